@@ -17,6 +17,7 @@
 #include "node_fixture.hpp"
 #include "pinfold/api/pod_level.hpp"
 #include "pinfold/api/validation.hpp"
+#include "pinfold/decide/keep.hpp"
 #include "pinfold/nri_pods/recover.hpp"
 
 namespace pinfold::nri {
@@ -275,6 +276,25 @@ RC_GTEST_PROP(NriPodsProperty, AnAnnotationNeverGivesMoreThanTheKubeletCounted, 
   RC_ASSERT(milli * drawn.kubelet.period_us / 1000 <= limit);
 }
 
+/// Whoever makes a pod can give it resources of its own, and leave the annotation away.
+RC_GTEST_PROP(NriPodsProperty, APodWithoutAnnotationGetsNoMoreThanTheKubeletCounted, ()) {
+  Drawn drawn = draw_all(true);
+  drawn.premises.pod_level = PodLevelUse::kAnnotatedPods;
+  RC_PRE(drawn.kubelet.cfs_quota);
+  const api::PodSandbox sandbox = test::sandbox_of(drawn.pod, drawn.kubelet);
+  const auto seen = recover(sandbox, draw_shown(drawn), drawn.premises);
+  RC_ASSERT(seen.has_value());
+  const Demand wanted = demand(*seen, drawn.premises);
+  std::int64_t milli = 0;
+  for (const std::string& name : wanted.exclusive) {
+    milli += amount_of(wanted.pod.find(name)->resources.requests, "cpu").milli_value();
+  }
+  RC_CLASSIFY(milli > 0);
+  if (milli == 0) return;
+  const auto limit = sandbox.linux().pod_resources().cpu().quota().value();
+  RC_ASSERT(milli * drawn.kubelet.period_us / 1000 <= limit);
+}
+
 /// libtopo's values are those of a kubelet: the conformance vectors have them.
 RC_GTEST_PROP(NriPodsProperty, TheMessagesOfTheseTestsHaveTheValuesOfLibtopo, ()) {
   const Node node = Node::make(pinfold::test::machine_of({}), Config{}).value();
@@ -353,6 +373,50 @@ RC_GTEST_PROP(NriPodsProperty, APodThatGrowsIsDecidedAsAWhole, ()) {
   RC_ASSERT(whole->cpu == by_container->cpu);
   RC_ASSERT(whole->memory == by_container->memory);
   RC_ASSERT(whole->pods == by_container->pods);
+}
+
+/// What a kubelet has given one after the other, a service finds in any order.
+RC_GTEST_PROP(NriPodsProperty, WhatRunsOnANodeCanStayThere, ()) {
+  const Node node = draw_node();
+  std::vector<std::pair<PodSpec, Places>> running;
+  NodeState by_kubelet = empty_state(node);
+  for (int i = 0, pods = draw(1, 4); i < pods; ++i) {
+    const PodSpec pod = draw_guaranteed(fmt::format("pod{}", i));
+    auto next = admitted(node, by_kubelet, pod);
+    if (!next) continue;
+    by_kubelet = *std::move(next);
+    Places places;
+    for (const Container& container : pod.containers) {
+      const ContainerId id{pod.uid, container.name};
+      const auto resources = container_resources(node, by_kubelet, id).value();
+      if (!resources.exclusive_cpus.empty()) places[container.name].cpus = resources.exclusive_cpus;
+    }
+    running.emplace_back(pod, std::move(places));
+  }
+  // Scope pod can divide a pod's CPUs otherwise; who comes first takes the memory.
+  const bool is_exact =
+      node.topology().scope() == TopologyScope::kContainer && !node.memory().is_static();
+  NodeState found = empty_state(node);
+  while (!running.empty()) {
+    const auto one = running.begin() + draw(0, static_cast<int>(running.size()) - 1);
+    const auto& [pod, places] = *one;
+    Decision decision = decide_keeping(node, found, pod, places);
+    if (auto* const kept = std::get_if<Admitted>(&decision)) {
+      found = std::move(kept->next);
+      for (const auto& [name, place] : places) {
+        const CpuSet* const cpus = found.cpu.assignments.find({pod.uid, name});
+        RC_ASSERT(cpus != nullptr);
+        RC_ASSERT(!is_exact || *cpus == place.cpus);
+      }
+      CpuState cpu = found.cpu;
+      MemoryState memory = found.memory;
+      RC_ASSERT(node.cpu().start(cpu).has_value());
+      RC_ASSERT(node.memory().start(memory).has_value());
+    } else {
+      RC_ASSERT(!is_exact);
+    }
+    running.erase(one);
+  }
 }
 
 }  // namespace

@@ -5,6 +5,9 @@
 #include <iterator>
 #include <utility>
 
+#include "pinfold/agent/offline.hpp"
+#include "pinfold/enforce/nested.hpp"
+
 namespace pinfold::nri {
 namespace {
 
@@ -14,9 +17,29 @@ CpuSet within(const CpuSet& chosen, const CpuSet& pool) {
   return both.empty() ? pool : both;
 }
 
-Result<void> write_cpus(const enforce::Group& group, const CpuSet& cpus, const CpuSet& pool) {
-  const auto& part = group.cpuset();
-  PINFOLD_TRY(part.fs->write(part.path, enforce::kCpusFile, cpus.to_string()));
+/// Whether a group is one of the containers that the agent has placed, or one is below it.
+bool has_adopted(const std::set<std::string>& adopted, const std::string& directory) {
+  const auto below = adopted.lower_bound(directory + "/");
+  return adopted.contains(directory) ||
+         (below != adopted.end() && below->starts_with(directory + "/"));
+}
+
+/// Whether a group is that of such a container, or one that it has made below it.
+bool is_adopted(const std::set<std::string>& adopted, const std::string& directory) {
+  for (auto end = directory.size(); end != std::string::npos && end != 0;) {
+    if (adopted.contains(directory.substr(0, end))) return true;
+    end = directory.rfind('/', end - 1);
+  }
+  return false;
+}
+
+/// What a container has made below its group follows it.
+Result<void> write_cpus(const enforce::Group& group, const CpuSet& cpus, const CpuSet& pool,
+                        const std::set<std::string>& adopted) {
+  const auto may_write = [&](const std::string& name) {
+    return !has_adopted(adopted, group.directory + "/" + name);
+  };
+  PINFOLD_TRY(enforce::write_set(group, enforce::kCpusFile, cpus, may_write));
   PINFOLD_LET(const CpuSet has, effective_cpus(group));
   if (pool.contains_all(has)) return {};
   return fail(ErrorCode::kUnsupported, fmt::format("'{}' has CPUs {}, expected {}", group.directory,
@@ -39,22 +62,35 @@ CpuSet cpus_in(const enforce::Group& group) {
   return cpus;
 }
 
+/// The pool as far as the groups above have it. cgroup v1 refuses other CPUs, and v2 would give a
+/// group without any of them all of the group above.
+CpuSet pool_of(const agent::EnforcedLayout& enforced, const enforce::Group& group,
+               const SharedPlace& place) {
+  const auto above = enforced.cpus_above(group.directory);
+  if (!above || (group.is_v2() && above->intersects(place.pool))) return place.pool;
+  CpuSet pool = agent::pool_in(*above, place.pool, place.exclusive);
+  return pool.empty() ? place.pool : pool;
+}
+
 }  // namespace
 
-Result<void> ConfinedGroups::confine(const OtherGroup& other, const CpuSet& pool) {
+Result<void> ConfinedGroups::confine(const agent::EnforcedLayout& enforced, const OtherGroup& other,
+                                     const SharedPlace& place) {
   const CpuSet chosen = chosen_cpus(other.group);
+  const CpuSet pool = pool_of(enforced, other.group, place);
   const CpuSet target = within(other.cpus, pool);
   const auto known = groups_.find(other.group.directory);
   CpuSet before = chosen == former_pool_ ? CpuSet() : chosen;
   if (known != groups_.end() && known->second.written == chosen) before = known->second.before;
   Confined& confined = groups_[other.group.directory];
-  confined = {std::move(before), target, target};
-  auto done = write_cpus(other.group, target, pool);
+  const CpuSet due = before.empty() ? place.pool : within(before, place.pool);
+  confined = {std::move(before), target, pool == place.pool ? target : due};
+  auto done = write_cpus(other.group, target, pool, place.adopted);
   if (done || other.group.is_v2()) return done;
   const CpuSet inner = cpus_in(other.group);
   if (inner.empty()) return done;
   confined.written = target | inner;
-  return write_cpus(other.group, confined.written, pool | inner);
+  return write_cpus(other.group, confined.written, pool | inner, place.adopted);
 }
 
 Result<void> ConfinedGroups::recognize(const agent::EnforcedLayout& enforced, OtherSearch search) {
@@ -70,27 +106,42 @@ Result<void> ConfinedGroups::recognize(const agent::EnforcedLayout& enforced, Ot
 
 /// False if the group is not ours any more.
 Result<bool> ConfinedGroups::Confined::follow(const agent::EnforcedLayout& enforced,
-                                              const std::string& directory, const CpuSet& pool) {
-  CpuSet cpus = before.empty() ? pool : within(before, pool);
+                                              const std::string& directory,
+                                              const SharedPlace& place) {
+  CpuSet cpus = before.empty() ? place.pool : within(before, place.pool);
   if (cpus == due) return true;
   due = std::move(cpus);
   const auto group = enforced.open_elsewhere(directory);
   if (!group || chosen_cpus(*group) != written) return false;
-  const auto done = write_cpus(*group, due, pool);
+  const CpuSet pool = pool_of(enforced, *group, place);
+  CpuSet target = before.empty() ? pool : within(before, pool);
+  const auto done = write_cpus(*group, target, pool, place.adopted);
   if (!done && enforce::is_gone(done.error())) return false;
-  PINFOLD_TRY_WRAP(done, fmt::format("'{}' does not get CPUs {}", directory, due.to_string()));
-  written = due;
+  PINFOLD_TRY_WRAP(done, fmt::format("'{}' does not get CPUs {}", directory, target.to_string()));
+  written = std::move(target);
   return true;
 }
 
+/// A group below one that was adopted: that one keeps it in its place.
+void ConfinedGroups::Confined::give_back(const agent::EnforcedLayout& enforced,
+                                         const std::string& directory) const {
+  const auto group = enforced.open_elsewhere(directory);
+  if (!group || !group->is_v2() || chosen_cpus(*group) != written) return;
+  const auto& part = group->cpuset();
+  (void)part.fs->write(part.path, enforce::kCpusFile, before.to_string());
+}
+
 std::vector<Error> ConfinedGroups::follow(const agent::EnforcedLayout& enforced,
-                                          const std::set<std::string>& adopted,
-                                          const CpuSet& pool) {
+                                          const SharedPlace& place) {
   std::vector<Error> errors;
-  if (pool.empty()) return errors;
+  if (place.pool.empty()) return errors;
   for (auto it = groups_.begin(); it != groups_.end();) {
-    Result<bool> is_ours = !adopted.contains(it->first);
-    if (*is_ours) is_ours = it->second.follow(enforced, it->first, pool);
+    Result<bool> is_ours = !is_adopted(place.adopted, it->first);
+    if (*is_ours) {
+      is_ours = it->second.follow(enforced, it->first, place);
+    } else if (!place.adopted.contains(it->first)) {
+      it->second.give_back(enforced, it->first);
+    }
     if (!is_ours) errors.push_back(is_ours.error());
     it = is_ours.value_or(true) ? std::next(it) : groups_.erase(it);
   }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "pinfold/nri_plugin/group_path.hpp"
+#include "pod_quotas.hpp"
 
 namespace pinfold::nri {
 namespace {
@@ -15,15 +17,22 @@ using agent::NodeAgent;
 using agent::RunningProcesses;
 using service::ChangeKind;
 
-std::string title_of(const ContainerId& id) {
-  return fmt::format("container '{}' of pod '{}'", id.name, id.pod);
+agent::FromRuntime from_runtime(const AgentRequests& requests) {
+  agent::FromRuntime out;
+  for (const auto& [uid, shown] : requests.shown) {
+    out.notes[uid] = {shown.qos, shown.why_shared};
+    if (!shown.places.empty()) out.places[uid] = shown.places;
+  }
+  return out;
 }
 
-/// Reads back, and tries once more: a container may have ended while it was written.
-Result<void> ensure(NodeAgent& agent, const ContainerId& id) {
-  if (agent.verify(id)) return {};
-  PINFOLD_TRY(agent.reconcile(agent::PageMoves::kOff));
-  return agent.verify(id);
+/// Those of pods that have none yet: an earlier version of the service kept none.
+agent::PodNotes new_notes(const agent::PodNotes& notes, const agent::AgentState& state) {
+  agent::PodNotes out;
+  for (const auto& [uid, note] : notes) {
+    if (!state.notes.contains(uid)) out.emplace(uid, note);
+  }
+  return out;
 }
 
 /// The CPUs that the kernel has for a group; empty if it cannot be read.
@@ -51,6 +60,7 @@ void Enforcer::remove(Agent& agent, const AgentRequests& requests) {
     }
   }
   for (const ContainerId& id : requests.remove_containers) {
+    if (is_in_sandbox(agent, id)) (void)agent.disown_sandbox(id);  // the sandbox goes on
     const auto removed = agent.remove_container(id, RunningProcesses::kRefuse);
     if (removed) {
       add_change(ChangeKind::kRemoved, id.pod, id.name);
@@ -65,8 +75,12 @@ void Enforcer::remove(Agent& agent, const AgentRequests& requests) {
 Result<void> Enforcer::execute(Agent& agent, const AgentRequests& requests) {
   for (const std::string& note : requests.notes) log(LogLevel::kInfo, "NRI: " + note);
   remove(agent, requests);
-  if (requests.admit.empty()) return {};
-  PINFOLD_LET(const auto outcomes, agent.admit(requests.admit));
+  const agent::FromRuntime shown = from_runtime(requests);
+  if (requests.admit.empty()) return agent.note(new_notes(shown.notes, agent.state()));
+  auto admitted = agent.admit(requests.admit, nullptr, shown);
+  if (!admitted && requests.admit.size() > 1) return execute_each(agent, requests);
+  PINFOLD_LET(const auto outcomes, std::move(admitted));
+  PINFOLD_TRY(agent.note(new_notes(shown.notes, agent.state())));
   Result<void> result;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const PodSpec& pod = requests.admit[i];
@@ -82,29 +96,69 @@ Result<void> Enforcer::execute(Agent& agent, const AgentRequests& requests) {
   return result;
 }
 
+/// One that cannot be decided now keeps no other from its decision.
+Result<void> Enforcer::execute_each(Agent& agent, const AgentRequests& requests) {
+  Result<void> result;
+  for (const PodSpec& pod : requests.admit) {
+    AgentRequests one;
+    one.admit = {pod};
+    const auto shown = requests.shown.find(pod.uid);
+    if (shown != requests.shown.end()) one.shown.insert(*shown);
+    const auto done = execute(agent, one);
+    if (done) continue;
+    if (result) {
+      result = fail(done.error());
+    } else {
+      result.error().message += "; " + done.error().message;
+    }
+  }
+  return result;
+}
+
 /// What the runtime has on record follows with an answer to a request of the container `except`.
 template <class Response>
 void Enforcer::add_records(Agent& agent, const std::string& except, Response& answer) {
   for (auto& update : records_.take(known_, agent.node(), agent.state().node, except)) {
+    fit(agent, update);
     *answer.add_update() = std::move(update);
   }
 }
 
 api::SynchronizeResponse Enforcer::synchronize(Agent& agent,
                                                const api::SynchronizeRequest& request) {
-  known_ = KnownPods(request);
+  known_ = KnownPods(request, age());
   if (!std::exchange(is_synchronized_, true)) {
     const auto recognized = confined_.recognize(*agent.enforced(), others_of(agent));
     if (!recognized) log(LogLevel::kError, "NRI: " + recognized.error().message);
   }
-  const auto done = execute(agent, plan_synchronize(known_, premises_, agent.state().node));
+  leave_sandboxes(agent);
+  const auto done = execute(agent, plan_synchronize(known_, premises(agent), agent.state().node));
   if (!done) log(LogLevel::kWarning, "NRI: synchronize: " + done.error().message);
   adopt_running(agent);
   revert(agent);
+  set_pod_quotas(agent);
   (void)confine_others(agent, desired_now(agent));
   api::SynchronizeResponse answer;
   add_records(agent, "", answer);
   return answer;
+}
+
+/// Containers that have ended without an event no longer hold the sandbox that ran them.
+void Enforcer::leave_sandboxes(Agent& agent) const {
+  std::vector<ContainerId> ended;
+  for (const auto& entry : agent.state().adopted) {
+    const ContainerId id = entry.id();
+    if (!is_in_sandbox(agent, id)) continue;
+    bool is_known = false;
+    for (const auto& [sandbox, pod] : known_.all()) {
+      for (const KnownContainer& container : pod.containers) {
+        is_known = is_known || (pod.uid() == id.pod && container.shown.name() == id.name &&
+                                container.phase != Phase::kStopped);
+      }
+    }
+    if (!is_known) ended.push_back(id);
+  }
+  for (const ContainerId& id : ended) (void)agent.disown_sandbox(id);
 }
 
 /// Adopts the groups of all started containers. What cannot be adopted is another's group, and
@@ -116,15 +170,27 @@ void Enforcer::adopt_running(Agent& agent) {
     for (const KnownContainer& container : pod.containers) {
       if (container.phase != Phase::kStarted) continue;
       const auto id = find_container(agent.state().node, pod.uid(), container.shown.name());
-      const auto directory =
-          group_directory(options_.mount, container.shown.linux().cgroups_path());
+      if (!id) continue;
+      auto directory = group_directory(options_.mount, container.shown.linux().cgroups_path());
       if (!directory) log(LogLevel::kError, "NRI: " + directory.error().message);
-      if (!id || !directory) continue;
       const std::string* const has = agent.state().adopted.find(*id);
+      if (directory && has != nullptr && *has == *directory) continue;
+      const bool is_exclusive = has_exclusive_cpus(desired, *id);
+      const bool has_own =
+          directory && !is_run_by_sandbox(agent, pod.sandbox, container.shown, *directory);
+      if (!has_own && !is_exclusive) continue;  // its sandbox, or nothing, runs in the shared pool
+      if (!has_own) directory = sandbox_group(agent, pod.sandbox);
+      if (!directory) {
+        log(LogLevel::kError, "NRI: " + directory.error().message);
+        continue;
+      }
       if (has != nullptr && *has == *directory) continue;
-      note_unpinned(*id, container.shown, desired_cpus(desired, *id), *directory,
-                    cpus_of(agent, *directory));
-      groups.push_back({*id, *directory});
+      note_unpinned(agent, desired, *id, container.shown, *directory);
+      if (has_own) {
+        groups.push_back({*id, *directory});
+      } else if (const auto entered = enter_sandbox(agent, pod.sandbox, *id); !entered) {
+        log(LogLevel::kError, "NRI: " + entered.error().message);
+      }
     }
   }
   if (groups.empty()) return;
@@ -135,22 +201,47 @@ void Enforcer::adopt_running(Agent& agent) {
   }
 }
 
+/// Whether a container of which the agent did not know was pinned all the same, by a kubelet say:
+/// it cannot run on the whole machine, nor on what the containers that the agent knew have
+/// exclusively.
+bool Enforcer::is_pinned_elsewhere(const Agent& agent, const agent::Desired& desired,
+                                   const ContainerId& id, const CpuSet& cpus) {
+  const auto own = desired.layout.find(id);
+  const auto all = agent.enforced()->machine_cpus();
+  if (own == desired.layout.end() || !all || cpus.empty() || cpus.contains_all(*all)) return false;
+  const bool is_exclusive = own->second.isolation != Isolation::kHost;
+  if (is_exclusive && cpus.size() != own->second.cpus.size()) return false;
+  CpuSet others = agent::exclusive_cpus(desired.held);
+  for (const auto& [name, settings] : desired.layout) {
+    const bool counts = !name.is_pod() && settings.isolation != Isolation::kHost &&
+                        name.id() != id && agent.state().adopted.contains(name.id());
+    if (counts) others |= settings.cpus;
+  }
+  return !cpus.intersects(others);
+}
+
 /// Counts a running container of which the agent did not know, if it has other CPUs than it should
 /// or had them until it was confined. One that was counted before the runtime showed it gets its
 /// name.
-void Enforcer::note_unpinned(const ContainerId& id, const api::Container& container,
-                             const CpuSet& desired, const std::string& directory,
-                             const CpuSet& has) {
+void Enforcer::note_unpinned(const Agent& agent, const agent::Desired& desired,
+                             const ContainerId& id, const api::Container& container,
+                             const std::string& directory) {
+  const CpuSet has = cpus_of(agent, directory);
+  const CpuSet own = desired_cpus(desired, id);
   const auto noted = noted_.find(directory);
   const bool was_confined =
       unexplained_.erase(directory) != 0 || (noted != noted_.end() && !noted->second.is_named);
-  if (!was_confined && (desired.empty() || desired.contains_all(has))) return;
+  if (!was_confined && (own.empty() || own.contains_all(has))) return;
+  if (!was_confined && is_pinned_elsewhere(agent, desired, id, has)) {
+    return log(LogLevel::kInfo, fmt::format("NRI: {} had the CPUs {} of another, has {} now",
+                                            title_of(id), has.to_string(), own.to_string()));
+  }
   const double seconds = options_.age(static_cast<pid_t>(container.pid()));
   count_unpinned(directory, id, seconds);
   log(LogLevel::kWarning,
       fmt::format("NRI: {}: {} CPUs {}, expected {}, for {:.0f} s at most", title_of(id),
                   was_confined ? "unknown, was confined to" : "ran on", has.to_string(),
-                  desired.to_string(), seconds));
+                  own.to_string(), seconds));
 }
 
 /// Counts the container of a group once, and all of its time until now once.
@@ -167,14 +258,16 @@ void Enforcer::count_unpinned(const std::string& directory, const ContainerId& i
 
 Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
                                                       const api::CreateContainerRequest& request) {
+  std::optional<ContainerId> id;  // once it is decided
   auto answer = [&]() -> Result<api::CreateContainerResponse> {
-    PINFOLD_LET(const auto plan, plan_create(known_, request, premises_, agent.state().node));
+    PINFOLD_LET(const auto plan, plan_create(known_, request, premises(agent), agent.state().node));
     PINFOLD_TRY(execute(agent, plan.requests));
+    id = plan.container;
     known_.create(request.pod(), request.container());
-    PINFOLD_TRY(ensure(agent, plan.container));
-    // What is left is looked for again at the start.
-    (void)confine_others(agent, desired_now(agent));
-    PINFOLD_LET(auto created, answer_create(agent.node(), agent.state().node, plan.container));
+    PINFOLD_TRY(make_room(agent, request.pod(), *id));
+    PINFOLD_LET(auto created, answer_create(agent.node(), agent.state().node, *id));
+    fit(agent, *id, request.container(),
+        *created.mutable_adjust()->mutable_linux()->mutable_resources()->mutable_cpu());
     add_records(agent, request.container().id(), created);
     return created;
   }();
@@ -183,6 +276,12 @@ Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
     log(LogLevel::kError,
         fmt::format("NRI: container '{}' of pod '{}' is not created: {}",
                     request.container().name(), request.pod().uid(), answer.error().message));
+    if (id) take_back(agent, request.pod(), *id);
+    api::StateChangeEvent end;
+    end.set_event(api::Event::REMOVE_CONTAINER);
+    *end.mutable_pod() = request.pod();
+    *end.mutable_container() = request.container();
+    known_.change(end);
   }
   return answer;
 }
@@ -190,6 +289,7 @@ Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
 api::UpdateContainerResponse Enforcer::update(Agent& agent,
                                               const api::UpdateContainerRequest& request) {
   auto answer = answer_update(request, agent.node(), agent.state().node);
+  for (auto& update : *answer.mutable_update()) fit(agent, update);
   const std::string& cpus = request.linux_resources().cpu().cpus();
   if (!cpus.empty() && answer.update_size() > 0) {
     const std::string& own = answer.update(0).linux().resources().cpu().cpus();
@@ -225,7 +325,8 @@ Result<void> Enforcer::change(Agent& agent, const api::StateChangeEvent& event) 
       log(LogLevel::kError,
           fmt::format("NRI: container '{}' of pod '{}' does not start: {}",
                       event.container().name(), event.pod().uid(), started.error().message));
-      return started;
+      refused_.insert(event.container().id());
+      return fail(started.error());
     }
     case api::Event::POST_START_CONTAINER:
       if (is_synchronized_) adopt_started(agent, event);
@@ -244,7 +345,11 @@ void Enforcer::change_ended(Agent& agent, const api::StateChangeEvent& event) {
   const bool is_end =
       event.event() == api::Event::STOP_CONTAINER || event.event() == api::Event::REMOVE_CONTAINER;
   if (is_end) note_stop(agent, event.container());
+  const auto id =
+      find_container(agent.state().node, PodUid(event.pod().uid()), event.container().name());
+  const bool was_refused = is_end && refused_.erase(event.container().id()) != 0;
   known_.change(event);
+  if (was_refused && id) take_back(agent, event.pod(), *id);
   if (is_synchronized_) remove_ended(agent);
 }
 
@@ -259,21 +364,26 @@ void Enforcer::run_sandbox(Agent& agent, const api::PodSandbox& sandbox) {
                                     [](const Container& container) {
                                       return container.kind == ContainerKind::kInit;
                                     });
-  if (has_init) remove(agent, {{uid}, {}, {}, {}});
-  const auto plan = plan_sandbox(sandbox, premises_, agent.state().node);
+  if (has_init) {
+    AgentRequests ended;
+    ended.remove_pods = {uid};
+    remove(agent, ended);
+  }
+  const auto plan = plan_sandbox(sandbox, premises(agent), agent.state().node);
   if (!plan) return log(LogLevel::kError, "NRI: " + plan.error().message);
   (void)execute(agent, *plan);  // a rejection is in the log
 }
 
-/// The gate: the group exists, and the container's program does not run yet.
-Result<void> Enforcer::start(Agent& agent, const api::StateChangeEvent& event) {
+/// The gate: the container's program does not run yet. Only what could use CPUs that are exclusive
+/// to others is refused, and a container that would not have its own.
+Result<ContainerId> Enforcer::start(Agent& agent, const api::StateChangeEvent& event) {
   const api::Container& container = event.container();
-  PINFOLD_LET(const std::string directory,
-              group_directory(options_.mount, container.linux().cgroups_path()));
   auto id = find_container(agent.state().node, PodUid(event.pod().uid()), container.name());
   if (!id) {
     PINFOLD_LET(id, admit_unknown(agent, event));
-    count_unpinned(directory, *id, options_.age(static_cast<pid_t>(container.pid())));
+    const auto directory = group_directory(options_.mount, container.linux().cgroups_path());
+    count_unpinned(directory.value_or(container.id()), *id,
+                   options_.age(static_cast<pid_t>(container.pid())));
     log(LogLevel::kWarning,
         fmt::format("NRI: {}: created without Pinfold, pinned at its start", title_of(*id)));
   } else if (!knows(container)) {
@@ -281,19 +391,20 @@ Result<void> Enforcer::start(Agent& agent, const api::StateChangeEvent& event) {
     known_.create(event.pod(), container);
   }
   known_.change(event);
-  PINFOLD_TRY(agent.start(*id));
-  PINFOLD_TRY(agent.adopt(id->pod, {id->name, directory}));
+  const auto noted = agent.start(*id);
+  if (has_exclusive_cpus(agent.desired(), *id)) {
+    PINFOLD_TRY(noted);
+    PINFOLD_TRY(start_exclusive(agent, event, *id));
+  } else {
+    if (!noted) log(LogLevel::kWarning, fmt::format("NRI: {}", noted.error().message));
+    PINFOLD_TRY(start_shared(agent, event, *id));
+  }
   add_change(ChangeKind::kStarted, id->pod, id->name);
-  PINFOLD_TRY(ensure(agent, *id));
+  if (const KnownPod* const pod = known_.find(container.pod_sandbox_id())) {
+    set_pod_quota(agent, options_.mount, *pod, options_.log);
+  }
   agent.reset_affinity(*id);
-  const agent::Desired desired = desired_now(agent);
-  const CpuSet left = confine_others(agent, desired);
-  const auto own = desired.layout.find(*id);
-  const bool is_exclusive =
-      own != desired.layout.end() && own->second.isolation != Isolation::kHost;
-  if (!is_exclusive || !left.intersects(own->second.cpus)) return {};
-  return fail(ErrorCode::kBusy, fmt::format("other groups can run on its exclusive CPUs {}",
-                                            (left & own->second.cpus).to_string()));
+  return *id;
 }
 
 /// A container that was created while no plugin was connected.
@@ -301,7 +412,7 @@ Result<ContainerId> Enforcer::admit_unknown(Agent& agent, const api::StateChange
   api::CreateContainerRequest request;
   *request.mutable_pod() = event.pod();
   *request.mutable_container() = event.container();
-  PINFOLD_LET(const auto plan, plan_create(known_, request, premises_, agent.state().node));
+  PINFOLD_LET(const auto plan, plan_create(known_, request, premises(agent), agent.state().node));
   PINFOLD_TRY(execute(agent, plan.requests));
   known_.create(event.pod(), event.container());
   return plan.container;
@@ -318,6 +429,7 @@ void Enforcer::note_stop(Agent& agent, const api::Container& container) {
   const PodUid uid = known_.find(container.pod_sandbox_id())->uid();
   const auto id = find_container(agent.state().node, uid, container.name());
   if (!id || !agent.state().adopted.contains(*id)) return;
+  if (is_in_sandbox(agent, *id)) return;  // the sandbox goes on
   const auto disowned = agent.disown(*id);
   if (!disowned) {
     log(LogLevel::kWarning,
@@ -331,7 +443,10 @@ void Enforcer::revert(Agent& agent) {
   if (!report) return log(LogLevel::kError, "NRI: " + report.error().message);
   counters_.reverted += report->drift.size();
   for (const std::string& line : report->drift) log(LogLevel::kWarning, "drift: " + line);
-  for (const std::string& line : report->remaining) log(LogLevel::kError, "remaining: " + line);
+  for (const std::string& line : report->remaining) {
+    if (!remaining_.contains(line)) log(LogLevel::kError, "remaining: " + line);
+  }
+  remaining_ = {report->remaining.begin(), report->remaining.end()};
 }
 
 }  // namespace pinfold::nri

@@ -16,8 +16,8 @@ namespace pinfold::nri {
 class Enforcer final : public Follower {
  public:
   /// `former_pool`: the shared pool of the state that an earlier service has left.
-  Enforcer(const Node& node, CpuSet former_pool, FollowerOptions options)
-      : Follower(node, std::move(options)), confined_(std::move(former_pool)) {}
+  Enforcer(CpuSet former_pool, FollowerOptions options)
+      : Follower(std::move(options)), confined_(std::move(former_pool)) {}
 
   [[nodiscard]] api::SynchronizeResponse synchronize(
       Agent& agent, const api::SynchronizeRequest& request) override;
@@ -34,11 +34,37 @@ class Enforcer final : public Follower {
   void leave_room(const Agent& agent, const CpuSet& allowed);
 
  private:
+  // enforcer_gate.cpp: what decides whether a container is created and starts
+  [[nodiscard]] Result<void> make_room(Agent& agent, const api::PodSandbox& pod,
+                                       const ContainerId& id);
+  [[nodiscard]] Result<void> start_exclusive(Agent& agent, const api::StateChangeEvent& event,
+                                             const ContainerId& id);
+  [[nodiscard]] Result<void> start_shared(Agent& agent, const api::StateChangeEvent& event,
+                                          const ContainerId& id);
+  [[nodiscard]] Result<void> keep_off_exclusive(const Agent& agent, const std::string& directory);
+  [[nodiscard]] Result<void> enter_sandbox(Agent& agent, const api::PodSandbox& pod,
+                                           const ContainerId& id);
+  [[nodiscard]] bool is_run_by_sandbox(const Agent& agent, const api::PodSandbox& pod,
+                                       const api::Container& container,
+                                       const std::string& directory) const;
+  [[nodiscard]] Result<std::string> sandbox_group(const Agent& agent,
+                                                  const api::PodSandbox& pod) const;
+  [[nodiscard]] bool is_in_sandbox(const Agent& agent, const ContainerId& id) const;
+  void leave_sandboxes(Agent& agent) const;
+  void take_back(Agent& agent, const api::PodSandbox& pod, const ContainerId& id);
+  void note_narrowed(const Agent& agent, const ContainerId& id);
+  [[nodiscard]] CpuSet attainable(const Agent& agent, const ContainerId& id,
+                                  const api::Container& container, const std::string& cpus) const;
+  void fit(const Agent& agent, const ContainerId& id, const api::Container& container,
+           api::LinuxCPU& cpu) const;
+  void fit(const Agent& agent, api::ContainerUpdate& update) const;
+
   [[nodiscard]] bool knows_all_pods(const Agent& agent) const;
   Result<void> execute(Agent& agent, const AgentRequests& requests);
+  Result<void> execute_each(Agent& agent, const AgentRequests& requests);
   void remove(Agent& agent, const AgentRequests& requests);
   void run_sandbox(Agent& agent, const api::PodSandbox& sandbox);
-  [[nodiscard]] Result<void> start(Agent& agent, const api::StateChangeEvent& event);
+  [[nodiscard]] Result<ContainerId> start(Agent& agent, const api::StateChangeEvent& event);
   [[nodiscard]] Result<ContainerId> admit_unknown(Agent& agent, const api::StateChangeEvent& event);
   [[nodiscard]] bool knows(const api::Container& container) const;
   void adopt_started(Agent& agent, const api::StateChangeEvent& event);
@@ -48,14 +74,16 @@ class Enforcer final : public Follower {
   template <class Response>
   void add_records(Agent& agent, const std::string& except, Response& answer);
   void adopt_running(Agent& agent);
-  void note_unpinned(const ContainerId& id, const api::Container& container, const CpuSet& desired,
-                     const std::string& directory, const CpuSet& has);
+  [[nodiscard]] static bool is_pinned_elsewhere(const Agent& agent, const agent::Desired& desired,
+                                                const ContainerId& id, const CpuSet& cpus);
+  void note_unpinned(const Agent& agent, const agent::Desired& desired, const ContainerId& id,
+                     const api::Container& container, const std::string& directory);
   void count_unpinned(const std::string& directory, const ContainerId& id, double seconds);
   void remove_ended_pods(Agent& agent);
   void remove_ended(Agent& agent);
   /// The desired CPUs of a container; empty: any.
   [[nodiscard]] static CpuSet desired_cpus(const agent::Desired& desired, const ContainerId& id);
-  [[nodiscard]] OtherSearch others_of(const Agent& agent) const;
+  [[nodiscard]] OtherSearch others_of(const Agent& agent);
   [[nodiscard]] static agent::Desired desired_now(const Agent& agent);
   CpuSet confine_others(const Agent& agent, const agent::Desired& desired);
   struct Owner;
@@ -65,6 +93,7 @@ class Enforcer final : public Follower {
   void follow_pool(const Agent& agent, const agent::Desired& desired);
   void note_unexplained(const Agent& agent);
   void note_unknown(const Agent& agent, const std::string& directory);
+  void set_pod_quotas(const Agent& agent) const;
   void revert(Agent& agent);
 
   bool is_synchronized_ = false;
@@ -80,6 +109,27 @@ class Enforcer final : public Follower {
   std::set<std::string> unreported_;
   /// Groups that were confined, and in how many looks since then no event had explained them.
   std::map<std::string, int> unexplained_;
+  std::set<std::string> unconfined_;             ///< groups of which it was logged
+  std::set<std::string> kubepods_;               ///< directories with pods that were seen
+  std::set<std::string> refused_;                ///< ids of containers that were not to start
+  std::map<ContainerId, std::string> narrowed_;  ///< what was logged of them
+  std::set<std::string> remaining_;              ///< what the last revert has left
 };
+
+/// True if the group is that of this sandbox or container: its name is the id, or ends with it
+/// ("cri-containerd-ID.scope", "kata_ID").
+[[nodiscard]] bool is_group_of(const std::string& directory, const std::string& id);
+/// The processes of a group and of those below it; none if it is gone.
+[[nodiscard]] std::vector<pid_t> processes_of(const agent::NodeAgent& agent,
+                                              const std::string& directory);
+/// Whether a group exists and has processes. One that cannot be read counts as having some.
+[[nodiscard]] bool runs_in(const agent::NodeAgent& agent, const std::string& directory);
+/// The groups of all containers that are placed.
+[[nodiscard]] std::set<std::string> adopted_directories(const agent::NodeAgent& agent);
+[[nodiscard]] SharedPlace shared_place(const agent::NodeAgent& agent,
+                                       const agent::Desired& desired);
+[[nodiscard]] bool has_exclusive_cpus(const agent::Desired& desired, const ContainerId& id);
+/// "container 'c' of pod 'UID'".
+[[nodiscard]] std::string title_of(const ContainerId& id);
 
 }  // namespace pinfold::nri

@@ -11,6 +11,7 @@
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
+#include "pod_quotas.hpp"
 
 /// The groups that the runtime does not show: they are kept off exclusive CPUs.
 namespace pinfold::nri {
@@ -26,29 +27,46 @@ bool exists(const enforce::Group& group) {
   return listed || !enforce::is_gone(listed.error());
 }
 
-/// The processes of a group and of those below it; none if it is gone.
+}  // namespace
+
 std::vector<pid_t> processes_of(const agent::NodeAgent& agent, const std::string& directory) {
   const auto group = agent.enforced()->open_elsewhere(directory);
   const auto found = group ? processes_below(*group) : Result<std::vector<pid_t>>();
   return found.value_or(std::vector<pid_t>());
 }
 
-/// True if the group is that of this sandbox or container.
-bool is_group_of(const std::string& directory, const std::string& id) {
-  const std::string name = directory.substr(directory.rfind('/') + 1);
-  return !id.empty() && (name == id || name.ends_with("-" + id + ".scope"));
+bool runs_in(const agent::NodeAgent& agent, const std::string& directory) {
+  const auto group = agent.enforced()->open_elsewhere(directory);
+  if (!group) return !enforce::is_gone(group.error());
+  const auto found = processes_below(*group);
+  return found ? !found->empty() : !enforce::is_gone(found.error());
 }
 
-}  // namespace
+bool is_group_of(const std::string& directory, const std::string& id) {
+  std::string_view name = directory;
+  name.remove_prefix(name.rfind('/') + 1);
+  if (name.ends_with(".scope")) name.remove_suffix(6);
+  if (id.empty() || !name.ends_with(id)) return false;
+  name.remove_suffix(id.size());
+  return name.empty() || name.ends_with('-') || name.ends_with('_');
+}
 
 void Enforcer::look(Agent& agent) {
   if (is_synchronized_) {
     remove_ended_pods(agent);
     adopt_unreported(agent);
+    adopt_running(agent);  // what could not be stored at its start
     note_unexplained(agent);
+    set_pod_quotas(agent);
   }
   confined_.forget_gone(*agent.enforced());
   if (knows_all_pods(agent)) (void)confine_others(agent, desired_now(agent));
+}
+
+void Enforcer::set_pod_quotas(const Agent& agent) const {
+  for (const auto& [id, pod] : known_.all()) {
+    set_pod_quota(agent, options_.mount, pod, options_.log);
+  }
 }
 
 void Enforcer::leave_room(const Agent& agent, const CpuSet& allowed) {
@@ -106,6 +124,10 @@ void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
   // The group of an earlier container of the same name is not its own.
   const std::string* const has = id ? agent.state().adopted.find(*id) : nullptr;
   if (is_known && has != nullptr && own && *has == *own) return;
+  const bool is_placed = id && (has == nullptr ? !has_exclusive_cpus(agent.desired(), *id)
+                                               : is_in_sandbox(agent, *id));
+  const bool has_own = own && !is_run_by_sandbox(agent, event.pod(), container, *own);
+  if (is_known && is_placed && !has_own) return;
   adopt_running(agent);
   revert(agent);
   (void)confine_others(agent, desired_now(agent));
@@ -145,16 +167,36 @@ void Enforcer::remove_ended(Agent& agent) {
   follow_pool(agent, desired_now(agent));
 }
 
-OtherSearch Enforcer::others_of(const Agent& agent) const {
+SharedPlace shared_place(const agent::NodeAgent& agent, const agent::Desired& desired) {
+  return {desired.pool, exclusive_cpus(desired), adopted_directories(agent)};
+}
+
+std::set<std::string> adopted_directories(const agent::NodeAgent& agent) {
+  std::set<std::string> directories;
+  for (const auto& entry : agent.state().adopted) directories.insert(entry.value);
+  return directories;
+}
+
+/// A kubelet's directory stays known when its last pod has ended, and after a restart by its
+/// configuration and what is still adopted.
+OtherSearch Enforcer::others_of(const Agent& agent) {
+  const auto add_kubepods = [this](const std::string& directory) {
+    std::string kubepods = kubepods_of(directory);
+    const bool is_one = !kubepods.empty();
+    if (is_one) kubepods_.insert(std::move(kubepods));
+    return is_one;
+  };
   OtherSearch search;
-  search.roots = {options_.mount + "/kubepods", options_.mount + "/kubepods.slice"};
-  for (const auto& entry : agent.state().adopted) search.adopted.insert(entry.value);
+  search.adopted = adopted_directories(agent);
+  for (const std::string& directory : search.adopted) (void)add_kubepods(directory);
   for (const auto& [id, pod] : known_.all()) {
     const auto directory = pod_directory(options_.mount, pod.sandbox.linux().cgroup_parent());
-    if (!directory) continue;
-    const std::string kubepods = kubepods_of(*directory);
-    search.roots.insert(kubepods.empty() ? *directory : kubepods);
+    if (directory && !add_kubepods(*directory)) search.roots.insert(*directory);
   }
+  search.roots.merge(
+      std::set<std::string>({options_.mount + "/kubepods", options_.mount + "/kubepods.slice"}));
+  search.roots.insert(kubepods_.begin(), kubepods_.end());
+  search.roots.insert(options_.kubepods.begin(), options_.kubepods.end());
   return search;
 }
 
@@ -196,9 +238,7 @@ CpuSet Enforcer::confine_others(const Agent& agent, const agent::Desired& desire
 /// there would not have been removed, and what could not be applied leaves the layout dirty.
 void Enforcer::follow_pool(const Agent& agent, const agent::Desired& desired) {
   if (agent.enforced()->is_dirty()) return;
-  std::set<std::string> adopted;
-  for (const auto& entry : agent.state().adopted) adopted.insert(entry.value);
-  for (const Error& error : confined_.follow(*agent.enforced(), adopted, desired.pool)) {
+  for (const Error& error : confined_.follow(*agent.enforced(), shared_place(agent, desired))) {
     log(LogLevel::kWarning, "NRI: " + error.message);
   }
 }
@@ -245,10 +285,15 @@ void Enforcer::confine_other(const Agent& agent, const agent::Desired& desired,
       unexplained_.try_emplace(directory, 0);
     }
   }
-  const auto confined = confined_.confine(other, desired.pool);
-  if (confined || !exists(other.group)) return;
-  log(LogLevel::kError,
-      fmt::format("NRI: '{}' is not confined: {}", directory, confined.error().message));
+  const auto confined = confined_.confine(*agent.enforced(), other, shared_place(agent, desired));
+  if (confined || !exists(other.group)) {
+    unconfined_.erase(directory);
+    return;
+  }
+  if (unconfined_.insert(directory).second) {
+    log(LogLevel::kError,
+        fmt::format("NRI: '{}' is not confined: {}", directory, confined.error().message));
+  }
   if (!owner.is_sandbox) {
     note_unknown(agent, directory);
     ++counters_.stopped;

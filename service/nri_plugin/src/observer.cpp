@@ -24,13 +24,14 @@ std::string describe(const service::Difference& difference) {
     text += fmt::format("; on memory nodes {}, would have {}", difference.observed_mems.to_string(),
                         mems.to_string());
   }
+  if (!difference.why_shared.empty()) text += "; shared, as " + difference.why_shared;
   return text;
 }
 
 }  // namespace
 
 Observer::Observer(const Node& node, FollowerOptions options)
-    : Follower(node, std::move(options)), state_(empty_state(node)) {}
+    : Follower(std::move(options)), state_(empty_state(node)) {}
 
 void Observer::execute(const Node& node, const AgentRequests& requests) {
   for (const std::string& note : requests.notes) log(LogLevel::kInfo, "NRI: " + note);
@@ -40,8 +41,11 @@ void Observer::execute(const Node& node, const AgentRequests& requests) {
   for (const ContainerId& id : requests.remove_containers) {
     state_ = remove_container(node, std::move(state_), id);
   }
+  for (const auto& [uid, shown] : requests.shown) why_shared_[uid] = shown.why_shared;
   for (const PodSpec& pod : requests.admit) {
-    Decision decision = decide(node, std::move(state_), pod);
+    const auto shown = requests.shown.find(pod.uid);
+    const Places places = shown == requests.shown.end() ? Places() : shown->second.places;
+    Decision decision = decide_keeping(node, std::move(state_), pod, places);
     if (auto* const rejected = std::get_if<Rejected>(&decision)) {
       log(LogLevel::kWarning,
           fmt::format("NRI: pod '{}/{}' would be rejected, {}: {}", pod.namespace_name, pod.name,
@@ -51,33 +55,34 @@ void Observer::execute(const Node& node, const AgentRequests& requests) {
       state_ = std::move(std::get<Admitted>(decision).next);
     }
   }
+  std::erase_if(why_shared_, [&](const auto& why) { return state_.find(why.first) == nullptr; });
 }
 
 api::SynchronizeResponse Observer::synchronize(Agent& agent,
                                                const api::SynchronizeRequest& request) {
-  known_ = KnownPods(request);
+  known_ = KnownPods(request, age());
   is_synchronized_ = true;
-  execute(agent.node(), plan_synchronize(known_, premises_, state_));
+  execute(agent.node(), plan_synchronize(known_, premises(agent), state_));
   look(agent);
   return {};
 }
 
 Result<api::CreateContainerResponse> Observer::create(Agent& agent,
                                                       const api::CreateContainerRequest& request) {
-  create_container(agent.node(), request.pod(), request.container());
+  create_container(agent, request.pod(), request.container());
   return api::CreateContainerResponse();
 }
 
-void Observer::create_container(const Node& node, const api::PodSandbox& pod,
+void Observer::create_container(const Agent& agent, const api::PodSandbox& pod,
                                 const api::Container& container) {
   api::CreateContainerRequest request;
   *request.mutable_pod() = pod;
   *request.mutable_container() = container;
   // A cpuset is the kubelet's own decision, with which this one is compared.
   request.mutable_container()->mutable_linux()->mutable_resources()->mutable_cpu()->clear_cpus();
-  const auto plan = plan_create(known_, request, premises_, state_);
+  const auto plan = plan_create(known_, request, premises(agent), state_);
   if (plan) {
-    execute(node, plan->requests);
+    execute(agent.node(), plan->requests);
   } else {
     log(LogLevel::kWarning, "NRI: would not be created: " + plan.error().message);
   }
@@ -95,7 +100,7 @@ api::StopContainerResponse Observer::stop(Agent& agent, const api::StopContainer
 }
 
 /// A container that Synchronize has missed, or that was created while no plugin was connected.
-void Observer::take_unknown(const Node& node, const api::StateChangeEvent& event) {
+void Observer::take_unknown(const Agent& agent, const api::StateChangeEvent& event) {
   const api::Container& container = event.container();
   const KnownContainer* const known = known_.find_name_of(container);
   // Events of an earlier container of the same name come late.
@@ -103,22 +108,30 @@ void Observer::take_unknown(const Node& node, const api::StateChangeEvent& event
       (known->shown.id() == container.id() || known->phase != Phase::kStopped)) {
     return;
   }
-  create_container(node, event.pod(), container);
+  create_container(agent, event.pod(), container);
 }
 
 Result<void> Observer::change(Agent& agent, const api::StateChangeEvent& event) {
   const bool is_start = event.event() == api::Event::START_CONTAINER ||
                         event.event() == api::Event::POST_START_CONTAINER;
-  if (is_synchronized_ && is_start) take_unknown(agent.node(), event);
+  if (is_synchronized_ && is_start) take_unknown(agent, event);
   known_.change(event);
   if (event.event() == api::Event::RUN_POD_SANDBOX) {
-    if (const auto plan = plan_sandbox(event.pod(), premises_, state_))
+    if (const auto plan = plan_sandbox(event.pod(), premises(agent), state_))
       execute(agent.node(), *plan);
   } else {
     execute(agent.node(), plan_removal(known_, state_));
   }
   if (event.event() == api::Event::POST_START_CONTAINER) look(agent);
   return {};
+}
+
+std::string Observer::why_shared(const Node& node, const ContainerId& id) const {
+  const auto noted = why_shared_.find(id.pod);
+  if (noted != why_shared_.end() && !noted->second.empty()) return noted->second;
+  const ActivePod* const pod = state_.find(id.pod);
+  const Container* const container = pod == nullptr ? nullptr : pod->spec.find(id.name);
+  return container == nullptr ? "" : node.cpu().why_shared(pod->spec, *container);
 }
 
 /// Containers of which nothing is decided, or whose group cannot be read, are not compared.
@@ -139,13 +152,15 @@ void Observer::compare(const Agent& agent, const KnownPod& pod, const KnownConta
   const bool has_cpus = desired_cpus.empty() || *cpus == desired_cpus;
   const bool has_mems = desired_mems->empty() || *mems == *desired_mems;
   if (has_cpus && has_mems) return;
-  comparison.differences.push_back({{pod.uid(), container.shown.name()},
-                                    pod.sandbox.namespace_(),
-                                    pod.sandbox.name(),
-                                    *std::move(cpus),
-                                    std::move(desired_cpus),
-                                    *std::move(mems),
-                                    *std::move(desired_mems)});
+  comparison.differences.push_back(
+      {{pod.uid(), container.shown.name()},
+       pod.sandbox.namespace_(),
+       pod.sandbox.name(),
+       *std::move(cpus),
+       std::move(desired_cpus),
+       *std::move(mems),
+       *std::move(desired_mems),
+       resources->isolation == Isolation::kHost ? why_shared(agent.node(), *id) : std::string()});
 }
 
 void Observer::look(Agent& agent) {

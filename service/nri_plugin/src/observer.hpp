@@ -27,14 +27,18 @@ class Observer final : public Follower {
 
  private:
   void execute(const Node& node, const AgentRequests& requests);
-  void create_container(const Node& node, const api::PodSandbox& pod,
+  void create_container(const Agent& agent, const api::PodSandbox& pod,
                         const api::Container& container);
-  void take_unknown(const Node& node, const api::StateChangeEvent& event);
+  void take_unknown(const Agent& agent, const api::StateChangeEvent& event);
   void compare(const Agent& agent, const KnownPod& pod, const KnownContainer& container,
                service::Comparison& comparison) const;
 
+  /// Why a container of a pod would have no exclusive CPUs. Domain: it has none in `state_`.
+  [[nodiscard]] std::string why_shared(const Node& node, const ContainerId& id) const;
+
   bool is_synchronized_ = false;
   NodeState state_;                            ///< as if the plans had been done
+  std::map<PodUid, std::string> why_shared_;   ///< of its pods, as far as the runtime told it
   std::map<ContainerId, std::string> logged_;  ///< what was logged of each container
 };
 

@@ -2,12 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
 
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/enforce/mounts.hpp"
+#include "pinfold/nri_plugin/group_path.hpp"
+#include "pinfold/text/document.hpp"
 
 namespace pinfold::nri {
+namespace {
+
+/// The parts of a path.
+std::vector<std::string_view> split(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    if (end > 0) parts.push_back(path.substr(0, end));
+    path.remove_prefix(std::min(path.size(), end + 1));
+  }
+  return parts;
+}
+
+}  // namespace
 
 Result<std::string> cgroup_mount_of(const std::string& directory) {
   PINFOLD_LET(const auto text, read_file("/proc/self/mountinfo"));
@@ -20,6 +39,25 @@ Result<std::string> cgroup_mount_of(const std::string& directory) {
   }
   if (!found.empty()) return found;
   return fail(ErrorCode::kNotFound, fmt::format("'{}' is in no cgroup mount", directory));
+}
+
+std::set<std::string> kubepods_of_configuration(const std::string& mount, const std::string& file) {
+  const auto text = read_file(file);
+  const auto document = text ? parse_document(*text) : Result<nlohmann::json>(fail(text.error()));
+  if (!document || !document->is_object()) return {};
+  const nlohmann::json root = document->value("cgroupRoot", nlohmann::json());
+  if (!root.is_string()) return {};
+  std::set<std::string> found;
+  std::string slice;  // the kubelet joins the parts of its root with dashes, and escapes theirs
+  for (const std::string_view part : split(root.get_ref<const std::string&>())) {
+    for (const char c : part) slice += c == '-' ? '_' : c;
+    slice += '-';
+  }
+  const std::string plain = root.get<std::string>() + "/kubepods";
+  for (const std::string& parent : {plain, slice + "kubepods.slice"}) {
+    if (auto directory = pod_directory(mount, parent)) found.insert(*std::move(directory));
+  }
+  return found;
 }
 
 Result<void> check_kubelet(const std::string& root) {

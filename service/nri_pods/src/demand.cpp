@@ -59,7 +59,10 @@ std::string find_estimate(const RecoveredContainer& container) {
     }
   }
   if (container.has_all_huge_pages) return "";
-  return fmt::format("the runtime does not show the huge pages of container '{}'", container.name);
+  return fmt::format(
+      "the node has huge pages, and the runtime does not show those of container "
+      "'{}': containerd needs 'disable_hugetlb_controller = false'",
+      container.name);
 }
 
 /// Why the recovered amounts are not what is admitted; "" if they are.
@@ -74,6 +77,7 @@ std::string why_not_whole(const RecoveredPod& pod, const Premises& premises) {
     return fmt::format("it may have pod-level resources and has no annotation {}",
                        kResourcesAnnotation);
   }
+  if (!pod.contradiction.empty()) return pod.contradiction;
   for (const RecoveredContainer& container : pod.containers) {
     if (auto estimate = find_estimate(container); !estimate.empty()) return estimate;
   }

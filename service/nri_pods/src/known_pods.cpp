@@ -23,11 +23,12 @@ void put(KnownContainer container, std::vector<KnownContainer>& containers) {
   }
 }
 
-/// Empty strings: no change.
-void take_cpuset(const std::string& cpus, const std::string& mems, KnownContainer& known) {
+/// Empty strings, and no quota: no change.
+void take_cpu(const api::LinuxCPU& cpu, KnownContainer& known) {
   api::LinuxCPU& shown = *known.shown.mutable_linux()->mutable_resources()->mutable_cpu();
-  if (!cpus.empty()) shown.set_cpus(cpus);
-  if (!mems.empty()) shown.set_mems(mems);
+  if (!cpu.cpus().empty()) shown.set_cpus(cpu.cpus());
+  if (!cpu.mems().empty()) shown.set_mems(cpu.mems());
+  if (cpu.has_quota()) shown.mutable_quota()->set_value(cpu.quota().value());
 }
 
 Phase phase_of(api::ContainerState state) {
@@ -65,14 +66,23 @@ const KnownContainer* KnownPod::find(std::string_view container_name) const {
   return found == containers.end() ? nullptr : &*found;
 }
 
-KnownPods::KnownPods(const api::SynchronizeRequest& request) {
+KnownPods::KnownPods(const api::SynchronizeRequest& request, const AgeOf& age) {
+  const auto age_of = [&](std::uint32_t process) { return age ? age(process) : 0; };
   for (const api::PodSandbox& sandbox : request.pods()) {
-    pods_[sandbox.id()] = {sandbox, {}, true};
+    pods_[sandbox.id()] = {sandbox, age_of(sandbox.pid()), {}, true};
   }
+  // NRI tells no time of creation, and a runtime shows its containers in any order.
+  std::vector<std::pair<double, const api::Container*>> oldest_first;
   for (const api::Container& container : request.containers()) {
-    const auto pod = pods_.find(container.pod_sandbox_id());
+    oldest_first.emplace_back(age_of(container.pid()), &container);
+  }
+  std::stable_sort(oldest_first.begin(), oldest_first.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (const auto& [seconds, container] : oldest_first) {
+    const auto pod = pods_.find(container->pod_sandbox_id());
     if (pod == pods_.end()) continue;
-    put({container, phase_of(container.state())}, pod->second.containers);
+    pod->second.age = std::max(pod->second.age, seconds);
+    put({*container, phase_of(container->state())}, pod->second.containers);
   }
   // A pod that has ended keeps its sandbox, without a process, until it is deleted.
   std::erase_if(pods_, [](const auto& entry) {
@@ -111,8 +121,7 @@ void KnownPods::change_container(const api::StateChangeEvent& event) {
   known->phase = std::max(known->phase, phase_after(event.event()).value_or(known->phase));
   const bool has_adjustment = known->phase != Phase::kCreating && known->phase != Phase::kStopped;
   if (has_adjustment && event.container().has_linux()) {
-    const api::LinuxCPU& cpu = event.container().linux().resources().cpu();
-    take_cpuset(cpu.cpus(), cpu.mems(), *known);
+    take_cpu(event.container().linux().resources().cpu(), *known);
   }
   if (event.event() != api::Event::REMOVE_CONTAINER) return;
   known->phase = Phase::kStopped;
@@ -126,8 +135,7 @@ void KnownPods::update(const api::ContainerUpdate& update) {
   for (auto& [id, pod] : pods_) {
     for (KnownContainer& known : pod.containers) {
       if (known.shown.id() != update.container_id()) continue;
-      const api::LinuxCPU& cpu = update.linux().resources().cpu();
-      take_cpuset(cpu.cpus(), cpu.mems(), known);
+      take_cpu(update.linux().resources().cpu(), known);
     }
   }
 }

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "pinfold/api/pod_level.hpp"
+
 namespace pinfold::nri {
 namespace {
 
@@ -53,6 +55,9 @@ void add_pod(PodSpec pod, const NodeState& state, AgentRequests& requests) {
 void admit(const RecoveredPod& pod, const Premises& premises, const NodeState& state,
            AgentRequests& requests) {
   Demand wanted = demand(pod, premises);
+  ShownPod& shown = requests.shown[pod.uid];
+  shown.qos = pod.qos;
+  shown.why_shared = wanted.why_shared;
   for (PodSpec& other : wanted.unannounced) add_pod(std::move(other), state, requests);
   if (is_decided(pod, state)) return;
   add_note(pod, wanted, requests);
@@ -89,6 +94,62 @@ std::vector<api::Container> living_with(const KnownPod* pod, const api::Containe
   }
   shown.push_back(container);
   return shown;
+}
+
+/// What the containers of a pod have on the runtime's record.
+Places places_of(const KnownPod& pod) {
+  Places places;
+  for (const KnownContainer& container : pod.containers) {
+    const api::LinuxCPU& cpu = container.shown.linux().resources().cpu();
+    const auto cpus = CpuSet::parse(cpu.cpus());
+    const auto mems = CpuSet::parse(cpu.mems());
+    if (container.phase == Phase::kStopped || !cpus || !mems || cpus->empty()) continue;
+    Place& place = places[container.shown.name()];
+    place.cpus = *cpus;
+    for (const CpuId node : *mems) place.mems.push_back(node.value);
+  }
+  return places;
+}
+
+/// Whether a container that gets exclusive CPUs has as many already.
+bool may_have_own(const Demand& wanted, const Places& places) {
+  return std::any_of(wanted.exclusive.begin(), wanted.exclusive.end(),
+                     [&](const std::string& name) {
+                       const auto place = places.find(name);
+                       const Container* const container = wanted.pod.find(name);
+                       if (place == places.end() || container == nullptr) return false;
+                       const Quantity cpus = amount_of(container->resources.requests, "cpu");
+                       return place->second.cpus.size() == static_cast<std::size_t>(cpus.value());
+                     });
+}
+
+/// A pod of Synchronize.
+struct Found {
+  const KnownPod* known = nullptr;
+  RecoveredPod pod;
+  Places places;
+  bool may_have_own = false;
+};
+
+/// In the order in which they are decided. Errors become notes.
+std::vector<Found> find_pods(const KnownPods& known, const Premises& premises,
+                             std::vector<std::string>& notes) {
+  std::vector<Found> found;
+  for (const auto& [id, pod] : known.all()) {
+    auto recovered = recover(pod.sandbox, shown_of(pod), premises);
+    if (!recovered) {
+      notes.push_back(recovered.error().message);
+      continue;
+    }
+    Places places = places_of(pod);
+    const bool has_own = may_have_own(demand(*recovered, premises), places);
+    found.push_back({&pod, *std::move(recovered), std::move(places), has_own});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
+    if (a.may_have_own != b.may_have_own) return a.may_have_own;
+    return a.known->age > b.known->age;
+  });
+  return found;
 }
 
 /// The containers of a pod that the agent does not have.
@@ -130,6 +191,21 @@ void set_cpuset(const Node& node, const ContainerResources& resources,
   cpu.set_mems(mems_of(node, resources, shown.mems()));
 }
 
+/// The CFS quota that a container needs in place of the one that the runtime has; nullopt: none.
+/// With exclusive CPUs it has none; when they are shared again, it has that of its limit.
+std::optional<std::int64_t> find_quota(const LinuxResources& desired, const api::LinuxCPU& shown) {
+  if (!desired.cpu_quota) return std::nullopt;
+  const std::int64_t has = shown.quota().value();
+  const bool is_lifted = *desired.cpu_quota == -1;
+  const bool is_due = is_lifted ? has > 0 : *desired.cpu_quota > 0 && has < 0;
+  return is_due ? desired.cpu_quota : std::nullopt;
+}
+
+void set_quota(std::int64_t quota, const LinuxResources& desired, api::LinuxCPU& cpu) {
+  cpu.mutable_quota()->set_value(quota);
+  if (quota > 0 && desired.cpu_period) cpu.mutable_period()->set_value(*desired.cpu_period);
+}
+
 bool needs_change(const std::string& desired, const std::string& shown) {
   return !desired.empty() && desired != shown;
 }
@@ -147,7 +223,9 @@ std::optional<api::ContainerUpdate> find_update(const Node& node, const NodeStat
   api::LinuxCPU& cpu = *update.mutable_linux()->mutable_resources()->mutable_cpu();
   set_cpuset(node, *resources, known.shown, cpu);
   const api::LinuxCPU& shown = known.shown.linux().resources().cpu();
-  if (!needs_change(cpu.cpus(), shown.cpus()) && !needs_change(cpu.mems(), shown.mems()))
+  const auto quota = find_quota(resources->linux_resources, shown);
+  if (quota) set_quota(*quota, resources->linux_resources, cpu);
+  if (!quota && !needs_change(cpu.cpus(), shown.cpus()) && !needs_change(cpu.mems(), shown.mems()))
     return std::nullopt;
   return update;
 }
@@ -225,16 +303,17 @@ Result<CreatePlan> plan_create(const KnownPods& known, const api::CreateContaine
 AgentRequests plan_synchronize(const KnownPods& known, const Premises& premises,
                                const NodeState& state) {
   AgentRequests requests = plan_removal(known, state);
-  for (const auto& [id, pod] : known.all()) {
-    auto recovered = recover(pod.sandbox, shown_of(pod), premises);
-    if (!recovered) {
-      requests.notes.push_back(recovered.error().message);
-      continue;
+  for (Found& found : find_pods(known, premises, requests.notes)) {
+    RecoveredPod& pod = found.pod;
+    const std::vector<std::string> added = new_containers(*found.known, pod.uid, state);
+    if (is_decided(pod, state)) pod.unannounced = added;
+    const bool is_new = state.find(pod.uid) == nullptr;
+    if (is_new || !added.empty()) {
+      admit(pod, premises, state, requests);
+      requests.shown[pod.uid].places.merge(found.places);
+    } else {
+      requests.shown[pod.uid] = {pod.qos, demand(pod, premises).why_shared, {}};
     }
-    const std::vector<std::string> added = new_containers(pod, recovered->uid, state);
-    if (is_decided(*recovered, state)) recovered->unannounced = added;
-    const bool is_new = state.find(recovered->uid) == nullptr;
-    if (is_new || !added.empty()) admit(*recovered, premises, state, requests);
   }
   return requests;
 }
@@ -261,8 +340,9 @@ api::UpdateContainerResponse answer_update(const api::UpdateContainerRequest& re
   if (!resources) return answer;
   api::ContainerUpdate update;
   update.set_container_id(request.container().id());
-  set_cpuset(node, *resources, request.container(),
-             *update.mutable_linux()->mutable_resources()->mutable_cpu());
+  api::LinuxCPU& cpu = *update.mutable_linux()->mutable_resources()->mutable_cpu();
+  set_cpuset(node, *resources, request.container(), cpu);
+  if (resources->linux_resources.cpu_quota == -1) cpu.mutable_quota()->set_value(-1);
   *answer.add_update() = std::move(update);
   return answer;
 }

@@ -9,6 +9,7 @@
 #include "announced.hpp"
 #include "inverse.hpp"
 #include "pinfold/api/pod_level.hpp"
+#include "pinfold/decide/linux_resources.hpp"
 #include "verify.hpp"
 
 namespace pinfold::nri {
@@ -21,6 +22,8 @@ struct OfPod {
   std::optional<QosClass> qos;
   /// Containers can show their pod's amounts instead of their own.
   bool may_inherit = true;
+  /// The pod as a whole has none.
+  bool has_no_huge_pages = false;
   const Premises& premises;
 };
 
@@ -69,7 +72,7 @@ void equalize(Amount& request, Amount& limit) {
 void recover_huge_pages(const api::LinuxResources& shown, const OfPod& pod,
                         RecoveredContainer& container) {
   // Runtimes can leave out all limits; the kubelet sends one for each size of the machine.
-  container.has_all_huge_pages = !pod.premises.huge_pages || !shown.hugepage_limits().empty();
+  container.has_all_huge_pages = pod.has_no_huge_pages || !shown.hugepage_limits().empty();
   for (const api::HugepageLimit& page : shown.hugepage_limits()) {
     if (page.limit() == 0) continue;
     const auto name = huge_page_resource(page.page_size());
@@ -167,6 +170,63 @@ bool have_all_memory(const RecoveredPod& pod, const api::PodSandbox& sandbox) {
   return total == Quantity::bytes(sandbox.linux().pod_resources().memory().limit().value());
 }
 
+/// Whether the limits of the whole pod say that none of its containers has huge pages.
+bool has_no_huge_pages(const api::PodSandbox& sandbox, const Premises& premises) {
+  if (!premises.huge_pages) return true;
+  const auto& limits = sandbox.linux().pod_resources().hugepage_limits();
+  if (limits.empty()) {
+    return premises.has_no_huge_pages &&
+           premises.has_no_huge_pages(sandbox.linux().cgroup_parent());
+  }
+  return std::all_of(limits.begin(), limits.end(),
+                     [](const auto& page) { return page.limit() == 0; });
+}
+
+std::int64_t milli_cpu_of(const std::vector<RecoveredContainer>& containers) {
+  Quantity total;
+  for (const RecoveredContainer& container : containers) {
+    total += container.requests.at("cpu").value;
+  }
+  return total.milli_value();
+}
+
+/// See RecoveredPod::contradiction: containers that run at the same time against what the scheduler
+/// has counted. A container without limits in a pod with pod-level resources shows those of the
+/// pod.
+std::string find_contradiction(const RecoveredPod& pod, const api::PodSandbox& sandbox) {
+  if (pod.qos != QosClass::kGuaranteed || pod.containers.empty()) return "";
+  const api::LinuxResources& whole = sandbox.linux().pod_resources();
+  const std::int64_t milli = milli_cpu_of(pod.containers);
+  // Each amount may be rounded up by less than 1m.
+  const std::int64_t least =
+      std::max<std::int64_t>(0, milli - static_cast<std::int64_t>(pod.containers.size()) + 1);
+  const api::LinuxCPU& cpu = whole.cpu();
+  const std::uint64_t period = cpu.period().value();
+  const bool has_quota =
+      cpu.quota().value() > 0 && period >= kMinPeriodUs && period <= kMaxPeriodUs;
+  const auto exceeds = [&](std::string_view what, std::int64_t has, std::string_view of_pod,
+                           std::int64_t limit) {
+    return fmt::format(
+        "its containers have {} {} together, and the pod has {} {}: pod-level "
+        "resources need the annotation {}",
+        what, has, of_pod, limit, kResourcesAnnotation);
+  };
+  if (has_quota && cpu_quota(least, period) > cpu.quota().value()) {
+    return exceeds("a CFS quota in us of", cpu_quota(milli, period), "one of", cpu.quota().value());
+  }
+  if (cpu.shares().value() > 0 && cpu_shares(least) > cpu.shares().value()) {
+    return exceeds("CPU shares of", static_cast<std::int64_t>(cpu_shares(milli)), "some of",
+                   static_cast<std::int64_t>(cpu.shares().value()));
+  }
+  Quantity memory;
+  for (const RecoveredContainer& container : pod.containers) {
+    memory += container.limits.at("memory").value;
+  }
+  const std::int64_t limit = whole.memory().limit().value();
+  if (limit <= 0 || memory.value() <= limit) return "";
+  return exceeds("a memory limit in bytes of", memory.value(), "one of", limit);
+}
+
 Result<void> take_shown(const AnnotatedContainers& annotated, const api::PodSandbox& sandbox,
                         std::span<const api::Container> containers, const OfPod& of_pod,
                         RecoveredPod& pod) {
@@ -190,6 +250,7 @@ Result<void> take_shown(const AnnotatedContainers& annotated, const api::PodSand
   }
   pod.resources_are_exact = !of_pod.may_inherit;
   pod.has_all_containers = have_all_memory(pod, sandbox);
+  pod.contradiction = find_contradiction(pod, sandbox);
   return {};
 }
 
@@ -220,7 +281,8 @@ Result<RecoveredPod> by_annotations(const RecoveredPod& empty, const api::PodSan
   const bool may_inherit =
       premises.gates.pod_level_resources && premises.pod_level == PodLevelUse::kAnyPod;
   PINFOLD_TRY_WRAP(
-      take_shown(annotated, sandbox, containers, {pod.qos, may_inherit, premises}, pod),
+      take_shown(annotated, sandbox, containers,
+                 {pod.qos, may_inherit, has_no_huge_pages(sandbox, premises), premises}, pod),
       intent(kAnnotatorAnnotation));
   return pod;
 }
@@ -228,9 +290,13 @@ Result<RecoveredPod> by_annotations(const RecoveredPod& empty, const api::PodSan
 }  // namespace
 
 Premises make_premises(const Node& node, PodLevelUse pod_level) {
+  const auto& numa_nodes = node.machine().numa_nodes();
+  // Every kernel has sizes; what counts are pages.
   const bool has_huge_pages =
-      std::any_of(node.machine().numa_nodes().begin(), node.machine().numa_nodes().end(),
-                  [](const NumaNode& numa) { return !numa.hugepages.empty(); });
+      std::any_of(numa_nodes.begin(), numa_nodes.end(), [](const auto& numa) {
+        return std::any_of(numa.hugepages.begin(), numa.hugepages.end(),
+                           [](const auto& pages) { return pages.second > 0; });
+      });
   Premises premises;
   premises.gates = node.gates();
   premises.pod_level = pod_level;
@@ -249,7 +315,8 @@ Result<RecoveredPod> recover(const api::PodSandbox& sandbox,
   if (pod) return *std::move(pod);
   RecoveredPod shown = empty;
   // It may have pod-level resources: that is what the annotation would have said.
-  const OfPod of_pod{shown.qos, premises.gates.pod_level_resources, premises};
+  const OfPod of_pod{shown.qos, premises.gates.pod_level_resources,
+                     has_no_huge_pages(sandbox, premises), premises};
   PINFOLD_TRY(take_shown({}, sandbox, containers, of_pod, shown));
   shown.refused_annotation =
       std::move(pod).error().wrap(fmt::format("pod '{}/{}'", named.namespace_name, named.name));

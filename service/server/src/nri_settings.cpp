@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <vector>
 
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
@@ -18,8 +19,13 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kMaxSeconds = 3600;
-constexpr std::array<std::string_view, 6> kNames = {
-    "socket", "index", "mode", "podLevelResources", "kubeletRoot", "unhealthyAfterSeconds"};
+constexpr std::array<std::string_view, 7> kNames = {"socket",
+                                                    "index",
+                                                    "mode",
+                                                    "podLevelResources",
+                                                    "kubeletRoot",
+                                                    "unhealthyAfterSeconds",
+                                                    "handlersWithoutContainerGroups"};
 
 Result<std::string> read_text(std::string_view name, const json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -38,6 +44,19 @@ Result<NriMode> read_mode(const json& value) {
   if (value == "enforce") return NriMode::kEnforce;
   if (value == "observe") return NriMode::kObserve;
   return fail_field("nri.mode", value, "expected 'enforce' or 'observe'");
+}
+
+Result<std::vector<std::string>> read_handlers(const json& value) {
+  constexpr std::string_view kField = "nri.handlersWithoutContainerGroups";
+  constexpr std::string_view kExpected =
+      "expected a list of handlers of runtime classes, [kata-qemu]";
+  if (!value.is_array()) return fail_field(kField, value, kExpected);
+  std::vector<std::string> handlers;
+  for (const json& handler : value) {
+    if (!handler.is_string() || handler == "") return fail_field(kField, handler, kExpected);
+    handlers.push_back(handler.get<std::string>());
+  }
+  return handlers;
 }
 
 constexpr std::string_view kPodLevel =
@@ -70,6 +89,8 @@ Result<void> set(NriSettings& settings, std::string_view name, const json& value
                         fmt::format("expected 1 to {} seconds", kMaxSeconds));
     }
     settings.unhealthy_after = std::chrono::seconds(value.get<std::int64_t>());
+  } else if (name == "handlersWithoutContainerGroups") {
+    PINFOLD_LET(settings.handlers_without_groups, read_handlers(value));
   } else {
     return fail(
         ErrorCode::kInvalidArgument,

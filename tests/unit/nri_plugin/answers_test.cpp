@@ -150,7 +150,7 @@ TEST_F(NriConnection, ASandboxIsAgreedToWhenTheNodeIsReplaced) {
 /// Fails whatever it is told of.
 class FailingFollower final : public Follower {
  public:
-  FailingFollower(const Node& node, FollowerOptions options) : Follower(node, std::move(options)) {}
+  explicit FailingFollower(FollowerOptions options) : Follower(std::move(options)) {}
   api::SynchronizeResponse synchronize(Agent& /*agent*/,
                                        const api::SynchronizeRequest& /*request*/) override {
     return {};
@@ -174,7 +174,7 @@ class FailingFollower final : public Follower {
 };
 
 TEST_F(NriConnection, OnlyTheStartOfAContainerIsAnsweredWithAnError) {
-  world_.follower = std::make_unique<FailingFollower>(worker_->node(), world_.follower_options());
+  world_.follower = std::make_unique<FailingFollower>(world_.follower_options());
   start();
   connect();
   for (int number = 1; number < api::Event::LAST; ++number) {

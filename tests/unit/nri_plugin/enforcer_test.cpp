@@ -163,8 +163,11 @@ TEST_P(NriEnforcer, TheGateRefusesWhileAnotherGroupHasItsCpus) {
   };
   EXPECT_THAT(world_.start(b).error().message, HasSubstr("exclusive to 'podb/c'"));
   world_.kernel.distort = {};
+  EXPECT_EQ(world_.agent->state().node.find(b.uid), nullptr) << "its CPUs have returned";
+  world_.record.erase(RuntimeWorld::id_of(b));  // the kubelet has another one made
+  ASSERT_TRUE(world_.create(b).has_value());
   ASSERT_TRUE(world_.start(b).has_value());
-  EXPECT_EQ(world_.cpus(a), "0,3-7") << "set right at the gate";
+  EXPECT_EQ(world_.cpus(a), "0,3-7");
 }
 
 TEST_P(NriEnforcer, AContainerWithoutAPathDoesNotStart) {
@@ -178,7 +181,8 @@ TEST_P(NriEnforcer, AContainerWithoutAPathDoesNotStart) {
   event.mutable_container()->mutable_linux()->clear_cgroups_path();
   EXPECT_FALSE(world_.follower->change(*world_.agent, event).has_value());
   event.mutable_container()->mutable_linux()->set_cgroups_path("/kubepods/nowhere");
-  EXPECT_EQ(world_.follower->change(*world_.agent, event).error().code, ErrorCode::kNotFound);
+  world_.kernel.find(world_.pause_group(b))->processes.clear();
+  EXPECT_EQ(world_.follower->change(*world_.agent, event).error().code, ErrorCode::kUnsupported);
 }
 
 TEST_P(NriEnforcer, ThePoolGrowsWithTheEndOfAPod) {

@@ -23,7 +23,7 @@ enum class Habit {
 class NaivePlugin : public Follower {
  public:
   NaivePlugin(RuntimeWorld& world, Habit habit)
-      : Follower(world.agent->node(), world.follower_options()), world_(world), habit_(habit) {}
+      : Follower(world.follower_options()), world_(world), habit_(habit) {}
 
   api::SynchronizeResponse synchronize(Agent& /*agent*/,
                                        const api::SynchronizeRequest& request) override {

@@ -115,6 +115,55 @@ TEST(NriObserver, ComparesContainersThatAKubeletHasPinned) {
   EXPECT_THAT(world.log, IsEmpty());
 }
 
+/// The documented look before the service owns a node: only the order could differ.
+TEST(NriObserver, AgreesWithRunningContainersThatCouldHaveComeSo) {
+  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  const std::vector<std::pair<PodSpec, const char*>> running = {{exclusive("a", 2), "4-5"},
+                                                                {exclusive("b", 1), "7"},
+                                                                {exclusive("c", 2), "2-3"},
+                                                                {shared("d"), "0-1,6"}};
+  std::vector<PodSpec> specs;
+  for (const auto& [spec, cpus] : running) {
+    world.put(RuntimeWorld::id_of(spec), cpus);
+    world.run_unseen(spec);
+    specs.push_back(spec);
+  }
+  world.restart();
+  world.synchronize(specs);
+  auto comparison = world.follower->take_comparison();
+  ASSERT_TRUE(comparison.has_value());
+  EXPECT_EQ(comparison->compared, 4U);
+  EXPECT_THAT(comparison->differences, IsEmpty());
+  world.run_sandbox(exclusive("new", 1));
+  ASSERT_TRUE(world.create(exclusive("new", 1)).has_value());
+  ASSERT_TRUE(world.start(exclusive("new", 1)).has_value());
+  comparison = world.follower->take_comparison();
+  ASSERT_TRUE(comparison.has_value());
+  ASSERT_EQ(comparison->differences.size(), 2U) << "the new one, and what shares the pool";
+  EXPECT_EQ(comparison->differences[1].desired_cpus, (CpuSet{1}));
+  EXPECT_EQ(comparison->differences[1].why_shared, "");
+}
+
+TEST(NriObserver, SaysWhyAContainerWouldBeShared) {
+  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  const PodSpec a = exclusive("a", 2);
+  api::PodSandbox sandbox = world.sandbox(a);
+  // Pod-level resources of 1 CPU, which no annotation tells.
+  auto& cpu = *sandbox.mutable_linux()->mutable_pod_resources()->mutable_cpu();
+  cpu.mutable_quota()->set_value(100'000);
+  api::SynchronizeRequest request;
+  world.put(RuntimeWorld::id_of(a), "1-2");
+  world.run_unseen(a);
+  *request.add_pods() = sandbox;
+  *request.add_containers() = world.container(a);
+  request.mutable_containers(0)->set_state(api::ContainerState::CONTAINER_RUNNING);
+  world.synchronize_with(request);
+  const auto comparison = world.follower->take_comparison();
+  ASSERT_TRUE(comparison.has_value());
+  ASSERT_EQ(comparison->differences.size(), 1U);
+  EXPECT_THAT(comparison->differences[0].why_shared, HasSubstr("the pod has one of 100000"));
+}
+
 TEST(NriObserver, ComparesMemoryNodes) {
   Config config;
   config.memory_manager_policy = "Static";

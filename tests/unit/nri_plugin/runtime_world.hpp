@@ -68,12 +68,29 @@ class RuntimeWorld {
   }
   /// The runtime is started again: of the sandboxes that it has now no event tells any more.
   void restart_runtime() { earlier_ = sandboxes_; }
+  [[nodiscard]] bool is_groupless(const PodSpec& spec) const {
+    return handlers.contains(spec.uid) && groupless.contains(handlers.at(spec.uid));
+  }
+  /// Another program writes the cpuset of a group and, on cgroup v1, of all groups below it that
+  /// would be in the way.
+  void write_cpus(const std::string& group, const std::string& cpus) {
+    auto* const dir = kernel.find(group);
+    ASSERT_NE(dir, nullptr) << group;
+    const CpuSet has = CpuSet::parse(dir->files["cpuset.cpus"]).value();
+    const bool shrinks = has.contains_all(CpuSet::parse(cpus).value());
+    if (kernel.version == enforce::CgroupVersion::kV1 && shrinks) {
+      for (const auto& [name, child] : dir->children) write_cpus(group + "/" + name, cpus);
+    }
+    const auto written = kernel.fs()->write(group, "cpuset.cpus", cpus);
+    EXPECT_TRUE(written.has_value()) << written.error().message;
+  }
   /// The sandboxes of this pod have the annotation.
   void announce(const PodSpec& spec) { announced_.insert(spec.uid); }
   [[nodiscard]] FollowerOptions follower_options() {
     FollowerOptions options;
     options.pod_level = service::PodLevelResources::kAnnotated;
     options.mount = "/model";
+    options.handlers_without_groups = declared;
     options.log = [this](agent::LogLevel level, std::string_view message) {
       if (level >= agent::LogLevel::kWarning) log.emplace_back(message);
     };
@@ -84,6 +101,7 @@ class RuntimeWorld {
   [[nodiscard]] api::PodSandbox sandbox(const PodSpec& spec) const {
     api::PodSandbox sandbox = sandbox_of(spec);
     sandbox.set_pid(1);
+    if (handlers.contains(spec.uid)) sandbox.set_runtime_handler(handlers.at(spec.uid));
     if (announced_.contains(spec.uid)) {
       (*sandbox.mutable_annotations())[std::string(kResourcesAnnotation)] = annotation_of(spec);
     }
@@ -99,9 +117,9 @@ class RuntimeWorld {
     shown.set_id(id);
     shown.set_pod_sandbox_id(sandbox(spec).id());
     shown.mutable_linux()->set_cgroups_path(sandbox(spec).linux().cgroup_parent() + "/" + id);
-    if (record.contains(id)) {
-      shown.mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus(record[id]);
-    }
+    api::LinuxCPU& cpu = *shown.mutable_linux()->mutable_resources()->mutable_cpu();
+    if (record.contains(id)) cpu.set_cpus(record[id]);
+    if (quotas.contains(id)) cpu.mutable_quota()->set_value(quotas[id]);
     const auto* const dir = kernel.find(group_of(shown));
     if (dir != nullptr && !dir->processes.empty()) {
       shown.set_pid(static_cast<std::uint32_t>(*dir->processes.begin()));
@@ -143,6 +161,7 @@ class RuntimeWorld {
     *request.mutable_pod() = sandbox(spec);
     const std::string id = id_of(spec, name) + suffix;
     record.erase(id);
+    quotas.erase(id);
     if (!kubelet_cpus.empty()) record[id] = kubelet_cpus;
     *request.mutable_container() = container(spec, name);
     being_created_.insert(id);
@@ -154,6 +173,7 @@ class RuntimeWorld {
                        const std::string& name = "c") {
     const api::LinuxCPU& cpu = answer.adjust().linux().resources().cpu();
     if (!cpu.cpus().empty()) record[id_of(spec, name) + suffix] = cpu.cpus();
+    if (cpu.has_quota()) quotas[id_of(spec, name) + suffix] = cpu.quota().value();
     being_created_.erase(id_of(spec, name) + suffix);
     EXPECT_TRUE(send(api::Event::POST_CREATE_CONTAINER, spec, name).has_value());
   }
@@ -161,8 +181,11 @@ class RuntimeWorld {
   /// container is being created, and a failure is only a warning.
   void put(const api::ContainerUpdate& update) {
     const std::string& id = update.container_id();
-    const std::string& cpus = update.linux().resources().cpu().cpus();
-    if (cpus.empty() || being_created_.contains(id)) return;
+    const api::LinuxCPU& cpu = update.linux().resources().cpu();
+    const std::string& cpus = cpu.cpus();
+    if (being_created_.contains(id)) return;
+    if (cpu.has_quota()) quotas[id] = cpu.quota().value();
+    if (cpus.empty()) return;
     const auto started = groups_.find(id);
     if (started != groups_.end() && kernel.find(started->second) != nullptr) {
       const auto written = kernel.fs()->write(started->second, "cpuset.cpus", cpus);
@@ -217,7 +240,7 @@ class RuntimeWorld {
   }
   /// Starts a container; if the plugin refuses, it is ended as containerd does.
   Result<void> start(const PodSpec& spec, const std::string& name = "c") {
-    make_group(spec, name);
+    if (!is_groupless(spec)) make_group(spec, name);
     auto started = send(api::Event::START_CONTAINER, spec, name);
     if (started) return send(api::Event::POST_START_CONTAINER, spec, name);
     stop(spec, name);
@@ -229,7 +252,7 @@ class RuntimeWorld {
     ASSERT_TRUE(kernel.fs()->remove_group(group(spec, name)).has_value());
   }
   void stop(const PodSpec& spec, const std::string& name = "c") {
-    end(spec, name);
+    if (!is_groupless(spec)) end(spec, name);
     api::StopContainerRequest request;
     *request.mutable_pod() = sandbox(spec);
     *request.mutable_container() = container(spec, name);
@@ -297,10 +320,14 @@ class RuntimeWorld {
   pinfold::test::ModelKernel kernel;
   std::vector<std::string> log;
   std::vector<std::string> runtime_log;
-  std::map<std::string, std::string> record;  ///< container id to cpuset
-  std::map<pid_t, double> ages;               ///< of processes, in seconds
-  std::string kubelet_cpus;                   ///< that containers come with
-  std::string suffix;                         ///< of container ids: another run
+  std::map<std::string, std::string> record;   ///< container id to cpuset
+  std::map<std::string, std::int64_t> quotas;  ///< container id to CFS quota, once it was changed
+  std::map<pid_t, double> ages;                ///< of processes, in seconds
+  std::string kubelet_cpus;                    ///< that containers come with
+  std::string suffix;                          ///< of container ids: another run
+  std::map<PodUid, std::string> handlers;      ///< of the runtime classes of pods
+  std::set<std::string> groupless;             ///< handlers that make no group for each container
+  std::vector<std::string> declared;           ///< of these, those that the settings name
   std::unique_ptr<agent::NodeAgent> agent;
   std::unique_ptr<Follower> follower;
   bool is_connected = true;  ///< else the runtime goes on as if the plugin agreed

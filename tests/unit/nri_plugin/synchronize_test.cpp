@@ -1,9 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "pinfold/base/read_file.hpp"
 #include "runtime_world.hpp"
 
 /// Containers that were created or started without the plugin: on the model of both cgroup
@@ -26,6 +28,72 @@ class NriSynchronize : public testing::TestWithParam<enforce::CgroupVersion> {
   RuntimeWorld world_{GetParam()};
   [[nodiscard]] const service::FollowerCounters& counters() { return world_.follower->counters(); }
 };
+
+/// What throttles exclusive CPUs: the container's own quota, which only the runtime sets, and that
+/// of its pod, which a kubelet with the policy none has set.
+TEST_P(NriSynchronize, ExclusiveContainersThatAreFoundLoseTheirQuotas) {
+  const PodSpec b = exclusive("b", 2);
+  const PodSpec half = named("half", {limited("c", "500m", "64Mi")});
+  const bool is_v2 = GetParam() == enforce::CgroupVersion::kV2;
+  const char* const file = is_v2 ? "cpu.max" : "cpu.cfs_quota_us";
+  const auto pod_group = [&](const PodSpec& spec) {
+    return world_.kernel.find(world_.sandbox(spec).linux().cgroup_parent().substr(1));
+  };
+  for (const PodSpec& spec : {b, half}) {
+    world_.run_unseen(spec);
+    pod_group(spec)->files[file] = is_v2 ? "200000 100000" : "200000";
+  }
+  world_.synchronize({b, half});
+  EXPECT_EQ(world_.quotas[RuntimeWorld::id_of(b)], -1);
+  EXPECT_FALSE(world_.quotas.contains(RuntimeWorld::id_of(half)));
+  EXPECT_THAT(pod_group(b)->files[file], testing::AnyOf("max 100000", "max", "-1"));
+  EXPECT_THAT(pod_group(half)->files[file], testing::StartsWith("200000"));
+}
+
+TEST_P(NriSynchronize, APodIsSharedForAReasonThatOutlivesTheService) {
+  const PodSpec half = named("half", {limited("c", "500m", "64Mi")});
+  world_.run(half);
+  const auto note = world_.agent->state().notes.at(half.uid);
+  EXPECT_EQ(note.why_shared, "no container has a whole number of CPUs of its own");
+  EXPECT_EQ(note.qos, QosClass::kGuaranteed);
+  world_.restart();
+  EXPECT_EQ(world_.agent->state().notes.at(half.uid), note);
+  // A state of an earlier version has none: Synchronize tells it.
+  PodSpec other = half;
+  other.uid = PodUid("other");
+  ASSERT_TRUE(world_.agent->admit(other).has_value());
+  EXPECT_FALSE(world_.agent->state().notes.contains(other.uid));
+  world_.run_unseen(other);
+  world_.synchronize({half, other});
+  EXPECT_EQ(world_.agent->state().notes.at(other.uid), note);
+}
+
+/// The kubelet's two files, copied before the first start of the service: docs/cookbook.
+TEST_P(NriSynchronize, PodsOfTheKubeletsFilesKeepTheirCpus) {
+  const PodSpec b = exclusive("b", 2);
+  const PodSpec gone = exclusive("gone", 1);
+  RuntimeWorld earlier(GetParam());
+  for (const PodSpec& spec : {exclusive("first", 3), gone, b}) earlier.run(spec);
+  EXPECT_EQ(earlier.cpus(b), "5-6");
+  ASSERT_TRUE(earlier.agent->settle().has_value());
+  world_.follower.reset();
+  world_.agent.reset();
+  for (const auto& file : std::filesystem::directory_iterator(world_.state.path())) {
+    std::filesystem::remove(file.path());
+  }
+  world_.state.write("cpu_manager_state",
+                     read_file(earlier.state.path() + "/cpu_manager_state").value());
+  world_.restart();
+  EXPECT_EQ(world_.agent->state().node.held.size(), 3U);
+  world_.put(RuntimeWorld::id_of(b), "5-6");
+  world_.run_unseen(b);
+  world_.synchronize({b});
+  EXPECT_EQ(world_.cpus(b), "5-6");
+  EXPECT_EQ(counters().found_unpinned, 0U);
+  EXPECT_THAT(world_.agent->state().node.held, IsEmpty()) << "what has ended is released";
+  EXPECT_EQ(agent::shared_pool(world_.agent->node(), world_.agent->state().node).to_string(),
+            "0-4,7");
+}
 
 /// The plugin was dead between CreateContainer and START_CONTAINER, or while all of it happened.
 TEST_P(NriSynchronize, AContainerThatWasCreatedWithoutItIsPinnedAtTheGate) {

@@ -37,6 +37,37 @@ TEST_F(NriUnpinned, AContainerThatSynchronizeFinds) {
   expect(1, 7.5);
 }
 
+/// By a kubelet with the policy static, until the service took over.
+TEST_F(NriUnpinned, NotAContainerThatAnotherHasPinned) {
+  const PodSpec b = exclusive("b", 2);
+  const PodSpec c = exclusive("c", 2);
+  const PodSpec pool = shared("pool");
+  world_.put(RuntimeWorld::id_of(b), "4-5");
+  world_.put(RuntimeWorld::id_of(c), "0-1");  // CPU 0 is reserved here: it has to move
+  world_.put(RuntimeWorld::id_of(pool), "2-3,6-7");
+  for (const PodSpec& spec : {b, c, pool}) {
+    world_.run_unseen(spec);
+    set_age(world_.group(spec), 435);
+  }
+  world_.synchronize({b, c, pool});
+  expect(0, 0);
+  EXPECT_EQ(world_.cpus(b), "4-5") << "the rules allow it";
+  EXPECT_EQ(world_.cpus(c), "6-7");
+  EXPECT_EQ(world_.cpus(pool), "0-3");
+}
+
+TEST_F(NriUnpinned, AContainerThatRanOnExclusiveCpus) {
+  const PodSpec b = exclusive("b", 2);
+  world_.run(b);
+  const PodSpec late = exclusive("late", 2);
+  world_.put(RuntimeWorld::id_of(late), "2-3");
+  world_.run_unseen(late);
+  set_age(world_.group(late), 3);
+  world_.synchronize({b, late});
+  expect(1, 3);
+  EXPECT_EQ(world_.cpus(late), "3-4");
+}
+
 TEST_F(NriUnpinned, AContainerThatIsFoundAtTheGate) {
   const PodSpec b = exclusive("b", 2);
   world_.make_group(b);

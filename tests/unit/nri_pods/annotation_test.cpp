@@ -203,7 +203,8 @@ TEST(NriAnnotation, ALargeOneIsRefused) {
 
 TEST(NriAnnotator, GivesAmountsByContainer) {
   const PodSpec spec = pod(fmt::format("{{initContainers: [{}], containers: [{}]}}",
-                                       limited("i", "1m", "1Gi"), limited("a", "300", "1Gi")));
+                                       limited("i", "1m", "1Gi", ", restartPolicy: Always"),
+                                       limited("a", "300", "1Gi")));
   const std::string value = R"({"initContainers":{"i":{"limits":{"cpu":"1m","memory":"1Gi"}}},)"
                             R"("containers":{"a":{"limits":{"cpu":"300","memory":"1Gi"}}}})";
   const auto seen = recovered_with(spec, kAnnotatorAnnotation, value, {.cfs_quota = false});

@@ -130,5 +130,28 @@ TEST(NriPremises, ComeFromTheNode) {
   EXPECT_FALSE(make_premises(node_with("container"), PodLevelUse::kAnyPod).pod_scope);
 }
 
+/// Every x86 kernel has the sizes 2Mi and 1Gi, mostly without a page.
+TEST(NriPremises, CountHugePagesAndNotTheirSizes) {
+  Config config = pinfold::test::aligning_config("restricted");
+  config.memory_manager_policy = "Static";
+  config.system_reserved = {{"memory", "64Mi"}};
+  config.eviction_hard.emplace()["memory.available"] = "64Mi";
+  config.reserved_memory = {{0, {{"memory", "128Mi"}}}};
+  const auto premises_with = [&](std::uint64_t bytes, const std::string& policy) {
+    MachineDescription machine = pinfold::test::machine_of({}).description();
+    for (NumaNode& numa : machine.numa_nodes) {
+      numa.hugepages = {{"hugepages-2Mi", bytes}, {"hugepages-1Gi", 0}};
+    }
+    Config with = config;
+    with.memory_manager_policy = policy;
+    if (policy == "None") with.reserved_memory.clear();
+    const Node node = Node::make(Machine::make(std::move(machine)).value(), with).value();
+    return make_premises(node, PodLevelUse::kAnnotatedPods);
+  };
+  EXPECT_FALSE(premises_with(0, "Static").huge_pages);
+  EXPECT_TRUE(premises_with(4U << 20, "Static").huge_pages);
+  EXPECT_FALSE(premises_with(4U << 20, "None").huge_pages);
+}
+
 }  // namespace
 }  // namespace pinfold::nri

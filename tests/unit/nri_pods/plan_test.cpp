@@ -87,8 +87,9 @@ class World {
     execute(plan_removal(known_, state_));
   }
 
-  AgentRequests synchronize(const api::SynchronizeRequest& request) {
-    known_ = KnownPods(request);
+  AgentRequests synchronize(const api::SynchronizeRequest& request,
+                            const KnownPods::AgeOf& age = {}) {
+    known_ = KnownPods(request, age);
     AgentRequests requests = plan_synchronize(known_, premises_, state_);
     execute(requests);
     return requests;
@@ -102,16 +103,22 @@ class World {
       state_ = remove_container(node_, std::move(state_), id);
     }
     for (const PodSpec& spec : requests.admit) {
-      Decision decision = decide(node_, state_, spec);
+      const auto shown = requests.shown.find(spec.uid);
+      const Places places = shown == requests.shown.end() ? Places() : shown->second.places;
+      Decision decision = decide_keeping(node_, state_, spec, places);
       if (auto* admitted = std::get_if<Admitted>(&decision)) state_ = std::move(admitted->next);
     }
     notes_.insert(notes_.end(), requests.notes.begin(), requests.notes.end());
   }
 
+  [[nodiscard]] api::ContainerUpdate answer(const api::UpdateContainerRequest& request) const {
+    return answer_update(request, node_, state_).update(0);
+  }
   /// The cpuset of the answer to an update.
   [[nodiscard]] std::string answered(const api::UpdateContainerRequest& request) const {
-    return answer_update(request, node_, state_).update(0).linux().resources().cpu().cpus();
+    return answer(request).linux().resources().cpu().cpus();
   }
+  [[nodiscard]] std::vector<DueUpdate> due() const { return plan_updates(known_, node_, state_); }
   [[nodiscard]] std::vector<std::string> updated() const {
     std::vector<std::string> ids;
     for (const auto& [update, is_started] : plan_updates(known_, node_, state_)) {
@@ -381,7 +388,134 @@ TEST(NriPlan, SynchronizeKeepsAdmitsAndRemoves) {
   EXPECT_THAT(requests.remove_pods, ElementsAre(gone.uid));
   EXPECT_THAT(world.uids(), testing::UnorderedElementsAre("kept", "new", "announced"));
   EXPECT_EQ(*world.state_.cpu.assignments.find(kept.uid), had);
-  EXPECT_EQ(world.synchronize(request), AgentRequests{});
+  AgentRequests again = world.synchronize(request);
+  EXPECT_EQ(again.shown.size(), 3U);
+  again.shown.clear();
+  EXPECT_EQ(again, AgentRequests{});
+}
+
+/// A container that was started without the plugin, or that the kubelet resizes, has a quota.
+TEST(NriPlan, ExclusiveCpusHaveNoQuota) {
+  World world;
+  const PodSpec spec = named("u", {limited("a", "2", "1Gi"), limited("b", "250m", "1Gi")});
+  api::SynchronizeRequest request = reported({{spec, running(spec)}});
+  for (api::Container& container : *request.mutable_containers()) {
+    auto& cpu = *container.mutable_linux()->mutable_resources()->mutable_cpu();
+    cpu.set_cpus(container.name() == "a" ? "1-2" : "0,3-15");
+  }
+  world.synchronize(request);
+  const auto updates = world.due();
+  ASSERT_EQ(updates.size(), 1U) << "the cpusets are right, and 'b' keeps its quota";
+  EXPECT_EQ(updates[0].update.linux().resources().cpu().quota().value(), -1);
+  EXPECT_THAT(world.taken(), ElementsAre(request.containers(0).id() + ":1-2"));
+  EXPECT_THAT(world.due(), IsEmpty()) << "now it is on record";
+  api::UpdateContainerRequest resize;
+  *resize.mutable_pod() = request.pods(0);
+  *resize.mutable_container() = request.containers(0);
+  EXPECT_EQ(world.answer(resize).linux().resources().cpu().quota().value(), -1);
+  *resize.mutable_container() = request.containers(1);
+  EXPECT_FALSE(world.answer(resize).linux().resources().cpu().has_quota());
+}
+
+TEST(NriPlan, SharedCpusGetTheirQuotaBack) {
+  World world{Config{}};
+  const PodSpec spec = named("u", {limited("a", "2", "1Gi")});
+  api::SynchronizeRequest request = reported({{spec, running(spec)}});
+  request.mutable_containers(0)
+      ->mutable_linux()
+      ->mutable_resources()
+      ->mutable_cpu()
+      ->mutable_quota()
+      ->set_value(-1);  // from before the policy was none
+  world.synchronize(request);
+  const auto updates = world.due();
+  ASSERT_EQ(updates.size(), 1U);
+  const api::LinuxCPU& cpu = updates[0].update.linux().resources().cpu();
+  EXPECT_EQ(cpu.quota().value(), 200'000);
+  EXPECT_EQ(cpu.period().value(), 100'000U);
+}
+
+/// Containers that run already, pinned by a kubelet say.
+TEST(NriPlan, SynchronizeKeepsWhatContainersHaveIfTheRulesAllowIt) {
+  struct Case {
+    const char* name;
+    Config config;
+    std::vector<std::pair<const char*, const char*>> had;  ///< CPUs wanted, cpuset on record
+    std::vector<const char*> gets;
+  };
+  const Config best = pinfold::test::aligning_config("best-effort");
+  const Config single = pinfold::test::aligning_config("single-numa-node");
+  Config pod_scope = single;
+  pod_scope.topology_manager_scope = "pod";
+  const Case cases[] = {
+      {"each its own", best, {{"2", "4-5"}, {"1", "9"}, {"2", "2-3"}}, {"4-5", "9", "2-3"}},
+      {"scope pod", pod_scope, {{"2", "4-5"}, {"1", "9"}}, {"4-5", "9"}},
+      {"one unpinned", best, {{"2", "0-15"}, {"2", "1-2"}}, {"3-4", "1-2"}},
+      {"two with the same", best, {{"2", "4-5"}, {"2", "4-5"}}, {"4-5", "1-2"}},
+      {"a reserved CPU", best, {{"2", "0-1"}}, {"1-2"}},
+      {"another number", best, {{"2", "4-6"}}, {"1-2"}},
+      {"CPUs that do not exist", best, {{"2", "20-21"}}, {"1-2"}},
+      {"two NUMA nodes", single, {{"2", "7-8"}}, {"1-2"}},
+      {"two NUMA nodes that may be", best, {{"2", "7-8"}}, {"7-8"}},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.name);
+    World world{one.config};
+    std::vector<std::pair<PodSpec, api::PodSandbox>> pods;
+    for (std::size_t i = 0; i < one.had.size(); ++i) {
+      const PodSpec spec = named(fmt::format("u{}", i), {limited("a", one.had[i].first, "1Gi")});
+      pods.emplace_back(spec, running(spec));
+    }
+    api::SynchronizeRequest request = reported(pods);
+    for (std::size_t i = 0; i < one.had.size(); ++i) {
+      request.mutable_containers(static_cast<int>(i))
+          ->mutable_linux()
+          ->mutable_resources()
+          ->mutable_cpu()
+          ->set_cpus(one.had[i].second);
+    }
+    world.synchronize(request);
+    for (std::size_t i = 0; i < one.gets.size(); ++i) {
+      const CpuSet* const cpus =
+          world.state_.cpu.assignments.find({PodUid(fmt::format("u{}", i)), "a"});
+      ASSERT_NE(cpus, nullptr) << i;
+      EXPECT_EQ(cpus->to_string(), one.gets[i]) << i;
+    }
+    const CpuSet& pool = world.state_.cpu.default_set;
+    EXPECT_TRUE(pool.contains(CpuId{0})) << pool.to_string();
+    EXPECT_TRUE(world.node_.cpu().start(world.state_.cpu).has_value())
+        << "no CPU is lost, and none has two owners";
+  }
+}
+
+TEST(NriPlan, SynchronizeDecidesTheOldestFirst) {
+  World world;
+  const PodSpec late = named("a-late", {limited("a", "2", "1Gi")});
+  const PodSpec early = named("b-early", {limited("a", "2", "1Gi")});
+  api::SynchronizeRequest request = reported({{late, running(late)}, {early, running(early)}});
+  request.mutable_containers(0)->set_pid(20);
+  request.mutable_containers(1)->set_pid(10);
+  world.synchronize(request, [](std::uint32_t process) { return process == 10 ? 7.5 : 1.5; });
+  EXPECT_EQ(world.state_.cpu.assignments.find({early.uid, "a"})->to_string(), "1-2");
+  EXPECT_EQ(world.state_.cpu.assignments.find({late.uid, "a"})->to_string(), "3-4");
+}
+
+TEST(NriPlan, SaysTheClassOfAPodAndWhyItIsShared) {
+  World world;
+  const PodSpec pinned = named("pinned", {limited("a", "2", "1Gi")});
+  const PodSpec half = named("half", {limited("a", "500m", "1Gi")});
+  const PodSpec small = named("small", {"{name: a}"});
+  const auto shown =
+      world
+          .synchronize(
+              reported({{pinned, running(pinned)}, {half, running(half)}, {small, running(small)}}))
+          .shown;
+  EXPECT_EQ(shown.at(pinned.uid), (ShownPod{QosClass::kGuaranteed, "", {}}));
+  EXPECT_EQ(
+      shown.at(half.uid),
+      (ShownPod{QosClass::kGuaranteed, "no container has a whole number of CPUs of its own", {}}));
+  EXPECT_EQ(shown.at(small.uid),
+            (ShownPod{QosClass::kBestEffort, "it is BestEffort, not Guaranteed", {}}));
 }
 
 TEST(NriPlan, SynchronizeAdmitsAPodWithTwoSandboxesOnce) {

@@ -146,7 +146,101 @@ TEST(NriPods, HugePagesAreExactIfTheRuntimeShowsThem) {
 
   const Demand hidden = demand(recovered(spec, {}, premises), premises);
   EXPECT_THAT(hidden.exclusive, IsEmpty());
-  EXPECT_EQ(hidden.why_shared, "the runtime does not show the huge pages of container 'a'");
+  EXPECT_EQ(hidden.why_shared,
+            "the node has huge pages, and the runtime does not show those of container 'a': "
+            "containerd needs 'disable_hugetlb_controller = false'");
+}
+
+/// containerd shows none by default; that the pod as a whole has none says enough.
+TEST(NriPods, WithoutHugePagesOfThePodAContainerHasNone) {
+  const PodSpec spec = pod_with({limited("a", "2", "1Gi")});
+  Premises premises = annotated_only();
+  premises.huge_pages = true;
+  const auto exclusive_of = [&](const api::PodSandbox& sandbox) {
+    return demand(recover(sandbox, test::containers_of(spec), premises).value(), premises)
+        .exclusive;
+  };
+  api::PodSandbox sandbox = test::sandbox_of(spec);
+  EXPECT_THAT(exclusive_of(sandbox), IsEmpty());
+  auto& whole = *sandbox.mutable_linux()->mutable_pod_resources();
+  auto* const page = whole.add_hugepage_limits();
+  page->set_page_size("2MB");
+  EXPECT_THAT(exclusive_of(sandbox), ElementsAre("a")) << "by the limits that the runtime shows";
+  page->set_limit(2U << 20);
+  EXPECT_THAT(exclusive_of(sandbox), IsEmpty());
+  whole.clear_hugepage_limits();
+  std::string asked;
+  premises.has_no_huge_pages = [&](const std::string& cgroup_parent) {
+    asked = cgroup_parent;
+    return true;
+  };
+  EXPECT_THAT(exclusive_of(sandbox), ElementsAre("a")) << "by the limits of its group";
+  EXPECT_EQ(asked, sandbox.linux().cgroup_parent());
+}
+
+/// Any user can give a pod resources of its own, and leave the annotation away.
+TEST(NriPods, ContainersGetNoMoreThanTheirPodHas) {
+  struct Case {
+    const char* name;
+    std::vector<std::string> containers;
+    const char* cpu;  ///< that the scheduler has counted
+    const char* memory;
+    Kubelet kubelet;
+    const char* why;  ///< a part of it; "": they get it
+  };
+  const Case cases[] = {
+      {"as much", {limited("a", "1", "1Gi"), limited("b", "1", "1Gi")}, "2", "2Gi", {}, ""},
+      {"less", {limited("a", "1", "1Gi")}, "2", "2Gi", {}, ""},
+      {"fractions",
+       {limited("a", "1", "1Gi"), limited("b", "250m", "1Gi")},
+       "1250m",
+       "2Gi",
+       {},
+       ""},
+      {"more than 256", {limited("a", "300", "1Gi")}, "300", "1Gi", {}, ""},
+      {"CPUs",
+       {limited("a", "1", "1Gi"), limited("b", "2", "2Gi")},
+       "2",
+       "8Gi",
+       {},
+       "a CFS quota in us of 300000 together, and the pod has one of 200000"},
+      {"CPUs without quotas",
+       {limited("a", "1", "1Gi"), limited("b", "2", "2Gi")},
+       "2",
+       "8Gi",
+       {.cfs_quota = false},
+       "CPU shares of 3072 together, and the pod has some of 2048"},
+      {"memory",
+       {limited("a", "1", "1Gi"), limited("b", "1", "2Gi")},
+       "2",
+       "2Gi",
+       {},
+       "a memory limit in bytes of 3221225472 together, and the pod has one of 2147483648"},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.name);
+    const PodSpec spec = pod_with(one.containers);
+    const PodSpec counted = pod_with({limited("all", one.cpu, one.memory)});
+    const auto containers = test::containers_of(spec, one.kubelet);
+    const auto seen =
+        recover(test::sandbox_of(counted, one.kubelet), containers, annotated_only()).value();
+    const Demand wanted = demand(seen, annotated_only());
+    EXPECT_EQ(wanted.exclusive.empty(), *one.why != '\0');
+    if (*one.why == '\0') {
+      EXPECT_EQ(wanted.why_shared, "");
+    } else {
+      EXPECT_THAT(wanted.why_shared, HasSubstr(one.why));
+      EXPECT_THAT(wanted.why_shared, HasSubstr(kResourcesAnnotation));
+    }
+  }
+}
+
+TEST(NriPods, WithoutPodResourcesNothingIsCompared) {
+  const PodSpec spec = pod_with({limited("a", "1", "1Gi"), limited("b", "2", "1Gi")});
+  api::PodSandbox sandbox = test::sandbox_of(spec);
+  sandbox.mutable_linux()->clear_pod_resources();
+  const auto seen = recover(sandbox, test::containers_of(spec), annotated_only()).value();
+  EXPECT_THAT(demand(seen, annotated_only()).exclusive, ElementsAre("a", "b"));
 }
 
 TEST(NriPods, PodLevelResourcesThatAnyPodCanHaveMakeAmountsEstimates) {

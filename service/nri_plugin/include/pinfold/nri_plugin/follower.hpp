@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,10 @@ struct FollowerOptions {
   std::string mount;  ///< of the hierarchy with the cpusets
   agent::LogSink log;
   std::function<double(pid_t)> age = age_of;
+  /// Directories below which a kubelet's pods are, besides those that its pods show.
+  std::set<std::string> kubepods;
+  /// See NriSettings.
+  std::vector<std::string> handlers_without_groups;
 };
 
 /// Follows the requests of a runtime: plans, lets the agent do it, and answers. All of it runs in
@@ -59,10 +64,15 @@ class Follower {
   }
 
  protected:
-  explicit Follower(const Node& node, FollowerOptions options);
+  explicit Follower(FollowerOptions options) : options_(std::move(options)) {}
 
   void log(agent::LogLevel level, const std::string& message) const {
     if (options_.log) options_.log(level, message);
+  }
+  /// What is known of the node and the cluster now: the node changes with a reconfiguration.
+  [[nodiscard]] Premises premises(const Agent& agent) const;
+  [[nodiscard]] KnownPods::AgeOf age() const {
+    return [this](std::uint32_t process) { return options_.age(static_cast<pid_t>(process)); };
   }
   /// A container has stopped: of that no other event comes.
   [[nodiscard]] static api::StateChangeEvent event_of(const api::StopContainerRequest& request);
@@ -71,7 +81,6 @@ class Follower {
   }
 
   FollowerOptions options_;
-  Premises premises_;
   KnownPods known_;
   service::FollowerCounters counters_;
   std::optional<service::Comparison> comparison_;

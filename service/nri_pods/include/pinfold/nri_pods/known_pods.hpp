@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -21,13 +22,15 @@ enum class Phase {
 };
 
 struct KnownContainer {
-  api::Container shown;  ///< with the cpuset that the runtime has for it
+  api::Container shown;  ///< with the cpuset and quota that the runtime has for it
   Phase phase = Phase::kCreating;
 };
 
 struct KnownPod {
   api::PodSandbox sandbox;
-  /// One of each name, the latest, in the order in which the names came.
+  double age = 0;  ///< seconds that its oldest process has run; 0: not known
+  /// One of each name, the latest, in the order in which the names came; of Synchronize, in that
+  /// of their age.
   std::vector<KnownContainer> containers;
   /// Synchronize brought it: after a restart of the runtime no event of its sandbox comes.
   bool is_from_synchronize = false;
@@ -42,10 +45,13 @@ class KnownPods {
  public:
   using Map = std::map<std::string, KnownPod, std::less<>>;
 
+  /// For how many seconds a process has run; 0: not known.
+  using AgeOf = std::function<double(std::uint32_t process)>;
+
   KnownPods() = default;
   /// All that the runtime has, without pods that have ended (no container, no process) and
   /// containers without a sandbox.
-  explicit KnownPods(const api::SynchronizeRequest& request);
+  explicit KnownPods(const api::SynchronizeRequest& request, const AgeOf& age = {});
 
   /// A container is being created, possibly in the place of one with its name.
   void create(const api::PodSandbox& sandbox, const api::Container& container);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,10 +36,15 @@ struct Premises {
   PodLevelUse pod_level = PodLevelUse::kAnyPod;
   /// Pods are decided as a whole: topology scope pod, with a policy other than none.
   bool pod_scope = false;
-  /// Containers can have huge pages that count.
+  /// Containers can have huge pages that count: the memory manager is static, and the machine has
+  /// some. (A kubelet admits no pod with huge pages of which the machine has none.)
   bool huge_pages = true;
+  /// Whether the group of a pod ("cgroup parent") has a limit of 0 for huge pages of every size
+  /// that the machine has, for runtimes that do not show them; empty: that cannot be asked.
+  std::function<bool(const std::string&)> has_no_huge_pages = {};
   std::uint64_t memory = 0;  ///< bytes of the machine; 0: unknown
 };
+/// Those of a node as it is now: a reconfiguration can change all but `pod_level`.
 [[nodiscard]] Premises make_premises(const Node& node, PodLevelUse pod_level);
 
 /// The QoS class by the pod's cgroup, "/kubepods/burstable/podUID" or

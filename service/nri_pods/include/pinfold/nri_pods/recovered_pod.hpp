@@ -62,6 +62,9 @@ struct RecoveredPod {
   std::vector<RecoveredContainer> containers;
   /// True if no other container of the pod runs at the same time as these.
   bool has_all_containers = false;
+  /// Why its containers cannot have what they show: together it is more than the pod has. Then
+  /// nothing of the pod is exclusive. "": they can.
+  std::string contradiction;
   std::optional<Resources> resources;  ///< pod-level
   bool resources_are_exact = false;
   /// Containers that are no part of what was announced or, in a Guaranteed pod, have no limits:

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "pinfold/base/result.hpp"
 
@@ -25,6 +26,8 @@ struct NriSettings {
   PodLevelResources pod_level = PodLevelResources::kAny;
   std::string kubelet_root = "/var/lib/kubelet";
   std::chrono::seconds unhealthy_after{60};  ///< without a connection
+  /// Handlers of runtime classes (runtimeClass.handler) that make no group for each container.
+  std::vector<std::string> handlers_without_groups;
 
   friend bool operator==(const NriSettings&, const NriSettings&) = default;
 };

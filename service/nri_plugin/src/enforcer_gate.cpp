@@ -1,0 +1,276 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "enforcer.hpp"
+#include "other_groups.hpp"
+#include "pinfold/nri_plugin/group_path.hpp"
+
+/// What decides whether a container is created and starts: strict only where exclusive CPUs are at
+/// stake.
+namespace pinfold::nri {
+namespace {
+
+using agent::LogLevel;
+using agent::NodeAgent;
+
+/// Reads back, and tries once more: a container may have ended while it was written. What could not
+/// be read or written of others shows there.
+template <class Check>
+Result<void> ensure(NodeAgent& agent, Check check) {
+  if (check()) return {};
+  (void)agent.reconcile(agent::PageMoves::kOff);
+  return check();
+}
+
+/// Handlers that are known to make no group for each container, for messages only.
+bool is_sandboxed_by_name(std::string_view handler) {
+  return handler.starts_with("kata") || handler == "runsc" || handler == "gvisor";
+}
+
+/// "runtime class 'kata-qemu' has no group for each container".
+std::string lack_of_groups(const api::PodSandbox& pod, bool is_declared) {
+  const std::string& handler = pod.runtime_handler();
+  const bool is_sure = is_declared || is_sandboxed_by_name(handler);
+  return fmt::format("runtime class '{}' {} no group for each container",
+                     handler.empty() ? "(default)" : handler, is_sure ? "has" : "seems to have");
+}
+
+bool is_in_list(const std::vector<std::string>& list, const std::string& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+}  // namespace
+
+std::string title_of(const ContainerId& id) {
+  return fmt::format("container '{}' of pod '{}'", id.name, id.pod);
+}
+
+bool has_exclusive_cpus(const agent::Desired& desired, const ContainerId& id) {
+  const auto found = desired.layout.find(id);
+  return found != desired.layout.end() && found->second.isolation != Isolation::kHost;
+}
+
+/// Before a container is created: nothing can run on CPUs that become its own. Its own group does
+/// not exist yet.
+Result<void> Enforcer::make_room(Agent& agent, const api::PodSandbox& pod, const ContainerId& id) {
+  const bool is_exclusive = has_exclusive_cpus(agent.desired(), id);
+  if (is_exclusive) {
+    PINFOLD_TRY(ensure(agent, [&] { return agent.verify_room(id); }));
+  }
+  // What is left is looked for again at the start.
+  (void)confine_others(agent, desired_now(agent));
+  const bool is_declared = is_in_list(options_.handlers_without_groups, pod.runtime_handler());
+  return is_exclusive && is_declared ? enter_sandbox(agent, pod, id) : Result<void>();
+}
+
+Result<void> Enforcer::start_exclusive(Agent& agent, const api::StateChangeEvent& event,
+                                       const ContainerId& id) {
+  PINFOLD_LET(const std::string directory,
+              group_directory(options_.mount, event.container().linux().cgroups_path()));
+  if (is_run_by_sandbox(agent, event.pod(), event.container(), directory)) {
+    PINFOLD_TRY(enter_sandbox(agent, event.pod(), id));
+  } else {
+    PINFOLD_TRY(agent.adopt(id.pod, {id.name, directory}));
+    PINFOLD_TRY(ensure(agent, [&] { return agent.verify(id); }));
+  }
+  const agent::Desired desired = desired_now(agent);
+  const CpuSet left = confine_others(agent, desired) & desired_cpus(desired, id);
+  if (left.empty()) return {};
+  return fail(ErrorCode::kBusy,
+              fmt::format("other groups can run on its exclusive CPUs {}", left.to_string()));
+}
+
+/// It may have fewer CPUs than it should, or no group: it harms no other container.
+Result<void> Enforcer::start_shared(Agent& agent, const api::StateChangeEvent& event,
+                                    const ContainerId& id) {
+  const auto directory = group_directory(options_.mount, event.container().linux().cgroups_path());
+  const bool has_group =
+      directory && !is_run_by_sandbox(agent, event.pod(), event.container(), *directory);
+  if (has_group) {
+    const auto adopted = agent.adopt(id.pod, {id.name, *directory});
+    if (!adopted) {
+      log(LogLevel::kWarning, fmt::format("NRI: {} has no group that is followed: {}", title_of(id),
+                                          adopted.error().message));
+    }
+  }
+  (void)confine_others(agent, desired_now(agent));
+  if (!has_group) return {};
+  note_narrowed(agent, id);
+  return keep_off_exclusive(agent, *directory);
+}
+
+/// Errors: kBusy if a group can run on exclusive CPUs, and cannot be confined.
+Result<void> Enforcer::keep_off_exclusive(const Agent& agent, const std::string& directory) {
+  const agent::Desired desired = desired_now(agent);
+  const CpuSet exclusive = exclusive_cpus(desired);
+  const auto group = agent.enforced()->open_elsewhere(directory);
+  if (!group) return {};  // it has ended
+  CpuSet has = effective_cpus(*group).value_or(CpuSet());
+  if (has.empty()) has = agent.enforced()->cpus_above(directory).value_or(CpuSet());
+  if (!has.intersects(exclusive)) return {};
+  const auto confined =
+      confined_.confine(*agent.enforced(), {*group, has}, shared_place(agent, desired));
+  if (confined) return {};
+  return fail(
+      ErrorCode::kBusy,
+      fmt::format("'{}' can run on CPUs {}, which are exclusive to other containers, and is "
+                  "not confined: {}",
+                  directory, (has & exclusive).to_string(), confined.error().message));
+}
+
+/// Says once why a container has other CPUs than it should.
+void Enforcer::note_narrowed(const Agent& agent, const ContainerId& id) {
+  const agent::Desired desired = agent.desired();
+  const CpuSet cpus = desired_cpus(desired, id);
+  const auto observed = agent.enforced()->observe(id);
+  std::string line;
+  if (observed && !cpus.empty() && observed->effective_cpus != cpus) {
+    const std::string by = agent.enforced()->narrowed_by(agent.enforced()->directory(id), cpus);
+    line = fmt::format("NRI: {} runs on CPUs {}, expected {}{}{}", title_of(id),
+                       observed->effective_cpus.to_string(), cpus.to_string(),
+                       by.empty() ? "" : ": ", by);
+  }
+  std::erase_if(narrowed_, [&](const auto& entry) {
+    return agent.state().node.find(entry.first.pod) == nullptr;
+  });
+  if (std::exchange(narrowed_[id], line) != line && !line.empty()) log(LogLevel::kWarning, line);
+}
+
+/// Whether a container has no process of its own on this node. Without processes its group may also
+/// be that of a container that has just ended; `directory` is that group.
+bool Enforcer::is_run_by_sandbox(const Agent& agent, const api::PodSandbox& pod,
+                                 const api::Container& container,
+                                 const std::string& directory) const {
+  if (runs_in(agent, directory)) return false;
+  const std::string& handler = pod.runtime_handler();
+  const bool is_sandboxed =
+      is_in_list(options_.handlers_without_groups, handler) || is_sandboxed_by_name(handler);
+  if (is_sandboxed || !agent.enforced()->open_elsewhere(directory)) return true;
+  const auto sandbox = sandbox_group(agent, pod);
+  if (!sandbox || container.pid() == 0) return false;
+  const auto pids = processes_of(agent, *sandbox);
+  return std::find(pids.begin(), pids.end(), static_cast<pid_t>(container.pid())) != pids.end();
+}
+
+/// The group of a sandbox, with the processes that run its containers.
+Result<std::string> Enforcer::sandbox_group(const Agent& agent, const api::PodSandbox& pod) const {
+  PINFOLD_LET(const std::string above, pod_directory(options_.mount, pod.linux().cgroup_parent()));
+  const auto group = agent.enforced()->open_elsewhere(above);
+  if (group) {
+    const auto& part = group->cpuset();
+    for (const std::string& name :
+         part.fs->children(part.path).value_or(std::vector<std::string>())) {
+      std::string directory = child_of(*group, name).directory;
+      if (is_group_of(directory, pod.id()) && runs_in(agent, directory)) return directory;
+    }
+  }
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("'{}' has no group of sandbox '{}' with processes", above, pod.id()));
+}
+
+bool Enforcer::is_in_sandbox(const Agent& agent, const ContainerId& id) const {
+  const std::string* const directory = agent.state().adopted.find(id);
+  return directory != nullptr &&
+         std::any_of(known_.all().begin(), known_.all().end(), [&](const auto& entry) {
+           return entry.second.uid() == id.pod && is_group_of(*directory, entry.first);
+         });
+}
+
+/// All containers of the pod run in the group of its sandbox: it gets the exclusive CPUs of all of
+/// them, and no shared ones.
+Result<void> Enforcer::enter_sandbox(Agent& agent, const api::PodSandbox& pod,
+                                     const ContainerId& id) {
+  const std::string lack =
+      lack_of_groups(pod, is_in_list(options_.handlers_without_groups, pod.runtime_handler()));
+  const std::string intent = lack + ", and its pods get no exclusive CPUs";
+  PINFOLD_LET_WRAP(const std::string directory, sandbox_group(agent, pod), intent);
+  PINFOLD_TRY_WRAP(agent.adopt_sandbox(id.pod, directory), intent);
+  PINFOLD_TRY_WRAP(ensure(agent, [&] { return agent.verify(id); }), intent);
+  log(LogLevel::kInfo,
+      fmt::format("NRI: {}: {}: CPUs {} are those of its sandbox, '{}'", title_of(id), lack,
+                  desired_cpus(agent.desired(), id).to_string(), directory));
+  return {};
+}
+
+/// A container is not created, or has not started: what was decided for it returns. A pod without
+/// any other container has nothing then; it is decided again when one is created.
+void Enforcer::take_back(Agent& agent, const api::PodSandbox& pod, const ContainerId& id) {
+  const ActivePod* const active = agent.state().node.find(id.pod);
+  if (active == nullptr) return;
+  bool has_others = false;
+  for (const auto& [sandbox, known] : known_.all()) {
+    if (known.uid() != id.pod) continue;
+    for (const KnownContainer& other : known.containers) {
+      has_others = has_others || (other.shown.name() != id.name && other.phase != Phase::kStopped);
+    }
+  }
+  // It is decided as a whole: what it has is that of the others, too.
+  if (has_others && pod.annotations().contains(std::string(kResourcesAnnotation))) return;
+  const PodSpec before = active->spec;
+  for (const Container& container : before.containers) {
+    const ContainerId one{id.pod, container.name};
+    const bool leaves = !has_others || container.name == id.name;
+    if (leaves && is_in_sandbox(agent, one)) (void)agent.disown_sandbox(one);
+  }
+  AgentRequests requests;
+  if (has_others) {
+    requests.remove_containers = {id};
+    PodSpec rest = before;
+    std::erase_if(rest.containers, [&](const Container& one) { return one.name == id.name; });
+    requests.admit.push_back(std::move(rest));
+  } else {
+    requests.remove_pods = {id.pod};
+  }
+  if (const auto done = execute(agent, requests); !done) {
+    log(LogLevel::kWarning, fmt::format("NRI: {} keeps what was decided for it: {}", title_of(id),
+                                        done.error().message));
+  }
+  follow_pool(agent, desired_now(agent));
+}
+
+/// On cgroup v1 a group cannot have a CPU that the one above lacks, and a runtime does not start a
+/// container whose cpuset the kernel refuses: a shared container gets those that it can have. On v2
+/// one that can have none of them would get all of the group above: it gets those that are
+/// exclusive to nobody. Empty: those of the group above.
+CpuSet Enforcer::attainable(const Agent& agent, const ContainerId& id,
+                            const api::Container& container, const std::string& cpus) const {
+  const CpuSet desired = CpuSet::parse(cpus).value_or(CpuSet());
+  const auto& facts = agent.enforced()->facts();
+  const auto version = facts.controllers.find(enforce::Controller::kCpuset);
+  const bool is_v2 =
+      version != facts.controllers.end() && version->second == enforce::CgroupVersion::kV2;
+  if (desired.empty()) return desired;
+  const auto directory = group_directory(options_.mount, container.linux().cgroups_path());
+  const auto above = directory ? agent.enforced()->cpus_above(*directory) : std::nullopt;
+  if (!above || above->contains_all(desired)) return desired;
+  const CpuSet both = desired & *above;
+  if (is_v2 && both.empty()) {
+    CpuSet free = *above - exclusive_cpus(agent.desired());
+    return free.empty() ? desired : free;
+  }
+  return is_v2 || has_exclusive_cpus(agent.desired(), id) ? desired : both;
+}
+
+void Enforcer::fit(const Agent& agent, const ContainerId& id, const api::Container& container,
+                   api::LinuxCPU& cpu) const {
+  if (cpu.cpus().empty()) return;
+  cpu.set_cpus(attainable(agent, id, container, cpu.cpus()).to_string());
+}
+
+void Enforcer::fit(const Agent& agent, api::ContainerUpdate& update) const {
+  for (const auto& [sandbox, pod] : known_.all()) {
+    for (const KnownContainer& container : pod.containers) {
+      if (container.shown.id() != update.container_id()) continue;
+      const auto id = find_container(agent.state().node, pod.uid(), container.shown.name());
+      if (!id) return;
+      return fit(agent, *id, container.shown,
+                 *update.mutable_linux()->mutable_resources()->mutable_cpu());
+    }
+  }
+}
+
+}  // namespace pinfold::nri

@@ -1,0 +1,55 @@
+#include "pod_quotas.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "pinfold/enforce/cpu_quota.hpp"
+#include "pinfold/nri_plugin/group_path.hpp"
+
+namespace pinfold::nri {
+namespace {
+
+using agent::LogLevel;
+using enforce::CpuQuota;
+
+/// The quota that the group of a pod gets instead of `has`; nullopt: it stays.
+std::optional<CpuQuota> find_change(const LinuxResources& wanted, const CpuQuota& has,
+                                    const api::LinuxCPU& of_sandbox) {
+  if (*wanted.cpu_quota == -1) return has.quota_us ? std::optional(CpuQuota()) : std::nullopt;
+  const std::int64_t given = of_sandbox.quota().value();
+  const std::uint64_t period = of_sandbox.period().value();
+  if (*wanted.cpu_quota <= 0 || has.quota_us || given <= 0 || period == 0) return std::nullopt;
+  return CpuQuota{given, period};
+}
+
+std::string text_of(const CpuQuota& quota) {
+  return quota.quota_us ? fmt::format("{} of {} us", *quota.quota_us, quota.period_us) : "none";
+}
+
+}  // namespace
+
+void set_pod_quota(const agent::NodeAgent& agent, const std::string& mount, const KnownPod& pod,
+                   const agent::LogSink& log) {
+  const auto wanted = pod_resources(agent.node(), agent.state().node, pod.uid());
+  const auto directory = pod_directory(mount, pod.sandbox.linux().cgroup_parent());
+  if (!wanted || !wanted->cpu_quota || !directory) return;
+  const auto group = agent.enforced()->open_elsewhere(*directory);
+  const auto has = group ? read_cpu_quota(*group) : Result<CpuQuota>(fail(group.error()));
+  if (!has) return;  // it has ended, or nothing limits it
+  const auto change = find_change(*wanted, *has, pod.sandbox.linux().pod_resources().cpu());
+  if (!change) return;
+  const auto written = write_cpu_quota(*group, *change);
+  if (!log) return;
+  if (written) {
+    log(LogLevel::kInfo,
+        fmt::format("NRI: '{}': the CFS quota of pod '{}' was {}, is {}", *directory,
+                    pod.sandbox.uid(), text_of(*has), text_of(*change)));
+  } else if (!enforce::is_gone(written.error())) {
+    log(LogLevel::kWarning,
+        fmt::format("NRI: '{}': the CFS quota of pod '{}' stays {}: {}", *directory,
+                    pod.sandbox.uid(), text_of(*has), written.error().message));
+  }
+}
+
+}  // namespace pinfold::nri
