@@ -89,7 +89,9 @@ ContainerMap<std::string> canonical_adopted(const AgentState& state,
     const std::string& stored = *state.adopted.find(container);
     const std::string real = cgroups.canonical(stored).value_or(stored);
     const auto* const owner = taken.take(real, container);
-    if (owner == nullptr) {
+    const bool is_in_sandbox = owner != nullptr && owner->second.pod == container.pod &&
+                               owner->first == real + "/";  // together: see adopt_sandbox
+    if (owner == nullptr || is_in_sandbox) {
       adopted[container] = real;
     } else if (log) {
       log(LogLevel::kError,

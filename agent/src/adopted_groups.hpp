@@ -31,7 +31,8 @@ class TakenDirectories {
 
 /// The adopted groups of a state under their canonical names, which earlier versions did not store.
 /// Of two containers that have one group so, the one with exclusive CPUs keeps it, else the first;
-/// the other is logged and has none. A group that no longer exists keeps its name.
+/// the other is logged and has none; containers of one pod can have the group of their sandbox
+/// together. A group that no longer exists keeps its name.
 [[nodiscard]] ContainerMap<std::string> canonical_adopted(const AgentState& state,
                                                           const enforce::Cgroups& cgroups,
                                                           const LogSink& log);

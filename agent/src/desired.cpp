@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "pinfold/agent/offline.hpp"
 
@@ -54,6 +56,28 @@ enforce::Layout held_layout(const Node& node, const NodeState& state) {
     }
   }
   return layout;
+}
+
+/// Containers of a pod that have adopted one group, that of their sandbox, have it together.
+void unite_adopted(const AgentState& state, const PodUid& pod, enforce::Layout& layout) {
+  const auto* const adopted = state.adopted.find(pod);
+  if (adopted == nullptr) return;
+  std::map<std::string, std::vector<enforce::GroupSettings*>> sharing;
+  for (const auto& [container, directory] : *adopted) {
+    const auto group = layout.find(ContainerId{pod, container});
+    if (group != layout.end()) sharing[directory].push_back(&group->second);
+  }
+  for (const auto& [directory, groups] : sharing) {
+    enforce::GroupSettings all = *groups.front();
+    for (const enforce::GroupSettings* const group : groups) {
+      join(all.cpus, group->cpus, false);
+      join(all.mems, group->mems, false);
+    }
+    for (enforce::GroupSettings* const group : groups) {
+      group->cpus = all.cpus;
+      group->mems = all.mems;
+    }
+  }
 }
 
 /// Marks the standard init containers that have ended, because a later container has started.
@@ -107,6 +131,7 @@ void add_pod_layout(const Node& node, const AgentState& state, const ActivePod& 
     is_first = false;
     layout.emplace(id, std::move(group));
   }
+  unite_adopted(state, uid, layout);
   if (const auto resources = pod_resources(node, state.node, uid)) {
     own.values = enforce::values_of(*resources, enforce::GroupLevel::kPod, facts);
   }
@@ -133,6 +158,7 @@ void remove_inactive(AgentState& state) {
     return pod == active.end() || pod->second->spec.find(entry.name) == nullptr;
   });
   std::erase_if(state.ending, is_inactive);
+  std::erase_if(state.notes, [&](const auto& note) { return is_inactive(note.first); });
 }
 
 Desired make_desired(const Node& node, const AgentState& state, const enforce::KernelFacts& facts,

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/enforce/drift.hpp"
+#include "pinfold/enforce/narrowed.hpp"
 #include "pinfold/enforce/page_placement.hpp"
 #include "pinfold/enforce/partitions.hpp"
 #include "stray_processes.hpp"
@@ -20,22 +22,22 @@ using enforce::Layout;
 constexpr int kAttempts = 3;
 constexpr std::chrono::milliseconds kKillTimeout{5000};
 
-/// CPUs and NUMA nodes that containers do not really have, because a group above the pods lacks
-/// them.
-void report_missing(const enforce::Cgroups& cgroups, const Layout& desired,
-                    std::vector<std::string>& lines) {
-  const auto compare = [&](const GroupName& name, const char* what, const CpuSet& expected,
-                           const Result<CpuSet>& has) {
-    if (expected.empty() || !has || *has == expected) return;
-    lines.push_back(fmt::format("{}: runs on {} {}, expected {}: a group above the pods lacks them",
-                                to_string(name), what, has->to_string(), expected.to_string()));
-  };
+/// NUMA nodes that containers do not really have, because a group above the pods lacks them.
+void report_missing_mems(const enforce::Cgroups& cgroups, const Layout& desired,
+                         const std::vector<enforce::FailedStep>& failed,
+                         std::vector<std::string>& lines) {
   for (const auto& [name, settings] : desired) {
-    if (name.is_pod()) continue;
+    const bool has_failed = std::any_of(failed.begin(), failed.end(), [&name](const auto& step) {
+      return step.step.group == name || step.step.group == name.parent();
+    });
+    if (name.is_pod() || has_failed || settings.mems.empty()) continue;
     const auto group = cgroups.group(name);
     if (!group) continue;
-    compare(name, "CPUs", settings.cpus, effective_cpus(*group));
-    compare(name, "memory nodes", settings.mems, effective_mems(*group));
+    const auto has = effective_mems(*group);
+    if (!has || *has == settings.mems) continue;
+    lines.push_back(
+        fmt::format("{}: has memory nodes {}, expected {}: a group above the pods lacks them",
+                    to_string(name), has->to_string(), settings.mems.to_string()));
   }
 }
 
@@ -45,25 +47,67 @@ CpuSet needed_cpus(const Desired& desired) {
   return cpus;
 }
 
-/// Whether a container that has a group gets exclusive CPUs that it did not have.
-bool is_any_moved(const Layout& before, const Layout& after) {
-  return std::any_of(after.begin(), after.end(), [&](const auto& group) {
-    const auto& [name, settings] = group;
-    if (name.is_pod() || settings.isolation == Isolation::kHost) return false;
-    const auto had = before.find(name);
-    return had != before.end() && !had->second.cpus.contains_all(settings.cpus);
-  });
-}
+/// Confines the groups of others before CPUs become exclusive to a container that had a group: to
+/// those of the pool that no container has exclusively at this point.
+class OthersWatch {
+ public:
+  OthersWatch(const Layout& before, const Layout& after, CpuSet pool, const OthersConfiner& confine)
+      : before_(before), now_(before), after_(after), pool_(std::move(pool)), confine_(confine) {}
 
-/// Adds what is not Pinfold's and runs on exclusive CPUs.
+  void operator()(const enforce::Step& step, StepMoment moment) {
+    if (moment == StepMoment::kBefore) {
+      make_room(step);
+    } else {
+      apply_to(now_, step);
+    }
+  }
+
+ private:
+  void make_room(const enforce::Step& step) {
+    const bool is_meant = step.kind == enforce::Step::Kind::kCpus && !step.group.is_pod() &&
+                          before_.contains(step.group);
+    if (!is_meant) return;
+    const CpuSet gained = (step.set & owned(after_, step.group)) - owned(before_, step.group);
+    if (gained.empty() || (confined_to_ && !confined_to_->intersects(gained))) return;
+    CpuSet allowed = pool_ - step.set;
+    for (const auto& [name, settings] : now_) {
+      if (!name.is_pod()) allowed -= settings.cpus & (owned(before_, name) | owned(after_, name));
+    }
+    if (allowed.empty()) return;
+    confine_(allowed);
+    confined_to_ = std::move(allowed);
+  }
+
+  /// Those that a container has exclusively: where it waits for them it may be with others.
+  [[nodiscard]] static CpuSet owned(const Layout& layout, const GroupName& name) {
+    const auto found = layout.find(name);
+    const bool has_some = found != layout.end() && found->second.isolation != Isolation::kHost;
+    return has_some ? found->second.cpus : CpuSet();
+  }
+
+  const Layout& before_;
+  Layout now_;
+  const Layout& after_;
+  CpuSet pool_;
+  const OthersConfiner& confine_;
+  std::optional<CpuSet> confined_to_;
+};
+
+/// Adds what is not Pinfold's and runs on exclusive CPUs, or may, as it cannot be looked at.
 void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const Desired& desired,
                        std::vector<std::string>& lines) {
   const CpuSet exclusive = exclusive_cpus(desired);
   for (const enforce::ForeignGroup& group : foreign) {
     const CpuSet overlap = group.cpus & exclusive;
+    if (overlap.empty() && !group.problem.empty()) {
+      lines.push_back(
+          fmt::format("'{}': its processes are unknown: {}", group.directory, group.problem));
+    }
     if (overlap.empty()) continue;
     const std::string processes =
-        fmt::format("{} process{}", group.processes, group.processes == 1 ? "" : "es");
+        group.problem.empty()
+            ? fmt::format("{} process{}", group.processes, group.processes == 1 ? "" : "es")
+            : fmt::format("its processes are unknown ({})", group.problem);
     lines.push_back(group.is_own
                         ? fmt::format("'{}': {} in this group itself, on CPUs {} that are "
                                       "exclusive to containers: move them into another group",
@@ -126,9 +170,21 @@ Result<ObservedContainer> EnforcedLayout::observe(const ContainerId& container) 
   PINFOLD_LET(const auto pids, processes(group));
   observed.processes = pids.size();
   if (group.process_table() != nullptr) observed.affinity = affinity_of(group);
+  if (const auto quota = read_cpu_quota(group)) observed.quota = *quota;
+  observed.quota_above = quota_above(group);
   if (!group.is_this_kernel()) return observed;
   observed.page_placement = enforce::share_on(pages_of_all(pids), observed.effective_mems);
   return observed;
+}
+
+/// The quota of the group that a group is in: that of its pod.
+std::optional<enforce::CpuQuota> EnforcedLayout::quota_above(const enforce::Group& group) const {
+  const auto slash = group.directory.rfind('/');
+  if (slash == std::string::npos || slash == 0) return std::nullopt;
+  const auto above = open_elsewhere(group.directory.substr(0, slash));
+  const auto quota =
+      above ? read_cpu_quota(*above) : Result<enforce::CpuQuota>(fail(above.error()));
+  return quota ? std::optional(*quota) : std::nullopt;
 }
 
 enforce::PagesByNode EnforcedLayout::pages_of(const ContainerId& container) const {
@@ -138,36 +194,99 @@ enforce::PagesByNode EnforcedLayout::pages_of(const ContainerId& container) cons
   return pids ? pages_of_all(*pids) : enforce::PagesByNode();
 }
 
+std::map<GroupName, std::vector<std::string>> EnforcedLayout::find_drift(const Layout& desired,
+                                                                         const PodUid& pod) const {
+  const Layout observed = cgroups_.observe_pod(pod, desired);
+  std::map<GroupName, std::vector<std::string>> found;
+  for (auto it = desired.lower_bound(GroupName(pod)); it != desired.end() && it->first.pod == pod;
+       ++it) {
+    auto lines = enforce::drift_of(it->first, observed, desired);
+    if (!lines.empty()) found.emplace(it->first, std::move(lines));
+  }
+  return found;
+}
+
 Result<std::vector<std::string>> EnforcedLayout::find_drift(
     const Desired& desired, const std::vector<enforce::ForeignGroup>& foreign) const {
   PINFOLD_LET_WRAP(const Layout observed, cgroups_.observe(desired.layout),
                    "observe the control groups");
-  std::vector<std::string> lines = enforce::drift(observed, desired.layout);
+  Layout attainable = desired.layout;
+  limit_adopted(observed, attainable, true);
+  std::vector<std::string> lines = enforce::drift(observed, attainable);
+  for (std::string& line : find_narrowed(desired)) lines.push_back(std::move(line));
   add_foreign_drift(foreign, desired, lines);
   const auto cpus = cgroups_.machine_cpus();
-  if (!cpus && cpus.error().code != ErrorCode::kNotFound) return fail(cpus.error());
-  if (!cpus) lines.push_back(fmt::format("'{}' does not exist", root()));
+  if (!cpus) {
+    const bool is_absent = cpus.error().code == ErrorCode::kNotFound;
+    lines.push_back(is_absent ? fmt::format("'{}' does not exist", root()) : cpus.error().message);
+  }
   if (cpus && cpus->empty()) lines.push_back(fmt::format("'{}': its cpuset.cpus is empty", root()));
   return lines;
 }
 
+std::optional<CpuSet> EnforcedLayout::cpus_above(const std::string& directory) const {
+  return enforce::cpus_above(cgroups_, directory);
+}
+
+std::string EnforcedLayout::narrowed_by(const std::string& directory,
+                                        const CpuSet& expected) const {
+  const auto found = enforce::find_narrow_group(cgroups_, directory, expected);
+  if (!found) return "";
+  return fmt::format("'{}' has CPUs {}", found->directory, found->cpus.to_string());
+}
+
+std::vector<std::string> EnforcedLayout::find_narrowed(const Desired& desired) const {
+  std::vector<std::string> lines;
+  for (const auto& [name, settings] : desired.layout) {
+    if (name.is_pod() || settings.cpus.empty()) continue;
+    const auto group = cgroups_.group(name);
+    const auto has = group ? effective_cpus(*group) : Result<CpuSet>(fail(group.error()));
+    if (!has || *has == settings.cpus) continue;
+    const std::string by = narrowed_by(group->directory, settings.cpus);
+    if (by.empty()) continue;
+    lines.push_back(fmt::format("{}: runs on CPUs {}, expected {}: {}", to_string(name),
+                                has->to_string(), settings.cpus.to_string(), by));
+  }
+  return lines;
+}
+
 Result<void> EnforcedLayout::verify(const Desired& desired, const ContainerId& container) const {
+  PINFOLD_TRY(verify_room(desired, container));
+  const auto own = desired.layout.find(container);
+  const CpuSet& cpus = own->second.cpus;
+  const bool is_shared = own->second.isolation == Isolation::kHost;
+  const auto group = cgroups_.group(container);
+  const auto has = group ? effective_cpus(*group) : Result<CpuSet>(fail(group.error()));
+  if (!has && is_shared && enforce::is_gone(has.error())) return {};
+  if (!has) return fail(has.error());
+  if (is_shared) {
+    const CpuSet taken = *has & exclusive_cpus(desired);
+    if (taken.empty()) return {};
+    return fail(ErrorCode::kBusy,
+                fmt::format("'{}' can run on CPUs {}, which are exclusive to other containers",
+                            group->directory, taken.to_string()));
+  }
+  if (*has == cpus) return {};
+  const std::string by = narrowed_by(group->directory, cpus);
+  return fail(ErrorCode::kBusy,
+              fmt::format("'{}' runs on CPUs {}, expected {}{}{}", group->directory,
+                          has->to_string(), cpus.to_string(), by.empty() ? "" : ": ", by));
+}
+
+Result<void> EnforcedLayout::verify_room(const Desired& desired,
+                                         const ContainerId& container) const {
   const auto own = desired.layout.find(container);
   if (own == desired.layout.end()) {
     return fail(ErrorCode::kNotFound, fmt::format("container '{}' of pod '{}' has no group",
                                                   container.name, container.pod));
   }
-  const CpuSet cpus = own->second.cpus;
-  if (own->second.isolation != Isolation::kHost) {
-    PINFOLD_TRY(check_exclusive(desired, *own));
-  }
-  PINFOLD_LET(const auto group, cgroups_.group(container));
-  PINFOLD_LET(const CpuSet has, effective_cpus(group));
-  if (!cpus.empty() && has != cpus) {
-    return fail(ErrorCode::kBusy, fmt::format("'{}' runs on CPUs {}, expected {}", group.directory,
-                                              has.to_string(), cpus.to_string()));
-  }
-  return {};
+  if (own->second.isolation == Isolation::kHost) return {};
+  return check_exclusive(desired, *own);
+}
+
+Result<CpuSet> EnforcedLayout::effective_above(const std::string& directory) const {
+  PINFOLD_LET(const auto above, open_elsewhere(directory.substr(0, directory.rfind('/'))));
+  return effective_cpus(above);
 }
 
 /// No group but this one, and those that may share its CPUs, can run on them.
@@ -183,40 +302,40 @@ Result<void> EnforcedLayout::check_exclusive(const Desired& desired,
   for (const auto& [name, settings] : desired.layout) {
     if (name.is_pod() || name == own.first) continue;
     const auto other = cgroups_.group(name);
-    if (!other) continue;  // it does not exist
-    const auto others = effective_cpus(*other);
+    auto others = other ? effective_cpus(*other) : fail(Error(other.error()));
     if (!others && enforce::is_gone(others.error())) continue;
+    // One that cannot be read has at most what the group above it has.
+    const std::string directory = cgroups_.directory(name);
+    if (!others) others = effective_above(directory);
     if (!others) return fail(others.error());
-    PINFOLD_TRY(check(other->directory, *others - settings.cpus));
+    PINFOLD_TRY(check(directory, *others - settings.cpus));
   }
   PINFOLD_LET(const auto foreign, find_foreign());
   for (const enforce::ForeignGroup& other : foreign) {
-    if (other.processes > 0) PINFOLD_TRY(check(other.directory, other.cpus));
+    if (other.may_run()) PINFOLD_TRY(check(other.directory, other.cpus));
   }
   return {};
 }
 
 Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& desired) const {
   Observation observed;
+  observed.is_new = true;
   PINFOLD_LET_WRAP(observed.layout, cgroups_.observe(desired.layout), "observe the control groups");
   for (const auto& [name, settings] : observed.layout) {
     if (desired.layout.contains(name)) continue;
-    PINFOLD_LET(const bool is_stray, has_processes(name));
-    if (is_stray) observed.strays.push_back(name);
+    // The kernel refuses to remove one whose processes cannot be read, if it has some.
+    if (has_processes(name).value_or(false)) observed.strays.push_back(name);
   }
-  PINFOLD_LET(const Layout earlier, with_processes(desired.earlier));
-  mark_isolation(desired.layout, earlier, observed.layout);
+  mark_isolation(desired.layout, with_processes(desired.earlier), observed.layout);
   PINFOLD_LET(observed.foreign, find_foreign());
   return observed;
 }
 
-/// The containers of a layout in whose groups processes run.
-Result<Layout> EnforcedLayout::with_processes(const Layout& layout) const {
+/// The containers of a layout in whose groups processes run, or may run.
+Layout EnforcedLayout::with_processes(const Layout& layout) const {
   Layout running;
   for (const auto& [name, settings] : layout) {
-    if (name.is_pod()) continue;
-    PINFOLD_LET(const bool runs, has_processes(name));
-    if (runs) running.emplace(name, settings);
+    if (!name.is_pod() && has_processes(name).value_or(true)) running.emplace(name, settings);
   }
   return running;
 }
@@ -226,7 +345,7 @@ CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observ
   const CpuSet exclusive = exclusive_cpus(desired);
   CpuSet found;
   for (const enforce::ForeignGroup& group : observed.foreign) {
-    if (group.processes > 0) found |= group.cpus & exclusive;
+    if (group.may_run()) found |= group.cpus & exclusive;
   }
   for (const auto& [name, settings] : observed.layout) {
     if (name.is_pod()) continue;
@@ -237,7 +356,7 @@ CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observ
     if (has.empty() && pod != observed.layout.end()) has = pod->second.cpus;
     if (has.empty()) has = cgroups_.machine_cpus().value_or(CpuSet());
     const CpuSet others = (has - own) & exclusive;
-    if (!others.empty() && has_processes(name).value_or(false)) found |= others;
+    if (!others.empty() && has_processes(name).value_or(true)) found |= others;
   }
   return found;
 }
@@ -266,6 +385,34 @@ void EnforcedLayout::set_adopted(const ContainerMap<std::string>& adopted) {
   cgroups_.set_adopted(adopted);
 }
 
+/// Another program may narrow the groups that a runtime's groups are in, which are not Pinfold's: a
+/// container then runs on what it can have. cgroup v1 refuses any other CPU. A set without any CPU
+/// of the group above would give it all of that: it gets those that are exclusive to nobody, or
+/// keeps what it has. What others do is looked for if `observed` is new.
+void EnforcedLayout::limit_adopted(const Layout& observed, Layout& layout, bool is_new) const {
+  const CpuSet exclusive = exclusive_cpus(layout);
+  const bool is_v2 = cgroups_.root_group().is_v2();
+  for (auto& [name, settings] : layout) {
+    if (settings.cpus.empty() || !cgroups_.is_adopted(name)) continue;
+    const bool is_shared = settings.isolation == Isolation::kHost;
+    const auto has = observed.find(name);
+    const bool is_as_desired = has != observed.end() && has->second.cpus == settings.cpus;
+    if (is_as_desired && (is_shared || !is_new)) continue;
+    const auto above = cpus_above(cgroups_.directory(name));
+    if (!above || above->contains_all(settings.cpus)) continue;
+    const CpuSet both = *above & settings.cpus;
+    if (!both.empty()) {
+      if (!is_v2 && is_shared) settings.cpus = both;
+      continue;
+    }
+    settings.cpus = *above - exclusive;
+    settings.isolation = Isolation::kHost;
+    if (settings.cpus.empty()) settings.cpus = has == observed.end() ? *above : has->second.cpus;
+    const auto pod = layout.find(name.parent());
+    if (pod != layout.end() && !pod->second.cpus.empty()) pod->second.cpus |= settings.cpus;
+  }
+}
+
 /// What is desired as far as it can be with `cpus`, those of the root, which lack the `missing`
 /// ones: strays are confined, and an adopted group that its runtime has removed is not made again.
 /// A set without any CPU of the root would give a group all of them.
@@ -274,11 +421,36 @@ Layout EnforcedLayout::reachable(const Desired& desired, const Observation& obse
   Layout layout = with_strays(desired, observed.layout, observed.strays);
   for (const auto& adopted : cgroups_.adopted()) {
     const GroupName name = adopted.id();
-    if (!cgroups_.group(name)) layout.erase(name);
+    const auto group = cgroups_.group(name);
+    if (!group && enforce::is_gone(group.error())) layout.erase(name);
   }
-  if (missing.empty()) return layout;
-  const CpuSet pool = pool_in(cpus, desired.pool, exclusive_cpus(desired));
-  return without_cpus(std::move(layout), missing, pool);
+  if (!missing.empty()) {
+    const CpuSet pool = pool_in(cpus, desired.pool, exclusive_cpus(desired));
+    layout = without_cpus(std::move(layout), missing, pool);
+  }
+  limit_adopted(observed.layout, layout, observed.is_new);
+  return layout;
+}
+
+std::map<GroupName, Error> EnforcedLayout::find_displaced(const Desired& desired,
+                                                          const Layout& target,
+                                                          const CpuSet& missing) const {
+  std::map<GroupName, Error> found;
+  for (const auto& [name, settings] : target) {
+    const auto wanted = desired.layout.find(name);
+    if (wanted == desired.layout.end() || !cgroups_.is_adopted(name)) continue;
+    const bool is_displaced = wanted->second.isolation != Isolation::kHost &&
+                              settings.isolation == Isolation::kHost &&
+                              !missing.contains_all(wanted->second.cpus);
+    if (!is_displaced) continue;
+    const std::string directory = cgroups_.directory(name);
+    const std::string by = narrowed_by(directory, wanted->second.cpus);
+    found.emplace(name,
+                  Error{ErrorCode::kBusy, 0,
+                        fmt::format("'{}' has none of its CPUs {}{}{}", directory,
+                                    wanted->second.cpus.to_string(), by.empty() ? "" : ": ", by)});
+  }
+  return found;
 }
 
 /// The CPUs that groups can have; `groups`: the existing ones, which may be partitions.
@@ -286,46 +458,64 @@ Result<CpuSet> EnforcedLayout::available_cpus(const Layout& groups, bool has_par
   return has_partitions ? cgroups_.cpus_with_partitions(groups) : cgroups_.machine_cpus();
 }
 
-/// Returns the CPUs that are needed and that the root lacks.
-Result<CpuSet> EnforcedLayout::enforce(const Desired& desired, const Observation& observed,
-                                       enforce::Plan& done, const Participants& participants) {
+/// True if another attempt can do better: a value that the kernel refuses now it refuses again.
+bool EnforcedLayout::Enforced::is_retried() const {
+  return std::any_of(result.failed.begin(), result.failed.end(), [](const auto& failed) {
+    return failed.step.kind != enforce::Step::Kind::kValue;
+  });
+}
+
+Result<EnforcedLayout::Enforced> EnforcedLayout::enforce(const Desired& desired,
+                                                         const Observation& observed,
+                                                         const Participants& participants) {
   const bool was_clean = std::holds_alternative<Clean>(kernel_);
-  kernel_ = Dirty{};  // until every step has succeeded
+  kernel_ = Dirty{};  // until it is known what every step has done
   confine_foreign(desired, observed);
   const CpuSet needed = needed_cpus(desired);
   enforce::restore_root(cgroups_, needed | desired.pool);  // the pool: containers wait there
   // An earlier agent may have left partitions, too.
   const bool has_partitions = desired.partition != Partition::kNone || !was_clean;
   PINFOLD_LET(const CpuSet cpus, available_cpus(observed.layout, has_partitions));
-  CpuSet missing = needed - cpus;
-  Layout target = reachable(desired, observed, cpus, missing);
-  PINFOLD_LET(const enforce::Plan steps, plan(observed.layout, target, cpus));
+  Enforced enforced{needed - cpus, {}, {}};
+  Layout target = reachable(desired, observed, cpus, enforced.missing);
+  enforced.narrowed = find_displaced(desired, target, enforced.missing);
+  PINFOLD_LET(enforce::Plan steps, plan(observed.layout, target, cpus));
+  // That it runs on no other CPU is checked where its set is written; who has taken some is
+  // reported.
+  std::erase_if(steps, [&](const enforce::Step& step) {
+    return step.kind == enforce::Step::Kind::kVerify && cgroups_.is_adopted(step.group) &&
+           target.at(step.group).isolation == Isolation::kHost;
+  });
   if (!was_clean) enforce::remove_leftovers(cgroups_, observed.layout, target);
+  std::map<GroupName, Error> partitions;
   if (has_partitions) {
-    PINFOLD_TRY(end_partitions(cgroups_, observed.layout, desired.layout, desired.partition));
+    partitions = end_partitions(cgroups_, observed.layout, desired.layout, desired.partition);
   }
-  if (participants.confine_others && is_any_moved(observed.layout, target)) {
-    const CpuSet pool = pool_in(cpus, desired.pool, exclusive_cpus(desired));
-    const CpuSet always_shared = pool - exclusive_cpus(observed.layout);
-    if (!always_shared.empty()) participants.confine_others(always_shared);
+  OthersWatch others(observed.layout, target, pool_in(cpus, desired.pool, exclusive_cpus(desired)),
+                     participants.confine_others);
+  const auto watch = [&](const enforce::Step& step, StepMoment moment) {
+    if (participants.confine_others) others(step, moment);
+    if (participants.watch) participants.watch(step, moment);
+  };
+  enforced.result = apply_plan(cgroups_, steps, observed.layout, target, cpus, watch);
+  for (const enforce::Step& step : enforced.result.done) log(LogLevel::kDebug, to_string(step));
+  for (auto& [name, error] : partitions) {
+    enforced.result.failed.push_back(
+        {{enforce::Step::Kind::kCpus, name, {}, "", ""}, std::move(error)});
   }
-  PINFOLD_TRY(run(steps, done, participants.watch));
-  PINFOLD_LET(partition_problems_, begin_partitions(cgroups_, desired.layout, desired.partition));
-  if (observed.strays.empty() && missing.empty()) kernel_ = Clean{std::move(target)};
-  return missing;
+  partition_problems_ = begin_partitions(cgroups_, desired.layout, desired.partition);
+  keep(observed, std::move(target), enforced);
+  return enforced;
 }
 
-/// Stops at the first step that fails: what comes after it relies on it.
-Result<void> EnforcedLayout::run(const enforce::Plan& steps, enforce::Plan& done,
-                                 const StepWatcher& watcher) {
-  for (const enforce::Step& step : steps) {
-    if (watcher) watcher(step, StepMoment::kBefore);
-    PINFOLD_TRY(cgroups_.apply(step));
-    if (watcher) watcher(step, StepMoment::kAfter);
-    log(LogLevel::kDebug, to_string(step));
-    if (step.kind != enforce::Step::Kind::kVerify) done.push_back(step);
+/// What the kernel has is known after all steps but values have succeeded.
+void EnforcedLayout::keep(const Observation& observed, Layout target, const Enforced& enforced) {
+  if (!observed.strays.empty() || !enforced.missing.empty() || enforced.is_retried()) return;
+  for (const enforce::FailedStep& failed : enforced.result.failed) {
+    const auto group = target.find(failed.step.group);
+    if (group != target.end()) group->second.values.erase(failed.step.file);
   }
-  return {};
+  kernel_ = Clean{std::move(target)};
 }
 
 Result<void> EnforcedLayout::check_reachable(const Desired& desired) {
@@ -340,21 +530,45 @@ Result<void> EnforcedLayout::check_reachable(const Desired& desired) {
   return {};
 }
 
-Result<void> EnforcedLayout::apply(const Desired& desired, const Participants& participants) {
+Result<void> EnforcedLayout::apply(const Desired& desired, const Participants& participants,
+                                   const std::optional<std::set<PodUid>>& pods) {
   set_adopted(desired.adopted);
-  Observation observed;
-  if (const auto* const clean = std::get_if<Clean>(&kernel_)) {
-    observed.layout = clean->layout;
-  } else {
-    PINFOLD_LET(observed, observe_all(desired));
+  // A group can vanish while it is written: the second attempt starts from what the kernel has.
+  for (bool is_last = false;; is_last = true) {
+    Observation observed;
+    if (const auto* const clean = std::get_if<Clean>(&kernel_)) {
+      observed.layout = clean->layout;
+    } else {
+      PINFOLD_LET(observed, observe_all(desired));
+    }
+    PINFOLD_LET(const Enforced enforced, enforce(desired, observed, participants));
+    if (is_last || !enforced.is_retried()) return report(desired, enforced, pods);
   }
-  enforce::Plan done;
-  PINFOLD_LET(const CpuSet missing, enforce(desired, observed, done, participants));
+}
+
+/// An error if something failed for `pods`; reconcile() reports the others.
+Result<void> EnforcedLayout::report(const Desired& desired, const Enforced& enforced,
+                                    const std::optional<std::set<PodUid>>& pods) const {
+  std::optional<Error> error;
+  const auto add = [&](const GroupName& group, const Error& one) {
+    if (pods && !pods->contains(group.pod)) {
+      log(LogLevel::kWarning, one.message);
+    } else if (!error) {
+      error = one;
+    } else {
+      error->message += "; " + one.message;
+    }
+  };
+  for (const auto& [step, reason] : enforced.result.failed) add(step.group, reason);
+  for (const auto& [group, reason] : enforced.narrowed) add(group, reason);
+  if (error) return fail(*std::move(error));
+  const auto& done = enforced.result.done;
+  const CpuSet& missing = enforced.missing;
   const bool concerns_this = std::any_of(done.begin(), done.end(), [&](const enforce::Step& step) {
     const auto group = desired.layout.find(step.group);
     return group != desired.layout.end() && group->second.cpus.intersects(missing);
   });
-  if (!concerns_this) return {};  // reconcile() reports the others
+  if (!concerns_this) return {};
   return fail(ErrorCode::kUnsupported,
               fmt::format("'{}' lacks CPUs {}: they are offline, or a group above lacks them",
                           root(), missing.to_string()));
@@ -387,20 +601,29 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
   ReconcileReport report;
   for (int attempt = 1;; ++attempt) {
     PINFOLD_LET(const Observation observed, observe_all(desired));
-    auto drift = enforce::drift(observed.layout, desired.layout);
+    Layout attainable = desired.layout;
+    limit_adopted(observed.layout, attainable, true);
+    auto drift = enforce::drift(observed.layout, attainable);
     add_foreign_drift(observed.foreign, desired, drift);
     for (const std::string& line : drift) log(LogLevel::kWarning, line);
     if (attempt == 1) {
       report.drift = drift;
       report.overlap = overlap(desired, observed);
     }
-    const auto enforced = enforce(desired, observed, report.done, participants);
-    if (!enforced && attempt < kAttempts) continue;
+    auto enforced = enforce(desired, observed, participants);
     if (enforced) {
-      report_missing(cgroups_, desired.layout, report.remaining);
+      auto& [done, failed] = enforced->result;
+      std::move(done.begin(), done.end(), std::back_inserter(report.done));
+      if (enforced->is_retried() && attempt < kAttempts) continue;
+      for (const auto& step : failed) report.remaining.push_back(step.error.message);
+      report_missing_mems(cgroups_, desired.layout, failed, report.remaining);
+    } else if (attempt < kAttempts) {
+      continue;
     } else {
       report.remaining.push_back(enforced.error().message);
     }
+    report.narrowed = find_narrowed(desired);
+    report.remaining.insert(report.remaining.end(), report.narrowed.begin(), report.narrowed.end());
     for (const GroupName& name : observed.strays) {
       report.remaining.push_back(fmt::format(
           "{}: belongs to no active pod, but processes run in it; they are confined to the shared "
@@ -422,8 +645,20 @@ void EnforcedLayout::move_pages(const Desired& desired, ReconcileReport& report)
   agent::move_pages(cgroups_, desired.layout, report);
 }
 
-Result<void> EnforcedLayout::attach(const ContainerId& container, pid_t process) {
+Result<void> EnforcedLayout::attach(const Desired& desired, const ContainerId& container,
+                                    pid_t process) {
   PINFOLD_LET(const auto group, cgroups_.group(container));
+  CpuSet others = exclusive_cpus(desired);
+  if (const auto own = desired.layout.find(container); own != desired.layout.end()) {
+    others -= own->second.cpus;
+  }
+  PINFOLD_LET(const CpuSet has, effective_cpus(group));
+  if (has.intersects(others)) {
+    return fail(ErrorCode::kBusy,
+                fmt::format("'{}' has CPUs {}, which are exclusive to other containers: it was not "
+                            "written as desired, run 'pinfold reconcile'",
+                            group.directory, (has & others).to_string()));
+  }
   return enforce::attach(group, process);
 }
 

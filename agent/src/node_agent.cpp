@@ -26,11 +26,14 @@ namespace {
 /// Decides one pod; `state` becomes the state after the decision.
 /// `observed`: see NodeAgent.
 AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod,
-                         const std::optional<Machine>& observed, Trace* trace, Counts& counts) {
+                         const std::optional<Machine>& observed, Trace* trace, Counts& counts,
+                         const FromRuntime& shown) {
   std::optional<NodeState> before;
   if (observed) before = state.node;
-  Decision decision = decide(node, std::move(state.node), pod, trace, &counts,
-                             AdmissionChecks::kManagersAndRequests);
+  const auto places = shown.places.find(pod.uid);
+  Decision decision = decide_keeping(node, std::move(state.node), pod,
+                                     places == shown.places.end() ? Places() : places->second,
+                                     trace, &counts, AdmissionChecks::kManagersAndRequests);
   AdmitOutcome outcome;
   auto* const admitted = std::get_if<Admitted>(&decision);
   if (before && admitted != nullptr) {
@@ -49,6 +52,9 @@ AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod
     // Admitted again: it runs again, and who admits it removes it.
     std::erase_if(state.removed, [&](const ContainerId& id) { return id.pod == pod.uid; });
     state.ending.erase(pod.uid);
+    const auto note = shown.notes.find(pod.uid);
+    state.notes.erase(pod.uid);
+    if (note != shown.notes.end()) state.notes.insert(*note);
   }
   remove_inactive(state);
   return outcome;
@@ -125,23 +131,17 @@ std::vector<std::string> NodeAgent::machine_changes() const {
   return changes;
 }
 
-Result<void> NodeAgent::check_online() const {
-  if (offline_.empty()) return {};
-  return fail(
-      ErrorCode::kUnsupported,
-      fmt::format("CPUs {} of this node are offline: nothing is admitted until they are back",
-                  offline_.to_string()));
-}
-
 Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pods,
-                                                 std::vector<Trace>* traces) const {
-  PINFOLD_TRY_WRAP(check_online(), intent_to_admit(pods));
+                                                 std::vector<Trace>* traces,
+                                                 const FromRuntime& shown) const {
   Decided decided{state(), metrics().counts, {}, now()};
   for (const PodSpec& pod : pods) {
     Trace* const trace = traces != nullptr ? &traces->emplace_back() : nullptr;
     decided.outcomes.push_back(
-        decide_into(*node_, decided.next, pod, observed_, trace, decided.counts));
+        decide_into(*node_, decided.next, pod, observed_, trace, decided.counts, shown));
   }
+  PINFOLD_TRY_WRAP(check_no_gains(state().node, decided.next.node, offline_),
+                   intent_to_admit(pods));
   return decided;
 }
 
@@ -202,9 +202,10 @@ Result<void> NodeAgent::store(AgentState next) {
   return {};
 }
 
-Result<ChangeOutcome> NodeAgent::change(AgentState next, std::string_view intent) {
+Result<ChangeOutcome> NodeAgent::change(AgentState next, std::string_view intent,
+                                        const ChangedPods& pods) {
   PINFOLD_TRY_WRAP(store(std::move(next)), intent);
-  return ChangeOutcome{apply()};
+  return ChangeOutcome{apply(pods)};
 }
 
 Participants NodeAgent::participants(const StepWatcher& watcher) const {
@@ -212,10 +213,10 @@ Participants NodeAgent::participants(const StepWatcher& watcher) const {
   return {[this](const CpuSet& allowed) { confine_others_(*this, allowed); }, watcher};
 }
 
-std::optional<Error> NodeAgent::apply(const StepWatcher& watcher) {
+std::optional<Error> NodeAgent::apply(const ChangedPods& pods, const StepWatcher& watcher) {
   if (!enforced_) return std::nullopt;
   const auto begin = now();
-  auto applied = enforced_->apply(desired(), participants(watcher));
+  auto applied = enforced_->apply(desired(), participants(watcher), pods);
   timings_.enforcements.observe(now() - begin);
   if (applied) {
     earlier_.clear();
@@ -230,7 +231,7 @@ std::optional<Error> NodeAgent::adopt_and_apply(const ContainerId& container) {
     auto adopted = enforced_->adopt(desired(), container);
     if (!adopted) return std::move(adopted).error();
   }
-  return apply();
+  return apply(std::set{container.pod});
 }
 
 Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
@@ -241,12 +242,15 @@ Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
 }
 
 Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& pods,
-                                                   std::vector<Trace>* traces) {
-  PINFOLD_LET(Decided decided, decide_all(pods, traces));
+                                                   std::vector<Trace>* traces,
+                                                   const FromRuntime& shown) {
+  PINFOLD_LET(Decided decided, decide_all(pods, traces, shown));
   PINFOLD_TRY_WRAP(check_replaced(pods, decided.next), intent_to_admit(pods));
   PINFOLD_TRY_WRAP(check_forgotten(decided.next), intent_to_admit(pods));
   PINFOLD_TRY(commit(pods, decided));
-  const auto not_enforced = apply();
+  std::set<PodUid> changed;
+  for (const PodSpec& pod : pods) changed.insert(pod.uid);
+  const auto not_enforced = apply(changed);
   for (AdmitOutcome& outcome : decided.outcomes) outcome.not_enforced = not_enforced;
   return std::move(decided.outcomes);
 }
@@ -265,6 +269,16 @@ Result<std::string> NodeAgent::directory_to_adopt(const PodSpec& pod,
   return real;
 }
 
+Result<void> NodeAgent::note(const PodNotes& notes) {
+  if (notes.empty()) return {};
+  AgentState next = state();
+  for (const auto& [uid, note] : notes) {
+    if (next.node.find(uid) != nullptr) next.notes[uid] = note;
+  }
+  if (next.notes == state().notes) return {};
+  return store(std::move(next));
+}
+
 Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption) {
   PINFOLD_TRY(check_container(pod, adoption.container));
   if (state().node.find(pod.uid) != nullptr) {
@@ -281,7 +295,7 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
   }
   decided.outcomes.front() = outcome;
   PINFOLD_TRY(commit({pod}, decided));
-  outcome.not_enforced = outcome.rejection ? apply() : adopt_and_apply(container);
+  outcome.not_enforced = outcome.rejection ? apply(std::set{pod.uid}) : adopt_and_apply(container);
   return outcome;
 }
 
@@ -322,7 +336,9 @@ Result<GroupsAdopted> NodeAgent::adopt(const std::vector<AdoptedGroup>& groups) 
     auto adopted = enforced_->adopt(target, container);
     if (!adopted) outcome.refused.emplace_back(container, std::move(adopted).error());
   }
-  outcome.change.not_enforced = apply();
+  std::set<PodUid> changed;
+  for (const ContainerId& container : added) changed.insert(container.pod);
+  outcome.change.not_enforced = apply(changed);
   return outcome;
 }
 
@@ -331,23 +347,30 @@ Result<void> NodeAgent::verify(const ContainerId& container) const {
   return enforced_->verify(desired(), container);
 }
 
+Result<void> NodeAgent::verify_room(const ContainerId& container) const {
+  if (!enforced_) return enforces_nothing();
+  return enforced_->verify_room(desired(), container);
+}
+
 Result<ChangeOutcome> NodeAgent::start(const ContainerId& container) {
   PINFOLD_TRY(container_resources(*node_, state().node, container));
   AgentState next = state();
   PINFOLD_LET(next.node, start_container(*node_, std::move(next.node), container));
   next.removed.erase(container);
-  return change(std::move(next), fmt::format("start container '{}'", container.name));
+  return change(std::move(next), fmt::format("start container '{}'", container.name),
+                std::set{container.pod});
 }
 
 Result<void> NodeAgent::attach(const ContainerId& container, pid_t process) {
   if (!enforced_) return enforces_nothing();
-  if (!desired().layout.contains(container)) {
+  const Desired target = desired();
+  if (!target.layout.contains(container)) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("container '{}' of pod '{}' has no group: it was removed or never "
                             "admitted",
                             container.name, container.pod));
   }
-  PINFOLD_TRY(enforced_->attach(container, process));
+  PINFOLD_TRY(enforced_->attach(target, container, process));
   reset_affinity(container, process);
   return {};
 }
@@ -385,7 +408,8 @@ Result<ChangeOutcome> NodeAgent::remove_container(const ContainerId& container,
   next.removed.insert(container);
   next.adopted.erase(container);
   PINFOLD_LET(auto outcome,
-              change(std::move(next), fmt::format("remove container '{}'", container.name)));
+              change(std::move(next), fmt::format("remove container '{}'", container.name),
+                     std::set{container.pod}));
   log(LogLevel::kInfo,
       fmt::format("container '{}' of pod '{}': removed", container.name, container.pod));
   return outcome;
@@ -402,7 +426,8 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses 
   AgentState next = state();
   next.node = pinfold::remove_pod(*node_, std::move(next.node), uid);
   remove_inactive(next);
-  PINFOLD_LET(auto outcome, change(std::move(next), fmt::format("remove pod '{}'", uid)));
+  PINFOLD_LET(auto outcome,
+              change(std::move(next), fmt::format("remove pod '{}'", uid), std::set{uid}));
   log(LogLevel::kInfo, fmt::format("pod '{}': removed", uid));
   return outcome;
 }
@@ -412,7 +437,7 @@ Result<ChangeOutcome> NodeAgent::release_unknown() {
   if (held.empty()) return ChangeOutcome{};
   AgentState next = state();
   for (const PodUid& uid : held) next.node = pinfold::remove_pod(*node_, std::move(next.node), uid);
-  PINFOLD_LET(auto outcome, change(std::move(next), "release unknown pods"));
+  PINFOLD_LET(auto outcome, change(std::move(next), "release unknown pods", held));
   for (const PodUid& uid : held) log(LogLevel::kInfo, fmt::format("pod '{}': released", uid));
   return outcome;
 }

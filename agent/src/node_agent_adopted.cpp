@@ -19,7 +19,49 @@ Result<ChangeOutcome> NodeAgent::disown(const ContainerId& container) {
   }
   AgentState next = state();
   next.adopted.erase(container);
-  return change(std::move(next), fmt::format("disown the group of container '{}'", container.name));
+  return change(std::move(next), fmt::format("disown the group of container '{}'", container.name),
+                std::set{container.pod});
+}
+
+Result<ChangeOutcome> NodeAgent::adopt_sandbox(const PodUid& uid, const std::string& directory) {
+  if (!enforced_) {
+    return fail(ErrorCode::kUnsupported, "this agent enforces nothing: it has no control groups");
+  }
+  AgentState next = state();
+  std::vector<ContainerId> added;
+  bool is_checked = false;  // one that has it already was
+  for (const auto& [name, settings] : desired().layout) {
+    if (name.pod != uid || name.is_pod() || settings.isolation == Isolation::kHost) continue;
+    const std::string* const has = state().adopted.find(name.id());
+    is_checked = is_checked || (has != nullptr && *has == directory);
+    added.push_back(name.id());
+  }
+  if (added.empty()) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("no container of pod '{}' has exclusive CPUs", uid));
+  }
+  std::string real = directory;
+  if (!is_checked) {
+    PINFOLD_LET(real, enforced_->check_adoptable(added.front(), directory));
+  }
+  for (const ContainerId& container : added) next.adopted[container] = real;
+  PINFOLD_TRY_WRAP(store(std::move(next)), fmt::format("adopt the group '{}'", real));
+  const Desired target = desired();
+  for (const ContainerId& container : added) {
+    auto adopted = enforced_->adopt(target, container);
+    if (!adopted) return ChangeOutcome{std::move(adopted).error()};
+  }
+  return ChangeOutcome{apply(std::set{uid})};
+}
+
+Result<ChangeOutcome> NodeAgent::disown_sandbox(const ContainerId& container) {
+  AgentState next = state();
+  if (!next.adopted.erase(container)) {
+    return fail(ErrorCode::kNotFound, fmt::format("container '{}' of pod '{}' has no adopted group",
+                                                  container.name, container.pod));
+  }
+  return change(std::move(next), fmt::format("disown the group of container '{}'", container.name),
+                std::set{container.pod});
 }
 
 Result<ChangeOutcome> NodeAgent::remove_adopted(const ContainerId& container,

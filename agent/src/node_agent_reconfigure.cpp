@@ -17,8 +17,9 @@ ReconfigureOutcome NodeAgent::apply_and_measure() {
       target, [this] { return now(); },
       [this](const ContainerId& id) { return enforced_->pages_of(id); });
   ReconfigureOutcome outcome;
-  outcome.not_enforced =
-      apply([&](const enforce::Step& step, StepMoment moment) { meter.watch(step, moment); });
+  outcome.not_enforced = apply(std::nullopt, [&](const enforce::Step& step, StepMoment moment) {
+    meter.watch(step, moment);
+  });
   outcome.measured = meter.results();
   return outcome;
 }
@@ -30,7 +31,7 @@ Result<ReconfigureOutcome> NodeAgent::go_on(std::shared_ptr<const Node> to, Node
   remove_inactive(after);
   const CpuSet offline = offline_ & to->machine().all_cpus();  // others are no longer its CPUs
   if (enforced_) {
-    (void)apply();  // first what was interrupted: then it is known who has which CPUs
+    (void)apply(std::nullopt);  // first what was interrupted: then it is known who has which CPUs
     PINFOLD_TRY(enforced_->check_reachable(make_desired(*to, after, enforced_->facts(), offline)));
     for (const ActivePod& pod : state().node.pods) {
       const PodUid& uid = pod.spec.uid;

@@ -26,6 +26,20 @@ enforce::Layout without_cpus(enforce::Layout desired, const CpuSet& offline, con
   return desired;
 }
 
+Result<void> check_no_gains(const NodeState& before, const NodeState& after,
+                            const CpuSet& offline) {
+  if (offline.empty()) return {};
+  for (const auto& entry : after.cpu.assignments) {
+    const CpuSet* const had = before.cpu.assignments.find(entry.id());
+    if (had != nullptr && had->contains_all(entry.value)) continue;
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("CPUs {} of this node are offline: no container gets exclusive CPUs "
+                            "until they are back",
+                            offline.to_string()));
+  }
+  return {};
+}
+
 std::vector<std::string> lost_cpus(const Node& node, const AgentState& state,
                                    const CpuSet& offline) {
   std::vector<std::string> lines;

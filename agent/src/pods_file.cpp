@@ -92,6 +92,23 @@ Result<void> read_adopted(const json& entry, const PodSpec& pod, const std::stri
   return {};
 }
 
+/// What a container runtime has shown of the pod.
+Result<std::optional<PodNote>> read_note(const json& note, const std::string& where) {
+  if (note.is_null()) return std::nullopt;
+  const json& qos = member(note, "qosClass");
+  const json& why = member(note, "whyShared");
+  PodNote out;
+  for (const QosClass known :
+       {QosClass::kGuaranteed, QosClass::kBurstable, QosClass::kBestEffort}) {
+    if (qos == to_string(known)) out.qos = known;
+  }
+  const bool is_good =
+      note.is_object() && (qos.is_null() || out.qos) && (why.is_null() || why.is_string());
+  if (!is_good) return bad(where, note, "a QoS class and why the pod is shared");
+  if (why.is_string()) out.why_shared = why.get<std::string>();
+  return out;
+}
+
 Result<void> read_pod(const json& entry, const std::string& where, AgentState& state) {
   if (!entry.is_object()) return bad(where, entry, "an object");
   auto spec = pod_from_json(member(entry, "pod"));
@@ -118,6 +135,8 @@ Result<void> read_pod(const json& entry, const std::string& where, AgentState& s
     }
   }
   PINFOLD_TRY(read_adopted(entry, *spec, where, state));
+  PINFOLD_LET(const auto note, read_note(member(entry, "note"), where + ".note"));
+  if (note) state.notes[uid] = *note;
   for (const std::string& container : removed) state.removed.insert({uid, container});
   state.node.pods.push_back({*std::move(spec), std::move(started)});
   return {};
@@ -184,6 +203,7 @@ PodsEncoder::Rest PodsEncoder::rest_of(const AgentState& state, const PodUid& ui
   }
   if (const auto* const adopted = state.adopted.find(uid)) rest.adopted = *adopted;
   rest.is_ending = state.ending.contains(uid);
+  if (const auto note = state.notes.find(uid); note != state.notes.end()) rest.note = note->second;
   if (const auto* const held = state.node.devices.assignments.find(uid)) rest.devices = *held;
   return rest;
 }
@@ -193,6 +213,11 @@ PodsEncoder::Entry PodsEncoder::make_entry(const ActivePod& pod, Rest rest) {
   if (!rest.removed.empty()) entry["removed"] = rest.removed;
   if (rest.adopted) entry["adopted"] = *rest.adopted;
   if (rest.is_ending) entry["ending"] = true;
+  if (rest.note) {
+    json& note = entry["note"] = json::object();
+    if (rest.note->qos) note["qosClass"] = to_string(*rest.note->qos);
+    if (!rest.note->why_shared.empty()) note["whyShared"] = rest.note->why_shared;
+  }
   if (rest.devices) entry["devices"] = *rest.devices;
   return {pod, std::move(rest), dumped(entry)};
 }

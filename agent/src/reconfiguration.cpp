@@ -189,7 +189,12 @@ Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node&
 Result<Reconfiguration> plan_defragmentation(const NodeAgent& agent, const PodSpec& pod,
                                              PlanOptions options) {
   const std::string name = pod.namespace_name + "/" + pod.name;
-  PINFOLD_TRY_WRAP(agent.check_online(), fmt::format("pod '{}'", name));
+  if (!agent.offline().empty()) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("pod '{}': CPUs {} of this node are offline: no container is moved "
+                            "until they are back",
+                            name, agent.offline().to_string()));
+  }
   options.checks = AdmissionChecks::kManagersAndRequests;
   const NodeState& now = agent.state().node;
   PINFOLD_LET(auto found, pinfold::plan_defragmentation(agent.node(), now, pod, options));

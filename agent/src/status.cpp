@@ -12,17 +12,48 @@ namespace {
 
 using nlohmann::json;
 
-/// How a container differs from what is desired; "": it does not.
-std::string find_problem(const enforce::GroupSettings& desired, const ObservedContainer& observed) {
+/// How a container differs from what is desired, and which group above took it; "": it does not.
+std::string find_problem(const EnforcedLayout& enforced, const std::string& directory,
+                         const enforce::GroupSettings& desired, const ObservedContainer& observed) {
   if (!desired.cpus.empty() && observed.effective_cpus != desired.cpus) {
-    return fmt::format("runs on CPUs {}, expected {}", observed.effective_cpus.to_string(),
-                       desired.cpus.to_string());
+    const std::string by = enforced.narrowed_by(directory, desired.cpus);
+    return fmt::format("runs on CPUs {}, expected {}{}{}", observed.effective_cpus.to_string(),
+                       desired.cpus.to_string(), by.empty() ? "" : ": ", by);
   }
   if (!desired.mems.empty() && observed.effective_mems != desired.mems) {
     return fmt::format("has memory nodes {}, expected {}", observed.effective_mems.to_string(),
                        desired.mems.to_string());
   }
   return "";
+}
+
+/// "cpuset.cpus is '0-7', expected '2-3'; ...": the lines of a group without its name.
+std::string joined(const std::map<enforce::GroupName, std::vector<std::string>>& drift,
+                   const enforce::GroupName& name) {
+  const auto lines = drift.find(name);
+  if (lines == drift.end()) return "";
+  const std::string prefix = to_string(name) + ": ";
+  std::string text;
+  for (const std::string& line : lines->second) {
+    if (!text.empty()) text += "; ";
+    text += line.starts_with(prefix) ? line.substr(prefix.size()) : line;
+  }
+  return text;
+}
+
+/// Why the pod, or the container by the rules, has no exclusive CPUs; "" if it has some.
+std::string why_shared(const Node& node, const PodSpec& pod, const PodNote* note,
+                       const ContainerResources& resources) {
+  if (resources.isolation != Isolation::kHost) return "";
+  if (note != nullptr && !note->why_shared.empty()) return note->why_shared;
+  const Container* const container = pod.find(resources.name);
+  return container == nullptr ? "" : node.cpu().why_shared(pod, *container);
+}
+
+/// As the kernel has it: -1 for no limit.
+void add_quota(const std::optional<enforce::CpuQuota>& quota, const char* name, json& out) {
+  if (!quota) return;
+  out[name] = {{"quota", quota->quota_us.value_or(-1)}, {"period", quota->period_us}};
 }
 
 template <class Value>
@@ -53,7 +84,8 @@ json to_json(const ContainerStatus& container) {
               {"shares", linux_resources.cpu_shares},
               {"weight", cpu_weight_runtime(linux_resources.cpu_shares)},
               {"memoryLimit", or_null(linux_resources.memory_limit)},
-              {"values", container.desired.values}};
+              {"values", container.desired.values},
+              {"whyShared", container.why_shared}};
   if (!container.resources.devices.empty()) out["devices"] = container.resources.devices;
   if (!container.cgroup_path.empty()) {
     out["cgroupPath"] = container.cgroup_path;
@@ -65,6 +97,8 @@ json to_json(const ContainerStatus& container) {
     out["processes"] = container.observed->processes;
     out["pagePlacement"] = container.observed->page_placement;
     out["affinity"] = affinity_json(container.observed->affinity);
+    add_quota(container.observed->quota, "cpuQuotaEffective", out);
+    add_quota(container.observed->quota_above, "parentCpuQuotaEffective", out);
   }
   return out;
 }
@@ -81,7 +115,11 @@ std::optional<PodStatus> desired_pod(const NodeAgent& agent, const AgentState& s
     return enforced != nullptr ? enforced->directory(name) : "";
   };
   const enforce::GroupName own(uid);
-  PodStatus status{pod->spec, qos_class(pod->spec, node.gates()), to_string(own), path_of(own), {}};
+  const auto found = state.notes.find(uid);
+  const PodNote* const note = found == state.notes.end() ? nullptr : &found->second;
+  const QosClass qos =
+      note != nullptr && note->qos ? *note->qos : qos_class(pod->spec, node.gates());
+  PodStatus status{pod->spec, qos, to_string(own), path_of(own), {}, {}};
   std::vector<ContainerResources> containers = all_container_resources(node, state.node, *pod);
   enforce::Layout desired;
   add_pod_layout(node, state, *pod, containers,
@@ -90,29 +128,64 @@ std::optional<PodStatus> desired_pod(const NodeAgent& agent, const AgentState& s
     const enforce::GroupName name = ContainerId{uid, resources.name};
     const auto group = desired.find(name);
     if (group == desired.end()) continue;  // removed
-    status.containers.push_back(
-        {std::move(resources), group->second, to_string(name), path_of(name), {}, {}});
+    std::string why = why_shared(node, pod->spec, note, resources);
+    status.containers.push_back({std::move(resources),
+                                 group->second,
+                                 to_string(name),
+                                 path_of(name),
+                                 {},
+                                 std::move(why),
+                                 {}});
   }
   return status;
 }
 
 std::optional<PodStatus> pod_status(const NodeAgent& agent, const PodUid& uid) {
+  return pod_status(agent, uid, agent.desired().layout);
+}
+
+std::optional<PodStatus> pod_status(const NodeAgent& agent, const PodUid& uid,
+                                    const enforce::Layout& layout) {
   auto status = desired_pod(agent, agent.state(), uid);
   if (!status || !agent.enforces()) return status;
+  const auto drift = agent.enforced()->find_drift(layout, uid);
+  status->problem = joined(drift, enforce::GroupName(uid));
   for (ContainerStatus& container : status->containers) {
     auto observed = agent.enforced()->observe({uid, container.resources.name});
     if (observed) {
-      container.problem = find_problem(container.desired, *observed);
+      container.problem =
+          find_problem(*agent.enforced(), container.cgroup_path, container.desired, *observed);
       container.observed = *std::move(observed);
     } else {
       container.problem = observed.error().message;
+    }
+    if (container.problem.empty()) {  // a value, or a set that a group above narrows to what is due
+      container.problem = joined(drift, ContainerId{uid, container.resources.name});
     }
   }
   return status;
 }
 
+std::vector<std::string> throttles(const PodStatus& pod) {
+  std::vector<std::string> lines;
+  for (const ContainerStatus& container : pod.containers) {
+    if (container.desired.isolation != Isolation::kContainer || !container.observed) continue;
+    const auto add = [&](const std::optional<enforce::CpuQuota>& quota, std::string_view of) {
+      if (!quota || !quota->quota_us) return;
+      lines.push_back(
+          fmt::format("{}/{}/{}: the CFS quota of {} is {} of {} us: it can be throttled",
+                      pod.spec.namespace_name, pod.spec.name, container.resources.name, of,
+                      *quota->quota_us, quota->period_us));
+    };
+    add(container.observed->quota, "its group");
+    add(container.observed->quota_above, "the group above it");
+  }
+  return lines;
+}
+
 bool is_ok(const PodStatus& pod) {
-  return std::all_of(pod.containers.begin(), pod.containers.end(),
+  return pod.problem.empty() &&
+         std::all_of(pod.containers.begin(), pod.containers.end(),
                      [](const ContainerStatus& container) { return container.problem.empty(); });
 }
 
@@ -154,6 +227,7 @@ json to_json(const PodStatus& pod) {
   if (!pod.cgroup_path.empty()) {
     out["cgroup"] = pod.cgroup;
     out["cgroupPath"] = pod.cgroup_path;
+    out["problem"] = pod.problem;
   }
   return out;
 }
@@ -188,7 +262,7 @@ Result<NodeStatus> node_status(const NodeAgent& agent) {
   status.ok = status.drift.empty() && status.offline.empty();
   status.held = held_containers(desired);
   for (const ActivePod& active : agent.state().node.pods) {
-    auto pod = pod_status(agent, active.spec.uid);
+    auto pod = pod_status(agent, active.spec.uid, desired.layout);
     if (!pod) continue;
     status.ok = status.ok && is_ok(*pod);
     status.pods.push_back(*std::move(pod));

@@ -37,6 +37,7 @@ Checks check_system(const ObservedSystem& system) {
   check_systemd(system, checks);
   check_service(system, checks);
   check_neighbours(system, checks);
+  check_containerd(system, checks);
   for (const auto& [kind, problem] : system.problems) {
     checks.push_back({"unreadable", Verdict::kUnknown, problem.message,
                       "files that this user can read", "sudo pinfold doctor"});

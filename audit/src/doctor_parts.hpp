@@ -34,6 +34,7 @@ void check_kernel(const ObservedSystem& system, Checks& checks);
 void check_kubelet(const ObservedSystem& system, Checks& checks);
 void check_systemd(const ObservedSystem& system, Checks& checks);
 void check_service(const ObservedSystem& system, Checks& checks);
+void check_containerd(const ObservedSystem& system, Checks& checks);
 
 /// Whether `word` is in a list with separators.
 [[nodiscard]] bool has_word(std::string_view list, char separator, std::string_view word);

@@ -69,7 +69,8 @@ TEST(AuditSocket, NamesASocketThatDoesNotAnswer) {
   ::v1::PodResourcesLister::Service silent;  // without List
   const Outcome outcome = audit_with(tree, silent);
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("kubelet.sock"));
+  EXPECT_THAT(outcome.err, HasSubstr("kubelet.sock fails: pinfold-pod-resources: "));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("\npinfold-pod-resources"))) << "no message beside it";
 }
 
 }  // namespace

@@ -134,7 +134,8 @@ TEST_F(Pictures, StatusFitsEightyColumns) {
     const Outcome status =
         run_shell(fmt::format("cd {0} && rm -rf wide && {1} topology --synthetic '{2}' -o json > "
                               "wide.json && {1} admit {3} "
-                              "wide-pod.yaml > /dev/null && LANG=C.UTF-8 {1} status {3}",
+                              "wide-pod.yaml > /dev/null && LANG=C.UTF-8 NO_COLOR=1 script -qec "
+                              "'stty cols 80; {1} status {3}' /dev/null | tr -d '\\r'",
                               dir_.path(), PINFOLD_COMMAND, machine, node));
     EXPECT_EQ(status.status, 0) << status.err;
     EXPECT_THAT(status.out, HasSubstr("shared pool: "));

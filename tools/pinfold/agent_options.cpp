@@ -52,7 +52,7 @@ Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<s
   if (!options.profile.empty()) {
     PINFOLD_LET_WRAP(auto profile, parse_profile(options.profile), "--profile");
     parsed.config.profile = profile;
-    return NodeConfig{std::move(parsed.config), ProfileSource::kCommandLine};
+    return NodeConfig{std::move(parsed.config), options.profile_source};
   }
   if (parsed.names_profile) {
     return NodeConfig{std::move(parsed.config), ProfileSource::kConfiguration};

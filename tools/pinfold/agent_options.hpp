@@ -21,6 +21,7 @@ struct NodeOptions {
   std::string machine;  ///< a file; "": discovered
   std::string sysfs = "/";
   std::string profile;  ///< "": from the configuration
+  agent::ProfileSource profile_source = agent::ProfileSource::kCommandLine;  ///< of `profile`
   std::string
       kubelet_binary;  ///< its version says the profile, if nothing else does; "": not asked
   bool insecure_state_dir = false;

@@ -104,22 +104,24 @@ cli::Option socket_option(AgentOptions& options) {
           "FILE"};
 }
 
-ServiceView read_service(const AgentOptions& options) {
-  ServiceView view;
+std::optional<ServiceView> read_service(const AgentOptions& options) {
+  std::optional<ServiceView> view;
   const auto read = [&]() -> Result<void> {
     PINFOLD_LET(auto client, service::Client::connect(options.socket, kReadTime));
     if (!client || !is_same_directory(client->hello().state_dir, options.state_dir)) return {};
+    view.emplace(
+        ServiceView{client->hello().config.profile, client->hello().profile_source, {}, {}});
     constexpr auto kNoLimit = std::chrono::milliseconds::zero();
     PINFOLD_LET(auto answer, client->call(service::ReadComparison{}, kNoLimit));
     if (auto* const comparison = std::get_if<service::Comparison>(&answer)) {
-      view.comparison = std::move(*comparison);
+      view->comparison = std::move(*comparison);
     }
     auto report = client->call(service::ReadService{}, kNoLimit);
     const bool is_older = !report && report.error().code == ErrorCode::kInvalidArgument;
     if (is_older) return {};
     if (!report) return fail(std::move(report).error());
     if (auto* const found = std::get_if<service::ServiceReport>(&*report)) {
-      view.report = std::move(*found);
+      view->report = std::move(*found);
     }
     return {};
   };

@@ -22,14 +22,16 @@ namespace pinfold::tools {
 /// --socket, for a command that changes the state, or for one that only reads.
 [[nodiscard]] cli::Option socket_option(AgentOptions& options);
 
-/// What a service says of itself.
+/// What only a service knows of its node, and says of itself.
 struct ServiceView {
+  Profile profile = Profile::kFixed;
+  agent::ProfileSource profile_source = agent::ProfileSource::kDefault;
   std::optional<service::Comparison> comparison;  ///< none: it does not compare
   std::optional<service::ServiceReport> report;   ///< none: it is older than this
 };
-/// Empty if no service runs for the state directory: nothing waits for it long. A failure is a
-/// warning on standard error.
-[[nodiscard]] ServiceView read_service(const AgentOptions& options);
+/// That of the service, if one runs for the state directory: nothing waits for it long. A failure
+/// is a warning on standard error.
+[[nodiscard]] std::optional<ServiceView> read_service(const AgentOptions& options);
 
 /// A node agent that a command changes: the service's, if one runs for the state directory, else
 /// one that the command opens itself. If the service stops before it has done a request, the

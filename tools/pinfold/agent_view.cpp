@@ -67,6 +67,11 @@ std::string container_table(const std::vector<PodStatus>& pods, bool enforced, c
   if (table.width() > style.width) table = table_of(pods, style, enforced, Observations::kVerdict);
   std::string text = table.render(style);
   for (const PodStatus& pod : pods) {
+    if (!pod.problem.empty()) {
+      text += facts_text(
+          {fmt::format("{}/{}: {}", pod.spec.namespace_name, pod.spec.name, escaped(pod.problem))},
+          style);
+    }
     for (const ContainerStatus& container : pod.containers) {
       const std::string name =
           fmt::format("{}/{}/{}", pod.spec.namespace_name, pod.spec.name, container.resources.name);
@@ -86,16 +91,18 @@ std::string comparison_text(const service::Comparison& comparison) {
                        counted(comparison.compared, "running container"));
   }
   TextTable table({wrapping("POD"), wrapping("CONTAINER"), wrapping("RUNS ON"),
-                   wrapping("WOULD HAVE"), wrapping("MEMORY ON"), wrapping("WOULD HAVE")});
+                   wrapping("WOULD HAVE"), wrapping("MEMORY ON"), wrapping("WOULD HAVE"),
+                   wrapping("WHY SHARED")});
   for (const service::Difference& difference : comparison.differences) {
     std::vector<std::string> row = {
         difference.namespace_name + "/" + difference.pod_name, difference.container.name,
         difference.observed_cpus.to_string(),
         difference.desired_cpus.empty() ? "any" : difference.desired_cpus.to_string()};
     const enforce::NodeSet& mems = difference.desired_mems;
-    if (!mems.empty() && mems != difference.observed_mems) {
-      row.insert(row.end(), {difference.observed_mems.to_string(), mems.to_string()});
-    }
+    const bool has_mems = !mems.empty() && mems != difference.observed_mems;
+    row.push_back(has_mems ? difference.observed_mems.to_string() : "");
+    row.push_back(has_mems ? mems.to_string() : "");
+    row.push_back(difference.why_shared);
     table.add(std::move(row));
   }
   return fmt::format("Mode observe: {} of {} would have other CPUs or memory nodes:\n{}",

@@ -9,6 +9,7 @@
 #include "command_line.hpp"
 #include "commands.hpp"
 #include "input.hpp"
+#include "pinfold/agent/offline.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/explain/amount_text.hpp"
 #include "pinfold/explain/explanation.hpp"
@@ -224,8 +225,10 @@ Result<ExitStatus> run(const ExplainOptions& options) {
                 "expected a pod manifest, or --pod with the name of an active pod");
   }
   PINFOLD_LET(const auto agent, open_agent(options.agent));
-  PINFOLD_TRY(agent.check_online());
   PINFOLD_LET(const auto all, explain_all(options, agent));
+  for (const Explained& one : all) {
+    PINFOLD_TRY(agent::check_no_gains(agent.state().node, one.state, agent.offline()));
+  }
   PINFOLD_TRY(write_panels(options, agent, all));
   json pods = json::array();
   for (const auto& [explanation, state] : all) {

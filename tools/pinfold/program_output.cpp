@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,7 +56,7 @@ class Child {
 
 /// Starts the program with the pipe as its standard output.
 Result<pid_t> start(const std::string& program, const std::vector<std::string>& arguments,
-                    int output) {
+                    int output, int errors) {
   posix_spawn_file_actions_t actions = {};
   if (::posix_spawn_file_actions_init(&actions) != 0) throw std::bad_alloc();
   std::vector<std::string> words = {program};
@@ -68,6 +69,7 @@ Result<pid_t> start(const std::string& program, const std::vector<std::string>& 
   pid_t pid = 0;
   int failed = ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   if (failed == 0) failed = ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  if (failed == 0) failed = ::posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
   if (failed == 0) {
     failed =
         ::posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environment.data());
@@ -75,6 +77,15 @@ Result<pid_t> start(const std::string& program, const std::vector<std::string>& 
   (void)::posix_spawn_file_actions_destroy(&actions);
   if (failed == 0) return pid;
   return cannot_run(program, failed, "cannot be run");
+}
+
+/// ": " and the first line of what a program has written of its problem; "" if it has not.
+std::string reason_in(int errors) {
+  std::array<char, 400> buffer{};
+  const ssize_t count = ::pread(errors, buffer.data(), buffer.size(), 0);
+  if (count <= 0) return "";
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(count));
+  return ": " + std::string(text.substr(0, text.find('\n')));
 }
 
 /// Reads to the end of the pipe.
@@ -118,13 +129,15 @@ Result<std::string> program_output(const std::string& program,
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return cannot_run(program, errno, "no pipe");
   const UniqueFd input(ends[0]);
   UniqueFd output(ends[1]);
-  PINFOLD_LET(const auto pid, start(program, arguments, output.get()));
+  const UniqueFd errors(::memfd_create("errors", MFD_CLOEXEC));
+  if (!errors) return cannot_run(program, errno, "no file for its messages");
+  PINFOLD_LET(const auto pid, start(program, arguments, output.get(), errors.get()));
   Child child(pid);
   output.reset();
   PINFOLD_LET(auto text, read_output(program, shown, most, input.get()));
   const int status = child.wait();
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    return cannot_run(program, 0, shown + " fails");
+    return cannot_run(program, 0, shown + " fails" + reason_in(errors.get()));
   }
   return text;
 }

@@ -114,6 +114,11 @@ Result<void> print(const ReconfigureOptions& options, const AnsweredReconfigure&
     drawing.picture = false;
   } else {
     fmt::print("{}", describe(done.outcome.planned));
+    if (options.agent.no_enforce && !done.outcome.planned.steps.empty()) {
+      fmt::print(
+          "--no-enforce: Pinfold does none of these steps. A kubelet that starts sets the CPUs; "
+          "containers that run keep their memory nodes\n");
+    }
   }
   return draw(drawing, "Reconfiguration of " + done.from.machine.name(), done);
 }
@@ -129,14 +134,14 @@ ExitStatus finish(const ReconfigureOptions& options, const service::Reconfigure&
                options.undo ? "the node is as it was before"
                             : "reconfigured; 'pinfold reconfigure --undo' goes back");
   }
-  if (options.agent.dry_run) return kYes;
   if (outcome.change.not_enforced) return report_not_enforced(*outcome.change.not_enforced);
   if (outcome.is_applied) return kYes;
   if (auto refused = agent::check_consent(request, outcome); !refused) {
     refused.error().message += ". --evict lost removes them, or remove others";
     (void)report(refused.error());
+    return kNo;
   }
-  return kNo;
+  return options.agent.dry_run ? kYes : kNo;
 }
 
 Result<ExitStatus> run(const ReconfigureOptions& options) {

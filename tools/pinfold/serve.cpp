@@ -129,8 +129,11 @@ class Service {
 };
 
 AgentOptions Service::node_options() {
-  return agent_options(settings_, options_.insecure_state_dir,
-                       [this](LogLevel level, std::string_view message) { log_(level, message); });
+  AgentOptions options =
+      agent_options(settings_, options_.insecure_state_dir,
+                    [this](LogLevel level, std::string_view message) { log_(level, message); });
+  if (!options_.profile) options.profile_source = agent::ProfileSource::kConfiguration;
+  return options;
 }
 
 Result<agent::NodeAgent> Service::open() {
@@ -183,6 +186,12 @@ Result<Follower> Service::make_follower([[maybe_unused]] agent::NodeAgent& agent
   options.pod_level = settings_.nri->pod_level;
   if (agent.enforces()) {
     PINFOLD_LET(options.mount, nri::cgroup_mount_of(agent.enforced()->root()));
+  }
+  options.handlers_without_groups = settings_.nri->handlers_without_groups;
+  for (const std::string& file :
+       {settings_.nri->kubelet_root + "/config.yaml",
+        settings_.config.empty() ? settings_.state_dir + "/config.yaml" : settings_.config}) {
+    options.kubepods.merge(nri::kubepods_of_configuration(options.mount, file));
   }
   options.log = [this](LogLevel level, std::string_view message) { log_(level, message); };
   return nri::make_follower(settings_.nri->mode, agent, std::move(options));

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -72,8 +74,29 @@ nlohmann::json pod_resources_json(const service::ServiceReport& report) {
   return {{"socket", report.pod_resources_socket}, {"reason", report.pod_resources_reason}};
 }
 
+/// Pods of the class Guaranteed that have no exclusive CPUs, and limits of those that have some.
+std::string limits_text(const agent::NodeStatus& view) {
+  std::string shared;
+  std::string throttled;
+  for (const agent::PodStatus& pod : view.pods) {
+    const bool is_shared =
+        pod.qos == QosClass::kGuaranteed &&
+        std::all_of(pod.containers.begin(), pod.containers.end(),
+                    [](const agent::ContainerStatus& one) { return !one.why_shared.empty(); });
+    if (is_shared && !pod.containers.empty()) {
+      shared += fmt::format("  {}/{}: {}\n", escaped(pod.spec.namespace_name),
+                            escaped(pod.spec.name), escaped(pod.containers.front().why_shared));
+    }
+    for (const std::string& line : agent::throttles(pod)) throttled += "  " + escaped(line) + "\n";
+  }
+  std::string text;
+  if (!shared.empty()) text += "\nGuaranteed, without exclusive CPUs:\n" + shared;
+  if (!throttled.empty()) text += "\nExclusive, with a limit of CPU time:\n" + throttled;
+  return text;
+}
+
 /// Everything for people. `picture`: of the node.
-std::string status_text(const AgentOptions& options, const agent::NodeAgent& agent,
+std::string status_text(const std::optional<ServiceView>& service, const agent::NodeAgent& agent,
                         const agent::NodeStatus& view, const Picture& picture) {
   const std::string pool = view.shared_pool.to_string();
   const std::string reserved = view.reserved.to_string();
@@ -85,12 +108,15 @@ std::string status_text(const AgentOptions& options, const agent::NodeAgent& age
                       "reserved: " + (reserved.empty() ? "none" : reserved),
                       fmt::format("pods: {}", view.pods.size()), "cgroups: " + cgroups},
                      picture.style);
-  text += agent::describe_profile(agent.node().config().profile, agent.profile_source()) + "\n";
+  text +=
+      (service ? agent::describe_profile(service->profile, service->profile_source)
+               : agent::describe_profile(agent.node().config().profile, agent.profile_source())) +
+      "\n";
   if (!view.pods.empty())
     text += "\n" + container_table(view.pods, agent.enforces(), picture.style);
-  const ServiceView seen = read_service(options);
-  if (seen.report) text += pod_resources_text(*seen.report);
-  if (seen.comparison) text += "\n" + comparison_text(*seen.comparison);
+  text += limits_text(view);
+  if (service && service->report) text += pod_resources_text(*service->report);
+  if (service && service->comparison) text += "\n" + comparison_text(*service->comparison);
   text += other_groups_text(view);
   if (!agent.offline().empty()) {
     text += fmt::format("\nCPUs {} of this node are offline:\n", agent.offline().to_string());
@@ -136,20 +162,27 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
     PINFOLD_TRY(write_svg(options.svg, "Status of " + machine.name(),
                           {{"", machine, picture, notes_of(view)}}));
   }
+  const bool is_names = options.agent.output == OutputFormat::kName;
+  const auto service = is_names ? std::nullopt : read_service(options.agent);
   if (options.agent.output == OutputFormat::kJson) {
     nlohmann::json out = to_json(view, agent);
-    const ServiceView seen = read_service(options.agent);
-    out["comparison"] = seen.comparison ? service::to_json(*seen.comparison) : nlohmann::json();
-    out["podResources"] = seen.report ? pod_resources_json(*seen.report) : nlohmann::json();
+    const bool compares = service && service->comparison;
+    out["comparison"] = compares ? service::to_json(*service->comparison) : nlohmann::json();
+    const bool reports = service && service->report;
+    out["podResources"] = reports ? pod_resources_json(*service->report) : nlohmann::json();
+    if (service) {
+      out["profile"] = to_string(service->profile);
+      out["profileSource"] = to_string(service->profile_source);
+    }
     for (const auto& [cpu, share] : load) out["load"][std::to_string(cpu.value)] = share;
     return WatchFrame{out.dump(options.watch ? -1 : 2) + "\n", status};
   }
-  if (options.agent.output == OutputFormat::kName) {
+  if (is_names) {
     PINFOLD_LET(auto names, names_text(options, agent, view));
     return WatchFrame{std::move(names), status};
   }
   picture.load = load;
-  return WatchFrame{status_text(options.agent, agent, view, picture), status};
+  return WatchFrame{status_text(service, agent, view, picture), status};
 }
 
 /// The load since the last call; at first that of a short time.

@@ -72,7 +72,10 @@ std::string cut_line(std::string_view line, std::size_t columns) {
 Style terminal_style() {
   Style style;
   style.unicode = locale_is_utf8();
-  if (::isatty(STDOUT_FILENO) == 0) return style;
+  if (::isatty(STDOUT_FILENO) == 0) {
+    style.wraps = false;  // another program reads lines
+    return style;
+  }
   style.colour = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
@@ -141,7 +144,8 @@ std::string facts_text(const std::vector<std::string>& facts, const Style& style
       continue;
     }
     if (used != 0) text += "\n";
-    const auto lines = wrapped(fact, width <= style.width ? width : style.width - kIndent);
+    const bool fits = width <= style.width || !style.wraps;
+    const auto lines = wrapped(fact, fits ? width : style.width - kIndent);
     text += fmt::format("{}", fmt::join(lines, "\n" + std::string(kIndent, ' ')));
     used = lines.size() == 1 ? width : style.width;
   }
@@ -223,7 +227,8 @@ std::vector<std::size_t> TextTable::widths_within(std::size_t width) const {
 }
 
 std::string TextTable::render(const Style& style, std::size_t indent) const {
-  const auto widths = widths_within(style.width - std::min(indent, style.width));
+  const auto widths =
+      style.wraps ? widths_within(style.width - std::min(indent, style.width)) : this->widths();
   std::string out;
   const auto add_line = [&](auto cell_at) {
     std::string line(indent, ' ');

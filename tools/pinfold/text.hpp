@@ -13,6 +13,7 @@ struct Style {
   bool colour = false;
   bool unicode = true;     ///< false: frames of + - | and no character outside ASCII
   std::size_t width = 80;  ///< columns to stay within if possible
+  bool wraps = true;       ///< false: cells of tables and facts keep to one line, however long
 };
 
 /// The style of standard output: colour on a terminal unless NO_COLOR is set or TERM is dumb, the

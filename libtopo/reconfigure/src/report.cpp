@@ -72,6 +72,16 @@ std::string why_moved(const Problem& problem, const PodCase& pod, const PlannedC
   return "other containers need what it has";
 }
 
+/// A container can lose what one of the managers gave it, and keep the other's.
+std::string why_shared(const PlannedContainer& container) {
+  const bool loses_cpus = container.cpus_before && !container.cpus_after;
+  const bool loses_memory = !container.memory_before.empty() && container.memory_after.empty();
+  if (loses_cpus && loses_memory) return "the rules no longer give it exclusive resources";
+  if (loses_cpus) return "the rules no longer give it exclusive CPUs";
+  return container.cpus_after ? "the rules no longer give it NUMA nodes; its CPUs stay exclusive"
+                              : "the rules no longer give it NUMA nodes";
+}
+
 std::string why(const Problem& problem, const PodCase& pod, const PlannedContainer& container) {
   switch (container.change) {
     case Change::kKept:
@@ -83,7 +93,7 @@ std::string why(const Problem& problem, const PodCase& pod, const PlannedContain
     case Change::kBecomesExclusive:
       return "the rules give it exclusive resources, which it did not have";
     case Change::kBecomesShared:
-      return "the rules no longer give it exclusive resources";
+      return why_shared(container);
     case Change::kKeptAgainstRules:
       return "the rules would reject its pod, and what it has is still free";
     case Change::kEvicted:

@@ -9,6 +9,8 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -301,7 +303,8 @@ void Worker::do_due() {
     const auto begin = now();
     auto report = agent_.reconcile(pages);
     state_.counters.reconciling.observe(now() - begin);
-    is_ok = report && report->remaining.empty();
+    // What a group above takes ends without Pinfold: it is no reason to look more often.
+    is_ok = report && report->remaining.size() == report->narrowed.size();
     ++state_.counters.reconciliations;
     if (!report) log(LogLevel::kError, "reconcile: " + report.error().message);
     if (report) log_report(*report);
@@ -328,7 +331,17 @@ void Worker::log_report(const agent::ReconcileReport& report) {
   }
   for (const enforce::Step& step : report.done) log(LogLevel::kInfo, "applied: " + to_string(step));
   for (const std::string& line : report.moved) log(LogLevel::kInfo, "applied: " + line);
-  for (const std::string& line : report.remaining) log(LogLevel::kError, "remaining: " + line);
+  std::set<std::string> known;  // a group above was narrowed for good: that is said once
+  if (state_.reconciled && *state_.reconciled) {
+    const auto& narrowed = (*state_.reconciled)->narrowed;
+    known.insert(narrowed.begin(), narrowed.end());
+  }
+  for (const std::string& line : report.remaining) {
+    const auto& narrowed = report.narrowed;
+    const bool is_narrowed = std::find(narrowed.begin(), narrowed.end(), line) != narrowed.end();
+    const auto level = is_narrowed ? LogLevel::kWarning : LogLevel::kError;
+    if (!known.contains(line)) log(level, "remaining: " + line);
+  }
 }
 
 void Worker::settle_later() {

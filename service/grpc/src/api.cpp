@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "pinfold/agent/offline.hpp"
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/grpc/messages.hpp"
 #include "pinfold/grpc/requests.hpp"
@@ -33,13 +34,8 @@ std::optional<Clock::duration> time_left(const CallbackServerContext& context) {
 
 Result<void> explain(const Worker& worker, const v1::ExplainRequest& request, v1::Admission& out) {
   PINFOLD_LET(const PodSpec pod, read_one_pod(request.manifest(), request.skip_validation()));
-  if (!worker.offline().empty()) {
-    return fail(ErrorCode::kUnsupported,
-                fmt::format("CPUs {} of this node are offline: nothing is admitted until they are "
-                            "back",
-                            worker.offline().to_string()));
-  }
-  agent::AgentState state = worker.snapshot()->state;
+  const auto snapshot = worker.snapshot();
+  agent::AgentState state = snapshot->state;
   Trace trace;
   Decision decision = decide(worker.node(), std::move(state.node), pod, &trace, nullptr,
                              AdmissionChecks::kManagersAndRequests);
@@ -48,6 +44,7 @@ Result<void> explain(const Worker& worker, const v1::ExplainRequest& request, v1
     outcome.rejection = std::move(rejected->why);
   } else {
     state.node = std::move(std::get<Admitted>(decision).next);
+    PINFOLD_TRY(agent::check_no_gains(snapshot->state.node, state.node, worker.offline()));
     std::erase_if(state.removed, [&](const ContainerId& id) { return id.pod == pod.uid; });
   }
   fill(worker.node(), state, pod, outcome, &trace, out);

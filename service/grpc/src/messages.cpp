@@ -71,6 +71,7 @@ void fill_comparison(const Comparison& comparison, v1::Comparison& out) {
     entry.set_desired_cpus(difference.desired_cpus.to_string());
     entry.set_observed_mems(difference.observed_mems.to_string());
     entry.set_desired_mems(difference.desired_mems.to_string());
+    entry.set_why_shared(valid_text(difference.why_shared));
   }
 }
 
@@ -141,7 +142,11 @@ void fill(const Node& node, const CpuSet& offline, const Snapshot& snapshot,
     status.set_uid(pod.spec.uid.value);
     status.set_name(pod.spec.name);
     status.set_namespace_(pod.spec.namespace_name);
-    status.set_qos_class(std::string(to_string(qos_class(pod.spec, node.gates()))));
+    const auto note = snapshot.state.notes.find(pod.spec.uid);
+    const bool has_class = note != snapshot.state.notes.end() && note->second.qos;
+    status.set_qos_class(
+        std::string(to_string(has_class ? *note->second.qos : qos_class(pod.spec, node.gates()))));
+    if (note != snapshot.state.notes.end()) status.set_why_shared(note->second.why_shared);
     add_containers(node, snapshot.state, pod, *status.mutable_containers());
   }
   for (const PodUid& uid : state.held) out.add_held_pod_uids(uid.value);

@@ -28,6 +28,11 @@ double remaining(const service::Snapshot& snapshot) {
   return *snapshot.reconciled ? static_cast<double>((*snapshot.reconciled)->remaining.size()) : 1;
 }
 
+double narrowed(const service::Snapshot& snapshot) {
+  if (!snapshot.reconciled || !*snapshot.reconciled) return 0;
+  return static_cast<double>((*snapshot.reconciled)->narrowed.size());
+}
+
 }  // namespace
 
 LargestFree largest_free(const Node& node, const NodeState& state) {
@@ -90,6 +95,10 @@ std::vector<MetricFamily> service_families(const Node& node, const service::Snap
                                     "Free memory of the NUMA node that has most of it.",
                                     static_cast<double>(free.memory)));
   }
+  families.push_back(gauge_family("pinfold_narrowed_containers",
+                                  "Containers with other CPUs than they should have because a "
+                                  "group above theirs lacks them.",
+                                  narrowed(snapshot)));
   families.push_back(gauge_family(
       "pinfold_not_settled",
       "1 if the kubelet's files are older than the journal, because they cannot be written.",

@@ -21,7 +21,8 @@ json to_json(const Difference& difference) {
           {"cpus", difference.desired_cpus.to_string()},
           {"mems", difference.desired_mems.to_string()},
           {"cpusetCpusEffective", difference.observed_cpus.to_string()},
-          {"cpusetMemsEffective", difference.observed_mems.to_string()}};
+          {"cpusetMemsEffective", difference.observed_mems.to_string()},
+          {"whyShared", difference.why_shared}};
 }
 
 Result<Difference> read_difference(const json& value, const std::string& path) {
@@ -34,6 +35,7 @@ Result<Difference> read_difference(const json& value, const std::string& path) {
   difference.desired_mems = members.cpu_set("mems");
   difference.observed_cpus = members.cpu_set("cpusetCpusEffective");
   difference.observed_mems = members.cpu_set("cpusetMemsEffective");
+  difference.why_shared = members.text("whyShared");
   PINFOLD_TRY(members.end());
   return difference;
 }

@@ -149,9 +149,11 @@ TEST_P(AdoptionTest, AGroupThatCannotBeListedIsNotTakenForEmpty) {
   const auto refused = agent.remove_pod(PodUid("b"), RunningProcesses::kRefuse);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::kIo);
-  EXPECT_FALSE(agent.enforced()->find_foreign().has_value());
+  const auto drift = agent.find_drift();
+  ASSERT_TRUE(drift.has_value()) << drift.error().message;
+  EXPECT_THAT(*drift, testing::Contains(testing::StartsWith("podb: list podb")));
   kernel_.unlistable.clear();
-  EXPECT_TRUE(agent.enforced()->find_foreign().has_value());
+  EXPECT_THAT(agent.find_drift().value(), testing::Not(testing::Contains(HasSubstr("podb"))));
 }
 
 TEST_P(AdoptionTest, NeedsAGroupAndAContainer) {
@@ -456,7 +458,11 @@ TEST_P(AdoptionTest, VerifyReadsBackTheContainerAndAllOthers) {
               HasSubstr("'/model/run-s' can run on CPUs 1-2, which are exclusive to 'poda/c'"));
   kernel_.find("run-s")->files["cpuset.cpus"] = "0";
   EXPECT_TRUE(agent.verify(container).has_value()) << "less than it should have";
-  EXPECT_THAT(agent.verify({PodUid("s"), "c"}).error().message, HasSubstr("runs on CPUs 0"));
+  EXPECT_TRUE(agent.verify({PodUid("s"), "c"}).has_value()) << "it harms no other container";
+  kernel_.find("run-s")->files["cpuset.cpus"] = "0-1";
+  EXPECT_THAT(agent.verify({PodUid("s"), "c"}).error().message,
+              HasSubstr("can run on CPUs 1, which are exclusive to other containers"));
+  kernel_.find("run-s")->files["cpuset.cpus"] = "0";
   kernel_.find("run-a")->files["cpuset.cpus"] = "1";
   EXPECT_THAT(agent.verify(container).error().message, HasSubstr("expected 1-2"));
   kernel_.find("run-a")->files["cpuset.cpus"] = "1-2";

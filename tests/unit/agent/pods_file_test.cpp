@@ -19,6 +19,8 @@ TEST(PodsFile, RoundTrips) {
   state.removed.insert({PodUid("a"), "c2"});
   state.node.devices.assignments[{PodUid("a"), "c1"}] = {{"example.com/gpu", {"gpu0", "gpu1"}}};
   state.node.providers["seats"] = "a/c1;";
+  state.notes[PodUid("a")] = {QosClass::kGuaranteed, "it may have pod-level resources"};
+  state.notes[PodUid("b")] = {std::nullopt, ""};
   AgentState read;
   const auto done = decode_pods(encode_pods(state), read);
   ASSERT_TRUE(done.has_value()) << done.error().message;
@@ -49,6 +51,10 @@ TEST(PodsEncoder, WritesWhatOneWithoutAPastWrites) {
   expect_same("adopted elsewhere");
   state.ending.insert(container.pod);
   expect_same("ending");
+  state.notes[container.pod] = {QosClass::kBurstable, ""};
+  expect_same("a note");
+  state.notes[container.pod].why_shared = "it is Burstable, not Guaranteed";
+  expect_same("another note");
   state.node.devices.assignments[container] = {{"example.com/gpu", {"gpu0"}}};
   expect_same("devices");
   state.node.cpu.assignments[{PodUid("gone"), "c"}] = CpuSet{1};

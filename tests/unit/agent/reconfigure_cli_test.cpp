@@ -77,6 +77,7 @@ TEST_F(ReconfigureCli, ADryRunPrintsThePlanAndStoresNothing) {
   EXPECT_THAT(planned.out, HasSubstr("1 of 2 containers keep what they have; 1 move, 1 CPU; no "
                                      "plan costs less"));
   EXPECT_THAT(planned.out, HasSubstr("default/db/main runs on CPUs that are exclusive to no"));
+  EXPECT_THAT(planned.out, HasSubstr("--no-enforce: Pinfold does none of these steps"));
   EXPECT_THAT(planned.out, HasSubstr("before\n"));
   EXPECT_EQ(cpus("db"), "1");
   EXPECT_EQ(get("state/config.yaml"), kOld);
@@ -113,6 +114,10 @@ TEST_F(ReconfigureCli, AfterAnAdmissionThereIsNoWayBack) {
 }
 
 TEST_F(ReconfigureCli, PodsThatCannotStayNeedConsent) {
+  const auto planned = run("reconfigure --dry-run --config three.yaml " + machine_);
+  EXPECT_EQ(planned.status, 1) << "as the command itself";
+  EXPECT_THAT(planned.err, HasSubstr("--evict lost removes them"));
+  EXPECT_EQ(run("reconfigure --dry-run --config three.yaml --evict lost " + machine_).status, 0);
   const auto refused = run("reconfigure --config three.yaml " + machine_);
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.err, HasSubstr("pods that cannot stay: default_web; nothing has changed"));
@@ -129,6 +134,34 @@ TEST_F(ReconfigureCli, AConfigurationThatNoKubeletStartsWithChangesNothing) {
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err, HasSubstr("start: cpumanager"));
   EXPECT_EQ(get("state/config.yaml"), kOld);
+}
+
+/// A container that has both can lose one of them.
+TEST_F(ReconfigureCli, SaysWhatAContainerLoses) {
+  const std::string with_memory = std::string(kOld) +
+                                  "memoryManagerPolicy: Static\nsystemReserved: {memory: 64Mi}\n"
+                                  "evictionHard: {memory.available: 64Mi}\n"
+                                  "reservedMemory: [{numaNode: 0, limits: {memory: 128Mi}}]\n";
+  put("memory.yaml", with_memory);
+  put("none.yaml", "cpuManagerPolicy: none\n");
+  ASSERT_EQ(run("reconfigure --config memory.yaml " + machine_).status, 0);
+  EXPECT_THAT(run("reconfigure --dry-run --config new.yaml " + machine_).out,
+              HasSubstr("the rules no longer give it NUMA nodes"));
+  put("old.yaml", kOld);
+  EXPECT_THAT(run("reconfigure --dry-run --config old.yaml " + machine_).out,
+              HasSubstr("the rules no longer give it NUMA nodes; its CPUs stay exclusive"));
+  EXPECT_THAT(run("reconfigure --dry-run --config none.yaml " + machine_).out,
+              HasSubstr("the rules no longer give it exclusive resources"));
+}
+
+/// Another program reads lines: `status | grep POD`.
+TEST_F(ReconfigureCli, StatusInAPipeKeepsRowsInOneLine) {
+  const std::string name = "a-rather-long-name-of-a-pod-that-would-not-fit-into-one-line";
+  put("long.yaml", "kind: Pod\nmetadata: {name: " + name +
+                       "}\nspec: {containers: [{name: and-a-rather-long-name-of-a-container}]}\n");
+  ASSERT_EQ(run("admit long.yaml " + machine_).status, 0);
+  EXPECT_THAT(run("status " + machine_).out,
+              HasSubstr("default/" + name + "  and-a-rather-long-name-of-a-container"));
 }
 
 /// A directory that only a kubelet has written.

@@ -39,6 +39,34 @@ TEST(PodStatus, NamesTheDirectoryOfAnAdoptedGroup) {
   EXPECT_TRUE(is_ok(status));
 }
 
+/// A runtime has shown the pod: it is admitted without its limits, and another wrote the quotas.
+TEST(PodStatus, SaysWhyAPodIsSharedAndWhatThrottlesIt) {
+  WorldWithGroup world;
+  NodeAgent agent = world.open();
+  FromRuntime shown;
+  shown.notes[PodUid("x")] = {QosClass::kGuaranteed, "the runtime does not show it"};
+  const PodSpec without_limits = pod("x", {test::best_effort("a")});
+  const PodSpec exclusive = pod("y", {guaranteed("a", 1), test::half_a_cpu("b")});
+  ASSERT_TRUE(agent.admit({without_limits, exclusive}, nullptr, shown).has_value());
+  ASSERT_FALSE(agent.adopt(PodUid("y"), {"a", "/model/run-a"}).value().not_enforced);
+  world.kernel.find("run-a")->files["cpu.max"] = "100000 100000";
+  const PodStatus x = pod_status(agent, PodUid("x")).value();
+  EXPECT_EQ(x.qos, QosClass::kGuaranteed);
+  EXPECT_EQ(x.containers.at(0).why_shared, "the runtime does not show it");
+  const PodStatus y = pod_status(agent, PodUid("y")).value();
+  EXPECT_EQ(y.containers.at(0).why_shared, "");
+  EXPECT_EQ(y.containers.at(1).why_shared, "its limit of 500m is not a whole number of CPUs");
+  EXPECT_THAT(throttles(y),
+              testing::ElementsAre(HasSubstr("the CFS quota of its group is 100000 of 100000 us")));
+  const auto json = to_json(y).at("containers").at(0);
+  EXPECT_EQ(json.at("quota"), -1) << "what is desired";
+  EXPECT_EQ(json.at("cpuQuotaEffective").at("quota"), 100'000);
+  EXPECT_EQ(json.at("whyShared"), "");
+  EXPECT_EQ(to_json(x).at("qosClass"), "Guaranteed");
+  ASSERT_TRUE(agent.remove_pod(PodUid("x"), RunningProcesses::kRefuse).has_value());
+  EXPECT_THAT(agent.state().notes, IsEmpty());
+}
+
 TEST(PodStatus, ReportsARemovedAdoptedGroup) {
   WorldWithGroup world;
   NodeAgent agent = world.open();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -417,6 +418,38 @@ TEST(Doctor, SaysHowAUserGetsCpusets) {
   EXPECT_THAT(mend(), HasSubstr("Delegate=cpuset cpu memory pids"));
   tree.write("etc/systemd/system/user@.service.d/d.conf", "[Service]\nDelegate=cpuset\n");
   EXPECT_THAT(mend(), Not(HasSubstr("Delegate=cpuset")));
+}
+
+TEST(Doctor, SaysThatContainerdHidesHugePages) {
+  DoctorTree tree;
+  const auto says_so = [&] {
+    const auto found = complaints(check_system(observe_doctor(tree)));
+    return std::any_of(found.begin(), found.end(), [](const std::string& line) {
+      return line.starts_with("warning containerd-huge-pages: ");
+    });
+  };
+  tree.write("etc/pinfold/agent.yaml", "stateDir: /srv/pinfold\nnri: {podLevelResources: none}\n");
+  tree.write("srv/pinfold/config.yaml", std::string(kStatic) + "memoryManagerPolicy: Static\n");
+  EXPECT_FALSE(says_so()) << "no containerd, and no huge pages";
+  const std::string pages = "sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
+  tree.write(pages, "0\n");
+  const struct {
+    const char* config;
+    bool is_hidden;
+  } cases[] = {
+      {"", true},
+      {"[plugins.'io.containerd.cri.v1.runtime']\n  disable_hugetlb_controller = true\n", true},
+      {"# disable_hugetlb_controller = false\n", true},
+      {"  disable_hugetlb_controller = false\n", false},
+      {"disable_hugetlb_controller=false # passed on\n", false},
+  };
+  for (const auto& one : cases) {
+    tree.write("etc/containerd/config.toml", one.config);
+    tree.write(pages, "0\n");
+    EXPECT_FALSE(says_so()) << "sizes without pages: " << one.config;
+    tree.write(pages, "8\n");
+    EXPECT_EQ(says_so(), one.is_hidden) << one.config;
+  }
 }
 
 TEST(Doctor, AcceptsSettingsThatAreTakenBack) {

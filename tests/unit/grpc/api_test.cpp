@@ -100,7 +100,8 @@ TEST_F(ApiTest, StatusHasWhatModeObserveHasCompared) {
                             CpuSet::range(0, 7),
                             CpuSet{1, 2},
                             {0, 1},
-                            {}}}});
+                            {},
+                            "it is Burstable, not Guaranteed"}}});
   worker_.run_round();
   const auto comparison = status().comparison();
   EXPECT_EQ(comparison.compared(), 3U);
@@ -114,6 +115,7 @@ TEST_F(ApiTest, StatusHasWhatModeObserveHasCompared) {
   EXPECT_EQ(difference.desired_cpus(), "1-2");
   EXPECT_EQ(difference.observed_mems(), "0-1");
   EXPECT_EQ(difference.desired_mems(), "");
+  EXPECT_EQ(difference.why_shared(), "it is Burstable, not Guaranteed");
 }
 
 TEST_F(ApiTest, AdmitsAPodAndSaysWhatItsContainersHave) {

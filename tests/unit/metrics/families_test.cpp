@@ -76,6 +76,7 @@ TEST(ServiceFamilies, HaveWhatWasCounted) {
   agent::ReconcileReport report;
   report.remaining = {"a", "b"};
   report.notes = {"c", "d", "e"};
+  report.narrowed = {"b"};
   snapshot.reconciled.emplace(report);
   const std::string printed = text(node.node(), snapshot, 18);
   for (const char* const line : {"pinfold_requests_total 11",
@@ -92,6 +93,7 @@ TEST(ServiceFamilies, HaveWhatWasCounted) {
                                  "pinfold_not_settled 1",
                                  "pinfold_drift_remaining 2",
                                  "pinfold_affinity_limited_containers 3",
+                                 "pinfold_narrowed_containers 1",
                                  "pinfold_admission_transaction_seconds_bucket{le=\"0.001\"} 0",
                                  "pinfold_admission_transaction_seconds_bucket{le=\"0.0025\"} 1",
                                  "pinfold_admission_transaction_seconds_bucket{le=\"5\"} 1",

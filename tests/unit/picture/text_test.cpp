@@ -61,6 +61,7 @@ TEST(TextTable, WrapsCellsWhereItIsTooWide) {
             "POD              QOS         CPUS\n"
             "shop/database-0  Guaranteed  0,2,4,6,8,10,12,14\n"
             "a/b              Burstable   any\n");
+  EXPECT_EQ(table.render({.width = 40, .wraps = false}), table.render({.width = 60}));
 }
 
 TEST(HumanBytes, KeepsWholeNumbersWhole) {

@@ -418,6 +418,16 @@ TEST(ServeCli, ASecondOneOfADirectoryNamesTheFirst) {
   EXPECT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
 }
 
+TEST(ServeCli, StatusSaysWhereTheServiceHasItsProfileFrom) {
+  Node node;
+  node.dir().write("agent.yaml", "profile: fixed\n");
+  node.serve();
+  EXPECT_THAT(node.pinfold(with_options("status")).out,
+              HasSubstr("profile fixed: given in the configuration"));
+  EXPECT_THAT(node.pinfold(with_options("status -o json")).out,
+              HasSubstr("\"profileSource\": \"configuration\""));
+}
+
 TEST(ServeCli, ReloadsWhatNeedsNoRestart) {
   Node node;
   node.dir().write("agent.yaml", "logLevel: error\n");

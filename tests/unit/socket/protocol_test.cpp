@@ -80,6 +80,7 @@ Comparison some_comparison() {
   difference.observed_cpus = CpuSet::range(0, 7);
   difference.desired_cpus = CpuSet{1, 2};
   difference.observed_mems = {0, 1};
+  difference.why_shared = "it is Burstable, not Guaranteed";
   return {14, {difference}};
 }
 

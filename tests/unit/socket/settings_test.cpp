@@ -35,15 +35,19 @@ TEST(Settings, ReadsEveryMember) {
       "/r\npodResourcesSocket: /p\n"
       "metricsAddress: ':1'\nreconcileIntervalSeconds: 30\nmovePages: true\n"
       "nri: {socket: /n, index: '07', mode: observe, podLevelResources: none, kubeletRoot: /l,\n"
-      "  unhealthyAfterSeconds: 5}\n"
+      "  unhealthyAfterSeconds: 5, handlersWithoutContainerGroups: [kata-qemu, runsc]}\n"
       "logLevel: debug\n");
   ASSERT_TRUE(settings.has_value()) << settings.error().message;
-  EXPECT_EQ(
-      *settings,
-      (Settings{"/s", "/c", "/m", "kubelet-1.36", "/b", "/g", false, false, "/k", "/r", "/p", ":1",
-                NriSettings{"/n", "07", NriMode::kObserve, PodLevelResources::kNone, "/l",
-                            std::chrono::seconds(5)},
-                std::chrono::seconds(30), true, agent::LogLevel::kDebug}));
+  EXPECT_EQ(*settings, (Settings{"/s", "/c", "/m", "kubelet-1.36", "/b", "/g", false, false, "/k",
+                                 "/r", "/p", ":1",
+                                 NriSettings{"/n",
+                                             "07",
+                                             NriMode::kObserve,
+                                             PodLevelResources::kNone,
+                                             "/l",
+                                             std::chrono::seconds(5),
+                                             {"kata-qemu", "runsc"}},
+                                 std::chrono::seconds(30), true, agent::LogLevel::kDebug}));
 }
 
 TEST(Settings, PodResourcesHasASecondPlace) {
@@ -76,7 +80,7 @@ TEST(Settings, PodResourcesHasASecondPlace) {
 }
 
 TEST(Settings, NamesWhatIsWrong) {
-  const std::array<std::pair<const char*, const char*>, 20> cases = {{
+  const std::array<std::pair<const char*, const char*>, 22> cases = {{
       {"# text\nenforce: true\n\nsockt : /k\n", "line 4: unknown field 'sockt', did you"},
       {"socket: /k\nenforce: 3\n", "line 2: enforce: 3: expected true or false"},
       {"{sockt: /k}", "unknown field 'sockt', did you mean 'socket'?"},
@@ -96,6 +100,10 @@ TEST(Settings, NamesWhatIsWrong) {
       {"nri: {podLevelResources: none, index: 10}", "nri.index: 10: expected a string"},
       {"nri: {podLevelResources: none, index: '1'}", "nri.index: '1': expected two digits"},
       {"nri: {podLevelResources: none, mode: watch}", "nri.mode: 'watch': expected 'enforce'"},
+      {"nri: {podLevelResources: none, handlersWithoutContainerGroups: runsc}",
+       "handlersWithoutContainerGroups: 'runsc': expected a list of handlers"},
+      {"nri: {podLevelResources: none, handlersWithoutContainerGroups: ['']}",
+       "handlersWithoutContainerGroups: '': expected a list of handlers"},
       {"nri: {podLevelResource: none}", "unknown field 'nri.podLevelResource', did you mean"},
   }};
   for (const auto& [text, message] : cases) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +12,17 @@
 
 namespace pinfold::agent {
 
+/// What a container runtime has shown of a pod besides what is admitted of it.
+struct PodNote {
+  /// The kubelet's QoS class, by the pod's cgroup: a pod can be admitted without its limits, and
+  /// has another class then. nullopt: not known.
+  std::optional<QosClass> qos;
+  std::string why_shared;  ///< why the pod, or some of it, was admitted without its limits; or ""
+
+  friend bool operator==(const PodNote&, const PodNote&) = default;
+};
+using PodNotes = std::map<PodUid, PodNote>;
+
 /// Everything an agent keeps: the state of the kubelet's managers, which containers of active pods
 /// were removed for good, and which groups were adopted.
 struct AgentState {
@@ -20,6 +32,7 @@ struct AgentState {
   ContainerMap<std::string> adopted;
   /// Pods that a container runtime's hook admitted: they end with their last adopted container.
   std::set<PodUid> ending;
+  PodNotes notes;  ///< of active pods
   /// The profile of the kubelet that wrote the state files before the first commit, if they told
   /// it.
   std::optional<Profile> kubelet_profile;

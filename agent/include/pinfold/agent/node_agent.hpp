@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "pinfold/agent/kept_state.hpp"
 #include "pinfold/agent/measured_steps.hpp"
 #include "pinfold/agent/options.hpp"
+#include "pinfold/decide/keep.hpp"
 #include "pinfold/enforce/live_process.hpp"
 
 namespace pinfold::agent {
@@ -22,6 +25,12 @@ struct AdmitOutcome {
   std::optional<Rejection> rejection;
   /// Admitted and durable, but the kernel does not have it yet; reconcile() tries again.
   std::optional<Error> not_enforced;
+};
+
+/// What a container runtime has shown of the pods that are admitted.
+struct FromRuntime {
+  PodNotes notes;
+  std::map<PodUid, Places> places;  ///< of containers that run already: they keep what they can
 };
 
 /// What a removal or start came to; it is durable.
@@ -82,7 +91,7 @@ class NodeAgent {
   [[nodiscard]] const AgentState& state() const { return kept_.state(); }
   [[nodiscard]] const Metrics& metrics() const { return kept_.metrics(); }
   [[nodiscard]] const Timings& timings() const { return timings_; }
-  /// CPUs of the node that are offline. No pod is admitted until they are back.
+  /// CPUs of the node that are offline. No container gets exclusive CPUs until they are back.
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
   /// See KnownMachine.
   [[nodiscard]] const std::optional<Machine>& observed() const { return observed_; }
@@ -90,8 +99,6 @@ class NodeAgent {
   /// sentence for each difference, and for each kind of memory of which more is allocated than
   /// there is.
   [[nodiscard]] std::vector<std::string> machine_changes() const;
-  /// Whether pods can be admitted. Errors: kUnsupported while CPUs are offline.
-  [[nodiscard]] Result<void> check_online() const;
   /// Why the node has its profile.
   [[nodiscard]] ProfileSource profile_source() const { return options_.profile_source; }
   [[nodiscard]] bool enforces() const { return enforced_.has_value(); }
@@ -116,7 +123,11 @@ class NodeAgent {
   /// Several pods in one transaction: decided one after the other, each with its own answer,
   /// committed together, then enforced. `traces`, if given, gets one trace for each pod.
   [[nodiscard]] Result<std::vector<AdmitOutcome>> admit(const std::vector<PodSpec>& pods,
-                                                        std::vector<Trace>* traces = nullptr);
+                                                        std::vector<Trace>* traces = nullptr,
+                                                        const FromRuntime& shown = {});
+  /// Keeps what a runtime has shown of active pods; nothing is stored if nothing has changed.
+  /// Errors: those of the store; then nothing has changed.
+  [[nodiscard]] Result<void> note(const PodNotes& notes);
   /// Admits a pod and adopts the group of one of its containers, in one transaction; the pod ends
   /// with its last adopted container. Of a pod that is already active it only adopts the group, and
   /// the pod ends as it would have. A pod that is admitted again with admit() does not end so.
@@ -135,10 +146,21 @@ class NodeAgent {
   /// Errors: kNotFound if it has none; kBusy if processes run there; those of the store. Then
   /// nothing has changed.
   [[nodiscard]] Result<ChangeOutcome> disown(const ContainerId& container);
-  /// Reads back from the kernel that a container has the desired CPUs, and that no other container
-  /// and nothing else below the root can run on those that are exclusive to it.
-  /// Errors: kUnsupported if it enforces nothing; kNotFound; kBusy if it is not so; kIo.
+  /// Adopts the group of a pod's sandbox for all containers of the pod that have exclusive CPUs:
+  /// its runtime makes no group for each of them. The group has the CPUs of all of them.
+  /// Errors: as adopt; kNotFound if no container of the pod has exclusive CPUs.
+  [[nodiscard]] Result<ChangeOutcome> adopt_sandbox(const PodUid& uid,
+                                                    const std::string& directory);
+  /// Forgets that a container has the group of its sandbox, in which processes go on: the caller
+  /// keeps these off exclusive CPUs. Errors: kNotFound; those of the store.
+  [[nodiscard]] Result<ChangeOutcome> disown_sandbox(const ContainerId& container);
+  /// Reads back from the kernel that a container with exclusive CPUs has them, and verify_room();
+  /// of any other container that it can run on no exclusive CPU. Errors: kUnsupported if it
+  /// enforces nothing; kNotFound; kBusy if it is not so; kIo.
   [[nodiscard]] Result<void> verify(const ContainerId& container) const;
+  /// Reads back that no other container and nothing else below the root can run on the CPUs that
+  /// are exclusive to a container, whether it has a group or not. Errors: as verify.
+  [[nodiscard]] Result<void> verify_room(const ContainerId& container) const;
   /// A container is about to start: its predecessors release what they no longer need, and its
   /// group exists when this returns.
   /// Errors: kNotFound; those of the store.
@@ -220,7 +242,8 @@ class NodeAgent {
     return options_.now ? options_.now() : Clock::now();
   }
   [[nodiscard]] Result<Decided> decide_all(const std::vector<PodSpec>& pods,
-                                           std::vector<Trace>* traces) const;
+                                           std::vector<Trace>* traces,
+                                           const FromRuntime& shown = {}) const;
   [[nodiscard]] Result<std::string> directory_to_adopt(const PodSpec& pod,
                                                        const Adoption& adoption) const;
   [[nodiscard]] Result<bool> runs_beside(const ContainerId& container) const;
@@ -233,8 +256,12 @@ class NodeAgent {
   /// Commits, and measures that.
   [[nodiscard]] Result<void> store(AgentState next);
   /// Commits, then applies.
-  [[nodiscard]] Result<ChangeOutcome> change(AgentState next, std::string_view intent);
-  [[nodiscard]] std::optional<Error> apply(const StepWatcher& watcher = nullptr);
+  /// Whose enforcement a caller waits for; nullopt: that of all.
+  using ChangedPods = std::optional<std::set<PodUid>>;
+  [[nodiscard]] Result<ChangeOutcome> change(AgentState next, std::string_view intent,
+                                             const ChangedPods& pods);
+  [[nodiscard]] std::optional<Error> apply(const ChangedPods& pods,
+                                           const StepWatcher& watcher = nullptr);
   [[nodiscard]] Participants participants(const StepWatcher& watcher = nullptr) const;
   [[nodiscard]] ReconfigureOutcome apply_and_measure();
   [[nodiscard]] Result<ReconfigureOutcome> go_on(std::shared_ptr<const Node> to, NodeState next,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "pinfold/agent/desired.hpp"
+#include "pinfold/base/result.hpp"
 
 /// CPUs of the node that are offline: what their containers have instead.
 namespace pinfold::agent {
@@ -17,6 +18,12 @@ namespace pinfold::agent {
 /// runs on `pool` (see pool_in): it must run somewhere, and there it overlaps no exclusive CPUs.
 [[nodiscard]] enforce::Layout without_cpus(enforce::Layout desired, const CpuSet& offline,
                                            const CpuSet& pool);
+
+/// What becomes exclusive while CPUs are offline could leave the shared pool without any.
+/// Errors: kUnsupported if a container or pod has exclusive CPUs in `after` that it has not in
+/// `before`.
+[[nodiscard]] Result<void> check_no_gains(const NodeState& before, const NodeState& after,
+                                          const CpuSet& offline);
 
 /// The effect of offline CPUs: one sentence for each container that has lost some, and one for the
 /// shared pool.

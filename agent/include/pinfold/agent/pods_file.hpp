@@ -27,6 +27,7 @@ class PodsEncoder {
     std::optional<ContainerMap<std::string>::OfPod> adopted;
     std::optional<ContainerMap<DeviceState::OfContainer>::OfPod> devices;
     bool is_ending = false;
+    std::optional<PodNote> note;
 
     friend bool operator==(const Rest&, const Rest&) = default;
   };

@@ -13,7 +13,7 @@ namespace pinfold::agent {
 /// What determines the profile of a node: the first of these that there is.
 enum class ProfileSource {
   kCommandLine,    ///< "commandLine": --profile
-  kConfiguration,  ///< "configuration": `pinfold: {profile: ...}`
+  kConfiguration,  ///< "configuration": `pinfold: {profile: ...}`, or a service's settings
   kKubelet,        ///< "kubelet": the version of the kubelet's program
   kStateFiles,     ///< "stateFiles": the format in which a kubelet wrote the state files
   kDefault,        ///< "default": nothing is known, so it is `fixed`

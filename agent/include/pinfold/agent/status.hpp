@@ -17,14 +17,16 @@ struct ContainerStatus {
   std::string cgroup;       ///< its name below the root: "pod<uid>/<container>"
   std::string cgroup_path;  ///< absolute, also of an adopted group; "" if nothing is enforced
   std::optional<ObservedContainer> observed;  ///< only if the kernel was asked
+  std::string why_shared;                     ///< why it has no exclusive CPUs; "": it has some
   std::string problem;  ///< why `observed` is not as desired, or could not be read; "": it is
 };
 struct PodStatus {
   PodSpec spec;
-  QosClass qos = QosClass::kBestEffort;
+  QosClass qos = QosClass::kBestEffort;  ///< the kubelet's, also of a pod admitted without limits
   std::string cgroup;
   std::string cgroup_path;                  ///< "" if nothing is enforced
   std::vector<ContainerStatus> containers;  ///< without removed ones
+  std::string problem;  ///< how the pod's own group is not as desired; "": it is, or was not read
 };
 
 /// A pod as `state` desires it; the kernel is not asked. nullopt for a pod that is not active.
@@ -32,7 +34,13 @@ struct PodStatus {
                                                    const PodUid& uid);
 /// A pod of an agent, as desired and as observed. nullopt for a pod that is not active.
 [[nodiscard]] std::optional<PodStatus> pod_status(const NodeAgent& agent, const PodUid& uid);
-/// True if every container is as desired.
+/// The same with the layout of agent.desired(), for a caller that asks for many pods.
+[[nodiscard]] std::optional<PodStatus> pod_status(const NodeAgent& agent, const PodUid& uid,
+                                                  const enforce::Layout& layout);
+/// One sentence for each limit of CPU time, of a container or of its pod, that can throttle a
+/// container with exclusive CPUs, by what was observed.
+[[nodiscard]] std::vector<std::string> throttles(const PodStatus& pod);
+/// True if every container, and the group of the pod, is as desired.
 [[nodiscard]] bool is_ok(const PodStatus& pod);
 
 /// The active pod with this UID, name or "namespace/name".

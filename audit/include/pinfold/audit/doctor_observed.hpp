@@ -124,7 +124,8 @@ struct ObservedService {
   std::string settings_error = {};                       ///< of agent.yaml; "": none
   bool has_nri = false;                                  ///< it pins a runtime's pods
   std::optional<std::string> pod_resources_socket = {};  ///< nullopt: not set
-  uid_t user = 0;                                        ///< who asks
+  std::optional<std::string> containerd = {};  ///< config.toml; "" if only its directory exists
+  uid_t user = 0;                              ///< who asks
   std::string state_dir;
   std::optional<FileStatus> state_status = {};  ///< nullopt: does not exist, or `state_error`
   std::string state_error = {};

@@ -42,6 +42,7 @@ struct Difference {
   CpuSet desired_cpus;  ///< empty: any
   enforce::NodeSet observed_mems;
   enforce::NodeSet desired_mems;  ///< empty: any
+  std::string why_shared = {};    ///< why it would have no exclusive CPUs; "": it would have some
 
   friend bool operator==(const Difference&, const Difference&) = default;
 };

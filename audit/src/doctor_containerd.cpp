@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "doctor_parts.hpp"
+
+namespace pinfold::audit {
+namespace {
+
+constexpr std::string_view kSetting = "disable_hugetlb_controller";
+constexpr const char* kFile = "/etc/containerd/config.toml";
+
+std::string_view stripped(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+/// Whether a line of TOML says "disable_hugetlb_controller = false", with a comment or without.
+bool passes_limits(std::string_view line) {
+  line = stripped(line.substr(0, line.find('#')));
+  if (!line.starts_with(kSetting)) return false;
+  line = stripped(line.substr(kSetting.size()));
+  return line.starts_with('=') && stripped(line.substr(1)) == "false";
+}
+
+bool passes_limits_of_huge_pages(std::string_view config) {
+  while (!config.empty()) {
+    const auto end = std::min(config.find('\n'), config.size());
+    if (passes_limits(config.substr(0, end))) return true;
+    config.remove_prefix(std::min(end + 1, config.size()));
+  }
+  return false;
+}
+
+bool has_huge_pages(const ObservedSystem& system) {
+  if (!system.machine) return false;
+  const auto& nodes = system.machine->numa_nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const NumaNode& node) {
+    return std::any_of(node.hugepages.begin(), node.hugepages.end(),
+                       [](const auto& pages) { return pages.second > 0; });
+  });
+}
+
+}  // namespace
+
+/// Huge pages count with the memory policy Static, and by default containerd does not tell a plugin
+/// who has some.
+void check_containerd(const ObservedSystem& system, Checks& checks) {
+  const ObservedService& service = system.service;
+  const bool counts = service.has_nri && service.config &&
+                      service.config->memory_manager_policy == "Static" && has_huge_pages(system);
+  if (!counts || !service.containerd) return;
+  if (passes_limits_of_huge_pages(*service.containerd)) {
+    checks.push_back({"containerd-huge-pages", Verdict::kOk, fmt::format("{} = false", kSetting)});
+    return;
+  }
+  checks.push_back(
+      {"containerd-huge-pages", Verdict::kWarning,
+       fmt::format("'{}' leaves {} on, its default: pods with huge pages have no exclusive CPUs",
+                   kFile, kSetting),
+       "limits of huge pages that containerd passes on: the memory policy is Static",
+       fmt::format(
+           "set '{} = false' in the CRI section of '{}', then: systemctl restart containerd",
+           kSetting, kFile)});
+}
+
+}  // namespace pinfold::audit

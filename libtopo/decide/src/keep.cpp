@@ -1,0 +1,125 @@
+#include "pinfold/decide/keep.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace pinfold {
+namespace {
+
+/// Containers of a pod that are decided at once: [begin, end) of its list.
+struct Step {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+/// Scope pod decides about all containers together, scope container about one after the other.
+std::vector<Step> steps_of(const Node& node, const PodSpec& pod) {
+  const std::size_t count = pod.containers.size();
+  const bool is_joint = node.topology().policy() != TopologyPolicy::kNone &&
+                        node.topology().scope() == TopologyScope::kPod;
+  if (is_joint) return {{0, count}};
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < count; ++i) steps.push_back({i, i + 1});
+  return steps;
+}
+
+/// What is left for the containers of a step: exactly what they are to have.
+struct Room {
+  CpuSet cpus;                  ///< empty: no container needs any of its own
+  std::set<std::int32_t> mems;  ///< empty: any
+};
+
+/// nullopt: one of them cannot keep what it has.
+std::optional<Room> room_for(const Node& node, const NodeState& state, const PodSpec& pod,
+                             const Step& step, const Places& places) {
+  const PodView view(pod);
+  Room room;
+  for (std::size_t i = step.begin; i < step.end; ++i) {
+    const Container& container = pod.containers[i];
+    const auto place = places.find(container.name);
+    if (place == places.end()) continue;
+    room.mems.insert(place->second.mems.begin(), place->second.mems.end());
+    const int count = node.cpu().guaranteed_cpus(view, container);
+    const ContainerId id{pod.uid, container.name};
+    if (count == 0 || state.cpu.assignments.find(id) != nullptr) continue;
+    const CpuSet& cpus = place->second.cpus;
+    if (cpus.size() != static_cast<std::size_t>(count) ||
+        !state.cpu.default_set.contains_all(cpus) || room.cpus.intersects(cpus)) {
+      return std::nullopt;
+    }
+    room.cpus |= cpus;
+  }
+  return room;
+}
+
+/// The state after a step whose containers had nothing but their room.
+std::optional<NodeState> take(const Node& node, const NodeState& state, const PodSpec& part,
+                              const Room& room) {
+  NodeState narrow = state;
+  if (!room.cpus.empty()) narrow.cpu.default_set = room.cpus;
+  for (auto& [id, of_node] : narrow.memory.machine_state) {
+    if (room.mems.empty() || room.mems.contains(id)) continue;
+    for (auto& [type, table] : of_node.tables) table.free = 0;
+  }
+  Decision decision = decide(node, std::move(narrow), part);
+  auto* const admitted = std::get_if<Admitted>(&decision);
+  if (admitted == nullptr) return std::nullopt;
+  NodeState next = std::move(admitted->next);
+  if (!room.cpus.empty()) next.cpu.default_set |= state.cpu.default_set - room.cpus;
+  for (auto& [id, of_node] : next.memory.machine_state) {
+    if (!room.mems.empty() && !room.mems.contains(id)) of_node = state.memory.machine_state.at(id);
+  }
+  return next;
+}
+
+/// Whether those containers of a step that got CPUs got those of their places.
+bool has_places(const NodeState& next, const PodSpec& pod, const Step& step, const Places& places) {
+  for (std::size_t i = step.begin; i < step.end; ++i) {
+    const std::string& name = pod.containers[i].name;
+    const auto place = places.find(name);
+    const CpuSet* const cpus = next.cpu.assignments.find({pod.uid, name});
+    if (place != places.end() && cpus != nullptr && *cpus != place->second.cpus) return false;
+  }
+  return true;
+}
+
+/// nullopt if the rules do not allow that all keep what they have.
+std::optional<NodeState> keep_all(const Node& node, NodeState state, const PodSpec& pod,
+                                  const Places& places) {
+  state = release_stale(node, std::move(state));
+  for (const Step& step : steps_of(node, pod)) {
+    const auto room = room_for(node, state, pod, step, places);
+    if (!room) return std::nullopt;
+    PodSpec part = pod;
+    part.containers.resize(step.end);
+    auto next = take(node, state, part, *room);
+    if (!next || !has_places(*next, pod, step, places)) return std::nullopt;
+    state = *std::move(next);
+  }
+  return state;
+}
+
+}  // namespace
+
+Decision decide_keeping(const Node& node, NodeState state, const PodSpec& pod, const Places& places,
+                        Trace* trace, Counts* counts, AdmissionChecks checks) {
+  const bool can_keep = !places.empty() && (node.cpu().is_static() || node.memory().is_static());
+  if (can_keep) {
+    if (auto kept = keep_all(node, state, pod, places)) {
+      // What it has already it gets again.
+      Trace reasons;
+      Counts counted = counts != nullptr ? *counts : Counts{};
+      Decision decision = decide(node, *std::move(kept), pod, &reasons, &counted, checks);
+      if (std::holds_alternative<Admitted>(decision)) {
+        if (trace != nullptr) *trace = std::move(reasons);
+        if (counts != nullptr) *counts = counted;
+        return decision;
+      }
+    }
+  }
+  return decide(node, std::move(state), pod, trace, counts, checks);
+}
+
+}  // namespace pinfold
