@@ -39,6 +39,14 @@ constexpr std::array kWeights = {
     Weight{Action::Kind::kQuiet, 1},
 };
 
+/// What is on a node beside the service.
+constexpr std::array kForeignWeights = {
+    Weight{Action::Kind::kNarrow, 30},
+    Weight{Action::Kind::kWiden, 20},
+    Weight{Action::Kind::kSoft, 20},
+    Weight{Action::Kind::kNest, 30},
+};
+
 Action::Kind draw_kind(std::span<const Weight> weights, Random& random) {
   int sum = 0;
   for (const Weight& one : weights) sum += one.weight;
@@ -102,6 +110,12 @@ int draw_value(Action::Kind kind, Random& random) {
       return draw_hooked(random);
     case Action::Kind::kWait:
       return draw_wait(random);
+    case Action::Kind::kNarrow:
+      return random.below(18);  // all of Narrowed
+    case Action::Kind::kSoft:
+      return random.below(8);
+    case Action::Kind::kNest:
+      return random.below(6);
     default:
       return random.below(100);
   }
@@ -118,6 +132,16 @@ Action::Kind draw_kind(const History& history, bool has_hooks, Random& random) {
     return random.chance(60) ? Action::Kind::kHookCreate : Action::Kind::kHookDelete;
   }
   return kind;
+}
+
+/// A class without container groups, or another spelling of a group.
+void add_foreign(Action& action, Random& random) {
+  constexpr int kWithoutGroups = 100;
+  constexpr int kSpelling = 36;  // see Hooked
+  if (action.kind == Action::Kind::kSandbox && random.chance(20)) action.value += kWithoutGroups;
+  if (action.kind != Action::Kind::kHookCreate) return;
+  action.value += kSpelling * random.below(Hooked::kSpellings);
+  if (random.chance(20)) action.value += kSpelling * Hooked::kSpellings;
 }
 
 /// What a runtime does next with the pod or container of its last action, if it goes on with it: a
@@ -145,12 +169,15 @@ History generate(std::uint64_t seed, int actions) {
   history.has_runtime = random.chance(30);
   history.has_processes = !history.has_runtime && seed % 4 == 0;
   const bool has_hooks = !history.has_runtime && seed % 4 == 1;
+  const bool has_foreign = seed % 3 == 0;
   const int pods = history.has_runtime ? 5 : 12;  // few: most have all of their containers once
   for (int i = 0; i < actions; ++i) {
     Action action;
     action.kind = draw_kind(history, has_hooks, random);
+    if (has_foreign && random.chance(20)) action.kind = draw_kind(kForeignWeights, random);
     action.pod = random.below(pods);
     action.value = draw_value(action.kind, random);
+    if (has_foreign) add_foreign(action, random);
     if (history.has_runtime && !history.actions.empty()) {
       const Action& last = history.actions.back();
       if (const auto next = follow(last, random)) {
@@ -168,6 +195,61 @@ History generate(std::uint64_t seed, int actions) {
       action.faults = draw_faults(random, history.has_runtime);
     }
     history.actions.push_back(action);
+  }
+  return history;
+}
+
+namespace {
+
+constexpr int kOrdinary = 30;  ///< pods 0 to 29
+constexpr int kHalfCpus = 6;   ///< of them, that ask for half a CPU
+/// The others: with exclusive CPUs, docker in docker with them and without, and two of a runtime
+/// class without container groups.
+constexpr std::array kOthers = {1, 2, 1, 0, 100, 102};
+constexpr int kFirstDocker = kOrdinary + 2;
+
+int shape_on_busy_node(int pod) {
+  constexpr int kHalfACpu = 4;
+  if (pod >= kOrdinary) return kOthers.at(static_cast<std::size_t>(pod - kOrdinary));
+  return pod < kHalfCpus ? kHalfACpu : 0;
+}
+
+Action act_of_agent(Random& random) {
+  const auto kind = draw_kind(kForeignWeights, random);
+  Action action{kind, random.below(kOrdinary), draw_value(kind, random)};
+  if (kind == Action::Kind::kNest) action.pod = kFirstDocker + random.below(2);
+  if (kind != Action::Kind::kNarrow) return action;
+  action.value -= action.value % 3;  // best-effort pods, as koordinator
+  return action;
+}
+
+}  // namespace
+
+History busy_node(std::uint64_t seed, enforce::CgroupVersion cgroups) {
+  constexpr int kHour = 3600;
+  constexpr int kPods = kOrdinary + static_cast<int>(kOthers.size());
+  Random random(seed);
+  History history;
+  history.cgroups = cgroups;
+  history.has_runtime = true;
+  std::array<bool, kPods> lives{};
+  for (int time = 0; time < kHour;) {
+    const int pod = random.below(kPods);
+    bool& is_there = lives.at(static_cast<std::size_t>(pod));
+    if (random.chance(30)) {
+      history.actions.push_back(act_of_agent(random));
+    } else if (is_there && random.chance(40)) {
+      history.actions.push_back({Action::Kind::kUnsandbox, pod});
+      is_there = false;
+    } else if (!is_there) {
+      history.actions.push_back({Action::Kind::kSandbox, pod, shape_on_busy_node(pod)});
+      history.actions.push_back({Action::Kind::kCreate, pod});
+      history.actions.push_back({Action::Kind::kBegin, pod});
+      is_there = true;
+    }
+    const int wait = 1 + random.below(10);
+    history.actions.push_back({Action::Kind::kWait, 0, wait});
+    time += wait;
   }
   return history;
 }

@@ -51,6 +51,10 @@ constexpr std::array kKinds = {
     KindName{Action::Kind::kUp, "up", Form::kNone},
     KindName{Action::Kind::kHookCreate, "hook-create", Form::kPodAndValue},
     KindName{Action::Kind::kHookDelete, "hook-delete", Form::kPodAndValue},
+    KindName{Action::Kind::kNarrow, "agent-narrow", Form::kPodAndValue},
+    KindName{Action::Kind::kWiden, "agent-widen", Form::kNone},
+    KindName{Action::Kind::kSoft, "agent-soft", Form::kPodAndValue},
+    KindName{Action::Kind::kNest, "nest", Form::kPodAndValue},
     KindName{Action::Kind::kQuiet, "quiet", Form::kNone},
 };
 
@@ -180,6 +184,13 @@ std::optional<Bug> parse_bug(std::string_view name) {
   const auto* const found = std::find(kBugs.begin(), kBugs.end(), name);
   if (found == kBugs.end()) return std::nullopt;
   return static_cast<Bug>(found - kBugs.begin());
+}
+
+Narrowed Narrowed::of(int value) {
+  static const std::array kSets = {CpuSet{0},           CpuSet::range(0, 1), CpuSet::range(1, 2),
+                                   CpuSet::range(0, 3), CpuSet{5},           CpuSet::range(4, 7)};
+  const auto set = static_cast<std::size_t>(value / 3) % kSets.size();
+  return {static_cast<Which>(value % 3), kSets.at(set)};
 }
 
 std::string_view name_of(Fault::Kind kind) {

@@ -7,6 +7,7 @@
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/enforce/mounts.hpp"
+#include "pinfold/types/cpuset.hpp"
 
 /// What happens in a world, as text that people read and change.
 namespace pinfold::world {
@@ -59,7 +60,9 @@ struct Action {
     kStranger,    ///< a group of another with a process is made below the root, or removed
     kOffline,     ///< CPU `value` goes offline
     kOnline,      ///< all CPUs come online
-    kSandbox,     ///< a runtime runs the sandbox of pod `pod` of shape `value`
+    /// A runtime runs the sandbox of pod `pod` of shape `value`; 100 more: of a runtime class that
+    /// makes no group for each container.
+    kSandbox,
     kCreate,      ///< it creates container `value` of a pod
     kBegin,       ///< it starts that container
     kStop,        ///< that container ends
@@ -71,7 +74,11 @@ struct Action {
     kUp,          ///< it starts
     kHookCreate,  ///< a runtime runs the OCI hook for a new container: see Hooked
     kHookDelete,  ///< the same after container `value` of a pod has ended
-    kQuiet,       ///< no faults for a while: everything must be as it should be
+    kNarrow,      ///< an agent narrows groups of the kubelet: see Narrowed
+    kWiden,       ///< it gives back what it has taken
+    kSoft,        ///< it sets what makes later writes fail: see SoftTrouble
+    kNest,   ///< container `value` of a pod makes groups in its own, or removes them: see Nested
+    kQuiet,  ///< no faults for a while: everything must be as it should be
   };
   Kind kind = Kind::kWait;
   int pod = 0;
@@ -87,11 +94,55 @@ struct Hooked {
   int container = 0;
   int shape = 0;           ///< of the pod
   bool has_ended = false;  ///< the container's process ends while the hook runs
+  int spelling = 0;        ///< how the directory of the group is spelt: see spell()
+  bool is_second = false;  ///< the group is another container's, which runs: it must be refused
 
   [[nodiscard]] static Hooked of(int value) {
     constexpr int kShapes = 9;
-    return {value % 2, value / 2 % kShapes, value / 2 / kShapes % 2 == 1};
+    const int rest = value / 2 / kShapes / 2;
+    return {value % 2, value / 2 % kShapes, value / 2 / kShapes % 2 == 1, rest % kSpellings,
+            rest / kSpellings % 2 == 1};
   }
+  static constexpr int kSpellings = 6;
+};
+
+/// What `value` of kNarrow says.
+struct Narrowed {
+  /// kBestEffort: with all groups below it, as koordinator does.
+  enum class Which { kBestEffort, kBurstable, kPod };
+  Which which = Which::kBestEffort;
+  CpuSet cpus;
+
+  [[nodiscard]] static Narrowed of(int value);
+};
+
+/// What `value` of kSoft says: which file of a container's or a pod's group cannot be written.
+struct SoftTrouble {
+  enum class What {
+    kIdle,     ///< cpu.idle is 1: so neither cpu.weight nor cpu.shares can be written
+    kPodIdle,  ///< the same of the pod's group
+    kMemory,   ///< cgroup v1: a limit was taken away, and the container uses more than it
+    kNothing,  ///< the container's group is as before
+  };
+  int container = 0;
+  What what = What::kIdle;
+
+  [[nodiscard]] static SoftTrouble of(int value) {
+    return {value % 2, static_cast<What>(value / 2 % 4)};
+  }
+};
+
+/// What `value` of kNest says.
+struct Nested {
+  enum class How {
+    kOne,    ///< a group with the container's cpuset
+    kInner,  ///< one in one, each with a cpuset of its own
+    kTwo,    ///< two that share its CPUs
+  };
+  int container = 0;
+  How how = How::kOne;
+
+  [[nodiscard]] static Nested of(int value) { return {value % 2, static_cast<How>(value / 2 % 3)}; }
 };
 
 /// "admit 3 2 queued ! kill 7 ! offline 9 1"
@@ -116,5 +167,10 @@ struct History {
 
 /// A history of so many actions.
 [[nodiscard]] History generate(std::uint64_t seed, int actions);
+
+/// An hour of a node with 30 ordinary pods that come and go, a docker in docker, pods of a runtime
+/// class without container groups, pods with exclusive CPUs, and an agent that narrows best-effort
+/// pods, makes them idle and gives back. Nothing of it is a fault.
+[[nodiscard]] History busy_node(std::uint64_t seed, enforce::CgroupVersion cgroups);
 
 }  // namespace pinfold::world

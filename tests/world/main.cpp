@@ -22,12 +22,15 @@ namespace {
 
 constexpr const char* kUsage =
     "Usage: world run --seeds A..B [--actions N] [--jobs N] [--days N] [--picture FILE]\n"
+    "       world run --seeds A..B --busy 1|2 [--jobs N]\n"
     "       world replay FILE\n"
     "       world show SEED [--actions N]\n"
     "       world shrink SEED [--actions N]\n"
     "       world picture FILE > history.svg\n"
     "Each with --bug NAME: with that known mistake. --picture: the smallest seed that breaks a\n"
-    "promise, shrunk, as an image.\n";
+    "promise, shrunk, as an image. --busy: an hour of a busy node with other agents, with cgroup "
+    "v1\n"
+    "or v2, in place of the histories of the seeds.\n";
 constexpr int kActions = 300;
 
 struct Options {
@@ -36,6 +39,7 @@ struct Options {
   int actions = kActions;
   int jobs = 1;
   int days = 0;  ///< after these no further seed begins; 0: all do
+  int busy = 0;  ///< the version of cgroups; 0: no busy node
   Bug bug = Bug::kNone;
   std::string picture;  ///< where to; "": none
   std::vector<std::string> words;
@@ -73,12 +77,19 @@ bool read_options(const std::vector<std::string>& arguments, Options& options) {
                          : name == "--actions" ? read_number(value, options.actions)
                          : name == "--jobs"    ? read_number(value, options.jobs)
                          : name == "--days"    ? read_number(value, options.days)
+                         : name == "--busy"    ? read_number(value, options.busy)
                          : name == "--bug"     ? read_bug(value, options)
                          : name == "--picture" ? !(options.picture = value).empty()
                                                : false;
     if (!is_read) return false;
   }
-  return !options.words.empty() && options.actions > 0 && options.jobs > 0 && options.days >= 0;
+  return !options.words.empty() && options.actions > 0 && options.jobs > 0 && options.days >= 0 &&
+         options.busy >= 0 && options.busy <= 2;
+}
+
+History history_of(std::uint64_t seed, const Options& options) {
+  if (options.busy == 0) return generate(seed, options.actions);
+  return busy_node(seed, static_cast<enforce::CgroupVersion>(options.busy));
 }
 
 void print(const Failure& failure) {
@@ -103,7 +114,7 @@ void print(const Tally& tally, std::chrono::duration<double> took) {
 
 /// Prints the shortest history, and draws it if that is asked for.
 int report_broken(std::uint64_t seed, std::size_t count, const Options& options) {
-  const History small = shrink(generate(seed, options.actions), options.bug);
+  const History small = shrink(history_of(seed, options), options.bug);
   fmt::print("{} seeds break a promise; seed {} shrinks to:\n{}", count, seed, to_string(small));
   if (options.picture.empty()) return 1;
   std::ofstream out(options.picture, std::ios::binary);
@@ -123,7 +134,7 @@ int run_seeds(const Options& options) {
     while (true) {
       const std::uint64_t seed = next++;
       if (seed > options.last) return;
-      const Outcome outcome = run(generate(seed, options.actions), Log::kOff, options.bug);
+      const Outcome outcome = run(history_of(seed, options), Log::kOff, options.bug);
       const std::lock_guard lock(mutex);
       tally += outcome.tally;
       if (options.days > 0 && tally.time >= std::chrono::days(options.days))
@@ -192,11 +203,11 @@ int main(const std::vector<std::string>& arguments) {
       return show_file(command, what, options.bug);
     }
     if (command == "show" && read_number(what, seed)) {
-      fmt::print("{}", to_string(generate(seed, options.actions)));
+      fmt::print("{}", to_string(history_of(seed, options)));
       return 0;
     }
     if (command == "shrink" && read_number(what, seed)) {
-      return replay(generate(seed, options.actions), true, options.bug);
+      return replay(history_of(seed, options), true, options.bug);
     }
   }
   fmt::print(stderr, "{}", kUsage);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace pinfold::world {
@@ -13,15 +14,17 @@ struct Expect {
   const Node& node;
   const AgentState& state;
   const CpuSet& offline;
+  const PlacesOfPods& places;
 
   [[nodiscard]] Expected failed(std::string why) const { return {state, {}, std::move(why)}; }
 
   Expected operator()(const service::Admit& request) const {
-    if (!offline.empty()) return failed("CPUs are offline");
     Expected expected{state, {}, ""};
     for (const PodSpec& pod : request.pods) {
-      Decision decision = decide(node, std::move(expected.next.node), pod, nullptr, nullptr,
-                                 AdmissionChecks::kManagersAndRequests);
+      const auto place = places.find(pod.uid);
+      Decision decision = decide_keeping(node, std::move(expected.next.node), pod,
+                                         place == places.end() ? Places() : place->second, nullptr,
+                                         nullptr, AdmissionChecks::kManagersAndRequests);
       auto& rejection = expected.rejections.emplace_back();
       if (auto* const rejected = std::get_if<Rejected>(&decision)) {
         expected.next.node = std::move(rejected->next);
@@ -34,6 +37,12 @@ struct Expect {
       }
       remove_inactive(expected.next);
     }
+    const auto& exclusive = expected.next.node.cpu.assignments;
+    const bool is_any_new = std::any_of(exclusive.begin(), exclusive.end(), [&](const auto& entry) {
+      const CpuSet* const had = state.node.cpu.assignments.find(entry.id());
+      return had == nullptr || !had->contains_all(entry.value);
+    });
+    if (is_any_new && !offline.empty()) return failed("CPUs are offline");
     return expected;
   }
   Expected operator()(const service::Start& request) const {
@@ -79,19 +88,19 @@ AgentState kept(AgentState state) {
 }  // namespace
 
 Expected expect(const Node& node, const AgentState& state, const CpuSet& offline,
-                const service::Action& action) {
-  return std::visit(Expect{node, state, offline}, action);
+                const service::Action& action, const PlacesOfPods& places) {
+  return std::visit(Expect{node, state, offline, places}, action);
 }
 
 std::vector<AgentState> reachable(const Node& node, const AgentState& first, const CpuSet& offline,
-                                  const std::vector<service::Action>& changes,
-                                  Committed committed) {
+                                  const std::vector<service::Action>& changes, Committed committed,
+                                  const PlacesOfPods& places) {
   std::vector<AgentState> states = {first};
   for (const service::Action& change : changes) {
     std::vector<AgentState> next;
     const auto begin = committed == Committed::kPrefix ? states.end() - 1 : states.begin();
     for (auto state = begin; state != states.end(); ++state) {
-      auto expected = expect(node, *state, offline, change);
+      auto expected = expect(node, *state, offline, change, places);
       next.push_back(expected.error.empty() ? std::move(expected.next) : *state);
     }
     if (committed == Committed::kAll) states.clear();

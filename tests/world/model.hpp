@@ -1,10 +1,12 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "pinfold/agent/desired.hpp"
+#include "pinfold/decide/keep.hpp"
 #include "pinfold/decide/node.hpp"
 #include "pinfold/service/request.hpp"
 
@@ -27,9 +29,13 @@ struct Planned {
 };
 [[nodiscard]] agent::AgentState with_plan(agent::AgentState state, const NodeState& next);
 
+/// What containers that run already have, by the UID of their pod.
+using PlacesOfPods = std::map<PodUid, Places>;
+
 /// Domain: Admit, Start, Remove, Reconcile, Settle.
 [[nodiscard]] Expected expect(const Node& node, const agent::AgentState& state,
-                              const CpuSet& offline, const service::Action& action);
+                              const CpuSet& offline, const service::Action& action,
+                              const PlacesOfPods& places = {});
 
 /// Which of several changes were committed.
 enum class Committed {
@@ -42,7 +48,8 @@ enum class Committed {
                                                        const agent::AgentState& first,
                                                        const CpuSet& offline,
                                                        const std::vector<service::Action>& changes,
-                                                       Committed committed);
+                                                       Committed committed,
+                                                       const PlacesOfPods& places = {});
 
 /// The same state, as far as a restart keeps it.
 [[nodiscard]] bool is_same(const agent::AgentState& a, const agent::AgentState& b);

@@ -70,6 +70,7 @@ SimulatedNode::SimulatedNode(const History& history, Bug bug)
       bug_(bug),
       processes_(kernel, bug) {
   kernel.has_kill = true;
+  kernel.links = {{"/link", "/model"}, {"/proc/self/root/model", "/model"}};
   kernel.processes = history.has_processes ? &processes_ : nullptr;
 }
 
@@ -113,6 +114,9 @@ Result<agent::NodeAgent> SimulatedNode::open() {
   PINFOLD_LET(auto node, agent::make_node(std::move(known.machine), std::move(config)));
   agent::AgentOptions options;
   options.now = [this] { return clock(); };
+  options.log = [this](agent::LogLevel level, std::string_view line) {
+    if (hear && level >= agent::LogLevel::kInfo) hear(line);
+  };
   if (has_runtime_) options.abandoned = agent::Abandoned::kDisown;
   PINFOLD_LET(auto cgroups, open_cgroups());
   return agent::NodeAgent::open(std::move(node), std::move(store), std::move(cgroups),
@@ -151,6 +155,9 @@ Result<void> SimulatedNode::start() {
     nri::FollowerOptions follower;
     follower.pod_level = service::PodLevelResources::kAnnotated;
     follower.mount = "/model";
+    follower.log = [this](agent::LogLevel level, std::string_view line) {
+      if (hear && level >= agent::LogLevel::kInfo) hear(line);
+    };
     PINFOLD_LET(follower_,
                 nri::make_follower(service::NriMode::kEnforce, agent, std::move(follower)));
   }
@@ -187,6 +194,8 @@ void SimulatedNode::cut_power(int image) {
   kernel.root = std::move(fresh.root);
   kernel.cpus = kAll;
   disturbed.clear();
+  narrowed_.clear();
+  soft_.clear();
   ++boots_;
 }
 

@@ -65,6 +65,22 @@ class SimulatedNode {
   /// Another writer changes a cpuset below the root or of a runtime; `choice`: which, and to what.
   void rewrite(int choice);
   void reset_cpusets();
+  /// An agent of others narrows a group of the kubelet, with `is_deep` all groups below it too.
+  void narrow(const std::string& group, const CpuSet& cpus, bool is_deep);
+  /// It gives all back, and sets no soft values any more.
+  void back_off();
+  /// What it does to a container's group, or takes back.
+  void trouble(const std::string& group, SoftTrouble::What what);
+  /// Whether an agent holds the group, or one above it, narrower than the node.
+  [[nodiscard]] bool is_narrowed(const std::string& group);
+  /// Whether an agent holds any group narrower or has set soft values.
+  [[nodiscard]] bool has_trouble();
+  /// The groups whose soft values an agent has set.
+  [[nodiscard]] const std::set<std::string>& soft();
+  /// A container makes groups in its own and moves its processes there, or undoes that.
+  void nest(const std::string& group, Nested::How how);
+  /// All processes of a group and below it end, and the groups below it are gone.
+  void end_group(const std::string& group);
   /// Makes the group of a stranger with a process, or removes it.
   void toggle_stranger();
   [[nodiscard]] int new_process() { return next_process_++; }
@@ -93,6 +109,7 @@ class SimulatedNode {
   Tally tally;
   std::function<void(const Operation&)> watch;  ///< called after each operation
   std::function<void()> kill_runtime;           ///< what Fault::Kind::kRuntime does
+  std::function<void(std::string_view)> hear;   ///< called with what the service logs
 
  private:
   [[nodiscard]] Result<enforce::Cgroups> open_cgroups();
@@ -108,6 +125,9 @@ class SimulatedNode {
   void notify();
   [[nodiscard]] UniqueFd watch_end();
   void change_cpuset(const std::string& group, const CpuSet& cpus);
+  void widen(const std::string& group, const CpuSet& cpus, bool is_deep);
+  void shrink(const std::string& group, const CpuSet& cpus, bool is_deep);
+  void write_cpus(const std::string& group, const CpuSet& cpus);
 
   /// The processes of this machine, as the service sees them.
   class Processes final : public enforce::ProcessTable {
@@ -127,6 +147,13 @@ class SimulatedNode {
   std::string first_config_;
   bool has_runtime_;
   Bug bug_;
+  /// What the agent of others has a group narrowed to, and whether those below it too.
+  struct Hold {
+    CpuSet cpus;
+    bool is_deep = false;
+  };
+  std::map<std::string, Hold> narrowed_;
+  std::set<std::string> soft_;   ///< groups with soft values of that
   std::string settled_journal_;  ///< see Process
   std::shared_ptr<Process> process_;
   std::unique_ptr<service::Worker> worker_;

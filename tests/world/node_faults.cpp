@@ -15,6 +15,7 @@ namespace {
 using enforce::CgroupVersion;
 
 constexpr const char* kStranger = "stranger";
+constexpr const char* kNested = "nested";  ///< see node_foreign.cpp
 
 bool needs_space(const Operation& operation) {
   const auto is = [&](const char* verb) { return operation.text.starts_with(verb); };
@@ -137,7 +138,7 @@ void SimulatedNode::set_online(const CpuSet& online) {
 void SimulatedNode::widen_runtime_groups() {
   const std::function<void(test::ModelKernel::Dir&, const std::string&)> widen =
       [&](test::ModelKernel::Dir& dir, const std::string& path) {
-        if (dir.children.empty()) return;
+        if (dir.children.empty() || dir.children.contains(kNested)) return;
         dir.processes.clear();
         (void)kernel.fs()->write(path, "cpuset.cpus", online().to_string());
         for (const auto& [name, child] : dir.children) widen(*child, path + "/" + name);

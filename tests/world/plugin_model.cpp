@@ -1,6 +1,8 @@
 #include "plugin_model.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 #include <utility>
 
 namespace pinfold::world {
@@ -15,6 +17,17 @@ bool has(const AgentState& state, const PodUid& uid, const std::string& name) {
   return pod != nullptr && pod->spec.find(name) != nullptr;
 }
 
+/// Whether a container has as many CPUs on record as it gets exclusively: its pod is decided before
+/// others.
+bool may_have_own(const PodSpec* pod, const api::Container& shown) {
+  constexpr std::int64_t kWhole = 1000;
+  const Container* const container = pod == nullptr ? nullptr : pod->find(shown.name());
+  if (container == nullptr) return false;
+  const auto cpus = CpuSet::parse(shown.linux().resources().cpu().cpus());
+  const std::int64_t milli = amount_of(container->resources.requests, "cpu").milli_value();
+  return cpus && milli > 0 && static_cast<std::int64_t>(cpus->size()) * kWhole == milli;
+}
+
 }  // namespace
 
 PluginModel::Told* PluginModel::Pod::find(const std::string& name) {
@@ -24,6 +37,7 @@ PluginModel::Told* PluginModel::Pod::find(const std::string& name) {
 }
 
 PluginModel::Steps PluginModel::begin(const AgentState& state, const nri::Request& call) {
+  places_.clear();
   if (const auto* const all = std::get_if<api::SynchronizeRequest>(&call)) {
     return synchronize(state, *all);
   }
@@ -80,6 +94,7 @@ PodSpec PluginModel::part_of(const PodUid& uid, const std::vector<std::string>& 
 PluginModel::Steps PluginModel::synchronize(const AgentState& state,
                                             const api::SynchronizeRequest& request) {
   pods_.clear();
+  std::set<PodUid> with_own;
   for (const api::PodSandbox& sandbox : request.pods()) {
     pods_[sandbox.id()] = {PodUid(sandbox.uid()), {}, true};
   }
@@ -87,9 +102,12 @@ PluginModel::Steps PluginModel::synchronize(const AgentState& state,
     const auto pod = pods_.find(container.pod_sandbox_id());
     if (pod == pods_.end()) continue;
     pod->second.containers.push_back({container.name(), container.id()});
+    const auto cpus = CpuSet::parse(container.linux().resources().cpu().cpus());
+    if (cpus && !cpus->empty()) places_[pod->second.uid][container.name()].cpus = *cpus;
+    if (may_have_own(spec_of_(pod->second.uid), container)) with_own.insert(pod->second.uid);
   }
   Steps steps = remove_ended(state);
-  service::Admit admit;  // all in one transaction
+  service::Admit admit;
   for (const auto& [id, pod] : pods_) {
     std::vector<std::string> names;
     for (const Told& told : pod.containers) names.push_back(told.name);
@@ -98,7 +116,10 @@ PluginModel::Steps PluginModel::synchronize(const AgentState& state,
                     [&, &uid = pod.uid](const auto& name) { return !has(state, uid, name); });
     if (is_new) admit.pods.push_back(part_of(pod.uid, names));
   }
-  if (!admit.pods.empty()) steps.emplace_back(std::move(admit));
+  std::stable_partition(admit.pods.begin(), admit.pods.end(),
+                        [&](const PodSpec& pod) { return with_own.contains(pod.uid); });
+  // In one transaction; if that fails, each alone.
+  for (PodSpec& pod : admit.pods) steps.emplace_back(service::Admit{{std::move(pod)}});
   return steps;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model.hpp"
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/nri/messages.hpp"
 #include "pinfold/service/request.hpp"
@@ -24,6 +25,8 @@ class PluginModel {
 
   /// What a call must lead to in this state. Takes note of what it tells.
   [[nodiscard]] Steps begin(const agent::AgentState& state, const nri::Request& call);
+  /// What the containers of these steps have on the runtime's record.
+  [[nodiscard]] const PlacesOfPods& places() const { return places_; }
   /// The call was answered, and this is the state now.
   void end(const agent::AgentState& state, const nri::Request& call);
   /// These pods have ended, and no call has told so.
@@ -56,6 +59,7 @@ class PluginModel {
   [[nodiscard]] PodSpec part_of(const PodUid& uid, const std::vector<std::string>& names) const;
 
   SpecOf spec_of_;
+  PlacesOfPods places_;
   std::map<std::string, Pod> pods_;  ///< by the id of their sandbox
 };
 

@@ -64,6 +64,7 @@ void Runner::prepare_owners() {
   owners_ = {};
   in_transit_.clear();
   had_.clear();
+  began_.clear();
   if (!model_node_) return;
   const auto states = states_of(*model_node_, model_, offline_, pending_);
   for (const AgentState& state : states) {
@@ -76,7 +77,9 @@ void Runner::prepare_owners() {
   const CpuSet offline = model_node_->machine().all_cpus() - node_.online();
   has_strays_ = false;
   for (const Seen& one : containers_in(node_.kernel, model_)) {
+    if (one.is_nested) continue;
     had_[one.group] = one.cpus;
+    began_[one.group] = one.cpus;
     const bool is_known = has(states.front(), one.id) && has(states.back(), one.id);
     has_strays_ = has_strays_ || (one.has_processes && !is_known);
     const bool stays = states.back().node.find(one.id.pod) != nullptr;
@@ -92,6 +95,8 @@ void Runner::own_model() {
   in_transit_.clear();
   had_.clear();
   for (const auto& entry : model_.node.cpu.assignments) owners_[entry.id()] = entry.value;
+  began_.clear();
+  for (const Seen& one : containers_in(node_.kernel, model_)) began_[one.group] = one.cpus;
 }
 
 /// Whether another writer or the runtime has made a group what it is, and the service has not seen
@@ -108,15 +113,37 @@ bool Runner::must_contain(const std::string& group, const std::string& other) co
   return node_.kernel.version == enforce::CgroupVersion::kV1 && other.starts_with(group + "/");
 }
 
-/// Whether a group could have a CPU that is exclusive to no container. Otherwise the kernel leaves
-/// it those of the group that it is in.
-bool Runner::has_room(const std::string& group, const AgentState& state) {
+/// Whether cgroup v1 has moved what runs in a group there, when its own group lost its last CPU.
+/// The group around those of a runtime is not Pinfold's, and only a plugin looks at it: see
+/// restart_stranded().
+bool Runner::is_stranded(const Seen& one) const {
+  return node_.kernel.version == enforce::CgroupVersion::kV1 && !history_.has_runtime &&
+         one.id.pod.value.empty() && std::count(one.group.begin(), one.group.end(), '/') == 1;
+}
+
+/// The CPUs that a group can have.
+CpuSet Runner::cpus_around(const std::string& group) {
   const bool is_of_runtime = group.starts_with("kubepods/");
   auto* const above =
       is_of_runtime ? node_.kernel.find(group.substr(0, group.rfind('/'))) : nullptr;
-  CpuSet left = above == nullptr ? node_.online() : node_.kernel.effective(*above, "cpuset.cpus");
-  for (const auto& entry : state.node.cpu.assignments) left -= entry.value;
-  return !left.empty();
+  return above == nullptr ? node_.online() : node_.kernel.effective(*above, "cpuset.cpus");
+}
+
+/// Whether a group could have a CPU that is none of the exclusive ones. Otherwise the kernel leaves
+/// it those of the group that it is in.
+bool Runner::has_room(const std::string& group, const CpuSet& exclusive) {
+  return !(cpus_around(group) - exclusive).empty();
+}
+
+/// Whether a container, or what has no exclusive CPUs, can be kept from the CPUs of others. Nothing
+/// can if others hold its group on these, or have held it there since the action began.
+bool Runner::can_keep_off(const Seen& one, const CpuSet& exclusive, const CpuSet& both) {
+  const CpuSet* const own = owners_.find(one.id);
+  const bool has_own = own != nullptr && cpus_around(one.group).intersects(*own);
+  if (!has_own && !has_room(one.group, exclusive)) return false;
+  if (own != nullptr || !node_.is_narrowed(one.group)) return true;
+  const auto began = began_.find(one.group);
+  return began == began_.end() || !began->second.contains_all(both);
 }
 
 /// After each change in the kernel: a container that runs on its exclusive CPUs has them alone.
@@ -126,7 +153,8 @@ void Runner::check_overlap(const Operation& operation) {
   if (in_turn_ != nullptr) {
     for (const auto& entry : state.node.cpu.assignments) owners_[entry.id()] |= entry.value;
   }
-  const auto seen = containers_in(node_.kernel, state);
+  auto seen = containers_in(node_.kernel, state);
+  std::erase_if(seen, [](const Seen& one) { return one.is_nested; });
   for (const Seen& one : seen) {
     if (const auto had = had_.find(one.group); had != had_.end()) had->second &= one.cpus;
   }
@@ -139,6 +167,8 @@ void Runner::check_overlap(const Operation& operation) {
     const auto found = had_.find(one.group);
     return found == had_.end() ? CpuSet() : found->second;
   };
+  CpuSet exclusive;
+  for (const auto& entry : owners_) exclusive |= entry.value;
   for (const Seen& owner : seen) {
     const CpuSet* const own = owners_.find(owner.id);
     if (own == nullptr || owner.cpus.empty() || !own->contains_all(owner.cpus)) continue;
@@ -146,10 +176,11 @@ void Runner::check_overlap(const Operation& operation) {
     if (needs_processes && !owner.has_processes) continue;
     for (const Seen& other : seen) {
       // What both have had from the begin of the action on is not taken from either.
-      const CpuSet both = (owner.cpus & other.cpus) - (had(owner) & had(other));
+      const CpuSet& theirs = other.runs_on.empty() ? other.cpus : other.runs_on;
+      const CpuSet both = (owner.cpus & theirs) - (had(owner) & had(other));
       if (other.id == owner.id || both.empty() || is_out_of_reach(other.group)) continue;
-      if (!owners_.contains(other.id) && !has_room(other.group, state)) continue;
-      if (must_contain(other.group, owner.group)) continue;
+      if (!can_keep_off(other, exclusive, both)) continue;
+      if (must_contain(other.group, owner.group) || is_stranded(other)) continue;
       if (!other.has_processes && (history_.has_runtime || !other.has_own)) continue;
       if (has_failed_to_confine_ && !has(state, other.id)) continue;
       // Init containers leave their CPUs to later containers of their pod.
@@ -211,7 +242,7 @@ void Runner::judge(Pending& pending) {
     }
   }
   model_ = std::move(expected.next);
-  check_enforced(*answer);
+  check_enforced(*answer, pending.request);
 }
 
 /// A request that could neither be stored nor be dropped is dropped as soon as that succeeds.
@@ -222,7 +253,7 @@ void Runner::note_undecided(const Error& error, AgentState next) {
 }
 
 /// A change that is not enforced at once needs a reason.
-void Runner::check_enforced(const service::Answer& answer) {
+void Runner::check_enforced(const service::Answer& answer, const service::Action& request) {
   const std::string error = error_of(answer);
   // What settles applies nothing that is missing in the kernel.
   const bool is_change = !std::holds_alternative<service::Done>(answer);
@@ -231,8 +262,20 @@ void Runner::check_enforced(const service::Answer& answer) {
   note("  not enforced: " + error);
   // A client that admits a pod again with other containers has to end their processes.
   if (error.find("processes still run in it") != std::string::npos) return;
+  if (names_own_trouble(error, request) || names_displaced(error)) return;
   const bool has_all_cpus = node_.online() == model_node_->machine().all_cpus();
   if (!had_fault_ && has_all_cpus && !was_disturbed_) break_promise("enforced", error);
+}
+
+/// Whether an error is about a container that can have none of its CPUs, as others hold them.
+bool Runner::names_displaced(const std::string& error) {
+  const auto seen = containers_in(node_.kernel, model_);
+  return std::any_of(seen.begin(), seen.end(), [&](const Seen& one) {
+    const CpuSet* const own = model_.node.cpu.assignments.find(one.id);
+    const std::string text = fmt::format("{}' has none of its CPUs", one.group);
+    return own != nullptr && error.find(text) != std::string::npos &&
+           !cpus_around(one.group).intersects(*own);
+  });
 }
 
 /// Whether a request names an active pod with another spec: it is refused if a container that runs
@@ -344,7 +387,9 @@ void Runner::check_kernel() {
   if (submitted) node_.worker()->run_round();
   if (!drift.empty()) return break_promise("drift", drift.front());
   ContainerMap<CpuSet> has;
-  for (const Seen& one : containers_in(node_.kernel, model_)) has[one.id] = one.cpus;
+  for (const Seen& one : containers_in(node_.kernel, model_)) {
+    if (!one.is_nested) has[one.id] = one.cpus;
+  }
   const CpuSet pool = agent::shared_pool(*model_node_, model_.node);
   for (const ActivePod& pod : model_.node.pods) {
     for (const Container& container : pod.spec.containers) {
@@ -353,6 +398,7 @@ void Runner::check_kernel() {
       const CpuSet* const own = model_.node.cpu.assignments.find(id);
       const CpuSet* const found = has.find(id);
       if (found == nullptr && history_.has_runtime) continue;  // it does not run
+      if (without_groups(id.pod) != nullptr) continue;         // see check_told()
       if (found != nullptr && *found == (own == nullptr ? pool : *own)) continue;
       return break_promise("kernel", fmt::format("{}/{} has {}, expected {}", id.pod, id.name,
                                                  found == nullptr ? "no group" : found->to_string(),

@@ -62,7 +62,7 @@ void Runner::judge_plan(const Pending& pending) {
   take_before(pending);
   model_ = with_plan(model_, pending.planned->next);
   told_.clear();  // the runtime learns of it when the plugin connects again
-  check_enforced(*answer);
+  check_enforced(*answer, pending.request);
 }
 
 /// Whether the kernel lets the containers go where the plan says, without a moment of overlap.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runner.hpp"
+#include "seen.hpp"
 
 namespace pinfold::world {
 namespace {
@@ -16,27 +17,46 @@ using agent::AgentState;
 
 constexpr std::string_view kMount = "/model/";
 
+template <class Message>
+ContainerId id_in(const Message& message) {
+  return {PodUid(message.pod().uid()), message.container().name()};
+}
+
+}  // namespace
+
 /// The rejection of the last admission, and what keeps it from being decided.
-struct Decided {
+struct Runner::Decided {
+  ContainerId id;
   std::optional<Rejection> rejection;
   std::string error;
+  CpuSet cpus;  ///< that the container, or the sandbox that runs it, has exclusively then
+  bool is_pod_exclusive = false;
+
+  /// Offline CPUs are no reason against it.
+  [[nodiscard]] bool is_shared() const {
+    return error.empty() && cpus.empty() && !is_pod_exclusive;
+  }
 };
 
-Decided decide_last(const Node& node, AgentState state, const CpuSet& offline,
-                    const PluginModel::Steps& steps) {
-  Decided decided;
-  for (const service::Action& step : steps) {
-    auto expected = expect(node, state, offline, step);
+Runner::Decided Runner::decide_last(const ContainerId& id) const {
+  Decided decided{id, std::nullopt, "", {}};
+  AgentState state = model_;
+  for (const service::Action& step : steps_) {
+    auto expected = expect(*model_node_, state, offline_, step, plugin_model_.places());
     if (std::holds_alternative<service::Admit>(step)) {
-      decided = {std::nullopt, expected.error};
+      decided.rejection.reset();
+      decided.error = expected.error;
       if (expected.error.empty()) decided.rejection = expected.rejections.back();
     }
     state = std::move(expected.next);
   }
+  const bool is_whole_pod = without_groups(id.pod) != nullptr;
+  for (const auto& entry : state.node.cpu.assignments) {
+    if (entry.id() == id || (is_whole_pod && entry.pod == id.pod)) decided.cpus |= entry.value;
+  }
+  decided.is_pod_exclusive = state.node.cpu.assignments.contains(id.pod);
   return decided;
 }
-
-}  // namespace
 
 const PodSpec* Runner::spec_of(const PodUid& uid) const {
   for (const auto& [number, pod] : runtime_.pods()) {
@@ -47,6 +67,7 @@ const PodSpec* Runner::spec_of(const PodUid& uid) const {
 
 /// Which groups of a runtime are adopted, the processes in them decide: see judge_start().
 AgentState Runner::with_groups(AgentState expected, const AgentState& actual) {
+  expected.notes = actual.notes;  // what the plugin says of pods
   if (!history_.has_runtime) return without_abandoned(std::move(expected), actual);
   expected.adopted = actual.adopted;
   return expected;
@@ -54,8 +75,10 @@ AgentState Runner::with_groups(AgentState expected, const AgentState& actual) {
 
 /// After what the runtime has asked for in `steps_`, all of it or, after a fault, a part.
 void Runner::expect_state(const AgentState& actual, bool had_fault) {
-  const auto states = reachable(*model_node_, model_, offline_, std::exchange(steps_, {}),
-                                had_fault ? Committed::kAny : Committed::kAll);
+  const auto states = reachable(
+      *model_node_, model_, offline_, std::exchange(steps_, {}),
+      had_fault || std::exchange(is_taken_back_, false) ? Committed::kAny : Committed::kAll,
+      plugin_model_.places());
   const bool is_known = std::any_of(states.begin(), states.end(), [&](const AgentState& one) {
     return actual == with_groups(one, actual);
   });
@@ -80,46 +103,102 @@ bool Runner::is_busy(const service::Action& change) {
   return std::any_of(model_.adopted.begin(), model_.adopted.end(), [&](const auto& entry) {
     if (entry.pod != remove->pod) return false;
     if (!remove->container.empty() && entry.name != remove->container) return false;
-    auto* const dir = node_.kernel.find(entry.value.substr(kMount.size()));
-    return dir != nullptr && !dir->processes.empty();
+    const std::string group = group_of_directory(node_.kernel, entry.value);
+    const Runtime::Pod* const sandboxed = without_groups(entry.pod);
+    if (sandboxed != nullptr && group == Runtime::group_of_sandbox(*sandboxed)) return false;
+    auto* const dir = node_.kernel.find(group);
+    return dir != nullptr && is_populated(*dir);
   });
 }
 
 void Runner::begin_call(const nri::Request& call) {
   expect_state(in_turn_->state(), /*had_fault=*/false);
   steps_ = plugin_model_.begin(model_, call);
+  const auto* const stop = std::get_if<api::StopContainerRequest>(&call);
+  const auto* const event = std::get_if<api::StateChangeEvent>(&call);
+  const bool is_end = event != nullptr && event->event() == api::Event::REMOVE_CONTAINER;
+  // What was refused at its start ends.
+  if (stop != nullptr && refused_starts_.erase(stop->container().id()) > 0) {
+    may_take_back(id_in(*stop));
+  }
+  if (is_end && refused_starts_.erase(event->container().id()) > 0) may_take_back(id_in(*event));
   std::erase_if(steps_, [&](const service::Action& step) { return is_busy(step); });
+  const auto* const creation = std::get_if<api::CreateContainerRequest>(&call);
+  if (creation != nullptr) asked_ = id_in(*creation);
+  if (event != nullptr && event->event() == api::Event::START_CONTAINER) asked_ = id_in(*event);
 }
 
 void Runner::end_call(const nri::Request& call, const Result<void>& answer) {
+  asked_.reset();
   if (!answer) {
     note("  refused: " + answer.error().message);
     if (answer.error().message.empty()) break_promise("reason", "refused without a reason");
   }
   const auto* const event = std::get_if<api::StateChangeEvent>(&call);
-  const bool is_creation = std::holds_alternative<api::CreateContainerRequest>(call);
+  const auto* const creation = std::get_if<api::CreateContainerRequest>(&call);
   const bool is_start = event != nullptr && event->event() == api::Event::START_CONTAINER;
-  calls_.ask(steps_, answer && (is_creation || is_start));
-  if (is_creation) judge_create(answer);
-  const auto rejection = decide_last(*model_node_, model_, offline_, steps_).rejection;
+  const ContainerId id = creation != nullptr ? id_in(*creation)
+                         : is_start          ? id_in(*event)
+                                             : ContainerId();
+  const Decided decided = decide_last(id);
+  const bool is_asked = creation != nullptr || is_start;
+  if (is_asked && !answer && !decided.rejection) {
+    // It is not done for another reason than a rejection: its decision is taken back.
+    may_take_back(id);
+    if (is_start) refused_starts_.insert(event->container().id());
+  }
+  calls_.ask(steps_, answer && is_asked && !node_.has_failed());
+  if (creation != nullptr) judge_create(*creation, decided, answer);
   expect_state(in_turn_->state(), node_.has_failed());
   calls_.read(model_);
-  if (is_start) judge_start(*event, rejection, answer);
+  if (is_start) judge_start(*event, decided, answer);
   plugin_model_.end(model_, call);
 }
 
+/// The container goes, and its pod without others; they are decided again without it.
+void Runner::may_take_back(const ContainerId& id) {
+  AgentState state = model_;
+  for (const service::Action& step : steps_) {
+    state = expect(*model_node_, state, offline_, step, plugin_model_.places()).next;
+  }
+  steps_.emplace_back(service::Remove{id.pod, id.name, {}});
+  if (const ActivePod* const pod = state.node.find(id.pod)) {
+    PodSpec rest = pod->spec;
+    std::erase_if(rest.containers, [&](const Container& one) { return one.name == id.name; });
+    if (!rest.containers.empty()) steps_.emplace_back(service::Admit{{std::move(rest)}});
+  }
+  steps_.emplace_back(service::Remove{id.pod, "", {}});
+  is_taken_back_ = true;
+}
+
 /// What decide() admits is created, and what it rejects is not, with its reason.
-void Runner::judge_create(const Result<void>& answer) {
-  const auto [rejection, error] = decide_last(*model_node_, model_, offline_, steps_);
+void Runner::judge_create(const api::CreateContainerRequest& request, const Decided& decided,
+                          const Result<void>& answer) {
   const bool has_all_cpus = offline_.empty() && node_.online() == model_node_->machine().all_cpus();
-  if (node_.has_failed() || !has_all_cpus) {
+  if (node_.has_failed() || (!has_all_cpus && !decided.is_shared())) {
     has_to_create_again_ = !answer && has_all_cpus;
     return check_reason(answer);
   }
-  if (!rejection && !answer) {
-    return break_promise("admits", "what is admitted is not created: " + answer.error().message);
+  if (decided.rejection) return check_rejected(*decided.rejection, answer);
+  refused_.reset();
+  if (answer) return;
+  if (!model_.node.cpu.assignments.contains(decided.id)) refused_ = decided.id;
+  if (is_excused(decided, request.container(), request.pod(), answer.error())) {
+    return check_reason(answer);
   }
-  if (rejection) check_rejected(*rejection, answer);
+  break_promise("admits", "what is admitted is not created: " + answer.error().message);
+}
+
+/// Whether something outside of Pinfold keeps a container that is admitted from being created or
+/// started: only from exclusive CPUs, or from all others.
+bool Runner::is_excused(const Decided& decided, const api::Container& container,
+                        const api::PodSandbox& sandbox, const Error& error) {
+  const std::string group(container.linux().cgroups_path().substr(1));
+  if (decided.cpus.empty() && !has_room(group, exclusive_in(model_))) return true;
+  const std::string& handler = sandbox.runtime_handler();
+  const bool names_handler = !handler.empty() && error.message.find(handler) != std::string::npos;
+  if (decided.is_pod_exclusive && names_handler) return true;
+  return !decided.cpus.empty() && !can_be_free(decided.id, group, decided.cpus);
 }
 
 void Runner::check_rejected(const Rejection& rejection, const Result<void>& answer) {
@@ -133,8 +212,9 @@ void Runner::check_rejected(const Rejection& rejection, const Result<void>& answ
 /// After a fault, and while CPUs are offline: one of the causes that there are.
 void Runner::check_reason(const Result<void>& answer) {
   if (answer) return;
-  constexpr std::array kCauses = {"is rejected, ",           "offline",        "Input/output error",
-                                  "No space left on device", " runs on CPUs ", " can run on "};
+  constexpr std::array kCauses = {
+      "is rejected, ",  "offline",      "Input/output error", "No space left on device",
+      " runs on CPUs ", " can run on ", "runtime class"};
   const std::string& why = answer.error().message;
   const bool is_known = std::any_of(kCauses.begin(), kCauses.end(), [&](const char* cause) {
     return why.find(cause) != std::string::npos;
@@ -142,29 +222,24 @@ void Runner::check_reason(const Result<void>& answer) {
   if (!is_known) break_promise("reason", "no known cause: " + why);
 }
 
-/// Of cgroup v1 nobody gives the group of a pod what it has lost with an offline CPU, so a
-/// container with that CPU cannot start: see restart_stranded().
-bool Runner::has_lost_cpus(const api::StateChangeEvent& event) {
-  const std::string group(event.container().linux().cgroups_path().substr(1));
-  auto* const above = node_.kernel.find(group.substr(0, group.rfind('/')));
-  return node_.kernel.version == enforce::CgroupVersion::kV1 && above != nullptr &&
-         node_.kernel.effective(*above, "cpuset.cpus") != node_.online();
-}
-
 /// A container that may start has its group adopted, and one that may not has a cause. One that was
 /// created while there was no plugin is decided now.
-void Runner::judge_start(const api::StateChangeEvent& event,
-                         const std::optional<Rejection>& rejection, const Result<void>& answer) {
-  const ContainerId id{PodUid(event.pod().uid()), event.container().name()};
+void Runner::judge_start(const api::StateChangeEvent& event, const Decided& decided,
+                         const Result<void>& answer) {
   const bool has_all_cpus = offline_.empty() && node_.online() == model_node_->machine().all_cpus();
   if (!answer) {
-    if (node_.has_failed() || !has_all_cpus || has_lost_cpus(event)) return check_reason(answer);
-    if (rejection) return check_rejected(*rejection, answer);
+    if (node_.has_failed() || (!has_all_cpus && !decided.is_shared())) return check_reason(answer);
+    if (decided.rejection) return check_rejected(*decided.rejection, answer);
+    const bool is_true = is_excused(decided, event.container(), event.pod(), answer.error());
+    if (is_true) return check_reason(answer);
     return break_promise("admits", "a container does not start: " + answer.error().message);
   }
+  if (!event.pod().runtime_handler().empty()) return;  // it has no group
   const std::string group(event.container().linux().cgroups_path().substr(1));
-  const std::string* const adopted = model_.adopted.find(id);
+  const std::string* const adopted = model_.adopted.find(decided.id);
   if (adopted != nullptr && *adopted == std::string(kMount) + group) return;
+  // A shared container starts all the same, and is adopted when that can be stored.
+  if (decided.cpus.empty() && node_.has_failed()) return;
   break_promise("state", fmt::format("'{}' has started, and was not adopted", group));
 }
 

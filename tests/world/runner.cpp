@@ -61,10 +61,15 @@ Runner::Runner(const History& history, Log log, Bug bug)
   node_.kill_runtime = [this] {
     if (in_turn_ != nullptr) runtime_.kill();
   };
+  if (log_ == Log::kOn) {
+    node_.hear = [this](std::string_view line) { note(fmt::format("    log: {}", line)); };
+  }
   node_.watch = [this](const Operation& operation) {
     note((operation.is_on_disk ? "    disk: " : "    ") + operation.text);
     record(operation.text);
-    if (!operation.is_on_disk) check_overlap(operation);
+    if (operation.is_on_disk) return;
+    check_overlap(operation);
+    check_moved(operation);
   };
 }
 
@@ -82,8 +87,9 @@ void Runner::record(const std::string& operation) {
   for (const Seen& one : containers_in(node_.kernel, in_turn_ ? in_turn_->state() : model_)) {
     const CpuSet* const own = owners_.find(one.id);
     const bool is_exclusive = own != nullptr && !one.cpus.empty() && own->contains_all(one.cpus);
+    const bool is_container = !one.id.pod.value.empty() && !one.is_nested;
     const std::string name =
-        one.id.pod.value.empty() ? one.group : fmt::format("{}/{}", one.id.pod, one.id.name);
+        is_container ? fmt::format("{}/{}", one.id.pod, one.id.name) : one.group;
     frame.rows[name] = {one.cpus, is_exclusive, one.has_processes};
   }
   outcome_.frames.push_back(std::move(frame));
@@ -227,6 +233,16 @@ void Runner::act_outside(const Action& action) {
       return node_.rewrite(action.value);
     case Action::Kind::kReset:
       return node_.reset_cpusets();
+    case Action::Kind::kNarrow:
+      return narrow(action);
+    case Action::Kind::kWiden:
+      return node_.back_off();
+    case Action::Kind::kSoft:
+      return trouble(action);
+    case Action::Kind::kNest: {
+      const Nested what = Nested::of(action.value);
+      return node_.nest(group_named_by(action, what.container), what.how);
+    }
     case Action::Kind::kStranger:
       return node_.toggle_stranger();
     case Action::Kind::kOffline:
@@ -277,15 +293,22 @@ void Runner::round(const Faults& faults) {
   if (is_noticed && !has_reconciled) {
     return break_promise("watch", "a change below the root was not looked at");
   }
+  if (has_reconciled && snapshot->reconciled->has_value()) {
+    for (const std::string& line : snapshot->reconciled->value().remaining) {
+      note("    remaining: " + line);
+    }
+  }
   const bool is_clean = has_reconciled && snapshot->reconciled->has_value() &&
                         snapshot->reconciled->value().remaining.empty() && !had_fault_;
-  if (is_clean) {
+  if (has_reconciled) check_independent();
+  // What an agent of others prevents remains; everything else is done.
+  if (is_clean || (has_reconciled && !had_fault_ && node_.has_trouble())) {
     // A reconciliation does not look at the groups of a runtime's sandboxes.
     std::erase_if(node_.disturbed, [this](const std::string& group) {
       return !history_.has_runtime || !group.starts_with("kubepods");
     });
     is_behind_ = false;
-    if (!snapshot->not_settled) undecided_.clear();
+    if (is_clean && !snapshot->not_settled) undecided_.clear();
   }
   if (history_.has_processes) check_processes(is_clean);
   if (has_reconciled) ++node_.tally.reconciliations;
@@ -321,8 +344,7 @@ void Runner::run_process(const Action& action) {
   auto* const dir = node_.kernel.find(group_of(id));
   const ActivePod* const pod = model_.node.find(id.pod);
   const bool is_started = pod != nullptr && pod->started.contains(id.name);
-  if (dir != nullptr && is_started && dir->processes.empty())
-    dir->processes = {node_.new_process()};
+  if (dir != nullptr && is_started && !is_populated(*dir)) dir->processes = {node_.new_process()};
 }
 
 /// A runtime starts no container before the init containers of its pod have ended.
@@ -332,20 +354,20 @@ void Runner::end_init_containers(const PodUid& uid) {
   for (const Container& container : pod->spec.containers) {
     if (container.kind != ContainerKind::kInit) continue;
     end_hooked({uid, container.name});
-    if (auto* const dir = node_.kernel.find(group_of({uid, container.name}))) {
-      dir->processes.clear();
-    }
+    node_.end_group(group_of({uid, container.name}));
   }
 }
 
 void Runner::end_processes(const Action& action) {
   end_hooked(id_of(action));
-  if (auto* const dir = node_.kernel.find(group_of(id_of(action)))) dir->processes.clear();
+  node_.end_group(group_of(id_of(action)));
 }
 
 void Runner::move_process(const Action& action) {
   auto running = containers_in(node_.kernel, model_);
-  std::erase_if(running, [](const Seen& one) { return !one.has_processes; });
+  std::erase_if(running, [this](const Seen& one) {
+    return one.is_nested || node_.kernel.find(one.group)->processes.empty();
+  });
   if (!history_.has_processes || running.empty()) return;
   const Seen& one = running[static_cast<std::size_t>(action.value) % running.size()];
   if (action.kind == Action::Kind::kReuse) {

@@ -15,6 +15,7 @@
 #include "plan_model.hpp"
 #include "plugin_model.hpp"
 #include "runtime.hpp"
+#include "seen.hpp"
 #include "watched_plugin.hpp"
 #include "world.hpp"
 
@@ -67,15 +68,22 @@ class Runner {
   void act_in_runtime(const Action& action);
   void runtime_round(const Action& action);
   void check_told();
+  void check_created(const Action& action, int first_new);
+  void check_taken_back();
 
   // promises_runtime.cpp
   void begin_call(const nri::Request& call);
   void end_call(const nri::Request& call, const Result<void>& answer);
-  void judge_create(const Result<void>& answer);
-  [[nodiscard]] bool has_lost_cpus(const nri::api::StateChangeEvent& event);
+  struct Decided;
+  void judge_create(const nri::api::CreateContainerRequest& request, const Decided& decided,
+                    const Result<void>& answer);
+  [[nodiscard]] Decided decide_last(const ContainerId& id) const;
+  [[nodiscard]] bool is_excused(const Decided& decided, const nri::api::Container& container,
+                                const nri::api::PodSandbox& sandbox, const Error& error);
+  void may_take_back(const ContainerId& id);
   void check_rejected(const Rejection& rejection, const Result<void>& answer);
-  void judge_start(const nri::api::StateChangeEvent& event,
-                   const std::optional<Rejection>& rejection, const Result<void>& answer);
+  void judge_start(const nri::api::StateChangeEvent& event, const Decided& decided,
+                   const Result<void>& answer);
   void check_reason(const Result<void>& answer);
   void expect_state(const agent::AgentState& actual, bool had_fault);
   [[nodiscard]] bool is_busy(const service::Action& change);
@@ -102,12 +110,25 @@ class Runner {
   void log(const Hook& hook);
   [[nodiscard]] std::vector<agent::AgentState> states_after(const Hook& hook);
   void end_hooked(const ContainerId& id);
+  [[nodiscard]] std::string running_group_of_other(const ContainerId& id);
   void end_group(const std::string& group);
   void empty(const std::string& group);
   [[nodiscard]] agent::AgentState without_adopted(const agent::AgentState& state,
                                                   const ContainerId& id);
   [[nodiscard]] agent::AgentState without_abandoned(agent::AgentState state,
                                                     const agent::AgentState& actual);
+
+  // promises_foreign.cpp
+  [[nodiscard]] std::string group_named_by(const Action& action, int container);
+  void narrow(const Action& action);
+  void trouble(const Action& action);
+  void check_moved(const Operation& operation);
+  void check_independent();
+  void check_owners();
+  [[nodiscard]] bool can_be_free(const ContainerId& id, const std::string& group,
+                                 const CpuSet& cpus);
+  [[nodiscard]] const Runtime::Pod* without_groups(const PodUid& uid) const;
+  [[nodiscard]] bool names_own_trouble(const std::string& error, const service::Action& request);
 
   // promises.cpp
   void judge();
@@ -121,13 +142,17 @@ class Runner {
   void own_model();
   [[nodiscard]] bool is_out_of_reach(const std::string& group) const;
   [[nodiscard]] bool must_contain(const std::string& group, const std::string& other) const;
-  [[nodiscard]] bool has_room(const std::string& group, const agent::AgentState& state);
+  [[nodiscard]] bool is_stranded(const Seen& one) const;
+  [[nodiscard]] CpuSet cpus_around(const std::string& group);
+  [[nodiscard]] bool has_room(const std::string& group, const CpuSet& exclusive);
+  [[nodiscard]] bool can_keep_off(const Seen& one, const CpuSet& exclusive, const CpuSet& both);
   void check_overlap(const Operation& operation);
   void check_files(bool is_settled);
   void check_kernel();
   void check_empty();
-  void check_enforced(const service::Answer& answer);
+  void check_enforced(const service::Answer& answer, const service::Action& request);
   void note_undecided(const Error& error, agent::AgentState next);
+  [[nodiscard]] bool names_displaced(const std::string& error);
   [[nodiscard]] bool admits_another_spec(const service::Action& request) const;
   [[nodiscard]] bool has_processes(const service::Action& request);
   [[nodiscard]] bool forgets_processes(const service::Action& admission);
@@ -166,8 +191,12 @@ class Runner {
   PluginModel plugin_model_{[this](const PodUid& uid) { return spec_of(uid); }};
   PluginModel::Steps steps_;  ///< that the call of the runtime must lead to
   Bug bug_;
-  bool has_to_create_again_ = false;  ///< a fault kept the plugin from what decide() admits
-  bool has_other_faults_ = false;     ///< than kills: the action has some
+  bool has_to_create_again_ = false;      ///< a fault kept the plugin from what decide() admits
+  bool has_other_faults_ = false;         ///< than kills: the action has some
+  std::optional<ContainerId> asked_;      ///< what the runtime asks for now
+  std::optional<ContainerId> refused_;    ///< by the plugin, in this action
+  bool is_taken_back_ = false;            ///< what `steps_` decides may be
+  std::set<std::string> refused_starts_;  ///< ids of containers that were not to start
   struct HookedGroup {
     int pod;  ///< its number
     std::string group;
@@ -183,7 +212,8 @@ class Runner {
   std::set<int> strangers_;            ///< that have the number of a process that has ended
   std::set<ContainerId> in_transit_;   ///< containers that get or lose exclusive CPUs in an action
   std::map<std::string, CpuSet> had_;  ///< what each group has had in all of this action
-  ContainerMap<CpuSet> owners_;        ///< exclusive CPUs before, during and after an action
+  std::map<std::string, CpuSet> began_;  ///< what it had when the action began
+  ContainerMap<CpuSet> owners_;          ///< exclusive CPUs before, during and after an action
 };
 
 }  // namespace pinfold::world

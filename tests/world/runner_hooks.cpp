@@ -16,7 +16,24 @@ namespace {
 
 using agent::AgentState;
 
-constexpr std::size_t kMountSize = std::string_view("/model/").size();
+/// Directories that are this group.
+std::string spell(const std::string& group, int spelling) {
+  const std::string top = group.substr(0, group.find('/'));
+  switch (spelling) {
+    case 1:
+      return "/model/" + top + "/../" + group;
+    case 2:
+      return "/model//" + group;
+    case 3:
+      return "/link/" + group;
+    case 4:
+      return "/model/./" + group + "/";
+    case 5:
+      return "/proc/self/root/model/" + group;
+    default:
+      return "/model/" + group;
+  }
+}
 
 }  // namespace
 
@@ -24,6 +41,8 @@ constexpr std::size_t kMountSize = std::string_view("/model/").size();
 struct Runner::Hook {
   ContainerId id;
   std::string group = {};  ///< of a new container; "": it has ended
+  int spelling = 0;        ///< of its directory
+  bool is_second = false;  ///< it is another container's group
   PodSpec pod = {};        ///< of a new container
   bool has_ended = false;  ///< its process ends meanwhile
   std::optional<service::HookOutcome> outcome = std::nullopt;  ///< nullopt: none
@@ -47,19 +66,38 @@ void Runner::create_hooked(const Action& action) {
   const Hooked what = Hooked::of(action.value);
   Hook hook{{uid_of(action.pod), what.container == 0 ? "a" : "b"}};
   hook.pod = pod_of(action.pod, what.shape);
-  hook.group = fmt::format("kubepods/{}/{}-{}", hook.id.pod, hook.id.name, next_hooked_++);
-  hook.has_ended = what.has_ended;
-  node_.kernel.make_path(hook.group);
-  node_.kernel.find(hook.group)->processes = {node_.new_process()};
-  waiting_.insert(hook.group);
+  hook.spelling = what.spelling;
+  hook.is_second = what.is_second;
+  if (what.is_second) {
+    hook.group = running_group_of_other(hook.id);
+    if (hook.group.empty()) return;
+  } else {
+    hook.group = fmt::format("kubepods/{}/{}-{}", hook.id.pod, hook.id.name, next_hooked_++);
+    hook.has_ended = what.has_ended;
+    node_.kernel.make_path(hook.group);
+    node_.kernel.find(hook.group)->processes = {node_.new_process()};
+    waiting_.insert(hook.group);
+  }
   if (hook.pod.containers.front().name != hook.id.name) end_init_containers(hook.id.pod);
   run_hook(hook, action.faults);
+  if (hook.is_done() && hook.is_second) {
+    return break_promise("owner", fmt::format("'{}' of another container is adopted for {}/{}",
+                                              hook.group, hook.id.pod, hook.id.name));
+  }
   if (hook.is_done()) {
     end_hooked(hook.id);
     hooked_[hook.id] = {action.pod, hook.group};
   }
   waiting_.clear();
   judge_hook(hook);
+}
+
+/// The group of a container that runs and that the hook has admitted; "": there is none.
+std::string Runner::running_group_of_other(const ContainerId& id) {
+  for (const auto& [other, hooked] : hooked_) {
+    if (other != id && model_.adopted.contains(other) && runs_hooked(other)) return hooked.group;
+  }
+  return "";
 }
 
 /// The container has ended, and the runtime has removed its group.
@@ -81,9 +119,9 @@ void Runner::end_hooked(const ContainerId& id) {
 
 /// Also a process that cgroup v1 has moved to the group of the pod ends.
 void Runner::empty(const std::string& group) {
-  for (const auto& one : {group, group.substr(0, group.rfind('/'))}) {
-    if (auto* const dir = node_.kernel.find(one)) dir->processes.clear();
-  }
+  node_.end_group(group);
+  auto* const pod = node_.kernel.find(group.substr(0, group.rfind('/')));
+  if (pod != nullptr) pod->processes.clear();
 }
 
 /// Does what the hook asks for, in a turn of the service or, while none runs, as a process that
@@ -117,7 +155,8 @@ void Runner::run_hook(Hook& hook, const Faults& faults) {
   rest_ = node_.disarm();
   is_behind_ = is_behind_ || had_fault_;
   forget_what_ran();
-  if (!hook.group.empty() && !hook.is_done()) end_group(hook.group);
+  const bool fails = !hook.group.empty() && !hook.is_done();
+  if (fails && !hook.is_second) end_group(hook.group);
   if (!ran && !had_fault_) return break_promise("start", ran.error().message);
   if (!is_down) {
     if (node_.worker() == nullptr) start_again();
@@ -138,7 +177,8 @@ Result<void> Runner::ask_service(const std::function<void(agent::NodeAgent&)>& c
 }
 
 service::HookOutcome Runner::admit(const Hook& hook, agent::NodeAgent& agent) {
-  const service::AdmitHooked request{hook.pod, {hook.id.name, "/model/" + hook.group}, {}};
+  const service::AdmitHooked request{
+      hook.pod, {hook.id.name, spell(hook.group, hook.spelling)}, {}};
   return service::admit_hooked(agent, request, [&] {
     if (hook.has_ended) node_.kernel.find(hook.group)->processes.clear();
     return hook.has_ended;
@@ -164,7 +204,7 @@ bool Runner::forgets_processes(const service::Action& admission) {
 bool Runner::runs_hooked(const ContainerId& id) {
   const auto found = hooked_.find(id);
   auto* const dir = found == hooked_.end() ? nullptr : node_.kernel.find(found->second.group);
-  return dir != nullptr && !dir->processes.empty();
+  return dir != nullptr && is_populated(*dir);
 }
 
 /// Whether processes run in a pod's groups below the root; "": in any of them.
@@ -174,7 +214,7 @@ bool Runner::runs_below_root(const PodUid& uid, const std::string& container) {
   if (container.empty() && !pod->processes.empty()) return true;
   return std::any_of(pod->children.begin(), pod->children.end(), [&](const auto& child) {
     const bool is_meant = container.empty() || child.first == container;
-    return is_meant && !child.second->processes.empty();
+    return is_meant && is_populated(*child.second);
   });
 }
 
@@ -192,11 +232,12 @@ AgentState Runner::without_adopted(const AgentState& state, const ContainerId& i
 /// reconciliation and each creation remove them. A reconciliation also ends the pods that wait for
 /// the end of others that run in them.
 AgentState Runner::without_abandoned(AgentState state, const AgentState& actual) {
+  state.notes = actual.notes;
   for (const auto& entry : ContainerMap<std::string>(state.adopted)) {
-    const auto* const dir = node_.kernel.find(entry.value.substr(kMountSize));
+    const auto* const dir = node_.kernel.find(group_of_directory(node_.kernel, entry.value));
     const std::string* const has = actual.adopted.find(entry.id());
     const bool is_left = has != nullptr && *has == entry.value;
-    const bool runs = dir != nullptr && !dir->processes.empty();
+    const bool runs = dir != nullptr && is_populated(*dir);
     if (!is_left && !runs) state = without_adopted(state, entry.id());
   }
   for (const PodUid& uid : std::set(state.ending)) {
@@ -274,6 +315,14 @@ void Runner::judge_hook(const Hook& hook) {
   if (hook.is_done() && hook.group.empty() && hook.actual.adopted.contains(hook.id)) {
     return break_promise("answer", "the hook does not remove its container");
   }
+  if (hook.is_done() && !hook.group.empty()) {
+    const std::string* const adopted = hook.actual.adopted.find(hook.id);
+    const std::string expected = "/model/" + hook.group;
+    if (adopted == nullptr || *adopted != expected) {
+      return break_promise("owner", fmt::format("'{}' is kept as '{}'", expected,
+                                                adopted == nullptr ? "" : *adopted));
+    }
+  }
   auto states = states_after(hook);
   if (hook.is_done() && !hook.group.empty()) states.erase(states.begin(), states.end() - 1);
   if (!hook.is_done()) states.insert(states.end(), undecided_.begin(), undecided_.end());
@@ -289,6 +338,7 @@ void Runner::judge_hook(const Hook& hook) {
   if (had_fault_) undecided_.insert(undecided_.end(), states.begin(), states.end());
   model_ = hook.actual;
   own_model();
+  check_owners();
   if (!is_behind_) check_overlap({false, "the hook", ""});
   check_files(false);
 }

@@ -13,7 +13,19 @@ namespace pinfold::world {
 
 namespace {
 
+constexpr int kWithoutGroups = 100;  ///< see Action::Kind::kSandbox
+
 std::string name_in(const Action& action) { return action.value % 2 == 0 ? "a" : "b"; }
+
+/// Whether an active pod with the same UID is not this one: a kubelet gives no UID again.
+bool is_other_pod(const ActivePod* active, const PodSpec& pod) {
+  if (active == nullptr) return false;
+  return std::any_of(active->spec.containers.begin(), active->spec.containers.end(),
+                     [&](const pinfold::Container& one) {
+                       const pinfold::Container* const same = pod.find(one.name);
+                       return same == nullptr || same->resources != one.resources;
+                     });
+}
 
 /// Whether the service goes on after a fault with what it does.
 bool lets_go_on(const Fault& fault) {
@@ -32,7 +44,7 @@ bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& c
     if (!agent) return std::vector<service::Change>{};
     in_turn_ = *agent;
     WatchedPlugin plugin(
-        *node_.follower(), *model_node_,
+        *node_.follower(),
         {[this](const auto& request) { begin_call(request); },
          [this](const auto& request, const auto& answer) { end_call(request, answer); }},
         bug_);
@@ -47,9 +59,12 @@ bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& c
   } catch (const Killed&) {
     in_turn_ = nullptr;
     note("  killed");
+    if (asked_) may_take_back(*std::exchange(asked_, std::nullopt));
+    is_taken_back_ = false;
     calls_.ask(steps_, /*is_granted=*/false);
-    candidates_ = reachable(*model_node_, model_, offline_, std::exchange(steps_, {}),
-                            has_other_faults_ ? Committed::kAny : Committed::kPrefix);
+    candidates_ =
+        reachable(*model_node_, model_, offline_, std::exchange(steps_, {}),
+                  has_other_faults_ ? Committed::kAny : Committed::kPrefix, plugin_model_.places());
     node_.bury();
   }
   const bool lives = node_.follower() != nullptr;
@@ -61,7 +76,12 @@ bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& c
 void Runner::act_in_runtime(const Action& action) {
   switch (action.kind) {
     case Action::Kind::kSandbox:
-      return runtime_.run_sandbox(action.pod, pod_of(action.pod, action.value));
+      if (is_other_pod(model_.node.find(uid_of(action.pod)),
+                       pod_of(action.pod, action.value % kWithoutGroups))) {
+        return;
+      }
+      return runtime_.run_sandbox(action.pod, pod_of(action.pod, action.value % kWithoutGroups),
+                                  action.value >= kWithoutGroups ? "kata" : "");
     case Action::Kind::kCreate:
       return runtime_.create(action.pod, name_in(action));
     case Action::Kind::kBegin:
@@ -84,8 +104,10 @@ void Runner::runtime_round(const Action& action) {
   node_.arm(action.faults);
   has_other_faults_ = std::any_of(action.faults.begin(), action.faults.end(), lets_go_on);
   has_to_create_again_ = false;
+  refused_.reset();
   own_model();
   bool is_runtime_killed = false;
+  const int first_new = runtime_.next_number();
   try {
     act_in_runtime(action);
   } catch (const Runtime::Killed&) {
@@ -109,6 +131,9 @@ void Runner::runtime_round(const Action& action) {
   }
   expect_state(node_.worker()->snapshot()->state, /*had_fault=*/false);
   check_told();
+  check_created(action, first_new);
+  check_taken_back();
+  check_owners();
   own_model();
   if (!is_behind_) check_overlap({false, "the action", ""});
   check_files(false);
@@ -132,17 +157,56 @@ void Runner::check_told() {
                                                  told->second.to_string(), has.to_string()));
       }
       if (has.empty() || had_fault_ || is_behind_) continue;
-      const std::string group = Runtime::group_of(pod, container);
-      if (node_.disturbed.contains(group)) continue;
+      const bool has_group = pod.handler.empty();
+      if (!has_group && !container.is_asked) continue;  // the plugin had no say
+      const std::string group =
+          has_group ? Runtime::group_of(pod, container) : Runtime::group_of_sandbox(pod);
+      if (node_.disturbed.contains(group) || node_.is_narrowed(group)) continue;
       auto* const dir = node_.kernel.find(group);
-      if (dir != nullptr && dir->processes.empty()) continue;  // see restart_stranded()
+      if (dir != nullptr && !is_populated(*dir)) continue;  // see restart_stranded()
       const CpuSet cpus = dir == nullptr ? CpuSet() : node_.kernel.effective(*dir, "cpuset.cpus");
-      const CpuSet left = has & node_.online();  // without any it is in the shared pool
-      if (left.empty() || cpus == left) continue;
+      CpuSet left = has & node_.online();  // without any it is in the shared pool
+      // cgroup v1 takes CPUs that were offline from the runtime's groups for good.
+      const bool is_v1 = node_.kernel.version == enforce::CgroupVersion::kV1;
+      if (is_v1) left &= cpus_around(group);
+      // Of those that are back the service may know later.
+      if (cpus == left - offline_) continue;
+      if (left.empty() || left == offline_ || (has_group ? cpus == left : cpus.contains_all(left)))
+        continue;
       return break_promise("told", fmt::format("{} runs on {}, and was told {}", group,
                                                cpus.to_string(), has.to_string()));
     }
   }
+}
+
+/// cgroup v1: a runtime cannot make a container with CPUs that the group around it lacks. Whoever
+/// has none of its own asks for none.
+void Runner::check_created(const Action& action, int first_new) {
+  const bool is_creation = action.kind == Action::Kind::kCreate;
+  const auto found = runtime_.pods().find(action.pod);
+  if (outcome_.failure || !is_creation || had_fault_ || found == runtime_.pods().end()) return;
+  if (node_.kernel.version == enforce::CgroupVersion::kV2) return;
+  const Runtime::Pod& pod = found->second;
+  const auto* const above = node_.kernel.find(Runtime::group_of(pod));
+  for (const Runtime::Container& container : pod.containers) {
+    const bool is_new = container.number >= first_new &&
+                        container.phase == Runtime::Phase::kCreated && !container.cpus.empty();
+    const bool is_exclusive = model_.node.cpu.assignments.contains(pod.spec.uid);
+    if (!is_new || is_exclusive || above == nullptr || !pod.handler.empty()) continue;
+    const CpuSet has = node_.kernel.effective(*above, "cpuset.cpus");
+    if (has.contains_all(CpuSet::parse(container.cpus).value())) continue;
+    return break_promise("refused", fmt::format("{} is to run on {}, and its pod has {}",
+                                                container.id, container.cpus, has.to_string()));
+  }
+}
+
+/// What a container was refused for is free again.
+void Runner::check_taken_back() {
+  if (outcome_.failure || had_fault_ || !refused_) return;
+  const CpuSet* const own = model_.node.cpu.assignments.find(*refused_);
+  if (own == nullptr) return;
+  break_promise("taken-back", fmt::format("{}/{} was refused, and keeps {}", refused_->pod,
+                                          refused_->name, own->to_string()));
 }
 
 }  // namespace pinfold::world

@@ -12,6 +12,7 @@ namespace pinfold::world {
 /// A process of the service, with what is left of the action's faults.
 void Runner::start_service() {
   node_.bury();
+  was_disturbed_ = !node_.disturbed.empty();
   while (node_.worker() == nullptr) {
     node_.arm(rest_);
     calls_.begin_round();
@@ -80,6 +81,7 @@ void Runner::stop_service(const Faults& faults) {
   }
   had_fault_ = node_.has_failed();
   rest_ = node_.disarm();
+  (void)node_.take_notice();  // the next start looks at everything
   forget_what_ran();
 }
 

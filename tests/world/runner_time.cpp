@@ -103,7 +103,8 @@ void Runner::end_strays() {
     const ActivePod* const active = model_.node.find(*uid);
     for (const auto& [name, child] : dir->children) {
       const Container* const has = active == nullptr ? nullptr : active->spec.find(name);
-      if (has == nullptr || has->kind == ContainerKind::kInit) child->processes.clear();
+      const bool is_stray = has == nullptr || has->kind == ContainerKind::kInit;
+      if (is_stray) node_.end_group(fmt::format("pinfold/{}/{}", pod, name));
     }
   }
 }
@@ -125,6 +126,8 @@ void Runner::quiet() {
   if (node_.worker() == nullptr) come_up({});
   if (outcome_.failure) return;
   node_.set_online(CpuSet::range(0, 7));
+  node_.back_off();
+  if (node_.kernel.version == enforce::CgroupVersion::kV2) node_.widen_runtime_groups();
   if (auto* const root = node_.kernel.find("pinfold"); root->children.contains("stranger")) {
     node_.toggle_stranger();
   }
@@ -163,10 +166,7 @@ void Runner::end() {
   for (const ActivePod& pod : pods) {
     if (outcome_.failure) return;
     for (const Container& container : pod.spec.containers) {
-      if (auto* const dir =
-              node_.kernel.find(fmt::format("pinfold/pod{}/{}", pod.spec.uid, container.name))) {
-        dir->processes.clear();
-      }
+      node_.end_group(fmt::format("pinfold/pod{}/{}", pod.spec.uid, container.name));
     }
     submit(service::Remove{pod.spec.uid, "", agent::RunningProcesses::kRefuse});
     round({});

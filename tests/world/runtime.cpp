@@ -31,6 +31,11 @@ api::PodSandbox shown(const Runtime::Pod& pod) {
   api::PodSandbox sandbox = nri::test::sandbox_of(pod.spec);
   sandbox.set_id(pod.id);
   sandbox.set_pid(1);
+  sandbox.set_runtime_handler(pod.handler);
+  // Histories create the containers of a pod in any order, and do not wait for the end of init
+  // containers: together they can have more than the pod. An annotation is compared with it.
+  const bool is_annotated = sandbox.annotations().contains(std::string(nri::kResourcesAnnotation));
+  if (!is_annotated) sandbox.mutable_linux()->clear_pod_resources();
   return sandbox;
 }
 
@@ -43,15 +48,15 @@ api::StateChangeEvent event_of(api::Event event, const Runtime::Pod& pod,
   return message;
 }
 
-std::string pod_group_of(const Runtime::Pod& pod) {
-  return nri::test::sandbox_of(pod.spec).linux().cgroup_parent().substr(1);
-}
-
 }  // namespace
 
-std::string Runtime::group_of(const Pod& pod, const Container& container) {
-  return pod_group_of(pod) + "/" + container.id;
+std::string Runtime::group_of(const Pod& pod) {
+  return nri::test::sandbox_of(pod.spec).linux().cgroup_parent().substr(1);
 }
+std::string Runtime::group_of(const Pod& pod, const Container& container) {
+  return group_of(pod) + "/" + container.id;
+}
+std::string Runtime::group_of_sandbox(const Pod& pod) { return group_of(pod) + "/" + pod.id; }
 
 Runtime::Container* Runtime::find(int number, const std::string& name) {
   const auto pod = pods_.find(number);
@@ -78,8 +83,8 @@ void Runtime::come_back() {
       if (container.phase == Phase::kCreated) remove_group(group_of(pod, container));
     }
     std::erase_if(pod.containers, [](const auto& one) { return one.phase == Phase::kCreated; });
-    const bool was_leaving = kernel_->find(pod_group_of(pod) + "/" + pod.id) == nullptr;
-    if (was_leaving) remove_group(pod_group_of(pod));
+    const bool was_leaving = kernel_->find(group_of_sandbox(pod)) == nullptr;
+    if (was_leaving) remove_group(group_of(pod));
     it = was_leaving ? pods_.erase(it) : std::next(it);
   }
   synchronize();
@@ -147,10 +152,10 @@ void Runtime::write(const Updates& updates) {
   }
 }
 
-void Runtime::run_sandbox(int number, const PodSpec& spec) {
+void Runtime::run_sandbox(int number, const PodSpec& spec, const std::string& handler) {
   if (pods_.contains(number)) return;
-  Pod& pod = pods_[number] = {spec, new_id("sandbox-of-" + spec.uid.value), {}};
-  const std::string pause = pod_group_of(pod) + "/" + pod.id;
+  Pod& pod = pods_[number] = {spec, new_id("sandbox-of-" + spec.uid.value), handler, {}};
+  const std::string pause = group_of_sandbox(pod);
   kernel_->make_path(pause);
   kernel_->find(pause)->processes = {next_process_++};
   unconfirmed_.insert(pause);
@@ -194,6 +199,7 @@ bool Runtime::may_start(const Pod& pod, Container& container) {
   container.is_confirmed = ask([&](nri::Follower& follower, Agent& agent) {
     is_refused = !follower.change(agent, message).has_value();
   });
+  container.is_asked = container.is_confirmed;
   return !is_refused;
 }
 
@@ -202,18 +208,20 @@ void Runtime::start(int number, const std::string& name) {
   if (container == nullptr || container->phase != Phase::kCreated) return;
   const Pod& pod = pods_.at(number);
   const std::string group = group_of(pod, *container);
-  kernel_->make_path(group);
-  kernel_->find(group)->processes = {next_process_++};
-  if (!container->cpus.empty()) {
-    (void)kernel_->fs()->write(group, "cpuset.cpus", container->cpus);
-  }
-  unconfirmed_.insert(group);
+  if (pod.handler.empty()) make_group(group, container->cpus);
   if (!may_start(pod, *container)) return end(pod, *container);
   if (container->is_confirmed) unconfirmed_.erase(group);
   container->phase = Phase::kRunning;
   (void)send(api::Event::POST_START_CONTAINER, pod, container);
   send_late(pod.spec.uid);
   write(std::exchange(late_updates_, {}));
+}
+
+void Runtime::make_group(const std::string& group, const std::string& cpus) {
+  kernel_->make_path(group);
+  kernel_->find(group)->processes = {next_process_++};
+  if (!cpus.empty()) (void)kernel_->fs()->write(group, "cpuset.cpus", cpus);
+  unconfirmed_.insert(group);
 }
 
 void Runtime::remove_group(const std::string& group) {
@@ -225,6 +233,8 @@ void Runtime::remove_group(const std::string& group) {
 }
 
 void Runtime::end(const Pod& pod, Container& container) {
+  auto* const dir = kernel_->find(group_of(pod, container));
+  if (dir != nullptr) dir->children.clear();  // that the container has made
   remove_group(group_of(pod, container));
   container.phase = Phase::kExited;
   send_stop(pod, container);
@@ -252,9 +262,9 @@ void Runtime::remove_sandbox(int number) {
   for (Container& container : pod.containers) {
     if (container.phase != Phase::kExited) end(pod, container);
   }
-  remove_group(pod_group_of(pod) + "/" + pod.id);
+  remove_group(group_of_sandbox(pod));
   send_end(api::Event::STOP_POD_SANDBOX, pod, nullptr);
-  remove_group(pod_group_of(pod));
+  remove_group(group_of(pod));
   while (!pod.containers.empty()) {
     const Container container = pod.containers.back();
     pod.containers.pop_back();
@@ -268,7 +278,7 @@ void Runtime::remove_sandbox(int number) {
 std::vector<int> Runtime::stranded() const {
   const auto is_empty = [&](const std::string& group) {
     const auto* const dir = kernel_->find(group);
-    return dir != nullptr && dir->processes.empty();
+    return dir != nullptr && !is_populated(*dir);
   };
   std::vector<int> numbers;
   for (const auto& [number, pod] : pods_) {
@@ -276,7 +286,7 @@ std::vector<int> Runtime::stranded() const {
         pod.containers.begin(), pod.containers.end(), [&, &of = pod](const Container& one) {
           return one.phase == Phase::kRunning && is_empty(group_of(of, one));
         });
-    const bool is_without_pause = is_empty(pod_group_of(pod) + "/" + pod.id);
+    const bool is_without_pause = is_empty(group_of_sandbox(pod));
     if (has_lost || is_without_pause) numbers.push_back(number);
   }
   return numbers;

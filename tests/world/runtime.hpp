@@ -33,10 +33,14 @@ class Runtime {
     Phase phase = Phase::kCreated;
     std::string cpus = {};      ///< on record; "": none
     bool is_confirmed = false;  ///< the plugin was asked about its start, and agreed
+    bool is_asked = false;      ///< the same, and not when it connected later
   };
   struct Pod {
     PodSpec spec;
     std::string id;  ///< of its sandbox
+    /// Of its runtime class. Not "": all of it runs in the sandbox's group, and no container has
+    /// one.
+    std::string handler = {};
     std::vector<Container> containers;
   };
 
@@ -46,7 +50,7 @@ class Runtime {
       : kernel_(&kernel), ask_(std::move(ask)), changed_(std::move(changed)), events_(events) {}
 
   /// Runs the sandbox of a pod that has none.
-  void run_sandbox(int number, const PodSpec& spec);
+  void run_sandbox(int number, const PodSpec& spec, const std::string& handler = "");
   /// Creates a container that does not exist.
   void create(int number, const std::string& name);
   /// Starts a created container.
@@ -64,6 +68,8 @@ class Runtime {
   void come_back();
   /// The power failed: nothing runs any more.
   void forget();
+  /// That of the next container.
+  [[nodiscard]] int next_number() const { return next_number_; }
   /// Pods of which the kernel has moved processes out of their group: cgroup v1 does so when the
   /// last CPU of a group goes offline.
   [[nodiscard]] std::vector<int> stranded() const;
@@ -73,6 +79,8 @@ class Runtime {
   [[nodiscard]] const std::map<int, Pod>& pods() const { return pods_; }
   /// The group of a container, from the top of the hierarchy.
   [[nodiscard]] static std::string group_of(const Pod& pod, const Container& container);
+  [[nodiscard]] static std::string group_of(const Pod& pod);  ///< around those of its containers
+  [[nodiscard]] static std::string group_of_sandbox(const Pod& pod);
 
  private:
   [[nodiscard]] Container* find(int number, const std::string& name);
@@ -89,6 +97,7 @@ class Runtime {
   using Updates = google::protobuf::RepeatedPtrField<nri::api::ContainerUpdate>;
   void apply(const Updates& updates);
   void write(const Updates& updates);
+  void make_group(const std::string& group, const std::string& cpus);
   void remove_group(const std::string& group);
 
   test::ModelKernel* kernel_;

@@ -18,8 +18,8 @@ class WatchedPlugin final : public nri::Follower {
   };
 
   /// `plugin` outlives it.
-  WatchedPlugin(nri::Follower& plugin, const Node& node, Watch watch, Bug bug)
-      : Follower(node, {}), plugin_(plugin), watch_(std::move(watch)), bug_(bug) {}
+  WatchedPlugin(nri::Follower& plugin, Watch watch, Bug bug)
+      : Follower(nri::FollowerOptions{}), plugin_(plugin), watch_(std::move(watch)), bug_(bug) {}
 
   [[nodiscard]] nri::api::SynchronizeResponse synchronize(
       Agent& agent, const nri::api::SynchronizeRequest& request) override {

@@ -156,6 +156,49 @@ TEST(World, APictureShowsWhatIsBroken) {
   EXPECT_THAT(picture("start 1 0\nkill 1\n", Bug::kNoProcesses), HasSubstr("class=\"bad\""));
 }
 
+class BusyNode : public testing::TestWithParam<enforce::CgroupVersion> {};
+
+/// With docker in docker, a runtime class without container groups and an agent of others.
+TEST_P(BusyNode, RefusesAndMovesNobodyForAnHour) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const History history = busy_node(seed, GetParam());
+    const Outcome outcome = run(history);
+    ASSERT_FALSE(outcome.failure) << "seed " << seed << ", action " << outcome.failure->action
+                                  << ": " << outcome.failure->promise << ": "
+                                  << outcome.failure->what << "\n"
+                                  << to_string(shrink(history));
+    EXPECT_GE(outcome.tally.time, std::chrono::hours(1));
+    EXPECT_GT(outcome.tally.actions, 1000U);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BusyNode,
+                         testing::Values(enforce::CgroupVersion::kV1, enforce::CgroupVersion::kV2),
+                         [](const auto& of) {
+                           return of.param == enforce::CgroupVersion::kV1 ? "v1" : "v2";
+                         });
+
+/// What an agent of others and containers do is in the histories of seeds.
+TEST(World, HistoriesHaveEveryActorOfANode) {
+  std::map<Action::Kind, int> counts;
+  int without_groups = 0;
+  int respelt = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (const Action& action : generate(seed, 60).actions) {
+      ++counts[action.kind];
+      const bool is_hook = action.kind == Action::Kind::kHookCreate;
+      without_groups += action.kind == Action::Kind::kSandbox && action.value >= 100 ? 1 : 0;
+      respelt += is_hook && Hooked::of(action.value).spelling != 0 ? 1 : 0;
+    }
+  }
+  using Kind = Action::Kind;
+  for (const Kind kind : {Kind::kNarrow, Kind::kWiden, Kind::kSoft, Kind::kNest}) {
+    EXPECT_GT(counts[kind], 0) << to_string(Action{kind});
+  }
+  EXPECT_GT(without_groups, 0);
+  EXPECT_GT(respelt, 0);
+}
+
 class Histories : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(Histories, KeepTheirPromises) {
