@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cri.hpp"
+#include "foreign.hpp"
 #include "pinfold/checkpoint/store.hpp"
 
 namespace pinfold::driver {
@@ -91,7 +92,8 @@ std::string wrong_groups(const std::map<std::string, CpuSet>& exclusive) {
     if (read_all(group + "/cgroup.procs").empty()) continue;
     const CpuSet has = read_cpus(group + "/cpuset.cpus.effective");
     for (const auto& [owner, cpus] : exclusive) {
-      if (owner == group || !has.intersects(cpus)) continue;
+      const bool is_its_own = group == owner || group.starts_with(owner + "/");
+      if (is_its_own || !has.intersects(cpus)) continue;
       return fmt::format("{}: CPUs {}, of them exclusive to {}: {}", group, has.to_string(), owner,
                          (has & cpus).to_string());
     }
@@ -105,7 +107,8 @@ std::string wrong_containers() {
   std::map<std::string, CpuSet> exclusive;
   for (const Sandbox& sandbox : sandboxes()) {
     for (const Container& container : sandbox.containers) {
-      if (!container.runs) continue;
+      const bool has_group = sandbox.pod.number < kFirstWithoutGroups;
+      if (!container.runs || !has_group) continue;
       const auto found = desired.find({sandbox.pod.uid(), container.name});
       if (found == desired.end()) {
         return fmt::format("{}/{} is not known", sandbox.pod.name(), container.name);

@@ -69,10 +69,14 @@ std::string Pod::uid() const {
 }
 
 std::string Pod::cgroup() const {
-  return fmt::format("/kubepods{}/pod{}", exclusive == 0 ? "/burstable" : "", uid());
+  const char* const qos = exclusive == kBestEffort ? "/besteffort"
+                          : exclusive == 0         ? "/burstable"
+                                                   : "";
+  return fmt::format("/kubepods{}/pod{}", qos, uid());
 }
 
 int Pod::exclusive_of(const std::string& container) const {
+  if (exclusive == kBestEffort) return 0;
   const int main = std::min(exclusive, kMostOfMain);
   return container == "main" ? main : exclusive - main;
 }
@@ -80,6 +84,7 @@ int Pod::exclusive_of(const std::string& container) const {
 /// All pods together request less than the node has. The runtime's own work to start a container
 /// counts against its quota, so little takes long.
 Json Pod::resources(const std::string& container) const {
+  if (exclusive == kBestEffort) return {{"cpu_shares", 2}, {"oom_score_adj", 1000}};
   const int cpus = exclusive_of(container);
   const bool is_burstable = exclusive == 0;
   const int request = is_burstable ? 100 : std::max(1000 * cpus, 500);

@@ -20,8 +20,9 @@ Json call(const std::string& method, const Json& request);
 
 /// A pod with the containers "main" and "more". All is in its name, "x3-1-17": it has 3 exclusive
 /// CPUs, of which "main" has at most 2 and "more" the others; a container without has a share of
-/// the others. 1 is the series, 17 the number in it.
+/// the others. 1 is the series, 17 the number in it. "x-1-1-17" is a best-effort pod.
 struct Pod {
+  static constexpr int kBestEffort = -1;  ///< `exclusive` of one that asks for nothing
   int exclusive;
   int series;
   int number;

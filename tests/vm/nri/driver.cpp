@@ -15,6 +15,7 @@
 
 #include "checks.hpp"
 #include "cri.hpp"
+#include "foreign.hpp"
 
 /// Runs in a guest with containerd and the service, and makes and removes pods and containers as
 /// fast as it can.
@@ -23,8 +24,9 @@
 ///     nri-driver storm GOAL SERIES START    kills the service and the runtime meanwhile; START
 ///                                           starts the service
 ///     nri-driver starts COUNT FILE          appends to FILE how long containers take to start
-///     nri-driver figures FILE...            what these files have
-///     nri-driver update NAME CPUS           UpdateContainerResources for containers of this name
+///     nri-driver foreign SECONDS PODS SERIES FILE    the same on a node with other agents:
+///     foreign.hpp nri-driver figures FILE...            what these files have nri-driver update
+///     NAME CPUS           UpdateContainerResources for containers of this name
 ///
 /// GOAL is a number: of containers that are made and removed, or of kills of the
 /// service and as many of the runtime. SERIES is a number: what is done at random depends on it,
@@ -290,6 +292,9 @@ void run_command(const std::vector<std::string>& arguments) {
     churn(std::stoi(arguments[1]), std::stoi(arguments[2]), arguments[3].c_str());
   } else if (arguments.size() == 4 && verb == "storm") {
     storm(std::stoi(arguments[1]), std::stoi(arguments[2]), arguments[3]);
+  } else if (arguments.size() == 5 && verb == "foreign") {
+    run_beside_others(
+        {std::stoi(arguments[1]), std::stoi(arguments[2]), std::stoi(arguments[3]), arguments[4]});
   } else if (arguments.size() == 3 && verb == "starts") {
     starts(std::stoi(arguments[1]), arguments[2].c_str());
   } else if (arguments.size() == 3 && verb == "update") {
@@ -299,7 +304,7 @@ void run_command(const std::vector<std::string>& arguments) {
   } else {
     complain(
         "usage: nri-driver churn GOAL SERIES FILE | storm GOAL SERIES START | starts COUNT FILE | "
-        "figures FILE... | update NAME CPUS");
+        "figures FILE... | update NAME CPUS | foreign SECONDS PODS SERIES FILE");
   }
 }
 
