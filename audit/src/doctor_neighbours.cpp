@@ -83,7 +83,7 @@ void check_pod_resources(const ObservedSystem& system, Checks& checks) {
          "a socket of Pinfold's own, because a kubelet with the policy none lists no CPUs",
          fmt::format("set 'podResourcesSocket: {0}' in '/etc/pinfold/agent.yaml', then: systemctl "
                      "restart pinfold; and start exporters with it, such as nfd-topology-updater "
-                     "-podres-socket=unix://{0}",
+                     "-podresources-socket=unix://{0}",
                      own)});
     return;
   }

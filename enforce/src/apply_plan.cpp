@@ -16,7 +16,7 @@ using Kind = Step::Kind;
 CpuSet runs_on(const Cgroups& cgroups, const Layout& layout, const GroupName& name,
                const CpuSet& machine) {
   const CpuSet& own = layout.at(name).cpus;
-  if (cgroups.is_adopted(name)) return own.empty() ? machine : own;
+  if (cgroups.is_adopted(name) || name.is_pod()) return own.empty() ? machine : own;
   const auto pod = layout.find(name.parent());
   const CpuSet& above =
       pod == layout.end() || pod->second.cpus.empty() ? machine : pod->second.cpus;
@@ -106,7 +106,8 @@ class PlanRun {
           runs_on(cgroups_, next, name, machine_) - runs_on(cgroups_, now_, name, machine_);
       if (gained.empty()) continue;
       for (const auto& [other, theirs] : now_) {
-        if (other.is_pod() || other == name || !(is_late(other) || is_late(name))) continue;
+        if (other == name || !(is_late(other) || is_late(name))) continue;
+        if (other.is_pod() && !is_left(other)) continue;
         const Layout& layout = next.contains(other) ? next : now_;
         const CpuSet shared =
             forbidden(name, other) & gained & runs_on(cgroups_, layout, other, machine_);
@@ -121,7 +122,8 @@ class PlanRun {
   [[nodiscard]] std::optional<Error> needs_to_be_alone(const Step& step) const {
     if (late_.empty()) return std::nullopt;
     for (const auto& [other, theirs] : now_) {
-      if (other.is_pod() || other == step.group || !is_late(other)) continue;
+      if (other == step.group || !is_late(other)) continue;
+      if (other.is_pod() && !is_left(other)) continue;
       const CpuSet shared =
           forbidden(step.group, other) & step.set & runs_on(cgroups_, now_, other, machine_);
       if (!shared.empty()) return still_has(other, shared);
@@ -147,8 +149,14 @@ class PlanRun {
     return late_.contains(name) || late_.contains(name.parent());
   }
 
+  /// A group that was to be removed, and exists: what runs in it, and by which right, is not known.
+  [[nodiscard]] bool is_left(const GroupName& name) const {
+    return late_.contains(name) && !after_.contains(name);
+  }
+
   /// The CPUs that these two must not share.
   [[nodiscard]] CpuSet forbidden(const GroupName& one, const GroupName& other) const {
+    if (is_left(other)) return machine_;
     CpuSet exclusive;
     CpuSet common;
     for (const Layout* const layout : {&before_, &after_}) {

@@ -59,7 +59,8 @@ class Observer {
     const GroupName own(pod);
     const Group::Part part = cgroups_.root_group().cpuset();
     const auto containers = part.fs->children(to_string(own));
-    if (!containers && is_gone(containers.error())) return;  // another process removes it
+    // Another process removes it; or its listing says so, and that of the root does not.
+    if (!containers && is_gone(containers.error()) && !is_listed(part, to_string(own))) return;
     add(own);
     if (!containers) fail_to_read(own, containers.error());
     for (const std::string& container : containers ? *containers : desired_containers(pod, part)) {
@@ -75,6 +76,11 @@ class Observer {
   [[nodiscard]] Layout layout() && { return std::move(layout_); }
 
  private:
+  [[nodiscard]] static bool is_listed(const Group::Part& root, const std::string& name) {
+    const auto names = root.fs->children("").value_or(std::vector<std::string>());
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+
   void add(const GroupName& name) {
     const auto desired = desired_.find(name);
     const auto settings = read(name, desired == desired_.end() ? nullptr : &desired->second);

@@ -69,6 +69,14 @@ class SpellingAttack : public testing::Test {
       (void)::waitpid(service_, nullptr, 0);
     }
     if (above_.empty()) return;
+    // On cgroup v1 the service makes its groups in each hierarchy.
+    const std::string name = above_.substr(above_.rfind('/'));
+    for (const char* const controller : {"cpu", "memory", "hugetlb"}) {
+      const std::string root = std::string("/sys/fs/cgroup/") + controller + name + "/root";
+      for (const char* const each : {"/podex/c", "/podex", "/podother/c", "/podother", "", "/.."}) {
+        (void)::rmdir((root + each).c_str());
+      }
+    }
     const std::string root = above_ + "/root";
     for (const char* const each : {"/podex/c", "/podex", "/podother/c", "/podother", ""}) {
       (void)::rmdir((root + each).c_str());

@@ -17,7 +17,7 @@ class KnownMistakes : public testing::TestWithParam<const char*> {};
 
 TEST_P(KnownMistakes, AreNoticed) {
   const Bug bug = parse_bug(GetParam()).value();
-  constexpr std::uint64_t kMostSeeds = 100;
+  constexpr std::uint64_t kMostSeeds = 600;
   for (std::uint64_t seed = 1; seed <= kMostSeeds; ++seed) {
     const History history = generate(seed, 60);
     if (!run(history, Log::kOff, bug).failure) continue;

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -50,6 +51,13 @@ Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) 
   PINFOLD_LET(const auto not_settled, session.settle());  // also what was stored before a failure
   PINFOLD_LET(const auto& found, reconciled);
   root = session.view().enforced()->root();
+  const auto changes = session.view().machine_changes();
+  if (!options.watch && !changes.empty()) {
+    warn(
+        fmt::format("the machine is not as the state has it: {}; 'pinfold reconfigure' takes this "
+                    "over",
+                    fmt::join(changes, "; ")));
+  }
   const bool is_quiet =
       found.drift.empty() && found.done.empty() && found.moved.empty() && found.remaining.empty();
   if (!options.watch || !is_quiet) print(found, not_settled, options.agent.output, options.watch);

@@ -48,12 +48,13 @@ Paint paint_of(Change change) {
 
 std::string summary(const Reconfiguration& planned) {
   const PlanCost& cost = planned.plan.cost;
-  std::string text = fmt::format(
-      "{} of {} keep what they have",
-      std::count_if(
-          planned.plan.containers.begin(), planned.plan.containers.end(),
-          [](const PlannedContainer& container) { return container.change == Change::kKept; }),
-      counted(planned.plan.containers.size(), "container"));
+  const auto& containers = planned.plan.containers;
+  const auto kept =
+      std::count_if(containers.begin(), containers.end(),
+                    [](const PlannedContainer& one) { return one.change == Change::kKept; });
+  std::string text =
+      fmt::format("{} of {} {}", kept, counted(containers.size(), "container"),
+                  containers.size() == 1 ? "keeps what it has" : "keep what they have");
   if (cost.containers_moved > 0) {
     text += fmt::format("; {} move, {}", cost.containers_moved, counted(cost.cpus_moved, "CPU"));
     if (cost.bytes_moved > 0) text += " and " + human_bytes(cost.bytes_moved) + " of memory";
