@@ -92,6 +92,24 @@ TEST_P(ApplyPlanTest, HoldsBackWhatAContainerDidNotLeave) {
   EXPECT_EQ(cpus("podx/a"), "2-3");
 }
 
+/// Nobody knows any more that its CPUs were exclusive, and the kernel says that something is there.
+TEST_P(ApplyPlanTest, KeepsOthersOffAGroupThatCannotBeRemoved) {
+  EXPECT_THAT(messages(admit()), IsEmpty());
+  kernel_.find("podx/a")->processes = {7};
+  for (const bool is_listed : {true, false}) {
+    Layout known = after_;
+    known[{PodUid("x"), "a"}].isolation = Isolation::kHost;
+    if (!is_listed) known.erase({PodUid("x"), "a"});
+    const PlanResult result = change(known, before_);
+    EXPECT_EQ(cpus("pods/c"), "0-1,4-7") << is_listed;
+    EXPECT_THAT(messages(result), testing::Contains(HasSubstr("' still has CPUs 2-3")))
+        << is_listed;
+  }
+  kernel_.find("podx/a")->processes.clear();
+  EXPECT_THAT(change(cgroups_.observe(before_).value(), before_).failed, IsEmpty());
+  EXPECT_EQ(cpus("pods/c"), "0-7");
+}
+
 /// An idle group takes no weight.
 TEST_P(ApplyPlanTest, SaysWhyAWeightIsRefused) {
   EXPECT_THAT(messages(admit()), IsEmpty());
