@@ -211,7 +211,7 @@ Result<std::vector<std::string>> EnforcedLayout::find_drift(
   PINFOLD_LET_WRAP(const Layout observed, cgroups_.observe(desired.layout),
                    "observe the control groups");
   Layout attainable = desired.layout;
-  limit_adopted(observed, attainable, true);
+  limit_adopted(desired, observed, attainable, true);
   std::vector<std::string> lines = enforce::drift(observed, attainable);
   for (std::string& line : find_narrowed(desired)) lines.push_back(std::move(line));
   add_foreign_drift(foreign, desired, lines);
@@ -389,8 +389,9 @@ void EnforcedLayout::set_adopted(const ContainerMap<std::string>& adopted) {
 /// container then runs on what it can have. cgroup v1 refuses any other CPU. A set without any CPU
 /// of the group above would give it all of that: it gets those that are exclusive to nobody, or
 /// keeps what it has. What others do is looked for if `observed` is new.
-void EnforcedLayout::limit_adopted(const Layout& observed, Layout& layout, bool is_new) const {
-  const CpuSet exclusive = exclusive_cpus(layout);
+void EnforcedLayout::limit_adopted(const Desired& desired, const Layout& observed, Layout& layout,
+                                   bool is_new) const {
+  const CpuSet exclusive = exclusive_cpus(desired);
   const bool is_v2 = cgroups_.root_group().is_v2();
   for (auto& [name, settings] : layout) {
     if (settings.cpus.empty() || !cgroups_.is_adopted(name)) continue;
@@ -428,7 +429,7 @@ Layout EnforcedLayout::reachable(const Desired& desired, const Observation& obse
     const CpuSet pool = pool_in(cpus, desired.pool, exclusive_cpus(desired));
     layout = without_cpus(std::move(layout), missing, pool);
   }
-  limit_adopted(observed.layout, layout, observed.is_new);
+  limit_adopted(desired, observed.layout, layout, observed.is_new);
   return layout;
 }
 
@@ -602,7 +603,7 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
   for (int attempt = 1;; ++attempt) {
     PINFOLD_LET(const Observation observed, observe_all(desired));
     Layout attainable = desired.layout;
-    limit_adopted(observed.layout, attainable, true);
+    limit_adopted(desired, observed.layout, attainable, true);
     auto drift = enforce::drift(observed.layout, attainable);
     add_foreign_drift(observed.foreign, desired, drift);
     for (const std::string& line : drift) log(LogLevel::kWarning, line);

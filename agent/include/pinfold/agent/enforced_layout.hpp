@@ -192,7 +192,8 @@ class EnforcedLayout {
   [[nodiscard]] std::optional<enforce::CpuQuota> quota_above(const enforce::Group& group) const;
   [[nodiscard]] Result<Observation> observe_all(const Desired& desired) const;
   [[nodiscard]] enforce::Layout with_processes(const enforce::Layout& layout) const;
-  void limit_adopted(const enforce::Layout& observed, enforce::Layout& layout, bool is_new) const;
+  void limit_adopted(const Desired& desired, const enforce::Layout& observed,
+                     enforce::Layout& layout, bool is_new) const;
   [[nodiscard]] Result<CpuSet> available_cpus(const enforce::Layout& groups,
                                               bool has_partitions) const;
   [[nodiscard]] enforce::Layout reachable(const Desired& desired, const Observation& observed,
