@@ -212,15 +212,19 @@ std::string difference(const Layout& desired, const Layout& observed) {
   return out.str();
 }
 
+/// What happens to a node: see happen().
+std::vector<std::pair<int, int>> random_events() {
+  return *rc::gen::resize(30, rc::gen::container<std::vector<std::pair<int, int>>>(
+                                  rc::gen::pair(rc::gen::resize(100, rc::gen::inRange(0, 6)),
+                                                rc::gen::resize(100, rc::gen::inRange(0, 64)))));
+}
+
 void check_sequence(CgroupVersion version) {
   ModelKernel kernel(version, CpuSet::range(0, kCpus - 1), CpuSet{0, 1});
   Cgroups cgroups = kernel.cgroups();
   RandomNode node;
   Layout before;
-  const auto events =
-      *rc::gen::resize(30, rc::gen::container<std::vector<std::pair<int, int>>>(
-                               rc::gen::pair(rc::gen::resize(100, rc::gen::inRange(0, 6)),
-                                             rc::gen::resize(100, rc::gen::inRange(0, 64)))));
+  const auto events = random_events();
   for (const auto& [kind, detail] : events) {
     happen(node, kind, detail);
     Layout after = node.layout();
@@ -267,10 +271,7 @@ void check_failures(CgroupVersion version) {
   Cgroups cgroups = kernel.cgroups();
   RandomNode node;
   Layout before;
-  const auto events =
-      *rc::gen::resize(30, rc::gen::container<std::vector<std::pair<int, int>>>(
-                               rc::gen::pair(rc::gen::resize(100, rc::gen::inRange(0, 6)),
-                                             rc::gen::resize(100, rc::gen::inRange(0, 64)))));
+  const auto events = random_events();
   const auto fates = *rc::gen::nonEmpty(
       rc::gen::container<std::vector<int>>(rc::gen::resize(100, rc::gen::inRange(0, 6))));
   std::size_t access = 0;

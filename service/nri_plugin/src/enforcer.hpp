@@ -88,8 +88,8 @@ class Enforcer final : public Follower {
   CpuSet confine_others(const Agent& agent, const agent::Desired& desired);
   struct Owner;
   [[nodiscard]] Owner owner_of(const Agent& agent, const std::string& directory) const;
-  void confine_other(const Agent& agent, const agent::Desired& desired, const OtherGroup& other,
-                     CpuSet& left);
+  void confine_other(const Agent& agent, const agent::Desired& desired, const SharedPlace& place,
+                     const OtherGroup& other, CpuSet& left);
   void follow_pool(const Agent& agent, const agent::Desired& desired);
   void note_unexplained(const Agent& agent);
   void note_unknown(const Agent& agent, const std::string& directory);

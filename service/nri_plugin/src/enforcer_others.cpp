@@ -225,9 +225,10 @@ CpuSet Enforcer::confine_others(const Agent& agent, const agent::Desired& desire
       log(LogLevel::kError, "NRI: " + others.error().message);
       return exclusive_cpus(desired);
     }
+    const SharedPlace place = shared_place(agent, desired);
     // The deepest first: on cgroup v1 a group must contain those below it.
     for (auto other = others->rbegin(); other != others->rend(); ++other) {
-      confine_other(agent, desired, *other, left);
+      confine_other(agent, desired, place, *other, left);
     }
   }
   follow_pool(agent, desired);
@@ -266,7 +267,7 @@ Enforcer::Owner Enforcer::owner_of(const Agent& agent, const std::string& direct
 }
 
 void Enforcer::confine_other(const Agent& agent, const agent::Desired& desired,
-                             const OtherGroup& other, CpuSet& left) {
+                             const SharedPlace& place, const OtherGroup& other, CpuSet& left) {
   constexpr std::chrono::milliseconds kKillTime(2000);
   const std::string& directory = other.group.directory;
   const Owner owner = owner_of(agent, directory);
@@ -285,7 +286,7 @@ void Enforcer::confine_other(const Agent& agent, const agent::Desired& desired,
       unexplained_.try_emplace(directory, 0);
     }
   }
-  const auto confined = confined_.confine(*agent.enforced(), other, shared_place(agent, desired));
+  const auto confined = confined_.confine(*agent.enforced(), other, place);
   if (confined || !exists(other.group)) {
     unconfined_.erase(directory);
     return;

@@ -151,8 +151,8 @@ class NodeAgent {
   /// Errors: as adopt; kNotFound if no container of the pod has exclusive CPUs.
   [[nodiscard]] Result<ChangeOutcome> adopt_sandbox(const PodUid& uid,
                                                     const std::string& directory);
-  /// Forgets that a container has the group of its sandbox, in which processes go on: the caller
-  /// keeps these off exclusive CPUs. Errors: kNotFound; those of the store.
+  /// Forgets that a container has the group of its sandbox, in which processes still run: the
+  /// caller keeps these off exclusive CPUs. Errors: kNotFound; those of the store.
   [[nodiscard]] Result<ChangeOutcome> disown_sandbox(const ContainerId& container);
   /// Reads back from the kernel that a container with exclusive CPUs has them, and verify_room();
   /// of any other container that it can run on no exclusive CPU. Errors: kUnsupported if it
