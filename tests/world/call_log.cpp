@@ -45,7 +45,8 @@ void CallLog::answer(std::size_t call, const Result<service::Answer>& answer) {
   calls_.at(call).answer = std::move(logged);
 }
 
-void CallLog::ask(const std::vector<service::Action>& steps, bool is_granted) {
+void CallLog::ask(const std::vector<service::Action>& steps, bool is_granted,
+                  const LoggedPlaces& places) {
   const auto last = std::find_if(steps.rbegin(), steps.rend(), [](const service::Action& step) {
     return std::holds_alternative<service::Admit>(step);
   });
@@ -58,7 +59,7 @@ void CallLog::ask(const std::vector<service::Action>& steps, bool is_granted) {
       const std::vector<std::string> all_admitted(std::get<service::Admit>(step).pods.size());
       answer = {"", all_admitted, {}};
     }
-    add(*std::move(logged), std::move(answer));
+    add(*std::move(logged), std::move(answer), places);
   }
 }
 
@@ -78,9 +79,10 @@ void CallLog::restart() {
 
 void CallLog::read(const agent::AgentState& state) { add(Read{}, LoggedAnswer{"", {}, state}); }
 
-void CallLog::add(LoggedRequest request, std::optional<LoggedAnswer> answer) {
+void CallLog::add(LoggedRequest request, std::optional<LoggedAnswer> answer,
+                  const LoggedPlaces& places) {
   const std::uint64_t invoked = time_++;
-  calls_.push_back({clients_++, invoked, time_++, std::move(request), std::move(answer)});
+  calls_.push_back({clients_++, invoked, time_++, std::move(request), std::move(answer), places});
 }
 
 std::string CallLog::judge() const {

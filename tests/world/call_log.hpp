@@ -20,7 +20,8 @@ class CallLog {
   /// A runtime has asked for something that comes to these requests, one after the other.
   /// `is_granted`: its last admission and its starts are done, as the runtime was told; everything
   /// else may be.
-  void ask(const std::vector<service::Action>& steps, bool is_granted);
+  void ask(const std::vector<service::Action>& steps, bool is_granted,
+           const LoggedPlaces& places = {});
   void begin_round() { round_ = time_++; }
   /// What containers of a runtime have left behind went at some time in this round; see Ended.
   void end(std::vector<ContainerId> ids);
@@ -32,7 +33,8 @@ class CallLog {
   [[nodiscard]] std::string judge() const;
 
  private:
-  void add(LoggedRequest request, std::optional<LoggedAnswer> answer);
+  void add(LoggedRequest request, std::optional<LoggedAnswer> answer,
+           const LoggedPlaces& places = {});
 
   std::shared_ptr<const Node> node_;
   agent::AgentState first_;

@@ -8,8 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "pinfold/decide/decide.hpp"
-
 namespace pinfold::world {
 namespace {
 
@@ -29,13 +27,16 @@ void forget_inactive(AgentState& state) {
 struct Do {
   const Node& node;
   const AgentState& state;
+  const LoggedPlaces& places;
 
   Done operator()(const service::Admit& request) const {
     Done done{state, {}};
     auto& rejections = done.answer.rejections.emplace();
     for (const PodSpec& pod : request.pods) {
-      Decision decision = decide(node, std::move(done.next.node), pod, nullptr, nullptr,
-                                 AdmissionChecks::kManagersAndRequests);
+      const auto place = places.find(pod.uid);
+      Decision decision = decide_keeping(node, std::move(done.next.node), pod,
+                                         place == places.end() ? Places() : place->second, nullptr,
+                                         nullptr, AdmissionChecks::kManagersAndRequests);
       if (auto* const rejected = std::get_if<Rejected>(&decision)) {
         rejections.push_back(rejected->why.reason + ": " + rejected->why.message);
         done.next.node = std::move(rejected->next);
@@ -86,7 +87,7 @@ struct Do {
   Done operator()(const Ended& request) const {
     Done done{state, {}};
     for (const auto& [pod, name] : request.containers) {
-      done.next = Do{node, done.next}(service::Remove{pod, name, {}}).next;
+      done.next = Do{node, done.next, places}(service::Remove{pod, name, {}}).next;
     }
     return done;
   }
@@ -152,7 +153,7 @@ class Search {
       const bool is_nothing = call.answer && !call.answer->error.empty();
       if (!call.answer || is_nothing) add(from, i, from.state, next);
       if (is_nothing) continue;
-      Done done = std::visit(Do{node_, from.state}, call.request);
+      Done done = std::visit(Do{node_, from.state, call.places}, call.request);
       const bool has_happened = call.answer ? fits(*call.answer, done.answer) : true;
       if (has_happened) add(from, i, std::move(done.next), next);
     }

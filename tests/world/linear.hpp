@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "pinfold/agent/desired.hpp"
+#include "pinfold/decide/keep.hpp"
 #include "pinfold/decide/node.hpp"
 #include "pinfold/service/request.hpp"
 
@@ -35,12 +37,16 @@ struct LoggedAnswer {
   friend bool operator==(const LoggedAnswer&, const LoggedAnswer&) = default;
 };
 
+/// What containers that run already have, by the UID of their pod.
+using LoggedPlaces = std::map<PodUid, Places>;
+
 struct LoggedCall {
   int client = 0;
   std::uint64_t invoked = 0;              ///< a time; no two calls have the same one
   std::optional<std::uint64_t> returned;  ///< nullopt: it can still happen
   LoggedRequest request;
   std::optional<LoggedAnswer> answer;  ///< nullopt: it has happened, or not
+  LoggedPlaces places = {};            ///< that an admission keeps
 };
 
 /// Searches for an order of the calls in which each is done between its invocation and its return,

@@ -147,7 +147,7 @@ void Runner::end_call(const nri::Request& call, const Result<void>& answer) {
     may_take_back(id);
     if (is_start) refused_starts_.insert(event->container().id());
   }
-  calls_.ask(steps_, answer && is_asked && !node_.has_failed());
+  calls_.ask(steps_, answer && is_asked && !node_.has_failed(), plugin_model_.places());
   if (creation != nullptr) judge_create(*creation, decided, answer);
   expect_state(in_turn_->state(), node_.has_failed());
   calls_.read(model_);

@@ -61,7 +61,7 @@ bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& c
     note("  killed");
     if (asked_) may_take_back(*std::exchange(asked_, std::nullopt));
     is_taken_back_ = false;
-    calls_.ask(steps_, /*is_granted=*/false);
+    calls_.ask(steps_, /*is_granted=*/false, plugin_model_.places());
     candidates_ =
         reachable(*model_node_, model_, offline_, std::exchange(steps_, {}),
                   has_other_faults_ ? Committed::kAny : Committed::kPrefix, plugin_model_.places());

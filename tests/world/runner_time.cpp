@@ -71,7 +71,7 @@ void Runner::look() {
     if (spec_of(pod.spec.uid) == nullptr) ended.push_back(pod.spec.uid);
   }
   steps_ = plugin_model_.end_pods(model_, ended);
-  calls_.ask(steps_, /*is_granted=*/false);
+  calls_.ask(steps_, /*is_granted=*/false, plugin_model_.places());
   (void)ask([](nri::Follower& follower, agent::NodeAgent& agent) { follower.look(agent); });
   expect_state(node_.worker()->snapshot()->state, /*had_fault=*/false);
   calls_.read(model_);
