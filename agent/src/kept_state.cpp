@@ -105,13 +105,20 @@ Result<void> KeptState::restore_pods(const Node& node, const std::string& direct
   return {};
 }
 
-Result<void> KeptState::commit(const Node& node, AgentState next) {
+Result<void> KeptState::commit(const Node& node, AgentState next, Unstored unstored) {
   if (!is_dry_run_) {
     checkpoint::KubeletFiles files{base_.cpu, base_.memory};
     checkpoint::update(node, state_.node, next.node, files);
-    PINFOLD_TRY_WRAP(store_files({std::move(files.cpu), std::move(files.memory),
-                                  pods_encoder_.encode(next), node_text_}),
-                     "persist");
+    const bool is_kept =
+        unstored == Unstored::kIsKept && files.cpu == base_.cpu && files.memory == base_.memory;
+    const auto stored = store_files(
+        {std::move(files.cpu), std::move(files.memory), pods_encoder_.encode(next), node_text_});
+    if (!stored && !is_kept) return fail(Error(stored.error()).wrap("persist"));
+    if (!stored && log_) {
+      log_(LogLevel::kWarning,
+           fmt::format("a change is not stored yet, and is tried again: persist: {}",
+                       stored.error().message));
+    }
   }
   state_ = std::move(next);
   return {};

@@ -180,8 +180,9 @@ Result<void> NodeAgent::check_replaced(const std::vector<PodSpec>& pods,
 }
 
 /// Counts only what was committed.
-Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decided) {
-  PINFOLD_TRY_WRAP(store(std::move(decided.next)), intent_to_admit(pods));
+Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decided,
+                               Unstored unstored) {
+  PINFOLD_TRY_WRAP(store(std::move(decided.next), unstored), intent_to_admit(pods));
   const auto took = now() - decided.begin;
   Metrics metrics = kept_.metrics();
   metrics.counts = decided.counts;
@@ -195,9 +196,9 @@ Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decide
   return {};
 }
 
-Result<void> NodeAgent::store(AgentState next) {
+Result<void> NodeAgent::store(AgentState next, Unstored unstored) {
   const auto begin = now();
-  PINFOLD_TRY(kept_.commit(*node_, std::move(next)));
+  PINFOLD_TRY(kept_.commit(*node_, std::move(next), unstored));
   timings_.commits.observe(now() - begin);
   return {};
 }
@@ -247,7 +248,7 @@ Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& p
   PINFOLD_LET(Decided decided, decide_all(pods, traces, shown));
   PINFOLD_TRY_WRAP(check_replaced(pods, decided.next), intent_to_admit(pods));
   PINFOLD_TRY_WRAP(check_forgotten(decided.next), intent_to_admit(pods));
-  PINFOLD_TRY(commit(pods, decided));
+  PINFOLD_TRY(commit(pods, decided, shown.unstored));
   std::set<PodUid> changed;
   for (const PodSpec& pod : pods) changed.insert(pod.uid);
   const auto not_enforced = apply(changed);

@@ -48,7 +48,11 @@ class SimulatedNode {
   /// that stays full.
   Faults disarm();
   /// Whether one has happened since arm().
-  [[nodiscard]] bool has_failed() const { return has_failed_; }
+  [[nodiscard]] bool has_failed() const { return !failures_.empty(); }
+  /// Nothing has failed but for want of space on the disk.
+  [[nodiscard]] bool has_only_filled_up() const {
+    return failures_ == std::set{Fault::Kind::kFull};
+  }
 
   [[nodiscard]] Clock::time_point now() const { return now_; }
   /// That of the service.
@@ -166,9 +170,9 @@ class SimulatedNode {
     bool has_happened = false;
   };
   std::vector<Armed> faults_;
-  bool has_failed_ = false;
-  int operations_ = 0;  ///< since the faults were armed
-  int readings_ = 0;    ///< the same
+  std::set<Fault::Kind> failures_;  ///< since the faults were armed
+  int operations_ = 0;              ///< since the faults were armed
+  int readings_ = 0;                ///< the same
   int boots_ = 0;
   int next_process_ = 1'000'000'000;
   Processes processes_;

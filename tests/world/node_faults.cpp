@@ -37,7 +37,7 @@ void add_groups(const test::ModelKernel::Dir& dir, const std::string& path,
 void SimulatedNode::arm(const Faults& faults) {
   faults_.clear();
   for (const Fault& fault : faults) faults_.push_back({fault});
-  has_failed_ = false;
+  failures_.clear();
   operations_ = 0;
   readings_ = 0;
   let_late_happen();
@@ -90,7 +90,7 @@ int SimulatedNode::before_reading() {
 }
 
 void SimulatedNode::count(const Fault& fault) {
-  has_failed_ = true;
+  failures_.insert(fault.kind);
   ++tally.faults[std::string(name_of(fault.kind))];
 }
 

@@ -175,7 +175,9 @@ void Runner::may_take_back(const ContainerId& id) {
 void Runner::judge_create(const api::CreateContainerRequest& request, const Decided& decided,
                           const Result<void>& answer) {
   const bool has_all_cpus = offline_.empty() && node_.online() == model_node_->machine().all_cpus();
-  if (node_.has_failed() || (!has_all_cpus && !decided.is_shared())) {
+  const bool is_only_stored_later =
+      node_.has_only_filled_up() && decided.is_shared() && steps_.size() == 1;
+  if ((node_.has_failed() && !is_only_stored_later) || (!has_all_cpus && !decided.is_shared())) {
     has_to_create_again_ = !answer && has_all_cpus;
     return check_reason(answer);
   }

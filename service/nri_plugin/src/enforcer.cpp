@@ -19,18 +19,10 @@ using service::ChangeKind;
 
 agent::FromRuntime from_runtime(const AgentRequests& requests) {
   agent::FromRuntime out;
+  out.unstored = agent::Unstored::kIsKept;  // Synchronize shows it again
   for (const auto& [uid, shown] : requests.shown) {
     out.notes[uid] = {shown.qos, shown.why_shared};
     if (!shown.places.empty()) out.places[uid] = shown.places;
-  }
-  return out;
-}
-
-/// Those of pods that have none yet: an earlier version of the service kept none.
-agent::PodNotes new_notes(const agent::PodNotes& notes, const agent::AgentState& state) {
-  agent::PodNotes out;
-  for (const auto& [uid, note] : notes) {
-    if (!state.notes.contains(uid)) out.emplace(uid, note);
   }
   return out;
 }
@@ -71,16 +63,29 @@ void Enforcer::remove(Agent& agent, const AgentRequests& requests) {
   }
 }
 
+/// Of pods that have no note yet: an earlier version of the service kept none.
+void Enforcer::note(Agent& agent, const agent::PodNotes& notes) const {
+  agent::PodNotes missing;
+  for (const auto& [uid, note] : notes) {
+    if (!agent.state().notes.contains(uid)) missing.emplace(uid, note);
+  }
+  const auto noted = agent.note(missing);
+  if (!noted) log(LogLevel::kWarning, "NRI: " + noted.error().message);
+}
+
 /// Returns the error of the first pod that is rejected; the others are decided all the same.
 Result<void> Enforcer::execute(Agent& agent, const AgentRequests& requests) {
   for (const std::string& note : requests.notes) log(LogLevel::kInfo, "NRI: " + note);
   remove(agent, requests);
   const agent::FromRuntime shown = from_runtime(requests);
-  if (requests.admit.empty()) return agent.note(new_notes(shown.notes, agent.state()));
+  if (requests.admit.empty()) {
+    note(agent, shown.notes);
+    return {};
+  }
   auto admitted = agent.admit(requests.admit, nullptr, shown);
   if (!admitted && requests.admit.size() > 1) return execute_each(agent, requests);
   PINFOLD_LET(const auto outcomes, std::move(admitted));
-  PINFOLD_TRY(agent.note(new_notes(shown.notes, agent.state())));
+  note(agent, shown.notes);
   Result<void> result;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const PodSpec& pod = requests.admit[i];

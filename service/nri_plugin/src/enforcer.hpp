@@ -61,6 +61,7 @@ class Enforcer final : public Follower {
 
   [[nodiscard]] bool knows_all_pods(const Agent& agent) const;
   Result<void> execute(Agent& agent, const AgentRequests& requests);
+  void note(Agent& agent, const agent::PodNotes& notes) const;
   Result<void> execute_each(Agent& agent, const AgentRequests& requests);
   void remove(Agent& agent, const AgentRequests& requests);
   void run_sandbox(Agent& agent, const api::PodSandbox& sandbox);

@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "../../crash/memory_fs.hpp"
 #include "pinfold/agent/status.hpp"
 #include "pinfold/nri_plugin/premises.hpp"
 #include "runtime_world.hpp"
@@ -115,6 +118,69 @@ TEST_P(NriGate, OnCgroupV1TheRuntimeGetsWhatTheGroupAboveHas) {
   ASSERT_TRUE(created.has_value());
   const bool is_v1 = GetParam() == enforce::CgroupVersion::kV1;
   EXPECT_EQ(created->adjust().linux().resources().cpu().cpus(), is_v1 ? "0" : "0-7");
+}
+
+/// What the runtime shows again needs no disk; exclusive CPUs do.
+TEST_P(NriGate, OnAFullDiskASharedContainerStarts) {
+  namespace disk = checkpoint::testing;
+  bool is_full = false;
+  const auto memory = std::make_shared<disk::Disk>();
+  world_.open_store = [&] {
+    return checkpoint::Store::open(
+               std::make_unique<disk::MemoryFs>(memory,
+                                                [&](const std::string& /*operation*/) {
+                                                  const int error = is_full ? ENOSPC : 0;
+                                                  return disk::MemoryFs::Fault{error, false};
+                                                }))
+        .value();
+  };
+  const PodSpec c = shared("c");
+  const PodSpec d = exclusive("d", 2);
+  world_.restart();
+  world_.synchronize({});
+  must_run(a_);
+  must_run(b_);
+
+  is_full = true;
+  must_run(c);
+  EXPECT_EQ(world_.cpus(c), "0,3-7");
+  EXPECT_THAT(logged("pod 'c'"), Contains(HasSubstr("No space left on device")));
+  world_.run_sandbox(d);
+  const auto created = world_.create(d);
+  ASSERT_FALSE(created.has_value());
+  EXPECT_THAT(created.error().message, HasSubstr("No space left on device"));
+  EXPECT_EQ(pool(), "0,3-7");
+  EXPECT_FALSE(world_.agent->settle()) << "the state is not stored";
+
+  is_full = false;
+  EXPECT_TRUE(world_.agent->settle());
+  world_.restart();
+  EXPECT_NE(world_.agent->state().node.find(c.uid), nullptr);
+  is_full = true;
+  const PodSpec e = shared("e");
+  must_run(e);
+  world_.agent.reset();
+  is_full = false;
+  world_.restart();
+  EXPECT_EQ(world_.agent->state().node.find(e.uid), nullptr);
+  world_.synchronize({a_, b_, c, e});
+  EXPECT_NE(world_.agent->state().node.find(e.uid), nullptr);
+  EXPECT_EQ(world_.cpus(e), "0,3-7");
+  must_run(d);
+}
+
+TEST_P(NriGate, WhatHasLostItsCpusGetsNoneThatAreHeld) {
+  must_run(b_);
+  world_.agent.reset();
+  std::filesystem::remove(world_.state / std::string(checkpoint::kPodsFileName));
+  world_.restart();
+  ASSERT_THAT(world_.agent->state().node.held, ElementsAre(b_.uid));
+  const PodSpec d = exclusive("d", 2);
+  must_run(d);
+  ASSERT_EQ(world_.cpus(d), "3-4");
+  world_.write_cpus("kubepods/podd", "0-2");
+  (void)world_.agent->reconcile();
+  EXPECT_EQ(world_.cpus(d), "0");
 }
 
 TEST_P(NriGate, ASharedContainerThatCanOnlyRunOnExclusiveCpusDoesNotStart) {

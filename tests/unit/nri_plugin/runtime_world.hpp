@@ -58,8 +58,7 @@ class RuntimeWorld {
     agent::AgentOptions options;
     options.state_dir = state.path();
     options.abandoned = agent::Abandoned::kDisown;
-    auto opened = agent::NodeAgent::open(pinfold::test::static_node(config_),
-                                         checkpoint::Store::open(state.path()).value(),
+    auto opened = agent::NodeAgent::open(pinfold::test::static_node(config_), open_store(),
                                          kernel.cgroups("pinfold"), std::move(options));
     if (!opened) throw std::runtime_error(opened.error().message);
     agent = std::make_unique<agent::NodeAgent>(*std::move(opened));
@@ -317,6 +316,9 @@ class RuntimeWorld {
   }
 
   pinfold::test::TempDir state;
+  std::function<checkpoint::Store()> open_store = [this] {
+    return checkpoint::Store::open(state.path()).value();
+  };
   pinfold::test::ModelKernel kernel;
   std::vector<std::string> log;
   std::vector<std::string> runtime_log;

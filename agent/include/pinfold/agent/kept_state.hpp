@@ -12,6 +12,14 @@
 
 namespace pinfold::agent {
 
+/// What comes of a change that cannot be stored.
+enum class Unstored {
+  kFails,
+  /// If it changes no assignment it becomes the state all the same, and is stored with what comes
+  /// next: whoever asks for it does so again after a restart.
+  kIsKept,
+};
+
 /// What an agent keeps in its state directory, and the copy of it in memory: the only part of an
 /// agent that touches the disk. The state is durable before it is the state; the side files (what
 /// was counted, where processes ran) may be lost, which costs no decision.
@@ -34,7 +42,8 @@ class KeptState {
   /// Makes `next` durable, then the state. In a dry run it becomes the state and is not stored.
   /// `node` is that of `restore`.
   /// Errors: kIo; then nothing has changed.
-  [[nodiscard]] Result<void> commit(const Node& node, AgentState next);
+  [[nodiscard]] Result<void> commit(const Node& node, AgentState next,
+                                    Unstored unstored = Unstored::kFails);
   /// The same for a state of another node, which is `to` from now on: also keeps what there was on
   /// `from`, the node until now. Errors: kCorrupt if a kubelet of `to` would not start from the
   /// files, with its text; kIo. Then nothing has changed.

@@ -31,6 +31,7 @@ struct AdmitOutcome {
 struct FromRuntime {
   PodNotes notes;
   std::map<PodUid, Places> places;  ///< of containers that run already: they keep what they can
+  Unstored unstored = Unstored::kFails;
 };
 
 /// What a removal or start came to; it is durable.
@@ -252,9 +253,10 @@ class NodeAgent {
   [[nodiscard]] Result<void> check_replaced(const std::vector<PodSpec>& pods,
                                             const AgentState& next) const;
   [[nodiscard]] bool runs(const ContainerId& container) const;
-  [[nodiscard]] Result<void> commit(const std::vector<PodSpec>& pods, Decided& decided);
+  [[nodiscard]] Result<void> commit(const std::vector<PodSpec>& pods, Decided& decided,
+                                    Unstored unstored = Unstored::kFails);
   /// Commits, and measures that.
-  [[nodiscard]] Result<void> store(AgentState next);
+  [[nodiscard]] Result<void> store(AgentState next, Unstored unstored = Unstored::kFails);
   /// Commits, then applies.
   /// Whose enforcement a caller waits for; nullopt: that of all.
   using ChangedPods = std::optional<std::set<PodUid>>;
