@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -27,8 +28,9 @@ void report_missing_mems(const enforce::Cgroups& cgroups, const Layout& desired,
                          const std::vector<enforce::FailedStep>& failed,
                          std::vector<std::string>& lines) {
   for (const auto& [name, settings] : desired) {
-    const bool has_failed = std::any_of(failed.begin(), failed.end(), [&name](const auto& step) {
-      return step.step.group == name || step.step.group == name.parent();
+    const std::array groups = {name, name.parent()};
+    const bool has_failed = std::any_of(failed.begin(), failed.end(), [&](const auto& step) {
+      return std::find(groups.begin(), groups.end(), step.step.group) != groups.end();
     });
     if (name.is_pod() || has_failed || settings.mems.empty()) continue;
     const auto group = cgroups.group(name);

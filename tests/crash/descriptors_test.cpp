@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,13 +57,19 @@ TEST(Descriptors, AreClosedWhenAnotherProgramStarts) {
 std::string descriptors_of_a_program() {
   std::array<int, 2> ends = {-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return "no pipe";
-  const pid_t child = ::vfork();
-  if (child == 0) {
-    (void)::dup2(ends[1], STDOUT_FILENO);
-    ::execl("/bin/ls", "ls", "-l", "/proc/self/fd", static_cast<char*>(nullptr));
-    ::_exit(127);
-  }
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  std::array<std::string, 3> words = {"ls", "-l", "/proc/self/fd"};
+  std::array<char*, 4> argv = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  pid_t child = -1;
+  const int failed = ::posix_spawn(&child, "/bin/ls", &actions, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
+  if (failed != 0) {
+    ::close(ends[0]);
+    return "no program";
+  }
   std::string out;
   std::array<char, 4096> chunk = {};
   for (ssize_t size = 0; (size = ::read(ends[0], chunk.data(), chunk.size())) > 0;) {

@@ -368,7 +368,7 @@ Result<std::string> ModelKernel::canonical(const std::string& directory) const {
   while (path.size() > 1 && path[1] == '/') path.erase(0, 1);
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   for (const auto& [name, target] : links) {
-    if (path == name || path.starts_with(name + "/")) path = target + path.substr(name.size());
+    if (path == name || path.starts_with(name + "/")) path.replace(0, name.size(), target);
   }
   return path;
 }

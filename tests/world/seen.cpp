@@ -52,9 +52,9 @@ void add_running(test::ModelKernel& kernel, const test::ModelKernel::Dir& dir,
 }  // namespace
 
 std::string group_of_directory(const test::ModelKernel& kernel, const std::string& directory) {
-  constexpr std::string_view kMount = "/model/";
+  constexpr std::string_view kModel = "/model/";
   const auto canonical = kernel.canonical(directory);
-  return canonical && canonical->starts_with(kMount) ? canonical->substr(kMount.size()) : directory;
+  return canonical && canonical->starts_with(kModel) ? canonical->substr(kModel.size()) : directory;
 }
 
 CpuSet exclusive_in(const agent::AgentState& state) {

@@ -227,9 +227,6 @@ MetricsServer::MetricsServer(std::unique_ptr<Parts> parts) : parts_(std::move(pa
 MetricsServer::~MetricsServer() {
   parts_->io.stop();
   if (parts_->thread.joinable()) parts_->thread.join();
-  // Before `io`, whose handlers keep connections.
-  const auto connections = parts_->connections;
-  for (const auto& connection : connections) connection->close();
 }
 
 int MetricsServer::port() const { return parts_->acceptor.local_endpoint().port(); }

@@ -238,7 +238,7 @@ void Enforcer::take_back(Agent& agent, const api::PodSandbox& pod, const Contain
 /// exclusive to nobody. Empty: those of the group above.
 CpuSet Enforcer::attainable(const Agent& agent, const ContainerId& id,
                             const api::Container& container, const std::string& cpus) const {
-  const CpuSet desired = CpuSet::parse(cpus).value_or(CpuSet());
+  CpuSet desired = CpuSet::parse(cpus).value_or(CpuSet());
   const auto& facts = agent.enforced()->facts();
   const auto version = facts.controllers.find(enforce::Controller::kCpuset);
   const bool is_v2 =

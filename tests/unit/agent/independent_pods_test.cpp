@@ -88,9 +88,7 @@ struct FaultyWorld : World {
       kernel.find("podbad")->children.erase("c");
     } else if (file == "cgroup.subtree_control") {
       ASSERT_TRUE(kernel.fs()->write("podbad", file, "-memory").has_value());
-    } else if (file == "cpuset.cpus") {
-      dir.files[file] = "0";
-    } else if (file == "cpuset.mems") {
+    } else if (file.starts_with("cpuset.")) {
       dir.files[file] = "0";
     } else if (file == "cpu.max") {
       dir.files[file] = "1000 100000";

@@ -63,34 +63,34 @@ INSTANTIATE_TEST_SUITE_P(Versions, AffinityOf,
                          testing::Values(CgroupVersion::kV1, CgroupVersion::kV2));
 
 TEST_P(AffinityOf, TheMainProcessIsWhatItsThreadsCanUseTogether) {
-  const char* const kPath = "/poda/c";
+  const char* const path = "/poda/c";
   const CpuSet all{2, 3, 4};
   const Row rows[] = {
       {"no process", {}, "", 0, ""},
-      {"all CPUs", {{7, {1, kPath, {all}, {}}}}, "2-4", 0, ""},
+      {"all CPUs", {{7, {1, path, {all}, {}}}}, "2-4", 0, ""},
       {"a mask that is wider than the group",
-       {{7, {1, kPath, {CpuSet::range(0, 7)}, {}}}},
+       {{7, {1, path, {CpuSet::range(0, 7)}, {}}}},
        "2-4",
        0,
        ""},
       {"inherited from its runtime",
-       {{7, {1, kPath, {{2, 3}}, {}}}},
+       {{7, {1, path, {{2, 3}}, {}}}},
        "2-3",
        1,
        "its process 7 may run on 2-3 only"},
-      {"threads that share the CPUs out", {{7, {1, kPath, {{2}, {3}, {4}}, {}}}}, "2-4", 3, ""},
+      {"threads that share the CPUs out", {{7, {1, path, {{2}, {3}, {4}}, {}}}}, "2-4", 3, ""},
       {"threads that leave a CPU out",
-       {{7, {1, kPath, {{2}, {3}, {2}}, {}}}},
+       {{7, {1, path, {{2}, {3}, {2}}, {}}}},
        "2-3",
        3,
        "its process 7 may run on 2-3 only"},
       {"a child that is pinned on purpose",
-       {{7, {1, kPath, {all}, {}}}, {8, {2, kPath, {{4}}, {}}}},
+       {{7, {1, path, {all}, {}}}, {8, {2, path, {{4}}, {}}}},
        "2-4",
        1,
        ""},
       {"the main process has the higher number",
-       {{7, {2, kPath, {all}, {}}}, {8, {1, kPath, {{4}}, {}}}},
+       {{7, {2, path, {all}, {}}}, {8, {1, path, {{4}}, {}}}},
        "4",
        1,
        "its process 8 may run on 4 only"},
@@ -99,7 +99,7 @@ TEST_P(AffinityOf, TheMainProcessIsWhatItsThreadsCanUseTogether) {
        "",
        0,
        ""},
-      {"a process that has ended meanwhile", {{7, {1, kPath, {}, {}}}}, "", 0, ""},
+      {"a process that has ended meanwhile", {{7, {1, path, {}, {}}}}, "", 0, ""},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
