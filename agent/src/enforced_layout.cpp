@@ -234,7 +234,9 @@ std::string EnforcedLayout::narrowed_by(const std::string& directory,
                                         const CpuSet& expected) const {
   const auto found = enforce::find_narrow_group(cgroups_, directory, expected);
   if (!found) return "";
-  return fmt::format("'{}' has CPUs {}", found->directory, found->cpus.to_string());
+  const std::string why =
+      found->partition.empty() ? "" : fmt::format(", as '{}' is a partition", found->partition);
+  return fmt::format("'{}' has CPUs {}{}", found->directory, found->cpus.to_string(), why);
 }
 
 std::vector<std::string> EnforcedLayout::find_narrowed(const Desired& desired) const {
@@ -572,9 +574,12 @@ Result<void> EnforcedLayout::report(const Desired& desired, const Enforced& enfo
     return group != desired.layout.end() && group->second.cpus.intersects(missing);
   });
   if (!concerns_this) return {};
+  const auto above = enforce::find_narrow_group(cgroups_, root(), missing);
+  const std::string why = above && !above->partition.empty()
+                              ? narrowed_by(root(), missing)
+                              : "they are offline, or a group above lacks them";
   return fail(ErrorCode::kUnsupported,
-              fmt::format("'{}' lacks CPUs {}: they are offline, or a group above lacks them",
-                          root(), missing.to_string()));
+              fmt::format("'{}' lacks CPUs {}: {}", root(), missing.to_string(), why));
 }
 
 Result<void> EnforcedLayout::adopt(const Desired& desired, const ContainerId& container) {

@@ -17,8 +17,30 @@ void look_above(const Cgroups& cgroups, std::string directory,
     if (!group && !is_gone(group.error())) return;  // above the mount
     if (!group) continue;                           // not made yet, or removed meanwhile
     const auto cpus = effective_cpus(*group);
-    if (cpus && !look({directory, *cpus})) return;
+    if (cpus && !look({directory, *cpus, ""})) return;
   }
+}
+
+/// The partition directly in a group that has some of the CPUs, and does not have `directory` in
+/// it;
+/// "": none.
+std::string find_partition(const Cgroups& cgroups, const std::string& above, const CpuSet& cpus,
+                           const std::string& directory) {
+  const auto group = cgroups.open_elsewhere(above);
+  if (!group || !group->is_v2()) return "";
+  const auto& part = group->cpuset();
+  for (const std::string& name :
+       part.fs->children(part.path).value_or(std::vector<std::string>())) {
+    const std::string child = above + "/" + name;
+    if (directory.starts_with(child + "/")) continue;
+    const auto other = cgroups.open_elsewhere(child);
+    if (!other) continue;
+    const auto kind = other->cpuset().fs->read(other->cpuset().path, "cpuset.cpus.partition");
+    if (!kind || (*kind != "root" && *kind != "isolated")) continue;
+    const auto has = effective_cpus(*other);
+    if (has && has->intersects(cpus)) return child;
+  }
+  return "";
 }
 
 }  // namespace
@@ -40,6 +62,9 @@ std::optional<NarrowGroup> find_narrow_group(const Cgroups& cgroups, const std::
     found = above;
     return true;
   });
+  if (found) {
+    found->partition = find_partition(cgroups, found->directory, expected - found->cpus, directory);
+  }
   return found;
 }
 

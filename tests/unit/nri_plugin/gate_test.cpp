@@ -88,6 +88,17 @@ TEST_P(NriGate, ASharedContainerStartsBelowAGroupThatAnotherHasNarrowed) {
   EXPECT_THAT(logged("podc/c: runs on CPUs 0"), IsEmpty()) << "the gate has said it once";
 }
 
+TEST_P(NriGate, APartitionOfAnotherThatTakesCpusIsNamed) {
+  if (GetParam() == enforce::CgroupVersion::kV1) return;  // it has none
+  must_run(b_);
+  world_.kernel.make_path("judge/below");
+  ASSERT_TRUE(world_.kernel.fs()->write("judge", "cpuset.cpus", "2").has_value());
+  ASSERT_TRUE(world_.kernel.fs()->write("judge", "cpuset.cpus.partition", "isolated").has_value());
+  EXPECT_THAT(pass_time().remaining,
+              Contains(HasSubstr("runs on CPUs 1, expected 1-2: '/model' has CPUs 0-1,3-7, as "
+                                 "'/model/judge' is a partition")));
+}
+
 TEST_P(NriGate, AnExclusiveContainerStartsNextToNarrowedOnes) {
   must_run(a_);
   world_.write_cpus(kBestEffort, "0");

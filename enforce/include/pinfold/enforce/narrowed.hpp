@@ -17,6 +17,9 @@ namespace pinfold::enforce {
 struct NarrowGroup {
   std::string directory;
   CpuSet cpus;
+  /// The partition in it that has some of the others: the kernel keeps everything else off these.
+  /// "": none.
+  std::string partition;
 };
 /// The topmost group above `directory` that lacks some of the `expected` CPUs: whoever wrote its
 /// cpuset has taken them from all groups below it. nullopt: no group above lacks any.
