@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "observe_parts.hpp"
-#include "pinfold/audit/kubelet_flags.hpp"
-#include "pinfold/text/document.hpp"
+#include "pinfold/api/config_document.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -38,29 +37,31 @@ std::string choose_config(const Tree& tree, const ObserveOptions& options,
   return kDefaultConfig;
 }
 
+/// One file of the configuration, of whichever kind.
+Result<ConfigDocument> read_document(const Tree& tree, const std::string& path) {
+  PINFOLD_LET(const auto text, tree.read_exactly(path));
+  PINFOLD_LET_WRAP(auto read, read_config_document(text), fmt::format("'{}'", tree.shown(path)));
+  return read;
+}
+
 /// The documents of the file and of the drop-ins, with the flags over them.
-Result<json> whole_config(const Tree& tree, const ObservedKubelet& kubelet) {
-  json config = json::object();
+Result<ConfigDocument> whole_config(const Tree& tree, const ObservedKubelet& kubelet) {
+  ConfigDocument config;
   if (!kubelet.config_path.empty()) {
-    PINFOLD_LET(const auto text, tree.read_exactly(kubelet.config_path));
-    PINFOLD_LET_WRAP(config, parse_document(text),
-                     fmt::format("'{}'", tree.shown(kubelet.config_path)));
+    PINFOLD_LET(config, read_document(tree, kubelet.config_path));
   }
   const std::string directory = flag_of(kubelet.flags, "--config-dir");
   if (!directory.empty()) {
     PINFOLD_LET(const auto names, tree.list(directory));
     for (const std::string& name : names) {
       if (!name.ends_with(".conf")) continue;
-      const std::string path = fmt::format("{}/{}", directory, name);
-      PINFOLD_LET(const auto text, tree.read_exactly(path));
-      PINFOLD_LET_WRAP(const json over, parse_document(text),
-                       fmt::format("'{}'", tree.shown(path)));
-      merge_config(config, over);
+      PINFOLD_LET(const auto over, read_document(tree, fmt::format("{}/{}", directory, name)));
+      merge_config(config.document, over.document);
     }
   }
-  if (config.is_null()) config = json::object();
-  if (config.is_object()) PINFOLD_TRY(apply_flags(kubelet.flags, config));
-  return Result<json>(std::move(config));
+  if (config.document.is_null()) config.document = json::object();
+  if (config.document.is_object()) PINFOLD_TRY(apply_flags(kubelet.flags, config.document));
+  return Result<ConfigDocument>(std::move(config));
 }
 
 /// `is_decided`: the program around the kubelet decides without a file.
@@ -86,12 +87,12 @@ bool has_usual_config(const Tree& tree, const ObserveOptions& options) {
 void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKubelet& kubelet) {
   if (!kubelet.config_error.empty()) return;  // of the files with its flags
   kubelet.config_path = choose_config(tree, options, kubelet);
-  auto document = whole_config(tree, kubelet);
-  if (!document) {
-    kubelet.config_error = std::move(document).error().message;
+  auto read = whole_config(tree, kubelet);
+  if (!read) {
+    kubelet.config_error = std::move(read).error().message;
     return;
   }
-  auto parsed = config_from_json(*document);
+  auto parsed = config_from_json(read->document);
   if (!parsed) {
     kubelet.config_error = std::move(parsed)
                                .error()
@@ -100,7 +101,12 @@ void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKub
     return;
   }
   kubelet.config = std::move(parsed->config);
-  kubelet.driver = driver_of(*document, kubelet.unit.starts_with("k3s"));
+  kubelet.config_warnings = std::move(read->notes);
+  for (std::string& warning : parsed->warnings) {
+    kubelet.config_warnings.push_back(std::move(warning));
+  }
+  kubelet.config_text = read->document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  kubelet.driver = driver_of(read->document, kubelet.unit.starts_with("k3s"));
 }
 
 }  // namespace pinfold::audit

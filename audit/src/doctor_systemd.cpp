@@ -7,6 +7,7 @@
 
 #include "doctor_parts.hpp"
 #include "pinfold/audit/proc_files.hpp"
+#include "pinfold/text/words.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -46,35 +47,11 @@ constexpr std::array<std::string_view, 18> kParents = {"containerd.service",
 /// Has a setting of the manager's own, too.
 constexpr const char* kCommandLine = "/proc/cmdline";
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
-
 bool is_true(std::string_view text) {
   return text == "yes" || text == "true" || text == "1" || text == "on";
 }
 bool is_false(std::string_view text) {
   return text == "no" || text == "false" || text == "0" || text == "off";
-}
-
-/// Cuts a line with those that continue it; without comments, which may stand between them.
-std::string cut_logical_line(std::string_view& rest) {
-  std::string line;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view part = rest.substr(0, end);
-    rest.remove_prefix(std::min(rest.size(), end + 1));
-    const std::string_view content = trimmed(part);
-    if (content.starts_with('#') || content.starts_with(';')) continue;
-    const std::size_t kept = part.find_last_not_of('\\') + 1;  // 0 for backslashes only
-    const bool continues = (part.size() - kept) % 2 == 1;
-    line += part.substr(0, part.size() - (continues ? 1 : 0));
-    if (!continues) break;
-    line += ' ';
-  }
-  return line;
 }
 
 class SystemdReader {
@@ -231,19 +208,6 @@ void check_delegation(const ObservedSystem& system, Checks& checks) {
 }
 
 }  // namespace
-
-std::vector<std::pair<std::string, std::string>> parse_unit_file(std::string_view text) {
-  std::vector<std::pair<std::string, std::string>> assignments;
-  while (!text.empty()) {
-    const std::string line = cut_logical_line(text);
-    const std::size_t equals = line.find('=');
-    if (equals == std::string::npos) continue;
-    const std::string_view key = trimmed(std::string_view(line).substr(0, equals));
-    if (!key.empty())
-      assignments.emplace_back(key, trimmed(std::string_view(line).substr(equals + 1)));
-  }
-  return assignments;
-}
 
 ObservedSystemd observe_systemd(const Tree& tree) {
   SystemdReader reader(tree);

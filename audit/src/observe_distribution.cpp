@@ -99,7 +99,7 @@ void read_k0s(const KubeletHost& host, ObservedKubelet& kubelet) {
   kubelet.settings_path = data + "/kubelet-config.yaml";
   kubelet.flags = {{"--config", kubelet.settings_path}, {"--root-dir", data + "/kubelet"}};
   for (const std::string& extra : option_values(host.arguments, "--kubelet-extra-args")) {
-    for (auto& [name, value] : flags_of_args(split_words(extra))) kubelet.flags[name] = value;
+    merge_flags(kubelet.flags, flags_of_args(split_words(extra)));
   }
 }
 

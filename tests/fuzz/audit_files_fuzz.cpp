@@ -8,7 +8,7 @@
 #include "pinfold/audit/distributions.hpp"
 #include "pinfold/audit/doctor_observed.hpp"
 #include "pinfold/audit/group_names.hpp"
-#include "pinfold/audit/kubelet_flags.hpp"
+#include "pinfold/api/kubelet_flags.hpp"
 #include "pinfold/audit/pod_resources.hpp"
 #include "pinfold/audit/proc_files.hpp"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "pinfold/text/document.hpp"
+#include "pinfold/api/config_document.hpp"
 #include "pinfold/text/field.hpp"
 #include "schema.hpp"
 
@@ -176,8 +176,10 @@ Result<ParsedConfig> config_from_json(const json& document) {
 }
 
 Result<ParsedConfig> parse_config(std::string_view yaml_or_json) {
-  PINFOLD_LET(const auto document, parse_document(yaml_or_json));
-  return config_from_json(document);
+  PINFOLD_LET(auto read, read_config_document(yaml_or_json));
+  PINFOLD_LET(auto parsed, config_from_json(read.document));
+  parsed.warnings.insert(parsed.warnings.begin(), read.notes.begin(), read.notes.end());
+  return parsed;
 }
 
 json to_json(const Config& config) {

@@ -137,4 +137,16 @@ Result<std::vector<std::string>> check_fields(const json& object, Fields fields)
   return std::move(checker).take();
 }
 
+bool has_similar_field(const json& object, Fields fields) {
+  constexpr int kMost = 50;  // each search takes some time
+  std::vector<std::string_view> names;
+  names.reserve(fields.size());
+  for (const Field& field : fields) names.push_back(field.name);
+  int count = 0;
+  for (const auto& [name, value] : object.items()) {
+    if (count++ < kMost && !nearest(name, names).empty()) return true;
+  }
+  return false;
+}
+
 }  // namespace pinfold

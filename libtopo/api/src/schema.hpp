@@ -47,4 +47,7 @@ extern const Fields kPodFields;
 [[nodiscard]] Result<std::vector<std::string>> check_fields(const nlohmann::json& object,
                                                             Fields fields);
 
+/// Whether a member has a name that is probably a misspelt one of `fields`.
+[[nodiscard]] bool has_similar_field(const nlohmann::json& object, Fields fields);
+
 }  // namespace pinfold

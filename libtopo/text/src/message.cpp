@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,6 +46,42 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return last.back();
 }
 
+/// The words of "reservedSystemCPUs" or "--reserved-cpus" in lower case, without the plural's s.
+std::set<std::string> words_of(std::string_view name) {
+  std::set<std::string> words;
+  std::string word;
+  const auto end_word = [&] {
+    if (word.size() > 3 && word.ends_with('s')) word.pop_back();
+    if (!word.empty()) words.insert(std::exchange(word, {}));
+  };
+  bool was_lower = false;
+  for (const char c : name) {
+    const bool is_upper = to_lower(c) != c;
+    const bool separates = std::string_view("-_. ").find(c) != std::string_view::npos;
+    if (separates || (is_upper && was_lower)) end_word();
+    if (!separates) word += to_lower(c);
+    was_lower = !is_upper && !separates;
+  }
+  end_word();
+  return words;
+}
+
+/// The shortest name that has all words of `name`, which are two at least.
+std::string_view nearest_by_words(std::string_view name, std::span<const std::string_view> known) {
+  const auto words = words_of(name);
+  std::string_view best;
+  std::size_t fewest = 2 * words.size() + 1;
+  if (words.size() < 2) return best;
+  for (const std::string_view candidate : known) {
+    const auto all = words_of(candidate);
+    if (all.size() >= fewest) continue;
+    if (!std::includes(all.begin(), all.end(), words.begin(), words.end())) continue;
+    fewest = all.size();
+    best = candidate;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::string escaped(std::string_view text) {
@@ -75,7 +113,10 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
     fewest = count;
     best = candidate;
   }
-  return best;
+  constexpr std::size_t kFewEdits = 2;
+  if (!best.empty() && fewest <= kFewEdits) return best;
+  const std::string_view by_words = nearest_by_words(word, known);
+  return by_words.empty() ? best : by_words;
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {

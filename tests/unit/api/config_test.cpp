@@ -119,7 +119,7 @@ TEST(ConfigParse, WarnsAboutUnknownFieldsOnly) {
   EXPECT_EQ(
       parse_config("reservedMemory: [{numaNode: 0, limit: {memory: 1Gi}}]").value().warnings,
       std::vector<std::string>{"unknown field 'reservedMemory[0].limit', did you mean 'limits'?"});
-  EXPECT_EQ(parse_config("somethingElse: 1").value().warnings,
+  EXPECT_EQ(parse_config("kind: KubeletConfiguration\nsomethingElse: 1").value().warnings,
             std::vector<std::string>{"unknown field 'somethingElse'"});
 }
 

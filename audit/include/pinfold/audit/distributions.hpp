@@ -1,15 +1,13 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "pinfold/audit/kubelet_flags.hpp"
-#include "pinfold/base/result.hpp"
+#include "pinfold/text/words.hpp"
 
 /// Distributions whose program contains a kubelet, or starts one: k3s, RKE2, k0s, MicroK8s. Pure.
 namespace pinfold::audit {
@@ -43,15 +41,6 @@ struct KubeletHost {
 /// nullopt for the command line of any other program, and of one that runs no kubelet.
 [[nodiscard]] std::optional<KubeletHost> kubelet_host(const std::vector<std::string>& words);
 
-/// The words of a line as a shell or systemd splits them: blanks separate, quotes keep blanks, a
-/// backslash keeps the next character. Expands nothing. Domain: any bytes.
-[[nodiscard]] std::vector<std::string> split_words(std::string_view text);
-
-/// The values of an option in arguments: "--kubelet-arg=a", "--kubelet-arg a". `name`: with its
-/// dashes.
-[[nodiscard]] std::vector<std::string> option_values(const std::vector<std::string>& arguments,
-                                                     std::string_view name);
-
 /// What matters of a configuration of k3s or RKE2.
 struct RancherConfig {
   std::vector<std::string> kubelet_args = {};
@@ -65,13 +54,5 @@ struct RancherConfig {
 void merge_rancher(RancherConfig& config, const nlohmann::json& document);
 /// Puts a command line over the files. Its lists append.
 void merge_rancher(RancherConfig& config, const std::vector<std::string>& arguments);
-
-/// "cpu-manager-policy=static", also with dashes before it, as flags; the last of a name counts.
-[[nodiscard]] KubeletFlags flags_of_args(const std::vector<std::string>& args);
-
-/// The flags of a file with one or more a line, "#" begins a comment; `variables`: what "${NAME}"
-/// and "$NAME" mean, others stay.
-[[nodiscard]] KubeletFlags flags_of_file(
-    std::string_view text, const std::map<std::string, std::string, std::less<>>& variables);
 
 }  // namespace pinfold::audit

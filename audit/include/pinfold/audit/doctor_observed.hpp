@@ -105,12 +105,6 @@ struct SystemdSetting {
   friend bool operator==(const SystemdSetting&, const SystemdSetting&) = default;
 };
 
-/// The assignments of a unit or configuration file of systemd in their order, without white space
-/// around keys and values; everything else in the file is left out. A backslash at the end of a
-/// line continues it. Source: systemd.syntax(7).
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> parse_unit_file(
-    std::string_view text);
-
 struct ObservedSystemd {
   std::vector<SystemdSetting> settings = {};
   bool has_service = false;  ///< pinfold.service is installed

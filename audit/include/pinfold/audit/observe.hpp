@@ -17,6 +17,9 @@ struct ObserveOptions {
 /// Everything that an audit judges. What cannot be read is a problem, not an error.
 [[nodiscard]] Observed observe(const Tree& tree, const ObserveOptions& options);
 
+/// Only the kubelet: what runs, and its configuration.
+[[nodiscard]] ObservedKubelet observe_kubelet(const Tree& tree, const ObserveOptions& options);
+
 /// Only the state files and the groups, for --watch: fast enough to do it several times a second.
 /// `before`: a whole observation of the same node.
 [[nodiscard]] Observed observe_again(const Tree& tree, const Observed& before);

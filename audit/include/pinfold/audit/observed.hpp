@@ -11,7 +11,7 @@
 #include "pinfold/api/config.hpp"
 #include "pinfold/audit/container_names.hpp"
 #include "pinfold/audit/group_names.hpp"
-#include "pinfold/audit/kubelet_flags.hpp"
+#include "pinfold/api/kubelet_flags.hpp"
 #include "pinfold/audit/pod_resources.hpp"
 #include "pinfold/audit/proc_files.hpp"
 #include "pinfold/checkpoint/start.hpp"
@@ -52,6 +52,8 @@ struct ObservedKubelet {
   std::string unit = "kubelet";    ///< the service of systemd that starts it
   std::string config_error = {};   ///< why there is no configuration; "": there is one
   std::optional<Config> config = {};
+  std::string config_text = {};                   ///< the file, its drop-ins and the flags, as JSON
+  std::vector<std::string> config_warnings = {};  ///< of reading them
   std::optional<Driver> driver = {};  ///< the configured one
   checkpoint::KubeletFiles files = {};
 };

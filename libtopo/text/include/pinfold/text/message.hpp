@@ -12,7 +12,8 @@ namespace pinfold {
 [[nodiscard]] std::string escaped(std::string_view text);
 
 /// The word of the list that `word` most probably stands for; "" if none is similar. Upper and
-/// lower case count as the same letter.
+/// lower case count as the same letter. Without one of similar letters it is the shortest that
+/// contains all words of a name of several: "reservedCpus" is of "reservedSystemCPUs".
 [[nodiscard]] std::string_view nearest(std::string_view word,
                                        std::span<const std::string_view> known);
 

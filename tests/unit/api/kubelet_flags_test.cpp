@@ -1,11 +1,11 @@
-#include "pinfold/audit/kubelet_flags.hpp"
+#include "pinfold/api/kubelet_flags.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-namespace pinfold::audit {
+namespace pinfold {
 namespace {
 
 using nlohmann::json;
@@ -68,4 +68,4 @@ TEST(KubeletFlags, NameAValueThatIsNone) {
 }
 
 }  // namespace
-}  // namespace pinfold::audit
+}  // namespace pinfold

@@ -1,22 +1,25 @@
-#include "pinfold/audit/kubelet_flags.hpp"
+#include "pinfold/api/kubelet_flags.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "pinfold/audit/proc_files.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/go_text.hpp"
+#include "pinfold/text/message.hpp"
 
-namespace pinfold::audit {
+namespace pinfold {
 namespace {
 
 using nlohmann::json;
 
 /// How a flag's text becomes a field.
-enum class Form { kText, kBoolean, kMap, kBooleans, kMemory };
+enum class Form { kText, kBoolean, kNumber, kList, kMap, kBooleans, kMemory };
 
 struct Flag {
   const char* name;
@@ -26,17 +29,25 @@ struct Flag {
 constexpr std::array kFlags = {
     Flag{"--cgroup-driver", "cgroupDriver", Form::kText},
     Flag{"--cgroup-root", "cgroupRoot", Form::kText},
+    Flag{"--cgroups-per-qos", "cgroupsPerQOS", Form::kBoolean},
     Flag{"--cpu-cfs-quota", "cpuCFSQuota", Form::kBoolean},
     Flag{"--cpu-cfs-quota-period", "cpuCFSQuotaPeriod", Form::kText},
     Flag{"--cpu-manager-policy", "cpuManagerPolicy", Form::kText},
     Flag{"--cpu-manager-policy-options", "cpuManagerPolicyOptions", Form::kMap},
+    Flag{"--enforce-node-allocatable", "enforceNodeAllocatable", Form::kList},
     Flag{"--eviction-hard", "evictionHard", Form::kMap},
+    Flag{"--eviction-max-pod-grace-period", "evictionMaxPodGracePeriod", Form::kNumber},
+    Flag{"--eviction-minimum-reclaim", "evictionMinimumReclaim", Form::kMap},
+    Flag{"--eviction-soft", "evictionSoft", Form::kMap},
+    Flag{"--eviction-soft-grace-period", "evictionSoftGracePeriod", Form::kMap},
     Flag{"--feature-gates", "featureGates", Form::kBooleans},
     Flag{"--kube-reserved", "kubeReserved", Form::kMap},
+    Flag{"--kube-reserved-cgroup", "kubeReservedCgroup", Form::kText},
     Flag{"--memory-manager-policy", "memoryManagerPolicy", Form::kText},
     Flag{"--reserved-cpus", "reservedSystemCPUs", Form::kText},
     Flag{"--reserved-memory", "reservedMemory", Form::kMemory},
     Flag{"--system-reserved", "systemReserved", Form::kMap},
+    Flag{"--system-reserved-cgroup", "systemReservedCgroup", Form::kText},
     Flag{"--topology-manager-policy", "topologyManagerPolicy", Form::kText},
     Flag{"--topology-manager-policy-options", "topologyManagerPolicyOptions", Form::kMap},
     Flag{"--topology-manager-scope", "topologyManagerScope", Form::kText},
@@ -48,7 +59,26 @@ tl::unexpected<Error> fail_flag(const Flag& flag, std::string_view text,
               fmt::format("flag '{}': '{}': expected {}", flag.name, printable(text), expected));
 }
 
-/// "a=1,b=2"; `between`: what is between a key and its value ("<" too for eviction thresholds).
+std::optional<std::int32_t> number_of(std::string_view text) {
+  std::int32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// "a,b"; "none" and "" are empty lists, as of --enforce-node-allocatable.
+json list_of(std::string_view text) {
+  json list = json::array();
+  if (text == "none") return list;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    list.push_back(std::string(text.substr(0, end)));
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+  return list;
+}
+
+/// "a=1,b=2", and "a<1" of eviction thresholds.
 Result<json> map_of(const Flag& flag, std::string_view text) {
   json map = json::object();
   std::string_view rest = text;
@@ -81,7 +111,7 @@ Result<json> memory_of(const Flag& flag, std::string_view text) {
     const std::string_view part = rest.substr(0, end);
     rest.remove_prefix(std::min(rest.size(), end + 1));
     const std::size_t colon = std::min(part.find(':'), part.size());
-    const auto numa = parse_number(part.substr(0, colon));
+    const auto numa = number_of(part.substr(0, colon));
     if (!numa || colon == part.size()) return fail_flag(flag, text, "NODE:memory=SIZE;...");
     PINFOLD_LET(auto limits, map_of(flag, part.substr(colon + 1)));
     list.push_back({{"numaNode", *numa}, {"limits", std::move(limits)}});
@@ -98,6 +128,13 @@ Result<json> value_of(const Flag& flag, const std::string& text) {
       if (!boolean) return fail_flag(flag, text, "true or false");
       return json(*boolean);
     }
+    case Form::kNumber: {
+      const auto number = number_of(text);
+      if (!number) return fail_flag(flag, text, "a number");
+      return json(*number);
+    }
+    case Form::kList:
+      return list_of(text);
     case Form::kMemory:
       return memory_of(flag, text);
     case Form::kMap:
@@ -105,6 +142,27 @@ Result<json> value_of(const Flag& flag, const std::string& text) {
       break;
   }
   return map_of(flag, text);
+}
+
+const Flag* find_flag(std::string_view name) {
+  const auto* const found = std::find_if(kFlags.begin(), kFlags.end(),
+                                         [&](const Flag& flag) { return name == flag.name; });
+  return found == kFlags.end() ? nullptr : found;
+}
+
+/// As the kubelet reads a flag that is given again.
+void add_flag(KubeletFlags& flags, const std::string& name, const std::string& value) {
+  const Flag* const known = find_flag(name);
+  const bool joins =
+      known != nullptr && (known->form == Form::kList || known->form == Form::kMap ||
+                           known->form == Form::kBooleans || known->form == Form::kMemory);
+  const auto [before, is_new] = flags.try_emplace(name, value);
+  if (is_new) return;
+  if (joins) {
+    before->second += (known->form == Form::kMemory ? ';' : ',') + value;
+  } else {
+    before->second = value;
+  }
 }
 
 bool is_kubelet(std::string_view word) { return word.substr(word.rfind('/') + 1) == "kubelet"; }
@@ -125,21 +183,29 @@ std::optional<KubeletFlags> kubelet_flags(const std::vector<std::string>& words)
   std::size_t begin = 0;
   if (words.size() > 1 && !is_kubelet(words[0]) && words[1] == "kubelet") begin = 1;
   if (words.empty() || !is_kubelet(words[begin])) return std::nullopt;
+  return flags_of_words({words.begin() + static_cast<std::ptrdiff_t>(begin) + 1, words.end()});
+}
+
+KubeletFlags flags_of_words(const std::vector<std::string>& words) {
   KubeletFlags flags;
-  for (std::size_t i = begin + 1; i < words.size(); ++i) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
     std::string word = words[i];
     if (!word.starts_with('-') || word == "-" || word == "--") continue;
     if (!word.starts_with("--")) word.insert(0, "-");  // one dash is as good as two
     const std::size_t equals = word.find('=');
     if (equals != std::string::npos) {
-      flags[word.substr(0, equals)] = word.substr(equals + 1);
+      add_flag(flags, word.substr(0, equals), word.substr(equals + 1));
     } else if (i + 1 < words.size() && !words[i + 1].starts_with('-')) {
-      flags[word] = words[++i];
+      add_flag(flags, word, words[++i]);
     } else {
-      flags[word] = "true";
+      add_flag(flags, word, "true");
     }
   }
   return flags;
+}
+
+void merge_flags(KubeletFlags& flags, const KubeletFlags& over) {
+  for (const auto& [name, value] : over) add_flag(flags, name, value);
 }
 
 void merge_config(json& config, const json& over) {
@@ -173,4 +239,56 @@ Result<void> apply_flags(const KubeletFlags& flags, json& config) {
   return {};
 }
 
-}  // namespace pinfold::audit
+KubeletFlags flags_of_args(const std::vector<std::string>& args) {
+  KubeletFlags flags;
+  for (const std::string& arg : args) {
+    const std::size_t begin = arg.find_first_not_of('-');
+    if (begin == std::string::npos) continue;
+    const std::size_t equals = std::min(arg.find('=', begin), arg.size());
+    if (equals == begin) continue;
+    add_flag(flags, "--" + arg.substr(begin, equals - begin),
+             equals < arg.size() ? arg.substr(equals + 1) : "true");
+  }
+  return flags;
+}
+
+KubeletFlags flags_of_file(std::string_view text, const Variables& variables) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(text.size(), end + 1));
+    line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+    if (line.starts_with('#')) continue;
+    for (std::string& word : split_words(expand_variables(line, variables))) {
+      words.push_back(std::move(word));
+    }
+  }
+  return flags_of_words(words);
+}
+
+std::vector<std::string> flag_warnings(const KubeletFlags& flags) {
+  std::vector<std::string_view> names;
+  for (const Flag& flag : kFlags) names.emplace_back(flag.name);
+  std::vector<std::string> warnings;
+  std::vector<std::string> ignored;
+  for (const auto& [name, value] : flags) {
+    if (find_flag(name) != nullptr) continue;
+    if (name == "--config" || name == "--config-dir") {
+      warnings.push_back(
+          fmt::format("flag '{}': '{}' is not read: pass it with --config, and the "
+                      "flags with --kubelet-flags",
+                      name, printable(value)));
+    } else if (const auto hint = did_you_mean(name, names); !hint.empty()) {
+      warnings.push_back(fmt::format("unknown flag '{}'{}", printable(name), hint));
+    } else {
+      ignored.push_back(printable(name));
+    }
+  }
+  if (!ignored.empty()) {
+    warnings.push_back(fmt::format("flags that decide nothing here: {}", fmt::join(ignored, ", ")));
+  }
+  return warnings;
+}
+
+}  // namespace pinfold

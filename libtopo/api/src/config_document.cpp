@@ -1,0 +1,400 @@
+#include "pinfold/api/config_document.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "pinfold/text/document.hpp"
+#include "pinfold/text/field.hpp"
+#include "schema.hpp"
+
+namespace pinfold {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kConfigKind = "KubeletConfiguration";
+
+/// A document that contains a kubelet's configuration. Paths are members with dots between them;
+/// "": it has none of this form.
+struct Wrapper {
+  std::string_view kind;       ///< "": the document has no kind, and one of the paths exists
+  std::string_view group;      ///< the API group; "": any
+  std::string_view config;     ///< a KubeletConfiguration, maybe as text
+  std::string_view arguments;  ///< flags without dashes
+  std::string_view rest;       ///< where the whole configuration is
+};
+constexpr std::array kWrappers = {
+    Wrapper{"KubeletConfig", "machineconfiguration.openshift.io", "spec.kubeletConfig", "",
+            "OpenShift adds its own settings: '/etc/kubernetes/kubelet.conf' of the node has "
+            "all"},
+    Wrapper{"InitConfiguration", "kubeadm.k8s.io", "", "nodeRegistration.kubeletExtraArgs", ""},
+    Wrapper{"JoinConfiguration", "kubeadm.k8s.io", "", "nodeRegistration.kubeletExtraArgs", ""},
+    Wrapper{"NodeConfig", "node.eks.aws", "spec.kubelet.config", "spec.kubelet.flags",
+            "nodeadm adds its own settings: '/etc/kubernetes/kubelet/config.json' of the node "
+            "has all"},
+    Wrapper{"ConfigMap", "", "data.kubelet", "", ""},
+    Wrapper{"EC2NodeClass", "karpenter.k8s.aws", "spec.kubelet", "",
+            "the node has all: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
+    Wrapper{"", "", "kubeletconfig", "", ""},  // of /configz
+    Wrapper{"", "", "kubeletConfig", "", ""},  // of GKE's --system-config-from-file
+    Wrapper{"", "", "machine.kubelet.extraConfig", "machine.kubelet.extraArgs",
+            "Talos adds its own settings: 'talosctl read /etc/kubernetes/kubelet.yaml' prints "
+            "all"},
+    Wrapper{"", "", "", "services.kubelet.extra_args", ""},  // of RKE
+};
+
+/// Documents that a kubelet's configuration is made from elsewhere.
+struct Elsewhere {
+  std::string_view kind;
+  std::string_view advice;
+};
+constexpr std::array kElsewhere = {
+    Elsewhere{"ClusterConfiguration",
+              "pass kubeadm's document KubeletConfiguration: kubectl -n kube-system get configmap "
+              "kubelet-config -o yaml"},
+    Elsewhere{"InitConfiguration",
+              "it has no nodeRegistration.kubeletExtraArgs: pass the document "
+              "KubeletConfiguration or '/var/lib/kubelet/config.yaml'"},
+    Elsewhere{"JoinConfiguration",
+              "it has no nodeRegistration.kubeletExtraArgs: pass the document "
+              "KubeletConfiguration or '/var/lib/kubelet/config.yaml'"},
+    Elsewhere{
+        "PerformanceProfile",
+        "pass what the operator makes from it: oc get kubeletconfig performance-NAME -o yaml"},
+    Elsewhere{"MachineConfig", "pass '/etc/kubernetes/kubelet.conf' of the node"},
+    Elsewhere{"Node", "pass the answer of: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
+};
+
+/// Keys of k3s and RKE2 that no other file has at its top.
+constexpr std::array<std::string_view, 16> kRancherKeys = {
+    "agent-token", "cluster-cidr", "cluster-init",    "cni",
+    "data-dir",    "disable",      "flannel-backend", "kube-apiserver-arg",
+    "kubelet-arg", "kubelet-arg+", "node-ip",         "node-label",
+    "node-name",   "node-taint",   "tls-san",         "write-kubeconfig-mode"};
+
+tl::unexpected<Error> invalid(std::string message) {
+  return fail(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+/// The first line that is neither empty nor a comment.
+std::string_view first_line(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(text.size(), end + 1));
+    if (!line.empty() && !line.starts_with('#') && !line.starts_with(';')) return line;
+  }
+  return {};
+}
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+bool is_command_line(std::string_view line) {
+  const std::string_view flag = line.substr(std::min(line.find_first_not_of('-'), line.size()));
+  const std::size_t dashes = line.size() - flag.size();
+  if (dashes == 1 || dashes == 2) return !flag.empty() && is_letter(flag.front());
+  const std::string_view program = line.substr(0, line.find_first_of(" \t"));
+  return dashes == 0 && program.substr(program.rfind('/') + 1) == "kubelet";
+}
+
+/// NAME=..., also after "export".
+bool is_assignment(std::string_view line) {
+  if (line.starts_with("export ")) line = trimmed(line.substr(7));
+  const std::size_t end = std::min(line.find('='), line.size());
+  return end > 0 && end < line.size() && (is_letter(line.front()) || line.front() == '_') &&
+         std::all_of(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(end),
+                     [](char c) { return is_letter(c) || c == '_' || (c >= '0' && c <= '9'); });
+}
+
+bool is_section(std::string_view line) {
+  return line.starts_with('[') && line.ends_with(']') && line.size() > 2 &&
+         line.find_first_of(",\"'{:", 1) == std::string_view::npos;
+}
+
+bool is_unit(std::string_view line) {
+  return line == "[Unit]" || line == "[Service]" || line == "[Install]";
+}
+
+/// The variables of an environment file, or of Environment= in a unit, in their order.
+class Environment {
+ public:
+  /// One assignment, its value as written in an environment file.
+  void add_line(std::string_view name, std::string_view value) {
+    if (name.starts_with("export ")) name = trimmed(name.substr(7));
+    if (name.starts_with('-') && !order_.empty()) {  // a value in quotes goes on
+      values_[order_.back()] += fmt::format(" {}={}", name, trimmed_quotes(value));
+      return;
+    }
+    add(name, fmt::format("{}", fmt::join(split_words(expand_variables(value, values_)), " ")));
+  }
+  /// The words of Environment=.
+  void add_words(std::string_view text) {
+    for (const std::string& word : split_words(text)) {
+      const std::size_t equals = std::min(word.find('='), word.size());
+      if (equals < word.size()) add(word.substr(0, equals), word.substr(equals + 1));
+    }
+  }
+  [[nodiscard]] const Variables& values() const { return values_; }
+  /// The flags in all values.
+  [[nodiscard]] KubeletFlags flags() const {
+    KubeletFlags flags;
+    for (const std::string& name : order_) {
+      merge_flags(flags, flags_of_words(split_words(values_.find(name)->second)));
+    }
+    return flags;
+  }
+
+ private:
+  static std::string_view trimmed_quotes(std::string_view text) {
+    while (text.ends_with('"') || text.ends_with('\'')) text.remove_suffix(1);
+    return text;
+  }
+  void add(std::string_view name, std::string value) {
+    const auto [at, is_new] = values_.insert_or_assign(std::string(name), std::move(value));
+    if (is_new) order_.push_back(at->first);
+  }
+  Variables values_;
+  std::vector<std::string> order_;
+};
+
+FlagsText flags_of_unit(std::string_view text) {
+  Environment environment;
+  std::string command;
+  FlagsText read;
+  for (const auto& [key, value] : parse_unit_file(text)) {
+    if (key == "Environment") environment.add_words(value);
+    if (key == "ExecStart") command = value;
+    if (key != "EnvironmentFile" || value.empty()) continue;
+    const std::string_view file = std::string_view(value).substr(value.front() == '-' ? 1 : 0);
+    read.notes.push_back(
+        fmt::format("'{}' is not read: name it with --kubelet-flags", printable(file)));
+  }
+  const std::size_t start = std::min(command.find_first_not_of("@-:+!| \t"), command.size());
+  auto words = split_words(expand_variables(command.substr(start), environment.values()));
+  std::erase_if(words, [](const std::string& word) { return word.starts_with('$'); });
+  if (auto flags = kubelet_flags(words)) {
+    read.flags = *std::move(flags);
+  } else if (auto of_k3s = option_values(words, "--kubelet-arg"); !of_k3s.empty()) {
+    read.flags = flags_of_args(of_k3s);
+  } else {
+    read.flags = environment.flags();
+  }
+  return read;
+}
+
+FlagsText flags_of_environment(std::string_view text) {
+  Environment environment;
+  for (const auto& [name, value] : parse_unit_file(text)) environment.add_line(name, value);
+  return {environment.flags(), {}};
+}
+
+const json* at_path(const json& document, std::string_view path) {
+  const json* value = &document;
+  while (value != nullptr && !path.empty()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    value = value->is_object() ? member(*value, path.substr(0, dot)) : nullptr;
+    path.remove_prefix(std::min(path.size(), dot + 1));
+  }
+  return value;
+}
+
+std::string text_of(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// {"a": "b"}, ["a=b"], or [{"name": "a", "value": "b"}] of kubeadm v1beta4.
+KubeletFlags flags_of_json(const json& value) {
+  std::vector<std::string> arguments;
+  if (value.is_string()) arguments.push_back(value.get<std::string>());
+  if (value.is_object()) {
+    for (const auto& [name, one] : value.items()) {
+      for (const json& item : one.is_array() ? one : json::array({one})) {
+        arguments.push_back(fmt::format("{}={}", name, text_of(item)));
+      }
+    }
+  }
+  for (const json& one : value.is_array() ? value : json::array()) {
+    const json* const name = one.is_object() ? member(one, "name") : nullptr;
+    const json* const of_name = one.is_object() ? member(one, "value") : nullptr;
+    if (one.is_string()) arguments.push_back(one.get<std::string>());
+    if (name != nullptr && of_name != nullptr) {
+      arguments.push_back(fmt::format("{}={}", text_of(*name), text_of(*of_name)));
+    }
+  }
+  return flags_of_args(arguments);
+}
+
+std::string kind_of(const json& document) {
+  const json* const kind = document.is_object() ? member(document, "kind") : nullptr;
+  return kind != nullptr && kind->is_string() ? kind->get<std::string>() : "";
+}
+
+bool is_wrapped(const json& document, const Wrapper& wrapper) {
+  if (kind_of(document) != wrapper.kind) return false;
+  const json* const version = member(document, "apiVersion");
+  if (!wrapper.group.empty() &&
+      (version == nullptr || !text_of(*version).starts_with(wrapper.group))) {
+    return false;
+  }
+  return (!wrapper.config.empty() && at_path(document, wrapper.config) != nullptr) ||
+         (!wrapper.arguments.empty() && at_path(document, wrapper.arguments) != nullptr);
+}
+
+bool is_rancher(const json& document) {
+  return std::any_of(kRancherKeys.begin(), kRancherKeys.end(),
+                     [&](std::string_view key) { return document.contains(std::string(key)); });
+}
+
+/// Without kind and known fields it is something else, of which a kubelet would take the defaults.
+bool is_configuration(const json& document) {
+  const std::string kind = kind_of(document);
+  if (!document.is_object() || document.empty()) return true;  // what reads it says what it expects
+  if (!kind.empty()) return kind == kConfigKind;
+  return std::any_of(
+             kKubeletFields.begin(), kKubeletFields.end(),
+             [&](const Field& field) { return document.contains(std::string(field.name)); }) ||
+         has_similar_field(document, kKubeletFields);
+}
+
+/// Collects what the documents of one file contain.
+class Finder {
+ public:
+  Result<void> look(const json& document) {
+    if (document.is_object()) {
+      for (const Wrapper& wrapper : kWrappers) {
+        if (is_wrapped(document, wrapper)) return take(document, wrapper);
+      }
+      if (kind_of(document).empty() && is_rancher(document)) return take_rancher(document);
+    }
+    if (is_configuration(document)) {
+      configs_.push_back(document);
+    } else if (other_.is_null()) {
+      other_ = document;
+    }
+    return {};
+  }
+
+  Result<ConfigDocument> finish() && {
+    if (configs_.empty() && !is_found_) return fail_other();
+    if (configs_.size() > 1) {
+      return invalid(fmt::format("{} configurations of a kubelet: expected one", configs_.size()));
+    }
+    ConfigDocument read{configs_.empty() ? json::object() : std::move(configs_.front()),
+                        std::move(notes_)};
+    if (read.document.is_object()) PINFOLD_TRY(apply_flags(flags_, read.document));
+    for (std::string& warning : flag_warnings(flags_)) read.notes.push_back(std::move(warning));
+    return Result<ConfigDocument>(std::move(read));
+  }
+
+ private:
+  Result<void> take(const json& document, const Wrapper& wrapper) {
+    is_found_ = true;
+    if (const json* const config = at_path(document, wrapper.config);
+        config != nullptr && !wrapper.config.empty()) {
+      json found = *config;
+      if (config->is_string()) {
+        PINFOLD_LET_WRAP(found, parse_document(config->get<std::string>()),
+                         std::string(wrapper.config));
+      }
+      if (!found.is_object() || !is_configuration(found)) {
+        return fail_field(std::string(wrapper.config), found, "expected a KubeletConfiguration");
+      }
+      configs_.push_back(std::move(found));
+    }
+    if (!wrapper.arguments.empty()) {
+      if (const json* const arguments = at_path(document, wrapper.arguments)) {
+        merge_flags(flags_, flags_of_json(*arguments));
+      }
+    }
+    if (!wrapper.rest.empty()) notes_.emplace_back(wrapper.rest);
+    return {};
+  }
+
+  Result<void> take_rancher(const json& document) {
+    is_found_ = true;
+    for (const char* const key : {"kubelet-arg", "kubelet-arg+"}) {
+      if (const json* const arguments = member(document, key)) {
+        merge_flags(flags_, flags_of_json(*arguments));
+      }
+    }
+    if (flags_.empty()) notes_.emplace_back("no 'kubelet-arg': the kubelet's defaults count");
+    return {};
+  }
+
+  [[nodiscard]] Result<ConfigDocument> fail_other() const {
+    const std::string kind = kind_of(other_);
+    const auto* const elsewhere =
+        std::find_if(kElsewhere.begin(), kElsewhere.end(),
+                     [&](const Elsewhere& one) { return one.kind == kind; });
+    if (elsewhere != kElsewhere.end()) {
+      return fail_field("kind", kind,
+                        fmt::format("expected '{}': {}", kConfigKind, elsewhere->advice));
+    }
+    if (!kind.empty()) return fail_field("kind", kind, fmt::format("expected '{}'", kConfigKind));
+    std::vector<std::string> names;
+    constexpr std::size_t kMost = 5;
+    for (const auto& [name, value] : other_.items()) {
+      if (names.size() < kMost) names.push_back(fmt::format("'{}'", printable(name)));
+    }
+    return invalid(
+        fmt::format("not a {}: none of its fields, but {}", kConfigKind, fmt::join(names, ", ")));
+  }
+
+  std::vector<json> configs_;
+  KubeletFlags flags_;
+  std::vector<std::string> notes_;
+  bool is_found_ = false;
+  json other_;
+};
+
+}  // namespace
+
+std::optional<FlagsText> flags_of_text(std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) {
+    auto flags = kubelet_flags(parse_command_line(text));
+    return flags ? std::optional(FlagsText{*std::move(flags), {}}) : std::nullopt;
+  }
+  const std::string_view line = first_line(text);
+  if (is_unit(line)) return flags_of_unit(text);
+  if (is_command_line(line)) return FlagsText{flags_of_file(text, {}), {}};
+  if (is_assignment(line)) return flags_of_environment(text);
+  return std::nullopt;
+}
+
+Result<ConfigDocument> read_config_document(std::string_view text) {
+  if (const auto read = flags_of_text(text)) {
+    const bool names_kubelet = text.find("kubelet") != std::string_view::npos ||
+                               text.find("KUBELET") != std::string_view::npos;
+    if (read->flags.empty() && !names_kubelet) return invalid("no flags of a kubelet in it");
+    ConfigDocument found{json::object(), read->notes};
+    PINFOLD_TRY(apply_flags(read->flags, found.document));
+    for (std::string& one : flag_warnings(read->flags)) found.notes.push_back(std::move(one));
+    return Result<ConfigDocument>(std::move(found));
+  }
+  if (text.find("[settings.kubernetes") != std::string_view::npos) {
+    return invalid(
+        "settings of Bottlerocket: expected a KubeletConfiguration: pass "
+        "'/etc/kubernetes/kubelet/config' of the node");
+  }
+  if (is_section(first_line(text))) {
+    return invalid("a TOML or INI file: expected a KubeletConfiguration in YAML or JSON");
+  }
+  PINFOLD_LET(const auto documents, parse_documents(text));
+  if (documents.empty()) return invalid("0 documents: expected one");
+  Finder finder;
+  for (const json& document : documents) PINFOLD_TRY(finder.look(document));
+  return std::move(finder).finish();
+}
+
+}  // namespace pinfold

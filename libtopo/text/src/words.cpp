@@ -1,0 +1,117 @@
+#include "pinfold/text/words.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace pinfold {
+namespace {
+
+bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+/// Cuts a line with those that continue it; without comments, which may stand between them.
+std::string cut_logical_line(std::string_view& rest) {
+  std::string line;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view part = rest.substr(0, end);
+    rest.remove_prefix(std::min(rest.size(), end + 1));
+    const std::string_view content = trimmed(part);
+    if (content.starts_with('#') || content.starts_with(';')) continue;
+    const std::size_t kept = part.find_last_not_of('\\') + 1;  // 0 for backslashes only
+    const bool continues = (part.size() - kept) % 2 == 1;
+    line += part.substr(0, part.size() - (continues ? 1 : 0));
+    if (!continues) break;
+    line += ' ';
+  }
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  bool is_open = false;  // a word has begun, maybe an empty one in quotes
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\\' && quote != '\'' && i + 1 < text.size()) {
+      word += text[++i];
+      is_open = true;
+    } else if (quote != 0) {
+      if (c == quote) {
+        quote = 0;
+      } else {
+        word += c;
+      }
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+      is_open = true;
+    } else if (std::string_view(" \t\r\n").find(c) == std::string_view::npos) {
+      word += c;
+      is_open = true;
+    } else if (is_open) {
+      words.push_back(std::exchange(word, {}));
+      is_open = false;
+    }
+  }
+  if (is_open) words.push_back(std::move(word));
+  return words;
+}
+
+std::vector<std::string> option_values(const std::vector<std::string>& arguments,
+                                       std::string_view name) {
+  std::vector<std::string> values;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view one = arguments[i];
+    if (!one.starts_with(name)) continue;
+    if (one.size() > name.size() && one[name.size()] == '=') {
+      values.emplace_back(one.substr(name.size() + 1));
+    } else if (one.size() == name.size() && i + 1 < arguments.size()) {
+      values.push_back(arguments[++i]);
+    }
+  }
+  return values;
+}
+
+std::string expand_variables(std::string_view text, const Variables& variables) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t dollar = std::min(text.find('$'), text.size());
+    out += text.substr(0, dollar);
+    text.remove_prefix(dollar);
+    if (text.empty()) break;
+    const bool is_braced = text.substr(1).starts_with('{');
+    const std::size_t begin = is_braced ? 2 : 1;
+    std::size_t end = begin;
+    while (end < text.size() && is_of_name(text[end])) ++end;
+    const bool is_closed = !is_braced || text.substr(end).starts_with('}');
+    const auto found = variables.find(text.substr(begin, end - begin));
+    const std::size_t size = end + (is_braced && is_closed ? 1 : 0);
+    out += found != variables.end() && is_closed ? std::string_view(found->second)
+                                                 : text.substr(0, size);
+    text.remove_prefix(size);
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> parse_unit_file(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> assignments;
+  while (!text.empty()) {
+    const std::string line = cut_logical_line(text);
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string_view key = trimmed(std::string_view(line).substr(0, equals));
+    if (!key.empty())
+      assignments.emplace_back(key, trimmed(std::string_view(line).substr(equals + 1)));
+  }
+  return assignments;
+}
+
+}  // namespace pinfold
