@@ -40,6 +40,22 @@ MachineDescription any_uneven_machine() {
   return description;
 }
 
+/// Sockets and NUMA nodes that cross: each can span several of the other.
+MachineDescription any_crossed_machine() {
+  MachineDescription description = describe(any_shape());
+  const int sockets = draw(1, 4);
+  const auto nodes = static_cast<int>(description.numa_nodes.size());
+  const int run = draw(1, 4);  // cores in a row that stay together
+  std::map<CoreId, std::pair<SocketId, NumaId>> of_core;
+  for (Cpu& cpu : description.cpus) {
+    const CoreId first{cpu.core.value / run};
+    const auto [at, is_new] = of_core.try_emplace(first);
+    if (is_new) at->second = {SocketId{draw(0, sockets - 1)}, NumaId{draw(0, nodes - 1)}};
+    std::tie(cpu.socket, cpu.numa) = at->second;
+  }
+  return description;
+}
+
 /// A valid combination of options.
 Options any_options() {
   Options options;
@@ -167,6 +183,23 @@ RC_GTEST_PROP(CpuProperty, EveryCpuHasOneOwner, ()) {
 RC_GTEST_PROP(CpuProperty, EveryCpuHasOneOwnerOnUnevenMachines, ()) {
   Rig rig = any_rig(any_uneven_machine(), any_options(), Profile::kFixed);
   live(rig, 12, check_sound);
+}
+
+RC_GTEST_PROP(CpuProperty, WhatFitsIsTakenExactlyOnCrossedMachines, ()) {
+  Options options = any_options();
+  options.erase("full-pcpus-only");  // with it, free CPUs can be parts of cores
+  Rig rig = any_rig(any_crossed_machine(), options, Profile::kFixed);
+  for (int i = 0; i < 12; ++i) {
+    const CpuSet free = rig.state.default_set - rig.manager().reserved();
+    if (free.empty()) return;
+    const int count = draw(1, static_cast<int>(free.size()));
+    const PodSpec pod = pod_with("pod-" + std::to_string(i), count);
+    const auto done = rig.manager().allocate(rig.state, pod, pod.containers[0], {}, nullptr);
+    RC_ASSERT(done.has_value());
+    const CpuSet* const taken = rig.state.assignments.find({pod.uid, pod.containers[0].name});
+    RC_ASSERT(taken != nullptr && static_cast<int>(taken->size()) == count);
+    check_sound(rig);
+  }
 }
 
 RC_GTEST_PROP(CpuProperty, RemovalRestores, ()) {

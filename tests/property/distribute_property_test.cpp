@@ -24,6 +24,7 @@ cpu::Distribution any_distribution(bool is_overwritten) {
   int sum = 0;
   for (int node = 0; node < nodes; ++node) {
     d.nodes.push_back(node);
+    d.order.push_back(node);
     d.available.push_back(std::max(1, largest - draw(0, kinds - 1) * draw(1, 2)));
     sum += d.available.back();
     if (d.within_socket) d.sockets.push_back(draw(0, 2));
@@ -58,6 +59,7 @@ RC_GTEST_PROP(DistributeProperty, TakesTheFullestOfManyNodes, ()) {
   const int nodes = draw(30, 64);
   for (int node = 0; node < nodes; ++node) {
     d.nodes.push_back(node);
+    d.order.push_back(node);
     d.available.push_back(draw(1, 16));
   }
   const int k = draw(8, nodes);
@@ -83,6 +85,7 @@ RC_GTEST_PROP(DistributeProperty, StaysWithinASocketOfManyNodes, ()) {
   const int nodes = draw(30, 64);
   for (int node = 0; node < nodes; ++node) {
     d.nodes.push_back(node);
+    d.order.push_back(node);
     d.available.push_back(16);
     d.sockets.push_back(node % 3);
   }

@@ -124,15 +124,17 @@ void Accumulator::take_singly(Level level) {
   const auto& groups = hierarchy.groups(level);
   CpuSet taken;
   for (const std::int32_t index : hierarchy.sorted(level, free_)) {
-    const CpuSet candidates = free_ & groups[static_cast<std::size_t>(index)].cpus;
+    CpuSet candidates = free_ & groups[static_cast<std::size_t>(index)].cpus;
+    // DEVIATION (quirk): a group that spans two groups of the level above is listed twice, and the
+    // kubelet counts its CPUs each time.
+    if (!rules_->quirks.spanning_group_taken_twice) candidates -= taken;
     for (const CpuId cpu : candidates) {
       if (satisfied()) break;
       taken.insert(cpu);
       --needed_;
     }
-    free_ -= taken;
-    if (satisfied()) break;
   }
+  free_ -= taken;
   result_ |= taken;
   if (!taken.empty()) note("single CPUs", taken);
 }
@@ -142,7 +144,7 @@ void Accumulator::take_across_cores() {
   const Machine& machine = hierarchy.machine();
   CpuSet taken;
   for (const std::int32_t socket : hierarchy.sorted(Level::kSocket, free_)) {
-    CpuSet left = free_ & machine.sockets()[static_cast<std::size_t>(socket)].cpus;
+    CpuSet left = (free_ & machine.sockets()[static_cast<std::size_t>(socket)].cpus) - taken;
     const GroupList cores = cores_of(machine, left);
     while (!satisfied() && !left.empty()) {
       for (const std::int32_t core : cores) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -104,15 +105,18 @@ bool in_one_socket(const Distribution& d, std::span<const int> nodes) {
                                     [&](int node) { return socket_of(node) == first; });
 }
 
+/// The kubelet counts the free CPUs once and the groups as often as a NUMA node is named.
 bool can_hold(const Distribution& d, std::span<const int> nodes) {
   const int share = assumed_share(d, nodes);
   std::int64_t groups = 0;
-  for (const int node : nodes) {
-    const int available = d.available[static_cast<std::size_t>(node)];
+  std::int64_t cpus = 0;
+  for (auto node = nodes.begin(); node != nodes.end(); ++node) {
+    const int available = d.available[static_cast<std::size_t>(*node)];
     if (available < share) return false;
     groups += available / d.group;
+    if (std::find(nodes.begin(), node, *node) == node) cpus += available;
   }
-  return groups * d.group >= d.count;
+  return groups * d.group >= d.count && cpus >= d.count;
 }
 
 /// What a combination has left after the even shares, for the remainder.
@@ -121,7 +125,7 @@ bool can_hold(const Distribution& d, std::span<const int> nodes) {
 struct Rest {
   int groups = 0;            ///< groups still needed
   Ints candidates;           ///< NUMA nodes that have a group left
-  Ints left;                 ///< CPUs left on each candidate
+  Ints left;                 ///< CPUs left on each NUMA node
   std::int64_t squares = 0;  ///< over all NUMA nodes, before the remainder is taken
 };
 
@@ -130,13 +134,14 @@ Rest rest_of(const Distribution& d, std::span<const int> nodes, std::int64_t squ
   Rest rest;
   rest.squares = squares;
   rest.groups = (d.count - share * static_cast<int>(nodes.size())) / d.group;
+  rest.left = d.available;
   for (const int node : nodes) {
-    const int available = d.available[static_cast<std::size_t>(node)];
-    rest.squares -= drop(available, share);
-    if (available - share < d.group) continue;
-    rest.candidates.push_back(node);
-    rest.left.push_back(available - share);
+    int& left = rest.left[static_cast<std::size_t>(node)];
+    rest.squares -= drop(left, share);
+    left -= share;
   }
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(rest.candidates),
+               [&](int node) { return rest.left[static_cast<std::size_t>(node)] >= d.group; });
   return rest;
 }
 
@@ -144,8 +149,12 @@ Rest rest_of(const Distribution& d, std::span<const int> nodes, std::int64_t squ
 std::int64_t least_squares(const Distribution& d, const Rest& rest) {
   Ints left = rest.left;
   std::int64_t squares = rest.squares;
-  for (int i = 0; i < rest.groups; ++i) {
-    int& fullest = *std::max_element(left.begin(), left.end());
+  for (int i = 0; i < rest.groups && !rest.candidates.empty(); ++i) {
+    const int node =
+        *std::max_element(rest.candidates.begin(), rest.candidates.end(), [&](int a, int b) {
+          return left[static_cast<std::size_t>(a)] < left[static_cast<std::size_t>(b)];
+        });
+    int& fullest = left[static_cast<std::size_t>(node)];
     squares -= drop(fullest, d.group);
     fullest -= d.group;
   }
@@ -156,21 +165,23 @@ std::int64_t least_squares(const Distribution& d, const Rest& rest) {
 /// if they have too few CPUs.
 std::optional<std::int64_t> take_in_turn(const Distribution& d, const Rest& rest,
                                          std::span<const int> subset) {
-  int holds = 0;
-  for (const int place : subset) holds += rest.left[static_cast<std::size_t>(place)] / d.group;
-  if (holds < rest.groups) return std::nullopt;
+  Ints left = rest.left;
   std::int64_t squares = rest.squares;
   int groups = rest.groups;
-  for (int taken = 0; groups > 0; taken += d.group) {
+  for (bool progress = true; groups > 0 && progress;) {
+    progress = false;
     for (const int place : subset) {
-      const int left = rest.left[static_cast<std::size_t>(place)] - taken;
+      int& of_node =
+          left[static_cast<std::size_t>(rest.candidates[static_cast<std::size_t>(place)])];
       if (groups == 0) break;
-      if (left < d.group) continue;
-      squares -= drop(left, d.group);
+      if (of_node < d.group) continue;
+      squares -= drop(of_node, d.group);
+      of_node -= d.group;
       --groups;
+      progress = true;
     }
   }
-  return squares;
+  return groups > 0 ? std::nullopt : std::optional(squares);
 }
 
 /// Searches the NUMA nodes for the remainder that make the score less than `best`; updates `best`.
@@ -211,10 +222,14 @@ Choice first_best(const Distribution& d, int k) {
   Choice best;
   Score score;
   bool is_within = false;  // the best one so far
-  BestChoice nodes(d.best_combination_overwritten);
-  for_each_choice(static_cast<int>(d.nodes.size()), k, [&](std::span<const int> combination) {
-    nodes.enumerated(combination);
+  BestChoice best_places(d.best_combination_overwritten);
+  Ints chosen(static_cast<std::size_t>(k));
+  const std::span<const int> combination(chosen.data(), chosen.size());
+  const auto node_at = [&](int place) { return d.order[static_cast<std::size_t>(place)]; };
+  for_each_choice(static_cast<int>(d.order.size()), k, [&](std::span<const int> of_places) {
+    best_places.enumerated(of_places);
     if (score.rounded == 0 && is_within == d.within_socket) return Enumeration::kStop;
+    std::transform(of_places.begin(), of_places.end(), chosen.begin(), node_at);
     const bool within = d.within_socket && in_one_socket(d, combination);
     if (is_within && !within) return Enumeration::kContinue;
     if (!can_hold(d, combination)) return Enumeration::kContinue;
@@ -233,10 +248,11 @@ Choice first_best(const Distribution& d, int k) {
     }
     score = to_beat;
     is_within = within;
-    nodes.set(combination);
+    best_places.set(of_places);
     return Enumeration::kContinue;
   });
-  best.nodes = nodes.members();
+  const Ints& members = best_places.members();
+  std::transform(members.begin(), members.end(), std::back_inserter(best.nodes), node_at);
   return best;
 }
 
@@ -266,10 +282,7 @@ Choice fullest(const Distribution& d, int k, const Ints& of) {
   const std::span<const int> nodes(choice.nodes.data(), choice.nodes.size());
   if (static_cast<int>(nodes.size()) < k || !can_hold(d, nodes)) return {};
   const Rest rest = rest_of(d, nodes, 0);
-  const auto groups = static_cast<std::size_t>(rest.groups);
-  for (const int place : greatest(rest.left, places(rest.left.size()), groups)) {
-    choice.remainder.push_back(rest.candidates[static_cast<std::size_t>(place)]);
-  }
+  choice.remainder = greatest(rest.left, rest.candidates, static_cast<std::size_t>(rest.groups));
   return choice;
 }
 
@@ -304,7 +317,7 @@ int cut_share(const Distribution& d, std::span<const int> nodes) {
 Choice best_choice(const Distribution& d, int k) {
   // DEVIATION: with very many combinations the kubelet would need minutes to years. All profiles
   // then take the choice that is best before the score is rounded.
-  const bool too_many = choices(static_cast<int>(d.nodes.size()), k) > kMaxCombinations ||
+  const bool too_many = choices(static_cast<int>(d.order.size()), k) > kMaxCombinations ||
                         static_cast<std::size_t>(k) > kMaxSubsetNodes;
   return too_many ? fullest(d, k) : first_best(d, k);
 }

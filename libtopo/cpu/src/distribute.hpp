@@ -18,16 +18,19 @@ struct Distribution {
   bool within_socket = false;
   int count = 0;    ///< total CPUs, a multiple of `group`
   int group = 1;    ///< CPUs that stay together
-  GroupList nodes;  ///< NUMA nodes with free CPUs, in the order of enumeration
+  GroupList nodes;  ///< NUMA nodes with free CPUs, each once
   Ints available;   ///< free CPUs of each of them
   Ints
       sockets;  ///< the socket of each of them, -1 if it spans several; unless within_socket: empty
+  /// The order of enumeration, as indices into `nodes`. With the quirk spanning_group_taken_twice a
+  /// NUMA node that spans two sockets is in it twice.
+  Ints order;
 };
 
 /// Which NUMA nodes give the CPUs, as indices into Distribution::nodes.
 // NOLINTNEXTLINE(bugprone-exception-escape): about Boost's small_vector
 struct Choice {
-  Ints nodes;      ///< each gives an even share; empty: no combination has enough CPUs
+  Ints nodes;  ///< each gives an even share, one that is named twice two; empty: none has enough
   Ints remainder;  ///< these give one more group each, in turn, until the request is satisfied
 };
 

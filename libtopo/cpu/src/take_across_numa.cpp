@@ -76,8 +76,13 @@ Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int coun
   d.within_socket = rules.align_by_socket && !rules.quirks.align_by_socket_ignored_in_distribution;
   d.count = count;
   d.group = group;
-  d.nodes = rules.hierarchy->sorted(Level::kNuma, available);
-  for (const std::int32_t node : d.nodes) {
+  for (const std::int32_t node : rules.hierarchy->sorted(Level::kNuma, available)) {
+    const auto known = std::find(d.nodes.begin(), d.nodes.end(), node);
+    // DEVIATION (quirk): a NUMA node that spans two sockets is enumerated twice.
+    if (known != d.nodes.end() && !rules.quirks.spanning_group_taken_twice) continue;
+    d.order.push_back(static_cast<int>(known - d.nodes.begin()));
+    if (known != d.nodes.end()) continue;
+    d.nodes.push_back(node);
     d.available.push_back(static_cast<int>(available.count_common(machine.cpus_of_numa(node))));
     if (d.within_socket) d.sockets.push_back(socket_of_numa(machine, node));
   }

@@ -145,6 +145,67 @@ TEST(CpuQuirks, SpanningGroupTakenTwice) {
   EXPECT_EQ(taken(kFixed), "1-6,8-9");
 }
 
+/// CPUs of one core each, in the sockets and NUMA nodes given for each CPU.
+Machine crossed_machine(std::initializer_list<std::pair<int, int>> cpus) {
+  MachineDescription description;
+  for (const auto& [socket, numa] : cpus) {
+    const auto id = static_cast<std::int32_t>(description.cpus.size());
+    description.cpus.push_back(
+        {CpuId{id}, CoreId{id}, SocketId{socket}, NumaId{numa}, CacheId{numa}});
+    const NumaNode node{NumaId{numa}, std::uint64_t{1} << 30U, {}, {}};
+    if (numa == static_cast<int>(description.numa_nodes.size())) {
+      description.numa_nodes.push_back(node);
+    }
+  }
+  return machine_of(std::move(description));
+}
+
+TEST(CpuQuirks, NumaNodeThatSpansSocketsCountsOnce) {
+  // NUMA node 1 is on both sockets, and so listed under both.
+  const auto taken = [](Profile profile, int count) {
+    Rig r(crossed_machine({{0, 0}, {0, 0}, {0, 1}, {0, 1}, {1, 1}, {1, 1}, {1, 2}, {1, 2}}),
+          static_policy({{"distribute-cpus-across-numa", "true"}}, profile), reserve_set({0}));
+    return r.admit("a", count);
+  };
+  for (const Profile profile : kProfiles) {
+    EXPECT_EQ(taken(profile, 4), "2-3,6-7") << to_string(profile);
+    EXPECT_EQ(taken(profile, 5), "2-4,6-7") << to_string(profile);
+    EXPECT_EQ(taken(profile, 7), "1-7") << to_string(profile);
+  }
+}
+
+TEST(CpuQuirks, SingleCpusOfASocketListedTwice) {
+  // Socket 0 has a CPU of NUMA node 1 and two of NUMA node 0, so its cores are listed twice.
+  MachineDescription description;
+  const auto add = [&](int core, int socket, int numa) {
+    const auto id = static_cast<std::int32_t>(description.cpus.size());
+    description.cpus.push_back(
+        {CpuId{id}, CoreId{core}, SocketId{socket}, NumaId{numa}, CacheId{numa}});
+  };
+  for (int i = 0; i < 4; ++i) add(0, 1, 1);
+  add(4, 0, 1);
+  add(5, 0, 0);
+  add(5, 0, 0);
+  for (int numa = 0; numa < 2; ++numa) {
+    description.numa_nodes.push_back({NumaId{numa}, std::uint64_t{1} << 30U, {}, {}});
+  }
+  const auto taken = [&](Profile profile) {
+    Rig r(machine_of(description), static_policy({}, profile), reserve_set({6}));
+    return r.admit("a", 3);
+  };
+  EXPECT_EQ(taken(kKubelet), "4-5") << "2 of 3 CPUs";
+  EXPECT_EQ(taken(kFixed), "0,4-5");
+}
+
+TEST(CpuQuirks, CpusAcrossCoresOfASocketListedTwice) {
+  // Socket 0 is on both NUMA nodes.
+  for (const Profile profile : {Profile::kKubelet138, kFixed}) {
+    Rig r(crossed_machine({{0, 0}, {0, 0}, {0, 1}, {0, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}),
+          static_policy({{"distribute-cpus-across-cores", "true"}}, profile), reserve_set({0, 7}));
+    EXPECT_EQ(r.admit("a", 5), "1-5") << to_string(profile);
+  }
+}
+
 TEST(CpuQuirks, SiblingsOfReservedCpusAllocated) {
   const auto taken = [](Profile profile) {
     Rig r(machine_of(Shape{.sockets = 2, .cores_per_cache = 2}),
