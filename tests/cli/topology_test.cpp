@@ -141,10 +141,47 @@ TEST(TopologyCommand, ReadsXmlFromAFileOrStandardInput) {
                                      dir.path()));
   outcome = run(fmt::format("topology --xml - <'{}/bad.xml'", dir.path()));
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_TRUE(outcome.err.starts_with("pinfold: '-': '<html>")) << outcome.err;
+  EXPECT_TRUE(outcome.err.starts_with("pinfold: standard input: '<html>")) << outcome.err;
   outcome = run("topology --xml /nowhere.xml");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.err, "pinfold: read '/nowhere.xml': No such file or directory\n");
+}
+
+constexpr const char* kMachineInfo = R"({"num_cores": 2, "memory_capacity": 9000, "topology": [
+  {"node_id": 0, "memory": 8000, "cores": [{"core_id": 0, "thread_ids": [0, 1], "socket_id": 0}]}]})";
+
+TEST(TopologyCommand, TakesEveryFormOfAMachine) {
+  const TempDir dir;
+  const std::string in = fmt::format("cd '{}' && ", dir.path());
+  const auto names = [&](const std::string& arguments) {
+    const Outcome outcome = run_shell(in + "env -i LANG=C.UTF-8 '" PINFOLD_COMMAND "' topology " +
+                                      arguments + " -o json");
+    EXPECT_EQ(outcome.status, 0) << arguments << ": " << outcome.err;
+    const auto node = nlohmann::json::parse(outcome.out, nullptr, false);
+    return node.is_object()
+               ? fmt::format("{} {}", node["name"].get<std::string>(), node["cpus"].size())
+               : outcome.out;
+  };
+  const TempDir tree;
+  test::write_tree(tree, two_sockets());
+  (void)run_shell(in + fmt::format("cp -r '{}' node1.example.com", tree.path()));
+  dir.write("worker.example.org.json", kMachineInfo);
+  dir.write("one-line", "pack:2 core:2 pu:2\n");
+  (void)run_shell(in + "gzip -k worker.example.org.json && '" PINFOLD_COMMAND
+                       "' topology --machine node1.example.com -o json > own.json");
+  for (const char* option : {"--machine", "--sysfs"}) {
+    EXPECT_EQ(names(option + std::string(" node1.example.com")), "node1.example.com 8");
+  }
+  EXPECT_EQ(names("--machine worker.example.org.json"), "worker.example.org 2");
+  EXPECT_EQ(names("--machine worker.example.org.json.gz"), "worker.example.org 2");
+  EXPECT_EQ(names("--machine - < worker.example.org.json.gz"), "machine 2");
+  EXPECT_EQ(names("--machine own.json"), "node1.example.com 8");
+  EXPECT_EQ(names("--machine own.json --name other"), "other 8");
+  EXPECT_EQ(names("--machine one-line"), "synthetic 8");
+  EXPECT_EQ(names("--machine 'pack:2 core:2 pu:1'"), "synthetic 4");
+  dir.write("cut.gz", "\x1f\x8b\x08");
+  EXPECT_EQ(run_shell(in + PINFOLD_COMMAND " topology --machine cut.gz").err,
+            "pinfold: read 'cut.gz': a damaged or incomplete gzip file\n");
 }
 
 TEST(TopologyCommand, NamesTheFileAndTheValueOfABadTree) {

@@ -31,8 +31,9 @@ Result<Machine> read_machine(const NodeOptions& options) {
     print_warnings(machine);
     return machine;
   }
-  PINFOLD_LET(auto text, read_input(options.machine));
-  PINFOLD_LET_WRAP(auto machine, parse_machine(text), options.machine);
+  PINFOLD_LET(const auto source, read_source(options.machine));
+  PINFOLD_LET_WRAP(auto machine, discover(source, "node"), input_name(options.machine));
+  print_warnings(machine);
   return machine;
 }
 
@@ -79,7 +80,9 @@ std::vector<cli::Option> node_options(NodeOptions& options) {
        "the kubelet's defaults]",
        "FILE"},
       {"--machine", &options.machine,
-       "The machine as JSON, as 'pinfold topology -o json' prints it [discovered]", "FILE"},
+       "The machine: JSON of 'pinfold topology -o json', MachineInfo of a kubelet, XML of hwloc "
+       "(also .gz), a directory with sys/ and proc/, or hwloc's synthetic form [discovered]",
+       "FILE"},
       {.name = "--sysfs",
        .target = &options.sysfs,
        .help = "Discover the machine from DIR/sys and DIR/proc",

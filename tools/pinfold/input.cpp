@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -12,8 +14,54 @@
 
 namespace pinfold::tools {
 
+namespace {
+
+/// What a gzip file contains. Domain: it begins as one.
+Result<std::string> unpacked(std::string packed, const std::string& name) {
+  constexpr int kGzip = 16 + MAX_WBITS;
+  z_stream stream{};
+  if (::inflateInit2(&stream, kGzip) != Z_OK) {
+    return fail(ErrorCode::kIo, fmt::format("read '{}': zlib cannot start", name));
+  }
+  stream.next_in = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_in = static_cast<uInt>(packed.size());
+  std::string out(kMaxFileBytes + 1, '\0');
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  int status = ::inflate(&stream, Z_FINISH);
+  while (status == Z_STREAM_END && stream.avail_in > 0 && ::inflateReset(&stream) == Z_OK) {
+    status = ::inflate(&stream, Z_FINISH);  // the next of several files in one
+  }
+  out.resize(out.size() - stream.avail_out);
+  (void)::inflateEnd(&stream);
+  if (out.size() > kMaxFileBytes) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("read '{}': unpacked more than {} MiB", name, kMaxFileBytes >> 20U));
+  }
+  if (status == Z_STREAM_END) return out;
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("read '{}': a damaged or incomplete gzip file", name));
+}
+
+}  // namespace
+
+std::string input_name(const std::string& path) { return path == "-" ? "standard input" : path; }
+
 Result<std::string> read_input(const std::string& path) {
-  return path == "-" ? read_rest(STDIN_FILENO, "standard input") : read_file(path);
+  PINFOLD_LET(auto text, path == "-" ? read_rest(STDIN_FILENO, input_name(path)) : read_file(path));
+  if (!text.starts_with("\x1f\x8b")) return text;
+  return unpacked(std::move(text), input_name(path));
+}
+
+Result<Source> read_source(const std::string& input) {
+  std::error_code failed;
+  if (std::filesystem::is_directory(input, failed)) return SysTree{input};
+  if (input != "-" && !std::filesystem::exists(input, failed)) {
+    Source source = source_of_text(input);
+    if (std::holds_alternative<HwlocSynthetic>(source)) return source;
+  }
+  PINFOLD_LET(auto text, read_input(input));
+  return source_of_text(std::move(text));
 }
 
 std::set<std::string> device_resources(const PodSpec& pod) {
@@ -31,7 +79,7 @@ Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files) {
   std::vector<PodSpec> pods;
   for (const std::string& file : files) {
     PINFOLD_LET(const auto text, read_input(file));
-    PINFOLD_LET(auto some, pinfold::read_pods(text, file));
+    PINFOLD_LET(auto some, pinfold::read_pods(text, input_name(file)));
     std::move(some.begin(), some.end(), std::back_inserter(pods));
   }
   if (pods.empty()) {

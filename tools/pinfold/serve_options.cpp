@@ -20,7 +20,8 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
        "KubeletConfiguration [config.yaml in the state directory if it exists, else the kubelet's "
        "defaults]",
        "FILE"},
-      {"--machine", &options->machine, "The machine as JSON [discovered]", "FILE"},
+      {"--machine", &options->machine,
+       "The machine, in any form that 'pinfold topology --machine' reads [discovered]", "FILE"},
       {.name = "--profile",
        .target = &options->profile,
        .help = "fixed, or that of a kubelet: without or with its known bugs",

@@ -152,8 +152,8 @@ std::vector<cli::Option> pods_options(SimulatedPods& pods) {
   return {
       {.name = "--machine",
        .target = &pods.machine,
-       .help = "Admit the pods of FILE on this machine, as 'pinfold topology -o json' prints "
-               "it [discovered]",
+       .help = "Admit the pods of FILE on this machine, in any form that 'pinfold topology "
+               "--machine' reads [discovered]",
        .value = "FILE",
        .excludes = of_replays},
       {.name = "--synthetic",

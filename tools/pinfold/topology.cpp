@@ -24,9 +24,15 @@ namespace {
 enum class Format { kText, kJson, kNrt };
 
 struct TopologyOptions {
+  std::optional<std::string> machine;
   std::optional<std::string> sysfs;
   std::optional<std::string> xml;
   std::optional<std::string> synthetic;
+
+  /// The one that is given, except `synthetic`.
+  [[nodiscard]] const std::optional<std::string>& input() const {
+    return machine ? machine : sysfs ? sysfs : xml;
+  }
   std::string name;
   std::vector<std::string> devices;
   NodeSource node;
@@ -36,7 +42,7 @@ struct TopologyOptions {
 
 /// hwloc also reads its input from the environment, where only the command's options may count. A
 /// captured tree can only be passed through the environment.
-void prepare_environment(const TopologyOptions& options) {
+void prepare_environment(const Source& source) {
   // NOLINTBEGIN(concurrency-mt-unsafe): the command has one thread
   for (const char* variable : {"HWLOC_FSROOT", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC",
                                "HWLOC_THISSYSTEM", "HWLOC_COMPONENTS"}) {
@@ -44,27 +50,40 @@ void prepare_environment(const TopologyOptions& options) {
   }
   // hwloc would print warnings about unusual hardware into the picture.
   ::setenv("HWLOC_HIDE_ERRORS", "2", 1);
-  if (options.sysfs) ::setenv("HWLOC_FSROOT", options.sysfs->c_str(), 1);
+  const auto* const tree = std::get_if<SysTree>(&source);
+  if (tree != nullptr && tree->root != "/") ::setenv("HWLOC_FSROOT", tree->root.c_str(), 1);
   // NOLINTEND(concurrency-mt-unsafe)
 }
 
 Result<Source> source_of(const TopologyOptions& options) {
   if (options.synthetic) return HwlocSynthetic{*options.synthetic};
   if (options.sysfs) return SysTree{*options.sysfs};
-  if (!options.xml) return SysTree{};
-  PINFOLD_LET(auto text, read_input(*options.xml));
-  return HwlocXml{std::move(text)};
+  if (!options.input()) return SysTree{};
+  return read_source(*options.input());
+}
+
+/// The name of a file without what its form adds: "node1.example.com" of
+/// "node1.example.com.xml.gz".
+std::string name_of_file(std::filesystem::path path) {
+  std::error_code failed;
+  const bool is_directory = std::filesystem::is_directory(path, failed);
+  path = path.lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  std::string name = path.filename().string();
+  if (is_directory) return name;
+  for (const std::string_view ending : {".gz", ".xml", ".json", ".yaml", ".yml", ".txt"}) {
+    if (name.ends_with(ending) && name.size() > ending.size()) {
+      name.resize(name.size() - ending.size());
+    }
+  }
+  return name;
 }
 
 /// The host name for the live machine, as the kubelet's default; else the name of the source.
-std::string name_of(const TopologyOptions& options) {
+std::string name_of(const TopologyOptions& options, const Source& source) {
   if (!options.name.empty()) return options.name;
-  if (options.synthetic) return "synthetic";
-  if (options.sysfs || options.xml) {
-    const auto path =
-        std::filesystem::path(options.sysfs ? *options.sysfs : *options.xml).lexically_normal();
-    return (path.has_filename() ? path : path.parent_path()).stem().string();
-  }
+  if (std::holds_alternative<HwlocSynthetic>(source)) return "synthetic";
+  if (options.input()) return *options.input() == "-" ? "machine" : name_of_file(*options.input());
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "";
 }
@@ -82,6 +101,9 @@ Result<std::vector<DeviceRule>> rules_of(const TopologyOptions& options) {
 std::string to_json_lines(const Machine& machine) {
   const nlohmann::json node = machine.to_json();
   std::string out = fmt::format("{{\n \"name\": {}", node["name"].dump());
+  if (const auto capacity = node.find("memoryCapacity"); capacity != node.end()) {
+    out += fmt::format(",\n \"memoryCapacity\": {}", capacity->dump());
+  }
   for (const char* key : {"cpus", "numaNodes", "devices"}) {
     out += fmt::format(",\n \"{}\": [", key);
     std::string separator = "\n  ";
@@ -94,20 +116,33 @@ std::string to_json_lines(const Machine& machine) {
   return out + "\n}\n";
 }
 
+Result<Machine> renamed(const Machine& machine, const std::string& name) {
+  MachineDescription description = machine.description();
+  description.name = name;
+  return Machine::make(std::move(description));
+}
+
 Result<ExitStatus> show(const TopologyOptions& options) {
   PINFOLD_LET(const auto rules, rules_of(options));
-  prepare_environment(options);
   PINFOLD_LET(const auto source, source_of(options));
-  auto machine = discover(source, name_of(options));
-  if (!machine && options.xml) {
-    return fail(std::move(machine).error().wrap(fmt::format("'{}'", *options.xml)));
+  prepare_environment(source);
+  auto machine = discover(source, name_of(options, source));
+  if (!machine && !options.sysfs && options.input()) {
+    const std::string name = input_name(*options.input());
+    return fail(
+        std::move(machine).error().wrap(name == *options.input() ? "'" + name + "'" : name));
   }
   if (!machine) return fail(std::move(machine).error());
+  if (machine->name().empty() || !options.name.empty()) {
+    machine = renamed(*machine, name_of(options, source));
+  }
   print_warnings(*machine);
 
   const bool is_text = options.format == Format::kText;
   Picture picture;
-  const bool has_devices = !options.synthetic;  // no synthetic machine has any
+  // The others have no PCI devices.
+  const bool has_devices =
+      std::holds_alternative<SysTree>(source) || std::holds_alternative<HwlocXml>(source);
   if (((is_text || !options.svg.empty()) && has_devices) || !rules.empty()) {
     auto devices = pci_devices(source);
     if (!devices && !rules.empty()) return fail(std::move(devices).error());
@@ -145,7 +180,15 @@ cli::Command topology_command() {
   cli::Command command{
       "topology", "Show the topology of a machine: sockets, NUMA nodes, caches, cores, devices"};
   command.add(
-      {{.name = "--sysfs",
+      {{.name = "--machine",
+        .target = &options->machine,
+        .help =
+            "The machine: JSON as this command prints it, MachineInfo of a kubelet or "
+            "cadvisor, XML of hwloc, each also .gz, a directory with sys/ and proc/, or hwloc's "
+            "synthetic form; - for standard input [this machine]",
+        .value = "FILE",
+        .excludes = {"--sysfs", "--xml", "--synthetic"}},
+       {.name = "--sysfs",
         .target = &options->sysfs,
         .help = "Root of a captured tree with sys/ and proc/",
         .value = "DIR",
@@ -186,6 +229,7 @@ cli::Command topology_command() {
                         {"pinfold topology --synthetic 'pack:2 [numa(memory=16GiB)] l3:1 core:4 "
                          "pu:2' -o json > node.json",
                          "Make a machine for pinfold admit --machine node.json"},
+                        {"pinfold topology --machine node.json", "Draw it"},
                         {"pinfold topology -o nrt --state-dir /var/lib/kubelet --config "
                          "/var/lib/kubelet/config.yaml",
                          "Print the NodeResourceTopology object of this node"}}}};

@@ -28,7 +28,7 @@ std::string text_or(const char* text, const std::string& otherwise) {
 
 Result<Machine> read_machine(const char* text) {
   if (text == nullptr) return discover(SysTree{}, "node");
-  PINFOLD_LET_WRAP(auto machine, parse_machine(text), "machine");
+  PINFOLD_LET_WRAP(auto machine, discover(source_of_text(text), "node"), "machine");
   return machine;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "node_call.hpp"
+#include "pinfold/discover/discover.hpp"
 #include "sized_struct.hpp"
 
 /// A node that goes on with another configuration or machine, and room for a pod.
@@ -32,7 +33,7 @@ Result<agent::ReconfigureRequest> read_request(const pinfold_reconfiguration* gi
   agent::ReconfigureRequest request;
   if (values.config != nullptr) request.config = values.config;
   if (values.machine != nullptr) {
-    PINFOLD_LET_WRAP(request.machine, parse_machine(values.machine), "machine");
+    PINFOLD_LET_WRAP(request.machine, discover(source_of_text(values.machine), "node"), "machine");
   }
   request.evict = evict_of(values.flags);
   if ((values.flags & PINFOLD_RECONFIGURE_KILL) != 0) {

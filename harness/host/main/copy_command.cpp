@@ -20,7 +20,7 @@ Result<Source> source_at(const std::string& place) {
   std::error_code failed;
   if (std::filesystem::is_directory(place, failed)) return SysTree{place};
   PINFOLD_LET(auto text, read_file(place, kMaxXml));
-  return HwlocXml{std::move(text)};
+  return source_of_text(std::move(text));
 }
 
 /// The devices as hwloc finds them, which takes a captured tree from the environment only.

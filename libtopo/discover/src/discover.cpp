@@ -1,7 +1,11 @@
 #include "pinfold/discover/discover.hpp"
 
+#include <cctype>
+#include <nlohmann/json.hpp>
+
 #include "hwloc_topology.hpp"
 #include "number_caches.hpp"
+#include "pinfold/text/document.hpp"
 #include "sys_tree.hpp"
 
 namespace pinfold {
@@ -21,6 +25,21 @@ namespace {
 
 Result<MachineDescription> describe(const SysTree& source) { return read_sys_tree(source); }
 
+Result<MachineDescription> describe(const MachineText& source) {
+  PINFOLD_LET(const auto machine, parse_machine(source.text));
+  return machine.description();
+}
+
+/// One line of levels "TYPE:COUNT". JSON and YAML of a machine have braces, quotes or lines.
+bool is_synthetic(std::string_view text) {
+  const auto end = text.find_last_not_of(" \t\r\n");
+  const std::string_view line = text.substr(0, end + 1);
+  if (line.find_first_of("{\"\n") != std::string_view::npos) return false;
+  const auto colon = line.find(':');
+  return colon != std::string_view::npos && colon + 1 < line.size() &&
+         std::isdigit(static_cast<unsigned char>(line[colon + 1])) != 0;
+}
+
 template <class HwlocSource>
 Result<MachineDescription> describe(const HwlocSource& source) {
   PINFOLD_LET(auto topology, load_topology(source, Devices::kIgnore));
@@ -29,10 +48,17 @@ Result<MachineDescription> describe(const HwlocSource& source) {
 
 }  // namespace
 
+Source source_of_text(std::string text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && text[first] == '<') return HwlocXml{std::move(text)};
+  if (is_synthetic(text)) return HwlocSynthetic{std::move(text)};
+  return MachineText{std::move(text)};
+}
+
 Result<Machine> discover(const Source& source, std::string name) {
   PINFOLD_LET(auto description,
               std::visit([](const auto& from) { return describe(from); }, source));
-  description.name = std::move(name);
+  if (!std::holds_alternative<MachineText>(source)) description.name = std::move(name);
   return Machine::make(std::move(description));
 }
 

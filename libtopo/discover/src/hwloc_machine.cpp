@@ -90,12 +90,51 @@ Result<Cpu> describe_cpu(hwloc_topology* topology, hwloc_obj_t pu,
   const auto node = std::find_if(nodes.begin(), nodes.end(), [&](hwloc_obj_t candidate) {
     return hwloc_bitmap_isset(candidate->cpuset, pu->os_index) != 0;
   });
-  if (node == nodes.end()) {
+  if (node != nodes.end()) {
+    cpu.numa = NumaId{static_cast<std::int32_t>((*node)->os_index)};
+    return cpu;
+  }
+  // hwloc has no object for a NUMA node without memory.
+  const int id = hwloc_bitmap_last(pu->complete_nodeset);
+  if (id < 0) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("cpu {} is on no NUMA node", cpu.id.value));
   }
-  cpu.numa = NumaId{static_cast<std::int32_t>((*node)->os_index)};
+  cpu.numa = NumaId{id};
   return cpu;
+}
+
+/// The NUMA nodes that only CPUs name.
+void add_memoryless_nodes(MachineDescription& description) {
+  std::map<NumaId, CpuSet> missing;
+  for (const Cpu& cpu : description.cpus) missing[cpu.numa].insert(cpu.id);
+  for (const NumaNode& node : description.numa_nodes) missing.erase(node.id);
+  for (const auto& [id, cpus] : missing) {
+    NumaNode node;
+    node.id = id;
+    description.numa_nodes.push_back(std::move(node));
+    description.warnings.push_back(
+        fmt::format("NUMA node {} with CPUs {} has no memory object: it has 0 bytes", id.value,
+                    cpus.to_string()));
+  }
+  if (missing.empty()) return;
+  for (NumaNode& node : description.numa_nodes) node.distances.clear();  // not of all nodes
+}
+
+/// Domain: a topology that was loaded with disallowed CPUs.
+void warn_of_disallowed(hwloc_topology* topology, MachineDescription& description) {
+  CpuSet allowed;
+  for (const Cpu& cpu : description.cpus) {
+    if (hwloc_bitmap_isset(hwloc_topology_get_allowed_cpuset(topology),
+                           static_cast<unsigned>(cpu.id.value)) != 0) {
+      allowed.insert(cpu.id);
+    }
+  }
+  if (allowed.size() == description.cpus.size()) return;
+  description.warnings.push_back(fmt::format(
+      "the topology was exported by a program that was allowed to use {} of {} CPUs ({}): all are "
+      "taken",
+      allowed.size(), description.cpus.size(), allowed.to_string()));
 }
 
 }  // namespace
@@ -112,6 +151,8 @@ Result<MachineDescription> describe_topology(hwloc_topology* topology) {
     if (l3 != nullptr) l3_of[cpu.id] = lowest_cpu(l3);
     description.cpus.push_back(cpu);
   }
+  add_memoryless_nodes(description);
+  if (hwloc_topology_is_thissystem(topology) == 0) warn_of_disallowed(topology, description);
   number_caches(description, l3_of);
   return description;
 }

@@ -61,10 +61,32 @@ std::string first_line(std::string_view text) {
 Result<Topology> load_xml(const std::string& text, Devices devices) {
   PINFOLD_LET(auto topology, new_topology(devices));
   hwloc_topology* const raw = topology.get();
+  // Whoever exported it may have been confined to a part of the machine.
   const bool is_loaded =
+      hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) == 0 &&
       hwloc_topology_set_xmlbuffer(raw, text.c_str(), static_cast<int>(text.size()) + 1) == 0 &&
       hwloc_topology_load(raw) == 0;
   return is_loaded ? std::move(topology) : Topology();
+}
+
+/// The format that a text says it has, "3.0"; empty for formats before 2.
+std::string_view xml_format(std::string_view text) {
+  constexpr std::string_view kElement = "<topology";
+  constexpr std::string_view kVersion = "version=\"";
+  const auto element = text.find(kElement);
+  if (element == std::string_view::npos) return {};
+  text = text.substr(element, text.find('>', element) - element);
+  const auto version = text.find(kVersion);
+  if (version == std::string_view::npos) return {};
+  text.remove_prefix(version + kVersion.size());
+  return text.substr(0, text.find('"'));
+}
+
+/// hwloc's version of the format, 2 for "2.0".
+int major_of(std::string_view format) {
+  int major = 0;
+  (void)std::from_chars(format.data(), format.data() + format.size(), major);
+  return major;
 }
 
 /// The topology of this text as hwloc writes it.
@@ -109,6 +131,14 @@ Result<Topology> load_topology(const HwlocXml& source, Devices devices) {
   constexpr const char* kExpected = "expected a topology that hwloc exported as XML";
   if (source.text.size() >= std::numeric_limits<int>::max()) {
     return invalid(fmt::format("{} bytes of XML: {}", source.text.size(), kExpected));
+  }
+  const std::string_view format = xml_format(source.text);
+  constexpr int kNewest = HWLOC_API_VERSION >> 16;
+  if (major_of(format) > kNewest) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("format {} of hwloc's XML: the newest that is read is {}.x; write it "
+                            "with 'lstopo --export-xml-flags v2 FILE'",
+                            printable(format), kNewest));
   }
   // hwloc crashes on some texts that it did not write: a child reads the text, and what it has read
   // is read here.

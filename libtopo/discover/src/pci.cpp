@@ -105,13 +105,21 @@ Result<void> correct(const KernelTree& tree, ByAddress& found) {
   return {};
 }
 
+Result<Topology> load_any(const Source& source) {
+  if (const auto* const xml = std::get_if<HwlocXml>(&source)) {
+    return load_topology(*xml, Devices::kFind);
+  }
+  if (const auto* const text = std::get_if<HwlocSynthetic>(&source)) {
+    return load_topology(*text, Devices::kFind);
+  }
+  return load_topology(std::get<SysTree>(source), Devices::kFind);
+}
+
 }  // namespace
 
 Result<std::vector<PciDevice>> pci_devices(const Source& source) {
-  PINFOLD_LET_WRAP(
-      auto topology,
-      std::visit([](const auto& from) { return load_topology(from, Devices::kFind); }, source),
-      "find PCI devices");
+  if (std::holds_alternative<MachineText>(source)) return std::vector<PciDevice>();
+  PINFOLD_LET_WRAP(auto topology, load_any(source), "find PCI devices");
   ByAddress found = read_topology(topology.get());
   if (const auto* const files = std::get_if<SysTree>(&source)) {
     PINFOLD_LET(auto tree, KernelTree::open(files->root));

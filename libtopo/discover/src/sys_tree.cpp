@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kCpuDirectory = "sys/devices/system/cpu";
 constexpr const char* kNodeDirectory = "sys/devices/system/node";
+constexpr const char* kMemInfo = "proc/meminfo";
 
 tl::unexpected<Error> bad_tree(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
@@ -142,20 +143,22 @@ Result<std::map<std::string, std::uint64_t>> read_hugepages(const KernelTree& tr
   return pages;
 }
 
-Result<std::uint64_t> read_memory(const KernelTree& tree, const std::string& path) {
-  PINFOLD_LET(auto memory, tree.read(path, parse_mem_total));
-  if (!memory) {
-    return fail(ErrorCode::kNotFound,
-                fmt::format("{}: no such file, expected MemTotal", tree.shown(path)));
-  }
-  return *memory;
+/// MemTotal; 0 with a warning if a captured tree lacks the file.
+Result<std::uint64_t> read_memory(const KernelTree& tree, const std::string& path, NumaId node,
+                                  std::vector<std::string>& warnings) {
+  PINFOLD_LET(const auto memory, tree.read(path, parse_mem_total));
+  if (memory) return *memory;
+  warnings.push_back(fmt::format("{}: no such file: NUMA node {} has 0 bytes of memory",
+                                 tree.shown(path), node.value));
+  return 0;
 }
 
-Result<NumaNode> read_node(const KernelTree& tree, const std::string& directory,
-                           std::size_t node_count) {
+Result<NumaNode> read_node(const KernelTree& tree, NumaId id, std::size_t node_count,
+                           std::vector<std::string>& warnings) {
+  const std::string directory = fmt::format("{}/node{}", kNodeDirectory, id.value);
   NumaNode node;
-  PINFOLD_LET(auto memory, read_memory(tree, directory + "/meminfo"));
-  node.memory = memory;
+  node.id = id;
+  PINFOLD_LET(node.memory, read_memory(tree, directory + "/meminfo", id, warnings));
   PINFOLD_LET(node.hugepages, read_hugepages(tree, directory + "/hugepages"));
   const std::string distance = directory + "/distance";
   PINFOLD_LET(auto distances, tree.read(distance, parse_distances));
@@ -177,10 +180,9 @@ struct Nodes {
 Result<Nodes> read_single_node(const KernelTree& tree, const CpuSet& usable) {
   NumaNode node;
   node.id = NumaId{0};
-  PINFOLD_LET(auto memory, read_memory(tree, "proc/meminfo"));
-  node.memory = memory;
-  PINFOLD_LET(node.hugepages, read_hugepages(tree, "sys/kernel/mm/hugepages"));
   Nodes out;
+  PINFOLD_LET(node.memory, read_memory(tree, kMemInfo, node.id, out.warnings));
+  PINFOLD_LET(node.hugepages, read_hugepages(tree, "sys/kernel/mm/hugepages"));
   out.nodes.push_back(std::move(node));
   for (const CpuId cpu : usable) out.of_cpu[cpu] = NumaId{0};
   return out;
@@ -227,8 +229,7 @@ Result<Nodes> read_nodes(const KernelTree& tree, const CpuSet& usable) {
   std::map<CpuId, std::vector<std::int32_t>> claims;
   for (const std::int32_t id : ids) {
     const std::string directory = fmt::format("{}/node{}", kNodeDirectory, id);
-    PINFOLD_LET(auto node, read_node(tree, directory, ids.size()));
-    node.id = NumaId{id};
+    PINFOLD_LET(auto node, read_node(tree, NumaId{id}, ids.size(), out.warnings));
     out.nodes.push_back(std::move(node));
     PINFOLD_LET(auto cpus, tree.read_cpus(directory + "/cpulist", directory + "/cpumap"));
     for (const CpuId cpu : cpus.value_or(CpuSet{}) & usable) claims[cpu].push_back(id);
@@ -259,6 +260,7 @@ Result<MachineDescription> read_sys_tree(const SysTree& source) {
   number_caches(description, lowest_of_caches(sharing_l3));
   description.numa_nodes = std::move(nodes.nodes);
   description.warnings = std::move(nodes.warnings);
+  PINFOLD_LET(description.memory_capacity, tree.read(kMemInfo, parse_mem_total));
   return description;
 }
 

@@ -7,6 +7,9 @@
 #include <numeric>
 #include <set>
 
+#include "machine_fields.hpp"
+#include "pinfold/text/field.hpp"
+
 namespace pinfold {
 namespace {
 
@@ -48,6 +51,11 @@ Result<void> check_numa_nodes(const std::vector<NumaNode>& nodes) {
     if (i > 0 && nodes[i].id == nodes[i - 1].id) {
       return invalid(fmt::format("numaNodes: id {} appears twice", nodes[i].id.value));
     }
+    for (const auto& [resource, bytes] : nodes[i].hugepages) {
+      if (parse_page_size(resource) == resource) continue;
+      return invalid(fmt::format("numaNodes: '{}': expected a page size such as 'hugepages-2Mi'",
+                                 printable(resource)));
+    }
     if (!nodes[i].distances.empty() && nodes[i].distances.size() != nodes.size()) {
       return invalid(fmt::format("numaNodes: node {} has {} distances, expected {}",
                                  nodes[i].id.value, nodes[i].distances.size(), nodes.size()));
@@ -83,6 +91,27 @@ Result<void> check_cpus(const std::vector<Cpu>& cpus, const std::vector<NumaNode
   return {};
 }
 
+/// A NUMA node and a socket that share CPUs, while each has CPUs that the other has not: firmware
+/// or a hypervisor describes one of them wrongly. Decisions follow both as they are.
+std::string crossing_of(const std::vector<Cpu>& cpus) {
+  std::map<NumaId, std::set<SocketId>> sockets;
+  std::map<SocketId, std::set<NumaId>> nodes;
+  for (const Cpu& cpu : cpus) {
+    sockets[cpu.numa].insert(cpu.socket);
+    nodes[cpu.socket].insert(cpu.numa);
+  }
+  for (const Cpu& cpu : cpus) {
+    if (sockets[cpu.numa].size() < 2 || nodes[cpu.socket].size() < 2) continue;
+    std::vector<std::int32_t> both;
+    for (const SocketId socket : sockets[cpu.numa]) both.push_back(socket.value);
+    return fmt::format(
+        "NUMA node {} is on sockets {}, and these are on other NUMA nodes, too: the firmware or "
+        "hypervisor contradicts itself; both are used as they are",
+        cpu.numa.value, fmt::join(both, ","));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Machine> Machine::make(MachineDescription description) {
@@ -92,6 +121,12 @@ Result<Machine> Machine::make(MachineDescription description) {
   PINFOLD_TRY(check_numa_nodes(description.numa_nodes));
   PINFOLD_TRY(check_cpus(description.cpus, description.numa_nodes));
 
+  std::vector<std::string>& warnings = description.warnings;
+  std::string crossing = crossing_of(description.cpus);
+  if (!crossing.empty() &&
+      std::find(warnings.begin(), warnings.end(), crossing) == warnings.end()) {
+    warnings.push_back(std::move(crossing));
+  }
   Machine machine;
   machine.description_ = std::move(description);
   machine.index();
@@ -147,6 +182,7 @@ const Cpu* Machine::find(CpuId cpu) const {
 }
 
 std::uint64_t Machine::memory() const {
+  if (description_.memory_capacity) return *description_.memory_capacity;
   std::uint64_t bytes = 0;
   for (const NumaNode& node : numa_nodes()) bytes += node.memory;
   return bytes;

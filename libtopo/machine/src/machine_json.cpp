@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "machine_fields.hpp"
 #include "pinfold/machine/machine.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
@@ -10,31 +11,6 @@ namespace pinfold {
 namespace {
 
 using nlohmann::json;
-
-/// A whole number from 0 to `limit`. JSON built in memory may hold it as a signed number.
-bool is_whole(const json& value, std::uint64_t limit) {
-  return value.is_number_integer() && value >= 0 && value.get<std::uint64_t>() <= limit;
-}
-
-Result<std::uint64_t> number(const json& object, const char* key, const std::string& where,
-                             std::uint64_t limit) {
-  const auto it = object.find(key);
-  const std::string field = fmt::format("{}.{}", where, key);
-  if (it == object.end()) return fail(ErrorCode::kInvalidArgument, field + ": missing");
-  if (!is_whole(*it, limit)) {
-    return fail_field(field, *it, fmt::format("expected a whole number from 0 to {}", limit));
-  }
-  return it->get<std::uint64_t>();
-}
-
-constexpr std::uint64_t kMaxId = 1U << 30U;
-
-template <class Id>
-Result<void> read_id(const json& object, const char* key, const std::string& where, Id& out) {
-  PINFOLD_LET(auto value, number(object, key, where, kMaxId));
-  out = Id{static_cast<std::int32_t>(value)};
-  return {};
-}
 
 /// A socket or cache id; some kernels report -1 for an unknown socket.
 template <class Id>
@@ -47,7 +23,7 @@ Result<void> read_id_or_none(const json& object, const char* key, const std::str
   return read_id(object, key, where, out);
 }
 
-Result<const json*> list(const json& object, const char* key, bool required) {
+Result<const json*> list_of(const json& object, const char* key, bool required) {
   static const json kEmpty = json::array();
   const auto it = object.find(key);
   if (it == object.end()) {
@@ -75,14 +51,18 @@ Result<NumaNode> read_numa_node(const json& item, const std::string& where) {
   if (!item.is_object()) return fail_field(where, item, "expected an object");
   NumaNode node;
   PINFOLD_TRY(read_id(item, "id", where, node.id));
-  PINFOLD_LET(auto memory, number(item, "memory", where, std::uint64_t{1} << 62U));
+  PINFOLD_LET(auto memory, number(item, "memory", where, kMaxBytes));
   node.memory = memory;
   if (const auto pages = item.find("hugepages"); pages != item.end()) {
     if (!pages->is_object()) return fail_field(where + ".hugepages", *pages, "expected an object");
+    const std::string place = where + ".hugepages";
     for (const auto& [name, value] : pages->items()) {
-      PINFOLD_LET(auto bytes,
-                  number(*pages, name.c_str(), where + ".hugepages", std::uint64_t{1} << 62U));
-      node.hugepages[name] = bytes;
+      PINFOLD_LET(auto bytes, number(*pages, name.c_str(), place, kMaxBytes));
+      PINFOLD_LET_WRAP(auto resource, parse_page_size(name), place);
+      if (!node.hugepages.emplace(std::move(resource), bytes).second) {
+        return fail(ErrorCode::kInvalidArgument,
+                    fmt::format("{}: '{}': this size is listed twice", place, printable(name)));
+      }
     }
   }
   if (const auto distances = item.find("distances"); distances != item.end()) {
@@ -123,7 +103,7 @@ Result<Device> read_device(const json& item, const std::string& where) {
 template <class Item, class Read>
 Result<void> read_list(const json& node, const char* key, bool required, Read read,
                        std::vector<Item>& out) {
-  PINFOLD_LET(auto items, list(node, key, required));
+  PINFOLD_LET(auto items, list_of(node, key, required));
   for (std::size_t i = 0; i < items->size(); ++i) {
     PINFOLD_LET(auto item, read((*items)[i], fmt::format("node.{}[{}]", key, i)));
     out.push_back(std::move(item));
@@ -135,6 +115,10 @@ Result<void> read_list(const json& node, const char* key, bool required, Read re
 
 Result<Machine> Machine::from_json(const json& node) {
   if (!node.is_object()) return fail_field("node", node, "expected an object");
+  if (is_machine_info(node)) {
+    PINFOLD_LET(auto info, describe_machine_info(node));
+    return make(std::move(info));
+  }
   MachineDescription description;
   if (const auto name = node.find("name"); name != node.end()) {
     if (!name->is_string()) return fail_field("node.name", *name, "expected a string");
@@ -143,6 +127,9 @@ Result<Machine> Machine::from_json(const json& node) {
   PINFOLD_TRY(read_list(node, "cpus", true, read_cpu, description.cpus));
   PINFOLD_TRY(read_list(node, "numaNodes", true, read_numa_node, description.numa_nodes));
   PINFOLD_TRY(read_list(node, "devices", false, read_device, description.devices));
+  if (node.contains("memoryCapacity")) {
+    PINFOLD_LET(description.memory_capacity, number(node, "memoryCapacity", "node", kMaxBytes));
+  }
   for (const Cpu& cpu : description.cpus) {
     if (cpu.l3.value < 0) description.has_cache_info = false;
   }
@@ -175,10 +162,12 @@ json Machine::to_json() const {
     devices_json.push_back(
         {{"resource", device.resource}, {"id", device.id}, {"numaNodes", std::move(ids)}});
   }
-  return {{"name", name()},
-          {"cpus", std::move(cpus_json)},
-          {"numaNodes", std::move(nodes)},
-          {"devices", std::move(devices_json)}};
+  json out = {{"name", name()},
+              {"cpus", std::move(cpus_json)},
+              {"numaNodes", std::move(nodes)},
+              {"devices", std::move(devices_json)}};
+  if (description_.memory_capacity) out["memoryCapacity"] = *description_.memory_capacity;
+  return out;
 }
 
 Result<Machine> parse_machine(std::string_view text) {

@@ -174,6 +174,83 @@ TEST(Xml, CarriesMemoryHugePagesDistancesAndUnusualIds) {
   EXPECT_EQ(machine->find(CpuId{3})->numa, NumaId{8});
 }
 
+std::string with(std::string_view from, std::string_view to) {
+  std::string text = kXml;
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+TEST(Xml, HasTheWholeMachineWithAWarning) {
+  const auto machine = discover(
+      HwlocXml{with("allowed_cpuset=\"0x0000000f\"", "allowed_cpuset=\"0x00000003\"")}, "");
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_EQ(machine->all_cpus().to_string(), "0-3");
+  EXPECT_EQ(machine->description().warnings,
+            std::vector<std::string>{"the topology was exported by a program that was allowed to "
+                                     "use 2 of 4 CPUs (0-1): all are taken"});
+}
+
+TEST(Xml, NamesALaterFormat) {
+  const auto machine =
+      discover(HwlocXml{with("topology version=\"2.0\"", "topology version=\"3.0\"")}, "");
+  ASSERT_FALSE(machine);
+  EXPECT_EQ(machine.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(machine.error().message,
+            "format 3.0 of hwloc's XML: the newest that is read is 2.x; write it with 'lstopo "
+            "--export-xml-flags v2 FILE'");
+}
+
+constexpr const char* kMemoryless = R"(<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0">
+  <object type="Machine" os_index="0" cpuset="0x3" complete_cpuset="0x3" allowed_cpuset="0x3" nodeset="0x1" complete_nodeset="0x3" allowed_nodeset="0x1" gp_index="1">
+    <object type="Package" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1" gp_index="2">
+      <object type="NUMANode" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1" gp_index="3" local_memory="4096"/>
+      <object type="PU" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1" gp_index="4"/>
+    </object>
+    <object type="Package" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x0" complete_nodeset="0x2" gp_index="5">
+      <object type="PU" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x0" complete_nodeset="0x2" gp_index="6"/>
+    </object>
+  </object>
+</topology>
+)";
+
+TEST(Xml, KeepsNumaNodesWithoutMemory) {
+  const auto machine = discover(HwlocXml{kMemoryless}, "");
+  ASSERT_TRUE(machine) << machine.error().message;
+  ASSERT_EQ(machine->numa_count(), 2);
+  EXPECT_EQ(machine->cpus_of_numa(1).to_string(), "1");
+  EXPECT_EQ(machine->numa_nodes()[1].memory, 0U);
+  EXPECT_EQ(
+      machine->description().warnings,
+      std::vector<std::string>{"NUMA node 1 with CPUs 1 has no memory object: it has 0 bytes"});
+}
+
+TEST(SourceOfText, GoesByTheForm) {
+  EXPECT_TRUE(std::holds_alternative<HwlocXml>(source_of_text("\n <topology/>")));
+  for (const char* text : {"pack:2 core:4 pu:2\n", "numa:2(memory=1GB) pu:2", "[numa] pu:4"}) {
+    EXPECT_TRUE(std::holds_alternative<HwlocSynthetic>(source_of_text(text))) << text;
+  }
+  for (const char* text : {"", "{}", "cpus: []", "name: a\ncpus:\n- id: 1", R"({"cpus":1})"}) {
+    EXPECT_TRUE(std::holds_alternative<MachineText>(source_of_text(text))) << text;
+  }
+}
+
+TEST(MachineText, KeepsItsName) {
+  const std::string text = R"({"cpus": [{"id": 0, "core": 0, "socket": 0, "numa": 0}],
+      "numaNodes": [{"id": 0, "memory": 1}]NAME})";
+  const auto named = [&](const std::string& name) {
+    std::string whole = text;
+    whole.replace(whole.find("NAME"), 4, name);
+    return discover(MachineText{whole}, "given")->name();
+  };
+  EXPECT_EQ(named(R"(, "name": "own")"), "own");
+  EXPECT_EQ(named(""), "");
+  EXPECT_EQ(pci_devices(MachineText{text})->size(), 0U);
+}
+
 TEST(Xml, CarriesPciDevices) {
   const auto devices = pci_devices(HwlocXml{kXml});
   ASSERT_TRUE(devices) << devices.error().message;

@@ -205,14 +205,31 @@ TEST(SysTree, DecidesContradictionsOfNumaNodesWithAWarning) {
             std::vector<std::string>{nodes + "cpu 1 is listed by NUMA nodes 0,1: taken to be on "
                                              "NUMA node 0, the lowest of them"});
   dir.write("sys/devices/system/cpu/cpu1/node1/id", "");
-  EXPECT_EQ(warnings_of(NumaId{1}),
-            std::vector<std::string>{nodes + "cpu 1 is listed by NUMA nodes 0,1: taken to be on "
-                                             "NUMA node 1, as 'sys/devices/system/cpu/cpu1' says"});
+  EXPECT_EQ(warnings_of(NumaId{1}).front(),
+            nodes +
+                "cpu 1 is listed by NUMA nodes 0,1: taken to be on NUMA node 1, as "
+                "'sys/devices/system/cpu/cpu1' says");
   dir.write("sys/devices/system/node/node0/cpulist", "0");
   dir.write("sys/devices/system/node/node1/cpulist", "2-3");
-  EXPECT_EQ(warnings_of(NumaId{1}),
-            std::vector<std::string>{nodes + "cpu 1 is listed by no NUMA node: taken to be on NUMA "
-                                             "node 1, as 'sys/devices/system/cpu/cpu1' says"});
+  EXPECT_EQ(warnings_of(NumaId{1}).front(),
+            nodes +
+                "cpu 1 is listed by no NUMA node: taken to be on NUMA node 1, as "
+                "'sys/devices/system/cpu/cpu1' says");
+}
+
+TEST(SysTree, FollowsNumaNodesThatCrossSocketsWithAWarning) {
+  const TempDir dir;
+  write_tree(dir, sockets_of(2, 2, 1));
+  dir.write("sys/devices/system/node/node0/cpulist", "0,2");
+  dir.write("sys/devices/system/node/node1/cpulist", "1,3");
+  const auto found = discover(SysTree{dir.path()}, "");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->all_cpus().to_string(), "0-3");
+  EXPECT_EQ(found->cpus_of_numa(1).to_string(), "1,3");
+  EXPECT_EQ(found->description().warnings,
+            std::vector<std::string>{
+                "NUMA node 0 is on sockets 0,1, and these are on other NUMA nodes, too: the "
+                "firmware or hypervisor contradicts itself; both are used as they are"});
 }
 
 TEST(SysTree, RejectsACpuOnNoNumaNode) {
@@ -269,16 +286,30 @@ TEST(SysTree, ReportsAMissingTree) {
   EXPECT_EQ(found.error().message, "open '" + dir.path() + "/nowhere': No such file or directory");
 }
 
-TEST(SysTree, ReportsMissingMemory) {
+TEST(SysTree, TakesTreesWithoutMemoryWithAWarning) {
   const TempDir dir;
   write_tree(dir, sockets_of(1, 2, 1));
   dir.remove("sys/devices/system/node/node0/meminfo");
   const auto found = discover(SysTree{dir.path()}, "");
-  ASSERT_FALSE(found);
-  EXPECT_EQ(found.error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(found.error().message,
-            "'" + dir.path() +
-                "/sys/devices/system/node/node0/meminfo': no such file, expected MemTotal");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->memory(), 0U);
+  EXPECT_EQ(found->description().warnings,
+            std::vector<std::string>{"'" + dir.path() +
+                                     "/sys/devices/system/node/node0/meminfo': no such file: NUMA "
+                                     "node 0 has 0 bytes of memory"});
+}
+
+TEST(SysTree, CountsTheCapacityAsTheKubelet) {
+  const TempDir dir;
+  write_tree(dir, sockets_of(2, 2, 1));
+  const auto sum = discover(SysTree{dir.path()}, "");
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum->memory(), sum->numa_nodes()[0].memory + sum->numa_nodes()[1].memory);
+  dir.write("proc/meminfo", "MemTotal:       32843596 kB\n");
+  const auto found = discover(SysTree{dir.path()}, "");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->memory(), 33631842304U);
+  EXPECT_EQ(*found, *sum);
 }
 
 TEST(SysTree, ReadsTheLiveMachine) {

@@ -116,6 +116,85 @@ TEST(Machine, NamesTheFieldOfBadJson) {
   }
 }
 
+TEST(Machine, NamesHugePagesAsTheKubelet) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"hugepages-2Mi", "hugepages-2Mi"},
+      {"1Gi", "hugepages-1Gi"},
+      {"2048Ki", "hugepages-2Mi"},
+      {"hugepages-1024Mi", "hugepages-1Gi"}};
+  for (const auto& [key, resource] : cases) {
+    auto node = Machine::make(two_sockets())->to_json();
+    node["numaNodes"][0]["hugepages"] = {{key, 0}};
+    const auto machine = Machine::from_json(node);
+    ASSERT_TRUE(machine) << key << ": " << machine.error().message;
+    EXPECT_TRUE(machine->numa_nodes()[0].hugepages.contains(resource)) << key;
+  }
+  for (const std::string key :
+       {"", "hugepages-", "huge", "0", "-2Mi", "1500m", "1000", "hugepages"}) {
+    auto node = Machine::make(two_sockets())->to_json();
+    node["numaNodes"][0]["hugepages"] = {{key, 0}};
+    const auto machine = Machine::from_json(node);
+    ASSERT_FALSE(machine) << key;
+    EXPECT_EQ(machine.error().message, "node.numaNodes[0].hugepages: '" + key +
+                                           "': expected a page size such as 'hugepages-2Mi'");
+  }
+  auto node = Machine::make(two_sockets())->to_json();
+  node["numaNodes"][0]["hugepages"] = {{"1Gi", 0}, {"hugepages-1Gi", 0}};
+  EXPECT_EQ(Machine::from_json(node).error().message,
+            "node.numaNodes[0].hugepages: 'hugepages-1Gi': this size is listed twice");
+}
+
+constexpr const char* kMachineInfo = R"({"num_cores": 6, "memory_capacity": 9000, "topology": [
+  {"node_id": 0, "memory": 4000, "hugepages": [{"page_size": 2048, "num_pages": 3}],
+   "distances": [10, 21], "cores": [
+    {"core_id": 0, "thread_ids": [4, 0], "uncore_caches": [{"id": 7}], "socket_id": 0},
+    {"core_id": 1, "thread_ids": [1], "uncore_caches": [{"id": 8}], "socket_id": 0}]},
+  {"node_id": 1, "memory": 5000, "hugepages": null, "distances": [21, 10], "cores": [
+    {"core_id": 0, "thread_ids": [2, 3], "uncore_caches": [{"id": 9}], "socket_id": 1}]}]})";
+
+TEST(MachineInfo, IsReadAsTheKubeletReadsIt) {
+  const auto machine = parse_machine(kMachineInfo);
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_EQ(machine->all_cpus().to_string(), "0-4");
+  EXPECT_EQ(machine->memory(), 9000U);
+  EXPECT_EQ(machine->find(CpuId{4})->core, CoreId{0});
+  EXPECT_EQ(machine->find(CpuId{3})->socket, SocketId{1});
+  EXPECT_EQ(machine->find(CpuId{3})->l3, CacheId{9});
+  EXPECT_EQ(machine->numa_nodes()[0].hugepages,
+            (std::map<std::string, std::uint64_t>{{"hugepages-2Mi", 6U << 20U}}));
+  EXPECT_EQ(machine->numa_nodes()[1].distances, (std::vector<std::uint32_t>{21, 10}));
+  const auto again = Machine::from_json(machine->to_json());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, *machine);
+  EXPECT_EQ(again->memory(), 9000U);
+}
+
+TEST(MachineInfo, NamesTheFieldOfBadJson) {
+  const struct {
+    const char* pointer;
+    nlohmann::json value;
+    const char* message;
+  } cases[] = {
+      {"/topology", "none", "machineInfo.topology: 'none': expected a list"},
+      {"/topology", nullptr, "numaNodes: expected at least one NUMA node"},
+      {"/topology/1/cores/0", 3, "machineInfo.topology[1].cores: 3: expected an object"},
+      {"/topology/1/cores/0/thread_ids", nullptr,
+       "machineInfo.topology[1].cores[0].thread_ids: expected a list of CPUs"},
+      {"/topology/1/cores/0/thread_ids",
+       {-1},
+       "machineInfo.topology[1].cores[0].thread_ids: -1: expected a CPU id"},
+      {"/topology/0/hugepages/0/page_size", 0,
+       "machineInfo.topology[0].hugepages.page_size: 0: expected a size in KiB"},
+  };
+  for (const auto& c : cases) {
+    auto info = nlohmann::json::parse(kMachineInfo);
+    info[nlohmann::json::json_pointer(c.pointer)] = c.value;
+    const auto machine = Machine::from_json(info);
+    ASSERT_FALSE(machine) << c.pointer << " = " << c.value.dump();
+    EXPECT_EQ(machine.error().message, c.message);
+  }
+}
+
 TEST(Machine, TakesNodeIdsAboveSixtyThree) {
   auto d = two_sockets();
   d.numa_nodes[1].id = NumaId{255};

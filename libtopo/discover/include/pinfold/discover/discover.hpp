@@ -24,17 +24,29 @@ struct HwlocSynthetic {
   std::string text;
 };
 
-/// The input from which a machine is read.
-using Source = std::variant<SysTree, HwlocXml, HwlocSynthetic>;
+/// JSON or YAML as Machine::from_json reads it: Pinfold's own, or the kubelet's MachineInfo.
+struct MachineText {
+  std::string text;
+};
 
-/// Reads a machine. Devices are left out: see pci.hpp.
+/// The input from which a machine is read.
+using Source = std::variant<SysTree, HwlocXml, HwlocSynthetic, MachineText>;
+
+/// The source that a text is, by its form: XML, hwloc's one line, else a MachineText.
+[[nodiscard]] Source source_of_text(std::string text);
+
+/// Reads a machine. Devices are left out unless a MachineText lists them: see pci.hpp. A
+/// MachineText has its own name or none, the others get `name`.
 /// A SysTree is read without hwloc: the kubelet reads the kernel's files, too, and hwloc drops GPU
 /// memory and contradictory NUMA nodes. Offline CPUs, CPUs without topology files and offline NUMA
-/// nodes are left out; a machine without NUMA has one NUMA node 0.
-/// XML and synthetic machines are as hwloc describes them: a CPU that several memory nodes claim
-/// belongs to the lowest of them, and without packages all CPUs are on socket 0.
-/// Errors: kNotFound if the input describes no machine; kInvalidArgument for a malformed file, with
-///   its name, its value and what was expected; kIo.
+/// nodes are left out; a machine without NUMA has one NUMA node 0. NUMA nodes without a meminfo
+/// have 0 bytes, with a warning. The capacity is MemTotal of /proc/meminfo. XML and synthetic
+/// machines are as hwloc describes them: a CPU that several memory nodes claim belongs to the
+/// lowest of them, and without packages all CPUs are on socket 0. XML has the whole machine, also
+/// what its exporter was not allowed to use; NUMA nodes without memory have 0 bytes. Warnings say
+/// both. Errors: kNotFound if the input describes no machine; kInvalidArgument for a malformed
+/// file, with
+///   its name, its value and what was expected; kUnsupported for a later format of XML; kIo.
 /// Thread-safety: safe; the live machine may change between two calls.
 [[nodiscard]] Result<Machine> discover(const Source& source, std::string name);
 

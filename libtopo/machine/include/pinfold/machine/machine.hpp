@@ -55,6 +55,9 @@ struct MachineDescription {
   bool has_cache_info = true;
   std::vector<NumaNode> numa_nodes;
   std::vector<Device> devices;
+  /// MemTotal of /proc/meminfo, from which the kubelet computes what is allocatable; unknown: the
+  /// sum of the NUMA nodes. The two differ by the pages of no node, so == does not compare it.
+  std::optional<std::uint64_t> memory_capacity = std::nullopt;
   /// Contradictions in what the machine was discovered from, and how they were decided. Like
   /// has_cache_info no part of the machine itself.
   std::vector<std::string> warnings;
@@ -72,9 +75,12 @@ class Machine {
   /// Takes CPUs and NUMA nodes in any order; distances are by position in the list that is given.
   /// Errors: kInvalidArgument for duplicate CPU or node ids, a CPU on an unknown node, more than
   /// 64 NUMA nodes, a core that spans sockets, no CPUs, rows of distances of different lengths.
+  /// Adds a warning if NUMA nodes and sockets cross.
   [[nodiscard]] static Result<Machine> make(MachineDescription description);
 
-  /// Reads the `node` object of the conformance format and of `pinfold topology --output json`.
+  /// Reads the `node` object of the conformance format and of `pinfold topology --output json`, or
+  /// the MachineInfo of the kubelet or cadvisor, which has no name.
+  /// Errors: kInvalidArgument, with the field.
   [[nodiscard]] static Result<Machine> from_json(const nlohmann::json& node);
   [[nodiscard]] nlohmann::json to_json() const;
 
@@ -88,7 +94,7 @@ class Machine {
   /// nullptr for an id that is not online here.
   [[nodiscard]] const Cpu* find(CpuId cpu) const;
 
-  /// Total bytes of all NUMA nodes.
+  /// The capacity as the kubelet counts it: memory_capacity, else the bytes of all NUMA nodes.
   [[nodiscard]] std::uint64_t memory() const;
 
   [[nodiscard]] int numa_count() const { return static_cast<int>(numa_nodes().size()); }
@@ -162,7 +168,7 @@ class Machine {
   int numa_with_cpus_ = 0;
 };
 
-/// A machine from text: JSON as Machine::to_json gives it.
+/// A machine from text: JSON or YAML that Machine::from_json reads.
 /// Errors: kInvalidArgument.
 [[nodiscard]] Result<Machine> parse_machine(std::string_view text);
 

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "pinfold/machine/machine.hpp"
+
+/// Fields that both JSON forms of a machine have.
+namespace pinfold {
+
+inline constexpr std::uint64_t kMaxId = 1U << 30U;
+inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 62U;
+
+/// A whole number from 0 to `limit`. JSON built in memory may hold it as a signed number.
+[[nodiscard]] bool is_whole(const nlohmann::json& value, std::uint64_t limit);
+
+/// The member `key`, a whole number from 0 to `limit`. Errors: kInvalidArgument, "where.key: ...".
+[[nodiscard]] Result<std::uint64_t> number(const nlohmann::json& object, const char* key,
+                                           const std::string& where, std::uint64_t limit);
+
+template <class Id>
+Result<void> read_id(const nlohmann::json& object, const char* key, const std::string& where,
+                     Id& out) {
+  PINFOLD_LET(auto value, number(object, key, where, kMaxId));
+  out = Id{static_cast<std::int32_t>(value)};
+  return {};
+}
+
+/// "hugepages-2Mi" from "hugepages-2Mi", "2Mi" or "2048Ki".
+/// Errors: kInvalidArgument for anything but a size of whole KiB.
+[[nodiscard]] Result<std::string> parse_page_size(std::string_view name);
+
+/// Whether a JSON object has the form of cadvisor's MachineInfo.
+[[nodiscard]] bool is_machine_info(const nlohmann::json& object);
+/// Source: kubernetes v1.36.2 pkg/kubelet/cm/cpumanager/topology/cpu_topology.go Discover: a core
+/// is its lowest CPU, its cache is the first of uncore_caches, else its socket.
+[[nodiscard]] Result<MachineDescription> describe_machine_info(const nlohmann::json& info);
+
+}  // namespace pinfold
