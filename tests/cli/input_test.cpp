@@ -176,20 +176,42 @@ TEST_F(Input, TakesEveryFormInWhichPodsCome) {
   }
 }
 
+TEST_F(Input, SkipsFinishedPodsAndTakesPodTemplates) {
+  const Outcome outcome = admit(
+      "kind: List\nitems:\n"
+      "- {metadata: {name: done}, status: {phase: Succeeded}, spec: {containers: [{name: c}]}}\n"
+      "- {metadata: {name: failed}, status: {phase: Failed}, spec: {containers: [{name: c}]}}\n"
+      "- {kind: Deployment, metadata: {name: web}, spec: {template: {spec: {containers: [{name: "
+      "c}]}}}}\n");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("default/web: admitted\n"));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("done")));
+  EXPECT_EQ(outcome.err,
+            "pinfold: warning: pod 'default/done' has finished (Succeeded): skipped\n"
+            "pinfold: warning: pod 'default/failed' has finished (Failed): skipped\n"
+            "pinfold: warning: Deployment 'default/web': its pod template is taken as one pod\n");
+}
+
+TEST_F(Input, CountsPodsAndOverhead) {
+  const Outcome outcome = admit(pod("a") + "\n---\n" + pod("b"), "maxPods: 1");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("default/b: rejected, OutOfpods: Node didn't have enough "
+                                     "resource: pods, requested: 1, used: 1, capacity: 1"));
+}
+
 TEST_F(Input, RefusesWhatIsNoPod) {
-  const std::string deployment =
-      "expected 'Pod': pass a pod that it has created ('kubectl get pod NAME -o yaml'), or its pod "
-      "template with kind: Pod and a name\n";
   const struct {
     std::string text;
     std::string error;
   } cases[] = {
       {"kind: Deployment\nmetadata: {name: a}\n",
-       "pinfold: pods: kind: 'Deployment': " + deployment},
+       "pinfold: pods: Deployment 'default/a': no spec.template: expected a pod template\n"},
       {"kind: List\nitems: [" + pod("a") + ", {kind: CronJob}]",
-       "pinfold: pods: items[1]: kind: 'CronJob': " + deployment},
+       "pinfold: pods: items[1]: CronJob '': no spec.jobTemplate.spec.template: expected a pod "
+       "template\n"},
       {"kind: Service\nmetadata: {name: a}\n", "pinfold: pods: kind: 'Service': expected 'Pod'\n"},
-      {pod("a") + "\n---\nkind: Job\n", "pinfold: pods, document 2: kind: 'Job': " + deployment},
+      {pod("a") + "\n---\nkind: Job\n",
+       "pinfold: pods, document 2: Job '': no spec.template: expected a pod template\n"},
       {"kind: List\nitems: {}\n", "pinfold: pods: items: an object: expected a list\n"},
       {"kind: List\nitems: []\n", "pinfold: no pod in pods: expected at least one\n"},
       {"kind: List\n", "pinfold: no pod in pods: expected at least one\n"},

@@ -6,9 +6,11 @@
 
 #include "pinfold/api/config.hpp"
 #include "pinfold/api/pod.hpp"
+#include "pinfold/api/pod_documents.hpp"
 #include "pinfold/text/document.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  (void)pinfold::read_pods({reinterpret_cast<const char*>(data), size}, "pods");
   const auto document = pinfold::parse_document({reinterpret_cast<const char*>(data), size});
   if (!document) return 0;
   (void)pinfold::check_pod_fields(*document);

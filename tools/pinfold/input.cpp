@@ -10,6 +10,7 @@
 #include <iterator>
 #include <utility>
 
+#include "output.hpp"
 #include "pinfold/api/pod_documents.hpp"
 
 namespace pinfold::tools {
@@ -80,7 +81,8 @@ Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     PINFOLD_LET(const auto text, read_input(file));
     PINFOLD_LET(auto some, pinfold::read_pods(text, input_name(file)));
-    std::move(some.begin(), some.end(), std::back_inserter(pods));
+    for (const std::string& note : some.notes) warn(note);
+    std::move(some.pods.begin(), some.pods.end(), std::back_inserter(pods));
   }
   if (pods.empty()) {
     return fail(ErrorCode::kInvalidArgument,

@@ -4,8 +4,11 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
+#include "pinfold/api/pod_documents.hpp"
 #include "pinfold/api/validation.hpp"
+#include "pinfold/text/document.hpp"
 
 namespace pinfold::capi {
 
@@ -40,7 +43,9 @@ Result<void> check_flags(std::uint32_t flags, std::uint32_t known) {
 
 Result<PodSpec> read_manifest(const char* manifest) {
   PINFOLD_TRY(require(manifest, "manifest"));
-  PINFOLD_LET(auto pod, parse_pod(manifest));
+  PINFOLD_LET(auto document, parse_document(manifest));
+  PINFOLD_LET(const auto as_written, as_pod(std::move(document)));
+  PINFOLD_LET(auto pod, pod_from_json(as_written));
   apply_defaults(pod);
   PINFOLD_TRY(validate(pod));
   return pod;

@@ -47,7 +47,7 @@ Json resources_of(const LinuxResources& values) {
 
 /// The totals of all containers, without the rules for the pod's own cgroup.
 Json total_resources(const Node& node, const PodSpec& pod) {
-  const ResourceList requests = total_requests(node.gates(), pod);
+  const ResourceList requests = total_requests(node.gates(), pod, Overhead::kLeaveOut);
   const ResourceList limits = total_limits(node.gates(), pod);
   const Quantity cpu_limit = amount_of(limits, "cpu");
   const auto request = requests.find("cpu");

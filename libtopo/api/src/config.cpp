@@ -117,6 +117,8 @@ Result<void> read_field(const std::string& field, const json& value, Config& con
   }
   if (field == "evictionHard") config.eviction_hard = read_map(value);
   if (field == "cpuCFSQuota") config.cpu_cfs_quota = value.get<bool>();
+  if (field == "maxPods") config.max_pods = value.get<std::int32_t>();
+  if (field == "podsPerCore") config.pods_per_core = value.get<std::int32_t>();
   if (field == "reservedMemory") read_reserved_memory(value, config);
   if (field == "featureGates") return read_gates(field, value, config);
   if (field == "pinfold") return read_pinfold_settings(field, value, config);
@@ -188,6 +190,8 @@ json to_json(const Config& config) {
   for (const auto& [name, map] : kMaps) out[std::string(name)] = config.*map;
   out["cpuCFSQuota"] = config.cpu_cfs_quota;
   out["featureGates"] = config.feature_gates;
+  if (config.max_pods) out["maxPods"] = *config.max_pods;
+  if (config.pods_per_core != 0) out["podsPerCore"] = config.pods_per_core;
   if (config.eviction_hard) out["evictionHard"] = *config.eviction_hard;
   out["reservedMemory"] = json::array();
   for (const MemoryReservation& reservation : config.reserved_memory) {

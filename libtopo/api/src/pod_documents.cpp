@@ -19,57 +19,128 @@ namespace {
 bool is_list(const nlohmann::json& document) {
   if (!document.is_object()) return false;
   const auto kind = document.find("kind");
-  return kind != document.end() && (*kind == "List" || *kind == "PodList");
+  return kind != document.end() && kind->is_string() &&
+         kind->get_ref<const std::string&>().ends_with("List");
+}
+
+std::string text_of(const nlohmann::json& object, std::string_view key) {
+  const nlohmann::json* const value = object.is_object() ? member(object, key) : nullptr;
+  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+/// "'NAMESPACE/NAME'", for messages.
+std::string name_of(const nlohmann::json& document) {
+  const nlohmann::json* const metadata = member(document, "metadata");
+  if (metadata == nullptr) return "''";
+  const std::string space = text_of(*metadata, "namespace");
+  return fmt::format("'{}/{}'", printable(space.empty() ? "default" : space),
+                     printable(text_of(*metadata, "name")));
+}
+
+/// "Succeeded" or "Failed"; empty for any other pod.
+std::string final_phase(const nlohmann::json& document) {
+  const nlohmann::json* const status = document.is_object() ? member(document, "status") : nullptr;
+  const std::string phase = status == nullptr ? "" : text_of(*status, "phase");
+  return phase == "Succeeded" || phase == "Failed" ? phase : "";
+}
+
+bool is_workload(const nlohmann::json& document) {
+  constexpr std::array<std::string_view, 8> kWorkloads = {
+      "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet",
+      "Job",        "CronJob",   "PodTemplate", "ReplicationController"};
+  const std::string kind = text_of(document, "kind");
+  return std::find(kWorkloads.begin(), kWorkloads.end(), kind) != kWorkloads.end();
+}
+
+/// Domain: a workload.
+Result<nlohmann::json> pod_of_template(const nlohmann::json& workload) {
+  const std::string kind = text_of(workload, "kind");
+  std::vector<std::string_view> path = {"spec", "template"};
+  if (kind == "PodTemplate") path = {"template"};
+  if (kind == "CronJob") path = {"spec", "jobTemplate", "spec", "template"};
+  const nlohmann::json* found = &workload;
+  for (const std::string_view key : path) {
+    found = found->is_object() ? member(*found, key) : nullptr;
+    if (found != nullptr) continue;
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} {}: no {}: expected a pod template", kind, name_of(workload),
+                            fmt::join(path, ".")));
+  }
+  if (!found->is_object()) {
+    return fail_field(fmt::format("{}", fmt::join(path, ".")), *found, "expected a pod template");
+  }
+  nlohmann::json pod = *found;
+  pod["kind"] = "Pod";
+  pod["apiVersion"] = "v1";
+  nlohmann::json& metadata = pod["metadata"];
+  if (!metadata.is_object()) metadata = nlohmann::json::object();
+  const nlohmann::json* const own = member(workload, "metadata");
+  for (const char* const key : {"name", "namespace"}) {
+    const nlohmann::json* const value =
+        own != nullptr && own->is_object() ? member(*own, key) : nullptr;
+    if (value != nullptr) metadata[key] = *value;
+  }
+  return pod;
+}
+
+/// Adds the pod of a document.
+Result<void> add_pod(const nlohmann::json& document, PodDocuments& out) {
+  if (const std::string phase = final_phase(document); !phase.empty()) {
+    out.notes.push_back(fmt::format("pod {} has finished ({}): skipped", name_of(document), phase));
+    return {};
+  }
+  PINFOLD_LET(auto pod, read_pod(document));
+  out.pods.push_back(std::move(pod));
+  if (is_workload(document)) {
+    out.notes.push_back(fmt::format("{} {}: its pod template is taken as one pod",
+                                    text_of(document, "kind"), name_of(document)));
+  }
+  return {};
 }
 
 /// Adds the pod of a document, or those of a list as `kubectl get pods -o yaml` prints it.
-Result<void> add_pods(const nlohmann::json& document, std::vector<PodSpec>& pods) {
-  if (!is_list(document)) {
-    PINFOLD_LET(auto pod, read_pod(document));
-    pods.push_back(std::move(pod));
-    return {};
-  }
+Result<void> add_pods(const nlohmann::json& document, PodDocuments& out) {
+  if (!is_list(document)) return add_pod(document, out);
   const nlohmann::json* const items = member(document, "items");
   if (items == nullptr) return {};
   if (!items->is_array()) return fail_field("items", *items, "expected a list");
   for (std::size_t i = 0; i < items->size(); ++i) {
-    PINFOLD_LET_WRAP(auto pod, read_pod((*items)[i]), fmt::format("items[{}]", i));
-    pods.push_back(std::move(pod));
+    PINFOLD_TRY_WRAP(add_pod((*items)[i], out), fmt::format("items[{}]", i));
   }
   return {};
 }
 
 }  // namespace
 
-Result<PodSpec> read_pod(const nlohmann::json& document) {
-  constexpr std::array<std::string_view, 8> kWorkloads = {
-      "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet",
-      "Job",        "CronJob",   "PodTemplate", "ReplicationController"};
-  const auto kind = document.is_object() ? document.find("kind") : document.end();
-  const bool is_workload = kind != document.end() && std::find(kWorkloads.begin(), kWorkloads.end(),
-                                                               *kind) != kWorkloads.end();
-  if (is_workload) {
-    return fail_field("kind", *kind,
-                      "expected 'Pod': pass a pod that it has created ('kubectl get pod NAME -o "
-                      "yaml'), or its pod template with kind: Pod and a name");
+Result<nlohmann::json> as_pod(nlohmann::json document) {
+  if (const std::string phase = final_phase(document); !phase.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("pod {} has finished ({}): expected a pod that runs or is to run",
+                            name_of(document), phase));
   }
-  PINFOLD_LET(auto pod, pod_from_json(document));
-  PINFOLD_TRY(check_pod_fields(document));
+  if (!is_workload(document)) return document;
+  return pod_of_template(document);
+}
+
+Result<PodSpec> read_pod(const nlohmann::json& document) {
+  PINFOLD_LET(const auto as_written, as_pod(document));
+  PINFOLD_LET(auto pod, pod_from_json(as_written));
+  PINFOLD_TRY(check_pod_fields(as_written));
   apply_defaults(pod);
   return pod;
 }
 
-Result<std::vector<PodSpec>> read_pods(std::string_view yaml_or_json, std::string_view name) {
+Result<PodDocuments> read_pods(std::string_view yaml_or_json, std::string_view name) {
   PINFOLD_LET_WRAP(const auto documents, parse_documents(yaml_or_json), name);
-  std::vector<PodSpec> pods;
+  PodDocuments out;
   std::size_t number = 0;
   for (const nlohmann::json& document : documents) {
     ++number;
-    PINFOLD_TRY_WRAP(add_pods(document, pods), documents.size() == 1
-                                                   ? std::string(name)
-                                                   : fmt::format("{}, document {}", name, number));
+    PINFOLD_TRY_WRAP(add_pods(document, out), documents.size() == 1
+                                                  ? std::string(name)
+                                                  : fmt::format("{}, document {}", name, number));
   }
-  return pods;
+  return out;
 }
 
 Result<void> validate_all(const std::vector<PodSpec>& pods) {

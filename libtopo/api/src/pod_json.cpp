@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -56,6 +57,25 @@ Result<const json*> object_member(const json& parent, std::string_view path, std
   return value;
 }
 
+/// What to write instead of a text that is no quantity: "1G or 1Gi" for "1 gb".
+std::string expected_quantity(std::string_view text) {
+  std::string number;
+  std::string unit;
+  for (const char c : text) {
+    if (unit.empty() && (c == '.' || (c >= '0' && c <= '9'))) number += c;
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) unit += c;
+  }
+  const char letter =
+      unit.empty() ? ' ' : static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0])));
+  std::string out = "expected an amount with a unit Ki Mi Gi Ti or k M G T";
+  constexpr std::string_view kUnits = "KMGTPE";
+  if (number.empty() || kUnits.find(letter) == std::string_view::npos) return out;
+  const bool is_binary = unit.find('i') != std::string::npos;
+  out += "; did you mean ";
+  if (!is_binary) out += fmt::format("{}{} or ", number, letter == 'K' ? 'k' : letter);
+  return out + fmt::format("{}{}i?", number, letter);
+}
+
 Result<ResourceList> read_list(const json& resources, const std::string& path,
                                std::string_view key) {
   ResourceList list;
@@ -69,7 +89,7 @@ Result<ResourceList> read_list(const json& resources, const std::string& path,
     }
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     const auto quantity = Quantity::parse(trim(text));
-    if (!quantity) return fail_field(field, value, quantity.error().message);
+    if (!quantity) return fail_field(field, value, expected_quantity(text));
     if (quantity->sign() < 0) {
       return fail(
           ErrorCode::kInvalidArgument,
@@ -148,6 +168,19 @@ Result<Container> read_container(const json& value, const std::string& path, boo
   return container;
 }
 
+/// More do not fit into an object of the API server, 1.5 MiB.
+Result<void> check_count(const json& spec) {
+  constexpr std::size_t kMost = 10'000;
+  for (const char* const key : {"initContainers", "containers"}) {
+    const json* const list = member(spec, key);
+    if (list == nullptr || list->size() <= kMost) continue;
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("spec.{}: {} containers, expected at most {}", key, list->size(), kMost));
+  }
+  return {};
+}
+
 /// `names`: of the containers read so far.
 Result<void> read_containers(const json& spec, std::string_view key, bool init, PodSpec& pod,
                              std::set<std::string>& names) {
@@ -217,10 +250,12 @@ Result<PodSpec> pod_from_json(const json& document) {
     return fail(ErrorCode::kInvalidArgument,
                 "spec.containers: missing: expected at least one container");
   }
+  PINFOLD_TRY(check_count(*spec));
   std::set<std::string> names;
   PINFOLD_TRY(read_containers(*spec, "initContainers", true, pod, names));
   PINFOLD_TRY(read_containers(*spec, "containers", false, pod, names));
   PINFOLD_LET(pod.resources, read_resources(*spec, "spec"));
+  PINFOLD_LET(pod.overhead, read_list(*spec, "spec", "overhead"));
   return pod;
 }
 
@@ -241,6 +276,7 @@ json to_json(const PodSpec& pod) {
   json spec = {{"containers", std::move(apps)}};
   if (!init.empty()) spec["initContainers"] = std::move(init);
   if (pod.resources) spec["resources"] = to_json(*pod.resources);
+  if (!pod.overhead.empty()) spec["overhead"] = to_json(pod.overhead);
   return {
       {"apiVersion", "v1"},
       {"kind", "Pod"},

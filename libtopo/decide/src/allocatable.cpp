@@ -22,9 +22,10 @@ std::int64_t in_units(const Quantity& amount, const std::string& resource) {
 /// total_requests() of one resource, without the lists of all: every admission adds those of all
 /// pods of the node.
 Quantity total_request(const FeatureGates& gates, const PodSpec& pod, const std::string& resource) {
+  const Quantity overhead = amount_of(pod.overhead, resource);
   if (uses_pod_level_resources(gates, pod) && is_native_resource(resource)) {
     const auto own = pod.resources->requests.find(resource);
-    if (own != pod.resources->requests.end()) return own->second;
+    if (own != pod.resources->requests.end()) return own->second + overhead;
   }
   Quantity running;  // as in container_total
   Quantity sidecars;
@@ -38,7 +39,24 @@ Quantity total_request(const FeatureGates& gates, const PodSpec& pod, const std:
         container.kind == ContainerKind::kSidecar ? sidecars : sidecars + amount;
     starting = std::max(starting, together);
   }
-  return std::max(running, starting);
+  return std::max(running, starting) + overhead;
+}
+
+/// The most pods that the node takes. Source: kubelet v1.36 nodestatus/setters.go MachineInfo.
+std::int64_t allowed_pods(const Node& node) {
+  std::int64_t allowed = std::numeric_limits<std::int64_t>::max();
+  if (const auto most = node.config().max_pods) allowed = *most;
+  if (const std::int64_t each = node.config().pods_per_core; each > 0) {
+    allowed = std::min(allowed, each * static_cast<std::int64_t>(node.machine().cpus().size()));
+  }
+  return allowed;
+}
+
+Rejection out_of(const std::string& name, std::int64_t requested, std::int64_t used,
+                 std::int64_t capacity) {
+  return {"OutOf" + name,
+          fmt::format("Node didn't have enough resource: {}, requested: {}, used: {}, capacity: {}",
+                      name, requested, used, capacity)};
 }
 
 std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
@@ -90,8 +108,11 @@ ResourceList allocatable(const Node& node) {
   return amounts;
 }
 
-ResourceList total_requests(const FeatureGates& gates, const PodSpec& pod) {
-  return total_of(gates, pod, &Resources::requests);
+ResourceList total_requests(const FeatureGates& gates, const PodSpec& pod, Overhead overhead) {
+  ResourceList total = total_of(gates, pod, &Resources::requests);
+  if (overhead == Overhead::kLeaveOut) return total;
+  for (const auto& [name, amount] : pod.overhead) total[name] += amount;
+  return total;
 }
 
 ResourceList total_limits(const FeatureGates& gates, const PodSpec& pod) {
@@ -100,6 +121,11 @@ ResourceList total_limits(const FeatureGates& gates, const PodSpec& pod) {
 
 std::optional<Rejection> find_shortage(const Node& node, const SharedVector<ActivePod>& pods,
                                        const PodSpec& pod) {
+  const std::int64_t others = std::count_if(
+      pods.begin(), pods.end(), [&](const ActivePod& other) { return other.spec.uid != pod.uid; });
+  if (const auto allowed = allowed_pods(node); others >= allowed) {
+    return out_of("pods", 1, others, allowed);
+  }
   const ResourceList requests = total_requests(node.gates(), pod);
   const ResourceList capacities = allocatable(node);
   for (const std::string& name : compared_resources(requests)) {
@@ -112,10 +138,7 @@ std::optional<Rejection> find_shortage(const Node& node, const SharedVector<Acti
       used = saturated_sum(used, in_units(total_request(node.gates(), other.spec, name), name));
     }
     if (saturated_sum(requested, used) <= capacity) continue;
-    return Rejection{
-        "OutOf" + name,
-        fmt::format("Node didn't have enough resource: {}, requested: {}, used: {}, capacity: {}",
-                    name, requested, used, capacity)};
+    return out_of(name, requested, used, capacity);
   }
   return std::nullopt;
 }

@@ -108,6 +108,7 @@ std::optional<Failure> find_failure(const Node& node, const NodeState& state, co
   if (rejected == nullptr) return std::nullopt;
   Failure failure{node, state, pod, std::move(rejected->why), std::move(rejected->step), {}, {}};
   const std::string& object = failure.step.object;
+  if (failure.why.reason == "OutOfpods") return failure;
   if (failure.step.source == kRequests) {
     failure.amounts = request_amounts(node, state, pod);
     std::erase_if(failure.amounts, [](const Amounts& amounts) {

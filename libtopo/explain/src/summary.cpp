@@ -106,6 +106,11 @@ std::string short_on_node(const Failure& failure, const Missing& missing) {
 }
 
 std::string over_requested(const Failure& failure) {
+  if (failure.why.reason == "OutOfpods") {
+    return fmt::format(
+        "is one pod too many: the node has {}, as many as maxPods or podsPerCore allows",
+        failure.state.pods.size());
+  }
   std::vector<std::string> parts;
   for (const Amounts& amounts : failure.amounts) {
     const PlaceAmounts& all = amounts.places.front();

@@ -1,6 +1,7 @@
 #include "pinfold/grpc/requests.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 #include <vector>
@@ -12,12 +13,13 @@ namespace pinfold::service {
 namespace {
 
 Result<std::vector<PodSpec>> read_manifest(const std::string& manifest, bool skip_validation) {
-  PINFOLD_LET(auto pods, read_pods(manifest, "manifest"));
-  if (pods.empty()) {
-    return fail(ErrorCode::kInvalidArgument, "no pod in manifest: expected at least one");
+  PINFOLD_LET(auto read, read_pods(manifest, "manifest"));
+  if (read.pods.empty()) {
+    read.notes.insert(read.notes.begin(), "no pod in manifest: expected at least one");
+    return fail(ErrorCode::kInvalidArgument, fmt::format("{}", fmt::join(read.notes, "; ")));
   }
-  if (!skip_validation) PINFOLD_TRY(validate_all(pods));
-  return pods;
+  if (!skip_validation) PINFOLD_TRY(validate_all(read.pods));
+  return std::move(read.pods);
 }
 
 Result<void> require(const std::string& value, const char* field) {

@@ -97,7 +97,7 @@ Result<void> verify_pod(const PodSpec& announced, const api::PodSandbox& sandbox
     return fail(ErrorCode::kInvalidArgument,
                 "the runtime shows no pod_resources to compare it with");
   }
-  const ResourceList requests = total_requests(premises.gates, announced);
+  const ResourceList requests = total_requests(premises.gates, announced, Overhead::kLeaveOut);
   const ResourceList limits = total_limits(premises.gates, announced);
   const Announced total{requests, limits};
   const api::LinuxResources& shown = sandbox.linux().pod_resources();

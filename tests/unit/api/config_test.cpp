@@ -66,6 +66,7 @@ TEST(ConfigParse, ReadsEveryField) {
       {"PodLevelResourceManagers", true}, {"PodLevelResources", false}, {"SomethingElse", true}};
   expected.profile = Profile::kKubelet136;
   expected.partition = Partition::kIsolated;
+  expected.max_pods = 110;
   EXPECT_EQ(parsed->config, expected) << to_json(parsed->config).dump(2);
 }
 

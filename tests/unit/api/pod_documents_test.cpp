@@ -22,7 +22,8 @@ std::string read(const std::string& text) {
   const auto pods = read_pods(text, "pods.yaml");
   if (!pods) return pods.error().message;
   std::string names;
-  for (const PodSpec& pod : *pods) names += pod.name + ' ';
+  for (const PodSpec& pod : pods->pods) names += pod.name + ' ';
+  for (const std::string& note : pods->notes) names += '[' + note + ']';
   return names;
 }
 
@@ -50,16 +51,71 @@ TEST(PodDocuments, NameTheDocumentAndTheItemThatIsWrong) {
   EXPECT_EQ(read("[1]").substr(0, 15), "pods.yaml: pod:");
 }
 
-TEST(PodDocuments, SayWhatToPassForAWorkload) {
-  for (const char* kind : {"Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "Job", "CronJob",
-                           "PodTemplate", "ReplicationController"}) {
-    const auto pod = read_pod({{"kind", kind}});
-    ASSERT_FALSE(pod) << kind;
-    EXPECT_EQ(pod.error().message.find(fmt::format("kind: '{}': expected 'Pod': pass a pod", kind)),
-              0U)
-        << pod.error().message;
+TEST(PodDocuments, AreThePodTemplatesOfWorkloads) {
+  const std::string pod_template =
+      R"({"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c"}]}})";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"PodTemplate", R"("template": )" + pod_template},
+      {"CronJob", R"("spec": {"jobTemplate": {"spec": {"template": )" + pod_template + "}}}"},
+      {"Deployment", R"("spec": {"replicas": 3, "template": )" + pod_template + "}"},
+      {"DaemonSet", R"("spec": {"template": )" + pod_template + "}"},
+      {"StatefulSet", R"("spec": {"template": )" + pod_template + "}"},
+      {"ReplicaSet", R"("spec": {"template": )" + pod_template + "}"},
+      {"ReplicationController", R"("spec": {"template": )" + pod_template + "}"},
+      {"Job", R"("spec": {"template": )" + pod_template + "}"},
+  };
+  std::string items;
+  for (const auto& [kind, rest] : cases) {
+    const std::string text = fmt::format(
+        R"({{"kind": "{}", "metadata": {{"name": "w", "namespace": "n"}}, {}}})", kind, rest);
+    EXPECT_EQ(read(text), "w [" + kind + " 'n/w': its pod template is taken as one pod]");
+    items += (items.empty() ? "" : ", ") + text;
+    const auto without = read_pod(
+        {{"kind", kind}, {"metadata", {{"name", "w"}}}, {"spec", nlohmann::json::object()}});
+    ASSERT_FALSE(without) << kind;
+    EXPECT_EQ(without.error().message.find(kind + " 'default/w': no "), 0U)
+        << without.error().message;
   }
+  EXPECT_EQ(read(R"({"kind": "List", "items": [)" + items + "]}").substr(0, 17),
+            "w w w w w w w w [");
   EXPECT_EQ(read_pod({{"kind", "Node"}}).error().message, "kind: 'Node': expected 'Pod'");
+}
+
+TEST(PodDocuments, LeaveOutPodsThatHaveFinished) {
+  const auto with_phase = [](const std::string& phase) {
+    return fmt::format(R"({{"metadata": {{"name": "a", "namespace": "b"}}, "status": {{"phase":
+        "{}"}}, "spec": {{"containers": [{{"name": "c"}}]}}}})",
+                       phase);
+  };
+  for (const std::string phase : {"Pending", "Running", "Unknown", ""}) {
+    EXPECT_EQ(read(with_phase(phase)), "a ") << phase;
+  }
+  for (const std::string phase : {"Succeeded", "Failed"}) {
+    EXPECT_EQ(read(with_phase(phase)), "[pod 'b/a' has finished (" + phase + "): skipped]");
+    EXPECT_EQ(read(fmt::format(R"({{"kind": "PodList", "items": [{}, {}]}})", with_phase(phase),
+                               pod_text("now"))),
+              "now [pod 'b/a' has finished (" + phase + "): skipped]");
+    EXPECT_EQ(read_pod(nlohmann::json::parse(with_phase(phase))).error().message,
+              "pod 'b/a' has finished (" + phase + "): expected a pod that runs or is to run");
+  }
+}
+
+TEST(PodDocuments, HaveNotMoreContainersThanAnObjectHolds) {
+  auto pod = nlohmann::json::parse(pod_text("a"));
+  auto& containers = pod["spec"]["containers"];
+  for (int i = 0; i < 10'000; ++i) containers.push_back({{"name", fmt::format("c{}", i)}});
+  const auto read = read_pod(pod);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, "spec.containers: 10001 containers, expected at most 10000");
+}
+
+TEST(PodDocuments, CarryTheOverhead) {
+  auto pod = nlohmann::json::parse(pod_text("a"));
+  pod["spec"]["overhead"] = {{"cpu", "250m"}};
+  const auto read = read_pod(pod);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(amount_of(read->overhead, "cpu").to_string(), "250m");
+  EXPECT_EQ(pod_from_json(to_json(*read)).value(), *read);
 }
 
 TEST(PodDocuments, NameAtMostFiveUnknownFields) {
@@ -120,12 +176,12 @@ TEST(PodDocuments, HaveFieldsOfTheirTypes) {
 TEST(PodDocuments, AreValidatedTogether) {
   const auto read = read_pods(pod_text("a"), "a");
   ASSERT_TRUE(read);
-  EXPECT_TRUE(validate_all(*read));
+  EXPECT_TRUE(validate_all(read->pods));
   EXPECT_TRUE(validate_all({}));
-  PodSpec bad = read->front();
+  PodSpec bad = read->pods.front();
   bad.containers[0].resources.requests["cpu"] = Quantity::of(2, Quantity::Format::kDecimalSi);
   bad.containers[0].resources.limits["cpu"] = Quantity::of(1, Quantity::Format::kDecimalSi);
-  const auto one = validate_all({read->front(), bad});
+  const auto one = validate_all({read->pods.front(), bad});
   ASSERT_FALSE(one);
   const auto two = validate_all({bad, bad});
   ASSERT_FALSE(two);

@@ -72,6 +72,42 @@ TEST(Allocatable, CountsTheRequestsOfAllOtherPods) {
   EXPECT_EQ(shortage(node, pods, burstable("c", {})), "");
 }
 
+TEST(Allocatable, CountsOverhead) {
+  const Node node = small_node();
+  PodSpec pod = burstable("a", {{"cpu", "14"}});
+  pod.overhead = {{"cpu", Quantity::parse("1001m").value()}};
+  EXPECT_EQ(shortage(node, {}, pod),
+            "OutOfcpu: Node didn't have enough resource: cpu, requested: 15001, used: 0, capacity: "
+            "15000");
+  EXPECT_EQ(total_requests(node.gates(), pod, Overhead::kLeaveOut).at("cpu").milli_value(), 14'000);
+  pod.overhead["cpu"] = Quantity::parse("1").value();
+  EXPECT_EQ(shortage(node, {}, pod), "");
+  EXPECT_EQ(shortage(node, {{pod, {}}}, burstable("b", {{"cpu", "1m"}})),
+            "OutOfcpu: Node didn't have enough resource: cpu, requested: 1, used: 15000, capacity: "
+            "15000");
+}
+
+TEST(Allocatable, CountsPodsIfTheConfigurationDoes) {
+  const auto with = [](std::optional<std::int32_t> max_pods, std::int32_t per_core) {
+    Config config = test::aligning_config("none");
+    config.max_pods = max_pods;
+    config.pods_per_core = per_core;
+    return Node::make(test::machine_of({}), config).value();
+  };
+  SharedVector<ActivePod> pods;
+  for (int i = 0; i < 120; ++i) pods.push_back({burstable("p" + std::to_string(i), {}), {}});
+  const PodSpec one_more = burstable("more", {});
+  EXPECT_EQ(shortage(with({}, 0), pods, one_more), "");
+  EXPECT_EQ(shortage(with(121, 0), pods, one_more), "");
+  EXPECT_EQ(shortage(with(120, 0), pods, one_more),
+            "OutOfpods: Node didn't have enough resource: pods, requested: 1, used: 120, capacity: "
+            "120");
+  EXPECT_EQ(shortage(with(120, 0), pods, pods.begin()->spec), "");
+  EXPECT_EQ(shortage(with(250, 7), pods, one_more),
+            "OutOfpods: Node didn't have enough resource: pods, requested: 1, used: 120, capacity: "
+            "112");
+}
+
 TEST(Allocatable, APodRequestsWhatItNeedsAtOneTime) {
   const Node node = small_node();
   const PodSpec spec =

@@ -65,6 +65,10 @@ struct Config {
   std::map<std::string, std::string> topology_manager_policy_options;
   bool cpu_cfs_quota = true;
   std::string cpu_cfs_quota_period = "100ms";  ///< a Go duration
+  /// The most pods of the node. DEVIATION: absent is no limit, not 110: a node without a kubelet
+  /// has none.
+  std::optional<std::int32_t> max_pods;
+  std::int32_t pods_per_core = 0;  ///< 0: no limit
   /// As written; gates() has the effective values of the known ones.
   std::map<std::string, bool> feature_gates;
   Profile profile = Profile::kFixed;

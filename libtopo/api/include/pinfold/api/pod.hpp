@@ -65,6 +65,8 @@ struct PodSpec {
   /// pod.spec.resources. Present but empty can differ from absent, see qos_class.
   /// See has_pod_level_resources().
   std::optional<Resources> resources;
+  /// pod.spec.overhead: what the pod needs besides its containers. Counts in requests only.
+  ResourceList overhead = {};
 
   [[nodiscard]] const Container* find(std::string_view container_name) const;
   /// True if pod.spec.resources names at least one resource that is supported at pod level (cpu,
@@ -81,7 +83,7 @@ struct PodSpec {
 [[nodiscard]] Result<void> check_pod_fields(const nlohmann::json& document);
 /// Reads a v1 Pod. Fields that do not decide are ignored.
 /// Domain: UID, name and container names as Kubernetes accepts them (no '/', no "..", length);
-/// container names unique; amounts not negative.
+/// container names unique; at most 10,000 of a kind; amounts not negative.
 /// A Pod without a namespace is in "default"; one without a UID gets "<namespace>_<name>", which is
 /// unique because a namespace has no '_'.
 /// Errors: kInvalidArgument, "spec.containers[1].resources.limits.cpu: 'x': <what was expected>".

@@ -16,16 +16,20 @@ struct ActivePod;
 /// Source: kubelet v1.36 pkg/kubelet/nodestatus/setters.go.
 [[nodiscard]] ResourceList allocatable(const Node& node);
 
-/// What a pod requests as a whole: container_total, or its pod-level requests where it has them.
-/// Source: kubelet v1.36 component-helpers/resource PodRequests. DEVIATION: without pod overhead.
-[[nodiscard]] ResourceList total_requests(const FeatureGates& gates, const PodSpec& pod);
-/// The same for limits: PodLimits.
+/// Whether the overhead of a pod is part of its requests; the runtime gets the two apart.
+enum class Overhead { kCount, kLeaveOut };
+
+/// What a pod requests as a whole: container_total, or its pod-level requests where it has them,
+/// and its overhead. Source: kubelet v1.36 component-helpers/resource PodRequests.
+[[nodiscard]] ResourceList total_requests(const FeatureGates& gates, const PodSpec& pod,
+                                          Overhead overhead = Overhead::kCount);
+/// The same for limits, without overhead.
 [[nodiscard]] ResourceList total_limits(const FeatureGates& gates, const PodSpec& pod);
 
-/// The first of cpu, memory and huge pages of which the pod requests more than the other pods leave
-/// ("OutOfcpu", with milli-CPUs; else bytes); nullopt if it fits. Of `pods`, the pod itself does
-/// not count. Source: kubelet v1.36 pkg/kubelet/lifecycle/predicate.go, scheduler
-/// noderesources.Fits.
+/// The first of pods (see Config::max_pods), cpu, memory and huge pages of which the pod requests
+/// more than the other pods leave ("OutOfcpu", with milli-CPUs; else bytes); nullopt if it fits. Of
+/// `pods`, the pod itself does not count. Source: kubelet v1.36 pkg/kubelet/lifecycle/predicate.go,
+/// scheduler noderesources.Fits.
 [[nodiscard]] std::optional<Rejection> find_shortage(const Node& node,
                                                      const SharedVector<ActivePod>& pods,
                                                      const PodSpec& pod);
