@@ -81,6 +81,43 @@ TEST_F(PredictCommand, TableHasTheBestNodeFirstAndReasons) {
             "example.com/gpu 1: cpu fits node-1, example.com/gpu fits node-0\n");
 }
 
+TEST_F(PredictCommand, OneBadObjectDoesNotStopTheOthers) {
+  std::string bad = std::string(kNodes).substr(0, std::string(kNodes).find("---"));
+  bad.replace(bad.find("name: split"), 11, "name: bad");
+  bad.replace(bad.find(", available: 2"), 14, "");
+  write("nodes.yaml", bad + "---" + kNodes);
+  write("pod.yaml", pod("train"));
+  const std::string why = "document 1: zones[0].resources[0].available: missing";
+  const Outcome text = run("predict --nodes nodes.yaml --pod pod.yaml");
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.out, HasSubstr("default/train: 1 of 3 nodes admit it, 1 unknown\n"));
+  EXPECT_THAT(text.out, HasSubstr("\n  bad    unknown"));
+  EXPECT_THAT(text.err, HasSubstr("nodes.yaml: node 'bad': nothing is predicted: " + why));
+  const json nodes =
+      json::parse(run("predict --nodes nodes.yaml --pod pod.yaml -o json").out)[0]["nodes"];
+  ASSERT_EQ(nodes.size(), 3U);
+  EXPECT_EQ(nodes[2]["node"], "bad");
+  EXPECT_EQ(nodes[2]["outcome"], "unknown");
+  EXPECT_THAT(nodes[2]["why"], testing::StartsWith(why));
+}
+
+TEST_F(PredictCommand, NodesThatLackCpusInTotalDoNotAdmit) {
+  for (const char* policy : {"none", "best-effort", "restricted", "single-numa-node"}) {
+    std::string nodes = kNodes;
+    nodes.replace(nodes.find("single-numa-node"), 16, policy);
+    write("nodes.yaml", nodes);
+    for (const char* resources : {"{limits: {cpu: 40, memory: 1Gi}}", "{requests: {cpu: 33}}"}) {
+      write("pod.yaml",
+            fmt::format("kind: Pod\nmetadata: {{name: p}}\nspec: {{containers: [{{name: "
+                        "c, resources: {}}}]}}\n",
+                        resources));
+      const Outcome outcome = run("predict --nodes nodes.yaml --pod pod.yaml");
+      EXPECT_EQ(outcome.status, 1) << policy << resources;
+      EXPECT_THAT(outcome.out, HasSubstr("0 of 2 nodes admit it")) << policy << resources;
+    }
+  }
+}
+
 TEST_F(PredictCommand, JsonHasThePlacement) {
   write("nodes.yaml", kNodes);
   write("pod.yaml", pod("train"));

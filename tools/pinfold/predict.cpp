@@ -35,9 +35,9 @@ Result<Fleet> read_fleet(const PredictOptions& options) {
   Fleet fleet(options.ignored);
   for (const std::string& file : options.nodes) {
     PINFOLD_LET(auto text, read_input(file));
-    PINFOLD_LET_WRAP(const auto topologies, parse_node_topologies(text), file);
-    for (const NodeTopology& topology : topologies) {
-      PINFOLD_TRY_WRAP(fleet.add(topology), file);
+    PINFOLD_LET_WRAP(auto topologies, parse_node_topologies(text), input_name(file));
+    for (const std::string& warning : fleet.add_all(std::move(topologies))) {
+      warn(input_name(file) + ": " + warning);
     }
   }
   return fleet;
@@ -48,7 +48,7 @@ Result<void> subtract_bound(const PredictOptions& options, Fleet& fleet) {
   if (options.bound.empty()) return {};
   std::vector<BoundPod> bound;
   PINFOLD_LET(auto text, read_input(options.bound));
-  PINFOLD_LET_WRAP(const auto document, parse_document(text), options.bound);
+  PINFOLD_LET_WRAP(const auto document, parse_document(text), input_name(options.bound));
   if (!document.is_array()) {
     return fail(ErrorCode::kInvalidArgument, options.bound + ": expected a list of pods");
   }
@@ -114,8 +114,12 @@ class Answers {
                  prediction.admits() ? std::to_string(prediction.score) : "",
                  std::string(to_string(fleet_.policy(node))), query_.explain(node)});
     }
-    return fmt::format("{}: {} of {} admit it\n{}", name_of(pod_), admitting,
-                       counted(predictions_.size(), "node"), table.render(terminal_style(), 2));
+    const auto& unread = fleet_.unread();
+    for (const UnreadTopology& node : unread) table.add({node.name, "unknown", "", "", node.why});
+    return fmt::format("{}: {} of {} admit it{}\n{}", name_of(pod_), admitting,
+                       counted(predictions_.size() + unread.size(), "node"),
+                       unread.empty() ? "" : fmt::format(", {} unknown", unread.size()),
+                       table.render(terminal_style(), 2));
   }
 
   /// Why no node admits the pod: the reason of the best one.

@@ -33,9 +33,9 @@ std::vector<std::string> split(const char* list) {
 
 Result<Fleet> read_fleet(const char* topologies, const char* ignored_resources) {
   PINFOLD_TRY(require(topologies, "topologies"));
-  PINFOLD_LET(const auto nodes, parse_node_topologies(topologies));
+  PINFOLD_LET(auto nodes, parse_node_topologies(topologies));
   Fleet fleet(split(ignored_resources));
-  for (const NodeTopology& node : nodes) PINFOLD_TRY(fleet.add(node));
+  (void)fleet.add_all(std::move(nodes));  // predictions say which are unknown
   return fleet;
 }
 

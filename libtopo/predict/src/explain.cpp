@@ -23,7 +23,10 @@ std::string counted_zones(int count) {
 std::string PodQuery::explain(std::size_t node) {
   const TopologyPolicy policy = fleet_->policy(node);
   if (fleet_->zone_count(node) == 0) return "the node reports no zones: nothing is predicted";
-  if (policy == TopologyPolicy::kNone) return "policy none aligns nothing";
+  const auto lacks = shortage(node);
+  if (policy == TopologyPolicy::kNone) {
+    return lacks ? shortage_text(node, *lacks) : "policy none aligns nothing";
+  }
   const Scope& scope = scope_of(node);
   const Plan& plan = scope.plans[fleet_->shape_number(node)];
   std::vector<std::string> aligned;
@@ -32,7 +35,11 @@ std::string PodQuery::explain(std::size_t node) {
     aligned.push_back((name.empty() ? "" : fmt::format("container '{}': ", name)) +
                       zone_list(*fleet_, node, zones));
   });
-  if (fitting == plan.size()) {
+  const bool is_aligned = fitting == plan.size();
+  if (lacks && (is_aligned || policy == TopologyPolicy::kBestEffort)) {
+    return shortage_text(node, *lacks);
+  }
+  if (is_aligned) {
     return aligned.empty() ? "the node reports nothing by zone that the pod would align"
                            : fmt::format("{}", fmt::join(aligned, "; "));
   }
@@ -40,6 +47,15 @@ std::string PodQuery::explain(std::size_t node) {
   return (policy == TopologyPolicy::kBestEffort ? "not aligned: " : "") +
          (name.empty() ? "pod: " : fmt::format("container '{}': ", name)) +
          why_not_aligned(node, plan[fitting]);
+}
+
+std::string PodQuery::shortage_text(std::size_t node, const Shortage& shortage) const {
+  const auto reported = fleet_->resources_of_shape(fleet_->shape_number(node));
+  const std::string& resource = fleet_->resource_name(reported[shortage.row]);
+  return fmt::format("all zones together have {} {} {}, {} requested",
+                     from_fleet_units(resource, shortage.total).to_string(), resource,
+                     shortage.is_available ? "available" : "allocatable",
+                     from_fleet_units(resource, shortage.amount).to_string());
 }
 
 std::string PodQuery::why_not_aligned(std::size_t node,

@@ -124,6 +124,24 @@ Result<std::size_t> Fleet::add(const NodeTopology& topology) {
   return number;
 }
 
+std::vector<std::string> Fleet::add_all(NodeTopologies topologies) {
+  std::vector<std::string> warnings;
+  for (const NodeTopology& topology : topologies.nodes) {
+    if (auto added = add(topology); !added) {
+      topologies.unread.push_back({topology.name, std::move(added).error().message});
+      continue;
+    }
+    for (const std::string& warning : topology.warnings) {
+      warnings.push_back(fmt::format("node '{}': {}", topology.name, warning));
+    }
+  }
+  for (UnreadTopology& unread : topologies.unread) {
+    warnings.push_back(fmt::format("node '{}': nothing is predicted: {}", unread.name, unread.why));
+    add_unread(std::move(unread));
+  }
+  return warnings;
+}
+
 std::optional<std::size_t> Fleet::find(std::string_view name) const {
   const auto found = numbers_.find(name);
   if (found == numbers_.end()) return std::nullopt;

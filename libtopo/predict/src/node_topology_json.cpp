@@ -152,24 +152,33 @@ Result<void> check_kind(const json& document) {
                     fmt::format("expected '{0}v1alpha2' or '{0}v1alpha1'", kGroup));
 }
 
-Result<void> check_attributes(const NodeTopology& topology) {
+/// Schedulers treat such a policy as none.
+std::vector<std::string> unknown_policies(const NodeTopology& topology) {
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& path, const std::string& value, const char* expected,
+                       const char* effect) {
+    out.push_back(
+        fmt::format("{}: '{}': expected {}; {}", path, printable(value), expected, effect));
+  };
   for (std::size_t i = 0; i < topology.attributes.size(); ++i) {
     const auto& [name, value] = topology.attributes[i];
     const std::string path = fmt::format("attributes[{}].value", i);
     if (name == predict::kPolicyAttribute && !parse_topology_policy(value)) {
-      return fail_field(path, value, "expected none, best-effort, restricted or single-numa-node");
+      add(path, value, "none, best-effort, restricted or single-numa-node",
+          "the node counts as one without a policy");
     }
     if (name == predict::kScopeAttribute && !parse_topology_scope(value)) {
-      return fail_field(path, value, "expected container or pod");
+      add(path, value, "container or pod", "counts as container");
     }
   }
   if (!topology.legacy_policies.empty() &&
       predict::find_legacy(topology.legacy_policies.front()) == nullptr) {
-    return fail_field("topologyPolicies[0]", topology.legacy_policies.front(),
-                      "expected None, BestEffort, Restricted or SingleNUMANode, the last three "
-                      "followed by ContainerLevel or PodLevel");
+    add("topologyPolicies[0]", topology.legacy_policies.front(),
+        "None, BestEffort, Restricted or SingleNUMANode, the last three followed by ContainerLevel "
+        "or PodLevel",
+        "the node counts as one without a policy");
   }
-  return {};
+  return out;
 }
 
 json attributes_json(const std::vector<TopologyAttribute>& attributes) {
@@ -194,12 +203,25 @@ json zone_json(const Zone& zone) {
   return out;
 }
 
+/// Reads an object at `place`; one that cannot be read is listed.
+void read_object(const json& document, const std::string& place, NodeTopologies& out) {
+  auto topology = node_topology_from_json(document);
+  if (topology) {
+    out.nodes.push_back(*std::move(topology));
+    return;
+  }
+  const json* const metadata = document.is_object() ? member(document, "metadata") : nullptr;
+  const auto name = text_of(metadata == nullptr ? json::object() : *metadata, "metadata", "name");
+  const bool has_name = name && is_safe_name(*name);
+  out.unread.push_back(
+      {has_name ? *name : place, (place.empty() ? "" : place + ": ") + topology.error().message});
+}
+
 /// Appends the objects of one document: the document itself, or the items of a list.
-Result<void> read_document(const json& document, std::vector<NodeTopology>& out) {
+Result<void> read_document(const json& document, const std::string& place, NodeTopologies& out) {
   const json* const items = document.is_object() ? member(document, "items") : nullptr;
   if (items == nullptr) {
-    PINFOLD_LET(auto topology, node_topology_from_json(document));
-    out.push_back(std::move(topology));
+    read_object(document, place, out);
     return {};
   }
   const json* const kind = member(document, "kind");
@@ -209,9 +231,8 @@ Result<void> read_document(const json& document, std::vector<NodeTopology>& out)
   }
   if (!items->is_array()) return fail_field("items", *items, "expected a list");
   for (std::size_t i = 0; i < items->size(); ++i) {
-    PINFOLD_LET_WRAP(auto topology, node_topology_from_json((*items)[i]),
-                     fmt::format("items[{}]", i));
-    out.push_back(std::move(topology));
+    read_object((*items)[i], fmt::format("{}{}items[{}]", place, place.empty() ? "" : ": ", i),
+                out);
   }
   return {};
 }
@@ -236,14 +257,30 @@ bool is_one_per_line(std::string_view text) {
          parse_document(first).has_value();
 }
 
-Result<std::vector<NodeTopology>> read_lines(std::string_view text) {
-  std::vector<NodeTopology> out;
+Result<NodeTopologies> read_lines(std::string_view text) {
+  NodeTopologies out;
   for (int number = 1; !text.empty(); ++number) {
     const std::string_view line = cut_line(text);
     if (is_blank(line)) continue;
+    const std::string place = fmt::format("line {}", number);
     const auto document = parse_document(line);
-    PINFOLD_TRY_WRAP(document ? read_document(*document, out) : fail(document.error()),
-                     fmt::format("line {}", number));
+    if (document) {
+      PINFOLD_TRY_WRAP(read_document(*document, place, out), place);
+    } else {
+      out.unread.push_back({place, place + ": " + document.error().message});
+    }
+  }
+  return out;
+}
+
+Result<NodeTopologies> read_stream(std::string_view text) {
+  PINFOLD_LET(const auto documents, parse_documents(text));
+  NodeTopologies out;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    const std::string place = documents.size() == 1 ? "" : fmt::format("document {}", i + 1);
+    auto read = read_document(documents[i], place, out);
+    if (!read && !place.empty()) return fail(std::move(read).error().wrap(place));
+    PINFOLD_TRY(read);
   }
   return out;
 }
@@ -265,7 +302,7 @@ Result<NodeTopology> node_topology_from_json(const json& document) {
                                      [](const json& item, const std::string& path) {
                                        return scalar_text(path, item);
                                      }));
-  PINFOLD_TRY(check_attributes(topology));
+  topology.warnings = unknown_policies(topology);
   PINFOLD_LET(auto zones, read_each<Zone>(document, "", "zones", read_zone));
   topology.zones = std::move(zones);
   if (const std::string* const twin = repeated_name(topology.zones)) {
@@ -280,18 +317,12 @@ Result<NodeTopology> node_topology_from_json(const json& document) {
   return topology;
 }
 
-Result<std::vector<NodeTopology>> parse_node_topologies(std::string_view text) {
-  if (is_one_per_line(text)) return read_lines(text);
-  PINFOLD_LET(const auto documents, parse_documents(text));
-  std::vector<NodeTopology> out;
-  for (std::size_t i = 0; i < documents.size(); ++i) {
-    if (documents.size() == 1) {
-      PINFOLD_TRY(read_document(documents[i], out));
-    } else {
-      PINFOLD_TRY_WRAP(read_document(documents[i], out), fmt::format("document {}", i + 1));
-    }
+Result<NodeTopologies> parse_node_topologies(std::string_view text) {
+  PINFOLD_LET(auto read, is_one_per_line(text) ? read_lines(text) : read_stream(text));
+  if (read.nodes.empty() && !read.unread.empty()) {
+    return fail(ErrorCode::kInvalidArgument, read.unread.front().why);
   }
-  return out;
+  return read;
 }
 
 json to_json(const NodeTopology& topology) {

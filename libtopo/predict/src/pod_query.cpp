@@ -1,6 +1,7 @@
 #include "pinfold/predict/pod_query.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "aligned_resources.hpp"
 #include "pinfold/align/topology_policies.hpp"
@@ -20,6 +21,8 @@ PodQuery::PodQuery(const Fleet& fleet, const PodSpec& pod) : fleet_(&fleet) {
     containers_.items.push_back({container.name, container.kind != ContainerKind::kInit,
                                  requests_of(predict::aligned_by_container(pod, container))});
   }
+  whole_.items.push_back({"", true, requests_of(predict::requested_by_pod(pod))});
+  make_plans(whole_);
   make_plans(pod_);
   make_plans(containers_);
 }
@@ -70,18 +73,39 @@ void PodQuery::take(std::size_t node, const std::vector<RowRequest>& requests, N
 
 Prediction PodQuery::predict(std::size_t node, ScoringStrategy strategy) {
   const TopologyPolicy policy = fleet_->policy(node);
-  if (policy == TopologyPolicy::kNone || fleet_->zone_count(node) == 0) return {};
+  if (fleet_->zone_count(node) == 0) return {};
+  const bool lacks = shortage(node).has_value();
+  constexpr Prediction kRejection{PredictedOutcome::kRejected, 0, {}};
+  if (policy == TopologyPolicy::kNone) return lacks ? kRejection : Prediction{};
   const Plan& plan = scope_of(node).plans[fleet_->shape_number(node)];
   predict::Scoring scoring(strategy);
   const std::size_t fitting =
       walk(node, [&](std::size_t /*item*/, NumaMask zones) { scoring.add(zones, demands_); });
   const bool needs_alignment = !admits(policy, {std::nullopt, /*preferred=*/false});
-  if (fitting < plan.size()) {
-    return {needs_alignment ? PredictedOutcome::kRejected : PredictedOutcome::kPasses, 0, {}};
-  }
+  if (lacks || (needs_alignment && fitting < plan.size())) return kRejection;
+  if (fitting < plan.size()) return {};
   if (scoring.zones().empty()) return {};
   return {needs_alignment ? PredictedOutcome::kFits : PredictedOutcome::kPasses, scoring.score(),
           scoring.zones()};
+}
+
+std::optional<PodQuery::Shortage> PodQuery::shortage(std::size_t node) const {
+  const Fleet::Rows rows = fleet_->rows(node);
+  const std::size_t shape = fleet_->shape_number(node);
+  const auto find = [&](const Scope& scope,
+                        const std::int64_t* amounts) -> std::optional<Shortage> {
+    for (const RowRequest& request : scope.plans[shape].front()) {
+      if (request.amount == kNever) continue;
+      const std::int64_t* const first =
+          amounts + request.row * static_cast<std::size_t>(rows.zones);
+      const auto total = std::accumulate(first, first + rows.zones, std::int64_t{0});
+      if (total >= request.amount) continue;
+      return Shortage{request.row, request.amount, total, amounts == rows.available};
+    }
+    return std::nullopt;
+  };
+  if (auto found = find(whole_, rows.allocatable)) return found;
+  return find(pod_, rows.available);
 }
 
 void PodQuery::predict_all(ScoringStrategy strategy, std::vector<Prediction>& predictions) {

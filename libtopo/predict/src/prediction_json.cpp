@@ -41,6 +41,14 @@ json predictions_json(const Fleet& fleet, const PodSpec& pod, PodQuery& query,
   for (const std::size_t node : ranked(predictions)) {
     nodes.push_back(node_json(fleet, query, node, predictions[node]));
   }
+  for (const UnreadTopology& unread : fleet.unread()) {
+    nodes.push_back({{"node", unread.name},
+                     {"outcome", "unknown"},
+                     {"admits", false},
+                     {"score", 0},
+                     {"why", unread.why},
+                     {"placement", json::object()}});
+  }
   return {{"pod", pod.namespace_name + "/" + pod.name},
           {"uid", pod.uid.value},
           {"nodes", std::move(nodes)}};

@@ -49,8 +49,8 @@ std::string with_policy(const std::string& attributes, const std::string& legacy
 TEST(NodeTopologyParse, ReadsEveryFieldOfAZone) {
   const auto parsed = parse_node_topologies(kWorker);
   ASSERT_TRUE(parsed) << parsed.error().message;
-  ASSERT_EQ(parsed->size(), 1U);
-  const NodeTopology& topology = parsed->front();
+  ASSERT_EQ(parsed->nodes.size(), 1U);
+  const NodeTopology& topology = parsed->nodes.front();
   EXPECT_EQ(topology.name, "worker-1");
   EXPECT_EQ(topology.policy(), TopologyPolicy::kSingleNumaNode);
   EXPECT_EQ(topology.scope(), TopologyScope::kPod);
@@ -98,8 +98,8 @@ TEST(NodeTopologyParse, PolicyAndScopeComeFromAttributesBeforeLegacyPolicies) {
   for (const Case& c : cases) {
     const auto parsed = parse_node_topologies(with_policy(c.attributes, c.legacy));
     ASSERT_TRUE(parsed) << parsed.error().message;
-    EXPECT_EQ(parsed->front().policy(), c.policy) << c.attributes << " / " << c.legacy;
-    EXPECT_EQ(parsed->front().scope(), c.scope) << c.attributes << " / " << c.legacy;
+    EXPECT_EQ(parsed->nodes.front().policy(), c.policy) << c.attributes << " / " << c.legacy;
+    EXPECT_EQ(parsed->nodes.front().scope(), c.scope) << c.attributes << " / " << c.legacy;
   }
 }
 
@@ -123,11 +123,11 @@ TEST(NodeTopologyParse, ReadsListsStreamsAndLines) {
   for (const std::string& text : texts) {
     const auto parsed = parse_node_topologies(text);
     ASSERT_TRUE(parsed) << text << "\n" << parsed.error().message;
-    ASSERT_EQ(parsed->size(), 2U) << text;
-    EXPECT_EQ((*parsed)[0].name, "a");
-    EXPECT_EQ((*parsed)[1].name, "b");
+    ASSERT_EQ(parsed->nodes.size(), 2U) << text;
+    EXPECT_EQ(parsed->nodes[0].name, "a");
+    EXPECT_EQ(parsed->nodes[1].name, "b");
   }
-  EXPECT_EQ(parse_node_topologies(nlohmann::json::parse(object("a")).dump(2))->size(), 1U);
+  EXPECT_EQ(parse_node_topologies(nlohmann::json::parse(object("a")).dump(2))->nodes.size(), 1U);
 }
 
 TEST(NodeTopologyParse, ErrorsNameTheFieldItsValueAndWhatWasExpected) {
@@ -142,15 +142,12 @@ TEST(NodeTopologyParse, ErrorsNameTheFieldItsValueAndWhatWasExpected) {
       {"kind: Node", "kind: 'Node': expected 'NodeResourceTopology'"},
       {worker_with("v1alpha2", "v2"), "apiVersion: 'topology.node.k8s.io/v2': expected"},
       {worker_with("worker-1", "../etc"), "metadata.name: '../etc': expected a node's name"},
-      {worker_with("single-numa-node", "numa"), "attributes[0].value: 'numa': expected none, best"},
-      {worker_with("value: pod", "value: node"), "attributes[1].value: 'node': expected container"},
       {worker_with("type: Node", "kind: Node"), "zones[0].type: missing: expected a string"},
       {worker_with("value: 21", "value: far"), "zones[0].costs[1].value: 'far': expected a whole"},
       {worker_with("1500m", "-1"), "zones[0].resources[0].available: -1: expected 0 or more"},
       {worker_with("16Gi", "lots"), "zones[0].resources[1].capacity: 'lots': quantities must"},
       {worker_with("name: memory", "name: cpu"),
        "zones[0].resources: 'cpu': expected a unique name"},
-      {with_policy("", "SomePolicy"), "topologyPolicies[0]: 'SomePolicy': expected None, Best"},
       {"items: []", "kind: null: expected 'NodeResourceTopologyList' or 'List'"},
       {"kind: PodList\nitems: []",
        "kind: 'PodList': expected 'NodeResourceTopologyList' or 'List'"},
@@ -161,6 +158,53 @@ TEST(NodeTopologyParse, ErrorsNameTheFieldItsValueAndWhatWasExpected) {
   };
   for (const auto& [text, expected] : cases) {
     EXPECT_THAT(parse_error(text), HasSubstr(expected)) << text;
+  }
+}
+
+TEST(NodeTopologyParse, TakesUnknownPoliciesForNoneWithAWarning) {
+  const struct {
+    const char* attributes;
+    const char* legacy;
+    const char* warning;
+  } cases[] = {
+      {"", "SingleNUMANode", "topologyPolicies[0]: 'SingleNUMANode': expected None, BestEffort"},
+      {"{name: topologyManagerPolicy, value: numa}", "",
+       "attributes[0].value: 'numa': expected none, best-effort"},
+      {"{name: topologyManagerScope, value: node}", "",
+       "attributes[0].value: 'node': expected container or pod"},
+  };
+  for (const auto& c : cases) {
+    const auto parsed = parse_node_topologies(with_policy(c.attributes, c.legacy));
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_EQ(parsed->nodes.front().policy(), TopologyPolicy::kNone);
+    EXPECT_EQ(parsed->nodes.front().scope(), TopologyScope::kContainer);
+    ASSERT_EQ(parsed->nodes.front().warnings.size(), 1U);
+    EXPECT_THAT(parsed->nodes.front().warnings.front(), HasSubstr(c.warning));
+  }
+}
+
+TEST(NodeTopologyParse, OneBadObjectDoesNotStopTheOthers) {
+  const std::string good =
+      R"({"apiVersion":"topology.node.k8s.io/v1alpha2","kind":"NodeResourceTopology",)"
+      R"("metadata":{"name":"good"},"zones":[]})";
+  const std::string bad =
+      R"({"apiVersion":"topology.node.k8s.io/v1alpha2","kind":"NodeResourceTopology",)"
+      R"("metadata":{"name":"bad"},"zones":1})";
+  const std::string why = "zones: 1: expected a list";
+  const std::vector<std::tuple<std::string, std::string, std::string>> cases = {
+      {good + "\n" + bad, "bad", "line 2: " + why},
+      {good + "\n{cut", "line 2", "line 2: "},
+      {"---\n" + bad + "\n---\n" + good, "bad", "document 1: " + why},
+      {R"({"kind":"List","items":[)" + good + "," + bad + "]}", "bad", "items[1]: " + why},
+      {R"({"kind":"List","items":[{"kind":"Pod"},)" + good + "]}", "items[0]", "items[0]: kind"},
+  };
+  for (const auto& [text, name, message] : cases) {
+    const auto parsed = parse_node_topologies(text);
+    ASSERT_TRUE(parsed) << text << "\n" << parsed.error().message;
+    ASSERT_EQ(parsed->nodes.size(), 1U) << text;
+    ASSERT_EQ(parsed->unread.size(), 1U) << text;
+    EXPECT_EQ(parsed->unread.front().name, name);
+    EXPECT_EQ(parsed->unread.front().why.substr(0, message.size()), message);
   }
 }
 
@@ -177,15 +221,15 @@ TEST(NodeTopologyParse, RejectsMoreNumaNodesThanAMaskHolds) {
 TEST(NodeTopologyWrite, IsValidAgainstThePublishedSchemaAndReadsBack) {
   const auto parsed = parse_node_topologies(kWorker);
   ASSERT_TRUE(parsed);
-  const nlohmann::json written = to_json(parsed->front());
+  const nlohmann::json written = to_json(parsed->nodes.front());
   EXPECT_EQ(schema_problem(written, node_topology_schema()), "");
   const auto again = node_topology_from_json(written);
   ASSERT_TRUE(again) << again.error().message;
-  EXPECT_EQ(*again, parsed->front());
+  EXPECT_EQ(*again, parsed->nodes.front());
 }
 
 TEST(NodeTopologySchema, RejectsInvalidObjects) {
-  nlohmann::json object = to_json(parse_node_topologies(kWorker)->front());
+  nlohmann::json object = to_json(parse_node_topologies(kWorker)->nodes.front());
   object["zones"][0]["resources"][0]["available"] = "1.5 cores";
   EXPECT_EQ(schema_problem(object, node_topology_schema()),
             ".zones[0].resources[0].available: \"1.5 cores\": expected quantity");

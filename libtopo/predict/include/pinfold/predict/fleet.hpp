@@ -32,6 +32,13 @@ class Fleet {
   /// Errors: kInvalidArgument for the name of another node, or more than 65 535 resources.
   Result<std::size_t> add(const NodeTopology& topology);
 
+  /// Adds a node of which nothing is known; it has no number.
+  void add_unread(UnreadTopology unread) { unread_.push_back(std::move(unread)); }
+  [[nodiscard]] const std::vector<UnreadTopology>& unread() const { return unread_; }
+  /// Adds all objects; one that add() refuses is unread.
+  /// Returns: warnings, with the nodes' names.
+  std::vector<std::string> add_all(NodeTopologies topologies);
+
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
 
@@ -127,6 +134,7 @@ class Fleet {
   std::map<Shape, std::uint32_t> shape_numbers_;
   std::map<std::string, std::size_t, std::less<>> numbers_;  ///< of nodes
   std::vector<NodeEntry> nodes_;
+  std::vector<UnreadTopology> unread_;
   // The rows of all nodes, one node after the other.
   std::vector<std::int64_t> available_;
   std::vector<std::int64_t> allocatable_;

@@ -59,6 +59,8 @@ struct NodeTopology {
   std::vector<TopologyAttribute> attributes;
   std::vector<std::string> legacy_policies;  ///< topologyPolicies, deprecated
   std::vector<Zone> zones;
+  /// Policies and scopes that do not exist and count as none, as for schedulers.
+  std::vector<std::string> warnings = {};
 
   /// The attribute topologyManagerPolicy, else the first legacy policy, else none.
   [[nodiscard]] TopologyPolicy policy() const;
@@ -68,18 +70,30 @@ struct NodeTopology {
   friend bool operator==(const NodeTopology&, const NodeTopology&) = default;
 };
 
+/// An object that cannot be read.
+struct UnreadTopology {
+  std::string name;  ///< of the node; its place, "document 2: items[0]", if that cannot be read
+  std::string why;   ///< with its place
+};
+struct NodeTopologies {
+  std::vector<NodeTopology> nodes;
+  std::vector<UnreadTopology> unread;
+};
+
 /// Reads one object of version v1alpha2 or v1alpha1, which differs only in that it has no
 /// attributes of the node.
 /// Domain: names as in a Pod; amounts not negative; zone and resource names unique; at most 64
-/// zones of type "Node"; a policy and a scope that the kubelet has. Errors: kInvalidArgument,
-/// "zones[1].resources[0].available: 'x': <what was expected>".
+/// zones of type "Node". Errors: kInvalidArgument, "zones[1].resources[0].available: 'x': <what was
+/// expected>".
 [[nodiscard]] Result<NodeTopology> node_topology_from_json(const nlohmann::json& document);
 
 /// Reads one object, a list of them (kind List or NodeResourceTopologyList), a stream of YAML
 /// documents, or one JSON object per line. A document is limited to 16 MiB (parse_document); the
 /// number of lines is not limited.
-/// Errors: as above, preceded by the number of the document or line and of the item.
-[[nodiscard]] Result<std::vector<NodeTopology>> parse_node_topologies(std::string_view text);
+/// An object that cannot be read does not stop the others.
+/// Errors: as above, preceded by the number of the document or line and of the item, for text that
+/// is no document or a list of something else, and if there are objects and none can be read.
+[[nodiscard]] Result<NodeTopologies> parse_node_topologies(std::string_view text);
 
 /// A v1alpha2 object that conforms to the published CRD; node_topology_from_json reads it back to
 /// an equal value.

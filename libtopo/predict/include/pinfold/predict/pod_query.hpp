@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,8 @@ namespace pinfold {
 enum class PredictedOutcome : std::uint8_t {
   kFits,      ///< admitted: the policy rejects pods that are not aligned, and this one is
   kPasses,    ///< admitted: policy none or best-effort, no zones, or nothing to align
-  kRejected,  ///< the kubelet would reject the pod with a TopologyAffinityError
+  kRejected,  ///< the kubelet would reject the pod with a TopologyAffinityError, or all zones
+              ///< together have too little
 };
 /// "fits", "passes", "rejected".
 [[nodiscard]] std::string_view to_string(PredictedOutcome outcome);
@@ -102,6 +104,15 @@ class PodQuery {
 
   [[nodiscard]] std::vector<Request> requests_of(const ResourceList& amounts) const;
   void make_plans(Scope& scope) const;
+  /// A request that all zones of a node together cannot hold: "cpu 60 of 34 available".
+  struct Shortage {
+    std::size_t row;
+    std::int64_t amount;
+    std::int64_t total;
+    bool is_available;  ///< of what is available; false: of what is allocatable
+  };
+  [[nodiscard]] std::optional<Shortage> shortage(std::size_t node) const;
+  [[nodiscard]] std::string shortage_text(std::size_t node, const Shortage& shortage) const;
   [[nodiscard]] const Scope& scope_of(std::size_t node) const {
     return fleet_->scope(node) == TopologyScope::kPod ? pod_ : containers_;
   }
@@ -119,6 +130,7 @@ class PodQuery {
 
   const Fleet* fleet_;
   Scope pod_;         ///< one item
+  Scope whole_;       ///< one item: all requests, also those that are not aligned
   Scope containers_;  ///< in order
   // Reused for each node.
   std::vector<std::int64_t> rest_;  ///< Fleet::Rows::available without the earlier items
