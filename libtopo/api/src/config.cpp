@@ -48,6 +48,17 @@ constexpr std::array<std::pair<std::string_view, StringMap Config::*>, 4> kMaps 
     {"topologyManagerPolicyOptions", &Config::topology_manager_policy_options},
 }};
 
+/// Fields that only a start checks; printed only where they are not the defaults.
+constexpr std::array<std::pair<std::string_view, std::string Config::*>, 2> kStartTexts = {{
+    {"kubeReservedCgroup", &Config::kube_reserved_cgroup},
+    {"systemReservedCgroup", &Config::system_reserved_cgroup},
+}};
+constexpr std::array<std::pair<std::string_view, StringMap Config::*>, 3> kStartMaps = {{
+    {"evictionMinimumReclaim", &Config::eviction_minimum_reclaim},
+    {"evictionSoft", &Config::eviction_soft},
+    {"evictionSoftGracePeriod", &Config::eviction_soft_grace_period},
+}};
+
 // check_fields has checked the types before; null counts as absent everywhere.
 
 StringMap read_map(const json& value) {
@@ -60,6 +71,12 @@ StringMap read_map(const json& value) {
     }
   }
   return map;
+}
+
+std::vector<std::string> read_list(const json& value) {
+  std::vector<std::string> list;
+  for (const json& item : value) list.push_back(item.is_null() ? "" : item.get<std::string>());
+  return list;
 }
 
 void read_text(std::string_view field, const json& value, std::string& target) {
@@ -115,6 +132,14 @@ Result<void> read_field(const std::string& field, const json& value, Config& con
   for (const auto& [name, map] : kMaps) {
     if (field == name) config.*map = read_map(value);
   }
+  for (const auto& [name, text] : kStartTexts) {
+    if (field == name) config.*text = value.get<std::string>();
+  }
+  for (const auto& [name, map] : kStartMaps) {
+    if (field == name) config.*map = read_map(value);
+  }
+  if (field == "cgroupsPerQOS") config.cgroups_per_qos = value.get<bool>();
+  if (field == "enforceNodeAllocatable") config.enforce_node_allocatable = read_list(value);
   if (field == "evictionHard") config.eviction_hard = read_map(value);
   if (field == "cpuCFSQuota") config.cpu_cfs_quota = value.get<bool>();
   if (field == "maxPods") config.max_pods = value.get<std::int32_t>();
@@ -197,6 +222,17 @@ json to_json(const Config& config) {
   for (const MemoryReservation& reservation : config.reserved_memory) {
     out["reservedMemory"].push_back(
         {{"numaNode", reservation.numa_node}, {"limits", reservation.limits}});
+  }
+  const Config defaults;
+  for (const auto& [name, text] : kStartTexts) {
+    if (!(config.*text).empty()) out[std::string(name)] = config.*text;
+  }
+  for (const auto& [name, map] : kStartMaps) {
+    if (!(config.*map).empty()) out[std::string(name)] = config.*map;
+  }
+  if (!config.cgroups_per_qos) out["cgroupsPerQOS"] = false;
+  if (config.enforce_node_allocatable != defaults.enforce_node_allocatable) {
+    out["enforceNodeAllocatable"] = config.enforce_node_allocatable;
   }
   out["pinfold"] = {{"profile", to_string(config.profile)},
                     {"partition", to_string(config.partition)}};

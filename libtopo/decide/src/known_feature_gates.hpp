@@ -2,6 +2,9 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
+
+#include "pinfold/decide/feature_gates.hpp"
 
 namespace pinfold {
 
@@ -251,6 +254,65 @@ inline constexpr std::array<std::string_view, 243> kKnownFeatureGates = {
     "WindowsHostNetwork",
     "WorkloadAwarePreemption",
     "WorkloadWithJob",
+};
+
+/// What 1.37 and 1.38 have changed. Source: the versions' release notes and documentation.
+inline constexpr std::array kGateChanges = {
+    GateChange{"CgroupNamespacesSupport", 38, 0},   GateChange{"DefaultPodSysctls", 37, 0},
+    GateChange{"DynamicResourceAllocation", 0, 38}, GateChange{"HugepageAwareEviction", 37, 0},
+    GateChange{"NodeLifecycleConditions", 37, 0},   GateChange{"WorkloadControlledSwap", 38, 0},
+};
+
+/// Gates of the managers that are no gates any more, with the version since which they are on.
+inline constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kStableGates = {{
+    {"CPUManager", "1.26"},
+    {"MemoryManager", "1.32"},
+    {"TopologyManager", "1.27"},
+}};
+
+/// Gates of OpenShift's API that its kubelet is started with. Sorted. Source: openshift/api.
+inline constexpr std::array<std::string_view, 41> kOpenShiftGates = {
+    "AWSEFSDriverVolumeMetrics",
+    "AdditionalRoutingCapabilities",
+    "AdminNetworkPolicy",
+    "AlertingRules",
+    "AlibabaPlatform",
+    "AutomatedEtcdBackup",
+    "AzureWorkloadIdentity",
+    "BareMetalLoadBalancer",
+    "BootcNodeManagement",
+    "BuildCSIVolumes",
+    "CSIDriverSharedResource",
+    "ChunkSizeMiB",
+    "ClusterAPIInstall",
+    "ClusterMonitoringConfig",
+    "ConsolePluginContentSecurityPolicy",
+    "DNSNameResolver",
+    "ExternalOIDC",
+    "GCPClusterHostedDNS",
+    "GCPLabelsTags",
+    "GatewayAPI",
+    "HardwareSpeed",
+    "ImageStreamImportMode",
+    "IngressControllerLBSubnetsAWS",
+    "InsightsConfig",
+    "KMSEncryptionProvider",
+    "MachineConfigNodes",
+    "ManagedBootImages",
+    "MixedCPUsAllocation",
+    "NetworkDiagnosticsConfig",
+    "NetworkLiveMigration",
+    "NewOLM",
+    "NodeDisruptionPolicy",
+    "OnClusterBuild",
+    "OpenShiftPodSecurityAdmission",
+    "PinnedImages",
+    "PrivateHostedZoneAWS",
+    "RouteExternalCertificate",
+    "SetEIPForNLBIngressController",
+    "SigstoreImageVerification",
+    "VSphereControlPlaneMachineSet",
+    "VSphereStaticIPs",
 };
 
 }  // namespace pinfold

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "eviction.hpp"
 #include "node_config.hpp"
 
 namespace pinfold {
@@ -82,6 +83,9 @@ tl::expected<Node, StartError> Node::make(Machine machine, Config config, Provid
                              .map_error(at(StartStage::kCpuManager)));
   PINFOLD_LET(node.memory_, MemoryManager::make(node.machine(), node.config_, node.reservation_)
                                 .map_error(at(StartStage::kMemoryManager)));
+  PINFOLD_TRY(check_soft_eviction(node.config_).map_error([](Error error) {
+    return StartError{StartStage::kConfiguration, "failed to create kubelet: " + error.message};
+  }));
   return node;
 }
 

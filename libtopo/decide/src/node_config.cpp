@@ -5,15 +5,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "known_feature_gates.hpp"
+#include "eviction.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/topology_policy.hpp"
+#include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/text/go_duration.hpp"
 #include "pinfold/text/go_text.hpp"
 
@@ -35,10 +35,12 @@ std::string aggregate_text(const std::vector<std::string>& problems) {
   return unique.size() == 1 ? unique.front() : fmt::format("[{}]", fmt::join(unique, ", "));
 }
 
+/// Only a kubelet refuses names that it does not know, and OpenShift's knows more.
 void check_gate_names(const Config& config, std::vector<std::string>& problems) {
+  const bool is_judged = config.profile != Profile::kFixed && !has_openshift_gates(config);
+  const auto unknown = is_judged ? unknown_gates(config) : std::vector<std::string>();
   for (const auto& [name, enabled] : config.feature_gates) {
-    const bool is_known =
-        std::binary_search(kKnownFeatureGates.begin(), kKnownFeatureGates.end(), name);
+    const bool is_known = !std::binary_search(unknown.begin(), unknown.end(), name);
     const bool is_locked =
         name == "CPUManagerPolicyOptions" || name == "TopologyManagerPolicyOptions";
     if (!is_known) problems.push_back("unrecognized feature gate: " + name);
@@ -105,6 +107,81 @@ void check_topology_names(const Config& config, std::vector<std::string>& proble
   }
 }
 
+constexpr std::string_view kEnforceFlag = "enforceNodeAllocatable (--enforce-node-allocatable)";
+
+/// One value of enforceNodeAllocatable that is not given twice.
+void check_enforcement(const Config& config, const std::string& value,
+                       std::vector<std::string>& problems) {
+  const auto check_group = [&](std::string_view who, const std::string& group) {
+    if (!group.empty()) return;
+    problems.push_back(fmt::format(
+        R"({0}ReservedCgroup (--{0}-reserved-cgroup) must be specified when "{0}-reserved" or )"
+        R"("{0}-reserved-compressible" included in {1})",
+        who, kEnforceFlag));
+  };
+  if (value == "system-reserved" || value == "system-reserved-compressible") {
+    check_group("system", config.system_reserved_cgroup);
+  } else if (value == "kube-reserved" || value == "kube-reserved-compressible") {
+    check_group("kube", config.kube_reserved_cgroup);
+  } else if (value == "none") {
+    if (config.enforce_node_allocatable.size() > 1) {
+      problems.push_back(fmt::format(
+          R"({} may not contain additional enforcements when "none" is specified)", kEnforceFlag));
+    }
+    return;
+  } else if (value != "pods") {
+    problems.push_back(
+        fmt::format(R"(option {} specified for {}. Valid options are "pods", "system-reserved", )"
+                    R"("system-reserved-compressible", "kube-reserved", )"
+                    R"("kube-reserved-compressible" or "none")",
+                    go::quote(value), kEnforceFlag));
+    return;
+  }
+  if (config.cgroups_per_qos) return;
+  problems.push_back(
+      fmt::format("cgroupsPerQOS (--cgroups-per-qos) must be set to true when {} contained in {}",
+                  go::quote(value), kEnforceFlag));
+}
+
+/// Source: kubelet v1.36 pkg/kubelet/apis/config/validation, ValidateKubeletConfiguration.
+void check_enforcements(const Config& config, std::vector<std::string>& problems) {
+  const auto& values = config.enforce_node_allocatable;
+  const auto has = [&](const std::string& value) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+  };
+  for (const std::string who : {"system-reserved", "kube-reserved"}) {
+    if (!has(who) || !has(who + "-compressible")) continue;
+    problems.push_back(
+        fmt::format(R"(both "{0}" and "{0}-compressible" cannot be specified together in {1})", who,
+                    kEnforceFlag));
+  }
+  std::set<std::string> seen;
+  for (const std::string& value : values) {
+    if (seen.insert(value).second) {
+      check_enforcement(config, value, problems);
+    } else {
+      problems.push_back(
+          fmt::format("duplicated enforcements {} in {}", go::quote(value), kEnforceFlag));
+    }
+  }
+}
+
+/// The CPUs of reservedSystemCPUs.
+CpuSet check_reserved_cpus(const Config& config, std::vector<std::string>& problems) {
+  if (config.reserved_system_cpus.empty()) return {};
+  if (!config.system_reserved_cgroup.empty() || !config.kube_reserved_cgroup.empty()) {
+    problems.emplace_back(
+        "can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup "
+        "(--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)");
+  }
+  auto parsed = CpuSet::parse(config.reserved_system_cpus);
+  if (parsed) return *std::move(parsed);
+  problems.push_back(
+      fmt::format("unable to parse reservedSystemCPUs (--reserved-cpus) {}, error: {}",
+                  config.reserved_system_cpus, parsed.error().message));
+  return {};
+}
+
 void check_reserved_memory(const Config& config, std::vector<std::string>& problems) {
   std::set<std::pair<std::int32_t, std::string>> seen;
   for (const MemoryReservation& reservation : config.reserved_memory) {
@@ -155,34 +232,6 @@ Result<ResourceList> parse_reserved(std::string_view flag,
   return out;
 }
 
-// evictionHard's memory.available as an amount; nullopt if it is not listed.
-Result<std::optional<Quantity>> eviction_threshold(const Machine& machine, const Config& config) {
-  std::string text = "100Mi";
-  if (config.eviction_hard) {
-    const auto listed = config.eviction_hard->find("memory.available");
-    if (listed == config.eviction_hard->end()) return std::optional<Quantity>();
-    text = listed->second;
-  }
-  if (text.ends_with('%')) {
-    double percent = 0;
-    const char* const end = text.data() + text.size() - 1;
-    const auto [stop, error] = std::from_chars(text.data(), end, percent);
-    if (error != std::errc{} || stop != end || percent < 0 || percent > 100) {
-      return invalid(fmt::format(
-          "eviction percentage threshold memory.available must be >= 0% and <= 100%: {}", text));
-    }
-    // In single precision, as in the kubelet: it determines the number of bytes.
-    const float fraction = static_cast<float>(percent) / 100;
-    return std::optional(Quantity::bytes(static_cast<std::int64_t>(
-        static_cast<double>(machine.memory()) * static_cast<double>(fraction))));
-  }
-  PINFOLD_LET(auto quantity, Quantity::parse(text));
-  if (quantity.sign() <= 0) {
-    return invalid(fmt::format("eviction threshold memory.available must be positive: {}", text));
-  }
-  return std::optional(quantity);
-}
-
 Result<NodeReservation> reserve(const Machine& machine, const Config& config,
                                 const CpuSet& explicit_cpus) {
   NodeReservation out;
@@ -199,7 +248,7 @@ Result<NodeReservation> reserve(const Machine& machine, const Config& config,
   }
   PINFOLD_LET(auto kube, parse_reserved("--kube-reserved", kube_config));
   PINFOLD_LET(auto system, parse_reserved("--system-reserved", system_config));
-  PINFOLD_LET(auto eviction, eviction_threshold(machine, config));
+  PINFOLD_LET(auto eviction, hard_memory_threshold(machine, config));
   for (const auto& [name, quantity] : system) out.amounts[name] += quantity;
   for (const auto& [name, quantity] : kube) out.amounts[name] += quantity;
   if (eviction) out.amounts["memory"] += *eviction;
@@ -217,14 +266,8 @@ Result<CheckedConfig> check_config(const Machine& machine, const Config& config)
   std::vector<std::string> problems;
   check_cfs_period(config, period, problems);
   check_topology_names(config, problems);
-  CpuSet explicit_cpus;
-  if (auto parsed = CpuSet::parse(config.reserved_system_cpus); parsed) {
-    explicit_cpus = std::move(*parsed);
-  } else {
-    problems.push_back(
-        fmt::format("unable to parse reservedSystemCPUs (--reserved-cpus) {}, error: {}",
-                    config.reserved_system_cpus, parsed.error().message));
-  }
+  check_enforcements(config, problems);
+  const CpuSet explicit_cpus = check_reserved_cpus(config, problems);
   check_reserved_memory(config, problems);
   PINFOLD_TRY(aggregate(std::move(problems)));
 

@@ -58,14 +58,47 @@ TEST(NodeMake, FailsAsTheKubeletDoes) {
        "[InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are "
        "disabled: [PodLevelResources], PodLevelResourceManagers is enabled, but depends on "
        "features that are disabled: [PodLevelResources]]"},
-      {"featureGates: {PodLevelResourceManager: true}", StartStage::kConfiguration,
+      {"featureGates: {PodLevelResourceManager: true}\npinfold: {profile: kubelet-1.36}",
+       StartStage::kConfiguration,
        "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: "
        "unrecognized feature gate: PodLevelResourceManager"},
-      {"featureGates: {NoSuchGate: false, CPUManagerPolicyOptions: false}",
+      {"featureGates: {NoSuchGate: false, CPUManagerPolicyOptions: false}\n"
+       "pinfold: {profile: kubelet-1.36}",
        StartStage::kConfiguration,
        "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: "
        "[cannot set feature gate CPUManagerPolicyOptions to false, feature is locked to true, "
        "unrecognized feature gate: NoSuchGate]"},
+      {"reservedSystemCPUs: 0-1\nsystemReservedCgroup: /system.slice\n"
+       "enforceNodeAllocatable: [pods, system-reserved-compressible]",
+       StartStage::kConfiguration,
+       "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with "
+       "systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup "
+       "(--kube-reserved-cgroup)"},
+      {"enforceNodeAllocatable: [kube-reserved, pod, pods, pods]", StartStage::kConfiguration,
+       "[invalid configuration: kubeReservedCgroup (--kube-reserved-cgroup) must be specified when "
+       "\"kube-reserved\" or \"kube-reserved-compressible\" included in enforceNodeAllocatable "
+       "(--enforce-node-allocatable), invalid configuration: option \"pod\" specified for "
+       "enforceNodeAllocatable (--enforce-node-allocatable). Valid options are \"pods\", "
+       "\"system-reserved\", \"system-reserved-compressible\", \"kube-reserved\", "
+       "\"kube-reserved-compressible\" or \"none\", invalid configuration: duplicated enforcements "
+       "\"pods\" in enforceNodeAllocatable (--enforce-node-allocatable)]"},
+      {"enforceNodeAllocatable: [none, pods]\ncgroupsPerQOS: false", StartStage::kConfiguration,
+       "[invalid configuration: enforceNodeAllocatable (--enforce-node-allocatable) may not "
+       "contain "
+       "additional enforcements when \"none\" is specified, invalid configuration: cgroupsPerQOS "
+       "(--cgroups-per-qos) must be set to true when \"pods\" contained in enforceNodeAllocatable "
+       "(--enforce-node-allocatable)]"},
+      {"cgroupsPerQOS: false", StartStage::kConfiguration,
+       "invalid configuration: cgroupsPerQOS (--cgroups-per-qos) must be set to true when "
+       "\"pods\" contained in enforceNodeAllocatable (--enforce-node-allocatable)"},
+      {"evictionHard: {memory.avail: 1Gi}", StartStage::kConfiguration,
+       "unsupported eviction signal memory.avail"},
+      {"evictionSoft: {memory.available: 1Gi}", StartStage::kConfiguration,
+       "failed to create kubelet: grace period must be specified for the soft eviction threshold "
+       "memory.available"},
+      {"evictionMinimumReclaim: {memory.available: 0%}", StartStage::kConfiguration,
+       "failed to create kubelet: eviction percentage minimum reclaim memory.available must be "
+       "positive: 0%"},
       {"cpuManagerPolicy: static", StartStage::kCpuManager,
        "[cpumanager] unable to determine reserved CPU resources for static policy"},
   };
@@ -84,6 +117,24 @@ TEST(NodeMake, AcceptsEveryGateOfTheKubelet) {
       "DRAExtendedResource: true, ContextualLogging: true, SidecarContainers: true, "
       "WorkloadWithJob: false, APIResponseCompression: true}");
   EXPECT_TRUE(node) << node.error().error;
+}
+
+TEST(NodeMake, AcceptsWhatTheKubeletAccepts) {
+  for (const char* const config :
+       {"enforceNodeAllocatable: []\ncgroupsPerQOS: false",
+        "enforceNodeAllocatable: [none]\ncgroupsPerQOS: false",
+        "enforceNodeAllocatable: [pods, kube-reserved]\nkubeReservedCgroup: /kubelet",
+        "evictionSoft: {memory.available: 10%}\nevictionSoftGracePeriod: {memory.available: 1m}",
+        "evictionHard: {memory.available: 100%, nodefs.available: 10%, pid.available: 5%}",
+        "featureGates: {NoSuchGate: true}",
+        "featureGates: {NoSuchGate: true, AlertingRules: false}\npinfold: {profile: kubelet-1.36}",
+        "featureGates: {NodeLifecycleConditions: true}\npinfold: {profile: kubelet-1.37}"}) {
+    const auto node = try_node(config);
+    EXPECT_TRUE(node) << config << ": " << node.error().error;
+  }
+  EXPECT_FALSE(
+      try_node("featureGates: {DynamicResourceAllocation: true}\n"
+               "pinfold: {profile: kubelet-1.38}"));
 }
 
 TEST(NodeMake, ReservesKubeSystemAndEviction) {

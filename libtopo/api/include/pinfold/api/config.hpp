@@ -73,6 +73,14 @@ struct Config {
   std::map<std::string, bool> feature_gates;
   Profile profile = Profile::kFixed;
   Partition partition = Partition::kNone;
+  // What only a start checks.
+  std::string kube_reserved_cgroup;
+  std::string system_reserved_cgroup;
+  bool cgroups_per_qos = true;
+  std::vector<std::string> enforce_node_allocatable = {"pods"};
+  std::map<std::string, std::string> eviction_soft;
+  std::map<std::string, std::string> eviction_soft_grace_period;
+  std::map<std::string, std::string> eviction_minimum_reclaim;
 
   /// The effective gates: the defaults, overridden by feature_gates. Unknown names are ignored.
   [[nodiscard]] FeatureGates gates() const;

@@ -1,0 +1,38 @@
+#include "pinfold/decide/config_effects.hpp"
+
+#include <fmt/format.h>
+
+#include "pinfold/decide/feature_gates.hpp"
+
+namespace pinfold {
+
+std::vector<std::string> settings_without_effect(const Config& config) {
+  std::vector<std::string> sentences;
+  const bool is_static = config.cpu_manager_policy == "static";
+  const bool has_memory = config.memory_manager_policy == "Static";
+  const bool is_aligned = config.topology_manager_policy != "none";
+  if (!config.topology_manager_policy_options.empty() && !is_aligned) {
+    sentences.emplace_back(
+        "topologyManagerPolicyOptions have no effect with topologyManagerPolicy 'none'");
+  }
+  if (config.topology_manager_scope != "container" && !is_aligned) {
+    sentences.push_back(
+        fmt::format("topologyManagerScope '{}' has no effect with topologyManagerPolicy 'none'",
+                    config.topology_manager_scope));
+  }
+  if (is_static && !is_aligned && config.cpu_manager_policy_options.contains("align-by-socket")) {
+    sentences.emplace_back(
+        "cpuManagerPolicyOptions: 'align-by-socket' has no effect with topologyManagerPolicy "
+        "'none'");
+  }
+  if (!config.reserved_memory.empty() && !has_memory) {
+    sentences.push_back(fmt::format("reservedMemory has no effect with memoryManagerPolicy '{}'",
+                                    config.memory_manager_policy));
+  }
+  if (const std::string gates = describe_unknown_gates(config); !gates.empty()) {
+    sentences.push_back(gates);
+  }
+  return sentences;
+}
+
+}  // namespace pinfold

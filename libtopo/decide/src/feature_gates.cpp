@@ -1,0 +1,109 @@
+#include "pinfold/decide/feature_gates.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "known_feature_gates.hpp"
+#include "pinfold/text/field.hpp"
+#include "pinfold/text/message.hpp"
+
+namespace pinfold {
+namespace {
+
+constexpr int kFirstMinor = 36;
+constexpr int kLastMinor = 38;
+
+const GateChange* find_change(std::string_view name) {
+  const auto* const found = std::find_if(kGateChanges.begin(), kGateChanges.end(),
+                                         [&](const GateChange& one) { return one.name == name; });
+  return found == kGateChanges.end() ? nullptr : found;
+}
+
+bool is_gate_of(std::string_view name, int minor) {
+  if (const GateChange* const change = find_change(name)) {
+    return minor >= change->added && (change->removed == 0 || minor < change->removed);
+  }
+  return std::binary_search(kKnownFeatureGates.begin(), kKnownFeatureGates.end(), name);
+}
+
+/// 0 for `fixed`.
+int minor_of(Profile profile) {
+  switch (profile) {
+    case Profile::kKubelet136:
+      return kFirstMinor;
+    case Profile::kKubelet137:
+      return kFirstMinor + 1;
+    case Profile::kKubelet138:
+      return kLastMinor;
+    case Profile::kFixed:
+      break;
+  }
+  return 0;
+}
+
+bool is_known_gate(std::string_view name, Profile profile) {
+  const int minor = minor_of(profile);
+  if (minor != 0) return is_gate_of(name, minor);
+  return is_gate_of(name, kFirstMinor) || is_gate_of(name, kLastMinor);
+}
+
+/// " (since 1.37)", " (removed in 1.38)", ", did you mean ...", or "".
+std::string remark_on(std::string_view name) {
+  if (const GateChange* const change = find_change(name)) {
+    return change->removed != 0 ? fmt::format(" (removed in 1.{})", change->removed)
+                                : fmt::format(" (since 1.{})", change->added);
+  }
+  for (const auto& [gate, version] : kStableGates) {
+    if (name == gate) return fmt::format(" (always on since {}, no gate any more)", version);
+  }
+  if (std::binary_search(kOpenShiftGates.begin(), kOpenShiftGates.end(), name)) {
+    return " (OpenShift)";
+  }
+  const std::string_view meant = nearest(name, kKnownFeatureGates);
+  return meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant);
+}
+
+}  // namespace
+
+std::vector<std::string> unknown_gates(const Config& config) {
+  std::vector<std::string> names;
+  for (const auto& [name, enabled] : config.feature_gates) {
+    if (!is_known_gate(name, config.profile)) names.push_back(name);
+  }
+  return names;
+}
+
+bool has_openshift_gates(const Config& config) {
+  return std::any_of(
+      config.feature_gates.begin(), config.feature_gates.end(), [](const auto& gate) {
+        return std::binary_search(kOpenShiftGates.begin(), kOpenShiftGates.end(), gate.first);
+      });
+}
+
+Config without_unknown_gates(Config config) {
+  for (const std::string& name : unknown_gates(config)) config.feature_gates.erase(name);
+  return config;
+}
+
+std::string describe_unknown_gates(const Config& config) {
+  constexpr std::size_t kShown = 10;
+  std::vector<std::string> gates = unknown_gates(config);
+  if (gates.empty()) return "";
+  const std::size_t more = gates.size() - std::min(gates.size(), kShown);
+  gates.resize(gates.size() - more);
+  for (std::string& gate : gates) gate = printable(gate) + remark_on(gate);
+  if (more > 0) gates.push_back(fmt::format("{} more", more));
+  const int minor = minor_of(config.profile);
+  return fmt::format(
+      "feature gates that {}: {}; no decision depends on them{}",
+      minor == 0 ? "no kubelet 1.36 to 1.38 knows"
+                 : fmt::format("kubelet 1.{} does not know", minor),
+      fmt::join(gates, ", "),
+      has_openshift_gates(config) ? "" : ", but upstream's kubelet does not start with them");
+}
+
+std::vector<GateChange> gate_changes() { return {kGateChanges.begin(), kGateChanges.end()}; }
+
+}  // namespace pinfold

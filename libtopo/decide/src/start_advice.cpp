@@ -1,0 +1,191 @@
+#include "pinfold/decide/start_advice.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "node_config.hpp"
+#include "pinfold/api/pod.hpp"
+#include "pinfold/api/topology_policy.hpp"
+#include "pinfold/text/field.hpp"
+#include "pinfold/text/message.hpp"
+
+namespace pinfold {
+namespace {
+
+constexpr std::array<std::string_view, 2> kCpuPolicies = {"none", "static"};
+constexpr std::array<std::string_view, 2> kMemoryPolicies = {"None", "Static"};
+constexpr std::array<std::string_view, 6> kCpuOptions = {
+    "align-by-socket", "distribute-cpus-across-cores",     "distribute-cpus-across-numa",
+    "full-pcpus-only", "prefer-align-cpus-by-uncorecache", "strict-cpu-reservation"};
+constexpr std::array<std::string_view, 2> kTopologyOptions = {"max-allowable-numa-nodes",
+                                                              "prefer-closest-numa-nodes"};
+
+using KnownNames = std::span<const std::string_view>;
+
+/// A value that is none of the known ones.
+std::optional<StartAdvice> correct(std::string_view field, const std::string& value,
+                                   KnownNames known) {
+  for (const std::string_view name : known) {
+    if (value == name) return std::nullopt;
+  }
+  const std::string_view meant = nearest(value, known);
+  if (meant.empty()) {
+    return StartAdvice{
+        fmt::format("{} '{}': expected one of {}", field, printable(value), fmt::join(known, ", ")),
+        ""};
+  }
+  return StartAdvice{fmt::format("{} '{}': did you mean '{}'?", field, printable(value), meant),
+                     fmt::format("{}: {}", field, meant)};
+}
+
+std::optional<StartAdvice> correct_options(std::string_view field,
+                                           const std::map<std::string, std::string>& options,
+                                           KnownNames known) {
+  for (const auto& [name, value] : options) {
+    auto advice = correct(field, name, known);
+    if (!advice || advice->write.empty()) continue;
+    advice->write =
+        fmt::format("{}: {{{}: \"{}\"}}", field, nearest(name, known), printable(value));
+    return advice;
+  }
+  return std::nullopt;
+}
+
+std::optional<StartAdvice> correct_names(const Config& config) {
+  const std::optional<StartAdvice> found[] = {
+      correct("cpuManagerPolicy", config.cpu_manager_policy, kCpuPolicies),
+      correct("memoryManagerPolicy", config.memory_manager_policy, kMemoryPolicies),
+      correct("topologyManagerPolicy", config.topology_manager_policy, kTopologyPolicyNames),
+      correct("topologyManagerScope", config.topology_manager_scope, kTopologyScopeNames),
+      correct_options("cpuManagerPolicyOptions", config.cpu_manager_policy_options, kCpuOptions),
+      correct_options("topologyManagerPolicyOptions", config.topology_manager_policy_options,
+                      kTopologyOptions),
+  };
+  for (const auto& advice : found) {
+    if (advice) return advice;
+  }
+  return std::nullopt;
+}
+
+/// "kubeReserved 893Mi + evictionHard 100Mi (default)"
+std::string memory_sum(const Config& config) {
+  std::vector<std::string> terms;
+  const auto add = [&](const char* field, const std::map<std::string, std::string>& amounts,
+                       const char* resource) {
+    const auto found = amounts.find(resource);
+    if (found != amounts.end()) terms.push_back(fmt::format("{} {}", field, found->second));
+  };
+  add("kubeReserved", config.kube_reserved, "memory");
+  add("systemReserved", config.system_reserved, "memory");
+  if (config.eviction_hard) {
+    add("evictionHard", *config.eviction_hard, "memory.available");
+  } else {
+    terms.emplace_back("evictionHard 100Mi (its default)");
+  }
+  return fmt::format("{}", fmt::join(terms, " + "));
+}
+
+/// reservedMemory that adds up: what is written, with the rest on the first NUMA node that has
+/// room.
+std::string matching_reservation(const Machine& machine, const Config& config,
+                                 const Quantity& needed) {
+  std::map<std::int32_t, Quantity> by_node;
+  Quantity sum;
+  for (const MemoryReservation& entry : config.reserved_memory) {
+    const auto written = entry.limits.find("memory");
+    if (written == entry.limits.end()) continue;
+    const auto amount = Quantity::parse(written->second);
+    if (!amount) continue;
+    by_node[entry.numa_node] = *amount;
+    sum += *amount;
+  }
+  if (sum > needed) {
+    by_node.clear();
+    sum = Quantity{};
+  }
+  Quantity rest = needed;
+  rest -= sum;
+  for (const NumaNode& numa : machine.numa_nodes()) {
+    if (rest.sign() <= 0) break;
+    Quantity& own = by_node[numa.id.value];
+    Quantity room = Quantity::bytes(static_cast<std::int64_t>(numa.memory));
+    room -= own;
+    if (room < rest) continue;
+    own = rest + own;
+    rest = Quantity{};
+  }
+  if (rest.sign() > 0) return "";  // no node has room for it
+  std::vector<std::string> entries;
+  for (const auto& [node, amount] : by_node) {
+    if (amount.is_zero()) continue;
+    entries.push_back(
+        fmt::format("{{numaNode: {}, limits: {{memory: {}}}}}", node, amount.to_string()));
+  }
+  return fmt::format("reservedMemory: [{}]", fmt::join(entries, ", "));
+}
+
+std::optional<StartAdvice> balance_memory(const Machine& machine, const Config& config) {
+  const auto checked = check_config(machine, config);
+  if (!checked) return std::nullopt;
+  const Quantity needed = amount_of(checked->reservation.amounts, "memory");
+  if (needed.is_zero()) {
+    return StartAdvice{
+        "memoryManagerPolicy Static needs reserved memory: kubeReserved, systemReserved or "
+        "evictionHard",
+        ""};
+  }
+  return StartAdvice{fmt::format("the memory in reservedMemory must add up to {}: {}",
+                                 needed.to_string(), memory_sum(config)),
+                     matching_reservation(machine, config, needed)};
+}
+
+/// Neither the CPUs nor an amount of them is reserved.
+bool reserves_no_cpu(const Config& config) {
+  return config.reserved_system_cpus.empty() && !config.kube_reserved.contains("cpu") &&
+         !config.system_reserved.contains("cpu");
+}
+
+bool mentions(const StartError& error, std::string_view text) {
+  return error.error.find(text) != std::string::npos;
+}
+
+}  // namespace
+
+std::optional<StartAdvice> advise_start(const Machine& machine, const Config& config,
+                                        const StartError& error) {
+  if (auto advice = correct_names(config)) return advice;
+  if (mentions(error, "can't use reservedSystemCPUs")) {
+    return StartAdvice{
+        "systemReservedCgroup and kubeReservedCgroup only go with CPUs that are reserved by count",
+        "systemReserved: {cpu: ...} in place of reservedSystemCPUs, or no systemReservedCgroup and "
+        "kubeReservedCgroup"};
+  }
+  if (mentions(error, "determined by Node Allocatable")) return balance_memory(machine, config);
+  const bool lacks_cpus = error.stage == StartStage::kCpuManager && reserves_no_cpu(config) &&
+                          mentions(error, "reserved");
+  if (!lacks_cpus || machine.cores().empty()) return std::nullopt;
+  return StartAdvice{
+      "cpuManagerPolicy static needs reserved CPUs: reservedSystemCPUs, or a cpu in kubeReserved "
+      "or "
+      "systemReserved",
+      fmt::format("reservedSystemCPUs: \"{}\"", machine.cores().front().cpus.to_string())};
+}
+
+std::string to_string(const StartAdvice& advice) {
+  return advice.write.empty() ? advice.cause
+                              : fmt::format("{}; write: {}", advice.cause, advice.write);
+}
+
+std::string describe_start_error(const Machine& machine, const Config& config,
+                                 const StartError& error) {
+  const auto advice = advise_start(machine, config, error);
+  return fmt::format("start: {}: {}{}", to_string(error.stage), error.error,
+                     advice ? "; " + to_string(*advice) : "");
+}
+
+}  // namespace pinfold
