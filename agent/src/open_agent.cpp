@@ -9,6 +9,7 @@
 #include "pinfold/agent/config_file.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/base/read_file.hpp"
+#include "pinfold/decide/start_advice.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -58,11 +59,10 @@ Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options)
 
 }  // namespace
 
-Result<Node> make_node(Machine machine, Config config, Node::Providers providers) {
-  auto node = Node::make(std::move(machine), std::move(config), std::move(providers));
+Result<Node> make_node(const Machine& machine, const Config& config, Node::Providers providers) {
+  auto node = Node::make(machine, config, std::move(providers));
   if (node) return *std::move(node);
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("start: {}: {}", to_string(node.error().stage), node.error().error));
+  return fail(ErrorCode::kInvalidArgument, describe_start_error(machine, config, node.error()));
 }
 
 Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions options,
@@ -80,8 +80,7 @@ Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions option
     }
     known = machine_to_start_with(std::move(known.machine), config, *store, options.log);
   }
-  PINFOLD_LET(auto node,
-              make_node(std::move(known.machine), std::move(config), std::move(providers)));
+  PINFOLD_LET(auto node, make_node(known.machine, config, std::move(providers)));
   PINFOLD_LET(auto cgroups, open_groups(options));
   if (!store) {  // only now: a start that fails makes no directory
     PINFOLD_LET(store, open_store(options));

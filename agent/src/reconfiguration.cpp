@@ -310,7 +310,7 @@ Result<NodeAgent> open_and_reconfigure(Machine machine, Config config, AgentOpti
   }
   const LogSink log = options.log;
   PINFOLD_LET(auto agent, open_agent(std::move(machine), stored->config, std::move(options)));
-  PINFOLD_LET(auto to, make_node(agent.node().machine(), std::move(config)));
+  PINFOLD_LET(auto to, make_node(agent.node().machine(), config));
   PINFOLD_LET(const auto planned, plan_reconfiguration(agent, to, PlanOptions{}));
   PINFOLD_TRY(check_all_stay(planned));
   PINFOLD_TRY(agent.reconfigure(std::move(to), planned.plan.next, RunningProcesses::kRefuse));

@@ -42,9 +42,9 @@ Result<void> check_request(const ReconfigureRequest& request) {
       fmt::format("undo: expected nothing else that says what to go on with, got {}", other));
 }
 
-Result<Node> make_node_of(const NodeSource& source, Machine machine, Config config) {
+Result<Node> make_node_of(const NodeSource& source, const Machine& machine, const Config& config) {
   auto providers = source.providers ? source.providers(machine) : Node::Providers();
-  return make_node(std::move(machine), std::move(config), std::move(providers));
+  return make_node(machine, config, std::move(providers));
 }
 
 /// The node from now on.
@@ -59,10 +59,10 @@ Result<Node> make_target(const NodeAgent& agent, const ReconfigureRequest& reque
                             agent.options().state_dir));
   }
   PINFOLD_LET(auto config, read_target_config(agent, request.config, source));
-  if (request.machine) return make_node_of(source, *request.machine, std::move(config));
-  if (!source.machine) return make_node_of(source, agent.node().machine(), std::move(config));
+  if (request.machine) return make_node_of(source, *request.machine, config);
+  if (!source.machine) return make_node_of(source, agent.node().machine(), config);
   PINFOLD_LET(auto machine, source.machine());
-  return make_node_of(source, std::move(machine), std::move(config));
+  return make_node_of(source, machine, config);
 }
 
 Result<ConfigFiles> open_config_files(const NodeAgent& agent, const NodeSource& source) {

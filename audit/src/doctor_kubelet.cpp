@@ -8,7 +8,9 @@
 
 #include "doctor_parts.hpp"
 #include "pinfold/api/pod.hpp"
-#include "pinfold/decide/node.hpp"
+#include "pinfold/decide/config_effects.hpp"
+#include "pinfold/decide/feature_gates.hpp"
+#include "pinfold/decide/start_advice.hpp"
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold::audit {
@@ -47,11 +49,14 @@ StartErrors start_errors(const Machine& machine, const Config& config,
   for (const Profile profile : profiles) {
     Config tried = config;
     tried.profile = profile;
-    const auto node = Node::make(machine, std::move(tried));
+    tried = without_unknown_gates(std::move(tried));  // see check_config_warnings
+    const auto node = Node::make(machine, tried);
     const auto checked = node ? node->check_node_allocatable()
                               : tl::expected<void, StartError>(tl::unexpected(node.error()));
     if (checked) continue;
-    errors[fmt::format("{}: {}", to_string(checked.error().stage), checked.error().error)]
+    const auto advice = advise_start(machine, tried, checked.error());
+    errors[fmt::format("{}: {}{}", to_string(checked.error().stage), checked.error().error,
+                       advice ? "; " + to_string(*advice) : "")]
         .push_back(to_string(profile));
   }
   return errors;
@@ -78,6 +83,19 @@ void check_start(const ObservedSystem& system, const OptionalConfig& config, con
                                 config->topology_manager_policy)});
 }
 
+/// What is unknown in the kubelet's configuration, or has no effect.
+void check_config_warnings(const ObservedKubelet& kubelet, Checks& checks) {
+  std::vector<std::string> warnings = kubelet.config_warnings;
+  for (std::string& one : settings_without_effect(*kubelet.config)) {
+    warnings.push_back(std::move(one));
+  }
+  for (const std::string& warning : warnings) {
+    checks.push_back({"kubelet-config-warning", Verdict::kWarning, warning,
+                      "only settings that the kubelet knows, and with an effect",
+                      edit_kubelet(kubelet)});
+  }
+}
+
 void check_kubelet_config(const ObservedSystem& system, Checks& checks) {
   const ObservedKubelet& kubelet = system.kubelet;
   if (kubelet.config) {
@@ -85,6 +103,7 @@ void check_kubelet_config(const ObservedSystem& system, Checks& checks) {
     std::vector<Profile> profiles(kProfiles.begin(), kProfiles.end());
     std::erase(profiles, Profile::kFixed);
     check_start(system, kubelet.config, "kubelet-config", profiles, checks);
+    check_config_warnings(kubelet, checks);
   } else if (!kubelet.pid && !system.has_kubelet_config) {
     checks.push_back({"kubelet-config", Verdict::kOk,
                       "no kubelet: no process of one, and none of the usual files"});

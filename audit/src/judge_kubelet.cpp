@@ -7,7 +7,9 @@
 
 #include "expectations.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
-#include "pinfold/decide/node.hpp"
+#include "pinfold/decide/config_effects.hpp"
+#include "pinfold/decide/feature_gates.hpp"
+#include "pinfold/decide/start_advice.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -30,12 +32,15 @@ std::string start_error(const Case& given, Profile profile) {
   const Observed& observed = given.observed;
   Config config = *observed.kubelet.config;
   config.profile = profile;
-  const auto node = Node::make(*observed.machine, std::move(config));
+  config = without_unknown_gates(std::move(config));  // see judge_config
+  const auto node = Node::make(*observed.machine, config);
   const auto answer =
       node ? checkpoint::would_start(*node, observed.kubelet.files, runtime_ids(given))
            : tl::expected<void, StartError>(tl::unexpected(node.error()));
   if (answer) return "";
-  return fmt::format("{}: {}", to_string(answer.error().stage), answer.error().error);
+  const auto advice = advise_start(*observed.machine, config, answer.error());
+  return fmt::format("{}: {}{}", to_string(answer.error().stage), answer.error().error,
+                     advice ? "; " + to_string(*advice) : "");
 }
 
 /// Which version runs is unknown without asking it, so each that is known is tried.
@@ -61,6 +66,23 @@ void judge_start(const Case& given, std::vector<Finding>& findings) {
          fmt::format("would not start again with these files ({}): {}", fmt::join(profiles, ", "),
                      error),
          fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, kubelet.root_dir)});
+  }
+}
+
+/// What is unknown in the configuration, or has no effect.
+void judge_config(const Case& given, std::vector<Finding>& findings) {
+  const ObservedKubelet& kubelet = given.observed.kubelet;
+  if (!kubelet.config) return;
+  const std::string path =
+      kubelet.settings_path.empty() ? kubelet.config_path : kubelet.settings_path;
+  const Subject file{"file", given.observed.root + path, "", "", {}};
+  for (const std::string& warning : kubelet.config_warnings) {
+    findings.push_back({"config-warning", Severity::kWarning, file, "", "", warning,
+                        fmt::format("cat '{}{}'", given.observed.root, path)});
+  }
+  for (const std::string& sentence : settings_without_effect(*kubelet.config)) {
+    findings.push_back({"config-effect", Severity::kNote, file, "", "", sentence,
+                        fmt::format("cat '{}{}'", given.observed.root, path)});
   }
 }
 
@@ -153,6 +175,7 @@ void judge_kubelet(const Case& given, std::vector<Finding>& findings) {
                                     kubelet.config_error),
                         ""});
   }
+  judge_config(given, findings);
   judge_groups(given, findings);
   judge_files(given, findings);
   judge_start(given, findings);

@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
+#include "command_line.hpp"
+#include "config_source.hpp"
 #include "input.hpp"
 #include "kubelet_unit.hpp"
 #include "kubelet_version.hpp"
+#include "pinfold/decide/config_effects.hpp"
+#include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/discover/discover.hpp"
-#include "pinfold/text/document.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -18,9 +23,81 @@ void print_warning(agent::LogLevel level, std::string_view message) {
   if (level == agent::LogLevel::kWarning) warn(std::string(message));
 }
 
-Result<ParsedConfig> parse_text(const std::string& text) {
-  PINFOLD_LET_WRAP(auto parsed, parse_config(text), "configuration");
+Result<ParsedConfig> parse_text(const std::string& text, const std::string& name) {
+  PINFOLD_LET_WRAP(auto parsed, parse_config(text), name);
   return parsed;
+}
+
+/// The configuration that the options name, else that of the state directory.
+Result<ParsedConfig> read_source(const NodeOptions& options) {
+  if (!names_config(options)) {
+    return agent::read_config(options.state_dir, "",
+                              checkpoint::owner_check(options.insecure_state_dir));
+  }
+  PINFOLD_LET(const auto text, read_config_text(options));
+  return parse_text(text, options.config.empty() ? "--kubelet-flags" : options.config);
+}
+
+/// The configuration with the profile that the options or it say.
+Result<NodeConfig> with_profile(const NodeOptions& options, Config config, bool names_profile) {
+  using agent::ProfileSource;
+  if (!options.profile.empty()) {
+    PINFOLD_LET_WRAP(auto profile, parse_profile(options.profile), "--profile");
+    config.profile = profile;
+    return NodeConfig{std::move(config), options.profile_source};
+  }
+  if (names_profile) {
+    return NodeConfig{std::move(config), ProfileSource::kConfiguration};
+  }
+  if (options.kubelet_binary.empty()) return NodeConfig{std::move(config)};
+  std::string program = options.kubelet_binary;
+  if (program == "unit") {
+    PINFOLD_LET_WRAP(program, program_of_kubelet_unit(options.sysfs), "--kubelet-binary unit");
+  }
+  PINFOLD_LET_WRAP(const auto version, kubelet_version(program), "--kubelet-binary");
+  PINFOLD_LET_WRAP(config.profile, profile_of_kubelet(version), "--kubelet-binary");
+  return NodeConfig{std::move(config), ProfileSource::kKubelet};
+}
+
+/// "pinfold checkpoint repair --config FILE ..."
+std::string repair_command(AgentOptions options) {
+  options.state_dir = AgentOptions().state_dir;  // an argument of this command
+  options.insecure_state_dir = false;
+  return command_line("checkpoint repair", options);
+}
+
+/// In place of the kubelet's advice to drain the node and delete its state: what keeps the state.
+void replace_kubelet_advice(const AgentOptions& options, Error& error) {
+  const std::size_t begin = error.message.find(", please drain this node");
+  if (begin == std::string::npos) return;
+  constexpr std::string_view kEnd = "before restarting Kubelet";
+  const std::size_t end = error.message.find(kEnd, begin);
+  if (end != std::string::npos) error.message.erase(begin, end + kEnd.size() - begin);
+  const std::string own = options.state_dir + "/config.yaml";
+  std::error_code ignored;
+  const bool lacks_config =
+      !names_config(options) && !std::filesystem::exists(own, ignored) &&
+      error.message.find("differs from state checkpoint policy") != std::string::npos;
+  error.message +=
+      lacks_config ? fmt::format(
+                         "; no configuration is named, so the kubelet's defaults count: name that "
+                         "of the state with --config, for example '{}'",
+                         own)
+                   : fmt::format("; '{} {}' keeps what can be read of it", repair_command(options),
+                                 shell_word(options.state_dir));
+}
+
+/// Says that a configuration is not that which the node has, before a command goes on with it.
+void warn_of_other(const NodeOptions& options, const Config& config) {
+  const auto own = agent::read_config(options.state_dir, "", checkpoint::OwnerCheck::kOff);
+  const std::string path = options.state_dir + "/config.yaml";
+  std::error_code ignored;
+  if (!own || !std::filesystem::exists(path, ignored)) return;
+  Config compared = without_unknown_gates(own->config);
+  if (!own->names_profile) compared.profile = config.profile;
+  if (compared == config) return;
+  warn(fmt::format("configuration: '{}' differs from the node's own, '{}'",
+                   options.config.empty() ? "--kubelet-flags" : options.config, path));
 }
 
 }  // namespace
@@ -42,43 +119,33 @@ Result<NodeConfig> read_config(const NodeOptions& options) {
 }
 
 Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<std::string>& text) {
-  using agent::ProfileSource;
-  PINFOLD_LET(auto parsed,
-              text ? parse_text(*text)
-                   : agent::read_config(options.state_dir, options.config,
-                                        checkpoint::owner_check(options.insecure_state_dir)));
+  PINFOLD_LET(auto parsed, text ? parse_text(*text, "configuration") : read_source(options));
+  PINFOLD_LET(auto node, with_profile(options, std::move(parsed.config), parsed.names_profile));
   if (!text) {
     for (const std::string& warning : parsed.warnings) warn("configuration: " + warning);
+    for (const std::string& one : settings_without_effect(node.config)) {
+      warn("configuration: " + one);
+    }
   }
-  if (!options.profile.empty()) {
-    PINFOLD_LET_WRAP(auto profile, parse_profile(options.profile), "--profile");
-    parsed.config.profile = profile;
-    return NodeConfig{std::move(parsed.config), options.profile_source};
-  }
-  if (parsed.names_profile) {
-    return NodeConfig{std::move(parsed.config), ProfileSource::kConfiguration};
-  }
-  if (options.kubelet_binary.empty()) return NodeConfig{std::move(parsed.config)};
-  std::string program = options.kubelet_binary;
-  if (program == "unit") {
-    PINFOLD_LET_WRAP(program, program_of_kubelet_unit(options.sysfs), "--kubelet-binary unit");
-  }
-  PINFOLD_LET_WRAP(const auto version, kubelet_version(program), "--kubelet-binary");
-  PINFOLD_LET_WRAP(parsed.config.profile, profile_of_kubelet(version), "--kubelet-binary");
-  return NodeConfig{std::move(parsed.config), ProfileSource::kKubelet};
+  node.config = without_unknown_gates(std::move(node.config));
+  if (!text && names_config(options)) warn_of_other(options, node.config);
+  return node;
 }
-
 Result<Node> make_node(const NodeOptions& options, Config config) {
   PINFOLD_LET(auto machine, read_machine(options));
-  return agent::make_node(std::move(machine), std::move(config));
+  auto node = agent::make_node(machine, config);
+  if (node || options.config.empty()) return node;
+  return fail(std::move(node).error().wrap(options.config));
 }
 
 std::vector<cli::Option> node_options(NodeOptions& options) {
   return {
       {"--config", &options.config,
-       "KubeletConfiguration, YAML or JSON [config.yaml in the state directory if it exists, else "
-       "the kubelet's defaults]",
+       "KubeletConfiguration, or any file that has one; a directory: the file system of a node "
+       "with a kubelet, / for this one [config.yaml in the state directory if it exists, else the "
+       "kubelet's defaults]",
        "FILE"},
+      kubelet_flags_option(options.kubelet_flags),
       {"--machine", &options.machine,
        "The machine: JSON of 'pinfold topology -o json', MachineInfo of a kubelet, XML of hwloc "
        "(also .gz), a directory with sys/ and proc/, or hwloc's synthetic form [discovered]",
@@ -121,6 +188,17 @@ std::vector<cli::Option> agent_options(AgentOptions& options) {
   const auto node = node_options(options);
   all.insert(all.end(), node.begin(), node.end());
   return all;
+}
+
+cli::Option kubelet_flags_option(std::vector<std::string>& flags) {
+  return {.name = "--kubelet-flags",
+          .target = &flags,
+          .help =
+              "Flags of a kubelet over the configuration, or a file with them: an environment "
+              "file, a unit of systemd; may be repeated",
+          .value = "FLAGS",
+          .is_verbatim = true,
+          .one_at_a_time = true};
 }
 
 cli::Option state_dir_option(std::string& state_dir) {
@@ -187,8 +265,15 @@ agent::AgentOptions agent_options_of(const AgentOptions& options,
 Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
   PINFOLD_LET(auto node, read_config(options));
   PINFOLD_LET(auto machine, read_machine(options));
-  return agent::open_agent(std::move(machine), std::move(node.config),
-                           agent_options_of(options, node.profile_source));
+  auto agent = agent::open_agent(std::move(machine), std::move(node.config),
+                                 agent_options_of(options, node.profile_source));
+  if (agent) return agent;
+  Error error = std::move(agent).error();
+  if (error.code == ErrorCode::kInvalidArgument && !options.config.empty()) {
+    error = std::move(error).wrap(options.config);
+  }
+  if (error.code == ErrorCode::kCorrupt) replace_kubelet_advice(options, error);
+  return fail(std::move(error));
 }
 
 ExitStatus report_not_enforced(const Error& error) {

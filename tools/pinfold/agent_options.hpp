@@ -17,8 +17,9 @@ namespace pinfold::tools {
 /// A machine and its configuration.
 struct NodeOptions {
   std::string state_dir = agent::kDefaultStateDir;
-  std::string config;   ///< "": STATE_DIR/config.yaml if it exists, else the kubelet's defaults
-  std::string machine;  ///< a file; "": discovered
+  std::string config;  ///< "": STATE_DIR/config.yaml if it exists, else the kubelet's defaults
+  std::vector<std::string> kubelet_flags;  ///< over `config`: command lines, or files with them
+  std::string machine;                     ///< a file; "": discovered
   std::string sysfs = "/";
   std::string profile;  ///< "": from the configuration
   agent::ProfileSource profile_source = agent::ProfileSource::kCommandLine;  ///< of `profile`
@@ -54,6 +55,8 @@ struct AgentOptions : NodeOptions {
 };
 [[nodiscard]] std::vector<cli::Option> agent_options(AgentOptions& options);
 
+/// --kubelet-flags.
+[[nodiscard]] cli::Option kubelet_flags_option(std::vector<std::string>& flags);
 /// --state-dir.
 [[nodiscard]] cli::Option state_dir_option(std::string& state_dir);
 /// --insecure-state-dir, for a command that opens a state directory.

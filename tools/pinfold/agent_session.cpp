@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "config_source.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/socket/unix_socket.hpp"
@@ -44,9 +45,10 @@ Result<void> check_config(const AgentOptions& options, const service::Hello& hel
     return contradicts(fmt::format("profile '{}'", to_string(config.profile)), options,
                        fmt::format("runs with '{}'", to_string(hello.config.profile)));
   }
-  if (options.config.empty() || config == hello.config) return {};
-  return contradicts(fmt::format("--config '{}'", options.config), options,
-                     "runs with another configuration");
+  if (!names_config(options) || config == hello.config) return {};
+  return contradicts(options.config.empty() ? std::string("--kubelet-flags")
+                                            : fmt::format("--config '{}'", options.config),
+                     options, "runs with another configuration");
 }
 
 /// Whether this answer to a request that can change the node says that it has.
@@ -62,7 +64,7 @@ bool says_change(const service::Answer& answer) {
 }  // namespace
 
 Result<void> check_options(const AgentOptions& options, const service::Hello& hello) {
-  if (!options.config.empty() || !options.profile.empty() || !options.kubelet_binary.empty()) {
+  if (names_config(options) || !options.profile.empty() || !options.kubelet_binary.empty()) {
     PINFOLD_TRY(check_config(options, hello));
   }
   if (!options.machine.empty() || options.sysfs != NodeOptions{}.sysfs) {

@@ -28,6 +28,7 @@ std::string command_line(const std::string& command, const AgentOptions& options
   add("--state-dir", options.state_dir, defaults.state_dir);
   if (options.insecure_state_dir) line += " --insecure-state-dir";
   add("--config", options.config, defaults.config);
+  for (const std::string& flags : options.kubelet_flags) add("--kubelet-flags", flags, "");
   add("--machine", options.machine, defaults.machine);
   add("--sysfs", options.sysfs, defaults.sysfs);
   add("--profile", options.profile, defaults.profile);

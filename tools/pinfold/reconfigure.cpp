@@ -1,15 +1,17 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "commands.hpp"
+#include "config_source.hpp"
 #include "node_source.hpp"
-#include "pinfold/base/read_file.hpp"
 #include "reconfigure_session.hpp"
 #include "reconfigure_text.hpp"
 #include "status_picture.hpp"
@@ -70,6 +72,23 @@ Result<agent::NodeAgent> open_before(const ReconfigureOptions& options) {
                   "; if a kubelet has run with another configuration since, name it with --from");
 }
 
+/// The agent, unless nothing says what to go on with: the kubelet's defaults are not meant then.
+Result<agent::NodeAgent> open_to_change(const ReconfigureOptions& options) {
+  PINFOLD_LET(auto agent, open_before(options));
+  const std::string own = options.agent.state_dir + "/config.yaml";
+  std::error_code ignored;
+  const bool is_named =
+      options.undo || names_config(options.agent) || std::filesystem::exists(own, ignored);
+  Config defaults;
+  defaults.profile = agent.node().config().profile;
+  if (is_named || agent.node().config() == defaults) return agent;
+  return fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("no configuration to go on with: name it with --config (there is no '{}', "
+                  "and the kubelet's defaults are not that of this node)",
+                  own));
+}
+
 /// What only a command that does the work itself can be told; "": nothing is.
 std::string own_option(const ReconfigureOptions& options) {
   if (!options.from.empty()) return fmt::format("--from '{}'", options.from);
@@ -85,8 +104,8 @@ Result<service::Reconfigure> make_request(const ReconfigureOptions& options) {
       options.kill ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse;
   request.undo = options.undo;
   request.dry_run = options.agent.dry_run;
-  if (!options.agent.config.empty()) {
-    PINFOLD_LET(request.config, read_file(options.agent.config));
+  if (names_config(options.agent)) {
+    PINFOLD_LET(request.config, read_config_text(options.agent));
     PINFOLD_LET_WRAP(const auto parsed, parse_config(*request.config), options.agent.config);
     for (const std::string& warning : parsed.warnings) warn("configuration: " + warning);
   }
@@ -148,7 +167,8 @@ Result<ExitStatus> run(const ReconfigureOptions& options) {
   PINFOLD_LET(const auto request, make_request(options));
   // A plan for what only the command knows is its own.
   const bool is_own = options.agent.dry_run && !own_option(options).empty();
-  const OwnAgent own{[&] { return open_before(options); }, source_of_command(options.agent), is_own,
+  const OwnAgent own{[&] { return open_to_change(options); }, source_of_command(options.agent),
+                     is_own,
                      [&](const service::Hello& hello) { return check_hello(options, hello); }};
   PINFOLD_LET(const auto done, reconfigure_node(options.agent, request, own));
   PINFOLD_TRY(print(options, done));
@@ -190,8 +210,8 @@ cli::Command reconfigure_command() {
         .target = &options->undo,
         .help = "Go back to the node before the last reconfiguration, with what each container had "
                 "then",
-        .excludes = {"--config", "--machine", "--sysfs", "--profile", "--kubelet-binary",
-                     "--evict"}},
+        .excludes = {"--config", "--kubelet-flags", "--machine", "--sysfs", "--profile",
+                     "--kubelet-binary", "--evict"}},
        {"--picture", &options->drawing.picture, "Draw the node before and after"},
        svg_option(options->drawing.svg),
        socket_option(options->agent)});

@@ -386,7 +386,7 @@ Result<bool> Service::must_reconfigure() {
   reader.enforce = false;
   PINFOLD_LET(const auto view, agent::open_agent(machine, hello_->config, reader));
   if (has_same_config) return true;  // CPUs went offline, or are back
-  PINFOLD_LET(const auto to, agent::make_node(view.node().machine(), std::move(node.config)));
+  PINFOLD_LET(const auto to, agent::make_node(view.node().machine(), node.config));
   PINFOLD_LET(const auto planned, agent::plan_reconfiguration(view, to, PlanOptions{}));
   PINFOLD_TRY(agent::check_all_stay(planned));
   return true;

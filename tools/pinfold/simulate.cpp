@@ -167,6 +167,7 @@ std::vector<cli::Option> pods_options(SimulatedPods& pods) {
                "state directory]",
        .value = "FILE",
        .excludes = of_replays},
+      kubelet_flags_option(pods.kubelet_flags),
       {.name = "--compare-config",
        .target = &pods.compared,
        .help = "The same pods under two configurations, A and B, side by side",

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "config_source.hpp"
 #include "input.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/api/pod_documents.hpp"
@@ -75,9 +76,10 @@ Result<Machine> machine_of(const SimulatedPods& options) {
 Result<Config> config_of(const SimulatedPods& options, const std::string& file) {
   NodeOptions node;
   node.config = file;
+  if (options.compared.empty()) node.kubelet_flags = options.kubelet_flags;
   node.profile = options.profile;
   // Without a file the defaults count, not the configuration of this machine.
-  if (file.empty()) {
+  if (!names_config(node)) {
     PINFOLD_LET(auto defaults, read_config(node, std::string("kind: KubeletConfiguration")));
     return std::move(defaults.config);
   }
@@ -138,11 +140,11 @@ Result<Subject> subject_of(const SimulatedPods& options) {
 Result<SimulatedNode> simulate_one(const SimulatedPods& options, const std::string& file,
                                    const Subject& subject, StopSignals& stop) {
   Config config = subject.config.value_or(Config());
-  if (!file.empty() || !subject.config) {
+  if (!file.empty() || !options.kubelet_flags.empty() || !subject.config) {
     PINFOLD_LET(config, config_of(options, file));
   }
   const std::string label = file.empty() ? subject.config ? "admitted anew" : "defaults" : file;
-  PINFOLD_LET_WRAP(auto node, agent::make_node(subject.machine, std::move(config)), label);
+  PINFOLD_LET_WRAP(auto node, agent::make_node(subject.machine, config), label);
   ProgressLine line(label, subject.events.size());
   PINFOLD_LET(auto result, simulate::simulate_pods(node, subject.events, [&](std::size_t happened) {
                 line.show(happened);
@@ -191,8 +193,8 @@ bool has_rejections(const std::vector<SimulatedNode>& runs) {
 }  // namespace
 
 bool SimulatedPods::is_asked_for() const {
-  return !config.empty() || !machine.empty() || synthetic || workload || state_dir ||
-         !compared.empty();
+  return !config.empty() || !kubelet_flags.empty() || !machine.empty() || synthetic || workload ||
+         state_dir || !compared.empty();
 }
 
 Result<ExitStatus> simulate_pods_of(SimulatedPods options) {

@@ -12,6 +12,7 @@ namespace pinfold::tools {
 
 struct SimulatedPods {
   std::string config;  ///< "": the kubelet's defaults, or that of the state directory
+  std::vector<std::string> kubelet_flags;  ///< over it
   std::string machine;
   std::string profile;  ///< "": from the configuration
   std::optional<std::string> synthetic;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "agent_options.hpp"
 #include "commands.hpp"
 #include "input.hpp"
 #include "output.hpp"
@@ -214,10 +215,11 @@ cli::Command topology_command() {
        svg_option(options->svg),
        {.name = "--config",
         .target = &options->node.config,
-        .help = "For nrt: KubeletConfiguration, YAML or JSON [config.yaml in the state directory "
-                "if it exists, else the kubelet's defaults]",
+        .help = "For nrt: KubeletConfiguration, or any file that has one [config.yaml in the state "
+                "directory if it exists, else the kubelet's defaults]",
         .value = "FILE",
         .needs = "--output"},
+       kubelet_flags_option(options->node.kubelet_flags),
        {.name = "--state-dir",
         .target = &options->node.state_dir,
         .help = "For nrt: directory with the state files of the kubelet or Pinfold [none: all "

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agent_options.hpp"
 #include "checkpoint_files.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/pods_file.hpp"
@@ -35,20 +36,20 @@ Result<NodeState> read_state(const Node& node, const std::string& directory) {
 }  // namespace
 
 Result<ExitStatus> print_node_topology(Machine machine, const NodeSource& source) {
-  const bool has_config = !source.config.empty() || !source.state_dir.empty();
-  ParsedConfig config;
+  const bool has_config =
+      !source.config.empty() || !source.kubelet_flags.empty() || !source.state_dir.empty();
+  NodeConfig config;
   if (has_config) {
-    PINFOLD_LET(config,
-                agent::read_config(source.state_dir, source.config, checkpoint::OwnerCheck::kOff));
-    for (const std::string& warning : config.warnings) warn("configuration: " + warning);
+    NodeOptions options;
+    options.state_dir = source.state_dir;
+    options.config = source.config;
+    options.kubelet_flags = source.kubelet_flags;
+    options.insecure_state_dir = true;
+    PINFOLD_LET(config, read_config(options));
   }
   const std::string name = machine.name();
-  const auto node = Node::make(std::move(machine), config.config);
-  if (!node) {
-    return fail(
-        ErrorCode::kInvalidArgument,
-        fmt::format("configuration: {}: {}", to_string(node.error().stage), node.error().error));
-  }
+  auto node = agent::make_node(machine, config.config);
+  if (!node) return fail(std::move(node).error().wrap("configuration"));
   PINFOLD_LET(const auto state, read_state(*node, source.state_dir));
   fmt::print("{}\n", to_json(describe(*node, state, name)).dump(1));
   return kYes;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "output.hpp"
 #include "pinfold/machine/machine.hpp"
@@ -9,7 +10,8 @@ namespace pinfold::tools {
 
 /// The configuration and the state of a node.
 struct NodeSource {
-  std::string config;     ///< "": config.yaml in state_dir, else the kubelet's defaults
+  std::string config;  ///< "": config.yaml in state_dir, else the kubelet's defaults
+  std::vector<std::string> kubelet_flags;
   std::string state_dir;  ///< "": all resources are available
 };
 

@@ -504,6 +504,19 @@ TEST(Audit, TakesFlagsAndDropInsOverTheFile) {
   EXPECT_THAT(lines_of(judge(observed)), ElementsAre(kSandboxes));
 }
 
+TEST(Audit, WarnsOfUnknownFieldsAndNotesUnknownGates) {
+  const KubeletTree tree;
+  tree.dir().write("var/lib/kubelet/config.yaml",
+                   "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\nreservedCpus: 0-4\n"
+                   "cgroupDriver: systemd\nfeatureGates: {AlertingRules: false}\n");
+  const auto lines = lines_of(audit(tree));
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("warning config-warning"),
+                                    HasSubstr("did you mean 'reservedSystemCPUs'?"))));
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("note config-effect"),
+                                    HasSubstr("AlertingRules (OpenShift)"))));
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("start-refused"))));
+}
+
 TEST(Audit, ComparesThePodResourcesApi) {
   const KubeletTree tree;
   Observed observed = observe_tree(tree);

@@ -204,11 +204,6 @@ INSTANTIATE_TEST_SUITE_P(
                   std::string(kStatic) + "cpuManagerPolicyOptions: {full-pcpus-only: 'true'}\n"}},
                 "warning smt: 1 CPU for each core, control is 'notsupported': full-pcpus-only",
                 "cpuManagerPolicyOptions"},
-        Ailment{"PagesMissing",
-                {{kConfig, std::string(kStatic) +
-                               "reservedMemory: [{numaNode: 1, limits: {hugepages-2Mi: 4Mi}}]\n"}},
-                "problem huge-pages: NUMA node 1 has 0 bytes of hugepages-2Mi",
-                "echo 2 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"},
         Ailment{"TwoManagers",
                 {{"etc/pinfold/agent.yaml", "stateDir: /srv/pinfold\nnri: {index: '10'}\n"}},
                 "problem two-managers: the kubelet has cpuManagerPolicy static",
@@ -581,6 +576,29 @@ TEST(Doctor, WritesJson) {
   EXPECT_EQ(out["warnings"], 1);
   EXPECT_EQ(out["checks"][0]["name"], "nohz_full");
   EXPECT_EQ(out["checks"][0]["verdict"], "warning");
+}
+
+TEST(Doctor, NamesHugePagesThatAReservationLacks) {
+  const DoctorTree tree;
+  tree.write(kConfig, std::string(kStatic) +
+                          "reservedMemory: [{numaNode: 1, limits: {hugepages-2Mi: 4Mi}}]\n");
+  const Checks checks = check_system(observe_doctor(tree));
+  EXPECT_THAT(
+      complaints(checks),
+      ElementsAre(
+          testing::StartsWith("problem huge-pages: NUMA node 1 has 0 bytes of hugepages-2Mi"),
+          HasSubstr("reservedMemory has no effect with memoryManagerPolicy 'None'")));
+  EXPECT_THAT(checks.front().mend, HasSubstr("echo 2 > /sys/devices/system/node/node1/hugepages/"));
+}
+
+TEST(Doctor, WarnsOfUnknownFieldsAndGatesOfTheKubelet) {
+  const DoctorTree tree;
+  tree.write(kConfig,
+             std::string(kStatic) + "reservedCpus: 0-4\nfeatureGates: {AlertingRules: false}\n");
+  EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
+              testing::UnorderedElementsAre(
+                  HasSubstr("warning kubelet-config-warning: unknown field 'reservedCpus'"),
+                  HasSubstr("warning kubelet-config-warning: feature gates")));
 }
 
 }  // namespace

@@ -226,6 +226,19 @@ int finish_output(int status, int cause, const ReportError& report) {
   return kUsageError;
 }
 
+/// "--name=VALUE" for an option whose value may begin with a dash.
+Words with_verbatim(const Command& command, Words words) {
+  for (const Option& option : command.options) {
+    if (!option.is_verbatim) continue;
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      if (words[i] != option.name) continue;
+      words[i] += "=" + words[i + 1];
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    }
+  }
+  return words;
+}
+
 int parse_and_run(const Command& program, const Words& words, const ReportError& report) {
   const auto [path, command] = find_command(program, words);
   const auto usage_error = [&, here = path](const std::string& problem) {
@@ -248,7 +261,9 @@ int parse_and_run(const Command& program, const Words& words, const ReportError&
       !command->commands.empty() || std::find(words.begin(), words.end(), kHelpAll) != words.end();
   add_contents(app, program, words, all, chosen);
   try {
-    app.parse(Words(words.rbegin(), words.rend()));  // CLI11 takes words from the back
+    Words all_words = with_verbatim(*command, words);
+    std::reverse(all_words.begin(), all_words.end());  // CLI11 takes words from the back
+    app.parse(std::move(all_words));
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
     return 0;

@@ -17,8 +17,8 @@ namespace pinfold::agent {
 [[nodiscard]] Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions options,
                                            Node::Providers providers = {});
 
-/// Node::make with an error that names the stage of the start that failed.
-[[nodiscard]] Result<Node> make_node(Machine machine, Config config,
+/// Node::make with an error that names the stage of the start that failed, and what would help.
+[[nodiscard]] Result<Node> make_node(const Machine& machine, const Config& config,
                                      Node::Providers providers = {});
 
 /// The configuration of a state directory: `file`, or if that is "" STATE_DIR/config.yaml, or if

@@ -44,6 +44,7 @@ struct Option {
   bool required = false;
   std::vector<std::string> excludes = {};  ///< options that exclude this one
   std::string needs = "";                  ///< an option that this one requires
+  bool is_verbatim = false;                ///< the value may begin with a dash
   bool one_at_a_time = false;              ///< a list option takes one value each time it is given
   /// Values that completions offer; others are valid too.
   std::vector<std::string> suggestions = {};
