@@ -27,8 +27,10 @@ std::vector<Note> assignments_of(const MemoryCheckpoint& state) {
   for (const auto& entry : state.assignments) {
     for (const MemoryBlock& block : entry.value) {
       notes.push_back(
-          {to_string(entry.id()), fmt::format("{} bytes of {} on NUMA nodes {}", block.size,
-                                              block.type, fmt::join(block.numa_affinity, ","))});
+          {to_string(entry.id()),
+           fmt::format("{} of {} on NUMA nodes {}",
+                       Quantity::bytes(static_cast<std::int64_t>(block.size)).to_string(),
+                       block.type, fmt::join(block.numa_affinity, ","))});
     }
   }
   return notes;
@@ -70,6 +72,18 @@ std::string encode(const MemoryCheckpoint& state, const std::string& policy, int
   return encode_memory(state, policy, kFormats[version - 1]);
 }
 
+/// What was written with the unknown keys of the file it is made from, in the same format; else
+/// they are lost.
+std::string keep_keys(std::string written, std::string_view from, bool is_same_format,
+                      std::vector<Note>& lost) {
+  const UnknownKeys keys = unknown_keys(from);
+  if (is_same_format) return with_keys(std::move(written), keys);
+  for (std::string& name : keys.names()) {
+    lost.push_back({"key " + std::move(name), "no kubelet up to 1.38 has it"});
+  }
+  return written;
+}
+
 /// What files are converted to.
 struct Target {
   Formats formats;
@@ -88,7 +102,7 @@ Result<void> convert_cpu(const std::string& bytes, const Target& to, const Conta
   }
   PINFOLD_LET(auto written, encode(state, read.policy, to.formats.cpu, ids));
   append(out.kept, assignments_of(state));
-  out.files.cpu = std::move(written);
+  out.files.cpu = keep_keys(std::move(written), bytes, read.version == to.formats.cpu, out.lost);
   return {};
 }
 
@@ -101,7 +115,8 @@ Result<void> convert_memory(const std::string& bytes, const Target& to, Conversi
     append(out.lost, std::move(older.lost));
   }
   append(out.kept, assignments_of(state));
-  out.files.memory = encode(state, read.policy, to.formats.memory);
+  out.files.memory = keep_keys(encode(state, read.policy, to.formats.memory), bytes,
+                               read.version == to.formats.memory, out.lost);
   return {};
 }
 

@@ -4,6 +4,16 @@
 #include "salvage.hpp"
 
 namespace pinfold::checkpoint {
+namespace {
+
+Result<Inspected<CpuCheckpoint>> inspected(cpu_file::CpuFile file, int version) {
+  if (version == 1) (*file.entries)[""] = file.by_id;
+  std::string policy = file.policy;
+  PINFOLD_LET(auto state, to_state(std::move(file), std::nullopt, "cpu set"));
+  return Inspected<CpuCheckpoint>{version, std::move(policy), std::move(state)};
+}
+
+}  // namespace
 
 Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
@@ -16,10 +26,28 @@ Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes) {
     file = checked(cpu_file::read(bytes, older, cpu_file::versioned_go_type(older)), older,
                    Names::kAlsoVersioned);
   }
-  PINFOLD_LET(cpu_file::CpuFile found, std::move(file));
-  if (version == 1) (*found.entries)[""] = found.by_id;
-  PINFOLD_LET(auto state, to_state(found, std::nullopt, "cpu set"));
-  return Inspected<CpuCheckpoint>{version, found.policy, std::move(state)};
+  if (!file) return fail(error_of(std::move(file), wrong_cpu_sums(bytes)));
+  return inspected(*std::move(file), version);
+}
+
+Result<Inspected<CpuCheckpoint>> inspect_cpu_unchecked(std::string_view bytes) {
+  if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
+  using cpu_file::Version;
+  auto file = cpu_file::read(bytes, Version::kV4, "state.CPUManagerCheckpoint");
+  int version = 4;
+  if (is_newest(file) && !json_syntax_error(file.data)) {
+    file = cpu_file::read(file.data, Version::kDataOfV4, "state.CPUManagerCheckpointData");
+  } else {
+    file = cpu_file::read(bytes, Version::kV3, cpu_file::versioned_go_type(Version::kV3));
+    version = file.pods && !file.pods->empty() ? 3 : 2;
+    auto by_id = cpu_file::read(bytes, Version::kV1, cpu_file::versioned_go_type(Version::kV1));
+    if (!file.error.empty() && by_id.error.empty()) {
+      file = std::move(by_id);
+      version = 1;
+    }
+  }
+  if (!file.error.empty()) return corrupt(file.error);
+  return inspected(std::move(file), version);
 }
 
 std::vector<WrongSum> wrong_cpu_sums(std::string_view bytes) {

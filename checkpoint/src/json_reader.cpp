@@ -93,6 +93,13 @@ void JsonReader::read(std::int64_t& out, std::string_view go_type) {
   if (!parse_number(token, out)) mismatch(fmt::format("number {}", token), go_type);
 }
 
+std::string_view JsonReader::raw() {
+  (void)peek();
+  const std::size_t start = pos_;
+  skip();
+  return text_.substr(start, pos_ - start);
+}
+
 void JsonReader::skip() {
   std::size_t depth = 0;
   do {

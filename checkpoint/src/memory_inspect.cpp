@@ -5,6 +5,14 @@
 #include "salvage.hpp"
 
 namespace pinfold::checkpoint {
+namespace {
+
+Result<Inspected<MemoryCheckpoint>> inspected(const memory_file::MemoryFile& file, int version) {
+  PINFOLD_LET(auto state, to_state(file, std::nullopt));
+  return Inspected<MemoryCheckpoint>{version, file.policy, std::move(state)};
+}
+
+}  // namespace
 
 Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
@@ -17,9 +25,23 @@ Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes) {
     file = checked(read(bytes, older, versioned_go_type(older)), older, Names::kAlsoVersioned,
                    Zero::kIsRightInV1);
   }
-  PINFOLD_LET(const MemoryFile found, std::move(file));
-  PINFOLD_LET(auto state, to_state(found, std::nullopt));
-  return Inspected<MemoryCheckpoint>{version, found.policy, std::move(state)};
+  if (!file) return fail(error_of(std::move(file), wrong_memory_sums(bytes)));
+  return inspected(*file, version);
+}
+
+Result<Inspected<MemoryCheckpoint>> inspect_memory_unchecked(std::string_view bytes) {
+  if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
+  using namespace memory_file;
+  auto file = read(bytes, Version::kV3, "state.MemoryManagerCheckpoint");
+  int version = 3;
+  if (is_newest(file) && !json_syntax_error(file.data)) {
+    file = read(file.data, Version::kDataOfV3, "state.MemoryManagerCheckpointData");
+  } else {
+    file = read(bytes, Version::kV2, versioned_go_type(Version::kV2));
+    version = file.pods && !file.pods->empty() ? 2 : 1;
+  }
+  if (!file.error.empty()) return corrupt(file.error);
+  return inspected(file, version);
 }
 
 std::vector<WrongSum> wrong_memory_sums(std::string_view bytes) {

@@ -23,6 +23,9 @@ struct CpuFileKind {
   static constexpr std::string_view kName = kCpuFileName;
 
   static Result<Inspected<State>> inspect(std::string_view bytes) { return inspect_cpu(bytes); }
+  static Result<Inspected<State>> inspect_unchecked(std::string_view bytes) {
+    return inspect_cpu_unchecked(bytes);
+  }
   static Salvaged<State> salvage(std::string_view json, const ContainerIds& ids) {
     return salvage_cpu(json, ids);
   }
@@ -41,6 +44,9 @@ struct MemoryFileKind {
   static constexpr std::string_view kName = kMemoryFileName;
 
   static Result<Inspected<State>> inspect(std::string_view bytes) { return inspect_memory(bytes); }
+  static Result<Inspected<State>> inspect_unchecked(std::string_view bytes) {
+    return inspect_memory_unchecked(bytes);
+  }
   static Salvaged<State> salvage(std::string_view json, const ContainerIds& /*ids*/) {
     return salvage_memory(json);
   }
@@ -145,6 +151,15 @@ void write_file(const Node& node, FileInRepair<Kind>& file, const ContainerIds& 
         {std::string(Kind::kName),
          version == next ? fmt::format("{}: written again", problem)
                          : fmt::format("is V{}, and {}: written as V{}", version, problem, next)});
+  }
+  const UnknownKeys keys = unknown_keys(readable(bytes));
+  const auto before = Kind::inspect_unchecked(readable(bytes));
+  if (before && before->version == Kind::inspect(written)->version) {
+    bytes = with_keys(std::move(written), keys);
+    return;
+  }
+  for (std::string& name : keys.names()) {
+    file.notes.lost.push_back({"key " + std::move(name), "no kubelet up to 1.38 has it"});
   }
   bytes = std::move(written);
 }

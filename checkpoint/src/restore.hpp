@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <initializer_list>
 #include <optional>
@@ -112,6 +113,13 @@ std::vector<WrongSum> wrong_sums(std::string_view bytes, Version newest,
     wrong.push_back({fmt::format("checksum ({})", name), file.checksum, sum_of(file, version)});
   }
   return wrong;
+}
+
+/// The error of a file that no version accepts: its wrong checksums if it has nothing else wrong.
+template <class File>
+Error error_of(Result<File> file, const std::vector<WrongSum>& sums) {
+  if (sums.empty()) return std::move(file).error();
+  return {ErrorCode::kCorrupt, 0, fmt::format("{}", fmt::join(describe(sums), "; "))};
 }
 
 }  // namespace pinfold::checkpoint

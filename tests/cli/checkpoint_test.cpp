@@ -111,9 +111,12 @@ TEST_F(Checkpoint, VerifyReportsBothSums) {
   const std::string command = "verify " + folder_.path() + "/cpu_manager_state";
   const Outcome outcome = run(command);
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_NE(outcome.out.find("  wrong checksum (V2): 7 in the file, " + sum + " computed\n"),
-            std::string::npos)
-      << outcome.out;
+  const std::string line = "wrong checksum: 7 in the file, " + sum + " computed";
+  EXPECT_NE(outcome.out.find("  " + line), std::string::npos) << outcome.out;
+  const Outcome shown = run("show " + folder_.path() + "/cpu_manager_state");
+  EXPECT_EQ(shown.status, 0);
+  EXPECT_NE(shown.out.find("shared pool: 0-1"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.err.find(line), std::string::npos) << shown.err;
   const auto printed = nlohmann::json::parse(run(command + " -o json").out);
   EXPECT_EQ(printed.at(0).at("wrongChecksums").at(1).at("found"), 7);
   EXPECT_EQ(printed.at(0).at("wrongChecksums").at(1).at("computed").dump(), sum);

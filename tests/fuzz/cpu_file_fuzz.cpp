@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "json_agreement.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
 
 using pinfold::checkpoint::Kubelet;
@@ -35,6 +36,14 @@ void check(std::string_view bytes, const Kubelet& kubelet) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   pinfold::fuzz::check_syntax(bytes);
+  const auto keys = pinfold::checkpoint::unknown_keys(bytes);
+  const std::string written =
+      pinfold::checkpoint::encode_cpu({}, "static", pinfold::checkpoint::CpuFormat::kV4);
+  const auto carried =
+      pinfold::checkpoint::unknown_keys(pinfold::checkpoint::with_keys(written, keys));
+  if (carried.outside != keys.outside || carried.in_data != keys.in_data) std::abort();
+  (void)pinfold::checkpoint::inspect_cpu_unchecked(bytes);
+  (void)pinfold::checkpoint::describe(pinfold::checkpoint::wrong_cpu_sums(bytes));
   for (const auto& known : pinfold::checkpoint::kubelets()) check(bytes, known.kubelet);
   return 0;
 }

@@ -6,6 +6,7 @@
 #include "checkpoint_files.hpp"
 #include "checkpoint_verdicts.hpp"
 #include "commands.hpp"
+#include "input.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/text/message.hpp"
 #include "text.hpp"
@@ -126,11 +127,32 @@ json json_of(const Verdict& verdict) {
           {"lost", std::move(lost)}};
 }
 
+/// A file of which only a checksum is wrong is shown, too.
+template <class State>
+Result<Inspected<State>> inspect(const StateFile& file,
+                                 Result<Inspected<State>> (*checked)(std::string_view),
+                                 Result<Inspected<State>> (*unchecked)(std::string_view)) {
+  auto read = checked(file.bytes);
+  if (read || wrong_sums(file).empty()) return read;
+  auto damaged = unchecked(file.bytes);
+  return damaged ? std::move(damaged) : std::move(read);
+}
+
 template <class State>
 ExitStatus show_state(const StateFile& file, const Result<Inspected<State>>& inspected,
-                      const ShowOptions& options, const checkpoint::ContainerIds& ids) {
+                      const std::vector<checkpoint::WrongSum>& sums, const ShowOptions& options,
+                      const checkpoint::ContainerIds& ids) {
+  const auto warnings = checkpoint::describe(sums);
+  warn_of_unknown_keys(file);
+  for (const std::string& line : warnings)
+    warn(fmt::format("'{}': {}", input_name(file.path), line));
   if (!inspected) {
-    return report(Error(inspected.error()).wrap(fmt::format("'{}'", file.path)));
+    Error error = inspected.error();
+    if (const auto first = file.bytes.find_first_not_of(" \t\r\n");
+        first != std::string::npos && file.bytes[first] != '{') {
+      error.message = "not a kubelet's state file: expected a JSON object";
+    }
+    return report(std::move(error).wrap(fmt::format("'{}'", input_name(file.path))));
   }
   const auto kubelets = verdicts(file, std::nullopt, ids);
   if (options.format == OutputFormat::kJson) {
@@ -138,6 +160,7 @@ ExitStatus show_state(const StateFile& file, const Result<Inspected<State>>& ins
     out["file"] = file.path;
     out["kind"] = file.is_cpu ? "cpu" : "memory";
     out["version"] = inspected->version;
+    out["warnings"] = warnings;
     for (const Verdict& verdict : kubelets) out["kubelets"].push_back(json_of(verdict));
     fmt::print("{}\n", out.dump());
     return kYes;
@@ -153,9 +176,16 @@ Result<ExitStatus> show(const ShowOptions& options) {
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
   ExitStatus status = kYes;
   for (const StateFile& file : files) {
+    const auto sums = wrong_sums(file);
     const ExitStatus shown =
-        file.is_cpu ? show_state(file, checkpoint::inspect_cpu(file.bytes), options, ids)
-                    : show_state(file, checkpoint::inspect_memory(file.bytes), options, ids);
+        file.is_cpu
+            ? show_state(file,
+                         inspect(file, checkpoint::inspect_cpu, checkpoint::inspect_cpu_unchecked),
+                         sums, options, ids)
+            : show_state(
+                  file,
+                  inspect(file, checkpoint::inspect_memory, checkpoint::inspect_memory_unchecked),
+                  sums, options, ids);
     status = std::max(status, shown);
   }
   return status;

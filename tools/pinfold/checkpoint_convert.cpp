@@ -53,7 +53,7 @@ struct Target {
 std::optional<checkpoint::Kubelet> find_kubelet(const std::string& name, bool gate) {
   std::optional<checkpoint::Kubelet> found;
   for (const auto& known : checkpoint::kubelets()) {
-    if (version_of(known.kubelet) != name) continue;
+    if (version_of(known.kubelet) != minor_version(name)) continue;
     if (!found || known.kubelet.pod_level_gate == gate) found = known.kubelet;
   }
   return found;

@@ -4,6 +4,8 @@
 
 #include <type_traits>
 
+#include "input.hpp"
+#include "output.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 
 namespace pinfold::tools {
@@ -60,6 +62,19 @@ std::vector<Verdict> verdicts(const StateFile& file, const std::optional<std::st
       file, checkpoint::inspect_memory(file.bytes),
       [&](const Kubelet& k) { return checkpoint::read_memory(file.bytes, k, policy); },
       checkpoint::write_memory);
+}
+
+std::vector<checkpoint::WrongSum> wrong_sums(const StateFile& file) {
+  return file.is_cpu ? checkpoint::wrong_cpu_sums(file.bytes)
+                     : checkpoint::wrong_memory_sums(file.bytes);
+}
+
+void warn_of_unknown_keys(const StateFile& file) {
+  for (const std::string& name : checkpoint::unknown_keys(file.bytes).names()) {
+    warn(fmt::format(
+        "'{}': key '{}': no kubelet up to 1.38 has it; one that writes this file drops it",
+        input_name(file.path), name));
+  }
 }
 
 std::string version_of(const checkpoint::Kubelet& kubelet) {

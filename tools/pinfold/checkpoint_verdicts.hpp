@@ -6,6 +6,7 @@
 
 #include "checkpoint_files.hpp"
 #include "pinfold/checkpoint/diff.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
 
 /// What each kubelet makes of a state file, for `pinfold checkpoint show` and `verify`.
@@ -27,6 +28,10 @@ struct Verdict {
 [[nodiscard]] std::vector<Verdict> verdicts(const StateFile& file,
                                             const std::optional<std::string>& policy,
                                             const checkpoint::ContainerIds& ids);
+
+[[nodiscard]] std::vector<checkpoint::WrongSum> wrong_sums(const StateFile& file);
+/// Warns of keys that a kubelet would drop.
+void warn_of_unknown_keys(const StateFile& file);
 
 /// "1.36"
 [[nodiscard]] std::string version_of(const checkpoint::Kubelet& kubelet);

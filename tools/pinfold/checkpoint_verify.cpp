@@ -23,23 +23,28 @@ struct VerifyOptions {
   OutputFormat format = OutputFormat::kText;
 };
 
+bool is_version(const checkpoint::Kubelet& kubelet, const VerifyOptions& options) {
+  return options.kubelet == "any" || minor_version(options.kubelet) == version_of(kubelet);
+}
+
 bool is_selected(const checkpoint::Kubelet& kubelet, const VerifyOptions& options) {
   const bool is_gate = options.gate == "any" || (options.gate == "on") == kubelet.pod_level_gate;
-  return is_gate && (options.kubelet == "any" || options.kubelet == version_of(kubelet));
+  return is_gate && is_version(kubelet, options);
 }
 
 Result<void> check_selection(const VerifyOptions& options) {
+  bool has_version = false;
   for (const auto& known : checkpoint::kubelets()) {
     if (is_selected(known.kubelet, options)) return {};
+    has_version = has_version || is_version(known.kubelet, options);
+  }
+  if (!has_version) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("--kubelet '{}': expected 1.35 to 1.38 or any", options.kubelet));
   }
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("--pod-level-resource-managers {}: kubelet {} does not have this gate",
                           options.gate, options.kubelet));
-}
-
-std::vector<checkpoint::WrongSum> wrong_sums(const StateFile& file) {
-  return file.is_cpu ? checkpoint::wrong_cpu_sums(file.bytes)
-                     : checkpoint::wrong_memory_sums(file.bytes);
 }
 
 json sums_json(const std::vector<checkpoint::WrongSum>& sums) {
@@ -101,12 +106,11 @@ Result<ExitStatus> verify(const VerifyOptions& options) {
       lines.push_back(to_json(file, verdict, sums));
     }
     if (!is_valid) status = kNo;
+    warn_of_unknown_keys(file);
     if (options.format == OutputFormat::kText) {
       fmt::print("{}: {}\n{}", escaped(file.path), is_valid ? "valid" : "no kubelet loads it",
                  table.render(terminal_style(), 2));
-      for (const auto& [field, found, computed] : sums) {
-        fmt::print("  wrong {}: {} in the file, {} computed\n", field, found, computed);
-      }
+      for (const std::string& line : checkpoint::describe(sums)) fmt::print("  {}\n", line);
     }
   }
   if (options.format == OutputFormat::kJson) fmt::print("{}\n", lines.dump());
@@ -125,8 +129,11 @@ cli::Command checkpoint_verify_command() {
                output_option(options->format),
                container_ids_option(options->container_ids),
                {"--policy", &options->policy, "Configured policy [the policy in the file]", "NAME"},
-               {"--kubelet", cli::one_of(options->kubelet, {"1.35", "1.36", "1.37", "1.38", "any"}),
-                "Kubelet version"},
+               {.name = "--kubelet",
+                .target = &options->kubelet,
+                .help = "Kubelet version, 1.35 to 1.38, or any",
+                .value = "VERSION",
+                .suggestions = {"1.35", "1.36", "1.37", "1.38", "any"}},
                {"--pod-level-resource-managers", cli::one_of(options->gate, {"on", "off", "any"}),
                 "Setting of the feature gate PodLevelResourceManagers"}});
   command.sections = {

@@ -1,6 +1,7 @@
 #include "topology_nrt.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,7 @@
 #include "checkpoint_files.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/pods_file.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/start.hpp"
 #include "pinfold/checkpoint/store.hpp"
 #include "pinfold/predict/node_topology.hpp"
@@ -23,9 +25,15 @@ Result<NodeState> read_state(const Node& node, const std::string& directory) {
   checkpoint::KubeletFiles files{std::move(stored.cpu), std::move(stored.memory)};
   auto started = checkpoint::start(node, files, {}, directory);
   if (!started) {
+    std::vector<std::string> lines;
+    if (files.cpu) lines = checkpoint::describe(checkpoint::wrong_cpu_sums(*files.cpu));
+    if (files.memory && lines.empty()) {
+      lines = checkpoint::describe(checkpoint::wrong_memory_sums(*files.memory));
+    }
+    lines.push_back(started.error().error);
     return fail(ErrorCode::kCorrupt,
                 fmt::format("'{}': {}: {}", directory, to_string(started.error().stage),
-                            started.error().error));
+                            fmt::join(lines, "; ")));
   }
   agent::AgentState state;
   state.node = std::move(*started);
@@ -48,10 +56,9 @@ Result<ExitStatus> print_node_topology(Machine machine, const NodeSource& source
     PINFOLD_LET(config, read_config(options));
   }
   const std::string name = machine.name();
-  auto node = agent::make_node(machine, config.config);
-  if (!node) return fail(std::move(node).error().wrap("configuration"));
-  PINFOLD_LET(const auto state, read_state(*node, source.state_dir));
-  fmt::print("{}\n", to_json(describe(*node, state, name)).dump(1));
+  PINFOLD_LET(const auto node, agent::make_node(machine, config.config));
+  PINFOLD_LET(const auto state, read_state(node, source.state_dir));
+  fmt::print("{}\n", to_json(describe(node, state, name)).dump(1));
   return kYes;
 }
 

@@ -87,9 +87,22 @@ std::string_view to_string(Profile profile) {
   return "fixed";
 }
 
+std::string minor_version(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  const std::string_view version = text.substr(text.starts_with('v') ? 1 : 0);
+  const auto dot = version.find_first_not_of(kDigits);
+  if (dot == 0 || dot == std::string_view::npos || version[dot] != '.') return std::string(text);
+  const auto end = version.find_first_not_of(kDigits, dot + 1);
+  const bool is_end = end == std::string_view::npos || version[end] == '.';
+  return is_end && end != dot + 1 ? std::string(version.substr(0, end)) : std::string(text);
+}
+
 Result<Profile> parse_profile(std::string_view text) {
+  constexpr std::string_view kPrefix = "kubelet-";
+  const auto version = minor_version(text.substr(text.starts_with(kPrefix) ? kPrefix.size() : 0));
   const auto* const found = std::find_if(kProfiles.begin(), kProfiles.end(), [&](Profile profile) {
-    return text == to_string(profile);
+    const std::string_view name = to_string(profile);
+    return text == name || name == fmt::format("{}{}", kPrefix, version);
   });
   if (found != kProfiles.end()) return *found;
   return fail(ErrorCode::kInvalidArgument,

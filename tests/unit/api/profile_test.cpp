@@ -53,6 +53,18 @@ TEST(Profile, RoundTrips) {
   EXPECT_FALSE(parse_profile("Fixed"));
 }
 
+TEST(Profile, TakesVersionsAsPeopleWriteThem) {
+  for (const char* text : {"1.37", "v1.37", "1.37.2", "v1.37.0-rc.1", "1.37.2+k3s1",
+                           "kubelet-1.37.1", "kubelet-v1.37"}) {
+    const auto profile = parse_profile(text);
+    ASSERT_TRUE(profile) << text;
+    EXPECT_EQ(*profile, Profile::kKubelet137) << text;
+  }
+  for (const char* text : {"", "v", "1", "1.", "1.37x", ".37", "1.35", "kubelet-", "v fixed"}) {
+    EXPECT_FALSE(parse_profile(text)) << text;
+  }
+}
+
 TEST(Profile, IsThatOfTheKubelet) {
   EXPECT_EQ(profile_of_kubelet("Kubernetes v1.36.2").value(), Profile::kKubelet136);
   EXPECT_EQ(profile_of_kubelet("Kubernetes v1.37.0+k3s1").value(), Profile::kKubelet137);

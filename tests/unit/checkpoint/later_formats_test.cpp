@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "pinfold/checkpoint/convert.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
 #include "salvage.hpp"
@@ -33,6 +34,50 @@ MemoryCheckpoint memory_sample() {
 
 TEST(CpuV4, HoldsItsFieldsTwice) {
   EXPECT_EQ(encode_cpu(cpu_sample(), "static", CpuFormat::kV4), kCpuV4);
+}
+
+TEST(UnknownKeys, AreNamedAndCarriedThrough) {
+  EXPECT_TRUE(unknown_keys(kCpuV4).names().empty());
+  EXPECT_TRUE(unknown_keys(kMemoryV3).names().empty());
+  EXPECT_TRUE(unknown_keys("{").names().empty());
+  EXPECT_TRUE(unknown_keys("null").names().empty());
+  const UnknownKeys keys{{{"more", "[1,2]"}}, {{"baselines", R"({"pod-a":{"c1":"2"}})"}}};
+  const std::string with = with_keys(std::string(kCpuV4), keys);
+  EXPECT_EQ(unknown_keys(with).names(), (std::vector<std::string>{"more", "baselines (in data)"}));
+  EXPECT_EQ(with_keys(std::string(kCpuV4), unknown_keys(with)), with);
+  EXPECT_EQ(with_keys(with, {}), with);
+  const auto inspected = inspect_cpu(with);
+  ASSERT_TRUE(inspected) << inspected.error().message;
+  EXPECT_EQ(inspected->version, 4);
+  EXPECT_EQ(inspected->state, cpu_sample());
+  const auto same = convert_for({37, true}, {with, {}}, {});
+  ASSERT_TRUE(same) << same.error().message;
+  EXPECT_EQ(unknown_keys(*same->files.cpu).names(), unknown_keys(with).names());
+  EXPECT_TRUE(same->lost.empty());
+  const auto older = convert_for({36, true}, {with, {}}, {});
+  ASSERT_TRUE(older) << older.error().message;
+  ASSERT_EQ(older->lost.size(), 2U);
+  EXPECT_EQ(older->lost[0].object, "key more");
+  EXPECT_EQ(older->lost[1].object, "key baselines (in data)");
+}
+
+TEST(WrongSums, AreTheErrorIfNothingElseIsWrong) {
+  constexpr std::string_view kFile =
+      R"({"policyName":"static","defaultCpuSet":"0,2-3","entries":{"pod-a":{"c":"1"}},"checksum":1})";
+  const auto checked = inspect_cpu(kFile);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message.substr(0, 52),
+            "wrong checksum: 1 in the file, 1238616267 computed, ");
+  const auto unchecked = inspect_cpu_unchecked(kFile);
+  ASSERT_TRUE(unchecked) << unchecked.error().message;
+  EXPECT_EQ(unchecked->version, 2);
+  EXPECT_EQ(unchecked->policy, "static");
+  EXPECT_EQ(unchecked->state.default_set.to_string(), "0,2-3");
+  EXPECT_EQ(inspect_cpu_unchecked("{").error().code, ErrorCode::kCorrupt);
+  EXPECT_FALSE(inspect_cpu_unchecked(R"({"defaultCpuSet":"x"})"));
+  const auto memory = inspect_memory_unchecked(R"({"policyName":"None","checksum":5})");
+  ASSERT_TRUE(memory) << memory.error().message;
+  EXPECT_EQ(memory->version, 1);
 }
 
 TEST(MemoryV3, HoldsItsFieldsTwice) {

@@ -67,6 +67,11 @@ class JsonReader {
   void read(std::uint64_t& out, std::string_view go_type = "uint64");
   void read(std::int64_t& out, std::string_view go_type = "int");
   void skip();
+  /// The text of the next value, which is skipped.
+  [[nodiscard]] std::string_view raw();
+
+  /// Whether Go takes a key for the field `name`.
+  [[nodiscard]] static bool same_field(std::string_view key, std::string_view name);
 
   /// Reads the next value with a reader of its own, as a type with an UnmarshalJSON does. Its
   /// errors name the struct and the fields around the value.
@@ -130,7 +135,6 @@ class JsonReader {
     return true;
   }
 
-  [[nodiscard]] static bool same_field(std::string_view key, std::string_view name);
   /// Moves to the next character that is not white space and returns it.
   char peek();
   bool enter(char bracket, std::string_view go_type);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,8 @@ struct Inspected {
   State state;  ///< from CPU V1: runtime ids as containers of a pod ""
 };
 
-/// Errors: kCorrupt, with the kubelet's text for the oldest format.
+/// Errors: kCorrupt, with the wrong checksums if nothing else is wrong, else with the kubelet's
+/// text for the oldest format.
 [[nodiscard]] Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes);
 [[nodiscard]] Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes);
 
@@ -34,6 +36,29 @@ struct WrongSum {
 /// versions accepts the file, or if it has a syntax error.
 [[nodiscard]] std::vector<WrongSum> wrong_cpu_sums(std::string_view bytes);
 [[nodiscard]] std::vector<WrongSum> wrong_memory_sums(std::string_view bytes);
+
+/// "wrong checksum: 1 in the file, 2357211464 computed": a line for each checksum that is wrong,
+/// with the sums of other versions after it.
+[[nodiscard]] std::vector<std::string> describe(const std::vector<WrongSum>& sums);
+
+/// The contents of a file, whatever its checksums are. Errors: kCorrupt for anything else.
+[[nodiscard]] Result<Inspected<CpuCheckpoint>> inspect_cpu_unchecked(std::string_view bytes);
+[[nodiscard]] Result<Inspected<MemoryCheckpoint>> inspect_memory_unchecked(std::string_view bytes);
+
+/// Keys that no kubelet up to 1.38 knows, with their values as JSON. Kubelets ignore them and drop
+/// them when they write the file.
+struct UnknownKeys {
+  std::map<std::string, std::string> outside;
+  std::map<std::string, std::string> in_data;  ///< of CPU V4 and memory V3
+
+  /// "baselines (in data)".
+  [[nodiscard]] std::vector<std::string> names() const;
+};
+/// None if the file has a syntax error.
+[[nodiscard]] UnknownKeys unknown_keys(std::string_view bytes);
+/// A file that this library has written, with these keys too: those in `data` if it has that. The
+/// kubelets' checksums are right.
+[[nodiscard]] std::string with_keys(std::string written, const UnknownKeys& keys);
 
 /// Whether a text is a JSON object with the field that only memory_manager_state has, with keys
 /// compared as the kubelet does.

@@ -10,6 +10,9 @@
 
 namespace pinfold {
 
+/// "1.36" of "v1.36.2", "1.36.2+k3s1", "v1.36" and "1.36"; any other text unchanged.
+[[nodiscard]] std::string minor_version(std::string_view text);
+
 /// Whose decisions are made. The differences are the Quirks of each.
 enum class Profile {
   kKubelet136,  ///< "kubelet-1.36": bit for bit, with the kubelet's known bugs

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "go_value.hpp"
+#include "pinfold/checkpoint/go_json.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/text/field.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+constexpr std::array<std::string_view, 7> kKnownKeys = {
+    "policyName", "defaultCpuSet", "entries", "machineState", "podEntries", "checksum", "data"};
+
+bool is_known(const std::string& key) {
+  const auto is = [&](std::string_view name) { return JsonReader::same_field(key, name); };
+  return std::any_of(kKnownKeys.begin(), kKnownKeys.end(), is) || is("dataChecksum");
+}
+
+/// Those of one object. Domain: `json` has no syntax error.
+std::map<std::string, std::string> unknown_in(std::string_view json) {
+  std::map<std::string, std::string> out;
+  JsonReader reader(json);
+  if (reader.null()) return out;
+  reader.map("", [&](const std::string& key) {
+    const std::string_view value = reader.raw();
+    if (!is_known(key)) out[key] = value;
+  });
+  return out;
+}
+
+std::string data_of(std::string_view json) {
+  std::string data;
+  JsonReader reader(json);
+  reader.structure("", JsonReader::Field{"data", [&] { reader.read(data); }});
+  return data;
+}
+
+/// An object with more members at its end.
+std::string with_members(std::string object, const std::map<std::string, std::string>& members) {
+  object.pop_back();
+  for (const auto& [key, value] : members) {
+    JsonWriter name;
+    name.string(key);
+    object += fmt::format("{}{}:{}", object.ends_with('{') ? "" : ",", name.text(), value);
+  }
+  return object + "}";
+}
+
+}  // namespace
+
+std::vector<std::string> UnknownKeys::names() const {
+  std::vector<std::string> out;
+  for (const auto& entry : outside) out.push_back(printable(entry.first));
+  for (const auto& entry : in_data) out.push_back(printable(entry.first) + " (in data)");
+  return out;
+}
+
+UnknownKeys unknown_keys(std::string_view bytes) {
+  if (json_syntax_error(bytes)) return {};
+  UnknownKeys out;
+  out.outside = unknown_in(bytes);
+  if (const std::string data = data_of(bytes); !json_syntax_error(data)) {
+    out.in_data = unknown_in(data);
+  }
+  return out;
+}
+
+std::string with_keys(std::string written, const UnknownKeys& keys) {
+  const auto data_at = written.find(R"(,"data":")");
+  if (data_at != std::string::npos && !keys.in_data.empty()) {
+    JsonWriter json;
+    json.open_struct();
+    put_data(json, with_members(data_of(written), keys.in_data));
+    json.close_struct();
+    written = written.substr(0, data_at) + ',' + std::move(json).take().substr(1);
+  }
+  if (keys.outside.empty()) return written;
+  return with_members(std::move(written), keys.outside);
+}
+
+std::vector<std::string> describe(const std::vector<WrongSum>& sums) {
+  std::vector<std::string> lines;
+  std::vector<WrongSum> versions;
+  for (const WrongSum& sum : sums) {
+    if (sum.field != "dataChecksum") {
+      versions.push_back(sum);
+    } else {
+      lines.push_back(
+          fmt::format("wrong dataChecksum: {} in the file, {} computed", sum.found, sum.computed));
+    }
+  }
+  if (versions.empty()) return lines;
+  // Newest first. The newest has the pod entries that few files have.
+  const std::size_t likely = versions.size() > 1 ? 1 : 0;
+  std::string line = fmt::format("wrong checksum: {} in the file, {} computed",
+                                 versions[likely].found, versions[likely].computed);
+  for (const WrongSum& other : versions) {
+    if (other == versions[likely]) continue;
+    const auto version = other.field.find('(') + 1;  // "checksum (V3)"
+    line += fmt::format(", {} as {}", other.computed,
+                        other.field.substr(version, other.field.size() - version - 1));
+  }
+  lines.push_back(std::move(line));
+  return lines;
+}
+
+}  // namespace pinfold::checkpoint
