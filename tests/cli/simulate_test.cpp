@@ -79,7 +79,7 @@ TEST_F(SimulateCommand, ReportsBadLinesAndReplaysTheOthers) {
   EXPECT_EQ(compared.err,
             "pinfold: v.jsonl:2: '{\"name\": \"torn\",': expected one JSON object a line\n"
             "pinfold: v.jsonl:3: vector 'bad-step': steps[1]: op: 'fly': expected admit, remove, "
-            "removePod or restart\n"
+            "removePod, restart or sourcesReady\n"
             "pinfold: v.jsonl:4: '[1]': expected one JSON object a line\n"
             "pinfold: v.jsonl:5: vector 'bad-files': initialFiles: cpu_manager_state: 7: expected "
             "a string\n"

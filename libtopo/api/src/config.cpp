@@ -174,6 +174,12 @@ Result<Partition> parse_partition(std::string_view text) {
               fmt::format("'{}': expected 'none', 'root' or 'isolated'", printable(text)));
 }
 
+Quirks Config::quirks() const {
+  Quirks quirks = quirks_of(profile);
+  if (without_quirk != nullptr) quirks.*without_quirk->member = false;
+  return quirks;
+}
+
 FeatureGates Config::gates() const {
   FeatureGates gates;
   // DEVIATION (quirk): empty pod-level resources are the same as none.

@@ -60,6 +60,12 @@ void default_pod_level_requests(PodSpec& pod) {
   }
 }
 
+void make_canonical(Resources& resources) {
+  for (ResourceList* const list : {&resources.requests, &resources.limits}) {
+    for (auto& [name, quantity] : *list) quantity = quantity.canonical();
+  }
+}
+
 }  // namespace
 
 Quantity amount_of(const ResourceList& list, std::string_view resource) {
@@ -128,6 +134,10 @@ bool is_guaranteed(const Container& container) {
 }
 
 void apply_defaults(PodSpec& pod) {
+  if (!pod.is_static) {
+    for (Container& container : pod.containers) make_canonical(container.resources);
+    if (pod.resources) make_canonical(*pod.resources);
+  }
   for (Container& container : pod.containers) {
     for (const auto& [name, quantity] : container.resources.limits) {
       container.resources.requests.emplace(name, quantity);

@@ -18,6 +18,9 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxPathPart = 253;
 constexpr std::size_t kMaxLabel = 63;
+constexpr const char* kConfigSource = "kubernetes.io/config.source";
+constexpr const char* kNodeCritical = "system-node-critical";
+constexpr std::int64_t kSystemCriticalPriority = 2'000'000'000;
 constexpr std::string_view kLabelRule =
     "expected 1 to 63 characters of [a-z0-9-], alphanumeric at both ends";
 
@@ -205,6 +208,31 @@ Result<void> expect_text(const json& document, std::string_view key, std::string
   return fail_field(key, *value, fmt::format("expected '{}'", text));
 }
 
+/// Domain: document.metadata is an object.
+/// Source: kubelet v1.36.2, pkg/kubelet/types/pod_update.go IsNodeCriticalPod.
+Result<void> read_criticality(const json& document, const json& spec, PodSpec& pod) {
+  PINFOLD_LET(const auto annotations,
+              object_member(*member(document, "metadata"), "metadata", "annotations"));
+  const auto annotation = [&](const char* name) {
+    return annotations == nullptr ? nullptr : member(*annotations, name);
+  };
+  const json* const source = annotation(kConfigSource);
+  pod.is_static = source != nullptr && *source != "api";
+  const json* const name = member(spec, "priorityClassName");
+  if (name != nullptr && !name->is_string()) {
+    return fail_field("spec.priorityClassName", *name, "expected a string");
+  }
+  const json* const priority = member(spec, "priority");
+  if (priority != nullptr && !priority->is_number_integer()) {
+    return fail_field("spec.priority", *priority, "expected an integer of 32 bits");
+  }
+  pod.is_node_critical =
+      name != nullptr && *name == kNodeCritical &&
+      (pod.is_static || annotation("kubernetes.io/config.mirror") != nullptr ||
+       (priority != nullptr && priority->get<std::int64_t>() >= kSystemCriticalPriority));
+  return {};
+}
+
 json to_json(const ResourceList& list) {
   json out = json::object();
   for (const auto& [name, quantity] : list) out[name] = quantity.to_string();
@@ -256,6 +284,7 @@ Result<PodSpec> pod_from_json(const json& document) {
   PINFOLD_TRY(read_containers(*spec, "containers", false, pod, names));
   PINFOLD_LET(pod.resources, read_resources(*spec, "spec"));
   PINFOLD_LET(pod.overhead, read_list(*spec, "spec", "overhead"));
+  PINFOLD_TRY(read_criticality(document, *spec, pod));
   return pod;
 }
 
@@ -277,11 +306,16 @@ json to_json(const PodSpec& pod) {
   if (!init.empty()) spec["initContainers"] = std::move(init);
   if (pod.resources) spec["resources"] = to_json(*pod.resources);
   if (!pod.overhead.empty()) spec["overhead"] = to_json(pod.overhead);
-  return {
-      {"apiVersion", "v1"},
-      {"kind", "Pod"},
-      {"metadata", {{"name", pod.name}, {"namespace", pod.namespace_name}, {"uid", pod.uid.value}}},
-      {"spec", std::move(spec)}};
+  if (pod.is_node_critical) {
+    spec["priorityClassName"] = kNodeCritical;
+    spec["priority"] = kSystemCriticalPriority;
+  }
+  json metadata = {{"name", pod.name}, {"namespace", pod.namespace_name}, {"uid", pod.uid.value}};
+  if (pod.is_static) metadata["annotations"][kConfigSource] = "file";
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata", std::move(metadata)},
+          {"spec", std::move(spec)}};
 }
 
 }  // namespace pinfold

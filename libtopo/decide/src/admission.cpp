@@ -40,7 +40,11 @@ Admission AdmissionInProgress::in_scope() {
   // DEVIATION (quirk): the kubelet's managers release stale assignments when they are first called.
   // With policy none that is at their allocation, which a rejection by an earlier manager prevents.
   releases_stale_late_ = is_none && node_.quirks().policy_none_releases_stale_late;
-  if (!releases_stale_late_) state_ = release_stale(node_, std::move(state_));
+  // DEVIATION (quirk): nor do they before the kubelet knows all its pods.
+  const bool keeps_stale =
+      state_.pods_are_unknown && node_.quirks().stale_state_kept_until_pods_are_known;
+  if (keeps_stale) releases_stale_late_ = false;
+  if (!keeps_stale && !releases_stale_late_) state_ = release_stale(node_, std::move(state_));
   if (is_none) return each_container(nullptr);
   if (node_.topology().scope() == TopologyScope::kContainer) return in_container_scope();
   return in_pod_scope();

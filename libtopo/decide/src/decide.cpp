@@ -147,7 +147,10 @@ NodeState remove_pod(const Node& node, NodeState state, const PodUid& uid) {
         pod->started.contains(container.name)) {
       release_container(node, state, id);
     }
-    node.devices().remove_container(state.devices, id);
+    // DEVIATION (quirk): the kubelet's device manager looks for pods that are gone when one comes.
+    if (!node.quirks().removed_pod_keeps_devices) {
+      node.devices().remove_container(state.devices, id);
+    }
     release_in_providers(node, state, id);
   }
   state.pods.erase(pod);

@@ -27,6 +27,10 @@ ResourceList pod_total(const Node& node, const PodSpec& pod, ResourceList Resour
       if (is_native_resource(name)) total[name] = quantity;
     }
   }
+  for (const auto& [name, quantity] : pod.overhead) {
+    if (which == &Resources::limits && !total.contains(name)) continue;  // without limit as before
+    total[name] += quantity;
+  }
   return total;
 }
 
@@ -80,6 +84,7 @@ std::int64_t requested_memory(const Container& container) {
 }
 
 int oom_score_adj(const Node& node, const PodTotals& totals, const Container& container) {
+  if (totals.pod.spec.is_node_critical) return kGuaranteedOomScoreAdj;
   switch (qos_class(totals.pod, node.gates())) {
     case QosClass::kGuaranteed:
       return kGuaranteedOomScoreAdj;
@@ -99,8 +104,11 @@ int oom_score_adj(const Node& node, const PodTotals& totals, const Container& co
   if (container.kind == ContainerKind::kSidecar && totals.smallest_app_memory) {
     adj = std::min(adj, score(*totals.smallest_app_memory));
   }
-  return static_cast<int>(
-      std::clamp<std::int64_t>(adj, 1000 + kGuaranteedOomScoreAdj, kBestEffortOomScoreAdj - 1));
+  adj = std::max<std::int64_t>(adj, 1000 + kGuaranteedOomScoreAdj);
+  // DEVIATION (quirk): the kernel accepts nothing above 1000.
+  const bool is_capped = adj == kBestEffortOomScoreAdj || !node.quirks().oom_score_adj_above_1000;
+  return static_cast<int>(is_capped ? std::min<std::int64_t>(adj, kBestEffortOomScoreAdj - 1)
+                                    : adj);
 }
 
 }  // namespace

@@ -241,7 +241,7 @@ Result<NodeReservation> reserve(const Machine& machine, const Config& config,
   if (!explicit_cpus.empty()) {
     if (!machine.all_cpus().contains_all(explicit_cpus)) {
       return invalid(fmt::format("reserved-cpus: {} is not a subset of online-cpus: {}",
-                                 explicit_cpus.to_string(), machine.all_cpus().to_string()));
+                                 config.reserved_system_cpus, machine.all_cpus().to_string()));
     }
     kube_config.erase("cpu");
     system_config["cpu"] = std::to_string(explicit_cpus.size());

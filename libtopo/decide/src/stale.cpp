@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace pinfold {
@@ -81,12 +82,15 @@ void release_stale_memory(const Node& node, NodeState& state) {
 }
 
 void release_stale_devices(const Node& node, NodeState& state) {
+  auto reusable = state.devices.reusable;
   for (const ContainerId& container : find_stale(state.devices.assignments, state)) {
     // DEVIATION (quirk): devices of a container that its pod no longer has are stale, too.
     if (!node.quirks().devices_return_with_pod || state.find(container.pod) == nullptr) {
       node.devices().remove_container(state.devices, container);
     }
   }
+  // DEVIATION (quirk): what init containers left to later ones ends with the pod.
+  if (node.quirks().removed_pod_keeps_devices) state.devices.reusable = std::move(reusable);
 }
 
 NodeState release_stale(const Node& node, NodeState state) {

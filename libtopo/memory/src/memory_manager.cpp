@@ -156,7 +156,7 @@ ResourceHints MemoryManager::regenerate_hints(const std::vector<MemoryBlock>& bl
 ResourceHints MemoryManager::container_hints(const MemoryState& state, const PodView& pod,
                                              const Container& container) const {
   if (!is_static_ || !is_managed(gates_, pod)) return {};
-  const auto requests = container_requests(gates_, pod, container);
+  const auto requests = container_requests(gates_, quirks_, pod, container);
   if (!requests) return {};
   if (const auto* blocks = state.assignments.find({pod.uid, container.name})) {
     return regenerate_hints(*blocks, *requests);
@@ -250,7 +250,7 @@ Admission MemoryManager::allocate(MemoryState& state, const PodView& pod,
   if (!quirks_.finished_init_containers_allocate_again && has_finished(state, pod, container)) {
     return {};
   }
-  const auto requests = container_requests(gates_, pod, container);
+  const auto requests = container_requests(gates_, quirks_, pod, container);
   if (!requests) return tl::unexpected(Rejection::unexpected(memory_detail::kNotWholeBytes));
   // DEVIATION (quirk): nothing is requested, so nothing is allocated.
   if (!quirks_.empty_request_needs_numa_nodes && requests->empty()) return {};

@@ -36,9 +36,10 @@ void subtract(Requests& pool, const Requests& part) {
 
 ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodView& pod) const {
   if (!is_static_ || !is_managed(gates_, pod)) return {};
-  const auto requests = pod_requests(gates_, pod);
+  const auto requests = pod_requests(gates_, quirks_, pod);
   if (!requests || requests->empty()) return {};
-  if (pod.has_pod_level_resources() && !memory_detail::empty_shared_pool(gates_, pod).empty()) {
+  if (pod.has_pod_level_resources() &&
+      !memory_detail::empty_shared_pool(gates_, quirks_, pod).empty()) {
     ResourceHints impossible;
     for (const auto& [name, bytes] : *requests) impossible[name] = std::vector<TopologyHint>{};
     return impossible;
@@ -58,8 +59,8 @@ ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodView& 
 
 std::string MemoryManager::why_no_pod_hints(const PodView& pod) const {
   if (!is_static_ || !is_managed(gates_, pod) || !pod.has_pod_level_resources()) return "";
-  const auto requests = pod_requests(gates_, pod);
-  const std::string problem = memory_detail::empty_shared_pool(gates_, pod);
+  const auto requests = pod_requests(gates_, quirks_, pod);
+  const std::string problem = memory_detail::empty_shared_pool(gates_, quirks_, pod);
   if (!requests || problem.empty()) return "";
   std::string_view why = problem;
   constexpr std::string_view kPrefix = "pod rejected, ";
@@ -70,8 +71,8 @@ std::string MemoryManager::why_no_pod_hints(const PodView& pod) const {
 std::vector<Amounts> MemoryManager::amounts(const MemoryState& state, const PodView& pod,
                                             const Container* container) const {
   if (!is_static_ || !is_managed(gates_, pod)) return {};
-  const auto requests = container == nullptr ? pod_requests(gates_, pod)
-                                             : container_requests(gates_, pod, *container);
+  const auto requests = container == nullptr ? pod_requests(gates_, quirks_, pod)
+                                             : container_requests(gates_, quirks_, pod, *container);
   if (!requests) return {};
   const auto amount = [](std::uint64_t bytes) {
     return Quantity::bytes(static_cast<std::int64_t>(bytes));
@@ -97,9 +98,10 @@ Admission MemoryManager::allocate_pod(MemoryState& state, const PodView& pod,
   if (!is_static_ || qos_class(pod, gates_) != QosClass::kGuaranteed) return {};
   // DEVIATION (quirk): a pod that is admitted again keeps its memory.
   if (!quirks_.readmitted_pod_takes_memory_again && state.pods.contains(pod.uid)) return {};
-  const auto total = pod_requests(gates_, pod);
+  const auto total = pod_requests(gates_, quirks_, pod);
   if (!total) return {};
-  if (std::string problem = memory_detail::empty_shared_pool(gates_, pod); !problem.empty()) {
+  if (std::string problem = memory_detail::empty_shared_pool(gates_, quirks_, pod);
+      !problem.empty()) {
     return tl::unexpected(Rejection{"EmptyPodSharedPoolError", std::move(problem)});
   }
   TraceFact why;
@@ -113,7 +115,7 @@ Admission MemoryManager::allocate_pod(MemoryState& state, const PodView& pod,
   auto& of_pod = state.assignments[pod.uid];
   std::vector<const Container*> shared;
   for (const Container& container : pod.containers) {
-    const auto requests = container_requests(gates_, pod, container);
+    const auto requests = container_requests(gates_, quirks_, pod, container);
     if (!requests) return {};  // not reached: empty_shared_pool has checked them all
     const bool is_init = container.kind == ContainerKind::kInit;
     if (requests->empty() && !is_init) {

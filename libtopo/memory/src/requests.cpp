@@ -7,11 +7,15 @@
 namespace pinfold::memory_detail {
 namespace {
 
-std::optional<Requests> memory_of(const ResourceList& amounts) {
+std::optional<Requests> memory_of(const Quirks& quirks, const ResourceList& amounts) {
   Requests requests;
   for (const auto& [name, amount] : amounts) {
     if (!is_memory_resource(name)) continue;
-    if (!amount.is_whole()) return std::nullopt;
+    // DEVIATION (quirk): any whole number of bytes will do, however it is spelled.
+    const bool is_accepted = quirks.memory_spelled_with_fraction_rejected
+                                 ? amount.as_int64_succeeds()
+                                 : amount.is_whole();
+    if (!is_accepted) return std::nullopt;
     requests[name] = static_cast<std::uint64_t>(amount.value());
   }
   return requests;
@@ -28,15 +32,16 @@ bool is_managed(const FeatureGates& gates, const PodView& pod) {
   return qos_class(pod, gates) == QosClass::kGuaranteed && is_manageable(gates, pod);
 }
 
-std::optional<Requests> container_requests(const FeatureGates& gates, const PodSpec& pod,
-                                           const Container& container) {
+std::optional<Requests> container_requests(const FeatureGates& gates, const Quirks& quirks,
+                                           const PodSpec& pod, const Container& container) {
   if (is_managed_as_pod(gates, pod) && !is_guaranteed(container)) return Requests{};
-  return memory_of(container.resources.requests);
+  return memory_of(quirks, container.resources.requests);
 }
 
-std::optional<Requests> pod_requests(const FeatureGates& gates, const PodSpec& pod) {
+std::optional<Requests> pod_requests(const FeatureGates& gates, const Quirks& quirks,
+                                     const PodSpec& pod) {
   if (is_managed_as_pod(gates, pod)) {
-    auto requests = memory_of(pod.resources->requests);
+    auto requests = memory_of(quirks, pod.resources->requests);
     if (requests) std::erase_if(*requests, [](const auto& entry) { return entry.second == 0; });
     return requests;
   }
@@ -44,7 +49,7 @@ std::optional<Requests> pod_requests(const FeatureGates& gates, const PodSpec& p
   Requests sidecars;
   Requests total;  // of app containers
   for (const Container& container : pod.containers) {
-    const auto requests = container_requests(gates, pod, container);
+    const auto requests = container_requests(gates, quirks, pod, container);
     if (!requests) return std::nullopt;
     for (const auto& [name, bytes] : *requests) {
       if (container.kind == ContainerKind::kApp) {
@@ -63,13 +68,13 @@ std::optional<Requests> pod_requests(const FeatureGates& gates, const PodSpec& p
   return total;
 }
 
-std::string empty_shared_pool(const FeatureGates& gates, const PodSpec& pod) {
-  const auto total = pod_requests(gates, pod);
+std::string empty_shared_pool(const FeatureGates& gates, const Quirks& quirks, const PodSpec& pod) {
+  const auto total = pod_requests(gates, quirks, pod);
   if (!total) return kNotWholeBytes;
   Requests taken;  // by containers that run as long as the pod
   bool has_shared = false;
   for (const Container& container : pod.containers) {
-    const auto requests = container_requests(gates, pod, container);
+    const auto requests = container_requests(gates, quirks, pod, container);
     if (!requests) return kNotWholeBytes;
     if (container.kind != ContainerKind::kInit) {
       has_shared = has_shared || requests->empty();

@@ -171,6 +171,20 @@ std::string print_binary(Int128 whole) {
   return fmt::format("{}{}", whole, steps == 0 ? "" : kBinarySuffixes[steps - 1].text);
 }
 
+/// Whether Kubernetes keeps a quantity of this spelling as an integer and a scale >= 0. It counts
+/// digits to be sure that the amount fits.
+/// Source: k8s.io/apimachinery v0.36 pkg/api/resource/quantity.go ParseQuantity.
+bool is_kept_as_integer(const Parts& parts, const Suffix& suffix, bool is_zero) {
+  std::string_view whole = parts.whole;
+  whole.remove_prefix(std::min(whole.find_first_not_of('0'), whole.size()));
+  const auto digits = static_cast<int>(std::max<std::size_t>(whole.size(), 1));
+  if (suffix.format == Format::kBinarySi) {
+    return parts.fraction.empty() && digits + suffix.binary * 3 / 10 + 1 <= 15;
+  }
+  return digits + static_cast<int>(parts.fraction.size()) <= 18 &&
+         (is_zero || suffix.decimal >= static_cast<std::int64_t>(parts.fraction.size()));
+}
+
 }  // namespace
 
 Result<Quantity> Quantity::parse(std::string_view text) {
@@ -191,7 +205,8 @@ Result<Quantity> Quantity::parse(std::string_view text) {
     nano = std::min(nano, kBinaryLimit);
     if (nano > 0 && nano < kNano) format = Format::kDecimalSi;
   }
-  return Quantity(parts.negative ? -nano : nano, format);
+  return Quantity(parts.negative ? -nano : nano, format,
+                  is_kept_as_integer(parts, suffix, nano == 0));
 }
 
 std::string Quantity::to_string() const {
@@ -204,11 +219,14 @@ std::string Quantity::to_string() const {
   return print_decimal(nano_, format_ == Format::kBinarySi ? Format::kDecimalSi : format_);
 }
 
+Quantity Quantity::canonical() const { return parse(to_string()).value_or(*this); }
+
 std::int64_t Quantity::value() const { return divide_up(nano_, kNano); }
 
 std::int64_t Quantity::milli_value() const { return divide_up(nano_, kNano / 1000); }
 
 Quantity& Quantity::operator+=(const Quantity& other) {
+  is_integer_ = (is_integer_ || is_zero()) && (other.is_integer_ || other.is_zero());
   if (is_zero()) format_ = other.format_;
   nano_ = limit(nano_ + other.nano_);
   return *this;

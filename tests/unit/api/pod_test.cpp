@@ -67,6 +67,38 @@ TEST(PodParse, ReadsBackWhatItPrints) {
   EXPECT_EQ(pod_from_json(to_json(plain)).value(), plain);
 }
 
+TEST(PodParse, ReadsOverheadAndWhatMakesAPodCritical) {
+  const struct {
+    const char* annotations;
+    const char* spec;
+    bool is_static;
+    bool is_critical;
+  } cases[] = {
+      {"{}", "", false, false},
+      {"{}", ", priorityClassName: system-node-critical", false, false},
+      {"{}", ", priorityClassName: system-node-critical, priority: 2000001000", false, true},
+      {"{}", ", priorityClassName: system-node-critical, priority: 1999999999", false, false},
+      {"{}", ", priorityClassName: system-cluster-critical, priority: 2000000000", false, false},
+      {"{kubernetes.io/config.source: file}", "", true, false},
+      {"{kubernetes.io/config.source: http}", ", priorityClassName: system-node-critical", true,
+       true},
+      {"{kubernetes.io/config.source: api}", ", priorityClassName: system-node-critical", false,
+       false},
+      {"{kubernetes.io/config.mirror: 1f}", ", priorityClassName: system-node-critical", false,
+       true},
+  };
+  for (const auto& c : cases) {
+    const PodSpec pod = pod_of(fmt::format(
+        "metadata: {{name: p, annotations: {}}}\nspec: {{containers: [{{name: a}}], overhead: "
+        "{{cpu: 250m, memory: 120Mi}}{}}}",
+        c.annotations, c.spec));
+    EXPECT_EQ(pod.is_static, c.is_static) << c.annotations << c.spec;
+    EXPECT_EQ(pod.is_node_critical, c.is_critical) << c.annotations << c.spec;
+    EXPECT_EQ(pod.overhead.at("cpu").milli_value(), 250);
+    EXPECT_EQ(pod_from_json(to_json(pod)).value(), pod) << c.annotations << c.spec;
+  }
+}
+
 TEST(PodParse, FillsInDefaults) {
   const PodSpec pod = pod_of("metadata: {name: web}\nspec: {containers: [{name: a}]}");
   EXPECT_EQ(pod.namespace_name, "default");
@@ -283,6 +315,17 @@ spec:
   EXPECT_EQ(requests.at("memory").value(), 1);
   EXPECT_EQ(requests.at("hugepages-2Mi").value(), 2 << 20);
   EXPECT_FALSE(pod.resources);
+}
+
+TEST(PodDefaults, AmountsOfAPodFromTheApiServerAreCanonical) {
+  for (const bool is_static : {false, true}) {
+    PodSpec pod = pod_of(
+        "metadata: {name: p}\nspec: {containers: [{name: a, resources: {limits: {memory: "
+        "1.5Gi}}}]}");
+    pod.is_static = is_static;
+    apply_defaults(pod);
+    EXPECT_EQ(pod.containers[0].resources.requests.at("memory").as_int64_succeeds(), !is_static);
+  }
 }
 
 TEST(PodDefaults, PodLevelRequestsFollowContainersThenLimits) {

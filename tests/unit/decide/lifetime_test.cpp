@@ -45,6 +45,35 @@ TEST(DecideQuirks, DevicesReturnWithPod) {
   }
 }
 
+TEST(DecideQuirks, RemovedPodKeepsDevices) {
+  for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
+    Kubelet kubelet({.devices = {{kGpu, {1, 1}}}}, config_of(profile));
+    ASSERT_TRUE(kubelet.admit(pod("a", {{kGpu, "2"}})));
+    kubelet.state = remove_pod(kubelet.node, kubelet.state, PodUid("a"));
+    const NodeState removed = kubelet.state;
+    EXPECT_TRUE(kubelet.admit(pod("b", {{kGpu, "2"}}))) << "whose admission releases them";
+    kubelet.state = removed;
+    EXPECT_EQ(kubelet.admit(pod("a", {{kGpu, "1"}})), profile == Profile::kFixed)
+        << "a static pod that has changed";
+  }
+}
+
+TEST(DecideQuirks, StaleStateKeptUntilPodsAreKnown) {
+  for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
+    Kubelet kubelet({}, config_of(profile));
+    ASSERT_TRUE(kubelet.admit(pod("gone", {{"cpu", "2"}, {"memory", "1Gi"}})));
+    kubelet.state.pods = {};
+    kubelet.state.pods_are_unknown = true;  // the kubelet starts
+    const bool keeps = profile == Profile::kKubelet136;
+    ASSERT_TRUE(kubelet.admit(pod("runs", {{"cpu", "1"}, {"memory", "1Gi"}})));
+    EXPECT_EQ(kubelet.state.cpu.assignments.contains(PodUid("gone")), keeps);
+    EXPECT_EQ(kubelet.state.memory.assignments.contains(PodUid("gone")), keeps);
+    kubelet.state.pods_are_unknown = false;
+    ASSERT_TRUE(kubelet.admit(pod("new", {{"cpu", "1"}, {"memory", "1Gi"}})));
+    EXPECT_FALSE(kubelet.state.cpu.assignments.contains(PodUid("gone")));
+  }
+}
+
 TEST(DecideQuirks, RemovedPodKeepsUnstartedContainers) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
     Kubelet kubelet({}, config_of(profile));

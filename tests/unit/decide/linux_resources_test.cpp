@@ -105,6 +105,43 @@ TEST(PodLimits, OfCpusAreAQuota) {
   EXPECT_EQ(place(node, pod).pod.cpu_shares, 1536U);
 }
 
+TEST(PodLimits, HaveTheOverheadOfTheRuntimeClass) {
+  const Node node = node_of("cpuManagerPolicy: none");
+  PodSpec pod = pod_of("a", {{"1", "1Gi"}});
+  pod.containers[0].resources.limits["cpu"] = Quantity::milli(1500);
+  pod.overhead = {{"cpu", Quantity::milli(250)}, {"memory", Quantity::bytes(120 << 20)}};
+  const Placed placed = place(node, pod);
+  EXPECT_EQ(placed.pod.cpu_shares, 1280U);
+  EXPECT_EQ(placed.pod.cpu_quota, 175000);
+  EXPECT_EQ(placed.pod.memory_limit, (1024 + 120) << 20);
+  EXPECT_EQ(placed.container.linux_resources.memory_limit, std::int64_t{1} << 30);
+  pod.containers[0].resources.limits.clear();
+  EXPECT_EQ(place(node, pod).pod.memory_limit, std::nullopt) << "overhead alone is no limit";
+}
+
+TEST(OomScoreAdj, OfNodeCriticalPodsIsThatOfGuaranteedOnes) {
+  const Node node = node_of("cpuManagerPolicy: none");
+  PodSpec pod = pod_of("a", {{"1", "1Gi"}});
+  pod.containers[0].resources.limits.clear();
+  EXPECT_EQ(place(node, pod).container.linux_resources.oom_score_adj, 938);
+  pod.is_node_critical = true;
+  EXPECT_EQ(place(node, pod).container.linux_resources.oom_score_adj, -997);
+}
+
+TEST(DecideQuirks, OomScoreAdjAbove1000) {
+  for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
+    const Node node =
+        node_of(std::string("pinfold: {profile: ") + std::string(to_string(profile)) + "}\n");
+    // The API server refuses such a pod: its container requests more than it does.
+    PodSpec pod = pod_of("a", {{"1", "4Gi"}, {"1", "1Mi"}});
+    pod.resources = Resources{{{"memory", Quantity::bytes(1 << 20)}}, {}};
+    for (Container& container : pod.containers) container.resources.limits.clear();
+    std::swap(pod.containers[0].resources, pod.containers[1].resources);
+    EXPECT_EQ(place(node, pod).container.linux_resources.oom_score_adj,
+              profile == Profile::kFixed ? 999 : 1124);
+  }
+}
+
 TEST(OomScoreAdj, IsBetweenThoseOfTheOtherClasses) {
   const auto of = [](const Node& node, const char* request) {
     PodSpec pod = pod_of("a", {{"1", "15Gi"}});

@@ -16,6 +16,8 @@ TEST(NodeMake, FailsAsTheKubeletDoes) {
   } cases[] = {
       {"cpuManagerPolicy: static\nreservedSystemCPUs: '9'", StartStage::kConfiguration,
        "reserved-cpus: 9 is not a subset of online-cpus: 0-7"},
+      {"cpuManagerPolicy: static\nreservedSystemCPUs: 9,7,1-3", StartStage::kConfiguration,
+       "reserved-cpus: 9,7,1-3 is not a subset of online-cpus: 0-7"},
       {"cpuCFSQuotaPeriod: 2s", StartStage::kConfiguration,
        "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {2s} must be between 1ms "
        "and 1sec, inclusive"},

@@ -211,6 +211,16 @@ TEST(MemoryQuirks, SingleNodeOverwritesGroup) {
   }
 }
 
+TEST(MemoryQuirks, MemorySpelledWithFractionRejected) {
+  for (const char* const text : {"1.5Gi", "1500000000000m", "1.5e9"}) {
+    Node exact(even_machine(2, 8), static_config(Profile::kKubelet136));
+    Node fixed(even_machine(2, 8));
+    const bool is_rejected = std::string_view(text) != "1.5e9";
+    EXPECT_EQ(exact.admit(one("a", text)).empty(), !is_rejected) << text;
+    EXPECT_EQ(fixed.admit(one("a", text)), "") << text;
+  }
+}
+
 TEST(MemoryQuirks, FinishedInitContainersAllocateAgain) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
     Node node(even_machine(1, 16), static_config(profile));

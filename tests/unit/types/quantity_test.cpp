@@ -169,6 +169,40 @@ TEST(Quantity, ValueAndMilliValueRoundAwayFromZero) {
   EXPECT_EQ(parse("-1Ei").milli_value(), -kMax);
 }
 
+TEST(Quantity, AsInt64SucceedsByTheSpelling) {
+  const struct {
+    const char* text;
+    bool succeeds;
+  } cases[] = {
+      {"0", true},
+      {"0.0", true},
+      {"0.0Gi", false},
+      {"1.5Gi", false},
+      {"1536Mi", true},
+      {"1.5G", true},
+      {"1.5k", true},
+      {"1.0005k", false},
+      {"1000m", false},
+      {"10e-1", false},
+      {"1.0e1", true},
+      {"1.0", false},
+      {"1Ti", true},
+      {"100Ti", false},
+      {"1Pi", false},
+      {"0001Ti", true},
+      {"1E", true},
+      {"123456789012345678", true},
+      {"1234567890123456789", false},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(parse(c.text).as_int64_succeeds(), c.succeeds) << c.text;
+  }
+  EXPECT_TRUE(parse("1.5Gi").canonical().as_int64_succeeds());
+  EXPECT_FALSE((parse("1.5Gi") + parse("1Gi")).as_int64_succeeds());
+  EXPECT_FALSE((Quantity{} + parse("1.5Gi")).as_int64_succeeds());
+  EXPECT_TRUE((parse("1Gi") + parse("1Gi")).as_int64_succeeds());
+}
+
 TEST(Quantity, SumsTakeTheFormatOfTheFirstThatIsNotZero) {
   EXPECT_EQ((Quantity{} + parse("1Gi")).to_string(), "1Gi");
   EXPECT_EQ((parse("1Gi") + parse("1073741824")).to_string(), "2Gi");

@@ -27,12 +27,12 @@ class Comparison {
       const json* const want = find_member(expected, key);
       const json* const have = find_member(actual, key);
       const std::string path = where.empty() ? key : fmt::format("{}.{}", where, key);
-      if (key == "hints" || key == "checkpoints") {
-        if (want == nullptr) continue;  // not recorded for this step
-        if (key == "hints" && have != nullptr && want->is_object()) {
-          values(path, without_nulls(*want), without_nulls(*have));
-          continue;
-        }
+      const bool is_optional =
+          key == "hints" || key == "checkpoints" || key == "linux" || key == "pod";
+      if (is_optional && want == nullptr) continue;  // not recorded for this step
+      if (key == "hints" && have != nullptr && want->is_object()) {
+        values(path, without_nulls(*want), without_nulls(*have));
+        continue;
       }
       if (want == nullptr || have == nullptr) {
         differences.push_back({path, text_of(want), text_of(have)});

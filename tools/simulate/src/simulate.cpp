@@ -147,6 +147,7 @@ class HistoryReplay {
     PINFOLD_LET(state_, checkpoint::start(node, files_, ids_));
     state_.pods = pods_;
     state_.devices = devices_;
+    state_.devices.reusable.clear();  // the kubelet stores assignments only
     node_ = std::move(node);
     return {};
   }
@@ -155,12 +156,17 @@ class HistoryReplay {
     PINFOLD_LET(const auto op, text(item, "op"));
     if (op == "restart") return restart(item);
     if (!node_) return malformed("op: only 'restart' can follow a start that failed");
+    if (op == "sourcesReady") {
+      state_.pods_are_unknown = false;
+      return json{{"ok", true}, {"defaultCpuSet", state_.cpu.default_set.to_string()}};
+    }
     NodeState before = state_;
-    Result<json> out = op == "admit"    ? admit(item)
-                       : op == "remove" ? remove(item)
-                       : op == "removePod"
-                           ? remove_whole_pod(item)
-                           : fail_field("op", op, "expected admit, remove, removePod or restart");
+    Result<json> out =
+        op == "admit"    ? admit(item)
+        : op == "remove" ? remove(item)
+        : op == "removePod"
+            ? remove_whole_pod(item)
+            : fail_field("op", op, "expected admit, remove, removePod, restart or sourcesReady");
     if (!out) return out;
     checkpoint::update(*node_, before, state_, files_);
     pods_ = state_.pods;
@@ -180,6 +186,9 @@ class HistoryReplay {
       out["ok"] = false;
       return out;
     }
+    // The observations are of a kubelet whose sources are ready when it starts.
+    const json* const ready = member(item, "sourcesReady");
+    state_.pods_are_unknown = ready != nullptr && *ready == false;
     return json{{"ok", true}, {"defaultCpuSet", state_.cpu.default_set.to_string()}};
   }
 

@@ -81,11 +81,13 @@ struct Config {
   std::map<std::string, std::string> eviction_soft;
   std::map<std::string, std::string> eviction_soft_grace_period;
   std::map<std::string, std::string> eviction_minimum_reclaim;
+  /// For explanations: decides without this quirk of the profile. Borrowed from quirk_table().
+  const Quirk* without_quirk = nullptr;
 
   /// The effective gates: the defaults, overridden by feature_gates. Unknown names are ignored.
   [[nodiscard]] FeatureGates gates() const;
-  /// The quirks of the profile.
-  [[nodiscard]] Quirks quirks() const { return quirks_of(profile); }
+  /// The quirks of the profile, except without_quirk.
+  [[nodiscard]] Quirks quirks() const;
 
   friend bool operator==(const Config&, const Config&) = default;
 };

@@ -65,8 +65,12 @@ struct PodSpec {
   /// pod.spec.resources. Present but empty can differ from absent, see qos_class.
   /// See has_pod_level_resources().
   std::optional<Resources> resources;
-  /// pod.spec.overhead: what the pod needs besides its containers. Counts in requests only.
+  /// What the runtime class needs besides the containers; counts for the pod, not for a container.
   ResourceList overhead = {};
+  /// A kubelet's own manifest: it never passed the API server, and so keeps its spelling.
+  bool is_static = false;
+  /// priorityClassName system-node-critical, and static, a mirror or of that priority.
+  bool is_node_critical = false;
 
   [[nodiscard]] const Container* find(std::string_view container_name) const;
   /// True if pod.spec.resources names at least one resource that is supported at pod level (cpu,
@@ -108,8 +112,9 @@ struct PodSpec {
 
 /// The API server's defaulting that decisions rely on: a missing request takes the value of the
 /// limit. If the pod has pod-level limits, a missing pod-level request becomes the total that the
-/// containers request (cpu and memory), else the pod-level limit. Applied to Pods that users wrote,
-/// not to those of conformance vectors, which are defaulted already.
+/// containers request (cpu and memory), else the pod-level limit. Amounts become canonical, unless
+/// the pod is static. Applied to Pods that users wrote, not to those of conformance vectors, which
+/// are as the kubelet gets them.
 void apply_defaults(PodSpec& pod);
 
 /// The QoS class as the kubelet computes it. Only cpu and memory count, and zero counts as absent.

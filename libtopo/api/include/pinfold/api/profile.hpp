@@ -46,16 +46,24 @@ struct Quirks {
   /// With topology policy `none`, each manager releases stale assignments only when it is asked to
   /// allocate.
   bool policy_none_releases_stale_late = false;
+  /// When a pod is removed, its devices stay taken until the next admission: a pod that comes with
+  /// the same UID still has them.
+  bool removed_pod_keeps_devices = false;
   /// A container's devices return with its pod, not with the container.
   bool devices_return_with_pod = false;
   /// A pod with pod-level resources that is admitted again takes CPUs a second time.
   bool readmitted_pod_takes_cpus_again = false;
   /// A pod with pod-level resources that is admitted again takes memory a second time.
   bool readmitted_pod_takes_memory_again = false;
+  /// A kubelet that starts admits the pods that run before it releases anything stale: what gone
+  /// pods and rejected ones left is not free for them.
+  bool stale_state_kept_until_pods_are_known = false;
   /// The memory hint of a pod that is admitted again is made from the memory of one container.
   bool pod_memory_hint_from_container = false;
   /// Pod-level resources that name no amount make the QoS class BestEffort.
   bool empty_pod_resources_set_qos_class = false;
+  /// A container that requests more than its pod gets an oom_score_adj above 1000.
+  bool oom_score_adj_above_1000 = false;
 
   // Start.
 
@@ -94,6 +102,9 @@ struct Quirks {
 
   // Memory manager, policy Static.
 
+  /// Memory that is spelled with a fraction, a negative exponent or too many digits is rejected
+  /// though it is a whole number of bytes. Only static pods keep their spelling.
+  bool memory_spelled_with_fraction_rejected = false;
   /// Finished init containers take memory again when their pod is admitted again.
   bool finished_init_containers_allocate_again = false;
   /// An affinity of one node that belongs to a group is used as it is, and overwrites the group.
@@ -111,7 +122,9 @@ struct Quirks {
 struct Quirk {
   std::string_view name;  ///< of the member
   bool Quirks::*member;
-  Profile last;  ///< the latest kubelet that has it; all earlier ones have it, too
+  Profile last;                 ///< the latest kubelet that has it; all earlier ones have it, too
+  std::string_view what;        ///< "a core that is larger than the average is taken whole, ..."
+  std::string_view issue = {};  ///< "kubernetes#140495"; empty: none is known
 };
 /// Every quirk, in the order of the members.
 [[nodiscard]] std::span<const Quirk> quirk_table();

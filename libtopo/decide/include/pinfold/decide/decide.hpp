@@ -46,6 +46,9 @@ struct NodeState {
   std::set<PodUid> held;
   /// The affinity that the topology manager stored for each container; lost by a restart.
   ContainerMap<TopologyHint> affinity;
+  /// A kubelet has started and not yet seen all its pods; see
+  /// Quirks::stale_state_kept_until_pods_are_known.
+  bool pods_are_unknown = false;
 
   [[nodiscard]] const ActivePod* find(const PodUid& pod) const;
 

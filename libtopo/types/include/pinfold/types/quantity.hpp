@@ -44,6 +44,12 @@ class Quantity {
   /// Rounded up to thousandths, as Quantity.MilliValue(); capped to the range of int64.
   [[nodiscard]] std::int64_t milli_value() const;
   [[nodiscard]] constexpr bool is_whole() const { return nano_ % kNano == 0; }
+  /// False where Quantity.AsInt64() fails: for amounts that are not whole or exceed an int64, and
+  /// for whole ones that were spelled with a point ("1.5Gi"), a negative exponent ("1000m") or too
+  /// many digits ("1Pi").
+  [[nodiscard]] constexpr bool as_int64_succeeds() const { return is_integer_ && is_whole(); }
+  /// The same amount as the API server passes it on: spelled in canonical form.
+  [[nodiscard]] Quantity canonical() const;
   [[nodiscard]] constexpr bool is_zero() const { return nano_ == 0; }
   /// -1, 0 or 1.
   [[nodiscard]] constexpr int sign() const { return nano_ == 0 ? 0 : (nano_ < 0 ? -1 : 1); }
@@ -68,10 +74,12 @@ class Quantity {
 
  private:
   static constexpr std::int64_t kNano = 1'000'000'000;
-  constexpr Quantity(Int128 nano, Format format) : nano_(nano), format_(format) {}
+  constexpr Quantity(Int128 nano, Format format, bool is_integer = true)
+      : nano_(nano), format_(format), is_integer_(is_integer) {}
 
   Int128 nano_ = 0;
   Format format_ = Format::kDecimalSi;
+  bool is_integer_ = true;  ///< Kubernetes keeps it as an integer and a scale, not as big.Int
 };
 
 std::ostream& operator<<(std::ostream& out, const Quantity& quantity);
