@@ -119,8 +119,40 @@ ResourceList total_limits(const FeatureGates& gates, const PodSpec& pod) {
   return total_of(gates, pod, &Resources::limits);
 }
 
+ResourceList held_amounts(const NodeState& state, const PodUid& held) {
+  ResourceList amounts;
+  CpuSet cpus;  // containers of a pod can share
+  if (const auto of_pod = state.cpu.pods.find(held); of_pod != state.cpu.pods.end()) {
+    cpus = of_pod->second;
+  }
+  if (const auto* const containers = state.cpu.assignments.find(held)) {
+    for (const auto& [name, of_container] : *containers) cpus |= of_container;
+  }
+  amounts["cpu"] = Quantity::milli(static_cast<std::int64_t>(cpus.size()) * 1000);
+  const auto add = [&](const std::vector<MemoryBlock>& blocks) {
+    for (const MemoryBlock& block : blocks) {
+      amounts[block.type] += Quantity::bytes(static_cast<std::int64_t>(block.size));
+    }
+  };
+  if (const auto of_pod = state.memory.pods.find(held); of_pod != state.memory.pods.end()) {
+    add(of_pod->second);
+  } else if (const auto* const containers = state.memory.assignments.find(held)) {
+    for (const auto& [name, blocks] : *containers) add(blocks);
+  }
+  return amounts;
+}
+
+ResourceList others_held(const NodeState& state, const PodUid& pod) {
+  ResourceList total;
+  for (const PodUid& held : state.held) {
+    if (held == pod) continue;
+    for (const auto& [name, amount] : held_amounts(state, held)) total[name] += amount;
+  }
+  return total;
+}
+
 std::optional<Rejection> find_shortage(const Node& node, const SharedVector<ActivePod>& pods,
-                                       const PodSpec& pod) {
+                                       const PodSpec& pod, const ResourceList& held) {
   const std::int64_t others = std::count_if(
       pods.begin(), pods.end(), [&](const ActivePod& other) { return other.spec.uid != pod.uid; });
   if (const auto allowed = allowed_pods(node); others >= allowed) {
@@ -132,7 +164,7 @@ std::optional<Rejection> find_shortage(const Node& node, const SharedVector<Acti
     const std::int64_t requested = in_units(amount_of(requests, name), name);
     if (requested == 0) continue;
     const std::int64_t capacity = in_units(amount_of(capacities, name), name);
-    std::int64_t used = 0;
+    std::int64_t used = in_units(amount_of(held, name), name);
     for (const ActivePod& other : pods) {
       if (other.spec.uid == pod.uid) continue;
       used = saturated_sum(used, in_units(total_request(node.gates(), other.spec, name), name));

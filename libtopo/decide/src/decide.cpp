@@ -64,7 +64,7 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
   auto done = admission.run();
   FailedStep step = admission.take_failed_step();
   if (done && checks == AdmissionChecks::kManagersAndRequests) {
-    if (auto shortage = find_shortage(node, state.pods, pod)) {
+    if (auto shortage = find_shortage(node, state.pods, pod, others_held(state, pod.uid))) {
       done = tl::unexpected(*std::move(shortage));
       step = FailedStep{"requests", "pod"};
     }

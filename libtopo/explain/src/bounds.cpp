@@ -80,6 +80,10 @@ SlotAmounts freed_by(const Failure& failure, const PodUid& uid) {
     for (const auto& [name, amount] : total_requests(failure.node.gates(), pod->spec)) {
       if (is_native_resource(name)) out[{name, kByRequests}] += in_units(name, amount);
     }
+  } else if (failure.state.held.contains(uid)) {
+    for (const auto& [name, amount] : held_amounts(failure.state, uid)) {
+      out[{name, kByRequests}] += in_units(name, amount);
+    }
   }
   return out;
 }

@@ -44,8 +44,9 @@ class OfPod {
 
   void requested(const std::string& resource) {
     const ActivePod* const pod = failure_.state.find(uid_);
-    if (pod == nullptr) return;
-    add("", amount_of(total_requests(failure_.node.gates(), pod->spec), resource));
+    add("", amount_of(pod != nullptr ? total_requests(failure_.node.gates(), pod->spec)
+                                     : held_amounts(failure_.state, uid_),
+                      resource));
   }
 
   void cpus(const PlaceAmounts& place) {

@@ -32,7 +32,7 @@ NodeState moved_state(const planning::Problem& problem, std::vector<planning::Ch
 std::optional<Rejection> shortage_of(const Node& node, const NodeState& state, const PodSpec& pod,
                                      AdmissionChecks checks) {
   if (checks == AdmissionChecks::kManagers) return std::nullopt;
-  return find_shortage(node, state.pods, pod);
+  return find_shortage(node, state.pods, pod, others_held(state, pod.uid));
 }
 
 bool admits(const Node& node, NodeState state, const PodSpec& pod, AdmissionChecks checks) {

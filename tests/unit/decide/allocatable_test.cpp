@@ -108,6 +108,29 @@ TEST(Allocatable, CountsPodsIfTheConfigurationDoes) {
             "112");
 }
 
+TEST(Allocatable, OfHeldPodsTheAssignmentsCount) {
+  const Node node = small_node();
+  NodeState state = empty_state(node);
+  for (const char* const uid : {"a", "b"}) {
+    state = std::get<Admitted>(
+                decide(node, std::move(state), test::pod(uid, {{"cpu", "5"}, {"memory", "2Gi"}})))
+                .next;
+    state.held.insert(PodUid(uid));
+  }
+  state.pods = {};
+  EXPECT_EQ(others_held(state, PodUid("c")).at("cpu").value(), 10);
+  EXPECT_EQ(others_held(state, PodUid("b")).at("memory").value(), std::int64_t{2} << 30U);
+  const auto reason = [&](const char* uid, const char* cpu) {
+    const Decision decision = decide(node, state, burstable(uid, {{"cpu", cpu}}), nullptr, nullptr,
+                                     AdmissionChecks::kManagersAndRequests);
+    const auto* const rejected = std::get_if<Rejected>(&decision);
+    return rejected == nullptr ? "" : rejected->why.reason;
+  };
+  EXPECT_EQ(reason("c", "5"), "");
+  EXPECT_EQ(reason("c", "5001m"), "OutOfcpu");
+  EXPECT_EQ(reason("b", "10"), "") << "held itself";
+}
+
 TEST(Allocatable, APodRequestsWhatItNeedsAtOneTime) {
   const Node node = small_node();
   const PodSpec spec =

@@ -10,6 +10,7 @@
 namespace pinfold {
 
 struct ActivePod;
+struct NodeState;
 
 /// What is allocatable on a node: "cpu", "memory" and huge pages. What is reserved (see
 /// NodeReservation) is not; nor are huge pages allocatable as memory.
@@ -26,12 +27,19 @@ enum class Overhead { kCount, kLeaveOut };
 /// The same for limits, without overhead.
 [[nodiscard]] ResourceList total_limits(const FeatureGates& gates, const PodSpec& pod);
 
+/// The least that a held pod requests: its exclusive CPUs and the memory assigned to it. What else
+/// it requests is not known.
+[[nodiscard]] ResourceList held_amounts(const NodeState& state, const PodUid& held);
+/// The same of all held pods except `pod`.
+[[nodiscard]] ResourceList others_held(const NodeState& state, const PodUid& pod);
+
 /// The first of pods (see Config::max_pods), cpu, memory and huge pages of which the pod requests
 /// more than the other pods leave ("OutOfcpu", with milli-CPUs; else bytes); nullopt if it fits. Of
-/// `pods`, the pod itself does not count. Source: kubelet v1.36 pkg/kubelet/lifecycle/predicate.go,
-/// scheduler noderesources.Fits.
+/// `pods`, the pod itself does not count; what others use besides them is `held`. Source: kubelet v1.36
+/// pkg/kubelet/lifecycle/predicate.go, scheduler noderesources.Fits.
 [[nodiscard]] std::optional<Rejection> find_shortage(const Node& node,
                                                      const SharedVector<ActivePod>& pods,
-                                                     const PodSpec& pod);
+                                                     const PodSpec& pod,
+                                                     const ResourceList& held = {});
 
 }  // namespace pinfold
