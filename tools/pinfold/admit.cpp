@@ -12,6 +12,7 @@
 #include "input.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_documents.hpp"
+#include "pinfold/explain/quirks.hpp"
 #include "pinfold/text/message.hpp"
 #include "pod_validation.hpp"
 #include "text.hpp"
@@ -34,6 +35,7 @@ struct Admission {
   PodSpec pod;
   agent::AdmitOutcome outcome;
   Trace trace;
+  std::vector<std::string> notes;  ///< known bugs of the kubelet that acted
 };
 
 /// Starts every container in order, as the kubelet does after an admission.
@@ -47,7 +49,7 @@ Result<void> start_all(AgentSession& session, Admission& admission) {
 }
 
 json pod_json(const agent::NodeAgent& agent, const Admission& admission, bool explain) {
-  const auto& [pod, outcome, trace] = admission;
+  const auto& [pod, outcome, trace, notes] = admission;
   json out = {{"uid", pod.uid.value}, {"name", pod.name}, {"namespace", pod.namespace_name}};
   if (const auto view = agent::pod_status(agent, pod.uid); view && !outcome.rejection) {
     out = to_json(*view);
@@ -56,6 +58,7 @@ json pod_json(const agent::NodeAgent& agent, const Admission& admission, bool ex
   out["reason"] = outcome.rejection ? outcome.rejection->reason : "";
   out["message"] = outcome.rejection ? outcome.rejection->message : "";
   out["enforced"] = agent.enforces() && !outcome.not_enforced;
+  if (!notes.empty()) out["notes"] = notes;
   if (outcome.not_enforced) out["error"] = outcome.not_enforced->message;
   if (explain) out["trace"] = to_json(trace);
   return out;
@@ -65,7 +68,7 @@ void print_text(const agent::NodeAgent& agent, const std::vector<Admission>& adm
                 bool explain) {
   std::vector<agent::PodStatus> admitted;
   for (const Admission& admission : admissions) {
-    const auto& [pod, outcome, trace] = admission;
+    const auto& [pod, outcome, trace, notes] = admission;
     const std::string name = pod.namespace_name + "/" + pod.name;
     if (outcome.rejection) {
       fmt::print("{}: rejected, {}: {}\n", name, outcome.rejection->reason,
@@ -74,6 +77,7 @@ void print_text(const agent::NodeAgent& agent, const std::vector<Admission>& adm
       fmt::print("{}: admitted\n", name);
       if (auto view = agent::pod_status(agent, pod.uid)) admitted.push_back(*std::move(view));
     }
+    for (const std::string& note : notes) fmt::print("  {}\n", escaped(note));
     if (explain) fmt::print("{}", trace_text(trace));
   }
   if (!admitted.empty())
@@ -84,10 +88,11 @@ void print_text(const agent::NodeAgent& agent, const std::vector<Admission>& adm
 void warn_of_held_pods(const agent::NodeAgent& agent) {
   const auto& held = agent.state().node.held;
   if (held.empty()) return;
-  warn(
-      fmt::format("held for pods that only the kubelet's files name: {}; admit them here too, or "
-                  "release them with --release-unknown",
-                  fmt::join(held, ", ")));
+  warn(fmt::format(
+      "held for pods that only the kubelet's files name: {}; of their requests only the "
+      "exclusive CPUs and memory count: admit them here too, or release them with "
+      "--release-unknown",
+      fmt::join(held, ", ")));
 }
 
 /// As in the kubelet, such a resource does not count; a scheduler would not send the pod here.
@@ -117,8 +122,10 @@ Result<std::vector<Admission>> admit_all(AgentSession& session, const std::vecto
       return fail(ErrorCode::kInternal, "the service answered other pods");
     }
     for (std::size_t i = 0; i < some.size(); ++i) {
-      admissions.push_back({some[i], std::move(got.outcomes[i]),
-                            options.explain ? std::move(got.traces[i]) : Trace()});
+      admissions.push_back({some[i],
+                            std::move(got.outcomes[i]),
+                            options.explain ? std::move(got.traces[i]) : Trace(),
+                            {}});
     }
     return {};
   };
@@ -132,6 +139,21 @@ Result<std::vector<Admission>> admit_all(AgentSession& session, const std::vecto
     PINFOLD_TRY(start_all(session, admissions.back()));
   }
   return admissions;
+}
+
+/// For each pod the known bugs of the kubelet that act; before anything is admitted.
+std::vector<std::vector<std::string>> find_acting_quirks(const agent::NodeAgent& agent,
+                                                         const std::vector<PodSpec>& pods) {
+  std::vector<std::vector<std::string>> all(pods.size());
+  if (agent.node().quirks() == Quirks{}) return all;
+  NodeState state = agent.state().node;
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    all[i] = acting_quirks(agent.node(), state, pods[i]);
+    Decision decision = decide(agent.node(), std::move(state), pods[i], nullptr, nullptr,
+                               AdmissionChecks::kManagersAndRequests);
+    state = std::visit([](auto& decided) { return std::move(decided.next); }, decision);
+  }
+  return all;
 }
 
 /// The command that explains the rejections, with the options of this one.
@@ -169,9 +191,11 @@ Result<ExitStatus> run(const AdmitOptions& options) {
   if (agent.enforces() && options.agent.output == OutputFormat::kText) {
     for (const std::string& warning : agent.enforced()->warnings()) warn(warning);
   }
-  const auto admitted = admit_all(session, pods, options);
+  auto notes = find_acting_quirks(agent, pods);
+  auto admitted = admit_all(session, pods, options);
   PINFOLD_LET(const auto not_settled, session.settle());  // also what was stored before a failure
-  PINFOLD_LET(const auto& admissions, admitted);
+  PINFOLD_LET(auto admissions, std::move(admitted));
+  for (std::size_t i = 0; i < admissions.size(); ++i) admissions[i].notes = std::move(notes[i]);
   warn_of_held_pods(agent);
   const bool rejected =
       std::any_of(admissions.begin(), admissions.end(),

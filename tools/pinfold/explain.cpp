@@ -209,14 +209,16 @@ std::string containers_text(const std::vector<ContainerExplanation>& containers)
 
 std::string as_text(const Explanation& explanation, const ExplainOptions& options) {
   std::string text = escaped(explanation.summary) + ".\n";
+  std::string notes;
+  for (const std::string& note : explanation.notes) notes += escaped(note) + ".\n";
   if (!explanation.rejection) {
-    text += containers_text(explanation.containers) + "\nHow it was decided:\n" +
+    text += notes + containers_text(explanation.containers) + "\nHow it was decided:\n" +
             trace_text(explanation.trace);
     return text;
   }
   text += fmt::format("Rejected, {}: {}\n", explanation.rejection->reason,
                       escaped(explanation.rejection->message));
-  return text + resource_table(explanation) + remedies_text(explanation, options);
+  return text + notes + resource_table(explanation) + remedies_text(explanation, options);
 }
 
 Result<ExitStatus> run(const ExplainOptions& options) {

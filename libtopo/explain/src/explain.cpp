@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "admitted.hpp"
+#include "pinfold/decide/allocatable.hpp"
 #include "pinfold/explain/explanation.hpp"
+#include "pinfold/explain/quirks.hpp"
 #include "summary.hpp"
 #include "table.hpp"
 #include "words.hpp"
@@ -30,15 +32,68 @@ Explanation of_rejection(const Failure& failure, Trace trace) {
   return out;
 }
 
+/// What is not known of held pods; "" if there are none besides the pod.
+std::string unknown_requests(const NodeState& state, const PodUid& pod) {
+  std::vector<std::string> uids;
+  for (const PodUid& held : state.held) {
+    if (held != pod) uids.push_back(held.value);
+  }
+  if (uids.empty()) return "";
+  constexpr std::size_t kMostNamed = 3;
+  const std::size_t count = uids.size();
+  if (count > kMostNamed) {
+    uids.resize(kMostNamed);
+    uids.push_back(fmt::format("{} more", count - kMostNamed));
+  }
+  return fmt::format(
+      "{} pod{} known only from the kubelet's files ({}): {} with {}, what else is requested is "
+      "not "
+      "known, name the manifest{} before that of this pod",
+      count, count == 1 ? " is" : "s are", explain_detail::listed(uids),
+      count == 1 ? "it counts" : "they count",
+      explain_detail::of_resource(amount_of(others_held(state, pod), "cpu"), "cpu",
+                                  AmountRounding::kDown),
+      count == 1 ? "" : "s");
+}
+
+/// Of containers in the shared pool: that the reserved CPUs are part of it.
+std::vector<std::string> about_reserved_cpus(const Node& node, const Explanation& explanation) {
+  std::vector<std::string> notes;
+  const CpuSet& reserved = node.cpu().reserved();
+  const bool is_shared = std::any_of(explanation.containers.begin(), explanation.containers.end(),
+                                     [](const ContainerExplanation& container) {
+                                       return container.resources.isolation == Isolation::kHost;
+                                     });
+  if (!node.cpu().is_static() || reserved.empty() || !is_shared) return notes;
+  if (!node.cpu().options().strict_cpu_reservation) {
+    notes.push_back(fmt::format(
+        "The shared pool has the reserved CPUs {}, as in a kubelet: only exclusive CPUs are never "
+        "among them; cpuManagerPolicyOptions: strict-cpu-reservation keeps all pods off them",
+        reserved.to_string()));
+  }
+  if (const CpuSet siblings = node.cpu().reserved_cores() - reserved; !siblings.empty()) {
+    notes.push_back(fmt::format("CPU{} {} not reserved and share{} a core with reserved CPUs",
+                                siblings.size() == 1 ? "" : "s",
+                                siblings.to_string() + (siblings.size() == 1 ? " is" : " are"),
+                                siblings.size() == 1 ? "s" : ""));
+  }
+  return notes;
+}
+
 }  // namespace
 
 Explanation explain(const Node& node, const NodeState& state, const PodSpec& pod) {
   const NodeState settled = release_stale(node, state);
   Trace trace;
-  if (const auto failure = explain_detail::find_failure(node, settled, pod, &trace)) {
-    return of_rejection(*failure, std::move(trace));
+  const auto failure = explain_detail::find_failure(node, settled, pod, &trace);
+  Explanation out = failure ? of_rejection(*failure, std::move(trace))
+                            : explain_detail::of_admission(node, settled, pod);
+  out.notes = acting_quirks(node, settled, pod);
+  if (auto unknown = unknown_requests(settled, pod.uid); !unknown.empty()) {
+    out.notes.push_back(std::move(unknown));
   }
-  return explain_detail::of_admission(node, settled, pod);
+  for (std::string& note : about_reserved_cpus(node, out)) out.notes.push_back(std::move(note));
+  return out;
 }
 
 Result<Explanation> explain_active(const Node& node, const NodeState& state, const PodUid& uid) {

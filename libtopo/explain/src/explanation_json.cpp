@@ -74,6 +74,7 @@ nlohmann::json to_json(const Explanation& explanation) {
               {"reason", explanation.rejection ? explanation.rejection->reason : ""},
               {"message", explanation.rejection ? explanation.rejection->message : ""},
               {"summary", explanation.summary},
+              {"notes", explanation.notes},
               {"trace", to_json(explanation.trace)}};
   if (!explanation.rejection) {
     out["containers"] = json::array();

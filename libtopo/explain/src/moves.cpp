@@ -27,6 +27,11 @@ std::vector<Remedy> container_moves(const Failure& failure, Trials& trials) {
   options.checks = AdmissionChecks::kManagersAndRequests;
   auto plan = plan_defragmentation(failure.node, failure.state, failure.pod, options);
   if (!plan || !plan->possible || plan->moves.empty()) return {};
+  if (!plan->optimal && plan->moves.size() > 1) {
+    options.steps = kMoreMoveSteps;
+    plan = plan_defragmentation(failure.node, failure.state, failure.pod, options);
+    if (!plan || !plan->possible) return {};
+  }
   if (!trials.admits(failure.node, std::move(plan->next), failure.pod)) return {};
   std::vector<std::string> names;
   for (const PlannedContainer& move : plan->moves) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <string_view>
 
@@ -147,6 +148,13 @@ class RequestSearch {
     return all;
   }
 
+  [[nodiscard]] bool is_enough_somewhere(const std::string& resource) const {
+    return std::any_of(missing_.begin(), missing_.end(), [&](const Missing& missing) {
+      return std::none_of(missing.amounts.begin(), missing.amounts.end(),
+                          [&](const Amounts& amounts) { return amounts.resource == resource; });
+    });
+  }
+
   /// The pod has too little of a resource for its own containers.
   [[nodiscard]] bool is_starved(const std::string& resource) const {
     return !starved_containers(failure_, resource).empty() ||
@@ -205,17 +213,38 @@ class RequestSearch {
     std::vector<Quantity> all;
     if (raises) return raised(target, resource, from);
     if (counts_whole(target, resource)) {
-      const std::int64_t least = by.empty() ? 1 : std::max<std::int64_t>(by.begin()->value(), 1);
+      // Where a place lacks none of it something else is in the way, which any lower amount may
+      // end.
+      const std::int64_t least = by.empty() || is_enough_somewhere(resource)
+                                     ? 1
+                                     : std::max<std::int64_t>(by.begin()->value(), 1);
       for (std::int64_t count = std::min(from.value() - least, most_there_is()); count > 0;
            --count) {
         all.push_back(whole(count));
       }
       return all;
     }
-    for (const Quantity& amount : by) {
-      const Quantity to = rounded_down(from - amount);
-      if (to.sign() > 0) all.push_back(to);
+    const auto add = [&](const Quantity& to) {
+      if (to.sign() > 0 && to < from) all.push_back(rounded_down(to));
+    };
+    for (const Quantity& amount : by) add(from - amount);
+    for (const Quantity& amount : free_on_numa_nodes(resource)) add(amount);
+    std::sort(all.begin(), all.end(), std::greater<>());
+    return all;
+  }
+
+  /// What each NUMA node has free, and what the fullest ones have together: memory may be free on
+  /// the node as a whole where no NUMA nodes can serve it.
+  [[nodiscard]] std::vector<Quantity> free_on_numa_nodes(const std::string& resource) const {
+    std::vector<Quantity> all;
+    for (const Amounts& amounts : failure_.amounts) {
+      if (amounts.resource != resource) continue;
+      for (const std::int32_t id : numa_ids({amounts})) all.push_back(free_at(amounts, id));
     }
+    std::sort(all.begin(), all.end(), std::greater<>());
+    const std::size_t nodes = all.size();
+    Quantity together;
+    for (std::size_t i = 0; i < nodes; ++i) all.push_back(together += all[i]);
     return all;
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 #include "pinfold/align/explanation.hpp"
@@ -26,6 +27,24 @@ std::string policy_of(const Failure& failure) {
   return fmt::format("topology policy {}", to_string(failure.node.topology().policy()));
 }
 
+/// " (16 CPUs there are reserved)" if that is why a NUMA node lacks something, else "".
+std::string reserved_there(const Failure& failure, const Missing& missing) {
+  for (const Amounts& lack : missing.amounts) {
+    for (const Amounts& amounts : failure.amounts) {
+      if (amounts.resource != lack.resource) continue;
+      for (const PlaceAmounts& place : amounts.places) {
+        if (place.numa_nodes != missing.numa_nodes || place.reserved < lack.needed) continue;
+        const bool is_all = (place.free + place.held).is_zero();
+        return fmt::format(
+            " ({}{} there {} reserved)", is_all ? "all " : "",
+            of_resource(place.reserved, lack.resource, AmountRounding::kUp),
+            place.reserved == Quantity::milli(1000) || lack.resource != "cpu" ? "is" : "are");
+      }
+    }
+  }
+  return "";
+}
+
 /// "needs 6 CPUs on one NUMA node (...): NUMA node 1 lacks 2 CPUs, NUMA node 0 lacks 3 CPUs".
 std::string lacking(const Failure& failure, const std::vector<Missing>& places) {
   const std::string needed = needs(failure.amounts);
@@ -38,7 +57,8 @@ std::string lacking(const Failure& failure, const std::vector<Missing>& places) 
   std::vector<std::string> parts;
   for (const Missing& place : places) {
     if (parts.size() == kMostNamed) break;
-    parts.push_back(fmt::format("{} lacks {}", numa_nodes(place.numa_nodes), needs(place.amounts)));
+    parts.push_back(fmt::format("{} lacks {}{}", numa_nodes(place.numa_nodes), needs(place.amounts),
+                                reserved_there(failure, place)));
   }
   std::string text = fmt::format("needs {} on one NUMA node ({}): {}", needed, policy_of(failure),
                                  fmt::join(parts, ", "));
@@ -77,10 +97,55 @@ std::string grouped(const Failure& failure, std::int32_t numa_node) {
       needs(failure.amounts), policy_of(failure), numa_nodes({numa_node}), numa_nodes(cells));
 }
 
+/// A container takes over the CPUs of its pod's init containers, so that it must be where they are.
+std::string taking_over(const Failure& failure) {
+  PodSpec before = failure.pod;
+  const auto own = std::find_if(
+      before.containers.begin(), before.containers.end(),
+      [&](const Container& container) { return container.name == failure.step.object; });
+  if (own == before.containers.end() || own->kind == ContainerKind::kInit) return "";
+  const auto cpus = std::find_if(failure.amounts.begin(), failure.amounts.end(),
+                                 [](const Amounts& amounts) { return amounts.resource == "cpu"; });
+  if (cpus == failure.amounts.end()) return "";
+  before.containers.erase(own, before.containers.end());
+  const Decision decision = decide(failure.node, failure.state, before);
+  const auto* const admitted = std::get_if<Admitted>(&decision);
+  if (admitted == nullptr) return "";
+  CpuSet left;
+  for (const Container& container : before.containers) {
+    const CpuSet* const has =
+        admitted->next.cpu.assignments.find({failure.pod.uid, container.name});
+    if (has == nullptr) continue;
+    if (container.kind == ContainerKind::kInit) {
+      left |= *has;
+    } else {
+      left -= *has;  // taken over by a sidecar
+    }
+  }
+  if (left.empty()) return "";
+  const Machine& machine = failure.node.machine();
+  std::vector<std::int32_t> where;
+  Quantity there = Quantity::of(static_cast<std::int64_t>(left.size()), cpus->needed.format());
+  for (int position = 0; position < machine.numa_count(); ++position) {
+    if (!machine.cpus_of_numa(position).intersects(left)) continue;
+    where.push_back(machine.numa_id(position).value);
+    there += free_at(*cpus, where.back());
+  }
+  if (there >= cpus->needed) return "";
+  return fmt::format(
+      "needs {} ({}) and takes over {} {} from its init containers: it must be on {}, where {} "
+      "missing",
+      of_resource(cpus->needed, "cpu", AmountRounding::kUp), policy_of(failure),
+      left.size() == 1 ? "CPU" : "CPUs", left.to_string(), numa_nodes(where),
+      of_resource(cpus->needed - there, "cpu", AmountRounding::kUp) +
+          (cpus->needed - there == Quantity::milli(1000) ? " is" : " are"));
+}
+
 std::string misaligned(const Failure& failure) {
   const std::vector<Missing> places = find_missing(failure);
   if (places.empty()) return conflict(failure);
   if (!places.front().amounts.empty()) return lacking(failure, places);
+  if (auto text = taking_over(failure); !text.empty()) return text;
   if (places.front().numa_nodes.size() == 1) {
     if (auto text = grouped(failure, places.front().numa_nodes.front()); !text.empty()) return text;
   }
@@ -191,12 +256,53 @@ std::string too_few_whole_cores(const Failure& failure) {
   return needs(failure.amounts);
 }
 
+/// The memory manager takes an amount from the fewest NUMA nodes that are large enough for it, by
+/// all that they have, reserved or not; "" if these have enough of it free.
+std::string on_too_few_nodes(const Failure& failure, const Amounts& amounts) {
+  std::vector<Quantity> totals;
+  std::vector<Quantity> free;
+  for (const std::int32_t id : numa_ids({amounts})) {
+    const auto position = failure.node.machine().numa_position(NumaId{id});
+    if (!position) continue;
+    const NumaNode& numa = failure.node.machine().numa_nodes()[static_cast<std::size_t>(*position)];
+    const auto pages = numa.hugepages.find(amounts.resource);
+    const std::uint64_t bytes = amounts.resource == "memory"    ? numa.memory
+                                : pages == numa.hugepages.end() ? 0
+                                                                : pages->second;
+    totals.push_back(Quantity::bytes(static_cast<std::int64_t>(bytes)));
+    free.push_back(free_at(amounts, id));
+  }
+  std::sort(totals.begin(), totals.end(), std::greater<>());
+  std::sort(free.begin(), free.end(), std::greater<>());
+  Quantity large;
+  Quantity available;
+  std::size_t width = 0;
+  while (width < totals.size() && large < amounts.needed) {
+    large += totals[width];
+    available += free[width];
+    ++width;
+  }
+  if (large < amounts.needed || available >= amounts.needed) return "";
+  const bool is_one = width == 1;
+  return fmt::format(
+      "needs {} on {}, because {} large enough for it ({} with what is reserved); at most {} "
+      "is free there. More than {} would be on {} NUMA nodes",
+      of_resource(amounts.needed, amounts.resource, AmountRounding::kUp),
+      is_one ? "one NUMA node" : fmt::format("{} NUMA nodes", width),
+      is_one ? "one is" : "so many are", readable(large, AmountRounding::kDown),
+      readable(available, AmountRounding::kDown), readable(large, AmountRounding::kDown),
+      width + 1);
+}
+
 std::string of_memory(const Failure& failure) {
   std::vector<Amounts> memory;
   for (const Amounts& amounts : failure.amounts) {
     if (is_memory_resource(amounts.resource)) memory.push_back(amounts);
   }
   if (memory.empty()) return "requests an amount of memory that is not a whole number of bytes";
+  for (const Amounts& amounts : memory) {
+    if (auto text = on_too_few_nodes(failure, amounts); !text.empty()) return text;
+  }
   return fmt::format(
       "needs {}, which the node has free, but not on NUMA nodes that may serve it together: memory "
       "of other containers ties NUMA nodes into groups, or the affinity excludes them",

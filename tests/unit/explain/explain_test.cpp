@@ -160,6 +160,89 @@ TEST(Explain, AHeldPodIsInTheWayUnderItsUid) {
   EXPECT_THAT(texts(explained.remedies), Contains("held-uid (7 CPUs on NUMA node 0) is removed"));
 }
 
+TEST(Explain, OfHeldPodsItSaysWhatIsNotKnown) {
+  TestNode node({}, aligning_config("none"));
+  ASSERT_EQ(node.admit(pod("held-uid", {{"cpu", "12"}, {"memory", "1Gi"}})), "");
+  NodeState state = node.state();
+  state.pods = {};
+  state.held.insert(PodUid("held-uid"));
+  PodSpec burst = pod("burst", {{"cpu", "5"}});
+  burst.containers[0].resources.limits.clear();
+  const Explanation explained = explain(node.node(), state, burst);
+  ASSERT_TRUE(explained.rejection);
+  EXPECT_EQ(explained.rejection->reason, "OutOfcpu");
+  EXPECT_THAT(explained.notes,
+              ElementsAre("1 pod is known only from the kubelet's files (held-uid): it counts with "
+                          "12 CPUs, what else is requested is not known, name the manifest before "
+                          "that of this pod"));
+  EXPECT_EQ(explained.table.at(0).places.at(0).holders.at(0).name, "held-uid");
+  EXPECT_THAT(texts(explained.remedies), Contains(HasSubstr("held-uid")));
+}
+
+TEST(Explain, NamesTheKnownBugsThatAct) {
+  // One core of two threads and two of one: the average core has one CPU, and CPU 1 is reserved.
+  MachineDescription description = machine_of({.numa = 1, .cpus = 4}).description();
+  description.cpus[1].core = CoreId{0};
+  Config config = aligning_config("none");
+  config.reserved_system_cpus = "1";
+  const auto notes = [&](Profile profile, const char* cpus) {
+    config.profile = profile;
+    const Node node = Node::make(Machine::make(description).value(), config).value();
+    return explain(node, empty_state(node), pod("p", {{"cpu", cpus}, {"memory", "1Gi"}})).notes;
+  };
+  EXPECT_THAT(
+      notes(Profile::kKubelet136, "2"),
+      ElementsAre("A known bug of kubelet 1.36 acts: a socket or core that is larger than the "
+                  "average, and has an average number of free CPUs, is taken whole: CPUs in use "
+                  "included (quirk large_group_taken_with_cpus_in_use, kubernetes#140495); "
+                  "container c has the reserved CPU 1; after this the kubelet does not start "
+                  "again: not all reserved cpus: \"1\" are present in defaultCpuSet: \"2-3\""));
+  EXPECT_THAT(notes(Profile::kKubelet136, "1"), ElementsAre());
+  EXPECT_THAT(notes(Profile::kFixed, "2"), ElementsAre());
+}
+
+TEST(Explain, MemoryIsLoweredToWhatANumaNodeHas) {
+  // 6Gi are free on each NUMA node, and no container may have memory of both.
+  for (const char* const policy : {"none", "best-effort", "restricted", "single-numa-node"}) {
+    TestNode node({.gib = 16}, with_memory_manager(aligning_config(policy)));
+    ASSERT_EQ(node.admit(pod("a", {{"cpu", "1"}, {"memory", "10Gi"}})), "");
+    ASSERT_EQ(node.admit(pod("b", {{"cpu", "1"}, {"memory", "10Gi"}})), "");
+    const auto remedies =
+        find_remedies(node.node(), node.state(), pod("web", {{"cpu", "1"}, {"memory", "7Gi"}}));
+    EXPECT_THAT(texts(remedies), Contains("container c: memory 7Gi -> 6Gi (requests and limits)"))
+        << policy;
+  }
+}
+
+TEST(Explain, AContainerMustBeWhereItsInitContainersWere) {
+  TestNode node({.cpus = 16}, aligning_config("single-numa-node"));
+  const PodSpec web =
+      pod_of("web", {container("first", {{"cpu", "1"}, {"memory", "1Gi"}}, ContainerKind::kInit),
+                     container("main", {{"cpu", "16"}, {"memory", "1Gi"}})});
+  const Explanation explained = explain(node.node(), node.state(), web);
+  EXPECT_EQ(explained.summary,
+            "Container main of default/web needs 16 CPUs (topology policy single-numa-node) and "
+            "takes over CPU 1 from its init containers: it must be on NUMA node 0, where 1 CPU is "
+            "missing");
+  EXPECT_THAT(texts(explained.remedies),
+              Contains("container main: cpu 16 -> 15 (requests and limits)"));
+}
+
+TEST(Explain, OneMoveIsFoundWhereFiveWouldDo) {
+  TestNode node({.numa = 4}, aligning_config("restricted"));
+  for (const auto& [name, cpus] :
+       {std::pair{"a", "2"}, {"b", "3"}, {"c", "3"}, {"d", "3"}, {"e", "5"}}) {
+    ASSERT_EQ(node.admit(pod(name, {{"cpu", cpus}, {"memory", "1Gi"}})), "");
+  }
+  const auto remedies =
+      find_remedies(node.node(), node.state(), pod("web", {{"cpu", "12"}, {"memory", "1Gi"}}));
+  for (const Remedy& remedy : remedies) {
+    if (remedy.kind == Remedy::Kind::kMoves) {
+      EXPECT_EQ(remedy.moves.size(), 1U) << remedy.text;
+    }
+  }
+}
+
 TEST(Explain, ContainersOfThePodThatWereServedBeforeAreHolders) {
   TestNode node({}, aligning_config("single-numa-node"));
   const PodSpec web = pod_of("web", {container("one", {{"cpu", "7"}, {"memory", "1Gi"}}),

@@ -43,6 +43,8 @@ struct Explanation {
   PodSpec pod;
   std::optional<Rejection> rejection;  ///< nullopt: admitted
   std::string summary;                 ///< what the pod gets; what it needs, what is missing, where
+  /// What an operator should know besides: known bugs of the kubelet that act, what is not known.
+  std::vector<std::string> notes;
   /// The hints of each provider, the merge with its runner-up, and the steps of the allocation.
   Trace trace;
 

@@ -41,6 +41,8 @@ struct Remedy {
 /// sets look sufficient by their amounts and are not. A larger set has no pod that could stay.
 /// Settings are not tried on a node with further HintProviders.
 inline constexpr std::size_t kMoveSteps = 100;  ///< PlanOptions::steps
+/// If those find several moves and fewer are possible.
+inline constexpr std::size_t kMoreMoveSteps = 1000;
 [[nodiscard]] std::vector<Remedy> find_remedies(const Node& node, const NodeState& state,
                                                 const PodSpec& pod);
 

@@ -1,0 +1,106 @@
+#include "pinfold/explain/quirks.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "words.hpp"
+
+namespace pinfold {
+namespace {
+
+/// What a decision is about: another one differs in it.
+struct Outcome {
+  std::string rejection;  ///< empty: admitted
+  std::vector<ContainerResources> containers;
+
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+struct Decided {
+  Outcome outcome;
+  NodeState next;
+};
+
+Decided decided(const Node& node, const NodeState& state, const PodSpec& pod) {
+  Decision decision =
+      decide(node, state, pod, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
+  if (auto* const rejected = std::get_if<Rejected>(&decision)) {
+    return {{rejected->why.reason + rejected->why.message, {}}, std::move(rejected->next)};
+  }
+  NodeState& next = std::get<Admitted>(decision).next;
+  auto containers = all_container_resources(node, next, *next.find(pod.uid));
+  return {{"", std::move(containers)}, std::move(next)};
+}
+
+/// nullopt: the node would not start.
+std::optional<Outcome> without(const Node& node, const Quirk* quirk, Profile profile,
+                               const NodeState& state, const PodSpec& pod) {
+  Config config = node.config();
+  config.profile = profile;
+  config.without_quirk = quirk;
+  const auto other = Node::make(node.machine(), std::move(config));
+  if (!other) return std::nullopt;
+  return decided(*other, state, pod).outcome;
+}
+
+std::string start_error(const Node& node, const NodeState& state) {
+  NodeState copy = state;
+  if (const auto started = node.cpu().start(copy.cpu); !started) return started.error().message;
+  const auto started = node.memory().start(copy.memory);
+  return started ? "" : started.error().message;
+}
+
+/// What an operator has of it.
+std::vector<std::string> consequences(const Node& node, const NodeState& before,
+                                      const NodeState& after, const PodSpec& pod) {
+  std::vector<std::string> all;
+  for (const Container& container : pod.containers) {
+    const CpuSet* const cpus = after.cpu.assignments.find({pod.uid, container.name});
+    if (cpus == nullptr) continue;
+    if (const CpuSet reserved = *cpus & node.cpu().reserved(); !reserved.empty()) {
+      all.push_back(fmt::format("container {} has the reserved CPU{} {}", container.name,
+                                reserved.size() == 1 ? "" : "s", reserved.to_string()));
+    }
+    const int count = node.cpu().guaranteed_cpus(pod, container);
+    if (static_cast<int>(cpus->size()) < count) {
+      all.push_back(
+          fmt::format("container {} gets {} of {} CPUs", container.name, cpus->size(), count));
+    }
+  }
+  if (const std::string error = start_error(node, after);
+      !error.empty() && start_error(node, before).empty()) {
+    all.push_back("after this the kubelet does not start again: " + error);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> acting_quirks(const Node& node, const NodeState& state,
+                                       const PodSpec& pod) {
+  std::vector<std::string> sentences;
+  if (node.quirks() == Quirks{} || !node.providers().empty()) return sentences;
+  const Decided with = decided(node, state, pod);
+  if (without(node, nullptr, Profile::kFixed, state, pod) == with.outcome) return sentences;
+  const Profile profile = node.config().profile;
+  for (const Quirk& quirk : quirk_table()) {
+    if (!(node.quirks().*quirk.member)) continue;
+    const auto outcome = without(node, &quirk, profile, state, pod);
+    if (!outcome || *outcome == with.outcome) continue;
+    std::string kubelet(to_string(profile));
+    std::replace(kubelet.begin(), kubelet.end(), '-', ' ');
+    std::string text = fmt::format("A known bug of {} acts: {} (quirk {}{}{})", kubelet, quirk.what,
+                                   quirk.name, quirk.issue.empty() ? "" : ", ", quirk.issue);
+    for (const std::string& consequence : consequences(node, state, with.next, pod)) {
+      text += "; " + consequence;
+    }
+    sentences.push_back(std::move(text));
+  }
+  return sentences;
+}
+
+}  // namespace pinfold
