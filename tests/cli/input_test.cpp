@@ -263,6 +263,43 @@ TEST_F(Input, WarnsOfUnknownFieldsOfConfigurations) {
             "pinfold: config.yaml: reservedSystemCPUs: 0: expected a string, in quotes\n");
 }
 
+TEST_F(Input, ReadsConfigurationsOfDistributions) {
+  const Outcome talos =
+      admit(pod("a"), "machine: {kubelet: {extraConfig: {cpuManagerPolicy: static}}}");
+  EXPECT_EQ(talos.status, 2) << "the policy is read";
+  EXPECT_THAT(talos.err, HasSubstr("'talosctl read /etc/kubernetes/kubelet.yaml'"));
+  EXPECT_THAT(talos.err, HasSubstr("pinfold: config.yaml: start: cpumanager: "));
+  EXPECT_THAT(talos.err, HasSubstr("write: reservedSystemCPUs: \"0"));
+  const Outcome unit = admit(pod("a"),
+                             "[Service]\nEnvironment=\"KUBELET_EXTRA_ARGS=--feature-gates="
+                             "AlertingRules=true --reserved-cpus=0\"\n");
+  EXPECT_EQ(unit.status, 0) << unit.err;
+  EXPECT_THAT(unit.err, HasSubstr("AlertingRules (OpenShift); no decision depends on them\n"));
+  const Outcome other = admit(pod("a"), "kind: Pod");
+  EXPECT_EQ(other.status, 2);
+  EXPECT_EQ(other.err, "pinfold: config.yaml: kind: 'Pod': expected 'KubeletConfiguration'\n");
+}
+
+TEST_F(Input, TakesFlagsOfAKubelet) {
+  dir_.write("pods", pod("a"));
+  dir_.write("extra", "KUBELET_EXTRA_ARGS=--memory-manager-policy=Static\n");
+  const auto explain = [&](const std::string& flags) {
+    return run_shell(fmt::format("cd {} && " PINFOLD_COMMAND
+                                 " explain --machine node.json --state-dir state "
+                                 "--insecure-state-dir {} pods",
+                                 dir_.path(), flags));
+  };
+  const Outcome memory = explain("--kubelet-flags --cpu-cfs-quota=false --kubelet-flags extra");
+  EXPECT_EQ(memory.status, 2);
+  EXPECT_THAT(memory.err, HasSubstr("write: reservedMemory: [{numaNode: 0, limits: {memory: "
+                                    "100Mi}}]\n"));
+  const Outcome name = explain("--kubelet-flags '--cpu-manager-policy=Static --reserved-cpus=0'");
+  EXPECT_THAT(name.err, HasSubstr("did you mean 'static'?"));
+  EXPECT_THAT(explain("--kubelet-flags missing").err, HasSubstr("--kubelet-flags: read 'missing'"));
+  EXPECT_THAT(explain("--config . --kubelet-flags --v=2").err,
+              HasSubstr("'.': no configuration of a kubelet"));
+}
+
 TEST_F(Input, WarnsOfResourcesThatNothingOffers) {
   const std::string wants = R"({kind: Pod, metadata: {name: a}, spec: {containers: [{name: main,
     resources: {limits: {example.com/gpu: 1, example.com/nic: 1, example.com/none: 0, cpu: 1,

@@ -66,27 +66,6 @@ std::string repair_command(AgentOptions options) {
   return command_line("checkpoint repair", options);
 }
 
-/// In place of the kubelet's advice to drain the node and delete its state: what keeps the state.
-void replace_kubelet_advice(const AgentOptions& options, Error& error) {
-  const std::size_t begin = error.message.find(", please drain this node");
-  if (begin == std::string::npos) return;
-  constexpr std::string_view kEnd = "before restarting Kubelet";
-  const std::size_t end = error.message.find(kEnd, begin);
-  if (end != std::string::npos) error.message.erase(begin, end + kEnd.size() - begin);
-  const std::string own = options.state_dir + "/config.yaml";
-  std::error_code ignored;
-  const bool lacks_config =
-      !names_config(options) && !std::filesystem::exists(own, ignored) &&
-      error.message.find("differs from state checkpoint policy") != std::string::npos;
-  error.message +=
-      lacks_config ? fmt::format(
-                         "; no configuration is named, so the kubelet's defaults count: name that "
-                         "of the state with --config, for example '{}'",
-                         own)
-                   : fmt::format("; '{} {}' keeps what can be read of it", repair_command(options),
-                                 shell_word(options.state_dir));
-}
-
 /// Says that a configuration is not that which the node has, before a command goes on with it.
 void warn_of_other(const NodeOptions& options, const Config& config) {
   const auto own = agent::read_config(options.state_dir, "", checkpoint::OwnerCheck::kOff);
@@ -131,7 +110,7 @@ Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<s
   if (!text && names_config(options)) warn_of_other(options, node.config);
   return node;
 }
-Result<Node> make_node(const NodeOptions& options, Config config) {
+Result<Node> make_node(const NodeOptions& options, const Config& config) {
   PINFOLD_LET(auto machine, read_machine(options));
   auto node = agent::make_node(machine, config);
   if (node || options.config.empty()) return node;
@@ -262,6 +241,27 @@ agent::AgentOptions agent_options_of(const AgentOptions& options,
   return opened;
 }
 
+Error with_own_advice(const AgentOptions& options, Error error) {
+  const std::size_t begin = error.message.find(", please drain this node");
+  if (begin == std::string::npos) return error;
+  constexpr std::string_view kEnd = "before restarting Kubelet";
+  const std::size_t end = error.message.find(kEnd, begin);
+  if (end != std::string::npos) error.message.erase(begin, end + kEnd.size() - begin);
+  const std::string own = options.state_dir + "/config.yaml";
+  std::error_code ignored;
+  const bool lacks_config =
+      !names_config(options) && !std::filesystem::exists(own, ignored) &&
+      error.message.find("differs from state checkpoint policy") != std::string::npos;
+  error.message +=
+      lacks_config ? fmt::format(
+                         "; no configuration is named, so the kubelet's defaults count: name that "
+                         "of the state with --config, for example '{}'",
+                         own)
+                   : fmt::format("; '{} {}' keeps what can be read of it", repair_command(options),
+                                 shell_word(options.state_dir));
+  return error;
+}
+
 Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
   PINFOLD_LET(auto node, read_config(options));
   PINFOLD_LET(auto machine, read_machine(options));
@@ -272,8 +272,7 @@ Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
   if (error.code == ErrorCode::kInvalidArgument && !options.config.empty()) {
     error = std::move(error).wrap(options.config);
   }
-  if (error.code == ErrorCode::kCorrupt) replace_kubelet_advice(options, error);
-  return fail(std::move(error));
+  return fail(with_own_advice(options, std::move(error)));
 }
 
 ExitStatus report_not_enforced(const Error& error) {

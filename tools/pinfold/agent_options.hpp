@@ -37,7 +37,7 @@ using agent::NodeConfig;
                                              const std::optional<std::string>& text);
 /// Prints what discovery found odd to standard error.
 [[nodiscard]] Result<Machine> read_machine(const NodeOptions& options);
-[[nodiscard]] Result<Node> make_node(const NodeOptions& options, Config config);
+[[nodiscard]] Result<Node> make_node(const NodeOptions& options, const Config& config);
 
 /// Options of every command that works on the state of a node.
 struct AgentOptions : NodeOptions {
@@ -75,6 +75,9 @@ void print_dry_run(const AgentOptions& options);
 /// The same options for the agent itself; its warnings go to standard error.
 [[nodiscard]] agent::AgentOptions agent_options_of(const AgentOptions& options,
                                                    agent::ProfileSource profile_source);
+/// The error of an agent that does not open; in place of the kubelet's advice to drain the node and
+/// delete its state it says what keeps the state.
+[[nodiscard]] Error with_own_advice(const AgentOptions& options, Error error);
 /// Opens the agent that the options describe. Prints warnings to standard error.
 [[nodiscard]] Result<agent::NodeAgent> open_agent(const AgentOptions& options);
 

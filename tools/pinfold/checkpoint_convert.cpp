@@ -6,6 +6,8 @@
 
 #include "checkpoint_files.hpp"
 #include "checkpoint_verdicts.hpp"
+#include "config_source.hpp"
+#include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
@@ -36,7 +38,7 @@ constexpr const char* kGate = "PodLevelResourceManagers";
 
 /// The configuration of the kubelet that starts from the files; nullopt if there is none.
 Result<std::optional<Config>> read_kubelet_config(const NodeOptions& node) {
-  if (node.config.empty() && !std::filesystem::exists(node.state_dir + "/config.yaml")) {
+  if (!names_config(node) && !std::filesystem::exists(node.state_dir + "/config.yaml")) {
     return std::optional<Config>();
   }
   PINFOLD_LET(auto read, read_config(node));
@@ -97,7 +99,8 @@ Result<Start> try_start(const ConvertOptions& options, std::optional<Config> con
   start.is_known = true;
   config->feature_gates[kGate] = to.kubelet.pod_level_gate;
   if (options.node.profile.empty()) config->profile = checkpoint::profile_of(to.kubelet);
-  PINFOLD_LET(const auto node, make_node(options.node, *std::move(config)));
+  *config = without_unknown_gates(*std::move(config));
+  PINFOLD_LET(const auto node, make_node(options.node, *config));
   const auto started = checkpoint::would_start_as(to.kubelet, node, files, ids);
   if (!started) {
     start.problem = fmt::format("{}: {}", to_string(started.error().stage), started.error().error);

@@ -227,7 +227,7 @@ Result<ExitStatus> run(const RepairOptions& options) {
   NodeOptions read_as = options.node;
   read_as.insecure_state_dir = options.is_insecure || options.dry_run;
   PINFOLD_LET(auto config, read_config(read_as));
-  PINFOLD_LET(const auto node, make_node(options.node, std::move(config.config)));
+  PINFOLD_LET(const auto node, make_node(options.node, config.config));
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
   PINFOLD_LET(const auto fs, cp::open_directory(path));
   PINFOLD_LET(auto directory, read(*fs));

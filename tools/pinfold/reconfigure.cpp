@@ -48,7 +48,7 @@ Result<agent::NodeAgent> open_from(const ReconfigureOptions& options) {
                                  agent_options_of(options.agent, node.profile_source));
   if (agent || agent.error().code != ErrorCode::kCorrupt) return agent;
   return fail(ErrorCode::kCorrupt,
-              agent.error().message +
+              with_own_advice(options.agent, agent.error()).message +
                   "; the state is not that of --from and this machine: if the machine has changed, "
                   "name the one until now with --from-machine, or run 'pinfold checkpoint repair' "
                   "with the configuration until now first");
@@ -68,7 +68,7 @@ Result<agent::NodeAgent> open_before(const ReconfigureOptions& options) {
       agent::open_agent(std::move(stored->machine), std::move(stored->config), std::move(opened));
   if (agent || agent.error().code != ErrorCode::kCorrupt) return agent;
   return fail(ErrorCode::kCorrupt,
-              agent.error().message +
+              with_own_advice(options.agent, agent.error()).message +
                   "; if a kubelet has run with another configuration since, name it with --from");
 }
 
