@@ -165,6 +165,10 @@ std::optional<StartAdvice> advise_start(const Machine& machine, const Config& co
         "systemReserved: {cpu: ...} in place of reservedSystemCPUs, or no systemReservedCgroup and "
         "kubeReservedCgroup"};
   }
+  if (mentions(error, "None policy: received unsupported options")) {
+    return StartAdvice{"cpuManagerPolicyOptions need cpuManagerPolicy static",
+                       "cpuManagerPolicy: static, or no cpuManagerPolicyOptions"};
+  }
   if (mentions(error, "determined by Node Allocatable")) return balance_memory(machine, config);
   const bool lacks_cpus = error.stage == StartStage::kCpuManager && reserves_no_cpu(config) &&
                           mentions(error, "reserved");

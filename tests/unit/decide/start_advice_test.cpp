@@ -43,6 +43,8 @@ TEST(StartAdvice, SaysWhatToWrite) {
               HasSubstr("write: cpuManagerPolicyOptions: {full-pcpus-only: \"true\"}"));
   EXPECT_THAT(advice_for("reservedSystemCPUs: '0'\nkubeReservedCgroup: /a"),
               HasSubstr("reserved by count"));
+  EXPECT_THAT(advice_for("cpuManagerPolicyOptions: {align-by-socket: 'true'}"),
+              HasSubstr("need cpuManagerPolicy static"));
   EXPECT_EQ(advice_for("kubeReserved: {cpu: wild}"), "");
 }
 
