@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "pinfold/api/kubelet_flags.hpp"
 #include "pinfold/audit/container_names.hpp"
 #include "pinfold/audit/distributions.hpp"
 #include "pinfold/audit/doctor_observed.hpp"
 #include "pinfold/audit/group_names.hpp"
-#include "pinfold/api/kubelet_flags.hpp"
 #include "pinfold/audit/pod_resources.hpp"
 #include "pinfold/audit/proc_files.hpp"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "pinfold/api/config.hpp"
+#include "pinfold/api/kubelet_flags.hpp"
 #include "pinfold/audit/container_names.hpp"
 #include "pinfold/audit/group_names.hpp"
-#include "pinfold/api/kubelet_flags.hpp"
 #include "pinfold/audit/pod_resources.hpp"
 #include "pinfold/audit/proc_files.hpp"
 #include "pinfold/checkpoint/start.hpp"
@@ -54,7 +54,7 @@ struct ObservedKubelet {
   std::optional<Config> config = {};
   std::string config_text = {};                   ///< the file, its drop-ins and the flags, as JSON
   std::vector<std::string> config_warnings = {};  ///< of reading them
-  std::optional<Driver> driver = {};  ///< the configured one
+  std::optional<Driver> driver = {};              ///< the configured one
   checkpoint::KubeletFiles files = {};
 };
 
