@@ -179,10 +179,9 @@ Result<std::optional<AgentSession>> AgentSession::open_remote(const AgentOptions
 }
 
 Result<service::Answer> AgentSession::execute(const service::Action& action) {
-  auto answer = execute_once(action);
-  if (answer && !options_.dry_run && service::can_change(action) && says_change(*answer)) {
-    note_change();
-  }
+  if (options_.dry_run || !service::can_change(action)) return execute_once(action);
+  auto answer = changing([&] { return execute_once(action); });
+  if (answer && says_change(*answer)) note_change();
   return answer;
 }
 

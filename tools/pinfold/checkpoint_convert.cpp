@@ -127,7 +127,7 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files,
   PINFOLD_LET(auto store,
               checkpoint::Store::open(directory, checkpoint::Store::kLockTimeout, owners));
   PINFOLD_TRY(check_target(directory));  // again, now that no other process writes
-  PINFOLD_TRY(store.commit(files));
+  PINFOLD_TRY(changing([&] { return store.commit(files); }));
   note_change();
   PINFOLD_TRY_WRAP(store.checkpoint_journal(), only_in_journal());
   return {};

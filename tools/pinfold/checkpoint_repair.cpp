@@ -128,7 +128,7 @@ Result<std::vector<cp::Note>> replace(cp::Store& store, cp::Fs& fs, const cp::Re
     note_change();
     return {};
   };
-  if (auto done = replace_all(); !done) {
+  if (auto done = changing(replace_all); !done) {
     for (const std::string& aside : asides) (void)fs.remove(aside);
     return fail(std::move(done).error());
   }

@@ -17,8 +17,8 @@ int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + std::min(argc, 2), argv + argc);
     return tools::final_status(cli::run(tools::pinfold_command(arguments), argc, argv, report));
   } catch (const std::bad_alloc&) {
-    return tools::final_status(tools::report({ErrorCode::kIo, 0, "out of memory"}));
+    return tools::report_exception(ErrorCode::kIo, "out of memory");
   } catch (const std::exception& error) {
-    return tools::final_status(tools::report({ErrorCode::kInternal, 0, error.what()}));
+    return tools::report_exception(ErrorCode::kInternal, error.what());
   }
 }

@@ -25,6 +25,11 @@ bool& has_changed() {
   return changed;
 }
 
+int& changes_in_progress() {
+  static int count = 0;
+  return count;
+}
+
 void print_json_line(const nlohmann::json& object) {
   using nlohmann::json;
   fmt::print(stderr, "{}\n", object.dump(-1, ' ', false, json::error_handler_t::replace));
@@ -78,6 +83,17 @@ void warn(const std::string& message, std::string_view code) {
 }
 
 void note_change() { has_changed() = true; }
+
+void begin_change() { ++changes_in_progress(); }
+
+void end_change() { --changes_in_progress(); }
+
+int report_exception(ErrorCode code, std::string message) {
+  if (changes_in_progress() > 0) note_change();
+  if (has_changed())
+    message += "; the change, or a part of it, may be made: 'pinfold status' shows it";
+  return final_status(report({code, 0, std::move(message)}));
+}
 
 int final_status(int status) { return status == kBadRequest && has_changed() ? kUnknown : status; }
 

@@ -21,6 +21,19 @@ enum ExitStatus : int {
 /// From now on an error does not mean that nothing has changed: the command has changed something,
 /// or may have.
 void note_change();
+/// Runs work() that may change something. If an exception leaves it, the change may be made or not:
+/// see report_exception.
+void begin_change();
+void end_change();
+template <class Work>
+auto changing(Work&& work) {
+  begin_change();
+  auto done = work();
+  end_change();
+  return done;
+}
+/// Reports an exception that has left a command. Returns: the exit status of the program.
+[[nodiscard]] int report_exception(ErrorCode code, std::string message);
 /// The exit status of the program, for the one that its command returns.
 [[nodiscard]] int final_status(int status);
 

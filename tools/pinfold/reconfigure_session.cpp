@@ -37,7 +37,8 @@ Result<AnsweredReconfigure> ask(service::Client& client, const OwnAgent& own,
 Result<AnsweredReconfigure> do_it(agent::NodeAgent agent, const service::Action& action,
                                   const agent::NodeSource& source) {
   agent::NodeParts from{agent.node().machine(), agent.node().config()};
-  PINFOLD_LET(auto outcome, outcome_of(service::execute(agent, action, source)));
+  PINFOLD_LET(auto outcome,
+              changing([&] { return outcome_of(service::execute(agent, action, source)); }));
   if (outcome.is_applied) {
     note_change();
     if (const auto settled = agent.settle(); !settled) {

@@ -18,10 +18,10 @@ int main(int argc, char** argv) {
     (void)tools::report({is_usage ? ErrorCode::kInvalidArgument : ErrorCode::kIo, 0, message});
   };
   try {
-    return cli::run(program, argc, argv, report);
+    return tools::changing([&] { return cli::run(program, argc, argv, report); });
   } catch (const std::bad_alloc&) {
-    return tools::report({ErrorCode::kIo, 0, "out of memory"});
+    return tools::report_exception(ErrorCode::kIo, "out of memory");
   } catch (const std::exception& error) {
-    return tools::report({ErrorCode::kInternal, 0, error.what()});
+    return tools::report_exception(ErrorCode::kInternal, error.what());
   }
 }

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <fmt/format.h>
+
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -95,6 +99,12 @@ pinfold_code with_agent(pinfold_node* node, Access access, const char* intent, c
           return body(agent);
         } catch (const CallbackFailure& failure) {
           return fail(ErrorCode::kInvalidArgument, failure.what());
+        } catch (const std::bad_alloc&) {
+          throw;
+        } catch (const std::exception& thrown) {
+          if (access == Access::kRead) throw;
+          set_message(error, fmt::format("{}: {}", intent, thrown.what()));
+          return PINFOLD_UNKNOWN;
         }
       };
       Result<pinfold_code> code = call();
