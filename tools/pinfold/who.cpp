@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -21,7 +22,7 @@ using nlohmann::json;
 
 struct WhoOptions {
   AgentOptions agent;
-  std::string cpus;
+  std::vector<std::string> cpus;  ///< lists
 };
 
 /// A node, its owners and its threads.
@@ -264,13 +265,18 @@ std::string cpu_text(const Scan& scan, CpuId cpu) {
 }
 
 Result<CpuSet> read_cpus(const WhoOptions& options, const Machine& machine) {
-  PINFOLD_LET_WRAP(auto cpus, CpuSet::parse(options.cpus), fmt::format("'{}'", options.cpus));
-  const CpuSet unknown = cpus - machine.all_cpus();
-  if (!unknown.empty() || cpus.empty()) {
-    return fail(ErrorCode::kNotFound, fmt::format("CPUs '{}': the machine has the CPUs {}",
-                                                  options.cpus, machine.all_cpus().to_string()));
+  const std::string list = fmt::format("{}", fmt::join(options.cpus, ","));
+  const auto cpus = CpuSet::parse(list);
+  if (!cpus) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("CPUs '{}': expected a list such as 17 or 4-7,12", list));
   }
-  return cpus;
+  const CpuSet unknown = *cpus - machine.all_cpus();
+  if (!unknown.empty() || cpus->empty()) {
+    return fail(ErrorCode::kNotFound, fmt::format("CPUs '{}': the machine has the CPUs {}", list,
+                                                  machine.all_cpus().to_string()));
+  }
+  return *cpus;
 }
 
 Result<ExitStatus> run(const WhoOptions& options) {

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "node_call.hpp"
+#include "pinfold/agent/offline.hpp"
 #include "pod.hpp"
 
 /// The functions of the C interface that take a node.
@@ -81,6 +82,7 @@ Result<pinfold_code> explain(NodeAgent& agent, const char* manifest, pinfold_pod
   }
   agent::AgentState next;
   next.node = std::move(std::get<Admitted>(decision).next);
+  PINFOLD_TRY(agent::check_no_gains(agent.state().node, next.node, agent.offline()));
   *pod = make_pod(agent, next, spec, std::nullopt, trace).release();
   return PINFOLD_OK;
 }

@@ -28,7 +28,9 @@ std::string_view to_string(ErrorCode code) {
 }
 
 Error Error::wrap(std::string_view context) && {
-  message = fmt::format("{}: {}", context, message);
+  const bool is_known = message.starts_with(context) && message.size() > context.size() &&
+                        (message[context.size()] == ':' || message[context.size()] == ' ');
+  if (!is_known) message = fmt::format("{}: {}", context, message);
   return std::move(*this);
 }
 

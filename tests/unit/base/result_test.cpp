@@ -16,6 +16,16 @@ TEST(Error, WrapsOutermostIntentFirst) {
   EXPECT_EQ(error.sys_errno, EIO);
 }
 
+TEST(Error, NamesAnIntentOnce) {
+  const auto wrapped = [](const char* message, const char* context) {
+    return Error{ErrorCode::kIo, 0, message}.wrap(context).message;
+  };
+  EXPECT_EQ(wrapped("configuration: bad", "configuration"), "configuration: bad");
+  EXPECT_EQ(wrapped("admit pod 'a': bad", "admit pod"), "admit pod 'a': bad");
+  EXPECT_EQ(wrapped("configurations: bad", "configuration"), "configuration: configurations: bad");
+  EXPECT_EQ(wrapped("configuration", "configuration"), "configuration: configuration");
+}
+
 TEST(Fail, MakesTheFailureOfAnyResult) {
   const Result<int> result = fail(ErrorCode::kCorrupt, "checksum 1: expected 2");
   ASSERT_FALSE(result);

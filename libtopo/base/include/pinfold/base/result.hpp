@@ -28,7 +28,8 @@ struct Error {
   int sys_errno = 0;  ///< 0 when no system call failed
   std::string message;
 
-  /// The same error with the caller's intent in front: "context: message".
+  /// The same error with the caller's intent in front: "context: message". A message that begins
+  /// with it already, "configuration: ..." or "admit pod 'a': ...", stays as it is.
   [[nodiscard]] Error wrap(std::string_view context) &&;
 
   friend bool operator==(const Error&, const Error&) = default;
