@@ -118,6 +118,12 @@ Result<nlohmann::json> as_pod(nlohmann::json document) {
                 fmt::format("pod {} has finished ({}): expected a pod that runs or is to run",
                             name_of(document), phase));
   }
+  const bool is_manifest = !document.is_object() || document.contains("kind") ||
+                           document.contains("metadata") || document.contains("spec");
+  if (!is_manifest) {
+    return fail(ErrorCode::kInvalidArgument,
+                "does not look like a manifest: expected kind, metadata and spec");
+  }
   if (!is_workload(document)) return document;
   return pod_of_template(document);
 }

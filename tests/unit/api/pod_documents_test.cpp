@@ -49,6 +49,8 @@ TEST(PodDocuments, NameTheDocumentAndTheItemThatIsWrong) {
             std::string("pods.yaml: items[1]: ") + kNoName);
   EXPECT_EQ(read(R"({"kind": "List", "items": 1})"), "pods.yaml: items: 1: expected a list");
   EXPECT_EQ(read("[1]").substr(0, 15), "pods.yaml: pod:");
+  EXPECT_EQ(read("error: You must be logged in to the server"),
+            "pods.yaml: does not look like a manifest: expected kind, metadata and spec");
 }
 
 TEST(PodDocuments, AreThePodTemplatesOfWorkloads) {
