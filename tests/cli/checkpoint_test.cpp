@@ -116,7 +116,7 @@ TEST_F(Checkpoint, VerifyReportsBothSums) {
   const Outcome shown = run("show " + folder_.path() + "/cpu_manager_state");
   EXPECT_EQ(shown.status, 0);
   EXPECT_NE(shown.out.find("shared pool: 0-1"), std::string::npos) << shown.out;
-  EXPECT_NE(shown.err.find(line), std::string::npos) << shown.err;
+  EXPECT_NE(shown.out.find(line), std::string::npos) << shown.out;
   const auto printed = nlohmann::json::parse(run(command + " -o json").out);
   EXPECT_EQ(printed.at(0).at("wrongChecksums").at(1).at("found"), 7);
   EXPECT_EQ(printed.at(0).at("wrongChecksums").at(1).at("computed").dump(), sum);
