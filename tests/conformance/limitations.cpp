@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/decide/allocatable.hpp"
 #include "pinfold/predict/pod_query.hpp"
 
 namespace pinfold::test {
@@ -40,6 +41,13 @@ std::optional<Node> changed(const Node& node, Change&& change) {
   auto made = Node::make(node.machine(), std::move(config));
   if (!made) return std::nullopt;
   return std::move(*made);
+}
+
+/// Requests are checked before the managers decide, not by them.
+bool exceeds_node(const Arrival& arrival) {
+  return find_shortage(arrival.node, arrival.state.pods, arrival.pod,
+                       others_held(arrival.state, arrival.pod.uid))
+      .has_value();
 }
 
 /// True if the prediction by zones is right once it ignores what the managers do not align.
@@ -151,6 +159,7 @@ Compared compare_predictions(const Arrival& arrival) {
 }
 
 Cause explain_difference(const Arrival& arrival) {
+  if (exceeds_node(arrival)) return Cause::kRequests;
   if (is_participation(arrival)) return Cause::kParticipation;
   if (is_wide_devices(arrival)) return Cause::kWideDevices;
   if (is_cpu_options(arrival)) return Cause::kCpuOptions;

@@ -10,6 +10,7 @@ namespace pinfold::test {
 /// Why a prediction from a NodeResourceTopology alone may differ from the kubelet's decision. Each
 /// cause has a criterion, usually that the difference disappears without the cause.
 enum class Cause {
+  kRequests,        ///< the requests of all pods exceed the node, which the managers do not check
   kParticipation,   ///< a manager does not align on this node, or not this pod's resources
   kCpuOptions,      ///< align-by-socket, prefer-align-cpus-by-uncorecache
   kWideDevices,     ///< a device near several NUMA nodes

@@ -18,6 +18,7 @@ using nlohmann::json;
 using simulate::Arrival;
 
 constexpr std::array<std::string_view, kCauses> kCauseNames = {
+    "requests of all pods exceed the node",
     "provider does not take part",
     "CPU manager options that relax alignment",
     "device near several NUMA nodes",

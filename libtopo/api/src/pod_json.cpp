@@ -61,7 +61,7 @@ Result<const json*> object_member(const json& parent, std::string_view path, std
 }
 
 /// What to write instead of a text that is no quantity: "1G or 1Gi" for "1 gb".
-std::string expected_quantity(std::string_view text) {
+std::string expected_quantity(std::string_view text, const std::string& error) {
   std::string number;
   std::string unit;
   for (const char c : text) {
@@ -70,9 +70,9 @@ std::string expected_quantity(std::string_view text) {
   }
   const char letter =
       unit.empty() ? ' ' : static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0])));
-  std::string out = "expected an amount with a unit Ki Mi Gi Ti or k M G T";
   constexpr std::string_view kUnits = "KMGTPE";
-  if (number.empty() || kUnits.find(letter) == std::string_view::npos) return out;
+  if (number.empty() || kUnits.find(letter) == std::string_view::npos) return error;
+  std::string out = "expected an amount with a unit Ki Mi Gi Ti or k M G T";
   const bool is_binary = unit.find('i') != std::string::npos;
   out += "; did you mean ";
   if (!is_binary) out += fmt::format("{}{} or ", number, letter == 'K' ? 'k' : letter);
@@ -92,7 +92,8 @@ Result<ResourceList> read_list(const json& resources, const std::string& path,
     }
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     const auto quantity = Quantity::parse(trim(text));
-    if (!quantity) return fail_field(field, value, expected_quantity(text));
+    if (!quantity)
+      return fail_field(field, value, expected_quantity(text, quantity.error().message));
     if (quantity->sign() < 0) {
       return fail(
           ErrorCode::kInvalidArgument,

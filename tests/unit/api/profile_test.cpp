@@ -38,7 +38,8 @@ DocumentedTable read_documented_table() {
   EXPECT_TRUE(page) << PINFOLD_COMPATIBILITY_PAGE;
   for (std::string line; std::getline(page, line);) {
     if (line.starts_with("| quirk |")) table.header = cells_of(line);
-    if (line.starts_with("| `")) {
+    if (line.empty() && !table.rows.empty()) break;
+    if (line.starts_with("| `") && !table.header.empty()) {
       const Cells cells = cells_of(line);
       table.rows[cells.front()] = cells;
     }

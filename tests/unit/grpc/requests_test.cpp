@@ -50,7 +50,7 @@ TEST(Requests, WhatIsWrongWithAManifestIsNamed) {
       {"{", "manifest: "},
       {"[]", "manifest: "},
       {two.c_str(), "2 pods in manifest: expected one"},
-      {"{kind: Deployment, metadata: {name: d}}", "expected 'Pod'"},
+      {"{kind: Deployment, metadata: {name: d}}", "expected a pod template"},
       {"{kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, limits: {}}]}}",
        "unknown field 'spec.containers[0].limits'"},
       {"{kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, resources: {requests: "
