@@ -81,8 +81,13 @@ TEST(PredictSpec, PreferredWidthComesFromAllocatableAndFeasibilityFromAvailable)
 // "Policy handling".
 TEST(PredictSpec, BestEffortNoneAndNodesWithoutDataPass) {
   const PodSpec huge = guaranteed({{"cpu", "100"}});
-  EXPECT_EQ(predicted(two_zones("best-effort", "pod", {{"cpu", "8"}}), huge), "passes");
-  EXPECT_EQ(predicted(two_zones("none", "pod", {{"cpu", "8"}}), huge), "passes");
+  const PodSpec wide = guaranteed({{"cpu", "12"}});
+  EXPECT_EQ(predicted(two_zones("best-effort", "pod", {{"cpu", "8"}}), wide), "0-1");
+  EXPECT_EQ(predicted(two_zones("none", "pod", {{"cpu", "8"}}), wide), "passes");
+  for (const char* const policy : {"best-effort", "none"}) {
+    // Not the topology manager: the requests exceed the node.
+    EXPECT_EQ(predicted(two_zones(policy, "pod", {{"cpu", "8"}}), huge), "rejected");
+  }
   EXPECT_EQ(predicted(NodeTopology{"n", {{"topologyManagerPolicy", "restricted"}}, {}, {}}, huge),
             "passes");
   EXPECT_EQ(predicted(two_zones("restricted", "pod", {{"cpu", "8"}}), huge), "rejected");
@@ -92,7 +97,7 @@ TEST(PredictSpec, BestEffortNoneAndNodesWithoutDataPass) {
 TEST(PredictSpec, OnlyGuaranteedPodsAreConstrainedByCpuAndMemory) {
   const auto node =
       two_zones("single-numa-node", "container",
-                {{"cpu", "4"}, {"memory", "1Gi"}, {"hugepages-2Mi", "0"}, {kGpu, "1"}});
+                {{"cpu", "4"}, {"memory", "1Gi"}, {"hugepages-2Mi", "2Mi"}, {kGpu, "1"}});
   PodSpec burstable = pod("p", {{"cpu", "6"}, {"memory", "2Gi"}, {"hugepages-2Mi", "2Mi"}});
   EXPECT_EQ(predicted(node, burstable), "rejected");
   burstable.containers[0].resources.limits["cpu"] = Quantity::parse("7").value();
