@@ -249,8 +249,8 @@ typedef struct pinfold_node_options {
   const char* config;       /**< KubeletConfiguration, YAML or JSON; NULL: read config_file */
   const char* config_file;  /**< path; NULL: config.yaml in state_dir if it exists, else
                                the kubelet's defaults */
-  const char* machine;      /**< JSON of `pinfold topology -o json`, MachineInfo of a kubelet, XML of
-                             hwloc or its synthetic form; NULL: discover it */
+  const char* machine; /**< JSON of `pinfold topology -o json`, MachineInfo of a kubelet, XML of
+                        hwloc or its synthetic form; NULL: discover it */
   const pinfold_log_sink* log_sink;
   const pinfold_hint_provider* const* hint_providers; /**< asked after devices, CPUs and memory */
   size_t hint_provider_count;                         /**< at most 16 */
@@ -295,7 +295,8 @@ typedef struct pinfold_reconfiguration {
   uint32_t flags;      /**< PINFOLD_RECONFIGURE_... */
   const char* config;  /**< KubeletConfiguration, YAML or JSON; NULL: the file that the node was
                           opened with, read again, or the configuration that it was opened with */
-  const char* machine; /**< as in pinfold_node_options; NULL: that of the options of the node, or discovered again */
+  const char* machine; /**< as in pinfold_node_options; NULL: that of the options of the node, or
+                          discovered again */
 } pinfold_reconfiguration;
 #define PINFOLD_RECONFIGURATION_INIT \
   { sizeof(pinfold_reconfiguration), 0, NULL, NULL }

@@ -35,8 +35,8 @@ enum class Overhead { kCount, kLeaveOut };
 
 /// The first of pods (see Config::max_pods), cpu, memory and huge pages of which the pod requests
 /// more than the other pods leave ("OutOfcpu", with milli-CPUs; else bytes); nullopt if it fits. Of
-/// `pods`, the pod itself does not count; what others use besides them is `held`. Source: kubelet v1.36
-/// pkg/kubelet/lifecycle/predicate.go, scheduler noderesources.Fits.
+/// `pods`, the pod itself does not count; what others use besides them is `held`. Source: kubelet
+/// v1.36 pkg/kubelet/lifecycle/predicate.go, scheduler noderesources.Fits.
 [[nodiscard]] std::optional<Rejection> find_shortage(const Node& node,
                                                      const SharedVector<ActivePod>& pods,
                                                      const PodSpec& pod,

@@ -41,8 +41,8 @@ struct Difference {
 };
 
 /// Compares the result of play() with the expected results in the vector. `hints`, `checkpoints`,
-/// `linux` and `pod` are compared only where the vector has them; a hint list that is null equals an
-/// absent one.
+/// `linux` and `pod` are compared only where the vector has them; a hint list that is null equals
+/// an absent one.
 [[nodiscard]] std::vector<Difference> compare(const nlohmann::json& vector,
                                               const nlohmann::json& result);
 
