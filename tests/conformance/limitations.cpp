@@ -43,8 +43,10 @@ std::optional<Node> changed(const Node& node, Change&& change) {
   return std::move(*made);
 }
 
-/// Requests are checked before the managers decide, not by them.
+/// Requests are checked by the kubelet, but not by the managers that were observed. Domain: the
+/// prediction differs, so that of an admitted pod is a rejection.
 bool exceeds_node(const Arrival& arrival) {
+  if (!arrival.expected.at("admitted").get<bool>()) return false;
   return find_shortage(arrival.node, arrival.state.pods, arrival.pod,
                        others_held(arrival.state, arrival.pod.uid))
       .has_value();

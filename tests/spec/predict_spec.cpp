@@ -93,6 +93,15 @@ TEST(PredictSpec, BestEffortNoneAndNodesWithoutDataPass) {
   EXPECT_EQ(predicted(two_zones("restricted", "pod", {{"cpu", "8"}}), huge), "rejected");
 }
 
+// A kubelet with kubeReserved 1500m keeps 2 CPUs from exclusive use, and counts 1500m: a pod of
+// 500m in the shared pool fits although no zone has a CPU.
+TEST(PredictSpec, APartOfAReservedCpuCanBeRequested) {
+  const auto node = two_zones("restricted", "pod", {{"cpu", "0"}});
+  EXPECT_EQ(predicted(node, pod("p", {{"cpu", "500m"}})), "passes");
+  EXPECT_EQ(predicted(node, pod("p", {{"cpu", "999m"}})), "passes");
+  EXPECT_EQ(predicted(node, pod("p", {{"cpu", "1"}})), "rejected");
+}
+
 // "The QoS gate still applies": no manager aligns cpu, memory and huge pages of other pods.
 TEST(PredictSpec, OnlyGuaranteedPodsAreConstrainedByCpuAndMemory) {
   const auto node =

@@ -92,15 +92,20 @@ Prediction PodQuery::predict(std::size_t node, ScoringStrategy strategy) {
 std::optional<PodQuery::Shortage> PodQuery::shortage(std::size_t node) const {
   const Fleet::Rows rows = fleet_->rows(node);
   const std::size_t shape = fleet_->shape_number(node);
+  // Reserved CPUs are whole, what is reserved of them for the kubelet's sum of requests is not.
+  constexpr std::int64_t kPartOfCpu = 999;
+  const auto reported = fleet_->resources_of_shape(shape);
   const auto find = [&](const Scope& scope,
                         const std::int64_t* amounts) -> std::optional<Shortage> {
     for (const RowRequest& request : scope.plans[shape].front()) {
       if (request.amount == kNever) continue;
+      const bool is_cpu = fleet_->resource_name(reported[request.row]) == "cpu";
       const std::int64_t* const first =
           amounts + request.row * static_cast<std::size_t>(rows.zones);
       const auto total = std::accumulate(first, first + rows.zones, std::int64_t{0});
-      if (total >= request.amount) continue;
-      return Shortage{request.row, request.amount, total, amounts == rows.available};
+      const bool is_whole = amounts == rows.available;  // exclusive CPUs
+      if (total + (is_cpu && !is_whole ? kPartOfCpu : 0) >= request.amount) continue;
+      return Shortage{request.row, request.amount, total, is_whole};
     }
     return std::nullopt;
   };
