@@ -43,6 +43,12 @@ void report_missing_mems(const enforce::Cgroups& cgroups, const Layout& desired,
   }
 }
 
+std::string describe(const enforce::NarrowGroup& group) {
+  const std::string why =
+      group.partition.empty() ? "" : fmt::format(", as '{}' is a partition", group.partition);
+  return fmt::format("'{}' has CPUs {}{}", group.directory, group.cpus.to_string(), why);
+}
+
 CpuSet needed_cpus(const Desired& desired) {
   CpuSet cpus;
   for (const auto& [name, settings] : desired.layout) cpus |= settings.cpus;
@@ -233,10 +239,7 @@ std::optional<CpuSet> EnforcedLayout::cpus_above(const std::string& directory) c
 std::string EnforcedLayout::narrowed_by(const std::string& directory,
                                         const CpuSet& expected) const {
   const auto found = enforce::find_narrow_group(cgroups_, directory, expected);
-  if (!found) return "";
-  const std::string why =
-      found->partition.empty() ? "" : fmt::format(", as '{}' is a partition", found->partition);
-  return fmt::format("'{}' has CPUs {}{}", found->directory, found->cpus.to_string(), why);
+  return found ? describe(*found) : "";
 }
 
 std::vector<std::string> EnforcedLayout::find_narrowed(const Desired& desired) const {
@@ -576,7 +579,7 @@ Result<void> EnforcedLayout::report(const Desired& desired, const Enforced& enfo
   if (!concerns_this) return {};
   const auto above = enforce::find_narrow_group(cgroups_, root(), missing);
   const std::string why = above && !above->partition.empty()
-                              ? narrowed_by(root(), missing)
+                              ? describe(*above)
                               : "they are offline, or a group above lacks them";
   return fail(ErrorCode::kUnsupported,
               fmt::format("'{}' lacks CPUs {}: {}", root(), missing.to_string(), why));

@@ -10,6 +10,7 @@
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/start.hpp"
 #include "side_file.hpp"
 
@@ -43,6 +44,18 @@ std::string advice(const checkpoint::Files& files, const Node& node) {
       fmt::join(changes, "; "), more > 0 ? fmt::format("; {} more", more) : "");
 }
 
+/// Pinfold writes state files without the keys that it does not know.
+void warn_of_unknown_keys(const checkpoint::Files& files, const LogSink& log) {
+  for (const auto& [name, bytes] : {std::pair(checkpoint::kCpuFileName, &files.cpu),
+                                    std::pair(checkpoint::kMemoryFileName, &files.memory)}) {
+    if (!*bytes) continue;
+    for (const std::string& key : checkpoint::unknown_keys(**bytes).names()) {
+      log(LogLevel::kWarning,
+          fmt::format("'{}': key '{}' is unknown: the next change drops it", name, key));
+    }
+  }
+}
+
 /// What .pinfold_pods was when it could not be read, for inspection.
 constexpr std::string_view kDamagedPodsFileName = ".pinfold_pods.damaged";
 
@@ -52,6 +65,7 @@ Result<KeptState> KeptState::restore(const Node& node, checkpoint::Store store,
                                      const AgentOptions& options) {
   KeptState kept(std::move(store), options);
   PINFOLD_LET_WRAP(kept.stored_, kept.store_.load(), "read the state");
+  if (options.log) warn_of_unknown_keys(kept.stored_, options.log);
   checkpoint::KubeletFiles files{kept.stored_.cpu, kept.stored_.memory};
   auto started = checkpoint::start(node, files, {}, options.state_dir);
   if (!started) {
@@ -111,9 +125,9 @@ Result<void> KeptState::commit(const Node& node, AgentState next, Unstored unsto
     checkpoint::update(node, state_.node, next.node, files);
     const bool is_kept =
         unstored == Unstored::kIsKept && files.cpu == base_.cpu && files.memory == base_.memory;
-    const auto stored = store_files(
+    auto stored = store_files(
         {std::move(files.cpu), std::move(files.memory), pods_encoder_.encode(next), node_text_});
-    if (!stored && !is_kept) return fail(Error(stored.error()).wrap("persist"));
+    if (!stored && !is_kept) return fail(std::move(stored).error().wrap("persist"));
     if (!stored && log_) {
       log_(LogLevel::kWarning,
            fmt::format("a change is not stored yet, and is tried again: persist: {}",
@@ -168,13 +182,14 @@ Result<void> KeptState::settle() {
   if (has_new_metrics_) {
     has_new_metrics_ = !write_side_file(store_, kMetricsFileName, encode_metrics(metrics_), log_);
   }
-  // The request that could not be stored was answered with an error: its state must not come back.
+  // A request that could not be stored was answered with an error, and its state must not come
+  // back, or it is kept: see Unstored.
   if (is_uncertain_) {
     const auto stored =
         store_files({base_.cpu, base_.memory, pods_encoder_.encode(state_), node_text_});
     if (!stored) {
       return fail(unknown_outcome(
-          fmt::format("the request before failed to be stored, and the state without it cannot be "
+          fmt::format("an earlier request could not be stored, and what the state is now cannot be "
                       "stored either: {}",
                       stored.error().message)));
     }

@@ -9,7 +9,6 @@
 #include "pinfold/agent/config_file.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/base/read_file.hpp"
-#include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/decide/start_advice.hpp"
 
 namespace pinfold::agent {
@@ -58,20 +57,6 @@ Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options)
   return std::optional(std::move(cgroups));
 }
 
-/// Pinfold writes state files without the keys that it does not know.
-void warn_of_unknown_keys(checkpoint::Store& store, const LogSink& log) {
-  const auto files = store.load();
-  if (!files) return;
-  for (const auto& [name, bytes] : {std::pair(checkpoint::kCpuFileName, &files->cpu),
-                                    std::pair(checkpoint::kMemoryFileName, &files->memory)}) {
-    if (!*bytes) continue;
-    for (const std::string& key : checkpoint::unknown_keys(**bytes).names()) {
-      log(LogLevel::kWarning,
-          fmt::format("'{}': key '{}' is unknown: the next change drops it", name, key));
-    }
-  }
-}
-
 }  // namespace
 
 Result<Node> make_node(const Machine& machine, const Config& config, Node::Providers providers) {
@@ -95,7 +80,6 @@ Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions option
     }
     known = machine_to_start_with(std::move(known.machine), config, *store, options.log);
   }
-  if (store && options.log) warn_of_unknown_keys(*store, options.log);
   PINFOLD_LET(auto node, make_node(known.machine, config, std::move(providers)));
   PINFOLD_LET(auto cgroups, open_groups(options));
   if (!store) {  // only now: a start that fails makes no directory

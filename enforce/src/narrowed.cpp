@@ -21,13 +21,15 @@ void look_above(const Cgroups& cgroups, std::string directory,
   }
 }
 
-/// The partition directly in a group that has some of the CPUs, and does not have `directory` in
-/// it;
-/// "": none.
+/// The partition directly in `above` that has some of the CPUs, which `directory` below it lacks;
+/// "" if there is none, and if the cpuset of `above` itself lacks them.
 std::string find_partition(const Cgroups& cgroups, const std::string& above, const CpuSet& cpus,
                            const std::string& directory) {
   const auto group = cgroups.open_elsewhere(above);
   if (!group || !group->is_v2()) return "";
+  const CpuSet own = read_set(*group, kCpusFile).value_or(CpuSet());
+  const CpuSet taken = own.empty() ? cpus : cpus & own;
+  if (taken.empty()) return "";
   const auto& part = group->cpuset();
   for (const std::string& name :
        part.fs->children(part.path).value_or(std::vector<std::string>())) {
@@ -35,10 +37,10 @@ std::string find_partition(const Cgroups& cgroups, const std::string& above, con
     if (directory.starts_with(child + "/")) continue;
     const auto other = cgroups.open_elsewhere(child);
     if (!other) continue;
-    const auto kind = other->cpuset().fs->read(other->cpuset().path, "cpuset.cpus.partition");
+    const auto kind = other->cpuset().fs->read(other->cpuset().path, kPartitionFile);
     if (!kind || (*kind != "root" && *kind != "isolated")) continue;
     const auto has = effective_cpus(*other);
-    if (has && has->intersects(cpus)) return child;
+    if (has && has->intersects(taken)) return child;
   }
   return "";
 }

@@ -5,7 +5,6 @@
 namespace pinfold::enforce {
 namespace {
 
-constexpr const char* kPartition = "cpuset.cpus.partition";
 constexpr const char* kExclusive = "cpuset.cpus.exclusive";
 constexpr const char* kExclusiveV1 = "cpuset.cpu_exclusive";
 constexpr const char* kBalanceV1 = "cpuset.sched_load_balance";
@@ -36,8 +35,8 @@ Result<void> end_partition(const Group& group, const CpuSet& kept = {}) {
     PINFOLD_TRY(set_if_exists(group, kBalanceV1, "1"));
     return set_if_exists(group, kExclusiveV1, "0");
   }
-  if (read(group, kPartition)) {
-    PINFOLD_TRY(set(group, kPartition, kMember));
+  if (read(group, kPartitionFile)) {
+    PINFOLD_TRY(set(group, kPartitionFile, kMember));
   }
   return read(group, kExclusive) ? set(group, kExclusive, kept.to_string()) : Result<void>{};
 }
@@ -77,12 +76,12 @@ Result<void> try_begin(const Group& root, const Group& pod, const Group& group, 
     return kind == Partition::kRoot ? Result<void>{} : set(group, kBalanceV1, "0");
   }
   const char* const desired = kind == Partition::kRoot ? "root" : "isolated";
-  PINFOLD_TRY(set(group, kPartition, desired));
-  const auto has = read(group, kPartition);
+  PINFOLD_TRY(set(group, kPartitionFile, desired));
+  const auto has = read(group, kPartitionFile);
   if (has && *has == desired) return {};
   return fail(ErrorCode::kUnsupported,
               fmt::format("the kernel has '{}' in '{}/{}'", has.value_or("nothing"),
-                          group.cpuset().path, kPartition));
+                          group.cpuset().path, kPartitionFile));
 }
 
 /// Since Linux 6.7 a group below ordinary ones can be a partition if all groups above it have its

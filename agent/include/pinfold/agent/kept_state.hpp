@@ -15,14 +15,15 @@ namespace pinfold::agent {
 /// What comes of a change that cannot be stored.
 enum class Unstored {
   kFails,
-  /// If it changes no assignment it becomes the state all the same, and is stored with what comes
-  /// next: whoever asks for it does so again after a restart.
+  /// If it changes no assignment it becomes the state anyway, and is stored later. Only for what is
+  /// asked for again after a restart.
   kIsKept,
 };
 
 /// What an agent keeps in its state directory, and the copy of it in memory: the only part of an
-/// agent that touches the disk. The state is durable before it is the state; the side files (what
-/// was counted, where processes ran) may be lost, which costs no decision.
+/// agent that touches the disk. The state is durable before it is the state, but for
+/// Unstored::kIsKept; the side files (what was counted, where processes ran) may be lost, which
+/// costs no decision.
 class KeptState {
  public:
   /// Restores the state and checks it against the node, as a kubelet does when it starts. Writes
@@ -41,7 +42,7 @@ class KeptState {
 
   /// Makes `next` durable, then the state. In a dry run it becomes the state and is not stored.
   /// `node` is that of `restore`.
-  /// Errors: kIo; then nothing has changed.
+  /// Errors: kIo; then nothing has changed. With kIsKept a failure may be a warning in the log.
   [[nodiscard]] Result<void> commit(const Node& node, AgentState next,
                                     Unstored unstored = Unstored::kFails);
   /// The same for a state of another node, which is `to` from now on: also keeps what there was on

@@ -39,6 +39,7 @@ struct Group {
 
 inline constexpr const char* kCpusFile = "cpuset.cpus";
 inline constexpr const char* kMemsFile = "cpuset.mems";
+inline constexpr const char* kPartitionFile = "cpuset.cpus.partition";  ///< of cgroup v2
 
 /// A file with a list of CPUs or NUMA nodes. Errors: kNotFound; kIo, also for another content.
 [[nodiscard]] Result<CpuSet> read_set(const Group& group, const std::string& file);
