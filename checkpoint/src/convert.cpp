@@ -5,6 +5,7 @@
 
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/decide/allocatable.hpp"
+#include "unknown_keys.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
@@ -70,18 +71,6 @@ Result<std::string> encode(const CpuCheckpoint& state, const std::string& policy
 std::string encode(const MemoryCheckpoint& state, const std::string& policy, int version) {
   constexpr MemoryFormat kFormats[] = {MemoryFormat::kV1, MemoryFormat::kV2, MemoryFormat::kV3};
   return encode_memory(state, policy, kFormats[version - 1]);
-}
-
-/// What was written with the unknown keys of the file it is made from, in the same format; else
-/// they are lost.
-std::string keep_keys(std::string written, std::string_view from, bool is_same_format,
-                      std::vector<Note>& lost) {
-  const UnknownKeys keys = unknown_keys(from);
-  if (is_same_format) return with_keys(std::move(written), keys);
-  for (std::string& name : keys.names()) {
-    lost.push_back({"key " + std::move(name), "no kubelet up to 1.38 has it"});
-  }
-  return written;
 }
 
 /// What files are converted to.

@@ -9,6 +9,7 @@
 #include "pinfold/checkpoint/kubelet.hpp"
 #include "repair_states.hpp"
 #include "salvage.hpp"
+#include "unknown_keys.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
@@ -152,16 +153,10 @@ void write_file(const Node& node, FileInRepair<Kind>& file, const ContainerIds& 
          version == next ? fmt::format("{}: written again", problem)
                          : fmt::format("is V{}, and {}: written as V{}", version, problem, next)});
   }
-  const UnknownKeys keys = unknown_keys(readable(bytes));
-  const auto before = Kind::inspect_unchecked(readable(bytes));
-  if (before && before->version == Kind::inspect(written)->version) {
-    bytes = with_keys(std::move(written), keys);
-    return;
-  }
-  for (std::string& name : keys.names()) {
-    file.notes.lost.push_back({"key " + std::move(name), "no kubelet up to 1.38 has it"});
-  }
-  bytes = std::move(written);
+  const std::string from = readable(bytes);
+  const auto before = Kind::inspect_unchecked(from);
+  const bool is_same_format = before && before->version == Kind::inspect(written)->version;
+  bytes = keep_keys(std::move(written), from, is_same_format, file.notes.lost);
 }
 
 }  // namespace

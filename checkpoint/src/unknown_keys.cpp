@@ -1,3 +1,5 @@
+#include "unknown_keys.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,12 +13,13 @@
 namespace pinfold::checkpoint {
 namespace {
 
-constexpr std::array<std::string_view, 7> kKnownKeys = {
-    "policyName", "defaultCpuSet", "entries", "machineState", "podEntries", "checksum", "data"};
+constexpr std::array<std::string_view, 8> kKnownKeys = {"policyName",   "defaultCpuSet", "entries",
+                                                        "machineState", "podEntries",    "checksum",
+                                                        "data",         "dataChecksum"};
 
 bool is_known(const std::string& key) {
-  const auto is = [&](std::string_view name) { return JsonReader::same_field(key, name); };
-  return std::any_of(kKnownKeys.begin(), kKnownKeys.end(), is) || is("dataChecksum");
+  return std::any_of(kKnownKeys.begin(), kKnownKeys.end(),
+                     [&](std::string_view name) { return JsonReader::same_field(key, name); });
 }
 
 /// Those of one object. Domain: `json` has no syntax error.
@@ -79,6 +82,16 @@ std::string with_keys(std::string written, const UnknownKeys& keys) {
   }
   if (keys.outside.empty()) return written;
   return with_members(std::move(written), keys.outside);
+}
+
+std::string keep_keys(std::string written, std::string_view from, bool is_same_format,
+                      std::vector<Note>& lost) {
+  const UnknownKeys keys = unknown_keys(from);
+  if (is_same_format) return with_keys(std::move(written), keys);
+  for (std::string& name : keys.names()) {
+    lost.push_back({"key " + std::move(name), "no kubelet up to 1.38 has it"});
+  }
+  return written;
 }
 
 std::vector<std::string> describe(const std::vector<WrongSum>& sums) {

@@ -41,7 +41,8 @@ struct WrongSum {
 /// with the sums of other versions after it.
 [[nodiscard]] std::vector<std::string> describe(const std::vector<WrongSum>& sums);
 
-/// The contents of a file, whatever its checksums are. Errors: kCorrupt for anything else.
+/// The contents of a file, without looking at its checksums. Errors: kCorrupt if it is damaged in
+/// any other way.
 [[nodiscard]] Result<Inspected<CpuCheckpoint>> inspect_cpu_unchecked(std::string_view bytes);
 [[nodiscard]] Result<Inspected<MemoryCheckpoint>> inspect_memory_unchecked(std::string_view bytes);
 
