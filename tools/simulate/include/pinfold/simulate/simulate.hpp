@@ -40,9 +40,9 @@ struct Difference {
   std::string actual;
 };
 
-/// Compares the result of play() with the expected results in the vector. `hints`, `checkpoints`,
-/// `linux` and `pod` are compared only where the vector has them; a hint list that is null equals
-/// an absent one.
+/// Compares the result of play() with the expected results in the vector. `hints` and `checkpoints`
+/// are compared only where the vector has them, `linux` and `pod` if it has any; a hint list that
+/// is null equals an absent one.
 [[nodiscard]] std::vector<Difference> compare(const nlohmann::json& vector,
                                               const nlohmann::json& result);
 
