@@ -80,13 +80,6 @@ tl::unexpected<Error> invalid(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
-
 /// The first line that is neither empty nor a comment.
 std::string_view first_line(std::string_view text) {
   while (!text.empty()) {
@@ -132,7 +125,7 @@ class Environment {
   /// One assignment, its value as written in an environment file.
   void add_line(std::string_view name, std::string_view value) {
     if (name.starts_with("export ")) name = trimmed(name.substr(7));
-    if (name.starts_with('-') && !order_.empty()) {  // a value in quotes goes on
+    if (name.starts_with('-') && !order_.empty()) {  // continues a quoted value
       values_[order_.back()] += fmt::format(" {}={}", name, trimmed_quotes(value));
       return;
     }
@@ -256,7 +249,8 @@ bool is_rancher(const json& document) {
                      [&](std::string_view key) { return document.contains(std::string(key)); });
 }
 
-/// Without kind and known fields it is something else, of which a kubelet would take the defaults.
+/// A document without a kind and without any known field is something else: a kubelet would run
+/// with its defaults.
 bool is_configuration(const json& document) {
   const std::string kind = kind_of(document);
   if (!document.is_object() || document.empty()) return true;  // what reads it says what it expects

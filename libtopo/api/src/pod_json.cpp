@@ -9,6 +9,7 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
+#include "pinfold/text/words.hpp"
 #include "schema.hpp"
 
 namespace pinfold {
@@ -43,12 +44,6 @@ bool is_resource_name(std::string_view text) {
   const auto slash = text.find('/');
   if (slash == std::string_view::npos) return is_safe_name(text);
   return is_safe_name(text.substr(0, slash)) && is_safe_name(text.substr(slash + 1));
-}
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
-  return text.substr(0, text.find_last_not_of(kSpace) + 1);
 }
 
 /// A member that must be an object; nullptr if it is absent.
@@ -91,7 +86,7 @@ Result<ResourceList> read_list(const json& resources, const std::string& path,
       return fail_field(field, value, "expected a quantity");
     }
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    const auto quantity = Quantity::parse(trim(text));
+    const auto quantity = Quantity::parse(trimmed(text));
     if (!quantity)
       return fail_field(field, value, expected_quantity(text, quantity.error().message));
     if (quantity->sign() < 0) {

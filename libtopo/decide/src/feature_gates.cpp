@@ -104,6 +104,4 @@ std::string describe_unknown_gates(const Config& config) {
       has_openshift_gates(config) ? "" : ", but upstream's kubelet does not start with them");
 }
 
-std::vector<GateChange> gate_changes() { return {kGateChanges.begin(), kGateChanges.end()}; }
-
 }  // namespace pinfold

@@ -4,8 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "pinfold/decide/feature_gates.hpp"
-
 namespace pinfold {
 
 /// The feature gates that kubelet 1.36 knows, those of other components that it shares a table with
@@ -254,6 +252,13 @@ inline constexpr std::array<std::string_view, 243> kKnownFeatureGates = {
     "WindowsHostNetwork",
     "WorkloadAwarePreemption",
     "WorkloadWithJob",
+};
+
+/// A gate with the kubelets of 1.36 to 1.38 that know it, where not all do.
+struct GateChange {
+  std::string_view name;
+  int added = 0;    ///< minor version; 0: before 1.36
+  int removed = 0;  ///< minor version; 0: not yet
 };
 
 /// What 1.37 and 1.38 have changed. Source: the versions' release notes and documentation.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "derive_linux_resources.hpp"
+#include "pinfold/decide/allocatable.hpp"
 
 namespace pinfold {
 namespace {
@@ -20,18 +21,11 @@ bool uses_pod_level(const Node& node, const PodSpec& pod) {
   return uses_pod_level_resources(node.gates(), pod);
 }
 
-ResourceList pod_total(const Node& node, const PodSpec& pod, ResourceList Resources::*which) {
-  ResourceList total = container_total(pod, which);
-  if (uses_pod_level(node, pod)) {
-    for (const auto& [name, quantity] : (*pod.resources).*which) {
-      if (is_native_resource(name)) total[name] = quantity;
-    }
-  }
-  for (const auto& [name, quantity] : pod.overhead) {
-    if (which == &Resources::limits && !total.contains(name)) continue;  // without limit as before
-    total[name] += quantity;
-  }
-  return total;
+// The limits of a pod with its overhead; what has no limit gets none by it.
+ResourceList limits_of(const Node& node, const PodSpec& pod) {
+  ResourceList limits = total_limits(node.gates(), pod);
+  for (auto& [name, limit] : limits) limit += amount_of(pod.overhead, name);
+  return limits;
 }
 
 // The limit of a container; the pod's if it has none.
@@ -184,8 +178,8 @@ LinuxResources container_linux_resources(const Node& node, const PodTotals& tota
 
 LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod, CpuQuota quota) {
   LinuxResources out;
-  const ResourceList requests = pod_total(node, pod, &Resources::requests);
-  const ResourceList limits = pod_total(node, pod, &Resources::limits);
+  const ResourceList requests = total_requests(node.gates(), pod);
+  const ResourceList limits = limits_of(node, pod);
   for (const auto& [resource, quantity] : requests) {
     if (!is_huge_page_resource(resource)) continue;
     out.hugepage_limits[page_size_name(resource)] = static_cast<std::uint64_t>(quantity.value());

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 2> kTopologyOptions = {"max-allowable-num
 
 using KnownNames = std::span<const std::string_view>;
 
-/// A value that is none of the known ones.
+/// Corrects a value that is unknown.
 std::optional<StartAdvice> correct(std::string_view field, const std::string& value,
                                    KnownNames known) {
   for (const std::string_view name : known) {
@@ -175,8 +175,7 @@ std::optional<StartAdvice> advise_start(const Machine& machine, const Config& co
   if (!lacks_cpus || machine.cores().empty()) return std::nullopt;
   return StartAdvice{
       "cpuManagerPolicy static needs reserved CPUs: reservedSystemCPUs, or a cpu in kubeReserved "
-      "or "
-      "systemReserved",
+      "or systemReserved",
       fmt::format("reservedSystemCPUs: \"{}\"", machine.cores().front().cpus.to_string())};
 }
 

@@ -61,7 +61,7 @@ std::string first_line(std::string_view text) {
 Result<Topology> load_xml(const std::string& text, Devices devices) {
   PINFOLD_LET(auto topology, new_topology(devices));
   hwloc_topology* const raw = topology.get();
-  // Whoever exported it may have been confined to a part of the machine.
+  // The exporter may have been confined to a part of the machine.
   const bool is_loaded =
       hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) == 0 &&
       hwloc_topology_set_xmlbuffer(raw, text.c_str(), static_cast<int>(text.size()) + 1) == 0 &&

@@ -47,8 +47,7 @@ std::string unknown_requests(const NodeState& state, const PodUid& pod) {
   }
   return fmt::format(
       "{} pod{} known only from the kubelet's files ({}): {} with {}, what else is requested is "
-      "not "
-      "known, name the manifest{} before that of this pod",
+      "not known, name the manifest{} before that of this pod",
       count, count == 1 ? " is" : "s are", explain_detail::listed(uids),
       count == 1 ? "it counts" : "they count",
       explain_detail::of_resource(amount_of(others_held(state, pod), "cpu"), "cpu",

@@ -8,12 +8,6 @@ namespace {
 
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
-
 /// Cuts a line with those that continue it; without comments, which may stand between them.
 std::string cut_logical_line(std::string_view& rest) {
   std::string line;
@@ -33,6 +27,12 @@ std::string cut_logical_line(std::string_view& rest) {
 }
 
 }  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  return text.substr(0, text.find_last_not_of(kSpace) + 1);
+}
 
 std::vector<std::string> split_words(std::string_view text) {
   std::vector<std::string> words;

@@ -22,7 +22,7 @@ struct ConfigDocument {
 
 /// The flags of a kubelet in a command line (also of /proc/PID/cmdline), in a file with one flag a
 /// line, in an environment file (KUBELET_EXTRA_ARGS=...) or in a unit of systemd or its drop-in.
-/// nullopt: the text is none of these. `notes` of the result: files that a unit names.
+/// nullopt if the text has none of these forms. `notes` of the result: files that a unit refers to.
 struct FlagsText {
   KubeletFlags flags = {};
   std::vector<std::string> notes = {};

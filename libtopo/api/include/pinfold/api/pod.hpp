@@ -69,7 +69,7 @@ struct PodSpec {
   ResourceList overhead = {};
   /// A kubelet's own manifest: it never passed the API server, and so keeps its spelling.
   bool is_static = false;
-  /// priorityClassName system-node-critical, and static, a mirror or of that priority.
+  /// Has priorityClassName system-node-critical, and is static, a mirror pod, or has its priority.
   bool is_node_critical = false;
 
   [[nodiscard]] const Container* find(std::string_view container_name) const;

@@ -33,10 +33,10 @@ enum class Overhead { kCount, kLeaveOut };
 /// The same of all held pods except `pod`.
 [[nodiscard]] ResourceList others_held(const NodeState& state, const PodUid& pod);
 
-/// The first of pods (see Config::max_pods), cpu, memory and huge pages of which the pod requests
-/// more than the other pods leave ("OutOfcpu", with milli-CPUs; else bytes); nullopt if it fits. Of
-/// `pods`, the pod itself does not count; what others use besides them is `held`. Source: kubelet
-/// v1.36 pkg/kubelet/lifecycle/predicate.go, scheduler noderesources.Fits.
+/// The first resource (pods, see Config::max_pods; cpu; memory; huge pages) of which the pod
+/// requests more than the other pods leave ("OutOfcpu", with milli-CPUs; else bytes); nullopt if it
+/// fits. Of `pods`, the pod itself does not count; what others use besides them is `held`. Source:
+/// kubelet v1.36 pkg/kubelet/lifecycle/predicate.go, scheduler noderesources.Fits.
 [[nodiscard]] std::optional<Rejection> find_shortage(const Node& node,
                                                      const SharedVector<ActivePod>& pods,
                                                      const PodSpec& pod,

@@ -7,8 +7,8 @@
 
 namespace pinfold {
 
-/// What a configuration says without effect, each as one sentence: options of a policy that is not
-/// configured, and feature gates that nobody knows.
+/// The settings of a configuration that have no effect, one sentence each: options of a policy that
+/// is not configured, and unknown feature gates.
 [[nodiscard]] std::vector<std::string> settings_without_effect(const Config& config);
 
 }  // namespace pinfold

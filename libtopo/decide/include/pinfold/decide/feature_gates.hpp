@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "pinfold/api/config.hpp"
@@ -21,13 +20,5 @@ namespace pinfold {
 
 /// "feature gates that ... does not know: A, B (since 1.37), ..."; "" if there are none.
 [[nodiscard]] std::string describe_unknown_gates(const Config& config);
-
-/// A gate with the kubelets of 1.36 to 1.38 that know it, where not all do.
-struct GateChange {
-  std::string_view name;
-  int added = 0;    ///< minor version; 0: before 1.36
-  int removed = 0;  ///< minor version; 0: not yet
-};
-[[nodiscard]] std::vector<GateChange> gate_changes();
 
 }  // namespace pinfold

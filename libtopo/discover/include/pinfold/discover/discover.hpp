@@ -44,8 +44,8 @@ using Source = std::variant<SysTree, HwlocXml, HwlocSynthetic, MachineText>;
 /// machines are as hwloc describes them: a CPU that several memory nodes claim belongs to the
 /// lowest of them, and without packages all CPUs are on socket 0. XML has the whole machine, also
 /// what its exporter was not allowed to use; NUMA nodes without memory have 0 bytes. Warnings say
-/// both. Errors: kNotFound if the input describes no machine; kInvalidArgument for a malformed
-/// file, with
+/// both.
+/// Errors: kNotFound if the input describes no machine; kInvalidArgument for a malformed file, with
 ///   its name, its value and what was expected; kUnsupported for a later format of XML; kIo.
 /// Thread-safety: safe; the live machine may change between two calls.
 [[nodiscard]] Result<Machine> discover(const Source& source, std::string name);

@@ -26,10 +26,9 @@ struct PciDevice {
 
 /// The PCI devices of a source, by address, as hwloc finds them. For a SysTree the kernel's
 /// numa_node file overrides hwloc, and devices that hwloc drops (PCI domains of more than 16 bits)
-/// are added from the kernel's files. Synthetic machines and
-/// MachineTexts have none. For a SysTree other than "/"
-/// the environment variable HWLOC_FSROOT must name its root: hwloc accepts no other way, and the
-/// library does not change the environment.
+/// are added from the kernel's files. Synthetic machines and MachineTexts have none. For a SysTree
+/// other than "/" the environment variable HWLOC_FSROOT must name its root: hwloc accepts no other
+/// way, and the library does not change the environment.
 /// Errors: kUnsupported if hwloc reads another machine than `source`; else as discover.
 [[nodiscard]] Result<std::vector<PciDevice>> pci_devices(const Source& source);
 

@@ -10,6 +10,9 @@
 /// Command lines and unit files as a shell and systemd read them. Domain of all: any bytes.
 namespace pinfold {
 
+/// `text` without white space around it.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
+
 /// The words of a line as a shell or systemd splits them: blanks separate, quotes keep blanks, a
 /// backslash keeps the next character. Expands nothing.
 [[nodiscard]] std::vector<std::string> split_words(std::string_view text);
