@@ -178,6 +178,7 @@ TEST_F(Output, NamesADirectoryThatIsGivenAsAFile) {
       on_node("admit") + "/tmp",
       on_node("admit") + "--config /tmp /tmp",
       "predict --nodes /tmp --pod /tmp",
+      "topology --xml /tmp",
       "simulate /tmp",
   };
   for (const std::string& command : commands) {

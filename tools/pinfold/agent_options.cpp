@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "command_line.hpp"
 #include "config_source.hpp"
@@ -29,7 +27,7 @@ Result<ParsedConfig> parse_text(const std::string& text, const std::string& name
 }
 
 /// The configuration that the options name, else that of the state directory.
-Result<ParsedConfig> read_source(const NodeOptions& options) {
+Result<ParsedConfig> read_named_or_own(const NodeOptions& options) {
   if (!names_config(options)) {
     return agent::read_config(options.state_dir, "",
                               checkpoint::owner_check(options.insecure_state_dir));
@@ -69,9 +67,8 @@ std::string repair_command(AgentOptions options) {
 /// Says that a configuration is not that which the node has, before a command goes on with it.
 void warn_of_other(const NodeOptions& options, const Config& config) {
   const auto own = agent::read_config(options.state_dir, "", checkpoint::OwnerCheck::kOff);
-  const std::string path = options.state_dir + "/config.yaml";
-  std::error_code ignored;
-  if (!own || !std::filesystem::exists(path, ignored)) return;
+  const std::string path = own_config_file(options);
+  if (!own || !has_own_config(options)) return;
   Config compared = without_unknown_gates(own->config);
   if (!own->names_profile) compared.profile = config.profile;
   if (compared == config) return;
@@ -98,7 +95,7 @@ Result<NodeConfig> read_config(const NodeOptions& options) {
 }
 
 Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<std::string>& text) {
-  PINFOLD_LET(auto parsed, text ? parse_text(*text, "configuration") : read_source(options));
+  PINFOLD_LET(auto parsed, text ? parse_text(*text, "configuration") : read_named_or_own(options));
   PINFOLD_LET(auto node, with_profile(options, std::move(parsed.config), parsed.names_profile));
   if (!text) {
     for (const std::string& warning : parsed.warnings) warn("configuration: " + warning);
@@ -247,16 +244,14 @@ Error with_own_advice(const AgentOptions& options, Error error) {
   constexpr std::string_view kEnd = "before restarting Kubelet";
   const std::size_t end = error.message.find(kEnd, begin);
   if (end != std::string::npos) error.message.erase(begin, end + kEnd.size() - begin);
-  const std::string own = options.state_dir + "/config.yaml";
-  std::error_code ignored;
   const bool lacks_config =
-      !names_config(options) && !std::filesystem::exists(own, ignored) &&
+      !names_config(options) && !has_own_config(options) &&
       error.message.find("differs from state checkpoint policy") != std::string::npos;
   error.message +=
       lacks_config ? fmt::format(
                          "; no configuration is named, so the kubelet's defaults count: name that "
                          "of the state with --config, for example '{}'",
-                         own)
+                         own_config_file(options))
                    : fmt::format("; '{} {}' keeps what can be read of it", repair_command(options),
                                  shell_word(options.state_dir));
   return error;

@@ -38,7 +38,7 @@ constexpr const char* kGate = "PodLevelResourceManagers";
 
 /// The configuration of the kubelet that starts from the files; nullopt if there is none.
 Result<std::optional<Config>> read_kubelet_config(const NodeOptions& node) {
-  if (!names_config(node) && !std::filesystem::exists(node.state_dir + "/config.yaml")) {
+  if (!names_config(node) && !has_own_config(node)) {
     return std::optional<Config>();
   }
   PINFOLD_LET(auto read, read_config(node));

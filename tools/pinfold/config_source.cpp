@@ -45,6 +45,15 @@ bool names_config(const NodeOptions& options) {
   return !options.config.empty() || !options.kubelet_flags.empty();
 }
 
+std::string own_config_file(const NodeOptions& options) {
+  return options.state_dir + "/config.yaml";
+}
+
+bool has_own_config(const NodeOptions& options) {
+  std::error_code ignored;
+  return std::filesystem::exists(own_config_file(options), ignored);
+}
+
 Result<std::string> read_config_text(const NodeOptions& options) {
   std::string text = "{}";
   if (is_directory(options.config)) {

@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "commands.hpp"
@@ -75,10 +73,8 @@ Result<agent::NodeAgent> open_before(const ReconfigureOptions& options) {
 /// The agent, unless nothing says what to go on with: the kubelet's defaults are not meant then.
 Result<agent::NodeAgent> open_to_change(const ReconfigureOptions& options) {
   PINFOLD_LET(auto agent, open_before(options));
-  const std::string own = options.agent.state_dir + "/config.yaml";
-  std::error_code ignored;
   const bool is_named =
-      options.undo || names_config(options.agent) || std::filesystem::exists(own, ignored);
+      options.undo || names_config(options.agent) || has_own_config(options.agent);
   Config defaults;
   defaults.profile = agent.node().config().profile;
   if (is_named || agent.node().config() == defaults) return agent;
@@ -86,7 +82,7 @@ Result<agent::NodeAgent> open_to_change(const ReconfigureOptions& options) {
       ErrorCode::kInvalidArgument,
       fmt::format("no configuration to go on with: name it with --config (there is no '{}', "
                   "and the kubelet's defaults are not that of this node)",
-                  own));
+                  own_config_file(options.agent)));
 }
 
 /// What only a command that does the work itself can be told; "": nothing is.

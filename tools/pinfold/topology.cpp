@@ -59,8 +59,10 @@ void prepare_environment(const Source& source) {
 Result<Source> source_of(const TopologyOptions& options) {
   if (options.synthetic) return HwlocSynthetic{*options.synthetic};
   if (options.sysfs) return SysTree{*options.sysfs};
-  if (!options.input()) return SysTree{};
-  return read_source(*options.input());
+  if (options.machine) return read_source(*options.machine);
+  if (!options.xml) return SysTree{};
+  PINFOLD_LET(auto text, read_input(*options.xml));
+  return source_of_text(std::move(text));
 }
 
 /// The name of a file without what its form adds: "node1.example.com" of
