@@ -588,7 +588,8 @@ TEST(Doctor, NamesHugePagesThatAReservationLacks) {
       ElementsAre(
           testing::StartsWith("problem huge-pages: NUMA node 1 has 0 bytes of hugepages-2Mi"),
           HasSubstr("reservedMemory has no effect with memoryManagerPolicy 'None'")));
-  EXPECT_THAT(checks.front().mend, HasSubstr("echo 2 > /sys/devices/system/node/node1/hugepages/"));
+  EXPECT_THAT(checks.front().mend, HasSubstr("echo 2 > /sys/devices/system/node/node1/hugepages/"
+                                             "hugepages-2048kB/nr_hugepages"));
 }
 
 TEST(Doctor, WarnsOfUnknownFieldsAndGatesOfTheKubelet) {
