@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <exception>
 #include <new>
@@ -48,6 +49,7 @@ pinfold_code guarded(char** error, Body&& body) noexcept {
     const Result<pinfold_code> done = body();
     if (done) return *done;
     set_message(error, done.error().message);
+    if (done.error().sys_errno == ENOMEM) return PINFOLD_NO_MEMORY;
     return static_cast<pinfold_code>(done.error().code);
   } catch (const std::bad_alloc&) {
     return PINFOLD_NO_MEMORY;

@@ -132,8 +132,11 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
   PINFOLD_TRY(check_flags(options.flags, kKnownFlags));
   std::string online = options.machine == nullptr ? online_cpus() : "";
   PINFOLD_LET(auto machine, read_machine(options.machine));
-  auto node = std::make_unique<pinfold_node>(
-      pinfold_node{std::move(machine), std::move(online), {}, {}, read_agent_options(options), {}});
+  // Nothing throws within the braces: GCC 12 then destroys a member that it has not made yet.
+  auto agent_options = read_agent_options(options);
+  Config config;
+  auto node = std::make_unique<pinfold_node>(pinfold_node{
+      std::move(machine), std::move(online), std::move(config), {}, std::move(agent_options), {}});
   if (options.config == nullptr) node->config_file = text_or(options.config_file, "");
   PINFOLD_TRY(read_callbacks(options, *node));
   for (const std::string& warning : node->machine.description().warnings) {

@@ -11,7 +11,8 @@
  *     failed and on which object. Free the message with pinfold_free. *error is NULL, too, if no
  *     memory is left for the message. After PINFOLD_NO_MEMORY and PINFOLD_INTERNAL the call may
  *     have taken effect. An errno, of the kernel or of a callback, never means that a pod, a
- *     container or a process does not exist: it is PINFOLD_IO.
+ *     container or a process does not exist: it is PINFOLD_IO, or
+ *     PINFOLD_NO_MEMORY for ENOMEM.
  *  3. Outputs: a function sets its outputs only if it returns PINFOLD_OK or PINFOLD_NOT_SETTLED,
  *     unless its description says otherwise. If a function returns another code and the kubelet's
  *     state files are older too, the log has a warning.
