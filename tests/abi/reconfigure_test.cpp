@@ -157,5 +157,29 @@ TEST_F(ReconfigureNode, AReadOnlyNodePlansAndAppliesNothing) {
   EXPECT_THAT(message_, HasSubstr("read-only"));
 }
 
+// The allocator gives CPU 2 next.
+TEST_F(ReconfigureNode, ExplainAnswersAsAdmitWithACpuOffline) {
+  open(kOne);
+  pinfold_node_close(node_);
+  auto without = nlohmann::json::parse(runtime_.options.machine);
+  without.at("cpus").erase(2);
+  const std::string machine = without.dump();
+  runtime_.options.machine = machine.c_str();
+  node_ = runtime_.open();
+  for (int cpus = 1; cpus <= 3; ++cpus) {
+    const std::string manifest = pod(fmt::format("b{}", cpus), cpus);
+    pinfold_pod* explained = nullptr;
+    pinfold_pod* admitted = nullptr;
+    char* error = nullptr;
+    const pinfold_code explain = pinfold_pod_explain(node_, manifest.c_str(), &explained, nullptr);
+    const pinfold_code admit = pinfold_pod_admit(node_, manifest.c_str(), &admitted, &error);
+    EXPECT_EQ(explain, admit) << cpus << ": " << (error == nullptr ? "" : error);
+    EXPECT_NE(admit, PINFOLD_OK) << cpus;
+    pinfold_pod_free(explained);
+    pinfold_pod_free(admitted);
+    pinfold_free(error);
+  }
+}
+
 }  // namespace
 }  // namespace pinfold
