@@ -26,14 +26,18 @@ Result<std::string> unpacked(std::string packed, const std::string& name) {
   }
   stream.next_in = reinterpret_cast<Bytef*>(packed.data());
   stream.avail_in = static_cast<uInt>(packed.size());
-  std::string out(kMaxFileBytes + 1, '\0');
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  int status = ::inflate(&stream, Z_FINISH);
-  while (status == Z_STREAM_END && stream.avail_in > 0 && ::inflateReset(&stream) == Z_OK) {
-    status = ::inflate(&stream, Z_FINISH);  // the next of several files in one
+  std::string out;
+  int status = Z_OK;
+  while (status == Z_OK && out.size() <= kMaxFileBytes) {
+    constexpr std::size_t kStep = 1U << 16U;
+    out.resize(out.size() + kStep);
+    stream.next_out = reinterpret_cast<Bytef*>(&out[out.size() - kStep]);
+    stream.avail_out = kStep;
+    status = ::inflate(&stream, Z_NO_FLUSH);
+    out.resize(out.size() - stream.avail_out);
+    // The next of several files in one.
+    if (status == Z_STREAM_END && stream.avail_in > 0) status = ::inflateReset(&stream);
   }
-  out.resize(out.size() - stream.avail_out);
   (void)::inflateEnd(&stream);
   if (out.size() > kMaxFileBytes) {
     return fail(ErrorCode::kInvalidArgument,
