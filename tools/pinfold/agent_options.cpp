@@ -33,7 +33,7 @@ Result<ParsedConfig> read_named_or_own(const NodeOptions& options) {
                               checkpoint::owner_check(options.insecure_state_dir));
   }
   PINFOLD_LET(const auto text, read_config_text(options));
-  return parse_text(text, options.config.empty() ? "--kubelet-flags" : options.config);
+  return parse_text(text, config_name(options));
 }
 
 /// The configuration with the profile that the options or it say.
@@ -72,8 +72,8 @@ void warn_of_other(const NodeOptions& options, const Config& config) {
   Config compared = without_unknown_gates(own->config);
   if (!own->names_profile) compared.profile = config.profile;
   if (compared == config) return;
-  warn(fmt::format("configuration: '{}' differs from the node's own, '{}'",
-                   options.config.empty() ? "--kubelet-flags" : options.config, path));
+  warn(fmt::format("configuration: '{}' differs from the node's own, '{}'", config_name(options),
+                   path));
 }
 
 }  // namespace
@@ -110,8 +110,8 @@ Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<s
 Result<Node> make_node(const NodeOptions& options, const Config& config) {
   PINFOLD_LET(auto machine, read_machine(options));
   auto node = agent::make_node(machine, config);
-  if (node || options.config.empty()) return node;
-  return fail(std::move(node).error().wrap(options.config));
+  if (node || !names_config(options)) return node;
+  return fail(std::move(node).error().wrap(config_name(options)));
 }
 
 std::vector<cli::Option> node_options(NodeOptions& options) {

@@ -45,6 +45,10 @@ bool names_config(const NodeOptions& options) {
   return !options.config.empty() || !options.kubelet_flags.empty();
 }
 
+std::string config_name(const NodeOptions& options) {
+  return options.config.empty() ? "--kubelet-flags" : options.config;
+}
+
 std::string own_config_file(const NodeOptions& options) {
   return options.state_dir + "/config.yaml";
 }

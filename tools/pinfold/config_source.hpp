@@ -10,6 +10,8 @@ namespace pinfold::tools {
 
 /// Whether the options name a configuration.
 [[nodiscard]] bool names_config(const NodeOptions& options);
+/// What messages call it: the file, or the flags.
+[[nodiscard]] std::string config_name(const NodeOptions& options);
 
 /// "STATE_DIR/config.yaml", the node's own configuration.
 [[nodiscard]] std::string own_config_file(const NodeOptions& options);

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "config_source.hpp"
 #include "pinfold/agent/known_machine.hpp"
 
 namespace pinfold::tools {
@@ -35,7 +36,7 @@ Result<void> check_config_file(const AgentOptions& options, const Config& target
   return fail(ErrorCode::kUnsupported,
               fmt::format("the service reads its configuration from '{}', which says another one: "
                           "change that file, then reconfigure without naming a configuration",
-                          options.config));
+                          config_name(options)));
 }
 
 }  // namespace
@@ -52,10 +53,10 @@ agent::NodeSource source_of_command(const AgentOptions& options) {
 
 agent::NodeSource source_of_service(const AgentOptions& options) {
   agent::NodeSource source = source_of_command(options);
-  source.file = options.config.empty() ? agent::ConfigFile::kWrite : agent::ConfigFile::kLeave;
+  source.file = names_config(options) ? agent::ConfigFile::kLeave : agent::ConfigFile::kWrite;
   source.check = [options](const Node& to) -> Result<void> {
     PINFOLD_TRY(check_machine(options, to));
-    if (options.config.empty()) return {};
+    if (!names_config(options)) return {};
     return check_config_file(options, to.config());
   };
   return source;

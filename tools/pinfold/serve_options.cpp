@@ -20,6 +20,12 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
        "KubeletConfiguration [config.yaml in the state directory if it exists, else the kubelet's "
        "defaults]",
        "FILE"},
+      {.name = "--kubelet-flags",
+       .target = &options->kubelet_flags,
+       .help = "Flags of a kubelet over the configuration, or a file with them: an environment "
+               "file, a unit of systemd",
+       .value = "FLAGS",
+       .is_verbatim = true},
       {"--machine", &options->machine,
        "The machine, in any form that 'pinfold topology --machine' reads [discovered]", "FILE"},
       {.name = "--profile",

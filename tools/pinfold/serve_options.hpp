@@ -14,6 +14,7 @@ struct ServeOptions {
   std::optional<std::string> settings_file;
   std::optional<std::string> state_dir;
   std::optional<std::string> config;
+  std::optional<std::string> kubelet_flags;
   std::optional<std::string> machine;
   std::optional<std::string> profile;
   std::optional<std::string> kubelet_binary;

@@ -24,6 +24,7 @@ Result<Settings> read_settings(const ServeOptions& options) {
   };
   set(settings.state_dir, options.state_dir);
   set(settings.config, options.config);
+  set(settings.kubelet_flags, options.kubelet_flags);
   set(settings.machine, options.machine);
   set(settings.profile, options.profile);
   set(settings.kubelet_binary, options.kubelet_binary);
@@ -49,6 +50,7 @@ AgentOptions agent_options(const Settings& settings, bool is_insecure, agent::Lo
   AgentOptions options;
   options.state_dir = settings.state_dir;
   options.config = settings.config;
+  if (!settings.kubelet_flags.empty()) options.kubelet_flags = {settings.kubelet_flags};
   options.machine = settings.machine;
   options.profile = settings.profile;
   options.kubelet_binary = settings.kubelet_binary;

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/api/config_document.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/enforce/mounts.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
-#include "pinfold/text/document.hpp"
 
 namespace pinfold::nri {
 namespace {
@@ -42,10 +42,9 @@ Result<std::string> cgroup_mount_of(const std::string& directory) {
 }
 
 std::set<std::string> kubepods_of_configuration(const std::string& mount, const std::string& file) {
-  const auto text = read_file(file);
-  const auto document = text ? parse_document(*text) : Result<nlohmann::json>(fail(text.error()));
-  if (!document || !document->is_object()) return {};
-  const nlohmann::json root = document->value("cgroupRoot", nlohmann::json());
+  const auto read = read_file(file).and_then(read_config_document);
+  if (!read) return {};
+  const nlohmann::json root = read->document.value("cgroupRoot", nlohmann::json());
   if (!root.is_string()) return {};
   std::set<std::string> found;
   std::string slice;  // the kubelet joins the parts of its root with dashes, and escapes theirs

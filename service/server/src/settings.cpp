@@ -33,6 +33,7 @@ struct NamedField {
 constexpr std::array kFields = {
     NamedField{"stateDir", &Settings::state_dir},
     NamedField{"config", &Settings::config},
+    NamedField{"kubeletFlags", &Settings::kubelet_flags},
     NamedField{"machine", &Settings::machine},
     NamedField{"profile", &Settings::profile},
     NamedField{"kubeletBinary", &Settings::kubelet_binary},

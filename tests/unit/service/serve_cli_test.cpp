@@ -428,6 +428,22 @@ TEST(ServeCli, StatusSaysWhereTheServiceHasItsProfileFrom) {
               HasSubstr("\"profileSource\": \"configuration\""));
 }
 
+TEST(ServeCli, TakesTheFlagsOfAKubelet) {
+  for (const char* const flags : {"--kubelet-flags '--cpu-manager-policy=static --reserved-cpus=0'",
+                                  "--kubelet-flags kubelet.env", "--settings flags.yaml"}) {
+    Node node;
+    node.dir().write("kubelet.env",
+                     "KUBELET_EXTRA_ARGS=--cpu-manager-policy=static --reserved-cpus=0\n");
+    node.dir().write("flags.yaml", "kubeletFlags: kubelet.env\n");
+    node.serve(flags, "--state-dir state --machine node.json --no-enforce --socket s.sock");
+    EXPECT_THAT(node.pinfold("admit web.yaml --state-dir state --machine node.json --no-enforce "
+                             "--socket s.sock")
+                    .out,
+                HasSubstr("1-2"))
+        << flags << node.log();
+  }
+}
+
 TEST(ServeCli, ReloadsWhatNeedsNoRestart) {
   Node node;
   node.dir().write("agent.yaml", "logLevel: error\n");

@@ -30,7 +30,8 @@ TEST(Settings, AnEmptyFileSetsNothing) {
 
 TEST(Settings, ReadsEveryMember) {
   const auto settings = parse_settings(
-      "stateDir: /s\nconfig: /c\nmachine: /m\nprofile: kubelet-1.36\nkubeletBinary: /b\n"
+      "stateDir: /s\nconfig: /c\nkubeletFlags: /f\nmachine: /m\nprofile: "
+      "kubelet-1.36\nkubeletBinary: /b\n"
       "cgroupRoot: /g\nenforce: false\nresetAffinity: false\nsocket: /k\ngrpcSocket: "
       "/r\npodResourcesSocket: /p\n"
       "metricsAddress: ':1'\nreconcileIntervalSeconds: 30\nmovePages: true\n"
@@ -38,8 +39,8 @@ TEST(Settings, ReadsEveryMember) {
       "  unhealthyAfterSeconds: 5, handlersWithoutContainerGroups: [kata-qemu, runsc]}\n"
       "logLevel: debug\n");
   ASSERT_TRUE(settings.has_value()) << settings.error().message;
-  EXPECT_EQ(*settings, (Settings{"/s", "/c", "/m", "kubelet-1.36", "/b", "/g", false, false, "/k",
-                                 "/r", "/p", ":1",
+  EXPECT_EQ(*settings, (Settings{"/s", "/c", "/f", "/m", "kubelet-1.36", "/b", "/g", false, false,
+                                 "/k", "/r", "/p", ":1",
                                  NriSettings{"/n",
                                              "07",
                                              NriMode::kObserve,

@@ -19,6 +19,7 @@ struct Settings {
   // These need a restart.
   std::string state_dir = agent::kDefaultStateDir;
   std::string config;          ///< as in `pinfold admit`
+  std::string kubelet_flags;   ///< as in `pinfold admit`, once
   std::string machine;         ///< a file; "": discovered
   std::string profile;         ///< "": from the configuration
   std::string kubelet_binary;  ///< as in `pinfold admit`
