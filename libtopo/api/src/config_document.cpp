@@ -261,7 +261,7 @@ bool is_configuration(const json& document) {
          has_similar_field(document, kKubeletFields);
 }
 
-/// Collects what the documents of one file contain.
+/// Collects what the documents of one file contain; they must outlive it.
 class Finder {
  public:
   Result<void> look(const json& document) {
@@ -273,12 +273,13 @@ class Finder {
     }
     if (is_configuration(document)) {
       configs_.push_back(document);
-    } else if (other_.is_null()) {
-      other_ = document;
+    } else if (other_ == nullptr) {
+      other_ = &document;
     }
     return {};
   }
 
+  /// Domain: after at least one document.
   Result<ConfigDocument> finish() && {
     if (configs_.empty() && !is_found_) return fail_other();
     if (configs_.size() > 1) {
@@ -327,7 +328,7 @@ class Finder {
   }
 
   [[nodiscard]] Result<ConfigDocument> fail_other() const {
-    const std::string kind = kind_of(other_);
+    const std::string kind = kind_of(*other_);
     const auto* const elsewhere =
         std::find_if(kElsewhere.begin(), kElsewhere.end(),
                      [&](const Elsewhere& one) { return one.kind == kind; });
@@ -338,7 +339,7 @@ class Finder {
     if (!kind.empty()) return fail_field("kind", kind, fmt::format("expected '{}'", kConfigKind));
     std::vector<std::string> names;
     constexpr std::size_t kMost = 5;
-    for (const auto& [name, value] : other_.items()) {
+    for (const auto& [name, value] : other_->items()) {
       if (names.size() < kMost) names.push_back(fmt::format("'{}'", printable(name)));
     }
     return invalid(
@@ -349,7 +350,7 @@ class Finder {
   KubeletFlags flags_;
   std::vector<std::string> notes_;
   bool is_found_ = false;
-  json other_;
+  const json* other_ = nullptr;
 };
 
 }  // namespace

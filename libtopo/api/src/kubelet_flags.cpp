@@ -269,6 +269,7 @@ KubeletFlags flags_of_file(std::string_view text, const Variables& variables) {
 
 std::vector<std::string> flag_warnings(const KubeletFlags& flags) {
   std::vector<std::string_view> names;
+  names.reserve(kFlags.size());
   for (const Flag& flag : kFlags) names.emplace_back(flag.name);
   std::vector<std::string> warnings;
   std::vector<std::string> ignored;

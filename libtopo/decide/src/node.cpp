@@ -83,7 +83,7 @@ tl::expected<Node, StartError> Node::make(Machine machine, Config config, Provid
                              .map_error(at(StartStage::kCpuManager)));
   PINFOLD_LET(node.memory_, MemoryManager::make(node.machine(), node.config_, node.reservation_)
                                 .map_error(at(StartStage::kMemoryManager)));
-  PINFOLD_TRY(check_soft_eviction(node.config_).map_error([](Error error) {
+  PINFOLD_TRY(check_soft_eviction(node.config_).map_error([](const Error& error) {
     return StartError{StartStage::kConfiguration, "failed to create kubelet: " + error.message};
   }));
   return node;
