@@ -1,5 +1,7 @@
 #include "pinfold/enforce/narrowed.hpp"
 
+#include <fmt/format.h>
+
 #include <functional>
 
 namespace pinfold::enforce {
@@ -33,7 +35,7 @@ std::string find_partition(const Cgroups& cgroups, const std::string& above, con
   const auto& part = group->cpuset();
   for (const std::string& name :
        part.fs->children(part.path).value_or(std::vector<std::string>())) {
-    const std::string child = above + "/" + name;
+    std::string child = fmt::format("{}/{}", above, name);
     if (directory.starts_with(child + "/")) continue;
     const auto other = cgroups.open_elsewhere(child);
     if (!other) continue;

@@ -99,8 +99,8 @@ Result<Start> try_start(const ConvertOptions& options, std::optional<Config> con
   start.is_known = true;
   config->feature_gates[kGate] = to.kubelet.pod_level_gate;
   if (options.node.profile.empty()) config->profile = checkpoint::profile_of(to.kubelet);
-  *config = without_unknown_gates(*std::move(config));
-  PINFOLD_LET(const auto node, make_node(options.node, *config));
+  const Config known = without_unknown_gates(*std::move(config));
+  PINFOLD_LET(const auto node, make_node(options.node, known));
   const auto started = checkpoint::would_start_as(to.kubelet, node, files, ids);
   if (!started) {
     start.problem = fmt::format("{}: {}", to_string(started.error().stage), started.error().error);

@@ -164,7 +164,7 @@ Result<ExitStatus> show(const TopologyOptions& options) {
   }
   switch (options.format) {
     case Format::kNrt:
-      return print_node_topology(*std::move(machine), options.node);
+      return print_node_topology(*machine, options.node);
     case Format::kJson:
       fmt::print("{}", to_json_lines(*machine));
       return kYes;

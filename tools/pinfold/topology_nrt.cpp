@@ -43,7 +43,7 @@ Result<NodeState> read_state(const Node& node, const std::string& directory) {
 
 }  // namespace
 
-Result<ExitStatus> print_node_topology(Machine machine, const NodeSource& source) {
+Result<ExitStatus> print_node_topology(const Machine& machine, const NodeSource& source) {
   const bool has_config =
       !source.config.empty() || !source.kubelet_flags.empty() || !source.state_dir.empty();
   NodeConfig config;
@@ -55,10 +55,9 @@ Result<ExitStatus> print_node_topology(Machine machine, const NodeSource& source
     options.insecure_state_dir = true;
     PINFOLD_LET(config, read_config(options));
   }
-  const std::string name = machine.name();
   PINFOLD_LET(const auto node, agent::make_node(machine, config.config));
   PINFOLD_LET(const auto state, read_state(node, source.state_dir));
-  fmt::print("{}\n", to_json(describe(node, state, name)).dump(1));
+  fmt::print("{}\n", to_json(describe(node, state, machine.name())).dump(1));
   return kYes;
 }
 

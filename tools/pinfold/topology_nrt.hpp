@@ -16,6 +16,7 @@ struct NodeSource {
 };
 
 /// Prints the NodeResourceTopology of a machine.
-[[nodiscard]] Result<ExitStatus> print_node_topology(Machine machine, const NodeSource& source);
+[[nodiscard]] Result<ExitStatus> print_node_topology(const Machine& machine,
+                                                     const NodeSource& source);
 
 }  // namespace pinfold::tools

@@ -84,6 +84,23 @@ enum class Access { kRead, kChange };
 /// Errors: kUnsupported for a change if the node is open read-only.
 [[nodiscard]] Result<void> check_access(const pinfold_node& node, Access access);
 
+/// body(agent). An exception in it, other than for memory, leaves the outcome of a change unknown.
+template <class Body>
+Result<pinfold_code> call_body(agent::NodeAgent& agent, Access access, const char* intent,
+                               char** error, Body&& body) {
+  try {
+    return body(agent);
+  } catch (const CallbackFailure& failure) {
+    return fail(ErrorCode::kInvalidArgument, failure.what());
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& thrown) {
+    if (access == Access::kRead) throw;
+    set_message(error, fmt::format("{}: {}", intent, thrown.what()));
+    return PINFOLD_UNKNOWN;
+  }
+}
+
 /// Runs body(NodeAgent&) over a node; an error's message begins with `intent`.
 template <class Body>
 pinfold_code with_agent(pinfold_node* node, Access access, const char* intent, char** error,
@@ -94,20 +111,7 @@ pinfold_code with_agent(pinfold_node* node, Access access, const char* intent, c
       PINFOLD_LET(const auto lock, NodesLock::acquire());
       PINFOLD_TRY(check_access(*node, access));
       PINFOLD_LET(auto agent, open_agent(*node).map_error(about_node));
-      const auto call = [&]() -> Result<pinfold_code> {
-        try {
-          return body(agent);
-        } catch (const CallbackFailure& failure) {
-          return fail(ErrorCode::kInvalidArgument, failure.what());
-        } catch (const std::bad_alloc&) {
-          throw;
-        } catch (const std::exception& thrown) {
-          if (access == Access::kRead) throw;
-          set_message(error, fmt::format("{}: {}", intent, thrown.what()));
-          return PINFOLD_UNKNOWN;
-        }
-      };
-      Result<pinfold_code> code = call();
+      Result<pinfold_code> code = call_body(agent, access, intent, error, body);
       const auto not_settled = settle(agent, node->agent_options.log);
       if (!not_settled) return code;
       if (!code && agent::is_unknown_outcome(*not_settled)) {

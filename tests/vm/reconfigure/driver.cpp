@@ -130,8 +130,8 @@ Result<void> change(const std::string& folder, const std::string& name, const st
 /// exclusive CPUs first.
 Result<void> reconfigure_unsafely(const std::string& file) {
   PINFOLD_LET(auto agent, open(/*is_query=*/false, /*enforce=*/false));
-  PINFOLD_LET(auto parsed, agent::read_config("", file, checkpoint::OwnerCheck::kOn));
-  PINFOLD_LET(auto to, agent::make_node(agent.node().machine(), std::move(parsed.config)));
+  PINFOLD_LET(const auto parsed, agent::read_config("", file, checkpoint::OwnerCheck::kOn));
+  PINFOLD_LET(auto to, agent::make_node(agent.node().machine(), parsed.config));
   PINFOLD_LET(const auto planned, agent::plan_reconfiguration(agent, to, PlanOptions{}));
   PINFOLD_TRY(
       agent.reconfigure(std::move(to), planned.plan.next, agent::RunningProcesses::kRefuse));
