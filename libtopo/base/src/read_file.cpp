@@ -18,14 +18,14 @@ tl::unexpected<Error> fail_too_long(const std::string& name, std::size_t most) {
               fmt::format("read {}: more than {} MiB", name, most >> 20U));
 }
 
-/// Of a file that says that it has `size` bytes, in one read if it has.
+/// Reads to the end. `size` is the size that the file reports and determines the first buffer.
 Result<std::string> read_until_end(int fd, const std::string& name, std::size_t size,
                                    std::size_t most) {
   constexpr std::size_t kFirst = std::size_t{64} << 10U;
   std::string bytes;
   std::size_t used = 0;
   while (used <= most) {
-    // One byte above the limit shows that there is more.
+    // One byte beyond the limit reveals a file that is too large.
     if (used == bytes.size())
       bytes.resize(std::min(std::max({kFirst, size + 1, 2 * used}), most + 1));
     const ssize_t got = ::read(fd, bytes.data() + used, bytes.size() - used);
@@ -52,7 +52,7 @@ Result<std::string> read_file(const std::string& path, std::size_t most) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("read {}: a directory, expected a file", name));
   }
-  // The files of /proc say that they are empty: no size is only "not larger".
+  // Files in /proc report size 0, so only a size above the limit means something.
   const auto size = static_cast<std::size_t>(std::max<off_t>(facts.st_size, 0));
   if (size > most) return fail_too_long(name, most);
   return read_until_end(fd.get(), name, size, most);

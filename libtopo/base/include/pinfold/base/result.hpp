@@ -28,8 +28,8 @@ struct Error {
   int sys_errno = 0;  ///< 0 when no system call failed
   std::string message;
 
-  /// The same error with the caller's intent in front: "context: message". A message that begins
-  /// with it already, "configuration: ..." or "admit pod 'a': ...", stays as it is.
+  /// Puts the caller's intent in front: "context: message". A message that already begins with it
+  /// ("configuration: ...", "admit pod 'a': ...") is unchanged.
   [[nodiscard]] Error wrap(std::string_view context) &&;
 
   friend bool operator==(const Error&, const Error&) = default;
@@ -42,15 +42,16 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] tl::unexpected<Error> fail(ErrorCode code, std::string message);
 [[nodiscard]] tl::unexpected<Error> fail(Error error);
 
-/// A failed system call: "message: strerror(sys_errno)", kNotFound for ENOENT, else kIo.
+/// Returns the failure of a system call: "message: strerror(sys_errno)", kNotFound for ENOENT, else
+/// kIo.
 [[nodiscard]] tl::unexpected<Error> fail_errno(int sys_errno, std::string message);
 
 }  // namespace pinfold
 
-// Each of these evaluates an expression that gives a Result (or another tl::expected) and returns
-// its error from the enclosing function. The _WRAP forms add one phrase of the caller's intent,
-// which is evaluated only if there is an error. An expression with a comma outside parentheses
-// needs parentheses around it.
+// Each macro evaluates an expression that yields a Result (or another tl::expected) and, on
+// failure, returns its error from the enclosing function. The _WRAP forms add one phrase of the
+// caller's intent, evaluated only on failure. An expression with a comma outside parentheses needs
+// parentheses around it.
 
 /// PINFOLD_TRY(store.commit(files)); only the success matters.
 #define PINFOLD_TRY(...) PINFOLD_TRY_IMPL_(PINFOLD_UNIQUE_(result_), (__VA_ARGS__))

@@ -7,7 +7,7 @@
 namespace pinfold {
 
 /// Owns a file descriptor and closes it when it is destroyed. A negative number means none.
-/// Closing reports no error: sync a file whose contents matter before.
+/// Closing reports no error, so sync a file first if its contents matter.
 class UniqueFd {
  public:
   UniqueFd() noexcept = default;
