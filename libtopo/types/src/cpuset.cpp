@@ -16,14 +16,14 @@ constexpr std::int32_t kBits = 64;
 constexpr std::size_t word_of(std::int32_t id) { return static_cast<std::size_t>(id / kBits); }
 constexpr std::uint64_t bit_of(std::int32_t id) { return std::uint64_t{1} << (id % kBits); }
 
-/// In each byte the number of its ones: see NumaMask::count().
+/// Counts the ones in each byte; see NumaMask::count().
 constexpr std::uint64_t ones_by_byte(std::uint64_t word) {
   word -= (word >> 1U) & 0x5555555555555555U;
   word = (word & 0x3333333333333333U) + ((word >> 2U) & 0x3333333333333333U);
   return (word + (word >> 4U)) & 0x0f0f0f0f0f0f0f0fU;
 }
 
-/// The sum of the eight bytes. Those of 16 words can be added up before.
+/// Sums the eight bytes. The results of ones_by_byte for up to 16 words can be added up first.
 constexpr std::size_t sum_of_bytes(std::uint64_t bytes) {
   const std::uint64_t pairs = (bytes & 0x00ff00ff00ff00ffU) + ((bytes >> 8U) & 0x00ff00ff00ff00ffU);
   return static_cast<std::size_t>((pairs * 0x0001000100010001U) >> 48U);

@@ -17,7 +17,7 @@ using Format = Quantity::Format;
 constexpr std::int64_t kNanoPerUnit = 1'000'000'000;
 constexpr std::int64_t kInt64Max = std::numeric_limits<std::int64_t>::max();
 constexpr Int128 kBinaryLimit = Int128{kInt64Max} * kNanoPerUnit;
-/// 10^28 units: the cap of decimal amounts. Kubernetes has none.
+/// The cap on decimal amounts, 10^28 units. Kubernetes has none.
 constexpr Int128 kLimit = Int128{kNanoPerUnit} * kNanoPerUnit * kNanoPerUnit * kNanoPerUnit * 10;
 
 constexpr std::string_view kDigits = "0123456789";
@@ -96,12 +96,12 @@ Result<Suffix> find_suffix(std::string_view text) {
   return fail(ErrorCode::kInvalidArgument, "unable to parse quantity's suffix");
 }
 
-/// a * factor + digit, capped at kLimit.
+/// Returns a * factor + digit, capped at kLimit.
 constexpr Int128 shift_in(Int128 a, int factor, int digit) {
   return a >= kLimit / factor ? kLimit : a * factor + digit;
 }
 
-/// A decimal fraction times 2^binary: its whole part, and whether a rest remains.
+/// A decimal fraction times 2^binary: its whole part, and whether there is a remainder.
 struct Scaled {
   std::uint64_t whole = 0;
   bool rest = false;
@@ -124,8 +124,7 @@ Scaled scale_fraction(std::string_view digits, std::size_t leading_zeros, int bi
   return result;
 }
 
-/// The amount of `digits` * 10^exponent * 2^binary, rounded up to a whole number and capped at
-/// kLimit.
+/// Returns `digits` * 10^exponent * 2^binary, rounded up to a whole number and capped at kLimit.
 Int128 round_up(std::string_view digits, std::int64_t exponent, int binary) {
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
   if (digits.empty()) return 0;
@@ -145,7 +144,7 @@ Int128 round_up(std::string_view digits, std::int64_t exponent, int binary) {
   return std::min<Int128>(amount + fraction.whole + (fraction.rest ? 1 : 0), kLimit);
 }
 
-/// a / unit, rounded away from zero and capped to int64.
+/// Returns a / unit, rounded away from zero and capped to int64.
 std::int64_t divide_up(Int128 a, std::int64_t unit) {
   const Int128 magnitude = ((a < 0 ? -a : a) + unit - 1) / unit;
   const Int128 limited = std::min<Int128>(magnitude, kInt64Max);
@@ -155,13 +154,13 @@ std::int64_t divide_up(Int128 a, std::int64_t unit) {
 Int128 limit(Int128 a) { return std::clamp(a, -kLimit, kLimit); }
 
 std::string print_decimal(Int128 nano, Format format) {
-  std::size_t steps = 0;  // of 10^3, from nano up
+  std::size_t steps = 0;  // factors of 1000, starting from nano
   for (; nano % 1000 == 0; nano /= 1000) ++steps;
   if (format == Format::kDecimalExponent) {
     const int exponent = static_cast<int>(steps) * 3 - 9;
     return exponent == 0 ? fmt::format("{}", nano) : fmt::format("{}e{}", nano, exponent);
   }
-  for (; steps >= kDecimalSuffixes.size(); --steps) nano *= 1000;  // no suffix is above E
+  for (; steps >= kDecimalSuffixes.size(); --steps) nano *= 1000;  // E is the largest suffix
   return fmt::format("{}{}", nano, kDecimalSuffixes[steps].text);
 }
 
@@ -171,8 +170,8 @@ std::string print_binary(Int128 whole) {
   return fmt::format("{}{}", whole, steps == 0 ? "" : kBinarySuffixes[steps - 1].text);
 }
 
-/// Whether Kubernetes keeps a quantity of this spelling as an integer and a scale >= 0. It counts
-/// digits to be sure that the amount fits.
+/// Returns whether Kubernetes stores a quantity with this spelling as an integer and a scale >= 0.
+/// It counts digits to be sure that the amount fits.
 /// Source: k8s.io/apimachinery v0.36 pkg/api/resource/quantity.go ParseQuantity.
 bool is_kept_as_integer(const Parts& parts, const Suffix& suffix, bool is_zero) {
   std::string_view whole = parts.whole;
@@ -191,8 +190,8 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   PINFOLD_LET(const auto parts, split(text));
   PINFOLD_LET(const auto suffix, find_suffix(parts.suffix));
 
-  // The digits as one number; the point moves into the exponent. An exponent beyond +-10^6 has the
-  // same result as +-10^6, for a quantity never has as many digits.
+  // Reads the digits as one number and moves the point into the exponent. Exponents are clamped:
+  // more than 10^6 beyond the number of digits, they no longer change the result.
   std::string digits;
   digits.reserve(parts.whole.size() + parts.fraction.size());
   digits.append(parts.whole).append(parts.fraction);

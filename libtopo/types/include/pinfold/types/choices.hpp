@@ -7,17 +7,17 @@
 
 namespace pinfold {
 
-/// What the visitor of an enumeration wants next.
+/// A visitor's answer: continue the enumeration or stop it.
 enum class Enumeration { kContinue, kStop };
 
-/// Calls visit(std::span<const int> members) for every choice of k of the numbers 0 to n - 1, in
-/// lexicographic order, until it returns kStop. Members are ascending. No choices unless
-/// 1 <= k <= n. Domain: k <= 64.
+/// Calls visit(std::span<const int> members) for every subset of k of the numbers 0 to n - 1, in
+/// lexicographic order, until it returns kStop. Members are in ascending order. Visits nothing
+/// unless 1 <= k <= n. Domain: k <= 64.
 template <class Visit>
 void for_each_choice(int n, int k, Visit&& visit) {
   constexpr std::size_t kMaxMembers = 64;
   if (k < 1 || k > n) return;
-  std::array<int, kMaxMembers> storage;  // NOLINT: filled as far as it is read
+  std::array<int, kMaxMembers> storage;  // NOLINT: only the filled part is read
   const std::span<int> members(storage.data(), static_cast<std::size_t>(k));
   std::iota(members.begin(), members.end(), 0);
   while (visit(std::span<const int>(members)) == Enumeration::kContinue) {

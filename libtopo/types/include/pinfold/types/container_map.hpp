@@ -13,19 +13,19 @@
 
 namespace pinfold {
 
-/// Values by container, ordered by pod and then by name. Copies share the pods that neither of them
-/// has changed since.
-/// A pod can be listed without containers: state files may contain that, and the kubelet then
+/// Values by container, ordered by pod and then by name. Copies share all pods that neither has
+/// changed since.
+/// A pod can be listed without containers: state files may contain such a pod, and the kubelet
 /// writes it back.
 template <class T>
 class ContainerMap {
  public:
   /// The containers of one pod by name.
   using OfPod = std::map<std::string, T>;
-  /// In the order of the pods.
+  /// The pods in ascending order of their UIDs.
   using ByPod = SharedVector<std::pair<PodUid, OfPod>>;
 
-  /// The element of an iteration, for [pod, name, value].
+  /// An element of an iteration; bind it to [pod, name, value].
   struct Entry {
     const PodUid& pod;
     const std::string& name;
@@ -41,7 +41,7 @@ class ContainerMap {
   /// True if no pod is listed, not even one without containers.
   [[nodiscard]] bool empty() const { return pods_.empty(); }
 
-  /// The value of a container, or nullptr. It is valid until its pod is edited or erased.
+  /// Returns the value of a container, or nullptr. It is valid until its pod is edited or erased.
   [[nodiscard]] const T* find(const ContainerId& id) const {
     const OfPod* const containers = find(id.pod);
     if (containers == nullptr) return nullptr;
@@ -50,22 +50,23 @@ class ContainerMap {
   }
   [[nodiscard]] bool contains(const ContainerId& id) const { return find(id) != nullptr; }
 
-  /// The containers of a pod, or nullptr if it is not listed.
+  /// Returns the containers of a pod, or nullptr if it is not listed.
   [[nodiscard]] const OfPod* find(const PodUid& pod) const {
     const auto found = place_of(pod);
     return is_at(found, pod) ? &found->second : nullptr;
   }
   [[nodiscard]] bool contains(const PodUid& pod) const { return find(pod) != nullptr; }
 
-  /// The value, to be changed. Creates one if the container has none.
+  /// Returns a value for writing; creates it if the container is not listed.
   T& operator[](const ContainerId& id) { return (*this)[id.pod][id.name]; }
-  /// The containers, to be changed. Lists the pod if it is not.
+  /// Returns a pod's containers for writing; lists the pod if necessary.
   OfPod& operator[](const PodUid& pod) {
     const auto found = place_of(pod);
     return pods_.edit(is_at(found, pod) ? found : pods_.insert(found, {pod, {}})).second;
   }
 
-  /// Erases a container, and its pod if no container is left. False if the container is unknown.
+  /// Erases a container, and its pod if no container is left. Returns false for an unknown
+  /// container.
   bool erase(const ContainerId& id) {
     const auto found = place_of(id.pod);
     if (!is_at(found, id.pod)) return false;
@@ -77,7 +78,7 @@ class ContainerMap {
     }
     return is_known;
   }
-  /// Erases a pod with all its containers. False if it was not listed.
+  /// Erases a pod with all its containers. Returns false if it was not listed.
   bool erase(const PodUid& pod) {
     const auto found = place_of(pod);
     if (!is_at(found, pod)) return false;
@@ -115,7 +116,7 @@ class ContainerMap {
     }
   }
 
-  /// The same values nested by pod, as in state files.
+  /// Returns the same values nested by pod, as in state files.
   [[nodiscard]] const ByPod& by_pod() const { return pods_; }
 
   [[nodiscard]] Iterator begin() const { return {pods_.begin(), pods_.end()}; }
@@ -126,7 +127,7 @@ class ContainerMap {
  private:
   using Place = typename ByPod::const_iterator;
 
-  /// Where the pod is, or belongs.
+  /// Returns the position of a pod, or where to insert it.
   [[nodiscard]] Place place_of(const PodUid& pod) const {
     return std::lower_bound(pods_.begin(), pods_.end(), pod,
                             [](const auto& entry, const PodUid& uid) { return entry.first < uid; });

@@ -16,7 +16,7 @@
 
 namespace pinfold {
 
-/// A set of CPUs by OS id: a regular value, iterated from the lowest id up.
+/// A set of CPUs by OS id. A regular value type that iterates in ascending order.
 /// Domain: ids 0 to kMaxCpus - 1. Sets of CPUs below 1024 allocate nothing.
 class CpuSet {
  public:
@@ -29,7 +29,7 @@ class CpuSet {
   /// Asserts that the ids are in the domain.
   CpuSet(std::initializer_list<std::int32_t> ids);
   [[nodiscard]] static CpuSet of(CpuId cpu);
-  /// first..last, both included; empty if last < first.
+  /// Returns first to last, both included; empty if last < first.
   [[nodiscard]] static CpuSet range(std::int32_t first, std::int32_t last);
 
   /// Parses the Linux list format: "0-3,8,10-11"; "" is the empty set. Ranges may overlap and be in
@@ -37,7 +37,7 @@ class CpuSet {
   /// Errors: kInvalidArgument, with the text that Go's cpuset.Parse gives for the same input.
   [[nodiscard]] static Result<CpuSet> parse(std::string_view list);
 
-  /// The Linux list format, ranges merged and ascending.
+  /// Prints the Linux list format, with ranges merged and in ascending order.
   [[nodiscard]] std::string to_string() const;
 
   [[nodiscard]] bool empty() const noexcept;
@@ -45,16 +45,16 @@ class CpuSet {
   [[nodiscard]] bool contains(CpuId cpu) const noexcept;
   [[nodiscard]] bool contains_all(const CpuSet& other) const noexcept;
   [[nodiscard]] bool intersects(const CpuSet& other) const noexcept;
-  /// (*this & other).size() without building the intersection.
+  /// Returns (*this & other).size() without building the intersection.
   [[nodiscard]] std::size_t count_common(const CpuSet& other) const noexcept;
 
   void insert(CpuId cpu);
   void erase(CpuId cpu) noexcept;
   void clear() noexcept;
 
-  /// Lowest id. Domain: not empty.
+  /// Returns the lowest id. Domain: not empty.
   [[nodiscard]] CpuId first() const noexcept;
-  /// Highest id. Domain: not empty.
+  /// Returns the highest id. Domain: not empty.
   [[nodiscard]] CpuId last() const noexcept;
 
   CpuSet& operator|=(const CpuSet& other);
@@ -82,7 +82,7 @@ class CpuSet {
   void grow(std::size_t words);
   void trim() noexcept;
 
-  // CPUs below 1024, enough for nearly every machine: loops of a fixed length.
+  // CPUs below 1024: enough for nearly every machine, and loops over them have a fixed length.
   std::array<Word, kInlineWords> low_{};
   // CPUs from 1024 on. Invariant: the last word is not 0, so that equal sets have equal words.
   std::vector<Word> high_;

@@ -9,8 +9,8 @@
 
 namespace pinfold {
 
-/// The kubelet's TopologyHint: NUMA nodes that a resource could come from, and whether they are as
-/// few as the machine allows. Without a mask: any nodes.
+/// The kubelet's TopologyHint: a set of NUMA nodes that could provide a resource, and whether it is
+/// as small as the machine allows (preferred). Without a mask, any NUMA nodes will do.
 struct TopologyHint {
   std::optional<NumaMask> numa;
   bool preferred = false;
@@ -18,11 +18,12 @@ struct TopologyHint {
   friend bool operator==(const TopologyHint&, const TopologyHint&) = default;
 };
 
-/// The hints of one resource. No list: no preference. An empty list: impossible. The order is the
-/// kubelet's (by number of nodes, then lexicographically) and part of the contract.
+/// The hints of one resource. No list means no preference; an empty list means that no NUMA nodes
+/// can satisfy the request. The order is the kubelet's (by number of nodes, then lexicographically)
+/// and part of the contract.
 using HintList = std::optional<std::vector<TopologyHint>>;
 
-/// The hints of one provider, by resource name. No entry: no preference.
+/// The hints of one provider by resource name. A missing entry means no preference.
 using ResourceHints = std::map<std::string, HintList>;
 
 }  // namespace pinfold

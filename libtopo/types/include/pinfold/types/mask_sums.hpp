@@ -10,12 +10,13 @@
 
 namespace pinfold {
 
-/// Sums of one number for each NUMA node over masks. The sums of each 8 neighbouring nodes are
-/// prepared, so the sum of a mask costs one addition for each 8 nodes of the machine.
+/// Sums one number per NUMA node over the nodes of a mask. Precomputes the sums within each group
+/// of 8 neighbouring nodes, so that the sum of a mask costs one addition per 8 nodes of the
+/// machine.
 template <class Number>
 class MaskSums {
  public:
-  /// `per_node`: by position.
+  /// `per_node` is indexed by position.
   explicit MaskSums(std::span<const Number> per_node) {
     for (std::size_t first = 0; first < per_node.size(); first += kBits) {
       const auto nodes = per_node.subspan(first, std::min(kBits, per_node.size() - first));
@@ -28,7 +29,7 @@ class MaskSums {
     }
   }
 
-  /// Domain: positions of the constructor's numbers.
+  /// Returns the sum over the nodes of `mask`. Domain: positions that the constructor was given.
   [[nodiscard]] Number of(NumaMask mask) const {
     Number sum{};
     std::uint64_t bits = mask.bits();
@@ -42,7 +43,7 @@ class MaskSums {
  private:
   static constexpr std::size_t kBits = 8;
   static constexpr std::size_t kSize = std::size_t{1} << kBits;
-  std::vector<Number> sums_;  ///< kSize for each 8 nodes, fewer for the last ones
+  std::vector<Number> sums_;  ///< kSize sums for each 8 nodes, fewer for the last ones
 };
 
 }  // namespace pinfold

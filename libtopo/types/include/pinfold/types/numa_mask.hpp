@@ -11,27 +11,27 @@
 
 namespace pinfold {
 
-/// A set of NUMA nodes of one machine, by position in Machine::numa_nodes() (0 to 63), not by OS
-/// id: real machines have ids of 255 and more, but not as many nodes. The nodes of a machine are in
-/// ascending order of their ids, so masks compare as the kubelet's bit masks of ids do.
+/// A set of NUMA nodes of one machine, by position in Machine::numa_nodes() (0 to 63) instead of OS
+/// id: real machines have ids of 255 and more, but far fewer nodes. A machine's nodes are sorted by
+/// id, so masks compare like the kubelet's bit masks of ids.
 class NumaMask {
  public:
   static constexpr int kMaxNodes = 64;
 
   constexpr NumaMask() = default;
   constexpr explicit NumaMask(std::uint64_t bits) : bits_(bits) {}
-  /// The mask of one position. Domain: 0 to 63.
+  /// Returns the mask of one position. Domain: 0 to 63.
   [[nodiscard]] static constexpr NumaMask of(int position) {
     return NumaMask(std::uint64_t{1} << position);
   }
-  /// The lowest `count` positions. Domain: 0 to 64.
+  /// Returns the lowest `count` positions. Domain: 0 to 64.
   [[nodiscard]] static constexpr NumaMask all(int count) {
     return NumaMask(count >= kMaxNodes ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1);
   }
 
   [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
-  /// In parallel over ever wider fields: without an instruction for it, which not every x86-64 has,
-  /// std::popcount is a call.
+  /// Counts bits in parallel, in ever wider fields. Not every x86-64 has a popcount instruction, so
+  /// std::popcount would be a function call.
   [[nodiscard]] constexpr int count() const {
     std::uint64_t sums = bits_ - ((bits_ >> 1U) & 0x5555555555555555U);
     sums = (sums & 0x3333333333333333U) + ((sums >> 2U) & 0x3333333333333333U);
@@ -45,10 +45,10 @@ class NumaMask {
   [[nodiscard]] constexpr bool contains_all(NumaMask other) const {
     return (bits_ & other.bits_) == other.bits_;
   }
-  /// Lowest position. Domain: not empty.
+  /// Returns the lowest position. Domain: not empty.
   [[nodiscard]] constexpr int first() const { return std::countr_zero(bits_); }
 
-  /// Positions in ascending order, for loops: for (int node : mask.positions()).
+  /// Positions in ascending order, for loops such as for (int node : mask.positions()).
   class Positions {
    public:
     class Iterator {
@@ -73,7 +73,7 @@ class NumaMask {
   };
   [[nodiscard]] constexpr Positions positions() const { return Positions(bits_); }
 
-  /// The kubelet's IsNarrowerThan: fewer nodes, or as many and the lower mask.
+  /// The kubelet's IsNarrowerThan: fewer nodes, or equally many and the lower mask.
   [[nodiscard]] constexpr bool narrower_than(NumaMask other) const {
     return count() != other.count() ? count() < other.count() : bits_ < other.bits_;
   }
@@ -87,17 +87,17 @@ class NumaMask {
   friend constexpr NumaMask operator-(NumaMask a, NumaMask b) {
     return NumaMask(a.bits_ & ~b.bits_);
   }
-  /// By value, not by width.
+  /// Compares by value, not by width.
   friend constexpr auto operator<=>(NumaMask, NumaMask) = default;
 
-  /// The positions as a Linux list, "0-1,3".
+  /// Prints the positions as a Linux list, "0-1,3".
   [[nodiscard]] std::string to_string() const;
 
  private:
   std::uint64_t bits_ = 0;
 };
 
-/// Calls visit(NumaMask) for every subset of `width` of the lowest `node_count` positions, in
+/// Calls visit(NumaMask) for every subset of `width` positions among the lowest `node_count`, in
 /// lexicographic order by position. Domain: 1 <= width.
 template <class Visit>
 void for_each_mask_of_width(int node_count, int width, Visit&& visit) {
@@ -119,9 +119,9 @@ void for_each_mask(int node_count, Visit&& visit) {
   }
 }
 
-/// On machines with up to 16 NUMA nodes a provider looks for hints in every mask, as the kubelet
-/// does; on larger ones in every mask of up to 3 nodes and, of the wider masks, in each run of
-/// neighbouring positions.
+/// On machines with up to 16 NUMA nodes, providers look for hints in every mask, as the kubelet
+/// does. On larger machines they try every mask of up to 3 nodes but, among wider masks, only runs
+/// of neighbouring positions.
 /// DEVIATION: on larger machines the kubelet would walk 2^n masks and never finish.
 inline constexpr int kMaxNodesForEveryMask = 16;
 inline constexpr int kMaxWidthForEveryMask = 3;
@@ -129,8 +129,8 @@ inline constexpr int kMaxWidthForEveryMask = 3;
   return node_count <= kMaxNodesForEveryMask || width <= kMaxWidthForEveryMask;
 }
 
-/// Calls visit(NumaMask) for every mask of `width` positions in which a provider looks for hints,
-/// in the kubelet's order. The intersection of two such masks is such a mask again.
+/// Calls visit(NumaMask) for every mask of `width` positions in which providers look for hints, in
+/// the kubelet's order. The intersection of two such masks is again such a mask.
 template <class Visit>
 void for_each_hint_mask_of_width(int node_count, int width, Visit&& visit) {
   if (has_every_hint_mask(node_count, width)) {
@@ -142,7 +142,7 @@ void for_each_hint_mask_of_width(int node_count, int width, Visit&& visit) {
   }
 }
 
-/// As for_each_hint_mask_of_width, for all widths from 1 on.
+/// Like for_each_hint_mask_of_width, for all widths in ascending order.
 template <class Visit>
 void for_each_hint_mask(int node_count, Visit&& visit) {
   for (int width = 1; width <= node_count; ++width) {
@@ -150,8 +150,8 @@ void for_each_hint_mask(int node_count, Visit&& visit) {
   }
 }
 
-/// The lowest mask, by value, that for_each_hint_mask_of_width visits and that `suits` accepts; the
-/// empty mask if there is none. Stops at the first one. Domain: 1 <= width <= node_count.
+/// Returns the lowest mask, by value, that for_each_hint_mask_of_width visits and `suits` accepts,
+/// or the empty mask if there is none. Stops at the first match. Domain: 1 <= width <= node_count.
 template <class Predicate>
 [[nodiscard]] NumaMask lowest_hint_mask(int node_count, int width, const Predicate& suits) {
   const std::uint64_t lowest = NumaMask::all(width).bits();
@@ -161,7 +161,7 @@ template <class Predicate>
     }
     return {};
   }
-  // The next higher number with as many bits set; lower than `lowest` after an overflow.
+  // The next higher number with the same number of bits set; lower than `lowest` after an overflow.
   const auto next_of_same_width = [](std::uint64_t bits) {
     const std::uint64_t lowest_bit = bits & (~bits + 1);
     const std::uint64_t carried = bits + lowest_bit;

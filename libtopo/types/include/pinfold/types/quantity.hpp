@@ -10,16 +10,17 @@
 
 namespace pinfold {
 
-/// A Kubernetes resource quantity ("250m", "2Gi", "1e3"), exact to 10^-9 as Kubernetes keeps it.
-/// Parsing rounds away from zero to 10^-9 and caps amounts with a binary suffix at +-(2^63 - 1), as
+/// A Kubernetes resource quantity ("250m", "2Gi", "1e3"), exact to 10^-9 as in Kubernetes. Parsing
+/// rounds away from zero to 10^-9 and caps amounts with a binary suffix at +-(2^63 - 1), as
 /// Kubernetes does. Other amounts are capped at +-10^28.
-/// DEVIATION: Kubernetes may print an amount as it was written ("1.500"); here the canonical form
-/// is printed. Where an amount does not fit an int64, Kubernetes returns 0 or wraps around. Source:
-/// k8s.io/apimachinery pkg/api/resource, observed through kubelet v1.36.2.
+/// DEVIATION: always prints the canonical form, where Kubernetes may keep the original spelling
+/// ("1.500"), and caps amounts that do not fit an int64, where Kubernetes returns 0 or wraps
+/// around.
+/// Source: k8s.io/apimachinery pkg/api/resource, observed through kubelet v1.36.2.
 class Quantity {
  public:
   __extension__ using Int128 = __int128;
-  /// How the number is printed; taken from the suffix it was parsed with.
+  /// The notation for printing; taken from the suffix that was parsed.
   enum class Format : std::uint8_t { kDecimalSi, kBinarySi, kDecimalExponent };
 
   constexpr Quantity() = default;
@@ -33,36 +34,36 @@ class Quantity {
     return Quantity(Int128{value} * (kNano / 1000), Format::kDecimalSi);
   }
 
-  /// Errors: kInvalidArgument with Kubernetes' text ("quantities must match the regular
-  /// expression ...", "unable to parse quantity's suffix").
+  /// Parses Kubernetes' notation. Errors: kInvalidArgument with Kubernetes' text ("quantities must
+  /// match the regular expression ...", "unable to parse quantity's suffix").
   [[nodiscard]] static Result<Quantity> parse(std::string_view text);
-  /// Kubernetes' canonical form: "1500m", "2Gi".
+  /// Prints Kubernetes' canonical form: "1500m", "2Gi".
   [[nodiscard]] std::string to_string() const;
 
-  /// Rounded up to a whole number, as Quantity.Value(); capped to the range of int64.
+  /// Rounds up to a whole number, like Quantity.Value(); capped to the range of int64.
   [[nodiscard]] std::int64_t value() const;
-  /// Rounded up to thousandths, as Quantity.MilliValue(); capped to the range of int64.
+  /// Rounds up to thousandths, like Quantity.MilliValue(); capped to the range of int64.
   [[nodiscard]] std::int64_t milli_value() const;
   [[nodiscard]] constexpr bool is_whole() const { return nano_ % kNano == 0; }
-  /// False where Quantity.AsInt64() fails: for amounts that are not whole or exceed an int64, and
-  /// for whole ones that were spelled with a point ("1.5Gi"), a negative exponent ("1000m") or too
+  /// Returns false where Quantity.AsInt64() fails: for amounts that are fractional or exceed an
+  /// int64, and for whole ones written with a point ("1.5Gi"), a negative exponent ("1000m") or too
   /// many digits ("1Pi").
   [[nodiscard]] constexpr bool as_int64_succeeds() const { return is_integer_ && is_whole(); }
-  /// The same amount as the API server passes it on: spelled in canonical form.
+  /// Returns the amount as the API server passes it on, in canonical spelling.
   [[nodiscard]] Quantity canonical() const;
   [[nodiscard]] constexpr bool is_zero() const { return nano_ == 0; }
-  /// -1, 0 or 1.
+  /// Returns -1, 0 or 1.
   [[nodiscard]] constexpr int sign() const { return nano_ == 0 ? 0 : (nano_ < 0 ? -1 : 1); }
   [[nodiscard]] constexpr Int128 nano() const { return nano_; }
   [[nodiscard]] constexpr Format format() const { return format_; }
 
-  /// Keeps the format of *this, or takes the other's when *this is zero, as Quantity.Add.
+  /// Keeps the format of *this, or takes the other's if *this is zero, like Quantity.Add.
   Quantity& operator+=(const Quantity& other);
   Quantity& operator-=(const Quantity& other);
   friend Quantity operator+(Quantity a, const Quantity& b) { return a += b; }
   friend Quantity operator-(Quantity a, const Quantity& b) { return a -= b; }
 
-  /// By amount: "1000m" equals "1".
+  /// Compares amounts: "1000m" equals "1".
   friend constexpr bool operator==(const Quantity& a, const Quantity& b) {
     return a.nano_ == b.nano_;
   }
@@ -79,7 +80,7 @@ class Quantity {
 
   Int128 nano_ = 0;
   Format format_ = Format::kDecimalSi;
-  bool is_integer_ = true;  ///< Kubernetes keeps it as an integer and a scale, not as big.Int
+  bool is_integer_ = true;  ///< Kubernetes stores it as an integer and a scale, not as big.Int
 };
 
 std::ostream& operator<<(std::ostream& out, const Quantity& quantity);

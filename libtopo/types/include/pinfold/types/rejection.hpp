@@ -13,8 +13,8 @@ struct Rejection {
   std::string message;
   std::string cause = {};  ///< the message without the kubelet's wrapping
 
-  /// For errors to which the kubelet gives no reason: UnexpectedAdmissionError, "Allocate failed
-  /// due to ..., which is unexpected".
+  /// Builds the rejection for errors that have no reason of their own in the kubelet:
+  /// UnexpectedAdmissionError, "Allocate failed due to ..., which is unexpected".
   [[nodiscard]] static Rejection unexpected(const std::string& cause) {
     return {"UnexpectedAdmissionError", "Allocate failed due to " + cause + ", which is unexpected",
             cause};

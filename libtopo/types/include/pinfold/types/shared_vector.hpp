@@ -12,9 +12,9 @@
 
 namespace pinfold {
 
-/// A vector whose copies share the elements that neither of them has changed since: a copy costs
-/// one pointer for each element. An element has its place in memory until it is edited or erased.
-/// Copies can be used by different threads.
+/// A vector whose copies share all elements that neither has changed since, so a copy costs one
+/// pointer per element. An element keeps its address until it is edited or erased. Different
+/// threads may use different copies.
 template <class T>
 class SharedVector {
   struct Element : boost::intrusive_ref_counter<Element, boost::thread_safe_counter> {
@@ -26,7 +26,7 @@ class SharedVector {
  public:
   using value_type = T;
 
-  /// Elements can be read; edit() changes one.
+  /// A read-only iterator; edit() changes an element.
   class Iterator {
    public:
     using iterator_category = std::random_access_iterator_tag;
@@ -75,10 +75,10 @@ class SharedVector {
   [[nodiscard]] const T& front() const { return elements_.front()->value; }
   [[nodiscard]] const T& back() const { return elements_.back()->value; }
 
-  /// The element, which no copy of this vector has. Iterators stay valid.
+  /// Returns an element for writing, no longer shared with any copy. Iterators stay valid.
   [[nodiscard]] T& edit(Iterator at) {
     auto& element = elements_[static_cast<std::size_t>(at - begin())];
-    // The count is read with acquire: another thread that has dropped its copy has read it.
+    // The count is read with acquire, so a thread that has dropped its copy has finished reading.
     if (element->use_count() > 1) element = make(T(element->value));
     return element->value;
   }
