@@ -55,7 +55,7 @@ class Cursor {
   const char** reached_;
 };
 
-/// Passes the events of nlohmann's parser to a DocumentBuilder.
+/// Passes nlohmann's parser events to a DocumentBuilder.
 // The destructor of nlohmann's JSON allocates. NOLINTNEXTLINE(bugprone-exception-escape)
 class JsonEvents {
  public:
@@ -102,7 +102,8 @@ Result<json> parse_json(std::string_view text) {
   return events.builder().take();
 }
 
-/// True for text in brackets, except YAML in flow style: "{kind: Pod}", where JSON has a quote.
+/// True for text that begins with a bracket, except flow-style YAML such as "{kind: Pod}", where
+/// JSON would have a quote.
 bool begins_as_json(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
   constexpr auto kNone = std::string_view::npos;
@@ -128,7 +129,7 @@ Result<std::vector<json>> parse_documents(std::string_view text) {
   }
   if (!begins_as_json(text)) return parse_yaml(text);
   auto document = parse_json(text);
-  // JSON documents with "---" between them are a YAML stream.
+  // JSON documents separated by "---" form a YAML stream.
   if (!document && text.find("\n---") != std::string_view::npos) return parse_yaml(text);
   if (!document) return fail(std::move(document).error());
   std::vector<json> documents;

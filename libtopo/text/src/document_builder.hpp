@@ -8,9 +8,9 @@
 
 namespace pinfold {
 
-/// Builds a JSON value from the events of a parser, within the limits of parse_document. Each event
-/// returns false if it exceeds a limit; problem() then names it.
-// NOLINTNEXTLINE(bugprone-exception-escape): about json, whose moving asserts
+/// Builds a JSON value from parser events, within the limits of parse_document. Each event returns
+/// false if it exceeds a limit; problem() then names the limit.
+// NOLINTNEXTLINE(bugprone-exception-escape): moving nlohmann's JSON asserts
 class DocumentBuilder {
  public:
   static constexpr std::size_t kMaxDepth = 100;

@@ -37,14 +37,14 @@ std::optional<std::uint64_t> unit_of(std::string_view name) {
   return std::nullopt;
 }
 
-// The number of one "<number><unit>".
+// The number in "<number><unit>".
 struct Part {
   std::uint64_t whole = 0;
   std::uint64_t fraction = 0;  // numerator over `scale`
   std::uint64_t scale = 1;
 };
 
-// Takes a number off the front of `rest`; nullopt if it is invalid.
+// Cuts a number off the front of `rest`; nullopt if it is invalid.
 std::optional<Part> take_number(std::string_view& rest) {
   Part part;
   std::size_t digits = 0;
@@ -107,7 +107,7 @@ std::string duration_to_string(std::int64_t nanoseconds) {
   const bool negative = nanoseconds < 0;
   const auto magnitude = negative ? ~static_cast<std::uint64_t>(nanoseconds) + 1
                                   : static_cast<std::uint64_t>(nanoseconds);
-  // value / unit without trailing zeros.
+  // Formats value / unit without trailing zeros.
   const auto decimal = [](std::uint64_t value, std::uint64_t unit) {
     std::string out = std::to_string(value / unit);
     if (value % unit == 0) return out;

@@ -21,9 +21,8 @@ struct RuneRange {
   char32_t first;
   char32_t last;
 };
-/// What Go regards as not printable beyond ASCII: the Unicode categories Cc, Cf, Zs, Zl, Zp, Co,
-/// and noncharacters up to U+FFFF. DEVIATION: code points that Unicode has not assigned yet are
-/// printed.
+/// Characters beyond ASCII that Go does not print: the Unicode categories Cc, Cf, Zs, Zl, Zp and
+/// Co, and noncharacters up to U+FFFF. DEVIATION: unassigned code points are printed.
 constexpr std::array<RuneRange, 27> kNotPrintable = {{
     {0x80, 0xA0},       {0xAD, 0xAD},       {0x600, 0x605},      {0x61C, 0x61C},
     {0x6DD, 0x6DD},     {0x70F, 0x70F},     {0x890, 0x891},      {0x8E2, 0x8E2},

@@ -15,7 +15,7 @@
 namespace pinfold {
 namespace {
 
-/// Control characters, and those that hide or reorder what follows them.
+/// True for control characters and those that hide or reorder the text that follows.
 bool is_unprintable(char32_t rune) {
   const bool is_control = rune < 0x20 || (rune >= 0x7F && rune < 0xA0);
   const bool is_separator = rune == 0x2028 || rune == 0x2029;
@@ -27,7 +27,8 @@ bool is_unprintable(char32_t rune) {
 
 char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// The number of letters to insert, remove, replace or swap with their neighbour.
+/// Returns the edit distance, ignoring case: letters to insert, remove, replace or swap with a
+/// neighbour.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before;  // two rows above
   std::vector<std::size_t> last(b.size() + 1);
@@ -46,7 +47,8 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return last.back();
 }
 
-/// The words of "reservedSystemCPUs" or "--reserved-cpus" in lower case, without the plural's s.
+/// Returns the words of "reservedSystemCPUs" or "--reserved-cpus" in lower case, without a plural
+/// s.
 std::set<std::string> words_of(std::string_view name) {
   std::set<std::string> words;
   std::string word;
@@ -66,7 +68,8 @@ std::set<std::string> words_of(std::string_view name) {
   return words;
 }
 
-/// The shortest name that has all words of `name`, which are two at least.
+/// Returns the name with the fewest words that contains all words of `name`; "" if `name` has only
+/// one.
 std::string_view nearest_by_words(std::string_view name, std::span<const std::string_view> known) {
   const auto words = words_of(name);
   std::string_view best;
@@ -103,7 +106,7 @@ std::string escaped(std::string_view text) {
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
-  constexpr std::size_t kMostLetters = 100;  // longer words are no misspelt names
+  constexpr std::size_t kMostLetters = 100;  // anything longer is not a misspelt name
   std::string_view best;
   if (word.empty() || word.size() > kMostLetters) return best;
   std::size_t fewest = 1 + std::max<std::size_t>(1, word.size() / 3);

@@ -8,7 +8,7 @@ namespace {
 
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// Cuts a line with those that continue it; without comments, which may stand between them.
+/// Cuts the next line and its continuation lines off `rest`, without the comments among them.
 std::string cut_logical_line(std::string_view& rest) {
   std::string line;
   while (!rest.empty()) {

@@ -22,12 +22,12 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kDigits = "0123456789";
-/// The most that anchors and aliases may copy within one stream, in bytes.
+/// Limit on the bytes that anchors and aliases may copy within one stream.
 constexpr std::size_t kMaxCopied = 1U << 20U;
 constexpr std::size_t kNodeCost = 16;
 constexpr const char* kKeyRule = "expected a key that is a plain or quoted text";
 
-/// The approximate size of a copy of a value in bytes, and its depth.
+/// The approximate size in bytes of a copy of a value, and its nesting depth.
 struct Extent {
   std::size_t size = kNodeCost;
   std::size_t depth = 0;
@@ -73,7 +73,8 @@ bool is_core_float(std::string_view text) {
   return text.empty();
 }
 
-/// A plain scalar by the core schema of YAML 1.2. Infinities and NaN remain strings: JSON has none.
+/// Reads a plain scalar by the core schema of YAML 1.2. Infinities and NaN remain strings because
+/// JSON has neither.
 json plain_scalar(const std::string& text) {
   if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") {
     return nullptr;
@@ -97,7 +98,7 @@ json plain_scalar(const std::string& text) {
   return error == std::errc{} ? json(real) : json(text);
 }
 
-/// Thrown to stop yaml-cpp within a document; caught in parse_yaml.
+/// Thrown to stop yaml-cpp in the middle of a document; caught in parse_yaml.
 struct Refusal {
   YAML::Mark mark;
   std::string problem;
@@ -106,12 +107,12 @@ struct Refusal {
 // The destructor of nlohmann's JSON allocates. NOLINTNEXTLINE(bugprone-exception-escape)
 class Reader final : public YAML::EventHandler {
  public:
-  /// `text` is what yaml-cpp reads, and outlives this.
+  /// `text` is yaml-cpp's input and must outlive this.
   explicit Reader(std::string_view text) : text_(text) {}
   [[nodiscard]] json take() { return builder_.take(); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    // At a ',' or ']' that nothing opened, yaml-cpp reports empty documents for ever.
+    // At an unmatched ',' or ']', yaml-cpp reports empty documents forever.
     if (mark.pos == start_) throw Refusal{mark, "unexpected text"};
     start_ = mark.pos;
     anchors_.clear();
@@ -184,8 +185,9 @@ class Reader final : public YAML::EventHandler {
     copied_ += extent.size;
     if (copied_ > kMaxCopied) throw Refusal{mark, "anchors and aliases repeat more than 1 MiB"};
   }
-  /// yaml-cpp takes a word at the end of a block for a key without a value: a text that was cut off
-  /// there. In braces a key may stand alone, and after '?' too.
+  /// True if the last key has no ':' after it. yaml-cpp accepts a word at the end of a block as a
+  /// key without a value, which would hide a truncated text. In braces and after '?', a lone key is
+  /// valid.
   [[nodiscard]] bool lacks_colon() const {
     if (state_.empty() || state_.back() != State::kValue || is_flow_.back()) return false;
     const auto begin = static_cast<std::size_t>(key_mark_.pos);
@@ -228,14 +230,14 @@ class Reader final : public YAML::EventHandler {
   };
   DocumentBuilder builder_;
   std::string_view text_;
-  std::string key_;  // the last one
+  std::string key_;  // the last key
   YAML::Mark key_mark_;
   std::vector<State> state_;
-  std::vector<bool> is_flow_;  // as state_: in brackets or braces
+  std::vector<bool> is_flow_;  // parallel to state_: true in brackets or braces
   std::vector<OpenAnchor> open_anchors_;
   std::map<YAML::anchor_t, json> anchors_;
   std::size_t copied_ = 0;
-  int start_ = -1;  // of the document
+  int start_ = -1;  // position of the document
 };
 
 tl::unexpected<Error> fail_at(const YAML::Mark& mark, const std::string& problem) {
@@ -244,19 +246,20 @@ tl::unexpected<Error> fail_at(const YAML::Mark& mark, const std::string& problem
   return fail(ErrorCode::kInvalidArgument, where + printable(problem));
 }
 
-/// Ends every text. Within a quoted text or brackets it is an error, and yaml-cpp itself takes a
-/// text that ends in quotes for a whole one; elsewhere it adds at most an empty document. The
-/// newline: without one, yaml-cpp reports errors at the end as being in line 1.
+/// Appended to every text. Within quotes or brackets this end marker is an error, whereas yaml-cpp
+/// alone accepts a text that ends inside quotes; elsewhere it adds at most an empty document.
+/// Without the newline, yaml-cpp reports errors at the end as being in line 1.
 constexpr std::string_view kEnd = "\n...\n";
 
-/// What a text lacks at whose end yaml-cpp stops; "" if it stops before.
+/// Explains an error at the end of a text that ends inside quotes; "" for any other error.
 std::string problem_at_end(const YAML::Exception& error, std::string_view text) {
   const auto lines = std::count(text.begin(), text.end(), '\n') + 1;
   if (error.mark.line < lines || error.msg != YAML::ErrorMsg::DOC_IN_SCALAR) return "";
   return "the text ends within a quoted text: expected its closing quote";
 }
 
-/// yaml-cpp's message, or the rule that explains it if the line is indented with a tab.
+/// Returns yaml-cpp's message, or a clearer one if the text ends inside quotes or the line is
+/// indented with a tab.
 std::string problem_of(const YAML::Exception& error, std::string_view text) {
   if (auto problem = problem_at_end(error, text); !problem.empty()) return problem;
   for (int number = 0; number < error.mark.line; ++number) {

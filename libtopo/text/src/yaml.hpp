@@ -8,8 +8,8 @@
 
 namespace pinfold {
 
-/// The documents of a YAML stream, without empty ones. Domain and errors: as parse_documents; the
-/// text is valid UTF-8.
+/// Parses a YAML stream; skips empty documents. Domain and errors as for parse_documents; the text
+/// must be valid UTF-8.
 [[nodiscard]] Result<std::vector<nlohmann::json>> parse_yaml(std::string_view text);
 
 }  // namespace pinfold

@@ -5,7 +5,7 @@
 
 namespace pinfold {
 
-/// The bytes of a text in base64 (RFC 4648); ends at the first other character, such as padding.
+/// Decodes base64 (RFC 4648). Stops at the first other character, such as padding.
 [[nodiscard]] std::string decode_base64(std::string_view text);
 
 }  // namespace pinfold

@@ -8,17 +8,17 @@
 
 namespace pinfold {
 
-/// Reads one YAML or JSON document into a JSON value; every file that users write is read by it.
-/// Text that begins with '{' or '[' is JSON, unless the first key has no double quotes: that is
-/// YAML in flow style, "{kind: Pod}". Plain YAML scalars become numbers, booleans, null or strings
-/// by the core schema of YAML 1.2, so that `cpu: 2` and `cpu: "2"` both work where a quantity is
+/// Parses one YAML or JSON document into a JSON value. All files that users write go through it.
+/// Text that begins with '{' or '[' is JSON, unless the first key has no double quotes: then it is
+/// flow-style YAML, "{kind: Pod}". Plain YAML scalars become numbers, booleans, null or strings by
+/// the core schema of YAML 1.2, so that `cpu: 2` and `cpu: "2"` both work where a quantity is
 /// expected. Domain: UTF-8, at most 16 MiB, at most 100 levels deep, no duplicate keys, no merge
 /// keys ("<<"), no aliases that repeat more than 1 MiB. Errors: kInvalidArgument, with line and
 /// column.
 [[nodiscard]] Result<nlohmann::json> parse_document(std::string_view text);
 
-/// As parse_document, for a YAML stream of several documents ("---"), also of JSON documents. Empty
-/// documents are skipped.
+/// Like parse_document, for a stream of several YAML or JSON documents separated by "---". Skips
+/// empty documents.
 [[nodiscard]] Result<std::vector<nlohmann::json>> parse_documents(std::string_view text);
 
 }  // namespace pinfold

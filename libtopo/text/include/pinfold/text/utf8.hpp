@@ -16,7 +16,7 @@ struct Rune {
 
 /// Go's utf8.DecodeRune. Domain: text is not empty.
 [[nodiscard]] Rune decode(std::string_view text);
-/// The offset of the first byte that is not valid UTF-8; npos if there is none.
+/// Returns the offset of the first byte that is not valid UTF-8; npos if there is none.
 [[nodiscard]] std::size_t find_invalid(std::string_view text);
 void append(std::string& out, char32_t rune);
 

@@ -7,28 +7,29 @@
 #include <utility>
 #include <vector>
 
-/// Command lines and unit files as a shell and systemd read them. Domain of all: any bytes.
+/// Parses command lines and unit files as a shell and systemd do. Domain of all functions: any
+/// bytes.
 namespace pinfold {
 
-/// `text` without white space around it.
+/// Returns `text` without surrounding white space.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
-/// The words of a line as a shell or systemd splits them: blanks separate, quotes keep blanks, a
-/// backslash keeps the next character. Expands nothing.
+/// Splits a line into words like a shell or systemd: blanks separate, quotes protect blanks, a
+/// backslash protects the next character. Expands nothing.
 [[nodiscard]] std::vector<std::string> split_words(std::string_view text);
 
-/// The values of an option in arguments: "--kubelet-arg=a", "--kubelet-arg a". `name`: with its
-/// dashes.
+/// Returns the values of an option in `arguments`: "--kubelet-arg=a", "--kubelet-arg a". `name`
+/// includes the dashes.
 [[nodiscard]] std::vector<std::string> option_values(const std::vector<std::string>& arguments,
                                                      std::string_view name);
 
 using Variables = std::map<std::string, std::string, std::less<>>;
-/// `text` with the values of "$NAME" and "${NAME}"; unknown names stay.
+/// Replaces "$NAME" and "${NAME}" by their values; leaves unknown names unchanged.
 [[nodiscard]] std::string expand_variables(std::string_view text, const Variables& variables);
 
-/// The assignments of a unit or configuration file of systemd in their order, without white space
-/// around keys and values; everything else in the file is left out. A backslash at the end of a
-/// line continues it. Source: systemd.syntax(7).
+/// Returns the assignments of a systemd unit or configuration file in order, without white space
+/// around keys and values. Skips everything else. A backslash at the end of a line continues it.
+/// Source: systemd.syntax(7).
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> parse_unit_file(
     std::string_view text);
 

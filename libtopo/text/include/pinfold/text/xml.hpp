@@ -5,8 +5,8 @@
 
 namespace pinfold {
 
-/// Text for an XML element or attribute: '&', '<', '>' and '"' become entities. Domain: characters
-/// that XML allows.
+/// Escapes text for an XML element or attribute: '&', '<', '>' and '"' become entities. Domain:
+/// characters that XML allows.
 [[nodiscard]] std::string escape_xml(std::string_view text);
 
 }  // namespace pinfold
