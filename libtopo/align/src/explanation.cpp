@@ -66,7 +66,7 @@ std::vector<std::string> responsible_for(const std::vector<HintSummary>& resourc
     conflict.push_back(&resource);
   }
   if (!names.empty()) return names;
-  // Leave out one resource after the other while the rest still has no mask in common.
+  // Drop one resource after another while the rest still has no mask in common.
   for (std::size_t i = 0; i < conflict.size();) {
     std::vector<const HintSummary*> rest = conflict;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
@@ -113,7 +113,7 @@ std::vector<AlignmentChange> fewest_changes(const std::vector<HintSummary>& reso
   return changes;
 }
 
-/// The sentences about one merge, with the OS ids of its NUMA nodes and the terms of its policy.
+/// Phrases the sentences about one merge, with OS ids of NUMA nodes and the terms of its policy.
 class Wording {
  public:
   Wording(const TopologyManager& manager, const MergeExplanation& explanation)
@@ -184,7 +184,7 @@ class Wording {
 
   // "cpu fits on NUMA 0 or 1, memory only on 2: no single NUMA node satisfies both"
   [[nodiscard]] std::string conflict() const {
-    // Only hints that the kubelet's managers never give lead here, such as an empty mask.
+    // Reached only with hints that the kubelet's managers never give, such as an empty mask.
     if (explanation_.responsible.empty()) return "no set of NUMA nodes satisfies every resource";
     std::vector<std::string> parts;
     bool all_fit = true;

@@ -2,6 +2,28 @@
 
 #include <bit>
 
+// How it works
+//
+// A merge needs to know which masks are the intersection of some choice of one hint per resource.
+// Trying all choices takes exponential time in the number of resources. Instead:
+//   1. sums_above() replaces each list of hints (0 or 1 per mask) by sums: at m, the number of its
+//      hints that contain m.
+//   2. An intersection contains m exactly if every chosen hint does. So the product of these sums
+//      at m is the number of choices whose intersection contains m.
+//   3. undo_sums_above() turns "contains m" into "is exactly m".
+//
+// Up to 16 nodes every subset is a mask and has its bits as index. Both transforms are the usual
+// loops over one bit at a time: n * 2^(n-1) additions.
+//
+// Larger machines use single nodes, pairs, triples and runs of more than three neighbouring nodes.
+// A run contains m exactly if it contains the range from the lowest to the highest node of m, so
+// the sum over runs depends on (first, last) only and is a prefix sum over that plane: O(n^2).
+// Triples and pairs update the at most six masks below them directly: O(n^3).
+//
+// Invariants: a sum includes the mask itself. sums_above() goes from narrow to wide masks and
+// undo_sums_above() from wide to narrow, so that a mask holds its own value, not a sum, whenever
+// it is added to or subtracted from the masks below it. Ranges that are not runs stay unused.
+
 namespace pinfold::align {
 namespace {
 
@@ -11,8 +33,8 @@ constexpr std::size_t triples_below(std::size_t high) { return high * (high - 1)
 
 }  // namespace
 
-// With every subset the number of a mask is its bits. Otherwise the order is: single nodes, pairs
-// and triples by their highest nodes, then a square, of which the runs use one half.
+// If every subset is a mask, its number is its bits. Otherwise single nodes come first, then pairs
+// and triples by their highest nodes, then a square of which the runs use one half.
 MaskLattice::MaskLattice(int node_count) : nodes_(node_count) {
   const std::size_t n = node(node_count);
   if (every_subset()) {
@@ -101,7 +123,7 @@ void MaskLattice::sums_above(std::span<std::uint64_t> table) const {
   }
   const std::vector<std::uint64_t> runs = run_sums(table);
   const auto run = [&](int first, int last) { return runs[run_index(first, last) - first_run_]; };
-  // Narrow masks first, while the wider ones still have their values before the summation.
+  // Narrow masks first, while wider ones still hold their values before the summation.
   for (int i = 0; i < nodes_; ++i) table[node(i)] += run(i, i);
   for_each_pair([&](std::size_t index, int low, int high) {
     table[node(low)] += table[index];
@@ -128,7 +150,7 @@ void MaskLattice::undo_sums_above(std::span<std::uint64_t> table) const {
     }
     return;
   }
-  // The widest first: each subtracts its own value from all masks below it. A run's sum covers a
+  // Widest first: each mask subtracts its own value from all masks below it. A run's sum covers a
   // quadrant of the plane of (first, last), so its own value is a second difference.
   std::vector<std::uint64_t> runs(node(nodes_) * node(nodes_));
   const auto sum_at = [&](int first, int last) {

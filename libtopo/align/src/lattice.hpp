@@ -9,16 +9,15 @@
 
 namespace pinfold::align {
 
-/// The masks that hints and merged hints of one machine can have, numbered: every subset on up to
-/// 16 nodes, the masks of for_each_hint_mask on larger machines. The intersection of two of them is
-/// a third one (or empty), so they form a meet-semilattice, on which a product of sums counts
-/// meets:
+/// Numbers the masks that hints and merged hints of one machine can have: every subset on up to 16
+/// nodes, the masks of for_each_hint_mask on larger machines. The intersection of two of them is a
+/// third one (or empty), so they form a meet-semilattice, on which a product of sums counts meets:
 ///
 ///   sums_above(f)[m] = the sum of f[h] over all h that contain m
 ///
 /// Multiply the sums of several lists, undo the summation, and the value at m is the number of
 /// choices of one mask per list whose intersection is exactly m. All arithmetic is modulo 2^64,
-/// which is exact as long as the number of all choices is below that (kExactFactors).
+/// which is exact while the number of all choices is below that (kExactFactors).
 class MaskLattice {
  public:
   explicit MaskLattice(int node_count);
@@ -28,8 +27,8 @@ class MaskLattice {
   static constexpr int kExactFactors = 4;
 
   [[nodiscard]] std::size_t size() const { return size_; }
-  /// The number of a mask; kOutside for any other mask. (With an optional, which would
-  /// read better, a merge of long lists spends most of its time here.)
+  /// Returns the number of a mask, or kOutside if it has none. (An optional would read better, but
+  /// a merge of long lists would spend most of its time here.)
   [[nodiscard]] std::size_t index(NumaMask mask) const {
     if (!every_subset()) return index_in_family(mask);
     return mask.bits() < size_ ? static_cast<std::size_t>(mask.bits()) : kOutside;
@@ -56,7 +55,8 @@ class MaskLattice {
   [[nodiscard]] std::size_t triple_index(int low, int middle, int high) const;
   [[nodiscard]] std::size_t run_index(int first, int last) const;
 
-  /// For every range first..last the sum over the runs of more than three nodes that contain it.
+  /// Returns, for every range first to last, the sum over the runs of more than three nodes that
+  /// contain it.
   [[nodiscard]] std::vector<std::uint64_t> run_sums(std::span<const std::uint64_t> table) const;
   template <class Visit>
   void for_each_run(Visit&& visit) const;

@@ -11,13 +11,13 @@ namespace {
 constexpr TopologyHint kAnywhere{std::nullopt, true};
 constexpr TopologyHint kImpossible{std::nullopt, false};
 
-/// Keeps the best of the masks that it is given. The kubelet compares masks of equal preference by
-/// width, then with prefer-closest-numa-nodes by distance, then by value. This is a total order, so
-/// the masks may come in any order.
+/// Keeps the best of the masks that it considers. Among masks of equal preference, the kubelet
+/// compares width, then with prefer-closest-numa-nodes distance, then value. This is a total order,
+/// so the masks may come in any order.
 class BestMask {
  public:
-  /// `ideal_width` is the best width; after it narrower masks follow, the widest of them first, and
-  /// then wider ones. 0 for preferred hints: the narrower the better.
+  /// Masks of `ideal_width` are best, then come narrower masks, widest first, then wider ones. With
+  /// 0, for preferred hints, narrower is always better.
   BestMask(const MergeRules& rules, int ideal_width) : rules_(rules), ideal_width_(ideal_width) {}
 
   void consider(NumaMask mask) {
@@ -39,7 +39,7 @@ class BestMask {
     return width > ideal_width_ ? width : ideal_width_ - width - NumaMask::kMaxNodes;
   }
 
-  // The kubelet compares averages; for masks of one width the sums have the same order.
+  // The kubelet compares averages; for masks of equal width, sums have the same order.
   [[nodiscard]] std::uint64_t distance(NumaMask mask) const {
     if (rules_.distances == nullptr) return 0;
     std::uint64_t sum = 0;
@@ -65,8 +65,8 @@ struct Table {
 
   std::vector<std::uint8_t> flags;
   bool names = false;          ///< some hint has a mask
-  bool any = false;            ///< some hint has no mask: any node
-  bool any_preferred = false;  ///< and is preferred
+  bool any = false;            ///< some hint has no mask and accepts any node
+  bool any_preferred = false;  ///< and such a hint is preferred
 };
 
 Table tabulate(const HintsOfResource& resource, const MaskLattice& lattice) {
@@ -86,8 +86,8 @@ Table tabulate(const HintsOfResource& resource, const MaskLattice& lattice) {
   return table;
 }
 
-/// The best merged hint whose parts are all preferred and have the same mask; nullopt if there is
-/// none.
+/// Returns the best mask that every resource prefers; a preferred hint without a mask accepts every
+/// mask. nullopt if there is none.
 std::optional<NumaMask> merge_preferred(std::span<const Table> tables, const MaskLattice& lattice,
                                         const MergeRules& rules) {
   std::vector<std::uint8_t> named(lattice.size());
@@ -107,7 +107,7 @@ std::optional<NumaMask> merge_preferred(std::span<const Table> tables, const Mas
   return best.best();
 }
 
-/// The width of the narrowest hint of each resource; the largest of these.
+/// Takes the width of each resource's narrowest hint and returns the largest of them.
 int widest_minimum(std::span<const Table> tables, const MaskLattice& lattice) {
   std::vector<int> narrowest(tables.size(), NumaMask::kMaxNodes + 1);
   lattice.for_each([&](NumaMask mask, std::size_t index) {
@@ -123,18 +123,18 @@ int widest_minimum(std::span<const Table> tables, const MaskLattice& lattice) {
   return widest;
 }
 
-/// The best of all intersections of one hint per resource, preferred or not; nullopt if all are
+/// Returns the best intersection of one hint per resource, preferred or not; nullopt if all are
 /// empty.
 std::optional<NumaMask> merge_not_preferred(std::span<const Table> tables,
                                             const MaskLattice& lattice, const MergeRules& rules) {
-  // For each mask, how many choices of one hint per resource have it as their intersection.
+  // For each mask, the number of choices of one hint per resource that intersect in exactly it.
   std::vector<std::uint64_t> choices(lattice.size(), 1);
   std::vector<std::uint64_t> sums(lattice.size());
   int factors = 0;
   for (const Table& table : tables) {
     if (!table.names) continue;
     if (factors == MaskLattice::kExactFactors) {
-      // Only whether a choice exists matters: 0 or 1 keeps the numbers exact.
+      // Only whether a choice exists matters, and 0 or 1 keeps the numbers exact.
       lattice.undo_sums_above(choices);
       for (std::uint64_t& number : choices) number = number != 0 ? 1 : 0;
       lattice.sums_above(choices);

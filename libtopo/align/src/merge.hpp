@@ -7,7 +7,7 @@
 
 #include "pinfold/align/topology_manager.hpp"
 
-/// The steps of TopologyManager::merge. docs/topology-merge.md shows why the result is the
+/// The steps of TopologyManager::merge. docs/topology-merge.md shows why the result equals the
 /// kubelet's.
 namespace pinfold::align {
 
@@ -21,15 +21,15 @@ struct HintsOfResource {
 /// {any, not preferred}.
 [[nodiscard]] std::vector<HintsOfResource> filter_hints(std::span<const ResourceHints> providers);
 
-/// The same for every mask of one merge.
+/// How masks of one merge are compared.
 struct MergeRules {
   NumaMask all;  ///< every NUMA node of the machine
-  /// Of two masks of one width prefer the closer nodes; nullptr: prefer the lower mask.
+  /// Of two masks of equal width, prefer the closer nodes; if nullptr, the lower mask.
   const std::vector<std::vector<std::uint32_t>>* distances = nullptr;
 };
 
-/// The merge of the policies best-effort and restricted. The result always has a mask: where no
-/// choice of one hint per resource has a NUMA node in common it is every node, not preferred.
+/// Merges the hints under best-effort and restricted. The result always has a mask: if no choice of
+/// one hint per resource has a NUMA node in common, it is every node, not preferred.
 [[nodiscard]] TopologyHint merge_hints(std::span<const HintsOfResource> resources,
                                        const MergeRules& rules);
 

@@ -6,10 +6,10 @@
 namespace pinfold::align {
 namespace {
 
-/// In place of a node: any node is possible.
+/// Stands for a node: any node will do.
 constexpr int kAny = NumaMask::kMaxNodes;
 
-/// The nodes that a resource accepts alone, in the order of its hints.
+/// Returns the single nodes that a resource prefers, in the order of its hints.
 std::vector<int> usable(const HintsOfResource& resource) {
   std::vector<int> nodes;
   for (const TopologyHint& hint : resource.hints) {
@@ -30,7 +30,7 @@ NumaMask reach(std::span<const int> nodes, const MergeRules& rules) {
   return mask;
 }
 
-/// -1: the first is more allocated; 1: the second is; 0: equal.
+/// Returns -1 if the first is more allocated, 1 if the second is, 0 if equal.
 int compare_scores(const std::vector<int>& scores, int first, int second) {
   const auto of = [&](int node) {
     const auto index = static_cast<std::size_t>(node);
@@ -39,7 +39,7 @@ int compare_scores(const std::vector<int>& scores, int first, int second) {
   return of(first) > of(second) ? -1 : (of(first) < of(second) ? 1 : 0);
 }
 
-/// prefer-most-allocated-numa-node: which of two candidates wins. One node beats kAny. The more
+/// Returns the winner under prefer-most-allocated-numa-node. One node beats kAny. The more
 /// allocated node wins, unless CPU and memory disagree: then the lower one does.
 int better(const AllocationScores& scores, int current, int candidate) {
   if (current == candidate || candidate == kAny) return current;
@@ -51,13 +51,13 @@ int better(const AllocationScores& scores, int current, int candidate) {
   return std::min(current, candidate);
 }
 
-/// The best candidate after all combinations of some lists were compared with it: the index is the
-/// best candidate before, the value the one after.
+/// Maps the best candidate before all combinations of some lists are considered (the index) to the
+/// best one afterwards (the value).
 using Outcome = std::vector<int>;
 constexpr int kNone = NumaMask::kMaxNodes + 1;
 
-/// Goes from the last list to the first: once a node is chosen, the lists after it can only add the
-/// same node, or nothing if one of them lacks it.
+/// Folds the lists from last to first. Once a list chooses a node, the lists after it can only add
+/// the same node, or rule it out if one of them does not offer it.
 int fold_in_order(const std::vector<std::vector<int>>& lists, const MergeRules& rules,
                   const AllocationScores& scores) {
   Outcome behind(kNone + 1);

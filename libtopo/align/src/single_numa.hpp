@@ -6,8 +6,8 @@
 
 namespace pinfold::align {
 
-/// The merge of the policy single-numa-node: only preferred hints of one NUMA node, or of any,
-/// count. nullopt: no node suits every resource; all nodes: every resource accepts any.
+/// Merges the hints under single-numa-node: only preferred hints with one NUMA node, or any, count.
+/// Returns nullopt if no node suits every resource, and all nodes if every resource accepts any.
 /// With `scores` (prefer-most-allocated-numa-node) the comparison is not transitive, so nodes are
 /// compared in the order in which the kubelet's enumeration of all combinations reaches them.
 [[nodiscard]] std::optional<NumaMask> merge_single_numa(std::span<const HintsOfResource> resources,

@@ -14,7 +14,7 @@ namespace pinfold {
 namespace {
 
 constexpr int kKubeletMaxNodes = 8;
-// What each option does is said at the members of TopologyOptions.
+// TopologyOptions explains what each option does.
 constexpr std::string_view kClosest = "prefer-closest-numa-nodes";
 constexpr std::string_view kMaxNodes = "max-allowable-numa-nodes";
 constexpr std::string_view kMostAllocated = "prefer-most-allocated-numa-node";
@@ -52,11 +52,11 @@ Result<int> parse_max_nodes(const std::string& value) {
   return static_cast<int>(std::min<std::int64_t>(*number, std::numeric_limits<int>::max()));
 }
 
-// The kubelet walks a Go map; of several errors we report the first by option name.
+// The kubelet walks a Go map; of several errors we report the first one by option name.
 Result<TopologyOptions> parse_options(const Config& config) {
   const FeatureGates gates = config.gates();
   TopologyOptions options;
-  // DEVIATION (quirk): the merge does not grow exponentially.
+  // DEVIATION (quirk): our merge does not grow exponentially, so it needs no limit of 8 nodes.
   options.max_allowable_numa_nodes =
       config.quirks().numa_nodes_limited_to_8 ? kKubeletMaxNodes : NumaMask::kMaxNodes;
   for (const auto& [name, value] : config.topology_manager_policy_options) {
@@ -99,7 +99,7 @@ Result<TopologyScope> read_scope(const std::string& name) {
 Result<TopologyManager> TopologyManager::make(Numa numa, const Config& config) {
   TopologyManager manager;
   manager.numa_ = std::move(numa);
-  // With policy none the kubelet looks at neither options nor scope nor machine.
+  // With policy none the kubelet ignores the options, the scope and the machine.
   if (config.topology_manager_policy == to_string(TopologyPolicy::kNone)) return manager;
 
   PINFOLD_LET(manager.options_, parse_options(config));

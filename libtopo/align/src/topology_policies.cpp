@@ -11,8 +11,8 @@ bool admits(TopologyPolicy policy, const TopologyHint& affinity) {
     case TopologyPolicy::kNone:        // none: always; nothing is aligned
     case TopologyPolicy::kBestEffort:  // best-effort: always, aligned or not
       return true;
-    case TopologyPolicy::kRestricted:      // restricted: only what is aligned, on any set of nodes
-    case TopologyPolicy::kSingleNumaNode:  // single-numa-node: only what is aligned on one node
+    case TopologyPolicy::kRestricted:      // restricted: only if aligned, on any set of nodes
+    case TopologyPolicy::kSingleNumaNode:  // single-numa-node: only if aligned on one node
       break;
   }
   return affinity.preferred;
@@ -20,13 +20,13 @@ bool admits(TopologyPolicy policy, const TopologyHint& affinity) {
 
 TopologyHint TopologyManager::choose_affinity(std::span<const ResourceHints> providers,
                                               const AllocationScores& scores) const {
-  // none: hints are not looked at.
+  // none: ignores the hints.
   if (policy_ == TopologyPolicy::kNone) return {};
   const std::vector<align::HintsOfResource> hints = align::filter_hints(providers);
   align::MergeRules rules{NumaMask::all(numa_.count), nullptr};
 
   // single-numa-node: one node that every resource prefers. An affinity to every node of the
-  // machine is stored as none.
+  // machine is stored as no affinity.
   if (policy_ == TopologyPolicy::kSingleNumaNode) {
     const auto mask = align::merge_single_numa(
         hints, rules, options_.prefer_most_allocated_numa_node ? &scores : nullptr);

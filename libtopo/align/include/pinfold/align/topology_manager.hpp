@@ -17,21 +17,22 @@ namespace pinfold {
 
 /// topologyManagerPolicyOptions.
 struct TopologyOptions {
-  /// prefer-closest-numa-nodes (best-effort, restricted): of two merged hints of one width the one
-  /// with the smaller average distance wins; without it, the lower mask. See BestMask in merge.cpp.
+  /// prefer-closest-numa-nodes (best-effort, restricted): of two merged hints of equal width, the
+  /// one with the smaller average distance wins; without the option, the lower mask. See BestMask
+  /// in merge.cpp.
   bool prefer_closest_numa_nodes = false;
-  /// prefer-most-allocated-numa-node (single-numa-node; draft KEP): of two NUMA nodes the more
-  /// allocated one wins if CPU and memory agree, else the lower one. See better() in
+  /// prefer-most-allocated-numa-node (single-numa-node; draft KEP): of two NUMA nodes, the more
+  /// allocated one wins unless CPU and memory disagree; then the lower one does. See better() in
   /// single_numa.cpp.
   bool prefer_most_allocated_numa_node = false;
-  /// max-allowable-numa-nodes: a machine with more NUMA nodes does not start. See make().
+  /// max-allowable-numa-nodes: a machine with more NUMA nodes is an error. See make().
   int max_allowable_numa_nodes = 8;
 
   friend bool operator==(const TopologyOptions&, const TopologyOptions&) = default;
 };
 
-/// How much of each NUMA position is allocated, in per cent. A manager whose list is empty does not
-/// take part.
+/// How much of each NUMA node is allocated, in per cent, by position. A manager with an empty list
+/// does not take part.
 struct AllocationScores {
   std::vector<int> cpu;
   std::vector<int> memory;
@@ -45,8 +46,8 @@ struct MergedHint {
   friend bool operator==(const MergedHint&, const MergedHint&) = default;
 };
 
-/// Resource name to why no hint is possible, for explanations: where it is not that every set of
-/// NUMA nodes has too little.
+/// Maps a resource name to the reason why it has no hints, for explanations. Only for reasons other
+/// than too little capacity on every set of NUMA nodes.
 using HintCauses = std::map<std::string, std::string>;
 
 /// The topology manager: merges the hints of all providers into one affinity. Immutable.
@@ -56,7 +57,7 @@ class TopologyManager {
   struct Numa {
     int count = 0;
     std::vector<std::vector<std::uint32_t>> distances = {};  ///< empty where unknown
-    /// OS ids by position, for explanations; empty: the positions are the ids.
+    /// OS ids by position, for explanations; if empty, the positions are the ids.
     std::vector<NumaId> ids = {};
   };
 
@@ -67,12 +68,12 @@ class TopologyManager {
   [[nodiscard]] TopologyScope scope() const { return scope_; }
   [[nodiscard]] const TopologyOptions& options() const { return options_; }
 
-  /// The OS id of a NUMA node. Domain: a position of the machine.
+  /// Returns the OS id of a NUMA node. Domain: a position of the machine.
   [[nodiscard]] NumaId numa_id(int position) const;
 
-  /// The kubelet's Merge: `providers` in the kubelet's order (devices, cpu, memory). `scores` are
-  /// used only with prefer-most-allocated-numa-node. The trace gets the sentences of
-  /// explanation.hpp, about `object` ("pod" or the container's name), with `causes`.
+  /// The kubelet's Merge. `providers` are in the kubelet's order (devices, cpu, memory). `scores`
+  /// are used only with prefer-most-allocated-numa-node. Records the sentences of explanation.hpp
+  /// in the trace, about `object` ("pod" or the container's name), with `causes`.
   /// Cost: docs/topology-merge.md.
   /// Source: kubelet 1.36 cm/topologymanager/policy.go; seeds/000 for the draft option.
   [[nodiscard]] MergedHint merge(std::span<const ResourceHints> providers,

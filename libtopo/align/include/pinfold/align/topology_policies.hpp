@@ -5,8 +5,8 @@
 
 namespace pinfold {
 
-/// When each topology policy admits. `affinity` is what the policy's merge chose: preferred means
-/// that all resources are aligned.
+/// Returns whether a topology policy admits a pod. `affinity` is the result of the policy's merge;
+/// preferred means that all resources are aligned.
 /// Source: kubelet 1.36 cm/topologymanager/policy_*.go, canAdmitPodResult.
 [[nodiscard]] bool admits(TopologyPolicy policy, const TopologyHint& affinity);
 
