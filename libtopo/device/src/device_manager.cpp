@@ -52,7 +52,7 @@ bool contains(const Ids& ids, const std::string& id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-/// `mask` renumbered by position within `nodes`: pack(0b1000, 0b1010) is 0b10.
+/// Renumbers `mask` by position within `nodes`: pack(0b1000, 0b1010) is 0b10.
 NumaMask pack(NumaMask mask, NumaMask nodes) {
   NumaMask packed;
   int index = 0;
@@ -73,12 +73,12 @@ NumaMask unpack(NumaMask packed, NumaMask nodes) {
   return mask;
 }
 
-/// The devices of a resource that the pod's containers hold.
+/// Returns the devices of a resource that the pod's containers hold.
 Ids held_by_pod(const DeviceState& state, const PodUid& pod, const std::string& resource) {
   Ids ids;
   const auto* const containers = state.assignments.find(pod);
   if (containers == nullptr) return ids;
-  std::set<std::string> seen;  // a later container may hold a device of an init container, too
+  std::set<std::string> seen;  // a later container may hold an init container's device, too
   for (const auto& [name, resources] : *containers) {
     const auto held = resources.find(resource);
     if (held == resources.end()) continue;
@@ -112,8 +112,8 @@ Ids reusable_by(const DeviceState& state, const PodUid& pod, const std::string& 
   return ids == of_pod->second.end() ? Ids{} : ids->second;
 }
 
-/// After an allocation: the devices of a standard init container become reusable, those of any
-/// other container are not reusable any more.
+/// Updates the reusable devices after an allocation: those of a standard init container become
+/// reusable, those of any other container no longer are.
 void note_reuse(DeviceState& state, const PodSpec& pod, const Container& container) {
   const auto* const held = state.assignments.find({pod.uid, container.name});
   if (held == nullptr) return;
@@ -128,8 +128,8 @@ void note_reuse(DeviceState& state, const PodSpec& pod, const Container& contain
   }
 }
 
-/// What the containers need at one time. Limits, because extended resources are never
-/// overcommitted.
+/// Returns the most that the containers need at one time. Uses limits, because extended resources
+/// are never overcommitted.
 std::map<std::string, std::int64_t> pod_limits(const PodSpec& pod) {
   std::map<std::string, std::int64_t> total;
   std::map<std::string, std::int64_t> sidecars;
@@ -197,7 +197,7 @@ std::vector<Amounts> DeviceManager::amounts(const DeviceState& state, const PodS
 
 HintList DeviceManager::hints(const Inventory& inventory, const Ids& in_use_ids, const Ids& held,
                               const Ids& reusable, std::int64_t count) const {
-  // Devices with the same NUMA nodes count together: a mask costs one step for each such group.
+  // Devices with the same NUMA nodes form a group, so that a mask costs one step per group.
   struct Group {
     std::int64_t all = 0;
     std::int64_t usable = 0;
@@ -221,7 +221,7 @@ HintList DeviceManager::hints(const Inventory& inventory, const Ids& in_use_ids,
   const bool changed = !held.empty() && static_cast<std::int64_t>(held.size()) != count;
   if (changed || usable < count) return found;
 
-  // Only NUMA nodes with such devices are tried, renumbered from 0.
+  // Only NUMA nodes with such devices count, renumbered from 0.
   NumaMask all_nodes;
   for (const auto& [nodes, group] : by_nodes) all_nodes = all_nodes | nodes;
   std::vector<std::pair<NumaMask, Group>> groups;
@@ -281,8 +281,8 @@ tl::expected<DeviceManager::Ids, std::string> DeviceManager::take(
     taken.push_back(id);
     --missing;
   }
-  // Three classes, each in the order of the inventory: within the affinity, elsewhere (also on NUMA
-  // nodes that the machine does not have), without topology.
+  // Three classes, each in inventory order: within the affinity, elsewhere (including NUMA nodes
+  // that the machine does not have), without topology.
   std::array<Ids, 3> free;
   std::int64_t available = 0;
   for (const KnownDevice& device : inventory) {
