@@ -17,7 +17,7 @@ tl::unexpected<Error> invalid(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
 }
 
-/// Sorts the nodes by id. Distances are by position, so their rows and columns move along.
+/// Sorts the nodes by id. Distances are by position, so their rows and columns are reordered, too.
 void sort_numa_nodes(std::vector<NumaNode>& nodes) {
   std::vector<std::size_t> order(nodes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -91,8 +91,8 @@ Result<void> check_cpus(const std::vector<Cpu>& cpus, const std::vector<NumaNode
   return {};
 }
 
-/// A NUMA node and a socket that share CPUs, while each has CPUs that the other has not: firmware
-/// or a hypervisor describes one of them wrongly. Decisions follow both as they are.
+/// Finds a NUMA node and a socket that share CPUs although each has CPUs outside the other: the
+/// firmware or hypervisor describes one of them wrongly. Decisions use both as reported.
 std::string crossing_of(const std::vector<Cpu>& cpus) {
   std::map<NumaId, std::set<SocketId>> sockets;
   std::map<SocketId, std::set<NumaId>> nodes;

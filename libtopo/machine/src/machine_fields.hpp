@@ -7,16 +7,18 @@
 
 #include "pinfold/machine/machine.hpp"
 
-/// Fields that both JSON forms of a machine have.
+/// Fields that both JSON forms of a machine share.
 namespace pinfold {
 
 inline constexpr std::uint64_t kMaxId = 1U << 30U;
 inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 62U;
 
-/// A whole number from 0 to `limit`. JSON built in memory may hold it as a signed number.
+/// Returns whether `value` is a whole number from 0 to `limit`. JSON built in memory may hold it as
+/// a signed number.
 [[nodiscard]] bool is_whole(const nlohmann::json& value, std::uint64_t limit);
 
-/// The member `key`, a whole number from 0 to `limit`. Errors: kInvalidArgument, "where.key: ...".
+/// Reads the member `key`, a whole number from 0 to `limit`. Errors: kInvalidArgument, "where.key:
+/// ...".
 [[nodiscard]] Result<std::uint64_t> number(const nlohmann::json& object, const char* key,
                                            const std::string& where, std::uint64_t limit);
 
@@ -28,12 +30,13 @@ Result<void> read_id(const nlohmann::json& object, const char* key, const std::s
   return {};
 }
 
-/// "hugepages-2Mi" from "hugepages-2Mi", "2Mi" or "2048Ki".
+/// Reads a page size: "hugepages-2Mi" from "hugepages-2Mi", "2Mi" or "2048Ki".
 /// Errors: kInvalidArgument for anything but a size of whole KiB.
 [[nodiscard]] Result<std::string> parse_page_size(std::string_view name);
 
-/// Whether a JSON object has the form of cadvisor's MachineInfo.
+/// Returns whether a JSON object has the form of cadvisor's MachineInfo.
 [[nodiscard]] bool is_machine_info(const nlohmann::json& object);
+/// Reads a MachineInfo.
 /// Source: kubernetes v1.36.2 pkg/kubelet/cm/cpumanager/topology/cpu_topology.go Discover: a core
 /// is its lowest CPU, its cache is the first of uncore_caches, else its socket.
 [[nodiscard]] Result<MachineDescription> describe_machine_info(const nlohmann::json& info);

@@ -41,7 +41,8 @@ namespace {
 
 constexpr std::uint64_t kKiB = 1024;
 
-/// The elements of a list of objects; none if it is absent or null, as Go writes an empty list.
+/// Returns the elements of a list of objects; empty if it is absent or null, as Go writes an empty
+/// list.
 Result<std::vector<const json*>> objects_of(const json& object, const char* key,
                                             const std::string& where) {
   std::vector<const json*> out;

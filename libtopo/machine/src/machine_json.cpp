@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A socket or cache id; some kernels report -1 for an unknown socket.
+/// Reads a socket or cache id, or -1: some kernels report it for an unknown socket.
 template <class Id>
 Result<void> read_id_or_none(const json& object, const char* key, const std::string& where,
                              Id& out) {

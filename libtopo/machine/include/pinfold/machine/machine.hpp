@@ -46,20 +46,20 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// What a Machine is made from: the `node` object of the conformance format.
+/// The data for a Machine: the `node` object of the conformance format.
 struct MachineDescription {
   std::string name;
   std::vector<Cpu> cpus;
-  /// False: Cpu::l3 is the socket. For pictures only: no decision depends on it, the JSON form does
-  /// not contain it, and == does not compare it.
+  /// False if Cpu::l3 is the socket. For pictures only: no decision depends on it, the JSON form
+  /// omits it, and == ignores it.
   bool has_cache_info = true;
   std::vector<NumaNode> numa_nodes;
   std::vector<Device> devices;
-  /// MemTotal of /proc/meminfo, from which the kubelet computes what is allocatable; unknown: the
-  /// sum of the NUMA nodes. The two differ by the pages of no node, so == does not compare it.
+  /// MemTotal of /proc/meminfo, from which the kubelet computes what is allocatable; if unknown,
+  /// the sum of the NUMA nodes. The two differ by pages that belong to no node, so == ignores it.
   std::optional<std::uint64_t> memory_capacity = std::nullopt;
-  /// Contradictions in what the machine was discovered from, and how they were decided. Like
-  /// has_cache_info no part of the machine itself.
+  /// Contradictions in the discovered data, and how they were resolved. Like has_cache_info, no
+  /// part of the machine itself.
   std::vector<std::string> warnings;
 
   friend bool operator==(const MachineDescription& a, const MachineDescription& b) {
@@ -68,11 +68,11 @@ struct MachineDescription {
   }
 };
 
-/// A node's hardware: an immutable value with precomputed tables.
-/// CPUs, cores, sockets, NUMA nodes and caches are in ascending order of their ids.
+/// A node's hardware: an immutable value with precomputed tables. CPUs, cores, sockets, NUMA nodes
+/// and caches are in ascending order of their ids.
 class Machine {
  public:
-  /// Takes CPUs and NUMA nodes in any order; distances are by position in the list that is given.
+  /// Accepts CPUs and NUMA nodes in any order; distances are by position in the given list.
   /// Errors: kInvalidArgument for duplicate CPU or node ids, a CPU on an unknown node, more than
   /// 64 NUMA nodes, a core that spans sockets, no CPUs, rows of distances of different lengths.
   /// Adds a warning if NUMA nodes and sockets cross.
@@ -91,22 +91,23 @@ class Machine {
   [[nodiscard]] const std::vector<Device>& devices() const { return description_.devices; }
 
   [[nodiscard]] const CpuSet& all_cpus() const { return all_cpus_; }
-  /// nullptr for an id that is not online here.
+  /// Returns nullptr for an id that is not online here.
   [[nodiscard]] const Cpu* find(CpuId cpu) const;
 
-  /// The capacity as the kubelet counts it: memory_capacity, else the bytes of all NUMA nodes.
+  /// Returns the capacity as the kubelet counts it: memory_capacity, else the bytes of all NUMA
+  /// nodes.
   [[nodiscard]] std::uint64_t memory() const;
 
   [[nodiscard]] int numa_count() const { return static_cast<int>(numa_nodes().size()); }
   [[nodiscard]] NumaMask all_numa() const { return NumaMask::all(numa_count()); }
-  /// The position of a NUMA node; nullopt for an unknown id.
+  /// Returns the position of a NUMA node; nullopt for an unknown id.
   [[nodiscard]] std::optional<int> numa_position(NumaId id) const;
   [[nodiscard]] NumaId numa_id(int position) const {
     return numa_nodes()[static_cast<std::size_t>(position)].id;
   }
-  /// OS ids of a mask, ascending.
+  /// Returns the OS ids of a mask in ascending order.
   [[nodiscard]] std::vector<std::int32_t> numa_ids(NumaMask mask) const;
-  /// The OS ids of a mask as the kubelet writes them to cpuset.mems: "0,1,3", without ranges.
+  /// Formats the OS ids of a mask as the kubelet writes cpuset.mems: "0,1,3", without ranges.
   [[nodiscard]] std::string numa_list(NumaMask mask) const;
 
   /// The CPUs of one core, socket, cache or NUMA node.
@@ -168,7 +169,7 @@ class Machine {
   int numa_with_cpus_ = 0;
 };
 
-/// A machine from text: JSON or YAML that Machine::from_json reads.
+/// Parses a machine from JSON or YAML text that Machine::from_json reads.
 /// Errors: kInvalidArgument.
 [[nodiscard]] Result<Machine> parse_machine(std::string_view text);
 
