@@ -30,7 +30,8 @@ HintSearch::HintSearch(const Machine& machine, const MemoryState& state, const R
     std::vector<std::uint64_t> allocatable(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i] == nullptr) continue;
-      // DEVIATION: a NUMA node without a huge-page size has 0 bytes of it; the kubelet crashes.
+      // DEVIATION: a NUMA node without a huge-page size has 0 bytes of it, where the kubelet
+      // crashes.
       const auto table = nodes[i]->tables.find(resource);
       if (table == nodes[i]->tables.end()) continue;
       free[i] = table->second.free;
@@ -89,7 +90,7 @@ std::vector<TopologyHint> HintSearch::all() const {
   int preferred_width = node_count_;
   for_each_hint_mask(node_count_, [&](NumaMask mask) {
     // Capacity determines the preferred width, so it is checked first until that width is known;
-    // then the cheapest check comes first.
+    // afterwards the cheapest check comes first.
     const bool may_set_width = mask.count() < preferred_width;
     if (may_set_width) {
       if (!has_allocatable(mask)) return;

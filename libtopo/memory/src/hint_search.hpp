@@ -13,28 +13,29 @@
 
 namespace pinfold::memory_detail {
 
-/// Bytes that init containers of one pod leave, by their exact mask and by resource.
+/// Bytes that the init containers of one pod leave, by exact mask and by resource.
 using ReusableOfPod = std::map<NumaMask, std::map<std::string, std::uint64_t>>;
 
-/// Searches the masks from which the memory of one request could come. All resources of a request
+/// Searches for the masks that can provide the memory of one request. All resources of a request
 /// are searched together: a mask counts only if all of them fit, so they have the same hints. Works
-/// on flat copies: a mask costs a few additions.
+/// on flat copies, so that a mask costs a few additions.
 class HintSearch {
  public:
   /// `reusable` may be nullptr and must outlive the search.
   HintSearch(const Machine& machine, const MemoryState& state, const Requests& requests,
              const ReusableOfPod* reusable);
 
-  /// Every hint, in the kubelet's order.
+  /// Returns every hint, in the kubelet's order.
   [[nodiscard]] std::vector<TopologyHint> all() const;
-  /// The hint with the fewest NUMA nodes, then the lowest mask, among those that contain `within`.
+  /// Returns the hint with the fewest NUMA nodes, then the lowest mask, that contains `within`.
   [[nodiscard]] std::optional<TopologyHint> narrowest(NumaMask within) const;
 
-  /// Whether enough is free in the mask, not counting what init containers left.
+  /// Returns whether the mask has enough free memory, not counting what init containers left.
   [[nodiscard]] bool has_free(NumaMask mask) const;
-  /// Whether the mask overlaps another group, or a NUMA node that serves requests alone.
+  /// Returns whether a mask of several NUMA nodes overlaps another group, or a node that serves
+  /// requests alone.
   [[nodiscard]] bool violates_groups(NumaMask mask) const;
-  /// Whether it is one NUMA node that belongs to a group of several.
+  /// Returns whether the mask is a single NUMA node that belongs to a group of several.
   [[nodiscard]] bool is_grouped_node(NumaMask mask) const;
 
  private:
@@ -48,7 +49,7 @@ class HintSearch {
 
   [[nodiscard]] bool has_allocatable(NumaMask mask) const;
   [[nodiscard]] bool has_free_or_reusable(NumaMask mask) const;
-  /// Whether the groups allow the mask, and enough is free or reusable in it.
+  /// Returns whether the groups allow the mask and it has enough free or reusable memory.
   [[nodiscard]] bool is_feasible(NumaMask mask) const;
 
   int node_count_;
@@ -59,7 +60,7 @@ class HintSearch {
   const ReusableOfPod* reusable_;
 };
 
-/// The mask of the OS ids that the machine has.
+/// Returns the mask of those OS ids that the machine has.
 [[nodiscard]] NumaMask mask_of(const Machine& machine, const std::vector<std::int32_t>& ids);
 
 }  // namespace pinfold::memory_detail

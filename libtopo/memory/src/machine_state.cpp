@@ -27,7 +27,7 @@ MemoryTable empty_table(std::uint64_t total, std::uint64_t reserved, std::uint64
           .free = allocatable};
 }
 
-/// The table of a resource; nullptr if the NUMA node does not have it.
+/// Returns the table of a resource; nullptr if the NUMA node does not have it.
 MemoryTable* find_table(NodeMemory& node, const std::string& type) {
   const auto found = node.tables.find(type);
   return found == node.tables.end() ? nullptr : &found->second;
@@ -60,8 +60,8 @@ GroupSum sum_over(const MachineState& state, const std::vector<std::int32_t>& no
   return sum;
 }
 
-/// Within a group only the sums are compared: how much each NUMA node gave depends on the order in
-/// which pods were admitted and removed.
+/// Compares the tables of one NUMA node. Within a group only the sums count: how much each NUMA
+/// node gave depends on the order in which pods were admitted and removed.
 bool same_tables(const MachineState& a, const MachineState& b, std::int32_t id) {
   const NodeMemory& mine = a.at(id);
   const NodeMemory& other = b.at(id);
@@ -96,8 +96,8 @@ Result<void> take_expected(MachineState& state, const std::vector<MemoryBlock>& 
                                                  holder.pod, holder.name, what));
   };
   for (const MemoryBlock& block : blocks) {
-    // DEVIATION: one NUMA node of the block must have the resource; the kubelet requires it on
-    // each, but crashes before it can write a block over NUMA nodes that lack it.
+    // DEVIATION: only one NUMA node of the block must have the resource. The kubelet requires it on
+    // each, but crashes before it can write a block over NUMA nodes without it.
     const bool exists =
         std::any_of(block.numa_affinity.begin(), block.numa_affinity.end(), [&](std::int32_t id) {
           const auto node = state.find(id);
@@ -124,7 +124,7 @@ Result<std::map<std::string, Quantity>> total_reserved(const Machine& machine,
     }
     for (const auto& [name, text] : entry.limits) {
       PINFOLD_LET_WRAP(auto amount, Quantity::parse(text), "reservedMemory: " + name);
-      // The later entry is the first operand: the sum is printed in its format.
+      // The later entry is the first operand, so the sum is printed in its format.
       const auto [found, fresh] = total.try_emplace(name, amount);
       if (!fresh) found->second = amount + found->second;
     }
@@ -257,7 +257,7 @@ Result<void> check_restored(const MemoryCheckpoint& state, MachineState fresh,
 namespace pinfold {
 namespace {
 
-/// The machine state without any assignment.
+/// Returns the machine state without any assignment.
 std::map<std::int32_t, NodeMemory> emptied(std::map<std::int32_t, NodeMemory> machine) {
   for (auto& [id, node] : machine) {
     node.number_of_assignments = 0;

@@ -14,12 +14,12 @@ using MachineState = std::map<std::int32_t, NodeMemory>;
 using SystemReserved = std::map<std::int32_t, std::map<std::string, std::uint64_t>>;
 
 /// Checks reservedMemory against the node's reservation and returns it by NUMA node.
-/// Errors: kInvalidArgument with the kubelet's texts.
+/// Errors: kInvalidArgument with the kubelet's text.
 [[nodiscard]] Result<SystemReserved> system_reserved(const Machine& machine, const Config& config,
                                                      const NodeReservation& reservation);
 
-/// The state without assignments. If more is reserved than a NUMA node has, the difference wraps
-/// around, as in the kubelet (Quirks::excess_reserved_memory_wraps_around).
+/// Returns the state without assignments. If more is reserved than a NUMA node has, the difference
+/// wraps around, as in the kubelet (Quirks::excess_reserved_memory_wraps_around).
 [[nodiscard]] MachineState initial_state(const Machine& machine, const SystemReserved& reserved);
 
 /// Counts one assignment on each of the NUMA nodes, makes them a group, and takes `bytes` from the
@@ -31,7 +31,7 @@ void take(MachineState& state, const std::vector<std::int32_t>& nodes, const std
 void release(MachineState& state, const std::vector<MemoryBlock>& blocks);
 
 /// Checks that a restored state follows from its assignments. `fresh` is the initial state.
-/// Errors: kCorrupt with the kubelet's texts.
+/// Errors: kCorrupt with the kubelet's text.
 [[nodiscard]] Result<void> check_restored(const MemoryCheckpoint& state, MachineState fresh,
                                           bool with_pod_entries);
 

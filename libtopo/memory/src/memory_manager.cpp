@@ -33,8 +33,8 @@ std::uint64_t reusable_bytes(const MemoryState& state, const PodUid& pod_uid, Nu
   return left == of_nodes->second.end() ? 0 : left->second;
 }
 
-/// Whether an init container without an entry has finished: then a later container of its pod has
-/// an entry.
+/// Returns whether an init container without an entry has finished, which is so if a later
+/// container of its pod has an entry.
 bool has_finished(const MemoryState& state, const PodSpec& pod, const Container& container) {
   if (container.kind != ContainerKind::kInit) return false;
   const auto* const of_pod = state.assignments.find(pod.uid);
@@ -47,8 +47,8 @@ bool has_finished(const MemoryState& state, const PodSpec& pod, const Container&
   return false;
 }
 
-/// Reduces the recorded sizes of init containers by what the container reuses of them, so that the
-/// sizes of a pod's containers add up to what the pod has.
+/// Reduces the recorded sizes of init containers by what the container reuses, so that the sizes of
+/// a pod's containers add up to what the pod has.
 void shrink_init_blocks(MemoryState& state, const PodSpec& pod, const Container& container,
                         const std::vector<MemoryBlock>& blocks) {
   auto& of_pod = state.assignments[pod.uid];
@@ -103,7 +103,7 @@ Result<MemoryManager> MemoryManager::make(const Machine& machine, const Config& 
     return fail(ErrorCode::kInvalidArgument, "unknown policy: \"" + policy + "\"");
   }
   PINFOLD_LET(auto reserved, memory_detail::system_reserved(machine, config, reservation));
-  // DEVIATION (quirk): such a configuration does not start.
+  // DEVIATION (quirk): without the quirk, reserving more than a NUMA node has is an error.
   if (!manager.quirks_.excess_reserved_memory_wraps_around) {
     PINFOLD_TRY(check_capacity(machine, reserved));
   }
@@ -194,7 +194,8 @@ tl::expected<NumaMask, std::string> MemoryManager::choose_nodes(const MemoryStat
     best = *found;
     explain("no affinity is given, and no fewer or lower NUMA nodes have enough");
   }
-  // DEVIATION (quirk): one NUMA node of a group is extended like an affinity that is too small.
+  // DEVIATION (quirk): without the quirk, a single NUMA node of a group is extended like an
+  // affinity that is too small.
   const bool extends_to_group =
       !quirks_.single_node_overwrites_group && search.is_grouped_node(*best.numa);
   if (!search.has_free(*best.numa) || extends_to_group) {
@@ -246,13 +247,13 @@ Admission MemoryManager::allocate(MemoryState& state, const PodView& pod,
     note_reuse(state, pod, container, *blocks);
     return {};
   }
-  // DEVIATION (quirk): a finished init container allocates nothing.
+  // DEVIATION (quirk): without the quirk, a finished init container allocates nothing.
   if (!quirks_.finished_init_containers_allocate_again && has_finished(state, pod, container)) {
     return {};
   }
   const auto requests = container_requests(gates_, quirks_, pod, container);
   if (!requests) return tl::unexpected(Rejection::unexpected(memory_detail::kNotWholeBytes));
-  // DEVIATION (quirk): nothing is requested, so nothing is allocated.
+  // DEVIATION (quirk): without the quirk, an empty request allocates nothing.
   if (!quirks_.empty_request_needs_numa_nodes && requests->empty()) return {};
   TraceFact why;
   const auto nodes = choose_nodes(state, pod.uid, *requests, affinity, trace ? &why : nullptr);

@@ -44,7 +44,7 @@ ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodView& 
     for (const auto& [name, bytes] : *requests) impossible[name] = std::vector<TopologyHint>{};
     return impossible;
   }
-  // DEVIATION (quirk): the hint is made from the memory of the pod.
+  // DEVIATION (quirk): without the quirk, the hint comes from the pod's memory, not a container's.
   const auto blocks_of_pod = state.pods.find(pod.uid);
   if (!quirks_.pod_memory_hint_from_container && blocks_of_pod != state.pods.end()) {
     return regenerate_hints(blocks_of_pod->second, *requests);
@@ -96,7 +96,7 @@ std::vector<Amounts> MemoryManager::amounts(const MemoryState& state, const PodV
 Admission MemoryManager::allocate_pod(MemoryState& state, const PodView& pod,
                                       const TopologyHint& affinity, Trace* trace) const {
   if (!is_static_ || qos_class(pod, gates_) != QosClass::kGuaranteed) return {};
-  // DEVIATION (quirk): a pod that is admitted again keeps its memory.
+  // DEVIATION (quirk): without the quirk, a pod that is admitted again keeps its memory.
   if (!quirks_.readmitted_pod_takes_memory_again && state.pods.contains(pod.uid)) return {};
   const auto total = pod_requests(gates_, quirks_, pod);
   if (!total) return {};
@@ -109,8 +109,8 @@ Admission MemoryManager::allocate_pod(MemoryState& state, const PodView& pod,
   if (!nodes) return tl::unexpected(Rejection::unexpected(nodes.error()));
   const std::vector<std::int32_t> ids = machine_->numa_ids(*nodes);
 
-  // What the exclusive containers leave: an init container gets what the sidecars before it leave,
-  // the shared containers get what remains at the end.
+  // What exclusive containers leave: an init container gets what the sidecars before it leave, the
+  // shared containers get what remains at the end.
   Requests pool = *total;
   auto& of_pod = state.assignments[pod.uid];
   std::vector<const Container*> shared;

@@ -37,7 +37,7 @@ struct NodeMemory {
   friend bool operator==(const NodeMemory&, const NodeMemory&) = default;
 };
 
-/// Memory of one kind allocated to a container or pod, on any of the NUMA nodes.
+/// Memory of one kind allocated to a container or pod, from any of the listed NUMA nodes.
 struct MemoryBlock {
   std::vector<std::int32_t> numa_affinity;  ///< OS ids, ascending
   std::string type;                         ///< resource name
@@ -47,8 +47,8 @@ struct MemoryBlock {
 };
 
 /// The part of the memory manager's state that the kubelet keeps in memory_manager_state. NUMA
-/// nodes are identified by OS id here, because a restored file may name some that the machine does
-/// not have.
+/// nodes are identified by OS id, because a restored file may name some that the machine does not
+/// have.
 struct MemoryCheckpoint {
   std::map<std::int32_t, NodeMemory> machine_state;
   /// Blocks of each container, ordered by resource name.
@@ -59,11 +59,11 @@ struct MemoryCheckpoint {
   friend bool operator==(const MemoryCheckpoint&, const MemoryCheckpoint&) = default;
 };
 
-/// The state of the memory manager: its checkpoint, and what a restart loses.
+/// The state of the memory manager: its checkpoint, and the part that a restart loses.
 struct MemoryState : MemoryCheckpoint {
-  /// What standard init containers of a pod leave to later ones that get the same NUMA nodes. Kept
-  /// only for the pod that was served last.
-  /// Pod to nodes (by position) to resource name to bytes.
+  /// What standard init containers leave to later containers of the pod on the same NUMA nodes.
+  /// Kept only for the pod that was served last.
+  /// Maps pod to nodes (by position) to resource name to bytes.
   std::map<PodUid, std::map<NumaMask, std::map<std::string, std::uint64_t>>> reusable = {};
 
   [[nodiscard]] const MemoryCheckpoint& checkpoint() const { return *this; }
@@ -71,20 +71,20 @@ struct MemoryState : MemoryCheckpoint {
   friend bool operator==(const MemoryState&, const MemoryState&) = default;
 };
 
-/// Accounts for `blocks` in a machine state, on the lowest NUMA node of each first, as start()
-/// expects it. A block that names an unknown NUMA node is skipped.
+/// Counts `blocks` into a machine state, filling the lowest NUMA node of each first, as start()
+/// expects. Skips a block that names an unknown NUMA node.
 void take_blocks(std::map<std::int32_t, NodeMemory>& machine_state,
                  const std::vector<MemoryBlock>& blocks);
 
-/// The state with a machine state that has only the assignments of the state, on the same NUMA
-/// nodes. With `pod_level_gate`, pod-level blocks count instead of those of the pod's containers.
+/// Rebuilds the machine state from the assignments alone, on the same NUMA nodes. With
+/// `pod_level_gate`, pod-level blocks count instead of those of the pod's containers.
 [[nodiscard]] MemoryCheckpoint count_again(MemoryCheckpoint state, bool pod_level_gate);
 
 /// Checks that the machine state follows from the assignments, for any machine.
-/// Errors: kCorrupt with the text of the kubelet's start.
+/// Errors: kCorrupt with the text of the kubelet at its start.
 [[nodiscard]] Result<void> check_machine_state(const MemoryCheckpoint& state, bool pod_level_gate);
 
-/// The memory manager with policy `None` or `Static`: immutable, all state is in MemoryState.
+/// The memory manager with policy `None` or `Static`. Immutable: all state is in MemoryState.
 /// Borrows the machine, which must outlive it.
 class MemoryManager {
  public:
@@ -99,18 +99,21 @@ class MemoryManager {
   /// Errors: kCorrupt with the kubelet's text.
   [[nodiscard]] Result<void> start(MemoryState& state) const;
 
-  /// All memory resources of the container get the same list: a mask is a hint only if all of them
-  /// fit. With more than 16 NUMA nodes not every mask is tried, see for_each_hint_mask.
+  /// Returns a container's hints. All its memory resources have the same list: a mask is a hint
+  /// only if all of them fit. With more than 16 NUMA nodes not every mask is tried, see
+  /// for_each_hint_mask.
   [[nodiscard]] ResourceHints container_hints(const MemoryState& state, const PodView& pod,
                                               const Container& container) const;
-  /// The same for what the pod's containers need at one time, or for the pod-level request.
+  /// Like container_hints, for the pod-level request or the most that the containers need at one
+  /// time.
   [[nodiscard]] ResourceHints pod_hints(const MemoryState& state, const PodView& pod) const;
 
-  /// For explanations: why pod_hints() offers nothing, if it is not that NUMA nodes have too little
-  /// memory; "" otherwise.
+  /// For explanations: returns why pod_hints() has no hints, if the reason is anything but too
+  /// little memory on the NUMA nodes; "" otherwise.
   [[nodiscard]] std::string why_no_pod_hints(const PodView& pod) const;
-  /// For explanations: the memory that a container, or (nullptr) the pod, needs, each kind, and for
-  /// each NUMA node how much is free, and held by containers. Nothing if it needs none.
+  /// For explanations: returns each kind of memory that a container (or with nullptr the pod) needs
+  /// and, for each NUMA node, how much of it is free and held by containers. Empty if it needs
+  /// none.
   [[nodiscard]] std::vector<Amounts> amounts(const MemoryState& state, const PodView& pod,
                                              const Container* container) const;
 
@@ -123,20 +126,20 @@ class MemoryManager {
   /// containers.
   [[nodiscard]] Admission allocate_pod(MemoryState& state, const PodView& pod,
                                        const TopologyHint& affinity, Trace* trace) const;
-  /// Releases a container's memory; unknown names are no error.
+  /// Releases a container's memory; ignores unknown names.
   void remove_container(MemoryState& state, const ContainerId& container) const;
-  /// As the kubelet does when a container starts: drops the memory entries of the standard init
-  /// containers before it.
+  /// Drops the memory entries of the standard init containers before `container`, as the kubelet
+  /// does when a container starts.
   void container_started(MemoryState& state, const PodSpec& pod,
                          const std::string& container) const;
 
-  /// cpuset.mems of a container as the kubelet writes it: OS ids without ranges, "0,1,2"; "" if
-  /// unset.
+  /// Returns a container's cpuset.mems as the kubelet writes it: OS ids without ranges, "0,1,2"; ""
+  /// if unset.
   [[nodiscard]] std::string cpuset_mems(const MemoryState& state,
                                         const ContainerId& container) const;
 
-  /// For prefer-most-allocated-numa-node: assigned regular memory x 100 / allocatable of each NUMA
-  /// position, integer division, 0 if nothing is allocatable. Empty with policy None.
+  /// For prefer-most-allocated-numa-node: returns assigned regular memory x 100 / allocatable for
+  /// each NUMA position, by integer division, 0 if nothing is allocatable. Empty with policy None.
   [[nodiscard]] std::vector<int> allocation_scores(const MemoryState& state) const;
 
  private:
@@ -144,8 +147,8 @@ class MemoryManager {
 
   /// Bytes by resource name.
   using Requests = std::map<std::string, std::uint64_t>;
-  /// The NUMA nodes that a request is taken from, or the kubelet's error. `why`, unless nullptr,
-  /// gets the reason for the choice.
+  /// Returns the NUMA nodes that provide a request, or the kubelet's error. Sets `why`, unless
+  /// nullptr, to the reason for the choice.
   [[nodiscard]] tl::expected<NumaMask, std::string> choose_nodes(const MemoryState& state,
                                                                  const PodUid& pod_uid,
                                                                  const Requests& requests,
@@ -153,7 +156,8 @@ class MemoryManager {
                                                                  TraceFact* why) const;
   [[nodiscard]] ResourceHints search_hints(const MemoryState& state, const PodUid& pod_uid,
                                            const Requests& requests) const;
-  /// The hints for a container that has `blocks` already; none if its requests have changed.
+  /// Returns the hints for a container that already has `blocks`; none if its requests have
+  /// changed.
   [[nodiscard]] ResourceHints regenerate_hints(const std::vector<MemoryBlock>& blocks,
                                                const Requests& requests) const;
   void note_reuse(MemoryState& state, const PodSpec& pod, const Container& container,
