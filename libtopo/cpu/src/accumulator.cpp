@@ -22,8 +22,9 @@ std::string_view name_of(Level level) {
   return "core";
 }
 
-/// The number of free CPUs with which a group counts as whole. For sockets and cores this is the
-/// average over the machine, as in the kubelet: on uneven machines a group may have another size.
+/// Returns the number of free CPUs at which a group counts as whole. For sockets and cores this is
+/// the average over the machine, as in the kubelet; on uneven machines a group may have another
+/// size.
 int whole_size(const Machine& machine, Level level, const Machine::Group& group) {
   switch (level) {
     case Level::kSocket:
@@ -37,7 +38,7 @@ int whole_size(const Machine& machine, Level level, const Machine::Group& group)
   return static_cast<int>(group.cpus.size());
 }
 
-/// The cores of the CPUs, ordered by the number of them, then by id.
+/// Returns the cores of the CPUs, by ascending number of their CPUs in the set, then by id.
 GroupList cores_of(const Machine& machine, const CpuSet& cpus) {
   std::map<std::int32_t, int> counts;
   for (const CpuId cpu : cpus) ++counts[machine.groups_of(cpu).core];
@@ -64,7 +65,7 @@ void Accumulator::take_whole(Level level) {
   const Hierarchy& hierarchy = *rules_->hierarchy;
   const auto& groups = hierarchy.groups(level);
   // DEVIATION (quirk): a group that spans two groups of the level above is listed twice, and the
-  // kubelet checks it against the CPUs that were free before.
+  // kubelet checks it against the CPUs that were free at the start.
   const CpuSet free_before = free_;
   const CpuSet& seen_as_free = rules_->quirks.spanning_group_taken_twice ? free_before : free_;
   CpuSet cores;
@@ -74,7 +75,8 @@ void Accumulator::take_whole(Level level) {
     const auto size = static_cast<int>(group.cpus.size());
     const auto free = static_cast<int>(seen_as_free.count_common(group.cpus));
     if (free != whole_size(hierarchy.machine(), level, group) || needed_ < size) continue;
-    // DEVIATION (quirk): a group larger than the average may have an average number of free CPUs.
+    // DEVIATION (quirk): the kubelet takes a larger-than-average group with an average number of
+    // free CPUs.
     if (free != size && !rules_->quirks.large_group_taken_with_cpus_in_use) continue;
     take(group.cpus);
     if (level == Level::kCore) {
@@ -178,7 +180,8 @@ Taken take_packed(const TakeRules& rules, const CpuSet& available, int count, St
   if (!accumulator.satisfied() && rules.by_uncore_cache) accumulator.take_by_cache();
   if (!accumulator.satisfied() && !rules.across_cores) accumulator.take_whole(Level::kCore);
   if (!accumulator.satisfied()) {
-    // DEVIATION (quirk): neighbours can be threads of one core.
+    // DEVIATION (quirk): the kubelet takes CPUs by number, so neighbours can be threads of one
+    // core.
     if (rules.across_cores && !rules.quirks.cores_spread_by_cpu_number) {
       accumulator.take_across_cores();
     } else {

@@ -11,7 +11,7 @@
 
 namespace pinfold::cpu {
 
-/// How CPUs are taken, as the policy options and quirks determine it.
+/// The rules for taking CPUs, from the policy options and quirks.
 struct TakeRules {
   const Hierarchy* hierarchy = nullptr;
   bool across_numa = false;      ///< distribute-cpus-across-numa
@@ -19,17 +19,17 @@ struct TakeRules {
   bool across_cores = false;     ///< distribute-cpus-across-cores
   bool by_uncore_cache = false;  ///< prefer-align-cpus-by-uncorecache
   bool align_by_socket = false;  ///< align-by-socket
-  int affinity_nodes = 0;  ///< NUMA nodes of the affinity that the CPUs are taken for; 0: none
+  int affinity_nodes = 0;        ///< number of NUMA nodes in the affinity; 0: none
   Quirks quirks;
 };
 
-/// What was taken, step by step, for the trace: "whole socket 1 (CPUs 4-7)".
+/// The steps in which CPUs were taken, for the trace: "whole socket 1 (CPUs 4-7)".
 using Steps = std::vector<std::string>;
 
-/// The CPUs taken, or the kubelet's error text.
+/// The CPUs that were taken, or the kubelet's error text.
 using Taken = tl::expected<CpuSet, std::string>;
 
-/// Moves CPUs from the free ones to the result.
+/// Collects CPUs for one request by moving them from the free ones to the result.
 class Accumulator {
  public:
   /// Borrows the rules and `steps`, which may be nullptr.
@@ -44,18 +44,20 @@ class Accumulator {
 
   /// Moves `cpus` to the result.
   void take(const CpuSet& cpus);
-  /// Takes the free whole groups of the level that are not larger than what is still needed.
+  /// Takes whole free groups of the level, as long as they are not larger than what is still
+  /// needed.
   void take_whole(Level level);
   /// prefer-align-cpus-by-uncorecache: takes whole last-level caches, then one that has all the
   /// rest.
   void take_by_cache();
   /// Takes single CPUs, group by group of the level.
   void take_singly(Level level);
-  /// Takes single CPUs, socket by socket: of each core one, then of each core another one.
+  /// Takes single CPUs, socket by socket: one from each core, then another one from each, and so
+  /// on.
   void take_across_cores();
 
  private:
-  /// Takes the lowest free cores of one cache if they have exactly what is still needed.
+  /// Takes the lowest free cores of one cache if they have exactly the number still needed.
   void take_part_of_cache(const Machine::Group& cache);
   void note(std::string_view what, const CpuSet& cpus) const;
 
@@ -67,13 +69,13 @@ class Accumulator {
 };
 
 /// Takes whole NUMA nodes and sockets, then with prefer-align-cpus-by-uncorecache caches, then
-/// whole cores (not with distribute-cpus-across-cores), then single CPUs; each from the group with
-/// the fewest free CPUs.
+/// whole cores (not with distribute-cpus-across-cores), then single CPUs. Each step starts with the
+/// group that has the fewest free CPUs.
 [[nodiscard]] Taken take_packed(const TakeRules& rules, const CpuSet& available, int count,
                                 Steps* steps);
 
 /// distribute-cpus-across-numa: spreads evenly over the smallest number of NUMA nodes that allows
-/// it; as take_packed if none does.
+/// it; falls back to take_packed if none does.
 [[nodiscard]] Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int count,
                                      Steps* steps);
 

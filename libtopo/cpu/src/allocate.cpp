@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::string_view kSource = "cpu";
 
-/// The CPUs of the pod's init containers, which its later containers may take.
+/// Returns the CPUs of the pod's init containers that its later containers may reuse.
 CpuSet reusable_by(const CpuState& state, const PodView& pod) {
   return state.reusable_pod == pod.uid ? state.reusable : CpuSet{};
 }
 
-/// The CPUs that a standard init container was given become reusable by the pod's next containers;
-/// those of any other container are not reusable any more.
+/// Updates the reusable CPUs: those of a standard init container become reusable by the pod's next
+/// containers, those of any other container no longer are.
 void update_reusable(CpuState& state, const PodView& pod, const Container& container,
                      const CpuSet& cpus) {
   if (state.reusable_pod != pod.uid) {
@@ -74,7 +74,7 @@ Admission CpuManager::check_smt_alignment(const CpuState& state, int count) cons
     return reject(
         fmt::format("requested {} cpus not multiple cpus per core = {}", count, per_core));
   }
-  // Siblings of reserved CPUs are free, but not whole cores.
+  // Siblings of reserved CPUs are free, but do not count as whole cores.
   const auto free = static_cast<int>((state.default_set - reserved_cores_).size());
   if (count > free) {
     return reject(
@@ -145,7 +145,8 @@ Admission CpuManager::allocate(CpuState& state, const PodView& pod, const Contai
     return {};
   }
   const CpuSet* const known = state.assignments.find({pod.uid, container.name});
-  // DEVIATION (quirk): a container that has its CPUs needs no free cores.
+  // DEVIATION (quirk): without the quirk, a container that already has its CPUs needs no free
+  // cores.
   if (known == nullptr || quirks_.cores_counted_before_known_cpus) {
     if (auto aligned = check_smt_alignment(state, count); !aligned) {
       if (trace != nullptr) trace->add(kSource, container.name, aligned.error().message);

@@ -69,7 +69,7 @@ Admission CpuManager::allocate_pod(CpuState& state, const PodView& pod,
     if (trace != nullptr) trace->add("cpu", kObject, fits.error().message);
     return fits;
   }
-  // DEVIATION (quirk): a pod that is admitted again keeps its CPUs.
+  // DEVIATION (quirk): without the quirk, a pod that is admitted again keeps its CPUs.
   if (!quirks_.readmitted_pod_takes_cpus_again) {
     const auto known = state.pods.find(pod.uid);
     if (known != state.pods.end() && static_cast<int>(known->second.size()) == count) {
@@ -92,7 +92,7 @@ Admission CpuManager::allocate_pod(CpuState& state, const PodView& pod,
 Admission CpuManager::partition(CpuState& state, const PodView& pod, const CpuSet& pool,
                                 Parts parts, Trace* trace) const {
   const cpu::TakeRules rules = this->rules();
-  CpuSet kept;  // the exclusive CPUs that sidecars and app containers have already
+  CpuSet kept;  // the exclusive CPUs that sidecars and app containers already have
   for (const Container& container : pod.containers) {
     const auto part = parts.find(container.name);
     if (part == parts.end() || container.kind == ContainerKind::kInit) continue;

@@ -25,7 +25,7 @@ int saturated(std::int64_t value) {
   return static_cast<int>(std::clamp<std::int64_t>(value, 0, std::numeric_limits<int>::max()));
 }
 
-/// The number of CPUs to reserve: amounts round up.
+/// Returns the number of CPUs to reserve; amounts round up.
 Result<int> reserved_count(const NodeReservation& reservation) {
   const auto amount = reservation.amounts.find("cpu");
   if (amount == reservation.amounts.end()) {
@@ -58,7 +58,7 @@ Result<CpuSet> reserve(const cpu::TakeRules& rules, const NodeReservation& reser
   PINFOLD_LET(const auto count, reserved_count(reservation));
   CpuSet reserved = reservation.cpus;
   if (reserved.empty()) {
-    // If this fails, the check of the size below reports it.
+    // If this fails, the check of the size below reports the error.
     if (auto taken = cpu::take(rules, machine.all_cpus(), count, nullptr)) reserved = *taken;
   }
   if (static_cast<int>(reserved.size()) != count) {
@@ -70,8 +70,8 @@ Result<CpuSet> reserve(const cpu::TakeRules& rules, const NodeReservation& reser
   return reserved;
 }
 
-/// Releases the CPUs of pods that have no containers left, which only an allocation that failed
-/// halfway can leave behind.
+/// Releases the CPUs of pods without containers. Only an allocation that failed halfway leaves such
+/// pods behind.
 void release_cpus_of_empty_pods(CpuState& state) {
   for (auto pod = state.pods.begin(); pod != state.pods.end();) {
     if (state.assignments.contains(pod->first)) {
@@ -116,7 +116,8 @@ Result<CpuManager> CpuManager::make(const Machine& machine, const Config& config
   manager.is_static_ = true;
   PINFOLD_LET_WRAP(manager.reserved_, reserve(manager.rules(), reservation), kIntent);
   PINFOLD_LET_WRAP(manager.reserved_cores_, with_siblings(machine, manager.reserved_), kIntent);
-  // That policy rejects wider masks. With up to 16 NUMA nodes they are given, as in the kubelet.
+  // single-numa-node rejects wider masks. With up to 16 NUMA nodes they are made anyway, as in the
+  // kubelet.
   if (config.topology_manager_policy == to_string(TopologyPolicy::kSingleNumaNode) &&
       machine.numa_with_cpus() > kMaxNodesForEveryMask) {
     manager.widest_hint_ = 1;
@@ -140,9 +141,9 @@ Result<void> CpuManager::start(CpuState& state) const {
   state.reusable_pod = {};
   state.reusable.clear();
   if (!is_static_) return {};
-  // DEVIATION (quirk): a start releases them.
+  // DEVIATION (quirk): without the quirk, a start releases the CPUs of pods without containers.
   if (!quirks_.cpus_of_empty_pod_stay_taken) release_cpus_of_empty_pods(state);
-  // strict-cpu-reservation: the shared pool has no reserved CPUs.
+  // strict-cpu-reservation: the shared pool excludes the reserved CPUs.
   const bool strict = options_.strict_cpu_reservation;
   const CpuSet usable = strict ? allocatable() : machine_->all_cpus();
   if (state.default_set.empty()) {
@@ -150,8 +151,8 @@ Result<void> CpuManager::start(CpuState& state) const {
       state.default_set = usable;
       return {};
     }
-    // DEVIATION (quirk): with strict-cpu-reservation exclusive containers can use up the shared
-    // pool.
+    // DEVIATION (quirk): without the quirk, exclusive containers can use up the shared pool under
+    // strict-cpu-reservation.
     if (quirks_.empty_shared_pool_prevents_start || !strict) {
       return corrupt("default cpuset cannot be empty");
     }
@@ -186,8 +187,8 @@ Result<void> CpuManager::start(CpuState& state) const {
 }
 
 CpuSet CpuManager::available(const CpuState& state) const {
-  // DEVIATION (quirk): the kubelet counts siblings of reserved CPUs as taken, but can still
-  // allocate them when a NUMA affinity leaves nothing else.
+  // DEVIATION (quirk): the kubelet counts siblings of reserved CPUs as taken, but still allocates
+  // them if a NUMA affinity leaves nothing else.
   const bool keeps_siblings =
       options_.full_pcpus_only && !quirks_.siblings_of_reserved_cpus_allocated;
   return state.default_set - (keeps_siblings ? reserved_cores_ : reserved_);

@@ -11,10 +11,30 @@
 
 #include "pinfold/types/choices.hpp"
 
+// How it works
+//
+// The task is to take `count` CPUs from exactly k NUMA nodes so that the free CPUs that remain are
+// spread as evenly as possible over all NUMA nodes. The result must be the kubelet's, which tries
+// every combination, so the order among equally good ones matters, too.
+//   1. first_best() enumerates the combinations of k NUMA nodes in the kubelet's order. Every node
+//      gives the same share in whole groups; can_hold() drops combinations with too few CPUs.
+//   2. place_remainder() searches for the nodes of the combination that give the groups left over,
+//      one group each in turn. It tries all subsets, those with the most nodes first.
+//   3. The score is the standard deviation of what remains, rounded to three decimals like the
+//      kubelet's. Only a strictly better score replaces the best one.
+//
+// Invariants: all distributions of a request leave the same sum, so less in the sum of squares
+// never means a higher score; the search compares these integers and computes few scores.
+// least_squares() is a lower bound for all subsets: a combination is skipped if the bound does not
+// beat the best score, and a subset that reaches the bound ends the enumeration.
+//
+// Complexity: C(n, k) combinations with at most 2^k subsets each. With more than kMaxCombinations
+// combinations, or k > kMaxSubsetNodes, fullest() sorts the NUMA nodes instead.
+
 namespace pinfold::cpu {
 namespace {
 
-/// With more combinations, or more NUMA nodes in a subset, nothing is enumerated.
+/// Beyond this many combinations, or NUMA nodes in a subset, nothing is enumerated.
 constexpr double kMaxCombinations = 20'000;
 constexpr std::size_t kMaxSubsetNodes = 16;
 
@@ -24,12 +44,12 @@ double choices(int n, int k) {
   return count;
 }
 
-/// The best choice so far of an enumeration.
+/// The best choice of an enumeration so far.
 ///
 /// DEVIATION (quirk best_numa_combination_overwritten): the kubelet keeps a Go slice of the list
-/// that it goes on extending. Adding a 1st, 2nd, 3rd, 5th, 9th, ... member copies the list to a new
-/// array; every other member is written in place. So a later choice overwrites the kept one if both
-/// have the same members up to the last copy. Without the quirk a copy is kept.
+/// that it continues to extend. Adding a 1st, 2nd, 3rd, 5th, 9th, ... member copies the list to a
+/// new array; every other member is written in place. So a later choice overwrites the kept one if
+/// both have the same members up to the last copy. Without the quirk, a copy is kept.
 class BestChoice {
  public:
   explicit BestChoice(bool is_overwritten) : is_overwritten_(is_overwritten) {}
@@ -39,15 +59,15 @@ class BestChoice {
 
   void set(std::span<const int> members) { members_.assign(members.begin(), members.end()); }
 
-  /// Call for every choice that is enumerated, before it is evaluated.
+  /// Call this for every enumerated choice before it is evaluated.
   void enumerated(std::span<const int> members) {
     if (!is_overwritten_ || members_.empty()) return;
     const auto kept = static_cast<std::ptrdiff_t>(untouched());
     if (std::equal(members.begin(), members.begin() + kept, members_.begin())) set(members);
   }
 
-  /// Call at the end of an enumeration over n places instead of enumerated(): the last choice with
-  /// the same first members ends with the last places.
+  /// Call this at the end of an enumeration over n places instead of enumerated(): the last choice
+  /// with the same first members ends with the last places.
   void enumeration_completed(int n) {
     if (!is_overwritten_) return;
     for (std::size_t i = untouched(); i < members_.size(); ++i) {
@@ -56,7 +76,7 @@ class BestChoice {
   }
 
  private:
-  /// The number of first members that no later choice overwrites.
+  /// Returns the number of leading members that no later choice overwrites.
   [[nodiscard]] std::size_t untouched() const {
     std::size_t last_copy = 1;
     for (std::size_t next = 2; next <= members_.size(); next = 2 * next - 1) last_copy = next;
@@ -67,8 +87,8 @@ class BestChoice {
   Ints members_;
 };
 
-/// How unbalanced a distribution leaves the machine; less is better. All distributions of one
-/// request leave the same sum, so their scores have the order of their sums of squares, except for
+/// How unbalanced a distribution leaves the machine; lower is better. All distributions of one
+/// request leave the same sum, so their scores are ordered like their sums of squares, except for
 /// rounding.
 struct Score {
   std::int64_t squares = std::numeric_limits<std::int64_t>::max();
@@ -90,10 +110,10 @@ std::int64_t squares_of(const Ints& values) {
                          [](std::int64_t sum, std::int64_t x) { return sum + x * x; });
 }
 
-/// The decrease of the sum of squares when `count` is taken from `from`.
+/// Returns the decrease of the sum of squares when `count` is taken from `from`.
 std::int64_t drop(std::int64_t from, std::int64_t count) { return count * (2 * from - count); }
 
-/// The share that the search assumes.
+/// Returns the share that the search assumes.
 int assumed_share(const Distribution& d, std::span<const int> nodes) {
   return d.within_socket ? cut_share(d, nodes) : even_share(d, nodes.size());
 }
@@ -105,7 +125,8 @@ bool in_one_socket(const Distribution& d, std::span<const int> nodes) {
                                     [&](int node) { return socket_of(node) == first; });
 }
 
-/// The kubelet counts the free CPUs once and the groups as often as a NUMA node is named.
+/// Returns whether the NUMA nodes have enough. Like the kubelet, counts free CPUs once, but groups
+/// as often as a NUMA node is listed.
 bool can_hold(const Distribution& d, std::span<const int> nodes) {
   const int share = assumed_share(d, nodes);
   std::int64_t groups = 0;
@@ -119,7 +140,7 @@ bool can_hold(const Distribution& d, std::span<const int> nodes) {
   return groups * d.group >= d.count && cpus >= d.count;
 }
 
-/// What a combination has left after the even shares, for the remainder.
+/// What a combination has left for the remainder, after the even shares.
 // clang-tidy 14 takes the implicit move operations for throwing ones.
 // NOLINTNEXTLINE(bugprone-exception-escape)
 struct Rest {
@@ -145,7 +166,8 @@ Rest rest_of(const Distribution& d, std::span<const int> nodes, std::int64_t squ
   return rest;
 }
 
-/// The least sum of squares that any way to take the remainder can leave: always from the fullest.
+/// Returns the least sum of squares that any way to take the remainder can leave: always from the
+/// fullest node.
 std::int64_t least_squares(const Distribution& d, const Rest& rest) {
   Ints left = rest.left;
   std::int64_t squares = rest.squares;
@@ -161,8 +183,8 @@ std::int64_t least_squares(const Distribution& d, const Rest& rest) {
   return squares;
 }
 
-/// The sum of squares after taking the remainder from a subset of the candidates in turn; nullopt
-/// if they have too few CPUs.
+/// Returns the sum of squares after taking the remainder from a subset of the candidates in turn;
+/// nullopt if they have too few CPUs.
 std::optional<std::int64_t> take_in_turn(const Distribution& d, const Rest& rest,
                                          std::span<const int> subset) {
   Ints left = rest.left;
@@ -184,14 +206,14 @@ std::optional<std::int64_t> take_in_turn(const Distribution& d, const Rest& rest
   return groups > 0 ? std::nullopt : std::optional(squares);
 }
 
-/// Searches the NUMA nodes for the remainder that make the score less than `best`; updates `best`.
-/// nullopt if there are none.
+/// Searches for NUMA nodes that can give the remainder with a score lower than `best`; updates
+/// `best`. Returns nullopt if there are none.
 std::optional<Ints> place_remainder(const Distribution& d, const Rest& rest, Score& best) {
   const std::int64_t least = least_squares(d, rest);
   if (least >= best.squares || score_of(d, least).rounded >= best.rounded) return std::nullopt;
   const auto n = static_cast<int>(rest.candidates.size());
   std::optional<Ints> found;
-  // As many NUMA nodes as possible first, so that the remainder is spread, too.
+  // Most NUMA nodes first, so that the remainder is spread, too.
   for (int k = n; k >= 1 && best.squares > least; --k) {
     BestChoice best_subset(d.best_combination_overwritten);
     for_each_choice(n, k, [&](std::span<const int> subset) {
@@ -215,13 +237,13 @@ std::optional<Ints> place_remainder(const Distribution& d, const Rest& rest, Sco
   return found;
 }
 
-/// The best combination of k NUMA nodes as the kubelet finds it: the first with the best score; if
-/// they should be within a socket, of those that are.
+/// Returns the combination of k NUMA nodes that the kubelet finds: the first one with the best
+/// score. With within_socket, combinations in one socket beat all others.
 Choice first_best(const Distribution& d, int k) {
   const std::int64_t squares = squares_of(d.available);
   Choice best;
   Score score;
-  bool is_within = false;  // the best one so far
+  bool is_within = false;  // whether the best one so far is in one socket
   BestChoice best_places(d.best_combination_overwritten);
   Ints chosen(static_cast<std::size_t>(k));
   const std::span<const int> combination(chosen.data(), chosen.size());
@@ -256,8 +278,8 @@ Choice first_best(const Distribution& d, int k) {
   return best;
 }
 
-/// The `count` of the candidates with the greatest values, of equal ones the first, in ascending
-/// order.
+/// Returns the `count` candidates with the greatest values, in ascending order; among equal values
+/// the first ones.
 Ints greatest(const Ints& values, Ints candidates, std::size_t count) {
   std::stable_sort(candidates.begin(), candidates.end(), [&](int a, int b) {
     return values[static_cast<std::size_t>(a)] > values[static_cast<std::size_t>(b)];
@@ -273,9 +295,9 @@ Ints places(std::size_t count) {
   return all;
 }
 
-/// The combination of k of the NUMA nodes that leaves the least sum of squares, without a search:
-/// those with the most free CPUs give the shares, and the ones of them with the most left give the
-/// remainder.
+/// Returns the combination of k of the NUMA nodes that leaves the least sum of squares, without a
+/// search: those with the most free CPUs give the shares, and those of them with the most left give
+/// the remainder.
 Choice fullest(const Distribution& d, int k, const Ints& of) {
   Choice choice;
   choice.nodes = greatest(d.available, of, static_cast<std::size_t>(k));
@@ -286,7 +308,7 @@ Choice fullest(const Distribution& d, int k, const Ints& of) {
   return choice;
 }
 
-/// The same; if they should be within a socket, of the first socket that has enough.
+/// Like above; with within_socket, prefers the first socket with enough CPUs.
 Choice fullest(const Distribution& d, int k) {
   const int sockets = d.sockets.empty() ? 0 : *std::max_element(d.sockets.begin(), d.sockets.end());
   for (int socket = 0; d.within_socket && socket <= sockets; ++socket) {
@@ -316,7 +338,7 @@ int cut_share(const Distribution& d, std::span<const int> nodes) {
 
 Choice best_choice(const Distribution& d, int k) {
   // DEVIATION: with very many combinations the kubelet would need minutes to years. All profiles
-  // then take the choice that is best before the score is rounded.
+  // then use the choice that is best before the score is rounded.
   const bool too_many = choices(static_cast<int>(d.order.size()), k) > kMaxCombinations ||
                         static_cast<std::size_t>(k) > kMaxSubsetNodes;
   return too_many ? fullest(d, k) : first_best(d, k);

@@ -67,7 +67,7 @@ void Hierarchy::append_sorted(GroupList& list, Level level,
   boost::container::small_vector<std::pair<std::size_t, std::int32_t>, 128> ranked;
   for (const std::int32_t index : candidates) {
     const CpuSet& cpus = all[static_cast<std::size_t>(index)].cpus;
-    // Ranked by all its free CPUs; listed only if one of them is in the parent.
+    // Ranked by all free CPUs of the group, but listed only if one of them is in the parent.
     if (parent.intersects(cpus)) ranked.emplace_back(free.count_common(cpus), index);
   }
   std::sort(ranked.begin(), ranked.end());  // index order is id order

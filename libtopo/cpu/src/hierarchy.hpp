@@ -30,9 +30,9 @@ class Hierarchy {
   [[nodiscard]] Level first() const { return first_; }
   [[nodiscard]] Level second() const { return second_; }
 
-  /// The groups of `level` that have CPUs in `free`, ordered by the group of the level above, then
-  /// by ascending number of free CPUs, then by id. A group that spans two groups of the level above
-  /// is listed under both.
+  /// Returns the groups of `level` with CPUs in `free`, ordered by the group of the level above,
+  /// then by ascending number of free CPUs, then by id. A group that spans two groups of the level
+  /// above is listed under both.
   [[nodiscard]] GroupList sorted(Level level, const CpuSet& free) const;
 
  private:

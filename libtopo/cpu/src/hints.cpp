@@ -10,10 +10,10 @@
 namespace pinfold::cpu {
 namespace {
 
-/// A number for each NUMA node with CPUs, in ascending order of position.
+/// One number for each NUMA node with CPUs, in ascending order of position.
 using PerNode = std::vector<std::int64_t>;
 
-/// The least number of NUMA nodes that can have `count` CPUs together; all of them if none can.
+/// Returns the fewest NUMA nodes that together have `count` CPUs; all of them if even those do not.
 int least_nodes(PerNode amounts, int count) {
   std::sort(amounts.begin(), amounts.end(), std::greater<>());
   std::int64_t sum = 0;
@@ -24,7 +24,7 @@ int least_nodes(PerNode amounts, int count) {
   return static_cast<int>(amounts.size());
 }
 
-/// The NUMA nodes with CPUs; hints name no others.
+/// The NUMA nodes with CPUs; hints contain no others.
 struct Nodes {
   std::vector<int> positions;
   PerNode total;

@@ -21,7 +21,7 @@ ResourceHints impossible() { return {{kResource, std::vector<TopologyHint>{}}}; 
 }  // namespace
 
 ResourceHints CpuManager::hints(const CpuSet& free, const CpuSet& reusable, int count) const {
-  ResourceHints hints;  // filled without a copy, which is large on machines with many NUMA nodes
+  ResourceHints hints;  // filled in place: a copy is large on machines with many NUMA nodes
   hints[kResource] =
       cpu::make_hints(*machine_, {&free, &reusable, count, options_.align_by_socket, widest_hint_});
   return hints;

@@ -11,8 +11,8 @@
 namespace pinfold::cpu {
 namespace {
 
-/// Which feature gate an option needs: CPUManagerPolicyAlphaOptions, CPUManagerPolicyBetaOptions or
-/// none.
+/// The feature gate that an option needs: CPUManagerPolicyAlphaOptions, CPUManagerPolicyBetaOptions
+/// or none.
 enum class Maturity { kAlpha, kBeta, kStable };
 
 struct Option {
@@ -28,7 +28,7 @@ constexpr Option kAcrossNuma{"distribute-cpus-across-numa", Maturity::kBeta,
 constexpr Option kBySocket{"align-by-socket", Maturity::kAlpha, &CpuPolicyOptions::align_by_socket};
 constexpr Option kAcrossCores{"distribute-cpus-across-cores", Maturity::kAlpha,
                               &CpuPolicyOptions::distribute_cpus_across_cores};
-// Observed: kubelet v1.36.2 accepts these two also without CPUManagerPolicyBetaOptions.
+// Observed: kubelet v1.36.2 accepts these two even without CPUManagerPolicyBetaOptions.
 constexpr Option kStrict{"strict-cpu-reservation", Maturity::kStable,
                          &CpuPolicyOptions::strict_cpu_reservation};
 constexpr Option kByUncoreCache{"prefer-align-cpus-by-uncorecache", Maturity::kStable,
@@ -37,7 +37,7 @@ constexpr Option kByUncoreCache{"prefer-align-cpus-by-uncorecache", Maturity::kS
 constexpr std::array kOptions{kFullPcpusOnly, kAcrossNuma, kBySocket,
                               kAcrossCores,   kStrict,     kByUncoreCache};
 
-/// Pairs that exclude each other, in the order in which the kubelet checks them.
+/// Pairs of options that exclude each other, in the order in which the kubelet checks them.
 constexpr std::array kConflicts{
     std::pair{kFullPcpusOnly, kAcrossCores},
     std::pair{kAcrossNuma, kAcrossCores},

@@ -8,8 +8,9 @@
 namespace pinfold::cpu {
 
 /// Reads cpuManagerPolicyOptions for the static policy and checks them against the feature gates,
-/// against each other, the topology manager's policy and the machine.
-/// Errors: kInvalidArgument with the kubelet's text; of several errors the first by option name.
+/// each other, the topology manager's policy and the machine.
+/// Errors: kInvalidArgument with the kubelet's text; of several errors, the first one by option
+/// name.
 [[nodiscard]] Result<CpuPolicyOptions> read_policy_options(const Machine& machine,
                                                            const Config& config);
 

@@ -10,7 +10,7 @@ namespace {
 
 int divided_up(int a, int b) { return (a - 1) / b + 1; }
 
-/// The index of the socket that has all CPUs of the NUMA node; -1 if there are several.
+/// Returns the index of the socket that contains the NUMA node; -1 if the node spans several.
 int socket_of_numa(const Machine& machine, int node) {
   const CpuSet& cpus = machine.cpus_of_numa(node);
   const std::int32_t socket = machine.groups_of(cpus.first()).socket;
@@ -26,11 +26,11 @@ Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& c
     return machine.cpus_of_numa(d.nodes[static_cast<std::size_t>(place)]);
   };
   const auto take_from = [&](int place, int count) {
-    // A NUMA node without enough CPUs gives none; the check at the end reports it.
+    // A NUMA node with too few CPUs gives none; the check at the end reports it.
     const auto taken = take_packed(rules, accumulator.free() & cpus_of(place), count, nullptr);
     if (taken) accumulator.take(*taken);
   };
-  // DEVIATION (quirk): a share is not cut to what a NUMA node has.
+  // DEVIATION (quirk): the kubelet does not cut a share to what a NUMA node has.
   const int share = rules.quirks.align_by_socket_ignored_in_distribution
                         ? even_share(d, choice.nodes.size())
                         : cut_share(d, {choice.nodes.data(), choice.nodes.size()});
@@ -72,13 +72,13 @@ Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int coun
   const Machine& machine = rules.hierarchy->machine();
   Distribution d;
   d.best_combination_overwritten = rules.quirks.best_numa_combination_overwritten;
-  // DEVIATION (quirk): align-by-socket has no effect here.
+  // DEVIATION (quirk): in the kubelet, align-by-socket has no effect here.
   d.within_socket = rules.align_by_socket && !rules.quirks.align_by_socket_ignored_in_distribution;
   d.count = count;
   d.group = group;
   for (const std::int32_t node : rules.hierarchy->sorted(Level::kNuma, available)) {
     const auto known = std::find(d.nodes.begin(), d.nodes.end(), node);
-    // DEVIATION (quirk): a NUMA node that spans two sockets is enumerated twice.
+    // DEVIATION (quirk): the kubelet enumerates a NUMA node that spans two sockets twice.
     if (known != d.nodes.end() && !rules.quirks.spanning_group_taken_twice) continue;
     d.order.push_back(static_cast<int>(known - d.nodes.begin()));
     if (known != d.nodes.end()) continue;
@@ -86,13 +86,13 @@ Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int coun
     d.available.push_back(static_cast<int>(available.count_common(machine.cpus_of_numa(node))));
     if (d.within_socket) d.sockets.push_back(socket_of_numa(machine, node));
   }
-  // At least as many NUMA nodes as on an empty machine and in the affinity, at most one for each
-  // group of CPUs.
+  // Use at least as many NUMA nodes as on an empty machine and in the affinity, at most one for
+  // each group of CPUs.
   const int groups = divided_up(static_cast<int>(machine.cpus().size()), group);
   const int groups_needed = divided_up(count, group);
   int fewest = divided_up(groups_needed, divided_up(groups, machine.numa_with_cpus()));
   const int most = std::min(groups_needed, static_cast<int>(d.nodes.size()));
-  // DEVIATION (quirk): an affinity that is wider than necessary is not narrowed.
+  // DEVIATION (quirk): without the quirk, an affinity that is wider than necessary is not narrowed.
   if (!rules.quirks.affinity_width_ignored_in_distribution && rules.affinity_nodes <= most) {
     fewest = std::max(fewest, rules.affinity_nodes);
   }

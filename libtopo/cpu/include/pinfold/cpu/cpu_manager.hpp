@@ -37,9 +37,9 @@ struct CpuCheckpoint {
   friend bool operator==(const CpuCheckpoint&, const CpuCheckpoint&) = default;
 };
 
-/// The state of the CPU manager: its checkpoint, and what a restart loses.
+/// The state of the CPU manager: its checkpoint, and the part that a restart loses.
 struct CpuState : CpuCheckpoint {
-  /// CPUs of init containers that later containers of the same pod may take. Kept only for the pod
+  /// CPUs of init containers that later containers of the same pod may reuse. Kept only for the pod
   /// that was admitted last.
   PodUid reusable_pod = {};
   CpuSet reusable = {};
@@ -49,8 +49,8 @@ struct CpuState : CpuCheckpoint {
   friend bool operator==(const CpuState&, const CpuState&) = default;
 };
 
-/// The CPU manager with policy `none` or `static`: immutable, all state is in CpuState.
-/// Borrows the machine, which must outlive it.
+/// The CPU manager with policy `none` or `static`. Immutable: all state is in CpuState. Borrows the
+/// machine, which must outlive it.
 class CpuManager {
  public:
   CpuManager(CpuManager&&) noexcept;
@@ -68,39 +68,39 @@ class CpuManager {
   [[nodiscard]] const CpuSet& reserved() const { return reserved_; }
   /// The reserved CPUs and all their SMT siblings.
   [[nodiscard]] const CpuSet& reserved_cores() const { return reserved_cores_; }
-  /// The CPUs that can be exclusive: all but the reserved ones.
+  /// The CPUs that can become exclusive: all but the reserved ones.
   [[nodiscard]] CpuSet allocatable() const { return machine_->all_cpus() - reserved_; }
 
   /// The kubelet's start: initialises an empty state, checks a restored one.
   /// Errors: kCorrupt with the kubelet's text ("default cpuset cannot be empty", ...).
   [[nodiscard]] Result<void> start(CpuState& state) const;
 
-  /// The number of exclusive CPUs that a container gets; 0: it runs in a shared pool. Capped to the
-  /// range of int.
+  /// Returns the number of exclusive CPUs for a container; 0 if it runs in a shared pool. Capped to
+  /// the range of int.
   [[nodiscard]] int guaranteed_cpus(const PodView& pod, const Container& container) const;
 
-  /// Hints for one container (container scope), before allocation. With up to 16 NUMA nodes that
-  /// have CPUs they are the kubelet's: one for every mask that has enough CPUs, in its order. On
-  /// larger machines only the masks of for_each_hint_mask_of_width are tried, and only single NUMA
-  /// nodes under the topology policy single-numa-node.
+  /// Returns hints for one container (container scope), before allocation. With up to 16 NUMA nodes
+  /// with CPUs they are the kubelet's: one for every mask with enough CPUs, in its order. On larger
+  /// machines only the masks of for_each_hint_mask_of_width are tried, and under the topology
+  /// policy single-numa-node only single NUMA nodes.
   [[nodiscard]] ResourceHints container_hints(const CpuState& state, const PodView& pod,
                                               const Container& container) const;
-  /// Hints for a whole pod (pod scope), before allocation.
+  /// Returns hints for a whole pod (pod scope), before allocation.
   [[nodiscard]] ResourceHints pod_hints(const CpuState& state, const PodView& pod) const;
 
-  /// For explanations: why pod_hints() offers nothing, if it is not that NUMA nodes have too few
-  /// CPUs; "" otherwise.
+  /// For explanations: returns why pod_hints() has no hints, if the reason is anything but too few
+  /// CPUs on the NUMA nodes; "" otherwise.
   [[nodiscard]] std::string why_no_pod_hints(const CpuState& state, const PodView& pod) const;
-  /// For explanations: the CPUs that a container, or (nullptr) the pod, needs, and for each NUMA
-  /// node how many are free, and held by exclusive containers. Free are those that can become
-  /// exclusive. Nothing if it needs none.
+  /// For explanations: returns the CPUs that a container (or with nullptr the pod) needs and, for
+  /// each NUMA node, how many are free to become exclusive and how many exclusive containers hold.
+  /// Empty if it needs none.
   [[nodiscard]] std::vector<Amounts> amounts(const CpuState& state, const PodView& pod,
                                              const Container* container) const;
-  /// For explanations: why a container runs in a shared pool. Domain: guaranteed_cpus() is 0, or
-  /// the policy is not static, or the pod has pod-level resources that are not managed.
+  /// For explanations: returns why a container runs in a shared pool. Domain: guaranteed_cpus() is
+  /// 0, or the policy is not static, or the pod has pod-level resources that are not managed.
   [[nodiscard]] std::string why_shared(const PodView& pod, const Container& container) const;
 
-  /// Allocates a container's CPUs: those that it has already, else free ones, first within the
+  /// Allocates a container's CPUs: those that it already has, else free ones, first within the
   /// affinity. A rejection may change the state, as in the kubelet.
   /// Source: kubelet v1.36.2, observed; see Quirks.
   [[nodiscard]] Admission allocate(CpuState& state, const PodView& pod, const Container& container,
@@ -109,11 +109,11 @@ class CpuManager {
   /// (pod scope).
   [[nodiscard]] Admission allocate_pod(CpuState& state, const PodView& pod,
                                        const TopologyHint& affinity, Trace* trace) const;
-  /// Releases a container's CPUs; unknown names are no error.
+  /// Releases a container's CPUs; ignores unknown names.
   void remove_container(CpuState& state, const ContainerId& container) const;
 
-  /// For prefer-most-allocated-numa-node: exclusively assigned CPUs x 100 / allocatable CPUs of
-  /// each NUMA position, integer division, 0 if nothing is allocatable.
+  /// For prefer-most-allocated-numa-node: returns exclusively assigned CPUs x 100 / allocatable
+  /// CPUs for each NUMA position, by integer division, 0 if nothing is allocatable.
   [[nodiscard]] std::vector<int> allocation_scores(const CpuState& state) const;
 
  private:
@@ -124,7 +124,7 @@ class CpuManager {
     const std::string& object;  ///< "pod" or the container's name, for the trace
     int count = 0;
     std::optional<NumaMask> affinity;
-    CpuSet reusable;  ///< may be taken besides the shared pool
+    CpuSet reusable;  ///< may be taken in addition to the shared pool
   };
 
   [[nodiscard]] cpu::TakeRules rules() const;
@@ -136,7 +136,7 @@ class CpuManager {
   [[nodiscard]] CpuSet near_affinity(const CpuSet& cpus, NumaMask affinity) const;
   [[nodiscard]] tl::expected<CpuSet, Rejection> take_out(CpuState& state, const Request& request,
                                                          Trace* trace) const;
-  /// CPUs by the name of the container.
+  /// CPUs by container name.
   using Parts = std::map<std::string, CpuSet>;
   /// Divides the pod's CPUs among the containers that have no part yet.
   [[nodiscard]] Admission partition(CpuState& state, const PodView& pod, const CpuSet& pool,
