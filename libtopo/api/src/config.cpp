@@ -48,7 +48,7 @@ constexpr std::array<std::pair<std::string_view, StringMap Config::*>, 4> kMaps 
     {"topologyManagerPolicyOptions", &Config::topology_manager_policy_options},
 }};
 
-/// Fields that only a start checks; printed only where they are not the defaults.
+/// Fields that only a start checks; printed only if they differ from the defaults.
 constexpr std::array<std::pair<std::string_view, std::string Config::*>, 2> kStartTexts = {{
     {"kubeReservedCgroup", &Config::kube_reserved_cgroup},
     {"systemReservedCgroup", &Config::system_reserved_cgroup},
@@ -59,7 +59,7 @@ constexpr std::array<std::pair<std::string_view, StringMap Config::*>, 3> kStart
     {"evictionSoftGracePeriod", &Config::eviction_soft_grace_period},
 }};
 
-// check_fields has checked the types before; null counts as absent everywhere.
+// check_fields has checked the types; null counts as absent everywhere.
 
 StringMap read_map(const json& value) {
   StringMap map;
@@ -81,7 +81,7 @@ std::vector<std::string> read_list(const json& value) {
 
 void read_text(std::string_view field, const json& value, std::string& target) {
   auto text = value.get<std::string>();
-  // As in the kubelet, an empty text leaves the default; only an empty period is an error.
+  // As in the kubelet, an empty text keeps the default; only an empty period is an error.
   if (!text.empty() || field == "cpuCFSQuotaPeriod") target = std::move(text);
 }
 
@@ -124,7 +124,7 @@ Result<void> expect_text(std::string_view field, const json& value, std::string_
   return fail_field(field, value, fmt::format("expected '{}'", text));
 }
 
-/// Reads one field that is not null; fields that decide nothing are ignored.
+/// Reads one field that is not null; ignores fields that have no effect.
 Result<void> read_field(const std::string& field, const json& value, Config& config) {
   for (const auto& [name, text] : kTexts) {
     if (field == name) read_text(field, value, config.*text);
@@ -182,7 +182,7 @@ Quirks Config::quirks() const {
 
 FeatureGates Config::gates() const {
   FeatureGates gates;
-  // DEVIATION (quirk): empty pod-level resources are the same as none.
+  // DEVIATION (quirk): without the quirk, empty pod-level resources are the same as none.
   gates.pod_level_resources_fix_kubelet_qos_class = !quirks().empty_pod_resources_set_qos_class;
   for (const auto& [name, target] : kGates) {
     const auto set = feature_gates.find(std::string(name));

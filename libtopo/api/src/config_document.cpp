@@ -18,14 +18,15 @@ using nlohmann::json;
 
 constexpr const char* kConfigKind = "KubeletConfiguration";
 
-/// A document that contains a kubelet's configuration. Paths are members with dots between them;
-/// "": it has none of this form.
+/// A document that contains a kubelet's configuration. Paths are members separated by dots; "" if
+/// the document has no such part.
 struct Wrapper {
-  std::string_view kind;       ///< "": the document has no kind, and one of the paths exists
-  std::string_view group;      ///< the API group; "": any
-  std::string_view config;     ///< a KubeletConfiguration, maybe as text
-  std::string_view arguments;  ///< flags without dashes
-  std::string_view rest;       ///< where the whole configuration is
+  std::string_view kind;       ///< "" for a document without a kind in which one of the paths
+                               ///< exists
+  std::string_view group;      ///< the API group; "" for any
+  std::string_view config;     ///< path of a KubeletConfiguration, possibly as text
+  std::string_view arguments;  ///< path of flags without dashes
+  std::string_view rest;       ///< advice on where the complete configuration is
 };
 constexpr std::array kWrappers = {
     Wrapper{"KubeletConfig", "machineconfiguration.openshift.io", "spec.kubeletConfig", "",
@@ -39,15 +40,16 @@ constexpr std::array kWrappers = {
     Wrapper{"ConfigMap", "", "data.kubelet", "", ""},
     Wrapper{"EC2NodeClass", "karpenter.k8s.aws", "spec.kubelet", "",
             "the node has all: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
-    Wrapper{"", "", "kubeletconfig", "", ""},  // of /configz
-    Wrapper{"", "", "kubeletConfig", "", ""},  // of GKE's --system-config-from-file
+    Wrapper{"", "", "kubeletconfig", "", ""},  // /configz
+    Wrapper{"", "", "kubeletConfig", "", ""},  // GKE's --system-config-from-file
     Wrapper{"", "", "machine.kubelet.extraConfig", "machine.kubelet.extraArgs",
             "Talos adds its own settings: 'talosctl read /etc/kubernetes/kubelet.yaml' prints "
             "all"},
-    Wrapper{"", "", "", "services.kubelet.extra_args", ""},  // of RKE
+    Wrapper{"", "", "", "services.kubelet.extra_args", ""},  // RKE
 };
 
-/// Documents that a kubelet's configuration is made from elsewhere.
+/// Documents from which a kubelet's configuration is generated, with advice on what to pass
+/// instead.
 struct Elsewhere {
   std::string_view kind;
   std::string_view advice;
@@ -69,7 +71,7 @@ constexpr std::array kElsewhere = {
     Elsewhere{"Node", "pass the answer of: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
 };
 
-/// Keys of k3s and RKE2 that no other file has at its top.
+/// Keys of k3s and RKE2 that no other file has at its top level.
 constexpr std::array<std::string_view, 16> kRancherKeys = {
     "agent-token", "cluster-cidr", "cluster-init",    "cni",
     "data-dir",    "disable",      "flannel-backend", "kube-apiserver-arg",
@@ -80,7 +82,7 @@ tl::unexpected<Error> invalid(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
 }
 
-/// The first line that is neither empty nor a comment.
+/// Returns the first line that is neither empty nor a comment.
 std::string_view first_line(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -101,7 +103,7 @@ bool is_command_line(std::string_view line) {
   return dashes == 0 && program.substr(program.rfind('/') + 1) == "kubelet";
 }
 
-/// NAME=..., also after "export".
+/// True for NAME=..., with or without "export".
 bool is_assignment(std::string_view line) {
   if (line.starts_with("export ")) line = trimmed(line.substr(7));
   const std::size_t end = std::min(line.find('='), line.size());
@@ -119,10 +121,10 @@ bool is_unit(std::string_view line) {
   return line == "[Unit]" || line == "[Service]" || line == "[Install]";
 }
 
-/// The variables of an environment file, or of Environment= in a unit, in their order.
+/// The variables of an environment file, or of Environment= in a unit, in order.
 class Environment {
  public:
-  /// One assignment, its value as written in an environment file.
+  /// Adds one assignment; the value is as written in an environment file.
   void add_line(std::string_view name, std::string_view value) {
     if (name.starts_with("export ")) name = trimmed(name.substr(7));
     if (name.starts_with('-') && !order_.empty()) {  // continues a quoted value
@@ -131,7 +133,7 @@ class Environment {
     }
     add(name, fmt::format("{}", fmt::join(split_words(expand_variables(value, values_)), " ")));
   }
-  /// The words of Environment=.
+  /// Adds the words of Environment=.
   void add_words(std::string_view text) {
     for (const std::string& word : split_words(text)) {
       const std::size_t equals = std::min(word.find('='), word.size());
@@ -139,7 +141,7 @@ class Environment {
     }
   }
   [[nodiscard]] const Variables& values() const { return values_; }
-  /// The flags in all values.
+  /// Returns the flags in all values.
   [[nodiscard]] KubeletFlags flags() const {
     KubeletFlags flags;
     for (const std::string& name : order_) {
@@ -206,7 +208,7 @@ std::string text_of(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// {"a": "b"}, ["a=b"], or [{"name": "a", "value": "b"}] of kubeadm v1beta4.
+/// Reads {"a": "b"}, ["a=b"], or kubeadm v1beta4's [{"name": "a", "value": "b"}].
 KubeletFlags flags_of_json(const json& value) {
   std::vector<std::string> arguments;
   if (value.is_string()) arguments.push_back(value.get<std::string>());
@@ -249,11 +251,13 @@ bool is_rancher(const json& document) {
                      [&](std::string_view key) { return document.contains(std::string(key)); });
 }
 
-/// A document without a kind and without any known field is something else: a kubelet would run
+/// A document without a kind and without any known field is something else; a kubelet would run
 /// with its defaults.
 bool is_configuration(const json& document) {
   const std::string kind = kind_of(document);
-  if (!document.is_object() || document.empty()) return true;  // what reads it says what it expects
+  if (!document.is_object() || document.empty())
+    return true;  // the reader explains what it
+                  // expects
   if (!kind.empty()) return kind == kConfigKind;
   return std::any_of(
              kKubeletFields.begin(), kKubeletFields.end(),
@@ -261,7 +265,7 @@ bool is_configuration(const json& document) {
          has_similar_field(document, kKubeletFields);
 }
 
-/// Collects what the documents of one file contain; they must outlive it.
+/// Collects the configuration from the documents of one file; they must outlive it.
 class Finder {
  public:
   Result<void> look(const json& document) {

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// How a flag's text becomes a field.
+/// How the text of a flag becomes a field.
 enum class Form { kText, kBoolean, kNumber, kList, kMap, kBooleans, kMemory };
 
 struct Flag {
@@ -66,7 +66,7 @@ std::optional<std::int32_t> number_of(std::string_view text) {
   return number;
 }
 
-/// "a,b"; "none" and "" are empty lists, as of --enforce-node-allocatable.
+/// Splits "a,b"; "none" and "" are empty lists, as for --enforce-node-allocatable.
 json list_of(std::string_view text) {
   json list = json::array();
   if (text == "none") return list;
@@ -78,7 +78,7 @@ json list_of(std::string_view text) {
   return list;
 }
 
-/// "a=1,b=2", and "a<1" of eviction thresholds.
+/// Reads "a=1,b=2", and "a<1" for eviction thresholds.
 Result<json> map_of(const Flag& flag, std::string_view text) {
   json map = json::object();
   std::string_view rest = text;
@@ -102,7 +102,7 @@ Result<json> map_of(const Flag& flag, std::string_view text) {
   return map;
 }
 
-/// "0:memory=1Gi,hugepages-1Gi=1Gi;1:memory=1Gi"
+/// Reads "0:memory=1Gi,hugepages-1Gi=1Gi;1:memory=1Gi".
 Result<json> memory_of(const Flag& flag, std::string_view text) {
   json list = json::array();
   std::string_view rest = text;
@@ -150,7 +150,7 @@ const Flag* find_flag(std::string_view name) {
   return found == kFlags.end() ? nullptr : found;
 }
 
-/// As the kubelet reads a flag that is given again.
+/// Adds a flag; a repeated one is joined or replaced, as in the kubelet.
 void add_flag(KubeletFlags& flags, const std::string& name, const std::string& value) {
   const Flag* const known = find_flag(name);
   const bool joins =
@@ -191,7 +191,7 @@ KubeletFlags flags_of_words(const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string word = words[i];
     if (!word.starts_with('-') || word == "-" || word == "--") continue;
-    if (!word.starts_with("--")) word.insert(0, "-");  // one dash is as good as two
+    if (!word.starts_with("--")) word.insert(0, "-");  // one dash works like two
     const std::size_t equals = word.find('=');
     if (equals != std::string::npos) {
       add_flag(flags, word.substr(0, equals), word.substr(equals + 1));

@@ -9,7 +9,7 @@
 namespace pinfold {
 namespace {
 
-/// The class of one set of requests and limits; see qos_class.
+/// Returns the class of one set of requests and limits; see qos_class.
 QosClass resource_qos(const Resources& resources) {
   int used = 0;
   for (const std::string_view name : {"cpu", "memory"}) {
@@ -30,7 +30,7 @@ QosClass container_qos(const PodSpec& pod) {
   return same ? first : QosClass::kBurstable;
 }
 
-/// Whether they determine the QoS class.
+/// Returns whether pod-level resources determine the QoS class.
 bool pod_resources_count(const std::optional<Resources>& resources, const FeatureGates& gates) {
   if (!gates.pod_level_resources || !resources) return false;
   return !gates.pod_level_resources_fix_kubelet_qos_class || !resources->requests.empty() ||
@@ -52,7 +52,7 @@ void default_pod_level_requests(PodSpec& pod) {
   if (!pod.resources || pod.resources->limits.empty()) return;
   ResourceList& requests = pod.resources->requests;
   for (const auto& [name, quantity] : container_total(pod, &Resources::requests)) {
-    // Huge pages are never overcommitted: their request is their limit.
+    // Huge pages are never overcommitted, so their request is their limit.
     if (name == "cpu" || name == "memory") requests.emplace(name, quantity);
   }
   for (const auto& [name, quantity] : pod.resources->limits) {
@@ -109,9 +109,9 @@ bool PodSpec::has_pod_level_resources() const {
 }
 
 ResourceList container_total(const PodSpec& pod, ResourceList Resources::*which) {
-  ResourceList running;   // app containers and sidecars together
-  ResourceList sidecars;  // those started so far
-  ResourceList starting;  // the most that an init container needs together with those
+  ResourceList running;   // app containers and sidecars
+  ResourceList sidecars;  // the sidecars started so far
+  ResourceList starting;  // the most that an init container needs together with them
   for (const Container& container : pod.containers) {
     const ResourceList& amounts = container.resources.*which;
     if (container.kind != ContainerKind::kInit) add(running, amounts);

@@ -28,7 +28,7 @@ std::string text_of(const nlohmann::json& object, std::string_view key) {
   return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
 }
 
-/// "'NAMESPACE/NAME'", for messages.
+/// Returns "'NAMESPACE/NAME'" for messages.
 std::string name_of(const nlohmann::json& document) {
   const nlohmann::json* const metadata = member(document, "metadata");
   if (metadata == nullptr) return "''";
@@ -37,7 +37,7 @@ std::string name_of(const nlohmann::json& document) {
                      printable(text_of(*metadata, "name")));
 }
 
-/// "Succeeded" or "Failed"; empty for any other pod.
+/// Returns "Succeeded" or "Failed"; "" for any other pod.
 std::string final_phase(const nlohmann::json& document) {
   const nlohmann::json* const status = document.is_object() ? member(document, "status") : nullptr;
   const std::string phase = status == nullptr ? "" : text_of(*status, "phase");
@@ -52,7 +52,7 @@ bool is_workload(const nlohmann::json& document) {
   return std::find(kWorkloads.begin(), kWorkloads.end(), kind) != kWorkloads.end();
 }
 
-/// Domain: a workload.
+/// Builds a Pod from a workload's template. Domain: a workload.
 Result<nlohmann::json> pod_of_template(const nlohmann::json& workload) {
   const std::string kind = text_of(workload, "kind");
   std::vector<std::string_view> path = {"spec", "template"};
@@ -83,7 +83,7 @@ Result<nlohmann::json> pod_of_template(const nlohmann::json& workload) {
   return pod;
 }
 
-/// Adds the pod of a document.
+/// Adds a document's pod; skips a finished one.
 Result<void> add_pod(const nlohmann::json& document, PodDocuments& out) {
   if (const std::string phase = final_phase(document); !phase.empty()) {
     out.notes.push_back(fmt::format("pod {} has finished ({}): skipped", name_of(document), phase));
@@ -98,7 +98,7 @@ Result<void> add_pod(const nlohmann::json& document, PodDocuments& out) {
   return {};
 }
 
-/// Adds the pod of a document, or those of a list as `kubectl get pods -o yaml` prints it.
+/// Adds a document's pod, or those of a list as printed by `kubectl get pods -o yaml`.
 Result<void> add_pods(const nlohmann::json& document, PodDocuments& out) {
   if (!is_list(document)) return add_pod(document, out);
   const nlohmann::json* const items = member(document, "items");

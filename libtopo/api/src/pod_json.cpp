@@ -35,7 +35,8 @@ bool is_dns_label(std::string_view text) {
          });
 }
 
-/// "name" or "prefix/name". The size of huge pages must be a quantity: it is used in a file name.
+/// True for "name" or "prefix/name". The size of huge pages must be a quantity because it is used
+/// in a file name.
 bool is_resource_name(std::string_view text) {
   if (is_huge_page_resource(text)) {
     const auto size = Quantity::parse(text.substr(kHugePagesPrefix.size()));
@@ -46,7 +47,7 @@ bool is_resource_name(std::string_view text) {
   return is_safe_name(text.substr(0, slash)) && is_safe_name(text.substr(slash + 1));
 }
 
-/// A member that must be an object; nullptr if it is absent.
+/// Returns a member that must be an object; nullptr if it is absent.
 Result<const json*> object_member(const json& parent, std::string_view path, std::string_view key) {
   const json* value = member(parent, key);
   if (value != nullptr && !value->is_object()) {
@@ -55,7 +56,7 @@ Result<const json*> object_member(const json& parent, std::string_view path, std
   return value;
 }
 
-/// What to write instead of a text that is no quantity: "1G or 1Gi" for "1 gb".
+/// Returns what to write instead of a text that is not a quantity: "1G or 1Gi" for "1 gb".
 std::string expected_quantity(std::string_view text, const std::string& error) {
   std::string number;
   std::string unit;
@@ -100,7 +101,7 @@ Result<ResourceList> read_list(const json& resources, const std::string& path,
   return list;
 }
 
-/// parent.resources; nullopt if it is absent.
+/// Reads parent.resources; nullopt if it is absent.
 Result<std::optional<Resources>> read_resources(const json& parent, const std::string& path) {
   PINFOLD_LET(const auto object, object_member(parent, path, "resources"));
   if (object == nullptr) return std::nullopt;
@@ -111,7 +112,7 @@ Result<std::optional<Resources>> read_resources(const json& parent, const std::s
   return Resources{std::move(requests), std::move(limits)};
 }
 
-/// A string member that must be a safe name; `otherwise` if it is absent.
+/// Reads a string member that must be a safe name; `otherwise` if it is absent.
 Result<std::string> read_name(const json& metadata, std::string_view key,
                               const std::string& otherwise) {
   const std::string field = join("metadata", key);
@@ -167,7 +168,8 @@ Result<Container> read_container(const json& value, const std::string& path, boo
   return container;
 }
 
-/// More do not fit into an object of the API server, 1.5 MiB.
+/// Limits the number of containers. More than this do not fit into an object of the API server, 1.5
+/// MiB.
 Result<void> check_count(const json& spec) {
   constexpr std::size_t kMost = 10'000;
   for (const char* const key : {"initContainers", "containers"}) {
@@ -180,7 +182,7 @@ Result<void> check_count(const json& spec) {
   return {};
 }
 
-/// `names`: of the containers read so far.
+/// Reads a list of containers. `names` are those of the containers read so far.
 Result<void> read_containers(const json& spec, std::string_view key, bool init, PodSpec& pod,
                              std::set<std::string>& names) {
   const json* list = member(spec, key);
@@ -204,7 +206,7 @@ Result<void> expect_text(const json& document, std::string_view key, std::string
   return fail_field(key, *value, fmt::format("expected '{}'", text));
 }
 
-/// Domain: document.metadata is an object.
+/// Reads whether a pod is static and node-critical. Domain: document.metadata is an object.
 /// Source: kubelet v1.36.2, pkg/kubelet/types/pod_update.go IsNodeCriticalPod.
 Result<void> read_criticality(const json& document, const json& spec, PodSpec& pod) {
   PINFOLD_LET(const auto annotations,

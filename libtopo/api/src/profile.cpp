@@ -111,7 +111,7 @@ constexpr std::array kQuirks = {
           "for nothing"},
 };
 
-/// "'kubelet-1.36', ... or 'fixed'"
+/// Returns "'kubelet-1.36', ... or 'fixed'".
 std::string known_names() {
   std::string known;
   for (const Profile profile : kProfiles) {

@@ -28,7 +28,7 @@ bool fits(const json& value) {
   return number >= Limits::min() && number <= Limits::max();
 }
 
-/// What was expected of a value that is not null; "" if it is as expected.
+/// Returns what was expected of a value that is not null; "" if it is as expected.
 std::string_view expectation(const json& value, FieldType type) {
   switch (type) {
     case FieldType::kAny:
@@ -65,7 +65,7 @@ class Checker {
       const auto found = std::find_if(fields.begin(), fields.end(),
                                       [&, key = name](const Field& f) { return f.name == key; });
       if (found == fields.end()) {
-        // Each search takes some time, and a document can have many unknown fields.
+        // Each search takes time, and a document can have many unknown fields.
         constexpr std::size_t kMostSuggestions = 50;
         const bool suggests = unknown_.size() < kMostSuggestions;
         unknown_.push_back(fmt::format("unknown field '{}'{}", printable(join(path, name)),
@@ -103,7 +103,7 @@ class Checker {
   }
 
   static Result<void> check_items(const json& value, const std::string& path, FieldType type) {
-    for (const auto& [key, item] : value.items()) {  // the key of an item in a list: its index
+    for (const auto& [key, item] : value.items()) {  // for an item of a list, the key is its index
       const auto expected = item.is_null() ? std::string_view() : expectation(item, type);
       if (expected.empty()) continue;
       return fail_field(value.is_array() ? fmt::format("{}[{}]", path, key) : join(path, key), item,
@@ -112,7 +112,7 @@ class Checker {
     return {};
   }
 
-  /// The nearest field, or the same field one level down.
+  /// Suggests the nearest field, or the same field one level down.
   static std::string suggestion(const std::string& name, Fields fields) {
     for (const Field& field : fields) {
       if (field.type != FieldType::kObject) continue;
@@ -138,7 +138,7 @@ Result<std::vector<std::string>> check_fields(const json& object, Fields fields)
 }
 
 bool has_similar_field(const json& object, Fields fields) {
-  constexpr int kMost = 50;  // each search takes some time
+  constexpr int kMost = 50;  // each search takes time
   std::vector<std::string_view> names;
   names.reserve(fields.size());
   for (const Field& field : fields) names.push_back(field.name);

@@ -8,10 +8,10 @@
 
 #include "pinfold/base/result.hpp"
 
-/// The fields of Kubernetes objects and their types, to check documents as its decoder does.
+/// The fields of Kubernetes objects and their types, for checking documents like Go's decoder.
 namespace pinfold {
 
-/// What Go's decoder takes for a field. null is taken for every field, as an absent one.
+/// What Go's decoder accepts for a field. null is accepted for every field and means absent.
 enum class FieldType {
   kAny,
   kText,
@@ -30,24 +30,24 @@ enum class FieldType {
 struct Field {
   std::string_view name;
   FieldType type = FieldType::kAny;
-  /// The fields of an object, or of each object in a list; empty: not checked.
+  /// The fields of an object, or of each object in a list; not checked if empty.
   std::span<const Field> fields = {};
 };
 using Fields = std::span<const Field>;
 
 /// KubeletConfiguration v1beta1, with Pinfold's own object `pinfold`.
 extern const Fields kKubeletFields;
-/// A v1 Pod. Checked down to the containers and their resources; what lies below the other fields
-/// (volumes, probes, affinity, status) has no influence on a decision.
+/// A v1 Pod. Checked down to the containers and their resources; nothing below the other fields
+/// (volumes, probes, affinity, status) affects a decision.
 extern const Fields kPodFields;
 
 /// Checks the types of an object's fields.
 /// Returns: the unknown fields, "unknown field 'spec.containers[0].limit', did you mean ...?".
-/// Errors: kInvalidArgument for a value of another type, "path: value: expectation".
+/// Errors: kInvalidArgument for a value of a wrong type, "path: value: expectation".
 [[nodiscard]] Result<std::vector<std::string>> check_fields(const nlohmann::json& object,
                                                             Fields fields);
 
-/// Whether a member has a name that is probably a misspelt one of `fields`.
+/// Returns whether the name of a member is probably a misspelt one of `fields`.
 [[nodiscard]] bool has_similar_field(const nlohmann::json& object, Fields fields);
 
 }  // namespace pinfold

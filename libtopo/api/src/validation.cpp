@@ -13,7 +13,7 @@
 namespace pinfold {
 namespace {
 
-/// Resource names without a prefix that Kubernetes knows, apart from huge pages.
+/// Resource names without a prefix that Kubernetes knows, except huge pages.
 constexpr std::array<std::string_view, 20> kStandardResources = {"cpu",
                                                                  "memory",
                                                                  "ephemeral-storage",
@@ -39,7 +39,7 @@ bool is_qualified(std::string_view resource) {
   return resource.find('/') != std::string_view::npos;
 }
 
-/// A resource of Kubernetes itself, not of a device plugin.
+/// True for a resource of Kubernetes itself rather than a device plugin.
 bool is_of_kubernetes(std::string_view resource) {
   return !is_qualified(resource) || resource.find("kubernetes.io/") != std::string_view::npos;
 }
@@ -67,7 +67,7 @@ enum class Level { kPodLevel, kContainerLevel };
 /// Collects the violations of one pod.
 class Violations {
  public:
-  /// The requests and limits of a container or of the pod, at `path`.
+  /// Checks the requests and limits of a container or of the pod, at `path`.
   void add_resources(const Resources& resources, const std::string& path, Level level) {
     for (const auto& [name, quantity] : resources.limits) {
       add_entry(name, quantity, fmt::format("{}.limits[{}]", path, name), level);
@@ -84,7 +84,7 @@ class Violations {
     }
   }
 
-  /// The pod's resources against those of its containers.
+  /// Checks the pod's resources against those of its containers.
   void add_consistency(const PodSpec& pod) {
     for (const auto& [name, total] : container_total(pod, &Resources::requests)) {
       add_total(name, total, pod.resources->requests, "requests");
@@ -144,7 +144,7 @@ class Violations {
     invalid(field, text, fmt::format("{} is not positive integer multiple of {}", text, name));
   }
 
-  /// A request against the limit of the same resource.
+  /// Checks a request against the limit of the same resource.
   void add_relation(const std::string& name, const Quantity& request, const ResourceList& limits,
                     const std::string& path) {
     const auto limit = limits.find(name);
@@ -175,7 +175,7 @@ class Violations {
     for (const auto& [name, limit] : container.resources.limits) {
       const auto own = of_pod.limits.find(name);
       if (own == of_pod.limits.end() || limit <= own->second) continue;
-      // The path that the API server gives, below the pod's resources.
+      // The API server gives this path, below the pod's resources.
       invalid(
           fmt::format("spec.resources.containers[{}][{}].limits", index, name), limit.to_string(),
           fmt::format("must be less than or equal to pod limits of {}", own->second.to_string()));
@@ -223,7 +223,7 @@ std::vector<std::string> find_violations(const PodSpec& pod) {
 
 Result<void> validate(const PodSpec& pod) {
   const std::vector<std::string> violations = find_violations(pod);
-  // An aggregate of errors has each text once: two resources can lack a limit.
+  // An aggregate of errors contains each text once; two resources can lack a limit.
   std::set<std::string_view> seen;
   std::vector<std::string_view> once;
   for (const std::string& text : violations) {

@@ -8,10 +8,10 @@
 
 namespace pinfold {
 
-/// What one place of a machine has of a resource.
+/// How much of a resource one place of a machine has.
 struct PlaceAmounts {
-  /// OS ids of its NUMA nodes, ascending; empty: the place has none (devices without topology), or
-  /// is the machine as a whole.
+  /// OS ids of its NUMA nodes, ascending; empty if the place has none (devices without topology) or
+  /// is the whole machine.
   std::vector<std::int32_t> numa_nodes;
   Quantity free;
   Quantity held;      ///< by containers
@@ -20,7 +20,7 @@ struct PlaceAmounts {
   friend bool operator==(const PlaceAmounts&, const PlaceAmounts&) = default;
 };
 
-/// For explanations: what a container or a pod needs of a resource, and what each place has of it.
+/// For explanations: how much of a resource a container or pod needs, and how much each place has.
 struct Amounts {
   std::string resource;  ///< "cpu", "memory", "hugepages-2Mi", "example.com/gpu"
   Quantity needed;       ///< not zero
@@ -29,10 +29,11 @@ struct Amounts {
   friend bool operator==(const Amounts&, const Amounts&) = default;
 };
 
-/// "needs 2 CPUs; NUMA 0: 1 free, 2 held, 1 reserved; NUMA 1: 2 free, 2 held, 0 reserved".
+/// Formats amounts: "needs 2 CPUs; NUMA 0: 1 free, 2 held, 1 reserved; NUMA 1: 2 free, 2 held, 0
+/// reserved".
 [[nodiscard]] std::string describe(const Amounts& amounts);
 
-/// "NUMA 0,1", or "no NUMA node".
+/// Returns "NUMA 0,1", or "no NUMA node".
 [[nodiscard]] std::string describe_place(const PlaceAmounts& place);
 
 }  // namespace pinfold

@@ -13,7 +13,7 @@
 
 namespace pinfold {
 
-/// Whether the kernel keeps other processes off exclusive CPUs: docs/cgroups.md.
+/// Whether the kernel keeps other processes off exclusive CPUs; see docs/cgroups.md.
 enum class Partition {
   kNone,      ///< "none"
   kRoot,      ///< "root": cpuset.cpus.partition "root"; cgroup v1: cpu_exclusive
@@ -34,8 +34,8 @@ struct FeatureGates {
   bool custom_cpu_cfs_quota_period = true;             // CustomCPUCFSQuotaPeriod
   bool in_place_pod_level_resources_vertical_scaling =
       true;  // InPlacePodLevelResourcesVerticalScaling
-  /// PodLevelResourcesFixKubeletQOSClass, which the profile sets: pod-level resources determine the
-  /// QoS class only if they name an amount.
+  /// PodLevelResourcesFixKubeletQOSClass, set by the profile: pod-level resources determine the QoS
+  /// class only if they name an amount.
   bool pod_level_resources_fix_kubelet_qos_class = true;
 
   friend bool operator==(const FeatureGates&, const FeatureGates&) = default;
@@ -48,15 +48,15 @@ struct MemoryReservation {
   friend bool operator==(const MemoryReservation&, const MemoryReservation&) = default;
 };
 
-/// The fields of KubeletConfiguration v1beta1 that decide where pods go, with the values as they
-/// were written. Node::make checks them against the machine and reports the kubelet's own errors.
+/// The fields of KubeletConfiguration v1beta1 that affect placement, with their values as written.
+/// Node::make checks them against the machine and reports the kubelet's own errors.
 struct Config {
   std::string cpu_manager_policy = "none";
   std::map<std::string, std::string> cpu_manager_policy_options;
   std::string reserved_system_cpus;
   std::map<std::string, std::string> kube_reserved;
   std::map<std::string, std::string> system_reserved;
-  /// Absent: the kubelet's default, memory.available 100Mi. Present: only what it lists counts.
+  /// Absent: the kubelet's default, memory.available 100Mi. Present: only the listed signals count.
   std::optional<std::map<std::string, std::string>> eviction_hard;
   std::string memory_manager_policy = "None";
   std::vector<MemoryReservation> reserved_memory;
@@ -65,15 +65,15 @@ struct Config {
   std::map<std::string, std::string> topology_manager_policy_options;
   bool cpu_cfs_quota = true;
   std::string cpu_cfs_quota_period = "100ms";  ///< a Go duration
-  /// The most pods of the node. DEVIATION: absent is no limit, not 110: a node without a kubelet
-  /// has none.
+  /// The maximum number of pods on the node. DEVIATION: absent means no limit instead of 110,
+  /// because a node without a kubelet has none.
   std::optional<std::int32_t> max_pods;
   std::int32_t pods_per_core = 0;  ///< 0: no limit
-  /// As written; gates() has the effective values of the known ones.
+  /// As written; gates() returns the effective values of the known ones.
   std::map<std::string, bool> feature_gates;
   Profile profile = Profile::kFixed;
   Partition partition = Partition::kNone;
-  // What only a start checks.
+  // Fields that are only checked at start.
   std::string kube_reserved_cgroup;
   std::string system_reserved_cgroup;
   bool cgroups_per_qos = true;
@@ -81,31 +81,31 @@ struct Config {
   std::map<std::string, std::string> eviction_soft;
   std::map<std::string, std::string> eviction_soft_grace_period;
   std::map<std::string, std::string> eviction_minimum_reclaim;
-  /// For explanations: decides without this quirk of the profile. Borrowed from quirk_table().
+  /// For explanations: decide without this quirk of the profile. Borrowed from quirk_table().
   const Quirk* without_quirk = nullptr;
 
-  /// The effective gates: the defaults, overridden by feature_gates. Unknown names are ignored.
+  /// Returns the effective gates: the defaults, overridden by feature_gates. Ignores unknown names.
   [[nodiscard]] FeatureGates gates() const;
-  /// The quirks of the profile, except without_quirk.
+  /// Returns the quirks of the profile, except without_quirk.
   [[nodiscard]] Quirks quirks() const;
 
   friend bool operator==(const Config&, const Config&) = default;
 };
 
-/// A configuration with the warnings that reading it gave.
+/// A configuration with the warnings from reading it.
 struct ParsedConfig {
   Config config;
-  bool names_profile = false;  ///< the document says which profile
+  bool names_profile = false;  ///< the document names a profile
   /// "unknown field 'cpuManagerPolcy', did you mean 'cpuManagerPolicy'?"
   std::vector<std::string> warnings;
 };
 
 /// Reads a KubeletConfiguration. `apiVersion` and `kind` may be absent; if present they must match.
-/// An unknown field gives a warning, as a kubelet logs it and starts: it decodes strictly, and
-/// after an unknown field again without. A value of a type that the kubelet refuses is an error, in
-/// fields that decide nothing here too. Pinfold's own settings, `profile` and `partition`, are
-/// members of the top-level object `pinfold`. Errors: kInvalidArgument, "featureGates.X: 'yes':
-/// expected true or false".
+/// An unknown field is a warning, because a kubelet logs it and starts: it decodes strictly, then
+/// again leniently. A value of a type that the kubelet rejects is an error, even in fields that
+/// have no effect here. Pinfold's own settings, `profile` and `partition`, are members of the
+/// top-level object `pinfold`. Errors: kInvalidArgument, "featureGates.X: 'yes': expected true or
+/// false".
 [[nodiscard]] Result<ParsedConfig> config_from_json(const nlohmann::json& document);
 [[nodiscard]] Result<ParsedConfig> parse_config(std::string_view yaml_or_json);
 [[nodiscard]] nlohmann::json to_json(const Config& config);

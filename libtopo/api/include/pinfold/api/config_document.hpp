@@ -9,31 +9,31 @@
 #include "pinfold/api/kubelet_flags.hpp"
 #include "pinfold/base/result.hpp"
 
-/// The files in which distributions and administrators keep a kubelet's configuration. Pure.
+/// Finds a kubelet's configuration in the files of distributions and administrators. Pure.
 namespace pinfold {
 
-/// A KubeletConfiguration that was found in a file.
-// NOLINTNEXTLINE(bugprone-exception-escape): about json, whose moving asserts
+/// A KubeletConfiguration found in a file.
+// NOLINTNEXTLINE(bugprone-exception-escape): moving nlohmann's JSON asserts
 struct ConfigDocument {
   nlohmann::json document = nlohmann::json::object();
-  /// What the file leaves out, and which flags decide nothing: warnings for the user.
+  /// Warnings for the user: settings that the file leaves out, and flags that have no effect.
   std::vector<std::string> notes = {};
 };
 
-/// The flags of a kubelet in a command line (also of /proc/PID/cmdline), in a file with one flag a
-/// line, in an environment file (KUBELET_EXTRA_ARGS=...) or in a unit of systemd or its drop-in.
-/// nullopt if the text has none of these forms. `notes` of the result: files that a unit refers to.
+/// Reads the flags of a kubelet from a command line (including /proc/PID/cmdline), a file with one
+/// flag per line, an environment file (KUBELET_EXTRA_ARGS=...), or a systemd unit or its drop-in.
+/// nullopt if the text has none of these forms. `notes` names files that a unit refers to.
 struct FlagsText {
   KubeletFlags flags = {};
   std::vector<std::string> notes = {};
 };
 [[nodiscard]] std::optional<FlagsText> flags_of_text(std::string_view text);
 
-/// Finds the kubelet's configuration in: a KubeletConfiguration, alone or among other documents; a
-/// Talos machine configuration; config.yaml of k3s or RKE2; kubeadm's InitConfiguration and
-/// JoinConfiguration; OpenShift's KubeletConfig; nodeadm's NodeConfig; a ConfigMap of kubeadm; the
-/// answer of a kubelet's /configz; and everything that flags_of_text reads.
-/// Errors: kInvalidArgument for any other kind of file, with what to pass in its place.
+/// Finds the kubelet's configuration in any of these: a KubeletConfiguration, alone or among other
+/// documents; a Talos machine configuration; config.yaml of k3s or RKE2; kubeadm's
+/// InitConfiguration and JoinConfiguration; OpenShift's KubeletConfig; nodeadm's NodeConfig; a
+/// kubeadm ConfigMap; the answer of a kubelet's /configz; and everything that flags_of_text reads.
+/// Errors: kInvalidArgument for any other kind of file, with advice on what to pass instead.
 [[nodiscard]] Result<ConfigDocument> read_config_document(std::string_view text);
 
 }  // namespace pinfold

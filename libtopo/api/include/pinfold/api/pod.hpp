@@ -19,13 +19,13 @@ struct FeatureGates;
 /// Resource name ("cpu", "memory", "hugepages-2Mi", "example.com/gpu") to amount.
 using ResourceList = std::map<std::string, Quantity, std::less<>>;
 
-/// The amount of a resource; zero if it is not listed.
+/// Returns the amount of a resource; zero if it is not listed.
 [[nodiscard]] Quantity amount_of(const ResourceList& list, std::string_view resource);
 
 inline constexpr std::string_view kHugePagesPrefix = "hugepages-";
 /// True for "hugepages-2Mi", "hugepages-1Gi" ...
 [[nodiscard]] bool is_huge_page_resource(std::string_view name);
-/// True for "memory" and huge pages: the resources of the memory manager.
+/// True for "memory" and huge pages, the resources of the memory manager.
 [[nodiscard]] bool is_memory_resource(std::string_view name);
 /// True for "cpu" and memory resources, the only ones that count at pod level. All others are
 /// devices.
@@ -55,21 +55,23 @@ struct Container {
 enum class QosClass { kGuaranteed, kBurstable, kBestEffort };
 [[nodiscard]] std::string_view to_string(QosClass qos);
 
-/// The fields of a Pod that decide, after API defaulting.
+/// The fields of a Pod that affect decisions, after API defaulting.
 struct PodSpec {
   PodUid uid;
   std::string name;
   std::string namespace_name;
   /// In start order: init containers and sidecars as listed, then app containers as listed.
   std::vector<Container> containers;
-  /// pod.spec.resources. Present but empty can differ from absent, see qos_class.
-  /// See has_pod_level_resources().
+  /// pod.spec.resources. Present but empty can differ from absent, see qos_class and
+  /// has_pod_level_resources().
   std::optional<Resources> resources;
-  /// What the runtime class needs besides the containers; counts for the pod, not for a container.
+  /// What the runtime class needs on top of the containers; counts for the pod, not for a
+  /// container.
   ResourceList overhead = {};
-  /// A kubelet's own manifest: it never passed the API server, and so keeps its spelling.
+  /// A kubelet's own manifest: it never passed the API server, so amounts keep their spelling.
   bool is_static = false;
-  /// Has priorityClassName system-node-critical, and is static, a mirror pod, or has its priority.
+  /// priorityClassName is system-node-critical, and the pod is static, a mirror pod, or has a
+  /// system-critical priority.
   bool is_node_critical = false;
 
   [[nodiscard]] const Container* find(std::string_view container_name) const;
@@ -80,54 +82,53 @@ struct PodSpec {
   friend bool operator==(const PodSpec&, const PodSpec&) = default;
 };
 
-/// Checks the fields of a Pod that a user wrote, as kubectl does by default: refuses misspelt
-/// fields and values of other types, down to the containers and their resources. (A kubelet that
+/// Checks the fields of a Pod that a user wrote, as kubectl does by default: rejects misspelt
+/// fields and values of wrong types, down to the containers and their resources. (A kubelet that
 /// reads a static Pod ignores unknown fields, and so does pod_from_json.) Errors: kInvalidArgument,
 /// "unknown field 'spec.containers[0].limit', did you mean 'limits'?".
 [[nodiscard]] Result<void> check_pod_fields(const nlohmann::json& document);
-/// Reads a v1 Pod. Fields that do not decide are ignored.
+/// Reads a v1 Pod. Ignores fields that do not affect decisions.
 /// Domain: UID, name and container names as Kubernetes accepts them (no '/', no "..", length);
 /// container names unique; at most 10,000 of a kind; amounts not negative.
 /// A Pod without a namespace is in "default"; one without a UID gets "<namespace>_<name>", which is
-/// unique because a namespace has no '_'.
+/// unique because a namespace contains no '_'.
 /// Errors: kInvalidArgument, "spec.containers[1].resources.limits.cpu: 'x': <what was expected>".
 [[nodiscard]] Result<PodSpec> pod_from_json(const nlohmann::json& document);
-/// parse_document + pod_from_json.
+/// Calls parse_document and pod_from_json.
 [[nodiscard]] Result<PodSpec> parse_pod(std::string_view yaml_or_json);
-/// A v1 Pod with the fields of PodSpec; pod_from_json reads it back to an equal value.
+/// Writes a v1 Pod with the fields of PodSpec; pod_from_json reads it back to an equal value.
 [[nodiscard]] nlohmann::json to_json(const PodSpec& pod);
 
-/// True for a name that may be used in a path: 1 to 253 characters of [A-Za-z0-9._-], the first and
-/// last one alphanumeric, no "..".
+/// True for a name that is safe in a path: 1 to 253 characters of [A-Za-z0-9._-], alphanumeric at
+/// both ends, no "..".
 [[nodiscard]] bool is_safe_name(std::string_view name);
 
-/// What the containers of a pod need at one time, by their requests or their limits: the sum of app
-/// containers and sidecars, or if that is more, the sum of an init container and the sidecars that
+/// Returns the most that a pod's containers need at one time, by their requests or limits: the sum
+/// of app containers and sidecars or, if larger, that of an init container and the sidecars that
 /// started before it.
 [[nodiscard]] ResourceList container_total(const PodSpec& pod, ResourceList Resources::*which);
 
-/// True if requests equal limits and are not zero, for CPU and memory: in a pod with pod-level
-/// resources such a container gets exclusive resources.
+/// True if requests equal limits and are not zero, for CPU and memory. In a pod with pod-level
+/// resources, such a container gets exclusive resources.
 [[nodiscard]] bool is_guaranteed(const Container& container);
 
-/// The API server's defaulting that decisions rely on: a missing request takes the value of the
+/// Applies the API server's defaulting on which decisions rely: a missing request becomes the
 /// limit. If the pod has pod-level limits, a missing pod-level request becomes the total that the
 /// containers request (cpu and memory), else the pod-level limit. Amounts become canonical, unless
-/// the pod is static. Applied to Pods that users wrote, not to those of conformance vectors, which
-/// are as the kubelet gets them.
+/// the pod is static. For Pods that users wrote; conformance vectors contain Pods as the kubelet
+/// receives them.
 void apply_defaults(PodSpec& pod);
 
-/// The QoS class as the kubelet computes it. Only cpu and memory count, and zero counts as absent.
-/// Pod-level resources count only with the feature gate PodLevelResources. If they name no amount,
-/// they count only for kubelet 1.36, where they make the class BestEffort.
+/// Returns the QoS class as the kubelet computes it. Only cpu and memory count, and zero counts as
+/// absent. Pod-level resources count only with the feature gate PodLevelResources. If they name no
+/// amount, they count only for kubelet 1.36, where they make the class BestEffort.
 /// Source: kubelet v1.36.2, observed; kubernetes#137150.
 [[nodiscard]] QosClass qos_class(const PodSpec& pod, const FeatureGates& gates);
 
-/// A pod with its QoS class, which depends on all containers, computed once, to be passed on
-/// by a caller that asks for it container by container. Borrows the pod, which must not change
-/// meanwhile.
+/// A pod with its QoS class, which depends on all containers and is computed once, for callers that
+/// need it for each container. Borrows the pod, which must not change meanwhile.
 struct PodView {
-  // NOLINTNEXTLINE(google-explicit-constructor): takes the place of a pod in any call
+  // NOLINTNEXTLINE(google-explicit-constructor): usable like a pod in any call
   PodView(const PodSpec& pod);
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator const PodSpec&() const { return spec; }
@@ -137,12 +138,12 @@ struct PodView {
   const PodUid& uid;
   const std::vector<Container>& containers;
   const std::optional<Resources>& resources;
-  QosClass qos;                ///< if its pod-level resources count
+  QosClass qos;                ///< if pod-level resources count
   QosClass qos_of_containers;  ///< if they do not
 };
 [[nodiscard]] QosClass qos_class(const PodView& pod, const FeatureGates& gates);
 
-/// The names of a pod's containers, to look many names up.
+/// Returns the names of a pod's containers, for many lookups.
 [[nodiscard]] std::set<std::string_view> container_names(const PodSpec& pod);
 
 }  // namespace pinfold

@@ -8,28 +8,29 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/base/result.hpp"
 
-/// Pods as users write them.
+/// Reads Pods as users write them.
 namespace pinfold {
 
-/// A document as a Pod: that of the pod template for a Deployment, DaemonSet, StatefulSet,
-/// ReplicaSet, ReplicationController, Job, CronJob or PodTemplate, with the workload's name and
-/// namespace; else the document itself.
+/// Returns a document as a Pod: for a Deployment, DaemonSet, StatefulSet, ReplicaSet,
+/// ReplicationController, Job, CronJob or PodTemplate the pod template with the workload's name and
+/// namespace, else the document itself.
 /// Errors: kInvalidArgument for a workload without a template, and for a pod that has finished.
 [[nodiscard]] Result<nlohmann::json> as_pod(nlohmann::json document);
-/// A Pod that a user wrote, see as_pod, checked as kubectl does, with the API server's defaults.
-/// Errors: kInvalidArgument, for an unknown field too (see check_pod_fields).
+/// Reads a Pod that a user wrote (see as_pod), checks it as kubectl does, and applies the API
+/// server's defaults. Errors: kInvalidArgument, also for an unknown field (see check_pod_fields).
 [[nodiscard]] Result<PodSpec> read_pod(const nlohmann::json& document);
 
 struct PodDocuments {
   std::vector<PodSpec> pods;
-  /// What was skipped (pods that have finished: a kubelet gives them nothing) or taken for a pod.
+  /// What was skipped (finished pods, to which a kubelet gives nothing) or read as a pod.
   std::vector<std::string> notes;
 };
-/// The same for one or several documents, each a Pod, a workload or a list of them as `kubectl get
-/// -o yaml` prints it. `name`: what errors call the text.
+/// Like read_pod, for one or several documents, each a Pod, a workload or a list of them as printed
+/// by `kubectl get -o yaml`. `name` is the name of the text in errors.
 /// Errors: kInvalidArgument with the document's number.
 [[nodiscard]] Result<PodDocuments> read_pods(std::string_view yaml_or_json, std::string_view name);
-/// Errors: kInvalidArgument with the violations of all pods (see pinfold/api/validation.hpp).
+/// Validates all pods. Errors: kInvalidArgument with all violations (see
+/// pinfold/api/validation.hpp).
 [[nodiscard]] Result<void> validate_all(const std::vector<PodSpec>& pods);
 
 }  // namespace pinfold

@@ -5,10 +5,10 @@
 
 namespace pinfold {
 
-/// What is reserved for the system: the result of kubeReserved, systemReserved, evictionHard and
-/// reservedSystemCPUs, computed as the kubelet's node allocatable.
+/// The resources reserved for the system: the result of kubeReserved, systemReserved, evictionHard
+/// and reservedSystemCPUs, computed like the kubelet's node allocatable.
 struct NodeReservation {
-  /// reservedSystemCPUs; empty: reserve by count. If set, amounts["cpu"] is its size.
+  /// reservedSystemCPUs; if empty, CPUs are reserved by count. If set, amounts["cpu"] is its size.
   CpuSet cpus;
   /// Reserved amount of each resource; "memory" includes the hard eviction threshold.
   ResourceList amounts;

@@ -4,17 +4,16 @@
 #include <optional>
 #include <string_view>
 
-/// The topology manager's policies and scopes, under the names that a KubeletConfiguration gives
-/// them.
+/// The topology manager's policies and scopes, with their names in a KubeletConfiguration.
 namespace pinfold {
 
-/// topologyManagerPolicy. admits() in align/topology_policies.hpp is the rule of each.
+/// topologyManagerPolicy. admits() in align/topology_policies.hpp has the rule of each.
 enum class TopologyPolicy { kNone, kBestEffort, kRestricted, kSingleNumaNode };
 
-/// topologyManagerScope: whether each container is aligned by itself, or the pod as a whole.
+/// topologyManagerScope: whether containers are aligned one by one, or the pod as a whole.
 enum class TopologyScope { kContainer, kPod };
 
-/// By enumerator, in the order of the kubelet's messages.
+/// Indexed by enumerator, in the order of the kubelet's messages.
 inline constexpr std::array<std::string_view, 4> kTopologyPolicyNames = {
     "none", "best-effort", "restricted", "single-numa-node"};
 inline constexpr std::array<std::string_view, 2> kTopologyScopeNames = {"container", "pod"};
@@ -26,7 +25,7 @@ inline constexpr std::array<std::string_view, 2> kTopologyScopeNames = {"contain
   return kTopologyScopeNames[static_cast<std::size_t>(scope)];
 }
 
-/// nullopt for any other name.
+/// Returns nullopt for any other name.
 [[nodiscard]] constexpr std::optional<TopologyPolicy> parse_topology_policy(std::string_view name) {
   for (std::size_t i = 0; i < kTopologyPolicyNames.size(); ++i) {
     if (kTopologyPolicyNames[i] == name) return static_cast<TopologyPolicy>(i);
