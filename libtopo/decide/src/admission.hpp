@@ -14,10 +14,10 @@ class AdmissionInProgress {
       : node_(node), state_(state), pod_(pod), trace_(trace), tally_(node, state, pod_, counts) {}
 
   Admission run();
-  /// The hints of all providers so far.
+  /// Returns the hints of all providers so far.
   HintsByObject take_hints() { return std::move(hints_); }
   AmountsByObject take_amounts() { return std::move(amounts_); }
-  /// After a rejection: the step that failed.
+  /// Returns the step that failed, after a rejection.
   FailedStep take_failed_step() { return std::move(failed_); }
 
  private:
@@ -27,20 +27,20 @@ class AdmissionInProgress {
   /// Allocates for all containers under one affinity, or under none (nullptr).
   Admission each_container(const TopologyHint* affinity);
 
-  /// The hints of all providers, in the kubelet's order: devices, CPU, memory; then further ones.
+  /// Returns the hints of all providers in the kubelet's order: devices, CPU, memory; then further
+  /// ones.
   std::vector<ResourceHints> container_hints(const Container& container);
   std::vector<ResourceHints> pod_hints();
-  /// Merges the hints for a container, or (nullptr) for the pod.
+  /// Merges the hints for a container or (nullptr) the pod.
   MergedHint merge(const Container* container, std::vector<ResourceHints> hints);
-  /// With a trace: notes what is needed, free, held and reserved for an object, once.
+  /// With a trace: records once what an object needs, and what is free, held and reserved.
   void note_amounts(const Container* container, const std::string& object);
-  /// Adds what was noted for an object to the trace.
+  /// Adds the recorded amounts of an object to the trace.
   void explain_amounts(const std::string& object);
-  /// A rejection by a manager. Without a merge, which explains the amounts, they are explained
-  /// here.
+  /// Returns a manager's rejection. Explains the amounts if no merge has done so.
   Admission reject_unmerged(const Container& container, const char* source, Admission rejection);
 
-  /// Rejects because no affinity was found, for a container or (nullptr) for the pod.
+  /// Rejects because no affinity was found for a container or (nullptr) the pod.
   Admission reject(const Container* container);
   void store(const Container& container, const TopologyHint& affinity);
 

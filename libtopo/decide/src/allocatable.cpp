@@ -14,13 +14,13 @@
 namespace pinfold {
 namespace {
 
-/// In the unit in which the kubelet compares: milli-CPUs for cpu, else bytes.
+/// Converts to the kubelet's unit for comparisons: milli-CPUs for cpu, else bytes.
 std::int64_t in_units(const Quantity& amount, const std::string& resource) {
   return resource == "cpu" ? amount.milli_value() : amount.value();
 }
 
-/// total_requests() of one resource, without the lists of all: every admission adds those of all
-/// pods of the node.
+/// Returns total_requests() for one resource, without building the full lists: every admission adds
+/// up all pods of the node.
 Quantity total_request(const FeatureGates& gates, const PodSpec& pod, const std::string& resource) {
   const Quantity overhead = amount_of(pod.overhead, resource);
   if (uses_pod_level_resources(gates, pod) && is_native_resource(resource)) {
@@ -42,7 +42,8 @@ Quantity total_request(const FeatureGates& gates, const PodSpec& pod, const std:
   return std::max(running, starting) + overhead;
 }
 
-/// The most pods that the node takes. Source: kubelet v1.36 nodestatus/setters.go MachineInfo.
+/// Returns the maximum number of pods on the node. Source: kubelet v1.36 nodestatus/setters.go
+/// MachineInfo.
 std::int64_t allowed_pods(const Node& node) {
   std::int64_t allowed = std::numeric_limits<std::int64_t>::max();
   if (const auto most = node.config().max_pods) allowed = *most;
@@ -64,7 +65,7 @@ std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
 }
 
-/// The resources that are compared, in the kubelet's order; those of huge pages by name.
+/// Returns the resources to compare, in the kubelet's order; huge pages by name.
 std::vector<std::string> compared_resources(const ResourceList& requests) {
   std::vector<std::string> names = {"cpu", "memory"};
   for (const auto& [name, amount] : requests) {
@@ -73,7 +74,7 @@ std::vector<std::string> compared_resources(const ResourceList& requests) {
   return names;
 }
 
-/// Of requests or limits.
+/// Returns the requests or limits of a pod as a whole.
 ResourceList total_of(const FeatureGates& gates, const PodSpec& pod,
                       ResourceList Resources::*which) {
   ResourceList total = container_total(pod, which);
@@ -121,7 +122,7 @@ ResourceList total_limits(const FeatureGates& gates, const PodSpec& pod) {
 
 ResourceList held_amounts(const NodeState& state, const PodUid& held) {
   ResourceList amounts;
-  CpuSet cpus;  // containers of a pod can share
+  CpuSet cpus;  // containers of a pod can share CPUs
   if (const auto of_pod = state.cpu.pods.find(held); of_pod != state.cpu.pods.end()) {
     cpus = of_pod->second;
   }

@@ -34,7 +34,7 @@ const ActivePod* NodeState::find(const PodUid& pod) const {
 
 NodeState empty_state(const Node& node) {
   NodeState state;
-  // A start without state cannot fail: it checks nothing.
+  // A start without state checks nothing, so it cannot fail.
   (void)node.cpu().start(state.cpu);
   (void)node.memory().start(state.memory);
   return state;
@@ -42,7 +42,7 @@ NodeState empty_state(const Node& node) {
 
 Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* trace, Counts* counts,
                 AdmissionChecks checks) {
-  // DEVIATION (quirk): the kubelet has no way back.
+  // DEVIATION (quirk): the kubelet cannot roll back.
   std::optional<NodeState> before;
   if (!node.quirks().rejected_pod_keeps_resources) before = state;
 
@@ -121,7 +121,7 @@ Result<NodeState> start_container(const Node& node, NodeState state, const Conta
 NodeState remove_container(const Node& node, NodeState state, const ContainerId& container) {
   release_container(node, state, container);
   release_in_providers(node, state, container);
-  // DEVIATION (quirk): devices are released with the container.
+  // DEVIATION (quirk): without the quirk, devices are released with the container.
   if (!node.quirks().devices_return_with_pod) {
     node.devices().remove_container(state.devices, container);
   }
@@ -142,12 +142,13 @@ NodeState remove_pod(const Node& node, NodeState state, const PodUid& uid) {
   }
   for (const Container& container : pod->spec.containers) {
     const ContainerId id{uid, container.name};
-    // DEVIATION (quirk): the kubelet's managers are called only for containers that ran.
+    // DEVIATION (quirk): the kubelet calls its managers only for containers that ran.
     if (!node.quirks().removed_pod_keeps_unstarted_containers ||
         pod->started.contains(container.name)) {
       release_container(node, state, id);
     }
-    // DEVIATION (quirk): the kubelet's device manager looks for pods that are gone when one comes.
+    // DEVIATION (quirk): the kubelet's device manager looks for removed pods only when another one
+    // arrives.
     if (!node.quirks().removed_pod_keeps_devices) {
       node.devices().remove_container(state.devices, id);
     }

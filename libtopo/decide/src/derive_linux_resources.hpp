@@ -9,25 +9,25 @@
 
 namespace pinfold {
 
-/// Whether the CFS quota is enforced; not for exclusive CPUs.
+/// Whether the CFS quota is enforced; it is off for exclusive CPUs.
 enum class CpuQuota { kEnforced, kOffForExclusiveCpus };
 
-/// What the cgroup values of a container depend on in the whole pod, computed once for all of its
-/// containers.
+/// Values of the whole pod on which its containers' cgroup values depend, computed once for all of
+/// them.
 struct PodTotals {
   PodTotals(const Node& node, const PodSpec& spec);
 
   PodView pod;
-  /// Bytes that the pod requests beyond its containers, divided evenly among them.
+  /// Bytes that the pod requests beyond its containers, per container.
   std::int64_t extra_memory = 0;
   /// The smallest memory request of an app container.
   std::optional<std::int64_t> smallest_app_memory;
 };
 
-/// The cgroup values of one container.
+/// Returns the cgroup values of one container.
 [[nodiscard]] LinuxResources container_linux_resources(const Node& node, const PodTotals& totals,
                                                        const Container& container, CpuQuota quota);
-/// The cgroup values of the pod.
+/// Returns the cgroup values of the pod.
 [[nodiscard]] LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod,
                                                  CpuQuota quota);
 

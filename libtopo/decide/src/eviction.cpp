@@ -35,7 +35,7 @@ Result<void> check_signal(const std::string& signal) {
   return invalid_threshold("unsupported eviction signal " + signal);
 }
 
-/// "10%" as 10; nullopt if it is no number.
+/// Returns 10 for "10%"; nullopt if it is not a number.
 std::optional<double> percentage_of(std::string_view text) {
   text.remove_suffix(1);
   double percent = 0;
@@ -102,7 +102,7 @@ Result<std::optional<Quantity>> hard_memory_threshold(const Machine& machine,
   }
   if (text == "0%" || text == "100%") return std::optional<Quantity>();
   if (text.ends_with('%')) {
-    // In single precision, as in the kubelet: it determines the number of bytes.
+    // In single precision as in the kubelet, because it determines the number of bytes.
     const float fraction = static_cast<float>(percentage_of(text).value_or(0)) / 100;
     return std::optional(Quantity::bytes(static_cast<std::int64_t>(
         static_cast<double>(machine.memory()) * static_cast<double>(fraction))));

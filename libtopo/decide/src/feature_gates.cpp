@@ -28,7 +28,7 @@ bool is_gate_of(std::string_view name, int minor) {
   return std::binary_search(kKnownFeatureGates.begin(), kKnownFeatureGates.end(), name);
 }
 
-/// 0 for `fixed`.
+/// Returns the minor version of a profile; 0 for `fixed`.
 int minor_of(Profile profile) {
   switch (profile) {
     case Profile::kKubelet136:
@@ -49,7 +49,7 @@ bool is_known_gate(std::string_view name, Profile profile) {
   return is_gate_of(name, kFirstMinor) || is_gate_of(name, kLastMinor);
 }
 
-/// " (since 1.37)", " (removed in 1.38)", ", did you mean ...", or "".
+/// Returns " (since 1.37)", " (removed in 1.38)", ", did you mean ...", or "".
 std::string remark_on(std::string_view name) {
   if (const GateChange* const change = find_change(name)) {
     return change->removed != 0 ? fmt::format(" (removed in 1.{})", change->removed)

@@ -8,13 +8,13 @@
 namespace pinfold {
 namespace {
 
-/// Containers of a pod that are decided at once: [begin, end) of its list.
+/// Containers of a pod that are decided together: [begin, end) of its list.
 struct Step {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
 
-/// Scope pod decides about all containers together, scope container about one after the other.
+/// Scope pod decides about all containers together, scope container about one at a time.
 std::vector<Step> steps_of(const Node& node, const PodSpec& pod) {
   const std::size_t count = pod.containers.size();
   const bool is_joint = node.topology().policy() != TopologyPolicy::kNone &&
@@ -25,13 +25,13 @@ std::vector<Step> steps_of(const Node& node, const PodSpec& pod) {
   return steps;
 }
 
-/// What is left for the containers of a step: exactly what they are to have.
+/// The resources left to the containers of a step: exactly those that they should have.
 struct Room {
-  CpuSet cpus;                  ///< empty: no container needs any of its own
+  CpuSet cpus;                  ///< empty: no container needs exclusive CPUs
   std::set<std::int32_t> mems;  ///< empty: any
 };
 
-/// nullopt: one of them cannot keep what it has.
+/// Returns the room for a step; nullopt if one of its containers cannot keep what it has.
 std::optional<Room> room_for(const Node& node, const NodeState& state, const PodSpec& pod,
                              const Step& step, const Places& places) {
   const PodView view(pod);
@@ -54,7 +54,7 @@ std::optional<Room> room_for(const Node& node, const NodeState& state, const Pod
   return room;
 }
 
-/// The state after a step whose containers had nothing but their room.
+/// Returns the state after a step in which its containers could use only their room.
 std::optional<NodeState> take(const Node& node, const NodeState& state, const PodSpec& part,
                               const Room& room) {
   NodeState narrow = state;
@@ -74,7 +74,7 @@ std::optional<NodeState> take(const Node& node, const NodeState& state, const Po
   return next;
 }
 
-/// Whether those containers of a step that got CPUs got those of their places.
+/// Returns whether all containers of a step that got CPUs got those of their places.
 bool has_places(const NodeState& next, const PodSpec& pod, const Step& step, const Places& places) {
   for (std::size_t i = step.begin; i < step.end; ++i) {
     const std::string& name = pod.containers[i].name;
@@ -85,7 +85,7 @@ bool has_places(const NodeState& next, const PodSpec& pod, const Step& step, con
   return true;
 }
 
-/// nullopt if the rules do not allow that all keep what they have.
+/// Returns the state in which all containers keep what they have; nullopt if the rules forbid it.
 std::optional<NodeState> keep_all(const Node& node, NodeState state, const PodSpec& pod,
                                   const Places& places) {
   state = release_stale(node, std::move(state));
@@ -108,7 +108,7 @@ Decision decide_keeping(const Node& node, NodeState state, const PodSpec& pod, c
   const bool can_keep = !places.empty() && (node.cpu().is_static() || node.memory().is_static());
   if (can_keep) {
     if (auto kept = keep_all(node, state, pod, places)) {
-      // What it has already it gets again.
+      // The pod already has its resources, so this decision keeps them.
       Trace reasons;
       Counts counted = counts != nullptr ? *counts : Counts{};
       Decision decision = decide(node, *std::move(kept), pod, &reasons, &counted, checks);

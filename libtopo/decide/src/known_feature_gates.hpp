@@ -6,8 +6,8 @@
 
 namespace pinfold {
 
-/// The feature gates that kubelet 1.36 knows, those of other components that it shares a table with
-/// included. Sorted.
+/// The feature gates that kubelet 1.36 knows, including those of other components in the same
+/// table. Sorted.
 inline constexpr std::array<std::string_view, 243> kKnownFeatureGates = {
     "APIResponseCompression",
     "APIServerIdentity",
@@ -254,28 +254,28 @@ inline constexpr std::array<std::string_view, 243> kKnownFeatureGates = {
     "WorkloadWithJob",
 };
 
-/// A gate with the kubelets of 1.36 to 1.38 that know it, where not all do.
+/// A gate that only some of the kubelets from 1.36 to 1.38 know.
 struct GateChange {
   std::string_view name;
   int added = 0;    ///< minor version; 0: before 1.36
   int removed = 0;  ///< minor version; 0: not yet
 };
 
-/// What 1.37 and 1.38 have changed. Source: the versions' release notes and documentation.
+/// The changes in 1.37 and 1.38. Source: the versions' release notes and documentation.
 inline constexpr std::array kGateChanges = {
     GateChange{"CgroupNamespacesSupport", 38, 0},   GateChange{"DefaultPodSysctls", 37, 0},
     GateChange{"DynamicResourceAllocation", 0, 38}, GateChange{"HugepageAwareEviction", 37, 0},
     GateChange{"NodeLifecycleConditions", 37, 0},   GateChange{"WorkloadControlledSwap", 38, 0},
 };
 
-/// Gates of the managers that are no gates any more, with the version since which they are on.
+/// Former gates of the managers, with the version since which they are always on.
 inline constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kStableGates = {{
     {"CPUManager", "1.26"},
     {"MemoryManager", "1.32"},
     {"TopologyManager", "1.27"},
 }};
 
-/// Gates of OpenShift's API that its kubelet is started with. Sorted. Source: openshift/api.
+/// Gates of OpenShift's API with which its kubelet is started. Sorted. Source: openshift/api.
 inline constexpr std::array<std::string_view, 41> kOpenShiftGates = {
     "AWSEFSDriverVolumeMetrics",
     "AdditionalRoutingCapabilities",

@@ -21,14 +21,14 @@ bool uses_pod_level(const Node& node, const PodSpec& pod) {
   return uses_pod_level_resources(node.gates(), pod);
 }
 
-// The limits of a pod with its overhead; what has no limit gets none by it.
+// Returns the limits of a pod with its overhead, which adds nothing where there is no limit.
 ResourceList limits_of(const Node& node, const PodSpec& pod) {
   ResourceList limits = total_limits(node.gates(), pod);
   for (auto& [name, limit] : limits) limit += amount_of(pod.overhead, name);
   return limits;
 }
 
-// The limit of a container; the pod's if it has none.
+// Returns the limit of a container; the pod's if it has none.
 Quantity effective_limit(const Node& node, const PodSpec& pod, const Container& container,
                          std::string_view name) {
   const Quantity limit = amount_of(container.resources.limits, name);
@@ -37,7 +37,7 @@ Quantity effective_limit(const Node& node, const PodSpec& pod, const Container& 
 }
 
 // A pod has a limit only if every container has one. An init container or sidecar without a limit
-// counts as limited if a sidecar before it is: the kubelet checks their sum.
+// counts as limited if an earlier sidecar is: the kubelet checks their sum.
 bool all_are_limited(const PodSpec& pod, std::string_view name) {
   bool sidecar_is_limited = false;
   for (const Container& container : pod.containers) {
@@ -49,14 +49,14 @@ bool all_are_limited(const PodSpec& pod, std::string_view name) {
   return true;
 }
 
-// "hugepages-2Mi" to "2MB", as the hugetlb controller names its files.
+// Turns "hugepages-2Mi" into "2MB", as the hugetlb controller names its files.
 std::string page_size_name(std::string_view resource) {
   std::string size(resource.substr(kHugePagesPrefix.size()));
   if (size.ends_with('i')) size.back() = 'B';
   return size;
 }
 
-// The page sizes with a limit: those of the machine and those of the container's limits.
+// Returns the page sizes with a limit: those of the machine and those in the limits.
 std::set<std::string> page_resources(const Node& node, const PodSpec& pod,
                                      const Container& container) {
   std::set<std::string> names;
@@ -99,7 +99,8 @@ int oom_score_adj(const Node& node, const PodTotals& totals, const Container& co
     adj = std::min(adj, score(*totals.smallest_app_memory));
   }
   adj = std::max<std::int64_t>(adj, 1000 + kGuaranteedOomScoreAdj);
-  // DEVIATION (quirk): the kernel accepts nothing above 1000.
+  // DEVIATION (quirk): without the quirk, the value is capped, because the kernel rejects more than
+  // 1000.
   const bool is_capped = adj == kBestEffortOomScoreAdj || !node.quirks().oom_score_adj_above_1000;
   return static_cast<int>(is_capped ? std::min<std::int64_t>(adj, kBestEffortOomScoreAdj - 1)
                                     : adj);

@@ -14,7 +14,7 @@ tl::unexpected<StartError> stop(StartStage stage, std::string error) {
   return tl::unexpected(StartError{stage, std::move(error)});
 }
 
-/// Turns the error of a Result into that of a stage.
+/// Turns an Error into the StartError of a stage.
 auto at(StartStage stage) {
   return [stage](Error error) { return StartError{stage, std::move(error.message)}; };
 }

@@ -26,7 +26,7 @@ tl::unexpected<Error> invalid(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
 }
 
-// Problems as Kubernetes prints an aggregate of errors: each text once, several in brackets.
+// Formats problems like Kubernetes' aggregate of errors: each text once, several in brackets.
 std::string aggregate_text(const std::vector<std::string>& problems) {
   std::vector<std::string> unique;
   for (const std::string& problem : problems) {
@@ -35,7 +35,7 @@ std::string aggregate_text(const std::vector<std::string>& problems) {
   return unique.size() == 1 ? unique.front() : fmt::format("[{}]", fmt::join(unique, ", "));
 }
 
-/// Only a kubelet refuses names that it does not know, and OpenShift's knows more.
+/// Only a kubelet rejects unknown names, and OpenShift's kubelet knows more.
 void check_gate_names(const Config& config, std::vector<std::string>& problems) {
   const bool is_judged = config.profile != Profile::kFixed && !has_openshift_gates(config);
   const auto unknown = is_judged ? unknown_gates(config) : std::vector<std::string>();
@@ -109,7 +109,7 @@ void check_topology_names(const Config& config, std::vector<std::string>& proble
 
 constexpr std::string_view kEnforceFlag = "enforceNodeAllocatable (--enforce-node-allocatable)";
 
-/// One value of enforceNodeAllocatable that is not given twice.
+/// Checks a value of enforceNodeAllocatable; duplicates are reported elsewhere.
 void check_enforcement(const Config& config, const std::string& value,
                        std::vector<std::string>& problems) {
   const auto check_group = [&](std::string_view who, const std::string& group) {
@@ -166,7 +166,7 @@ void check_enforcements(const Config& config, std::vector<std::string>& problems
   }
 }
 
-/// The CPUs of reservedSystemCPUs.
+/// Returns the CPUs of reservedSystemCPUs.
 CpuSet check_reserved_cpus(const Config& config, std::vector<std::string>& problems) {
   if (config.reserved_system_cpus.empty()) return {};
   if (!config.system_reserved_cgroup.empty() || !config.kube_reserved_cgroup.empty()) {
@@ -252,7 +252,7 @@ Result<NodeReservation> reserve(const Machine& machine, const Config& config,
   for (const auto& [name, quantity] : system) out.amounts[name] += quantity;
   for (const auto& [name, quantity] : kube) out.amounts[name] += quantity;
   if (eviction) out.amounts["memory"] += *eviction;
-  // A reservation of zero is removed: the managers distinguish it from no reservation.
+  // A reservation of zero is removed, because the managers distinguish it from a missing one.
   std::erase_if(out.amounts, [](const auto& entry) { return entry.second.is_zero(); });
   return out;
 }

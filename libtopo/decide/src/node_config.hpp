@@ -15,7 +15,8 @@ struct CheckedConfig {
   std::uint64_t cfs_period_us = 0;
 };
 
-/// Errors: kInvalidArgument with the kubelet's text for stage `configuration`.
+/// Checks a configuration. Errors: kInvalidArgument with the kubelet's text for stage
+/// `configuration`.
 [[nodiscard]] Result<CheckedConfig> check_config(const Machine& machine, const Config& config);
 
 }  // namespace pinfold

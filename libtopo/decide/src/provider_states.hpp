@@ -5,9 +5,9 @@
 /// The strings that hint providers keep in NodeState::providers.
 namespace pinfold {
 
-/// The state of a provider; empty at first.
+/// Returns the state of a provider; empty at first.
 [[nodiscard]] std::string provider_state(const NodeState& state, const HintProvider& provider);
-/// Stores it; an empty one needs no entry.
+/// Stores the state of a provider; an empty one has no entry.
 void set_provider_state(NodeState& state, const HintProvider& provider, std::string value);
 
 /// Lets every provider release a container's resources.

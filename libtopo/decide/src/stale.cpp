@@ -9,7 +9,7 @@
 namespace pinfold {
 namespace {
 
-/// The active pods in the order of their UIDs.
+/// Returns the active pods in the order of their UIDs.
 std::vector<const ActivePod*> pods_by_uid(const NodeState& state) {
   std::vector<const ActivePod*> pods;
   pods.reserve(state.pods.size());
@@ -20,8 +20,8 @@ std::vector<const ActivePod*> pods_by_uid(const NodeState& state) {
   return pods;
 }
 
-/// The names of the containers of a pod, to be searched for. Every admission looks at all
-/// containers of the node: most pods have few, and need no order.
+/// The container names of a pod, for lookups. Every admission looks at all containers of the node;
+/// most pods have few, which need no sorting.
 class Names {
  public:
   explicit Names(const ActivePod* pod) {
@@ -52,7 +52,7 @@ void for_each_pod(const ContainerMap<T>& map, const NodeState& state, const Visi
   }
 }
 
-/// The containers with assignments that are neither active nor held.
+/// Returns the containers with assignments that are neither active nor held.
 template <class T>
 std::vector<ContainerId> find_stale(const ContainerMap<T>& assignments, const NodeState& state) {
   std::vector<ContainerId> stale;
@@ -84,12 +84,14 @@ void release_stale_memory(const Node& node, NodeState& state) {
 void release_stale_devices(const Node& node, NodeState& state) {
   auto reusable = state.devices.reusable;
   for (const ContainerId& container : find_stale(state.devices.assignments, state)) {
-    // DEVIATION (quirk): devices of a container that its pod no longer has are stale, too.
+    // DEVIATION (quirk): without the quirk, devices of a container that its pod no longer has are
+    // stale.
     if (!node.quirks().devices_return_with_pod || state.find(container.pod) == nullptr) {
       node.devices().remove_container(state.devices, container);
     }
   }
-  // DEVIATION (quirk): what init containers left to later ones ends with the pod.
+  // DEVIATION (quirk): without the quirk, what init containers left to later ones ends with the
+  // pod.
   if (node.quirks().removed_pod_keeps_devices) state.devices.reusable = std::move(reusable);
 }
 

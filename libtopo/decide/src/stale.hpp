@@ -2,7 +2,7 @@
 
 #include "pinfold/decide/decide.hpp"
 
-/// Stale assignments: those of pods and containers that are neither active nor held.
+/// Releases stale assignments: those of pods and containers that are neither active nor held.
 namespace pinfold {
 
 void release_stale_cpus(const Node& node, NodeState& state);

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 2> kTopologyOptions = {"max-allowable-num
 
 using KnownNames = std::span<const std::string_view>;
 
-/// Corrects a value that is unknown.
+/// Suggests a known name for an unknown value.
 std::optional<StartAdvice> correct(std::string_view field, const std::string& value,
                                    KnownNames known) {
   for (const std::string_view name : known) {
@@ -72,7 +72,7 @@ std::optional<StartAdvice> correct_names(const Config& config) {
   return std::nullopt;
 }
 
-/// "kubeReserved 893Mi + evictionHard 100Mi (default)"
+/// Returns "kubeReserved 893Mi + evictionHard 100Mi (default)".
 std::string memory_sum(const Config& config) {
   std::vector<std::string> terms;
   const auto add = [&](const char* field, const std::map<std::string, std::string>& amounts,
@@ -90,8 +90,8 @@ std::string memory_sum(const Config& config) {
   return fmt::format("{}", fmt::join(terms, " + "));
 }
 
-/// reservedMemory that adds up: what is written, with the rest on the first NUMA node that has
-/// room.
+/// Returns a reservedMemory that adds up: the written one, with the rest on the first NUMA node
+/// that has room.
 std::string matching_reservation(const Machine& machine, const Config& config,
                                  const Quantity& needed) {
   std::map<std::int32_t, Quantity> by_node;
@@ -119,7 +119,7 @@ std::string matching_reservation(const Machine& machine, const Config& config,
     own = rest + own;
     rest = Quantity{};
   }
-  if (rest.sign() > 0) return "";  // no node has room for it
+  if (rest.sign() > 0) return "";  // no NUMA node has room for it
   std::vector<std::string> entries;
   for (const auto& [node, amount] : by_node) {
     if (amount.is_zero()) continue;
@@ -144,7 +144,7 @@ std::optional<StartAdvice> balance_memory(const Machine& machine, const Config& 
                      matching_reservation(machine, config, needed)};
 }
 
-/// Neither the CPUs nor an amount of them is reserved.
+/// True if neither CPUs nor a number of them are reserved.
 bool reserves_no_cpu(const Config& config) {
   return config.reserved_system_cpus.empty() && !config.kube_reserved.contains("cpu") &&
          !config.system_reserved.contains("cpu");

@@ -5,22 +5,21 @@
 
 namespace pinfold {
 
-/// Counts one admission step by step. Called before and after each allocation, because what existed
-/// before decides whether the allocation is new.
+/// Counts one admission step by step. Called before and after each allocation, because the state
+/// before shows whether the allocation is new.
 class Tally {
  public:
-  /// With `counts` nullptr nothing is counted.
+  /// Counts nothing if `counts` is nullptr.
   Tally(const Node& node, const NodeState& state, const PodView& pod, Counts* counts);
 
   void requested() { add(Counter::kTopologyRequests); }
-  /// The topology manager found no affinity or an affinity, for a container or (nullptr) for the
-  /// pod.
+  /// Counts a missing affinity or a found one, for a container or (nullptr) the pod.
   void no_affinity(const Container* container);
   void aligned(const Container* container);
-  /// The pod is rejected.
+  /// Counts a rejected pod.
   void rejected();
 
-  /// The next allocation is for this container, or (nullptr) for the pod as a whole.
+  /// Announces the next allocation: for a container or (nullptr) the pod as a whole.
   void begin(const Container* container);
   void cpu_done(const Container* container, const Admission& result);
   void memory_done(const Container* container, const Admission& result);

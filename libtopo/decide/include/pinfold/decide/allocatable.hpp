@@ -6,37 +6,39 @@
 #include "pinfold/decide/node.hpp"
 #include "pinfold/types/rejection.hpp"
 
-/// The kubelet's check that the requests of all pods fit into what is allocatable.
+/// The kubelet's check that the requests of all pods fit into the allocatable resources.
 namespace pinfold {
 
 struct ActivePod;
 struct NodeState;
 
-/// What is allocatable on a node: "cpu", "memory" and huge pages. What is reserved (see
-/// NodeReservation) is not; nor are huge pages allocatable as memory.
+/// Returns what is allocatable on a node: "cpu", "memory" and huge pages. Excludes what is reserved
+/// (see NodeReservation); huge pages are not allocatable as memory.
 /// Source: kubelet v1.36 pkg/kubelet/nodestatus/setters.go.
 [[nodiscard]] ResourceList allocatable(const Node& node);
 
-/// Whether the overhead of a pod is part of its requests; the runtime gets the two apart.
+/// Whether a pod's overhead counts as part of its requests; the runtime receives the two
+/// separately.
 enum class Overhead { kCount, kLeaveOut };
 
-/// What a pod requests as a whole: container_total, or its pod-level requests where it has them,
-/// and its overhead. Source: kubelet v1.36 component-helpers/resource PodRequests.
+/// Returns what a pod requests as a whole: container_total, or its pod-level requests where it has
+/// any, and its overhead. Source: kubelet v1.36 component-helpers/resource PodRequests.
 [[nodiscard]] ResourceList total_requests(const FeatureGates& gates, const PodSpec& pod,
                                           Overhead overhead = Overhead::kCount);
-/// The same for limits, without overhead.
+/// Returns the limits of a pod as a whole, without overhead.
 [[nodiscard]] ResourceList total_limits(const FeatureGates& gates, const PodSpec& pod);
 
-/// The least that a held pod requests: its exclusive CPUs and the memory assigned to it. What else
-/// it requests is not known.
+/// Returns the least that a held pod requests: its exclusive CPUs and its assigned memory. Its
+/// other requests are unknown.
 [[nodiscard]] ResourceList held_amounts(const NodeState& state, const PodUid& held);
-/// The same of all held pods except `pod`.
+/// Returns the sum of held_amounts() over all held pods except `pod`.
 [[nodiscard]] ResourceList others_held(const NodeState& state, const PodUid& pod);
 
-/// The first resource (pods, see Config::max_pods; cpu; memory; huge pages) of which the pod
-/// requests more than the other pods leave ("OutOfcpu", with milli-CPUs; else bytes); nullopt if it
-/// fits. Of `pods`, the pod itself does not count; what others use besides them is `held`. Source:
-/// kubelet v1.36 pkg/kubelet/lifecycle/predicate.go, scheduler noderesources.Fits.
+/// Returns a rejection for the first resource (pods, see Config::max_pods; cpu; memory; huge pages)
+/// of which the pod requests more than the other pods leave: "OutOfcpu" with milli-CPUs, the others
+/// with bytes. nullopt if the pod fits. The pod itself does not count among `pods`; `held` is what
+/// others use in addition. Source: kubelet v1.36 pkg/kubelet/lifecycle/predicate.go, scheduler
+/// noderesources.Fits.
 [[nodiscard]] std::optional<Rejection> find_shortage(const Node& node,
                                                      const SharedVector<ActivePod>& pods,
                                                      const PodSpec& pod,

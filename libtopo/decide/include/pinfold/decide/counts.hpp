@@ -6,7 +6,7 @@
 
 namespace pinfold {
 
-/// What the kubelet counts while it admits a pod; docs/metrics.md names the metrics.
+/// The events that the kubelet counts while it admits a pod; docs/metrics.md names the metrics.
 /// Source: kubelet v1.36, where its managers and its topology manager increment them.
 enum class Counter : std::size_t {
   kTopologyRequests,  ///< pods to admit
@@ -42,7 +42,7 @@ enum class Counter : std::size_t {
 };
 inline constexpr std::size_t kCounters = static_cast<std::size_t>(Counter::kMemoryPodShared) + 1;
 
-/// A count for each Counter: a plain value.
+/// One count for each Counter. A plain value.
 struct Counts {
   std::array<std::uint64_t, kCounters> values{};
 

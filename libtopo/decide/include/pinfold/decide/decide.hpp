@@ -23,16 +23,16 @@
 
 namespace pinfold {
 
-/// A pod that the node runs.
+/// A pod that runs on the node.
 struct ActivePod {
   PodSpec spec;
-  /// Containers that were started and not removed since; kept over a restart.
+  /// Containers that were started and not removed since; survives a restart.
   std::set<std::string> started;
 
   friend bool operator==(const ActivePod&, const ActivePod&) = default;
 };
 
-/// The state of a node, all that changes while it runs: a plain value.
+/// The state of a node: everything that changes while it runs. A plain value.
 struct NodeState {
   CpuState cpu;
   MemoryState memory;
@@ -41,12 +41,12 @@ struct NodeState {
   std::map<std::string, std::string> providers;
   /// Active pods in the order of their admission.
   SharedVector<ActivePod> pods;
-  /// Pods that have assignments and are not active, but may run: nothing of theirs is stale. One of
-  /// them becomes active when it is admitted, and keeps what it has.
+  /// Pods with assignments that are not active but may run, so nothing of theirs is stale. A held
+  /// pod becomes active when it is admitted, and keeps what it has.
   std::set<PodUid> held;
   /// The affinity that the topology manager stored for each container; lost by a restart.
   ContainerMap<TopologyHint> affinity;
-  /// A kubelet has started and not yet seen all its pods; see
+  /// True while a started kubelet has not yet seen all its pods; see
   /// Quirks::stale_state_kept_until_pods_are_known.
   bool pods_are_unknown = false;
 
@@ -63,7 +63,7 @@ enum class Isolation {
 };
 [[nodiscard]] std::string_view to_string(Isolation isolation);
 
-/// The resources of one container, as the kubelet would pass them to the runtime now.
+/// The resources of one container as the kubelet would pass them to the runtime now.
 struct ContainerResources {
   std::string name;
   std::optional<CpuSet> cpus;  ///< explicit assignment, if it has one
@@ -79,11 +79,11 @@ struct ContainerResources {
   friend bool operator==(const ContainerResources&, const ContainerResources&) = default;
 };
 
-/// The hints that were merged, of all providers: by "pod" (pod scope) or container name.
+/// The hints of all providers that were merged, by "pod" (pod scope) or container name.
 using HintsByObject = std::map<std::string, ResourceHints>;
 
 /// For explanations: what each object ("pod" or a container's name) needed, and what was free, held
-/// and reserved when its resources were chosen: devices, CPUs, memory. Only with a trace.
+/// and reserved when its devices, CPUs and memory were chosen. Only with a trace.
 using AmountsByObject = std::map<std::string, std::vector<Amounts>>;
 
 struct Admitted {
@@ -94,8 +94,8 @@ struct Admitted {
 
 /// The step of an admission that failed.
 struct FailedStep {
-  /// As in a TraceFact: "devices", "cpu", "memory", "topology" or the name of a HintProvider; and
-  /// "requests", find_shortage().
+  /// As in a TraceFact: "devices", "cpu", "memory", "topology" or the name of a HintProvider; also
+  /// "requests" for find_shortage().
   std::string source;
   std::string object;  ///< "pod" or the container's name
 
@@ -103,8 +103,8 @@ struct FailedStep {
 };
 
 /// A result, not an error. With the quirk rejected_pod_keeps_resources, `next` differs from the
-/// state before: stale assignments are released, and the pod keeps what it was given before the
-/// step that failed.
+/// previous state: stale assignments are released, and the pod keeps what it got before the step
+/// that failed.
 struct Rejected {
   Rejection why;
   NodeState next;
@@ -117,55 +117,56 @@ using Decision = std::variant<Admitted, Rejected>;
 
 /// What an admission checks.
 enum class AdmissionChecks {
-  kManagers,  ///< the topology manager and the managers that it asks
-  /// Afterwards, as the kubelet, that the requests of all active pods fit: find_shortage().
+  kManagers,  ///< the topology manager and the managers that it consults
+  /// Then also, like the kubelet, that the requests of all active pods fit: find_shortage().
   kManagersAndRequests,
 };
 
-/// The state of a node that has never run a pod.
+/// Returns the state of a node that has never run a pod.
 [[nodiscard]] NodeState empty_state(const Node& node);
 
-/// Decides whether the node admits the pod, and what the pod gets. Pure: the same arguments give
-/// the same decision. Pass the state with std::move to avoid a copy. A pod that is active already
-/// is admitted again, as by the kubelet after a restart. `counts`, unless nullptr, is incremented
-/// by what was counted. Domain: a pod that pod_from_json accepts.
+/// Decides whether the node admits the pod, and with which resources. Pure: the same arguments give
+/// the same decision. Pass the state with std::move to avoid a copy. A pod that is already active
+/// is admitted again, as by the kubelet after a restart. Increments `counts`, unless nullptr.
+/// Domain: a pod that pod_from_json accepts.
 [[nodiscard]] Decision decide(const Node& node, NodeState state, const PodSpec& pod,
                               Trace* trace = nullptr, Counts* counts = nullptr,
                               AdmissionChecks checks = AdmissionChecks::kManagers);
 
-/// A container starts: takes the devices that pod-level allocation has not taken, drops what
-/// finished init containers had, and marks the container as started. For a started container
-/// nothing changes. Errors: kNotFound for a container of no active pod; kBusy if too few devices
+/// Starts a container: takes the devices that pod-level allocation has not taken, drops the memory
+/// entries of finished init containers, and marks the container as started. Does nothing for a
+/// started container. Errors: kNotFound for a container of no active pod; kBusy if too few devices
 /// are free.
 [[nodiscard]] Result<NodeState> start_container(const Node& node, NodeState state,
                                                 const ContainerId& container);
-/// The same in place. A start that fails keeps the devices that it has taken, as in the kubelet.
+/// Like start_container, in place. A failed start keeps the devices that it has taken, as in the
+/// kubelet.
 [[nodiscard]] Result<void> start_in_place(const Node& node, NodeState& state,
                                           const ContainerId& container);
-/// A container is removed; its pod remains.
+/// Removes a container; its pod remains.
 [[nodiscard]] NodeState remove_container(const Node& node, NodeState state,
                                          const ContainerId& container);
-/// All containers, in start order, and then the pod itself are removed; also of a held pod.
+/// Removes all containers, in start order, and then the pod itself; also for a held pod.
 [[nodiscard]] NodeState remove_pod(const Node& node, NodeState state, const PodUid& uid);
 
 /// Releases every assignment of a pod or container that is neither active nor held, as the kubelet
 /// does at the next admission.
 [[nodiscard]] NodeState release_stale(const Node& node, NodeState state);
 
-/// The containers that a pod has assignments for, active or not, by name.
+/// Returns the containers for which a pod has assignments, active or not, by name.
 [[nodiscard]] std::vector<ContainerId> containers_with_assignments(const NodeState& state,
                                                                    const PodUid& uid);
 
-/// The current resources of a container of an active pod.
+/// Returns the current resources of a container of an active pod.
 /// Errors: kNotFound for a pod that is not active, and for an unknown container.
 [[nodiscard]] Result<ContainerResources> container_resources(const Node& node,
                                                              const NodeState& state,
                                                              const ContainerId& container);
-/// The same for all containers of an active pod, in start order.
+/// Returns the current resources of all containers of an active pod, in start order.
 [[nodiscard]] std::vector<ContainerResources> all_container_resources(const Node& node,
                                                                       const NodeState& state,
                                                                       const ActivePod& pod);
-/// The cgroup values of the pod.
+/// Returns the cgroup values of the pod.
 [[nodiscard]] Result<LinuxResources> pod_resources(const Node& node, const NodeState& state,
                                                    const PodUid& uid);
 

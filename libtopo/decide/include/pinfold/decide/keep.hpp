@@ -9,18 +9,18 @@
 
 namespace pinfold {
 
-/// What a container that runs already can use, whoever gave it.
+/// The current cpuset of a container that already runs.
 struct Place {
   CpuSet cpus;
   std::vector<std::int32_t> mems;  ///< OS ids of NUMA nodes; empty: any
 
   friend bool operator==(const Place&, const Place&) = default;
 };
-/// By the name of the container; those that have a cpuset.
+/// By container name; only containers with a cpuset.
 using Places = std::map<std::string, Place>;
 
-/// Decides about a pod some of whose containers run already: if the rules allow that those with
-/// exclusive CPUs have the ones of their places, they keep them. Else as decide().
+/// Decides about a pod some of whose containers already run. If the rules permit it, containers
+/// with exclusive CPUs keep those of their places; otherwise the same as decide().
 [[nodiscard]] Decision decide_keeping(const Node& node, NodeState state, const PodSpec& pod,
                                       const Places& places, Trace* trace = nullptr,
                                       Counts* counts = nullptr,

@@ -10,7 +10,8 @@ namespace pinfold {
 /// The cgroup values of a container or pod. Absent values are not written.
 struct LinuxResources {
   std::uint64_t cpu_shares = 0;
-  /// Microseconds; -1: no limit because of exclusive CPUs; 0: no limit.
+  /// Microseconds; 0: no limit; -1: no limit because of exclusive CPUs or, for a pod, because
+  /// cpuCFSQuota is off.
   std::optional<std::int64_t> cpu_quota;
   std::optional<std::uint64_t> cpu_period;               ///< microseconds
   std::optional<std::int64_t> memory_limit;              ///< bytes
@@ -20,13 +21,15 @@ struct LinuxResources {
   friend bool operator==(const LinuxResources&, const LinuxResources&) = default;
 };
 
-/// The CPU shares that the kubelet asks a runtime for: 2 to 262144.
+/// Returns the CPU shares that the kubelet requests from a runtime: 2 to 262144.
 [[nodiscard]] std::uint64_t cpu_shares(std::int64_t milli_cpu);
-/// The CFS quota in microseconds, at least 1000; 0, no limit, for no CPU. Domain: period_us > 0.
+/// Returns the CFS quota in microseconds, at least 1000; 0 (no limit) for no CPU. Domain: period_us
+/// > 0.
 [[nodiscard]] std::int64_t cpu_quota(std::int64_t milli_cpu, std::uint64_t period_us);
-/// cpu.weight as the kubelet computes it for pod groups on cgroup v2: linear in the shares.
+/// Returns cpu.weight as the kubelet computes it for pod groups on cgroup v2: linear in the shares.
 [[nodiscard]] std::uint64_t cpu_weight(std::uint64_t shares);
-/// cpu.weight as newer container runtimes compute it: quadratic in log2(shares), 100 for 1024.
+/// Returns cpu.weight as newer container runtimes compute it: quadratic in log2(shares), 100 for
+/// 1024.
 [[nodiscard]] std::uint64_t cpu_weight_runtime(std::uint64_t shares);
 
 }  // namespace pinfold

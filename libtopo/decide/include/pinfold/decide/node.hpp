@@ -27,7 +27,7 @@ enum class StartStage {
 };
 [[nodiscard]] std::string_view to_string(StartStage stage);
 
-/// A start that failed, in the kubelet's words.
+/// A failed start, in the kubelet's words.
 struct StartError {
   StartStage stage = StartStage::kConfiguration;
   std::string error;
@@ -35,15 +35,15 @@ struct StartError {
   friend bool operator==(const StartError&, const StartError&) = default;
 };
 
-/// A machine with a configuration: all that does not change while a node runs. Immutable and
+/// A machine with a configuration: everything that does not change while a node runs. Immutable and
 /// movable.
 class Node {
  public:
   using Providers = std::vector<std::unique_ptr<const HintProvider>>;
 
-  /// `providers` are called after devices, CPUs and memory, in this order.
-  /// Errors: those of the kubelet's start before it reads its state files; a provider whose name is
-  /// not unique or not a safe name (is_safe_name).
+  /// Makes a node. `providers` are called after devices, CPUs and memory, in this order.
+  /// Errors: those of the kubelet's start before it reads its state files; a provider name that is
+  /// not unique or not safe (is_safe_name).
   [[nodiscard]] static tl::expected<Node, StartError> make(Machine machine, Config config,
                                                            Providers providers = {});
 
@@ -57,10 +57,10 @@ class Node {
   [[nodiscard]] const MemoryManager& memory() const { return *memory_; }
   [[nodiscard]] const DeviceManager& devices() const { return *devices_; }
   [[nodiscard]] const Providers& providers() const { return providers_; }
-  /// cpuCFSQuotaPeriod in microseconds.
+  /// Returns cpuCFSQuotaPeriod in microseconds.
   [[nodiscard]] std::uint64_t cfs_period_us() const { return cfs_period_us_; }
 
-  /// The check that the kubelet makes last, after its managers have started.
+  /// Makes the kubelet's last check, after its managers have started.
   [[nodiscard]] tl::expected<void, StartError> check_node_allocatable() const;
 
  private:

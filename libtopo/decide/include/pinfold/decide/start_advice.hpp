@@ -5,22 +5,23 @@
 
 #include "pinfold/decide/node.hpp"
 
-/// What a refused start needs, as an explanation says it of a rejected pod.
+/// Explains how to mend a configuration that fails to start, like explanations of rejected pods.
 namespace pinfold {
 
 struct StartAdvice {
   std::string cause;  ///< "reservedMemory must add up to 993Mi: kubeReserved 893Mi, ..."
-  std::string write;  ///< what to write into the configuration; "": nothing helps alone
+  std::string write;  ///< what to write into the configuration; "" if no single change helps
 
   friend bool operator==(const StartAdvice&, const StartAdvice&) = default;
 };
 
-/// nullopt if nothing is known that helps.
+/// Returns nullopt if there is no advice.
 [[nodiscard]] std::optional<StartAdvice> advise_start(const Machine& machine, const Config& config,
                                                       const StartError& error);
-/// "CAUSE; write: WRITE".
+/// Returns "CAUSE; write: WRITE".
 [[nodiscard]] std::string to_string(const StartAdvice& advice);
-/// The stage, the kubelet's text and the advice: "start: memorymanager: ...; CAUSE; write: ...".
+/// Returns the stage, the kubelet's text and the advice: "start: memorymanager: ...; CAUSE; write:
+/// ...".
 [[nodiscard]] std::string describe_start_error(const Machine& machine, const Config& config,
                                                const StartError& error);
 
