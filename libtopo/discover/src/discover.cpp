@@ -30,7 +30,7 @@ Result<MachineDescription> describe(const MachineText& source) {
   return machine.description();
 }
 
-/// One line of levels "TYPE:COUNT". JSON and YAML of a machine have braces, quotes or lines.
+/// True for one line of levels "TYPE:COUNT". A machine in JSON or YAML has braces, quotes or lines.
 bool is_synthetic(std::string_view text) {
   const auto end = text.find_last_not_of(" \t\r\n");
   const std::string_view line = text.substr(0, end + 1);

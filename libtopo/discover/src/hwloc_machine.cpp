@@ -12,7 +12,7 @@
 namespace pinfold {
 namespace {
 
-/// All objects of a type, in ascending order of their OS ids.
+/// Returns all objects of a type, in ascending order of their OS ids.
 std::vector<hwloc_obj_t> objects(hwloc_topology* topology, hwloc_obj_type_t type) {
   std::vector<hwloc_obj_t> found;
   for (hwloc_obj_t object = nullptr;
@@ -29,7 +29,7 @@ NumaNode describe_node(const hwloc_obj* object) {
   const auto& memory = object->attr->numanode;
   node.id = NumaId{static_cast<std::int32_t>(object->os_index)};
   node.memory = memory.local_memory;
-  // Page types are in order of size: the first one is the base page.
+  // Page types are sorted by size; the first is the base page.
   for (unsigned i = 1; i < memory.page_types_len; ++i) {
     const auto& pages = memory.page_types[i];
     if (pages.size < 1024) continue;
@@ -47,7 +47,7 @@ struct ReleaseDistances {
 
 /// Fills in the distances if hwloc has a complete matrix.
 void add_distances(hwloc_topology* topology, std::vector<NumaNode>& nodes) {
-  if (nodes.size() == 1) {  // hwloc keeps no matrix of one; ACPI calls the local distance 10
+  if (nodes.size() == 1) {  // hwloc keeps no 1x1 matrix; in ACPI the local distance is 10
     nodes[0].distances = {10};
     return;
   }
@@ -104,7 +104,7 @@ Result<Cpu> describe_cpu(hwloc_topology* topology, hwloc_obj_t pu,
   return cpu;
 }
 
-/// The NUMA nodes that only CPUs name.
+/// Adds the NUMA nodes that only CPUs name.
 void add_memoryless_nodes(MachineDescription& description) {
   std::map<NumaId, CpuSet> missing;
   for (const Cpu& cpu : description.cpus) missing[cpu.numa].insert(cpu.id);
@@ -118,10 +118,12 @@ void add_memoryless_nodes(MachineDescription& description) {
                     cpus.to_string()));
   }
   if (missing.empty()) return;
-  for (NumaNode& node : description.numa_nodes) node.distances.clear();  // not of all nodes
+  for (NumaNode& node : description.numa_nodes)
+    node.distances.clear();  // they do not cover all
+                             // nodes
 }
 
-/// Domain: a topology that was loaded with disallowed CPUs.
+/// Warns of CPUs that the exporter could not use. Domain: a topology loaded with disallowed CPUs.
 void warn_of_disallowed(hwloc_topology* topology, MachineDescription& description) {
   CpuSet allowed;
   for (const Cpu& cpu : description.cpus) {

@@ -32,8 +32,8 @@ Result<Topology> new_topology(Devices devices) {
   return topology;
 }
 
-/// The number of CPUs in a synthetic description: the product of the counts outside brackets.
-/// Checked before hwloc builds millions of objects; hwloc itself reports malformed texts.
+/// Returns the number of CPUs in a synthetic description: the product of the counts outside
+/// brackets. Checked before hwloc builds millions of objects; hwloc itself reports malformed text.
 std::uint64_t count_cpus(std::string_view text) {
   std::uint64_t cpus = 1;
   int depth = 0;
@@ -57,11 +57,11 @@ std::string first_line(std::string_view text) {
   return printable(line, kShown) + (is_cut_at_line_end ? "..." : "");
 }
 
-/// nullptr if hwloc does not read this text. Domain: less than 2 GiB.
+/// Loads a topology; nullptr if hwloc cannot read the text. Domain: less than 2 GiB.
 Result<Topology> load_xml(const std::string& text, Devices devices) {
   PINFOLD_LET(auto topology, new_topology(devices));
   hwloc_topology* const raw = topology.get();
-  // The exporter may have been confined to a part of the machine.
+  // The exporter may have been confined to part of the machine.
   const bool is_loaded =
       hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) == 0 &&
       hwloc_topology_set_xmlbuffer(raw, text.c_str(), static_cast<int>(text.size()) + 1) == 0 &&
@@ -69,7 +69,7 @@ Result<Topology> load_xml(const std::string& text, Devices devices) {
   return is_loaded ? std::move(topology) : Topology();
 }
 
-/// The format that a text says it has, "3.0"; empty for formats before 2.
+/// Returns the format version that a text declares, "3.0"; empty for formats before 2.
 std::string_view xml_format(std::string_view text) {
   constexpr std::string_view kElement = "<topology";
   constexpr std::string_view kVersion = "version=\"";
@@ -82,14 +82,14 @@ std::string_view xml_format(std::string_view text) {
   return text.substr(0, text.find('"'));
 }
 
-/// hwloc's version of the format, 2 for "2.0".
+/// Returns the major version of a format, 2 for "2.0".
 int major_of(std::string_view format) {
   int major = 0;
   (void)std::from_chars(format.data(), format.data() + format.size(), major);
   return major;
 }
 
-/// The topology of this text as hwloc writes it.
+/// Returns a text as hwloc rewrites it; nullopt if hwloc cannot read it.
 std::optional<std::string> rewrite_xml(const std::string& text, Devices devices) {
   const auto topology = load_xml(text, devices);
   char* written = nullptr;
@@ -108,9 +108,9 @@ std::optional<std::string> rewrite_xml(const std::string& text, Devices devices)
 Result<Topology> load_topology(const SysTree& source, Devices devices) {
   PINFOLD_LET(auto topology, new_topology(devices));
   hwloc_topology* const raw = topology.get();
-  // Only the kernel's files count, not the processor that this program runs on.
+  // Use only the kernel's files, not the processor on which this program runs.
   hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-  // A machine is whole, whatever the cpuset of this program is.
+  // Read the whole machine, even if this program's cpuset is smaller.
   if (devices == Devices::kIgnore &&
       hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0) {
     return fail(ErrorCode::kInternal, "hwloc cannot include CPUs outside this program's cpuset");
@@ -140,8 +140,8 @@ Result<Topology> load_topology(const HwlocXml& source, Devices devices) {
                             "with 'lstopo --export-xml-flags v2 FILE'",
                             printable(format), kNewest));
   }
-  // hwloc crashes on some texts that it did not write: a child reads the text, and what it has read
-  // is read here.
+  // hwloc crashes on some texts that it did not write. So a child reads the text, and this process
+  // reads what the child has rewritten.
   const auto is_not_read = [&](std::string_view why) {
     return invalid(fmt::format("'{}': {}{}", first_line(source.text), why, kExpected));
   };

@@ -17,12 +17,12 @@ using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 enum class Devices { kIgnore, kFind };
 
 /// Loads a topology into hwloc. hwloc reads a SysTree other than "/" only through the environment
-/// variable HWLOC_FSROOT; kUnsupported if it reads another one.
+/// variable HWLOC_FSROOT; kUnsupported if it reads another tree.
 [[nodiscard]] Result<Topology> load_topology(const SysTree& source, Devices devices);
 [[nodiscard]] Result<Topology> load_topology(const HwlocXml& source, Devices devices);
 [[nodiscard]] Result<Topology> load_topology(const HwlocSynthetic& source, Devices devices);
 
-/// The description of the machine in a loaded topology.
+/// Describes the machine in a loaded topology.
 [[nodiscard]] Result<MachineDescription> describe_topology(hwloc_topology* topology);
 
 }  // namespace pinfold

@@ -11,7 +11,7 @@ namespace pinfold {
 namespace {
 
 constexpr std::string_view kBlank = " \t";
-// Longer values are cut in messages: a file may hold anything.
+// Longer values are cut in messages, because a file may hold anything.
 constexpr std::size_t kShown = 60;
 
 tl::unexpected<Error> wrong(std::string_view value, std::string_view expected) {
@@ -64,7 +64,7 @@ Result<CpuSet> parse_cpu_mask(std::string_view text) {
   CpuSet cpus;
   std::int32_t base = 0;
   std::string_view rest = text;
-  while (true) {  // from the last word, the least significant one
+  while (true) {  // from the last word, which is the least significant
     const auto comma = rest.rfind(',');
     const std::string_view word = comma == std::string_view::npos ? rest : rest.substr(comma + 1);
     std::uint32_t bits = 0;

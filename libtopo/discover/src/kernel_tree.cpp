@@ -52,7 +52,7 @@ std::string KernelTree::shown(std::string_view path) const {
 }
 
 Result<std::optional<std::string>> KernelTree::read(const std::string& path) const {
-  // Non-blocking: a captured tree may contain anything, even a fifo.
+  // Non-blocking, because a captured tree may contain anything, even a fifo.
   const UniqueFd file(::openat(fd_.get(), path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) {
     if (is_missing(errno)) return std::optional<std::string>{};

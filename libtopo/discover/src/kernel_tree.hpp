@@ -18,11 +18,11 @@ class KernelTree {
  public:
   [[nodiscard]] static Result<KernelTree> open(std::string root);
 
-  /// The content without trailing white space and NUL bytes (captured files are padded with them);
-  /// nullopt if the file does not exist.
+  /// Reads a file without trailing white space and NUL bytes (with which captured files are
+  /// padded); nullopt if it does not exist.
   [[nodiscard]] Result<std::optional<std::string>> read(const std::string& path) const;
 
-  /// The parsed content; parse errors are wrapped with the path.
+  /// Reads and parses a file; parse errors are wrapped with the path.
   template <class Value>
   [[nodiscard]] Result<std::optional<Value>> read(const std::string& path,
                                                   Result<Value> (*parse)(std::string_view)) const {
@@ -32,20 +32,20 @@ class KernelTree {
     return std::optional<Value>(std::move(value));
   }
 
-  /// A CPU set from the file `list`, or from the file `mask`, which older kernels have instead.
+  /// Reads a CPU set from the file `list`, or from the file `mask` of older kernels.
   [[nodiscard]] Result<std::optional<CpuSet>> read_cpus(const std::string& list,
                                                         const std::string& mask) const;
 
-  /// The names in a directory, ascending and without dot files; none if it does not exist.
+  /// Returns the names in a directory, ascending and without dot files; none if it does not exist.
   [[nodiscard]] Result<std::vector<std::string>> entries(const std::string& directory) const;
 
-  /// The numbers N of the entries prefix + N + suffix of a directory, ascending; none if the
-  /// directory does not exist.
+  /// Returns the numbers N of the entries prefix + N + suffix of a directory, ascending; none if
+  /// the directory does not exist.
   [[nodiscard]] Result<std::vector<std::int32_t>> numbered(const std::string& directory,
                                                            std::string_view prefix,
                                                            std::string_view suffix = "") const;
 
-  /// A path for use in a message: 'root/path'.
+  /// Returns a path for use in a message: 'root/path'.
   [[nodiscard]] std::string shown(std::string_view path) const;
 
  private:

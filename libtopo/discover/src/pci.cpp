@@ -16,13 +16,13 @@ namespace {
 constexpr std::string_view kPciDirectory = "sys/bus/pci/devices";
 constexpr unsigned kBridge = 0x06;
 
-// By address, because the order of hwloc's tree is arbitrary.
+// Sorted by address, because the order of hwloc's tree is arbitrary.
 using ByAddress = std::map<std::string, PciDevice>;
 
 std::vector<NumaId> nodes_near(hwloc_topology* topology, hwloc_obj_t device) {
   const hwloc_obj* const place = hwloc_get_non_io_ancestor_obj(topology, device);
   std::vector<NumaId> nodes;
-  // At the root of the tree: hwloc does not know the NUMA node.
+  // At the root of the tree, hwloc does not know the NUMA node.
   if (place == nullptr || place->parent == nullptr) return nodes;
   for (int id = hwloc_bitmap_first(place->nodeset); id >= 0;
        id = hwloc_bitmap_next(place->nodeset, id)) {
@@ -88,7 +88,7 @@ Result<PciDevice> read_device(const KernelTree& tree, const std::string& address
   return device;
 }
 
-/// Corrects what hwloc found by the kernel's files.
+/// Corrects hwloc's findings with the kernel's files.
 Result<void> correct(const KernelTree& tree, ByAddress& found) {
   PINFOLD_LET(auto addresses, tree.entries(std::string(kPciDirectory)));
   for (const std::string& address : addresses) {

@@ -18,7 +18,7 @@
 namespace pinfold {
 namespace {
 
-/// What the child writes first: the size of the text. A text without it is not complete.
+/// The child first writes the size of the text, so that a truncated text is noticed.
 using Size = std::uint64_t;
 
 void limit(__rlimit_resource_t resource, rlim_t most) {
@@ -26,7 +26,7 @@ void limit(__rlimit_resource_t resource, rlim_t most) {
   (void)::setrlimit(resource, &value);
 }
 
-/// Handlers of the program must not see what happens here.
+/// Limits the child's resources and resets its signals, so that handlers of the program do not run.
 void confine() {
   constexpr rlim_t kSeconds = 20;
   limit(RLIMIT_CPU, kSeconds);
@@ -73,7 +73,7 @@ Result<std::string> read_all(int fd) {
   }
 }
 
-/// 0 if the program that this library is in has collected the child itself.
+/// Waits for the child; returns 0 if the program that uses this library has already reaped it.
 int wait_for(pid_t child) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {

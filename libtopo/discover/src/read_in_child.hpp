@@ -8,8 +8,8 @@
 
 namespace pinfold {
 
-/// Runs `work` in a child of this process, with limits on its time and memory, and returns the text
-/// that it makes: for a library that crashes on hostile input. nullopt if `work` gives none.
+/// Runs `work` in a child process, with limits on its time and memory, and returns the text that it
+/// makes. For a library that crashes on hostile input. nullopt if `work` returns none.
 /// Domain: `work` needs no other thread.
 /// Errors: kInvalidArgument if the child was ended by a signal, with its name; kIo.
 [[nodiscard]] Result<std::optional<std::string>> read_in_child(

@@ -22,15 +22,16 @@ tl::unexpected<Error> bad_tree(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
 }
 
-/// A list of online ids; nullopt if the file is missing or empty: then all are online.
+/// Reads a list of online ids; nullopt if the file is missing or empty, which means that all are
+/// online.
 Result<std::optional<CpuSet>> read_online(const KernelTree& tree, const char* directory) {
   PINFOLD_LET(auto online, tree.read(fmt::format("{}/online", directory), parse_cpu_list));
   if (online && online->empty()) online.reset();
   return online;
 }
 
-/// The same for one CPU. Kernels before 2.6.26 have no list, and no file for CPUs that cannot go
-/// offline.
+/// Returns whether one CPU is online. Kernels before 2.6.26 have no list, and no file for CPUs that
+/// cannot go offline.
 Result<bool> is_online(const KernelTree& tree, const std::string& cpu_directory) {
   const std::string path = cpu_directory + "/online";
   PINFOLD_LET(const auto text, tree.read(path));
@@ -39,7 +40,7 @@ Result<bool> is_online(const KernelTree& tree, const std::string& cpu_directory)
   return flag != 0;
 }
 
-/// The usable CPUs, which are online and have topology files, with their sockets.
+/// Reads the usable CPUs (online, with topology files) and their sockets.
 Result<std::map<CpuId, SocketId>> read_sockets(const KernelTree& tree) {
   PINFOLD_LET(auto ids, tree.numbered(kCpuDirectory, "cpu"));
   PINFOLD_LET(const auto online, read_online(tree, kCpuDirectory));
@@ -71,7 +72,7 @@ Result<std::map<CpuId, SocketId>> read_sockets(const KernelTree& tree) {
   return sockets;
 }
 
-/// The lowest usable CPU among the SMT siblings of a CPU.
+/// Returns the lowest usable CPU among the SMT siblings of a CPU.
 Result<CoreId> read_core(const KernelTree& tree, CpuId cpu, const CpuSet& usable) {
   const std::string directory = fmt::format("{}/cpu{}/topology/", kCpuDirectory, cpu.value);
   PINFOLD_LET(auto siblings,
@@ -80,11 +81,11 @@ Result<CoreId> read_core(const KernelTree& tree, CpuId cpu, const CpuSet& usable
     PINFOLD_LET(siblings, tree.read_cpus(directory + "core_cpus_list", directory + "core_cpus"));
   }
   CpuSet here = siblings.value_or(CpuSet{}) & usable;
-  here.insert(cpu);  // some lists lack their own CPU
+  here.insert(cpu);  // some lists omit their own CPU
   return CoreId{here.first().value};
 }
 
-/// The usable CPUs that share the level-3 cache of a CPU; empty without such a cache.
+/// Returns the usable CPUs that share the level-3 cache of a CPU; empty if it has none.
 Result<CpuSet> read_l3(const KernelTree& tree, CpuId cpu, const CpuSet& usable) {
   const std::string directory = fmt::format("{}/cpu{}/cache", kCpuDirectory, cpu.value);
   PINFOLD_LET(auto indices, tree.numbered(directory, "index"));
@@ -93,17 +94,17 @@ Result<CpuSet> read_l3(const KernelTree& tree, CpuId cpu, const CpuSet& usable) 
     PINFOLD_LET(auto level, tree.read(cache + "level", parse_id));
     if (level.value_or(0) != 3) continue;
     PINFOLD_LET(auto sharing, tree.read_cpus(cache + "shared_cpu_list", cache + "shared_cpu_map"));
-    // Some machines list a cache with no sharing CPU, not even the owner: it is ignored.
+    // Some machines list a cache that no CPU shares, not even its owner; it is ignored.
     CpuSet here = sharing.value_or(CpuSet{}) & usable;
     if (here.empty()) continue;
-    here.insert(cpu);  // some lists lack their own CPU
+    here.insert(cpu);  // some lists omit their own CPU
     return here;
   }
   return CpuSet{};
 }
 
-/// CPU to the lowest CPU of its level-3 cache. CPUs share one if the list of either names the
-/// other: lists that lack a CPU contradict each other.
+/// Maps each CPU to the lowest CPU of its level-3 cache. CPUs share a cache if the list of either
+/// contains the other: lists that omit a CPU contradict each other.
 std::map<CpuId, CpuId> lowest_of_caches(const std::map<CpuId, CpuSet>& lists) {
   std::vector<CpuSet> caches;
   for (const auto& entry : lists) {
@@ -143,7 +144,7 @@ Result<std::map<std::string, std::uint64_t>> read_hugepages(const KernelTree& tr
   return pages;
 }
 
-/// MemTotal; 0 with a warning if a captured tree lacks the file.
+/// Reads MemTotal; 0 with a warning if a captured tree does not have the file.
 Result<std::uint64_t> read_memory(const KernelTree& tree, const std::string& path, NumaId node,
                                   std::vector<std::string>& warnings) {
   PINFOLD_LET(const auto memory, tree.read(path, parse_mem_total));
@@ -176,7 +177,7 @@ struct Nodes {
   std::vector<std::string> warnings;
 };
 
-/// A kernel without NUMA has no node directory: all CPUs and memory are on NUMA node 0.
+/// A kernel without NUMA has no node directory, so all CPUs and memory are on NUMA node 0.
 Result<Nodes> read_single_node(const KernelTree& tree, const CpuSet& usable) {
   NumaNode node;
   node.id = NumaId{0};
@@ -195,8 +196,8 @@ Result<std::vector<std::int32_t>> online_nodes(const KernelTree& tree) {
   return ids;
 }
 
-/// The NUMA node of a CPU that the nodes `claims` list. If that is not one node, the CPU's own link
-/// decides, else the lowest of them.
+/// Returns the NUMA node of a CPU that the nodes `claims` list. If that is not exactly one, the
+/// CPU's own link decides, else the lowest of them.
 Result<NumaId> node_of_cpu(const KernelTree& tree, CpuId cpu,
                            const std::vector<std::int32_t>& claims,
                            const std::vector<std::int32_t>& online,

@@ -18,25 +18,26 @@ struct PciDevice {
   std::uint16_t class_id = 0;      ///< base class and subclass, 0x0200 for Ethernet
   std::uint16_t vendor = 0;        ///< 0 if unknown
   std::uint16_t device = 0;        ///< 0 if unknown
-  std::vector<std::string> names;  ///< of the operating system: "eth0", "nvme0n1"
-  std::vector<NumaId> numa_nodes;  ///< the nearest, ascending; empty: near all of them alike
+  std::vector<std::string> names;  ///< names in the operating system: "eth0", "nvme0n1"
+  std::vector<NumaId> numa_nodes;  ///< the nearest, ascending; empty if all are equally near
 
   friend bool operator==(const PciDevice&, const PciDevice&) = default;
 };
 
-/// The PCI devices of a source, by address, as hwloc finds them. For a SysTree the kernel's
+/// Returns the PCI devices of a source by address, as hwloc finds them. For a SysTree, the kernel's
 /// numa_node file overrides hwloc, and devices that hwloc drops (PCI domains of more than 16 bits)
 /// are added from the kernel's files. Synthetic machines and MachineTexts have none. For a SysTree
-/// other than "/" the environment variable HWLOC_FSROOT must name its root: hwloc accepts no other
+/// other than "/", the environment variable HWLOC_FSROOT must name its root: hwloc has no other
 /// way, and the library does not change the environment.
-/// Errors: kUnsupported if hwloc reads another machine than `source`; else as discover.
+/// Errors: kUnsupported if hwloc reads a machine other than `source`; else as for discover.
 [[nodiscard]] Result<std::vector<PciDevice>> pci_devices(const Source& source);
 
-/// "Ethernet" for 0x0200; the name of the base class if the subclass has none; "device" if that is
-/// unknown too.
+/// Returns "Ethernet" for 0x0200; the name of the base class if the subclass has none; "device" if
+/// that is unknown, too.
 [[nodiscard]] std::string_view pci_class_name(std::uint16_t class_id);
 
-/// True for storage, network, display and accelerators: devices that workloads are aligned with.
+/// True for classes with a name: storage, network, display, accelerators, co-processors, CXL
+/// memory. Workloads are aligned with such devices.
 [[nodiscard]] bool is_workload_device(const PciDevice& device);
 
 /// Maps a kind of PCI device to an extended resource.
@@ -53,8 +54,8 @@ struct DeviceRule {
   [[nodiscard]] bool matches(const PciDevice& pci) const;
 };
 
-/// The PCI devices that a rule matches, each as a device of the first such rule with its address as
-/// the id.
+/// Returns the PCI devices that match a rule, each as a device of the first such rule, with its
+/// address as the id.
 [[nodiscard]] std::vector<Device> as_devices(std::span<const PciDevice> found,
                                              std::span<const DeviceRule> rules);
 
