@@ -88,8 +88,8 @@ std::string summary_of(const PodSpec& pod, std::string_view verb,
   return fmt::format("{} {}: {}", name_of(pod), verb, fmt::join(parts, "; "));
 }
 
-/// Which NUMA nodes come next after those that a merge chose, and what each resource would have
-/// needed there; "" if the merge had no choice to make.
+/// Returns which NUMA nodes come next after those that a merge chose, or what each would have
+/// needed; "" if the merge had no choice to make.
 std::string runner_up(const Node& node, const TopologyHint& winner, const ResourceHints& hints,
                       const std::vector<Amounts>& amounts) {
   const TopologyManager& manager = node.topology();
@@ -145,7 +145,7 @@ void add_runners_up(const Node& node, const PodSpec& pod, const Admitted& admitt
   }
 }
 
-/// Admits the pod and keeps the reasons.
+/// Admits the pod and records the reasons.
 Admitted admit(const Node& node, const NodeState& state, const PodSpec& pod, Trace& trace) {
   Decision decision =
       decide(node, state, pod, &trace, nullptr, AdmissionChecks::kManagersAndRequests);

@@ -8,7 +8,8 @@
 namespace pinfold::explain_detail {
 namespace {
 
-/// Sums of a thousand such amounts do not overflow. What is cut is more than any machine has.
+/// Caps an amount so that sums of a thousand of them do not overflow. No machine has more than
+/// that.
 std::int64_t bounded(std::int64_t amount) {
   constexpr std::int64_t kMost = std::int64_t{1} << 52U;
   return std::clamp(amount, -kMost, kMost);
@@ -113,7 +114,7 @@ void Bounds::add_requests(const Failure& failure) {
   Place place{kByRequests, {}};
   const ResourceList capacities = allocatable(failure.node);
   for (const Amounts& amounts : request_amounts(failure.node, failure.state, failure.pod)) {
-    // Negative if the others request more than there is.
+    // Negative if the other pods request more than there is.
     const Quantity left = amount_of(capacities, amounts.resource) - amounts.places.front().held;
     add_need(place, amounts.resource, amounts.needed, left);
   }

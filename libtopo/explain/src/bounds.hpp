@@ -10,36 +10,36 @@
 
 namespace pinfold::explain_detail {
 
-/// The OS id of a NUMA node, or one of these.
+/// The OS id of a NUMA node, or one of the constants below.
 using PlaceId = std::int32_t;
 inline constexpr PlaceId kWholeNode = -1;
 inline constexpr PlaceId kByRequests = -2;  ///< what the requests of pods leave
 
 /// A resource at a place.
 using Slot = std::pair<std::string, PlaceId>;
-/// Milli-units, of memory bytes.
+/// In thousandths of a unit; for memory in bytes.
 using SlotAmounts = std::map<Slot, std::int64_t>;
 
-/// What is free without a pod and not with it, at most: memory on several NUMA nodes counts at each
-/// of them, a device without a NUMA node at each.
+/// Returns the most that becomes free when a pod goes. Memory on several NUMA nodes counts at each
+/// of them, a device without a NUMA node at all of them.
 [[nodiscard]] SlotAmounts freed_by(const Failure& failure, const PodUid& uid);
 
-/// Conditions without which decide() never admits a pod, so that most sets of other pods need no
+/// Necessary conditions for decide() to admit a pod, so that most sets of other pods need no
 /// decision: each object of the pod has a place with enough of each resource.
 class Bounds {
  public:
   explicit Bounds(const Failure& failure);
 
-  /// The amounts that one pod frees, by the number of the slot.
+  /// The amounts that one pod frees, by slot number.
   using Freed = std::vector<std::int64_t>;
   [[nodiscard]] Freed project(const SlotAmounts& amounts) const;
 
-  /// True if decide() may admit the pod without these others.
+  /// Returns whether decide() might admit the pod without these others.
   [[nodiscard]] bool may_fit(const std::vector<const Freed*>& gone) const;
 
-  /// The places that are looked at, those that lack least first.
+  /// Returns the places to consider, those with the least missing first.
   [[nodiscard]] std::vector<PlaceId> places() const;
-  /// The part of what is needed that is freed, summed over all resources: at one place, or at all.
+  /// Returns the freed part of what is needed, summed over all resources, at one place or at all.
   [[nodiscard]] double share_at(const Freed& freed, PlaceId place) const;
   [[nodiscard]] double share(const Freed& freed) const;
 
@@ -61,7 +61,7 @@ class Bounds {
                 const Quantity& free);
 
   std::map<Slot, std::size_t> slots_;
-  std::vector<std::int64_t> free_;  // by slot
+  std::vector<std::int64_t> free_;  // by slot number
   std::vector<Demand> demands_;
 };
 

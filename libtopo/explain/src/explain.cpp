@@ -32,7 +32,7 @@ Explanation of_rejection(const Failure& failure, Trace trace) {
   return out;
 }
 
-/// What is not known of held pods; "" if there are none besides the pod.
+/// Returns a note about the unknown requests of held pods other than `pod`; "" if there are none.
 std::string unknown_requests(const NodeState& state, const PodUid& pod) {
   std::vector<std::string> uids;
   for (const PodUid& held : state.held) {
@@ -55,7 +55,7 @@ std::string unknown_requests(const NodeState& state, const PodUid& pod) {
       count == 1 ? "" : "s");
 }
 
-/// Of containers in the shared pool: that the reserved CPUs are part of it.
+/// Notes that the shared pool of the pod's containers includes the reserved CPUs.
 std::vector<std::string> about_reserved_cpus(const Node& node, const Explanation& explanation) {
   std::vector<std::string> notes;
   const CpuSet& reserved = node.cpu().reserved();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostMovesNamed = 3;
 
-/// "shop/db/main (CPUs 2-3 -> 8-9)".
+/// Returns "shop/db/main (CPUs 2-3 -> 8-9)".
 std::string move_text(const NodeState& state, const PlannedContainer& move) {
   std::string text = name_of(state, move.id.pod) + "/" + move.id.name;
   if (move.cpus_moved == 0) return text;

@@ -13,21 +13,22 @@
 namespace pinfold::explain_detail {
 namespace {
 
-constexpr std::size_t kMostExact = 3;        ///< pods in a set that is proven to be a smallest one
-constexpr std::size_t kMostInTriples = 150;  ///< candidates; of more only pairs are looked at
+constexpr std::size_t kMostExact = 3;        ///< a set of up to this many pods is proven to be a
+                                             ///< smallest one
+constexpr std::size_t kMostInTriples = 150;  ///< candidates; with more, only pairs are tried
 
-constexpr std::size_t kMostPlaces = 4;  ///< for which a larger set is looked for
+constexpr std::size_t kMostPlaces = 4;  ///< for which a larger set is searched
 
 constexpr std::size_t kMostPodsNamed = 4;
 
-/// A pod that may go.
+/// A pod that might be removed.
 struct Obstacle {
   PodUid uid;
   Bounds::Freed frees;
-  double weight = 0;  ///< small pods are the cheaper ones to remove
+  double weight = 0;  ///< small pods are cheaper to remove
 };
 
-/// The search for the fewest pods in the way.
+/// Searches for the fewest pods to remove.
 class ObstacleSearch {
  public:
   ObstacleSearch(const Failure& failure, Trials& trials)
@@ -92,7 +93,7 @@ class ObstacleSearch {
     return trials_.admits(failure_.node, state_without(gone), failure_.pod);
   }
 
-  /// Every set of this size, small pods first, until one suffices.
+  /// Tries every set of this size, small pods first, until one suffices.
   bool choose(Set& chosen, std::size_t first, std::size_t size) {
     if (chosen.size() == size) return may_fit_without(chosen) && admits_without(chosen);
     for (std::size_t i = first; i < obstacles_.size() && !trials_.exhausted(); ++i) {
@@ -103,8 +104,8 @@ class ObstacleSearch {
     return false;
   }
 
-  /// A set in which no pod could stay: all of them, without those that can. Tried for the
-  /// places that lack least; the smallest set wins.
+  /// Returns a set in which no pod could stay: starts with all and takes out those that can stay.
+  /// Tries the places with the least missing; the smallest set wins.
   [[nodiscard]] std::vector<PodUid> reduced() const {
     Set best = all();
     std::vector<PlaceId> places = bounds_.places();
@@ -120,7 +121,7 @@ class ObstacleSearch {
     return uids(best);
   }
 
-  /// Ends: each round takes a pod out of the set.
+  /// Takes pods that can stay out of the set. Terminates because each round makes the set smaller.
   void remove_needless(Set& gone) const {
     for (bool changed = true; changed;) {
       changed = false;
@@ -142,11 +143,11 @@ class ObstacleSearch {
   const Failure& failure_;
   Trials& trials_;
   Bounds bounds_;
-  Bounds::Freed own_;  ///< of the pod itself, if it is admitted again
+  Bounds::Freed own_;  ///< what the pod itself frees if it is admitted again
   std::vector<Obstacle> obstacles_;
 };
 
-/// What a pod has of what is missing: "2 CPUs, 4Gi of memory on NUMA node 1".
+/// Returns a pod's part of what is missing: "2 CPUs, 4Gi of memory on NUMA node 1".
 std::string holdings(const Failure& failure, const std::set<std::string>& missing,
                      const PodUid& uid) {
   std::vector<std::pair<std::string, std::vector<std::string>>> by_place;
@@ -166,7 +167,7 @@ std::string holdings(const Failure& failure, const std::set<std::string>& missin
       if (of_place == by_place.end()) of_place = by_place.insert(by_place.end(), {name, {}});
       std::string part = of_resource(sum, amounts.resource, AmountRounding::kDown);
       auto& parts = of_place->second;
-      // Memory on several NUMA nodes is met at each of them.
+      // Memory on several NUMA nodes is found at each of them.
       if (std::find(parts.begin(), parts.end(), part) == parts.end()) {
         parts.push_back(std::move(part));
       }

@@ -11,7 +11,7 @@
 namespace pinfold::explain_detail {
 namespace {
 
-/// The source of the step that allocates a resource.
+/// Returns the source of the step that allocates a resource.
 std::string_view source_of(const std::string& resource) {
   if (resource == "cpu") return "cpu";
   return is_memory_resource(resource) ? "memory" : "devices";
@@ -19,12 +19,12 @@ std::string_view source_of(const std::string& resource) {
 
 Quantity capacity_of(const PlaceAmounts& place, const std::string& resource) {
   const Quantity usable = place.free + place.held;
-  // As in the hints: of CPUs also the reserved ones make a NUMA node wide enough.
+  // As in the hints, reserved CPUs also count.
   return resource == "cpu" ? usable + place.reserved : usable;
 }
 
-/// The least number of NUMA nodes that can have the amount on an empty machine; 1 if that is
-/// unknown.
+/// Returns the fewest NUMA nodes that can provide the amount on an empty machine; 1 if not even all
+/// of them can.
 int least_nodes(const Amounts& amounts) {
   std::vector<Quantity> capacities;
   for (const PlaceAmounts& place : amounts.places) {
@@ -45,7 +45,7 @@ void add_missing(Missing& missing, const Amounts& amounts, const Quantity& free)
   }
 }
 
-/// The missing part of what is needed, the largest of all resources.
+/// Returns the largest missing share of what is needed, over all resources.
 double worst_share(const Failure& failure, const Missing& missing) {
   double worst = 0;
   for (const Amounts& lack : missing.amounts) {
@@ -73,7 +73,8 @@ std::vector<Missing> missing_by_numa_node(const Failure& failure) {
   return all;
 }
 
-/// On the `width` NUMA nodes that have most of the resource that the fewest of them can have.
+/// Finds the resource that needs the most NUMA nodes, and returns what is missing on the `width`
+/// NUMA nodes with the most of it free.
 Missing missing_on_several(const Failure& failure, int width) {
   const auto widest = std::max_element(
       failure.amounts.begin(), failure.amounts.end(),
@@ -101,7 +102,7 @@ const Container* Failure::container() const {
 
 std::optional<Failure> find_failure(const Node& node, const NodeState& state, const PodSpec& pod,
                                     Trace* trace) {
-  Trace unused;  // amounts are noted only with a trace
+  Trace unused;  // amounts are recorded only with a trace
   Decision decision = decide(node, state, pod, trace == nullptr ? &unused : trace, nullptr,
                              AdmissionChecks::kManagersAndRequests);
   auto* const rejected = std::get_if<Rejected>(&decision);

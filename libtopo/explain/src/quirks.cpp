@@ -12,7 +12,7 @@
 namespace pinfold {
 namespace {
 
-/// What a decision is about: another one differs in it.
+/// The result of a decision, as far as a quirk can change it.
 struct Outcome {
   std::string rejection;  ///< empty: admitted
   std::vector<ContainerResources> containers;
@@ -36,7 +36,7 @@ Decided decided(const Node& node, const NodeState& state, const PodSpec& pod) {
   return {{"", std::move(containers)}, std::move(next)};
 }
 
-/// nullopt: the node would not start.
+/// Returns the outcome under a profile without a quirk; nullopt if the node would not start.
 std::optional<Outcome> without(const Node& node, const Quirk* quirk, Profile profile,
                                const NodeState& state, const PodSpec& pod) {
   Config config = node.config();
@@ -54,7 +54,7 @@ std::string start_error(const Node& node, const NodeState& state) {
   return started ? "" : started.error().message;
 }
 
-/// What an operator has of it.
+/// Returns what follows from a decision for an operator.
 std::vector<std::string> consequences(const Node& node, const NodeState& before,
                                       const NodeState& after, const PodSpec& pod) {
   std::vector<std::string> all;

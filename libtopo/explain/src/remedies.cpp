@@ -22,7 +22,7 @@ std::string_view to_string(Remedy::Kind kind) {
 
 std::vector<Remedy> find_remedies(const Node& node, const NodeState& state, const PodSpec& pod) {
   using namespace explain_detail;
-  constexpr int kMostTrials = 2000;  // of each kind
+  constexpr int kMostTrials = 2000;  // for each kind
   const NodeState settled = release_stale(node, state);
   const auto failure = find_failure(node, settled, pod, nullptr);
   std::vector<Remedy> all;

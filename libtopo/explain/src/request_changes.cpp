@@ -16,10 +16,10 @@ namespace pinfold::explain_detail {
 namespace {
 
 constexpr std::size_t kMostRequestChanges = 2;
-constexpr std::size_t kMostPlacesTried = 4;  ///< to lower several amounts
+constexpr std::size_t kMostPlacesTried = 4;  ///< for lowering several amounts
 constexpr int kMostSteps = 10;
 
-/// Where an amount is written: a container of the pod, or (nullopt) its pod-level resources.
+/// Where an amount is set: in a container of the pod, or (nullopt) in its pod-level resources.
 using Target = std::optional<std::size_t>;
 
 struct RequestChange {
@@ -29,7 +29,7 @@ struct RequestChange {
   Quantity to;
 
   [[nodiscard]] bool raises() const { return to > from; }
-  /// The changed part of the amount.
+  /// Returns the changed share of the amount.
   [[nodiscard]] double size() const {
     return std::abs(static_cast<double>((to - from).nano())) / static_cast<double>(from.nano());
   }
@@ -59,7 +59,7 @@ PodSpec changed(PodSpec pod, const std::vector<RequestChange>& changes) {
   return pod;
 }
 
-/// The changes of a rejected pod's requests that are tried.
+/// Searches for changes of a rejected pod's requests.
 class RequestSearch {
  public:
   RequestSearch(const Failure& failure, Trials& trials)
@@ -111,7 +111,8 @@ class RequestSearch {
     return all;
   }
 
-  /// What may have to change: what the step needed and the target requests.
+  /// Returns the resources that may have to change: those that the step needed and the target
+  /// requests.
   [[nodiscard]] std::vector<std::string> resources(const Target& target) const {
     std::set<std::string> names;
     for (const Amounts& amounts : failure_.amounts) names.insert(amounts.resource);
@@ -136,7 +137,7 @@ class RequestSearch {
            failure_.node.cpu().guaranteed_cpus(pod, pod.containers[*target]) > 0;
   }
 
-  /// By how much an amount is lowered at first, each at a place that lacks it.
+  /// Returns by how much to lower an amount at first: its shortages at the places.
   [[nodiscard]] std::set<Quantity> shortages(const std::string& resource) const {
     std::set<Quantity> all;
     for (const Missing& missing : missing_) {
@@ -155,13 +156,13 @@ class RequestSearch {
     });
   }
 
-  /// The pod has too little of a resource for its own containers.
+  /// Returns whether the pod has too little of a resource for its own containers.
   [[nodiscard]] bool is_starved(const std::string& resource) const {
     return !starved_containers(failure_, resource).empty() ||
            find_init_shortage(failure_, resource).has_value();
   }
 
-  /// What the containers request that nothing is left for; the least there is if they do not.
+  /// Returns what the containers request for which nothing is left; at least the smallest amount.
   [[nodiscard]] Quantity starved_request(const std::string& resource) const {
     if (const auto shortage = find_init_shortage(failure_, resource)) {
       return shortage->needed - shortage->left;
@@ -174,7 +175,7 @@ class RequestSearch {
     return std::max(sum, Quantity::bytes(std::int64_t{1} << 20U));
   }
 
-  /// More of anything counted never fits.
+  /// Returns an upper bound: a larger number of anything never fits.
   [[nodiscard]] std::int64_t most_there_is() const {
     const Machine& machine = failure_.node.machine();
     return static_cast<std::int64_t>(std::max(machine.cpus().size(), machine.devices().size()));
@@ -184,8 +185,8 @@ class RequestSearch {
     return Quantity::of(count, Quantity::Format::kDecimalSi);
   }
 
-  /// Larger amounts that may fit where the present one does not: whole cores, more for the pod as a
-  /// whole, whole bytes.
+  /// Returns larger amounts that may fit where the present one does not: whole cores, more for the
+  /// pod as a whole, whole bytes.
   [[nodiscard]] std::vector<Quantity> raised(const Target& target, const std::string& resource,
                                              const Quantity& from) const {
     const bool starves = is_starved(resource) && !target;
@@ -205,7 +206,7 @@ class RequestSearch {
     return all;
   }
 
-  /// The amounts to try, the nearest first.
+  /// Returns the amounts to try, nearest first.
   [[nodiscard]] std::vector<Quantity> candidates(const Target& target, const std::string& resource,
                                                  bool raises) const {
     const Quantity from = amount_of(resources_of(failure_.pod, target).requests, resource);
@@ -213,8 +214,8 @@ class RequestSearch {
     std::vector<Quantity> all;
     if (raises) return raised(target, resource, from);
     if (counts_whole(target, resource)) {
-      // Where a place lacks none of it something else is in the way, which any lower amount may
-      // end.
+      // If a place has enough of it, something else is in the way, and any lower amount may remove
+      // that.
       const std::int64_t least = by.empty() || is_enough_somewhere(resource)
                                      ? 1
                                      : std::max<std::int64_t>(by.begin()->value(), 1);
@@ -233,8 +234,8 @@ class RequestSearch {
     return all;
   }
 
-  /// What each NUMA node has free, and what the fullest ones have together: memory may be free on
-  /// the node as a whole where no NUMA nodes can serve it.
+  /// Returns what each NUMA node has free, and what those with the most free have together: memory
+  /// may be free on the node as a whole although no NUMA nodes can serve it.
   [[nodiscard]] std::vector<Quantity> free_on_numa_nodes(const std::string& resource) const {
     std::vector<Quantity> all;
     for (const Amounts& amounts : failure_.amounts) {
@@ -248,7 +249,7 @@ class RequestSearch {
     return all;
   }
 
-  /// Memory in whole Mi if it is that much: amounts that people write.
+  /// Rounds memory of 1Mi or more down to whole Mi, as people write amounts.
   [[nodiscard]] static Quantity rounded_down(const Quantity& amount) {
     constexpr std::int64_t kMi = std::int64_t{1} << 20U;
     if (amount.format() != Quantity::Format::kBinarySi || amount.value() < kMi) return amount;
@@ -265,8 +266,8 @@ class RequestSearch {
     return std::nullopt;
   }
 
-  /// Lowers also what the next step of the admission lacks, another container for instance, until
-  /// the pod fits. Empty if it does not.
+  /// Also lowers what the next step of the admission is short of, in another container for
+  /// instance, until the pod fits. Empty if it does not.
   [[nodiscard]] std::vector<RequestChange> step_by_step(std::vector<RequestChange> changes) const {
     for (int step = 0; !changes.empty() && step < kMostSteps; ++step) {
       const PodSpec pod = changed(failure_.pod, changes);
@@ -290,7 +291,7 @@ class RequestSearch {
     changes.push_back(more);
   }
 
-  /// Lowers everything that a place lacks, each amount where most of it is requested.
+  /// Lowers everything that is missing at a place, each amount where most of it is requested.
   [[nodiscard]] std::vector<RequestChange> fitting_into(const Missing& missing) const {
     std::vector<RequestChange> changes;
     for (const Amounts& lack : missing.amounts) {

@@ -14,7 +14,8 @@ struct Setting {
 
 void add_without_options(const Config& config, std::vector<Setting>& all) {
   for (const auto& [name, value] : config.cpu_manager_policy_options) {
-    // The CPUs that the shared pool has depend on strict-cpu-reservation: not while pods run.
+    // strict-cpu-reservation determines the CPUs of the shared pool, so it cannot change while pods
+    // run.
     if (value != "true" || name == "strict-cpu-reservation") continue;
     Setting& setting = all.emplace_back(
         Setting{fmt::format("cpuManagerPolicyOptions: {} true -> false{}", name,
@@ -46,12 +47,12 @@ void add_looser_policies(const Config& config, std::vector<Setting>& all) {
                     policy == TopologyPolicy::kRestricted ? " if it needs them" : ""),
         config});
     setting.config.topology_manager_policy = to_string(policy);
-    // An option of the policy before is no option of this one.
+    // An option of the old policy is not an option of this one.
     setting.config.topology_manager_policy_options.erase("prefer-most-allocated-numa-node");
   }
 }
 
-/// The settings that make a node stricter, each without its effect, the least one first.
+/// Returns configurations in which one strict setting is loosened, the smallest change first.
 std::vector<Setting> looser(const Config& config) {
   std::vector<Setting> all;
   add_without_options(config, all);
@@ -65,7 +66,7 @@ std::vector<Setting> looser(const Config& config) {
   return all;
 }
 
-/// The policy of a setting; only the strictest one that suffices is worth a line.
+/// True for a topology policy; only the strictest one that suffices is worth a line.
 bool is_policy(const Setting& setting) {
   return setting.text.starts_with("topologyManagerPolicy:");
 }
@@ -74,7 +75,7 @@ bool is_policy(const Setting& setting) {
 
 std::vector<Remedy> setting_changes(const Failure& failure, Trials& trials) {
   std::vector<Remedy> remedies;
-  if (!failure.node.providers().empty()) return remedies;  // they belong to this node
+  if (!failure.node.providers().empty()) return remedies;  // the providers belong to this node
   bool has_policy = false;
   for (Setting& setting : looser(failure.node.config())) {
     if (remedies.size() == kMostSettings) break;
@@ -82,7 +83,7 @@ std::vector<Remedy> setting_changes(const Failure& failure, Trials& trials) {
     auto node = Node::make(failure.node.machine(), setting.config);
     if (!node) continue;
     NodeState state = failure.state;
-    // A node that would not start with the state that it has is no help.
+    // A node that would not start with its present state is no help.
     if (!node->cpu().start(state.cpu) || !node->memory().start(state.memory)) continue;
     if (!trials.admits(*node, std::move(state), failure.pod)) continue;
     has_policy = has_policy || is_policy(setting);

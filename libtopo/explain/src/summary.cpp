@@ -27,7 +27,8 @@ std::string policy_of(const Failure& failure) {
   return fmt::format("topology policy {}", to_string(failure.node.topology().policy()));
 }
 
-/// " (16 CPUs there are reserved)" if that is why a NUMA node lacks something, else "".
+/// Returns " (16 CPUs there are reserved)" if that explains what is missing on a NUMA node, else
+/// "".
 std::string reserved_there(const Failure& failure, const Missing& missing) {
   for (const Amounts& lack : missing.amounts) {
     for (const Amounts& amounts : failure.amounts) {
@@ -45,7 +46,8 @@ std::string reserved_there(const Failure& failure, const Missing& missing) {
   return "";
 }
 
-/// "needs 6 CPUs on one NUMA node (...): NUMA node 1 lacks 2 CPUs, NUMA node 0 lacks 3 CPUs".
+/// Returns "needs 6 CPUs on one NUMA node (...): NUMA node 1 lacks 2 CPUs, NUMA node 0 lacks 3
+/// CPUs".
 std::string lacking(const Failure& failure, const std::vector<Missing>& places) {
   const std::string needed = needs(failure.amounts);
   const std::size_t width = places.front().numa_nodes.size();
@@ -66,7 +68,7 @@ std::string lacking(const Failure& failure, const std::vector<Missing>& places) 
   return text;
 }
 
-/// Nothing is missing by the amounts: the sentence about the merge.
+/// Explains the merge, for a failure in which no amount is missing.
 std::string conflict(const Failure& failure) {
   constexpr std::string_view kPrefix = "not aligned: ";
   const TopologyManager& manager = failure.node.topology();
@@ -82,7 +84,8 @@ std::string conflict(const Failure& failure) {
                      needs(failure.amounts), policy_of(failure));
 }
 
-/// A NUMA node with enough that may not be used alone: memory of a container spans it and others.
+/// Explains a NUMA node that has enough but may not be used alone, because memory of a container
+/// spans it and others.
 std::string grouped(const Failure& failure, std::int32_t numa_node) {
   const bool needs_memory =
       std::any_of(failure.amounts.begin(), failure.amounts.end(),
@@ -97,7 +100,8 @@ std::string grouped(const Failure& failure, std::int32_t numa_node) {
       needs(failure.amounts), policy_of(failure), numa_nodes({numa_node}), numa_nodes(cells));
 }
 
-/// A container takes over the CPUs of its pod's init containers, so that it must be where they are.
+/// Explains a container that takes over the CPUs of its pod's init containers, and so must be where
+/// they are.
 std::string taking_over(const Failure& failure) {
   PodSpec before = failure.pod;
   const auto own = std::find_if(
@@ -152,7 +156,7 @@ std::string misaligned(const Failure& failure) {
   return conflict(failure);
 }
 
-/// An amount that the node has too little of, in all its NUMA nodes together.
+/// Explains an amount of which all NUMA nodes of the node together have too little.
 std::string short_on_node(const Failure& failure, const Missing& missing) {
   std::vector<std::string> parts;
   for (const Amounts& lack : missing.amounts) {
@@ -190,7 +194,7 @@ std::string over_requested(const Failure& failure) {
   return listed(parts);
 }
 
-/// True if a container has its part of the pod's resources for itself.
+/// Returns whether a container has an exclusive part of the pod's resources.
 bool is_exclusive_in(const Failure& failure, const PodView& pod, const Container& container,
                      const std::string& resource) {
   return resource == "cpu" ? failure.node.cpu().guaranteed_cpus(pod, container) > 0
@@ -220,7 +224,7 @@ std::string starved(const Failure& failure) {
   return "";
 }
 
-/// A container that has devices and asks for another number of them.
+/// Explains a container that has devices and requests another number of them.
 std::string changed_devices(const Failure& failure) {
   const auto* const held =
       failure.state.devices.assignments.find({failure.pod.uid, failure.step.object});
@@ -256,8 +260,8 @@ std::string too_few_whole_cores(const Failure& failure) {
   return needs(failure.amounts);
 }
 
-/// The memory manager takes an amount from the fewest NUMA nodes that are large enough for it, by
-/// all that they have, reserved or not; "" if these have enough of it free.
+/// Explains that the memory manager takes an amount from the fewest NUMA nodes whose total,
+/// reserved or not, is large enough for it; "" if these have enough of it free.
 std::string on_too_few_nodes(const Failure& failure, const Amounts& amounts) {
   std::vector<Quantity> totals;
   std::vector<Quantity> free;
@@ -368,7 +372,7 @@ std::string need(const Failure& failure) {
                      needs(failure.amounts), cause);
 }
 
-/// "this machine has at most 16Gi of memory on one NUMA node".
+/// Returns "this machine has at most 16Gi of memory for pods on one NUMA node".
 std::string most(const Failure& alone, const Missing& missing) {
   std::vector<std::string> parts;
   for (const Amounts& amounts : alone.amounts) {

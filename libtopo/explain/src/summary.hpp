@@ -8,20 +8,20 @@
 
 namespace pinfold::explain_detail {
 
-/// What the pod needs, what is missing, and where: one sentence.
+/// Returns one sentence with what the pod needs, what is missing, and where.
 [[nodiscard]] std::string summarize(const Failure& failure);
 
-/// The limit of the machine or configuration that a pod exceeds. `alone`: on the node without other
-/// pods; `failure`: on the node as it is.
+/// Returns the limit of the machine or configuration that a pod exceeds. `alone` is the failure on
+/// a node without other pods, `failure` the one on the present node.
 [[nodiscard]] std::string summarize_limit(const Failure& failure, const Failure& alone);
 
-/// The containers that share what the exclusive ones of their pod leave, if nothing is left; else
-/// empty. Only of a pod with pod-level resources.
+/// Returns the containers that share what the exclusive ones of their pod leave, if nothing is
+/// left; else none. Only for a pod with pod-level resources.
 [[nodiscard]] std::vector<std::string> starved_containers(const Failure& failure,
                                                           const std::string& resource);
 
 /// An exclusive init container that needs more of its pod's resources than the sidecars before it
-/// leave. Only of a pod with pod-level resources.
+/// leave. Only in a pod with pod-level resources.
 struct InitShortage {
   std::string container;
   Quantity needed;

@@ -15,7 +15,7 @@ Quantity count(std::size_t number) {
   return Quantity::of(static_cast<std::int64_t>(number), Quantity::Format::kDecimalSi);
 }
 
-/// What one pod holds.
+/// Collects what one pod holds.
 class OfPod {
  public:
   OfPod(const Failure& failure, const PodUid& uid)
@@ -137,13 +137,13 @@ std::set<PodUid> all_pods(const NodeState& state) {
   return uids;
 }
 
-/// What the amounts count as held, and the state before the admission does not: containers of the
-/// same pod that were served before the one that failed.
+/// Adds what the amounts count as held although the state before the admission does not contain it:
+/// containers of the same pod that were served before the failed one.
 void add_own_containers(const Failure& failure, OccupiedPlace& place) {
   if (failure.step.source == kRequests) return;
   Quantity others;
   for (const Holder& holder : place.holders) {
-    if (!holder.spread_over.empty()) return;  // how much of it is here is not known
+    if (!holder.spread_over.empty()) return;  // how much of it is here is unknown
     others += holder.amount;
   }
   if (others >= place.held) return;

@@ -7,10 +7,10 @@
 
 namespace pinfold::explain_detail {
 
-/// What the step that failed needed, and who holds what is not free.
+/// Returns what the failed step needed, and who holds what is not free.
 [[nodiscard]] std::vector<OccupiedResource> occupied(const Failure& failure);
 
-/// Part of a place that a pod holds, by container where that is known.
+/// Returns the part of a place that a pod holds, by container where that is known.
 [[nodiscard]] std::vector<Holder> holders_of(const Failure& failure, const std::string& resource,
                                              const PlaceAmounts& place, const PodUid& uid);
 

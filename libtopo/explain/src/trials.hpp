@@ -7,12 +7,12 @@
 
 namespace pinfold::explain_detail {
 
-/// Asks decide() what would be, a bounded number of times.
+/// Calls decide() for hypothetical cases, a limited number of times.
 class Trials {
  public:
   explicit Trials(int most) : left_(most) {}
   [[nodiscard]] bool exhausted() const { return left_ <= 0; }
-  /// False also when the bound is reached.
+  /// Returns whether decide() admits the pod; also false once the limit is reached.
   [[nodiscard]] bool admits(const Node& node, NodeState state, const PodSpec& pod) {
     if (exhausted()) return false;
     --left_;
@@ -24,16 +24,16 @@ class Trials {
   int left_;
 };
 
-/// The smallest changes of the pod's requests with which it fits: at most two.
+/// Returns the smallest changes of the pod's requests with which it fits, at most two.
 [[nodiscard]] std::vector<Remedy> request_changes(const Failure& failure, Trials& trials);
 
-/// The containers of other pods that have to move so that it fits.
+/// Returns the moves of other pods' containers with which it fits.
 [[nodiscard]] std::vector<Remedy> container_moves(const Failure& failure, Trials& trials);
 
-/// The fewest other pods without which it fits.
+/// Returns the fewest other pods without which it fits.
 [[nodiscard]] std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials);
 
-/// Single settings of the node with which it fits: at most two.
+/// Returns single settings of the node with which it fits, at most two.
 [[nodiscard]] std::vector<Remedy> setting_changes(const Failure& failure, Trials& trials);
 
 }  // namespace pinfold::explain_detail

@@ -12,7 +12,7 @@ std::string readable(const Quantity& amount, AmountRounding rounding) {
   if (amount.format() != Quantity::Format::kBinarySi) return amount.to_string();
   const std::int64_t bytes = amount.value();
   const bool is_largest =
-      bytes > std::numeric_limits<std::int64_t>::max() - kMi;  // stands for more
+      bytes > std::numeric_limits<std::int64_t>::max() - kMi;  // a capped amount
   if (bytes < kMi || bytes % kMi == 0 || is_largest) return amount.to_string();
   const std::int64_t mebibytes = bytes / kMi + (rounding == AmountRounding::kUp ? 1 : 0);
   return Quantity::bytes(mebibytes * kMi).to_string();

@@ -8,22 +8,22 @@
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/explain/amount_text.hpp"
 
-/// The words that several parts of an explanation use.
+/// Phrases that several parts of an explanation use.
 namespace pinfold::explain_detail {
 
-/// "shop/db".
+/// Returns "shop/db".
 [[nodiscard]] std::string name_of(const PodSpec& pod);
-/// "shop/db"; the UID of a pod that is not active.
+/// Returns "shop/db"; the UID for a pod that is not active.
 [[nodiscard]] std::string name_of(const NodeState& state, const PodUid& uid);
 
-/// "1 CPU", "1500m CPUs", "2Gi of memory", "2 example.com/gpu".
+/// Returns "1 CPU", "1500m CPUs", "2Gi of memory", "2 example.com/gpu".
 [[nodiscard]] std::string of_resource(const Quantity& amount, const std::string& resource,
                                       AmountRounding rounding);
 
-/// "NUMA node 1", "NUMA nodes 0 and 1", "the node".
+/// Returns "NUMA node 1", "NUMA nodes 0 and 1", "the node".
 [[nodiscard]] std::string numa_nodes(const std::vector<std::int32_t>& ids);
 
-/// "a", "a and b", "a, b and c".
+/// Returns "a", "a and b", "a, b and c".
 [[nodiscard]] std::string listed(const std::vector<std::string>& parts);
 
 }  // namespace pinfold::explain_detail

@@ -10,62 +10,63 @@
 
 namespace pinfold {
 
-/// What a container, or a pod as a whole, holds of a resource at a place.
+/// The share of a resource at one place that a container, or a pod as a whole, holds.
 struct Holder {
-  std::string name;  ///< "shop/db/main"; "UID/main" of a held pod; "shop/db" for the pod as a whole
+  std::string name;  ///< "shop/db/main"; "UID/main" for a held pod; "shop/db" for a whole pod
   Quantity amount;
-  /// OS ids, if the amount is spread over several NUMA nodes: of which they are.
+  /// OS ids of the NUMA nodes over which the amount is spread, if there are several.
   std::vector<std::int32_t> spread_over;
 
   friend bool operator==(const Holder&, const Holder&) = default;
 };
 
 struct OccupiedPlace : PlaceAmounts {
-  std::vector<Holder> holders;  ///< the largest amounts first
+  std::vector<Holder> holders;  ///< largest amounts first
 };
 
-/// A resource of the node, as the step that failed found it.
+/// A resource of the node at the step that failed.
 struct OccupiedResource {
   std::string resource;
   Quantity needed;
   std::vector<OccupiedPlace> places;
 };
 
-/// What a container has, and why.
+/// The resources of a container, and why it has them.
 struct ContainerExplanation {
   ContainerResources resources;
   std::string cpus;   ///< "exclusive CPUs 2-3", "shared pool 0-1,4-7: ..."
   std::string quota;  ///< "no CPU quota: its CPUs are exclusive"
 };
 
-/// Why a decision about a pod is as it is. Texts are sentences for an operator, without a period.
+/// The reasons for a decision about a pod. Texts are sentences for an operator, without a period.
 struct Explanation {
   PodSpec pod;
   std::optional<Rejection> rejection;  ///< nullopt: admitted
-  std::string summary;                 ///< what the pod gets; what it needs, what is missing, where
-  /// What an operator should know besides: known bugs of the kubelet that act, what is not known.
+  std::string summary;                 ///< what the pod gets; or what it needs, what is missing,
+                                       ///< and where
+  /// More for an operator to know: known bugs of the kubelet that have an effect, unknown requests.
   std::vector<std::string> notes;
-  /// The hints of each provider, the merge with its runner-up, and the steps of the allocation.
+  /// The hints of each provider, each merge with its runner-up, and the steps of the allocation.
   Trace trace;
 
-  std::vector<ContainerExplanation> containers;  ///< of an admitted pod
+  std::vector<ContainerExplanation> containers;  ///< only for an admitted pod
 
-  std::vector<OccupiedResource> table;  ///< of a rejected pod; the rest too
+  std::vector<OccupiedResource> table;  ///< only for a rejected pod, like the members below
   std::vector<Remedy> remedies;
-  std::string limit;  ///< if it does not fit on the node without any other pod: why
+  std::string limit;  ///< why it would not fit even without any other pod; "" if it would
 };
 
-/// Explains the decision about a pod that the node has not admitted, or asks for again with another
-/// spec. Pure, like the decision.
+/// Explains the decision about a pod that the node has not admitted, or that is to be admitted
+/// again with another spec. Pure, like the decision.
 [[nodiscard]] Explanation explain(const Node& node, const NodeState& state, const PodSpec& pod);
 
-/// Explains why an active pod has what it has, by admitting it as if it was not there yet. If the
-/// result would be another one now, because other pods have come and gone, the trace says so.
+/// Explains why an active pod has its resources, by admitting it as if it were new. If the result
+/// would now be different because other pods have come and gone, the trace says so.
 /// Errors: kNotFound for a pod that is not active.
 [[nodiscard]] Result<Explanation> explain_active(const Node& node, const NodeState& state,
                                                  const PodUid& uid);
 
-/// The JSON form in docs/explain.md.
+/// Returns the JSON form that docs/explain.md describes.
 [[nodiscard]] nlohmann::json to_json(const Explanation& explanation);
 
 }  // namespace pinfold
