@@ -9,12 +9,13 @@ bool is_guaranteed_pod(const PodSpec& pod) {
   return qos_class(pod, FeatureGates{}) == QosClass::kGuaranteed;
 }
 
-/// The static CPU policy allocates whole CPUs; a request for a fraction is not aligned.
+/// The static CPU policy allocates whole CPUs, so a request for a fraction is not aligned.
 bool is_aligned(const std::string& resource, const Quantity& amount) {
   return resource != "cpu" || amount.milli_value() % 1000 == 0;
 }
 
-/// The requests of native resources, and the limits of others, as the device manager counts them.
+/// Returns the requests of native resources and the limits of others, as the device manager counts
+/// them.
 ResourceList aligned(const Container& container, bool with_native) {
   ResourceList amounts;
   if (with_native) {

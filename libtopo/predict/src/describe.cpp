@@ -9,7 +9,7 @@
 namespace pinfold {
 namespace {
 
-/// Resource name to an amount of it.
+/// Resource name to amount.
 using Counts = std::map<std::string, std::int64_t>;
 
 std::string zone_name(NumaId id) { return fmt::format("node-{}", id.value); }
@@ -28,7 +28,8 @@ void add_cpus(const Node& node, const NodeState& state, int position, Zone& zone
                             count(static_cast<std::int64_t>(available.size()))});
 }
 
-/// With memory manager policy None, memory is not accounted by NUMA node: all of it is available.
+/// With memory manager policy None, memory is not accounted for by NUMA node, so all of it is
+/// available.
 void add_unmanaged_memory(const NumaNode& numa, Zone& zone) {
   std::uint64_t pages = 0;
   for (const auto& [size, amount] : numa.hugepages) {
@@ -52,7 +53,7 @@ void add_memory(const Node& node, const NodeState& state, int position, Zone& zo
   }
 }
 
-/// By resource, the ids of devices that containers hold.
+/// Returns the ids of devices that containers hold, by resource.
 std::map<std::string, std::set<std::string>> devices_in_use(const DeviceState& state) {
   std::map<std::string, std::set<std::string>> in_use;
   for (const auto& [uid, container, resources] : state.assignments) {

@@ -7,14 +7,14 @@
 namespace pinfold {
 namespace {
 
-/// The lowest zone that can hold every demand; empty if there is none.
+/// Returns the lowest zone that can hold every demand; empty if there is none.
 NumaMask lowest_common_zone(int zones, std::span<const ZoneDemand> demands) {
   NumaMask common = NumaMask::all(zones);
   for (const ZoneDemand& demand : demands) common = common & zones_that_fit(zones, demand);
   return common.empty() ? common : NumaMask::of(common.first());
 }
 
-/// single-numa-node.
+/// Evaluates single-numa-node.
 class SingleZoneEvaluator final : public ZoneEvaluator {
  public:
   NumaMask evaluate(int zones, std::span<const ZoneDemand> demands,
@@ -23,7 +23,7 @@ class SingleZoneEvaluator final : public ZoneEvaluator {
   }
 };
 
-/// Tables of sums over masks of zones, four zones a step: a mask costs one addition for each step.
+/// Tables of sums over masks of zones, four zones per step: a mask costs one addition per step.
 constexpr int kStep = 4;
 constexpr std::size_t kEntries = std::size_t{1} << kStep;
 
@@ -50,10 +50,10 @@ std::int64_t sum_of(const std::int64_t* table, NumaMask mask) {
   return sum;
 }
 
-/// The amounts of several demands, summed over masks of zones.
+/// Sums the amounts of several demands over masks of zones.
 class Sums {
  public:
-  /// `amounts` is the member of ZoneDemand that is summed up.
+  /// `amounts` is the member of ZoneDemand to sum up.
   Sums(int zones, std::span<const ZoneDemand> demands, const std::int64_t* ZoneDemand::*amounts,
        ZoneEvaluator::Scratch& scratch)
       : demands_(demands), size_(table_size(zones)) {
@@ -86,16 +86,17 @@ std::int64_t sum_of_lowest(const std::int64_t* amounts, int width) {
   return std::accumulate(amounts, amounts + width, std::int64_t{0});
 }
 
-/// False if even the `width` zones with the most available cannot hold the demand. Cheaper than
-/// trying each set of zones.
+/// Returns false if even the `width` zones with the most available cannot hold the demand. Cheaper
+/// than trying every set of zones.
 bool may_hold(int zones, int width, const ZoneDemand& demand) {
-  std::array<std::int64_t, NumaMask::kMaxNodes> amounts;  // NOLINT: filled as far as it is read
+  std::array<std::int64_t, NumaMask::kMaxNodes> amounts;  // NOLINT: only the filled part is read
   std::int64_t* const end = std::copy_n(demand.available, zones, amounts.data());
   std::nth_element(amounts.data(), amounts.data() + width - 1, end, std::greater<>());
   return sum_of_lowest(amounts.data(), width) >= demand.amount;
 }
 
-/// restricted, best-effort: the lowest mask that is a preferred hint for every demand.
+/// Evaluates restricted and best-effort: finds the lowest mask that is a preferred hint for every
+/// demand.
 class CommonMaskEvaluator final : public ZoneEvaluator {
  public:
   NumaMask evaluate(int zones, std::span<const ZoneDemand> demands,
@@ -113,7 +114,7 @@ class CommonMaskEvaluator final : public ZoneEvaluator {
   }
 
  private:
-  /// The width that all demands prefer; 0 if they prefer different ones.
+  /// Returns the width that all demands prefer; 0 if they prefer different ones.
   static int common_width(int zones, std::span<const ZoneDemand> demands, Scratch& scratch) {
     int others = 0;  // 0: no demand so far
     int memory = 0;
@@ -135,7 +136,8 @@ class CommonMaskEvaluator final : public ZoneEvaluator {
     return others == 0 || others == memory ? memory : 0;
   }
 
-  /// The fewest zones, at least `least`, that can hold all kinds of memory; 0 if no set can.
+  /// Returns the fewest zones, at least `least`, that can hold all kinds of memory; 0 if no set
+  /// can.
   static int joint_width(int zones, int least, std::span<const ZoneDemand> demands,
                          Scratch& scratch) {
     const bool alike = std::all_of(demands.begin(), demands.end(), [&](const ZoneDemand& demand) {

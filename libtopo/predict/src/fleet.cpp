@@ -18,7 +18,7 @@ const ZoneResource* find_resource(const Zone& zone, std::string_view name) {
   return found == zone.resources.end() ? nullptr : &*found;
 }
 
-/// The number at the end of a zone's name, "node-3"; nullopt if there is none.
+/// Returns the number at the end of a zone's name, "node-3"; nullopt if there is none.
 std::optional<std::uint64_t> trailing_number(const std::string& name) {
   constexpr std::size_t kMaxDigits = 18;
   const auto last = name.find_last_not_of("0123456789");
@@ -43,7 +43,7 @@ std::vector<const Zone*> numa_zones(const NodeTopology& topology) {
   return zones;
 }
 
-/// Replaces the amounts of zones by the sums of the largest 1, 2, 3 ... of them.
+/// Replaces the amounts of zones by the sums of the 1, 2, 3 ... largest of them.
 void accumulate_best_first(std::span<std::int64_t> amounts) {
   std::sort(amounts.begin(), amounts.end(), std::greater<>());
   std::partial_sum(amounts.begin(), amounts.end(), amounts.begin());
@@ -183,7 +183,7 @@ void Fleet::clear(std::size_t node) {
 }
 
 std::size_t Fleet::memory() const {
-  // A node of a std::map: three pointers and a color.
+  // A std::map node: three pointers and a color.
   constexpr std::size_t kMapNode = 4 * sizeof(void*);
   const auto text = [](const std::string& name) {
     return sizeof(std::string) + (name.capacity() > std::string().capacity() ? name.capacity() : 0);
@@ -193,7 +193,7 @@ std::size_t Fleet::memory() const {
       (available_.capacity() + allocatable_.capacity() + reach_.capacity()) * sizeof(std::int64_t);
   for (const auto& [name, number] : numbers_) bytes += kMapNode + text(name) + sizeof(number);
   for (const std::string& name : resources_) bytes += 2 * text(name) + kMapNode;
-  for (const Shape& shape : shapes_) {  // a second time as a key of the map
+  for (const Shape& shape : shapes_) {  // stored again as a key of the map
     bytes += kMapNode + 2 * (sizeof(Shape) + shape.resources.capacity() * sizeof(ResourceId));
     for (const std::string& zone : shape.zones) bytes += 2 * text(zone);
   }

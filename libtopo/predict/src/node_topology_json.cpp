@@ -17,7 +17,7 @@ using nlohmann::json;
 constexpr std::string_view kGroup = "topology.node.k8s.io/";
 constexpr std::string_view kKind = "NodeResourceTopology";
 
-/// A member that must be a list; nullptr if it is absent.
+/// Returns a member that must be a list; nullptr if it is absent.
 Result<const json*> list_member(const json& parent, const std::string& path, std::string_view key) {
   const json* const value = member(parent, key);
   if (value != nullptr && !value->is_array()) {
@@ -105,7 +105,7 @@ Result<TopologyAttribute> read_attribute(const json& item, const std::string& pa
   return TopologyAttribute{std::move(name), value->get<std::string>()};
 }
 
-/// A name that several items have; nullptr if all are unique.
+/// Returns a name that several items share; nullptr if all are unique.
 template <class Item>
 const std::string* repeated_name(const std::vector<Item>& items) {
   std::vector<const std::string*> names;
@@ -152,7 +152,7 @@ Result<void> check_kind(const json& document) {
                     fmt::format("expected '{0}v1alpha2' or '{0}v1alpha1'", kGroup));
 }
 
-/// Schedulers treat such a policy as none.
+/// Returns warnings about unknown policies, which schedulers treat as none.
 std::vector<std::string> unknown_policies(const NodeTopology& topology) {
   std::vector<std::string> out;
   const auto add = [&](const std::string& path, const std::string& value, const char* expected,
@@ -203,7 +203,7 @@ json zone_json(const Zone& zone) {
   return out;
 }
 
-/// Reads an object at `place`; one that cannot be read is listed.
+/// Reads an object at `place`; lists it as unread if that fails.
 void read_object(const json& document, const std::string& place, NodeTopologies& out) {
   auto topology = node_topology_from_json(document);
   if (topology) {
@@ -248,7 +248,7 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-/// True for several lines of which the first is a complete JSON object.
+/// True for several lines if the first one is a complete JSON object.
 bool is_one_per_line(std::string_view text) {
   std::string_view first;
   while (!text.empty() && is_blank(first)) first = cut_line(text);

@@ -92,7 +92,8 @@ Prediction PodQuery::predict(std::size_t node, ScoringStrategy strategy) {
 std::optional<PodQuery::Shortage> PodQuery::shortage(std::size_t node) const {
   const Fleet::Rows rows = fleet_->rows(node);
   const std::size_t shape = fleet_->shape_number(node);
-  // Reserved CPUs are whole, what is reserved of them for the kubelet's sum of requests is not.
+  // Zones exclude whole reserved CPUs; the kubelet's check of requests subtracts the exact reserved
+  // amount, which is up to 999 thousandths less.
   constexpr std::int64_t kPartOfCpu = 999;
   const auto reported = fleet_->resources_of_shape(shape);
   const auto find = [&](const Scope& scope,

@@ -7,15 +7,15 @@
 
 namespace pinfold::predict {
 
-/// Accumulates the score of one node while the items of a pod are evaluated there.
+/// Accumulates the score of one node while a pod's items are evaluated there.
 class Scoring {
  public:
   explicit Scoring(ScoringStrategy strategy) : strategy_(strategy) {}
 
-  /// An item would come from `zones`.
+  /// Adds an item that would be served from `zones`.
   void add(NumaMask zones, std::span<const ZoneDemand> demands);
   [[nodiscard]] NumaMask zones() const { return zones_; }
-  /// 0 to 100; 0 if nothing was added.
+  /// Returns 0 to 100; 0 if nothing was added.
   [[nodiscard]] std::uint8_t score() const;
 
  private:
@@ -23,7 +23,7 @@ class Scoring {
 
   ScoringStrategy strategy_;
   NumaMask zones_;
-  // Over the fractions that would be in use afterwards.
+  // Sums over the fractions that would be in use afterwards.
   int count_ = 0;
   double sum_ = 0;
   double sum_of_squares_ = 0;

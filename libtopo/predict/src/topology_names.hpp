@@ -5,13 +5,13 @@
 
 #include "pinfold/api/topology_policy.hpp"
 
-/// Names that only NodeResourceTopology objects use.
+/// Names that occur only in NodeResourceTopology objects.
 namespace pinfold::predict {
 
 inline constexpr std::string_view kPolicyAttribute = "topologyManagerPolicy";
 inline constexpr std::string_view kScopeAttribute = "topologyManagerScope";
 
-/// A name in the deprecated field topologyPolicies: policy and scope in one.
+/// A name in the deprecated field topologyPolicies, for a policy and a scope in one.
 struct LegacyPolicy {
   std::string_view name;
   TopologyPolicy policy;

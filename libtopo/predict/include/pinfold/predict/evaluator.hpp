@@ -10,20 +10,20 @@
 
 namespace pinfold {
 
-/// One resource that is aligned for a pod or container, and a node's amounts of it by zone.
+/// A resource to be aligned for a pod or container, with a node's amounts of it by zone.
 struct ZoneDemand {
   const std::int64_t* available = nullptr;
   const std::int64_t* allocatable = nullptr;
   const std::int64_t* reach = nullptr;  ///< see Fleet::reach
-  std::int64_t amount = 0;              ///< above 0
-  /// Memory or huge pages: the memory manager gives all of them the same hints.
+  std::int64_t amount = 0;              ///< more than 0
+  /// Memory or huge pages, which all get the same hints from the memory manager.
   bool is_memory = false;
 };
 
-/// Predicts what the kubelet's topology manager decides, from amounts by zone alone. Stateless.
+/// Predicts the decisions of the kubelet's topology manager from amounts by zone alone. Stateless.
 class ZoneEvaluator {
  public:
-  /// Memory that evaluations reuse.
+  /// Memory that evaluations share.
   using Scratch = std::vector<std::int64_t>;
 
   ZoneEvaluator() = default;
@@ -31,21 +31,21 @@ class ZoneEvaluator {
   ZoneEvaluator& operator=(const ZoneEvaluator&) = delete;
   virtual ~ZoneEvaluator() = default;
 
-  /// The zones that all demands would come from; empty if they cannot be aligned.
+  /// Returns the zones from which all demands would be served; empty if they cannot be aligned.
   /// Domain: 1 <= zones <= 64; at least one demand.
   [[nodiscard]] virtual NumaMask evaluate(int zones, std::span<const ZoneDemand> demands,
                                           Scratch& scratch) const = 0;
 };
 
-/// The evaluator of a policy; nullptr for `none`, which aligns nothing. `best-effort` shares that
-/// of `restricted`: both align the same pods.
+/// Returns the evaluator of a policy; nullptr for `none`, which aligns nothing. `best-effort` uses
+/// the one of `restricted`: both align the same pods.
 [[nodiscard]] const ZoneEvaluator* evaluator_of(TopologyPolicy policy);
 
-/// The number of zones in a preferred hint for one demand: the fewest that could hold it if nothing
-/// were in use; 0 if all zones together could not.
+/// Returns the number of zones in a preferred hint for one demand: the fewest that could hold it if
+/// nothing were in use; 0 if all zones together could not.
 [[nodiscard]] int preferred_width(int zones, const ZoneDemand& demand);
 
-/// The zones that can hold the demand alone.
+/// Returns the zones that can hold the demand alone.
 [[nodiscard]] NumaMask zones_that_fit(int zones, const ZoneDemand& demand);
 
 }  // namespace pinfold

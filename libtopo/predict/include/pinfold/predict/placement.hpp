@@ -16,7 +16,7 @@ namespace pinfold {
 
 class Fleet;
 
-/// A resource as a Fleet numbers it.
+/// A resource, as numbered by a Fleet.
 using ResourceId = std::uint16_t;
 
 /// An amount of a resource on a zone. Unit: see Fleet.
@@ -28,27 +28,27 @@ struct Share {
   friend auto operator<=>(const Share&, const Share&) = default;
 };
 
-/// Where a pod is on its node: zones and amounts. Two placements on the same zones that divide the
-/// amounts differently are not equal.
+/// The zones and amounts of a pod on its node. Placements that divide the amounts differently among
+/// the same zones are not equal.
 struct Placement {
   std::vector<Share> shares;  ///< ascending, each zone and resource once, amounts above 0
 
-  /// Adds to the share of that zone and resource.
+  /// Adds an amount to the share of that zone and resource.
   void add(int zone, ResourceId resource, std::int64_t amount);
 
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-/// What is known of a pod's placement. Unknown placements are never guessed.
+/// What is known about a pod's placement. Unknown placements are never guessed.
 struct PlacementRecord {
   std::optional<Placement> predicted;  ///< what the scheduler expected when it bound the pod
   std::optional<Placement> observed;   ///< what an exporter read from the kubelet
 
-  /// The observed placement, else the predicted one; nullptr if neither is known.
+  /// Returns the observed placement, else the predicted one; nullptr if neither is known.
   [[nodiscard]] const Placement* known() const;
 };
 
-/// A pod that the scheduler sees on a node, whether bound, running or being deleted: it occupies
+/// A pod that the scheduler sees on a node, whether bound, running or being deleted. It occupies
 /// what its record says.
 struct BoundPod {
   PodUid uid;
@@ -57,28 +57,30 @@ struct BoundPod {
 };
 
 /// Sets what is available on every node to what is allocatable minus the known placements of
-/// `pods`. The result does not depend on how late exporters are.
+/// `pods`. The result does not depend on the delay of exporters.
 void reconstruct(Fleet& fleet, const std::vector<BoundPod>& pods);
 
-/// A placement as JSON, for example for an annotation: {"node-0":{"cpu":"2","memory":"1Gi"}}.
+/// Writes a placement as JSON, for example for an annotation:
+/// {"node-0":{"cpu":"2","memory":"1Gi"}}.
 [[nodiscard]] nlohmann::json to_json(const Fleet& fleet, std::size_t node,
                                      const Placement& placement);
-/// Reads it back; resources that the node does not report by zone are left out.
+/// Reads a placement back; ignores resources that the node does not report by zone.
 /// Errors: kInvalidArgument for a zone that the node does not have, and for a malformed amount.
 [[nodiscard]] Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node,
                                                     const nlohmann::json& document);
 
-/// {"uid", "node", "predicted", "observed"}: the last two are placements and may be absent.
-/// Errors: kInvalidArgument for a node that the fleet does not have; as placement_from_json.
+/// Reads {"uid", "node", "predicted", "observed"}; the last two are placements and may be absent.
+/// Errors: kInvalidArgument for a node that is not in the fleet; else as for placement_from_json.
 [[nodiscard]] Result<BoundPod> bound_pod_from_json(const Fleet& fleet,
                                                    const nlohmann::json& document);
 [[nodiscard]] nlohmann::json to_json(const Fleet& fleet, const BoundPod& pod);
 
-/// An amount of a resource in the unit of the fleet (thousandths for "cpu"), rounded up or down.
+/// Converts an amount of a resource to the unit of the fleet (thousandths for "cpu"), rounded up or
+/// down.
 enum class Rounding { kUp, kDown };
 [[nodiscard]] std::int64_t fleet_units(const std::string& resource, const Quantity& amount,
                                        Rounding rounding);
-/// The reverse of fleet_units, for output.
+/// Converts back from fleet_units, for output.
 [[nodiscard]] Quantity from_fleet_units(const std::string& resource, std::int64_t amount);
 
 }  // namespace pinfold

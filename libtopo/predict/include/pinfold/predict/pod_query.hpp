@@ -16,48 +16,49 @@ namespace pinfold {
 
 /// Whether a node would admit a pod.
 enum class PredictedOutcome : std::uint8_t {
-  kFits,      ///< admitted: the policy rejects pods that are not aligned, and this one is
+  kFits,      ///< admitted: the policy rejects pods that are not aligned, and this one is aligned
   kPasses,    ///< admitted: policy none or best-effort, no zones, or nothing to align
   kRejected,  ///< the kubelet would reject the pod with a TopologyAffinityError, or all zones
               ///< together have too little
 };
-/// "fits", "passes", "rejected".
+/// Returns "fits", "passes" or "rejected".
 [[nodiscard]] std::string_view to_string(PredictedOutcome outcome);
 
 /// How nodes that admit the pod are ranked. A score never changes an outcome.
 enum class ScoringStrategy : std::uint8_t {
   kLeastNumaNodes,      ///< 100 for one zone, 50 for two, 33 for three ...
-  kLeastAllocated,      ///< per cent of the zones that stay free, averaged over the resources
-  kMostAllocated,       ///< per cent of the zones that are in use, averaged over the resources
-  kBalancedAllocation,  ///< 100 if all resources of the zones are in use to the same degree
+  kLeastAllocated,      ///< percentage of the zones that stays free, averaged over the resources
+  kMostAllocated,       ///< percentage of the zones that is in use, averaged over the resources
+  kBalancedAllocation,  ///< 100 if all resources of the zones are equally used
 };
 [[nodiscard]] std::string_view to_string(ScoringStrategy strategy);
-/// Errors: kInvalidArgument, with the names that exist.
+/// Errors: kInvalidArgument, with the known names.
 [[nodiscard]] Result<ScoringStrategy> parse_scoring_strategy(std::string_view name);
 
-/// What a node would decide about a pod.
+/// The predicted decision of a node about a pod.
 struct Prediction {
   PredictedOutcome outcome = PredictedOutcome::kPasses;
-  /// 0 to 100. 0 where the pod would not be aligned, so that of best-effort nodes those that can
-  /// align it come first.
+  /// 0 to 100. 0 if the pod would not be aligned, so that best-effort nodes that can align it come
+  /// first.
   std::uint8_t score = 0;
-  /// The zones that the pod would come from; empty: nothing to align, or not aligned.
+  /// The zones from which the pod would be served; empty if there is nothing to align, or not
+  /// aligned.
   NumaMask zones;
 
   [[nodiscard]] bool admits() const { return outcome != PredictedOutcome::kRejected; }
   friend bool operator==(const Prediction&, const Prediction&) = default;
 };
 
-/// One pod on many nodes: which of them would admit it?
+/// Predicts for one pod and many nodes which of them would admit it.
 ///
 /// Applies the counting rule of the kubelet's hint providers to NodeResourceTopology objects. A
 /// resource counts if the node reports it by zone and the pod requests it; cpu, memory and huge
 /// pages count only for Guaranteed pods, and cpu only in whole numbers (the kubelet aligns no other
-/// requests). Pod scope evaluates what the pod needs at one time. Container scope evaluates one
-/// container after the other; each leaves less to the next ones, except standard init containers.
-/// Source: docs/predict.md, with its limits.
+/// requests). Pod scope evaluates the most that the pod needs at one time. Container scope
+/// evaluates one container after another; each leaves less for the next ones, except standard init
+/// containers. Source: docs/predict.md, with its limits.
 ///
-/// Borrows the fleet, which must outlive it; nodes added later are not included.
+/// Borrows the fleet, which must outlive it; nodes that are added later are not included.
 /// Thread-safety: one thread per query; any number of queries on one fleet.
 class PodQuery {
  public:
@@ -65,28 +66,29 @@ class PodQuery {
 
   // Domain of all below: `node` < size of the fleet.
   [[nodiscard]] Prediction predict(std::size_t node, ScoringStrategy strategy);
-  /// For all nodes, by number. `predictions` is reused: nothing is allocated once it is large
+  /// Predicts for all nodes, by number. Reuses `predictions`: allocates nothing once it is large
   /// enough.
   void predict_all(ScoringStrategy strategy, std::vector<Prediction>& predictions);
 
-  /// Where the pod would be, with amounts; empty where it would not be aligned or is rejected.
+  /// Returns the pod's placement, with amounts; empty if it would be rejected or not aligned.
   [[nodiscard]] Placement place(std::size_t node);
 
-  /// Why the pod would be rejected or how it would be aligned, in one sentence: "container 'main':
-  /// no zone has cpu 4 and example.com/gpu 1: cpu fits node-0, example.com/gpu fits node-1".
+  /// Explains in one sentence why the pod would be rejected or how it would be aligned: "container
+  /// 'main': no zone has cpu 4 and example.com/gpu 1: cpu fits node-0, example.com/gpu fits
+  /// node-1".
   [[nodiscard]] std::string explain(std::size_t node);
 
  private:
-  /// An amount that fits nowhere: for a pod whose exclusive containers leave no shared pool.
+  /// An amount that never fits, for a pod whose exclusive containers leave no shared pool.
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   struct Request {
     ResourceId resource;
     std::int64_t amount;
   };
-  /// What is aligned together: the pod, or one container.
+  /// What is aligned together: the pod or one container.
   struct Item {
-    std::string name;   ///< of the container; "" for the pod
-    bool keeps = true;  ///< false: an init container, which has ended when the next one starts
+    std::string name;   ///< the container's name; "" for the pod
+    bool keeps = true;  ///< false for an init container, which has ended when the next one starts
     std::vector<Request> requests;
   };
   /// A request on the nodes of one shape.
@@ -109,15 +111,16 @@ class PodQuery {
     std::size_t row;
     std::int64_t amount;
     std::int64_t total;
-    bool is_available;  ///< of what is available; false: of what is allocatable
+    bool is_available;  ///< compared with what is available; false: with what is allocatable
   };
   [[nodiscard]] std::optional<Shortage> shortage(std::size_t node) const;
   [[nodiscard]] std::string shortage_text(std::size_t node, const Shortage& shortage) const;
   [[nodiscard]] const Scope& scope_of(std::size_t node) const {
     return fleet_->scope(node) == TopologyScope::kPod ? pod_ : containers_;
   }
-  /// Evaluates the items on a node in order: calls visit(item number, zones) for each that fits,
-  /// while demands_ and rest_ are those of that item. Stops at the first item that does not fit.
+  /// Evaluates the items on a node in order and calls visit(item number, zones) for each that fits,
+  /// while demands_ and rest_ are still those of that item. Stops at the first item that does not
+  /// fit.
   /// Returns: the number of items that fit. Domain: a policy with an evaluator.
   template <class Visit>
   std::size_t walk(std::size_t node, Visit&& visit);
@@ -130,19 +133,19 @@ class PodQuery {
 
   const Fleet* fleet_;
   Scope pod_;         ///< one item
-  Scope whole_;       ///< one item: all requests, also those that are not aligned
-  Scope containers_;  ///< in order
-  // Reused for each node.
-  std::vector<std::int64_t> rest_;  ///< Fleet::Rows::available without the earlier items
+  Scope whole_;       ///< one item: all requests, even those that are not aligned
+  Scope containers_;  ///< one item for each container, in order
+  // Reused for every node.
+  std::vector<std::int64_t> rest_;  ///< Fleet::Rows::available minus the earlier items
   std::vector<ZoneDemand> demands_;
   ZoneEvaluator::Scratch scratch_;
 };
 
-/// Numbers of nodes, the best first: nodes that admit before those that reject, then by score, then
-/// by number.
+/// Returns the numbers of the nodes, best first: those that admit before those that reject, then by
+/// score, then by number.
 [[nodiscard]] std::vector<std::size_t> ranked(const std::vector<Prediction>& predictions);
 
-/// {"pod", "uid", "nodes"}: the predictions for all nodes, the best first (docs/predict.md).
+/// Returns {"pod", "uid", "nodes"}: the predictions for all nodes, best first (docs/predict.md).
 /// Domain: `query` is for `pod`; `predictions` are its result.
 [[nodiscard]] nlohmann::json predictions_json(const Fleet& fleet, const PodSpec& pod,
                                               PodQuery& query,
