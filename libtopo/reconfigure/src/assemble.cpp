@@ -6,7 +6,7 @@
 namespace pinfold::planning {
 namespace {
 
-/// The OS ids of the NUMA nodes of all blocks.
+/// Returns the OS ids of the NUMA nodes of all blocks.
 std::set<std::int32_t> nodes_in(const Part& part) {
   std::set<std::int32_t> nodes;
   for (const MemoryBlock& block : part.memory) {
@@ -26,7 +26,7 @@ bool take_all(const Node& node, Board& board, const std::vector<MemoryBlock>& bl
     const bool is_where_it_was =
         std::none_of(block.numa_affinity.begin(), block.numa_affinity.end(),
                      [&](std::int32_t id) { return board.new_memory.contains(id); });
-    // DEVIATION (quirk): the kubelet can have made groups that overlap; the plan makes no others.
+    // DEVIATION (quirk): a kubelet may have made overlapping groups; the plan makes no new ones.
     const bool can_group = can_be_group(memory, block.numa_affinity) ||
                            (node.quirks().single_node_overwrites_group && is_where_it_was);
     if (!has_nodes(memory, block.numa_affinity) || !can_group ||
@@ -37,7 +37,7 @@ bool take_all(const Node& node, Board& board, const std::vector<MemoryBlock>& bl
   });
 }
 
-/// Releases what an evicted pod holds of devices and of hint providers.
+/// Releases the devices of an evicted pod and its resources from hint providers.
 void drop_evicted(const Node& node, const PodUid& uid, const std::set<std::string>& names,
                   NodeState& next) {
   for (const std::string& name : names) {
@@ -52,7 +52,7 @@ void drop_evicted(const Node& node, const PodUid& uid, const std::set<std::strin
   }
 }
 
-/// The containers of a pod that have an assignment of any manager.
+/// Returns the containers of a pod that have an assignment of any manager.
 std::set<std::string> names_in(const NodeState& state, const PodUid& uid) {
   std::set<std::string> names;
   for (const ContainerId& id : containers_with_assignments(state, uid)) names.insert(id.name);

@@ -13,10 +13,10 @@
 namespace pinfold::planning {
 namespace {
 
-/// On larger machines no pairs of NUMA nodes are tried.
+/// On larger machines, pairs of NUMA nodes are not tried.
 constexpr int kMaxNodesForPairs = 8;
 
-constexpr int kOwn = -2;  // kinds of CPUs; others are the owner
+constexpr int kOwn = -2;  // kinds of CPUs; other kinds are numbers of owners
 constexpr int kNobodys = -1;
 
 int kind_of(const CpuChoice& choice, CpuId cpu) {
@@ -65,7 +65,7 @@ void take_from(const CpuSet& cpus, std::size_t count, CpuSet& taken) {
   }
 }
 
-/// In the order of a key; equal ones as they are.
+/// Sorts the cores by a key; cores with equal keys keep their order.
 template <class Key>
 std::vector<const CoreCpus*> in_order(const std::vector<CoreCpus>& cores, const Key& key) {
   std::vector<const CoreCpus*> ordered;
@@ -76,7 +76,8 @@ std::vector<const CoreCpus*> in_order(const std::vector<CoreCpus>& cores, const 
   return ordered;
 }
 
-/// Own CPUs before others', core by core.
+/// Picks CPUs core by core: cores without CPUs of others first, then whole ones, then those with
+/// own CPUs.
 CpuSet pick_by_core(const std::vector<CoreCpus>& all, std::size_t count) {
   const auto cores = in_order(all, [](const CoreCpus& core) {
     return std::tuple(!core.others.empty(), !core.is_whole, core.own.empty());
@@ -94,7 +95,8 @@ CpuSet pick_by_core(const std::vector<CoreCpus>& all, std::size_t count) {
   return taken;
 }
 
-/// As many own CPUs as there are, then shared ones, then those of nobody, whole cores first.
+/// Picks as many own CPUs as there are, then shared ones, then CPUs that no unit had, whole cores
+/// first.
 CpuSet pick_own_first(const CpuChoice& choice, const std::vector<CoreCpus>& cores) {
   CpuSet taken;
   for (const CoreCpus& core : cores) take_from(core.own, choice.count, taken);
@@ -104,7 +106,7 @@ CpuSet pick_own_first(const CpuChoice& choice, const std::vector<CoreCpus>& core
   });
   for (const CoreCpus* const core : ordered) take_from(core->nobodys, choice.count, taken);
   if (taken.size() == choice.count) return taken;
-  // Those of few others, so that few have to move.
+  // Then CPUs of few other units, so that few have to move.
   std::map<int, CpuSet> by_owner;
   for (const CoreCpus& core : cores) {
     for (const CpuId cpu : core.others) by_owner[kind_of(choice, cpu)].insert(cpu);
@@ -118,7 +120,7 @@ CpuSet pick_own_first(const CpuChoice& choice, const std::vector<CoreCpus>& core
   return taken;
 }
 
-/// How many others lose a CPU, and how many CPUs are new.
+/// Returns how many other units lose a CPU, and how many CPUs are new.
 std::pair<std::size_t, std::size_t> badness(const CpuChoice& choice, const CpuSet& cpus) {
   std::set<int> others;
   for (const CpuId cpu : cpus) {
@@ -128,11 +130,11 @@ std::pair<std::size_t, std::size_t> badness(const CpuChoice& choice, const CpuSe
   return {others.size(), (cpus - choice.own).size()};
 }
 
-/// What makes CPUs of a core equal: see kind_of() and CpuChoice::sharing.
+/// CPUs of a core are equal if this is equal; see kind_of() and CpuChoice::sharing.
 using CpuKind = std::pair<int, int>;
 using NumberByKind = std::map<CpuKind, std::size_t>;
 
-/// What makes cores equal, and their available CPUs by kind.
+/// Cores are equal if this is equal: their location, and their available CPUs by kind.
 struct CoreKind {
   std::int32_t numa = -1;
   std::int32_t socket = -1;
@@ -145,14 +147,14 @@ struct CoreKind {
 
 using CpusByKind = std::map<CpuKind, CpuSet>;
 
-/// Equal cores, and the numbers by kind that can be taken of one of them.
+/// Equal cores, and the numbers of CPUs by kind that can be taken from one of them.
 struct EqualCores {
   std::vector<CpusByKind> cores;
   std::vector<NumberByKind> patterns;
   std::size_t per_core = 0;
 };
 
-/// All numbers by kind up to those of the core, most CPUs first.
+/// Returns all numbers by kind up to those of the core, most CPUs first.
 std::vector<NumberByKind> patterns_of(const NumberByKind& cpus) {
   std::vector<NumberByKind> patterns = {{}};
   for (const auto& [kind, count] : cpus) {
@@ -205,7 +207,8 @@ std::vector<EqualCores> equal_cores(const CpuChoice& choice) {
   return all;
 }
 
-/// Chooses core by core; of equal cores the patterns are in the order of the list.
+/// Enumerates choices core by core. Equal cores use patterns in list order, so that no two choices
+/// differ only by exchanging equal cores.
 class ChoicesOfCpus {
  public:
   ChoicesOfCpus(const CpuChoice& choice, const VisitCpus& visit)

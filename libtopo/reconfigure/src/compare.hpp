@@ -4,7 +4,7 @@
 
 namespace pinfold::planning {
 
-/// What a container had and has, with the change as it is for a pod that stays within the rules.
+/// Compares what a container had and has. The change is that of a pod that stays within the rules.
 [[nodiscard]] PlannedContainer planned(const ContainerId& id, const Part& before,
                                        const Part& after);
 

@@ -13,9 +13,10 @@
 namespace pinfold {
 namespace {
 
-/// The state after the moves; the node goes on running, so affinities stay.
+/// Returns the state after the moves. The node keeps running, so affinities of unmoved containers
+/// stay.
 NodeState moved_state(const planning::Problem& problem, std::vector<planning::Choice> choices) {
-  choices.pop_back();  // of the pod that is to be admitted
+  choices.pop_back();  // the last choice is for the pod to be admitted
   NodeState next = planning::assemble(problem, choices);
   next.affinity = problem.state->affinity;
   for (std::size_t i = 0; i < choices.size(); ++i) {
@@ -28,7 +29,7 @@ NodeState moved_state(const planning::Problem& problem, std::vector<planning::Ch
   return next;
 }
 
-/// What no move changes: the requests of all pods.
+/// Returns the shortage of requests, which no move changes.
 std::optional<Rejection> shortage_of(const Node& node, const NodeState& state, const PodSpec& pod,
                                      AdmissionChecks checks) {
   if (checks == AdmissionChecks::kManagers) return std::nullopt;

@@ -6,13 +6,33 @@
 #include <cassert>
 #include <utility>
 
+// How it works
+//
+// The judge knows no allocation rule. It builds a state in which exactly the resources in question
+// are free, asks decide() and the managers, and looks at their answer.
+//   - state_for() makes an empty node with only the given CPUs and memory free. Devices and hint
+//     providers stay as they are; devices of containers that the question leaves out belong to a
+//     made-up pod, so that they are in use.
+//   - free_exactly() distributes free memory so that only all the given NUMA nodes together have
+//     enough: decide() can use exactly these or reject.
+//   - about_unit() asks about one unit alone, about() about all units of a pod. A pod with
+//     is_joint (scope pod) is always judged as a whole.
+//   - natural() asks where decide() would put a unit by itself.
+//
+// Invariants: a unit alone is allowed a spot only if decide() gives it exactly its number of CPUs
+// out of the spot. Verdicts do not depend on the CPUs and memory of other pods, so they are cached
+// by unit and spot.
+//
+// Complexity: one decide() for each new pair of unit and spot. on_empty_node() may need 2^n - 1
+// decisions for n NUMA nodes, or n + 1 beyond kMaxNodesForEveryPart.
+
 namespace pinfold::planning {
 namespace {
 
-/// On larger machines only single NUMA nodes are tried as a part of the empty node.
+/// On larger machines, only single NUMA nodes are tried as parts of the empty node.
 constexpr int kMaxNodesForEveryPart = 4;
 
-/// A unit's CPUs after a decision.
+/// Returns a unit's CPUs after a decision.
 CpuSet cpus_of(const NodeState& state, const PodUid& uid, const Unit& unit) {
   if (unit.container == nullptr) {
     const auto found = state.cpu.pods.find(uid);
@@ -26,7 +46,8 @@ std::string text_of(const Spot& spot) {
   return fmt::format("{}/{}", spot.cpus.to_string(), spot.memory.bits());
 }
 
-/// Gives each container what it had, with other CPUs of the spot for those that the pod loses.
+/// Gives each container what it had, but replaces the CPUs that the pod loses by others of the
+/// spot.
 void replace_lost_cpus(const PodCase& pod, const Spot& spot, std::map<std::string, Part>& parts) {
   const CpuSet lost = *pod.whole_before.cpus - spot.cpus;
   const CpuSet gained = spot.cpus - *pod.whole_before.cpus;
@@ -55,8 +76,8 @@ PodSpec Judge::only(const PodSpec& pod, const Container& container) {
   return part;
 }
 
-/// A state in which only `free` and what `memory` has are free. All devices are where they are;
-/// those of the pod's containers that are not asked about are someone else's.
+/// Builds a state in which only `free` and what is free in `memory` are free. All devices stay
+/// where they are; those of the pod's containers outside the question belong to another pod.
 NodeState Judge::state_for(const PodSpec& pod, const CpuSet& free,
                            std::map<std::int32_t, NodeMemory> memory) const {
   NodeState state = empty_;
@@ -87,8 +108,8 @@ std::map<std::int32_t, NodeMemory> Judge::no_memory() const {
   return memory;
 }
 
-/// Frees the amounts such that no fewer NUMA nodes than these have enough: one byte on each but the
-/// first.
+/// Frees the amounts so that only all of these NUMA nodes together have enough: one byte on each
+/// except the first.
 void Judge::free_exactly(std::map<std::int32_t, NodeMemory>& memory, NumaMask nodes,
                          const Amounts& amounts) const {
   for (const auto& [type, bytes] : amounts) {
@@ -109,7 +130,7 @@ void Judge::free_exactly(std::map<std::int32_t, NodeMemory>& memory, NumaMask no
   }
 }
 
-/// As someone else's memory does that is on exactly these NUMA nodes.
+/// Makes the NUMA nodes a group, as memory of another pod on exactly these nodes would.
 void Judge::make_group(std::map<std::int32_t, NodeMemory>& memory, NumaMask nodes) const {
   const auto ids = node_.machine().numa_ids(nodes);
   for (const std::int32_t id : ids) {
@@ -120,8 +141,8 @@ void Judge::make_group(std::map<std::int32_t, NodeMemory>& memory, NumaMask node
   }
 }
 
-/// With full-pcpus-only every container has whole cores, so no core is free in part: the CPUs and
-/// the rest of their cores.
+/// Returns the CPUs and the rest of their cores. With full-pcpus-only every container has whole
+/// cores, so a core is never free in part.
 CpuSet Judge::with_cores(const CpuSet& cpus) const {
   if (!node_.cpu().options().full_pcpus_only) return cpus;
   const Machine& machine = node_.machine();
@@ -162,7 +183,7 @@ Decision Judge::on_empty_node(const PodSpec& pod, Neighbours neighbours) const {
 }
 
 Decision Judge::about_unit(const PodCase& pod, const Unit& unit, const Spot& spot) const {
-  // The memory of an init container that has ended no longer matters: there is enough.
+  // The memory of an init container that has ended no longer matters, so there is enough.
   auto memory = unit.has_ended ? empty_.memory.machine_state : no_memory();
   if (!unit.has_ended) free_exactly(memory, spot.memory, unit.memory);
   const bool is_all = unit.container == nullptr || pod.spec().containers.size() == 1;
@@ -178,7 +199,7 @@ bool Judge::admits(const PodCase& pod, const Unit& unit, const Spot& spot) const
   return given.size() == unit.cpus && spot.cpus.contains_all(given);
 }
 
-/// Whether a spot has as much as the unit gets, of CPUs that can be exclusive.
+/// Returns whether a spot has as much as the unit gets, and only CPUs that can be exclusive.
 bool Judge::is_complete(const Unit& unit, const Spot& spot) const {
   return spot.cpus.size() == unit.cpus && spot.memory.empty() == unit.memory.empty() &&
          node_.cpu().allocatable().contains_all(spot.cpus);
@@ -239,7 +260,7 @@ bool Judge::admits_together(const PodCase& pod, const std::vector<Spot>& spots,
   for (std::size_t i = 0; i < spots.size(); ++i) {
     const Unit& unit = pod.units[i];
     if (unit.cpus == 0 || !node_.cpu().options().full_pcpus_only) continue;
-    // The decision is about the CPUs of all units; the cores of each are the CPU manager's rule.
+    // The decision covers the CPUs of all units; which cores each gets is the CPU manager's rule.
     CpuState alone;
     alone.default_set = with_cores(spots[i].cpus);
     if (!node_.cpu().allocate(alone, pod.spec(), *unit.container, TopologyHint{}, nullptr)) {

@@ -12,39 +12,41 @@
 
 namespace pinfold::planning {
 
-/// Who else has memory on the NUMA nodes of a spot: it makes these nodes a group, and decide()
-/// tries no set of NUMA nodes that cuts a group.
+/// Whether another pod has memory on the NUMA nodes of a spot. That makes these nodes a group, and
+/// decide() tries no set of NUMA nodes that splits a group.
 enum class Neighbours { kNone, kOnTheSameNodes };
 
-/// Asks decide() and the managers of a node what its rules allow; knows no rule itself.
+/// Asks decide() and the managers of a node what its rules allow. Knows no rule itself; see
+/// judge.cpp.
 class Judge {
  public:
-  /// Borrows both. `state` has the devices and the states of hint providers.
+  /// Borrows both. `state` provides the devices and the states of hint providers.
   Judge(const Node& node, const NodeState& state);
 
-  /// Whether a node without other pods admits the pod, and what it gets. Where it rejects the pod,
-  /// the same with only some NUMA nodes free: what decide() chooses for the first container can
-  /// leave too little for the next.
-  /// `neighbours`: each NUMA node is a group of its own.
+  /// Decides about the pod on a node without other pods. If it is rejected, tries again with only
+  /// some NUMA nodes free, because what decide() chooses for the first container can leave too
+  /// little for the next. With `neighbours`, each NUMA node is a group of its own.
   [[nodiscard]] Decision on_empty_node(const PodSpec& pod,
                                        Neighbours neighbours = Neighbours::kNone) const;
-  /// The pod with only one of its containers. Domain: a Guaranteed pod, so that this is one too.
+  /// Returns the pod with only one of its containers. Domain: a Guaranteed pod, so that the result
+  /// is Guaranteed, too.
   [[nodiscard]] static PodSpec only(const PodSpec& pod, const Container& container);
 
-  /// The decision about a pod where exactly the spots of its units are free.
+  /// Decides about a pod with exactly the spots of its units free.
   [[nodiscard]] Decision about(const PodCase& pod, const std::vector<Spot>& spots,
                                Neighbours neighbours = Neighbours::kNone) const;
-  /// Whether a unit may have a spot, whatever the other units have. Domain: pod.is_joint is false.
+  /// Returns whether a unit may have a spot, regardless of the other units. Domain: pod.is_joint is
+  /// false.
   [[nodiscard]] bool allows(const PodCase& pod, const Unit& unit, const Spot& spot);
-  /// Whether the units of a pod may have these spots together. Domain: pod.is_joint.
+  /// Returns whether the units of a pod may have these spots together. Domain: pod.is_joint.
   [[nodiscard]] bool allows_together(const PodCase& pod, const std::vector<Spot>& spots,
                                      Neighbours neighbours = Neighbours::kNone);
 
-  /// The parts of the containers of a pod that is managed as a whole: its old ones with lost CPUs
-  /// replaced where the pod's division is as before, else those that decide() gives it.
+  /// Returns the parts of the containers of a pod that is managed as a whole: the old ones with
+  /// lost CPUs replaced if the pod is divided as before, else those that decide() gives it.
   [[nodiscard]] std::map<std::string, Part> divide(const PodCase& pod, const Spot& spot) const;
 
-  /// The spot that decide() chooses for a unit among free CPUs and memory; nullopt if none.
+  /// Returns the spot that decide() chooses for a unit among free CPUs and memory; nullopt if none.
   [[nodiscard]] std::optional<Spot> natural(const PodCase& pod, const Unit& unit,
                                             const Board& board) const;
 
@@ -66,7 +68,7 @@ class Judge {
   const Node& node_;
   const NodeState& state_;
   NodeState empty_;
-  /// By container, or pod; then by spots.
+  /// By container or pod, then by spots.
   std::unordered_map<std::string, std::unordered_map<std::string, bool>> verdicts_;
 };
 

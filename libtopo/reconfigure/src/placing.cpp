@@ -5,22 +5,23 @@
 
 #include "search.hpp"
 
-// The spots of one pod's units.
+// Chooses the spots of one pod's units; see search.cpp.
 
 namespace pinfold::planning {
 namespace {
 
-/// On larger machines not every set of NUMA nodes is tried for memory.
+/// On larger machines, not every set of NUMA nodes is tried for memory.
 constexpr int kMaxNodesForEveryMemoryMask = 8;
 
-/// Whether an init container may have CPUs of another unit: both never run at the same time.
+/// Returns whether an init container may have CPUs of another unit, because the two never run at
+/// the same time.
 bool may_share(const PodCase& pod, const Unit& init, const Unit& other) {
   if (other.is_init()) return true;
   const Container* const first = pod.spec().containers.data();
   return other.container - first > init.container - first;
 }
 
-/// Gives the CPUs that have a number, and are of one more unit, a number of their own.
+/// Renumbers CPUs that belong to one more unit: CPUs with equal numbers get an equal, new number.
 void add_sharing(const CpuSet& cpus, int& last, std::vector<int>& sharing) {
   std::map<int, int> renamed;
   for (const CpuId cpu : cpus) {
@@ -45,7 +46,7 @@ Enumeration Search::units_from(Placing& placing, const PlanCost& cost) {
   const VisitCpus visit = [&](const CpuSet& cpus) { return try_cpus(placing, cost, cpus); };
   if (pass_ == Pass::kAll) return for_each_choice_of_cpus(choice, visit);
   if (unit.had_cpus.empty()) {
-    // Any CPUs cost the same, so the first to try are those that the policy options prefer.
+    // Any CPUs cost the same, so those that the policy options prefer are tried first.
     const auto natural = natural_spot(placing, unit, choice);
     if (natural && try_spot(placing, cost, *natural) == Enumeration::kStop) {
       return Enumeration::kStop;
@@ -57,7 +58,7 @@ Enumeration Search::units_from(Placing& placing, const PlanCost& cost) {
 CpuSet Search::available(const Placing& placing, const Unit& unit) const {
   CpuSet cpus = placing.before.free - placing.taken;
   if (!unit.is_init()) return cpus;
-  CpuSet others;  // an init container can have been given CPUs of one that runs later
+  CpuSet others;  // an init container may have been given CPUs of one that runs later
   for (std::size_t i = 0; i < placing.spots.size(); ++i) {
     const bool is_shared = may_share(*placing.pod, unit, placing.pod->units[i]);
     (is_shared ? cpus : others) |= placing.spots[i].cpus;
@@ -72,7 +73,7 @@ CpuChoice Search::cpu_choice(const Placing& placing, const Unit& unit) const {
   choice.own = unit.had_cpus;
   choice.count = unit.cpus;
   choice.owner = owners(placing.index + 1);
-  int number = static_cast<int>(choice.owner.size());  // more than there are
+  int number = static_cast<int>(choice.owner.size());  // greater than all owners
   const auto& units = placing.pod->units;
   for (std::size_t i = placing.spots.size() + 1; i < units.size(); ++i, ++number) {
     if (units[i].is_init()) continue;
@@ -103,7 +104,8 @@ std::optional<Spot> Search::natural_spot(const Placing& placing, const Unit& uni
   return judge_.natural(*placing.pod, unit, board);
 }
 
-/// What it has, where its CPUs are, one NUMA node, all of them; then all others.
+/// Returns the NUMA nodes to try: those that the unit has, those of its CPUs, single ones, all of
+/// them; in the last pass every set.
 std::vector<NumaMask> Search::memory_masks(const Unit& unit, const CpuSet& cpus) {
   const Machine& machine = node_.machine();
   std::vector<NumaMask> masks;
@@ -126,8 +128,8 @@ std::vector<NumaMask> Search::memory_masks(const Unit& unit, const CpuSet& cpus)
   return masks;
 }
 
-/// Whether NUMA nodes have enough free memory for a unit, as far as that is known without the
-/// memory manager: with init containers less can do.
+/// Returns whether NUMA nodes have enough free memory for a unit, as far as this is known without
+/// the memory manager: with init containers, less can do.
 bool Search::has_memory(const Placing& placing, const Unit& unit, NumaMask mask) const {
   const auto& units = placing.pod->units;
   if (std::any_of(units.begin(), units.end(), [](const Unit& other) { return other.is_init(); })) {
@@ -156,7 +158,7 @@ Enumeration Search::try_spot(Placing& placing, const PlanCost& cost, const Spot&
   if (!step()) return Enumeration::kStop;
   PlanCost next = cost;
   if (unit.container != nullptr) {
-    // Without the bytes: they are known when the memory is allocated.
+    // Without the bytes, which are known only after the memory is allocated.
     const Part before = part_of(pod.before, unit.container->name);
     Part after = before;
     if (unit.cpus > 0) after.cpus = spot.cpus;
@@ -182,8 +184,8 @@ Enumeration Search::try_spot(Placing& placing, const PlanCost& cost, const Spot&
 bool Search::allows_together(const Placing& placing) const {
   const PodCase& pod = *placing.pod;
   if (judge_.allows_together(pod, placing.spots)) return true;
-  // Where the other pods leave no set of NUMA nodes that is large enough for the pod, decide() may
-  // admit it container by container. Where the target really goes, rules_.accepts asks last.
+  // If the other pods leave no set of NUMA nodes that is large enough for the pod, decide() may
+  // admit it container by container. Where the target really goes, rules_.accepts checks last.
   return order_[placing.index] == target_ &&
          judge_.allows_together(pod, placing.spots, Neighbours::kOnTheSameNodes);
 }
@@ -202,8 +204,8 @@ Enumeration Search::placed(const Placing& placing) {
   return from(placing.index + 1, next, cost);
 }
 
-/// The memory manager allocates on exactly the NUMA nodes of the spots; false if it cannot, because
-/// too little is free there, or because other memory has made groups of NUMA nodes.
+/// Lets the memory manager allocate on exactly the NUMA nodes of the spots. Returns false if it
+/// cannot, because too little is free there or other memory has made groups of NUMA nodes.
 bool Search::allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
                              Board& board) const {
   const PodUid& uid = pod.spec().uid;
@@ -211,7 +213,7 @@ bool Search::allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
   const auto is_at = [&](const std::vector<MemoryBlock>& blocks, NumaMask mask) {
     return nodes_of(node_.machine(), blocks) == mask;
   };
-  // DEVIATION (quirk): kubelets make groups that overlap; a plan does not.
+  // DEVIATION (quirk): kubelets make overlapping groups; a plan does not.
   const auto can_be_at = [&](NumaMask mask) {
     const auto ids = node_.machine().numa_ids(mask);
     board.new_memory.insert(ids.begin(), ids.end());

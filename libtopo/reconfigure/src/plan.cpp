@@ -10,7 +10,7 @@
 namespace pinfold {
 namespace {
 
-/// A kubelet that starts admits its pods one after the other; one that it rejects does not count.
+/// A starting kubelet admits its pods one after the other; one that it rejects does not count.
 std::vector<ShortOfRequests> find_short(const Node& node, const NodeState& next) {
   std::vector<ShortOfRequests> found;
   if (node.config().profile == Profile::kFixed) return found;

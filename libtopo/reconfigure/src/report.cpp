@@ -11,8 +11,8 @@
 namespace pinfold::planning {
 namespace {
 
-/// What a container had that the new node cannot give it: "CPUs 0-1 are reserved now"; "" if
-/// nothing.
+/// Returns what a container had that the new node cannot give it: "CPUs 0-1 are reserved now"; ""
+/// if there is nothing.
 std::string what_is_gone(const Node& node, const Part& had) {
   const Part before = verbatim(node, had);
   if (before.cpus) {
@@ -30,7 +30,8 @@ std::string what_is_gone(const Node& node, const Part& had) {
   return "";
 }
 
-/// Why the kubelet would reject the pod: on any node; on the planned one; on what it has.
+/// Returns why the kubelet would reject the pod: on any node, on the planned one, or on what it
+/// has.
 std::optional<Rejection> reason(const Problem& problem, const Judge& judge, const PodCase& pod,
                                 const NodeState& next) {
   if (pod.rejection) return pod.rejection;
@@ -72,7 +73,7 @@ std::string why_moved(const Problem& problem, const PodCase& pod, const PlannedC
   return "other containers need what it has";
 }
 
-/// A container can lose what one of the managers gave it, and keep the other's.
+/// A container can lose what one of the managers gave it and keep what the other gave it.
 std::string why_shared(const PlannedContainer& container) {
   const bool loses_cpus = container.cpus_before && !container.cpus_after;
   const bool loses_memory = !container.memory_before.empty() && container.memory_after.empty();

@@ -7,7 +7,7 @@
 
 namespace pinfold::planning {
 
-/// What a plan does with each container. `next`: the state of `choices`.
+/// Returns what a plan does with each container. `next` is the state that `choices` lead to.
 [[nodiscard]] std::vector<PlannedContainer> report(const Problem& problem, const Judge& judge,
                                                    const std::vector<Choice>& choices,
                                                    const NodeState& next);

@@ -8,6 +8,31 @@
 #include <tuple>
 #include <utility>
 
+// How it works
+//
+// The search gives every pod, in a fixed order, one of these: what it has, new spots, what it has
+// against the rules, or eviction. It is a branch and bound: from() handles one pod, units_from()
+// in placing.cpp the units of that pod, and both recurse until all pods have a choice. solved()
+// then asks SearchRules::accepts.
+//
+// There are four passes:
+//   kStay    no pod moves, except the target.
+//   kFirst   pods move to good spots; ends with the first solution. It does not use the bound of
+//            kStay; the cheaper solution of the two counts.
+//   kGood    tries all good spots (for_each_good_choice).
+//   kAll     tries every choice of CPUs, up to equal CPUs, and every set of NUMA nodes for memory
+//            on machines of up to kMaxNodesForEveryMemoryMask.
+// A pass that proves the best cost to be the least possible one ends the search.
+//
+// Invariants: least() is a lower bound of what a pod costs with the CPUs that are left, and
+// cost + least_after() one for the whole branch; a branch that cannot improve on the best solution
+// is cut. Every level works on its own copy of the board, so going back needs no undo. tried_ cuts
+// branches that leave the same to the same pods as one before at no higher cost.
+//
+// Complexity: exponential in the worst case. SearchRules::steps limits the placements of each pass,
+// except in the first two if pods may be lost: these never go back. is_exhausted() says whether
+// the result is proven to be the best one.
+
 namespace pinfold::planning {
 
 Search::Search(const Problem& problem, Judge& judge, SearchRules rules,
@@ -21,10 +46,10 @@ Search::Search(const Problem& problem, Judge& judge, SearchRules rules,
   order_pods();
 }
 
-/// Those without units, which never move: no owner keeps others from their CPUs. Then the target;
-/// those that cannot stay, many CPUs first; all others.
-/// Those that need only memory are never last: if a solution is not accepted for lack of CPUs in
-/// the shared pool, the last pod can free some.
+/// Orders the pods. First come those without units, which never move and whose CPUs have no owner
+/// to keep others away; then the target; then those that cannot stay, many CPUs first; then all
+/// others. Those that need only memory are never last: if a solution is not accepted for lack of
+/// CPUs in the shared pool, the last pod can free some.
 void Search::order_pods() {
   order_.resize(problem_.pods.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -40,8 +65,8 @@ void Search::order_pods() {
                    [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
 }
 
-/// Costs compare lexicographically, and sums of them keep that order: the sum of what each pod
-/// costs at least is what all of them cost at least.
+/// Returns the least that a pod can cost. Costs compare lexicographically, and sums of them keep
+/// that order, so the sum for several pods is the least that all of them can cost.
 PlanCost Search::least(const PodCase& pod, const CpuSet& free) const {
   if (rules_.same_rules || !pod.rejection) {
     PlanCost cost;
@@ -60,7 +85,7 @@ PlanCost Search::least(const PodCase& pod, const CpuSet& free) const {
 }
 
 PlanCost Search::least_of_unit(const Unit& unit, const CpuSet& free) const {
-  // Without what it had it does not move; the containers of a whole pod may all be unaffected.
+  // A unit that had nothing does not move; the containers of a whole pod may all be unaffected.
   if (!unit.had || unit.container == nullptr) return {};
   const std::size_t left = free.count_common(unit.had_cpus);
   const bool has_all = unit.cpus == 0 || left == unit.had_cpus.size();
@@ -82,10 +107,10 @@ bool Search::can_improve(const PlanCost& cost, std::size_t index, const CpuSet& 
   return !best_ || cost + least_after(index, free) < best_->cost;
 }
 
-/// Counts a placement that is tried; false when there have been enough of them.
+/// Counts a placement to try; returns false at the limit.
 bool Search::step() {
   ++steps_;
-  // A pod that may be lost never makes the first pass go back.
+  // If pods may be lost, the first passes never go back, so they need no limit.
   return (pass_ < Pass::kGood && rules_.may_lose) || steps_ <= rules_.steps;
 }
 
@@ -94,7 +119,7 @@ void Search::run() {
   least_cost_.pods_evicted += problem_.held_evicted.size();
   const PlanCost start{problem_.held_evicted.size(), 0, 0, 0, 0};
   for (const Pass pass : {Pass::kStay, Pass::kFirst, Pass::kGood, Pass::kAll}) {
-    // The first two do not depend on each other: no bound makes them go back.
+    // The first two passes are independent of each other, so that no bound makes them go back.
     const auto before = pass == Pass::kFirst ? std::exchange(best_, std::nullopt) : std::nullopt;
     pass_ = pass;
     steps_ = 0;
@@ -108,8 +133,8 @@ void Search::run() {
   }
 }
 
-/// Whether pods from `index` on were tried before at no higher cost with as much left, up to equal
-/// CPUs.
+/// Returns whether the pods from `index` on were tried before at no higher cost with the same left,
+/// up to equal CPUs.
 bool Search::was_tried(std::size_t index, const Board& board, const PlanCost& cost) {
   if (pass_ < Pass::kGood) return false;
   std::string key = std::to_string(index);
@@ -129,7 +154,8 @@ bool Search::was_tried(std::size_t index, const Board& board, const PlanCost& co
   return false;
 }
 
-/// By CPU id: a number for each unit from a pod on that had the CPU; -1 for a CPU that none had.
+/// Returns by CPU id the number of the unit, from pod `index` on, that had the CPU; -1 if none had
+/// it.
 std::vector<int> Search::owners(std::size_t index) const {
   std::vector<int> owner(static_cast<std::size_t>(node_.machine().all_cpus().last().value) + 1, -1);
   int number = 0;
@@ -188,7 +214,7 @@ Enumeration Search::keep_all(std::size_t index, const Board& board, const PlanCo
     return from(index + 1, next, cost);
   }
   if (!pod.keep_allowed) return Enumeration::kContinue;
-  // The blocks are taken as they are: their order decides nothing.
+  // The blocks are taken unchanged, so their order does not matter.
   std::map<std::string, Part> parts;
   Part whole;
   std::vector<Spot> spots;
@@ -206,7 +232,7 @@ Enumeration Search::keep_all(std::size_t index, const Board& board, const PlanCo
   return from(index + 1, next, cost + cost_of_moves(pod, choice.after));
 }
 
-/// The pod keeps what it has against the rules, or goes.
+/// Lets the pod keep what it has against the rules, or evicts it.
 Enumeration Search::stay(std::size_t index, const Board& board, const PlanCost& cost) {
   const PodCase& pod = problem_.pods[order_[index]];
   Choice& choice = choices_[order_[index]];

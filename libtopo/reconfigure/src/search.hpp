@@ -13,14 +13,14 @@
 
 namespace pinfold::planning {
 
-/// What is searched for, besides low cost.
+/// The conditions of a search besides low cost.
 struct SearchRules {
-  bool may_lose = true;  ///< pods may be evicted, and may stay against the rules
-  /// What the pods have was given by these rules: where it is complete, it is not judged again.
+  bool may_lose = true;  ///< pods may be evicted, or stay against the rules
+  /// What the pods have was given by the same rules, so a complete assignment is not judged again.
   bool same_rules = false;
   bool evict = false;  ///< see PlanOptions
   std::size_t steps = 0;
-  /// Whether a choice for every pod is a solution.
+  /// Returns whether a choice for every pod is a solution.
   std::function<bool(const std::vector<Choice>&)> accepts;
 };
 
@@ -29,28 +29,28 @@ struct Solution {
   PlanCost cost;
 };
 
-/// A search over what each pod gets, pod by pod: branch and bound. In the first pass every pod that
-/// cannot keep what it has stays against the rules or goes; the second stops at its first solution;
-/// the third tries all good choices, the last one everything.
+/// Searches over what each pod gets, pod by pod, by branch and bound. In the first pass every pod
+/// that cannot keep what it has stays against the rules or goes; the second stops at its first
+/// solution; the third tries all good choices, the last one everything. See search.cpp.
 class Search {
  public:
-  /// Borrows the first two. `target`: a pod that has nothing yet and must be placed.
+  /// Borrows the first two. `target` is a pod that has nothing yet and must be placed.
   Search(const Problem& problem, Judge& judge, SearchRules rules,
          std::optional<std::size_t> target = std::nullopt);
 
   void run();
   [[nodiscard]] const std::optional<Solution>& best() const { return best_; }
-  /// No solution costs less than the best one; without one, there is none.
+  /// Returns whether no solution costs less than the best one; without one, whether there is none.
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_; }
 
  private:
   /// A pod whose units get their spots one after the other.
   struct Placing {
-    std::size_t index = 0;  ///< in order_
+    std::size_t index = 0;  ///< position in order_
     const PodCase* pod = nullptr;
     Board before;
-    PlanCost cost;  ///< of the pods before it
-    CpuSet taken;   ///< by the units so far
+    PlanCost cost;  ///< cost of the pods before it
+    CpuSet taken;   ///< CPUs of the units so far
     std::vector<Spot> spots;
     bool all_kept = true;
   };
@@ -93,13 +93,13 @@ class Search {
   std::optional<Solution> best_;
   PlanCost least_cost_;
   std::size_t steps_ = 0;
-  std::size_t not_accepted_ = 0;  ///< solutions
+  std::size_t not_accepted_ = 0;  ///< number of solutions that were not accepted
   std::optional<std::size_t> target_;
   enum class Pass { kStay, kFirst, kGood, kAll };
   Pass pass_ = Pass::kStay;
-  /// The least cost at which the rest of the pods was tried, by what was left for them.
+  /// The least cost at which the remaining pods were tried, by what was left for them.
   std::unordered_map<std::string, PlanCost> tried_;
-  bool is_complete_ = true;  ///< nothing was left out
+  bool is_complete_ = true;  ///< no choice was left out
   bool is_exhausted_ = false;
 };
 

@@ -15,7 +15,8 @@ Amounts sizes_of(const std::vector<MemoryBlock>& blocks) {
   return sizes;
 }
 
-/// What a unit has; nothing if it has not all that it would get, or the node could not have it.
+/// Returns the spot that a unit has; nullopt if it does not have all that it would get, or the node
+/// could not provide it.
 std::optional<Spot> spot_of(const Node& node, const Unit& unit, const Part& before) {
   Spot spot;
   if (unit.cpus > 0) {
@@ -40,7 +41,7 @@ Unit unit_of(const Node& node, const Container* container, const Part& before, c
   return unit;
 }
 
-/// How a pod that is managed as a whole is divided among its containers.
+/// Records how a pod that is managed as a whole is divided among its containers.
 void note_division(const NodeState& admitted, PodCase& pod) {
   pod.divided = parts_in(admitted, pod.spec().uid);
   pod.is_divided_as_before =
@@ -54,9 +55,9 @@ void note_division(const NodeState& admitted, PodCase& pod) {
   }
 }
 
-/// The units of a pod whose containers are allocated for one by one.
-/// What the rules say of each container alone counts where they are about single containers: what
-/// decide() does for a container depends on which CPUs it chose for init containers before.
+/// Adds the units of a pod whose containers are allocated one by one. If the rules are about single
+/// containers, each one is judged alone: what decide() does for a container depends on which CPUs
+/// it chose for earlier init containers.
 void add_containers(const Node& node, const Judge& judge, Neighbours neighbours, PodCase& pod) {
   const bool is_alone = !pod.is_joint && pod.spec().containers.size() > 1 &&
                         qos_class(pod.spec(), node.gates()) == QosClass::kGuaranteed;
@@ -81,7 +82,7 @@ void add_containers(const Node& node, const Judge& judge, Neighbours neighbours,
                         [](const Unit& unit) { return !unit.is_init(); });
 }
 
-/// The unit of a pod that is managed as a whole.
+/// Adds the unit of a pod that is managed as a whole.
 void add_whole(const Node& node, const Judge& judge, PodCase& pod) {
   const Decision decision = judge.on_empty_node(pod.spec());
   if (const auto* const rejected = std::get_if<Rejected>(&decision)) {
@@ -90,7 +91,7 @@ void add_whole(const Node& node, const Judge& judge, PodCase& pod) {
   }
   const NodeState& admitted = std::get<Admitted>(decision).next;
   Unit unit = unit_of(node, nullptr, pod.whole_before, whole_part_in(admitted, pod.spec().uid));
-  // Of a pod that was not managed as a whole: what its containers had.
+  // For a pod that was not managed as a whole: what its containers had.
   for (const auto& [name, part] : pod.before) {
     if (part.cpus) unit.had_cpus |= *part.cpus;
   }
@@ -114,7 +115,7 @@ void judge_what_it_has(PodCase& pod, Judge& judge) {
   pod.keep_allowed = all && (!pod.is_joint || judge.allows_together(pod, spots));
 }
 
-/// Held pods keep what they have, as far as the node still has it for them.
+/// Lets held pods keep what they have, as far as the node can still provide it.
 void place_held(Problem& problem) {
   const Node& node = *problem.node;
   problem.board = {};
@@ -140,7 +141,7 @@ bool needs_free_cpus(const Node& node) {
          node.config().quirks().empty_shared_pool_prevents_start;
 }
 
-/// The held pod that is kept with the fewest exclusive CPUs.
+/// Returns the held pod with the fewest exclusive CPUs among those that are kept.
 std::optional<PodUid> smallest_held(const Problem& problem) {
   std::optional<PodUid> smallest;
   std::size_t fewest = 0;

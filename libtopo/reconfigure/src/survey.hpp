@@ -5,11 +5,11 @@
 
 namespace pinfold::planning {
 
-/// What a pod has and what it would get by `judge`, whose node is `node`.
+/// Returns what a pod has, and what it would get according to `judge`, whose node is `node`.
 [[nodiscard]] PodCase survey(const Node& node, const NodeState& state, const ActivePod& pod,
                              Judge& judge, Neighbours neighbours = Neighbours::kNone);
 
-/// The problem of bringing the pods of `state` to `node`. Borrows everything.
+/// Returns the problem of bringing the pods of `state` to `node`. Borrows everything.
 [[nodiscard]] Problem survey(const Node& node, const NodeState& state, Judge& judge);
 
 }  // namespace pinfold::planning

@@ -15,17 +15,17 @@
 #include "pinfold/types/cpuset.hpp"
 #include "pinfold/types/rejection.hpp"
 
-/// Plans a change of a node's configuration or hardware, or a defragmentation, with containers
-/// running: docs/reconfigure.md.
+/// Plans a change of a node's configuration or hardware, or a defragmentation, while containers
+/// run; see docs/reconfigure.md.
 namespace pinfold {
 
 /// What a plan does with a container.
 enum class Change {
-  kKept,              ///< it has what it had
-  kMoved,             ///< CPUs or NUMA nodes that it had are replaced
-  kBecomesExclusive,  ///< it gets CPUs or NUMA nodes of a manager that gave it none before
-  kBecomesShared,     ///< it loses them: the manager gives it none any more
-  kKeptAgainstRules,  ///< it has what it had, and the new rules would reject its pod
+  kKept,              ///< it keeps what it has
+  kMoved,             ///< some of its CPUs or NUMA nodes are replaced
+  kBecomesExclusive,  ///< it gets CPUs or NUMA nodes from a manager that gave it none before
+  kBecomesShared,     ///< a manager that gave it CPUs or NUMA nodes gives it none any more
+  kKeptAgainstRules,  ///< it keeps what it has, although the new rules would reject its pod
   kEvicted,           ///< its pod cannot be kept
 };
 [[nodiscard]] std::string_view to_string(Change change);
@@ -37,18 +37,19 @@ struct PlannedContainer {
   std::optional<CpuSet> cpus_after;
   std::vector<MemoryBlock> memory_before;  ///< empty: any NUMA node
   std::vector<MemoryBlock> memory_after;
-  /// CPUs that it has afterwards and did not have, if it had CPUs.
+  /// Number of CPUs that it gains, if it had CPUs before.
   std::size_t cpus_moved = 0;
-  /// Bytes of blocks of which a NUMA node is no longer allowed.
+  /// Bytes of the blocks that lose a NUMA node.
   std::uint64_t bytes_moved = 0;
   std::string why;  ///< one sentence
-  /// In the kubelet's words, for kKeptAgainstRules and kEvicted if it would reject the pod.
+  /// In the kubelet's words, for kKeptAgainstRules and kEvicted if the kubelet would reject the
+  /// pod.
   std::optional<Rejection> rejection = std::nullopt;
 
   friend bool operator==(const PlannedContainer&, const PlannedContainer&) = default;
 };
 
-/// What a plan costs; the members are compared in this order.
+/// The cost of a plan. Costs are compared member by member, in this order.
 struct PlanCost {
   std::size_t pods_evicted = 0;
   std::size_t pods_against_rules = 0;
@@ -60,17 +61,17 @@ struct PlanCost {
 };
 
 struct PlanOptions {
-  /// Pods that the new rules would reject are evicted instead of kept.
+  /// Evicts the pods that the new rules would reject, instead of keeping them.
   bool evict = false;
-  /// How long the search may last; a step is a placement that was tried. The first solution takes
-  /// as many steps as it needs.
+  /// Limit for each pass of the search, in placements tried. In a reconfiguration, the first
+  /// solution takes as many steps as it needs.
   std::size_t steps = 1000;
-  /// What the pod of a defragmentation has to pass.
+  /// The checks that the pod of a defragmentation has to pass.
   AdmissionChecks checks = AdmissionChecks::kManagers;
 };
 
-/// A pod that a kubelet would reject when it starts: the pods before it leave too little of what is
-/// allocatable for its requests.
+/// A pod that a starting kubelet would reject, because the pods before it leave too little of what
+/// is allocatable for its requests.
 struct ShortOfRequests {
   PodUid pod;
   Rejection why;
@@ -79,58 +80,56 @@ struct ShortOfRequests {
 };
 
 struct ReconfigurationPlan {
-  /// Of active pods in the order of their admission and of their start; then those of held pods.
+  /// Those of active pods in the order of admission and start, then those of held pods.
   std::vector<PlannedContainer> containers;
-  /// The pods that have to go: no plan evicts fewer, if `optimal`. Held ones last.
+  /// The pods that have to go, held ones last. If `optimal`, no plan evicts fewer.
   std::vector<PodUid> evicted;
   PlanCost cost;
-  /// The search was exhausted: no plan costs less.
+  /// True if the search was exhausted, so that no plan costs less.
   bool optimal = false;
-  /// The pods that stay, as far as their managers are concerned, and that a kubelet would reject
-  /// because of the requests of all pods, in the order of their admission. None with the profile
-  /// `fixed`, which admits no pod again.
+  /// The pods that stay as far as their managers are concerned, but that a kubelet would reject
+  /// because of the requests of all pods, in the order of admission. None with the profile `fixed`,
+  /// which does not readmit pods.
   std::vector<ShortOfRequests> short_of_requests;
-  /// The state of the new node. As after a restart no affinity is stored.
+  /// The state of the new node. No affinity is stored, as after a restart.
   NodeState next;
 };
 
-/// Plans how the pods of a node go on with another configuration or machine. Devices do not move.
-/// Pure and deterministic. Of equal plans it returns the one that it finds first.
-/// Errors: kInvalidArgument with the kubelet's text if a kubelet of `to` would not start on any
+/// Plans how the pods of a node continue with another configuration or machine. Devices do not
+/// move. Pure and deterministic. Among equal plans, returns the one that it finds first.
+/// Errors: kInvalidArgument with the kubelet's text if a kubelet of `to` would not start from any
 /// state; kUnsupported if no state was found from which it starts.
 [[nodiscard]] Result<ReconfigurationPlan> plan_reconfiguration(const Node& from,
                                                                const NodeState& state,
                                                                const Node& to,
                                                                const PlanOptions& options = {});
 
-/// What each container of `before` has in two states of a node: active pods in the order of their
-/// admission and of their start, then held pods. A pod that is not in `after` is evicted. `why` is
-/// empty.
+/// Compares what each container of `before` has in two states of a node: active pods in the order
+/// of admission and start, then held pods. A pod that is not in `after` is evicted. `why` is empty.
 [[nodiscard]] std::vector<PlannedContainer> compare_states(const NodeState& before,
                                                            const NodeState& after);
-/// The sum over containers.
+/// Returns the sum of the costs of the containers.
 [[nodiscard]] PlanCost cost_of(const std::vector<PlannedContainer>& containers);
 
 struct DefragmentationPlan {
-  /// `next` admits the pod. If not, `next` is the state as it was.
+  /// True if `next` admits the pod. If not, `next` is the unchanged state.
   bool possible = false;
   /// The containers that move, as in a ReconfigurationPlan.
   std::vector<PlannedContainer> moves;
   PlanCost cost;
-  /// The search was exhausted: no plan costs less; if not `possible`, there is none.
+  /// True if the search was exhausted: no plan costs less or, if not `possible`, there is none.
   bool optimal = false;
   NodeState next;
-  /// Why the node rejects the pod now; nullopt if it admits it.
+  /// Why the node rejects the pod before any move; nullopt if it admits it.
   std::optional<Rejection> rejection;
   /// Why no move can help: the rejection on a node without any other pod, or because of the
   /// requests of all pods.
   std::optional<Rejection> limit;
 };
 
-/// Plans the cheapest moves after which decide() admits a pod (`options.checks`). No pod is
-/// evicted, and a container that does not move keeps what it has, whether or not the node would
-/// admit it again. `options.evict` has no effect. Errors: kInvalidArgument for a pod that is
-/// active.
+/// Plans the cheapest moves after which decide() admits a pod (with `options.checks`). Evicts no
+/// pod, and a container that does not move keeps what it has, whether or not the node would admit
+/// it again. Ignores `options.evict`. Errors: kInvalidArgument for a pod that is active or held.
 [[nodiscard]] Result<DefragmentationPlan> plan_defragmentation(const Node& node,
                                                                const NodeState& state,
                                                                const PodSpec& pod,
