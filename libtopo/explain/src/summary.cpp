@@ -156,7 +156,7 @@ std::string misaligned(const Failure& failure) {
   return conflict(failure);
 }
 
-/// Explains an amount of which all NUMA nodes of the node together have too little.
+/// Explains an amount that exceeds what all NUMA nodes together have free.
 std::string short_on_node(const Failure& failure, const Missing& missing) {
   std::vector<std::string> parts;
   for (const Amounts& lack : missing.amounts) {

@@ -30,8 +30,8 @@ struct Solution {
 };
 
 /// Searches over what each pod gets, pod by pod, by branch and bound. In the first pass every pod
-/// that cannot keep what it has stays against the rules or goes; the second stops at its first
-/// solution; the third tries all good choices, the last one everything. See search.cpp.
+/// that cannot keep what it has stays against the rules or is evicted; the second stops at its
+/// first solution; the third tries all good choices, the last one everything. See search.cpp.
 class Search {
  public:
   /// Borrows the first two. `target` is a pod that has nothing yet and must be placed.

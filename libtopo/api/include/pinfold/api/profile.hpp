@@ -61,7 +61,7 @@ struct Quirks {
   bool pod_memory_hint_from_container = false;
   /// Pod-level resources that name no amount make the QoS class BestEffort.
   bool empty_pod_resources_set_qos_class = false;
-  /// A container that requests more than its pod has an oom_score_adj above 1000.
+  /// A container whose requests exceed those of its pod has an oom_score_adj above 1000.
   bool oom_score_adj_above_1000 = false;
 
   // Start.
@@ -120,7 +120,7 @@ struct Quirks {
   friend bool operator==(const Quirks&, const Quirks&) = default;
 };
 
-/// A member of Quirks, and the kubelets that behave so.
+/// A member of Quirks, and the kubelets that have it.
 struct Quirk {
   std::string_view name;  ///< name of the member
   bool Quirks::*member;

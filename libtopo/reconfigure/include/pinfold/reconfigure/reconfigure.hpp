@@ -82,7 +82,7 @@ struct ShortOfRequests {
 struct ReconfigurationPlan {
   /// Those of active pods in the order of admission and start, then those of held pods.
   std::vector<PlannedContainer> containers;
-  /// The pods that have to go, held ones last. If `optimal`, no plan evicts fewer.
+  /// The pods that have to be evicted, held ones last. If `optimal`, no plan evicts fewer.
   std::vector<PodUid> evicted;
   PlanCost cost;
   /// True if the search was exhausted, so that no plan costs less.

@@ -12,8 +12,8 @@ namespace pinfold {
 [[nodiscard]] std::string escaped(std::string_view text);
 
 /// Returns the known word that `word` most probably means, or "" if none is similar. Ignores case.
-/// If no word is within two edits, a word that contains all words of a name of several words comes
-/// first: "reservedCpus" finds "reservedSystemCPUs".
+/// If no word is within two edits, prefers one that contains all words of a multi-word name:
+/// "reservedCpus" finds "reservedSystemCPUs".
 [[nodiscard]] std::string_view nearest(std::string_view word,
                                        std::span<const std::string_view> known);
 
