@@ -49,7 +49,7 @@ bool is_known_gate(std::string_view name, Profile profile) {
   return is_gate_of(name, kFirstMinor) || is_gate_of(name, kLastMinor);
 }
 
-/// Returns " (since 1.37)", " (removed in 1.38)", ", did you mean ...", or "".
+/// Returns " (since 1.37)", " (removed in 1.38)", " (did you mean 'X'?)" and so on, or "".
 std::string remark_on(std::string_view name) {
   if (const GateChange* const change = find_change(name)) {
     return change->removed != 0 ? fmt::format(" (removed in 1.{})", change->removed)

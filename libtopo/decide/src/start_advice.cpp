@@ -72,7 +72,7 @@ std::optional<StartAdvice> correct_names(const Config& config) {
   return std::nullopt;
 }
 
-/// Returns "kubeReserved 893Mi + evictionHard 100Mi (default)".
+/// Returns "kubeReserved 893Mi + evictionHard 100Mi (its default)".
 std::string memory_sum(const Config& config) {
   std::vector<std::string> terms;
   const auto add = [&](const char* field, const std::map<std::string, std::string>& amounts,

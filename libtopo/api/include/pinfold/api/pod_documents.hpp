@@ -14,7 +14,8 @@ namespace pinfold {
 /// Returns a document as a Pod: for a Deployment, DaemonSet, StatefulSet, ReplicaSet,
 /// ReplicationController, Job, CronJob or PodTemplate the pod template with the workload's name and
 /// namespace, else the document itself.
-/// Errors: kInvalidArgument for a workload without a template, and for a pod that has finished.
+/// Errors: kInvalidArgument for a workload without a template, for a pod that has finished, and for
+/// an object that does not look like a manifest.
 [[nodiscard]] Result<nlohmann::json> as_pod(nlohmann::json document);
 /// Reads a Pod that a user wrote (see as_pod), checks it as kubectl does, and applies the API
 /// server's defaults. Errors: kInvalidArgument, also for an unknown field (see check_pod_fields).
