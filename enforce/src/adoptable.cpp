@@ -1,4 +1,4 @@
-// Which groups a container may adopt, and the one name that each of them has.
+// Decides which groups a container may adopt, and finds the one name of a group.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace pinfold::enforce {
 namespace {
 
-/// True if `path` is `group` or below it.
+/// Returns true if `path` is `group` or below it.
 bool is_in(const std::string& path, const std::string& group) {
   return (path + "/").starts_with(group.ends_with('/') ? group : group + "/");
 }
@@ -26,8 +26,8 @@ tl::unexpected<Error> refused(const std::string& directory, std::string_view why
   return fail(ErrorCode::kInvalidArgument, fmt::format("'{}': {}", directory, why));
 }
 
-/// The groups that the kubelet makes above those of pods, with either of its drivers; "-": below a
-/// cgroupRoot.
+/// Returns true for the groups that the kubelet makes above those of pods, with either cgroup
+/// driver; names with "-" are below a cgroupRoot.
 bool is_of_all_pods(const std::string& directory) {
   static constexpr std::array kNames = {
       "/kubepods",       "/kubepods/burstable",       "/kubepods/besteffort",
@@ -38,7 +38,7 @@ bool is_of_all_pods(const std::string& directory) {
                      [&](const char* name) { return directory.ends_with(name); });
 }
 
-/// A group below the root of Pinfold's is a container's only in the group of its own pod.
+/// Checks that a group below Pinfold's root is inside the group of the container's own pod.
 Result<void> check_below_root(const std::string& root, const ContainerId& container,
                               const std::string& directory) {
   if (!is_in(directory, root)) return {};
@@ -54,7 +54,7 @@ Result<void> check_below_root(const std::string& root, const ContainerId& contai
   return refused(directory, fmt::format("it is in the group of pod '{}'", *pod));
 }
 
-/// The path of an open directory as this process sees it.
+/// Returns the path of an open directory as this process sees it.
 Result<std::string> path_of(int directory, const std::string& shown) {
   std::array<char, PATH_MAX> path{};
   const std::string link = fmt::format("/proc/self/fd/{}", directory);
@@ -67,7 +67,7 @@ bool is_same(const struct stat& one, const struct stat& other) {
   return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-/// Of an open directory; nullopt before Linux 5.8, and for one that cannot be looked at.
+/// Returns the mount id of an open directory; nullopt before Linux 5.8, or if statx fails.
 std::optional<std::uint64_t> mount_id(int directory) {
   struct statx seen {};
   if (::statx(directory, "", AT_EMPTY_PATH, STATX_MNT_ID, &seen) != 0) return std::nullopt;
@@ -75,11 +75,11 @@ std::optional<std::uint64_t> mount_id(int directory) {
   return seen.stx_mnt_id;
 }
 
-/// `path`, that of the open directory `named`, in the mount that has the directory `home`.
+/// Translates `path`, the path of the open directory `named`, to the mount that contains `home`.
 Result<std::string> path_at_home(int named, const std::string& path, const std::string& home) {
   const UniqueFd root(::open(home.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const auto mount = root ? mount_id(root.get()) : std::nullopt;
-  if (mount && mount_id(named) == mount) return path;  // long tables of mounts take time
+  if (mount && mount_id(named) == mount) return path;  // avoids parsing a long table
   PINFOLD_LET(const auto mounts, parse_mountinfo(read_kernel_file("/proc/self/mountinfo")));
   return path_in_mount_of(mounts, path, home);
 }
@@ -89,7 +89,7 @@ Result<std::string> path_at_home(int named, const std::string& path, const std::
 Result<std::string> canonical_directory(const std::string& directory,
                                         const HierarchyRoot& cpusets) {
   if (!directory.starts_with('/')) return refused(directory, "expected an absolute path");
-  PINFOLD_TRY(open_named_cgroup_fs(directory));  // its errors
+  PINFOLD_TRY(open_named_cgroup_fs(directory));  // for its errors
   const UniqueFd fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat named {};
   if (!fd || ::fstat(fd.get(), &named) != 0) {
@@ -97,7 +97,7 @@ Result<std::string> canonical_directory(const std::string& directory,
   }
   PINFOLD_LET(std::string path, path_of(fd.get(), directory));
   struct stat root {};
-  // A root that only its owner's callbacks know is in no mount: nothing to translate to.
+  // A root that exists only in its owner's callbacks is in no mount, so nothing is translated.
   const bool has_root =
       cpusets.processes != nullptr && ::stat(cpusets.directory.c_str(), &root) == 0;
   if (has_root) {

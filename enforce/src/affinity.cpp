@@ -14,11 +14,11 @@
 namespace pinfold::enforce {
 namespace {
 
-/// As many CPUs as Linux can be configured for; it ignores bits that it does not have.
+/// The largest number of CPUs that Linux can be configured for; Linux ignores unknown bits.
 constexpr std::size_t kMaxCpus = 8192;
 constexpr std::size_t kSetSize = CPU_ALLOC_SIZE(kMaxCpus);
 using SetBuffer = std::array<cpu_set_t, kSetSize / sizeof(cpu_set_t)>;
-/// More threads of one process are not looked at.
+/// Further threads of one process are ignored.
 constexpr std::size_t kMaxThreads = 16384;
 constexpr int kMaxDepth = 16;
 
@@ -41,19 +41,20 @@ CpuSet to_set(const SetBuffer& buffer) {
   return cpus;
 }
 
-/// Whether a process is still in a group, as far as the last part of its path says. The path as a
-/// whole depends on the mount and on the cgroup namespace.
+/// Returns true if a process is still in a group, judged by the last component of its path. The
+/// full path depends on the mount and the cgroup namespace.
 bool is_still_in(const Group& group, const std::string& name, pid_t pid) {
   const std::string path =
       group.process_table()->cpuset_path(pid, group.cpuset().hierarchy->version);
   return path.substr(path.rfind('/') + 1) == name;
 }
 
-/// Calls `visit(pid, effective CPUs of its own group)` for the processes of a group and of those
-/// below it: a container may have cpusets of its own.
+/// Calls `visit(pid, effective CPUs of its own group)` for the processes of a group and of the
+/// groups below it: a container may make cpusets inside its own group.
 template <class Visit>
 void for_each_process(const Group& group, const CpuSet& above, int depth, const Visit& visit) {
-  const CpuSet cpus = effective_cpus(group).value_or(above);  // without a cpuset: as above
+  const CpuSet cpus = effective_cpus(group).value_or(above);  // without a cpuset: as the group
+                                                              // above
   Group own = group;
   own.adopted = nullptr;
   own.parts.resize(1);
@@ -72,7 +73,7 @@ void for_each_process(const Group& group, const CpuSet& above, int depth, const 
   }
 }
 
-/// The part of a group's CPUs that a process' threads may run on together.
+/// Returns the part of a group's CPUs that the threads of a process may run on together.
 CpuSet united(const std::vector<CpuSet>& threads, const CpuSet& group) {
   CpuSet all;
   for (const CpuSet& cpus : threads) all |= cpus;

@@ -11,7 +11,7 @@
 #include "pinfold/enforce/nested.hpp"
 #include "pinfold/enforce/processes.hpp"
 
-/// One step of a plan, written to the kernel and checked.
+/// Applies one step of a plan to the kernel and checks the result.
 namespace pinfold::enforce {
 namespace {
 
@@ -29,18 +29,18 @@ Result<void> create_part(const Group::Part& part, bool has_cpusets, bool is_pod,
     return done;
   };
   PINFOLD_TRY(part.fs->make_group(part.path));
-  if (is_v1 && has_cpusets) {  // pages follow cpuset.mems, as they do on cgroup v2
+  if (is_v1 && has_cpusets) {  // pages follow cpuset.mems, as on cgroup v2
     PINFOLD_TRY(set_if_exists("cpuset.memory_migrate", "1"));
   }
   if (!is_pod) return {};
-  Result<void> result;  // one controller that is refused keeps no other from the containers
+  Result<void> result;  // if one controller is refused, the others are still enabled
   for (const Controller controller : part.hierarchy->controllers) {
     if (!facts.controllers.contains(controller)) continue;
     Result<void> done;
     if (!is_v1) {
       done = enable(part, controller);
     } else if (controller == Controller::kCpuset) {
-      // With this flag on, a new container would start with a copy of the pod's CPUs.
+      // If this flag is on, a new container starts with a copy of the pod's CPUs.
       done = set_if_exists("cgroup.clone_children", "0");
     }
     if (!done && result) result = std::move(done);
@@ -48,7 +48,8 @@ Result<void> create_part(const Group::Part& part, bool has_cpusets, bool is_pod,
   return result;
 }
 
-/// As far as possible: the cpuset does not wait for the memory limit.
+/// Creates the group in every hierarchy; a failure in one (memory) does not stop the others
+/// (cpuset).
 Result<void> create(const Step& step, const Group& group, const KernelFacts& facts) {
   Result<void> result;
   for (const Group::Part& part : group.parts) {
@@ -59,7 +60,7 @@ Result<void> create(const Step& step, const Group& group, const KernelFacts& fac
   return result;
 }
 
-/// With the groups below it, which a container made; none of them has a process.
+/// Removes a group and the groups that a container made below it; none of them has a process.
 Result<void> remove_with_below(CgroupFs& fs, const std::string& path, int depth) {
   constexpr int kMaxDepth = 32;
   const auto below = fs.children(path);
@@ -72,7 +73,7 @@ Result<void> remove_with_below(CgroupFs& fs, const std::string& path, int depth)
   return fs.remove_group(path);
 }
 
-/// In all hierarchies, and only if no process is left in any of them.
+/// Removes the group from all hierarchies, but only if no process is left in any of them.
 Result<void> remove(const Group& group) {
   constexpr auto kPause = std::chrono::milliseconds(10);
   constexpr int kTries = 100;
@@ -88,7 +89,7 @@ Result<void> remove(const Group& group) {
       if (!removed) break;
     }
     if (removed) return {};
-    // A process that has just ended leaves cgroup.procs before it lets go of the group.
+    // A process that has just ended leaves cgroup.procs before it releases the group.
     const Group::Part& part = group.cpuset();
     const auto below = part.fs->children(part.path);
     const bool has_groups = below && !below->empty();
@@ -99,7 +100,7 @@ Result<void> remove(const Group& group) {
 
 Result<void> set_and_read_back(const Group& group, const char* file, const CpuSet& set) {
   const Group::Part& part = group.cpuset();
-  // The containers of a pod have steps of their own.
+  // The containers of a pod have their own steps.
   const MayWrite others = [](const std::string& name) { return !is_safe_name(name); };
   PINFOLD_TRY(write_set(group, file, set, group.is_container ? MayWrite() : others));
   PINFOLD_LET(const auto observed, read_set(group, file));
@@ -109,10 +110,11 @@ Result<void> set_and_read_back(const Group& group, const char* file, const CpuSe
                           part.path, file, set.to_string()));
 }
 
-/// cgroup v1 has no "as my parent", and cgroup v2 refuses it to a group that has another set and
-/// processes in it or below it: these get a copy.
+/// Gives a group its parent's set. cgroup v1 cannot express "same as the parent", and cgroup v2
+/// refuses it to a group that has another set and processes in or below it: these groups get a
+/// copy.
 Result<void> set_as_parent(const Group& group, bool is_cpus) {
-  if (group.is_adopted()) return {};  // what its runtime gave it
+  if (group.is_adopted()) return {};  // keeps what its runtime gave it
   const char* const file = is_cpus ? kCpusFile : kMemsFile;
   if (group.is_v2()) {
     auto cleared = set_and_read_back(group, file, CpuSet());
@@ -153,7 +155,7 @@ const Group::Part* part_with(const Group& group, const std::string& file) {
   return part == group.parts.end() ? nullptr : &*part;
 }
 
-/// Why a value was refused, where the kernel's number does not say it; "": unknown.
+/// Explains why a value was refused if errno does not say it; "" if unknown.
 std::string cause_of(const Step& step, const Group& group, const Error& error) {
   const Group::Part* const part = part_with(group, step.file);
   if (step.kind != Step::Kind::kValue || part == nullptr) return "";
@@ -213,7 +215,7 @@ Result<void> apply_to_group(const Step& step, const Group& group, const KernelFa
 }  // namespace
 
 Result<void> Cgroups::apply(const Step& step) {
-  // An adopted group is made, limited and removed by its runtime.
+  // The runtime creates, limits and removes an adopted group.
   const bool is_ours = !is_adopted(step.group) || step.kind == Step::Kind::kCpus ||
                        step.kind == Step::Kind::kMems || step.kind == Step::Kind::kVerify;
   if (!is_ours) return {};

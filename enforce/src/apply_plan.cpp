@@ -1,3 +1,21 @@
+// How it works. PlanRun applies the steps in order and keeps two things: `now_`, the layout of the
+// kernel after the steps so far, and `late_`, the groups whose CPUs are not what the plan expects
+// at this point because one of their steps failed.
+//
+// A plan takes CPUs from one container before it gives them to another. While `late_` is empty
+// every step is safe by construction and is applied without further checks. After a failure the
+// group is read again, and each later step is compared with `now_`: the CPUs that it would add to a
+// container must not be in use by a late group if either layout makes them exclusive. Such a step
+// is held back, which is a failure too, so its own group becomes late and is respected by the steps
+// that follow.
+//
+// Invariants: `now_` never claims fewer CPUs for a group than it may run on (an unreadable group
+// counts as widened); a later success of the same write clears the failure; values and memory nodes
+// never hold back a step.
+//
+// Cost for g groups: O(log g) for each step until something has failed; after that up to O(g) for a
+// container's cpuset and O(c * g) for a pod with c containers.
+
 #include "pinfold/enforce/apply_plan.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +30,7 @@ namespace {
 
 using Kind = Step::Kind;
 
-/// Where the processes of a container can run according to a layout.
+/// Returns the CPUs on which a container's processes can run according to a layout.
 CpuSet runs_on(const Cgroups& cgroups, const Layout& layout, const GroupName& name,
                const CpuSet& machine) {
   const CpuSet& own = layout.at(name).cpus;
@@ -41,14 +59,15 @@ class PlanRun {
     if (watcher) watcher(step, StepMoment::kAfter);
     apply_to(now_, step);
     if (step.kind == Kind::kCpus) late_.erase(step.group);
-    forget_failure(step);  // this one makes up for it
+    forget_failure(step);  // this step makes up for it
     if (step.kind != Kind::kVerify) result_.done.push_back(step);
   }
 
   [[nodiscard]] PlanResult result() && { return std::move(result_); }
 
  private:
-  /// A group that does not exist, or is known not to have its CPUs, has failed already.
+  /// Returns true if the group does not exist, or the step verifies CPUs that the group is known
+  /// not to have: its failure has been recorded already.
   [[nodiscard]] bool is_pointless(const Step& step) const {
     if (step.kind == Kind::kCreate || step.kind == Kind::kRemove) return false;
     if (!now_.contains(step.group)) return true;
@@ -72,7 +91,7 @@ class PlanRun {
     return Error{ErrorCode::kBusy, 0, fmt::format("'{}' still exists", to_string(child->first))};
   }
 
-  /// A new group has its pod's CPUs until it gets its own.
+  /// A new group has its pod's CPUs until its own are written, so the pod must be as planned.
   [[nodiscard]] std::optional<Error> needs_pod(const GroupName& name) const {
     if (name.is_pod() || cgroups_.is_adopted(name) || now_.contains(name)) return std::nullopt;
     const GroupName pod = name.parent();
@@ -82,7 +101,7 @@ class PlanRun {
                  fmt::format("'{}' {}{}", to_string(pod), what, reason_of(pod))};
   }
 
-  /// On cgroup v2 a container with none of its pod's CPUs would get all of them.
+  /// On cgroup v2 a container with none of its pod's CPUs would get all of the pod's.
   [[nodiscard]] std::optional<Error> needs_room(const Step& step) const {
     const GroupName pod = step.group.parent();
     if (step.group.is_pod() || !late_.contains(pod) || cgroups_.is_adopted(step.group)) {
@@ -95,8 +114,8 @@ class PlanRun {
         fmt::format("'{}' has only CPUs {}{}", to_string(pod), above.to_string(), reason_of(pod))};
   }
 
-  /// The plan takes CPUs from one container before it gives them to another. That is compared with
-  /// what was done, for the groups that did not do as planned.
+  /// The plan takes CPUs from one container before it gives them to another. For late groups this
+  /// is checked against what has really been done.
   [[nodiscard]] std::optional<Error> needs_free_cpus(const Step& step) const {
     Layout next = pod_of(step.group);
     apply_to(next, step);
@@ -118,7 +137,7 @@ class PlanRun {
     return std::nullopt;
   }
 
-  /// It has its CPUs, but may have had them together with a group that was to leave them.
+  /// The container has its CPUs, but may share them with a late group that was to leave them.
   [[nodiscard]] std::optional<Error> needs_to_be_alone(const Step& step) const {
     if (late_.empty()) return std::nullopt;
     for (const auto& [other, theirs] : now_) {
@@ -137,7 +156,7 @@ class PlanRun {
                         reason_of(other))};
   }
 
-  /// The part of the layout that decides where the containers of a group's pod run.
+  /// Returns the groups of a pod: the part of the layout that decides where its containers run.
   [[nodiscard]] Layout pod_of(const GroupName& name) const {
     const auto begin = now_.lower_bound(GroupName(name.pod));
     auto end = begin;
@@ -149,12 +168,13 @@ class PlanRun {
     return late_.contains(name) || late_.contains(name.parent());
   }
 
-  /// A group that was to be removed, and exists: what runs in it, and by which right, is not known.
+  /// Returns true for a group that should have been removed but still exists: nothing is known
+  /// about what runs in it, or whether it may.
   [[nodiscard]] bool is_left(const GroupName& name) const {
     return late_.contains(name) && !after_.contains(name);
   }
 
-  /// The CPUs that these two must not share.
+  /// Returns the CPUs that these two groups must not share.
   [[nodiscard]] CpuSet forbidden(const GroupName& one, const GroupName& other) const {
     if (is_left(other)) return machine_;
     CpuSet exclusive;
@@ -171,7 +191,7 @@ class PlanRun {
     return exclusive - common;
   }
 
-  /// ": podx/c: cpuset.cpus := 2-3: ..." of the first step of it, or of its pod, that failed.
+  /// Returns ": podx/c: cpuset.cpus := 2-3: ...": the first failed step of the group or of its pod.
   [[nodiscard]] std::string reason_of(const GroupName& name) const {
     const auto is_its = [&](const FailedStep& failed) {
       return failed.step.group == name || failed.step.group == name.parent();
@@ -187,7 +207,7 @@ class PlanRun {
     result_.failed.push_back({step, std::move(error)});
   }
 
-  /// Of an earlier step that wrote the same.
+  /// Drops the failure of an earlier step that wrote the same file.
   void forget_failure(const Step& step) {
     std::erase_if(result_.failed, [&](const FailedStep& failed) {
       return failed.step.group == step.group && failed.step.kind == step.kind &&
@@ -195,7 +215,7 @@ class PlanRun {
     });
   }
 
-  /// What the kernel has after a step failed.
+  /// Reads a group again after one of its steps failed.
   void observe(const Step& step) {
     if (step.kind == Kind::kValue || step.kind == Kind::kMems) return;
     const auto known = now_.find(step.group);
@@ -219,7 +239,7 @@ class PlanRun {
     PINFOLD_LET(const auto group, cgroups_.group(name));
     const auto own = read_set(group, kCpusFile);
     if (own && own->empty() && group.is_adopted()) return effective_cpus(group);
-    // Without the controller it exists, and runs where its pod does.
+    // Without the controller the group exists and runs where its pod does.
     const bool exists = own || group.cpuset().fs->children(group.cpuset().path).has_value();
     return !own && is_gone(own.error()) && exists ? CpuSet() : own;
   }
@@ -228,8 +248,8 @@ class PlanRun {
   const Layout& before_;
   const Layout& after_;
   const CpuSet& machine_;
-  Layout now_;                ///< as far as the steps have come
-  std::set<GroupName> late_;  ///< their CPUs are not what the plan expects at this point
+  Layout now_;                ///< the kernel's layout after the steps so far
+  std::set<GroupName> late_;  ///< groups whose CPUs are not what the plan expects here
   PlanResult result_;
 };
 

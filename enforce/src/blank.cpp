@@ -17,7 +17,7 @@ Result<std::optional<std::string>> read_if_exists(const Group::Part& part,
 
 namespace {
 
-/// Of cgroup v1.
+/// Returns true if a cgroup v1 group has neither CPUs nor memory nodes.
 Result<bool> is_part_blank(const Group::Part& part) {
   PINFOLD_LET(const auto cpus, read_if_exists(part, kCpusFile));
   PINFOLD_LET(const auto mems, read_if_exists(part, kMemsFile));
@@ -33,12 +33,12 @@ Result<bool> is_blank(const Group& group) {
 
 namespace {
 
-/// With the groups right below it. What cannot be removed stays.
+/// Removes the group and its direct children. Whatever cannot be removed is left.
 void remove_if_blank(const Group& group) {
   if (!is_blank(group).value_or(false)) return;
   const Group::Part& part = group.cpuset();
   const auto below = part.fs->children(part.path);
-  if (!below) return;  // it does not exist
+  if (!below) return;  // the group does not exist
   for (const std::string& name : *below) {
     Group::Part child = part;
     child.path += "/" + name;

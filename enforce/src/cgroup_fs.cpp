@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMaxFile = std::size_t{4} << 20;
 
-/// Walks a relative path one component at a time, where the kernel has no openat2 (before 5.6, or
+/// Walks a relative path one component at a time, for kernels without openat2 (before 5.6, or
 /// behind a seccomp filter).
 int open_by_steps(int root, const std::string& path, int flags) {
   UniqueFd current(::fcntl(root, F_DUPFD_CLOEXEC, 0));
@@ -43,8 +43,8 @@ int open_by_steps(int root, const std::string& path, int flags) {
   return -1;
 }
 
-/// Opens below `root` and nowhere else. -1 and errno: EXDEV for a path that would leave it, ELOOP
-/// for a symbolic link.
+/// Opens a path strictly below `root`. Returns -1 and sets errno to EXDEV if the path would leave
+/// it, or ELOOP for a symbolic link.
 UniqueFd open_beneath(int root, const std::string& path, int flags) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
@@ -80,7 +80,7 @@ class PosixCgroupFs final : public CgroupFs {
     if (dir == nullptr) return fail_errno(errno, fmt::format("list '{}'", shown(group)));
     (void)fd.release();
     std::vector<std::string> names;
-    // A DIR of our own is read by one thread only.
+    // This DIR is local, so only one thread reads it.
     while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe)
       const std::string_view name = entry->d_name;
       if (entry->d_type == DT_DIR && name != "." && name != "..") names.emplace_back(name);
@@ -116,7 +116,8 @@ class PosixCgroupFs final : public CgroupFs {
     };
     const UniqueFd fd = open_beneath(root_.get(), join(group, file), O_WRONLY);
     if (!fd) return failed(errno);
-    // The newline makes the empty value a write of one byte: the kernel ignores one of none.
+    // The newline makes an empty value a write of one byte: the kernel ignores a write of zero
+    // bytes.
     const std::string text = std::string(value) + "\n";
     while (true) {
       const ssize_t put = ::write(fd.get(), text.data(), text.size());
@@ -134,7 +135,7 @@ class PosixCgroupFs final : public CgroupFs {
     return path.empty() ? directory_ : directory_ + "/" + path;
   }
 
-  /// Runs `act(parent descriptor, last component)`.
+  /// Calls `act(parent descriptor, last component)`.
   template <class Act>
   Result<void> change(const std::string& group, std::string_view verb, Act act) {
     const std::size_t slash = group.rfind('/');

@@ -10,14 +10,14 @@
 namespace pinfold::enforce {
 namespace {
 
-/// The kernel's answer to a controller that this caller cannot have.
+/// Returns true if the kernel refused a controller that this caller cannot have.
 bool is_refusal(const Error& error) {
   constexpr int kRefusals[] = {ENOENT, EACCES, EPERM, EROFS, EINVAL, EOPNOTSUPP};
   return std::find(std::begin(kRefusals), std::end(kRefusals), error.sys_errno) !=
          std::end(kRefusals);
 }
 
-/// The groups below the root have their names from pods and containers.
+/// Makes a group's part from a path below the root.
 Group::Part part_of(const Hierarchy& hierarchy, std::string path) {
   return {hierarchy.fs.get(), &hierarchy.root, std::move(path)};
 }
@@ -45,7 +45,7 @@ Cgroups Cgroups::make_to_read(std::vector<Hierarchy> hierarchies, KernelFacts fa
   for (const Hierarchy& hierarchy : cgroups.hierarchies_) {
     const bool is_v2 = hierarchy.root.version == CgroupVersion::kV2;
     for (const Controller controller : hierarchy.root.controllers) {
-      // Of a root that does not exist nothing is known: it will have what is available.
+      // If the root does not exist yet, it will get every available controller.
       const bool is_usable = !is_v2 || controller == Controller::kCpuset ||
                              is_enabled(part_of(hierarchy, ""), controller).value_or(true);
       if (is_usable) cgroups.facts_.controllers.emplace(controller, hierarchy.root.version);
@@ -80,7 +80,7 @@ std::vector<std::string> Cgroups::warnings() const {
   return out;
 }
 
-/// Makes the controllers available to groups below the root.
+/// Enables the controllers for the groups below the root.
 Result<void> Cgroups::prepare() {
   facts_.controllers.clear();
   for (const Hierarchy& hierarchy : hierarchies_) {
@@ -93,8 +93,8 @@ Result<void> Cgroups::prepare() {
   return {};
 }
 
-/// False for a controller that the kernel refuses; warnings() names it. An error says nothing of
-/// the controller: without it containers would silently have no limits.
+/// Returns false if the kernel refuses the controller (see warnings()). Any other error is
+/// returned: ignoring it would leave containers silently without limits.
 Result<bool> Cgroups::make_usable(const Hierarchy& hierarchy, Controller controller) {
   if (hierarchy.root.version == CgroupVersion::kV1) return true;
   const Group::Part root = part_of(hierarchy, "");
@@ -108,7 +108,7 @@ Result<bool> Cgroups::make_usable(const Hierarchy& hierarchy, Controller control
                             "such a group: move them into another group",
                             hierarchy.root.directory));
   }
-  // Only the cpuset is indispensable.
+  // Only cpuset is indispensable.
   if (controller == Controller::kCpuset || !is_refusal(enabled.error())) {
     return fail(std::move(enabled).error());
   }
@@ -177,7 +177,7 @@ void Cgroups::remove_replaced(const ContainerId& container) {
   const auto group = own_group(container);
   if (!group || directory(container) == group->directory) return;
   for (const Group::Part& part : group->parts) {
-    // A group with processes stays, and is not observed: the container has another one now.
+    // A group with processes stays, but is no longer observed: the container uses another one now.
     (void)part.fs->remove_group(part.path);
   }
 }
@@ -194,7 +194,7 @@ Result<CpuSet> Cgroups::cpus_with_partitions(const Layout& groups) const {
     if (name.is_pod()) continue;
     const auto existing = group(name);
     auto own = existing ? effective_cpus(*existing) : fail(Error(existing.error()));
-    if (own) cpus |= *own;  // one that cannot be read fails alone, in the plan
+    if (own) cpus |= *own;  // an unreadable group fails on its own, in the plan
   }
   return cpus;
 }

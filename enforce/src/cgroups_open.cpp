@@ -10,11 +10,11 @@
 #include "kernel_files.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 
-/// Finds and opens the hierarchies of the running kernel.
+/// Detects and opens the hierarchies of the running kernel.
 namespace pinfold::enforce {
 namespace {
 
-/// "hugepages-2048kB" to 2 MiB; 0 for anything else.
+/// Returns 2 MiB for "hugepages-2048kB", 0 for anything else.
 std::uint64_t hugepage_bytes(std::string_view directory) {
   constexpr std::string_view kPrefix = "hugepages-";
   constexpr std::string_view kSuffix = "kB";
@@ -25,7 +25,7 @@ std::uint64_t hugepage_bytes(std::string_view directory) {
   return read_number(digits, kib) ? kib * 1024 : 0;
 }
 
-/// As the hugetlb controller names its files: "64KB", "2MB", "1GB".
+/// Returns the size as the hugetlb controller names its files: "64KB", "2MB", "1GB".
 std::string hugepage_name(std::uint64_t bytes) {
   constexpr std::uint64_t kKi = 1024;
   constexpr std::uint64_t kMi = kKi * 1024;
@@ -59,7 +59,7 @@ std::string directory_above(const std::string& directory) {
   return directory.substr(0, directory.rfind('/'));
 }
 
-/// A cpuset of cgroup v1 starts with nothing; the root of the groups takes what its parent has.
+/// A cpuset of cgroup v1 starts empty: copies the parent's sets to the root.
 Result<void> fill_v1_root(Hierarchy& cpuset) {
   for (const char* file : {kCpusFile, kMemsFile}) {
     PINFOLD_LET(const auto has, cpuset.fs->read("", file));
@@ -77,8 +77,8 @@ Result<void> fill_v1_root(Hierarchy& cpuset) {
   return {};
 }
 
-/// The root exists in the hierarchy that the caller named; in the others it may have to be made, as
-/// a container runtime does.
+/// Opens a root directory and creates missing ones: `root` exists in the hierarchy that the caller
+/// named, but perhaps not in the others. Container runtimes do the same.
 Result<std::unique_ptr<CgroupFs>> open_or_make(const std::string& directory) {
   auto fs = open_cgroup_fs(directory);
   const std::size_t slash = directory.rfind('/');
@@ -88,7 +88,7 @@ Result<std::unique_ptr<CgroupFs>> open_or_make(const std::string& directory) {
   return open_cgroup_fs(directory);
 }
 
-/// The resolved path of a directory that need not exist, but whose parent does.
+/// Resolves the path of a directory that need not exist, but whose parent must.
 Result<std::string> real_path_or_new(const std::string& path) {
   auto real = real_path(path);
   if (real || real.error().code != ErrorCode::kNotFound) return real;
@@ -99,14 +99,14 @@ Result<std::string> real_path_or_new(const std::string& path) {
   return parent + trimmed.substr(slash);
 }
 
-/// What `cgroup.controllers` of a group has, or would have if the group existed.
+/// Returns `cgroup.controllers` of a group, or what it would contain if the group existed.
 std::string controllers_at(const std::string& directory) {
   std::string controllers = read_kernel_file(directory + "/cgroup.controllers");
   if (!controllers.empty()) return controllers;
   return read_kernel_file(directory.substr(0, directory.rfind('/')) + "/cgroup.subtree_control");
 }
 
-/// A group that does not exist: it has no children and no files.
+/// A group that does not exist: no children, no files.
 class AbsentCgroupFs final : public CgroupFs {
  public:
   explicit AbsentCgroupFs(std::string directory) : directory_(std::move(directory)) {}
@@ -142,7 +142,7 @@ void restore_root(Cgroups& cgroups, const CpuSet& needed) {
   if (!parent) return;
   const auto above = read_set(*parent, kCpusFile);
   if (!above) return;
-  // What cannot be restored shows when the plan is applied.
+  // If this fails, applying the plan will show it.
   const Group::Part& part = root.cpuset();
   (void)part.fs->write(part.path, kCpusFile, (*has | (needed & *above)).to_string());
 }
@@ -174,7 +174,7 @@ Result<Cgroups> open_cgroups_to_read(const std::string& root, const CgroupFsWrap
     auto fs = open_cgroup_fs(found.directory);
     if (fs && wrap) fs = wrap(*std::move(fs), found);
     if (!fs && fs.error().code == ErrorCode::kNotFound) {
-      // A second cgroup2 mount, whose controllers the root cannot have.
+      // A second cgroup2 mount, whose controllers are not available to the root.
       const bool is_other_mount = found.version == CgroupVersion::kV2 && !hierarchies.empty();
       if (is_other_mount) continue;
       fs = std::make_unique<AbsentCgroupFs>(found.directory);

@@ -19,12 +19,12 @@ bool has(const HierarchyRoot& hierarchy, Controller controller) {
   return std::find(all.begin(), all.end(), controller) != all.end();
 }
 
-/// The controllers that a directory of a cgroup2 mount has; "" if there is none.
+/// Returns the controllers of a directory in a cgroup2 mount; "" if there are none.
 std::string controllers_in(const std::string& directory) {
   return read_file(directory + "/cgroup.controllers").value_or("");
 }
 
-/// The same group in another hierarchy of this machine.
+/// Opens the same group in another hierarchy of this machine.
 Result<ControllerPart> open_elsewhere(const Group& group, Controller controller) {
   PINFOLD_LET(const auto text, read_file("/proc/self/mountinfo"));
   PINFOLD_LET(const auto mounts, parse_mountinfo(text));

@@ -8,8 +8,7 @@
 
 namespace pinfold::enforce {
 
-// libcgroup only finds mounts and controllers;
-// docs/adr/0003-libcgroup-finds-we-write.md says why.
+// libcgroup only finds mounts and controllers; see docs/adr/0003-libcgroup-finds-we-write.md.
 Result<std::string> default_root() {
   if (const int error = ::cgroup_init(); error != 0) {
     return fail(ErrorCode::kUnsupported,

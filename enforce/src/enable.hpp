@@ -4,12 +4,14 @@
 
 namespace pinfold::enforce {
 
-/// True if the groups below a group of cgroup v2 have a controller. Errors: kNotFound, kIo.
+/// Returns true if a controller is enabled for the groups below a cgroup v2 group. Errors:
+/// kNotFound, kIo.
 [[nodiscard]] Result<bool> is_enabled(const Group::Part& part, Controller controller);
-/// Gives the groups below it a controller; writes nothing if they have it. Errors: as is_enabled.
+/// Enables a controller for the groups below; writes nothing if it is enabled already. Errors: as
+/// is_enabled.
 [[nodiscard]] Result<void> enable(const Group::Part& part, Controller controller);
 
-/// The same without a look before. Errors: kNotFound, kIo.
+/// Like enable(), but always writes. Errors: kNotFound, kIo.
 [[nodiscard]] Result<void> switch_on(const Group::Part& part, Controller controller);
 
 }  // namespace pinfold::enforce

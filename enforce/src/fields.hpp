@@ -4,10 +4,10 @@
 #include <string_view>
 #include <system_error>
 
-/// The kernel's text files: fields between separators, and numbers.
+/// Parsing of the kernel's text files: fields between separators, and numbers.
 namespace pinfold::enforce {
 
-/// Cuts the next field off `rest`, up to `separator`.
+/// Removes the next field, up to `separator`, from `rest` and returns it.
 inline std::string_view next_field(std::string_view& rest, char separator) {
   const std::size_t end = rest.find(separator);
   const std::string_view field = rest.substr(0, end);
@@ -15,7 +15,7 @@ inline std::string_view next_field(std::string_view& rest, char separator) {
   return field;
 }
 
-/// False if `text` is not a number and nothing else.
+/// Returns false if `text` is anything but a number.
 template <class Number>
 bool read_number(std::string_view text, Number& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);

@@ -15,7 +15,7 @@ std::string child_of(const std::string& path, const std::string& name) {
   return path.empty() ? name : fmt::format("{}/{}", path, name);
 }
 
-/// The group at a path in the hierarchy with the cpusets.
+/// Returns the group at a path in the cpuset hierarchy.
 Group at(const Cgroups& cgroups, const std::string& path) {
   Group group = cgroups.root_group();
   group.parts.resize(1);
@@ -25,7 +25,7 @@ Group at(const Cgroups& cgroups, const std::string& path) {
   return group;
 }
 
-/// The CPUs of the nearest group that has a cpuset.
+/// Returns the CPUs of the group, or of the nearest one above it that has a cpuset.
 CpuSet cpus_at(const Cgroups& cgroups, std::string path) {
   while (true) {
     if (auto cpus = effective_cpus(at(cgroups, path))) return *std::move(cpus);

@@ -14,7 +14,7 @@ constexpr std::string_view kPodPrefix = "pod";
 }  // namespace
 
 Result<std::string> relative_path(const GroupName& name) {
-  // A UID that is safe on its own makes a safe component behind the prefix, too.
+  // A uid that is a safe name by itself is also safe behind the prefix.
   if (!is_safe_name(name.pod.value)) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("pod uid '{}' cannot name a control group: expected letters, digits, "

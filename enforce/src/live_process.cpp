@@ -19,7 +19,7 @@
 namespace pinfold::enforce {
 namespace {
 
-/// The number after "NAME:" and white space, in a file with a line for each name.
+/// Returns the number after "NAME:" and white space, in a file with one line for each name.
 template <class Number>
 std::optional<Number> find_number(std::string_view text, std::string_view name) {
   while (!text.empty()) {
@@ -47,8 +47,8 @@ Result<LiveProcess> LiveProcess::open(pid_t pid) {
   if (pid <= 0) return refused(pid, "expected a process id");
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd && errno == ESRCH) return has_ended(pid);
-  // A kernel before 5.3, or a seccomp filter without it. EINVAL and ENOENT: no process, but one of
-  // its threads, which check() names.
+  // A kernel before 5.3, or a seccomp filter that blocks the call. EINVAL and ENOENT mean a thread
+  // that is not a process leader; check() reports it.
   const bool has_none = errno == ENOSYS || errno == EPERM || errno == EINVAL || errno == ENOENT;
   if (!pidfd && !has_none) return fail_errno(errno, fmt::format("pidfd_open of process {}", pid));
   return check(pid, std::move(pidfd));
@@ -87,7 +87,7 @@ Result<LiveProcess> LiveProcess::check(pid_t pid, UniqueFd pidfd) {
     return fail_errno(errno, fmt::format("process {}: this user may not move it: kill", pid));
   }
   LiveProcess process({pid, stat->start_time}, std::move(pidfd));
-  if (!process.is_running()) return has_ended(pid);  // what was read may be another process'
+  if (!process.is_running()) return has_ended(pid);  // the values may be another process's
   return process;
 }
 

@@ -14,7 +14,7 @@ constexpr std::size_t kMaxMountinfo = std::size_t{16} << 20;
 
 bool is_octal(char c) { return c >= '0' && c <= '7'; }
 
-/// Undoes the kernel's escapes: "\040" is a blank.
+/// Decodes the kernel's escapes: "\040" is a space.
 std::string unescape(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -39,7 +39,7 @@ std::optional<Mount> parse_line(std::string_view line) {
   mount.root = unescape(next_field(rest, ' '));
   mount.point = unescape(next_field(rest, ' '));
   if (next_field(rest, ' ').empty()) return std::nullopt;  // mount options
-  while (!rest.empty()) {                                  // optional fields, up to a lonely dash
+  while (!rest.empty()) {                                  // optional fields, up to a single dash
     if (next_field(rest, ' ') == "-") {
       mount.fs_type = unescape(next_field(rest, ' '));
       next_field(rest, ' ');  // source
@@ -64,7 +64,7 @@ bool is_below(const std::string& path, const std::string& directory) {
   return directory == "/" || path == directory || path.starts_with(directory + "/");
 }
 
-/// The mount that a path is in: the deepest one, the latest of those at the same point.
+/// Returns the mount that contains a path: the deepest one, and the latest at the same point.
 const Mount* mount_of(std::span<const Mount> mounts, const std::string& path) {
   const Mount* best = nullptr;
   for (const Mount& mount : mounts) {
@@ -77,7 +77,7 @@ const Mount* mount_of(std::span<const Mount> mounts, const std::string& path) {
 struct Search {
   std::span<const Mount> mounts;
   const Mount* home;
-  std::string relative;  ///< root's path below its mount, "" or "/a/b"
+  std::string relative;  ///< the path of the root below its mount: "" or "/a/b"
   const std::function<std::string(const std::string&)>& controllers_at;
 
   [[nodiscard]] bool has(const Mount& mount, Controller controller) const {
@@ -208,7 +208,7 @@ Result<std::string> path_in_mount_of(std::span<const Mount> mounts, const std::s
 std::string cpuset_path(std::string_view proc_cgroup, CgroupVersion cpusets) {
   while (!proc_cgroup.empty()) {
     std::string_view line = next_field(proc_cgroup, '\n');
-    next_field(line, ':');  // the hierarchy's number
+    next_field(line, ':');  // the hierarchy number
     const std::string_view controllers = next_field(line, ':');
     const bool is_it =
         cpusets == CgroupVersion::kV2 ? controllers.empty() : lists(controllers, ',', "cpuset");

@@ -7,8 +7,8 @@
 namespace pinfold::enforce {
 namespace {
 
-/// Looks at the groups above a directory that have a cpuset, upwards, until `look` returns false or
-/// the hierarchy ends.
+/// Calls `look` for the groups above a directory that have a cpuset, from the bottom up, until it
+/// returns false or the hierarchy ends.
 void look_above(const Cgroups& cgroups, std::string directory,
                 const std::function<bool(const NarrowGroup&)>& look) {
   for (;;) {
@@ -17,14 +17,14 @@ void look_above(const Cgroups& cgroups, std::string directory,
     directory.resize(slash);
     const auto group = cgroups.open_elsewhere(directory);
     if (!group && !is_gone(group.error())) return;  // above the mount
-    if (!group) continue;                           // not made yet, or removed meanwhile
+    if (!group) continue;                           // not created yet, or removed meanwhile
     const auto cpus = effective_cpus(*group);
     if (cpus && !look({directory, *cpus, ""})) return;
   }
 }
 
-/// The partition directly in `above` that has some of the CPUs, which `directory` below it lacks;
-/// "" if there is none, and if the cpuset of `above` itself lacks them.
+/// Returns the partition directly inside `above` that took some of the CPUs away from `directory`;
+/// "" if there is none, or if the cpuset of `above` itself has none of these CPUs.
 std::string find_partition(const Cgroups& cgroups, const std::string& above, const CpuSet& cpus,
                            const std::string& directory) {
   const auto group = cgroups.open_elsewhere(above);

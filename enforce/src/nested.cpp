@@ -21,7 +21,7 @@ Group below(const Group& group, const std::string& name) {
   return child;
 }
 
-/// Those that can be listed: a group that is removed meanwhile has none.
+/// Returns the groups right below; a group that is being removed has none.
 std::vector<Group> groups_below(const Group& group, const MayWrite& may_write) {
   std::vector<Group> found;
   const Group::Part& part = group.cpuset();
@@ -32,8 +32,8 @@ std::vector<Group> groups_below(const Group& group, const MayWrite& may_write) {
   return found;
 }
 
-/// Writes a set, and those of the groups below that are in the way: on cgroup v1, and on cgroup v2
-/// of Linux 5.10, which refuses a set without the CPUs that the groups below list.
+/// Writes a set, after reducing the groups below that would make the kernel refuse it: on cgroup
+/// v1, and on cgroup v2 of Linux 5.10, a group must keep the CPUs that the groups below list.
 class NestedWrite {
  public:
   explicit NestedWrite(std::string file) : file_(std::move(file)) {}
@@ -48,7 +48,8 @@ class NestedWrite {
     if (written.error().sys_errno != EBUSY || depth == kDeepest) return written;
     const auto groups = groups_below(group, may_write);
     if (groups.empty()) return written;
-    // A group contains those below it all the time, and these may need CPUs that it lacks.
+    // A group must contain those below it at all times, and these may need CPUs that it does not
+    // have yet.
     if (!had.contains_all(set)) PINFOLD_TRY(write_one(group, had | set));
     for (const Group& child : groups) PINFOLD_TRY(reduce(child, had, set, depth));
     return write_one(group, set);
@@ -71,7 +72,7 @@ class NestedWrite {
         fmt::format("the group '{}' below it keeps {}", group.directory, has->to_string())));
   }
 
-  /// A group that cannot be widened runs on fewer CPUs, and is in nobody's way.
+  /// A group that cannot be widened just runs on fewer CPUs; that harms no other group.
   void widen_below(const Group& group, const CpuSet& had, const CpuSet& set,
                    const MayWrite& may_write, int depth) {
     if (had.empty() || depth == kDeepest) return;
@@ -84,7 +85,7 @@ class NestedWrite {
   std::string file_;
 };
 
-/// cgroup v2: a partition takes its CPUs out of the groups above it.
+/// On cgroup v2 a partition takes its CPUs away from the groups above it.
 Result<void> check_partitions(const Group& group, const CpuSet& set, int depth) {
   if (depth == kDeepest || !is_enabled(group.cpuset(), Controller::kCpuset).value_or(false)) {
     return {};
@@ -110,8 +111,8 @@ Result<void> check_partitions(const Group& group, const CpuSet& set, int depth) 
 Result<void> write_set(const Group& group, const std::string& file, const CpuSet& set,
                        const MayWrite& may_write) {
   if (!group.is_v2()) return NestedWrite(file).write(group, set, may_write, 0);
-  // Only with the controller enabled the groups below have a cpuset. Those of a pod are its
-  // containers, which have steps of their own.
+  // Groups below have a cpuset only if the controller is enabled. The groups below a pod are its
+  // containers, which have their own steps.
   const Group::Part& part = group.cpuset();
   const bool is_simple =
       may_write || set.empty() || !is_enabled(part, Controller::kCpuset).value_or(false);

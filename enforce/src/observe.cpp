@@ -8,11 +8,11 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 
-/// What the kernel has, as a layout.
+/// Reads the kernel's state as a layout.
 namespace pinfold::enforce {
 namespace {
 
-/// False for a group whose creation was interrupted, or that lost a part since.
+/// Returns false for a group whose creation was interrupted, or that has lost a part since.
 Result<bool> is_complete(const Group& group, bool is_pod, const KernelFacts& facts) {
   for (const Group::Part& part : group.parts) {
     PINFOLD_LET(const auto processes, read_if_exists(part, "cgroup.procs"));
@@ -47,19 +47,19 @@ Result<Values> read_values(const Group& group, const Values& desired) {
   return values;
 }
 
-/// Observes one group after the other into a layout; a pod before its containers.
+/// Observes groups one by one into a layout; a pod comes before its containers.
 class Observer {
  public:
   Observer(const Cgroups& cgroups, const Layout& desired) : cgroups_(cgroups), desired_(desired) {}
 
-  /// With its containers, adopted ones too. An adopted group that its runtime removed is left out,
-  /// and so is one whose pod has no group: a layout has no container without its pod, and the
-  /// container counts as new then.
+  /// Adds a pod with its containers, including adopted ones. Skips an adopted group that its
+  /// runtime has removed, and one whose pod has no group: a layout has no container without its
+  /// pod, so that container counts as new.
   void add_pod(const PodUid& pod) {
     const GroupName own(pod);
     const Group::Part part = cgroups_.root_group().cpuset();
     const auto containers = part.fs->children(to_string(own));
-    // Another process removes it; or its listing says so, and that of the root does not.
+    // Another process is removing it if the root no longer lists it either.
     if (!containers && is_gone(containers.error()) && !is_listed(part, to_string(own))) return;
     add(own);
     if (!containers) fail_to_read(own, containers.error());
@@ -96,7 +96,7 @@ class Observer {
     if (*settings) layout_.insert_or_assign(name, **settings);
   }
 
-  /// The group may have any CPUs of its parent, and everything is written to it again.
+  /// An unreadable group may use any CPUs of its parent; everything will be written to it again.
   void fail_to_read(const GroupName& name, const Error& error) {
     GroupSettings unknown;
     unknown.is_complete = false;
@@ -104,7 +104,7 @@ class Observer {
     layout_.insert_or_assign(name, std::move(unknown));
   }
 
-  /// Of a pod whose groups cannot be listed: those that exist.
+  /// Returns the existing containers of a pod whose groups cannot be listed.
   [[nodiscard]] std::vector<std::string> desired_containers(const PodUid& pod,
                                                             const Group::Part& root) const {
     std::vector<std::string> names;
@@ -116,7 +116,7 @@ class Observer {
     return names;
   }
 
-  /// nullopt: it counts as not made.
+  /// Reads one group; nullopt if it counts as not created.
   Result<std::optional<GroupSettings>> read(const GroupName& name,
                                             const GroupSettings* desired) const {
     PINFOLD_LET(const Group group, cgroups_.group(name));
@@ -136,11 +136,11 @@ class Observer {
     const auto set_of = [&](const char* file, CpuSet GroupSettings::*member,
                             auto root) -> Result<CpuSet> {
       auto set = read_set(group, file);
-      if (!set && is_gone(set.error())) settings.is_complete = false;  // it was removed just now
-      if (!set && !settings.is_complete) return CpuSet{};  // without a cpuset: the parent's
+      if (!set && is_gone(set.error())) settings.is_complete = false;  // removed just now
+      if (!set && !settings.is_complete) return CpuSet{};              // no cpuset: as the parent
       const bool is_own = desired != nullptr && !(desired->*member).empty();
       if (!set || set->empty() || is_own) return set;
-      // "As my parent" can be a copy that is equal: see Cgroups::apply.
+      // "Same as the parent" can also be an equal copy: see Cgroups::apply.
       if (parent != nullptr && !(parent->*member).empty()) {
         return *set == parent->*member ? CpuSet{} : *set;
       }

@@ -13,7 +13,7 @@
 namespace pinfold::enforce {
 namespace {
 
-/// Adds one line, the fields of one mapping.
+/// Adds the pages of one mapping, given the fields of its line.
 void add_mapping(std::string_view line, PagesByNode& sum) {
   constexpr std::string_view kPageSize = "kernelpagesize_kB=";
   std::uint64_t page_kib = 4;

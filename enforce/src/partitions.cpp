@@ -17,7 +17,7 @@ bool has_exclusive_cpus(const GroupName& name, const GroupSettings& settings) {
 Result<std::string> read(const Group& group, const char* file) {
   return group.cpuset().fs->read(group.cpuset().path, file);
 }
-/// Writes a value unless the file has it already.
+/// Writes a value unless the file already has it.
 Result<void> set(const Group& group, const char* file, const std::string& value) {
   const auto has = read(group, file);
   if (has && *has == value) return {};
@@ -29,7 +29,7 @@ Result<void> set_if_exists(const Group& group, const char* file, const std::stri
   return done;
 }
 
-/// `kept`: CPUs of partitions below the group that stay, which end without them.
+/// `kept`: CPUs of partitions below that stay; without these CPUs they would end.
 Result<void> end_partition(const Group& group, const CpuSet& kept = {}) {
   if (!group.is_v2()) {
     PINFOLD_TRY(set_if_exists(group, kBalanceV1, "1"));
@@ -48,15 +48,15 @@ bool has_same_cpus(const Layout& observed, const Layout& desired, const GroupNam
          before->second.cpus == after->second.cpus;
 }
 
-/// True if the partition of a container needs no end. On cgroup v1 its pod is exclusive too, which
-/// cannot end before it.
+/// Returns true if a container's partition can stay. On cgroup v1 its pod is exclusive too, and
+/// cannot stop being so before the container does.
 bool stays(const Layout& observed, const Layout& desired, const GroupName& name, bool is_v2) {
   return has_same_cpus(observed, desired, name) && has_exclusive_cpus(name, desired.at(name)) &&
          (is_v2 || has_same_cpus(observed, desired, name.parent()));
 }
 
-/// On cgroup v1 no sibling of an exclusive group may have its CPUs, and other pods may have those
-/// that are shared.
+/// Checks that all CPUs of a pod are exclusive. On cgroup v1 no sibling of an exclusive group may
+/// use its CPUs, but other pods may use the shared ones.
 Result<void> check_pod_v1(const Layout& desired, const GroupName& pod) {
   CpuSet shared = desired.at(pod).cpus;
   for (auto it = desired.upper_bound(pod); it != desired.end() && it->first.pod == pod.pod; ++it) {
@@ -67,7 +67,8 @@ Result<void> check_pod_v1(const Layout& desired, const GroupName& pod) {
               fmt::format("its pod also has the shared CPUs {}", shared.to_string()));
 }
 
-/// The kernel's error text is the reason; kUnsupported if it took the value and made it invalid.
+/// Begins a partition. Errors: the kernel's; kUnsupported if it accepted the value but made the
+/// partition invalid.
 Result<void> try_begin(const Group& root, const Group& pod, const Group& group, Partition kind) {
   if (!group.is_v2()) {
     for (const Group* const each : {&root, &pod, &group}) {
@@ -84,9 +85,9 @@ Result<void> try_begin(const Group& root, const Group& pod, const Group& group, 
                           group.cpuset().path, kPartitionFile));
 }
 
-/// Since Linux 6.7 a group below ordinary ones can be a partition if all groups above it have its
-/// CPUs in cpuset.cpus.exclusive, up to the root of the hierarchy.
-/// A refusal shows in the partitions themselves.
+/// Writes cpuset.cpus.exclusive of every group above a partition, up to the root of the hierarchy:
+/// since Linux 6.7 this lets a group below ordinary groups be a partition. If the kernel refuses,
+/// beginning the partitions fails.
 void set_exclusive(Cgroups& cgroups, const Layout& desired) {
   CpuSet of_root;
   std::map<GroupName, CpuSet> of_group;  // a pod is before its containers
@@ -117,7 +118,7 @@ std::map<GroupName, Error> end_partitions(Cgroups& cgroups, const Layout& observ
     failed.emplace(name, std::move(done).error().wrap(to_string(name) + ": end the partition"));
   };
   const bool is_v2 = cgroups.root_group().is_v2();
-  std::map<GroupName, CpuSet> kept;  // by pod
+  std::map<GroupName, CpuSet> kept;  // for each pod
   for (const auto& [name, settings] : observed) {
     if (name.is_pod() || cgroups.is_adopted(name)) continue;
     if (kind != Partition::kNone && stays(observed, desired, name, is_v2)) {
@@ -126,7 +127,7 @@ std::map<GroupName, Error> end_partitions(Cgroups& cgroups, const Layout& observ
     }
     end(name, {});
   }
-  for (const auto& [name, settings] : observed) {  // a pod's after its containers'
+  for (const auto& [name, settings] : observed) {  // pods after their containers
     if (!name.is_pod() || (!is_v2 && kept.contains(name))) continue;
     end(name, kept[name]);
   }
@@ -150,7 +151,7 @@ std::map<GroupName, std::string> begin_partitions(Cgroups& cgroups, const Layout
     auto begun = group->is_v2() ? Result<void>{} : check_pod_v1(desired, name.parent());
     if (begun) begun = try_begin(root, *pod, *group, kind);
     if (begun) continue;
-    (void)end_partition(*group);  // what is left of it is no more than what the reason says
+    (void)end_partition(*group);  // the reason says enough, so a failure here is not reported
     reasons.emplace(name, std::move(begun).error().message);
   }
   return reasons;

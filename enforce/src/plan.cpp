@@ -1,3 +1,21 @@
+// How it works. The planner builds the steps phase by phase, in the order of run(), and keeps
+// `now_`: the layout that results from the steps so far. The phases that take CPUs away (remove,
+// shrink) all come before those that give CPUs (create, grow), so at no point is an exclusive CPU
+// in the set of two containers.
+//
+// A container that stays is first reduced to what it has both before and after. If that is nothing
+// it is a "mover": it waits on `parking_`, the CPUs that are exclusive in neither layout. If there
+// are none, move_unblocked() looks for movers whose new CPUs are already free and moves these
+// directly, which can free the CPUs of others; if some are left, there is no plan.
+//
+// Invariants, after every step: no CPU that is exclusive in either layout is in the set of another
+// container; a pod's set contains its containers' sets (cgroup v1), so a pod is widened before a
+// container and reduced after it. If neither layout has exclusive CPUs, new groups get their final
+// CPUs at once.
+//
+// Cost for g groups: O(g log g) set operations; without parking CPUs, m movers add O(m^2 * g) in
+// the worst case.
+
 #include "pinfold/enforce/plan.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +31,7 @@ namespace {
 constexpr std::string_view kQuotaV1 = "cpu.cfs_quota_us";
 constexpr std::string_view kPeriodV1 = "cpu.cfs_period_us";
 
-/// CPUs that are exclusive to a container or a pod.
+/// Returns the CPUs that are exclusive to a container or a pod.
 CpuSet exclusive_cpus(const Layout& layout) {
   CpuSet all;
   for (const auto& [name, group] : layout) {
@@ -64,7 +82,7 @@ class Planner {
   }
 
   void remove_gone() {
-    for (const bool pods : {false, true}) {  // a group is removed after its children
+    for (const bool pods : {false, true}) {  // containers before their pods
       for (const auto& [name, group] : before_) {
         if (name.is_pod() == pods && !after_.contains(name)) {
           add({Step::Kind::kRemove, name, {}, "", ""});
@@ -73,7 +91,7 @@ class Planner {
     }
   }
 
-  /// Completes groups of which a part is missing; their sets do not change.
+  /// Completes groups that exist only in part; their sets do not change.
   void complete() {
     for (const auto& [name, group] : after_) {
       if (is_new(name) || before_.at(name).is_complete) continue;
@@ -81,8 +99,8 @@ class Planner {
     }
   }
 
-  /// Reduces every container that stays to the CPUs that it has before and after. Those that stay
-  /// in the shared pool first: they run on the CPUs that become exclusive.
+  /// Reduces every container that stays to the CPUs that it has both before and after. Containers
+  /// that stay in the shared pool come first: they may be running on CPUs that become exclusive.
   void shrink_containers() {
     for (const bool shared : {true, false}) {
       for (const auto& [name, group] : after_) {
@@ -98,7 +116,7 @@ class Planner {
         if (keeps.empty()) {
           movers_.push_back(name);
         } else {
-          widen_pod(name, keeps);  // only if another program has narrowed it
+          widen_pod(name, keeps);  // only if another program has narrowed the pod
           set_cpus(name, keeps == gets ? group.cpus : keeps);
         }
       }
@@ -113,13 +131,14 @@ class Planner {
                             machine_.to_string(), to_string(name)));
   }
 
-  /// Makes the pod's set contain `cpus`.
+  /// Widens the pod's set until it contains `cpus`.
   void widen_pod(const GroupName& name, const CpuSet& cpus) {
     const CpuSet& has = now_.at(name.parent()).cpus;
     if (!has.empty() && !has.contains_all(cpus)) set_cpus(name.parent(), has | cpus);
   }
 
-  /// Whether a container with other rights to its CPUs runs on those that `name` gets.
+  /// Returns true if another container has yet to leave CPUs that `name` will get, and one of the
+  /// two is exclusive.
   [[nodiscard]] bool is_blocked(const GroupName& name) const {
     const auto is_exclusive = [this](const GroupName& group) {
       return before_.at(group).isolation != Isolation::kHost ||
@@ -133,7 +152,8 @@ class Planner {
     });
   }
 
-  /// Without CPUs to wait on: each moves at once where its CPUs are free, which can free others'.
+  /// If there are no CPUs to wait on: moves each container as soon as its CPUs are free, which can
+  /// free the CPUs of others.
   void move_unblocked() {
     for (bool has_moved = true; has_moved;) {
       has_moved = std::erase_if(movers_, [this](const GroupName& name) {
@@ -155,7 +175,8 @@ class Planner {
     return {};
   }
 
-  /// Processes in a pod's own group leave the CPUs that the pod's containers have left.
+  /// Removes from each pod the CPUs that its containers have left, for processes in the pod's own
+  /// group.
   void shrink_pods() {
     for (const auto& [pod, group] : after_) {
       if (!pod.is_pod() || is_new(pod)) continue;
@@ -171,7 +192,7 @@ class Planner {
   }
 
   [[nodiscard]] Result<void> create_new() {
-    for (const auto& [name, group] : after_) {  // a pod is before its containers
+    for (const auto& [name, group] : after_) {  // pods before their containers
       if (!is_new(name)) continue;
       CpuSet start = group.cpus;
       if (!nothing_to_protect_) {
@@ -180,14 +201,15 @@ class Planner {
       }
       if (!name.is_pod()) widen_pod(name, start);
       add({Step::Kind::kCreate, name, {}, "", ""});
-      // Always written: on cgroup v1 a new group has nothing, not even its parent's.
+      // Always written: on cgroup v1 a new group has no CPUs at all.
       add({Step::Kind::kCpus, name, start, "", ""});
       changed_.insert(name);
     }
     return {};
   }
 
-  /// A pod's memory nodes contain its containers': the union, then the containers, then the final.
+  /// A pod's memory nodes must contain its containers': writes the pod's union, then the
+  /// containers, then the pod's final set.
   void set_mems() {
     const auto set = [this](const GroupName& name, const NodeSet& mems, bool always) {
       if (always || now_.at(name).mems != mems) add({Step::Kind::kMems, name, mems, "", ""});
@@ -210,7 +232,7 @@ class Planner {
   }
 
   void set_values() {
-    // A container's quota on cgroup v1 must fit into its pod's, so a pod that changes is without a
+    // On cgroup v1 a container's quota must fit into its pod's, so a pod whose quota changes has no
     // limit until its containers have theirs.
     for (const bool pods : {false, true}) {
       for (const auto& [name, group] : after_) {
@@ -229,7 +251,8 @@ class Planner {
     }
   }
 
-  /// cgroup v1 keeps quota and period in two files and checks their ratio at each write.
+  /// cgroup v1 keeps quota and period in two files and checks their ratio at each write, so the
+  /// limit is lifted before either changes.
   void lift_quota(const GroupName& name, const Values& desired) {
     const Values& has = now_.at(name).values;
     const auto quota = has.find(std::string(kQuotaV1));

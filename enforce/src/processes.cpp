@@ -29,19 +29,19 @@ Result<std::vector<pid_t>> parse_pids(std::string_view text) {
     if (!read_number(line, pid)) {
       return fail(ErrorCode::kIo, fmt::format("'{}': expected a process id", line.substr(0, 40)));
     }
-    if (pid != 0) pids.push_back(pid);  // 0: a process of another pid namespace
+    if (pid != 0) pids.push_back(pid);  // 0: a process in another pid namespace
   }
   sort_unique(pids);
   return pids;
 }
 
-/// Of a group and all groups below it. A group that does not exist has none.
+/// Returns the processes of a group and all groups below it. A group that does not exist has none.
 Result<std::vector<pid_t>> processes_below(CgroupFs& fs, const std::string& path, int depth) {
   constexpr int kMaxDepth = 16;
   std::vector<pid_t> all;
   auto text = fs.read(path, kProcsFile);
   if (!text && is_gone(text.error())) return all;
-  // EOPNOTSUPP: a threaded group; its parent lists them.
+  // EOPNOTSUPP: a threaded group, whose parent lists its processes.
   if (!text && text.error().sys_errno != EOPNOTSUPP) return fail(std::move(text).error());
   PINFOLD_LET(auto pids, parse_pids(text ? *text : ""));
   auto below = fs.children(path);
@@ -134,8 +134,8 @@ Result<void> kill_processes(const Group& group, std::chrono::milliseconds timeou
       return fail(ErrorCode::kBusy, fmt::format("'{}' still has processes after {} ms: {}",
                                                 group.label, timeout.count(), to_list(pids)));
     }
-    // cgroup.kill takes all at once, also those that fork meanwhile; older kernels and cgroup v1
-    // do not have it.
+    // cgroup.kill ends all processes at once, including those that fork meanwhile. Older kernels
+    // and cgroup v1 do not have it.
     const Group::Part& part = group.cpuset();
     const bool at_once = group.is_v2() && part.fs->write(part.path, "cgroup.kill", "1").has_value();
     if (!at_once && !group.is_this_kernel()) {
@@ -162,7 +162,7 @@ std::optional<ProcessStat> stat_of(pid_t pid) {
   constexpr std::uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD
   const std::string text = read_process_file(pid, "stat");
   std::string_view rest = text;
-  // The second field is a name in parentheses, which may contain anything.
+  // The second field is the name in parentheses, which may contain any character.
   const std::size_t name_end = rest.rfind(") ");
   if (name_end == std::string_view::npos) return std::nullopt;
   rest.remove_prefix(name_end + 2);
@@ -173,9 +173,9 @@ std::optional<ProcessStat> stat_of(pid_t pid) {
     for (int i = 0; i < count; ++i) next_field(rest, ' ');
   };
   if (!read_number(next_field(rest, ' '), stat.parent)) return std::nullopt;
-  skip(4);  // 5 to 8
+  skip(4);  // fields 5 to 8
   if (!read_number(next_field(rest, ' '), flags)) return std::nullopt;
-  skip(12);  // 10 to 21
+  skip(12);  // fields 10 to 21
   if (!read_number(next_field(rest, ' '), stat.start_time)) return std::nullopt;
   stat.is_kernel_thread = (flags & kKernelThread) != 0;
   return stat;

@@ -8,27 +8,27 @@
 
 namespace pinfold::enforce {
 
-/// Called before and after each step that is applied to the kernel.
+/// When a StepWatcher is called: before and after each step is applied to the kernel.
 enum class StepMoment { kBefore, kAfter };
 using StepWatcher = std::function<void(const Step&, StepMoment)>;
 
-/// A step that was not applied. Its group is not as desired; the others do not suffer from it.
+/// A step that was not applied. Its group is not as desired; other groups are not affected.
 struct FailedStep {
   Step step;
-  Error error;  ///< names the group, and what to do where that can be known
+  Error error;  ///< names the group and, where known, what to do
 };
 
 struct PlanResult {
-  Plan done;                       ///< without the steps that change nothing
-  std::vector<FailedStep> failed;  ///< what remains, in the order of the plan
+  Plan done;                       ///< without steps that change nothing
+  std::vector<FailedStep> failed;  ///< the steps that remain, in plan order
 };
 
-/// Applies the steps of a plan from `before` to `after`. A step that fails fails its own group. The
-/// following steps are applied unless the group does not exist, or containers would share CPUs that
-/// neither layout lets them share, because a group did not leave its own: such a step is held back
-/// and fails too, and names that group. So the promise of plan() holds after any steps have failed.
-/// Values hold back nothing.
-/// Domain: `before` is what the kernel has; `machine`: as plan() had it.
+/// Applies the steps of a plan from `before` to `after`. A failed step fails only its own group,
+/// and the plan continues. A later step is held back (it fails too, naming that group) if its group
+/// does not exist, or if containers would share CPUs that neither layout lets them share because
+/// the failed group did not leave them. So the guarantee of plan() holds after any failures. A
+/// failed value holds back nothing.
+/// Domain: `before` is the observed layout; `machine` is the set that plan() was given.
 [[nodiscard]] PlanResult apply_plan(Cgroups& cgroups, const Plan& steps, const Layout& before,
                                     const Layout& after, const CpuSet& machine,
                                     const StepWatcher& watcher = {});

@@ -16,125 +16,129 @@
 
 namespace pinfold::enforce {
 
-/// One hierarchy, opened at the root of the groups.
+/// One hierarchy, opened at the root directory.
 struct Hierarchy {
   HierarchyRoot root;
   std::unique_ptr<CgroupFs> fs;
 };
 
-/// Wraps the file system of a hierarchy, for a caller that writes by itself.
+/// Wraps the file system of a hierarchy, for callers that intercept its writes.
 using CgroupFsWrapper =
     std::function<std::unique_ptr<CgroupFs>(std::unique_ptr<CgroupFs>, const HierarchyRoot&)>;
 
-/// Opens a directory of the hierarchy with the cpusets that is not below the root.
+/// Opens a directory of the cpuset hierarchy that is not below the root.
 using CgroupFsOpener =
     std::function<Result<std::unique_ptr<CgroupFs>>(const std::string& directory)>;
 
-/// The one name of a directory that a client names somehow, in the mount that has the cpusets.
+/// Maps any spelling of a directory to its one name in the mount of the cpuset hierarchy.
 using CgroupResolver =
     std::function<Result<std::string>(const std::string& directory, const HierarchyRoot& cpusets)>;
 
-/// The resolver of the running kernel: undoes "..", "//", symbolic links, /proc/self/root and other
-/// mounts of the hierarchy, and checks by device and inode that both names are of one group.
+/// The resolver of the running kernel: resolves "..", "//", symbolic links, /proc/self/root and
+/// other mounts of the hierarchy, and checks by device and inode that both names mean the same
+/// group.
 /// Domain: `directory` is absolute.
-/// Errors: kInvalidArgument for a directory that is not in this hierarchy, or cannot be reached
-/// through the mount of `cpusets`; those of open_named_cgroup_fs.
+/// Errors: kInvalidArgument if the directory is not in this hierarchy or cannot be reached through
+/// the mount of `cpusets`; those of open_named_cgroup_fs.
 [[nodiscard]] Result<std::string> canonical_directory(const std::string& directory,
                                                       const HierarchyRoot& cpusets);
 
-/// The root that is used if none is given: "pinfold" at the mount of the cpuset controller, as
+/// Returns the root to use if none is given: "pinfold" at the mount of the cpuset controller, as
 /// libcgroup finds it.
 /// Errors: kUnsupported if the controller is not mounted.
-/// Thread-safety: none; libcgroup keeps its tables for the whole process.
+/// Thread-safety: none; libcgroup keeps process-wide tables.
 [[nodiscard]] Result<std::string> default_root();
 
-/// The control groups below a root, cgroup v1, v2 or both (hybrid) behind one interface: it opens
-/// them, observes them, and applies a step of a plan. Nothing is written outside the root but the
-/// cpusets of adopted groups. What is written is read back, and the effective sets decide whether
+/// The control groups below a root, with one interface for cgroup v1, v2 and both (hybrid). Opens
+/// and observes them, and applies the steps of a plan. Writes nothing outside the root except the
+/// cpusets of adopted groups. Every written value is read back, and the effective sets show whether
 /// it took effect: docs/cgroups.md.
 /// Thread-safety: none; one user at a time.
 class Cgroups {
  public:
-  /// Detects the hierarchies of `root` (a directory that exists in a cgroup mount), opens them and
-  /// enables the controllers for groups below it. Everything below the root is done through what
-  /// `wrap` makes of the file systems; empty: nothing.
+  /// Detects the hierarchies of `root` (an existing directory in a cgroup mount), opens them, and
+  /// enables the controllers for the groups below it. All access below the root goes through the
+  /// file systems that `wrap` returns; an empty `wrap` changes nothing.
   /// Errors: kInvalidArgument, kUnsupported (see locate), kNotFound, kIo.
   [[nodiscard]] static Result<Cgroups> open(const std::string& root,
                                             const CgroupFsWrapper& wrap = {});
-  /// As open, over hierarchies that are open already. The first one must have cpuset.
+  /// Like open(), with hierarchies that are already open. The first one must have cpuset.
   [[nodiscard]] static Result<Cgroups> make(std::vector<Hierarchy> hierarchies, KernelFacts facts,
                                             CgroupFsOpener open_elsewhere = open_named_cgroup_fs,
                                             CgroupResolver resolve = canonical_directory);
 
-  /// The same for a caller that only observes: enables nothing.
+  /// Like make(), for callers that only observe: enables no controller.
   [[nodiscard]] static Cgroups make_to_read(std::vector<Hierarchy> hierarchies, KernelFacts facts);
 
   [[nodiscard]] const KernelFacts& facts() const { return facts_; }
-  /// The directory of the root in the hierarchy with the cpusets.
+  /// Returns the root directory in the cpuset hierarchy.
   [[nodiscard]] const std::string& root() const { return hierarchies_.front().root.directory; }
-  /// "v2", "v1" or "hybrid".
+  /// Returns "v2", "v1" or "hybrid".
   [[nodiscard]] std::string_view mode() const;
-  /// "controller 'memory' is not available below '/sys/fs/cgroup/x': ..." for each missing one,
-  /// with the kernel's reason if it refused to enable it.
+  /// Returns "controller 'memory' is not available below '/sys/fs/cgroup/x': ..." for each missing
+  /// controller, with the kernel's reason if it refused to enable it.
   [[nodiscard]] std::vector<std::string> warnings() const;
 
-  /// The containers whose group a container runtime made, with its absolute directory. Of such a
-  /// group only the cpuset is written; it is never made and never removed.
+  /// Sets the containers whose group was made by a container runtime, each with its absolute
+  /// directory. Only the cpuset of such a group is written; the group is never created or removed.
   void set_adopted(ContainerMap<std::string> adopted) { adopted_ = std::move(adopted); }
   [[nodiscard]] const ContainerMap<std::string>& adopted() const { return adopted_; }
-  /// The one name of a group, however `directory` spells it. Errors: those of CgroupResolver.
+  /// Returns the one name of a group, however `directory` spells it. Errors: as CgroupResolver.
   [[nodiscard]] Result<std::string> canonical(const std::string& directory) const {
     return resolve_(directory, hierarchies_.front().root);
   }
-  /// Checks whether a container may have this group, and returns its canonical directory.
-  /// Errors: kInvalidArgument for a directory that is not in the hierarchy with the cpusets, that
-  /// contains the root or the groups of all pods, that is a pod's group below the root or in that
-  /// of another pod, or that is, contains or is in the adopted group of another container;
-  /// kNotFound if it does not exist, or has no cpuset.
+  /// Checks whether a container may adopt this group, and returns its canonical directory.
+  /// Errors: kInvalidArgument if the directory is not in the cpuset hierarchy; contains the root or
+  /// the groups of all pods; is a pod's group below the root or lies in that of another pod; or is,
+  /// contains or lies in a group that another container has adopted. kNotFound if it does not exist
+  /// or has no cpuset.
   [[nodiscard]] Result<std::string> check_adoptable(const ContainerId& container,
                                                     const std::string& directory) const;
   [[nodiscard]] bool is_adopted(const GroupName& name) const {
     return !name.is_pod() && adopted_.contains(name.id());
   }
 
-  /// The absolute directory of a group in the hierarchy with the cpusets; it need not exist.
+  /// Returns the absolute directory of a group in the cpuset hierarchy; it need not exist.
   [[nodiscard]] std::string directory(const GroupName& name) const;
-  /// The handle of a group; a group below the root need not exist.
-  /// Errors: kInvalidArgument for a name that is none; kNotFound if an adopted group does not
-  /// exist, or is no group with a cpuset.
+  /// Returns the handle of a group; a group below the root need not exist.
+  /// Errors: kInvalidArgument for an invalid name; kNotFound if an adopted group does not exist or
+  /// has no cpuset.
   [[nodiscard]] Result<Group> group(const GroupName& name) const;
   [[nodiscard]] Group root_group() const;
-  /// The handle of a group of another, in the hierarchy with the cpusets; it may be without a
-  /// cpuset. Errors: kNotFound if it does not exist; kInvalidArgument for no group.
+  /// Returns the handle of a group that is not Pinfold's, in the cpuset hierarchy; the group may
+  /// have no cpuset. Errors: kNotFound if it does not exist; kInvalidArgument if it is not a
+  /// control group.
   [[nodiscard]] Result<Group> open_elsewhere(const std::string& directory) const;
-  /// The groups of a pod that exist: its own first, then its containers', adopted ones included.
+  /// Returns the existing groups of a pod: first its own, then its containers', including adopted
+  /// ones.
   /// Errors: kIo.
   [[nodiscard]] Result<std::vector<GroupName>> groups_of_pod(const PodUid& pod) const;
-  /// Removes the group below the root of a container that has an adopted one, if it is empty.
+  /// Removes a container's group below the root after it has adopted another one, if it is empty.
   void remove_replaced(const ContainerId& container);
 
-  /// CPUs and NUMA nodes that the root has. Errors: kIo.
+  /// The CPUs and NUMA nodes of the root. Errors: kIo.
   [[nodiscard]] Result<CpuSet> machine_cpus() const;
-  /// These and the ones of `groups`: cgroup v2 takes the CPUs of a partition out of the groups
-  /// above it. Errors: kIo.
+  /// Returns machine_cpus() and the CPUs of `groups`: cgroup v2 takes the CPUs of a partition away
+  /// from the groups above it. Errors: kIo.
   [[nodiscard]] Result<CpuSet> cpus_with_partitions(const Layout& groups) const;
   [[nodiscard]] Result<NodeSet> machine_mems() const;
 
-  /// Applies one step and checks its effect: a value is read back; a container with a set of its
-  /// own must run on nothing else.
-  /// Errors: kIo; kBusy for the removal of a group with processes; kUnsupported if the kernel made
-  /// something else of what was written.
+  /// Applies one step and checks its effect: reads each value back; the effective CPUs of a
+  /// container must be within the set that was written.
+  /// Errors: kIo; kBusy if a group to remove has processes; kUnsupported if the kernel changed the
+  /// written value.
   [[nodiscard]] Result<void> apply(const Step& step);
 
-  /// What the kernel has: every pod and container group below the root and every adopted one that
-  /// exists, with the files that `desired` names for it. A set that equals the parent's counts as
-  /// none where `desired` has none. A group with the desired CPUs has the desired isolation; any
-  /// other counts as shared. A group that cannot be read has the reason as its `problem`.
+  /// Reads what the kernel has: every pod and container group below the root and every existing
+  /// adopted group, with the files that `desired` names for it. Where `desired` has no set, a set
+  /// equal to the parent's counts as none. A group with the desired CPUs counts as having the
+  /// desired isolation, any other as shared. A group that cannot be read gets the reason as its
+  /// `problem`.
   /// Errors: kIo if the groups below the root cannot be listed.
   [[nodiscard]] Result<Layout> observe(const Layout& desired) const;
-  /// The same for the groups of one pod.
+  /// Observes the groups of one pod.
   [[nodiscard]] Layout observe_pod(const PodUid& pod, const Layout& desired) const;
-  /// The same for one adopted group; nullopt if it does not exist.
+  /// Observes one adopted group; nullopt if it does not exist.
   [[nodiscard]] Result<std::optional<GroupSettings>> observe_adopted(
       const GroupName& name, const GroupSettings& desired) const;
 
@@ -152,25 +156,25 @@ class Cgroups {
   CgroupFsOpener open_elsewhere_;
   CgroupResolver resolve_;
   ContainerMap<std::string> adopted_;
-  std::map<Controller, std::string> refusals_;  ///< why the kernel did not enable one
+  std::map<Controller, std::string> refusals_;  ///< why the kernel refused a controller
 };
 
-/// Cgroups::open, after the last directory of `root` is made if it does not exist: nothing else is
-/// ever made outside the root.
+/// Cgroups::open(), but first creates the last directory of `root` if it does not exist. Nothing
+/// else is ever created outside the root.
 [[nodiscard]] Result<Cgroups> open_cgroups(const std::string& root,
                                            const CgroupFsWrapper& wrap = {});
 
-/// The same for a caller that only observes: makes nothing, writes nothing and enables no
-/// controller. A root that does not exist has no groups, and is not wrapped.
+/// The same for callers that only observe: creates nothing, writes nothing and enables no
+/// controller. A root that does not exist has no groups and is not wrapped.
 [[nodiscard]] Result<Cgroups> open_cgroups_to_read(const std::string& root,
                                                    const CgroupFsWrapper& wrap = {});
 
-/// cgroup v1 takes a CPU that goes offline out of every group for good: gives the root back those
-/// of `needed` that its parent has. Does nothing on cgroup v2.
+/// cgroup v1 removes a CPU that goes offline from every group permanently. Gives back to the root
+/// those of `needed` that its parent has. Does nothing on cgroup v2.
 void restore_root(Cgroups& cgroups, const CpuSet& needed);
-/// Removes what interrupted changes have left and what a plan from `before` to `after` does not
-/// know of: of the groups that it makes those of cgroup v1 that were never filled, and those that
-/// adopted ones have replaced. Their sets would be in the way of those of their pods.
+/// Removes leftovers of interrupted changes that a plan from `before` to `after` does not cover:
+/// cgroup v1 groups that the plan creates but that were never filled, and groups that were replaced
+/// by adopted ones. Their sets would be in the way of their pods' sets.
 void remove_leftovers(Cgroups& cgroups, const Layout& before, const Layout& after);
 
 }  // namespace pinfold::enforce

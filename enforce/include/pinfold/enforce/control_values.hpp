@@ -11,12 +11,12 @@
 
 namespace pinfold::enforce {
 
-/// What decides how a kernel spells values.
+/// The facts that decide how the kernel spells values.
 struct KernelFacts {
-  /// The interface of each controller; an unavailable controller has no entry.
+  /// The version of each controller; an unavailable controller has no entry.
   std::map<Controller, CgroupVersion> controllers;
   std::uint64_t page_size = 4096;  ///< bytes
-  /// "2MB" to bytes, the huge page sizes of this machine.
+  /// The huge page sizes of this machine: "2MB" to bytes.
   std::map<std::string, std::uint64_t> hugepage_sizes;
 
   friend bool operator==(const KernelFacts&, const KernelFacts&) = default;
@@ -24,10 +24,10 @@ struct KernelFacts {
 
 enum class GroupLevel { kPod, kContainer };
 
-/// The control files for a pod's or container's resources, each value as the kernel gives it back:
-/// memory in whole pages, "max" for no limit. Leaves out files of unavailable controllers and
-/// of huge page sizes that the machine does not have.
-/// Weights on cgroup v2: a pod's by the kubelet's formula, a container's by the runtimes'.
+/// Returns the control files for the resources of a pod or container, each value as the kernel
+/// reads it back: memory in whole pages, "max" for no limit. Omits files of unavailable controllers
+/// and of huge page sizes that the machine does not have.
+/// On cgroup v2 a pod's weight follows the kubelet's formula, a container's that of the runtimes.
 [[nodiscard]] Values values_of(const LinuxResources& resources, GroupLevel level,
                                const KernelFacts& facts);
 

@@ -10,8 +10,8 @@
 
 namespace pinfold::enforce {
 
-/// A control group, whether it exists or not: of a pod or container, or the root of all of them.
-/// Comes from Cgroups, and borrows its file systems.
+/// A control group, existing or not: a pod's, a container's, or the root of them all. Created by
+/// Cgroups, and borrows its file systems.
 struct Group {
   /// The group in one hierarchy.
   struct Part {
@@ -20,13 +20,13 @@ struct Group {
     std::string path;  ///< in `fs`
   };
 
-  std::string label;      ///< what messages call it: "pod1/c1"
-  std::string directory;  ///< absolute, in the hierarchy with the cpusets
-  /// One for each hierarchy, the one with the cpusets first. An adopted group has only that one.
+  std::string label;      ///< its name in messages: "pod1/c1"
+  std::string directory;  ///< absolute, in the cpuset hierarchy
+  /// One for each hierarchy, the cpuset hierarchy first. An adopted group has only that one.
   std::vector<Part> parts;
   /// Not null for an adopted group: a container runtime made it and will remove it.
   std::shared_ptr<CgroupFs> adopted;
-  /// The groups below it are the container's, too: it is no pod's group.
+  /// True for a container's group: the groups below it belong to the container too.
   bool is_container = false;
 
   [[nodiscard]] bool is_adopted() const { return adopted != nullptr; }
@@ -41,9 +41,11 @@ inline constexpr const char* kCpusFile = "cpuset.cpus";
 inline constexpr const char* kMemsFile = "cpuset.mems";
 inline constexpr const char* kPartitionFile = "cpuset.cpus.partition";  ///< of cgroup v2
 
-/// A file with a list of CPUs or NUMA nodes. Errors: kNotFound; kIo, also for another content.
+/// Reads a file with a list of CPUs or NUMA nodes. Errors: kNotFound; kIo, also for unexpected
+/// content.
 [[nodiscard]] Result<CpuSet> read_set(const Group& group, const std::string& file);
-/// The CPUs and NUMA nodes that the processes of a group can really use. Errors: as read_set.
+/// Return the CPUs and NUMA nodes that the processes of a group can really use. Errors: as
+/// read_set.
 [[nodiscard]] Result<CpuSet> effective_cpus(const Group& group);
 [[nodiscard]] Result<NodeSet> effective_mems(const Group& group);
 

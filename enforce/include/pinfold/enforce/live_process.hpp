@@ -8,23 +8,22 @@
 
 namespace pinfold::enforce {
 
-/// A running process that the caller may move into a group: one that it may send signals to, in its
-/// pid namespace or in one below, and neither process 1 nor a thread of the kernel. It is held by a
-/// pidfd (by its start time on kernels before 5.3), so that a later process with its number is not
-/// taken for it.
+/// A running process that the caller may move into a group: one that it may signal, in its pid
+/// namespace or one below, and neither process 1 nor a kernel thread. Held by a pidfd (by its start
+/// time before Linux 5.3), so that a later process with the same number is not mistaken for it.
 class LiveProcess {
  public:
-  /// Errors: kInvalidArgument for a number that is no process id, for process 1, a thread of the
-  /// kernel and a thread that is not its process' first; kNotFound for a process that does not
-  /// exist or has ended; kIo for one that the caller may not signal.
+  /// Errors: kInvalidArgument if the number is not a process id, or means process 1, a kernel
+  /// thread, or a thread that is not its process's first; kNotFound if the process does not exist
+  /// or has ended; kIo if the caller may not signal it.
   [[nodiscard]] static Result<LiveProcess> open(pid_t pid);
-  /// The process of a pidfd, which stays the caller's. Errors: also kInvalidArgument for another
-  /// descriptor; kUnsupported for a process that has no number in the caller's pid namespace.
+  /// Takes the process from a pidfd; the caller keeps the pidfd. Errors: also kInvalidArgument for
+  /// any other descriptor; kUnsupported if the process has no number in the caller's pid namespace.
   [[nodiscard]] static Result<LiveProcess> from_pidfd(int pidfd);
 
   [[nodiscard]] pid_t pid() const { return id_.pid; }
   [[nodiscard]] const ProcessId& id() const { return id_; }
-  /// False as soon as the process has ended; then its number may be another process'.
+  /// Returns false once the process has ended; from then on its number may mean another process.
   [[nodiscard]] bool is_running() const;
 
  private:
@@ -32,7 +31,7 @@ class LiveProcess {
   [[nodiscard]] static Result<LiveProcess> check(pid_t pid, UniqueFd pidfd);
 
   ProcessId id_;
-  UniqueFd pidfd_;  ///< none if the kernel has no pidfds
+  UniqueFd pidfd_;  ///< empty if the kernel has no pidfds
 };
 
 }  // namespace pinfold::enforce

@@ -11,26 +11,26 @@
 
 namespace pinfold::enforce {
 
-/// NUMA node to bytes of resident memory there.
+/// Bytes of resident memory on each NUMA node.
 using PagesByNode = std::map<std::int32_t, std::uint64_t>;
 
-/// Adds up /proc/PID/numa_maps (see numa(7)): the fields "N<node>=<pages>" of every mapping, by its
-/// kernelpagesize_kB. Other fields are ignored.
+/// Sums up /proc/PID/numa_maps (see numa(7)): the "N<node>=<pages>" fields of every mapping, times
+/// its kernelpagesize_kB. Ignores other fields.
 [[nodiscard]] PagesByNode parse_numa_maps(std::string_view text);
 
-/// The memory of a process; empty if it has ended, or if the kernel does not say.
+/// Returns the memory of a process; empty if it has ended or the kernel does not say.
 [[nodiscard]] PagesByNode pages_of(pid_t pid);
 
-/// Share of the bytes that are on `nodes`, 0 to 1; 1 if there are none.
+/// Returns the share of the bytes that are on `nodes`, 0 to 1; 1 if there are no bytes.
 [[nodiscard]] double share_on(const PagesByNode& pages, const NodeSet& nodes);
 
-/// Bytes that are on another NUMA node than before: what the NUMA nodes have more, summed up.
-/// Memory that was allocated in between counts too.
+/// Returns the bytes that moved to another NUMA node: the sum of what each node gained. Includes
+/// memory that was allocated meanwhile.
 [[nodiscard]] std::uint64_t moved_bytes(const PagesByNode& before, const PagesByNode& after);
 
-/// Moves the pages of a process to `nodes`, as far as the kernel can (it leaves those that others
-/// use too).
-/// Errors: kIo (EPERM without CAP_SYS_NICE for processes of others, ESRCH).
+/// Moves the pages of a process to `nodes` as far as the kernel can (it leaves pages that other
+/// processes share).
+/// Errors: kIo (EPERM for another user's process without CAP_SYS_NICE; ESRCH).
 [[nodiscard]] Result<void> migrate_pages(pid_t pid, const NodeSet& nodes);
 
 }  // namespace pinfold::enforce

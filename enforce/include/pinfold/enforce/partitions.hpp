@@ -6,16 +6,16 @@
 #include "pinfold/api/config.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 
-/// Partitions: the kernel keeps everything else off the CPUs of a container. docs/cgroups.md.
+/// Partitions: the kernel keeps everything else off a container's CPUs. See docs/cgroups.md.
 namespace pinfold::enforce {
 
-/// Ends the partitions of groups that are to be none or to get other CPUs; before a plan is
-/// applied. Returns: why those did not end that should have.
+/// Ends the partitions of groups that should no longer be one or will get other CPUs; called before
+/// a plan is applied. Returns: the error of each group whose partition could not be ended.
 [[nodiscard]] std::map<GroupName, Error> end_partitions(Cgroups& cgroups, const Layout& observed,
                                                         const Layout& desired, Partition kind);
-/// Makes every container with exclusive CPUs a partition, as far as the kernel allows it; after a
-/// plan was applied. A container that cannot be one is an ordinary group, and keeps its cpuset.
-/// Returns: the kernel's reason for each of those.
+/// Makes every container with exclusive CPUs a partition, as far as the kernel allows; called after
+/// a plan was applied. A container that cannot be one stays an ordinary group and keeps its cpuset.
+/// Returns: the kernel's reason for each such container.
 [[nodiscard]] std::map<GroupName, std::string> begin_partitions(Cgroups& cgroups,
                                                                 const Layout& desired,
                                                                 Partition kind);

@@ -12,28 +12,28 @@
 
 #include "pinfold/enforce/group.hpp"
 
-/// The processes of a group, and what /proc says of a process.
+/// The processes of a group, and what /proc says about a process.
 namespace pinfold::enforce {
 
-/// Processes of a group, of a container also those of the groups below it; ascending. A group that
-/// does not exist has none. Errors: kIo.
+/// Returns the processes of a group, for a container including the groups below it; ascending. A
+/// group that does not exist has none. Errors: kIo.
 [[nodiscard]] Result<std::vector<pid_t>> processes(const Group& group);
-/// The same of any group, with the groups below it in the hierarchy with the cpusets.
+/// Does the same for any group, with the groups below it in the cpuset hierarchy.
 [[nodiscard]] Result<std::vector<pid_t>> processes_below(const Group& group);
-/// The same of a directory that another program names. Errors: those of open_named_cgroup_fs, kIo.
+/// The same for a directory that another program named. Errors: as open_named_cgroup_fs; kIo.
 [[nodiscard]] Result<std::vector<pid_t>> processes_below(const std::string& directory);
-/// True if a process is in the group itself, in every hierarchy. Errors: kNotFound, kIo.
+/// Returns true if a process is in the group itself, in every hierarchy. Errors: kNotFound, kIo.
 [[nodiscard]] Result<bool> holds(const Group& group, pid_t process);
 /// Moves a process into a group, in every hierarchy. Errors: kNotFound, kIo.
 [[nodiscard]] Result<void> attach(const Group& group, pid_t process);
-/// Kills the processes of a group and waits until they have ended, at most `timeout`.
-/// Errors: kBusy if some are left then; kUnsupported for processes of another kernel without
-/// cgroup.kill; kIo.
+/// Kills the processes of a group and waits at most `timeout` until they have ended.
+/// Errors: kBusy if some are left after that; kUnsupported for processes of another kernel if there
+/// is no cgroup.kill; kIo.
 [[nodiscard]] Result<void> kill_processes(const Group& group, std::chrono::milliseconds timeout);
-/// "7, 8, ...": at most eight of them, for a message.
+/// Returns "7, 8, ..." for a message: at most eight of them.
 [[nodiscard]] std::string to_list(const std::vector<pid_t>& processes);
 
-/// A process. A later one with the same number has another start time.
+/// Identifies a process: a later one with the same number has another start time.
 struct ProcessId {
   pid_t pid = 0;
   std::uint64_t start_time = 0;  ///< field 22 of /proc/PID/stat
@@ -41,7 +41,7 @@ struct ProcessId {
   friend auto operator<=>(const ProcessId&, const ProcessId&) = default;
 };
 
-/// The processes of a kernel.
+/// The processes of one kernel.
 class ProcessTable {
  public:
   ProcessTable() = default;
@@ -49,36 +49,37 @@ class ProcessTable {
   ProcessTable& operator=(const ProcessTable&) = delete;
   virtual ~ProcessTable() = default;
 
-  /// nullopt if there is no such process, or if it has ended and only its parent has not noticed.
+  /// Returns nullopt if the process does not exist or is a zombie.
   [[nodiscard]] virtual std::optional<ProcessId> identify(pid_t pid) const = 0;
-  /// The path of a process in the hierarchy with the cpusets, which has this version; "" if the
+  /// Returns the path of a process in the cpuset hierarchy, which has version `cpusets`; "" if the
   /// process has ended.
   [[nodiscard]] virtual std::string cpuset_path(pid_t pid, CgroupVersion cpusets) const = 0;
-  /// The CPUs that each of its threads may run on; none if it has ended, or if that is not known.
+  /// Returns the CPUs that each thread may run on; empty if the process has ended or they are
+  /// unknown.
   [[nodiscard]] virtual std::vector<CpuSet> allowed_cpus(pid_t pid) const;
-  /// Lets all its threads run on every CPU of its group, from now on also on those that the group
-  /// gets later. Errors: kNotFound if it has ended; kUnsupported; kIo.
+  /// Lets all its threads run on every CPU of its group, including CPUs that the group gets later.
+  /// Errors: kNotFound if it has ended; kUnsupported; kIo.
   [[nodiscard]] virtual Result<void> widen_affinity(pid_t pid) const;
 };
 
-/// The same of this_kernel().
+/// The same functions for this_kernel().
 [[nodiscard]] std::optional<ProcessId> identify(pid_t pid);
 [[nodiscard]] std::string cpuset_path(pid_t pid, CgroupVersion cpusets);
 [[nodiscard]] std::vector<CpuSet> allowed_cpus(pid_t pid);
 [[nodiscard]] Result<void> widen_affinity(pid_t pid);
-/// What /proc/PID/stat says of a process that has not ended.
+/// Fields of /proc/PID/stat of a process that has not ended.
 struct ProcessStat {
-  pid_t parent = 0;  ///< 0: none that can be seen from here
+  pid_t parent = 0;  ///< 0 if the parent is not visible from here
   bool is_kernel_thread = false;
   std::uint64_t start_time = 0;
 };
-/// nullopt as identify.
+/// Returns nullopt in the same cases as identify().
 [[nodiscard]] std::optional<ProcessStat> stat_of(pid_t pid);
-/// True if `process` is `ancestor` or descends from it.
+/// Returns true if `process` is `ancestor` or descends from it.
 [[nodiscard]] bool descends_from(pid_t process, pid_t ancestor);
-/// True if `path` is `group` ("pod1/c1", relative to any root) or lies below it.
+/// Returns true if `path` is `group` ("pod1/c1", relative to any root) or lies below it.
 [[nodiscard]] bool is_within(std::string_view path, std::string_view group);
-/// The absolute directory of its group in that hierarchy.
+/// Returns the absolute directory of the process's group in the cpuset hierarchy.
 /// Errors: kNotFound, kInvalidArgument.
 [[nodiscard]] Result<std::string> directory_of_process(pid_t pid, CgroupVersion cpusets);
 
