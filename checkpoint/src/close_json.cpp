@@ -6,12 +6,12 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// State files have six levels at most.
+/// State files have at most six levels.
 constexpr std::size_t kMaxOpen = 64;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-/// Walks over the tokens of a text up to the first one that cannot follow.
+/// Walks the tokens of a text up to the first one that is not allowed there.
 class Closer {
  public:
   explicit Closer(std::string_view text) : text_(text) {}
@@ -67,10 +67,10 @@ class Closer {
       ++pos_;
       return mark(c == '{' ? Next::kFirstKey : Next::kFirstValue);
     }
-    if (open_.empty()) return false;  // a scalar alone is no state
+    if (open_.empty()) return false;  // a scalar alone is not a state
     if (c == '"') return skip_string() && mark(Next::kSeparator);
     const std::size_t end = std::min(text_.find_first_of(",]} \t\r\n", pos_), text_.size());
-    // At the end of the text a number may be truncated: it is complete only if something follows.
+    // A number at the end of the text may be truncated: it is complete only if something follows.
     if (end == text_.size() || json_syntax_error(text_.substr(pos_, end - pos_))) return false;
     pos_ = end;
     return mark(Next::kSeparator);
@@ -84,7 +84,7 @@ class Closer {
     return !open_.empty();
   }
 
-  /// Everything before this position can be kept.
+  /// Records that everything before this position can be kept.
   bool mark(Next next) {
     end_ = pos_;
     brackets_ = open_;
@@ -102,7 +102,7 @@ class Closer {
   std::string_view text_;
   std::size_t pos_ = 0;
   Next next_ = Next::kValue;
-  std::string open_;  ///< the closing brackets that are missing, innermost last
+  std::string open_;  ///< the missing closing brackets, innermost last
   std::size_t end_ = 0;
   std::string brackets_;
 };

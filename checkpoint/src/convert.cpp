@@ -37,7 +37,7 @@ std::vector<Note> assignments_of(const MemoryCheckpoint& state) {
   return notes;
 }
 
-/// Replaces the runtime ids of a V1 file by pods and containers.
+/// Replaces the runtime ids of a V1 file with pods and containers.
 Result<CpuCheckpoint> resolve_ids(CpuCheckpoint state, const ContainerIds& ids) {
   const auto* const found_ids = state.assignments.find(PodUid());
   if (found_ids == nullptr) return state;
@@ -73,7 +73,7 @@ std::string encode(const MemoryCheckpoint& state, const std::string& policy, int
   return encode_memory(state, policy, kFormats[version - 1]);
 }
 
-/// What files are converted to.
+/// The target of a conversion.
 struct Target {
   Formats formats;
   bool has_pods = false;  ///< keeps pod entries

@@ -17,7 +17,7 @@
 #include "pinfold/types/cpuset.hpp"
 #include "restore.hpp"
 
-/// The fields of cpu_manager_state, and how to read and write them.
+/// Reads and writes the fields of cpu_manager_state.
 namespace pinfold::checkpoint::cpu_file {
 
 template <class T>
@@ -28,8 +28,8 @@ using PodSets = std::map<PodUid, CpuSet>;
 
 enum class Version { kV1 = 1, kV2, kV3, kV4, kDataOfV4 };
 
-/// A file as it was read. V1 has `by_id`, the others have `entries`; V3 has `pods`. V4 has `data`:
-/// the fields of V3 as a text, and only these are used.
+/// A file as read. V1 has `by_id`, the others have `entries`; V3 has `pods`. V4 has `data`, the
+/// fields of V3 as a text, and uses only these.
 struct CpuFile {
   std::string policy;
   std::string default_set;
@@ -40,18 +40,18 @@ struct CpuFile {
   std::string data;
   std::uint64_t data_checksum = 0;
   std::string error;  ///< why it cannot be this version; "" if it can
-  /// What `pods` had at an error in them: Go does not read on, this reader does.
+  /// The `pods` read before an error in them: Go stops reading there, this reader does not.
   std::optional<Nullable<PodSets>> pods_before_error;
 };
 
-/// The fields of any version, from a CpuFile or a CpuCheckpoint.
+/// The fields of any version, taken from a CpuFile or a CpuCheckpoint.
 template <class Entries, class Pods>
 struct Fields {
   std::string_view policy;
   std::string_view default_set;
   std::string_view entries_type;
   const Entries* entries;
-  const Pods* pods;  ///< null before V3, which has no such field
+  const Pods* pods;  ///< null before V3, which introduced the field
 };
 
 template <class Out>
@@ -71,7 +71,7 @@ void put_entry(Out& out, const Nullable<Lists>& containers) {
   put_map(out, containers, [&](const std::string& list) { out.string(list); });
 }
 
-/// The CPUs of a pod are a list in the file, and a set of single CPUs in the dump.
+/// Writes a pod's CPUs: a list in the file, a set of single CPUs in the dump.
 inline void put_pod(JsonWriter& out, const CpuSet& cpus) {
   out.open_struct();
   if (!cpus.empty()) {
@@ -124,18 +124,18 @@ std::uint32_t fields_checksum(const Fields<Entries, Pods>& fields, std::string_v
 
 inline constexpr std::string_view kEntriesType = "map[string]map[string]string";
 
-/// Domain: `bytes` has no syntax error.
+/// Reads a file as one version. Domain: `bytes` has no syntax error.
 [[nodiscard]] CpuFile read(std::string_view bytes, Version version, std::string_view go_type);
-/// The checksum of a file of that version. Domain: V1, V2, V3.
+/// Computes the checksum of a file as that version. Domain: V1, V2, V3.
 [[nodiscard]] std::uint32_t sum_of(const CpuFile& file, Version version);
 [[nodiscard]] bool has_right_sum(const CpuFile& file, Version version, Names names);
-/// The file, or why it is not of that version. Domain: V1, V2, V3.
+/// Returns the file, or why it is not of that version. Domain: V1, V2, V3.
 [[nodiscard]] Result<CpuFile> checked(CpuFile file, Version version, Names names);
-/// "state.CPUManagerCheckpointV2"
+/// Returns "state.CPUManagerCheckpointV2".
 [[nodiscard]] std::string versioned_go_type(Version version);
-/// The fields in `data` of a V4 file.
+/// Reads the fields in `data` of a V4 file.
 [[nodiscard]] Result<CpuFile> load_data_of(const CpuFile& v4);
-/// `set_name`: how the kubelet's message calls the default set, which changed with 1.37.
+/// `set_name`: the kubelet's name for the default set in its message, which changed in 1.37.
 [[nodiscard]] Result<CpuCheckpoint> to_state(CpuFile file, std::optional<std::string_view> policy,
                                              std::string_view set_name);
 

@@ -40,7 +40,8 @@ void read_entries(JsonReader& json, Nullable<PodLists>& out) {
   });
 }
 
-/// The type of an entry has an UnmarshalJSON, at whose first error Go stops reading the file.
+/// Reads the pod entries. Their Go type has an UnmarshalJSON; at its first error Go stops reading
+/// the file.
 void read_pods(JsonReader& json, CpuFile& file) {
   if (!begin(json, file.pods)) return;
   json.map("state.PodCPUAssignments", [&](const std::string& pod) {
@@ -155,7 +156,7 @@ std::string encode_cpu(const CpuCheckpoint& state, std::string_view policy, CpuF
         policy, default_set, cpu_file::kEntriesType, &state.assignments.by_pod(),
         with_pods ? &state.pods : nullptr};
   };
-  const auto outside = fields(format == CpuFormat::kV3);  // V4 is V2 and `data`
+  const auto outside = fields(format == CpuFormat::kV3);  // V4 is V2 plus `data`
   JsonWriter json;
   json.open_struct();
   put_fields(json, outside);

@@ -9,7 +9,8 @@ namespace pinfold::checkpoint {
 namespace cpu_file {
 namespace {
 
-/// The newest version that a kubelet knows has none in the name of its Go type.
+/// Returns the Go type of a version; the newest one that a kubelet knows has no version in its
+/// name.
 std::string go_type_of(const Kubelet& kubelet, Version version) {
   const Version newest = kubelet.minor >= 37   ? Version::kV4
                          : kubelet.minor == 36 ? Version::kV3
@@ -24,7 +25,7 @@ Names names_of(const Kubelet& kubelet, Version version) {
   return also_versioned ? Names::kAlsoVersioned : Names::kPlain;
 }
 
-/// Replaces the runtime ids of V1 by pods and containers.
+/// Replaces the runtime ids of V1 with pods and containers.
 Result<CpuFile> migrate(CpuFile file, const Kubelet& kubelet, const ContainerIds& ids) {
   if (!file.by_id) return file;
   for (const auto& [id, list] : *file.by_id) {
@@ -43,11 +44,11 @@ Result<CpuFile> migrate(CpuFile file, const Kubelet& kubelet, const ContainerIds
   return file;
 }
 
-/// One version after the other; the error is that of the last.
+/// Tries one version after the other; the error is that of the last.
 Result<CpuFile> load_as(const Kubelet& kubelet, std::string_view bytes, const ContainerIds& ids) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
   Result<CpuFile> file;
-  Nullable<PodSets> failed_pods;  // of the attempt to read V3
+  Nullable<PodSets> failed_pods;  // from the failed attempt to read V3
   for (const int number : formats_of(kubelet).reads_cpu) {
     const auto version = static_cast<Version>(number);
     const CpuFile found = read(bytes, version, go_type_of(kubelet, version));
@@ -62,7 +63,7 @@ Result<CpuFile> load_as(const Kubelet& kubelet, std::string_view bytes, const Co
     if (version == Version::kV1) {
       PINFOLD_LET(file, migrate(*std::move(file), kubelet, ids));
     }
-    // Kubelet 1.36 reuses the object of its failed attempt.
+    // Kubelet 1.36 reuses the object from its failed attempt.
     if (kubelet.minor == 36 && version < Version::kV3) file->pods = std::move(failed_pods);
     if (!kubelet.pod_level_gate) file->pods.reset();
     break;
@@ -86,8 +87,9 @@ CpuSet cpus_of(const CpuCheckpoint& state) {
   return cpus;
 }
 
-/// The CPU manager wants every CPU of the machine in the state. Taken for these are all CPUs that
-/// the file names, pod entries that the kubelet does not read included.
+/// Returns why the CPU manager would not start: it expects every CPU of the machine in the state.
+/// Assumes that the machine has all CPUs that the file names, including pod entries that this
+/// kubelet does not read.
 std::string find_start_error(std::string_view bytes, const CpuCheckpoint& state) {
   const auto whole = inspect_cpu(bytes);
   const CpuSet known = cpus_of(state);

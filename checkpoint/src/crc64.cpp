@@ -10,7 +10,8 @@ constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr std::size_t kByteValues = 256;
 using Table = std::array<std::uint64_t, kByteValues>;
 
-/// Table k has, for each byte, the remainder of that byte followed by k zero bytes.
+/// Builds the tables: for each byte, table k has the remainder of that byte followed by k zero
+/// bytes.
 constexpr std::array<Table, kWord> make_tables() {
   constexpr std::uint64_t kReflectedPolynomial = 0xC96C5795D7870F42U;
   std::array<Table, kWord> tables = {};
@@ -31,7 +32,7 @@ constexpr std::array<Table, kWord> make_tables() {
 }
 constexpr auto kTables = make_tables();
 
-/// The first eight bytes, in the same order on every machine.
+/// Returns the first eight bytes as a word, in the same order on every machine.
 std::uint64_t first_word(std::string_view bytes) {
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < kWord; ++i) {
@@ -42,7 +43,7 @@ std::uint64_t first_word(std::string_view bytes) {
 
 }  // namespace
 
-/// Eight bytes in one step: a commit has sums over all that it writes.
+/// Processes eight bytes at a time: a commit computes sums over everything it writes.
 std::uint64_t crc64(std::string_view bytes) {
   constexpr std::uint64_t kAllOnes = ~std::uint64_t{0};
   std::uint64_t sum = kAllOnes;

@@ -5,7 +5,7 @@
 
 namespace pinfold::checkpoint {
 
-/// CRC-64/XZ.
+/// Computes CRC-64/XZ.
 [[nodiscard]] std::uint64_t crc64(std::string_view bytes);
 
 }  // namespace pinfold::checkpoint

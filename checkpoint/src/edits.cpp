@@ -7,15 +7,15 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// So many equal bytes are the same place: the id of a pod is shorter.
+/// This many equal bytes count as the same place in both texts: more than a pod's id has.
 constexpr std::size_t kAnchor = 64;
-/// How far away the next equal bytes are looked for.
+/// How far ahead to look for the next equal bytes.
 constexpr std::size_t kFarthest = 8192;
-/// The same, if neither text has the next bytes of the other.
+/// How far ahead to look if both texts have new bytes.
 constexpr std::size_t kNear = 1024;
-/// An edit has three numbers of its own.
+/// The three numbers of an edit.
 constexpr std::size_t kEditSize = 24;
-/// More are not looked for: that would take longer than to write the whole file.
+/// The limit: finding more would take longer than writing the whole file.
 constexpr std::size_t kMostEdits = 32;
 
 std::size_t common_prefix(std::string_view a, std::string_view b) {
@@ -27,7 +27,7 @@ std::size_t common_prefix(std::string_view a, std::string_view b) {
   return equal;
 }
 
-/// What lies before the place where two texts meet again.
+/// The bytes of both texts before the place where they match again.
 struct Gap {
   std::size_t before;
   std::size_t after;
@@ -35,7 +35,8 @@ struct Gap {
   [[nodiscard]] std::size_t size() const { return before + after; }
 };
 
-/// Domain: the texts differ from their first byte on, or one of them is empty.
+/// Finds where two texts match again. Domain: they differ from their first byte on, or one is
+/// empty.
 Gap find_gap(std::string_view before, std::string_view after) {
   Gap best = {before.size(), after.size()};
   const auto offer = [&](const Gap& gap) {
@@ -62,7 +63,7 @@ Gap find_gap(std::string_view before, std::string_view after) {
   return best;
 }
 
-/// nullopt: they are not edits of these contents.
+/// Applies edits; nullopt if they do not fit these contents.
 std::optional<std::string> edited(std::string_view before, const Edits& edits) {
   std::string after;
   for (const Edit& edit : edits) {

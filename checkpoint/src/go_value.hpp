@@ -8,8 +8,8 @@
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/types/container_id.hpp"
 
-/// Writes parts of Go values, to a GoDump or a JsonWriter. An optional is a value that can be null
-/// in Go: a map, a slice or a pointer.
+/// Writes parts of Go values to a GoDump or a JsonWriter. An optional is a value that can be nil in
+/// Go: a map, a slice or a pointer.
 namespace pinfold::checkpoint {
 
 template <class T>
@@ -21,7 +21,8 @@ const T* get(const std::optional<T>& value) {
   return value ? &*value : nullptr;
 }
 
-/// An empty field tagged "omitempty" is omitted from the file, but not from the dump.
+/// Returns true for an empty field tagged "omitempty": it is omitted from the file, but not from
+/// the dump.
 template <class Out, class Container>
 bool omitted(const Container& field) {
   const auto* const values = get(field);
@@ -61,7 +62,7 @@ void put_checksum(Out& out, std::uint64_t checksum) {
   out.number(checksum);
 }
 
-/// The checksum of a single string.
+/// Returns the checksum of a single string.
 inline std::uint32_t string_checksum(std::string_view text) {
   GoDump dump;
   dump.type("string");
@@ -69,7 +70,7 @@ inline std::uint32_t string_checksum(std::string_view text) {
   return checksum(dump);
 }
 
-/// The two fields that CPU V4 and memory V3 added.
+/// Writes the two fields that CPU V4 and memory V3 added.
 inline void put_data(JsonWriter& out, std::string_view data) {
   out.field("Data", "data", "string");
   out.string(data);

@@ -75,7 +75,7 @@ std::optional<Edits> take_edits(std::string_view& rest) {
   return edits;
 }
 
-/// Removes one entry of a body from the front of `rest`; false if it is malformed.
+/// Removes one entry from the front of `rest`; false if it is malformed.
 bool take_entry(std::string_view& rest, int version, Changes& changes) {
   const auto name = take_until(rest, ' ');
   const auto before_text = take_until(rest, ' ');
@@ -97,7 +97,7 @@ bool take_entry(std::string_view& rest, int version, Changes& changes) {
   return true;
 }
 
-/// Removes one record and its padding from the front of `rest`; nullopt if it is not complete.
+/// Removes one record and its padding from the front of `rest`; nullopt if it is incomplete.
 Result<std::optional<Record>> take_record(std::string_view& rest) {
   const std::size_t begin = rest.size();
   const auto magic = take_until(rest, ' ');
@@ -109,7 +109,8 @@ Result<std::optional<Record>> take_record(std::string_view& rest) {
   const auto size = number<std::uint64_t>(*size_text, 10);
   auto body = size ? take(rest, *size) : std::nullopt;
   if (!version || !body) return std::nullopt;
-  // Its sum may be another one, so it could not be told from a torn record: refuse both.
+  // Another version may use another sum, so a record of it cannot be told from a torn one: rejects
+  // both.
   if (*version < kOldestVersion || *version > kJournalVersion) {
     return fail(ErrorCode::kUnsupported,
                 fmt::format("journal: version '{}', expected {} to {}: open the state directory "
@@ -126,7 +127,8 @@ Result<std::optional<Record>> take_record(std::string_view& rest) {
   return record;
 }
 
-/// The sum of version 2: 64-bit words in the byte order of the machine, then the rest bytewise.
+/// Computes the sum of version 2: 64-bit words in the machine's byte order, then the remaining
+/// bytes.
 std::uint64_t sum_of_version_2(std::string_view bytes) {
   constexpr std::uint64_t kPrime = 1099511628211U;
   std::uint64_t sum = 14695981039346656037U;

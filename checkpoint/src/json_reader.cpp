@@ -9,7 +9,7 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// The four hexadecimal digits of a \u escape. Domain: `digits` begins with them.
+/// Parses the four hexadecimal digits of a \u escape. Domain: `digits` begins with them.
 char32_t hex4(std::string_view digits) {
   std::uint16_t value = 0;
   std::from_chars(digits.data(), digits.data() + 4, value, 16);
@@ -33,7 +33,8 @@ char32_t unescape(char c) {
   }
 }
 
-/// ASCII upper case, and the two characters beyond ASCII that fold to an ASCII letter.
+/// Returns the key in ASCII upper case; also folds the two non-ASCII characters that fold to an
+/// ASCII letter.
 std::string fold(std::string_view key) {
   std::string out;
   for (std::size_t i = 0; i < key.size();) {
@@ -214,7 +215,7 @@ std::string JsonReader::unquote() {
     } else {
       char32_t rune = hex4(rest.substr(2));
       pos_ += 6;
-      if (rune >= 0xD800 && rune < 0xE000) {  // a surrogate; replaced unless it is one of a pair
+      if (rune >= 0xD800 && rune < 0xE000) {  // a surrogate; replaced unless part of a pair
         const bool pair = rune < 0xDC00 && rest.size() >= 12 && rest[6] == '\\' && rest[7] == 'u';
         const char32_t low = pair ? hex4(rest.substr(8)) : 0;
         const bool valid = low >= 0xDC00 && low < 0xE000;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxDepth = 10000;
 constexpr std::string_view kEnd = "unexpected end of JSON input";
 
-/// The byte as Go prints it: as the character with that code point, quoted.
+/// Prints a byte as Go does: the character with that code point, quoted.
 std::string quote_byte(char c) {
   if (c == '\'') return R"('\'')";
   if (c == '"') return R"('"')";
@@ -26,7 +26,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
-/// Walks a text once, with the nesting in a vector instead of on the call stack.
+/// Walks a text once, keeping the nesting in a vector instead of on the call stack.
 class Syntax {
  public:
   explicit Syntax(std::string_view text) : text_(text) {}
@@ -46,7 +46,7 @@ class Syntax {
     return at_end() || bad("after top-level value");
   }
 
-  /// A scalar, an empty container, or the opening of a container that is not empty.
+  /// Consumes a scalar, an empty container, or the opening of a non-empty container.
   bool value_or_open() {
     while (true) {
       skip_space();
@@ -66,7 +66,8 @@ class Syntax {
     }
   }
 
-  /// After a complete value inside a container: its end, or the next member.
+  /// Consumes what follows a complete value in a container: its end, or the start of the next
+  /// member.
   bool continue_container() {
     const bool object = open_.back() == '{';
     skip_space();
@@ -177,7 +178,7 @@ class Syntax {
     }
   }
   [[nodiscard]] bool at_end() const { return pos_ == text_.size(); }
-  /// Go ends a text with a blank: it completes a number, and is an error in a literal or an escape.
+  /// Go appends a space to a text: it completes a number and is an error in a literal or an escape.
   [[nodiscard]] char next() const { return at_end() ? ' ' : text_[pos_]; }
 
   bool bad(std::string_view context) {

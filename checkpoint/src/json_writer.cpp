@@ -60,7 +60,7 @@ void append_escaped(std::string& out, std::string_view value) {
     const utf8::Rune rune = utf8::decode(value.substr(i));
     if (!rune.valid) {
       out += "\\ufffd";
-    } else if (rune.value == 0x2028 || rune.value == 0x2029) {  // line ends in JavaScript
+    } else if (rune.value == 0x2028 || rune.value == 0x2029) {  // line separators in JavaScript
       out += rune.value == 0x2028 ? "\\u2028" : "\\u2029";
     } else {
       out += value.substr(i, rune.size);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kVersions[] = {4, 3, 2, 1};
 
-/// The versions from `newest` down to `oldest`.
+/// Returns the versions from `newest` down to `oldest`.
 constexpr std::span<const int> down(int newest, int oldest) {
   return std::span(kVersions).subspan(static_cast<std::size_t>(4 - newest),
                                       static_cast<std::size_t>(newest - oldest + 1));
@@ -26,7 +26,7 @@ constexpr KubeletFormats kKubelets[] = {
     {{38, true}, {4, 3}, down(4, 2), down(3, 1)},
 };
 
-/// Whether a file is CPU V4 or memory V3, sound or not.
+/// Returns true if a file is CPU V4 or memory V3, whether or not it is valid.
 bool has_data(std::string_view bytes) {
   if (json_syntax_error(bytes)) return false;
   std::string data;

@@ -18,14 +18,14 @@
 #include "pinfold/memory/memory_manager.hpp"
 #include "restore.hpp"
 
-/// The fields of memory_manager_state, and how to read and write them.
+/// Reads and writes the fields of memory_manager_state.
 namespace pinfold::checkpoint::memory_file {
 
 template <class T>
 using Nullable = std::optional<T>;
 using Ids = std::vector<std::int64_t>;
 
-// The members have the names of MemoryBlock and NodeMemory, so that one walk writes both.
+// The members are named like those of MemoryBlock and NodeMemory, so that one walk writes both.
 struct FileBlock {
   Nullable<Ids> numa_affinity;
   std::string type;
@@ -48,7 +48,7 @@ struct MemoryFile {
   Nullable<std::map<std::string, Containers>> assignments = std::map<std::string, Containers>();
   Nullable<std::map<std::string, Blocks>> pods = std::map<std::string, Blocks>();
   std::uint64_t checksum = 0;
-  std::string data;  ///< V3: the fields of V2 as a text; only these are used
+  std::string data;  ///< V3: the fields of V2 as text; V3 uses only these
   std::uint64_t data_checksum = 0;
   std::string error;  ///< why it cannot be this version; "" if it can
 };
@@ -62,7 +62,7 @@ const auto& by_pod(const ContainerMap<T>& assignments) {
   return assignments.by_pod();
 }
 
-/// From a MemoryFile or a MemoryCheckpoint.
+/// The fields, taken from a MemoryFile or a MemoryCheckpoint.
 template <class State>
 struct Fields {
   std::string_view policy;
@@ -108,7 +108,8 @@ void put_node(Out& out, const Node& node) {
   out.close_struct();
 }
 
-/// Integer keys are in numeric order in the dump, and in the order of their texts in the file.
+/// Writes NUMA nodes: integer keys are in numeric order in the dump, but in string order in the
+/// file.
 template <class Out, class Map>
 void put_nodes(Out& out, const Map& nodes) {
   const auto* const values = get(nodes);
@@ -145,7 +146,7 @@ void put_pod(Out& out, const Array& blocks) {
   out.open_struct();
   if (!omitted<Out>(blocks)) {
     out.field("MemoryBlocks", "memoryBlocks", "[]state.Block");
-    // A list that is omitted from the file is read as null.
+    // A list omitted from the file is read back as null.
     const bool is_null = std::is_same_v<Array, std::vector<MemoryBlock>> && get(blocks)->empty();
     is_null ? out.null() : put_blocks(out, blocks);
   }
@@ -183,10 +184,10 @@ std::uint32_t fields_checksum(const Fields<State>& fields, std::string_view suff
   return checksum(dump);
 }
 
-/// The whole file, from a MemoryFile or a MemoryCheckpoint.
+/// Returns the whole file, from a MemoryFile or a MemoryCheckpoint.
 template <class State>
 std::string file_text(const State& state, std::string_view policy, MemoryFormat format) {
-  const Fields<State> outside{policy, state, format == MemoryFormat::kV2};  // V3 is V1 and `data`
+  const Fields<State> outside{policy, state, format == MemoryFormat::kV2};  // V3 is V1 plus `data`
   JsonWriter json;
   json.open_struct();
   put_fields(json, outside);
@@ -202,24 +203,25 @@ std::string file_text(const State& state, std::string_view policy, MemoryFormat 
   return std::move(json).take();
 }
 
-/// Whether V1 may have the checksum 0, or none.
+/// Whether V1 may have the checksum 0 or no checksum.
 enum class Zero { kIsWrong, kIsRightInV1 };
 
-/// Domain: `bytes` has no syntax error.
+/// Reads a file as one version. Domain: `bytes` has no syntax error.
 [[nodiscard]] MemoryFile read(std::string_view bytes, Version version, std::string_view go_type);
-/// The checksum of a file of that version. Domain: V1, V2.
+/// Computes the checksum of a file as that version. Domain: V1, V2.
 [[nodiscard]] std::uint32_t sum_of(const MemoryFile& file, Version version);
 [[nodiscard]] bool has_right_sum(const MemoryFile& file, Version version, Names names, Zero zero);
-/// The file, or why it is not of that version. Domain: V1, V2.
+/// Returns the file, or why it is not of that version. Domain: V1, V2.
 [[nodiscard]] Result<MemoryFile> checked(MemoryFile file, Version version, Names names, Zero zero);
-/// "state.MemoryManagerCheckpointV1"
+/// Returns "state.MemoryManagerCheckpointV1".
 [[nodiscard]] std::string versioned_go_type(Version version);
-/// The fields in `data` of a V3 file.
+/// Reads the fields in `data` of a V3 file.
 [[nodiscard]] Result<MemoryFile> load_data_of(const MemoryFile& v3);
 [[nodiscard]] Result<std::vector<MemoryBlock>> to_blocks(const Blocks& blocks);
 [[nodiscard]] Result<MemoryCheckpoint> to_state(const MemoryFile& file,
                                                 std::optional<std::string_view> policy);
-/// What a kubelet has of a file: it copies the state, and null slices become empty ones.
+/// Returns the file as a kubelet holds it: it copies the state, which turns null slices into empty
+/// ones.
 [[nodiscard]] MemoryFile copied(MemoryFile file);
 
 }  // namespace pinfold::checkpoint::memory_file

@@ -12,7 +12,8 @@ namespace pinfold::checkpoint {
 namespace memory_file {
 namespace {
 
-/// Like Go, an array replaces an earlier one, but a null in it keeps the earlier element.
+/// Reads an array. As in Go it replaces an earlier one, but a null element keeps the earlier
+/// element.
 template <class T, class ReadElement>
 void read_array(JsonReader& json, std::string_view go_type, Nullable<std::vector<T>>& out,
                 const ReadElement& read_element) {
@@ -131,7 +132,7 @@ Result<std::vector<std::int32_t>> to_ids(const Nullable<Ids>& ids) {
 
 Result<NodeMemory> to_node(const FileNode& node) {
   NodeMemory out;
-  // Neither Pinfold nor the kubelet counts beyond that.
+  // Neither Pinfold nor the kubelet counts further.
   out.number_of_assignments = static_cast<int>(
       std::clamp<std::int64_t>(node.number_of_assignments, std::numeric_limits<int>::min(),
                                std::numeric_limits<int>::max()));

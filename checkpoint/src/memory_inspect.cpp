@@ -73,7 +73,7 @@ Salvaged<MemoryCheckpoint> salvage_memory(std::string_view json) {
   const MemoryFile whole =
       salvage_fields<Version>(json, {Version::kV3, Version::kDataOfV3, Version::kV2, Version::kV1});
   out.policy = whole.policy;
-  // One by one, so that a value out of range does not affect the others.
+  // Nodes one by one, so that a value out of range does not affect the others.
   for (const auto& [id, node] : whole.machine_state.value_or(Nodes())) {
     MemoryFile one;
     one.machine_state->emplace(id, node);

@@ -8,7 +8,8 @@ namespace pinfold::checkpoint {
 namespace memory_file {
 namespace {
 
-/// The newest version that a kubelet knows has none in the name of its Go type.
+/// Returns the Go type of a version; the newest one that a kubelet knows has no version in its
+/// name.
 std::string go_type_of(const Kubelet& kubelet, Version version) {
   const Version newest = kubelet.minor >= 37   ? Version::kV3
                          : kubelet.minor == 36 ? Version::kV2
@@ -22,12 +23,12 @@ Names names_of(const Kubelet& kubelet, Version version) {
   return also_versioned ? Names::kAlsoVersioned : Names::kPlain;
 }
 
-/// One version after the other; the error is that of the last.
+/// Tries one version after the other; the error is that of the last.
 Result<MemoryFile> load_as(const Kubelet& kubelet, std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
   const Zero zero = kubelet.minor >= 36 ? Zero::kIsRightInV1 : Zero::kIsWrong;
   Result<MemoryFile> file;
-  decltype(MemoryFile::pods) failed_pods;  // of the attempt to read V2
+  decltype(MemoryFile::pods) failed_pods;  // from the failed attempt to read V2
   for (const int number : formats_of(kubelet).reads_memory) {
     const auto version = static_cast<Version>(number);
     const MemoryFile found = read(bytes, version, go_type_of(kubelet, version));
@@ -38,7 +39,7 @@ Result<MemoryFile> load_as(const Kubelet& kubelet, std::string_view bytes) {
     }
     if (!file && version == Version::kV2) failed_pods = found.pods;
     if (!file) continue;
-    // Kubelet 1.36 reuses the object of its failed attempt.
+    // Kubelet 1.36 reuses the object from its failed attempt.
     if (kubelet.minor == 36 && version == Version::kV1) file->pods = std::move(failed_pods);
     if (!kubelet.pod_level_gate) file->pods.reset();
     break;
@@ -56,7 +57,8 @@ Result<MemoryCheckpoint> restored(const Result<MemoryFile>& file,
   return state;
 }
 
-/// A table that is null is a null pointer, which the kubelet follows when it copies the state.
+/// Returns true if a table is null: a nil pointer that the kubelet dereferences when it copies the
+/// state.
 bool crashes_on(const MemoryFile& file) {
   const Nodes nodes = file.machine_state.value_or(Nodes());
   return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {

@@ -59,7 +59,7 @@ class PosixFile final : public File {
     return {};
   }
 
-  /// The times of the file need not survive.
+  /// The timestamps of the file need not survive.
   Result<void> sync() override {
     if (retried([&] { return ::fdatasync(fd_.get()); }) != 0) return failed("fdatasync", name_);
     return {};
@@ -77,7 +77,7 @@ class PosixFs final : public Fs {
       : directory_(std::move(directory)), path_(std::move(path)) {}
 
   Result<std::optional<std::string>> read(const std::string& name) override {
-    // Without O_NONBLOCK, opening a FIFO of that name would wait for a writer.
+    // Without O_NONBLOCK, opening a FIFO of that name would block until it has a writer.
     const UniqueFd fd = open_at(directory_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (!fd && errno == ENOENT) return std::optional<std::string>();
     if (!fd) return failed("open", name);
@@ -99,7 +99,7 @@ class PosixFs final : public Fs {
   }
 
   Result<std::vector<std::string>> list() override {
-    // Opened anew: reading a stream moves the position of its descriptor.
+    // Opened again each time: reading a stream moves its descriptor's position.
     UniqueFd fd = open_at(directory_.get(), ".", O_RDONLY | O_DIRECTORY);
     DIR* const stream = fd ? ::fdopendir(fd.get()) : nullptr;
     if (stream == nullptr) return failed("open", path_);

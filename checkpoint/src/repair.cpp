@@ -1,3 +1,22 @@
+// How it works. For each of the two files repair() goes through four stages:
+//  1. Read: close_json() cuts a torn text after its last complete value, and salvage() reads that,
+//     ignoring every error. If the file is damaged and a copy of it (a temporary file, a journal)
+//     has every assignment that could be read, the copy is used instead.
+//  2. Restore (damaged files only): assignments that .pinfold_pods or the other state file names,
+//     but that could not be read, are restored if exactly one is missing and the free CPUs or the
+//     counters of the NUMA nodes leave one possibility (repair_missing.cpp).
+//  3. Repair: repair_state() changes the state until the manager of the kubelet would start from it
+//     (repair_cpu.cpp, repair_memory.cpp).
+//  4. Write: only if something changed or the kubelet would not read the file completely.
+//
+// Invariants: both files are read before either is changed, so each is compared with the other as
+// it was found. Every change is a Note in `done`, everything that was given up a Note in `lost`. A
+// file without notes that the kubelet reads completely keeps its bytes. Unknown keys survive if the
+// format does.
+//
+// Cost: reading and writing are linear in the size of the files and their copies; comparing their
+// entries takes at most O(entries * active pods).
+
 #include "pinfold/checkpoint/repair.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +37,7 @@ void add_notes(std::vector<Note>& all, const std::vector<Note>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-/// What repair() needs to know about one kind of state file.
+/// What repair() needs to know about a kind of state file.
 struct CpuFileKind {
   using State = CpuCheckpoint;
   static constexpr std::string_view kName = kCpuFileName;
@@ -61,12 +80,12 @@ struct MemoryFileKind {
   }
 };
 
-/// The part of a text that can be read, as one JSON value.
+/// Returns the readable part of a text as one JSON value.
 std::string readable(const std::string& bytes) {
   return json_syntax_error(bytes) ? close_json(bytes) : bytes;
 }
 
-/// A sound copy that has every assignment of `state`, which is what can be read of the file.
+/// Finds a valid copy with every assignment of `state`, the readable part of the file.
 template <class Kind>
 const std::string* find_copy(const typename Kind::State& state, const OtherFiles& others) {
   for (const auto& [name, content] : others.copies) {
@@ -81,17 +100,17 @@ const std::string* find_copy(const typename Kind::State& state, const OtherFiles
   return nullptr;
 }
 
-/// A state file in repair.
+/// A state file that is being repaired.
 template <class Kind>
 struct FileInRepair {
   std::string bytes;
   Salvaged<typename Kind::State> salvaged;
   bool is_damaged = false;
-  bool is_replaced = false;  ///< by a copy
+  bool is_replaced = false;  ///< with a copy
   Notes notes;
 };
 
-/// A file that cannot be read as it is: takes a copy instead, or what can be read.
+/// Handles a file that cannot be read as it is: uses a copy, or else the readable part.
 template <class Kind>
 void read_damaged(FileInRepair<Kind>& file, const std::string& error, const ContainerIds& ids,
                   const OtherFiles& others) {
@@ -127,7 +146,7 @@ FileInRepair<Kind> read_file(const Node& node, const std::string& bytes, const C
   return file;
 }
 
-/// The state without empty entries, which decide nothing.
+/// Removes empty entries, which have no effect.
 template <class State>
 State without_empty_entries(State state) {
   state.assignments.erase_if([](const auto&) { return false; });
@@ -135,7 +154,7 @@ State without_empty_entries(State state) {
   return state;
 }
 
-/// Writes what was repaired; a file that the kubelet reads as it is stays unchanged.
+/// Writes the repaired file; a file that the kubelet reads completely is unchanged.
 template <class Kind>
 void write_file(const Node& node, FileInRepair<Kind>& file, const ContainerIds& ids) {
   std::string& bytes = file.bytes;
@@ -167,7 +186,7 @@ Repaired repair(const Node& node, const KubeletFiles& files, const ContainerIds&
   out.files = files;
   std::optional<FileInRepair<CpuFileKind>> cpu;
   std::optional<FileInRepair<MemoryFileKind>> memory;
-  // A file that does not exist is as good as empty if there are active pods.
+  // With active pods, a missing file is treated like an empty one.
   const bool has_pods = !others.pods.empty();
   if (files.cpu || (has_pods && node.cpu().is_static())) {
     cpu = read_file<CpuFileKind>(node, files.cpu.value_or(""), ids, others);
@@ -175,7 +194,7 @@ Repaired repair(const Node& node, const KubeletFiles& files, const ContainerIds&
   if (files.memory || (has_pods && node.memory().is_static())) {
     memory = read_file<MemoryFileKind>(node, files.memory.value_or(""), ids, others);
   }
-  // What was read, before a repair changes it.
+  // The states as read, before repairs change them.
   const CpuCheckpoint cpu_read = cpu ? cpu->salvaged.state : CpuCheckpoint{};
   const MemoryCheckpoint memory_read = memory ? memory->salvaged.state : MemoryCheckpoint{};
   const auto finish = [&](auto& file, const auto& other_read, std::optional<std::string>& bytes) {

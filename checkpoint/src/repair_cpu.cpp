@@ -5,12 +5,12 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// Removes CPUs from sets that cannot have them.
+/// Removes CPUs from sets that must not have them.
 class Claims {
  public:
   Claims(const Node& node, Notes& notes) : node_(node), notes_(notes) {}
 
-  /// Reduces one set to the CPUs that its pod can have. Returns false if none is left.
+  /// Reduces a set to the CPUs that its pod may have. Returns false if that leaves none.
   bool fit(const std::string& object, CpuSet& cpus, const CpuSet& taken) {
     const bool had_any = !cpus.empty();
     drop(object, cpus, cpus - node_.machine().all_cpus(), "are not on this machine");
@@ -30,7 +30,7 @@ class Claims {
   Notes& notes_;
 };
 
-/// The CPUs of each pod: those of its containers and of its pod-level reservation.
+/// Returns the CPUs of each pod: those of its containers and of its pod-level reservation.
 std::map<PodUid, CpuSet> held_by_pods(const CpuCheckpoint& state) {
   std::map<PodUid, CpuSet> held = state.pods;
   for (const auto& [pod, containers] : state.assignments.by_pod()) {
@@ -76,7 +76,7 @@ void fit_all(const Node& node, CpuCheckpoint& state, Notes& notes) {
   }
 }
 
-/// A kubelet needs a shared pool: releases the CPUs of the pod with the fewest.
+/// Releases the CPUs of the pod with the fewest: a kubelet needs a shared pool.
 void free_one_pod(CpuCheckpoint& state, Notes& notes) {
   const auto held = held_by_pods(state);
   auto least = held.end();
@@ -94,7 +94,7 @@ void free_one_pod(CpuCheckpoint& state, Notes& notes) {
                                     least->second.to_string())});
 }
 
-/// The CPUs that the kubelet expects in the shared pool or in an assignment.
+/// Returns the CPUs that the kubelet expects in the shared pool or in an assignment.
 CpuSet usable_cpus(const Node& node) {
   return node.cpu().options().strict_cpu_reservation ? node.cpu().allocatable()
                                                      : node.machine().all_cpus();

@@ -14,7 +14,7 @@ using Blocks = std::vector<MemoryBlock>;
 using Machine = std::map<std::int32_t, NodeMemory>;
 using Ids = std::vector<std::int32_t>;
 
-/// Removes what the machine does not have.
+/// Removes memory that the machine does not have.
 void fit(const std::string& object, Blocks& blocks, const Machine& machine, Notes& notes) {
   for (auto block = blocks.begin(); block != blocks.end();) {
     std::erase_if(block->numa_affinity, [&](std::int32_t id) {
@@ -59,8 +59,8 @@ void for_each_block(MemoryCheckpoint& state, const Visit& visit) {
   }
 }
 
-/// A NUMA node belongs to one group only. If two groups overlap, the kubelet's start accepts the
-/// one that it happens to see last. They are joined.
+/// Joins overlapping groups of NUMA nodes. A NUMA node may belong to one group only; if two
+/// overlap, the kubelet accepts the one that it happens to see last.
 void join_groups(MemoryCheckpoint& state, Notes& notes) {
   std::map<std::int32_t, std::set<std::int32_t>> group;  // NUMA node to all nodes of its group
   for_each_block(state, [&](const std::string&, const MemoryBlock& block) {
@@ -85,7 +85,7 @@ void join_groups(MemoryCheckpoint& state, Notes& notes) {
 void repair_state(const Node& node, MemoryCheckpoint& state, Notes& notes) {
   if (!node.memory().is_static()) return;
   MemoryState fresh;
-  if (!node.memory().start(fresh)) return;  // never happens: an empty state always starts
+  if (!node.memory().start(fresh)) return;  // cannot happen: an empty state always starts
   if (!node.gates().pod_level_resource_managers && !state.pods.empty()) {
     auto older = without_pod_entries(std::move(state));
     state = std::move(older.state);

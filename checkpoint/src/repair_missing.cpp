@@ -10,9 +10,9 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// An assignment that cannot be read, and that other files name.
+/// An assignment that cannot be read but that other files name.
 struct Missing {
-  ContainerId id;                ///< name "": the pod-level reservation of the pod
+  ContainerId id;                ///< name "": the pod-level reservation
   const PodSpec* pod = nullptr;  ///< nullptr: only the other state file names it
   std::string amount;            ///< "2 CPUs"; "": unknown
   std::vector<std::string_view> named_by;
@@ -22,14 +22,14 @@ std::string object_of(const ContainerId& id) {
   return id.name.empty() ? id.pod.value : to_string(id);
 }
 
-/// Whether the managers allocate for the pod as a whole, so that it has an entry.
+/// Returns true if the managers allocate for the pod as a whole, so that it has an entry.
 bool has_pod_entry(const Node& node, const PodSpec& pod) {
   return is_managed_as_pod(node.gates(), pod) && node.topology().scope() == TopologyScope::kPod &&
          node.topology().policy() != TopologyPolicy::kNone &&
          qos_class(pod, node.gates()) == QosClass::kGuaranteed;
 }
 
-/// The whole CPUs that are exclusive to a container, or to a pod as a whole (`container` is
+/// Returns the number of CPUs exclusive to a container, or to a pod as a whole (`container` is
 /// nullptr).
 std::size_t cpus_of(const Node& node, const PodSpec& pod, const Container* container) {
   if (container != nullptr) {
@@ -39,7 +39,7 @@ std::size_t cpus_of(const Node& node, const PodSpec& pod, const Container* conta
   return cpus.is_whole() ? static_cast<std::size_t>(cpus.value()) : 0;
 }
 
-/// The memory that a container has, or a pod as a whole (`container` is nullptr).
+/// Returns the memory of a container, or of a pod as a whole (`container` is nullptr).
 std::vector<MemoryBlock> memory_of(const Node& node, const PodSpec& pod,
                                    const Container* container) {
   std::vector<MemoryBlock> blocks;
@@ -69,8 +69,8 @@ std::string amount(const std::vector<MemoryBlock>& blocks) {
   return text;
 }
 
-/// Visits the containers of the pods that .pinfold_pods names, and (nullptr) those pods that have a
-/// pod-level reservation.
+/// Calls `visit` for the containers of the pods in .pinfold_pods, and (with nullptr) for those pods
+/// that have a pod-level reservation.
 template <class Visit>
 void for_each_known(const Node& node, const OtherFiles& others, const Visit& visit) {
   for (const PodSpec& pod : others.pods) {
@@ -87,7 +87,7 @@ bool has(const State& state, const ContainerId& id) {
   return id.name.empty() ? state.pods.contains(id.pod) : state.assignments.contains(id);
 }
 
-/// Everything that `other` names and `state` does not have, of pods without a known spec.
+/// Adds everything that `other` names and `state` does not, for pods whose spec is unknown.
 template <class State, class Other>
 void add_unknown(const State& state, const Other& other, std::string_view other_name,
                  const OtherFiles& others, std::vector<Missing>& missing) {
@@ -127,8 +127,8 @@ void note_lost(const std::vector<Missing>& missing, std::string_view resource, N
   }
 }
 
-/// True for an assignment that the other file does not name: one name in the damaged file may have
-/// changed into another.
+/// Returns true if an assignment is not named by the other file: damage may have changed one name
+/// into another.
 template <class State, class Other>
 bool has_stranger(const State& state, const Other& other) {
   return std::any_of(state.assignments.begin(), state.assignments.end(),
@@ -141,7 +141,7 @@ void note_restored(const Missing& one, std::string_view what, Notes& notes) {
                                       what, kPodsFileName)});
 }
 
-/// The one pod or container that is missing gets the CPUs in no set, if their number is its own.
+/// Gives the only missing pod or container the CPUs that are in no set, if their number is right.
 bool restore_only_one(const Node& node, const Missing& one, const CpuSet& free, CpuCheckpoint& cpu,
                       Notes& notes) {
   if (one.pod == nullptr) return false;
@@ -159,7 +159,7 @@ bool restore_only_one(const Node& node, const Missing& one, const CpuSet& free, 
   return true;
 }
 
-/// The NUMA nodes on which more assignments are counted than can be read.
+/// Returns the NUMA nodes whose counter says that they have more assignments than could be read.
 std::vector<std::int32_t> with_missing_assignments(const MemoryCheckpoint& file,
                                                    const MemoryCheckpoint& counted) {
   std::vector<std::int32_t> nodes;
@@ -171,8 +171,8 @@ std::vector<std::int32_t> with_missing_assignments(const MemoryCheckpoint& file,
   return nodes;
 }
 
-/// The one pod or container that is missing gets its memory on the NUMA nodes that have it
-/// reserved, if the machine state is then what follows from all assignments.
+/// Gives the only missing pod or container its memory on the NUMA nodes with missing assignments,
+/// if the machine state then agrees with all assignments.
 bool restore_only_one(const Node& node, const Missing& one, const std::vector<std::int32_t>& nodes,
                       MemoryCheckpoint& memory, Notes& notes) {
   if (one.pod == nullptr || nodes.empty()) return false;
@@ -188,7 +188,7 @@ bool restore_only_one(const Node& node, const Missing& one, const std::vector<st
   return true;
 }
 
-/// Notes the reserved bytes that belong to no assignment.
+/// Notes reserved bytes that belong to no assignment.
 void note_unowned(const MemoryCheckpoint& file, const MemoryCheckpoint& counted, Notes& notes) {
   for (const auto& [id, memory] : file.machine_state) {
     for (const auto& [type, table] : memory.tables) {
@@ -210,7 +210,7 @@ void restore_missing(const Node& node, const Damage& damage, const MemoryCheckpo
   CpuSet free = in_no_set(node, cpu);
   auto missing = find_missing(node, cpu, memory, kMemoryFileName, damage.others, cpus_of);
   if (free.empty() && !damage.is_replaced && !has_stranger(cpu, memory)) {
-    // Every CPU is accounted for: what only the memory file names has no exclusive CPUs.
+    // Every CPU is accounted for, so what only the memory file names has no exclusive CPUs.
     std::erase_if(missing, [](const Missing& one) { return one.pod == nullptr; });
   }
   if (missing.size() == 1 && restore_only_one(node, missing.front(), free, cpu, notes)) {
@@ -231,7 +231,7 @@ void restore_missing(const Node& node, const Damage& damage, const CpuCheckpoint
   if (!node.memory().is_static()) return;
   auto missing = find_missing(node, memory, cpu, kCpuFileName, damage.others, memory_of);
   std::erase_if(missing, [](const Missing& one) {
-    // The memory of an init container returns when a later container starts.
+    // The memory of an init container is released when a later container starts.
     const Container* const container = one.pod == nullptr ? nullptr : one.pod->find(one.id.name);
     return container != nullptr && container->kind == ContainerKind::kInit;
   });

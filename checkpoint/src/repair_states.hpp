@@ -2,7 +2,7 @@
 
 #include "pinfold/checkpoint/repair.hpp"
 
-/// The parts of repair(): each changes one state so that the start of its manager accepts it.
+/// The parts of repair(): each changes one state until its manager would start from it.
 namespace pinfold::checkpoint {
 
 struct Notes {
@@ -10,19 +10,19 @@ struct Notes {
   std::vector<Note> lost;
 };
 
-/// What of a damaged file cannot be read, and what the other files say about it.
+/// The damage of a file, and what the other files say about the lost part.
 struct Damage {
-  bool is_replaced = false;  ///< by a copy, which can be older
+  bool is_replaced = false;  ///< with a copy, which can be older
   const OtherFiles& others;
 };
-/// Restores the assignments that cannot be read, if the other files leave one possibility; else
+/// Restores the assignments that cannot be read if the other files leave one possibility; otherwise
 /// notes that they are lost. `memory` and `cpu` are the contents of the other state file.
 void restore_missing(const Node& node, const Damage& damage, const MemoryCheckpoint& memory,
                      CpuCheckpoint& cpu, Notes& notes);
 void restore_missing(const Node& node, const Damage& damage, const CpuCheckpoint& cpu,
                      MemoryCheckpoint& memory, Notes& notes);
 
-/// The CPUs that the kubelet expects in the shared pool or in an assignment, and that are in
+/// Returns the CPUs that the kubelet expects in the shared pool or in an assignment but that are in
 /// neither.
 [[nodiscard]] CpuSet in_no_set(const Node& node, const CpuCheckpoint& state);
 

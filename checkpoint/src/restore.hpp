@@ -16,14 +16,14 @@
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/text/go_text.hpp"
 
-/// What reading cpu_manager_state and memory_manager_state has in common.
+/// The common part of reading cpu_manager_state and memory_manager_state.
 namespace pinfold::checkpoint {
 
 inline tl::unexpected<Error> corrupt(std::string message) {
   return fail(ErrorCode::kCorrupt, std::move(message));
 }
 
-/// "checkpoint is corrupted" is the kubelet's text for a checksum that does not match.
+/// Returns the kubelet's text for a checksum that does not match.
 inline tl::unexpected<Error> wrong_checksum() { return corrupt("checkpoint is corrupted"); }
 
 inline tl::unexpected<Error> other_policy(std::string_view prefix, std::string_view configured,
@@ -32,7 +32,7 @@ inline tl::unexpected<Error> other_policy(std::string_view prefix, std::string_v
                              prefix, go::quote(configured), go::quote(stored)));
 }
 
-/// The kubelet's frame around every failure to read a state file.
+/// Wraps any failure to read a state file in the kubelet's text.
 inline tl::unexpected<Error> drain_and_delete(Error error, std::string_view manager,
                                               std::string_view state_dir, std::string_view file) {
   while (state_dir.size() > 1 && state_dir.ends_with('/')) state_dir.remove_suffix(1);
@@ -44,11 +44,11 @@ inline tl::unexpected<Error> drain_and_delete(Error error, std::string_view mana
   return fail(std::move(error));
 }
 
-/// Which checksums are right: with the name of the Go type only, or also with its version.
+/// Which checksums are accepted: with the plain name of the Go type only, or also with its version.
 enum class Names { kPlain, kAlsoVersioned };
 
-/// Begins to read a nullable container. Like Go it keeps what the container has from an earlier
-/// occurrence of its key. Returns false for a null.
+/// Begins to read a nullable container. Like Go it keeps the elements from an earlier occurrence of
+/// its key. Returns false for a null.
 template <class Container>
 bool begin(JsonReader& json, std::optional<Container>& out) {
   if (json.null()) {
@@ -59,7 +59,7 @@ bool begin(JsonReader& json, std::optional<Container>& out) {
   return true;
 }
 
-/// A field that is unknown, and so skipped, in versions that do not have it. `embedded`: see
+/// Returns a field that is skipped as unknown in versions without it. `embedded`: see
 /// JsonReader::Field.
 template <class Fn>
 auto versioned_field(JsonReader& json, std::string_view name, bool known, const Fn& read_value,
@@ -68,13 +68,14 @@ auto versioned_field(JsonReader& json, std::string_view name, bool known, const 
   return JsonReader::Field<decltype(read)>{name, read, embedded};
 }
 
-/// Whether a CpuFile is V4 or a MemoryFile is V3, sound or not. It is read as nothing else then.
+/// Returns true if a CpuFile is V4 or a MemoryFile is V3, valid or not. It is then read as nothing
+/// else.
 template <class File>
 bool is_newest(const File& file) {
   return !file.data.empty() || file.data_checksum != 0;
 }
 
-/// The fields in `data` of such a file. `read(text)` reads them.
+/// Reads the fields in `data` of such a file with `read(text)`.
 template <class File, class Read>
 Result<File> load_data(const File& file, std::string_view manager, const Read& read) {
   const auto failed = [&](std::string_view what, std::string_view error) {
@@ -89,8 +90,8 @@ Result<File> load_data(const File& file, std::string_view manager, const Read& r
   return data;
 }
 
-/// See wrong_cpu_sums. `read(version)` reads the file as a version, `accepts(file, version)` checks
-/// its sum, and `sum_of(file, version)` computes it.
+/// Implements wrong_cpu_sums: `read(version)` reads the file as a version, `accepts(file, version)`
+/// checks its sum, and `sum_of(file, version)` computes it.
 template <class Version, class Read, class Accepts, class SumOf>
 std::vector<WrongSum> wrong_sums(std::string_view bytes, Version newest,
                                  std::initializer_list<std::pair<Version, std::string_view>> older,
@@ -115,7 +116,8 @@ std::vector<WrongSum> wrong_sums(std::string_view bytes, Version newest,
   return wrong;
 }
 
-/// The error of a file that no version accepts: its wrong checksums if it has nothing else wrong.
+/// Returns the error of a file that no version accepts: its wrong checksums if nothing else is
+/// wrong.
 template <class File>
 Error error_of(Result<File> file, const std::vector<WrongSum>& sums) {
   if (sums.empty()) return std::move(file).error();

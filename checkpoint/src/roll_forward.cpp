@@ -12,9 +12,9 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// The contents that a file had before a transaction, or after the last one.
+/// The contents of a file before a transaction, or after the last one, identified by their sum.
 struct Known {
-  int version;                       ///< of the journal: which sum it is
+  int version;                       ///< of the journal; decides which sum it is
   std::optional<std::uint64_t> sum;  ///< nullopt: no file
 };
 
@@ -22,10 +22,10 @@ bool matches(const std::optional<std::string>& bytes, const Known& known) {
   return bytes ? content_sum(*bytes, known.version) == known.sum : !known.sum;
 }
 
-/// What a file is, according to the journal.
+/// How a file compares with the journal.
 enum class Found { kNewest, kOlder, kTorn, kForeign };
 
-/// `history`: the contents that the journal knows of, the newest last.
+/// `history`: the contents that the journal knows, newest last.
 Found compare(const std::optional<std::string>& bytes, const std::vector<Known>& history) {
   const auto is_it = [&](const Known& known) { return matches(bytes, known); };
   if (is_it(history.back())) return Found::kNewest;
@@ -34,7 +34,7 @@ Found compare(const std::optional<std::string>& bytes, const std::vector<Known>&
 }
 
 Result<Found> inspect(Fs& fs, const std::string& name, const std::vector<Known>& history) {
-  // Only the store writes these, and they can be behind: they are replaced in any case.
+  // Only the store writes these files, and they may be behind, so they are always replaced.
   if (name == kPodsFileName || name == kNodeFileName) return Found::kNewest;
   if (name != kCpuFileName && name != kMemoryFileName) return Found::kForeign;
   PINFOLD_LET(const auto bytes, fs.read(name));
@@ -59,7 +59,7 @@ Result<RollForward> roll_forward(Fs& fs, const std::vector<Record>& journal) {
     PINFOLD_LET(found[name], inspect(fs, name, history));
     out.fits = out.fits && found[name] != Found::kForeign;
   }
-  // If one file of the kubelet is foreign, the other stays as it is unless it is torn.
+  // If one kubelet file is foreign, the other one is left alone unless it is torn.
   if (!out.fits) {
     std::erase_if(out.contents, [&](const auto& file) {
       const Found what = found[file.first];

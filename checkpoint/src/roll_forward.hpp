@@ -5,13 +5,13 @@
 #include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/checkpoint/journal.hpp"
 
-/// What the recovery does with a journal that an interrupted process or machine left behind.
+/// Decides what to do with a journal that an interrupted process or machine left behind.
 namespace pinfold::checkpoint {
 
 struct RollForward {
-  Contents contents;  ///< to be written, synced and renamed
-  bool fits = true;   ///< false: another program wrote a state file since, or removed one, or the
-                      ///< journal names a file that is not ours. Set the journal aside.
+  Contents contents;  ///< to write, sync and rename
+  bool fits = true;   ///< false: set the journal aside, because another program has since written
+                      ///< or removed a state file, or it names a foreign file
 };
 
 /// Compares the journal with the state files. Reads only. Errors: kIo; kCorrupt, see

@@ -7,25 +7,25 @@
 #include "go_value.hpp"
 #include "pinfold/checkpoint/convert.hpp"
 
-/// Reads what is left of a damaged state file.
+/// Reads the remains of a damaged state file.
 namespace pinfold::checkpoint {
 
-/// The longest prefix of a text that closing brackets can complete to one JSON value, with these
-/// brackets: it ends after the last complete value or opening bracket. "" if there is no bracket.
-/// An object or array without a syntax error is returned unchanged.
+/// Returns the longest prefix of a text that closing brackets can complete to one JSON value, with
+/// these brackets: it ends after the last complete value or opening bracket. "" if there is no
+/// bracket. An object or array without a syntax error is returned unchanged.
 [[nodiscard]] std::string close_json(std::string_view text);
 
-/// How the fields of a file can be read.
+/// The versions as which the fields of a file can be read.
 template <class Version>
 struct FieldVersions {
   Version newest;
-  Version data;       ///< `data` of the newest
-  Version with_pods;  ///< what is outside of it, with pod entries if they are there
-  Version plain;      ///< the one whose sum the outside has
+  Version data;       ///< for `data` of the newest version
+  Version with_pods;  ///< for the fields outside `data`, with any pod entries
+  Version plain;      ///< the version whose sum the outer fields have
 };
 
-/// `data` of the newest version, or what is outside if that has the right checksum and `data` has
-/// not. Finds read() and sum_of() of the file by its Version.
+/// Reads `data` of the newest version, or the outer fields if only their checksum is right. Finds
+/// read() and sum_of() of the file by its Version.
 template <class Version>
 auto salvage_fields(std::string_view json, const FieldVersions<Version>& as) {
   const auto whole = read(json, as.newest, "");
@@ -48,7 +48,7 @@ struct Salvaged {
   std::vector<Note> lost;
 };
 
-/// Ignores every error at which a kubelet would stop, wrong checksums included.
+/// Salvage a state, ignoring every error at which a kubelet would stop, including wrong checksums.
 /// Domain: `json` has no syntax error (see close_json).
 [[nodiscard]] Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& ids);
 [[nodiscard]] Salvaged<MemoryCheckpoint> salvage_memory(std::string_view json);

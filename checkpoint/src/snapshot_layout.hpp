@@ -11,12 +11,12 @@ namespace pinfold::checkpoint::snapshot {
 
 using Word = std::uint64_t;
 
-inline constexpr Word kMagic = 0x70616e736e667031;  // "1pfnsnap" in memory order of x86
+inline constexpr Word kMagic = 0x70616e736e667031;  // "1pfnsnap" in x86 memory order
 inline constexpr Word kVersion = 3;
 inline constexpr std::size_t kBootIdSize = 36;
 
 struct Slot {
-  Word sequence;  ///< odd while it is being written
+  Word sequence;  ///< odd during a write
   Word size;      ///< bytes of the payload
   Word hash;      ///< crc64 of the payload
 };
@@ -24,14 +24,14 @@ struct Slot {
 struct Header {
   Word magic;
   Word version;
-  std::array<char, 40> boot_id;  ///< the kernel's, padded with zeros
+  std::array<char, 40> boot_id;  ///< the kernel's boot id, zero-padded
   Word capacity;                 ///< of a slot, a multiple of 8
-  Word generation;               ///< its lowest bit is the number of the current slot
+  Word generation;               ///< its lowest bit is the index of the current slot
   std::array<Slot, 2> slots;
 };
 static_assert(sizeof(Header) % sizeof(Word) == 0);
 
-/// The id of the running boot; "" if it cannot be read.
+/// Returns the id of the running boot; "" if it cannot be read.
 [[nodiscard]] std::string read_boot_id();
 
 }  // namespace pinfold::checkpoint::snapshot

@@ -36,7 +36,7 @@ class Words {
   explicit Words(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   [[nodiscard]] Word at(std::size_t offset) const {
-    // It is only loaded, but atomic_ref requires a mutable object.
+    // The word is only loaded, but atomic_ref requires a mutable object.
     auto* const word = const_cast<std::byte*>(bytes_.data() + offset);  // NOLINT
     return std::atomic_ref<Word>(*reinterpret_cast<Word*>(word)).load(std::memory_order_acquire);
   }
@@ -63,7 +63,7 @@ std::optional<Word> take_word(std::string_view& payload) {
   return word;
 }
 
-/// Each file: its size plus one and its bytes; 0 for one that does not exist.
+/// Parses the payload. For each file: its size plus one, then its bytes; 0 if it does not exist.
 Result<Files> parse_payload(std::string_view payload) {
   Files files;
   for (auto* const file : {&files.cpu, &files.memory, &files.pods, &files.node}) {
@@ -78,7 +78,7 @@ Result<Files> parse_payload(std::string_view payload) {
   return files;
 }
 
-/// The payload of the current slot; nullopt if the writer has changed it meanwhile.
+/// Copies the payload of the current slot; nullopt if the writer changed it meanwhile.
 Result<std::optional<std::string>> try_copy(const Words& words, Word capacity) {
   const Word slot = words.at(offsetof(Header, generation)) & 1U;
   const std::size_t at = offsetof(Header, slots) + slot * sizeof(snapshot::Slot);

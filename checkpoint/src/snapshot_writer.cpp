@@ -1,3 +1,21 @@
+// How it works. The snapshot is a header and two slots of equal capacity; the lowest bit of the
+// header's generation says which slot is current. The writer fills the other slot and then
+// increments the generation, so a reader that starts afterwards uses the new slot, and one that is
+// in the middle of a copy still finds the old slot intact.
+//
+// Each slot is a seqlock: the writer makes its sequence odd before it changes the slot and even
+// afterwards. A reader (snapshot_reader.cpp) copies the payload and accepts it only if the sequence
+// was even and is unchanged; otherwise it tries again. All shared words are accessed as atomics,
+// and a checksum covers the payload.
+//
+// Invariants: there is one writer, which holds the store's lock; the current slot is never written;
+// a writer that is killed leaves an odd sequence only in the slot that is not current. A state that
+// does not fit gets a new file that replaces the old one by rename; readers of the old file keep
+// their mapping. The boot id makes a snapshot invalid after a reboot, because it is never synced.
+//
+// Cost: publishing and reading are linear in the size of the state, and publishing makes no system
+// call unless the file has to grow. Readers never wait for the writer and never delay it.
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -21,7 +39,7 @@ namespace bip = boost::interprocess;
 using snapshot::Header;
 using snapshot::Word;
 
-/// Room for the state of some two hundred pods.
+/// Enough for the state of about two hundred pods.
 constexpr std::size_t kSmallest = std::size_t{64} << 10U;
 
 void append_word(std::string& out, Word word) {
@@ -41,8 +59,8 @@ void store(Word& word, Word value) {
   std::atomic_ref<Word>(word).store(value, std::memory_order_release);
 }
 
-/// A new file: what was there can have another name too. Allocates all its blocks: on a full disk a
-/// write to mapped memory without a block would kill the process.
+/// Creates a new file, because an existing one can have another name (a hard link). Allocates all
+/// blocks: on a full disk, writing to mapped memory without a block would kill the process.
 Result<UniqueFd> create_file(const std::string& path, const Header& header) {
   (void)::unlink(path.c_str());
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -79,7 +97,7 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
   const bool fits = mapped_ != nullptr && payload.size() <= mapped_->header().capacity;
   const std::string temp = temp_path();
   if (!fits) {
-    // A new file replaces the old one; readers of the old one keep their mapping.
+    // The new file replaces the old one; readers of the old one keep their mapping.
     Header header = {};
     header.magic = snapshot::kMagic;
     header.version = snapshot::kVersion;
@@ -93,7 +111,7 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
   Header& header = mapped_->header();
   const Word next = header.generation + 1;
   snapshot::Slot& slot = header.slots[next & 1U];
-  // A writer that was killed here has left an odd number. Readers do not use this slot.
+  // A writer killed here leaves an odd number. Readers do not use this slot.
   const Word sequence = slot.sequence | 1U;
   store(slot.sequence, sequence);
   std::atomic_thread_fence(std::memory_order_release);

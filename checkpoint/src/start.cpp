@@ -20,7 +20,7 @@ std::string encode(const Node& node, const MemoryCheckpoint& state) {
   return write_memory(state, node.config().memory_manager_policy, kubelet_of(node));
 }
 
-/// Whether the kubelet takes the state for a new one, and writes it even if it does not change.
+/// Returns true if the kubelet considers the state new and writes it even if it does not change.
 bool was_empty(const CpuManager& manager, const CpuCheckpoint& state) {
   return manager.is_static() && state.default_set.empty() && state.assignments.empty();
 }
@@ -28,7 +28,7 @@ bool was_empty(const MemoryManager& /*manager*/, const MemoryCheckpoint& /*state
   return false;
 }
 
-/// Starts one manager from what was restored, and updates its file.
+/// Starts one manager from its restored state and updates its file.
 template <class State, class Manager, class Checkpoint>
 Result<void> start_manager(const Node& node, const Manager& manager,
                            Result<std::optional<Checkpoint>> restored, State& state,

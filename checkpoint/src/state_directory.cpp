@@ -21,7 +21,8 @@ constexpr mode_t kWritableByOthers = S_IWGRP | S_IWOTH;
 constexpr mode_t kPermissions = 07777;
 constexpr std::string_view kOwnPrefix = ".pinfold_";
 
-/// What a start reads: the kubelet's files, the configuration and its predecessor, and our own.
+/// Returns true for a file that is read at start: the kubelet's files, the configuration and its
+/// previous version, and Pinfold's own.
 bool is_state_file(std::string_view name) {
   constexpr std::array kOthers = {std::string_view(kCpuFileName), std::string_view(kMemoryFileName),
                                   std::string_view("config.yaml"),
@@ -30,7 +31,7 @@ bool is_state_file(std::string_view name) {
          name.starts_with(kOwnPrefix);
 }
 
-/// Fails if anyone but root and the caller owns or can write what `status` describes.
+/// Fails if anyone but root and the caller owns or can write the object that `status` describes.
 Result<void> check_owner(const struct stat& status, const std::string& path) {
   const uid_t self = ::geteuid();
   const bool is_owner_good = status.st_uid == 0 || status.st_uid == self;
@@ -48,8 +49,9 @@ Result<void> check_owner(const struct stat& status, const std::string& path) {
                           path, status.st_uid, status.st_mode & kPermissions, owner, remedy));
 }
 
-/// A user who can write a directory above can replace the state directory. A sticky one (/tmp) is
-/// harmless: there only the owner of an entry can rename it.
+/// Checks the directories above: a user who can write one of them could replace the state
+/// directory. Sticky ones (/tmp) are harmless, because only the owner of an entry can rename it
+/// there.
 Result<void> check_parents(const std::string& path) {
   std::error_code failed;
   auto directory = std::filesystem::canonical(path, failed);
@@ -94,7 +96,7 @@ Result<void> check_state_directory(int directory, const std::string& path,
     if (!is_state_file(name)) continue;
     const std::string file = fmt::format("{}/{}", path, name);
     if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) continue;  // a writer has replaced or removed it meanwhile
+      if (errno == ENOENT) continue;  // a writer has replaced or removed it
       return fail_errno(errno, fmt::format("stat '{}'", file));
     }
     PINFOLD_TRY(check_is_regular(status.st_mode, file));

@@ -1,3 +1,23 @@
+// How it works. A commit appends one record to the journal and syncs it; that makes the new state
+// durable. The files themselves are brought up to date later, by settle() or when the store is
+// closed: temporary files are written and synced, renamed, and the directory is synced. Only then
+// may the journal be removed. A record has the complete contents of a file when the journal names
+// the file for the first time, afterwards only what changes.
+//
+// Recovery runs at each opening and after every failure: decode the journal up to the first
+// incomplete record, compare it with the files (roll_forward.cpp), make the journal itself durable
+// again, replace the files, remove the journal. If another program has written a file of the
+// kubelet meanwhile, the journal is set aside instead.
+//
+// Invariants: `current_` is what a recovery would find unless `needs_recovery_` is set, which is
+// the case during every change on disk and until it has succeeded; a failed sync is never repeated
+// on the same file; a record that was not acknowledged is dropped (`undecided_`) before anything
+// else is written; no existing file is written in place except the journal.
+//
+// Cost: a commit is one write and one sync of what changed; finding the changes is linear in the
+// size of the changed files. Opening replays the journal, with one pass over a file for each record
+// that changes it; kJournalLimit bounds their number.
+
 #include "pinfold/checkpoint/store.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +58,7 @@ Result<void> write_all(File& file, std::string_view bytes) {
   return {};
 }
 
-/// Writes the new contents of `name` to a temporary file, and removes that if it fails.
+/// Writes the new contents of `name` to a temporary file; removes that file on failure.
 Result<std::unique_ptr<File>> write_temp(Fs& fs, const std::string& name, std::string_view bytes) {
   PINFOLD_LET(auto file, fs.create(temp_name(name)));
   if (auto written = write_all(*file, bytes); !written) {
@@ -76,7 +96,7 @@ Result<void> remove_temporary_files(Fs& fs) {
   return {};
 }
 
-/// Whole contents must fit into one record, and that must be read back.
+/// Checks that the whole contents fit into one record that can be read back.
 Result<void> check_size(const std::vector<StateFile>& changed, const Files& next) {
   constexpr std::size_t kMost = kMaxStateFileBytes - kJournalBlock;
   std::size_t size = 0;
@@ -86,7 +106,7 @@ Result<void> check_size(const std::vector<StateFile>& changed, const Files& next
               fmt::format("a transaction of {} bytes, expected at most {}", size, kMost));
 }
 
-/// The files that a commit of `next` replaces.
+/// Returns the files that a commit of `next` replaces.
 std::vector<StateFile> changed_files(const Files& before, const Files& next) {
   std::vector<StateFile> changed;
   for (const StateFile& file : kStateFiles) {
@@ -96,8 +116,8 @@ std::vector<StateFile> changed_files(const Files& before, const Files& next) {
   return changed;
 }
 
-/// The record of a commit. `edited`: the files whose contents the journal has already; of these it
-/// has what changes, of the others everything.
+/// Builds the record of a commit. Files in `edited`, whose contents the journal already has, are
+/// stored as changes, the others completely.
 std::string record_of(const std::vector<StateFile>& changed, const Files& before, const Files& next,
                       const std::set<std::string_view>& edited) {
   Changes changes;
@@ -114,7 +134,7 @@ std::string record_of(const std::vector<StateFile>& changed, const Files& before
   return encode_record(changes);
 }
 
-/// `before` with every file that `next` has.
+/// Returns `before` with every file that `next` has.
 Files merged(Files before, const Files& next) {
   for (const auto& [name, bytes] : kStateFiles) {
     if (next.*bytes) before.*bytes = next.*bytes;
@@ -126,8 +146,8 @@ Error opened_to_read() {
   return {ErrorCode::kUnsupported, 0, "the state directory was opened only to be read"};
 }
 
-/// What two readings in a row agree on: no commit fell between them. If a writer never rests, the
-/// snapshot that it publishes.
+/// Reads until two readings in a row agree, so no commit came between them. If a writer never
+/// pauses, reads the snapshot that it publishes.
 Result<Files> read_unchanging(Fs& fs, const std::string& directory) {
   constexpr int kReadings = 8;
   PINFOLD_LET(Files before, read_files(fs));
@@ -173,7 +193,7 @@ Store::~Store() {
   if (fs_ == nullptr || needs_recovery_) return;
   try {
     (void)checkpoint_journal();
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the journal has it all
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the journal has everything
   }
 }
 
@@ -253,14 +273,14 @@ Result<void> Store::try_commit(const Files& next) {
   return {};
 }
 
-/// A journal, with room for the record if it is not the first one.
+/// Opens the journal; unless it is new, reserves space for the record.
 Result<void> Store::open_journal(std::size_t record_size) {
   if (journal_ != nullptr) return reserve_in_journal(record_size);
   PINFOLD_LET(journal_, fs_->create(std::string(kJournalFileName)));
   return {};
 }
 
-/// Success: the record is durable.
+/// Appends a record; on success it is durable.
 Result<void> Store::append_to_journal(const std::string& record, bool is_first) {
   PINFOLD_TRY(write_all(*journal_, record));
   PINFOLD_TRY(journal_->sync());
@@ -271,9 +291,9 @@ Result<void> Store::append_to_journal(const std::string& record, bool is_first) 
   return {};
 }
 
-/// Room for this record and, if the disk has it, for some that follow, so that most syncs have only
-/// data to write. A process that commits once needs none; then the room doubles with the journal.
-/// A record without room is not begun: on a full disk nothing could drop it.
+/// Reserves space for this record and, if the disk has it, for some more, so that most syncs write
+/// only data. A process that commits once needs none; after that the space doubles with the
+/// journal. A record without space is not started, because on a full disk it could not be dropped.
 Result<void> Store::reserve_in_journal(std::size_t record_size) {
   constexpr std::size_t kMost = std::size_t{256} << 10U;
   if (journal_size_ + record_size <= journal_room_) return {};
@@ -287,15 +307,15 @@ Result<void> Store::reserve_in_journal(std::size_t record_size) {
   return {};
 }
 
-/// After a failed append the record can be in the journal or not, and reading it back proves
-/// nothing: after a failed sync it can be in memory only, and the next sync of the same file
+/// Drops the record of a failed append. It may or may not be in the journal, and reading it back
+/// proves nothing: after a failed sync it can be in memory only, and the next sync of the same file
 /// succeeds. So the journal is replaced by a new file with the records before it.
 Result<void> Store::drop_record() {
   undecided_ = journal_size_;
   return recover();
 }
 
-/// What is behind `size` in the journal leaves it, also when an earlier attempt has got half way.
+/// Removes everything after `size` from the journal, also if an earlier attempt stopped half way.
 Result<void> Store::cut_journal(std::size_t size) {
   const std::string name(kJournalFileName);
   PINFOLD_LET(auto bytes, fs_->read(name));
@@ -306,7 +326,7 @@ Result<void> Store::cut_journal(std::size_t size) {
     return fs_->sync_directory();
   }
   if (!bytes || bytes->size() < size) {
-    undecided_.reset();  // nothing can be dropped: what is left holds
+    undecided_.reset();  // nothing can be dropped; the rest is valid
     return fail(ErrorCode::kIo, fmt::format("'{}' has lost committed records", name));
   }
   bytes->resize(size);
@@ -366,7 +386,7 @@ Result<void> Store::recover() {
   return {};
 }
 
-/// Completes the transactions of a journal that was left behind and removes it.
+/// Completes the transactions of a leftover journal and removes it.
 Result<void> Store::finish_journal() {
   const std::string name(kJournalFileName);
   PINFOLD_LET(const auto bytes, fs_->read(name));
@@ -375,11 +395,11 @@ Result<void> Store::finish_journal() {
   PINFOLD_LET(const auto left, roll_forward(*fs_, journal));
   if (!left.contents.empty()) {
     PINFOLD_TRY(remove_temporary_files(*fs_));  // a full disk needs their space
-    // What was read can be in memory only: its writer was killed or could not sync it. It must be
-    // durable before the first file is replaced. Syncing the same file again would not do: after a
+    // What was read may be in memory only: its writer was killed or could not sync it. It must be
+    // durable before the first file is replaced. Syncing the same file again is not enough: after a
     // failed sync the next one succeeds and proves nothing.
     PINFOLD_TRY(replace_all(*fs_, {{name, *bytes}}));
-    // All files, also those in place already: they may not have been synced.
+    // All files, even those already up to date: they may not have been synced.
     PINFOLD_TRY(replace_all(*fs_, left.contents));
   }
   return left.fits ? fs_->remove(name) : fs_->rename(name, std::string(kStaleJournalFileName));

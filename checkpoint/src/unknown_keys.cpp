@@ -22,7 +22,7 @@ bool is_known(const std::string& key) {
                      [&](std::string_view name) { return JsonReader::same_field(key, name); });
 }
 
-/// Those of one object. Domain: `json` has no syntax error.
+/// Returns the unknown keys of one object. Domain: `json` has no syntax error.
 std::map<std::string, std::string> unknown_in(std::string_view json) {
   std::map<std::string, std::string> out;
   JsonReader reader(json);
@@ -41,7 +41,7 @@ std::string data_of(std::string_view json) {
   return data;
 }
 
-/// An object with more members at its end.
+/// Appends members to an object.
 std::string with_members(std::string object, const std::map<std::string, std::string>& members) {
   object.pop_back();
   for (const auto& [key, value] : members) {
@@ -106,7 +106,7 @@ std::vector<std::string> describe(const std::vector<WrongSum>& sums) {
     }
   }
   if (versions.empty()) return lines;
-  // Newest first. The newest has the pod entries that few files have.
+  // Newest first. The newest format has pod entries, which few files have.
   const std::size_t likely = versions.size() > 1 ? 1 : 0;
   std::string line = fmt::format("wrong checksum: {} in the file, {} computed",
                                  versions[likely].found, versions[likely].computed);

@@ -8,8 +8,8 @@
 
 namespace pinfold::checkpoint {
 
-/// A file that was written, with the unknown keys of the one it is made `from` if that has the same
-/// format; else they are added to `lost`.
+/// Adds to a written file the unknown keys of the file `from` that it replaces, if both have the
+/// same format; otherwise notes them in `lost`.
 [[nodiscard]] std::string keep_keys(std::string written, std::string_view from, bool is_same_format,
                                     std::vector<Note>& lost);
 

@@ -9,7 +9,7 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// The containers that share CPUs with other containers of the pod.
+/// Returns the containers that share CPUs with other containers of the pod.
 std::vector<std::string> sharing(const std::map<std::string, CpuSet>& containers) {
   std::vector<std::string> names;
   for (const auto& [name, cpus] : containers) {
@@ -24,9 +24,9 @@ std::vector<std::string> sharing(const std::map<std::string, CpuSet>& containers
 
 using Sizes = std::map<std::string, std::uint64_t>;  // container to bytes of one resource
 
-/// How much of `total` is counted for each container. Containers that share a pool each have the
-/// size of the whole pool: all but one of them get 0. If no number of such containers explains the
-/// total, because init containers are among them, the smallest containers come first.
+/// Divides `total` among the containers. Containers that share a pool each have the size of the
+/// whole pool: all but one of them get 0. If no number of such containers explains the total
+/// (because of init containers), the smallest containers come first.
 Sizes counted_once(Sizes sizes, std::uint64_t total) {
   std::uint64_t sum = 0;
   for (const auto& [name, size] : sizes) sum += size;
@@ -58,7 +58,7 @@ std::string amount(std::uint64_t bytes, const std::string& type) {
   return fmt::format("{} bytes of {}", bytes, type);
 }
 
-/// Reduces the sizes of a pod's containers so that they fit into the pod's blocks.
+/// Reduces the sizes of a pod's containers until they fit into the pod's blocks.
 void spread(const PodUid& pod, const std::vector<MemoryBlock>& reserved,
             std::map<std::string, std::vector<MemoryBlock>>& containers, std::vector<Note>& lost) {
   for (const MemoryBlock& block : reserved) {

@@ -16,10 +16,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// About the time of a commit.
+/// About the duration of a commit.
 constexpr std::chrono::milliseconds kPause{1};
 
-/// A whole file, exclusively.
+/// Describes an exclusive lock of a whole file.
 struct flock whole_file() {
   struct flock lock = {};
   lock.l_type = F_WRLCK;
@@ -27,14 +27,15 @@ struct flock whole_file() {
   return lock;
 }
 
-/// Made if it does not exist. A program that another thread starts meanwhile does not get it.
+/// Opens the lock file and creates it if necessary. O_CLOEXEC: programs that other threads start
+/// must not inherit it.
 Result<UniqueFd> open_lock_file(const std::string& file) {
   UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return fail_errno(errno, fmt::format("open '{}'", file));
   return fd;
 }
 
-/// False if another process holds the lock until `end`.
+/// Waits for the lock; returns false if another process holds it until `end`.
 Result<bool> lock_until(int fd, const std::string& file, Clock::time_point end) {
   while (true) {
     struct flock lock = whole_file();
@@ -50,7 +51,7 @@ Result<bool> lock_until(int fd, const std::string& file, Clock::time_point end) 
 std::string holder_of(int fd) {
   struct flock lock = whole_file();
   const int failed = ::fcntl(fd, F_GETLK, &lock);
-  // 0 or -1: the process is not visible from here. It may run in another container.
+  // 0 or -1: the process is not visible from here; it may run in another container.
   if (failed != 0 || lock.l_type == F_UNLCK || lock.l_pid <= 0) return "another process";
   const auto comm =
       open_directory(fmt::format("/proc/{}", lock.l_pid)).and_then([](const auto& fs) {
@@ -62,7 +63,7 @@ std::string holder_of(int fd) {
 
 }  // namespace
 
-// The file is opened once: closing any other descriptor of it would release the lock.
+// The file is opened only once: closing any other descriptor of it would release the lock.
 struct WriteLock::Held {
   UniqueFd file;
 };

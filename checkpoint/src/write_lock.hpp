@@ -8,14 +8,14 @@
 
 namespace pinfold::checkpoint {
 
-/// The lock of one state directory across processes. Released when destroyed, and by the kernel
-/// when the process ends in any way.
+/// The lock of a state directory across processes. Released by the destructor, and by the kernel
+/// however the process ends.
 class WriteLock {
  public:
-  /// Two files, which are made if they do not exist. A process locks `queue` before it waits for
-  /// `file`, so a process that releases the lock and wants it again waits behind those that wait
-  /// already. Errors: kBusy after `timeout`, with the process that holds the lock if it is visible;
-  /// kIo.
+  /// Acquires the lock. Both files are created if necessary. A process locks `queue` before it
+  /// waits for `file`, so a process that releases the lock and wants it again waits behind those
+  /// that are waiting already. Errors: kBusy after `timeout`, with the process that holds the lock
+  /// if it is visible; kIo.
   [[nodiscard]] static Result<std::unique_ptr<WriteLock>> acquire(
       const std::string& file, const std::string& queue, std::chrono::milliseconds timeout);
 

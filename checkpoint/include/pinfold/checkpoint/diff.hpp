@@ -5,19 +5,19 @@
 
 #include "pinfold/checkpoint/kubelet_files.hpp"
 
-/// The differences between two states, object by object.
+/// Compares two states, object by object.
 namespace pinfold::checkpoint {
 
 struct Difference {
   std::string object;  ///< "shared pool", "POD", "POD/CONTAINER", "NUMA node 0 memory"
-  std::string before;  ///< "": does not exist
+  std::string before;  ///< "": did not exist
   std::string after;
 
   friend bool operator==(const Difference&, const Difference&) = default;
 };
 
-/// In the order: shared pool or NUMA nodes, containers, pods; each by name. Compares only what the
-/// files hold.
+/// Returns the differences in this order: shared pool or NUMA nodes, containers, pods; each sorted
+/// by name. Compares only what the files hold.
 [[nodiscard]] std::vector<Difference> diff(const CpuCheckpoint& before, const CpuCheckpoint& after);
 [[nodiscard]] std::vector<Difference> diff(const MemoryCheckpoint& before,
                                            const MemoryCheckpoint& after);

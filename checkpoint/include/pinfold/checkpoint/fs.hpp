@@ -9,13 +9,13 @@
 
 #include "pinfold/base/result.hpp"
 
-/// The only way from the store to the operating system.
+/// The store's only access to the operating system.
 namespace pinfold::checkpoint {
 
-/// What is larger is not read. The state of the largest machine has a few MiB.
+/// Larger files are not read. The state of the largest machine takes a few MiB.
 inline constexpr std::size_t kMaxStateFileBytes = std::size_t{16} << 20U;
 
-/// A file that is being written. The destructor closes it; closing guarantees nothing.
+/// A file being written. The destructor closes it, which guarantees nothing about durability.
 class File {
  public:
   File() = default;
@@ -23,14 +23,14 @@ class File {
   File& operator=(const File&) = delete;
   virtual ~File() = default;
 
-  /// Appends a part of the bytes, at least one, and returns how many.
+  /// Appends at least one of the bytes, perhaps not all, and returns how many.
   [[nodiscard]] virtual Result<std::size_t> write(std::string_view bytes) = 0;
-  /// Makes room for `size` more bytes: zeros after what was written, which the next writes replace.
-  /// A sync after such a write is cheaper, because the size of the file stays. Errors: some of the
-  /// room may have been made.
+  /// Reserves `size` more bytes: zeros after the written part, which later writes replace. This
+  /// makes the sync after such a write cheaper, because the file size does not change. Errors: part
+  /// of the space may have been reserved.
   [[nodiscard]] virtual Result<void> reserve(std::size_t size) = 0;
-  /// After success, what was written survives a power cut. After a failure the contents on disk are
-  /// unknown, and another sync proves nothing: write a new file instead.
+  /// On success, everything written survives a power cut. After a failure the contents on disk are
+  /// unknown and another sync proves nothing: write a new file instead.
   [[nodiscard]] virtual Result<void> sync() = 0;
 };
 
@@ -43,23 +43,23 @@ class Fs {
   Fs& operator=(const Fs&) = delete;
   virtual ~Fs() = default;
 
-  /// The whole file; nullopt if it does not exist. Errors: also kInvalidArgument for anything but a
-  /// regular file, and for one larger than kMaxStateFileBytes.
+  /// Reads the whole file; nullopt if it does not exist. Errors: also kInvalidArgument if it is not
+  /// a regular file or is larger than kMaxStateFileBytes.
   [[nodiscard]] virtual Result<std::optional<std::string>> read(const std::string& name) = 0;
-  /// All names, unordered.
+  /// Returns all names, unordered.
   [[nodiscard]] virtual Result<std::vector<std::string>> list() = 0;
-  /// Creates a new file for writing. An existing one is removed first, not truncated: it can have
-  /// another name too.
+  /// Creates a new file for writing. An existing file is removed, not truncated, because it can
+  /// have another name (a hard link).
   [[nodiscard]] virtual Result<std::unique_ptr<File>> create(const std::string& name) = 0;
-  /// Replaces `to` if that exists.
+  /// Renames a file, replacing `to` if it exists.
   [[nodiscard]] virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
-  /// Succeeds also if the file does not exist.
+  /// Removes a file; succeeds if it does not exist.
   [[nodiscard]] virtual Result<void> remove(const std::string& name) = 0;
-  /// After success, the creation, renaming and removal of files survive a power cut.
+  /// On success, all earlier creations, renames and removals survive a power cut.
   [[nodiscard]] virtual Result<void> sync_directory() = 0;
 };
 
-/// A directory of the machine; it must exist. Files are created with mode 0600.
+/// Opens an existing directory of this machine. Files are created with mode 0600.
 [[nodiscard]] Result<std::unique_ptr<Fs>> open_directory(const std::string& path);
 
 /// Whether opening a state directory checks who can change it. kOff is for tests.
@@ -67,16 +67,16 @@ enum class OwnerCheck { kOn, kOff };
 [[nodiscard]] constexpr OwnerCheck owner_check(bool is_insecure) {
   return is_insecure ? OwnerCheck::kOff : OwnerCheck::kOn;
 }
-/// The same for a state directory. The kubelet's and Pinfold's files in it must be regular files.
-/// With kOn they and the directory must belong to root or the caller and not be writable by group
-/// or others, and nobody else may be able to replace the directory: docs/operations.md.
-/// Errors: also kInvalidArgument, with the command that mends it.
+/// Opens a state directory. The kubelet's and Pinfold's files in it must be regular files. With kOn
+/// they and the directory must belong to root or the caller and must not be writable by group or
+/// others, and no other user may be able to replace the directory: docs/operations.md.
+/// Errors: also kInvalidArgument, with the command that fixes it.
 [[nodiscard]] Result<std::unique_ptr<Fs>> open_state_directory(const std::string& path,
                                                                OwnerCheck owners);
-/// Makes a directory with mode 0700, and what is missing above it with mode 0755, without the bits
-/// of the umask. An existing directory stays as it is. Errors: kIo.
+/// Creates a directory with mode 0700 and missing parents with mode 0755, both reduced by the
+/// umask. An existing directory is not changed. Errors: kIo.
 [[nodiscard]] Result<void> make_state_directory(const std::string& path);
-/// A directory that does not exist: it has no files, and writing one fails.
+/// Returns a directory that does not exist: it has no files, and writing one fails.
 [[nodiscard]] std::unique_ptr<Fs> absent_directory(std::string path);
 
 }  // namespace pinfold::checkpoint

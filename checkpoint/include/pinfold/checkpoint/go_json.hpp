@@ -8,12 +8,12 @@
 
 #include "pinfold/checkpoint/value_text.hpp"
 
-/// JSON with the bytes, the rules and the error texts of Go's encoding/json. A general JSON library
-/// cannot replace it: Go accepts invalid UTF-8 and lone surrogates, ignores the case of keys,
+/// JSON with the bytes, rules and error texts of Go's encoding/json. A general JSON library cannot
+/// replace it: Go accepts invalid UTF-8 and lone surrogates, matches keys case-insensitively,
 /// merges the maps of duplicate keys, and its error texts are part of the kubelet's messages.
 namespace pinfold::checkpoint {
 
-/// Writes what json.Marshal writes: compact, with <, >, & escaped. Same functions as GoDump.
+/// Writes the output of json.Marshal: compact, with <, >, & escaped. Same functions as GoDump.
 class JsonWriter : public ValueText {
  public:
   static constexpr bool kIsJson = true;
@@ -45,49 +45,49 @@ class JsonWriter : public ValueText {
   void null() { text_ += "null"; }
 };
 
-/// The first syntax error of a text in Go's words, for example "unexpected end of JSON input";
-/// nullopt if it is one JSON value with at most 10000 levels.
+/// Returns the first syntax error in a text in Go's words, for example "unexpected end of JSON
+/// input"; nullopt if the text is one JSON value with at most 10000 levels.
 [[nodiscard]] std::optional<std::string> json_syntax_error(std::string_view text);
 
 /// Reads values of a known structure from a text without syntax errors. Like Go, it does not stop
-/// at a value of a wrong type: it records the first one (`error`) and reads on. It needs no memory
-/// for what it skips and does not recurse.
+/// at a value of the wrong type but records the first one (`error`) and reads on. Skipped values
+/// need no memory, and nothing recurses.
 class JsonReader {
  public:
   /// Domain: json_syntax_error(text) is nullopt; `text` outlives the reader.
   explicit JsonReader(std::string_view text) : text_(text) {}
 
-  /// "json: cannot unmarshal string into Go struct field T.a.b of type int"; "" if there is none.
+  /// Returns "json: cannot unmarshal string into Go struct field T.a.b of type int", or "".
   [[nodiscard]] const std::string& error() const { return error_; }
 
-  /// Consumes a null if it is next.
+  /// Consumes a null if it is next; returns true if it was.
   bool null();
-  /// Each leaves `out` unchanged for a null and for a value of another type.
+  /// Read the next value; `out` is unchanged for a null and for a value of another type.
   void read(std::string& out, std::string_view go_type = "string");
   void read(std::uint64_t& out, std::string_view go_type = "uint64");
   void read(std::int64_t& out, std::string_view go_type = "int");
   void skip();
-  /// The text of the next value, which is skipped.
+  /// Skips the next value and returns its text.
   [[nodiscard]] std::string_view raw();
 
-  /// Whether Go takes a key for the field `name`.
+  /// Returns true if Go accepts `key` for the field `name`.
   [[nodiscard]] static bool same_field(std::string_view key, std::string_view name);
 
-  /// Reads the next value with a reader of its own, as a type with an UnmarshalJSON does. Its
-  /// errors name the struct and the fields around the value.
+  /// Reads the next value with a separate reader, as Go does for a type with UnmarshalJSON. The
+  /// caller's errors name the struct and the fields around the value.
   [[nodiscard]] JsonReader nested();
 
-  /// One field of a struct: `read` is called with the reader at its value.
+  /// One field of a struct: calls `read` with the reader at its value.
   template <class Fn>
   struct Field {
     std::string_view name;
     Fn read;
-    std::string_view embedded = {};  ///< the embedded struct that has the field; "": none
+    std::string_view embedded = {};  ///< the embedded struct with the field; "": none
   };
   template <class Fn>
   Field(std::string_view, Fn) -> Field<Fn>;
 
-  /// An object as a struct: keys match case-insensitively, unknown ones are skipped.
+  /// Reads an object as a struct: keys match case-insensitively, unknown ones are skipped.
   /// `go_type` is "package.Type".
   template <class... Fns>
   void structure(std::string_view go_type, const Field<Fns>&... fields) {
@@ -99,8 +99,8 @@ class JsonReader {
     }
   }
 
-  /// An object as a map: element(key) is called with the reader at the value. A null must be
-  /// consumed before. Returns false if the value is not an object.
+  /// Reads an object as a map: calls element(key) with the reader at the value. A null must have
+  /// been consumed before. Returns false if the value is not an object.
   template <class Fn>
   bool map(std::string_view go_type, const Fn& element) {
     if (!enter('{', go_type)) return false;
@@ -109,7 +109,7 @@ class JsonReader {
     return true;
   }
 
-  /// An array: element() is called with the reader at each value. As for map.
+  /// Reads an array: calls element() with the reader at each value. Otherwise like map.
   template <class Fn>
   bool array(std::string_view go_type, const Fn& element) {
     if (!enter('[', go_type)) return false;
@@ -117,7 +117,7 @@ class JsonReader {
     return true;
   }
 
-  /// Records "cannot unmarshal WHAT into ... of type GO_TYPE" unless there is an error already.
+  /// Records "cannot unmarshal WHAT into ... of type GO_TYPE" unless there was an earlier error.
   void mismatch(std::string_view what, std::string_view go_type);
 
  private:
@@ -135,7 +135,7 @@ class JsonReader {
     return true;
   }
 
-  /// Moves to the next character that is not white space and returns it.
+  /// Skips white space and returns the next character.
   char peek();
   bool enter(char bracket, std::string_view go_type);
   bool next_key(std::string& key);

@@ -13,40 +13,40 @@
 /// The journal of a store. Format: docs/checkpoint-format.md.
 namespace pinfold::checkpoint {
 
-/// The version that is written. Versions 2 and 3 are read too.
+/// The version that is written. Versions 2 and 3 can be read too.
 inline constexpr int kJournalVersion = 4;
 
-/// The sum by which records of a version identify the contents of a file. It detects damage, not
-/// forgery. Domain: a version that can be read.
+/// Returns the checksum by which records of a version identify the contents of a file. It detects
+/// damage, not forgery. Domain: a version that can be read.
 [[nodiscard]] std::uint64_t content_sum(std::string_view bytes, int version = kJournalVersion);
 
-/// One step from old contents to new ones.
+/// One step from old contents to new contents.
 struct Edit {
-  std::uint64_t keep = 0;  ///< so many bytes stay
-  std::uint64_t drop = 0;  ///< and so many after them do not,
-  std::string insert;      ///< but these bytes are there
+  std::uint64_t keep = 0;  ///< bytes to keep
+  std::uint64_t drop = 0;  ///< bytes to drop after these
+  std::string insert;      ///< bytes to insert in their place
 
   friend bool operator==(const Edit&, const Edit&) = default;
 };
-/// From the front to the back; what follows the last one stays.
+/// From front to back; what follows the last edit is kept.
 using Edits = std::vector<Edit>;
 
 /// What one transaction does to one file.
 struct Change {
-  std::optional<std::uint64_t> before;  ///< content_sum of the file that is replaced; nullopt: none
-  /// The new contents, or how they differ from those that the records before have.
+  std::optional<std::uint64_t> before;  ///< content_sum of the replaced file; nullopt: none
+  /// The new contents, or the edits that turn the contents of the earlier records into them.
   std::variant<std::string, Edits> after;
 
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-/// Whole contents by file name.
+/// Complete contents by file name.
 using Contents = std::map<std::string, std::string>;
 
 /// By file name.
 using Changes = std::map<std::string, Change>;
 
-/// One transaction as the journal holds it.
+/// One transaction in the journal.
 struct Record {
   int version = kJournalVersion;
   Changes changes;
@@ -57,21 +57,21 @@ struct Record {
 /// Records begin at multiples of this size, so that appending one cannot tear another.
 inline constexpr std::size_t kJournalBlock = 4096;
 
-/// The bytes that append a transaction to the journal, in version kJournalVersion.
+/// Returns the bytes to append for a transaction, in version kJournalVersion.
 [[nodiscard]] std::string encode_record(const Changes& changes);
 
-/// The transactions of a journal, oldest first, up to the first record that is incomplete or
-/// damaged: it was being written when the machine stopped.
+/// Returns the transactions of a journal, oldest first, up to the first incomplete or damaged
+/// record: that one was being written when the machine stopped.
 /// Errors: kUnsupported for a complete record of another version.
 [[nodiscard]] Result<std::vector<Record>> decode_journal(std::string_view bytes);
 
-/// Edits that lead from `before` to `after`; or `after`, if they would be many or longer than half
-/// of it.
+/// Returns the edits from `before` to `after`, or `after` itself if there would be many edits or
+/// they would be longer than half of it.
 [[nodiscard]] std::variant<std::string, Edits> difference(std::string_view before,
                                                           std::string_view after);
 
-/// From the contents before a transaction to those after it. `contents` is what the records before
-/// have, from the first one on. Errors: kCorrupt for edits of other contents than these.
+/// Applies a transaction. `contents` is the result of all earlier records, from the first one on.
+/// Errors: kCorrupt if the edits belong to other contents.
 [[nodiscard]] Result<void> apply_record(const Record& record, Contents& contents);
 
 }  // namespace pinfold::checkpoint

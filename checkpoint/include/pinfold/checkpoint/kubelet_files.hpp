@@ -17,50 +17,50 @@ inline constexpr std::string_view kCpuFileName = "cpu_manager_state";
 inline constexpr std::string_view kMemoryFileName = "memory_manager_state";
 inline constexpr std::string_view kKubeletDir = "/var/lib/kubelet";
 
-/// Containers by their ids in the runtime, which CPU V1 uses.
+/// Containers by their runtime ids, which CPU V1 uses.
 using ContainerIds = std::map<std::string, ContainerId>;
 
 /// The formats that can be written for any state.
 enum class CpuFormat { kV2, kV3, kV4 };
 enum class MemoryFormat { kV1, kV2, kV3 };
 
-/// The bytes that the kubelet would write. CPU V2 and memory V1 omit pod-level entries. `policy` is
-/// the kubelet's name: "none", "static"; "None", "Static".
-/// Source: conformance vectors of kubelet v1.36.2; CPU V4 and memory V3: those of 1.37, from
+/// Returns the bytes that the kubelet would write. CPU V2 and memory V1 omit pod-level entries.
+/// `policy` is the kubelet's name for it: "none", "static"; "None", "Static".
+/// Source: conformance vectors of kubelet v1.36.2; for CPU V4 and memory V3 those of 1.37, from
 /// kubernetes#139102, #139087 and #139626.
 [[nodiscard]] std::string encode_cpu(const CpuCheckpoint& state, std::string_view policy,
                                      CpuFormat format);
 [[nodiscard]] std::string encode_memory(const MemoryCheckpoint& state, std::string_view policy,
                                         MemoryFormat format);
 
-/// What kubelet 1.36 writes: CPU V3 and memory V2 with the gate PodLevelResourceManagers on; CPU V2
-/// and memory V1 with it off.
+/// Encodes as kubelet 1.36 does: CPU V3 and memory V2 with the gate PodLevelResourceManagers on;
+/// CPU V2 and memory V1 with it off.
 [[nodiscard]] std::string encode_cpu(const CpuCheckpoint& state, std::string_view policy,
                                      bool pod_level_gate);
 [[nodiscard]] std::string encode_memory(const MemoryCheckpoint& state, std::string_view policy,
                                         bool pod_level_gate);
 
-/// CPU V1, which names containers by their runtime ids.
+/// Encodes CPU V1, which names containers by their runtime ids.
 /// Errors: kNotFound for a container without an id.
 [[nodiscard]] Result<std::string> encode_cpu_v1(const CpuCheckpoint& state, std::string_view policy,
                                                 const ContainerIds& ids);
 
-/// A kubelet, as far as its state files depend on it: docs/checkpoint-format.md.
+/// The properties of a kubelet that its state files depend on: docs/checkpoint-format.md.
 struct Kubelet {
-  int minor = 36;               ///< of its version 1.MINOR
+  int minor = 36;               ///< of version 1.MINOR
   bool pod_level_gate = false;  ///< its feature gate PodLevelResourceManagers
 
   friend bool operator==(const Kubelet&, const Kubelet&) = default;
 };
 
-/// Reads a state file as a kubelet does when it starts: one format after the other; the error is
-/// that of the last attempt. Does not compare with the machine, which is the job of
-/// CpuManager::start and MemoryManager::start.
+/// Reads a state file as a kubelet does when it starts: tries one format after the other and
+/// returns the error of the last attempt. Does not compare with the machine; CpuManager::start and
+/// MemoryManager::start do that.
 /// Domain:  `kubelet` is one of kubelets() (kubelet.hpp).
 /// `policy`: the configured one; nullopt: any.
 /// Returns: nullopt if there is no file (`bytes` is nullopt): start from an empty state.
-/// Errors:  kCorrupt, with the kubelet's whole text ("could not restore state from checkpoint:
-///          ..., please drain this node and delete ..."), where the file is below `state_dir`.
+/// Errors:  kCorrupt, with the kubelet's complete text ("could not restore state from checkpoint:
+///          ..., please drain this node and delete ..."), naming the file below `state_dir`.
 /// Source:  conformance vectors of kubelet v1.36.2, groups checkpoint-legacy and restart-*, and of
 ///          kubelet 1.37, groups cpu-read and memory-read; for 1.35 its source.
 [[nodiscard]] Result<std::optional<CpuCheckpoint>> restore_cpu(
@@ -70,7 +70,7 @@ struct Kubelet {
     std::optional<std::string_view> bytes, std::optional<std::string_view> policy,
     const Kubelet& kubelet, std::string_view state_dir = kKubeletDir);
 
-/// As kubelet 1.36 reads it.
+/// Reads as kubelet 1.36 does.
 [[nodiscard]] Result<std::optional<CpuCheckpoint>> restore_cpu(
     std::optional<std::string_view> bytes, std::optional<std::string_view> policy,
     bool pod_level_gate, const ContainerIds& ids, std::string_view state_dir = kKubeletDir);

@@ -6,8 +6,8 @@
 
 namespace pinfold::checkpoint {
 
-/// Replaces files, each as a whole, in the order of their names. Durable when it returns. Errors:
-/// kIo; then some may have been replaced.
+/// Replaces each file as a whole, in the order of their names. Durable on return. Errors: kIo; some
+/// files may have been replaced then.
 [[nodiscard]] Result<void> replace_all(Fs& fs, const Contents& contents);
 
 }  // namespace pinfold::checkpoint

@@ -8,26 +8,26 @@
 #include "pinfold/checkpoint/store.hpp"
 
 /// The state in shared memory: a file in the state directory that the writer maps and updates after
-/// each commit. Readers take no lock and never delay the writer. Format and promises:
+/// each commit. Readers take no lock and never delay the writer. Format and guarantees:
 /// docs/checkpoint-format.md.
 namespace pinfold::checkpoint {
 
 inline constexpr std::string_view kSnapshotFileName = ".pinfold_snapshot";
 
-/// The state that was published last, never a mixture of two, even if the writer is killed. After
-/// that it may be one commit behind the files until the store is opened again.
+/// Reads the last published state, never a mixture of two, even if the writer is killed. After a
+/// kill it may be one commit behind the files until the store is opened again.
 /// Errors: kNotFound if nothing was published since the machine booted or Pinfold was upgraded (use
 /// read_files() then); kUnsupported for a later version; kCorrupt; kBusy if it changed a thousand
 /// times during the read; kIo.
 /// Thread-safety: any number of readers, in any processes.
 [[nodiscard]] Result<Files> read_snapshot(const std::string& directory);
 
-/// The same from the bytes of a snapshot, which another process may be changing. `boot_id` is that
-/// of the running machine. Domain: `bytes` is aligned to 8 bytes.
+/// Decodes the bytes of a snapshot, which another process may be changing. `boot_id` is that of the
+/// running machine. Domain: `bytes` is aligned to 8 bytes.
 [[nodiscard]] Result<Files> decode_snapshot(std::span<const std::byte> bytes,
                                             std::string_view boot_id);
 
-/// The one writer, which holds the store's lock.
+/// The only writer; it holds the store's lock.
 class SnapshotWriter {
  public:
   explicit SnapshotWriter(std::string directory);
@@ -35,7 +35,7 @@ class SnapshotWriter {
   SnapshotWriter& operator=(const SnapshotWriter&) = delete;
   ~SnapshotWriter();
 
-  /// Makes `files` visible to readers. If that fails, the snapshot is removed.
+  /// Makes `files` visible to readers; removes the snapshot if that fails.
   void publish(const Files& files);
 
  private:

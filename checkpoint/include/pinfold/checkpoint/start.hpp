@@ -17,11 +17,11 @@ struct KubeletFiles {
   friend bool operator==(const KubeletFiles&, const KubeletFiles&) = default;
 };
 
-/// Starts from the state files as the kubelet does: restore, check, initialize an empty state.
-/// `files` changes as the kubelet's files would, even if the start fails: a missing file is
-/// created, and a file that was read stays as it is until the state changes. Returns: the state
-/// without active pods, which the kubelet does not keep in these files. Errors:  the kubelet's
-/// stage and text.
+/// Starts from the state files as the kubelet does: restores, checks, or initializes an empty
+/// state. `files` changes as the kubelet's files would, even if the start fails: a missing file is
+/// created, and a file that was read stays the same until the state changes. Returns: the state
+/// without active pods, which the kubelet does not keep in these files. Errors: the kubelet's stage
+/// and text.
 [[nodiscard]] tl::expected<NodeState, StartError> start(const Node& node, KubeletFiles& files,
                                                         const ContainerIds& ids,
                                                         std::string_view state_dir = kKubeletDir);
@@ -30,10 +30,10 @@ struct KubeletFiles {
 [[nodiscard]] tl::expected<void, StartError> would_start(const Node& node, KubeletFiles files,
                                                          const ContainerIds& ids);
 
-/// Both files as the kubelet of `node` writes a state, whatever they were before.
+/// Encodes a state in both files as the kubelet of `node` does, whatever the files held before.
 [[nodiscard]] KubeletFiles encode_files(const Node& node, const NodeState& state);
 
-/// Updates `files` after an event: encodes a file again if the state in it has changed.
+/// Updates `files` after an event: encodes a file again if its state has changed.
 void update(const Node& node, const NodeState& before, const NodeState& after, KubeletFiles& files);
 
 }  // namespace pinfold::checkpoint

@@ -6,14 +6,14 @@
 
 namespace pinfold::checkpoint {
 
-/// The base of GoDump and JsonWriter: a text with a separator between the elements of each bracket.
-/// Small functions are inline because writing a state takes thousands of calls.
+/// The base of GoDump and JsonWriter: a text with separators between the elements inside each
+/// bracket. Small functions are inline because writing a state takes thousands of calls.
 class ValueText {
  public:
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] std::string take() && { return std::move(text_); }
 
-  /// Before every element of an array.
+  /// Called before every element of an array.
   void element() { separate(); }
   void number(std::uint64_t value);
   void number(std::int64_t value);
