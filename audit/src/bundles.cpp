@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The names under which a runtime keeps what a kubelet tells it.
+/// The annotation keys in which a runtime stores the kubelet's information.
 struct Keys {
   const char* container;
   const char* pod;

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr const char* kDefaultConfig = "/var/lib/kubelet/config.yaml";
 
-/// Where distributions keep the file of a kubelet that does not run.
+/// Where distributions keep the configuration file if no kubelet is running.
 constexpr std::array kUsualConfigs = {kDefaultConfig, "/etc/kubernetes/kubelet/config.json",
                                       "/etc/kubernetes/kubelet/kubelet-config.json",
                                       "/etc/kubernetes/kubelet.conf.yaml",
@@ -37,14 +37,14 @@ std::string choose_config(const Tree& tree, const ObserveOptions& options,
   return kDefaultConfig;
 }
 
-/// One file of the configuration, of whichever kind.
+/// Reads one configuration file of any kind.
 Result<ConfigDocument> read_document(const Tree& tree, const std::string& path) {
   PINFOLD_LET(const auto text, tree.read_exactly(path));
   PINFOLD_LET_WRAP(auto read, read_config_document(text), fmt::format("'{}'", tree.shown(path)));
   return read;
 }
 
-/// The documents of the file and of the drop-ins, with the flags over them.
+/// Reads the file and its drop-ins, and applies the flags on top.
 Result<ConfigDocument> whole_config(const Tree& tree, const ObservedKubelet& kubelet) {
   ConfigDocument config;
   if (!kubelet.config_path.empty()) {
@@ -64,11 +64,12 @@ Result<ConfigDocument> whole_config(const Tree& tree, const ObservedKubelet& kub
   return Result<ConfigDocument>(std::move(config));
 }
 
-/// `is_decided`: the program around the kubelet decides without a file.
+/// Returns the configured driver. `is_decided`: the program that contains the kubelet decides
+/// without a file.
 std::optional<Driver> driver_of(const json& config, bool is_decided) {
   const auto found = config.find("cgroupDriver");
   if (found == config.end() || !found->is_string()) {
-    return is_decided ? std::nullopt : std::optional(Driver::kCgroupfs);  // its default
+    return is_decided ? std::nullopt : std::optional(Driver::kCgroupfs);  // the default
   }
   const auto name = found->get<std::string>();
   if (name == to_string(Driver::kSystemd)) return Driver::kSystemd;
@@ -85,7 +86,7 @@ bool has_usual_config(const Tree& tree, const ObserveOptions& options) {
 }
 
 void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKubelet& kubelet) {
-  if (!kubelet.config_error.empty()) return;  // of the files with its flags
+  if (!kubelet.config_error.empty()) return;  // from the files with its flags
   kubelet.config_path = choose_config(tree, options, kubelet);
   auto read = whole_config(tree, kubelet);
   if (!read) {

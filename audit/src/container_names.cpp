@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kLogs = "/var/log/containers";
 
-/// Where runtimes keep the file that names a container; "{}" is its id.
+/// A file in which a runtime names a container; "{}" is the container's id.
 struct Place {
   const char* path;
   std::optional<ContainerName> (*parse)(std::string_view);
@@ -33,7 +33,7 @@ constexpr std::array kPlaces = {
     Place{"/var/lib/docker/containers/{}/config.v2.json", &parse_docker_config},
 };
 
-/// Where runtimes keep the process id of a container's first process.
+/// The files in which runtimes keep the id of a container's first process.
 constexpr std::array kInits = {
     "/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/init.pid",
     "/run/containerd/io.containerd.runtime.v1.linux/k8s.io/{}/init.pid",

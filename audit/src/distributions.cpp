@@ -71,7 +71,7 @@ std::optional<KubeletHost> kubelet_host(const std::vector<std::string>& words) {
   if (words.empty()) return std::nullopt;
   std::vector<std::string> all = words;
   std::erase(all, "");
-  if (all.size() == 1) all = split_words(all[0]);  // a title that the program has given itself
+  if (all.size() == 1) all = split_words(all[0]);  // a title that the program has set itself
   if (all.empty()) return std::nullopt;
   const std::string_view program = base_name(all[0]);
   for (const Distribution& one : kDistributions) {

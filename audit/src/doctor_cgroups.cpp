@@ -46,14 +46,14 @@ std::string names_of(const std::vector<Controller>& controllers, std::string_vie
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-/// The controllers that are needed here: hugetlb only with huge pages.
+/// Returns the controllers that this machine needs: hugetlb only with huge pages.
 std::vector<Controller> needed_controllers(const ObservedSystem& system) {
   std::vector<Controller> needed = {Controller::kCpuset, Controller::kCpu, Controller::kMemory};
   if (has_hugepages(system)) needed.push_back(Controller::kHugetlb);
   return needed;
 }
 
-/// The version of the hierarchy with Pinfold's cpusets.
+/// Returns the version of the hierarchy with Pinfold's cpusets.
 std::optional<CgroupVersion> version_of(const ObservedCgroupSetup& setup) {
   for (const enforce::HierarchyRoot& one : setup.hierarchies) {
     if (std::find(one.controllers.begin(), one.controllers.end(), Controller::kCpuset) !=
@@ -94,7 +94,7 @@ void check_mode(const ObservedSystem& system, Checks& checks) {
   }
 }
 
-/// Controllers that the kernel offers no hierarchy for.
+/// Checks for controllers that the kernel does not offer in any hierarchy.
 void check_controllers(const ObservedSystem& system, Checks& checks) {
   const ObservedCgroupSetup& setup = system.cgroups;
   const bool is_v2 = version_of(setup) == CgroupVersion::kV2;
@@ -123,7 +123,7 @@ void check_controllers(const ObservedSystem& system, Checks& checks) {
                           "CONFIG_CGROUP_HUGETLB"});
 }
 
-/// What enabling cpusets costs on an older kernel: it forgets what sched_setaffinity has set for
+/// Returns the side effect of enabling cpusets on an older kernel: it resets the CPU affinity of
 /// the processes below.
 std::string affinity_caution(const ObservedSystem& system) {
   if (!may_be_before(system.kernel, 6, 2)) return "";
@@ -139,8 +139,8 @@ std::string affinity_caution(const ObservedSystem& system) {
       now, reserved.empty() ? "CPUS" : reserved.to_string());
 }
 
-/// The command that enables controllers. Services that would lose their affinity get a cpuset
-/// first.
+/// Returns the command that enables controllers. Services that would lose their affinity get a
+/// cpuset first.
 std::string enable_command(const ObservedSystem& system, const std::string& directory,
                            const std::string& controllers) {
   std::string command =
@@ -155,14 +155,14 @@ std::string enable_command(const ObservedSystem& system, const std::string& dire
       reserved.to_string(), command);
 }
 
-/// On cgroup v2 each directory above Pinfold's root passes controllers on.
+/// Checks that on cgroup v2 each directory above Pinfold's root passes the controllers on.
 void check_enabled(const ObservedSystem& system, Checks& checks) {
   const ObservedCgroupSetup& setup = system.cgroups;
   if (version_of(setup) != CgroupVersion::kV2) return;
   const auto needed = needed_controllers(system);
   bool is_ok = true;
   for (const ObservedDirectory& directory : setup.directories) {
-    if (directory.path == setup.root) continue;  // Pinfold does it from here on
+    if (directory.path == setup.root) continue;  // from here on Pinfold enables them
     std::vector<Controller> off;
     for (const Controller one : needed) {
       const bool is_known = has_controller(directory.controllers.value_or(""), one);
@@ -185,8 +185,8 @@ void check_enabled(const ObservedSystem& system, Checks& checks) {
   }
 }
 
-/// How an ordinary user gets groups with the controllers: systemd gives users those of Delegate= of
-/// the unit that runs their processes, whose default lacks cpuset.
+/// Returns how an ordinary user gets groups with the controllers: systemd delegates to users those
+/// in Delegate= of the unit that runs their processes; the default has no cpuset.
 std::string delegate_command(const ObservedSystem& system) {
   const std::string user = fmt::format("user@{}.service", system.service.user);
   const auto delegates = [&](const std::string& unit) {
@@ -211,7 +211,7 @@ std::string delegate_command(const ObservedSystem& system) {
 
 void check_writable(const ObservedSystem& system, Checks& checks) {
   const ObservedCgroupSetup& setup = system.cgroups;
-  if (setup.directories.empty()) return;  // cgroup-mode says why
+  if (setup.directories.empty()) return;  // cgroup-mode explains it
   const ObservedDirectory& last = setup.directories.back();
   if (last.is_writable) {
     checks.push_back({"cgroup-writable", Verdict::kOk, last.path});

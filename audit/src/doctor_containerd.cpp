@@ -17,7 +17,7 @@ std::string_view stripped(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-/// Whether a line of TOML says "disable_hugetlb_controller = false", with a comment or without.
+/// Returns true for the TOML line "disable_hugetlb_controller = false", with or without a comment.
 bool passes_limits(std::string_view line) {
   line = stripped(line.substr(0, line.find('#')));
   if (!line.starts_with(kSetting)) return false;
@@ -45,8 +45,8 @@ bool has_huge_pages(const ObservedSystem& system) {
 
 }  // namespace
 
-/// Huge pages count with the memory policy Static, and by default containerd does not tell a plugin
-/// who has some.
+/// Checks that containerd passes the limits of huge pages on to plugins, which it does not do by
+/// default. The memory policy Static needs them.
 void check_containerd(const ObservedSystem& system, Checks& checks) {
   const ObservedService& service = system.service;
   const bool counts = service.has_nri && service.config &&

@@ -20,7 +20,7 @@ using Role = ObservedCpuset::Role;
 constexpr int kMaxDepth = 8;
 constexpr std::size_t kMaxSearched = 20'000;
 
-/// The files of a group, by version.
+/// Reads the files of a group in either cgroup version.
 class Reader {
  public:
   Reader(const Tree& tree, CgroupVersion version, Problems& problems)
@@ -33,7 +33,7 @@ class Reader {
     return {};
   }
 
-  /// nullopt for an empty or missing file.
+  /// Returns nullopt for an empty or missing file.
   [[nodiscard]] std::optional<CpuSet> set(const std::string& directory, const char* file) const {
     const auto list = text(directory, file);
     if (list.empty()) return std::nullopt;
@@ -75,7 +75,7 @@ bool is_inside(const std::string& path, const std::string& directory) {
   return path == directory || path.starts_with(directory + "/");
 }
 
-/// The directories from below the mount down to a directory.
+/// Adds the directories on the way from below the mount down to `directory`.
 void add_way(const std::string& mount, const std::string& directory, std::set<std::string>& ways) {
   if (!is_inside(directory, mount)) return;
   for (std::size_t end = directory.find('/', mount.size() + 1); end != std::string::npos;
@@ -85,11 +85,11 @@ void add_way(const std::string& mount, const std::string& directory, std::set<st
 }
 
 struct Search {
-  std::vector<ObservedCpuset> groups = {};  ///< by breadth: parents first
+  std::vector<ObservedCpuset> groups = {};  ///< breadth-first: parents first
   std::set<std::string> above_pods = {};
 };
 
-/// All groups but those of pods and Pinfold's own.
+/// Finds all groups except those of pods and Pinfold's own.
 Search search(const Reader& reader, const std::string& mount, const std::string& own_root,
               Problems& problems) {
   Search found;
@@ -102,7 +102,7 @@ Search search(const Reader& reader, const std::string& mount, const std::string&
     const std::string parent = directory.substr(directory.rfind('/') + 1);
     for (const std::string& name : reader.children(directory)) {
       std::string child = fmt::format("{}/{}", directory, name);
-      if (child == own_root) {  // what is below is Pinfold's own
+      if (child == own_root) {  // what is below belongs to Pinfold
         found.above_pods.insert(child);
         found.groups.push_back({.directory = child});
         continue;
@@ -132,7 +132,7 @@ Search search(const Reader& reader, const std::string& mount, const std::string&
   return found;
 }
 
-/// Where a unit of systemd has its group; "": not known without asking systemd.
+/// Returns the path of a systemd slice; "": unknown without asking systemd.
 std::string path_of_slice(std::string_view unit) {
   constexpr std::string_view kSlice = ".slice";
   if (!unit.ends_with(kSlice) || unit == "-.slice") return "";
@@ -145,7 +145,7 @@ std::string path_of_slice(std::string_view unit) {
   return fmt::format("{}/{}", path, unit);
 }
 
-/// Whether a unit file sets the set, which is another check's problem.
+/// Returns true if a unit file sets the set, which another check reports.
 bool is_set_by_unit(const ObservedSystem& system, const std::string& directory,
                     std::string_view what) {
   const std::string name = directory.substr(directory.rfind('/') + 1);
@@ -261,7 +261,7 @@ std::string widen_unit(const std::string& unit, const char* file) {
 }
 
 void check_live_cpusets(const ObservedSystem& system, Checks& checks) {
-  if (!system.cpusets.is_searched) {  // cgroup-mode says why
+  if (!system.cpusets.is_searched) {  // cgroup-mode explains it
     const bool is_known = system.cgroups.mounts_error.empty();
     for (const char* const name : {"live-cpusets", "partitions"}) {
       checks.push_back({name, Verdict::kUnknown, "not checked: no hierarchy with cpusets was found",

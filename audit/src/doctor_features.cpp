@@ -13,12 +13,12 @@
 
 #include "doctor_parts.hpp"
 
-/// Distributions bring features of newer kernels to older ones, so what the kernel shows counts
-/// more than its release number.
+/// Distributions backport features to older kernels, so what the kernel shows counts more than its
+/// release number.
 namespace pinfold::audit {
 namespace {
 
-/// Whether a system call that returns a descriptor exists, and no filter forbids it.
+/// Returns true if a system call that returns a descriptor exists and is not blocked by a filter.
 std::optional<bool> can_open(long descriptor) {
   if (descriptor < 0) {
     return errno == ENOSYS || errno == EPERM ? std::optional(false) : std::nullopt;
@@ -27,8 +27,8 @@ std::optional<bool> can_open(long descriptor) {
   return true;
 }
 
-/// The mount itself, which has the files of a group where it is not the root of all groups, and the
-/// groups in it.
+/// Returns the mount and the groups directly in it. The mount has the files of a group unless it is
+/// the root of the hierarchy.
 std::vector<std::string> groups_of(const Tree& tree, const std::string& mount) {
   std::vector<std::string> groups{mount};
   for (const std::string& name :
@@ -38,7 +38,8 @@ std::vector<std::string> groups_of(const Tree& tree, const std::string& mount) {
   return groups;
 }
 
-/// Whether groups have a file, by those that have `beside`; nullopt if none has that.
+/// Returns true if a group has `file`. Groups that have `beside` should have it; nullopt if none
+/// has that.
 std::optional<bool> have_file(const Tree& tree, const std::vector<std::string>& groups,
                               const char* file, const char* beside) {
   bool is_known = false;
@@ -46,7 +47,7 @@ std::optional<bool> have_file(const Tree& tree, const std::vector<std::string>& 
     if (tree.has(fmt::format("{}/{}", group, file))) return true;
     is_known = is_known || tree.has(fmt::format("{}/{}", group, beside));
   }
-  // A copy of a tree can lack a file that the kernel has.
+  // In a copied tree a file may be missing although the kernel has it.
   return is_known && tree.root().empty() ? std::optional(false) : std::nullopt;
 }
 
@@ -54,7 +55,7 @@ void observe_v2(const Tree& tree, const std::string& mount, KernelFeatures& feat
   const auto controllers = tree.read(mount + "/cgroup.controllers");
   if (controllers && has_word(*controllers, ' ', "cpuset")) features.v2_cpusets = true;
   const auto groups = groups_of(tree, mount);
-  // The root of all groups lacks both of these.
+  // The root of the hierarchy has none of these files.
   features.cgroup_kill = have_file(tree, groups, "cgroup.kill", "cgroup.type");
   features.remote_partitions =
       have_file(tree, groups, "cpuset.cpus.exclusive", "cpuset.cpus.partition");
@@ -62,7 +63,7 @@ void observe_v2(const Tree& tree, const std::string& mount, KernelFeatures& feat
 
 using Version = std::pair<int, int>;
 
-/// "6.1.0-18-amd64"
+/// Parses "6.1.0-18-amd64".
 std::optional<Version> parse_release(std::string_view text) {
   Version version;
   const char* const end = text.data() + text.size();
@@ -72,7 +73,7 @@ std::optional<Version> parse_release(std::string_view text) {
   return version;
 }
 
-/// A feature and the first release with it.
+/// A feature and the first release that has it.
 struct Feature {
   std::optional<bool> KernelFeatures::*shown;
   Version since;
@@ -109,7 +110,7 @@ bool is_needed(const Feature& feature, const ObservedSystem& system) {
 
 KernelFeatures observe_features(const Tree& tree, const std::vector<enforce::Mount>& mounts) {
   KernelFeatures features;
-  if (tree.root().empty()) {  // another root can be of another kernel
+  if (tree.root().empty()) {  // another root may belong to another kernel
     features.pidfd = can_open(::syscall(SYS_pidfd_open, ::getpid(), 0));
     open_how how{};
     how.flags = O_PATH | O_CLOEXEC;

@@ -12,7 +12,7 @@
 namespace pinfold::audit {
 namespace {
 
-/// The values of a parameter of the kernel, without quotes.
+/// Returns the values of a kernel parameter, without quotes.
 std::vector<std::string> values_of(std::string_view command_line, std::string_view name) {
   std::vector<std::string> values;
   for (const KernelParameter& one : parse_kernel_command_line(command_line)) {
@@ -21,8 +21,8 @@ std::vector<std::string> values_of(std::string_view command_line, std::string_vi
   return values;
 }
 
-/// A list of CPUs as the kernel shows it; "  (null)", with as many blanks as CPUs need, is an empty
-/// one.
+/// Parses a list of CPUs as the kernel prints it; "  (null)", with as many spaces as the CPUs need,
+/// is an empty list.
 std::optional<CpuSet> shown_cpus(const std::optional<std::string>& list) {
   if (!list) return std::nullopt;
   if (list->empty() || list->ends_with("(null)")) return CpuSet{};
@@ -31,12 +31,13 @@ std::optional<CpuSet> shown_cpus(const std::optional<std::string>& list) {
   return *std::move(cpus);
 }
 
-/// A parameter with CPUs, which the kernel shows as it has read it: the words 'N' and 'all',
-/// strides and flags are its own syntax.
+/// A parameter with CPUs. The kernel shows how it parsed them: the words 'N' and 'all', strides and
+/// flags are its own syntax.
 struct CpuParameter {
   const char* name;
   std::optional<std::string> ObservedKernel::*shown;
-  /// Others have an effect on the file as well, so that it says nothing without the parameter.
+  /// True if nothing else influences the file; otherwise it says nothing unless the parameter is
+  /// set.
   bool is_shown_by_itself;
 };
 constexpr CpuParameter kIsolcpus{"isolcpus", &ObservedKernel::isolated, false};
@@ -100,8 +101,8 @@ void check_parameter(const ObservedSystem& system, const CpuParameter& parameter
   }
 }
 
-/// Where interrupts go by default. The kernel adds the CPU that it boots on, so its mask is asked
-/// only for a list that is in the kernel's own syntax.
+/// Checks where interrupts go by default. The kernel adds its boot CPU to the mask, so the mask is
+/// used only if the list has the kernel's own syntax.
 void check_irq_affinity(const ObservedSystem& system, Checks& checks) {
   constexpr const char* kName = "irqaffinity";
   const auto& command_line = system.kernel.command_line;
@@ -183,7 +184,7 @@ void check_balancing(const ObservedSystem& system, Checks& checks) {
                     "sysctl -w kernel.numa_balancing=0"});
 }
 
-/// Where two descriptions of one machine differ; "": nowhere.
+/// Returns the difference between two descriptions of a machine; "": none.
 std::string difference(const Machine& kernel, const Machine& hwloc) {
   if (kernel.all_cpus() != hwloc.all_cpus()) {
     return fmt::format("CPUs {}, hwloc finds {}", kernel.all_cpus().to_string(),

@@ -18,7 +18,7 @@ namespace {
 
 using OptionalConfig = std::optional<Config>;
 
-/// The configurations that count: the kubelet's and Pinfold's own, each with a name for messages.
+/// Returns the configurations that apply: the kubelet's and Pinfold's own, with names for messages.
 std::vector<std::pair<const char*, const Config*>> configs_of(const ObservedSystem& system) {
   std::vector<std::pair<const char*, const Config*>> configs;
   if (system.kubelet.config) configs.emplace_back("the kubelet", &*system.kubelet.config);
@@ -26,7 +26,7 @@ std::vector<std::pair<const char*, const Config*>> configs_of(const ObservedSyst
   return configs;
 }
 
-/// Where an administrator changes the kubelet, and how it reads that.
+/// Returns how an administrator changes the kubelet's configuration and makes it read that.
 std::string edit_kubelet(const ObservedKubelet& kubelet) {
   return fmt::format("edit '{}', then: systemctl restart {}",
                      kubelet.settings_path.empty() ? kubelet.config_path : kubelet.settings_path,
@@ -40,7 +40,7 @@ std::string edit(const ObservedSystem& system, const OptionalConfig& config) {
                                   system.service.state_dir);
 }
 
-/// The errors of the start, with the profiles that have them.
+/// Errors of the start, each with the profiles in which it occurs.
 using StartErrors = std::map<std::string, std::vector<std::string_view>>;
 
 StartErrors start_errors(const Machine& machine, const Config& config,
@@ -83,7 +83,7 @@ void check_start(const ObservedSystem& system, const OptionalConfig& config, con
                                 config->topology_manager_policy)});
 }
 
-/// What is unknown in the kubelet's configuration, or has no effect.
+/// Checks for unknown settings in the kubelet's configuration, and for settings without effect.
 void check_config_warnings(const ObservedKubelet& kubelet, Checks& checks) {
   std::vector<std::string> warnings = kubelet.config_warnings;
   for (std::string& one : settings_without_effect(*kubelet.config)) {
@@ -99,7 +99,7 @@ void check_config_warnings(const ObservedKubelet& kubelet, Checks& checks) {
 void check_kubelet_config(const ObservedSystem& system, Checks& checks) {
   const ObservedKubelet& kubelet = system.kubelet;
   if (kubelet.config) {
-    // Which version runs is unknown without asking it, so each that is known is tried.
+    // The running version is unknown without asking the kubelet, so all known versions are tried.
     std::vector<Profile> profiles(kProfiles.begin(), kProfiles.end());
     std::erase(profiles, Profile::kFixed);
     check_start(system, kubelet.config, "kubelet-config", profiles, checks);
@@ -113,7 +113,7 @@ void check_kubelet_config(const ObservedSystem& system, Checks& checks) {
   }
 }
 
-/// full-pcpus-only gives whole cores, which says nothing without SMT.
+/// Checks full-pcpus-only, which allocates whole cores and has no meaning without SMT.
 void check_smt(const ObservedSystem& system, Checks& checks) {
   if (!system.machine) return;
   const int threads = system.machine->cpus_per_core();
@@ -136,7 +136,7 @@ void check_smt(const ObservedSystem& system, Checks& checks) {
   checks.push_back({"smt", Verdict::kOk, observed});
 }
 
-/// "1024" of "hugepages-2Mi"; 0 if the name has no size.
+/// Returns 2048 for "hugepages-2Mi"; 0 if the name has no size.
 std::uint64_t page_kilobytes(const std::string& resource) {
   const auto size = Quantity::parse(resource.substr(resource.find('-') + 1));
   return size && size->value() > 0 ? static_cast<std::uint64_t>(size->value()) / 1024 : 0;
@@ -149,7 +149,7 @@ void check_reserved_pages(const Machine& machine, const char* who,
     if (!is_huge_page_resource(resource) || !amount || amount->value() <= 0) continue;
     const auto needed = static_cast<std::uint64_t>(amount->value());
     const auto position = machine.numa_position(NumaId{reserved.numa_node});
-    if (!position) continue;  // the start says so
+    if (!position) continue;  // the start reports it
     const auto& pages = machine.numa_nodes()[static_cast<std::size_t>(*position)].hugepages;
     const auto found = pages.find(resource);
     const std::uint64_t configured = found == pages.end() ? 0 : found->second;
@@ -189,7 +189,7 @@ void check_hugepages(const ObservedSystem& system, Checks& checks) {
                                   : fmt::format("{}", fmt::join(found, "; "))});
 }
 
-/// Two programs must not pin the same containers.
+/// Checks that two programs do not pin the same containers.
 void check_two_managers(const ObservedSystem& system, Checks& checks) {
   const auto& config = system.kubelet.config;
   const bool is_static = config && (config->cpu_manager_policy == "static" ||

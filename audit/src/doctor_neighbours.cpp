@@ -14,7 +14,7 @@ bool is_of_kubevirt(std::string_view name) {
   return name == "virt-handler" || name.starts_with("virt-launcher");
 }
 
-/// virt-handler labels a node by the policy in the kubelet's own state file.
+/// Returns the policy in the kubelet's own state file, by which virt-handler labels a node.
 std::string kubelet_policy(const ObservedKubelet& kubelet) {
   if (kubelet.files.cpu) {
     const auto state = checkpoint::inspect_cpu(*kubelet.files.cpu);
@@ -60,8 +60,9 @@ void check_kubevirt(const ObservedSystem& system, Checks& checks) {
   }
 }
 
-/// Exporters that read the kubelet's socket see no CPUs of pods that Pinfold pins. As the service
-/// does: its own place is beside its socket, and the kubelet keeps the kubelet's.
+/// Checks the PodResources socket: exporters that read the kubelet's socket see no CPUs of the pods
+/// that Pinfold pins. Uses the same default as the service: a socket next to its own; the kubelet
+/// keeps its own.
 void check_pod_resources(const ObservedSystem& system, Checks& checks) {
   const ObservedService& service = system.service;
   if (!service.has_nri) {

@@ -36,14 +36,14 @@ ObservedKernel observe_kernel(const Tree& tree) {
 }
 
 Result<std::vector<enforce::Mount>> read_mounts(const Tree& tree) {
-  // Those of the first process: a container's own may lack the node's.
+  // Those of process 1: inside a container the node's mounts may be missing.
   auto text = tree.read_exactly("/proc/1/mountinfo");
   if (!text) text = tree.read_exactly("/proc/self/mountinfo");
   if (!text) return fail(std::move(text).error());
   return enforce::parse_mountinfo(*text);
 }
 
-/// Where the cpusets are mounted; nullptr: nowhere.
+/// Returns the mount with the cpusets; nullptr: none.
 const enforce::Mount* cpuset_mount(const Tree& tree, const std::vector<enforce::Mount>& mounts) {
   for (const enforce::Mount& mount : mounts) {
     if (mount.fs_type == "cgroup" && has_word(mount.super_options, ',', "cpuset")) return &mount;
@@ -59,7 +59,7 @@ std::string string_member(const nlohmann::json& document, const char* name) {
   return found != document.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-/// The service's process: its options count more than its file.
+/// The service's process: its options take precedence over its file.
 struct ServiceProcess {
   pid_t pid = 0;
   std::vector<std::string> arguments = {};
@@ -121,7 +121,7 @@ void read_state(const Tree& tree, ObservedService& service, Problems& problems) 
   for (const std::string& name : *names) {
     const std::string path = fmt::format("{}/{}", service.state_dir, name);
     const auto file = tree.status(path);
-    if (!file) continue;  // it has gone
+    if (!file) continue;  // it is gone
     service.state_files[name] = *file;
     const auto text = tree.read_exactly(path);
     if (!text) {
@@ -166,7 +166,7 @@ ObservedCgroupSetup observe_cgroup_setup(const Tree& tree, const std::string& cg
   setup.root = cgroup_root;
   if (setup.root.empty() && mount != nullptr) setup.root = mount->point + "/pinfold";
   if (setup.root.empty()) return setup;
-  // The controllers of the whole mount: whether they are enabled below it is a check by itself.
+  // The controllers of the whole mount: another check tells whether they are enabled below it.
   const auto controllers_at = [&](const std::string& directory) {
     for (const enforce::Mount& one : setup.mounts) {
       const bool is_inside = directory == one.point || directory.starts_with(one.point + "/");
@@ -230,7 +230,7 @@ ObservedSystem observe_system(const Tree& tree, const DoctorOptions& options) {
   } else {
     system.machine_error = machine.error().message;
   }
-  if (tree.root().empty()) {  // hwloc reads other trees only through the environment
+  if (tree.root().empty()) {  // hwloc reads other trees only through environment variables
     auto seen = discover_with_hwloc(SysTree{}, "");
     if (seen) {
       system.hwloc = *std::move(seen);

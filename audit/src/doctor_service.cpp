@@ -25,7 +25,7 @@ void check_settings(const ObservedSystem& system, Checks& checks) {
   }
 }
 
-/// Whether only the owner may change it, who is root or the user.
+/// Returns true if only the owner can change the file, and the owner is root or the user.
 bool is_safe(const FileStatus& status, uid_t user) {
   return (status.mode & (S_IWGRP | S_IWOTH)) == 0 && (status.owner == 0 || status.owner == user);
 }

@@ -12,7 +12,7 @@
 namespace pinfold::audit {
 namespace {
 
-/// Where systemd reads units, the least important first.
+/// Directories from which systemd reads units, lowest precedence first.
 constexpr std::array kUnitDirectories = {
     "/run/systemd/generator.late",  "/usr/lib/systemd/system", "/usr/local/lib/systemd/system",
     "/run/systemd/generator",       "/run/systemd/system",     "/etc/systemd/system",
@@ -20,11 +20,11 @@ constexpr std::array kUnitDirectories = {
     "/etc/systemd/system.control"};
 constexpr std::array kManagerDirectories = {"/usr/lib/systemd", "/usr/local/lib/systemd",
                                             "/run/systemd", "/etc/systemd"};
-/// What decides where the processes of a unit run.
+/// The settings that decide where the processes of a unit run.
 constexpr std::array<std::string_view, 5> kKeys = {"AllowedCPUs", "StartupAllowedCPUs",
                                                    "AllowedMemoryNodes",
                                                    "StartupAllowedMemoryNodes", "CPUAffinity"};
-/// Services whose CPU affinity containers inherit.
+/// Services whose CPU affinity is inherited by containers.
 constexpr std::array<std::string_view, 18> kParents = {"containerd.service",
                                                        "crio.service",
                                                        "cri-docker.service",
@@ -44,7 +44,7 @@ constexpr std::array<std::string_view, 18> kParents = {"containerd.service",
                                                        "snap.microk8s.daemon-containerd.service",
                                                        "snap.microk8s.daemon-kubelite.service"};
 
-/// Has a setting of the manager's own, too.
+/// The kernel's command line can set the CPU affinity of systemd itself.
 constexpr const char* kCommandLine = "/proc/cmdline";
 
 bool is_true(std::string_view text) {
@@ -58,7 +58,7 @@ class SystemdReader {
  public:
   explicit SystemdReader(const Tree& tree) : tree_(tree) {}
 
-  /// One file of a unit.
+  /// Reads one file of a unit.
   void read(const std::string& path, const std::string& unit) {
     const auto text = tree_.read(path);
     if (!text) return;
@@ -72,7 +72,7 @@ class SystemdReader {
       if (name.ends_with(".conf")) read(fmt::format("{}/{}", directory, name), unit);
     }
   }
-  /// The kernel's, over the files of the manager.
+  /// Reads the kernel's command line, which overrides systemd's own configuration.
   void read_command_line(std::string_view text) {
     for (const KernelParameter& one : parse_kernel_command_line(text)) {
       if (one.name != "systemd.cpu_affinity") continue;
@@ -87,7 +87,7 @@ class SystemdReader {
            std::string_view value) {
     if (key == "Delegate") add_delegate(unit, std::string(value));
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) return;
-    if (value.empty()) {  // an empty value takes the settings before it back
+    if (value.empty()) {  // an empty value undoes earlier settings
       std::erase_if(found_.settings,
                     [&](const auto& one) { return one.unit == unit && one.key == key; });
       return;
@@ -95,7 +95,7 @@ class SystemdReader {
     found_.settings.push_back({path, unit, std::string(key), std::string(value)});
   }
 
-  /// Lists add up; an empty value begins anew, and a boolean replaces all. Source: systemd,
+  /// Lists add up; an empty value resets them, and a boolean replaces everything. Source: systemd,
   /// config_parse_delegate.
   void add_delegate(const std::string& unit, const std::string& value) {
     const bool is_first = !found_.delegates.contains(unit);
@@ -117,7 +117,7 @@ bool is_unit(std::string_view name) {
   return name.ends_with(".slice") || name.ends_with(".service") || name.ends_with(".scope");
 }
 
-/// Whether containers run in the unit.
+/// Returns true if containers run in the unit.
 bool holds_containers(std::string_view unit) {
   return unit == "-.slice" || unit.find("kubepods") != std::string_view::npos ||
          unit.starts_with("pinfold.") || unit.starts_with("cri-containerd-") ||
@@ -132,7 +132,7 @@ std::string undo(const SystemdSetting& setting) {
     return fmt::format("remove '{}=' from '{}', then: systemctl daemon-reexec", setting.key,
                        setting.file);
   }
-  // systemd leaves the value in the kernel when the setting is gone.
+  // When the setting is removed, systemd leaves the value in the kernel.
   const std::string widen =
       setting.key == "CPUAffinity"
           ? ""
@@ -219,7 +219,7 @@ ObservedSystemd observe_systemd(const Tree& tree) {
   }
   const auto command_line = tree.read(kCommandLine);
   if (command_line) reader.read_command_line(*command_line);
-  // Of a unit only the most important file counts, but all drop-ins do, after it.
+  // For a unit only the file with the highest precedence counts; all drop-ins apply after it.
   std::map<std::string, std::string> files;
   std::vector<std::pair<std::string, std::string>> drop_ins;
   for (const char* const directory : kUnitDirectories) {

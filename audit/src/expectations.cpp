@@ -10,7 +10,7 @@
 namespace pinfold::audit {
 namespace {
 
-/// The containers that a V1 file names by their runtime ids, by pod and name.
+/// Replaces the runtime ids of a V1 file with pods and container names.
 void name_assignments(const Observed& observed, CpuCheckpoint& state) {
   const auto* const unnamed = state.assignments.find(PodUid(""));
   if (unnamed == nullptr) return;
@@ -23,7 +23,7 @@ void name_assignments(const Observed& observed, CpuCheckpoint& state) {
   }
 }
 
-/// A pod's name, from any of its containers: "shop/web"; its UID if no file says it.
+/// The name of a pod, taken from any of its containers: "shop/web"; its UID if no file has it.
 using PodLabels = std::map<PodUid, std::string>;
 
 PodLabels label_pods(const Observed& observed) {
@@ -41,8 +41,8 @@ std::string label_of(const PodLabels& pods, const PodUid& pod, const std::string
   return fmt::format("{}/{}", found == pods.end() ? pod.value : found->second, container);
 }
 
-/// Names the one container of a pod that no file names, if the kubelet has one more directory of a
-/// container than there are names.
+/// Names the only container of a pod that no file names, if exactly one of the pod's container
+/// directories has no other match.
 void name_by_elimination(const Observed& observed, std::vector<Placed>& containers) {
   for (const auto& [pod, directories] : observed.pod_directories) {
     std::set<std::string> names(directories.begin(), directories.end());
@@ -56,8 +56,7 @@ void name_by_elimination(const Observed& observed, std::vector<Placed>& containe
   }
 }
 
-/// What a pod that reserves CPUs as a whole leaves to those of its containers without CPUs of their
-/// own.
+/// Returns the CPUs that a pod with pod-level CPUs leaves to its containers without exclusive CPUs.
 CpuSet pod_shared_pool(const CpuCheckpoint& state, const PodUid& pod, CpuSet cpus) {
   const auto* const own = state.assignments.find(pod);
   if (own == nullptr) return cpus;
@@ -109,7 +108,7 @@ Placed place(const ObservedGroup& group) {
   return placed;
 }
 
-/// The containers with exclusive CPUs that have no group.
+/// Adds the containers with exclusive CPUs that have no group.
 void add_absent(const Decisions& decisions, const PodLabels& labels,
                 std::vector<Placed>& containers) {
   if (!decisions.is_static()) return;
@@ -127,8 +126,9 @@ void add_absent(const Decisions& decisions, const PodLabels& labels,
   }
 }
 
-/// A container whose first process is alive in another group still runs. The id may be another
-/// process's now: that one is not in a pid namespace of its own, and no runtime's child.
+/// Returns true if the process is really the first process of a container; that container still
+/// runs even if the process is in another group. If the id has been reused, the process has no pid
+/// namespace of its own and its parent is not a runtime.
 bool is_first_process(const Observed& observed, const ObservedProcess& process) {
   const auto name_of = [&](pid_t pid) {
     const auto found = observed.processes.find(pid);

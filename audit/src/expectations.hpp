@@ -8,7 +8,7 @@
 #include "pinfold/audit/findings.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 
-/// What the kubelet's files say of each container, and how the judges share it.
+/// What the kubelet's files say about each container, prepared for all judges.
 namespace pinfold::audit {
 
 /// The contents of the state files; nullopt: missing or not readable.
@@ -18,32 +18,32 @@ struct Decisions {
 
   [[nodiscard]] bool is_static() const { return cpu && cpu->policy == "static"; }
 };
-/// `groups`: for CPU V1, which names containers by their ids in the runtime.
+/// `groups`: for CPU V1, which names containers by their runtime ids.
 [[nodiscard]] Decisions read_decisions(const Observed& observed);
 
-/// A container with its group. `group` is nullptr for one that only the files name.
+/// A container with its group. `group` is nullptr if only the files name it.
 struct Placed {
   AuditedContainer audited;
   const ObservedGroup* group = nullptr;
 };
 
-/// What all judges know.
+/// The common input of all judges.
 struct Case {
   const Observed& observed;
   Decisions decisions;
   std::vector<Placed> containers;
   CpuSet exclusive;
   std::map<pid_t, const Placed*> by_process;
-  /// The first processes of containers that are in another group now.
+  /// First processes of containers that are in another group now.
   std::map<pid_t, const Placed*> moved;
   /// Where the system should run: the reserved CPUs, or else the shared pool; empty: unknown.
   CpuSet housekeeping;
 };
 [[nodiscard]] Case make_case(const Observed& observed);
 
-/// The path of a file in a group's directory, for a command.
+/// Returns the command that shows a file in a group's directory.
 [[nodiscard]] std::string show_file(const Observed& observed, const std::string& path);
-/// The directory of a group for a command that mends: as the node sees it.
+/// Returns a group's file for a command that fixes something: as the node sees it.
 [[nodiscard]] std::string group_file(const ObservedGroup& group, std::string_view file);
 [[nodiscard]] Subject subject_of(const AuditedContainer& container);
 [[nodiscard]] Subject subject_of(const ObservedProcess& process);

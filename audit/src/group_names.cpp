@@ -35,7 +35,7 @@ std::optional<QosClass> qos_of(std::string_view name) {
   return std::nullopt;
 }
 
-/// "kubepods-burstable-pod1234_5678.slice", also after the prefix of a cgroup root.
+/// Parses "kubepods-burstable-pod1234_5678.slice", also with the prefix of a cgroup root.
 std::optional<KubeletGroup> parse_pod_slice(std::string_view name) {
   if (!name.ends_with(kSlice)) return std::nullopt;
   name.remove_suffix(kSlice.size());
@@ -60,7 +60,7 @@ std::optional<KubeletGroup> parse_pod_slice(std::string_view name) {
   return is_below_root ? std::optional(std::move(group)) : std::nullopt;
 }
 
-/// The pod of the group with these directories above and including it.
+/// Returns the pod of the group that the first `size` parts of a path name.
 std::optional<KubeletGroup> parse_pod(const std::vector<std::string_view>& parts,
                                       std::size_t size) {
   if (size == 0) return std::nullopt;

@@ -9,13 +9,13 @@
 namespace pinfold::audit {
 namespace {
 
-/// Below the group that the kubelet asked for, with its cpuset.
+/// crun makes this group below the one that the kubelet asked for, with the same cpuset.
 constexpr std::string_view kCrunGroup = "container";
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-/// The process of a container that no other one of it has started; nullptr if it has ended, or is
-/// in a group that the container made below its own, which may have another cpuset.
+/// Returns the process of a container that was not started by another one of its processes; nullptr
+/// if it has ended or is in a group that the container made, which may have another cpuset.
 const ObservedProcess* main_process(const Case& given, const ObservedGroup& group) {
   for (const pid_t pid : group.processes) {
     const auto found = given.observed.processes.find(pid);
@@ -30,7 +30,7 @@ const ObservedProcess* main_process(const Case& given, const ObservedGroup& grou
   return nullptr;
 }
 
-/// The CPUs of its container that the threads of a process may run on together.
+/// Returns the CPUs of the container that the threads of a process may run on together.
 CpuSet usable_cpus(const ObservedProcess& process, const CpuSet& container) {
   CpuSet cpus = process.cpus;
   for (const ObservedThread& thread : process.threads) cpus |= thread.cpus;

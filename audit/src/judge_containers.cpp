@@ -8,14 +8,15 @@
 namespace pinfold::audit {
 namespace {
 
-/// The file with the sets that count, for a command.
+/// Returns the command that shows the effective set.
 std::string sets_command(const Case& given, const Placed& placed, const char* what) {
   const bool is_v2 = given.observed.cgroups.version == enforce::CgroupVersion::kV2;
   return show_file(given.observed, fmt::format("{}/cpuset.{}{}", placed.group->directory, what,
                                                is_v2 ? ".effective" : ""));
 }
 
-/// Sets a container's set: through systemd where it has the group, which would write its own again.
+/// Returns the command that sets a container's set: through systemd if it manages the group,
+/// because it would overwrite the value.
 std::string set_command(const Case& given, const Placed& placed, const char* what,
                         const CpuSet& set) {
   const KubeletGroup& name = placed.group->name;
@@ -45,7 +46,7 @@ void judge_cpus(const Case& given, const Placed& placed, std::vector<Finding>& f
     finding.text = fmt::format("runs on CPUs {}, the kubelet gave it CPUs {} exclusively",
                                finding.observed, finding.expected);
   } else {
-    // On exclusive CPUs it is an overlap, too, which is the error.
+    // On exclusive CPUs this is also an overlap, which is the error.
     finding.severity = Severity::kWarning;
     finding.text =
         fmt::format("runs on CPUs {}, its shared pool is {}", finding.observed, finding.expected);
@@ -78,7 +79,7 @@ void judge_absent(const Case& given, const Placed& placed, std::vector<Finding>&
        fmt::format("ls '{}{}'", given.observed.root, pod)});
 }
 
-/// A group without processes whose first process nothing names, in a pod that runs.
+/// Judges an empty group in a running pod if no file names the container's first process.
 void judge_empty(const Case& given, const Placed& placed, std::vector<Finding>& findings) {
   const AuditedContainer& container = placed.audited;
   if (!container.is_exclusive || container.is_running || placed.group->init) return;
@@ -110,14 +111,14 @@ void judge_unnamed(const Case& given, const Placed& placed, std::vector<Finding>
        fmt::format("crictl inspect {}", placed.audited.runtime_id)});
 }
 
-/// Whether a container may run on CPUs that another one has: in a pod that reserves CPUs as a
-/// whole, and for the init containers of a pod, whose CPUs later ones take.
+/// Returns true if a container may use the CPUs of another one: in a pod with pod-level CPUs, or if
+/// later containers of the pod take over the CPUs of init containers.
 bool may_share(const Case& given, const AuditedContainer& owner, const AuditedContainer& other) {
   if (owner.id.pod != other.id.pod) return false;
   return other.is_exclusive || given.decisions.cpu->state.pods.contains(owner.id.pod);
 }
 
-/// Assignments of two pods that have CPUs in common: a damaged file, or a bug of the kubelet.
+/// Judges assignments of two pods that share CPUs: a damaged file, or a bug in the kubelet.
 void judge_file(const Case& given, std::vector<Finding>& findings) {
   if (!given.decisions.is_static()) return;
   const CpuCheckpoint& state = given.decisions.cpu->state;
@@ -160,7 +161,7 @@ void judge_sets(const Case& given, std::vector<Finding>& findings) {
     judge_empty(given, placed, findings);
     if (placed.audited.is_running && !placed.audited.is_sandbox) {
       if (placed.audited.id.name.empty()) judge_unnamed(given, placed, findings);
-      if (!placed.group->has_sets) continue;  // a problem of reading
+      if (!placed.group->has_sets) continue;  // already a problem of reading
       judge_cpus(given, placed, findings);
       judge_mems(given, placed, findings);
     }

@@ -9,8 +9,8 @@
 namespace pinfold::audit {
 namespace {
 
-/// The CPUs of `among` that handle an interrupt. One that has never come there costs nothing:
-/// drivers reserve one for every CPU, and the kernel lists one that nothing uses.
+/// Returns the CPUs of `among` that handle an interrupt. One that has never occurred there costs
+/// nothing: drivers reserve one for every CPU, and the kernel lists unused ones too.
 CpuSet handled_on(const Observed& observed, const ObservedIrq& irq, const CpuSet& among) {
   const CpuSet here = irq.cpus & among;
   return observed.interrupts ? observed.interrupts->came_on(irq.number, here) : here;
@@ -19,7 +19,8 @@ CpuSet handled_on(const Observed& observed, const ObservedIrq& irq, const CpuSet
 constexpr const char* kManaged =
     "  # EIO: managed by the kernel; boot with 'isolcpus=managed_irq,CPUS'";
 
-/// Sends interrupts to the CPUs of the system. irqbalance would move them again, so it comes first.
+/// Returns the command that sends interrupts to the system's CPUs. It stops irqbalance first, which
+/// would move them back.
 std::string send_elsewhere(const Case& given, const std::vector<int>& numbers) {
   const CpuSet& there = given.housekeeping;
   if (there.empty()) return "";

@@ -27,7 +27,7 @@ checkpoint::ContainerIds runtime_ids(const Case& given) {
   return ids;
 }
 
-/// Why a kubelet with these decisions would not start; "": it would.
+/// Returns why a kubelet with these decisions would not start; "": it would.
 std::string start_error(const Case& given, Profile profile) {
   const Observed& observed = given.observed;
   Config config = *observed.kubelet.config;
@@ -43,7 +43,8 @@ std::string start_error(const Case& given, Profile profile) {
                      advice ? "; " + to_string(*advice) : "");
 }
 
-/// Which version runs is unknown without asking it, so each that is known is tried.
+/// Judges the next start. The running version is unknown without asking the kubelet, so all known
+/// versions are tried.
 void judge_start(const Case& given, std::vector<Finding>& findings) {
   const ObservedKubelet& kubelet = given.observed.kubelet;
   if (!kubelet.config || !given.observed.machine) return;
@@ -69,7 +70,7 @@ void judge_start(const Case& given, std::vector<Finding>& findings) {
   }
 }
 
-/// What is unknown in the configuration, or has no effect.
+/// Judges unknown settings in the configuration, and settings without effect.
 void judge_config(const Case& given, std::vector<Finding>& findings) {
   const ObservedKubelet& kubelet = given.observed.kubelet;
   if (!kubelet.config) return;

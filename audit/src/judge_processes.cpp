@@ -11,12 +11,12 @@
 namespace pinfold::audit {
 namespace {
 
-/// Pages on other NUMA nodes are normal in a small number: shared libraries, and what the kernel
-/// could not place.
+/// A few pages on other NUMA nodes are normal: shared libraries, and pages that the kernel could
+/// not place.
 constexpr double kGoodShare = 0.95;
 constexpr std::uint64_t kFewBytes = std::uint64_t{1} << 20U;
 
-/// The pods by pid namespace, as far as it is not the machine's.
+/// Pods by pid namespace, if it is not the machine's.
 using Namespaces = std::map<std::string, PodUid>;
 
 Namespaces namespaces_of_pods(const Case& given) {
@@ -31,7 +31,7 @@ Namespaces namespaces_of_pods(const Case& given) {
   }
   const auto first = given.observed.processes.find(1);
   if (first != given.observed.processes.end()) pods.erase(first->second.pid_namespace);
-  // A pod with hostPID has the machine's namespace, whatever process 1 shows.
+  // A pod with hostPID has the machine's namespace, even if process 1 shows another one.
   const auto kubelet = given.observed.kubelet.pid
                            ? given.observed.processes.find(*given.observed.kubelet.pid)
                            : given.observed.processes.end();
@@ -39,7 +39,7 @@ Namespaces namespaces_of_pods(const Case& given) {
   return pods;
 }
 
-/// The container whose first process it is, or from which it descends; nullptr: from none.
+/// Returns the container that a process belongs to, itself or through an ancestor; nullptr: none.
 const Placed* container_of(const Case& given, const ObservedProcess& process) {
   constexpr int kMaxDepth = 100;
   pid_t pid = process.pid;
@@ -59,7 +59,7 @@ std::string status_command(const Case& given, const std::string& path) {
   return fmt::format("grep Cpus_allowed_list '{}/proc/{}/status'", given.observed.root, path);
 }
 
-/// Moves the memory of a process from all nodes but these.
+/// Returns the command that moves a process's memory to these NUMA nodes.
 std::string migrate(const ObservedProcess& process, const enforce::NodeSet& nodes) {
   enforce::NodeSet from;
   for (const auto& [node, bytes] : process.pages) {
@@ -77,7 +77,7 @@ void judge_pages(const Case& given, const Placed& placed, const ObservedProcess&
   const AuditedContainer& container = placed.audited;
   enforce::NodeSet nodes = container.expected_mems.value_or(enforce::NodeSet{});
   if (nodes.empty() && container.is_exclusive && given.observed.machine) {
-    // Without an assignment of memory the nodes of its CPUs are what it hopes for.
+    // Without a memory assignment the container expects memory on the NUMA nodes of its CPUs.
     for (const CpuId cpu : *container.expected) {
       const Cpu* const found = given.observed.machine->find(cpu);
       if (found != nullptr) nodes.insert(CpuId{found->numa.value});
@@ -110,7 +110,7 @@ void judge_threads(const Case& given, const Placed& placed, const ObservedProces
   const AuditedContainer& container = placed.audited;
   if (!container.expected || container.is_sandbox) return;
   const auto judge = [&](pid_t tid, const CpuSet& cpus) {
-    // A container whose whole set differs is one finding already.
+    // If the whole set of the container differs, there is a finding for that already.
     if (container.expected->contains_all(cpus) || container.observed.contains_all(cpus)) return;
     findings.push_back(
         {"thread-elsewhere",
@@ -129,7 +129,7 @@ void judge_threads(const Case& given, const Placed& placed, const ObservedProces
   for (const ObservedThread& thread : process.threads) judge(thread.tid, thread.cpus);
 }
 
-/// A process that belongs to a pod and is in none of its groups. True: it is one.
+/// Judges a process that belongs to a pod but is in none of its groups. Returns true if it is one.
 bool judge_escaped(const Case& given, const Namespaces& pods, const ObservedProcess& process,
                    std::vector<Finding>& findings) {
   const Placed* const container = container_of(given, process);
@@ -152,8 +152,8 @@ bool judge_escaped(const Case& given, const Namespaces& pods, const ObservedProc
   return true;
 }
 
-/// The unit of systemd whose processes are in a group: the first service or scope on the way, or
-/// the slice of users, whose sessions come and go; "": none is known.
+/// Returns the systemd unit of a group: the first service or scope in its path, or user.slice,
+/// whose sessions come and go; "": unknown.
 std::string unit_of(std::string_view group) {
   std::string unit;
   while (!group.empty()) {
@@ -169,7 +169,8 @@ std::string unit_of(std::string_view group) {
   return unit;
 }
 
-/// Keeps the processes of a group on the CPUs of the system. systemd does that on cgroup v2 only.
+/// Returns the command that keeps a group's processes on the system's CPUs. systemd can do that
+/// only on cgroup v2.
 std::string confine(const Case& given, const std::string& group) {
   const std::string unit = unit_of(group);
   const bool is_v2 = given.observed.cgroups.version == enforce::CgroupVersion::kV2;
@@ -178,7 +179,7 @@ std::string confine(const Case& given, const std::string& group) {
                      given.housekeeping.to_string());
 }
 
-/// The processes of the system by group, and those that are pinned.
+/// Collects the system's processes by group, and reports pinned ones.
 class SystemProcesses {
  public:
   explicit SystemProcesses(const Case& given) : given_(given) {
@@ -233,8 +234,7 @@ class SystemProcesses {
     pid_t example = 0;
   };
 
-  /// True for a thread that someone has pinned to CPUs of which some are exclusive, and no others
-  /// of the machine's.
+  /// Judges a thread that is pinned to exclusive CPUs only. Returns true if it is one.
   bool judge_pin(const ObservedProcess& process, pid_t tid, const CpuSet& cpus,
                  std::vector<Finding>& findings) const {
     const bool is_pinned = !cpus.empty() && given_.exclusive.contains_all(cpus) && cpus != all_;
@@ -260,7 +260,7 @@ class SystemProcesses {
 
 void judge_processes(const Case& given, std::vector<Finding>& findings) {
   const Namespaces pods = namespaces_of_pods(given);
-  std::set<pid_t> in_other_groups;  // of conmon, and of groups that nothing is known of
+  std::set<pid_t> in_other_groups;  // of conmon
   for (const ObservedGroup& group : given.observed.cgroups.groups) {
     if (group.name.role == GroupRole::kMonitor) {
       in_other_groups.insert(group.processes.begin(), group.processes.end());

@@ -12,7 +12,7 @@ namespace {
 
 using Owners = std::vector<const Placed*>;
 
-/// The command that takes a limit away. systemd keeps those of its units.
+/// Returns the command that removes a limit; systemd manages the limits of its own units.
 std::string unlimit(const Case& given, const std::string& path, bool is_pods) {
   const bool is_v2 = given.observed.cgroups.version == enforce::CgroupVersion::kV2;
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -37,7 +37,7 @@ std::string limit_text(const ObservedLimit& limit) {
   return text;
 }
 
-/// A limit of the group `path`, which is a container's own or above it.
+/// Returns the finding for a limit of group `path`: the container's own group or one above it.
 Finding finding_of(const Case& given, const std::string& path, const ObservedLimit& limit,
                    Subject subject, const std::string& what, bool is_pods) {
   return {"quota",
@@ -66,7 +66,7 @@ const ObservedGroup* group_at(const Case& given, const std::string& path) {
 }  // namespace
 
 void judge_quotas(const Case& given, std::vector<Finding>& findings) {
-  std::map<std::string, Owners> above;  // containers with exclusive CPUs, by each group above them
+  std::map<std::string, Owners> above;  // containers with exclusive CPUs, by group above
   for (const Placed& placed : given.containers) {
     if (!placed.audited.is_exclusive || placed.group == nullptr) continue;
     const std::string& path = placed.group->path;

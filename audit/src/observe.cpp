@@ -12,7 +12,8 @@
 namespace pinfold::audit {
 namespace {
 
-/// The groups of pods, with the names of their containers and what the kubelet keeps of each pod.
+/// Reads the groups of pods, the names of their containers, and the kubelet's directories of each
+/// pod.
 void observe_pods(const Tree& tree, Observed& observed, Problems& problems) {
   observed.cgroups = observe_groups(tree, problems);
   name_containers(tree, observed.cgroups, problems);
@@ -43,8 +44,8 @@ std::vector<ObservedIrq> observe_irqs(const Tree& tree, Problems& problems) {
     const auto number = parse_number(name);
     if (!number || *number < 0 || *number > INT32_MAX) continue;
     const std::string directory = fmt::format("{}/{}", kIrqs, name);
-    // The first says where it really goes, and is empty while nothing uses the interrupt; kernels
-    // without it send it to some of the second.
+    // The first file says where the interrupt really goes, and is empty while it is unused. Kernels
+    // without that file send it to some CPUs of the second one.
     auto list = tree.read(directory + "/effective_affinity_list");
     if (list && list->empty()) continue;
     if (!list) list = tree.read(directory + "/smp_affinity_list");

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The arguments of a program's unit, for one that hides them.
+/// Returns the arguments in a program's unit file, for a program that hides its own.
 std::vector<std::string> arguments_of_unit(const Tree& tree, const Distribution& distribution) {
   for (const char* const directory :
        {"/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"}) {
@@ -30,7 +30,7 @@ std::vector<std::string> arguments_of_unit(const Tree& tree, const Distribution&
   return {};
 }
 
-/// One file of k3s or RKE2 over those before it; a missing one sets nothing.
+/// Merges one file of k3s or RKE2 over those before it; a missing file sets nothing.
 Result<void> merge_file(const Tree& tree, const std::string& path, RancherConfig& config) {
   const auto text = tree.read_exactly(path);
   if (!text) {
@@ -72,7 +72,7 @@ Result<void> read_rancher_flags(const Tree& tree, const KubeletHost& host,
   kubelet.flags = flags_of_args(config.kubelet_args);
   const std::string data =
       config.data_dir.empty() ? std::string(host.distribution->data_dir) : config.data_dir;
-  // Newer releases keep what they decide themselves in drop-ins.
+  // Newer releases put their own decisions into drop-ins.
   const std::string drop_ins = data + "/agent/etc/kubelet.conf.d";
   if (tree.has(drop_ins)) kubelet.flags.try_emplace("--config-dir", drop_ins);
   return {};

@@ -12,13 +12,13 @@ namespace {
 
 using enforce::CgroupVersion;
 
-/// How deep below the mount a kubelet's root can be, and how many groups are searched for it.
+/// How deep below the mount kubelets' roots are searched, and in how many groups.
 constexpr int kMaxRootDepth = 5;
 constexpr std::size_t kMaxSearched = 20'000;
-/// How deep below a container's group its processes are looked for.
+/// How deep below a container's group processes are searched.
 constexpr int kMaxGroupDepth = 16;
 
-/// The names of the files with the sets and the limit.
+/// The locations of the files with the sets and the limit.
 struct Hierarchy {
   CgroupVersion version;
   std::string cpusets;  ///< the mount
@@ -45,7 +45,7 @@ class Reader {
   Reader(const Tree& tree, const Hierarchy& hierarchy, Problems& problems)
       : tree_(tree), hierarchy_(hierarchy), problems_(problems) {}
 
-  /// The roots of kubelets, by breadth: none is inside another.
+  /// Finds the roots of kubelets, breadth-first: none is inside another.
   [[nodiscard]] std::vector<std::string> find_roots() const {
     std::vector<std::string> roots;
     std::deque<std::pair<std::string, int>> open = {{"", 0}};
@@ -63,7 +63,7 @@ class Reader {
     return roots;
   }
 
-  /// The groups of pods and those right below them.
+  /// Adds the groups of pods and those directly below them.
   void add_pods(const std::string& path, int depth, std::vector<ObservedGroup>& groups) const {
     constexpr int kMaxDepth = 3;  // root, class, pod
     for (const std::string& name : children(path)) {
@@ -78,7 +78,7 @@ class Reader {
     }
   }
 
-  /// No quota and no throttling without the hierarchy.
+  /// Reads a limit; none without the hierarchy.
   [[nodiscard]] ObservedLimit limit(const std::string& path) const {
     ObservedLimit limit;
     if (hierarchy_.cpu.empty()) return limit;
@@ -118,7 +118,7 @@ class Reader {
     return std::nullopt;
   }
 
-  /// The first of these files that exists and is not empty.
+  /// Returns the first of these files that exists and is not empty.
   [[nodiscard]] std::optional<CpuSet> set(const std::string& directory,
                                           std::initializer_list<const char*> names) const {
     for (const char* const name : names) {
@@ -145,7 +145,7 @@ class Reader {
 
   [[nodiscard]] ObservedGroup read(const std::string& path, const KubeletGroup& name) const {
     ObservedGroup group{path, fmt::format("{}/{}", hierarchy_.cpusets, path), name};
-    // What counts is where processes may run: v2 has it in its own file, v1 in one or the other.
+    // The effective sets count: v2 has a separate file for them, v1 one or the other.
     const auto cpus =
         set(group.directory, {"cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"});
     const auto mems =
@@ -164,7 +164,7 @@ class Reader {
   Problems& problems_;
 };
 
-/// A sandbox without any file that names it: its program is "pause".
+/// Recognizes a sandbox that no file names by its program "pause".
 std::optional<ContainerName> sandbox_by_program(const Tree& tree, const ObservedGroup& group) {
   if (group.processes.empty()) return std::nullopt;
   std::string path = fmt::format("/proc/{}/comm", group.processes.front());
@@ -172,7 +172,7 @@ std::optional<ContainerName> sandbox_by_program(const Tree& tree, const Observed
   return ContainerName{.is_sandbox = true, .source = std::move(path)};
 }
 
-/// The groups above a group, the nearest first.
+/// Returns the groups above a group, nearest first.
 std::vector<std::string> above(std::string path) {
   std::vector<std::string> paths;
   while (path.find('/') != std::string::npos) {

@@ -8,14 +8,14 @@
 namespace pinfold::audit {
 namespace {
 
-/// The kubelet with the lowest process id; a kubelet in a container is one, too. Then the program
-/// that contains or starts one.
+/// Finds the kubelet with the lowest process id, also inside a container; if there is none, the
+/// program that contains or starts one.
 std::optional<KubeletHost> find_process(const Tree& tree, ObservedKubelet& kubelet,
                                         Problems& problems) {
   std::optional<KubeletHost> host;
   for (const pid_t pid : list_pids(tree, problems)) {
     const auto command = tree.read_exactly(fmt::format("/proc/{}/cmdline", pid));
-    if (!command) continue;  // observe_processes names what cannot be read of a process
+    if (!command) continue;  // observe_processes reports it
     const auto words = parse_command_line(*command);
     auto flags = kubelet.pid && kubelet.host.empty() ? std::nullopt : kubelet_flags(words);
     if (flags) {
@@ -32,7 +32,7 @@ std::optional<KubeletHost> find_process(const Tree& tree, ObservedKubelet& kubel
   return host;
 }
 
-/// What is known of a kubelet that is a part of another program, or does not run.
+/// Adds what is known about a kubelet that is part of another program or does not run.
 void add_distribution(const Tree& tree, std::optional<KubeletHost> host, bool has_config,
                       ObservedKubelet& kubelet) {
   const bool has_own_process = kubelet.pid && kubelet.host.empty();
@@ -46,7 +46,7 @@ void add_distribution(const Tree& tree, std::optional<KubeletHost> host, bool ha
   }
   ObservedKubelet read = kubelet;
   observe_host(tree, *std::move(host), read);
-  if (has_own_process) {  // its own command line says more
+  if (has_own_process) {  // its own command line is more precise
     kubelet.settings_path = read.settings_path;
   } else {
     kubelet = std::move(read);

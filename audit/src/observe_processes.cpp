@@ -13,7 +13,7 @@ class ProcessReader {
   ProcessReader(const Tree& tree, const ObservedGroups& cgroups, Problems& problems)
       : tree_(tree), cgroups_(cgroups), problems_(problems) {}
 
-  /// nullopt for a process that has ended, or of which nothing can be read.
+  /// Returns nullopt for a process that has ended or cannot be read at all.
   [[nodiscard]] std::optional<ObservedProcess> read(pid_t pid, bool is_in_container) const {
     ObservedProcess process{.pid = pid, .stat = {}};
     const auto stat = parse_proc_stat(file(pid, "stat").value_or(""));

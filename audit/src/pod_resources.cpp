@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// An empty list if the member is absent: protobuf leaves empty ones out.
+/// Returns an empty list if the member is absent: protobuf omits empty lists.
 Result<json> list_at(const json& object, std::string_view path, std::string_view key) {
   const json* const list = object.is_object() ? member(object, key) : nullptr;
   if (list == nullptr) return Result<json>(json::array());
@@ -28,7 +28,7 @@ Result<std::string> name_at(const json& object, std::string_view path, std::stri
   return scalar_text(join(path, key), *name);
 }
 
-/// protobuf prints 64-bit numbers as strings.
+/// Parses CPU ids; protobuf prints 64-bit numbers as strings.
 Result<CpuSet> cpus_of(const json& ids, std::string_view path) {
   CpuSet cpus;
   for (const json& id : ids) {

@@ -14,7 +14,7 @@ std::string_view cut_field(std::string_view& rest, char separator) {
   return field;
 }
 
-/// The next word between blanks; "" at the end.
+/// Returns the next word between spaces or tabs; "" at the end.
 std::string_view cut_word(std::string_view& rest) {
   constexpr std::string_view kBlanks = " \t";
   rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
@@ -46,7 +46,7 @@ std::string_view StatFields::field(std::size_t number) const {
 }
 
 std::optional<StatFields> split_proc_stat(std::string_view text) {
-  // The name is in parentheses and may contain anything.
+  // The name is in parentheses and may contain any character.
   const std::size_t begin = text.find(" (");
   const std::size_t end = text.rfind(") ");
   if (begin == std::string_view::npos || end == std::string_view::npos || end < begin + 2) {
@@ -193,7 +193,7 @@ std::vector<KernelParameter> parse_kernel_command_line(std::string_view text) {
 std::optional<CpuSet> parse_cpu_mask(std::string_view text) {
   constexpr std::int32_t kBits = 4;
   CpuSet cpus;
-  std::int32_t first = 0;  // the lowest CPU of the digit
+  std::int32_t first = 0;  // the lowest CPU of the current digit
   if (text.empty()) return std::nullopt;
   for (auto c = text.rbegin(); c != text.rend(); ++c) {
     if (*c == ',') continue;

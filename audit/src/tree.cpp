@@ -20,13 +20,13 @@
 namespace pinfold::audit {
 namespace {
 
-/// The path without the slash at its begin: openat ignores the directory of an absolute path.
+/// Returns the path without its leading slash: openat ignores the directory for absolute paths.
 const char* relative(const std::string& path) {
   const std::size_t begin = path.find_first_not_of('/');
   return begin == std::string::npos ? "." : path.c_str() + begin;
 }
 
-/// -1 and errno.
+/// Returns -1 and sets errno on failure.
 int open_in_root(int root, const char* path, int flags) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
@@ -57,7 +57,8 @@ Result<Tree> Tree::open(const std::string& root) {
 Result<UniqueFd> Tree::open_below(const std::string& path, int flags) const {
   UniqueFd fd(open_in_root(fd_.get(), relative(path), flags));
   if (!fd && (errno == ENOSYS || errno == EPERM)) {
-    // A kernel before 5.6, or a filter of system calls. Links of "/" cannot leave it.
+    // A kernel before 5.6, or a system call filter. With root "/" symbolic links cannot leave the
+    // root.
     if (!root_.empty()) {
       return fail(ErrorCode::kUnsupported,
                   fmt::format("read '{}': a root other than '/' needs openat2, which this kernel "
@@ -71,7 +72,7 @@ Result<UniqueFd> Tree::open_below(const std::string& path, int flags) const {
 }
 
 Result<std::string> Tree::read_exactly(const std::string& path) const {
-  // Nonblocking: opening a FIFO would wait for its writer.
+  // Nonblocking: opening a FIFO would wait for a writer.
   PINFOLD_LET(const UniqueFd fd, open_below(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) {
@@ -96,7 +97,7 @@ Result<std::vector<std::string>> Tree::names(const std::string& path, bool direc
   if (dir == nullptr) return fail_errno(errno, fmt::format("list '{}'", shown(path)));
   (void)fd.release();
   std::vector<std::string> names;
-  // A DIR of our own is read by one thread only.
+  // This DIR is local, so only one thread reads it.
   while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe)
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
@@ -138,7 +139,7 @@ Result<FileStatus> Tree::status(const std::string& path) const {
 
 bool Tree::can_write(const std::string& path) const {
   const auto fd = open_below(path, O_PATH);
-  // The link leads to the very file that was opened below the root.
+  // This path leads to the very file that was opened below the root.
   return fd && ::faccessat(AT_FDCWD, fmt::format("/proc/self/fd/{}", fd->get()).c_str(), W_OK,
                            AT_EACCESS) == 0;
 }

@@ -10,17 +10,17 @@
 #include "pinfold/audit/observed.hpp"
 #include "pinfold/audit/tree.hpp"
 
-/// What the checks of doctor.hpp judge, and how it is read.
+/// The input of the checks in doctor.hpp, and how it is read.
 namespace pinfold::audit {
 
 struct DoctorOptions {
   std::string kubelet_dir = {};     ///< as in ObserveOptions
   std::string kubelet_config = {};  ///< as in ObserveOptions
-  std::string state_dir = {};       ///< "": that of the service's configuration, or its default
-  std::string cgroup_root = {};     ///< "": that of the service's configuration, or its default
+  std::string state_dir = {};       ///< "": from the service's configuration, or its default
+  std::string cgroup_root = {};     ///< "": from the service's configuration, or its default
 };
 
-/// A directory on the way from a mount of cgroup v2 to Pinfold's root, which is the last one.
+/// A directory between a cgroup v2 mount and Pinfold's root, which is the last one.
 struct ObservedDirectory {
   std::string path;
   std::optional<std::string> controllers = {};  ///< cgroup.controllers
@@ -29,76 +29,76 @@ struct ObservedDirectory {
 };
 
 struct ObservedCgroupSetup {
-  std::vector<enforce::Mount> mounts = {};  ///< of control groups only
-  std::string mounts_error = {};            ///< why they are not known; "": they are
-  std::string root;                         ///< Pinfold's; "": no cpusets
-  /// The hierarchies of `root`, or why there are none.
+  std::vector<enforce::Mount> mounts = {};  ///< only of control groups
+  std::string mounts_error = {};            ///< why they are unknown; "": they are known
+  std::string root;                         ///< Pinfold's root; "": no cpusets
+  /// The hierarchies of `root`, or the reason why there are none.
   std::vector<enforce::HierarchyRoot> hierarchies = {};
   std::string hierarchies_error = {};
-  /// Existing directories from the mount with the cpusets to `root`; never empty if `root` is
+  /// The existing directories from the mount of the cpusets to `root`; never empty if `root` is
   /// known.
   std::vector<ObservedDirectory> directories = {};
 };
 
-/// A group whose own values can keep CPUs or memory from containers.
+/// A group whose own values can withhold CPUs or memory from containers.
 struct ObservedCpuset {
   enum class Role {
     kAbovePods,  ///< contains all pods of a kubelet, or Pinfold's root
-    kOfClass,    ///< contains the pods of one QoS class, which have no exclusive CPUs
-    kOther,      ///< contains none
+    kOfClass,    ///< contains the pods of a QoS class without exclusive CPUs
+    kOther,      ///< contains no pods
   };
   std::string directory;
   Role role = Role::kOther;
-  /// Its own sets; nullopt: any of its parent's. cgroup v1 always has its own.
+  /// Its own sets; nullopt: the same as its parent. On cgroup v1 a group always has its own.
   std::optional<CpuSet> cpus = {};
   std::optional<CpuSet> mems = {};
   std::string partition = {};  ///< "root", "isolated", "exclusive" (cgroup v1); "": none
-  CpuSet held = {};            ///< of a partition: CPUs that no other group gets
+  CpuSet held = {};            ///< of a partition: CPUs that other groups cannot use
 };
 struct ObservedCpusets {
-  bool is_searched = false;  ///< false: no hierarchy with cpusets was found
+  bool is_searched = false;  ///< false: no cpuset hierarchy was found
   enforce::CgroupVersion version = enforce::CgroupVersion::kV2;
-  std::string mount = {};  ///< of the hierarchy
+  std::string mount = {};  ///< of the cpuset hierarchy
   CpuSet all_cpus = {};    ///< of its root
   CpuSet all_mems = {};
   std::vector<ObservedCpuset> groups = {};
 };
 
-/// Processes with fewer CPUs than the machine has.
+/// Processes that may use only some of the machine's CPUs.
 struct ObservedPinned {
   std::size_t count = 0;
   std::string example = {};  ///< "process 812 (db) on CPUs 0-1"
 };
 
-/// Whether the kernel has a feature, by what it shows; nullopt: it shows nothing of it.
+/// Whether the kernel has a feature, judged by its files; nullopt: they do not show it.
 struct KernelFeatures {
   std::optional<bool> v2_cpusets = {};
   std::optional<bool> pidfd = {};
   std::optional<bool> openat2 = {};
   std::optional<bool> cgroup_kill = {};
-  std::optional<bool> remote_partitions = {};  ///< partitions below groups that are none
+  std::optional<bool> remote_partitions = {};  ///< partitions below groups that are not partitions
 
   friend bool operator==(const KernelFeatures&, const KernelFeatures&) = default;
 };
 
-/// The kernel's files, without white space at their ends; nullopt: missing or not readable.
+/// The kernel's files without white space at the end; nullopt: missing or unreadable.
 struct ObservedKernel {
   std::optional<std::string> release = {};         ///< "6.1.0-18-amd64"
   std::optional<std::string> command_line = {};    ///< /proc/cmdline
   std::optional<std::string> smt_control = {};     ///< "on", "off", "forceoff", "notsupported"
   std::optional<std::string> present = {};         ///< CPUs
-  std::optional<std::string> offline = {};         ///< CPUs, also those that are not present
+  std::optional<std::string> offline = {};         ///< CPUs, including those that are not present
   std::optional<std::string> numa_balancing = {};  ///< "0" is off
-  std::optional<std::string> isolated = {};        ///< CPUs, as the kernel has read isolcpus=
-  std::optional<std::string> nohz_full = {};       ///< CPUs, as the kernel has read nohz_full=
+  std::optional<std::string> isolated = {};        ///< CPUs, as the kernel parsed isolcpus=
+  std::optional<std::string> nohz_full = {};       ///< CPUs, as the kernel parsed nohz_full=
   std::optional<std::string> irq_affinity = {};    ///< /proc/irq/default_smp_affinity, a mask
   KernelFeatures features = {};
 };
 
-/// A setting of systemd that decides where processes run: "AllowedCPUs" of "shop.slice".
+/// A systemd setting that decides where processes run: "AllowedCPUs" of "shop.slice".
 struct SystemdSetting {
   std::string file;
-  std::string unit;  ///< "system.conf" for the manager's own
+  std::string unit;  ///< "system.conf" for systemd's own setting
   std::string key;
   std::string value;
 
@@ -108,43 +108,43 @@ struct SystemdSetting {
 struct ObservedSystemd {
   std::vector<SystemdSetting> settings = {};
   bool has_service = false;  ///< pinfold.service is installed
-  bool is_running = false;   ///< systemd has started the machine
-  /// Delegate= by unit, its lists put together.
+  bool is_running = false;   ///< the machine was booted with systemd
+  /// Delegate= by unit, its lists joined.
   std::map<std::string, std::string> delegates = {};
 };
 
 /// Pinfold's own files.
 struct ObservedService {
   std::string settings_error = {};                       ///< of agent.yaml; "": none
-  bool has_nri = false;                                  ///< it pins a runtime's pods
+  bool has_nri = false;                                  ///< it pins the pods of a runtime
   std::optional<std::string> pod_resources_socket = {};  ///< nullopt: not set
   std::optional<std::string> containerd = {};  ///< config.toml; "" if only its directory exists
-  uid_t user = 0;                              ///< who asks
+  uid_t user = 0;                              ///< the user who runs the check
   std::string state_dir;
-  std::optional<FileStatus> state_status = {};  ///< nullopt: does not exist, or `state_error`
+  std::optional<FileStatus> state_status = {};  ///< nullopt: does not exist, or see `state_error`
   std::string state_error = {};
   std::map<std::string, FileStatus> state_files = {};  ///< by name
   std::map<std::string, std::string> unreadable = {};  ///< state files, with the error
   checkpoint::KubeletFiles files = {};
-  bool has_journal = false;  ///< not empty
+  bool has_journal = false;  ///< it is not empty
   std::string config_error = {};
-  std::optional<Config> config = {};  ///< config.yaml of the state directory
+  std::optional<Config> config = {};  ///< config.yaml in the state directory
   std::string socket;
   std::optional<FileStatus> socket_status = {};
-  std::optional<pid_t> pid = {};  ///< of pinfold-serve
+  std::optional<pid_t> pid = {};  ///< the process of pinfold-serve
 };
 
 struct ObservedSystem {
   std::string root;  ///< see Tree::root
   std::optional<Machine> machine = {};
   std::string machine_error = {};
-  std::optional<Machine> hwloc = {};  ///< the machine as hwloc sees it; only of this machine
+  std::optional<Machine> hwloc = {};  ///< the machine as hwloc sees it; only for this machine
   std::string hwloc_error = {};
   ObservedKernel kernel = {};
   ObservedCgroupSetup cgroups = {};
   ObservedCpusets cpusets = {};
   ObservedPinned pinned = {};
-  std::string kubevirt = {};  ///< how it shows: "process 77 (virt-handler)"; "": it does not
+  std::string kubevirt = {};  ///< the sign of it: "process 77 (virt-handler)"; "": none
   ObservedSystemd systemd = {};
   ObservedKubelet kubelet = {};
   bool has_kubelet_config = false;  ///< its file exists
@@ -152,7 +152,7 @@ struct ObservedSystem {
   std::map<std::string, Problem> problems = {};
 };
 
-/// Reads everything that check_system judges. Writes nothing, and asks no program.
+/// Reads all input of check_system. Writes nothing and runs no program.
 [[nodiscard]] ObservedSystem observe_system(const Tree& tree, const DoctorOptions& options);
 
 }  // namespace pinfold::audit

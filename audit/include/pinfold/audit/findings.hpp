@@ -11,20 +11,20 @@
 
 #include "pinfold/audit/observed.hpp"
 
-/// Judges what was observed. Pure.
+/// Judges the observed node. Pure.
 namespace pinfold::audit {
 
 enum class Severity {
   kError,    ///< the kubelet's decision is not in effect, or its next start fails
-  kWarning,  ///< it is in effect, and something takes time from exclusive CPUs, or is unknown
+  kWarning,  ///< in effect, but something uses exclusive CPUs, or is unknown
   kNote,     ///< good to know
 };
 [[nodiscard]] std::string_view to_string(Severity severity);
 
-/// What a finding is about. Members that do not apply are empty.
+/// The object of a finding. Members that do not apply are empty.
 struct Subject {
   std::string kind;  ///< "node", "kubelet", "file", "container", "process", "group", "irq"
-  std::string name;  ///< "shop/web/app", "process 4711 (stress)"; a path of the node for a file
+  std::string name;  ///< "shop/web/app", "process 4711 (stress)"; for a file its path on the node
   std::string pod_uid = {};
   std::string container_id = {};
   std::optional<pid_t> pid = {};
@@ -36,20 +36,20 @@ struct Finding {
   std::string kind;  ///< a word of docs/audit.md: "cpuset-differs"
   Severity severity = Severity::kError;
   Subject subject;
-  std::string observed = {};  ///< what is: "0-7"
-  std::string expected = {};  ///< what should be: "2-3"
+  std::string observed = {};  ///< "0-7"
+  std::string expected = {};  ///< "2-3"
   std::string text;           ///< one sentence without the subject's name
-  std::string command = {};   ///< shows it; "": none does
-  std::string mend = {};      ///< the command that mends it on the node; "": none is known
+  std::string command = {};   ///< the command that shows it; "": none
+  std::string mend = {};      ///< the command that fixes it on the node; "": none is known
 
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-/// One container or sandbox, as desired and as observed.
+/// A container or sandbox, desired and observed.
 struct AuditedContainer {
-  std::string label;       ///< "shop/web/app"; by UID and runtime id as far as names are unknown
+  std::string label;       ///< "shop/web/app"; UID and runtime id where names are unknown
   ContainerId id;          ///< the name is "" if no file names the container
-  std::string runtime_id;  ///< "" for one that only the kubelet's files name
+  std::string runtime_id;  ///< "" if only the kubelet's files name it
   bool is_sandbox = false;
   bool is_running = false;
   CpuSet observed;                 ///< CPUs
@@ -61,7 +61,7 @@ struct AuditedContainer {
   friend bool operator==(const AuditedContainer&, const AuditedContainer&) = default;
 };
 
-/// Two containers that can run on the same CPUs, which the first has exclusively.
+/// Two containers that can run on the same CPUs, which are exclusive to the first.
 struct Overlap {
   std::string owner;     ///< label
   std::string intruder;  ///< label
@@ -81,10 +81,10 @@ struct Report {
 };
 
 [[nodiscard]] Report judge(const Observed& observed);
-/// Only `containers`, `overlaps` and `exclusive`.
+/// Fills only `containers`, `overlaps` and `exclusive`.
 [[nodiscard]] Report judge_containers(const Observed& observed);
 
-/// The object that `pinfold audit -o json` prints: docs/audit.md.
+/// Returns the object that `pinfold audit -o json` prints: docs/audit.md.
 [[nodiscard]] nlohmann::json to_json(const Report& report, const Observed& observed);
 [[nodiscard]] nlohmann::json to_json(const Finding& finding);
 

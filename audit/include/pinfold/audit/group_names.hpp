@@ -7,7 +7,7 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/types/container_id.hpp"
 
-/// The names that kubelets and container runtimes give to control groups. Pure.
+/// Names that kubelets and container runtimes give to control groups. Pure.
 namespace pinfold::audit {
 
 enum class Driver { kCgroupfs, kSystemd };
@@ -15,12 +15,12 @@ enum class Driver { kCgroupfs, kSystemd };
 
 enum class GroupRole {
   kPod,        ///< a pod's own group
-  kContainer,  ///< of a container or a sandbox
-  kMonitor,    ///< of CRI-O's conmon
-  kOther,      ///< in a pod's group, of neither
+  kContainer,  ///< a container's or sandbox's group
+  kMonitor,    ///< the group of CRI-O's conmon
+  kOther,      ///< in a pod's group, but neither
 };
 
-/// What a group's path says.
+/// The information in a group's path.
 struct KubeletGroup {
   PodUid pod;
   QosClass qos = QosClass::kGuaranteed;
@@ -32,15 +32,15 @@ struct KubeletGroup {
   friend bool operator==(const KubeletGroup&, const KubeletGroup&) = default;
 };
 
-/// True for the group with all pods of a kubelet: "kubepods", "kubepods.slice",
-/// "kubelet-kubepods.slice". The driver is that of the name.
+/// Returns the cgroup driver of a group with all pods of a kubelet, from its name: "kubepods",
+/// "kubepods.slice", "kubelet-kubepods.slice"; nullopt for any other group.
 [[nodiscard]] std::optional<Driver> driver_of_root(std::string_view name);
 
-/// The group of a pod or right below one; nullopt for any other. `path`: relative to the mount,
-/// "kubepods/burstable/podUID/ID".
+/// Parses the path of a pod's group or of a group directly below one; nullopt for any other group.
+/// `path`: relative to the mount, "kubepods/burstable/podUID/ID".
 [[nodiscard]] std::optional<KubeletGroup> parse_group(std::string_view path);
 
-/// What the name of a link in /var/log/containers says: "POD_NAMESPACE_CONTAINER-ID.log".
+/// The parts of a link's name in /var/log/containers: "POD_NAMESPACE_CONTAINER-ID.log".
 struct LogName {
   std::string pod;
   std::string namespace_name;
@@ -51,7 +51,7 @@ struct LogName {
 };
 [[nodiscard]] std::optional<LogName> parse_log_name(std::string_view name);
 
-/// True for 64 hexadecimal digits, which every runtime's container ids are.
+/// Returns true for 64 hexadecimal digits, the form of every runtime's container ids.
 [[nodiscard]] bool is_runtime_id(std::string_view text);
 
 }  // namespace pinfold::audit

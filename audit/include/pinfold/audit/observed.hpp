@@ -20,20 +20,20 @@
 #include "pinfold/enforce/page_placement.hpp"
 #include "pinfold/machine/machine.hpp"
 
-/// What was read from a node, as values. Reading is in observe.hpp, judging in findings.hpp.
+/// Data read from a node. Read in observe.hpp, judged in findings.hpp.
 namespace pinfold::audit {
 
-/// Files of one kind that could not be read, or not be understood.
+/// Files of one kind that could not be read or parsed.
 struct Problem {
-  std::string message;    ///< of the first file, which it names
-  std::size_t count = 0;  ///< of the files
+  std::string message;    ///< for the first file; names it
+  std::size_t count = 0;  ///< of files
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
-/// Problems by kind of file and error, so that one cause is one problem.
+/// Problems by kind of file and error, so that one cause is reported once.
 class Problems {
  public:
-  /// `kind`: the path without its variable parts, "/proc/PID/numa_maps".
+  /// `kind`: the path without its variable parts, such as "/proc/PID/numa_maps".
   void add(const std::string& kind, const Error& error);
   [[nodiscard]] const std::map<std::string, Problem>& all() const { return problems_; }
 
@@ -41,43 +41,43 @@ class Problems {
   std::map<std::string, Problem> problems_;
 };
 
-/// The kubelet: what runs, and what it would read when it starts.
+/// The kubelet: its process, and the files that it would read when it starts.
 struct ObservedKubelet {
-  std::optional<pid_t> pid;  ///< nullopt: no process of a kubelet
-  std::string host = {};     ///< whose process it is: "k3s server"; "": its own
+  std::optional<pid_t> pid;  ///< nullopt: no kubelet process
+  std::string host = {};     ///< the program it is part of: "k3s server"; "": none
   KubeletFlags flags = {};
   std::string root_dir;            ///< "/var/lib/kubelet"
   std::string config_path = {};    ///< "": no file
   std::string settings_path = {};  ///< the file that an administrator edits; "": `config_path`
-  std::string unit = "kubelet";    ///< the service of systemd that starts it
-  std::string config_error = {};   ///< why there is no configuration; "": there is one
+  std::string unit = "kubelet";    ///< the systemd service that starts it
+  std::string config_error = {};   ///< why the configuration is missing; "": it is not
   std::optional<Config> config = {};
   std::string config_text = {};                   ///< the file, its drop-ins and the flags, as JSON
-  std::vector<std::string> config_warnings = {};  ///< of reading them
+  std::vector<std::string> config_warnings = {};  ///< from reading them
   std::optional<Driver> driver = {};              ///< the configured one
   checkpoint::KubeletFiles files = {};
 };
 
-/// The limit of CPU time of a group, and what it has cost.
+/// A group's CPU limit and how often it throttled.
 struct ObservedLimit {
-  std::optional<CpuQuota> quota = {};  ///< nullopt: none
+  std::optional<CpuQuota> quota = {};  ///< nullopt: no limit
   Throttled throttled = {};
 
   friend bool operator==(const ObservedLimit&, const ObservedLimit&) = default;
 };
 
-/// A group of a pod, of a container, or right below a pod's.
+/// The group of a pod or a container, or one directly below a pod's group.
 struct ObservedGroup {
   std::string path;       ///< relative to the mount
   std::string directory;  ///< absolute on the node
   KubeletGroup name;
-  std::optional<ContainerName> container = {};  ///< who it is, if a file says so
+  std::optional<ContainerName> container = {};  ///< its container, if a file names it
   CpuSet cpus = {};                             ///< where its processes may run
   enforce::NodeSet mems = {};
-  bool has_sets = false;  ///< the two sets could be read
+  bool has_sets = false;  ///< both sets could be read
   ObservedLimit limit = {};
-  std::vector<pid_t> processes = {};  ///< of a container: those of groups below it, too
-  std::optional<pid_t> init = {};     ///< the first process, by the runtime's own file
+  std::vector<pid_t> processes = {};  ///< for a container including the groups below
+  std::optional<pid_t> init = {};     ///< the first process, from the runtime's own file
 };
 
 struct ObservedThread {
@@ -90,14 +90,14 @@ struct ObservedThread {
 struct ObservedProcess {
   pid_t pid = 0;
   ProcStat stat;
-  CpuSet cpus = {};                          ///< allowed ones
+  CpuSet cpus = {};                          ///< the CPUs it may run on
   std::vector<ObservedThread> threads = {};  ///< those with other CPUs than the process
-  std::string group = {};                    ///< path in the hierarchy with the cpusets
+  std::string group = {};                    ///< path in the cpuset hierarchy
   std::string pid_namespace = {};            ///< "" if unknown
-  enforce::PagesByNode pages = {};           ///< of processes in containers only
+  enforce::PagesByNode pages = {};           ///< only of processes in containers
 };
 
-/// An interrupt and the CPUs that it is sent to.
+/// An interrupt and the CPUs that handle it.
 struct ObservedIrq {
   int number = 0;
   std::string name;
@@ -108,12 +108,12 @@ struct ObservedIrq {
 
 /// The control groups of a node.
 struct ObservedGroups {
-  std::optional<enforce::CgroupVersion> version;  ///< of the cpusets; nullopt: none is mounted
-  std::string mount;                              ///< of the hierarchy with the cpusets
-  std::string cpu_mount = {};                     ///< of that with the limits of CPU time; "": none
-  std::vector<std::string> roots = {};            ///< with the pods of kubelets, relative
+  std::optional<enforce::CgroupVersion> version;  ///< of the cpusets; nullopt: not mounted
+  std::string mount;                              ///< of the cpuset hierarchy
+  std::string cpu_mount = {};                     ///< of the hierarchy with CPU limits; "": none
+  std::vector<std::string> roots = {};            ///< groups with all pods of a kubelet, relative
   std::vector<ObservedGroup> groups = {};         ///< by path
-  /// The groups above pods that have a limit of CPU time, by path.
+  /// CPU limits of the groups above pods, by path.
   std::map<std::string, ObservedLimit> limits = {};
 };
 
@@ -122,7 +122,7 @@ struct Observed {
   std::optional<Machine> machine = {};
   ObservedKubelet kubelet = {};
   ObservedGroups cgroups = {};
-  /// The containers that the kubelet has directories for, by pod.
+  /// The containers for which the kubelet has directories, by pod.
   std::map<PodUid, std::vector<std::string>> pod_directories = {};
   std::map<pid_t, ObservedProcess> processes = {};
   std::vector<ObservedIrq> irqs = {};

@@ -10,37 +10,38 @@
 
 namespace pinfold::audit {
 
-/// What happened between two looks at a node.
+/// A change between two looks at a node.
 struct WatchEvent {
   enum class Kind {
-    kStarted,   ///< a container runs now
-    kEnded,     ///< a container does not run any more
-    kOverlaps,  ///< `other` can run on CPUs that `container` has exclusively, from now on
-    kCleared,   ///< not any more, after `lasted`
+    kStarted,   ///< a container is now running
+    kEnded,     ///< a container is no longer running
+    kOverlaps,  ///< `other` can now run on CPUs exclusive to `container`
+    kCleared,   ///< no longer, after `lasted`
   };
   Kind kind = Kind::kStarted;
   std::string container;
   std::string other = {};
   CpuSet cpus = {};
-  std::chrono::milliseconds lasted = {};  ///< of kCleared: from the first look that had it
-  /// Of kCleared and kOverlaps: the container that started last of the two, and when, is the likely
-  /// cause; "" if both ran before the watch began.
+  std::chrono::milliseconds lasted = {};  ///< of kCleared: since the first look that saw it
+  /// For kCleared and kOverlaps: the one of the two containers that started last, the likely cause;
+  /// "" if both ran before the watch began.
   std::string after = {};
 
   friend bool operator==(const WatchEvent&, const WatchEvent&) = default;
 };
 [[nodiscard]] std::string_view to_string(WatchEvent::Kind kind);
 
-/// Follows overlaps from look to look. The caller says when each look was; nothing else knows time.
+/// Follows overlaps from look to look. The caller provides the time; the class has no clock.
 class OverlapWatch {
  public:
-  using Time = std::chrono::milliseconds;  ///< since any fixed moment
+  using Time = std::chrono::milliseconds;  ///< since an arbitrary fixed moment
 
-  /// What is new since the last look; of the first one only overlaps, which may be old.
+  /// Returns what is new since the last look. The first look reports only overlaps, which may be
+  /// old.
   /// Domain: `now` never decreases.
   [[nodiscard]] std::vector<WatchEvent> look(const Report& report, Time now);
 
-  /// Overlaps that last.
+  /// Returns the number of current overlaps.
   [[nodiscard]] std::size_t open() const { return open_.size(); }
 
  private:
@@ -53,7 +54,7 @@ class OverlapWatch {
   [[nodiscard]] std::string later_of(const Pair& pair) const;
 
   bool is_first_ = true;
-  std::map<std::string, Time> started_;  ///< running containers; those of the first look at -1
+  std::map<std::string, Time> started_;  ///< start times; -1 if running at the first look
   std::map<Pair, Open> open_;
 };
 

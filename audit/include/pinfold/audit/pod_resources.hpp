@@ -9,19 +9,19 @@
 
 namespace pinfold::audit {
 
-/// A container as the kubelet's PodResources API lists it. The API has no UIDs.
+/// A container in the kubelet's PodResources API, which has no UIDs.
 struct ListedContainer {
   std::string namespace_name;
   std::string pod;
   std::string container;
-  CpuSet cpus;  ///< exclusive ones
+  CpuSet cpus;  ///< exclusive CPUs
 
   friend bool operator==(const ListedContainer&, const ListedContainer&) = default;
 };
 using PodResources = std::vector<ListedContainer>;
 
-/// Reads the answer to List in JSON, as protobuf and grpcurl print it: {"podResources": [...]}.
-/// Errors: kInvalidArgument, with the field.
+/// Parses the answer to List as JSON, in the form that protobuf and grpcurl print: {"podResources":
+/// [...]}. Errors: kInvalidArgument, naming the field.
 [[nodiscard]] Result<PodResources> parse_pod_resources(std::string_view text);
 
 }  // namespace pinfold::audit

@@ -12,25 +12,25 @@
 
 #include "pinfold/types/cpuset.hpp"
 
-/// Parsers of the kernel's files about processes, quotas and interrupts. Pure; whatever a file does
-/// not say in the expected form is left out.
+/// Parsers of the kernel's files about processes, quotas and interrupts. Pure; anything that a file
+/// does not have in the expected form is omitted.
 namespace pinfold::audit {
 
-/// The fields of /proc/PID/stat, as views of its text.
+/// The fields of /proc/PID/stat, as views into its text.
 struct StatFields {
   std::string_view id;
   std::string_view name;  ///< may contain any byte
-  std::string_view rest;  ///< from the state on, which is field 3
+  std::string_view rest;  ///< from the state (field 3) on
 
-  /// A field after the name, numbered as in proc(5) from 3 on; "" if the text has fewer.
+  /// Returns a field after the name, numbered from 3 as in proc(5); "" if the text has fewer.
   [[nodiscard]] std::string_view field(std::size_t number) const;
 };
 [[nodiscard]] std::optional<StatFields> split_proc_stat(std::string_view text);
-/// PF_KTHREAD in the flags, which are field 9.
+/// PF_KTHREAD in the flags (field 9).
 inline constexpr std::int64_t kKernelThreadFlag = 0x00200000;
 inline constexpr std::size_t kStatFlags = 9;
 
-/// The value of a line "NAME:\tVALUE" of /proc/PID/status; "" without it.
+/// Returns the value of the line "NAME:\tVALUE" in /proc/PID/status; "" if there is none.
 [[nodiscard]] std::string_view status_value(std::string_view status, std::string_view name);
 
 /// /proc/PID/stat.
@@ -38,65 +38,66 @@ struct ProcStat {
   std::string name;
   pid_t parent = 0;
   bool is_kernel_thread = false;
-  bool has_fixed_cpus = false;  ///< the kernel bound it, and lets no one change that
+  bool has_fixed_cpus = false;  ///< the kernel bound it, and nobody can change that
   bool has_ended = false;       ///< a zombie
 
   friend bool operator==(const ProcStat&, const ProcStat&) = default;
 };
 [[nodiscard]] std::optional<ProcStat> parse_proc_stat(std::string_view text);
 
-/// Cpus_allowed_list of /proc/PID/status.
+/// Parses Cpus_allowed_list of /proc/PID/status.
 [[nodiscard]] std::optional<CpuSet> parse_allowed_cpus(std::string_view status);
 
-/// The process ids of cgroup.procs, ascending; those of other pid namespaces (0) are left out.
+/// Parses the process ids of cgroup.procs, ascending; omits those of other pid namespaces (0).
 [[nodiscard]] std::vector<pid_t> parse_pids(std::string_view text);
 
-/// A limit of CPU time.
+/// A CPU limit.
 struct CpuQuota {
   std::int64_t quota_us = 0;
   std::int64_t period_us = 0;
 
   friend bool operator==(const CpuQuota&, const CpuQuota&) = default;
 };
-/// cpu.max of cgroup v2, "200000 100000". nullopt: no limit.
+/// Parses cpu.max of cgroup v2, "200000 100000". nullopt: no limit.
 [[nodiscard]] std::optional<CpuQuota> parse_cpu_max(std::string_view text);
-/// cpu.cfs_quota_us and cpu.cfs_period_us of cgroup v1. nullopt: no limit.
+/// Parses cpu.cfs_quota_us and cpu.cfs_period_us of cgroup v1. nullopt: no limit.
 [[nodiscard]] std::optional<CpuQuota> parse_cfs(std::string_view quota, std::string_view period);
-/// How much a limit has stopped the processes of a group.
+/// How often and how long a limit has stopped the processes of a group.
 struct Throttled {
   std::uint64_t periods = 0;
   std::uint64_t usec = 0;
 
   friend bool operator==(const Throttled&, const Throttled&) = default;
 };
-/// nr_throttled and throttled_usec (cgroup v1: throttled_time, in ns) of cpu.stat; 0 without them.
+/// Parses nr_throttled and throttled_usec (cgroup v1: throttled_time, in ns) of cpu.stat; 0 if
+/// missing.
 [[nodiscard]] Throttled parse_throttled(std::string_view cpu_stat);
 
-/// /proc/interrupts: how often each numbered interrupt came on each CPU.
+/// /proc/interrupts: counts of each numbered interrupt on each CPU.
 struct Interrupts {
   std::vector<std::int32_t> cpus;                         ///< of the columns
   std::map<int, std::vector<std::uint64_t>> counts = {};  ///< by interrupt, in the order of `cpus`
   std::map<int, std::string> names = {};
 
-  /// The CPUs of `among` on which interrupt `irq` has come.
+  /// Returns the CPUs of `among` that have handled interrupt `irq`.
   [[nodiscard]] CpuSet came_on(int irq, const CpuSet& among) const;
 };
 [[nodiscard]] Interrupts parse_interrupts(std::string_view text);
 
-/// A word of /proc/cmdline. Quotes around it, or around its value, are taken away.
+/// A word of /proc/cmdline, without quotes around it or around its value.
 struct KernelParameter {
   std::string name;
-  std::string value = {};  ///< "" also without "="
+  std::string value = {};  ///< "" if empty or without "="
 
   friend bool operator==(const KernelParameter&, const KernelParameter&) = default;
 };
 [[nodiscard]] std::vector<KernelParameter> parse_kernel_command_line(std::string_view text);
 
-/// A mask of CPUs as the kernel shows it: "00000000,0000000f". nullopt for any other text, and for
-/// CPUs from CpuSet::kMaxCpus on.
+/// Parses a CPU mask as the kernel prints it: "00000000,0000000f". nullopt for any other text, and
+/// for CPUs from CpuSet::kMaxCpus on.
 [[nodiscard]] std::optional<CpuSet> parse_cpu_mask(std::string_view text);
 
-/// A decimal number and nothing else; nullopt for any other text.
+/// Parses a decimal number; nullopt for any other text.
 [[nodiscard]] std::optional<std::int64_t> parse_number(std::string_view text);
 
 }  // namespace pinfold::audit
