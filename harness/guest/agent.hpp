@@ -1,8 +1,8 @@
 #pragma once
 
-// The guest agent: PID 1 of a guest. It carries out the host's requests from the second serial
-// port and reports what the kernel says. It never judges: the host does, so that a broken guest
-// cannot pass its own test. docs/harness.md describes the requests.
+// The guest agent: PID 1 of a guest. It carries out the host's requests from the second serial port
+// and reports what the kernel says. It never judges; the host does, so that a broken guest cannot
+// pass its own test. docs/harness.md describes the requests.
 
 #include <sys/types.h>
 
@@ -24,18 +24,18 @@ using Json = nlohmann::json;
 
 /// Describes a failed system call: "open '/x': ENOENT".
 [[nodiscard]] std::string describe_errno(std::string_view what, int sys_errno);
-/// "ENOENT"; "0" for 0.
+/// Returns "ENOENT"; "0" for 0.
 [[nodiscard]] std::string errno_name(int sys_errno);
 
-/// The text of a small kernel file, without its last line end. Sets `sys_errno` on failure.
+/// Reads a small kernel file, without its last line end. Sets `sys_errno` on failure.
 [[nodiscard]] std::string read_text(const std::string& path, int& sys_errno);
 /// Writes `value` to a file; returns 0 or the errno.
 [[nodiscard]] int write_text(const std::string& path, std::string_view value, int flags);
 
-/// A process that a request started and that continues to run.
+/// A process that a request started and that is still running.
 struct Running {
   pid_t pid = -1;
-  std::uint64_t address = 0;  ///< of the memory it has touched; 0: unknown
+  std::uint64_t address = 0;  ///< of the memory that it touched; 0: unknown
   std::uint64_t bytes = 0;
   std::uint64_t page = 4096;  ///< size of one of its pages
   bool ended = false;
@@ -46,7 +46,7 @@ struct Running {
 struct Sampler {
   pid_t pid = -1;
   UniqueFd results;  ///< a file in memory
-  int cpu = -1;      ///< its CPU; commands run there too while it runs
+  int cpu = -1;      ///< its CPU; while it runs, commands run there too
 };
 
 class RecordedDisk;
@@ -59,12 +59,12 @@ struct Agent {
   std::map<std::string, Running> running;
   Sampler sampler;
   std::shared_ptr<RecordedDisk> disk;        ///< logs every write
-  std::shared_ptr<const Baseline> baseline;  ///< what it is reset to
+  std::shared_ptr<const Baseline> baseline;  ///< the state that reset() restores
 };
 
-/// {"ok": false, "error": ...}
+/// Returns {"ok": false, "error": ...}.
 [[nodiscard]] Json refuse(std::string error);
-/// Adds "status" or "signal".
+/// Adds "status" or "signal" to a report.
 void describe_end(Json& report, int wait_status);
 
 /// Answers one request. The reply has "ok", and "error" if it is false.
@@ -76,15 +76,15 @@ void describe_end(Json& report, int wait_status);
 void note(const std::string& text);
 void mount_or_note(const char* type, const char* where);
 
-/// Mounts the cgroup hierarchies: version 2, or as the kernel argument pinfold_cgroup says: v1, or
-/// hybrid (cpu and hugetlb on version 1, all others on version 2).
+/// Mounts the cgroup hierarchies: version 2, or what the kernel argument pinfold_cgroup says: v1,
+/// or hybrid (cpu and hugetlb on version 1, all others on version 2).
 void set_up_cgroups(Agent& agent);
-/// A group and all below it, sorted. Sets `failed` if they cannot be read.
+/// Returns a group and all groups below it, sorted. Sets `failed` if they cannot be read.
 [[nodiscard]] std::vector<std::string> groups_from(const std::string& root,
                                                    std::error_code& failed);
-/// A group and, on version 1, the groups of the same path in the other hierarchies.
+/// Returns a group and, on version 1, the groups with the same path in the other hierarchies.
 [[nodiscard]] std::vector<std::string> groups_of(const Agent& agent, const std::string& group);
-/// "v1", "v2", or "" if no hierarchy has the controller.
+/// Returns "v1" or "v2"; "" if no hierarchy has the controller.
 [[nodiscard]] std::string cgroup_version_of(const Agent& agent, std::string_view controller);
 
 /// A point in a program's run: just before the `number`-th of its system calls on files.
@@ -100,9 +100,9 @@ enum class TraceStop { kGoesOn, kKilled, kEnded };
 class Tracer {
  public:
   Tracer(pid_t leader, KillPoint point) : leader_(leader), point_(std::move(point)) {}
-  /// Handles a status from waitpid of the child or of one of its threads.
+  /// Handles a waitpid status of the child or of one of its threads.
   TraceStop on_stop(pid_t pid, int wait_status);
-  /// How many matching calls the program has made.
+  /// Returns the number of matching calls that the program has made.
   [[nodiscard]] int seen() const { return seen_; }
 
  private:
@@ -113,7 +113,7 @@ class Tracer {
 };
 void be_traced();
 /// `pinfold-guest kill-at CALL FILE NUMBER COMMAND...`: runs a command to its end or to such a
-/// point ("any" is "" in KillPoint). Exits with the command's status: 137 if it was killed.
+/// point ("any" stands for "" in KillPoint). Exits with the command's status: 137 if it was killed.
 int kill_at_main(int argc, char** argv);
 
 /// How to start a child.
@@ -131,49 +131,49 @@ struct Spawn {
 [[nodiscard]] Json start_program(Agent& agent, const std::string& name, const Spawn& spawn,
                                  bool wait_for_report);
 [[nodiscard]] Json inspect_program(Agent& agent, const std::string& name);
-/// The value of a "Name:\tvalue" line of /proc/PID/status, but for the first.
+/// Returns the value of a "Name:\tvalue" line of /proc/PID/status; cannot find the first line.
 [[nodiscard]] std::string status_field(const std::string& status, std::string_view name);
-/// The allowed CPUs and memory of every thread in a group and in those below it.
+/// Reports the allowed CPUs and memory nodes of every thread in a group and in the groups below it.
 [[nodiscard]] Json inspect_threads(const std::string& group);
 [[nodiscard]] Json stop_program(Agent& agent, const std::string& name);
-/// Reaps children that have ended, and what ended programs have left to the first process; records
-/// the end of those in `running`. `except`: a child that somebody else waits for.
+/// Reaps children that have ended and the orphans of ended programs; records the end of those in
+/// `running`. `except`: a child that another function waits for.
 void reap(Agent& agent, pid_t except = -1);
 
 struct SampleRequest {
   std::string root;
   std::string file;
-  bool only_in_use = false;  ///< a group without processes, also below it, counts as removed (v2)
+  bool only_in_use = false;  ///< on v2, a group without processes in or below it counts as removed
 };
 
-/// Starts to read the file `file` of all groups below `root`, as often as possible without
-/// starving the other processes.
+/// Starts to read `file` in all groups below `root`, as often as possible without starving the
+/// other processes.
 [[nodiscard]] Json start_sampler(Agent& agent, const SampleRequest& request);
-/// Stops it. Reports the number of samples and every state that two consecutive samples share, each
-/// as changes to the previous state: lines of group and list, or of a removed group; an empty line.
+/// Stops the sampler. Reports the number of samples and every state that two consecutive samples
+/// share, each as changes to the previous state: one line per group with its list (without a list
+/// if the group was removed), then an empty line.
 [[nodiscard]] Json stop_sampler(Agent& agent);
 
-/// Loads kernel modules, each with what it depends on, from /lib/modules/NAME.
+/// Loads kernel modules and their dependencies from /lib/modules/NAME.
 [[nodiscard]] Json load_modules(const std::vector<std::string>& names);
 /// Creates and mounts the disk: "bytes", "filesystem", "folder", "mkfs" (a command).
 [[nodiscard]] Json make_disk(Agent& agent, const Json& request);
-/// Marks the current files of the disk as acknowledged: no power cut may lose them.
+/// Marks the current files on the disk as acknowledged: no power cut may lose them.
 [[nodiscard]] Json mark_disk(Agent& agent);
 /// Cuts the power at every point of what was written since the disk was made, mounts the resulting
-/// disks, runs "commands" on them and reads "files"; "losses": of enum Loss.
+/// disks, runs "commands" on them and reads "files". "losses": values of enum Loss.
 [[nodiscard]] Json cut_power(Agent& agent, const Json& request);
 
-/// Writes "files" ("path", "offset", "bytes"), programs all of them, from the memory that host and
+/// Writes "files" ("path", "offset", "bytes"), all of them programs, from the memory that host and
 /// guest share.
 [[nodiscard]] Json load_files(const Json& request);
 
-/// Notes what the guest is like: processes, mounts, cgroups, files, the kernel's settings.
+/// Records the state of the guest: processes, mounts, cgroups, files, kernel settings.
 [[nodiscard]] Json remember(Agent& agent);
-/// Makes it what it was then, for another scenario. The error names the first thing that still
-/// differs.
+/// Restores that state for another scenario. The error names the first remaining difference.
 [[nodiscard]] Json reset(Agent& agent);
 
-/// Sends "text" to a Unix socket and reports all that is answered.
+/// Sends "text" to a Unix socket and reports the complete answer.
 [[nodiscard]] Json talk(const Json& request);
 
 /// `pinfold-guest payload BYTES PAGE_SIZE`: touches that much memory, prints its address, and waits
@@ -181,10 +181,10 @@ struct SampleRequest {
 int payload_main(int argc, char** argv);
 
 /// `pinfold-guest hog`: keeps every CPU busy at the highest real-time priority, so that nothing
-/// else runs: a guest that hangs, for tests of the host.
+/// else runs. Simulates a guest that hangs, for tests of the host.
 int hog_main();
 
-/// `pinfold-guest pause`: waits, and ends on SIGTERM or SIGINT: the container that holds a pod.
+/// `pinfold-guest pause`: waits until SIGTERM or SIGINT, like the pause container of a pod.
 int pause_main();
 
 /// Shuts the machine down; QEMU's exit status becomes (code << 1) | 1.

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kKernelThread = 0x00200000;  ///< PF_KTHREAD of the kernel's sched.h
 
-/// Files of a cgroup that say how it was configured, not what it is doing. Version 1 and 2.
+/// Cgroup files that hold its configuration, not its activity. Version 1 and 2.
 constexpr const char* kSettings[] = {"cgroup.clone_children",
                                      "cgroup.freeze",
                                      "cgroup.max.depth",
@@ -48,11 +48,11 @@ constexpr const char* kSettings[] = {"cgroup.clone_children",
                                      "memory.use_hierarchy",
                                      "notify_on_release",
                                      "pids.max"};
-/// What the kernel changes itself, or what reading changes.
+/// Files that the kernel changes by itself, or that change when they are read.
 constexpr const char* kNoSettings[] = {"drop_caches", "ns_last_pid", "perf_event_max_sample_rate",
                                        "stat_refresh"};
 
-/// The fields of /proc/PID/stat after the program's name; empty if the process has ended.
+/// Returns the fields of /proc/PID/stat after the program's name; empty if the process has ended.
 std::vector<std::string> stat_of(const std::string& pid) {
   int failed = 0;
   const std::string line = read_text("/proc/" + pid + "/stat", failed);
@@ -76,14 +76,14 @@ std::string facts_of(const std::string& path) {
   return text;
 }
 
-/// Reads a file into facts, under its path.
+/// Adds the content of a file to the facts, under its path.
 void add(Facts& facts, const std::string& path) {
   int failed = 0;
   std::string text = read_text(path, failed);
   if (failed == 0) facts[path] = std::move(text);
 }
 
-/// Settings of sysctl; files that cannot be written are counters.
+/// Adds the settings of sysctl; files that cannot be written are counters.
 void add_sysctl(Facts& facts) {
   std::error_code failed;
   for (const char* folder : {"fs", "kernel", "net/core", "net/ipv4", "vm"}) {
@@ -160,7 +160,7 @@ Facts groups(const Agent& agent) {
 
 Facts files() {
   Facts found;
-  // Throws where a folder cannot be read: half a list would hide what is left.
+  // Throws if a directory cannot be read: an incomplete list would hide leftovers.
   for (fs::recursive_directory_iterator it("/"), end; it != end; ++it) {
     const std::string path = it->path();
     if (path == "/proc" || path == "/sys") {

@@ -8,27 +8,27 @@
 
 #include "agent.hpp"
 
-/// What a guest is like, as far as a scenario can change it.
+/// The state of a guest that a scenario can change.
 namespace pinfold::guest {
 
-/// Names to what is known of them.
+/// What is known about each name.
 using Facts = std::map<std::string, std::string>;
 
-/// One text of several.
+/// Joins several texts.
 [[nodiscard]] std::string joined(std::initializer_list<std::string_view> parts);
 
-/// The processes of programs: "PID" to when it started, its groups, and where it may run.
+/// Processes of programs: "PID" to start time, groups, and allowed CPUs and memory.
 [[nodiscard]] Facts processes();
-/// "ID MOUNTPOINT" to the line of mountinfo.
+/// Mounts: "ID MOUNTPOINT" to the line in mountinfo.
 [[nodiscard]] Facts mounts();
 inline constexpr const char* kIsGroup = "a cgroup";
-/// The groups of all hierarchies (kIsGroup), and the files of their settings.
+/// The groups of all hierarchies (value kIsGroup) and the files with their settings.
 [[nodiscard]] Facts groups(const Agent& agent);
-/// All files that are not the kernel's.
+/// All files that do not belong to the kernel.
 [[nodiscard]] Facts files();
-/// CPUs, huge pages, modules, devices, memory that processes share, and the kernel's settings.
+/// CPUs, huge pages, modules, devices, shared memory, and the kernel's settings.
 [[nodiscard]] Facts kernel();
-/// How far the clock is from the time since the boot.
+/// Returns the difference between the clock and the time since boot.
 [[nodiscard]] std::chrono::seconds clock_offset();
 
 struct Baseline {

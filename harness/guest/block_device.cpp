@@ -81,7 +81,7 @@ std::string BlockDevice::attach(std::uint64_t bytes, std::size_t sector) {
 }
 
 void BlockDevice::serve() {
-  // Memory reclaim of this thread must not write to the disk that it serves.
+  // When this thread reclaims memory, it must not write to the disk that it serves.
   (void)prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
   while (answer(our_socket_.get())) {
   }
@@ -153,7 +153,7 @@ void BlockDevice::replace(Pages contents) {
 }
 
 void BlockDevice::read_ahead() {
-  constexpr std::uint64_t kGap = 8;  // reading these pages too is faster than another request
+  constexpr std::uint64_t kGap = 8;  // reading these pages as well is faster than another request
   std::set<std::uint64_t> pages;
   {
     const std::lock_guard lock(mutex_);

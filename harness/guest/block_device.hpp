@@ -13,7 +13,7 @@
 
 namespace pinfold::guest {
 
-/// One of /dev/nbd*. Once attached it must live until the machine ends. A separate thread serves
+/// One of /dev/nbd*. Once attached it must exist until the machine ends. A separate thread serves
 /// the kernel; the functions here may be called at any time.
 class BlockDevice {
  public:
@@ -21,19 +21,19 @@ class BlockDevice {
   BlockDevice(const BlockDevice&) = delete;
   BlockDevice& operator=(const BlockDevice&) = delete;
 
-  /// `sector`: the smallest unit in bytes that the kernel may read or write.
+  /// Attaches the device. `sector`: the smallest unit in bytes that the kernel may read or write.
   /// Returns "", or the reason why the kernel does not accept it.
   [[nodiscard]] std::string attach(std::uint64_t bytes, std::size_t sector);
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// Logs writes from now on. Returns the current contents of the disk.
+  /// Starts to log writes. Returns the current contents of the disk.
   [[nodiscard]] Pages start_log();
   /// The number of entries in the log.
   [[nodiscard]] std::size_t position();
   [[nodiscard]] BlockLog log();
 
-  /// Replaces the contents, and makes the kernel read ahead what it read of earlier contents: one
-  /// long request is much faster than many short ones. The device must not be mounted.
+  /// Replaces the contents and makes the kernel read ahead whatever it read from earlier contents:
+  /// one long request is much faster than many short ones. The device must not be mounted.
   void replace(Pages contents);
 
  private:

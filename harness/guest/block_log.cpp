@@ -76,7 +76,7 @@ Pages Pages::copy() const {
 std::vector<Cut> list_cuts(const BlockLog& log, const std::vector<std::size_t>& marks,
                            const std::vector<Loss>& losses) {
   std::vector<Cut> cuts;
-  std::size_t to_lose = 0;  // writes that the disk may still lose
+  std::size_t to_lose = 0;  // writes that may still be lost
   for (std::size_t position = 0; position <= log.size(); ++position) {
     const LogEntry* before = position == 0 ? nullptr : &log[position - 1];
     if (before != nullptr) to_lose = before->flush ? 0 : to_lose + (can_be_lost(*before) ? 1 : 0);

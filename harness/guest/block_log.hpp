@@ -1,7 +1,7 @@
 #pragma once
 
-// The log of writes to a disk, and the disk that a power cut leaves. Pure: no device, no file
-// system.
+// The log of writes to a disk, and the disk that remains after a power cut. Pure: no device, no
+// file system.
 
 #include <array>
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace pinfold::guest {
 /// The smallest sector of a disk, in bytes.
 inline constexpr std::size_t kSectorBytes = 512;
 
-/// The bytes of a disk. Pages that were never written are zero, or come from `below`.
+/// The bytes of a disk. Pages that were never written are zero, or those of `below`.
 class Pages {
  public:
   /// `below` is only read, and must outlive this object.
@@ -27,7 +27,7 @@ class Pages {
   void read(std::uint64_t offset, char* into, std::size_t size) const;
   void write(std::uint64_t offset, std::string_view bytes);
   [[nodiscard]] Pages copy() const;
-  /// Equal for disks with equal bytes.
+  /// A sum that is equal for disks with equal bytes.
   [[nodiscard]] std::uint64_t sum() const { return sum_; }
 
   static constexpr std::size_t kBytes = 4096;  ///< of a page
@@ -44,7 +44,7 @@ class Pages {
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
 };
 
-/// The requests of a disk, in the order of completion.
+/// A request to a disk; a log has them in the order of completion.
 struct LogEntry {
   bool flush = false;   ///< all earlier writes are durable
   bool forced = false;  ///< the write was durable when it completed (FUA)
@@ -70,30 +70,31 @@ struct Cut {
   friend bool operator==(const Cut&, const Cut&) = default;
 };
 
-/// All useful cuts, in ascending position. Without loss: after every write and at every mark. With
-/// loss: where the most can be lost, which is before a flush, after a forced write and at a mark. A
-/// mark is a position at which something was acknowledged.
+/// Returns all useful cuts, in ascending position. Without loss: after every write and at every
+/// mark. With loss: where the most can be lost, which is before a flush, after a forced write and
+/// at a mark. A mark is a position at which something was acknowledged.
 [[nodiscard]] std::vector<Cut> list_cuts(const BlockLog& log, const std::vector<std::size_t>& marks,
                                          const std::vector<Loss>& losses);
 
-/// Computes the disks that cuts leave. Both arguments must outlive it.
+/// Computes the disks that remain after cuts. Both arguments must outlive it.
 class Replay {
  public:
   /// `base`: the disk before the first entry; replay updates it. `sector`: a write may be torn
-  /// between sectors of so many bytes, never within one.
+  /// between sectors of this many bytes, never within one.
   Replay(Pages& base, const BlockLog& log, std::size_t sector)
       : durable_(base), log_(log), sector_(sector) {}
 
-  /// The disk after a cut, as changes to the base. Cuts must come in ascending position. Random
-  /// choices are seeded with the position, so they are reproducible. A write that no step waits for
-  /// any more (`acknowledged`: the cut is at a mark) is not torn.
+  /// Returns the disk after a cut, as changes to the base. Cuts must come in ascending position.
+  /// Random choices are seeded with the position, so they are reproducible. Writes that can be lost
+  /// can be torn, and so can a forced write that has just completed, unless the cut is at a mark
+  /// (`acknowledged`).
   [[nodiscard]] Pages after(const Cut& cut, bool acknowledged);
 
  private:
   Pages& durable_;
   const BlockLog& log_;
   std::size_t sector_;
-  std::size_t begin_ = 0;  ///< the first entry that durable_ lacks
+  std::size_t begin_ = 0;  ///< the first entry not yet in durable_
 };
 
 }  // namespace pinfold::guest

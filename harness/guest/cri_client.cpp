@@ -1,13 +1,13 @@
-// Calls the Container Runtime Interface of the guest, with the definition that a package publishes
-// instead of generated code: nothing here depends on a version of it.
+// Calls the Container Runtime Interface in the guest, using the definition that a package publishes
+// instead of generated code, so nothing here depends on a version of it.
 //   pinfold-cri serve DESCRIPTORS RUNTIME SOCKET
 //       answers requests on the Unix socket SOCKET, one for each connection, until it is killed
 //   pinfold-cri call DESCRIPTORS RUNTIME METHOD REQUEST TIME_LIMIT_MS
 //       makes one call
-// DESCRIPTORS is CRI's definition as protoc writes it, RUNTIME the Unix socket of the runtime. A
-// request to SOCKET is {"method": "RunPodSandbox", "request": {...}, "timeLimitMs": 30000}, the
-// answer {"reply": {...}} or {"error": "what the runtime answered"}. Fields have the names of the
-// definition.
+// DESCRIPTORS is the definition of CRI as written by protoc, RUNTIME the Unix socket of the
+// runtime. A request to SOCKET is {"method": "RunPodSandbox", "request": {...}, "timeLimitMs":
+// 30000}, the answer {"reply": {...}} or {"error": "the runtime's error"}. Fields are named as in
+// the definition.
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
@@ -46,7 +46,7 @@ constexpr std::size_t kMaxRequestBytes = 1 << 20;
 
 Json error_of(std::string text) { return {{"error", std::move(text)}}; }
 
-/// CRI, as a descriptor set defines it.
+/// CRI, as defined by a descriptor set.
 class Definition {
  public:
   /// Throws std::runtime_error if the file does not define CRI.
@@ -65,7 +65,7 @@ class Definition {
     if (services_.empty()) throw std::runtime_error("'" + file + "' does not define CRI");
   }
 
-  /// nullptr if no service has such a method. No two services have methods of the same name.
+  /// Returns nullptr if no service has such a method. Method names are unique among services.
   [[nodiscard]] const protobuf::MethodDescriptor* method(const std::string& name) const {
     for (const protobuf::ServiceDescriptor* service : services_) {
       if (const auto* found = service->FindMethodByName(name)) return found;
@@ -131,7 +131,7 @@ class Runtime {
   }
 
  private:
-  /// Over a new connection: the runtime may have started again since the last call.
+  /// Uses a new connection: the runtime may have restarted since the last call.
   grpc::Status send(const std::string& path, const grpc::ByteBuffer& request,
                     std::chrono::milliseconds limit, grpc::ByteBuffer& answer) const {
     grpc::ChannelArguments arguments;

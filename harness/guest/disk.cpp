@@ -85,8 +85,8 @@ Json make_disk(Agent& agent, const Json& request) {
     if (auto failed = load_module(module); !failed.empty()) return refuse(failed);
   }
   agent.disk = disk;  // its threads use it from here on
-  // If sectors are as long as blocks, ext4 keeps the pages that were read ahead; xfs only mounts
-  // with the sector size of its mkfs.
+  // If sectors are as large as blocks, ext4 keeps pages that were read ahead; xfs only mounts with
+  // the sector size of its mkfs.
   const std::size_t sector = disk->filesystem == "ext4" ? Pages::kBytes : kSectorBytes;
   for (const auto& failed :
        {disk->device.attach(bytes, kSectorBytes), disk->cut_device.attach(bytes, sector)}) {

@@ -21,7 +21,7 @@ struct Mark {
   Tree files;
 };
 
-/// A disk whose writes are logged, and a second device for the disks that power cuts leave.
+/// A disk whose writes are logged, and a second device for the disks after power cuts.
 class RecordedDisk {
  public:
   BlockDevice device{0};
@@ -31,8 +31,8 @@ class RecordedDisk {
   Pages base;          ///< the disk before the first entry of the log
   std::vector<Mark> marks;
 
-  /// No write is torn within so many bytes. ext4 does not mount a superblock (1 KiB, with a
-  /// checksum) that is half old and half new: only e2fsck repairs it, from a copy.
+  /// Writes are not torn within this many bytes. ext4 does not mount a superblock (1 KiB, with a
+  /// checksum) that is half old and half new; only e2fsck can repair it, from a copy.
   [[nodiscard]] std::size_t sector() const {
     return filesystem == "ext4" ? kExt4SuperblockBytes : kSectorBytes;
   }

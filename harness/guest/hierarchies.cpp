@@ -26,7 +26,7 @@ void mount_v1(Agent& agent, const std::string& controllers) {
     return;
   }
   agent.hierarchies.push_back(where);
-  for (std::size_t at = 0; at < controllers.size();) {  // the usual links, as /sys/fs/cgroup/cpu
+  for (std::size_t at = 0; at < controllers.size();) {  // the usual links: /sys/fs/cgroup/cpu
     const std::size_t end = std::min(controllers.find(',', at), controllers.size());
     (void)!symlink(controllers.c_str(),
                    (kCgroups + "/" + controllers.substr(at, end - at)).c_str());
@@ -55,7 +55,7 @@ void mount_v2(Agent& agent, const std::string& root) {
 }  // namespace
 
 void set_up_cgroups(Agent& agent) {
-  // The kernel passes unknown arguments to the first process as environment variables.
+  // The kernel passes unknown arguments to init as environment variables.
   const char* asked = std::getenv("pinfold_cgroup");  // NOLINT(concurrency-mt-unsafe): one thread
   const std::string version = asked == nullptr ? "v2" : asked;
   if (version == "v2") {

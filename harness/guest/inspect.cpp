@@ -37,7 +37,7 @@ Json count_pages(const Running& program) {
   return pages;
 }
 
-/// What one thread may use; null if it has just ended.
+/// Reports the CPUs and memory nodes that a thread may use; null if it has just ended.
 Json report_thread(const std::string& tid) {
   int failed = 0;
   const std::string status = read_text("/proc/" + tid + "/status", failed);
@@ -48,7 +48,7 @@ Json report_thread(const std::string& tid) {
           {"memsAllowed", status_field(status, "Mems_allowed_list")}};
 }
 
-/// Adds the threads of one group. False if the group does not exist.
+/// Adds the threads of a group. Returns false if the group does not exist.
 bool add_threads(const std::string& group, Json& threads) {
   int failed = 0;
   std::string tids = read_text(group + "/cgroup.threads", failed);

@@ -10,8 +10,8 @@
 
 #include "agent.hpp"
 
-// The host loads programs into a guest that has booted through the memory of a PCI device, QEMU's
-// "ivshmem". So machines that differ only in their programs share a snapshot.
+// The host loads programs into a booted guest through the memory of a PCI device, QEMU's "ivshmem".
+// So machines that differ only in their programs can share a snapshot.
 
 namespace pinfold::guest {
 namespace {
@@ -27,7 +27,7 @@ class SharedMemory {
   SharedMemory& operator=(const SharedMemory&) = delete;
   ~SharedMemory() { (void)munmap(const_cast<void*>(bytes_), size_); }
 
-  /// Nothing outside of it.
+  /// Returns part of the memory; nullopt if it is out of bounds.
   [[nodiscard]] std::optional<std::string_view> part(std::uint64_t offset,
                                                      std::uint64_t bytes) const {
     if (offset > size_ || bytes > size_ - offset) return std::nullopt;
@@ -52,9 +52,9 @@ std::string find_device() {
   return {};
 }
 
-/// nullptr on failure, with errno.
+/// Returns nullptr on failure and sets errno.
 std::unique_ptr<SharedMemory> map_memory(const std::string& device) {
-  // No driver and, on arm64, no firmware has turned it on.
+  // The device is off: no driver and, on arm64, no firmware has enabled it.
   errno = write_text(device + "/enable", "1", O_WRONLY);
   if (errno != 0) return nullptr;
   const UniqueFd fd(open((device + "/resource2").c_str(), O_RDONLY | O_CLOEXEC));
@@ -65,7 +65,7 @@ std::unique_ptr<SharedMemory> map_memory(const std::string& device) {
   return bytes == MAP_FAILED ? nullptr : std::make_unique<SharedMemory>(bytes, size);
 }
 
-/// Replaces a file, which may be in use. Returns 0 or the errno.
+/// Replaces a file that may be in use. Returns 0 or the errno.
 int replace_program(const std::string& path, std::string_view content) {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);

@@ -10,7 +10,7 @@
 namespace pinfold::guest {
 namespace {
 
-/// The numbers N of the entries named PREFIXN in a directory, ascending.
+/// Returns the numbers N of the entries PREFIXN in a directory, ascending.
 std::vector<int> numbered_entries(const std::string& folder, std::string_view prefix) {
   std::vector<int> numbers;
   DIR* dir = opendir(folder.c_str());
@@ -32,7 +32,7 @@ std::string text_or_empty(const std::string& path) {
   return read_text(path, failed);
 }
 
-/// CPUs that share the last-level cache: the one of the highest level, at least 3.
+/// Returns the CPUs that share the last-level cache: the cache of the highest level, at least 3.
 std::string last_level_cache(const std::string& cpu) {
   std::string shared;
   int highest = 0;
@@ -66,7 +66,7 @@ std::uint64_t memory_total(const std::string& meminfo) {
   return std::strtoull(meminfo.c_str() + at + 9, nullptr, 10) * 1024;
 }
 
-/// Size in kB to number.
+/// Reports the number of huge pages by size in kB.
 Json huge_pages_of(const std::string& node) {
   Json pages = Json::object();
   for (const char* kib : {"2048", "1048576"}) {
@@ -77,7 +77,7 @@ Json huge_pages_of(const std::string& node) {
   return pages;
 }
 
-/// The NUMA nodes of the PCI devices that the scenario asked for: QEMU's "edu". "0 1 1".
+/// Returns the NUMA nodes of the PCI devices that the scenario asked for (QEMU's "edu"): "0 1 1".
 std::string devices() {
   std::vector<int> nodes;
   std::error_code failed;

@@ -22,10 +22,10 @@ namespace pinfold::guest {
 namespace {
 
 #if defined(__x86_64__)
-constexpr const char* kPort = "/dev/ttyS1";  // the console is the first
+constexpr const char* kPort = "/dev/ttyS1";  // ttyS0 is the console
 constexpr unsigned short kDebugExitPort = 0xf4;
 #else
-constexpr const char* kPort = "/dev/ttyS0";  // the console is of another kind
+constexpr const char* kPort = "/dev/ttyS0";  // the console is not a ttyS
 #endif
 constexpr std::size_t kMaxLine = 1U << 20;
 
@@ -105,7 +105,7 @@ void answer(Agent& agent, std::string_view line) {
   }
 }
 
-/// Busybox's programs under their names, if the host has not put them there.
+/// Links busybox under the names of its programs, unless the host has done that.
 void install_busybox() {
   if (access("/bin/sh", X_OK) == 0) return;
   for (const char* folder : {"/sbin", "/usr", "/usr/bin", "/usr/sbin"}) (void)mkdir(folder, 0755);
@@ -159,7 +159,7 @@ void end_machine([[maybe_unused]] int code) {
 #if defined(__x86_64__)
   if (ioperm(kDebugExitPort, 4, 1) == 0) outb(static_cast<unsigned char>(code), kDebugExitPort);
 #endif
-  (void)reboot(RB_POWER_OFF);  // only if the machine lacks that port
+  (void)reboot(RB_POWER_OFF);  // only if the machine does not have that port
   while (true) (void)pause();
 }
 

@@ -32,7 +32,7 @@ int payload_main(int argc, char** argv) {
     (void)std::fprintf(stderr, "pinfold-guest: %s\n", describe_errno("mmap", errno).c_str());
     return 1;
   }
-  // Base pages only: an unrequested huge page would hide the placement of single pages.
+  // Base pages only: an unrequested huge page would hide where single pages are.
   if (huge == 0) (void)madvise(memory, bytes, MADV_NOHUGEPAGE);
   auto* first = static_cast<volatile char*>(memory);
   for (std::uint64_t at = 0; at < bytes; at += page) first[at] = 1;
@@ -44,7 +44,7 @@ int payload_main(int argc, char** argv) {
 }
 
 int pause_main() {
-  // The first process of a PID namespace ignores signals that it does not handle or wait for.
+  // The init process of a PID namespace ignores signals that it neither handles nor waits for.
   sigset_t ends;
   (void)sigemptyset(&ends);
   (void)sigaddset(&ends, SIGTERM);

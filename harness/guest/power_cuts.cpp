@@ -7,7 +7,7 @@
 
 #include "disk.hpp"
 
-/// Cuts the power of the recorded disk at many points, and examines the resulting disks.
+/// Cuts the power of the recorded disk at many points and examines the resulting disks.
 namespace pinfold::guest {
 namespace {
 
@@ -25,7 +25,7 @@ struct Work {
   Clock::time_point deadline;
 };
 
-/// Equal for equal contents; "is" is for messages.
+/// Describes a file; equal for equal contents. "is" is for messages.
 Json describe_file(const Tree& tree, const std::string& name) {
   const auto found = tree.find(name);
   if (found == tree.end()) return {{"is", "absent"}};
@@ -40,8 +40,8 @@ Json state_of(const Tree& tree, const std::vector<std::string>& files) {
   return state;
 }
 
-/// Imitates a reboot while the machine continues to run: changes the kernel's boot id. It also
-/// expedites RCU, because every mount here waits for several grace periods.
+/// Imitates a reboot while the machine keeps running: changes the kernel's boot id. Also expedites
+/// RCU, because every mount here waits for several grace periods.
 class AnotherBoot {
  public:
   AnotherBoot() {
@@ -82,7 +82,7 @@ Json run_commands(Agent& agent, const Work& work) {
   return ends;
 }
 
-/// Mounts and examines what a cut leaves, once for each distinct disk. The commands depend only on
+/// Mounts and examines the disks after cuts, each distinct disk once. The commands depend only on
 /// the files that they find, so they run once for each distinct set of files.
 class Reboots {
  public:
@@ -102,7 +102,7 @@ class Reboots {
 
   [[nodiscard]] std::size_t disks() const { return tried_.size(); }
   [[nodiscard]] const Json& outcomes() const { return outcomes_; }
-  /// Not empty: no further disk can be tried.
+  /// If not empty, no further disk can be tried.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
@@ -143,7 +143,7 @@ class Reboots {
   RecordedDisk& disk_;
   const Work& work_;
   std::string options_;
-  std::map<std::uint64_t, std::size_t> tried_;  ///< sum of a disk to its outcome
+  std::map<std::uint64_t, std::size_t> tried_;  ///< sum of a disk to the index of its outcome
   std::map<Tree, std::size_t> known_;
   Json outcomes_ = Json::array();
   std::string problem_;
@@ -170,7 +170,7 @@ Json try_cuts(Agent& agent, const BlockLog& log, const std::vector<std::size_t>&
   Json cuts = Json::array();
   bool in_time = true;
   for (const Cut& cut : list_cuts(log, marks, losses)) {
-    if (cut.position < marks.front()) continue;  // nothing is acknowledged yet
+    if (cut.position < marks.front()) continue;  // nothing has been acknowledged yet
     in_time = Clock::now() < work.deadline;
     if (!in_time) break;
     const bool acknowledged = std::find(marks.begin(), marks.end(), cut.position) != marks.end();
@@ -199,7 +199,7 @@ Json cut_power(Agent& agent, const Json& request) {
     marks.push_back({{"position", mark.position}, {"state", state_of(mark.files, work.files)}});
   }
   BlockLog log = agent.disk->device.log();
-  log.resize(positions.back());  // later entries belong to no step
+  log.resize(positions.back());  // later entries do not belong to a step
   std::vector<Loss> losses;
   for (const int loss : request.at("losses")) losses.push_back(static_cast<Loss>(loss));
   Json reply = try_cuts(agent, log, positions, losses, work);

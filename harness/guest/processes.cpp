@@ -109,7 +109,7 @@ Child start_child(const Spawn& spawn) {
   return child;
 }
 
-/// Reads what is available now. False at the end of the stream.
+/// Reads what is available. Returns false at the end of the stream.
 bool drain(int fd, std::string& into) {
   char chunk[4096];
   const ssize_t got = read(fd, chunk, sizeof chunk);
@@ -138,7 +138,7 @@ class ChildSignals {
   ChildSignals& operator=(const ChildSignals&) = delete;
   ~ChildSignals() { (void)pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   [[nodiscard]] int fd() const { return fd_.get(); }
-  /// Until the next signal, nothing is readable.
+  /// Consumes the signal, so that the descriptor is not readable until the next one.
   void clear() const {
     signalfd_siginfo ignored{};
     (void)!read(fd(), &ignored, sizeof ignored);
@@ -149,8 +149,8 @@ class ChildSignals {
   UniqueFd fd_;
 };
 
-/// Reads both streams until the child ends; false if the deadline passed first. Meanwhile reaps
-/// other processes: a container runtime waits until those of its container are gone.
+/// Reads both streams until the child ends; returns false if the deadline passes first. Reaps other
+/// processes meanwhile: a container runtime waits until those of its container are gone.
 bool collect(Agent& agent, const Child& child, Clock::time_point deadline, std::string& out,
              std::string& err) {
   const UniqueFd ended(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
@@ -283,7 +283,7 @@ Json stop_program(Agent& agent, const std::string& name) {
 
 void reap(Agent& agent, pid_t except) {
   while (true) {
-    siginfo_t next{};  // without a process if none has ended
+    siginfo_t next{};  // its pid is 0 if no child has ended
     if (waitid(P_ALL, 0, &next, WEXITED | WNOHANG | WNOWAIT) != 0) return;
     const pid_t pid = next.si_pid;
     int wait_status = 0;

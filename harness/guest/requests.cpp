@@ -15,7 +15,7 @@ extern "C" void __gcov_dump();  // <gcov.h> declares it for C only
 namespace pinfold::guest {
 namespace {
 
-/// Values that are reported of each cgroup that has them.
+/// Values that are reported for each cgroup that has them.
 constexpr const char* kCgroupFiles[] = {
     "cpuset.cpus", "cpuset.cpus.effective", "cpuset.mems", "cpuset.mems.effective", "cpu.max",
     "cpu.weight",  "cgroup.procs"};
@@ -27,7 +27,7 @@ Json make_folders(const Json& request) {
   return {{"ok", true}};
 }
 
-/// Writes a file, or (append) adds to it.
+/// Writes a file or, with "append", adds to it.
 Json put(const Json& request) {
   const std::string path = request.at("path");
   std::error_code ignored;
@@ -73,7 +73,7 @@ Json list_cgroups(const Json& request) {
   return {{"ok", true}, {"groups", groups}};
 }
 
-/// Everything except the command line.
+/// Reads everything except the command line.
 Spawn spawn_of(const Agent& agent, const Json& request) {
   Spawn spawn;
   spawn.environment = request.value("env", std::vector<std::string>{});
@@ -153,7 +153,7 @@ Json handle(Agent& agent, const Json& request) {
     if (op == "dump-coverage") return dump_coverage();
     if (op == "quit") return {{"ok", true}};
     return refuse("'" + op + "': unknown request");
-  } catch (const std::exception& error) {  // a missing field, or one of another type
+  } catch (const std::exception& error) {  // a missing field, or one of the wrong type
     return refuse(error.what());
   }
 }

@@ -10,9 +10,9 @@
 
 #include "baseline.hpp"
 
-// Scenarios on the same machine have one guest, one after the other. Between two of them the agent
-// ends and removes what the first has left, and looks whether the guest is again what it was.
-// docs/adr/0027-guests-that-are-reset.md says why.
+// Scenarios on the same machine use one guest, one after the other. Between two of them the agent
+// ends and removes everything that the first one left behind, and then checks that the guest is as
+// it was before. docs/adr/0027-guests-that-are-reset.md explains why.
 
 namespace pinfold::guest {
 namespace {
@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kResetLimit(10);
 constexpr unsigned kPauseUs = 2000;
 
-/// Calls `step` until it says that there is nothing left to do, within the limit of a reset.
+/// Calls `step` until it returns false, but not beyond the deadline.
 template <class Step>
 void repeat(Clock::time_point deadline, Step step) {
   while (step() && Clock::now() < deadline) (void)usleep(kPauseUs);
@@ -41,7 +41,7 @@ void end_processes(Agent& agent, const Facts& before, Clock::time_point deadline
   });
 }
 
-/// Processes in a frozen group do not end on version 1.
+/// Thaws new frozen groups: on version 1, processes in a frozen group do not end.
 void thaw(const Agent& agent, const Facts& before) {
   for (const auto& [path, facts] : groups(agent)) {
     if (!before.contains(path) && path.ends_with("/freezer.state")) {
@@ -58,11 +58,11 @@ void unmount(const Facts& before) {
     const long id = std::strtol(mount.c_str(), &point, 10);
     added.emplace_back(id, point + 1);
   }
-  std::sort(added.rbegin(), added.rend());  // the last one first
+  std::sort(added.rbegin(), added.rend());  // latest mount first
   for (const auto& [id, point] : added) (void)umount2(point.c_str(), MNT_DETACH);
 }
 
-/// Deepest first. The kernel may take a moment until a group is empty.
+/// Removes new groups, deepest first. The kernel may take a moment until a group is empty.
 void remove_groups(const Agent& agent, const Facts& before, Clock::time_point deadline) {
   repeat(deadline, [&] {
     const Facts now = groups(agent);
@@ -82,7 +82,7 @@ void remove_files(const Facts& before) {
   }
 }
 
-/// Writes values that differ. Those that cannot be written are a difference that remains.
+/// Writes back values that differ. Those that cannot be written remain a difference.
 void write_back(const Facts& before, const Facts& now) {
   for (const auto& [path, value] : before) {
     const auto found = now.find(path);
@@ -102,7 +102,7 @@ void write_back(const Facts& before, const Facts& now) {
   }
 }
 
-/// "" if they are the same.
+/// Returns the first difference; "" if there is none.
 std::string difference(const Facts& before, const Facts& now) {
   for (const auto& [name, value] : before) {
     const auto found = now.find(name);

@@ -39,7 +39,7 @@ struct Group {
   UniqueFd events;  ///< only with only_in_use
 };
 
-/// The content of a file of a group; nothing if the group was removed.
+/// Reads a group's file; nullopt if the group was removed.
 std::optional<std::string> content(const UniqueFd& file) {
   char text[256];
   const ssize_t got = pread(file.get(), text, sizeof text, 0);
@@ -59,7 +59,7 @@ class Groups {
   Groups& operator=(const Groups&) = delete;
   ~Groups() = default;
 
-  /// Takes one sample. False if groups were created or removed meanwhile.
+  /// Takes one sample. Returns false if groups were created or removed meanwhile.
   bool look(Look& look) {
     if (has_changed() || is_file_missing_) find();
     look.resize(groups_.size());
@@ -117,7 +117,7 @@ class Groups {
   SampleRequest request_;
   UniqueFd changes_;
   std::vector<Group> groups_;
-  /// A group gets its file when the controller is enabled above it, and no event says so.
+  /// A group gets its file when the controller is enabled above it; no event reports that.
   bool is_file_missing_ = false;
 };
 
@@ -131,15 +131,15 @@ void take_cpu() {
   (void)sched_setscheduler(0, SCHED_FIFO, &urgent);
 }
 
-/// Sleeps in proportion to the time taken, which grows with the load of the host: with a fixed
-/// limit, a slow machine would leave no time for other processes.
+/// Sleeps in proportion to the time taken, which grows with the host's load: with a fixed time a
+/// slow machine would leave nothing for other processes.
 void leave_cpu_to_others(std::chrono::nanoseconds taken) {
   const timespec span = {0, std::clamp<long>(4 * taken.count(), 200'000, 999'999'999)};
   (void)nanosleep(&span, nullptr);
 }
 
-/// Entries of `now` that differ from `before`, and names that were removed; both sorted by name. A
-/// group that is not in use has no content.
+/// Returns entries of `now` that differ from `before`, and names that were removed; both inputs are
+/// sorted by name. A group that is not in use has no content.
 std::string difference(const Look& before, const Look& now) {
   std::string text;
   const auto is_in = [](const Look& look, const Look::value_type& group) {

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// "" or the reason for which the text was not sent.
+/// Returns "", or the reason why the text was not sent.
 std::string send_text(int to, std::string_view text) {
   while (!text.empty()) {
     const ssize_t sent = send(to, text.data(), text.size(), MSG_NOSIGNAL);
@@ -25,7 +25,7 @@ std::string send_text(int to, std::string_view text) {
   return shutdown(to, SHUT_WR) == 0 ? "" : describe_errno("shutdown", errno);
 }
 
-/// Reads to the end of the stream; "" or the reason for which that failed.
+/// Reads to the end of the stream; returns "", or the reason why that failed.
 std::string receive_text(int from, Clock::time_point deadline, std::string& text) {
   char chunk[4096];
   while (true) {

@@ -36,7 +36,7 @@ constexpr FileCall kCalls[] = {
     {SYS_fdatasync, "fsync", -1, 0},    {SYS_ftruncate, "truncate", -1, 0},
     {SYS_renameat, "rename", 1, -1, 3}, {SYS_renameat2, "rename", 1, -1, 3},
     {SYS_unlinkat, "remove", 1, -1},    {SYS_mkdirat, "mkdir", 1, -1},
-#if defined(__x86_64__)  // later architectures lack these
+#if defined(__x86_64__)  // newer architectures do not have these
     {SYS_open, "open", 0, -1},          {SYS_rename, "rename", 0, -1, 1},
     {SYS_unlink, "remove", 0, -1},      {SYS_rmdir, "remove", 0, -1},
     {SYS_mkdir, "mkdir", 0, -1},
@@ -68,7 +68,7 @@ std::string file_behind(pid_t pid, unsigned long long descriptor) {
   return target;
 }
 
-/// True for the path "/x/a/b" and the end "a/b"; false for "/xa/b".
+/// Returns true for the path "/x/a/b" and the end "a/b"; false for "/xa/b".
 bool ends_with_path(const std::string& path, const std::string& end) {
   if (end.empty()) return true;
   return path == end || (end.front() == '/' && path.ends_with(end)) || path.ends_with("/" + end);
@@ -85,7 +85,7 @@ bool touches(pid_t pid, const FileCall& call, const Arguments& arguments, const 
   return false;
 }
 
-/// True if the thread is about to make a system call that matches the point.
+/// Returns true if the thread is about to make a system call that matches the point.
 bool matches(pid_t pid, const KillPoint& point) {
   __ptrace_syscall_info info{};
   if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) <= 0) return false;

@@ -11,10 +11,10 @@ namespace {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// The kept guest with this name, or of the scenario with this name; "": the only one.
+/// Returns the kept guest with this name, or of the scenario with this name; "": the only one.
 Result<KeptGuest> choose_guest(const std::vector<KeptGuest>& guests, const std::string& name) {
   std::vector<KeptGuest> chosen;
-  std::vector<std::string> names;  // of guests and of their scenarios
+  std::vector<std::string> names;  // names of guests and scenarios
   std::string known;
   for (const KeptGuest& guest : guests) {
     known += fmt::format("{}'{}'", known.empty() ? "" : ", ", guest.name);

@@ -21,10 +21,10 @@ enum ExitStatus : int {
 /// Prints "pinfold-harness: message" to standard error; returns kUsageError.
 int report(const Error& error);
 
-/// The whole program. `interrupt_fd`: readable when the user interrupts; -1: never.
+/// Returns the whole program. `interrupt_fd`: readable when the user interrupts; -1: never.
 [[nodiscard]] cli::Command harness_command(int interrupt_fd);
 
-/// Options of every command that starts machines.
+/// Options shared by the commands that start machines.
 struct CommonOptions {
   std::string accelerator = "auto";
   std::string agent;
@@ -34,10 +34,10 @@ struct CommonOptions {
   double time_scale = 1;
   bool no_snapshots = false;
 };
-/// Errors: a required file does not exist.
+/// Converts the options. Errors: a required file does not exist.
 [[nodiscard]] Result<RunOptions> make_run_options(const CommonOptions& options, int interrupt_fd);
 
-/// The script that downloads. `named`: the value of --images, "": none was given.
+/// Returns the download script. `named`: the value of --images; "": not given.
 /// Errors: it does not exist.
 [[nodiscard]] Result<std::filesystem::path> find_image_script(const std::string& named);
 
@@ -46,12 +46,12 @@ struct ReportViews {
   std::string html_file;
   std::string junit_file;
 };
-/// Returns the exit status.
+/// Writes the reports. Returns the exit status.
 int write_views(const nlohmann::json& report_json, const ReportViews& views);
 
 /// Scenarios by file and platform.
 struct Selection {
-  std::vector<std::string> files;      ///< files, directories; empty: all that ship with Pinfold
+  std::vector<std::string> files;      ///< files and directories; empty: all that ship with Pinfold
   std::vector<std::string> platforms;  ///< selectors; empty: all platforms
   std::optional<Arch> arch;            ///< instead of the scenarios' architectures
   std::string kernel;                  ///< instead of the scenarios' kernels; "": none
@@ -71,7 +71,7 @@ struct RunArguments {
 struct ShellArguments {
   CommonOptions common;
   Selection selection;
-  std::string at;  ///< before this step: its number, counted from 1, or its title; "": before all
+  std::string at;  ///< stop before this step: its number from 1, or its title; "": before all
 };
 struct AttachArguments {
   std::string guest;  ///< "": the only one
@@ -99,24 +99,24 @@ int run_scenarios(const RunArguments& arguments, int interrupt_fd);
 int list_scenarios(const Selection& selection);
 int run_shell(const ShellArguments& arguments, int interrupt_fd);
 int attach(const AttachArguments& arguments, int interrupt_fd);
-/// A shell in the guest, or a script from standard input.
+/// Runs a shell in the guest, or a script from standard input.
 int talk_to_guest(Session& session);
 int show_machine(const MachineArguments& arguments, int interrupt_fd);
-/// Prints the machine section of a scenario for another machine.
+/// Prints the machine section of a scenario that copies another machine.
 int copy_machine_of(const MachineArguments& arguments);
 int make_reports(const ReportArguments& arguments);
-/// Prints a scenario to begin with, or writes it to a new file.
+/// Prints a template for a scenario, or writes it to a new file.
 int write_new_scenario(const std::string& file);
-/// Downloads what scenarios need, so that they run without a network afterwards.
+/// Downloads everything that scenarios need, so that they run without a network afterwards.
 int fetch_downloads(const FetchArguments& arguments);
 int clean_cache(bool all);
 
 int run_demo(RunArguments arguments, int interrupt_fd);
 
-/// The files of a selection, and all *.yaml files except machines.yaml below its directories, in
-/// order.
+/// Returns the files of a selection, and all *.yaml files except machines.yaml below its
+/// directories, in order.
 [[nodiscard]] Result<std::vector<std::filesystem::path>> find_files(const Selection& selection);
-/// True if the selection includes the platform.
+/// Returns true if the selection includes the platform.
 [[nodiscard]] bool is_selected(const Platform& platform, const Selection& selection);
 
 /// Checks the words of --on. Errors: kInvalidArgument.
@@ -127,9 +127,10 @@ struct FoundScenario {
   std::filesystem::path file;
   Scenario scenario;
 };
-/// Errors: those of the first invalid file; kNotFound if no scenario is selected.
+/// Returns the selected scenarios. Errors: those of the first invalid file; kNotFound if no
+/// scenario is selected.
 [[nodiscard]] Result<std::vector<FoundScenario>> find_scenarios(const Selection& selection);
-/// The first selected scenario.
+/// Returns the first selected scenario.
 [[nodiscard]] Result<Scenario> find_scenario(const Selection& selection);
 
 }  // namespace pinfold::harness

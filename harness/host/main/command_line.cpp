@@ -26,7 +26,7 @@ std::vector<cli::Option> common_options(CommonOptions& options) {
           {"--no-snapshots", &options.no_snapshots, "Boot every machine from scratch"}};
 }
 
-/// What `--on` can be.
+/// Returns the words that `--on` accepts.
 std::vector<std::string> platform_words() {
   std::vector<std::string> words = {"v1", "v2", "hybrid"};
   words.insert(words.end(), {"amd64", "arm64"});

@@ -23,7 +23,7 @@ Result<Source> source_at(const std::string& place) {
   return source_of_text(std::move(text));
 }
 
-/// The devices as hwloc finds them, which takes a captured tree from the environment only.
+/// Returns the devices found by hwloc, which takes a captured tree only from the environment.
 Result<std::vector<SourceDevice>> devices_of(const Source& source) {
   // NOLINTBEGIN(concurrency-mt-unsafe): one thread
   for (const char* variable : {"HWLOC_FSROOT", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC",

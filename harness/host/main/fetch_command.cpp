@@ -12,12 +12,12 @@
 namespace pinfold::harness {
 namespace {
 
-/// What comes from the network. Everything else that a guest needs is made of it.
+/// Everything that is downloaded. All other parts of a guest are made from it.
 struct Downloads {
   std::set<std::pair<std::string, Arch>> kernels;
   std::set<std::string> runtimes;
   bool newer_qemu = false;
-  bool libraries = false;  ///< those that programs for arm64 are linked with
+  bool libraries = false;  ///< the libraries for arm64 programs
 };
 
 Result<Downloads> downloads_of_scenarios(const Selection& selection) {
@@ -25,7 +25,7 @@ Result<Downloads> downloads_of_scenarios(const Selection& selection) {
   Downloads downloads;
   for (const auto& [file, scenario] : found) {
     const Platform& platform = scenario.machine.platform;
-    // A guest with a kernel of yours has the other programs of this one.
+    // A guest with a user's kernel takes its other programs from this one.
     downloads.kernels.emplace(platform.kernel == kOwnKernel ? Platform().kernel : platform.kernel,
                               platform.arch);
     downloads.newer_qemu = downloads.newer_qemu || needs_newer_qemu(scenario.machine);
@@ -37,7 +37,8 @@ Result<Downloads> downloads_of_scenarios(const Selection& selection) {
   return downloads;
 }
 
-/// For any scenario on the selected platforms, except those with a container runtime.
+/// Returns the downloads for any scenario on the selected platforms, except those with a container
+/// runtime.
 Result<Downloads> downloads_of_platforms(const Selection& selection) {
   PINFOLD_TRY(check_platforms(selection));
   Downloads downloads;
@@ -64,7 +65,7 @@ void say(const std::string& name, const std::filesystem::path& place) {
   (void)std::fflush(stdout);
 }
 
-/// A selection without scenarios says nothing about these.
+/// Prints what a selection without scenarios does not cover.
 void say_what_is_left_out(const Selection& selection) {
   if (selection.arch != Arch::kArm64) {
     fmt::print(

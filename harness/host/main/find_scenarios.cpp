@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Gives the scenarios of a file another kernel: one for each cgroup version is left.
+/// Replaces the kernel of a file's scenarios: one for each cgroup version remains.
 std::vector<Scenario> on_kernel(std::vector<Scenario> scenarios, const std::string& kernel) {
   std::vector<Scenario> left;
   for (Scenario& scenario : scenarios) {
@@ -27,7 +27,7 @@ std::vector<Scenario> on_kernel(std::vector<Scenario> scenarios, const std::stri
   return left;
 }
 
-/// Scenarios of the product, of misbehaving guests, of other programs.
+/// Returns the scenarios of the product, of misbehaving guests, and of other programs.
 Result<std::vector<std::string>> shipped_scenarios() {
   PINFOLD_LET(const auto parts, find_parts());
   std::error_code failed;

@@ -7,7 +7,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first file that exists; "" if none does.
+/// Returns the first file that exists; "" if none does.
 fs::path first_of(std::initializer_list<fs::path> files) {
   std::error_code failed;
   for (const fs::path& file : files) {

@@ -20,7 +20,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// Prints the progress of one scenario: at once, or keeps it for its turn among parallel ones.
+/// Prints the progress of a scenario: at once, or all at its end if scenarios run in parallel.
 class Printer {
  public:
   explicit Printer(bool at_once) : at_once_(at_once) {}
@@ -111,7 +111,7 @@ std::vector<const Scenario*> scenarios_of(const std::vector<FoundScenario>& foun
   return scenarios;
 }
 
-/// Runs scenarios, up to --jobs in parallel, and prints the result of each when it has ended.
+/// Runs scenarios, up to --jobs in parallel, and prints each result when its scenario has ended.
 class Batch {
  public:
   Batch(const RunArguments& arguments, const RunOptions& options,
@@ -119,11 +119,11 @@ class Batch {
       : arguments_(arguments),
         options_(options),
         scenarios_(scenarios),
-        // Coverage is that of one scenario, and --no-snapshots boots for each.
+        // Coverage belongs to one scenario, and --no-snapshots boots for each.
         queue_(scenarios_of(scenarios), options.use_snapshots && options.coverage.empty()),
         results_(scenarios.size()) {}
 
-  /// The results of those that ran, in the order of the scenarios.
+  /// Returns the results of the scenarios that ran, in order.
   std::vector<ScenarioResult> run() {
     std::vector<std::thread> workers;
     for (int i = 1; i < arguments_.jobs; ++i) workers.emplace_back([this] { work(); });
@@ -178,11 +178,11 @@ class Batch {
   std::vector<std::optional<ScenarioResult>> results_;
 };
 
-/// False if the host lacks something; nothing is started then.
+/// Returns false if the host cannot run them; nothing is started then.
 bool can_start(const std::vector<FoundScenario>& found, const RunOptions& options, int jobs) {
   const auto problems = preflight(scenarios_of(found), options, jobs);
   pollfd interrupt = {options.interrupt_fd, POLLIN, 0};
-  // Ctrl-C in a terminal also ends the programs that download.
+  // Ctrl-C in a terminal also ends the download programs.
   if (!problems.empty() && poll(&interrupt, 1, 0) == 1) {
     (void)report({ErrorCode::kIo, 0, "interrupted"});
     return false;

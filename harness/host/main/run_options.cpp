@@ -11,7 +11,8 @@
 namespace pinfold::harness {
 namespace {
 
-/// A part of the harness: from the option, else from the environment, else where it is installed.
+/// Returns a part of the harness: from the option, else from the environment, else the installed
+/// one.
 std::filesystem::path part(const std::string& named, const char* variable,
                            const std::filesystem::path& installed) {
   if (!named.empty()) return named;

@@ -59,7 +59,7 @@ int run_script(Session& session) {
   return reply->value("status", -1) == 0 ? kOk : kFailed;
 }
 
-/// The number of the step that `name` names: by its number, or by its title. 0 for "".
+/// Returns the number of the step with this number or title; 0 for "".
 Result<std::size_t> number_of_step(const Scenario& scenario, const std::string& name) {
   const std::size_t count = scenario.steps.size();
   if (name.empty()) return 0;
@@ -84,7 +84,7 @@ Result<std::size_t> number_of_step(const Scenario& scenario, const std::string& 
                           scenario.name, count));
 }
 
-/// Opens the machine of a scenario, before this step.
+/// Opens the machine of a scenario before this step.
 std::optional<Session> open_machine(const Scenario& scenario, std::size_t step,
                                     const RunOptions& options, ScenarioResult& result) {
   SharedGuest nobody;

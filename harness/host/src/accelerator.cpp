@@ -19,7 +19,7 @@ namespace pinfold::harness {
 namespace {
 
 constexpr std::size_t kGuestBytes = 2U << 20;
-constexpr std::uint64_t kPageMap = 0x1000;  // level 4, then 0x2000, 0x3000
+constexpr std::uint64_t kPageMap = 0x1000;  // the level 4 table; 0x2000 and 0x3000 follow
 constexpr std::uint64_t kCodeAddress = 0x8000;
 constexpr std::uint16_t kDonePort = 0xe9;
 constexpr std::uint8_t kDoneByte = 0x42;
@@ -49,7 +49,7 @@ void fill_memory(std::uint8_t* memory) {
   std::memcpy(memory + kCodeAddress, kLoop, sizeof kLoop);
 }
 
-/// 64-bit mode with one identity-mapped page.
+/// Sets up 64-bit mode with one identity-mapped page.
 bool set_registers(int vcpu) {
   kvm_sregs system{};
   if (ioctl(vcpu, KVM_GET_SREGS, &system) != 0) return false;
@@ -79,7 +79,7 @@ bool set_registers(int vcpu) {
   return ioctl(vcpu, KVM_SET_REGS, &general) == 0;
 }
 
-/// Runs until the guest halts. The alarm of the caller ends a guest that takes too long.
+/// Runs until the guest halts. The caller's alarm ends a guest that takes too long.
 bool run_to_halt(int vcpu, kvm_run& run) {
   bool done = false;
   while (ioctl(vcpu, KVM_RUN, nullptr) == 0) {
@@ -169,13 +169,13 @@ KvmProbe known_kvm(const std::filesystem::path& folder) {
   const auto boot = read_file("/proc/sys/kernel/random/boot_id");
   const std::string host = boot ? *boot : "";
   const std::filesystem::path kept = folder / "kvm-result";
-  // The identity of the boot, then why KVM cannot be used.
+  // The id of the boot, then the reason why KVM cannot be used.
   if (const auto known = read_file(kept); known && !host.empty() && known->starts_with(host)) {
     const std::string why = known->substr(host.size());
     return {why.empty(), why};
   }
   KvmProbe probe = probe_kvm(kKvmDevice);
-  (void)write_file(kept, host + probe.why);  // else probed again
+  (void)write_file(kept, host + probe.why);  // on failure it is probed again
   return probe;
 }
 

@@ -15,15 +15,15 @@ namespace {
 
 constexpr std::size_t kBlock = 512;
 
-/// Fields of a header, each at a fixed offset. Source: POSIX.1-2017, pax, ustar interchange format.
+/// A header with fields at fixed offsets. Source: POSIX.1-2017, pax, ustar interchange format.
 class TarHeader {
  public:
   void put(std::size_t at, const std::string& text) { block_.replace(at, text.size(), text); }
-  /// An octal number of `digits` digits and a NUL.
+  /// Writes an octal number of `digits` digits and a NUL.
   void put_number(std::size_t at, std::uint64_t value, int digits) {
     put(at, fmt::format("{:0{}o}", value, digits));
   }
-  /// With the sum of all bytes, in which the sum itself counts as spaces.
+  /// Adds the sum of all bytes, in which the sum field itself counts as spaces.
   [[nodiscard]] std::string finished() {
     constexpr std::size_t kSum = 148;
     put(kSum, std::string(8, ' '));
@@ -83,7 +83,7 @@ std::string write_tar(const std::vector<CpioEntry>& entries) {
     if (S_ISDIR(entry.mode) && !folders.insert(entry.path).second) continue;
     append_entry(archive, entry);
   }
-  archive.resize(archive.size() + 2 * kBlock, '\0');  // the end
+  archive.resize(archive.size() + 2 * kBlock, '\0');  // the end marker
   return archive;
 }
 

@@ -37,7 +37,7 @@ std::string container_table(const std::vector<ContainerRow>& rows) {
   for (std::size_t i = 1; i < lines.size(); ++i) {
     for (std::size_t c = 0; c < kColumns; ++c) widths[c] = std::max(widths[c], lines[i][c].size());
   }
-  // A title that spans two columns may be wider than both.
+  // A title above two columns may be wider than both.
   widths[5] = std::max(widths[5], lines[0][4].size() - std::min(lines[0][4].size(), widths[4] + 2));
   widths[7] = std::max(widths[7], lines[0][7].size());
   std::string table;

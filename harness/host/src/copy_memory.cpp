@@ -16,7 +16,7 @@ constexpr std::uint64_t kNodeMiB = 64;
 constexpr std::uint64_t kEmptyNodeMiB = 32;
 constexpr std::uint64_t kHugePage = 2 * kMiB;
 constexpr std::uint64_t kGiantPage = 1024 * kMiB;
-/// Below, the kernel finds no free gibibyte on the first node.
+/// With less memory the kernel finds no free gibibyte on the first node.
 constexpr std::uint64_t kFirstNodeWithGiantPages = 4 * kGiantPage;
 
 const NumaNode& source_node(const MachineCopy& copy, std::size_t i, const Machine& source) {
@@ -29,8 +29,8 @@ struct Share {
   std::uint64_t least = 0;   ///< MiB
 };
 
-/// Splits a budget in proportion to what is wanted, with no share below its least.
-/// Domain: the sum of the least is within the budget.
+/// Splits a budget in proportion to the wanted amounts; no share is below its minimum.
+/// Domain: the minimums fit into the budget.
 std::vector<std::uint64_t> split(const std::vector<Share>& shares, std::uint64_t budget) {
   std::vector<std::uint64_t> parts(shares.size(), 0);
   std::vector<bool> fixed(shares.size(), false);
@@ -47,7 +47,7 @@ std::vector<std::uint64_t> split(const std::vector<Share>& shares, std::uint64_t
     again = false;
     for (std::size_t i = 0; i < shares.size(); ++i) {
       if (fixed[i]) continue;
-      // Not more than wanted; doubles hold MiB exactly.
+      // At most the wanted amount; doubles hold MiB exactly.
       const double ratio = std::min(1.0, static_cast<double>(left) / static_cast<double>(wanted));
       parts[i] = static_cast<std::uint64_t>(static_cast<double>(shares[i].wanted) * ratio);
       if (parts[i] >= shares[i].least) continue;
@@ -58,7 +58,7 @@ std::vector<std::uint64_t> split(const std::vector<Share>& shares, std::uint64_t
   return parts;
 }
 
-/// A few words for amounts: "12.5 GiB".
+/// Formats an amount: "12.5 GiB".
 std::string amount(std::uint64_t mebibytes) {
   return mebibytes < 10240 ? fmt::format("{} MiB", mebibytes)
                            : fmt::format("{:.4g} GiB", static_cast<double>(mebibytes) / 1024);
@@ -78,14 +78,14 @@ std::vector<Share> shares_of(const MachineCopy& copy, const Machine& source) {
   return shares;
 }
 
-/// A list of NUMA nodes, "0-3,8".
+/// Formats a list of NUMA nodes: "0-3,8".
 std::string ids_of(const std::vector<std::int32_t>& nodes) {
   CpuSet ids;
   for (const std::int32_t node : nodes) ids.insert(CpuId{node});
   return ids.to_string();
 }
 
-/// The nodes with other sizes than in the source: those with the same two sizes together.
+/// Reports nodes with other sizes than in the source; those with the same two sizes together.
 void compare_sizes(MachineCopy& copy, const Machine& source,
                    const std::vector<std::uint64_t>& parts) {
   using Nodes = std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>;
@@ -114,7 +114,7 @@ void compare_sizes(MachineCopy& copy, const Machine& source,
   }
 }
 
-/// Sizes of huge pages, with or without pages of them.
+/// Compares the sizes of huge pages, whether or not any are reserved.
 void compare_page_sizes(MachineCopy& copy, const Machine& source) {
   std::set<std::string> theirs;
   for (const NumaNode& node : source.numa_nodes()) {
@@ -134,7 +134,7 @@ void compare_memory(MachineCopy& copy, const std::vector<Share>& shares,
   std::uint64_t wanted = 0;
   std::uint64_t total = 0;
   CpuSet empty;   // NUMA nodes of the copy
-  CpuSet raised;  // the same
+  CpuSet raised;  // also NUMA nodes of the copy
   for (std::size_t i = 0; i < shares.size(); ++i) {
     wanted += shares[i].wanted;
     total += parts[i];
@@ -157,8 +157,8 @@ void compare_memory(MachineCopy& copy, const std::vector<Share>& shares,
   }
 }
 
-/// Pages of one size on one node of a copy: in proportion, at most half of the node's memory, which
-/// earlier pages have reduced to `room`.
+/// Returns the number of pages of one size on a node of the copy: in proportion, but at most half
+/// of the node's memory, of which earlier pages have left `room`.
 int fitting_pages(std::uint64_t size, std::uint64_t bytes, const NumaNode& from, std::size_t i,
                   const VmNode& node, std::uint64_t room) {
   if (size == kGiantPage && i == 0 && node.memory < kFirstNodeWithGiantPages) return 0;

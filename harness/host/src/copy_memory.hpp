@@ -7,9 +7,9 @@
 
 namespace pinfold::harness {
 
-/// Gives the NUMA nodes of a copy memory and huge pages in proportion to those of the source, at
-/// most `budget` bytes in all (nullopt: 4 GiB, or the least that they need). Domain: nodes and CPUs
-/// of the copy are made. Errors: kInvalidArgument if the budget is too small.
+/// Gives the NUMA nodes of a copy memory and huge pages in proportion to the source, at most
+/// `budget` bytes in all (nullopt: 4 GiB, or the least that they need). Domain: the copy already
+/// has its nodes and CPUs. Errors: kInvalidArgument if the budget is too small.
 [[nodiscard]] Result<void> copy_memory(MachineCopy& copy, const Machine& source,
                                        std::optional<std::uint64_t> budget);
 

@@ -12,7 +12,7 @@ constexpr std::string_view kArch = "amd64";
 constexpr std::uint64_t kPageKib = 4;
 constexpr std::size_t kMostNamed = 8;  // of a long list
 constexpr std::string_view kLastLevel = "level 3 Unified";
-/// The caches of QEMU's Haswell: all but the last are those of a core.
+/// The caches of QEMU's Haswell model: all but the last belong to a core.
 const std::map<std::string, std::set<std::string>>& guest_caches() {
   static const std::map<std::string, std::set<std::string>> kCaches = {
       {"level 1 Data", {"32K"}},
@@ -56,7 +56,7 @@ class Comparison {
     compare_nodes("a memory-side cache", traits_.side_cache_nodes);
   }
 
-  /// At most as many as QEMU's machine has room for, of those that workloads are aligned with.
+  /// Copies devices that workloads are aligned with, as many as QEMU's machine has room for.
   void copy_devices() {
     std::vector<std::string> copied;
     std::vector<std::string> left;
@@ -98,7 +98,7 @@ class Comparison {
     return text;
   }
 
-  /// The CPUs of each group that are in the copy, ascending.
+  /// Returns the part of each group that is in the copy, ascending.
   [[nodiscard]] std::vector<std::string> kept(const std::vector<CpuSet>& groups) const {
     std::vector<CpuSet> left;
     for (const CpuSet& group : groups) {
@@ -124,13 +124,14 @@ class Comparison {
 
   void compare_groups(const char* field, const std::string& what, const std::vector<CpuSet>& groups,
                       const std::vector<std::string>& in_copy, const char* instead) {
-    if (groups.empty()) return;  // an older kernel does not know any
+    if (groups.empty()) return;  // unknown to older kernels
     if (const auto here = kept(groups); here != in_copy) {
       add(field, fmt::format("{} of CPUs {}", what, list(here, "; ")), instead);
     }
   }
 
-  /// The host's QEMU of Debian 12, which runs old kernels, gives each thread caches of level 1.
+  /// Returns true for the QEMU of Debian 12 with SMT: it runs old kernels, and it gives each thread
+  /// its own level 1 caches.
   [[nodiscard]] bool has_caches_of_threads() const {
     return copy_.machine.threads > 1 && !needs_newer_qemu(copy_.machine);
   }
@@ -169,12 +170,12 @@ class Comparison {
 
   void compare_nodes(const char* what, const std::vector<NumaId>& nodes) {
     if (nodes.empty()) return;
-    CpuSet ids;  // of NUMA nodes
+    CpuSet ids;  // NUMA node ids
     for (const NumaId node : nodes) ids.insert(CpuId{node.value});
     add("memoryAccess", fmt::format("NUMA nodes {} have {}", ids.to_string(), what), "none");
   }
 
-  /// The node of the copy that a device can be on.
+  /// Returns the node of the copy on which a device can be placed.
   [[nodiscard]] std::optional<int> node_of(const SourceDevice& device) const {
     if (!device.is_workload || device.numa_nodes.size() != 1) return std::nullopt;
     const auto found = std::find(copy_.nodes.begin(), copy_.nodes.end(), device.numa_nodes.front());
@@ -192,7 +193,7 @@ class Comparison {
   MachineCopy& copy_;
   const Machine& source_;
   const SourceTraits& traits_;
-  CpuSet kept_;  // CPUs of the source
+  CpuSet kept_;  // CPUs of the source that are in the copy
 };
 
 }  // namespace

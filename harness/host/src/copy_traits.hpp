@@ -4,8 +4,8 @@
 
 namespace pinfold::harness {
 
-/// Gives a copy devices in place of those of the source, and adds a difference for whatever else
-/// the source has and QEMU does not make. Domain: nodes and CPUs of the copy are made.
+/// Gives a copy devices in place of the source's, and adds a difference for every other property of
+/// the source that QEMU does not provide. Domain: the copy already has its nodes and CPUs.
 void copy_traits(MachineCopy& copy, const Machine& source, const SourceTraits& traits);
 
 }  // namespace pinfold::harness

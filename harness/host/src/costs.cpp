@@ -56,7 +56,7 @@ Json costs_json(const std::vector<ScenarioResult>& results) {
     Milliseconds left = result.elapsed - result.until_ready;
     int number = 0;
     for (const StepResult& step : result.steps) {
-      if (step.test) continue;  // a test of a program: its step has the time
+      if (step.test) continue;  // a test of a program: the time is counted for its step
       steps.add(step.elapsed);
       left -= step.elapsed;
       costs.push_back({fmt::format("step {} ({})", ++number, step.title), name, step.elapsed});

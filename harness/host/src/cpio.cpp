@@ -9,7 +9,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// What an entry usually takes at most besides its content.
+/// The usual maximum size of an entry without its content.
 constexpr std::size_t kMaxHead = 256;
 
 void pad(std::string& archive) { archive.resize((archive.size() + 3) / 4 * 4, '\0'); }

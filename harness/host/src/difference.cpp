@@ -16,10 +16,10 @@ namespace {
 constexpr std::size_t kMaxLine = 200;
 constexpr int kMaxDepth = 8;
 
-/// The length of the longest text that is part of both.
+/// Returns the length of the longest common substring.
 std::size_t shared_length(std::string_view a, std::string_view b) {
   std::size_t longest = 0;
-  std::vector<std::size_t> above(b.size() + 1);  // common suffixes of a[..i) and b[..j)
+  std::vector<std::size_t> above(b.size() + 1);  // lengths of common suffixes of a[..i) and b[..j)
   for (const char letter : a) {
     std::size_t diagonal = 0;
     for (std::size_t j = 0; j < b.size(); ++j) {
@@ -36,7 +36,7 @@ std::string string_field(const Json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-/// Adds "reason: message" of each object that has one.
+/// Adds "reason: message" for each object that has one.
 void collect_reasons(const Json& json, int depth, std::vector<std::string>& reasons) {
   if (depth > kMaxDepth) return;
   if (json.is_object()) {

@@ -6,23 +6,23 @@
 
 #include "pinfold/harness/judge.hpp"
 
-/// What a reader of a failed step needs to see of two long texts.
+/// Shows what matters in two long texts when a step fails.
 namespace pinfold::harness {
 
-/// "lacks 3, also has 5" for lists of CPUs or NUMA nodes that differ; "" for other values.
+/// Returns "lacks 3, also has 5" for lists of CPUs or NUMA nodes that differ; "" for other values.
 [[nodiscard]] std::string list_difference(const Check& check);
 
-/// The line of a text that shares most with `wanted`, at least half of it; "" if none does.
-/// Domain: lines are compared up to their first 200 characters.
+/// Returns the line of a text with the longest part in common with `wanted`, at least half of it;
+/// "" if there is none. Domain: lines are compared up to their first 200 characters.
 [[nodiscard]] std::string nearest_line(std::string_view text, std::string_view wanted);
 
-/// Why a program did not print `wanted`: the nearest line if there is one, else the end of its
-/// output.
+/// Explains why a program did not print `wanted`: the nearest line if there is one, else the end of
+/// its output.
 [[nodiscard]] std::string missing_text(const std::string& wanted, const std::string& output);
 
-/// What the product says in an exec reply, behind ": ": the reasons and messages of its JSON,
-/// "TopologyAffinityError: Resources cannot be allocated", without the rest of the answer. "" if
-/// there are none. The end of any other output.
+/// Returns the reasons and messages in the product's JSON output of an exec reply, after ": ":
+/// "TopologyAffinityError: Resources cannot be allocated". "" if there are none. For other output,
+/// returns its end.
 [[nodiscard]] std::string reasons_in(const nlohmann::json& reply);
 
 }  // namespace pinfold::harness

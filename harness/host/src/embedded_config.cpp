@@ -8,7 +8,7 @@
 #include "pinfold/harness/process.hpp"
 #include "pinfold/harness/session.hpp"
 
-/// The configuration in a kernel's image, which CONFIG_IKCONFIG=y puts there.
+/// Extracts the configuration that CONFIG_IKCONFIG=y puts into a kernel image.
 namespace pinfold::harness {
 namespace {
 
@@ -16,11 +16,11 @@ namespace fs = std::filesystem;
 
 constexpr Milliseconds kUnpackLimit{60000};
 constexpr std::string_view kGzip = "\x1f\x8b";
-/// Before and after the configuration, which is compressed with gzip.
+/// Markers before and after the gzip-compressed configuration.
 constexpr std::string_view kBegin = "IKCFG_ST";
 constexpr std::string_view kEnd = "IKCFG_ED";
 
-/// How a bzImage may be compressed: the first bytes, and what unpacks it.
+/// A compression format of a bzImage: the first bytes, and the program that unpacks it.
 struct Packing {
   std::string_view magic;
   const char* program;
@@ -32,7 +32,7 @@ constexpr std::array<Packing, 6> kPackings = {{{kGzip, "gzip"},
                                                {"BZh", "bzip2"},
                                                {"\x5d", "lzma"}}};
 
-/// A little-endian number; nullopt beyond the end.
+/// Reads a little-endian number; nullopt beyond the end.
 std::optional<std::size_t> number_at(std::string_view bytes, std::size_t at, std::size_t size) {
   if (bytes.size() < at + size) return std::nullopt;
   std::size_t number = 0;
@@ -42,7 +42,7 @@ std::optional<std::size_t> number_at(std::string_view bytes, std::size_t at, std
   return number;
 }
 
-/// The compressed kernel in a bzImage: Documentation/arch/x86/boot.rst, payload_offset.
+/// Returns the compressed kernel in a bzImage: Documentation/arch/x86/boot.rst, payload_offset.
 std::string_view payload_of(std::string_view image) {
   constexpr std::size_t kSector = 512;
   const auto sectors = number_at(image, 0x1f1, 1);
@@ -53,8 +53,8 @@ std::string_view payload_of(std::string_view image) {
   return begin < image.size() ? image.substr(begin, *length) : std::string_view();
 }
 
-/// What the program makes of the bytes; programs complain about what follows the compressed part,
-/// so that only what they have written counts.
+/// Returns the program's output for the bytes. Its exit status is ignored, because programs
+/// complain about what follows the compressed part.
 std::string unpack(const char* program, std::string_view bytes) {
   const auto folder = TemporaryFolder::make();
   if (!folder) return "";

@@ -15,10 +15,10 @@ namespace pinfold::harness {
 /// The path of a value in a document: keys and indices from the root.
 using FieldPath = std::vector<std::string>;
 
-/// True if a key of a path is an index.
+/// Returns true if a key of a path is an index.
 [[nodiscard]] bool is_index(const std::string& key);
 
-/// "steps[2].write.file".
+/// Returns "steps[2].write.file".
 [[nodiscard]] std::string to_string(const FieldPath& path);
 
 /// The first error in a document.
@@ -33,17 +33,17 @@ class FieldReader {
  public:
   FieldReader(const nlohmann::json& object, FieldPath path, std::optional<Complaint>& complaint);
 
-  /// nullptr if absent or null.
+  /// Returns nullptr if the field is absent or null.
   [[nodiscard]] const nlohmann::json* find(const char* key);
-  /// Text; numbers and booleans are converted to text.
+  /// Reads a text; numbers and booleans are converted.
   [[nodiscard]] std::string text(const char* key, std::string fallback);
   [[nodiscard]] std::string required_text(const char* key);
   [[nodiscard]] int integer(const char* key, int fallback, int least, int most);
   [[nodiscard]] std::optional<double> number(const char* key);
   [[nodiscard]] bool boolean(const char* key, bool fallback);
-  /// A list such as 0-3,8; absent: empty.
+  /// Reads a list such as 0-3,8; absent: empty.
   [[nodiscard]] CpuSet cpus(const char* key);
-  /// One of several words; absent: the first.
+  /// Reads one of several words; absent: the first.
   template <class T>
   [[nodiscard]] T choice(const char* key,
                          const std::vector<std::pair<std::string_view, T>>& words) {
@@ -56,11 +56,11 @@ class FieldReader {
                         }())]
         .second;
   }
-  /// A Kubernetes quantity in whole units.
+  /// Reads a Kubernetes quantity in whole units.
   [[nodiscard]] std::uint64_t bytes(const char* key, std::uint64_t fallback);
   [[nodiscard]] std::vector<std::string> texts(const char* key);
 
-  /// The index of the given word in `words`; 0 if absent or invalid.
+  /// Returns the index of the field's value in `words`; 0 if absent or invalid.
   [[nodiscard]] std::size_t chosen(const char* key, const std::vector<std::string_view>& words);
 
   void complain(const char* key, std::string text);
@@ -76,18 +76,19 @@ class FieldReader {
   std::set<std::string, std::less<>> asked_;
 };
 
-/// A scalar as text; nullopt for arrays, objects and null.
+/// Returns a scalar as text; nullopt for arrays, objects and null.
 [[nodiscard]] std::optional<std::string> scalar_text(const nlohmann::json& value);
-/// "expected one of: caches, cores; did you mean 'cores'?".
+/// Returns "expected one of: caches, cores; did you mean 'cores'?".
 [[nodiscard]] std::string expected_one_of(const std::vector<std::string_view>& words,
                                           std::string_view given);
-/// A value for a message, truncated if long.
+/// Returns a value for a message, truncated if long.
 [[nodiscard]] std::string show_value(const nlohmann::json& value);
 
-/// The line, counted from 1, at which a field begins; 0 if unknown.
+/// Returns the line, counted from 1, at which a field begins; 0 if unknown.
 [[nodiscard]] int line_of(std::string_view text, const FieldPath& path);
 
-/// A complaint about a document, with its line: "line 7: steps[2].write.value: 3: expected ...".
+/// Returns a complaint about a document, with its line: "line 7: steps[2].write.value: 3: expected
+/// ...".
 [[nodiscard]] Error error_of(std::string_view text, const Complaint& complaint);
 
 }  // namespace pinfold::harness

@@ -8,7 +8,7 @@ namespace pinfold::harness {
 namespace {
 
 constexpr Milliseconds kLimit(120000);
-/// A multiple of 3, so that encoded parts can be concatenated; one encoded part fits into a reply
+/// A multiple of 3, so that encoded parts can be concatenated. One encoded part fits into a reply
 /// of the agent.
 constexpr std::size_t kPart = 73728;
 

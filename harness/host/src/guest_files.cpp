@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Loads that are kept for the next scenario: those of the ones that run at the same time.
+/// Loads to keep for the next scenarios, enough for those that run in parallel.
 constexpr std::size_t kLoads = 4;
 
 Result<std::vector<CpioEntry>> modules_of(const std::vector<std::string>& names,
@@ -32,7 +32,7 @@ Result<std::vector<CpioEntry>> modules_of(const std::vector<std::string>& names,
   return entries;
 }
 
-/// A kernel given as a bare image may have them built in.
+/// Returns the modules of a disk; none for a bare kernel image, which may have them built in.
 Result<std::vector<CpioEntry>> modules_of_disk(const VmDisk& disk, const Image& image) {
   std::error_code failed;
   if (!std::filesystem::exists(image.modules / "modules.dep", failed)) {
@@ -76,8 +76,8 @@ Result<fs::path> make_initramfs(const Scenario& scenario, const RunOptions& opti
   return build_initramfs(image, agent, programs, files);
 }
 
-/// What was made in this process, by the files that it was made of. To read and to hash them takes
-/// a tenth of the time of a short scenario. Scenarios may run in parallel.
+/// Results made in this process, by the files they were made from. Reading and hashing these takes
+/// a tenth of the time of a short scenario. Thread-safe: scenarios may run in parallel.
 class Made {
  public:
   std::shared_ptr<const GuestLoad> load(const std::string& key) {
@@ -92,7 +92,7 @@ class Made {
     if (loads_.size() > kLoads) loads_.pop_back();
   }
 
-  /// "" if there is none, or the cache has none any more.
+  /// Returns "" if there is none, or if it is no longer in the cache.
   fs::path initramfs(const std::string& key) {
     const std::lock_guard lock(mutex_);
     const auto found = initramfs_.find(key);

@@ -10,14 +10,14 @@
 
 namespace pinfold::harness {
 
-/// What a guest has beside its kernel.
+/// The contents of a guest besides its kernel.
 struct GuestFiles {
-  std::filesystem::path initramfs;        ///< of every guest on this machine
+  std::filesystem::path initramfs;        ///< for every guest on this machine
   std::shared_ptr<const GuestLoad> load;  ///< the product, the scenario's programs and modules
 };
 
-/// Makes them, or takes those that were made before in this process from the same files.
-/// Errors: what is missing, or too large.
+/// Makes them, or reuses those made earlier in this process from the same files.
+/// Errors: a file is missing or too large.
 [[nodiscard]] Result<GuestFiles> guest_files(const Scenario& scenario, const RunOptions& options,
                                              const Image& image);
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The architecture of a program, from its ELF header; nullopt for a script and the like.
+/// Returns the architecture of a program from its ELF header; nullopt for a script and the like.
 std::optional<std::string> arch_of(const fs::path& program) {
   std::array<char, 20> header{};
   std::ifstream in(program, std::ios::binary);
@@ -35,7 +35,7 @@ std::optional<std::string> arch_of(const fs::path& program) {
 }
 
 Result<std::vector<GuestProgram>> libraries_of_host(const fs::path& program) {
-  // For a static program ldd exits with 1; that answer is to be remembered, too.
+  // For a static program ldd exits with 1; that answer should be cached too.
   PINFOLD_LET(auto listed, ask_program({"sh", "-c", "ldd \"$0\" || true", program.string()},
                                        Milliseconds(10000)));
   std::vector<GuestProgram> libraries;
@@ -53,7 +53,8 @@ Result<std::vector<GuestProgram>> libraries_of_host(const fs::path& program) {
   return libraries;
 }
 
-/// What a program or library asks for itself: names of libraries, and the dynamic linker's path.
+/// Returns what a program or library needs directly: names of libraries, and the path of the
+/// dynamic linker.
 Result<std::vector<std::string>> asked_by(const fs::path& file) {
   PINFOLD_LET(const auto printed, ask_program({"env", "LC_ALL=C", "readelf", "-dlW", file.string()},
                                               Milliseconds(10000)));
@@ -73,7 +74,7 @@ Result<std::vector<std::string>> asked_by(const fs::path& file) {
   return names;
 }
 
-/// Where libraries for arm64 are: those that vm-images/build has downloaded, Debian's own, and
+/// Finds a library for arm64: among those that vm-images/build has downloaded, Debian's own, and
 /// those of its cross-compiler.
 std::optional<fs::path> find_arm64_library(const std::string& name) {
   const fs::path downloaded = cache_folder() / "images/libraries-arm64";
@@ -90,7 +91,7 @@ std::optional<fs::path> find_arm64_library(const std::string& name) {
 Result<std::vector<GuestProgram>> libraries_of_arm64(const fs::path& program) {
   std::vector<GuestProgram> libraries;
   PINFOLD_LET(auto wanted, asked_by(program));
-  for (std::size_t i = 0; i < wanted.size(); ++i) {  // grows
+  for (std::size_t i = 0; i < wanted.size(); ++i) {  // the list grows
     const fs::path name = wanted[i];
     const auto found = find_arm64_library(name.filename());
     if (!found) {

@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 constexpr QemuVersion kOldestQemu = {7, 2};
 constexpr QemuVersion kOldestWithCaches = {10, 0};  // the option smp-cache
 
-/// What every guest touches: QEMU, firmware, kernel, initramfs and the programs of a scenario.
+/// Memory that every guest touches: QEMU, firmware, kernel, initramfs and a scenario's programs.
 constexpr std::uint64_t kGuestBase = 320 * kMiB;
-/// Of the guest's memory, what its kernel touches to manage it.
+/// The guest's kernel touches one part in this many of its memory to manage it.
 constexpr std::uint64_t kManagedPart = 50;
 
 std::uint64_t needed_by(const VmMachine& machine) {
@@ -33,12 +33,12 @@ std::string version_text(const QemuVersion& version) {
   return fmt::format("{}.{}", version.major, version.minor);
 }
 
-/// "Read-only file system", of an errno.
+/// Returns the text for an errno: "Read-only file system".
 std::string reason_of(int error) {
   return std::error_code(error, std::generic_category()).message();
 }
 
-/// The number behind a name in /proc/meminfo, in bytes.
+/// Returns the number after a name in /proc/meminfo, in bytes.
 std::optional<std::uint64_t> meminfo_bytes(std::string_view text, std::string_view name) {
   const std::size_t at = text.find(name);
   if (at == std::string_view::npos) return std::nullopt;
@@ -50,7 +50,7 @@ std::optional<std::uint64_t> meminfo_bytes(std::string_view text, std::string_vi
   return kib * 1024;
 }
 
-/// The number in a control file; nullopt if there is none or it is "max".
+/// Returns the number in a control file; nullopt if there is none or it is "max".
 std::optional<std::uint64_t> control_value(const fs::path& file) {
   const auto text = read_file(file);
   std::uint64_t value = 0;
@@ -59,7 +59,7 @@ std::optional<std::uint64_t> control_value(const fs::path& file) {
   return value;
 }
 
-/// The control group of this process in version 2, "/" if there is none.
+/// Returns the cgroup v2 path of this process; "/" if there is none.
 std::string own_group(const fs::path& root) {
   const auto text = read_file(root / "proc/self/cgroup");
   constexpr std::string_view kVersion2 = "0::";
@@ -141,7 +141,8 @@ Result<HostMemory> host_memory(const fs::path& root) {
     return fail(ErrorCode::kInvalidArgument, "/proc/meminfo: expected a line MemAvailable");
   }
   HostMemory memory = {*available, "MemAvailable of /proc/meminfo"};
-  // From the own group to the root: each may have a limit. In a container the root has it.
+  // From this process's group up to the root: each may have a limit. In a container the root has
+  // it.
   fs::path group = fs::path(own_group(root)).relative_path();
   while (true) {
     const fs::path folder = root / "sys/fs/cgroup" / group;

@@ -19,9 +19,10 @@
 namespace pinfold::harness {
 namespace {
 
-/// Programs, libraries and modules for the guest: with debug information they are large.
+/// The limit for programs, libraries and modules of the guest; with debug information they are
+/// large.
 constexpr std::size_t kMaxProgram = std::size_t{1} << 30U;
-/// What the cache keeps of each, in bytes.
+/// The limits of the cache, in bytes.
 constexpr std::uintmax_t kMaxStripped = std::uintmax_t{1} << 30U;
 constexpr std::uintmax_t kMaxInitramfs = std::uintmax_t{2} << 30U;
 
@@ -46,7 +47,7 @@ std::vector<CpioEntry> skeleton() {
 
 Result<void> add_busybox(std::vector<CpioEntry>& entries, const Image& image) {
   PINFOLD_LET(auto bytes, read_file(image.busybox, kMaxProgram));
-  std::vector<CpioEntry> links;  // that of another architecture makes them itself, in the guest
+  std::vector<CpioEntry> links;  // in a guest of another architecture busybox makes them itself
   if (image.arch == Arch::kAmd64) {
     PINFOLD_LET(links, busybox_links(image.busybox));
   }
@@ -86,7 +87,7 @@ Result<fs::path> run_image_script(const std::vector<std::string>& command) {
   PINFOLD_LET_WRAP(const auto built, ask_program(command, std::chrono::minutes(15)), intent);
   const std::string last = last_line(built.output);
   if (built.exit_status == 0) return last;
-  // Its own errors are one sentence; other programs may need more lines to explain themselves.
+  // The script's own errors are one sentence; other programs may need more lines.
   constexpr std::string_view kOwn = "vm-images: ";
   return fail(ErrorCode::kIo,
               fmt::format("{}: {}", intent,
@@ -196,7 +197,7 @@ void prune_cache(const fs::path& folder, std::uintmax_t max_bytes) {
   std::error_code failed;
   for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
     struct stat facts {};
-    std::error_code gone;  // another run prunes, too
+    std::error_code gone;  // other runs prune the cache too
     const auto time = it->last_write_time(gone);
     if (gone || ::stat(it->path().c_str(), &facts) != 0) continue;
     const std::string name = it->path().filename();

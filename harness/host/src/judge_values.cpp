@@ -84,12 +84,12 @@ namespace {
 
 using Sets = std::map<std::string, CpuSet>;
 
-/// True for the owner itself and for groups below it.
+/// Returns true for the owner itself and for groups below it.
 bool belongs_to(const std::string& group, const std::string& owner) {
   return group == owner || group.starts_with(owner + "/");
 }
 
-/// Adds the groups that have CPUs of the owner in one state.
+/// Adds the groups that contain CPUs of the owner in one state.
 void find_overlaps(const Sets& seen, const std::string& owner, const CpuSet& own,
                    std::set<Overlap>& found) {
   CpuSet held;  // only CPUs that the owner already has; others may still be in transition
@@ -103,20 +103,21 @@ void find_overlaps(const Sets& seen, const std::string& owner, const CpuSet& own
   }
 }
 
-/// Below "kubepods": the groups of QoS classes and pods have the CPUs of all that is in them.
+/// Returns true for a container's group below "kubepods": the groups of QoS classes and pods have
+/// the CPUs of everything inside them.
 bool is_of_container(const std::string& group) {
   const std::string name = group.substr(group.rfind('/') + 1);
   return group.find('/') != std::string::npos && !name.starts_with("pod");
 }
 
-/// A group from its first state to its removal: its name, and how many of this name ended before.
+/// One lifetime of a group: its name, and how many groups of that name ended before it.
 using Life = std::pair<std::string, int>;
 
 /// The sampler's states, one after the other.
 class States {
  public:
   explicit States(const std::string& changes) : lines_(changes) {}
-  /// False if there is no further whole state.
+  /// Reads the next complete state. Returns false if there is none.
   bool next() {
     removed_.clear();
     for (std::string line; std::getline(lines_, line);) {
@@ -139,8 +140,8 @@ class States {
     const auto ended = ended_.find(group);
     return {group, ended == ended_.end() ? 0 : ended->second};
   }
-  /// Whether it has other CPUs than the group that it is in, if that one was seen: the runtime
-  /// makes it just before.
+  /// Returns true if the group has other CPUs than its parent, if that was seen: the runtime
+  /// creates the parent just before.
   [[nodiscard]] bool is_pinned(const std::string& group, const std::string& cpus) const {
     const auto above = groups_.find(group.substr(0, group.rfind('/')));
     return above != groups_.end() && above->second != cpus;

@@ -20,10 +20,10 @@ constexpr Milliseconds kResumeLimit(120000);
 
 fs::path kept_folder() { return cache_folder() / "kept"; }
 
-/// The options of QEMU that name files of the cache, which may be removed later.
+/// QEMU options that name files in the cache, which may be removed later.
 constexpr std::string_view kFileOptions[] = {"-kernel", "-initrd"};
 
-/// Links the files of a command into a folder, and makes the command use the links.
+/// Links the files of a command into a directory and makes the command use the links.
 Result<std::vector<std::string>> link_files(std::vector<std::string> command,
                                             const fs::path& folder) {
   for (std::size_t i = 0; i + 1 < command.size(); ++i) {
@@ -34,7 +34,7 @@ Result<std::vector<std::string>> link_files(std::vector<std::string> command,
     const fs::path link = folder / command[i].substr(1);
     std::error_code failed;
     fs::create_hard_link(command[i + 1], link, failed);
-    if (failed) fs::copy_file(command[i + 1], link, failed);  // a kernel of another file system
+    if (failed) fs::copy_file(command[i + 1], link, failed);  // a kernel on another file system
     if (failed) return fail_errno(failed.value(), fmt::format("link '{}'", command[i + 1]));
     command[i + 1] = link.string();
   }

@@ -19,13 +19,14 @@ class Needs {
       if (value_of(option) != "y") add(fmt::format("{}=y", option), why);
     }
   }
-  /// A module is enough.
+  /// Requires an option, built in or as a module.
   void available(const char* option, const std::string& why) {
     if (value_of(option) != "y" && value_of(option) != "m") {
       add(fmt::format("{}=y or m", option), why);
     }
   }
-  /// For options that older kernels do not have, as what they choose was always there.
+  /// Requires that an option is not off. Older kernels do not have it, but always behave as if it
+  /// were on.
   void not_off(const char* option, const std::string& why) {
     if (value_of(option) == "n") add(fmt::format("{}=y", option), why);
   }

@@ -17,7 +17,7 @@ constexpr std::size_t kMaxList = std::size_t{16} << 20U;
 constexpr std::size_t kMaxModule = std::size_t{256} << 20U;
 constexpr Milliseconds kModuleLimit{60000};
 
-/// "kernel/drivers/block/nbd.ko.xz" -> "nbd". The kernel takes '-' and '_' for the same.
+/// Returns "nbd" for "kernel/drivers/block/nbd.ko.xz". To the kernel '-' and '_' are the same.
 std::string module_name(const fs::path& file) {
   std::string name = file.filename().string();
   name.resize(std::min(name.find(".ko"), name.size()));
@@ -25,8 +25,8 @@ std::string module_name(const fs::path& file) {
   return name;
 }
 
-/// The line of modules.dep about a module: its file, a colon, and the files that it needs, of which
-/// the last is loaded first. "" without one.
+/// Returns the line of modules.dep about a module: its file, a colon, and the files it needs, the
+/// last of which must be loaded first. "" if there is none.
 std::string line_about(const std::string& list, const std::string& name) {
   std::istringstream lines(list);
   for (std::string line; std::getline(lines, line);) {
@@ -84,7 +84,7 @@ Result<std::vector<CpioEntry>> module_entries(const fs::path& folder, const std:
   std::vector<CpioEntry> entries;
   for (const fs::path& file : files) {
     PINFOLD_LET(auto bytes, read_module(file));
-    // Numbered in load order, as the agent sorts them.
+    // Numbered in load order, because the agent sorts them.
     const std::string path =
         fmt::format("lib/modules/{}/{:02}-{}.ko", name, entries.size(), module_name(file));
     entries.push_back(CpioEntry::file(path, std::move(bytes), false));

@@ -14,7 +14,8 @@ namespace {
 
 constexpr const char* kOtherImage = "localhost/busybox:1";
 
-/// The machine without policies. CPUs and their order do not matter then, only the memory does.
+/// Returns the machine without policies. Then only the memory matters, not the CPUs and their
+/// order.
 Result<Node> node_of(const VmMachine& machine) {
   MachineDescription description;
   for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
@@ -45,7 +46,7 @@ Json resources_of(const LinuxResources& values) {
   return resources;
 }
 
-/// The totals of all containers, without the rules for the pod's own cgroup.
+/// Returns the totals of all containers, without the rules for the pod's own cgroup.
 Json total_resources(const Node& node, const PodSpec& pod) {
   const ResourceList requests = total_requests(node.gates(), pod, Overhead::kLeaveOut);
   const ResourceList limits = total_limits(node.gates(), pod);
@@ -68,19 +69,19 @@ std::string cgroup_of(const PodSpec& pod, QosClass qos) {
   return fmt::format("/kubepods{}/pod{}", parent, pod.uid.value);
 }
 
-/// A map of texts in a Pod's metadata.
+/// Returns a map of texts in a Pod's metadata.
 Json texts_of(const Json& metadata, const char* key) {
   const auto found = metadata.find(key);
   return found != metadata.end() && found->is_object() ? *found : Json::object();
 }
 
-/// A text; "" if there is none.
+/// Returns a text; "" if there is none.
 std::string manifest_text(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-/// What a Pod's manifest says about a container.
+/// Returns the part of a Pod's manifest that describes a container.
 Json manifest_of(const Json& pod, const std::string& name) {
   for (const char* const list : {"/spec/containers", "/spec/initContainers"}) {
     const Json all = pod.value(Json::json_pointer(list), Json::array());

@@ -11,7 +11,8 @@
 
 namespace pinfold::harness {
 
-/// What a kubelet asks a container runtime for to run a pod, by the names of CRI's definition.
+/// The requests that a kubelet sends to a container runtime to run a pod, named as in CRI's
+/// definition.
 // NOLINTNEXTLINE(bugprone-exception-escape): about json, whose moving asserts
 struct PodRequests {
   std::string cgroup_parent;               ///< "/kubepods/burstable/podUID"
@@ -19,10 +20,10 @@ struct PodRequests {
   std::map<std::string, Json> containers;  ///< ContainerConfig by name
 };
 
-/// As a kubelet with the cgroupfs driver, without policies of its managers, on this machine. The
-/// pod is on the host's network. The images of the guest stand in for those of other registries:
-/// for a name that does not begin with "localhost/", busybox that waits.
-/// Errors: those of parse_pod.
+/// Returns the requests of a kubelet with the cgroupfs driver, without policies, on this machine.
+/// The pod uses the host's network. The guest's own images replace those of other registries: a
+/// name that does not begin with "localhost/" stands for a busybox that waits.
+/// Errors: as parse_pod.
 /// Source: kubelet v1.36.2 kuberuntime, generatePodSandboxConfig, generateContainerConfig.
 [[nodiscard]] Result<PodRequests> kubelet_requests(const VmMachine& machine,
                                                    std::string_view manifest);

@@ -7,21 +7,21 @@
 /// The two parts of open_session.
 namespace pinfold::harness {
 
-/// Finds or makes what the machine needs; fills in `result` on failure.
+/// Finds or makes everything that the machine needs; fills in `result` on failure.
 [[nodiscard]] std::optional<Launch> prepare_launch(const Scenario& scenario,
                                                    const RunOptions& options,
                                                    ScenarioResult& result);
-/// Boots or restores it.
+/// Boots or restores the machine.
 [[nodiscard]] std::optional<Session> open_launch(const Scenario& scenario,
                                                  const RunOptions& options, const Launch& ready,
                                                  ScenarioResult& result);
 
-/// A time limit with the scale of the run.
+/// Returns a time limit multiplied by the time scale of the run.
 [[nodiscard]] inline Milliseconds scaled(const RunOptions& options, Milliseconds limit) {
   return Milliseconds(
       static_cast<std::int64_t>(static_cast<double>(limit.count()) * options.time_scale));
 }
-/// Limit to restore a machine, and for its first reply.
+/// Returns the time limit to restore a machine, and for its first reply.
 [[nodiscard]] Milliseconds ready_limit(const VmMachine& machine, const RunOptions& options);
 
 }  // namespace pinfold::harness

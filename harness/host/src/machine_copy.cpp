@@ -34,7 +34,7 @@ Grid grid_of(const Machine& source) {
   return grid;
 }
 
-/// The fewest caches, cores and threads that hold every socket, cache and core.
+/// Returns the fewest caches, cores and threads that can hold every socket, cache and core.
 VmMachine shape_of(const Grid& grid) {
   std::size_t caches = 1;
   std::size_t cores = 1;
@@ -54,7 +54,7 @@ VmMachine shape_of(const Grid& grid) {
   return shape;
 }
 
-/// Takes cores, then threads, caches and sockets away until QEMU can make the machine.
+/// Removes cores, then threads, caches and sockets, until QEMU can make the machine.
 void fit(VmMachine& shape) {
   while (!check_cpus(shape)) {
     if (shape.cores > shape.caches) {
@@ -85,7 +85,7 @@ void keep_cores(CacheCores& cores, std::size_t count, const Machine& source) {
   std::sort(cores.begin(), cores.end());
 }
 
-/// The CPU of the source for each CPU of a machine of that shape.
+/// Returns the CPU of the source for each CPU of a machine with this shape.
 std::vector<std::optional<CpuId>> place_cpus(Grid grid, const VmMachine& shape,
                                              const Machine& source) {
   const auto caches = static_cast<std::size_t>(shape.caches);
@@ -106,14 +106,14 @@ std::vector<std::optional<CpuId>> place_cpus(Grid grid, const VmMachine& shape,
   return cpus;
 }
 
-/// Makes the NUMA nodes with their CPUs. Linux numbers nodes by their first CPU, then those
-/// without.
+/// Makes the NUMA nodes with their CPUs. Linux numbers nodes by their first CPU, and nodes without
+/// CPUs last.
 void place_nodes(MachineCopy& copy, const Machine& source) {
   std::vector<CpuSet> cpus(source.numa_nodes().size());
   std::vector<std::size_t> order;
   std::size_t node = 0;
   for (std::size_t i = 0; i < copy.cpus.size(); ++i) {
-    // A CPU that the source does not have is on the node of the one before it.
+    // A CPU that the source does not have goes to the node of the CPU before it.
     if (copy.cpus[i]) node = static_cast<std::size_t>(source.groups_of(*copy.cpus[i]).numa);
     if (cpus[node].empty()) order.push_back(node);
     cpus[node].insert(CpuId{static_cast<std::int32_t>(i)});
@@ -154,7 +154,7 @@ void copy_distances(MachineCopy& copy, const Machine& source) {
   }
 }
 
-/// "0-15,88-103": runs of ids in the order of the list, at most the first 16 of them.
+/// Formats ids as runs in list order, at most the first 16: "0-15,88-103".
 template <class Id>
 std::string id_list(const std::vector<std::optional<Id>>& ids) {
   std::vector<std::string> runs;

@@ -10,7 +10,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// The counts of a machine that are not the default.
+/// Returns the counts of a machine that differ from the default.
 std::vector<std::pair<const char*, int>> counts_of(const VmMachine& machine) {
   std::vector<std::pair<const char*, int>> counts = {
       {"sockets", machine.sockets}, {"cores", machine.cores}, {"threads", machine.threads}};
@@ -30,7 +30,7 @@ std::string memory_text(const VmNode& node) { return fmt::format("{}Mi", node.me
 
 std::string node_yaml(const VmNode& node) {
   std::vector<std::string> fields;
-  // In quotes: YAML 1.1 reads 0,1 as the number 1.
+  // Quoted, because YAML 1.1 reads 0,1 as the number 1.
   if (!node.cpus.empty()) fields.push_back(fmt::format("cpus: \"{}\"", node.cpus.to_string()));
   fields.push_back("memory: " + memory_text(node));
   std::vector<std::string> pages;

@@ -13,7 +13,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// One row of the table: "node 1 cpus", "4-7".
+/// A row of the table: "node 1 cpus", "4-7".
 using Fact = std::pair<std::string, std::string>;
 
 std::string text_of(const Json& object, const char* key) {
@@ -29,7 +29,7 @@ const Json& list_of(const Json& object, const char* key) {
   return found != object.end() && found->is_array() ? *found : kEmpty;
 }
 
-/// The distinct values of a field of the CPUs, in order of first appearance: "0-1 2-3".
+/// Returns the distinct values of a field of the CPUs, in order of first appearance: "0-1 2-3".
 std::string groups(const Json& machine, const char* field) {
   std::vector<std::string> seen;
   for (const Json& cpu : list_of(machine, "cpus")) {

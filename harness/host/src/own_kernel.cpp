@@ -16,7 +16,7 @@ constexpr std::size_t kHeaderBytes = 0x1000;
 constexpr std::size_t kMaxConfig = std::size_t{4} << 20U;
 constexpr std::size_t kMaxImage = std::size_t{1} << 28U;
 
-/// What a kernel's image is called, and where a build puts it.
+/// Returns the name of the kernel image that an architecture boots.
 std::string_view image_name(Arch arch) {
   return arch == Arch::kArm64 ? "an uncompressed Image of arm64" : "a bzImage of x86-64";
 }
@@ -32,19 +32,19 @@ bool has_at(std::string_view bytes, std::size_t at, std::string_view wanted) {
   return bytes.size() >= at + wanted.size() && bytes.substr(at, wanted.size()) == wanted;
 }
 
-/// Linux's boot protocol, Documentation/arch/x86/boot.rst.
+/// Source: Linux's boot protocol, Documentation/arch/x86/boot.rst.
 bool is_bzimage(std::string_view bytes) {
   return has_at(bytes, 0x1fe, "\x55\xaa") && has_at(bytes, 0x202, "HdrS");
 }
 
-/// Documentation/arch/arm64/booting.rst.
+/// Source: Documentation/arch/arm64/booting.rst.
 bool is_arm64_image(std::string_view bytes) { return has_at(bytes, 0x38, "ARM\x64"); }
 
 bool is_image(std::string_view bytes, Arch arch) {
   return arch == Arch::kArm64 ? is_arm64_image(bytes) : is_bzimage(bytes);
 }
 
-/// What else people give as a kernel; "" if unknown.
+/// Recognises other files that people give as a kernel; "" if unknown.
 std::string_view other_kind(std::string_view bytes) {
   if (is_arm64_image(bytes)) return "an arm64 Image, ";
   if (is_bzimage(bytes)) return "a bzImage of x86-64, ";
@@ -68,8 +68,8 @@ Result<std::string> read_header(const fs::path& path, Arch arch) {
   return bytes;
 }
 
-/// The configuration of a kernel in the cache, "" if it is not known. What was read from its image
-/// is kept.
+/// Returns the configuration of a kernel in the cache, "" if unknown. What was read from its image
+/// is stored.
 Result<std::string> config_of(const fs::path& folder, std::string_view image) {
   const fs::path file = folder / "config";
   std::error_code failed;

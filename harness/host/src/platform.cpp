@@ -22,7 +22,7 @@ constexpr std::array<Arch, 2> kArchs = {Arch::kAmd64, Arch::kArm64};
 constexpr std::array<CgroupMode, 3> kModes = {CgroupMode::kV2, CgroupMode::kV1,
                                               CgroupMode::kHybrid};
 
-/// Cuts the first word off a text of words with slashes between them.
+/// Removes and returns the first word of a text with slashes between words.
 std::string_view next_word(std::string_view& text) {
   const std::size_t end = std::min(text.find('/'), text.size());
   const std::string_view word = text.substr(0, end);
@@ -30,7 +30,7 @@ std::string_view next_word(std::string_view& text) {
   return word;
 }
 
-/// What can stand at each place of a platform.
+/// The words that each part of a platform can have.
 struct Words {
   std::vector<std::string_view> kernels;
   std::vector<std::string_view> modes;
@@ -48,7 +48,7 @@ bool is_one_of(std::string_view word, const std::vector<std::string_view>& words
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// What is wrong with the first word of a platform that nothing has; "" if it is their order.
+/// Explains the first unknown word of a platform; "" if all are known but in the wrong order.
 std::string unknown_word(std::string_view text, Arch otherwise) {
   const Words words = known_words();
   const std::string_view kernel = next_word(text);

@@ -25,7 +25,7 @@ class Judge {
   Judge(const Json& report, const PowerCutQuestion& question)
       : marks_(report.at("marks")), log_(report.at("log")), question_(question) {}
 
-  /// "" if everything is as expected.
+  /// Returns "" if everything is as expected.
   [[nodiscard]] std::string problem(std::size_t position, const Json& outcome) const {
     const std::string mount = outcome.at("mount");
     if (!mount.empty()) return fmt::format("the file system does not mount: {}", mount);
@@ -55,7 +55,7 @@ class Judge {
   }
 
  private:
-  /// The last mark at or before a position of the log.
+  /// Returns the last mark at or before a position in the log.
   [[nodiscard]] std::size_t acknowledged(std::size_t position) const {
     std::size_t done = 0;
     for (std::size_t i = 0; i < marks_.size(); ++i) {
@@ -136,7 +136,7 @@ std::string_view to_string(Loss loss) { return kLosses[static_cast<std::size_t>(
 Result<PowerCuts> judge_power_cuts(const Json& report, const PowerCutQuestion& question) {
   try {
     return judge(report, question);
-  } catch (const std::exception& error) {  // a missing field, or one of another type
+  } catch (const std::exception& error) {  // a missing field, or one of the wrong type
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("no report of power cuts: {}", error.what()));
   }

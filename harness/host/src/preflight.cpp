@@ -10,7 +10,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// Sentences, each once.
+/// Collects sentences without duplicates.
 class Problems {
  public:
   template <class Value>
@@ -33,20 +33,20 @@ Result<void> check_guests(const std::vector<const Scenario*>& scenarios, int job
   return check_memory(machines, jobs, memory);
 }
 
-/// What has to be there before QEMU can start, apart from a QEMU of the cache.
+/// Everything that must exist before QEMU can start, except a QEMU in the cache.
 struct HostNeeds {
   std::set<std::pair<std::string, Arch>> kernels;
   std::set<std::string> runtimes;
   bool newer_qemu = false;
 };
 
-/// The QEMUs of the host are checked at once.
+/// Collects the needs; checks the QEMUs of the host at once.
 HostNeeds host_needs_of(const std::vector<const Scenario*>& scenarios, const RunOptions& options,
                         Problems& problems) {
   HostNeeds needs;
   for (const Scenario* scenario : scenarios) {
     const VmMachine& machine = scenario->machine;
-    // A kernel of yours is looked at with the machine that it has to run.
+    // A user's kernel is checked together with the machine that it must run.
     if (machine.platform.kernel != kOwnKernel) {
       needs.kernels.emplace(machine.platform.kernel, machine.platform.arch);
     }
@@ -69,7 +69,7 @@ std::vector<std::string> preflight(const std::vector<const Scenario*>& scenarios
   Problems problems;
   problems.add_from(check_guests(scenarios, jobs));
   const HostNeeds needs = host_needs_of(scenarios, options, problems);
-  // A host that has other problems downloads nothing.
+  // If the host has other problems, nothing is downloaded.
   if (auto found = problems.take(); !found.empty()) return found;
   for (const auto& [kernel, arch] : needs.kernels) {
     problems.add_from(prepare_image(options.image_script, kernel, arch));

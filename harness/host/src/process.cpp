@@ -20,7 +20,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// Above the descriptors that a child inherits.
+/// Higher than the descriptors that a child inherits.
 constexpr int kFirstFree = 10;
 
 /// Runs between fork and exec. On failure writes errno to `report` and exits.

@@ -11,7 +11,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// "cpus=0-3,cpus=8": one option per range, as QEMU requires.
+/// Returns "cpus=0-3,cpus=8": one option for each range, as QEMU requires.
 std::string cpu_ranges(const CpuSet& cpus) {
   std::string text;
   const std::string list = cpus.to_string();
@@ -47,11 +47,11 @@ void add_nodes(std::vector<std::string>& command, const VmMachine& machine) {
 }
 
 std::string cpu_model(const VmMachine& machine, Accelerator accelerator) {
-  if (machine.platform.arch == Arch::kArm64) return "neoverse-n1";  // pages of 4, 16 and 64 KiB
+  if (machine.platform.arch == Arch::kArm64) return "neoverse-n1";  // has pages of 4, 16 and 64 KiB
   std::string model = "Haswell";
-  if (accelerator == Accelerator::kTcg) model += ",-erms";  // QEMU does these byte by byte
-  // QEMU 10 fails on CPUID leaf 0x1f, which describes dies and modules; without the leaf the caches
-  // still show them.
+  if (accelerator == Accelerator::kTcg) model += ",-erms";  // QEMU executes these byte by byte
+  // QEMU 10 fails on CPUID leaf 0x1f, which describes dies and modules; without it they can still
+  // be seen from the caches.
   if (needs_newer_qemu(machine) && (machine.dies > 1 || machine.caches > 1)) model += ",level=0xd";
   const bool huge = std::any_of(machine.nodes.begin(), machine.nodes.end(), [](const VmNode& node) {
     return node.huge_pages.contains(std::uint64_t{1} << 30);
@@ -79,7 +79,7 @@ std::string smp_option(const VmMachine& machine) {
          fmt::format(",cores={},threads={}", machine.cores / machine.caches, machine.threads);
 }
 
-/// "hugepagesz=2M hugepages=0:4,1:8" for each size.
+/// Returns "hugepagesz=2M hugepages=0:4,1:8" for each size.
 std::string huge_page_arguments(const VmMachine& machine) {
   std::map<std::uint64_t, std::vector<std::string>> sizes;
   for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
@@ -95,12 +95,12 @@ std::string huge_page_arguments(const VmMachine& machine) {
 }
 
 std::string machine_type(const VmMachine& machine) {
-  if (machine.platform.arch == Arch::kArm64) return "virt,gic-version=3";  // more than 8 CPUs
-  // Several last-level caches per die: QEMU represents each as a module.
+  if (machine.platform.arch == Arch::kArm64) return "virt,gic-version=3";  // for more than 8 CPUs
+  // Several last-level caches per die: QEMU represents each one as a module.
   return machine.caches > 1 ? "q35,smp-cache.0.cache=l3,smp-cache.0.topology=module" : "q35";
 }
 
-/// The guest's console and the agent's port. "virt" has one serial port of its own.
+/// Returns the guest's console and the agent's port. "virt" has a serial port of its own.
 std::vector<std::string> serial_ports(const VmMachine& machine) {
   std::vector<std::string> options = {"-serial", fmt::format("chardev:{}", kConsoleSocket)};
   if (machine.platform.arch == Arch::kArm64) {
@@ -117,12 +117,12 @@ std::string kernel_arguments(const VmMachine& machine, Accelerator accelerator) 
   // Without no_timer_check, the kernel's timer check can fail on a busy host and panic.
   std::string arguments =
       machine.platform.arch == Arch::kArm64 ? "console=ttyAMA0" : "console=ttyS0 no_timer_check";
-  // QEMU without KVM translates a program again for each address that it is loaded at, and forgets
-  // addresses at each change between the page tables of kernel and program.
+  // Without KVM, QEMU translates a program again for each address at which it is loaded, and
+  // forgets addresses at each switch between the page tables of kernel and program.
   arguments += " quiet panic=-1 rdinit=/init norandmaps mitigations=off";
   if (accelerator == Accelerator::kTcg) {
-    // With a huge page, it forgets all addresses at each change of one of them. Clearing memory is
-    // slow, with string instructions (feature 112 is REP_GOOD) more so.
+    // With a huge page, QEMU forgets all addresses whenever one of them changes. Clearing memory is
+    // slow, even more so with string instructions (feature 112 is REP_GOOD).
     arguments += " transparent_hugepage=never init_on_alloc=0 hardened_usercopy=off";
     if (machine.platform.arch == Arch::kAmd64) arguments += " clearcpuid=112";
   }
@@ -134,7 +134,7 @@ std::string kernel_arguments(const VmMachine& machine, Accelerator accelerator) 
   return arguments;
 }
 
-/// Devices of a NUMA node are behind a host bridge of that node, each on a separate port.
+/// Adds the devices of NUMA nodes, behind a host bridge of their node, each on a separate port.
 void add_devices(std::vector<std::string>& command, const VmMachine& machine) {
   const auto add = [&command](std::string value) {
     command.emplace_back("-device");

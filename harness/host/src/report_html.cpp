@@ -7,7 +7,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// JSON that is safe inside a <script> element: ASCII, without characters of markup.
+/// Returns JSON that is safe inside a <script> element: ASCII, without markup characters.
 std::string json_in_html(const nlohmann::json& json) {
   std::string safe;
   for (const char c : json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)) {

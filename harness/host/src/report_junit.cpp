@@ -10,7 +10,8 @@
 namespace pinfold::harness {
 namespace {
 
-/// Text for an XML element or attribute. What XML forbids becomes '?', and what is not ASCII.
+/// Returns text for an XML element or attribute. Characters that XML forbids, and those that are
+/// not ASCII, become '?'.
 std::string in_xml(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
@@ -22,7 +23,7 @@ std::string in_xml(std::string text) {
   return escape_xml(text);
 }
 
-/// A text field of an object that may come from a file.
+/// Returns a text field of an object, which may come from a file.
 std::string field(const Json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? in_xml(found->get<std::string>()) : "";
@@ -36,8 +37,8 @@ struct Cases {
   int skipped = 0;
 };
 
-/// A test that a program reported. Where the scenario ended as expected, a failed one is no
-/// failure.
+/// Adds a test that a program reported. If the scenario ended as expected, a failed test does not
+/// count as a failure.
 void add_test(const Json& test, const std::string& scenario, bool as_expected, Cases& cases) {
   ++cases.tests;
   cases.text += fmt::format("  <testcase classname=\"{}\" name=\"{}: {}\">", scenario,

@@ -14,10 +14,10 @@
 namespace pinfold::harness {
 namespace {
 
-/// The exit code that the agent is asked for after all results. Not 0: firmware may write that.
+/// The exit code that the agent uses after all results. Not 0, because firmware may write that.
 constexpr int kEndCode = 16;
 
-/// Adds a step to the report, and after it each test that its program has reported.
+/// Adds a step to the report, followed by the tests that its program has reported.
 void add_step(StepResult step, const RunOptions& options, ScenarioResult& result) {
   const std::vector<StepResult> tests = std::exchange(step.tests, {});
   result.steps.push_back(std::move(step));
@@ -28,7 +28,7 @@ void add_step(StepResult step, const RunOptions& options, ScenarioResult& result
   }
 }
 
-/// Keeps the guest if a step has failed that should not have.
+/// Keeps the guest if a step failed that should have succeeded.
 void keep_if_failed(const Scenario& scenario, const RunOptions& options, Session& session,
                     ScenarioResult& result) {
   const bool failed = result.verdict == Verdict::kFailed || result.verdict == Verdict::kOutOfMemory;
@@ -43,7 +43,7 @@ void keep_if_failed(const Scenario& scenario, const RunOptions& options, Session
                                      : "the guest is not kept: " + why);
 }
 
-/// A step that fails because memory has run out is that verdict.
+/// Changes the verdict if a step failed because memory ran out.
 void see_out_of_memory(const Session& session, ScenarioResult& result) {
   if (result.verdict == Verdict::kFailed &&
       classify(Trouble::kEnded, session.vm.console()) == Verdict::kOutOfMemory) {
@@ -51,7 +51,7 @@ void see_out_of_memory(const Session& session, ScenarioResult& result) {
   }
 }
 
-/// Ends the machine; its exit status shows that it has run to its end.
+/// Ends the machine; its exit status shows that it ran to its end.
 void end(const Scenario& scenario, Session& session, ScenarioResult& result) {
   const int exit_status = exit_status_for(scenario.machine.platform.arch, kEndCode);
   auto ended = session.vm.quit(kEndCode, exit_status, std::chrono::seconds(20));
@@ -65,7 +65,8 @@ void end(const Scenario& scenario, Session& session, ScenarioResult& result) {
   see_out_of_memory(session, result);
 }
 
-/// Runs them until one fails. False if the machine failed; `result` then has the reason.
+/// Runs the steps until one fails. Returns false if the machine failed; `result` then has the
+/// reason.
 bool run_steps(const Scenario& scenario, const RunOptions& options, Session& session,
                ScenarioResult& result) {
   StepRunner runner(scenario, options, session);

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Programs of the guest, with their symbols.
+/// The limit for the guest's programs, with their symbols.
 constexpr std::size_t kMaxBytes = std::size_t{1} << 30U;
 
 constexpr const char* kSocket = "/run/pinfold-cri.sock";
@@ -22,8 +22,8 @@ constexpr const char* kScript = "usr/lib/pinfold/runtime.sh";
 
 constexpr Milliseconds kPause(100);
 
-/// A shell that ends when it is asked to: as the first process of its container it must handle the
-/// signal itself.
+/// A shell that ends on request: as the init process of its container it must handle the signal
+/// itself.
 constexpr const char* kWait = "trap 'exit 0' TERM; while true; do sleep 1000 & wait $!; done";
 
 Result<std::string> container_images(const Image& image, const fs::path& agent) {
@@ -37,7 +37,7 @@ Result<std::string> container_images(const Image& image, const fs::path& agent) 
                        {"localhost/busybox:1", std::move(links), {"sh", "-c", kWait}}});
 }
 
-/// What is left of `limit` at this time.
+/// Returns the rest of `limit`.
 Milliseconds left_of(Milliseconds limit, Clock::time_point begin) {
   return limit - std::chrono::duration_cast<Milliseconds>(Clock::now() - begin);
 }
@@ -64,7 +64,7 @@ bool says_that_it_is_ready(const Json& status) {
   });
 }
 
-/// The runtime learns of imported images a little later.
+/// The runtime lists imported images with a delay.
 bool has_all_images(const Json& list) { return list.value("images", Json::array()).size() == 2; }
 
 /// Waits until the runtime can run pods.
@@ -101,7 +101,7 @@ Result<RuntimeParts> prepare_runtime(const fs::path& script, std::string_view ru
 
 VmResult<CriAnswer> call_runtime(Vm& vm, const std::string& method, const Json& request,
                                  Milliseconds limit) {
-  // The runtime is given up first, so that its client can say so.
+  // The call to the runtime times out first, so that its client can report it.
   const Json call = {
       {"method", method}, {"request", request}, {"timeLimitMs", limit.count() * 9 / 10}};
   PINFOLD_LET(const auto reply,

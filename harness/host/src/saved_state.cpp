@@ -8,7 +8,7 @@ namespace pinfold::harness {
 namespace {
 
 constexpr std::string_view kMagic = "QEVM";
-/// A section's kind, number and name; the others have no name.
+/// Begins with a section's kind, number and name; the other kinds have no name.
 constexpr char kStart = 0x01;
 constexpr char kPart = 0x02;
 constexpr char kEnd = 0x03;
@@ -16,14 +16,14 @@ constexpr char kCommand = 0x08;
 constexpr char kFooter = 0x7e;
 constexpr std::string_view kRam("\x03ram", 4);
 
-/// The low bits of a page's offset. Source: QEMU's migration/ram.c, RAM_SAVE_FLAG_*.
+/// Flags in the low bits of a page's offset. Source: QEMU's migration/ram.c, RAM_SAVE_FLAG_*.
 constexpr std::uint64_t kZero = 0x02;
 constexpr std::uint64_t kMemorySizes = 0x04;
 constexpr std::uint64_t kPage = 0x08;
 constexpr std::uint64_t kEnded = 0x10;
 constexpr std::uint64_t kContinued = 0x20;
 
-/// The memory that guest and host share is of a device, whose place comes before its name.
+/// The memory shared by host and guest belongs to a device, whose address comes before its name.
 constexpr std::string_view kSharedMemory = "/load";
 
 bool is_node_memory(std::string_view name) {
@@ -55,7 +55,8 @@ class Splitter {
   }
 
  private:
-  /// The next bytes; fewer than asked for at the stream's end, after which nothing is right.
+  /// Returns the next bytes; fewer than asked for at the end of the stream, which makes everything
+  /// after it invalid.
   std::string_view take(std::size_t count) {
     if (count > rest_.size()) is_short_ = true;
     const std::string_view bytes = rest_.substr(0, count);
@@ -71,8 +72,8 @@ class Splitter {
 
   std::string_view take_name() { return take(static_cast<std::size_t>(take_number(1))); }
 
-  /// The kind and number of the next section, which must be that of the memory; '\0' otherwise.
-  /// There may be commands before it.
+  /// Returns the kind of the next section, which must have the number of the memory; '\0'
+  /// otherwise. Commands may precede it.
   char take_kind() {
     while (rest_.starts_with(kCommand)) {
       const std::string_view begin = rest_;
@@ -93,7 +94,7 @@ class Splitter {
                             expected, rest_.size()));
   }
 
-  /// Everything before the memory: the version and the machine's name.
+  /// Copies everything before the memory: the version and the machine's name.
   Result<void> read_start() {
     if (!rest_.starts_with(kMagic)) return corrupt("'QEVM'");
     constexpr std::size_t kHead = 4096;
@@ -106,7 +107,7 @@ class Splitter {
     return is_short_ ? corrupt("the section 'ram'") : Result<void>();
   }
 
-  /// The names and sizes of all memory.
+  /// Reads the names and sizes of all memory.
   Result<void> read_sizes() {
     const std::string_view begin = rest_;
     const std::uint64_t total = take_number(8);
@@ -124,7 +125,7 @@ class Splitter {
     return {};
   }
 
-  /// Domain: the footer is copied by the caller.
+  /// Checks the footer. Domain: the caller copies it.
   Result<void> read_footer() {
     const std::string_view footer = take(5);
     if (is_short_ || footer[0] != kFooter || footer.substr(1) != number_) {
@@ -163,8 +164,8 @@ class Splitter {
       }
       return on_page_({name_, offset, kind == kZero ? std::string_view() : content});
     }
-    // Memory that the harness shares is always zero. Each other page names its memory again: the
-    // page before it may be gone.
+    // Memory shared by the harness is always zero. All other pages repeat the name of their memory,
+    // because the page before may have been removed.
     if (kind == kZero && name_.ends_with(kSharedMemory)) return {};
     state_.stream += big_endian(offset | kind);
     state_.stream += static_cast<char>(name_.size());
@@ -177,7 +178,7 @@ class Splitter {
   const std::function<Result<void>(const SavedPage&)>& on_page_;
   SavedState state_;
   std::string_view number_;  ///< of the section, 4 bytes
-  std::string_view name_;    ///< of the page's memory
+  std::string_view name_;    ///< of the current page's memory
   bool is_short_ = false;
 };
 

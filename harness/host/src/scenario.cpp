@@ -103,7 +103,7 @@ void add_steps(const Json* list, const PlatformScope& scope, Scenario& scenario,
   }
 }
 
-/// Checks that `kernel` and the platforms with it come together.
+/// Checks that `kernel` and the platforms that need it are given together.
 std::vector<Platform> read_platforms_and_kernel(FieldReader& fields, std::optional<Arch> arch) {
   const bool has_kernel = !fields.text("kernel", "").empty();
   Platform usual;
@@ -177,7 +177,7 @@ Result<void> load_kubelet(KubeletSource& source, const std::filesystem::path& fo
   return {};
 }
 
-/// Reads the manifest of a step with a pod, whose verb is in its default title.
+/// Reads the manifest of a step with a pod, and puts the pod into its default title.
 Result<void> load_manifest(Step& step, const std::filesystem::path& file, std::string& manifest,
                            const std::filesystem::path& folder) {
   if (file.empty()) return {};
@@ -227,8 +227,8 @@ Result<void> load_files(Scenario& scenario, const std::filesystem::path& folder)
   return {};
 }
 
-/// The machines of the nearest machines.yaml, in the file's directory or a parent; empty if none
-/// exists.
+/// Returns the machines of the nearest machines.yaml, in the file's directory or a parent; empty if
+/// there is none.
 Result<Machines> machines_near(const std::filesystem::path& file) {
   std::error_code failed;
   std::filesystem::path folder = std::filesystem::absolute(file, failed).parent_path();
@@ -301,7 +301,7 @@ bool needs_product(const Scenario& scenario) {
         std::holds_alternative<VerifyStep>(step.action)) {
       return true;
     }
-    // Without a configuration the cpusets are those of other programs.
+    // Without a configuration the cpusets belong to other programs.
     if (std::holds_alternative<StartSamplingStep>(step.action) && has_kubelet(scenario.kubelet)) {
       return true;
     }

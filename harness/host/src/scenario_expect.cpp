@@ -29,7 +29,7 @@ bool is_subject(std::string_view key) {
                      [&](const Subject& subject) { return key == subject.key; });
 }
 
-/// "pages/1": with a NUMA node after the slash.
+/// Returns true for "pages/1", with a NUMA node after the slash.
 bool is_page_count(std::string_view key) {
   const std::size_t slash = key.find('/');
   const std::string_view name = key.substr(0, slash);
@@ -38,7 +38,7 @@ bool is_page_count(std::string_view key) {
   return node && node->size() == 1;
 }
 
-/// "cpu.max", or a line of a file: "cpu.stat/nr_throttled".
+/// Returns true for "cpu.max", or a line of a file: "cpu.stat/nr_throttled".
 bool is_group_value(std::string_view key) {
   const std::size_t slash = key.find('/');
   const std::string_view file = key.substr(0, slash);
@@ -46,7 +46,7 @@ bool is_group_value(std::string_view key) {
          (slash == std::string_view::npos || is_safe_name(key.substr(slash + 1)));
 }
 
-/// True if the subject has such a value: a file of a cgroup, or a fact about a process.
+/// Returns true if the subject has such a value: a file of a cgroup, or a fact about a process.
 bool is_known_value(Of of, std::string_view key) {
   const bool allowed = key == "Cpus_allowed_list" || key == "Mems_allowed_list";
   const bool of_process = allowed || key == "pageNodes" || is_page_count(key);
@@ -67,7 +67,7 @@ bool is_known_value(Of of, std::string_view key) {
   return false;
 }
 
-/// A text, or bounds: {atLeast: 1, atMost: 10}.
+/// Reads a text, or bounds: {atLeast: 1, atMost: 10}.
 ExpectedValue read_expected(FieldReader& fields, const std::string& key,
                             std::optional<Complaint>& complaint) {
   const Json* value = fields.find(key.c_str());
@@ -81,7 +81,7 @@ ExpectedValue read_expected(FieldReader& fields, const std::string& key,
   return expected_value;
 }
 
-/// The platform's name for "cpuset.cpus.effective" and the like.
+/// Returns the platform's name for "cpuset.cpus.effective" and the like.
 std::string file_on(const Platform& platform, const std::string& key) {
   for (const char* what : {"cpus", "mems"}) {
     if (key == effective_file(CgroupMode::kV2, what)) return effective_file(platform.cgroup, what);
@@ -89,7 +89,7 @@ std::string file_on(const Platform& platform, const std::string& key) {
   return key;
 }
 
-/// nullopt: not for the current platform.
+/// Returns nullopt if the expectation is not for the current platform.
 std::optional<Expectation> read_expectation(const Json& value, FieldPath path,
                                             const PlatformScope& scope,
                                             std::optional<Complaint>& complaint) {

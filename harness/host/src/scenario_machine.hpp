@@ -13,7 +13,7 @@ namespace pinfold::harness {
 [[nodiscard]] VmMachine read_machine(const nlohmann::json& value, const FieldPath& path,
                                      const Platform& platform, std::optional<Complaint>& complaint);
 
-/// A machine's fields with references resolved: a machine's name, or `like` with changes.
+/// Returns a machine's fields with references resolved: a machine's name, or `like` with changes.
 [[nodiscard]] nlohmann::json spelled_out(nlohmann::json machine, const Machines& machines,
                                          std::optional<Complaint>& complaint);
 

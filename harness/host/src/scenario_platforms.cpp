@@ -58,7 +58,7 @@ std::size_t depth_of(const Json& document, const FieldPath& path) {
   return depth;
 }
 
-/// The architecture of platforms that name none.
+/// Reads the architecture of platforms that do not name one.
 Arch read_arch(FieldReader& fields) {
   return fields.choice<Arch>(
       "arch", {{to_string(Arch::kAmd64), Arch::kAmd64}, {to_string(Arch::kArm64), Arch::kArm64}});

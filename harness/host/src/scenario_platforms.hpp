@@ -11,22 +11,22 @@
 
 namespace pinfold::harness {
 
-/// The platforms that a part of a scenario is for, and the one that is being read now.
+/// The platforms that a part of a scenario applies to, and the one being read.
 struct PlatformScope {
   std::vector<Platform> all;
   Platform current;
 };
 
-/// Reads `on`, and `arch` for those that name no architecture. Without `on`: `usual`. `only`: the
-/// architecture of all, whatever they name.
+/// Reads `on`, with `arch` for those that do not name an architecture. Without `on`: `usual`.
+/// `only`: replaces all architectures.
 [[nodiscard]] std::vector<Platform> read_platforms(FieldReader& fields, Platform usual,
                                                    std::optional<Arch> only);
 
-/// Reads `for`: the platforms out of `all` that an object is for. Absent: all. A selector that
+/// Reads `for`: the platforms out of `all` that an object applies to. Absent: all. A selector that
 /// matches none is a complaint.
 [[nodiscard]] std::vector<Platform> read_for(FieldReader& fields, const std::vector<Platform>& all);
 
-/// Reads `for`. nullopt: not for the current platform. Otherwise returns the narrowed scope.
+/// Reads `for`. Returns the narrowed scope; nullopt if the object is not for the current platform.
 [[nodiscard]] std::optional<PlatformScope> narrow(FieldReader& fields, const PlatformScope& scope);
 
 /// One entry of `overrides`: a merge patch of the scenario's fields, for some platforms.
@@ -40,8 +40,8 @@ struct Override {
                                                    const std::vector<Platform>& all,
                                                    std::optional<Complaint>& complaint);
 
-/// A scenario's document for one platform: applies `on` and `overrides`, resolves the machine, and
-/// replaces $(cpuset) in the steps.
+/// Returns a scenario's document for one platform: applies `on` and `overrides`, resolves the
+/// machine, and replaces $(cpuset) in the steps.
 [[nodiscard]] nlohmann::json document_for(const Platform& platform, nlohmann::json document,
                                           const std::vector<Override>& overrides,
                                           const Machines& machines,

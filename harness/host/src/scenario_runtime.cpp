@@ -7,11 +7,11 @@
 #include "pinfold/harness/runtime.hpp"
 #include "scenario_steps.hpp"
 
-/// The container runtime of a scenario, and the steps with it.
+/// Reads the container runtime of a scenario and the steps that use it.
 namespace pinfold::harness {
 namespace {
 
-/// The initramfs with the runtime takes up to 150 MiB, while it is unpacked twice that.
+/// The initramfs with the runtime takes up to 150 MiB, and twice that while it is unpacked.
 constexpr std::uint64_t kLeastMemory = 1024 * kMiB;
 
 std::string read_container_name(FieldReader& fields) {
@@ -34,7 +34,7 @@ PodStep read_pod(FieldReader& fields, PodStep::Do what) {
 /// Follows the pods and containers through the steps.
 class RuntimeOrder {
  public:
-  /// What is wrong about a step at its place; "" if nothing is.
+  /// Returns what is wrong with the next step at its position; "" if nothing is.
   [[nodiscard]] std::string follow(const Action& action) {
     return std::visit([this](const auto& step) { return this->check(step); }, action);
   }
@@ -105,7 +105,7 @@ class RuntimeOrder {
     return wrong;
   }
 
-  /// A step that expects an error may ask a runtime that is down.
+  /// A step that expects an error may call a runtime that is down.
   [[nodiscard]] std::string needs_up(const std::string& error) const {
     return up_ || !error.empty() ? "" : "the runtime was killed: expected restartRuntime before";
   }

@@ -93,7 +93,7 @@ Action read_exec(FieldReader& fields) {
     step.results = static_cast<TestFormat>(
         fields.chosen("results", {std::begin(kFormats), std::end(kFormats)}));
   }
-  // Its tests judge the program, unless the scenario names a status.
+  // The program's tests decide, unless the scenario names a status.
   const bool any = step.results && fields.find("status") == nullptr;
   step.status = any ? std::nullopt : read_status(fields);
   return step;

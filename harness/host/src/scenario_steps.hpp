@@ -15,8 +15,8 @@ struct PlacedStep {
   FieldPath path;
 };
 
-/// Reads `steps`: those for the platform of `scope`, in order, with groups flattened. Absent
-/// (nullptr) is a complaint.
+/// Reads `steps`: those for the platform of `scope`, in order, with groups flattened. If absent
+/// (nullptr), complains.
 [[nodiscard]] std::vector<PlacedStep> read_steps(const nlohmann::json* list,
                                                  const PlatformScope& scope,
                                                  std::optional<Complaint>& complaint);
@@ -38,18 +38,18 @@ struct PlacedStep {
 [[nodiscard]] Action read_kill_runtime(FieldReader& fields);
 [[nodiscard]] Action read_restart_runtime(FieldReader& fields);
 
-/// Reads what a command must have ended with: `status` and `command`.
+/// Read the expected end of a command, and the command: `status` and `command`.
 [[nodiscard]] std::optional<int> read_status(FieldReader& fields);
 [[nodiscard]] std::vector<std::string> read_command(FieldReader& fields);
 
-/// Reads the name of a runtime, and checks that the machine can have it.
+/// Reads the name of a runtime and checks that the machine can run it.
 [[nodiscard]] std::string read_runtime(FieldReader& fields, const VmMachine& machine);
 
-/// True if the step needs a container runtime.
+/// Returns true if the step needs a container runtime.
 [[nodiscard]] bool needs_runtime(const Action& action);
 
-/// Checks that the steps with the runtime can follow each other: a container is created before it
-/// is started, for example. Pods that are read from files must have been loaded.
+/// Checks that the steps with the runtime can follow each other: for example, a container is
+/// created before it is started. Pods that are read from files must have been loaded.
 [[nodiscard]] std::optional<Complaint> check_runtime_steps(const Scenario& scenario);
 
 /// Reads a KubeletConfiguration: an object or the name of a file.

@@ -1,3 +1,21 @@
+// How it works. A scenario gets its guest from the cheapest source that works:
+//  1. the guest of the previous scenario on the same worker, reset by its agent (SharedGuest), if
+//     machine, kernel, runtime, programs and modules are equal and the agent finds no difference
+//     from the state that it recorded;
+//  2. a snapshot with the same key (snapshot.hpp);
+//  3. a boot, repeated once if the guest never reached its init. Its snapshot is then saved.
+// Programs are loaded only after that, through memory that host and guest share and that is all
+// zero in snapshots. So machines that differ only in their programs can share a snapshot.
+//
+// Invariants: no scenario starts before the hardware of its guest has been compared with its
+// machine; a snapshot that cannot be restored is removed; the lock on the snapshot's key makes
+// concurrent runs boot a machine only once. The shared guest is taken out before it is used and put
+// back only by a scenario that ended as expected, so a broken guest is never reused. If a reset
+// fails, the next source is tried and the result has a note.
+//
+// Cost for a group of scenarios (scenario_queue.hpp): one boot or restore for each worker, and a
+// reset for every further scenario.
+
 #include "pinfold/harness/session.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +40,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// Limit to start a container runtime and to import its images.
+/// The time limit to start a container runtime and import its images.
 constexpr Milliseconds kRuntimeBootLimit = std::chrono::minutes(5);
 
 Result<std::string> choose_qemu(const VmMachine& machine, const RunOptions& options) {
@@ -43,7 +61,7 @@ Result<Image> image_of(const Scenario& scenario, const RunOptions& options) {
   return prepare_own_kernel(options.image_script, scenario.kernel, scenario.machine, work);
 }
 
-/// The agent for another architecture is there only if its compiler was.
+/// Checks for the guest agent: that for another architecture exists only if its compiler did.
 Result<void> check_agent(const std::filesystem::path& agent, Arch arch) {
   std::error_code failed;
   if (std::filesystem::exists(agent, failed)) return {};
@@ -58,7 +76,7 @@ Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
                        ScenarioResult& result) {
   PINFOLD_LET(const auto memory, host_memory("/"));
   PINFOLD_TRY(check_memory(scenario.machine, memory));
-  // Before anything is downloaded; a newer QEMU is one of the downloads.
+  // Checked before anything is downloaded; a newer QEMU is one of the downloads.
   const bool newer = options.qemu.empty() && needs_newer_qemu(scenario.machine);
   if (!newer) {
     PINFOLD_LET(const auto qemu, choose_qemu(scenario.machine, options));
@@ -72,7 +90,7 @@ Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
   PINFOLD_LET(const auto version, check_qemu(qemu, scenario.machine));
   Launch ready;
   ready.load = std::move(files.load);
-  // The host's KVM runs guests of its own architecture.
+  // KVM can only run guests of the host's architecture.
   const Accelerator accelerator = arch == Arch::kAmd64 ? options.accelerator : Accelerator::kTcg;
   ready.command = qemu_command(
       scenario.machine, {qemu, image.kernel.string(), files.initramfs.string()}, accelerator);
@@ -101,7 +119,7 @@ void conclude(ScenarioResult& result, const VmFailure& failure, std::string_view
   result.console = end_of_console(console);
 }
 
-/// Verifies the guest's machine. False if it differs; `result` then has the reason.
+/// Verifies the guest's machine. Returns false if it differs; `result` then has the reason.
 VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options, Session& session,
                            ScenarioResult& result) {
   PINFOLD_LET(auto reply,
@@ -118,7 +136,8 @@ VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options, 
   return true;
 }
 
-/// Starts the scenario's container runtime, if any. False if that fails; `result` has the reason.
+/// Starts the scenario's container runtime, if any. Returns false if that fails; `result` has the
+/// reason.
 bool boot_runtime(const Scenario& scenario, const RunOptions& options, Session& session,
                   ScenarioResult& result) {
   if (scenario.runtime.empty()) return true;
@@ -131,8 +150,9 @@ bool boot_runtime(const Scenario& scenario, const RunOptions& options, Session& 
   return false;
 }
 
-/// The memory that host and guest share: all zero, so that snapshots do not have it. QEMU reads all
-/// of it to save and restore a machine, which takes ten times longer from a file on a disk.
+/// Makes the memory that host and guest share: all zero, so that snapshots do not contain it. QEMU
+/// reads all of it to save and restore a machine, which takes ten times longer from a file on a
+/// disk.
 Result<UniqueFd> make_load_file() {
   UniqueFd file(memfd_create("load", MFD_CLOEXEC));
   if (!file || ftruncate(file.get(), kMaxLoad) != 0) {
@@ -152,7 +172,7 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
-/// Loads the programs into a guest that runs. False if that fails; `result` has the reason.
+/// Loads the programs into a running guest. Returns false if that fails; `result` has the reason.
 bool load_programs(const Scenario& scenario, const RunOptions& options, Session& session,
                    ScenarioResult& result) {
   const GuestLoad& load = *session.launch.load;
@@ -237,7 +257,7 @@ std::optional<Session> boot(const Scenario& scenario, const RunOptions& options,
   return std::optional<Session>(std::move(*session));
 }
 
-/// Has the guest note what it is like, for a reset. Without that, it is not shared.
+/// Makes the guest record its state for a reset. If that fails, it is not shared.
 void remember(const Scenario& scenario, const RunOptions& options, Session& session,
               SharedGuest& shared, ScenarioResult& result) {
   const auto reply =
@@ -249,8 +269,8 @@ void remember(const Scenario& scenario, const RunOptions& options, Session& sess
       (reply ? reply->value("error", "no reason given") : reply.error().message));
 }
 
-/// The guest of the scenario before, as it was before that; nullopt if it cannot be, and `result`
-/// notes why.
+/// Resets the guest of the previous scenario; nullopt if that is not possible, and `result` notes
+/// why.
 std::optional<Session> reset(const Scenario& scenario, const RunOptions& options,
                              const Launch& ready, Session session, ScenarioResult& result) {
   const auto give_up = [&](const std::string& why) {

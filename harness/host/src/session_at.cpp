@@ -9,7 +9,7 @@
 #include "pinfold/harness/snapshot.hpp"
 #include "step_runner.hpp"
 
-/// The machine of a scenario before one of its steps.
+/// Opens the machine of a scenario before one of its steps.
 namespace pinfold::harness {
 namespace {
 
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxMemory = std::size_t{16} << 20U;
 
-/// What a step does, with the files that it names.
+/// Adds everything that a step does, including the files that it names.
 void add_step_to(Fingerprint& fingerprint, const Step& step) {
   fingerprint.add(step.definition);
   if (const auto* admit = std::get_if<AdmitStep>(&step.action)) fingerprint.add(admit->manifest);
@@ -28,8 +28,8 @@ void add_step_to(Fingerprint& fingerprint, const Step& step) {
   }
 }
 
-/// Of the states before each step up to `step`: all that has made them. The first is that of
-/// step 1.
+/// Returns a key for the state before each step up to `step`, from everything that led to it. The
+/// first key is that of step 1.
 std::vector<std::string> state_keys(const Scenario& scenario, std::size_t step,
                                     const Launch& launch) {
   Fingerprint fingerprint;
@@ -56,7 +56,8 @@ struct State {
   Json memory;
 };
 
-/// The nearest saved state at or before number `step`; QEMU restores none with plugged hardware.
+/// Returns the nearest saved state at or before step `step`; QEMU cannot restore one with plugged
+/// hardware.
 std::optional<State> nearest_state(const Scenario& scenario, const std::vector<std::string>& keys,
                                    const RunOptions& options, const Launch& launch) {
   const SnapshotStore store(states_folder());
@@ -74,8 +75,8 @@ std::optional<State> nearest_state(const Scenario& scenario, const std::vector<s
   return std::nullopt;
 }
 
-/// Runs the steps from number `from` on (0: prepares the guest, too), before number `step`. False
-/// if one fails; `result` then has the reason.
+/// Runs the steps from number `from` (0: also prepares the guest) up to but not including `step`.
+/// Returns false if one fails; `result` then has the reason.
 bool run_steps_before(const Scenario& scenario, std::size_t from, std::size_t step,
                       const RunOptions& options, StepRunner& runner, const Session& session,
                       ScenarioResult& result) {

@@ -29,11 +29,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Milliseconds kSaveLimit(120000);
-/// The files of a snapshot: what QEMU reads, and the sums of all; the others are those of memory.
+/// The files of a snapshot: what QEMU reads, and the sums of all; the others hold memory.
 constexpr const char* kStream = "vm";
 constexpr const char* kSums = "sum";
-/// Runs over more machines than fit boot each of them every time: what was used longest ago is what
-/// is needed next. A machine takes 60 MiB, one with a runtime some hundred.
+/// If a run has more machines than fit, each of them is booted every time: the one used longest ago
+/// is needed next. A machine takes 60 MiB, one with a runtime several hundred.
 constexpr std::uintmax_t kMaxSnapshots = std::uintmax_t{16} << 30U;
 
 std::string shell_quoted(const std::string& text) {
@@ -49,7 +49,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// A file as it is now: whatever is done to it changes this.
+/// Returns a text that changes whenever the file is changed in any way.
 std::string identity_of(const fs::path& file) {
   struct stat facts {};
   if (stat(file.c_str(), &facts) != 0) return "";
@@ -57,7 +57,7 @@ std::string identity_of(const fs::path& file) {
                      facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec);
 }
 
-/// A file that was verified is not read again in this process.
+/// Checks a file's sum; a file that was verified is not read again in this process.
 bool has_sum(const fs::path& file, const std::string& expected) {
   static std::mutex mutex;  // scenarios may run in parallel
   static std::set<std::string> verified;
@@ -73,7 +73,7 @@ bool has_sum(const fs::path& file, const std::string& expected) {
   return true;
 }
 
-/// Has QEMU save the machine into a file, which the machine survives.
+/// Makes QEMU save the machine into a file; the machine keeps running.
 VmResult<void> write_stream(const fs::path& draft, Vm& vm) {
   PINFOLD_TRY(vm.monitor("stop", Json::object(), kMonitorLimit));
   // dd must not create the file: it may still run briefly after an interrupt removed the draft.
@@ -98,7 +98,7 @@ VmResult<void> write_stream(const fs::path& draft, Vm& vm) {
   return {};
 }
 
-/// Files with the contents of memory, of which most is zero.
+/// Files with the contents of memory, most of which is zero.
 class MemoryFiles {
  public:
   using PathOf = std::function<fs::path(const std::string& name)>;
@@ -149,7 +149,7 @@ class MemoryFiles {
   std::map<std::string, File> files_;
 };
 
-/// A file in memory.
+/// A file mapped into memory.
 class MappedFile {
  public:
   static Result<MappedFile> open_at(const fs::path& path) {
@@ -237,7 +237,7 @@ VmResult<void> SnapshotStore::save(const std::string& key, Vm& vm) const {
   for (const fs::path& left : files_of(key)) {
     if (left.string().ends_with(drafts)) fs::remove(left, failed);
   }
-  // No more than is free besides.
+  // At most as much as is free in addition.
   const fs::space_info space = fs::space(folder_, failed);
   if (done) prune_cache(folder_, failed ? kMaxSnapshots : std::min(kMaxSnapshots, space.available));
   return done;
@@ -261,7 +261,7 @@ Result<void> SnapshotStore::keep(const std::string& key, const fs::path& saved,
     sums += fmt::format("{} {}\n", name, sum);
   }
   PINFOLD_TRY(write_file(draft(kSums), sums));
-  names.emplace_back(kSums);  // the last: without it the others are nothing
+  names.emplace_back(kSums);  // last: without the sums the other files are ignored
   remove(key);
   for (const std::string& name : names) {
     std::error_code failed;
@@ -283,7 +283,7 @@ std::vector<fs::path> SnapshotStore::files_of(const std::string& key) const {
 
 void SnapshotStore::remove(const std::string& key) const {
   std::error_code failed;
-  fs::remove(file(key, kSums), failed);  // first: without it the others are nothing
+  fs::remove(file(key, kSums), failed);  // first: without the sums the other files are ignored
   for (const fs::path& each : files_of(key)) {
     const std::string name = each.extension();
     if (name != ".tmp" && name != ".lock") fs::remove(each, failed);

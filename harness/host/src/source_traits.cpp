@@ -17,10 +17,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* kCpus = "sys/devices/system/cpu";
 constexpr const char* kNodes = "sys/devices/system/node";
-/// An id of a die or cluster that stands for "none".
+/// The id of a die or cluster if there is none.
 constexpr std::string_view kNoId = "-1";
 
-/// Without trailing white space and NUL bytes, which captured files are padded with; "" if the file
+/// Reads a file without trailing white space and the NUL bytes that pad captured files; "" if it
 /// does not exist.
 std::string text_of(const fs::path& file) {
   auto text = read_file(file.string());
@@ -30,7 +30,7 @@ std::string text_of(const fs::path& file) {
   return std::move(*text);
 }
 
-/// The numbers N of the entries PREFIXN of a directory, ascending.
+/// Returns the numbers N of the entries PREFIXN in a directory, ascending.
 std::vector<std::int32_t> numbered(const fs::path& folder, std::string_view prefix,
                                    std::string_view suffix = "") {
   std::vector<std::int32_t> numbers;
@@ -58,7 +58,7 @@ void add_group(std::vector<CpuSet>& groups, CpuSet group) {
   groups.push_back(std::move(group));
 }
 
-/// The value after "KEY :" in /proc/cpuinfo, of the first CPU.
+/// Returns the value after "KEY :" of the first CPU in /proc/cpuinfo.
 std::optional<std::string> field_of(std::string_view cpuinfo, std::string_view key) {
   while (!cpuinfo.empty()) {
     const std::string_view line = cpuinfo.substr(0, cpuinfo.find('\n'));
@@ -85,7 +85,8 @@ std::string arch_of_cpu(std::string_view cpuinfo) {
   return field_of(cpuinfo, "isa").value_or("").starts_with("rv64") ? "riscv64" : "";
 }
 
-/// In KiB. arm64 has no file with it, but each size of its pages has other huge pages.
+/// Returns the page size in KiB. arm64 has no file for it, but each page size has different huge
+/// pages.
 std::uint64_t page_size_of(const std::string& arch, const fs::path& root) {
   constexpr std::uint64_t kUsual = 4;
   if (arch == "amd64" || arch == "i386" || arch == "s390x") return kUsual;

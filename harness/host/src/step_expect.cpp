@@ -8,7 +8,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// The value of one file in a reply to "read"; an errno instead of it reads as "(ENOENT)".
+/// Returns the value of one file in a reply to "read"; an error is returned as "(ENOENT)".
 std::string value_of(const Json& reply, const std::string& path) {
   const Json files = reply.value("files", Json::object());
   const Json file = files.value(path, Json::object());

@@ -1,6 +1,6 @@
 #include "step_runner.hpp"
 
-/// What a runner knows of its guest, kept next to a saved state of the guest.
+/// What a runner knows about its guest, stored next to a saved state of the guest.
 namespace pinfold::harness {
 
 Json StepRunner::memory() const {

@@ -12,7 +12,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// CPU slots in the order in which Linux numbers them.
+/// Returns the CPU slots in the order in which Linux numbers them.
 std::vector<Json> in_order(const Json& slots) {
   std::vector<Json> sorted(slots.begin(), slots.end());
   const auto place = [](const Json& slot) {

@@ -4,7 +4,7 @@
 #include "step_result.hpp"
 #include "step_runner.hpp"
 
-/// Steps of the recorded disk: the effects of power cuts.
+/// Steps with the recorded disk: the effects of power cuts.
 namespace pinfold::harness {
 
 VmResult<void> StepRunner::make_disk() {

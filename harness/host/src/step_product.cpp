@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kProduct = "/usr/bin/pinfold";
 constexpr const char* kStateFolder = "/var/lib/pinfold";
 constexpr const char* kConfigFile = "/etc/pinfold/config.yaml";
-/// True if the program is the container or, if none is named, one of the pod's containers.
+/// Returns true if the program is the container or, if none is named, one of the pod's containers.
 bool belongs_to(const std::string& program, const std::string& pod, const std::string& container) {
   return container.empty() ? program.starts_with(pod + "/") : program == pod + "/" + container;
 }
@@ -66,7 +66,7 @@ VmResult<StepResult> StepRunner::act(const AdmitStep& step) {
   if (step.start) arguments.emplace_back("--start");
   PINFOLD_LET(const auto reply, run_product(std::move(arguments)));
   if (auto killed = end_of_killed(reply)) {
-    pods_[step.pod] = {step.uid, step.containers, step.start};  // maybe admitted before the kill
+    pods_[step.pod] = {step.uid, step.containers, step.start};  // perhaps admitted already
     return std::move(*killed);
   }
   static constexpr const char* kAnswers[] = {"admitted", "rejected", "error"};
@@ -87,7 +87,7 @@ VmResult<StepResult> StepRunner::act(const AdmitStep& step) {
 
 VmResult<std::vector<DesiredContainer>> StepRunner::desired(std::string& problem) {
   if (desired_) return *desired_;
-  // Without the service: it does not know more, and a scenario may have stopped its process.
+  // Without the service: it knows nothing more, and a scenario may have stopped its process.
   PINFOLD_LET(const auto reply, run_product({"status", "--socket", "/dev/null"}));
   const std::string out = reply.value("stdout", "");
   const Json status = Json::parse(out, nullptr, false);
@@ -193,7 +193,7 @@ VmResult<StepResult> StepRunner::act(const RestartStep& step) {
   if (step.kubelet) {
     PINFOLD_TRY(put_config(*step.kubelet));
   }
-  // `reconcile` does what the product does first after a restart: load its state, reconcile.
+  // `reconcile` does what the product does first after a restart: loads its state and reconciles.
   PINFOLD_LET(const auto reply, run_product({"reconcile"}));
   if (auto killed = end_of_killed(reply)) return std::move(*killed);
   const std::string said = reply.value("stdout", "") + reply.value("stderr", "");

@@ -15,7 +15,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// How many lines of a log a failed step shows at most.
+/// The maximum number of log lines that a failed step shows.
 constexpr const char* kLogLines = "20";
 
 /// The guest's serial port buffer holds 64 KiB; escaped text can be six times as long.

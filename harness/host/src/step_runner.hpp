@@ -24,9 +24,10 @@ class StepRunner {
   [[nodiscard]] VmResult<void> prepare();
   [[nodiscard]] VmResult<StepResult> run(const Step& step);
 
-  /// What the steps so far have told it, for a runner that goes on from a saved state of the guest.
+  /// Returns what the runner knows after the steps so far, for a runner that continues from a saved
+  /// guest.
   [[nodiscard]] Json memory() const;
-  /// False if that is no such memory.
+  /// Restores it. Returns false if the JSON is not such a memory.
   [[nodiscard]] bool recall(const Json& memory);
 
  private:
@@ -68,9 +69,9 @@ class StepRunner {
   [[nodiscard]] VmResult<Json> ask(Json request);
   /// Calls the container runtime, within the step's limit.
   [[nodiscard]] VmResult<CriAnswer> call(const std::string& method, const Json& request);
-  /// The cgroups of the runtime's containers, by pod and name.
+  /// Returns the cgroups of the runtime's containers, by pod and name.
   [[nodiscard]] std::map<std::string, std::string> runtime_cgroups() const;
-  /// The step's limit from its file, and the scale: "3 s", "3 s (x 4)".
+  /// Returns the step's limit from its file, with the time scale: "3 s", "3 s (x 4)".
   [[nodiscard]] std::string limit_text() const;
   [[nodiscard]] VmResult<void> make_disk();
   /// Marks the current contents of the disk, if any, as acknowledged: they must survive.
@@ -87,7 +88,7 @@ class StepRunner {
   /// Runs a command in the guest to its end; with killAt, the first command of the step is killed.
   [[nodiscard]] VmResult<Json> run_command(std::vector<std::string> argv,
                                            const std::string& cgroup);
-  /// The result of a step with killAt; nullopt if the command was not to be killed.
+  /// Returns the result of a step with killAt; nullopt if the command was not to be killed.
   [[nodiscard]] std::optional<StepResult> end_of_killed(const Json& reply) const;
   /// While the sampler runs: records the exclusive CPUs of each group.
   [[nodiscard]] VmResult<void> note_exclusive(StepResult& result);
@@ -95,7 +96,7 @@ class StepRunner {
   [[nodiscard]] VmResult<void> put(const std::string& path, const std::string& text);
   [[nodiscard]] VmResult<void> put_config(const KubeletSource& kubelet);
   [[nodiscard]] VmResult<Json> run_product(std::vector<std::string> arguments);
-  /// The product's desired cpusets; sets `problem` if its status cannot be read.
+  /// Reads the product's desired cpusets; sets `problem` if its status cannot be read.
   [[nodiscard]] VmResult<std::vector<DesiredContainer>> desired(std::string& problem);
   /// Calls `pinfold start` for a container, or for all of a pod in order.
   [[nodiscard]] VmResult<StepResult> start_in_product(const Pod& pod, const std::string& container);
@@ -103,7 +104,7 @@ class StepRunner {
                                                const std::string& cgroup);
   [[nodiscard]] VmResult<ObservedContainer> look_at(const DesiredContainer& container);
   [[nodiscard]] VmResult<std::string> read_one(const std::string& path);
-  /// A container's cgroup; a full path is returned unchanged.
+  /// Returns a container's cgroup; a full path is returned unchanged.
   [[nodiscard]] VmResult<std::string> folder_of(const std::string& group, StepResult& result);
   [[nodiscard]] VmResult<std::string> group_value(const Expectation& expectation,
                                                   const std::string& folder,
@@ -111,7 +112,7 @@ class StepRunner {
   [[nodiscard]] VmResult<void> expect_disjoint(const Expectation& expectation, StepResult& result);
   [[nodiscard]] VmResult<void> expect_threads(const Expectation& expectation, StepResult& result);
   [[nodiscard]] VmResult<void> expect_one(const Expectation& expectation, StepResult& result);
-  /// After a step that observes: records the scenario's groups for the report's picture.
+  /// Records the scenario's groups after a step that observes, for the report's picture.
   [[nodiscard]] VmResult<void> note_groups(const Action& action, StepResult& result);
   [[nodiscard]] VmResult<std::string> cgroup_of(const std::string& container, StepResult& result);
 
@@ -120,7 +121,7 @@ class StepRunner {
   const Scenario& scenario_;
   const RunOptions& options_;
   Session& session_;
-  VmMachine machine_;  ///< the scenario's, plus what was plugged in
+  VmMachine machine_;  ///< the scenario's machine plus plugged hardware
   Milliseconds time_limit_{30000};
   std::optional<KillPoint> kill_at_;  ///< of this step, until its first command has run
   bool sampling_ = false;

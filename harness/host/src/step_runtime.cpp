@@ -6,7 +6,7 @@
 #include "step_result.hpp"
 #include "step_runner.hpp"
 
-/// Steps that ask the container runtime in the guest.
+/// Steps that call the container runtime in the guest.
 namespace pinfold::harness {
 namespace {
 

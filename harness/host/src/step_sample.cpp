@@ -10,19 +10,19 @@
 namespace pinfold::harness {
 namespace {
 
-/// The group above those that are judged: a container runtime makes its own. Without the product
-/// and a runtime, that above all.
+/// Returns the root of the groups that are judged: the one that a container runtime makes, or the
+/// product's. Without both it is the root of the hierarchy.
 std::string judged_root(const Scenario& scenario, CgroupMode mode) {
   if (!scenario.runtime.empty()) return cpuset_mount(mode) + "/kubepods";
   return needs_product(scenario) ? product_root(mode) : cpuset_mount(mode);
 }
-/// The same, relative to the group above all.
+/// Returns judged_root() relative to the root of the hierarchy.
 std::string judged_folder(const Scenario& scenario, CgroupMode mode) {
   const std::string root = judged_root(scenario, mode);
   return root.substr(std::min(cpuset_mount(mode).size() + 1, root.size()));
 }
 
-/// Replaces control groups by their containers, as far as these still exist.
+/// Replaces control groups with the names of their containers, if these still exist.
 void name_containers(Timeline& timeline, const std::vector<DesiredContainer>& containers,
                      const std::string& root) {
   for (const DesiredContainer& container : containers) {
@@ -42,10 +42,10 @@ void name_containers(Timeline& timeline, const std::vector<DesiredContainer>& co
 VmResult<StepResult> StepRunner::act(const StartSamplingStep&) {
   exclusive_.clear();
   const bool has_runtime = !scenario_.runtime.empty();
-  if (has_runtime) {  // it makes the group with its first pod
+  if (has_runtime) {  // the runtime makes the group with its first pod
     PINFOLD_TRY(ask({{"op", "mkdir"}, {"path", judged_root(scenario_, cgroup_mode())}}));
   }
-  // A runtime that is killed leaves groups without processes behind.
+  // A killed runtime leaves groups without processes behind.
   PINFOLD_LET(const auto reply, ask({{"op", "sample"},
                                      {"root", cpuset_mount(cgroup_mode())},
                                      {"file", effective_file(cgroup_mode(), "cpus")},
@@ -96,7 +96,7 @@ VmResult<StepResult> StepRunner::act(const StopSamplingStep& step) {
   result.timeline = timeline_of(changes, reply.value("timesMs", std::vector<std::int64_t>{}),
                                 reply.value("elapsedMs", std::int64_t{0}), exclusive_);
   if (needs_product(scenario_)) {
-    std::string problem;  // no reason to fail: then groups keep their names
+    std::string problem;  // no reason to fail: the groups keep their names then
     PINFOLD_LET(const auto containers, desired(problem));
     name_containers(*result.timeline, containers, judged_root(scenario_, cgroup_mode()) + "/");
   }

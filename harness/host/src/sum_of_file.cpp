@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 /// Every step is a bijection of the state, so any single changed word changes the sum.
 class Sum {
  public:
-  /// A block of at most kPageBytes. One that is all zero counts as little as a hole.
+  /// Adds a block of at most kPageBytes. A block of zeros counts as little as a hole.
   void add(std::uint64_t offset, const char* bytes, std::size_t size) {
     static constexpr char kZeros[kPageBytes] = {};
     if (std::memcmp(bytes, kZeros, size) == 0) return;
@@ -58,11 +58,11 @@ bool add_range(Sum& sum, int fd, off_t begin, off_t end) {
   return true;
 }
 
-/// Of a file with holes: the offset where data begins at or after `from`; its end if there is none.
+/// Returns the offset at which data begins at or after `from`; the file's end if there is none.
 off_t next_data(int fd, off_t from, off_t end) {
   const off_t found = lseek(fd, from, SEEK_DATA);
   if (found >= 0) return found - found % off_t{kPageBytes};
-  return errno == ENXIO ? end : from;  // else the file system knows no holes
+  return errno == ENXIO ? end : from;  // otherwise the file system does not support holes
 }
 
 off_t next_hole(int fd, off_t from, off_t end) {

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr const char* kPrefix = "pinfold-vm-";
 constexpr const char* kDraftPrefix = "pinfold-new-";
 
-/// A short path: unix socket paths are limited to about a hundred characters.
+/// Returns a short path: unix socket paths are limited to about a hundred characters.
 fs::path temporary_root() {
   std::error_code failed;
   const fs::path root = fs::temp_directory_path(failed);

@@ -29,7 +29,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// Drops a word of upper or lower case letters that ends at a space or at the end.
+/// Removes a word, in upper or lower case letters, that is followed by a space or the end.
 bool drop_word(std::string_view& text, std::string_view upper) {
   const auto same = [](char c, char wanted) { return c == wanted || c == wanted - 'A' + 'a'; };
   if (text.size() < upper.size() ||
@@ -42,7 +42,7 @@ bool drop_word(std::string_view& text, std::string_view upper) {
   return true;
 }
 
-/// How deep a line is nested; takes the nesting off.
+/// Removes the nesting from a line and returns its depth.
 int take_depth(std::string_view& line, TestFormat format) {
   int depth = 0;
   while (format == TestFormat::kKselftest && drop_prefix(line, "# ")) ++depth;
@@ -52,7 +52,7 @@ int take_depth(std::string_view& line, TestFormat format) {
   return std::min(depth + static_cast<int>((spaces + 1) / 2), kMaxTestDepth);
 }
 
-/// The number of tests of a plan: "1..3".
+/// Returns the number of tests in a plan: "1..3".
 std::optional<int> planned(std::string_view line) {
   int count = 0;
   if (!drop_prefix(line, "1..")) return std::nullopt;
@@ -63,7 +63,7 @@ std::optional<int> planned(std::string_view line) {
   return read.ec == std::errc() && count >= 0 && ends ? std::optional(count) : std::nullopt;
 }
 
-/// "ok 3 - name # SKIP reason", without its nesting; nullopt for any other line.
+/// Parses "ok 3 - name # SKIP reason", without its nesting; nullopt for any other line.
 std::optional<TestOutcome> outcome_in(std::string_view line) {
   TestOutcome outcome;
   if (drop_prefix(line, "not ok")) {
@@ -94,7 +94,7 @@ std::optional<TestOutcome> outcome_in(std::string_view line) {
   return outcome;
 }
 
-/// The state of reading: outcomes with their depth, of which parents come after their tests.
+/// The parser's state: outcomes with their depth. Parents come after their subtests.
 class Collector {
  public:
   explicit Collector(TestFormat format) : format_(format) {}
@@ -152,7 +152,7 @@ class Collector {
   std::string problem_;
   std::vector<TestOutcome> outcomes_;
   std::vector<int> depths_;
-  std::vector<int> taken_;  ///< depth of the outermost parent that is in the name
+  std::vector<int> taken_;  ///< depth of the outermost parent in the name
 };
 
 }  // namespace

@@ -10,10 +10,10 @@
 namespace pinfold::harness {
 namespace {
 
-/// What a report can show.
+/// The maximum that a report can show.
 constexpr std::size_t kMaxSpans = 2000;
 
-/// What a group has in one state: its CPUs, and those of them that are exclusive to another group.
+/// A group in one state: its CPUs, and those of them that are exclusive to another group.
 using Row = std::pair<std::string, std::string>;
 
 std::map<std::string, Row> rows_of(const std::map<std::string, CpuSet>& state,
@@ -27,7 +27,7 @@ std::map<std::string, Row> rows_of(const std::map<std::string, CpuSet>& state,
   return rows;
 }
 
-/// Reads one state of groups that nothing is looked for in. False at the end.
+/// Reads one state of the groups that are only drawn. Returns false at the end.
 bool read_others(std::istream& changes, std::map<std::string, Row>& others) {
   for (std::string line; std::getline(changes, line);) {
     if (line.empty()) return true;
@@ -42,7 +42,7 @@ bool read_others(std::istream& changes, std::map<std::string, Row>& others) {
   return false;
 }
 
-/// Leaves out what is hardest to see.
+/// Omits the spans that are hardest to see.
 void limit(Timeline& timeline) {
   auto& spans = timeline.spans;
   if (spans.size() <= kMaxSpans) return;

@@ -25,8 +25,8 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// True if the global out-of-memory killer ran. The killer of a memory cgroup logs "Memory cgroup
-/// out of memory": the effect of a limit, not of a guest that lacks memory.
+/// Returns true if the global out-of-memory killer ran. The killer of a memory cgroup logs "Memory
+/// cgroup out of memory": that is the effect of a limit, not of a guest with too little memory.
 bool shows_out_of_memory(std::string_view console) {
   return has(console, "Out of memory: Killed process") ||
          has(console, "System is deadlocked on memory") ||

@@ -42,7 +42,7 @@ UniqueFd listen_at(const std::filesystem::path& path) {
   return socket;
 }
 
-/// QEMU's own output, without warnings about CPU features that TCG lacks.
+/// Returns QEMU's own output, without warnings about CPU features that TCG does not have.
 std::string complaints_of(const UniqueFd& output) {
   std::string text(16384, '\0');
   const ssize_t got = pread(output.get(), text.data(), text.size(), 0);
@@ -55,7 +55,7 @@ std::string complaints_of(const UniqueFd& output) {
   return end_of_console(complaints, 5);
 }
 
-/// Appends what can be read now to `into`. Closes the port at end of file.
+/// Appends everything that can be read now. Closes the port at end of file.
 void read_port(UniqueFd& port, std::string& into) {
   char chunk[16384];
   while (port) {
@@ -251,7 +251,7 @@ VmResult<void> Vm::quit(int code, int exit_status, Milliseconds limit) {
 
 VmResult<Json> Vm::monitor(const std::string& command, Json arguments, Milliseconds limit) {
   const Clock::time_point deadline = Clock::now() + limit;
-  if (!monitor_ready_) {  // read the greeting, then enable commands
+  if (!monitor_ready_) {  // reads the greeting, then enables commands
     monitor_ready_ = true;
     PINFOLD_TRY(next_line(monitor_lines_, deadline));
     PINFOLD_TRY(monitor("qmp_capabilities", Json::object(), limit));

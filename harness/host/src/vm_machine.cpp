@@ -27,7 +27,7 @@ Result<void> check_count(const char* field, int value, int most) {
   return wrong(fmt::format("{}: '{}': expected 1 to {}", field, value, most));
 }
 
-/// The id of the last CPU: QEMU numbers each level of the topology in bits.
+/// Returns the id of the last CPU: QEMU encodes each level of the topology in bits.
 int last_apic_id(const VmMachine& machine) {
   int id = machine.sockets - 1;
   for (const int count :
@@ -53,7 +53,7 @@ Result<void> check_nodes(const VmMachine& machine) {
       return wrong(fmt::format("nodes[{}].cpus: '{}': {} belongs to an earlier node", i, cpus,
                                (node.cpus & seen).to_string()));
     }
-    // Linux numbers NUMA nodes with CPUs first: any other order would be renumbered.
+    // Linux numbers NUMA nodes with CPUs first; any other order would be renumbered.
     if (without_cpus && !node.cpus.empty()) {
       return wrong(fmt::format(
           "nodes[{}].cpus: '{}': expected nodes with CPUs before those without", i, cpus));
@@ -67,7 +67,7 @@ Result<void> check_nodes(const VmMachine& machine) {
     if (node.cpus.empty() && node.memory == 0) {
       return wrong(fmt::format("nodes[{}]: expected CPUs or memory: Linux drops other nodes", i));
     }
-    // Linux numbers them by their first CPU, too.
+    // Linux numbers them by their first CPU as well.
     if (!node.cpus.empty() && !seen.empty() && node.cpus.first() < first_of_last) {
       return wrong(fmt::format(
           "nodes[{}].cpus: '{}': expected nodes in the order of their first CPUs", i, cpus));
@@ -117,8 +117,9 @@ Result<void> check_devices(const VmMachine& machine) {
   return {};
 }
 
-/// QEMU's "virt" describes its hardware in a device tree, which has no dies, no caches, and no NUMA
-/// nodes of devices. The programs that make file systems are the host's.
+/// Checks that "virt" can provide the machine: QEMU describes its hardware in a device tree, which
+/// has no dies, no caches, and no NUMA nodes of devices. The programs that make file systems are
+/// the host's.
 Result<void> check_arm64(const VmMachine& machine) {
   const std::pair<const char*, bool> others[] = {
       {"dies", machine.dies > 1},
@@ -226,7 +227,7 @@ const Json& array_of(const Json& object, const char* key) {
   return found != object.end() && found->is_array() ? *found : kEmpty;
 }
 
-/// Linux reserves them by NUMA node at boot since 5.16.
+/// Linux can reserve huge pages by NUMA node at boot since 5.16.
 Result<void> check_huge_pages(const VmMachine& machine) {
   if (machine.platform.kernel != "debian-5.10") return {};
   for (std::size_t i = 0; i < machine.nodes.size(); ++i) {

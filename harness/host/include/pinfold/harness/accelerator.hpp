@@ -9,21 +9,21 @@ namespace pinfold::harness {
 enum class Accelerator { kKvm, kTcg };
 [[nodiscard]] std::string_view to_string(Accelerator accelerator);
 
-/// What the probe of /dev/kvm found.
+/// The result of the probe of /dev/kvm.
 struct KvmProbe {
   bool usable = false;
-  std::string why;  ///< not: "'/dev/kvm': too slow: ..."
+  std::string why;  ///< why it is not usable: "'/dev/kvm': too slow: ..."
 };
 
 /// Checks whether /dev/kvm runs a guest at hardware speed. A device that opens, creates a VM and
-/// runs single instructions may still interpret them a thousand times too slowly, so this runs ten
-/// million iterations of a loop in 64-bit mode with a limit of one second (real hardware needs a
+/// runs single instructions may still interpret them a thousand times too slowly, so this runs a
+/// loop of ten million iterations in 64-bit mode with a limit of one second (real hardware needs a
 /// few milliseconds).
 [[nodiscard]] KvmProbe probe_kvm(const std::filesystem::path& device);
 inline constexpr const char* kKvmDevice = "/dev/kvm";
 
-/// What the probe of /dev/kvm finds. It is cached in `folder` until the host reboots, because a
-/// failing probe takes a second.
+/// Returns the result of the probe of /dev/kvm. It is cached in `folder` until the host reboots,
+/// because a failing probe takes a second.
 [[nodiscard]] KvmProbe known_kvm(const std::filesystem::path& folder);
 
 }  // namespace pinfold::harness

@@ -8,15 +8,16 @@
 
 namespace pinfold::harness {
 
-/// Where the time of a run went, of all scenarios together:
+/// Returns where the time of a run went, for all scenarios together:
 ///   {"boots": {"count": 2, "elapsedMs": 31000}, "restores": {...}, "resets": {...},
 ///    "steps": {...}, "otherMs": 1200, "longest": [{"what": "boot", "scenario": NAME, "elapsedMs":
 ///    20000}, ...]}
-/// `what`: "boot", "restore", "reset" or "step 3 (exec: true)"; the ten longest, the longest first.
-/// `otherMs`: what scenarios took after their last step.
+/// `what`: "boot", "restore", "reset" or "step 3 (exec: true)"; the ten longest, longest first.
+/// `otherMs`: the time that scenarios took after their last step.
 [[nodiscard]] nlohmann::json costs_json(const std::vector<ScenarioResult>& results);
 
-/// The same in lines for people, up to `most` of the longest. Domain: what costs_json returns.
+/// Formats the same as text lines, with at most `most` of the longest. Domain: a result of
+/// costs_json.
 [[nodiscard]] std::string costs_text(const nlohmann::json& costs, std::size_t most);
 
 }  // namespace pinfold::harness

@@ -5,12 +5,12 @@
 
 namespace pinfold::harness {
 
-/// 128-bit FNV-1a over a sequence of length-prefixed texts: the key of the caches. Guards against
-/// staleness and damage, not against an attacker.
+/// 128-bit FNV-1a over a sequence of length-prefixed texts: the key of the caches. Protects against
+/// stale or damaged entries, not against an attacker.
 class Fingerprint {
  public:
   Fingerprint& add(std::string_view bytes);
-  /// 32 hexadecimal digits.
+  /// Returns 32 hexadecimal digits.
   [[nodiscard]] std::string to_string() const;
 
  private:

@@ -12,14 +12,14 @@
 
 namespace pinfold::harness {
 
-/// Checks of the host before anything is started on it. Each error is one sentence: the object, its
-/// value, what was expected, and what to do.
+/// Checks of the host before anything is started on it. Each error is one sentence with the object,
+/// its value, what was expected, and what to do.
 
 /// Space for an image, an initramfs and a snapshot.
 inline constexpr std::uint64_t kCacheRoom = 768 * kMiB;
 
-/// Makes the cache directory if it does not exist; checks that files can be written in it and that
-/// `room` bytes are free. Errors: kIo.
+/// Creates the cache directory if necessary; checks that files can be written in it and that `room`
+/// bytes are free. Errors: kIo.
 [[nodiscard]] Result<void> check_cache(const std::filesystem::path& folder, std::uint64_t room);
 
 struct QemuVersion {
@@ -28,25 +28,26 @@ struct QemuVersion {
 
   friend auto operator<=>(const QemuVersion&, const QemuVersion&) = default;
 };
-/// Reads "QEMU emulator version 7.2.22 (Debian ...)". Errors: kInvalidArgument.
+/// Parses "QEMU emulator version 7.2.22 (Debian ...)". Errors: kInvalidArgument.
 [[nodiscard]] Result<QemuVersion> parse_qemu_version(std::string_view text);
 
-/// Checks that a QEMU is recent enough for a machine. Returns what `qemu --version` prints.
-/// Errors: kNotFound if there is none; kUnsupported.
+/// Checks that a QEMU is recent enough for a machine. Returns the output of `qemu --version`.
+/// Errors: kNotFound if it does not exist; kUnsupported.
 [[nodiscard]] Result<std::string> check_qemu(const std::string& qemu, const VmMachine& machine);
 
-/// Memory that programs can still get, and why not more.
+/// The memory that programs can still get, and what limits it.
 struct HostMemory {
   std::uint64_t free = 0;  ///< bytes
   std::string limit;       ///< "MemAvailable of /proc/meminfo", or a control group's limit
 };
-/// Reads it below `root`, "/" on a live machine. Errors: kNotFound, kInvalidArgument.
+/// Reads the available memory below `root`, "/" on a live machine. Errors: kNotFound,
+/// kInvalidArgument.
 [[nodiscard]] Result<HostMemory> host_memory(const std::filesystem::path& root);
 
-/// Checks that a guest fits. It takes memory as it touches it, so this is less than the machine
-/// has. Errors: kUnsupported.
+/// Checks that a guest fits. It takes memory only as it touches it, so this is less than the
+/// machine has. Errors: kUnsupported.
 [[nodiscard]] Result<void> check_memory(const VmMachine& machine, const HostMemory& memory);
-/// The same for the largest `jobs` of several machines at once. Errors: kUnsupported.
+/// Checks that the largest `jobs` of several machines fit at once. Errors: kUnsupported.
 [[nodiscard]] Result<void> check_memory(std::vector<const VmMachine*> machines, int jobs,
                                         const HostMemory& memory);
 

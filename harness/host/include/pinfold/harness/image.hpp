@@ -10,27 +10,27 @@
 
 namespace pinfold::harness {
 
-/// Directory of everything that can be rebuilt: $PINFOLD_CACHE, else $XDG_CACHE_HOME/pinfold, else
-/// ~/.cache/pinfold.
+/// Returns the directory for everything that can be rebuilt: $PINFOLD_CACHE, else
+/// $XDG_CACHE_HOME/pinfold, else ~/.cache/pinfold.
 [[nodiscard]] std::filesystem::path cache_folder();
 
 /// A kernel and a busybox from Debian packages.
 struct Image {
   std::filesystem::path kernel;
   std::filesystem::path busybox;
-  std::filesystem::path modules;  ///< all of them, with modules.dep; empty for a bare image
+  std::filesystem::path modules;  ///< all modules, with modules.dep; empty for a bare image
   std::string version;            ///< "6.1.0-56-cloud-amd64"
   Arch arch = Arch::kAmd64;
-  bool unchecked = false;  ///< a kernel of the user whose configuration is not known
+  bool unchecked = false;  ///< a user's kernel whose configuration is unknown
 };
 
-/// Runs the script vm-images/build to prepare an image; it downloads what is missing.
-/// Errors: kNotFound, kIo with the end of the script's output.
+/// Prepares an image with the script vm-images/build, which downloads missing parts.
+/// Errors: kNotFound; kIo with the end of the script's output.
 [[nodiscard]] Result<Image> prepare_image(const std::filesystem::path& script,
                                           const std::string& kernel, Arch arch);
 
 /// Runs the script with arguments. Returns the directory that it prints.
-/// Errors: kIo with what the script said.
+/// Errors: kIo with the script's message.
 [[nodiscard]] Result<std::filesystem::path> run_image_script(
     const std::vector<std::string>& command);
 
@@ -41,9 +41,9 @@ struct Image {
 [[nodiscard]] Result<std::filesystem::path> prepare_runtime_image(
     const std::filesystem::path& script, const std::string& runtime);
 
-/// A program without its debug information. Unchanged if strip is not installed.
+/// Reads a program without its debug information; unchanged if strip is not installed.
 [[nodiscard]] Result<std::string> read_program(const std::filesystem::path& program);
-/// The names of busybox's applets, as symbolic links to /bin/busybox.
+/// Returns the names of busybox's applets, as symbolic links to /bin/busybox.
 [[nodiscard]] Result<std::vector<CpioEntry>> busybox_links(const std::filesystem::path& busybox);
 
 /// A program of the host that is copied into the guest with its libraries.
@@ -53,12 +53,12 @@ struct GuestProgram {
 };
 
 /// Builds the initramfs: busybox, the agent as /init, the programs, and the kernel modules and
-/// files of `files`. Returns a file in the cache that is named after its content.
+/// other files in `files`. Returns a file in the cache, named after its content.
 [[nodiscard]] Result<std::filesystem::path> build_initramfs(
     const Image& image, const std::filesystem::path& agent,
     const std::vector<GuestProgram>& programs, const std::vector<CpioEntry>& files);
 
-/// What is loaded into a running guest: the contents of files, one after the other.
+/// Data to load into a running guest: the contents of files, one after the other.
 struct GuestLoad {
   struct File {
     std::string path;
@@ -69,13 +69,13 @@ struct GuestLoad {
   std::string bytes;
 };
 
-/// The programs with their libraries, and files.
+/// Collects programs with their libraries, and files.
 [[nodiscard]] Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs,
                                         std::vector<CpioEntry> files, Arch arch);
 
-/// Removes the files of a cache directory that were used longest ago, until it takes `max_bytes` of
-/// the disk; not those of the last ten minutes. Files that are named the same up to the first dot
-/// stay or go together.
+/// Removes the least recently used files of a cache directory until it takes at most `max_bytes` on
+/// disk, but none used in the last ten minutes. Files with the same name up to the first dot are
+/// kept or removed together.
 void prune_cache(const std::filesystem::path& folder, std::uintmax_t max_bytes);
 
 }  // namespace pinfold::harness

@@ -23,11 +23,11 @@ struct Check {
   bool ok = false;
 };
 
-/// True for values that are lists of CPUs or NUMA nodes, in any order and grouping.
+/// Returns true for values that are lists of CPUs or NUMA nodes, in any order and grouping.
 [[nodiscard]] bool is_list_value(std::string_view name);
 
-/// Compares values by meaning: lists of CPUs and NUMA nodes as sets, everything else as text with
-/// surrounding white space removed.
+/// Compares values by meaning: lists of CPUs and NUMA nodes as sets, everything else as text
+/// without surrounding white space.
 [[nodiscard]] Check check_value(std::string what, std::string_view name, std::string expected,
                                 std::string observed);
 
@@ -41,14 +41,16 @@ struct ExpectedValue {
 [[nodiscard]] Check check_expected(std::string what, std::string_view name,
                                    const ExpectedValue& expected_value, std::string observed);
 
-/// The value of a "key value" line, as in cpu.stat; "(no such line)" without one.
+/// Returns the value of a "key value" line, as in cpu.stat; "(no such line)" if there is none.
 [[nodiscard]] std::string line_value(const std::string& text, std::string_view key);
 
-/// How many pages lie on a NUMA node according to move_pages: "512", or (as a share) a percentage.
+/// Returns how many pages are on a NUMA node according to move_pages: "512", or (share) a
+/// percentage.
 [[nodiscard]] std::string pages_on(const nlohmann::json& pages, const std::string& node,
                                    bool share);
 
-/// The value that all threads share; otherwise one that differs from `expected`, with its thread.
+/// Returns the value that all threads share, or else one that differs from `expected`, with its
+/// thread.
 [[nodiscard]] std::string common_value(const nlohmann::json& threads, const char* key,
                                        const std::string& expected);
 
@@ -56,24 +58,24 @@ struct ExpectedValue {
 /// product's root.
 using ExclusiveCpus = std::map<std::string, CpuSet>;
 
-/// Reads lines of a cgroup path and a CPU list. Errors: kInvalidArgument for any other line.
+/// Parses lines of a cgroup path and a CPU list. Errors: kInvalidArgument for any other line.
 [[nodiscard]] Result<ExclusiveCpus> parse_exclusive(const std::string& text);
 
-/// What counts of the groups that never had other CPUs than the group of their pod.
+/// How to treat groups that never had other CPUs than their pod's group.
 enum class NeverPinned {
   kCount,
-  kSkipEnded,  ///< only those that exist in the last state: the service was not always there
+  kSkipEnded,  ///< count only those in the last state: the service was not always running
 };
 
-/// The sampler's `changes` below "kubepods", as overlaps_seen reads them: of the groups of
-/// containers and sandboxes only ("podA/id", "burstable/podB/id"), each from the first state in
-/// which it has other CPUs than the group of its pod. Before, runc has made it, and its program
-/// does not run yet. One that never has other CPUs counts in all its states: nothing has pinned
-/// it. So what is not found is a container that runs unpinned for a while and is pinned later; the
+/// Reduces the sampler's `changes` below "kubepods" to the input of overlaps_seen: only the groups
+/// of containers and sandboxes ("podA/id", "burstable/podB/id"), each from the first state in which
+/// it has other CPUs than its pod's group. Before that, runc has created the group, but its program
+/// does not run yet. A group that never has other CPUs counts in all its states: nothing has pinned
+/// it. So this does not find a container that runs unpinned for a while and is pinned later; the
 /// service counts those.
 [[nodiscard]] std::string changes_of_runtime(const std::string& changes, NeverPinned never_pinned);
 
-/// CPUs of one group that another one has.
+/// CPUs of one group that are also in another group.
 struct Overlap {
   std::string group;
   std::string cpus;
@@ -81,7 +83,8 @@ struct Overlap {
 
   friend auto operator<=>(const Overlap&, const Overlap&) = default;
 };
-/// The overlaps in one state: exclusive CPUs that their group already has, in other groups too.
+/// Returns the overlaps in one state: exclusive CPUs that their owner already has and that are also
+/// in other groups.
 [[nodiscard]] std::set<Overlap> overlaps_in(const std::map<std::string, CpuSet>& state,
                                             const ExclusiveCpus& exclusive);
 
@@ -91,20 +94,20 @@ struct Overlap {
 [[nodiscard]] std::vector<std::string> overlaps_seen(const std::string& changes,
                                                      const ExclusiveCpus& exclusive);
 
-/// The sampler's `changes` in two parts with the same states: of the groups below `folder`
-/// ("pinfold"), with their paths below it, and of all others, as "/PATH". With "" for `folder` only
-/// groups without one above them are the others.
+/// The sampler's `changes` split into two parts with the same states: groups below `folder`
+/// ("pinfold"), with paths relative to it, and all others, as "/PATH". If `folder` is "", the
+/// others are the groups at the top level.
 struct SplitChanges {
   std::string below;
   std::string others;
 };
 [[nodiscard]] SplitChanges split_changes(const std::string& changes, const std::string& folder);
 
-/// Reads one state from `changes`, as overlaps_seen does: the CPUs of each group in a pod.
-/// False at the end.
+/// Reads one state from `changes`, as overlaps_seen does: the CPUs of each group in a pod. Returns
+/// false at the end.
 [[nodiscard]] bool read_state(std::istream& changes, std::map<std::string, CpuSet>& state);
 
-/// One check for each pair of lists: they share no CPU.
+/// Returns one check for each pair of lists: they share no CPU.
 [[nodiscard]] std::vector<Check> check_disjoint(
     const std::vector<std::pair<std::string, std::string>>& lists);
 
@@ -117,22 +120,22 @@ struct DesiredContainer {
   std::string mems;       ///< desired cpuset.mems; "": not set
 };
 
-/// Reads the containers from the output of `pinfold status --output json`.
-/// Errors: kInvalidArgument with the field.
+/// Parses the containers from the output of `pinfold status --output json`.
+/// Errors: kInvalidArgument, naming the field.
 [[nodiscard]] Result<std::vector<DesiredContainer>> desired_containers(
     const nlohmann::json& status);
 
-/// The kernel's values of one container and of the process in it.
+/// The kernel's values of a container and of the process in it.
 struct ObservedContainer {
   std::string cpus;          ///< cpuset.cpus.effective
   std::string mems;          ///< cpuset.mems.effective
-  bool has_process = false;  ///< whether the scenario started a process in it
+  bool has_process = false;  ///< the scenario started a process in it
   std::string cpus_allowed;  ///< of that process
   std::string mems_allowed;
   std::string page_nodes;  ///< NUMA nodes that hold its pages, as a list
 };
 
-/// One row of the table.
+/// A row of the table.
 struct ContainerRow {
   DesiredContainer desired;
   ObservedContainer observed;
@@ -153,7 +156,7 @@ struct Unset {
     const std::vector<DesiredContainer>& desired,
     const std::map<std::string, ObservedContainer>& kernel, const Unset& unset);
 
-/// "{"0": 512, "1": 3}" of move_pages -> "0-1". Absent pages count as "?".
+/// Converts {"0": 512, "1": 3} from move_pages to "0-1". Absent pages count as "?".
 [[nodiscard]] std::string nodes_of_pages(const nlohmann::json& pages);
 
 }  // namespace pinfold::harness

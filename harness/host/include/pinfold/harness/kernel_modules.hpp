@@ -9,16 +9,16 @@
 
 namespace pinfold::harness {
 
-/// The files of a module and of all that it depends on, in load order; none if it is built into the
-/// kernel. `folder`: an image's modules, with modules.dep and modules.builtin.
+/// Returns the files of a module and of all its dependencies, in load order; none if it is built
+/// into the kernel. `folder`: an image's modules, with modules.dep and modules.builtin.
 /// Errors: kNotFound, "module 'nbd': expected one of the kernel's modules"; kInvalidArgument for a
 /// modules.dep that names no files.
 [[nodiscard]] Result<std::vector<std::filesystem::path>> module_files(
     const std::filesystem::path& folder, const std::string& name);
 
-/// The same as files of the guest, from where its agent loads them: uncompressed, in a directory
+/// Returns them as files of the guest, where its agent loads them: uncompressed, in a directory
 /// with the module's name.
-/// Errors: those of module_files; kIo.
+/// Errors: as module_files; kIo.
 [[nodiscard]] Result<std::vector<CpioEntry>> module_entries(const std::filesystem::path& folder,
                                                             const std::string& name);
 

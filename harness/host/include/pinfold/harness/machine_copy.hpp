@@ -13,7 +13,7 @@
 
 namespace pinfold::harness {
 
-/// Something that a copy cannot have as its source has it.
+/// A property of the source that a copy cannot have.
 struct CopyDifference {
   std::string field;   ///< "cpus", "offline", "sockets", "caches", "nodes", "memory", ...
   std::string source;  ///< "256 CPUs"
@@ -22,27 +22,28 @@ struct CopyDifference {
   friend bool operator==(const CopyDifference&, const CopyDifference&) = default;
 };
 
-/// A machine of a scenario that is like another machine, as near as QEMU can come.
-/// CPUs of the copy that share a core, a cache, a socket or a NUMA node do so in the source.
+/// A machine of a scenario that is as similar to another machine as QEMU allows. CPUs of the copy
+/// that share a core, a cache, a socket or a NUMA node share it in the source as well.
 struct MachineCopy {
   VmMachine machine;
-  /// CPUs that the source does not have: uneven groups are filled up. Once a step takes them
-  /// offline, every group has the CPUs of the source.
+  /// CPUs that the source does not have, because uneven groups are filled up. After a step takes
+  /// them offline, every group has the CPUs of the source.
   CpuSet offline;
-  std::vector<std::optional<CpuId>> cpus;  ///< of the source, by CPU of the copy
-  std::vector<NumaId> nodes;               ///< of the source, by NUMA node of the copy
+  std::vector<std::optional<CpuId>> cpus;  ///< CPU of the source for each CPU of the copy
+  std::vector<NumaId> nodes;               ///< NUMA node of the source for each one of the copy
   std::vector<CopyDifference> differences;
 };
 
-/// Copies a machine. Its memory is scaled down to `memory` bytes in all (nullopt: 4 GiB, or what
-/// its NUMA nodes need at least) if it has more. Whatever the source has and the copy has not is
-/// among the differences. Errors: kInvalidArgument if `memory` is too little for its NUMA nodes.
+/// Copies a machine. If it has more than `memory` bytes (nullopt: 4 GiB, or the least that its NUMA
+/// nodes need), its memory is scaled down to that. Everything that the source has and the copy does
+/// not is among the differences. Errors: kInvalidArgument if `memory` is too little for its NUMA
+/// nodes.
 [[nodiscard]] Result<MachineCopy> copy_machine(const Machine& source, const SourceTraits& traits,
                                                std::optional<std::uint64_t> memory);
 
-/// The `machine` of a scenario in YAML, with the differences from the source as comments.
+/// Returns the `machine` of a scenario in YAML, with the differences from the source as comments.
 [[nodiscard]] std::string copy_yaml(const MachineCopy& copy, const std::string& source);
-/// The same for programs: {"machine", "offline", "cpus", "nodes", "differences"}.
+/// Returns the same as JSON: {"machine", "offline", "cpus", "nodes", "differences"}.
 [[nodiscard]] nlohmann::json copy_json(const MachineCopy& copy, const std::string& source);
 
 }  // namespace pinfold::harness

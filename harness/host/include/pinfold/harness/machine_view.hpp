@@ -7,11 +7,11 @@
 
 namespace pinfold::harness {
 
-/// A requested machine in the form in which the guest agent reports its machine.
+/// Returns a requested machine in the form in which the guest agent reports its own.
 [[nodiscard]] nlohmann::json requested_machine(const VmMachine& machine);
 
-/// A table of the requested and the reported machine; if `guest` is null, of the requested machine
-/// only. Accepts any JSON: missing fields are left out.
+/// Returns a table of the requested and the reported machine; only of the requested one if `guest`
+/// is null. Accepts any JSON: missing fields are omitted.
 [[nodiscard]] std::string machine_table(const nlohmann::json& requested,
                                         const nlohmann::json& guest);
 

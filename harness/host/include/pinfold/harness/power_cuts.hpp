@@ -26,12 +26,12 @@ enum class Loss {
 struct PowerCuts {
   std::size_t cuts = 0;
   std::size_t failed = 0;
-  std::size_t writes = 0;    ///< writes to the disk while it was recorded
-  std::size_t flushes = 0;   ///< flushes during the same time
+  std::size_t writes = 0;    ///< writes to the disk during the recording
+  std::size_t flushes = 0;   ///< flushes during the recording
   std::size_t disks = 0;     ///< distinct disk states after cuts; each was mounted once
   std::size_t contents = 0;  ///< distinct sets of files after cuts
   std::chrono::milliseconds elapsed{0};
-  std::string first;          ///< the first failed cut: where, and why
+  std::string first;          ///< the first failed cut: where and why
   std::vector<Check> checks;  ///< one for each kind of loss
 };
 
@@ -40,7 +40,7 @@ struct PowerCutQuestion {
   std::vector<Loss> losses;
   std::vector<std::string> commands;  ///< for messages
   std::vector<std::string> files;
-  std::vector<std::string> steps;  ///< titles of the earlier steps, all of which were acknowledged
+  std::vector<std::string> steps;  ///< titles of the earlier steps, all of them acknowledged
 };
 
 /// Judges the agent's report: after each cut the file system mounts, all commands succeed, and the

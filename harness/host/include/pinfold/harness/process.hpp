@@ -21,9 +21,9 @@ using Milliseconds = std::chrono::milliseconds;
 /// How a child process is started.
 struct ChildOptions {
   std::vector<std::string> argv;
-  std::filesystem::path folder{};  ///< its working directory; "": that of the caller
+  std::filesystem::path folder{};  ///< its working directory; "": the caller's
   int output = -1;                 ///< becomes its stdout and stderr; -1: /dev/null
-  std::vector<int> inherited{};    ///< become its descriptors 3, 4 and so on; -1: none there
+  std::vector<int> inherited{};    ///< become its descriptors 3, 4 and so on; -1: skip one
 };
 
 /// A child process that cannot outlive this one: its process group is killed when the object is
@@ -39,9 +39,9 @@ class ChildProcess {
   [[nodiscard]] pid_t pid() const { return pid_; }
   /// Readable once the process has ended; for poll.
   [[nodiscard]] int ended_fd() const { return ended_.get(); }
-  /// The wait status, once it has ended.
+  /// Returns the wait status once the process has ended.
   [[nodiscard]] std::optional<int> wait_status();
-  /// Waits for the end until `deadline`.
+  /// Waits for the end, at most until `deadline`.
   [[nodiscard]] std::optional<int> wait_until(Clock::time_point deadline);
   /// Kills the process group and reaps the process.
   void kill_now();
@@ -54,20 +54,21 @@ class ChildProcess {
   std::optional<int> status_;
 };
 
-/// A program that has run to its end.
+/// The result of a program that has run to its end.
 struct Finished {
-  int exit_status = 0;  ///< 128 + signal if one killed it
+  int exit_status = 0;  ///< 128 + the signal number if it was killed
   std::string output;   ///< stdout and stderr
 };
 
-/// A file's path, with what changes when its content does; also for what is no file. One line.
+/// Returns a file's path and attributes that change when its content does; also if it is not a
+/// file. One line.
 [[nodiscard]] std::string file_facts(const std::filesystem::path& file);
 
-/// Errors: kNotFound, kIo, kBusy if the program runs longer than `limit`.
+/// Runs a program to its end. Errors: kNotFound, kIo, kBusy if it runs longer than `limit`.
 [[nodiscard]] Result<Finished> run_program(const std::vector<std::string>& argv,
                                            Milliseconds limit);
-/// The same for a question that has one answer: a success is remembered for as long as this process
-/// runs and the files among the arguments do not change.
+/// Does the same for a program whose output depends only on its arguments: caches a success until
+/// this process ends or a file among the arguments changes.
 [[nodiscard]] Result<Finished> ask_program(const std::vector<std::string>& argv,
                                            Milliseconds limit);
 

@@ -20,19 +20,19 @@ struct BootFiles {
 inline constexpr const char* kConsoleSocket = "console";
 inline constexpr const char* kAgentSocket = "agent";
 inline constexpr const char* kMonitorSocket = "monitor";
-/// Memory of a PCI device, with programs for the guest: what QEMU inherits as descriptor 4. Its
-/// size.
+/// Memory of a PCI device, with programs for the guest: the file that QEMU inherits as descriptor
+/// 4, and its size.
 inline constexpr const char* kLoadFile = "/proc/self/fd/4";
 inline constexpr std::size_t kMaxLoad = std::size_t{128} << 20U;
 /// On amd64, the I/O port that shuts the machine down.
 inline constexpr unsigned kDebugExitPort = 0xf4;
-/// QEMU's exit status after the agent has ended the machine with a code: on arm64 always 0.
+/// Returns QEMU's exit status after the agent has ended the machine with a code: on arm64 always 0.
 [[nodiscard]] int exit_status_for(Arch arch, int code);
 
-/// QEMU's program for an architecture: "qemu-system-x86_64".
+/// Returns QEMU's program for an architecture: "qemu-system-x86_64".
 [[nodiscard]] std::string qemu_program(Arch arch);
 
-/// The QEMU command line of a machine. Pure; machines with equal command lines can share a
+/// Returns the QEMU command line of a machine. Pure; machines with equal command lines can share a
 /// snapshot. Domain: machines that check_machine accepts.
 [[nodiscard]] std::vector<std::string> qemu_command(const VmMachine& machine,
                                                     const BootFiles& files,

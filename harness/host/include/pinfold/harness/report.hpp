@@ -9,23 +9,24 @@
 
 namespace pinfold::harness {
 
-/// The results of a run as one JSON object; docs/harness.md describes it. The other reports are
-/// generated from it.
+/// Returns the results of a run as one JSON object; docs/harness.md describes it. The other reports
+/// are generated from it.
 [[nodiscard]] nlohmann::json report_json(const std::vector<ScenarioResult>& results);
 /// Parses the output of report_json.
 /// Errors: kInvalidArgument, "scenarios[2].name: expected a string".
 [[nodiscard]] Result<nlohmann::json> parse_report(std::string_view text);
 
-/// JUnit XML: a test case for each scenario, and for each test that a program in it reported.
-/// Domain: what report_json or parse_report returns, here and below.
+/// Returns JUnit XML: a test case for each scenario and for each test that a program in it
+/// reported.
+/// Domain here and below: a result of report_json or parse_report.
 [[nodiscard]] std::string report_junit(const nlohmann::json& report);
-/// One self-contained HTML page: pictures of the machines, tables, consoles.
+/// Returns a self-contained HTML page: pictures of the machines, tables, consoles.
 [[nodiscard]] std::string report_html(const nlohmann::json& report);
 
-/// The table of a `verify` step: desired and observed values.
+/// Returns the table of a `verify` step: desired and observed values.
 [[nodiscard]] std::string container_table(const std::vector<ContainerRow>& rows);
 
-/// "1.2 s".
+/// Returns "1.2 s".
 [[nodiscard]] std::string format_seconds(Milliseconds elapsed);
 
 }  // namespace pinfold::harness

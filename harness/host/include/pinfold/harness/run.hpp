@@ -20,12 +20,12 @@ namespace pinfold::harness {
 
 /// The CPUs and memory that the kernel gives a group of processes.
 struct ObservedGroup {
-  std::string name;  ///< "pod/container", a program's name, a directory
+  std::string name;  ///< "pod/container", a program's name or a directory
   std::string cpus;  ///< the effective list
   std::string mems;
 };
 
-/// A test that a program of an `exec` step has reported.
+/// A test reported by a program of an `exec` step.
 struct ProgramTest {
   std::string program;
   TestOutcome outcome;
@@ -43,7 +43,7 @@ struct StepResult {
   std::optional<PowerCuts> power_cuts;
   std::optional<Timeline> timeline;  ///< of `stopSampling`
   std::vector<StepResult> tests;     ///< of an `exec` step with `results`
-  std::optional<ProgramTest> test;   ///< what this "step" is, if it is one of those
+  std::optional<ProgramTest> test;   ///< set if this "step" is one of those tests
   std::string message;               ///< why it failed, unless the checks show it
   Milliseconds elapsed{0};
 };
@@ -63,11 +63,11 @@ struct ScenarioResult {
   std::vector<StepResult> steps;
   std::vector<std::string> notes;  ///< "the first boot never reached its init: hang"
   int boots = 0;
-  bool restored = false;  ///< whether it was restored from a snapshot
-  bool reset = false;     ///< whether it is the guest of the scenario before, reset
+  bool restored = false;  ///< it was restored from a snapshot
+  bool reset = false;     ///< its guest is the previous scenario's, reset
   std::string kernel;
   std::string accelerator;
-  Milliseconds until_ready{0};  ///< until the guest's machine was verified
+  Milliseconds until_ready{0};  ///< until the guest's hardware was verified
   Milliseconds elapsed{0};
 
   /// True if the scenario ended as its file expects.
@@ -76,7 +76,7 @@ struct ScenarioResult {
   }
 };
 
-/// Programs of Pinfold for guests of an architecture.
+/// Pinfold's programs for guests of an architecture.
 struct GuestParts {
   std::filesystem::path agent;    ///< the guest agent's program
   std::filesystem::path product;  ///< the pinfold command; "": none
@@ -89,10 +89,10 @@ struct RunOptions {
   GuestParts arm64;
   std::filesystem::path cri_client;  ///< pinfold-cri; "": no scenario has a container runtime
   Accelerator accelerator = Accelerator::kTcg;
-  std::string without_kvm;  ///< why it is not used; "": it is, or was not tried
+  std::string without_kvm;  ///< why KVM is not used; "": it is used, or was not tried
   std::string qemu;         ///< "": the host's QEMU, or the newer one for machines that need it
   bool use_snapshots = true;
-  bool keep = false;               ///< the guest of a failed step, see keep_guest
+  bool keep = false;               ///< keep the guest of a failed step, see keep_guest
   std::filesystem::path coverage;  ///< directory for gcov data of the guests; "": none
   int interrupt_fd = -1;
   double time_scale = 1;  ///< factor for all time limits
@@ -106,8 +106,8 @@ struct RunOptions {
 
 struct SharedGuest;
 
-/// Runs a scenario within its time limits: in the shared guest if it has one, else in a new virtual
-/// machine. Leaves its own guest there if that is wanted and the scenario ended as expected.
+/// Runs a scenario within its time limits: in the shared guest if there is one, else in a new
+/// virtual machine. Stores its own guest there if one is wanted and the scenario ended as expected.
 [[nodiscard]] ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options,
                                           SharedGuest& shared);
 

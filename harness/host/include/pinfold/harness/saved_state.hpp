@@ -12,12 +12,12 @@
 
 namespace pinfold::harness {
 
-/// QEMU's name of the memory of a NUMA node: "m0".
+/// Returns QEMU's name for the memory of a NUMA node: "m0".
 [[nodiscard]] std::string node_memory_name(std::size_t node);
 
-/// A page of the memory of a NUMA node. `bytes` has kPageBytes, or is empty: they are all zero.
+/// A page of a NUMA node's memory. `bytes` has kPageBytes, or is empty for a page of zeros.
 struct SavedPage {
-  std::string_view memory;  ///< its name
+  std::string_view memory;  ///< the name of the memory
   std::uint64_t offset = 0;
   std::string_view bytes;
 };
@@ -29,21 +29,22 @@ struct SavedMemory {
   std::uint64_t bytes = 0;
 };
 
-/// What is left of a saved machine without the memory of its NUMA nodes.
+/// A saved machine without the memory of its NUMA nodes.
 struct SavedState {
-  std::vector<SavedMemory> memory;  ///< what is missing
-  std::string stream;               ///< QEMU reads it like any other
+  std::vector<SavedMemory> memory;  ///< the memory that is left out
+  std::string stream;               ///< QEMU reads it like any other saved machine
 };
 
-/// Takes the memory of NUMA nodes out of a saved machine: calls `on_page` for each page of it, in
-/// the order of the stream; the last word on a page counts. QEMU need not read what is in files
-/// that it can map. Source: QEMU's docs/devel/migration/main.rst and migration/ram.c (7.2, 10.0).
-/// Errors: kCorrupt if the stream is not as these versions write it, and those of `on_page`.
+/// Separates the memory of NUMA nodes from a saved machine: calls `on_page` for each of its pages,
+/// in the order of the stream; the last call for a page counts. QEMU need not read memory from the
+/// stream that it can map from files. Source: QEMU's docs/devel/migration/main.rst and
+/// migration/ram.c (7.2, 10.0).
+/// Errors: kCorrupt if the stream is not in the format of these versions, and those of `on_page`.
 [[nodiscard]] Result<SavedState> split_saved_state(
     std::string_view stream, const std::function<Result<void>(const SavedPage&)>& on_page);
 
-/// QEMU's command line for a snapshot, "DIR/KEY.vm": the memory of each NUMA node is that of a
-/// file, "DIR/KEY.m0", of which QEMU changes only its own copy.
+/// Returns QEMU's command line for a snapshot "DIR/KEY.vm": the memory of each NUMA node is mapped
+/// from a file, "DIR/KEY.m0", which QEMU changes only in its own copy.
 [[nodiscard]] std::vector<std::string> with_saved_memory(std::vector<std::string> command,
                                                          const std::filesystem::path& snapshot);
 

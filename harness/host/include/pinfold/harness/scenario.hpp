@@ -34,7 +34,7 @@ struct GuestFile {
   std::string text;            ///< filled in by load_scenario
 };
 
-/// Where a program is killed with SIGKILL: just before one of its system calls on files.
+/// Where to kill a program with SIGKILL: just before one of its system calls on files.
 struct KillPoint {
   std::string call;  ///< "rename"; "": any call that the guest agent knows
   std::string file;  ///< a suffix of the file's path; "": any file
@@ -50,7 +50,7 @@ struct AdmitStep {
   std::string uid;                      ///< its metadata.uid
   std::vector<std::string> containers;  ///< in start order
   Answer answer = Answer::kAdmitted;
-  bool start = true;    ///< admit with --start: the product counts its containers as started
+  bool start = true;    ///< admit with --start: Pinfold counts its containers as started
   std::string message;  ///< must be part of the product's output; "": not checked
 };
 /// Starts one process: in every container of a pod or in one of them, or in a named cgroup.
@@ -97,7 +97,7 @@ struct ExecStep {
   std::string cgroup;                 ///< the command's cgroup; "": that of the agent
   std::optional<int> status = 0;      ///< nullopt: any
   std::string output;                 ///< must be part of stdout; "": not checked
-  std::optional<TestFormat> results;  ///< how it reports tests; nullopt: it is no test
+  std::optional<TestFormat> results;  ///< how it reports tests; nullopt: it is not a test
 };
 /// Overwrites a kernel value.
 struct WriteStep {
@@ -123,7 +123,7 @@ struct StartSamplingStep {};
 struct StopSamplingStep {
   std::uint64_t at_least = 1;  ///< samples
   std::string exclusive;       ///< a file of the guest, see parse_exclusive; "": none
-  NeverPinned never_pinned = NeverPinned::kCount;  ///< with a runtime
+  NeverPinned never_pinned = NeverPinned::kCount;  ///< only with a runtime
 };
 /// Examines the disk after a power cut at every point of what the steps so far wrote.
 struct PowerCutsStep {
@@ -155,7 +155,7 @@ struct ContainerStep {
   enum class Do { kCreate, kStart, kStop, kRemove };
   Do what = Do::kCreate;
   std::string container;  ///< "pod/container"
-  int grace_s = 0;        ///< how long a container may take to end before it is killed
+  int grace_s = 0;        ///< time that a container gets to end before it is killed
   std::string error;      ///< as in RunPodStep
 };
 /// Runs a command in a container of the runtime to its end.
@@ -182,7 +182,7 @@ struct Step {
   int time_limit_s = 30;
   std::optional<KillPoint> kill_at;  ///< where to kill the first command of the step
   std::vector<std::string> path;     ///< of its verb in the document: steps, 2, exec
-  std::string definition;            ///< in the document, as JSON
+  std::string definition;            ///< the document of the step, as JSON
 };
 
 /// A scenario on one platform; docs/scenario-format.md describes the file.
@@ -197,9 +197,9 @@ struct Scenario {
   std::vector<std::string> programs;  ///< host programs to copy into the guest at the same path
   std::vector<std::string> modules;   ///< of the kernel, to load before the first step
   std::vector<GuestFile> files;
-  std::vector<std::string> logs;  ///< files of the guest whose ends a failed step shows
+  std::vector<std::string> logs;  ///< guest files whose last lines a failed step shows
   std::vector<Step> steps;
-  /// The expected verdict. Other than "passed": a test of the harness itself.
+  /// The expected verdict. Any other than "passed" means a test of the harness itself.
   Verdict verdict = Verdict::kPassed;
   /// Must be part of the failure's message, so that a test cannot fail for the wrong reason.
   std::string because;
@@ -210,22 +210,22 @@ struct Scenario {
 /// Machines by name, each in the form of a scenario's `machine`.
 using Machines = std::map<std::string, nlohmann::json, std::less<>>;
 
-/// Reads a machines file: an object with a machine for each name.
+/// Parses a machines file: an object with a machine for each name.
 /// Errors: kInvalidArgument, "line 3: two-numa.cores: 'many': expected a number from 1 to 64".
 [[nodiscard]] Result<Machines> parse_machines(std::string_view yaml_or_json);
 
-/// Reads a scenario: one result for each platform that it runs on, in the order of `on`. Does not
-/// open the files that it names. `arch`: instead of the architectures of its platforms.
+/// Parses a scenario: one result for each platform that it runs on, in the order of `on`. Does not
+/// open the files that it names. `arch`: replaces the architectures of its platforms.
 /// Errors: kInvalidArgument, "line 7: steps[2].write.value: 3: expected a string".
 [[nodiscard]] Result<std::vector<Scenario>> parse_scenarios(std::string_view yaml_or_json,
                                                             const Machines& machines,
                                                             std::optional<Arch> arch = {});
 /// Reads a scenario file and the files that it names. Looks machines up in the nearest
-/// `machines.yaml`: in the file's directory or in a parent. Errors name the file.
+/// `machines.yaml`, in the file's directory or in a parent. Errors name the file.
 [[nodiscard]] Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file,
                                                            std::optional<Arch> arch = {});
 
-/// True if any step calls the product.
+/// Returns true if any step calls the product.
 [[nodiscard]] bool needs_product(const Scenario& scenario);
 
 }  // namespace pinfold::harness

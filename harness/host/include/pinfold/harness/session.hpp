@@ -13,7 +13,8 @@
 
 namespace pinfold::harness {
 
-/// A directory that is removed with the object. If the process is killed, a later run removes it.
+/// A directory that is removed together with the object. If the process is killed, a later run
+/// removes it.
 class TemporaryFolder {
  public:
   [[nodiscard]] static Result<TemporaryFolder> make();
@@ -30,14 +31,14 @@ class TemporaryFolder {
   UniqueFd lock_;  ///< held for the object's lifetime: unlocked directories may be swept
 };
 
-/// Removes the directories of killed runs. Returns how many.
+/// Removes the directories of killed runs. Returns their number.
 int sweep_temporary_folders();
 
-/// How a machine is started, once its kernel and initramfs exist.
+/// How to start a machine, once its kernel and initramfs exist.
 struct Launch {
   std::vector<std::string> command;       ///< of QEMU
-  std::string snapshot_key;               ///< of the machine that has just booted
-  std::shared_ptr<const GuestLoad> load;  ///< what it gets then
+  std::string snapshot_key;               ///< of the machine just after booting
+  std::shared_ptr<const GuestLoad> load;  ///< what is loaded into it then
 };
 
 /// A running machine whose hardware was verified.
@@ -48,36 +49,38 @@ struct Session {
   Launch launch;
 };
 
-/// A guest that scenarios on the same machine use, one after the other.
+/// A guest that scenarios on the same machine share, one after the other.
 struct SharedGuest {
-  std::optional<Session> session;  ///< as the last scenario has left it
+  std::optional<Session> session;  ///< in the state after the last scenario
   bool is_wanted = false;          ///< by a scenario after the next one
 };
 
-/// True if both scenarios can have the same guest: machine, kernel, runtime, programs, modules.
+/// Returns true if both scenarios can use the same guest: equal machine, kernel, runtime, programs
+/// and modules.
 [[nodiscard]] bool have_same_guest(const Scenario& one, const Scenario& other);
-/// False if a scenario changes its guest in a way that nothing but a snapshot undoes.
+/// Returns false if a scenario changes its guest in a way that only a snapshot can undo.
 [[nodiscard]] bool can_share_guest(const Scenario& scenario);
 
-/// Resets the shared guest, or boots or restores the machine of a scenario; fills in `result`.
+/// Resets the shared guest, or restores or boots the machine of a scenario; fills in `result`.
 /// Returns nullopt on failure; result.verdict then has the reason.
 [[nodiscard]] std::optional<Session> open_session(const Scenario& scenario,
                                                   const RunOptions& options, SharedGuest& shared,
                                                   ScenarioResult& result);
 
-/// The same with the steps before number `step` done. Their state is saved: the next time they are
-/// not run again, unless one of them plugs hardware in.
+/// Opens the machine of a scenario after the steps before number `step`. Their state is saved, so
+/// that they need not run again the next time, unless one of them plugs hardware in.
 /// Domain: 1 <= step <= number of steps.
 [[nodiscard]] std::optional<Session> open_session_at(const Scenario& scenario, std::size_t step,
                                                      const RunOptions& options,
                                                      ScenarioResult& result);
 
-/// Starts QEMU from a snapshot and lets the machine go on.
+/// Starts QEMU from a snapshot and resumes the machine.
 [[nodiscard]] VmResult<Session> restore_machine(const Launch& launch,
                                                 const std::filesystem::path& snapshot,
                                                 int interrupt_fd, Milliseconds limit);
 
-/// True if one of the first `count` steps plugs hardware in: QEMU restores no machine with it.
+/// Returns true if one of the first `count` steps plugs hardware in: QEMU cannot restore such a
+/// machine.
 [[nodiscard]] bool plugs_hardware(const Scenario& scenario, std::size_t count);
 
 }  // namespace pinfold::harness

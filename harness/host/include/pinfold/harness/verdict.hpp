@@ -7,13 +7,13 @@
 
 namespace pinfold::harness {
 
-/// How a scenario ended.
+/// The outcome of a scenario.
 enum class Verdict {
   kPassed,
   kFailed,        ///< a value differs from the expected one
   kPanic,         ///< the guest's kernel panicked
   kHang,          ///< a step or the boot did not end within its limit
-  kSoftLockup,    ///< as kHang, and the kernel reports that a CPU is stuck
+  kSoftLockup,    ///< like kHang, and the kernel reports a stuck CPU
   kGarbage,       ///< data on the results port was not a result
   kLostResults,   ///< the machine ended before all results arrived
   kOutOfMemory,   ///< the guest ran out of memory
@@ -23,10 +23,10 @@ enum class Verdict {
 };
 /// "passed", "soft-lockup", ...
 [[nodiscard]] std::string_view to_string(Verdict verdict);
-/// Reads what to_string prints.
+/// Parses the output of to_string.
 [[nodiscard]] std::optional<Verdict> parse_verdict(std::string_view text);
 
-/// What parse_verdict accepts.
+/// Returns the names that parse_verdict accepts.
 [[nodiscard]] std::vector<std::string_view> verdict_names();
 
 /// What went wrong between host and guest.
@@ -40,10 +40,10 @@ struct VmFailure {
 /// Derives the verdict from the guest's console output.
 [[nodiscard]] Verdict classify(Trouble trouble, std::string_view console);
 
-/// True once the console shows a kernel panic: no more output will follow.
+/// Returns true once the console shows a kernel panic: there will be no more output.
 [[nodiscard]] bool shows_panic(std::string_view console);
 
-/// The last `lines` lines, without control characters other than tabs and line ends.
+/// Returns the last `lines` lines, without control characters other than tabs and line ends.
 [[nodiscard]] std::string end_of_console(std::string_view console, std::size_t lines = 25);
 
 }  // namespace pinfold::harness

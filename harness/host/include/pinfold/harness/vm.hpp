@@ -18,10 +18,10 @@ namespace pinfold::harness {
 
 /// How to start a virtual machine.
 struct VmSetup {
-  std::vector<std::string> command;  ///< from qemu_command
+  std::vector<std::string> command;  ///< as returned by qemu_command
   std::filesystem::path folder;      ///< an empty directory for its sockets
   std::filesystem::path snapshot;    ///< to restore from; "": boot
-  int interrupt_fd = -1;             ///< readable: abort
+  int interrupt_fd = -1;             ///< aborts when readable
   int load_fd = -1;                  ///< the memory that host and guest share
 };
 
@@ -48,11 +48,11 @@ class Vm {
   [[nodiscard]] VmResult<Json> monitor(const std::string& command, Json arguments,
                                        Milliseconds limit);
 
-  /// The guest's console output; only the end of it if it is very long.
+  /// Returns the guest's console output; only the end of it if it is very long.
   [[nodiscard]] const std::string& console() const { return console_; }
-  /// Forgets what the console has shown: it is not about what comes next.
+  /// Discards the console output so far, because it belongs to an earlier scenario.
   void clear_console();
-  /// True if the agent was ready at any time.
+  /// Returns true if the agent has ever been ready.
   [[nodiscard]] bool reached_agent() const { return reached_agent_; }
   [[nodiscard]] pid_t pid() const { return qemu_.pid(); }
 

@@ -16,20 +16,20 @@ namespace pinfold::harness {
 
 inline constexpr std::uint64_t kMiB = 1U << 20;
 
-/// Most of each. Booted were 20 sockets, 4 threads and 32 caches.
+/// The limits. 20 sockets, 4 threads and 32 caches have been booted.
 inline constexpr int kMaxSockets = 128;
 inline constexpr int kMaxDies = 8;
 inline constexpr int kMaxCores = 128;
 inline constexpr int kMaxThreads = 4;
 inline constexpr int kMaxCaches = 64;
-/// Of a NUMA node: each has 8 PCI bus numbers, starting at 32.
+/// Limits of a NUMA node's devices: each has 8 PCI bus numbers, starting at 32.
 inline constexpr int kMaxDevices = 4;
 inline constexpr int kMaxDeviceNode = 23;
 
 struct VmNode {
   CpuSet cpus;
   std::uint64_t memory = 0;  ///< bytes
-  /// Huge pages that the kernel reserves at boot: size in bytes to number.
+  /// Huge pages that the kernel reserves at boot: number by size in bytes.
   std::map<std::uint64_t, int> huge_pages;
 
   friend bool operator==(const VmNode&, const VmNode&) = default;
@@ -46,8 +46,8 @@ struct VmDisk {
 
   friend bool operator==(const VmDisk&, const VmDisk&) = default;
 };
-/// The mkfs command without the device argument: a host program that is at the same path in the
-/// guest.
+/// Returns the mkfs command without the device argument; it runs a host program that is copied to
+/// the same path in the guest.
 [[nodiscard]] std::vector<std::string> mkfs_command(const VmDisk& disk);
 
 /// The description of a machine. CPUs are numbered as Linux numbers them: threads of a core first,
@@ -65,18 +65,18 @@ struct VmMachine {
   /// Row by row; 10 on the diagonal.
   std::vector<std::vector<int>> distances;
   Platform platform;
-  std::string kernel_arguments;  ///< appended to the default ones
+  std::string kernel_arguments;  ///< appended to the default arguments
   std::optional<VmDisk> disk;
 
-  /// All CPUs, including absent ones.
+  /// Returns the number of CPUs, including absent ones.
   [[nodiscard]] int cpu_count() const { return sockets * dies * cores * threads; }
   [[nodiscard]] std::uint64_t memory() const;
-  [[nodiscard]] CpuSet memory_nodes() const;  ///< the nodes with memory
+  [[nodiscard]] CpuSet memory_nodes() const;  ///< the NUMA nodes with memory
 
   friend bool operator==(const VmMachine&, const VmMachine&) = default;
 };
 
-/// Checks the numbers of CPUs of a machine and of their groups. Domain: each is positive.
+/// Checks a machine's CPU counts and their total. Domain: each is positive.
 /// Errors: kInvalidArgument, "'256' CPUs in all: expected at most 128".
 [[nodiscard]] Result<void> check_cpus(const VmMachine& machine);
 
@@ -84,18 +84,18 @@ struct VmMachine {
 /// Errors: kInvalidArgument, "nodes[1].cpus: '4-9': expected CPUs of 0-7".
 [[nodiscard]] Result<void> check_machine(const VmMachine& machine);
 
-/// How many CPUs share a last-level cache; 0 if the guest cannot know: on arm64.
+/// Returns how many CPUs share a last-level cache; 0 if the guest cannot know: on arm64.
 [[nodiscard]] int cpus_per_cache(const VmMachine& machine);
 
-/// True if the machine needs a QEMU newer than that of Debian 12 (7.2); see docs/harness.md.
+/// Returns true if the machine needs a newer QEMU than Debian 12 has (7.2); see docs/harness.md.
 [[nodiscard]] bool needs_newer_qemu(const VmMachine& machine);
 
-/// The default time limit of a boot. With single-threaded TCG the CPUs start one after the other,
-/// and each slows down the following ones.
+/// Returns the default time limit of a boot. With single-threaded TCG the CPUs start one after the
+/// other, and each one slows down the next.
 [[nodiscard]] int boot_limit_s(const VmMachine& machine);
 
-/// Compares the hardware that the guest reports with the requested one: one line for each
-/// difference. Memory may be smaller by what firmware and kernel reserve.
+/// Compares the hardware reported by the guest with the requested one: one line for each
+/// difference. Memory may be smaller, because firmware and kernel reserve some.
 [[nodiscard]] std::vector<std::string> machine_differences(const VmMachine& requested,
                                                            const nlohmann::json& reported);
 
