@@ -53,8 +53,7 @@ bool is_still_in(const Group& group, const std::string& name, pid_t pid) {
 /// groups below it: a container may make cpusets inside its own group.
 template <class Visit>
 void for_each_process(const Group& group, const CpuSet& above, int depth, const Visit& visit) {
-  const CpuSet cpus = effective_cpus(group).value_or(above);  // without a cpuset: as the group
-                                                              // above
+  const CpuSet cpus = effective_cpus(group).value_or(above);  // without a cpuset: as above
   Group own = group;
   own.adopted = nullptr;
   own.parts.resize(1);

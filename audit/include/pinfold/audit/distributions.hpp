@@ -21,8 +21,7 @@ enum class FlagSource {
 
 struct Distribution {
   std::string_view program;                       ///< "k3s"
-  std::array<std::string_view, 2> commands = {};  ///< those of its commands that run a kubelet; "":
-                                                  ///< none
+  std::array<std::string_view, 2> commands = {};  ///< its commands that run a kubelet; "": none
   FlagSource source = FlagSource::kRancher;
   bool is_inside = false;     ///< the kubelet is part of the program's process
   std::string_view settings;  ///< the file with the flags, or the kubelet's configuration
