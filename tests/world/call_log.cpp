@@ -6,7 +6,7 @@
 namespace pinfold::world {
 namespace {
 
-/// nullopt: it changes no decision.
+/// Returns the request to log; nullopt if it changes no decision.
 std::optional<LoggedRequest> logged_of(const service::Action& request) {
   if (const auto* const admit = std::get_if<service::Admit>(&request)) return *admit;
   if (const auto* const start = std::get_if<service::Start>(&request)) return *start;

@@ -39,7 +39,7 @@ constexpr std::array kWeights = {
     Weight{Action::Kind::kQuiet, 1},
 };
 
-/// What is on a node beside the service.
+/// Weights of the actions of foreign programs.
 constexpr std::array kForeignWeights = {
     Weight{Action::Kind::kNarrow, 30},
     Weight{Action::Kind::kWiden, 20},
@@ -58,7 +58,7 @@ Action::Kind draw_kind(std::span<const Weight> weights, Random& random) {
   return Action::Kind::kWait;
 }
 
-/// Early operations are the likeliest: few actions have many.
+/// Draws a fault. Early operations are the most likely ones, because few actions have many.
 Fault draw_fault(Random& random) {
   using Kind = Fault::Kind;
   constexpr std::array kKinds = {Kind::kKill,    Kind::kKill,    Kind::kKill,  Kind::kCut,
@@ -111,7 +111,7 @@ int draw_value(Action::Kind kind, Random& random) {
     case Action::Kind::kWait:
       return draw_wait(random);
     case Action::Kind::kNarrow:
-      return random.below(18);  // all of Narrowed
+      return random.below(18);  // all values of Narrowed
     case Action::Kind::kSoft:
       return random.below(8);
     case Action::Kind::kNest:
@@ -134,7 +134,7 @@ Action::Kind draw_kind(const History& history, bool has_hooks, Random& random) {
   return kind;
 }
 
-/// A class without container groups, or another spelling of a group.
+/// Sometimes chooses a runtime class without container groups, or another spelling of a group.
 void add_foreign(Action& action, Random& random) {
   constexpr int kWithoutGroups = 100;
   constexpr int kSpelling = 36;  // see Hooked
@@ -144,8 +144,8 @@ void add_foreign(Action& action, Random& random) {
   if (random.chance(20)) action.value += kSpelling * Hooked::kSpellings;
 }
 
-/// What a runtime does next with the pod or container of its last action, if it goes on with it: a
-/// kubelet runs a sandbox to create containers in it, and starts what it has created.
+/// Returns what a runtime does next with the pod or container of its last action, if it continues
+/// with it: like a kubelet, it runs a sandbox, creates containers in it and starts them.
 std::optional<Action::Kind> follow(const Action& last, Random& random) {
   constexpr int kChance = 60;
   switch (last.kind) {
@@ -170,7 +170,7 @@ History generate(std::uint64_t seed, int actions) {
   history.has_processes = !history.has_runtime && seed % 4 == 0;
   const bool has_hooks = !history.has_runtime && seed % 4 == 1;
   const bool has_foreign = seed % 3 == 0;
-  const int pods = history.has_runtime ? 5 : 12;  // few: most have all of their containers once
+  const int pods = history.has_runtime ? 5 : 12;  // few, so that most get all containers
   for (int i = 0; i < actions; ++i) {
     Action action;
     action.kind = draw_kind(history, has_hooks, random);
@@ -202,9 +202,9 @@ History generate(std::uint64_t seed, int actions) {
 namespace {
 
 constexpr int kOrdinary = 30;  ///< pods 0 to 29
-constexpr int kHalfCpus = 6;   ///< of them, that ask for half a CPU
-/// The others: with exclusive CPUs, docker in docker with them and without, and two of a runtime
-/// class without container groups.
+constexpr int kHalfCpus = 6;   ///< those of them that ask for half a CPU
+/// The other pods: with exclusive CPUs, docker in docker with and without them, and two of a
+/// runtime class without container groups.
 constexpr std::array kOthers = {1, 2, 1, 0, 100, 102};
 constexpr int kFirstDocker = kOrdinary + 2;
 
@@ -219,7 +219,7 @@ Action act_of_agent(Random& random) {
   Action action{kind, random.below(kOrdinary), draw_value(kind, random)};
   if (kind == Action::Kind::kNest) action.pod = kFirstDocker + random.below(2);
   if (kind != Action::Kind::kNarrow) return action;
-  action.value -= action.value % 3;  // best-effort pods, as koordinator
+  action.value -= action.value % 3;  // best-effort pods, as koordinator does
   return action;
 }
 

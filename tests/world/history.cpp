@@ -12,7 +12,7 @@
 namespace pinfold::world {
 namespace {
 
-/// Which numbers follow the name of a kind.
+/// The numbers that follow the name of a kind.
 enum class Form { kNone, kPod, kValue, kPodAndValue };
 
 struct KindName {
@@ -75,7 +75,7 @@ bool has_choice(Fault::Kind kind) {
          kind == Fault::Kind::kOffline || kind == Fault::Kind::kClock;
 }
 
-/// The words of one line, one after the other.
+/// Reads the words of a line, one after the other.
 class Words {
  public:
   explicit Words(std::string_view line) : rest_(line) {}
@@ -86,7 +86,7 @@ class Words {
     rest_.remove_prefix(word.size());
     return word;
   }
-  /// Of seconds by which a clock jumps: also less than 0.
+  /// Reads a number. The seconds by which a clock jumps can be negative.
   Result<int> number(int least = 0) {
     const std::string_view word = next();
     int value = 0;
@@ -153,7 +153,7 @@ Result<Action> parse_action(std::string_view line) {
   return unknown(name);
 }
 
-/// "cgroups 2 config 0", "cgroups 2 config 0 runtime", "cgroups 2 config 0 processes"
+/// Parses "cgroups 2 config 0", "cgroups 2 config 0 runtime" or "cgroups 2 config 0 processes".
 Result<void> parse_settings(std::string_view line, History& history) {
   Words words(line);
   if (const auto word = words.next(); word != "cgroups") return unknown(word);

@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(All, KnownMistakes,
                                          "same-ids", "late-updates", "old-journal"),
                          [](const auto& of) { return name_of(of.param); });
 
-/// What ended has another id than what has its name now.
+/// A container that has ended has another id than the one that now has its name.
 TEST(HarmlessMistake, EndsThatComeAfterTheNextStartBreakNothing) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const Outcome outcome = run(generate(seed, 60), Log::kOff, Bug::kSwappedEvents);
@@ -58,7 +58,7 @@ TEST(KnownMistake, OnlyTheIdTellsALateEndFromThatOfTheContainerThatRuns) {
   EXPECT_FALSE(distinct.failure) << distinct.failure->what;
   const Outcome same = run(history, Log::kOff, Bug::kSameIds);
   ASSERT_TRUE(same.failure);
-  // The late end has removed what runs, and the pod that is admitted next is one without it.
+  // The late event has removed a running container, and the next pod is admitted without it.
   EXPECT_EQ(same.failure->promise, "admits") << same.failure->what;
 }
 

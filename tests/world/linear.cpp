@@ -13,7 +13,7 @@ namespace {
 
 using agent::AgentState;
 
-/// What a request comes to if it is done in a state.
+/// The result of a request in a state.
 struct Done {
   AgentState next;
   LoggedAnswer answer;
@@ -93,15 +93,15 @@ struct Do {
   }
 };
 
-/// What a client can see of a state.
+/// Returns true if a client cannot tell the two states apart.
 bool looks_like(const AgentState& a, const AgentState& b) {
   return a.node.cpu.checkpoint() == b.node.cpu.checkpoint() &&
          a.node.memory.checkpoint() == b.node.memory.checkpoint() && a.node.pods == b.node.pods &&
          a.node.held == b.node.held && a.removed == b.removed;
 }
 
-/// An answer that the calls before it explain. An error says that nothing has happened, and why
-/// it came about is not for this judge.
+/// Returns true if the calls before an answer explain it. An error means that nothing has happened;
+/// the reason does not matter here.
 bool fits(const LoggedAnswer& got, const LoggedAnswer& expected) {
   if (!expected.error.empty()) return false;
   if (got.rejections && got.rejections != expected.rejections) return false;
@@ -109,10 +109,10 @@ bool fits(const LoggedAnswer& got, const LoggedAnswer& expected) {
   return !got.state || looks_like(*got.state, *expected.state);
 }
 
-/// Some of the calls were done, and this is the state.
+/// A set of calls that were done, and the state after them.
 struct Reached {
   std::size_t first = 0;       ///< all calls before it are done
-  std::set<std::size_t> more;  ///< that are done too
+  std::set<std::size_t> more;  ///< further calls that are done
   AgentState state;
 
   [[nodiscard]] bool has(std::size_t call) const { return call < first || more.contains(call); }
@@ -143,7 +143,8 @@ class Search {
   }
 
  private:
-  /// All that can be done next: what was invoked before any call that is not done has returned.
+  /// Adds everything that can be done next: calls invoked before the first return of a call that is
+  /// not done yet.
   void go_on(const Reached& from, std::vector<Reached>& next) const {
     auto last = std::numeric_limits<std::uint64_t>::max();
     for (std::size_t i = from.first; i < calls_.size() && calls_[i]->invoked <= last; ++i) {

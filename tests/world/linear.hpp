@@ -12,16 +12,16 @@
 #include "pinfold/decide/node.hpp"
 #include "pinfold/service/request.hpp"
 
-/// Whether the answers that clients got are those of requests that were done one after the other.
-/// It shares nothing with what else judges a world.
+/// Checks whether the answers that clients got can come from requests that were done one after the
+/// other. Shares no code with the other judges of a world.
 namespace pinfold::world {
 
-/// The service has started again: what only its memory had is gone.
+/// The service restarted: what was only in its memory is gone.
 struct Restarted {};
-/// The state as a client reads it.
+/// A client read the state.
 struct Read {};
-/// What was left of these containers is removed, as they had ended; a name of "": all of a pod. Of
-/// what is not there any more nothing is.
+/// The leftovers of these containers were removed, because they had ended; a name "" means the
+/// whole pod. Containers that no longer exist are ignored.
 struct Ended {
   std::vector<ContainerId> containers;
 };
@@ -30,30 +30,32 @@ using LoggedRequest =
 
 struct LoggedAnswer {
   std::string error;  ///< not "": nothing has happened
-  /// Of each pod of an admission, "REASON: MESSAGE"; "": it is admitted. nullopt: not told.
+  /// For each pod of an admission "REASON: MESSAGE"; "": it is admitted. nullopt: unknown.
   std::optional<std::vector<std::string>> rejections;
-  std::optional<agent::AgentState> state;  ///< that was read
+  std::optional<agent::AgentState> state;  ///< the state that was read
 
   friend bool operator==(const LoggedAnswer&, const LoggedAnswer&) = default;
 };
 
-/// What containers that run already have, by the UID of their pod.
+/// The resources of containers that run already, by the UID of their pod.
 using LoggedPlaces = std::map<PodUid, Places>;
 
 struct LoggedCall {
   int client = 0;
-  std::uint64_t invoked = 0;              ///< a time; no two calls have the same one
+  std::uint64_t invoked = 0;              ///< a time; different for every call
   std::optional<std::uint64_t> returned;  ///< nullopt: it can still happen
   LoggedRequest request;
-  std::optional<LoggedAnswer> answer;  ///< nullopt: it has happened, or not
-  LoggedPlaces places = {};            ///< that an admission keeps
+  std::optional<LoggedAnswer> answer;  ///< nullopt: it may or may not have happened
+  LoggedPlaces places = {};            ///< existing resources that an admission keeps
 };
 
-/// Searches for an order of the calls in which each is done between its invocation and its return,
-/// and has the answer that the pure decisions give after the calls before it. Returns: "" if there
-/// is one, or the call that fits into none.
-/// Source: J. Wing, C. Gong, Testing and Verifying Concurrent Objects, 1993; the calls that were
-/// done and the state are remembered as by G. Lowe, Testing for Linearizability, 2017.
+/// Searches for an order of the calls in which each one is done between its invocation and its
+/// return, and has the answer that the pure decisions give after the calls before it. Returns: ""
+/// if there is such an order, otherwise the call that does not fit. Explores every state that is
+/// reachable after k calls, for all k; the number of these states grows with the number of
+/// concurrent calls.
+/// Source: J. Wing, C. Gong, Testing and Verifying Concurrent Objects, 1993; sets of done calls and
+/// states are cached as by G. Lowe, Testing for Linearizability, 2017.
 [[nodiscard]] std::string find_contradiction(const Node& node, const agent::AgentState& first,
                                              const std::vector<LoggedCall>& log);
 

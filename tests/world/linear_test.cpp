@@ -16,7 +16,7 @@ using agent::AgentState;
 using agent::RunningProcesses;
 using testing::HasSubstr;
 
-/// Seven CPUs for exclusive use: two pods with four do not fit.
+/// A node with seven CPUs for exclusive use: two pods with four each do not fit.
 class LinearTest : public testing::Test {
  protected:
   static PodSpec four(const std::string& uid) { return test::pod(uid, {test::guaranteed("a", 4)}); }
@@ -25,13 +25,13 @@ class LinearTest : public testing::Test {
     return {PodUid(uid), "", RunningProcesses::kRefuse};
   }
 
-  /// The state after the admission of this pod.
+  /// Returns the state after the admission of this pod.
   [[nodiscard]] AgentState with(const std::string& uid) const {
     AgentState state = first_;
     state.node = std::get<Admitted>(decide(node_, state.node, four(uid))).next;
     return state;
   }
-  /// What another pod of four CPUs is answered then.
+  /// Returns the answer to another pod with four CPUs in that state.
   [[nodiscard]] LoggedAnswer rejected() const {
     const auto decision = decide(node_, with("p1").node, four("p2"));
     const Rejection& why = std::get<Rejected>(decision).why;
@@ -99,7 +99,7 @@ TEST_F(LinearTest, WhatWasNotAnsweredHasHappenedOrNot) {
   }
   for (const auto& [before, after] :
        {std::pair{with("p1"), first_}, std::pair{first_, with("p1")}}) {
-    log_ = log;  // it neither goes away nor comes after the end of the service
+    log_ = log;  // a committed call is neither lost nor done after the end of the service
     add_read(4, 5, before);
     add_read(6, 7, after);
     EXPECT_THAT(judged(), HasSubstr("invoked at 6"));
@@ -119,7 +119,7 @@ TEST_F(LinearTest, AnAnswerIsNotThatOfAnEarlierState) {
   add(0, 1, admit("p1"), admitted());
   add_read(2, 3, first_);
   EXPECT_THAT(judged(), HasSubstr("'read'"));
-  log_.back().invoked = 0;  // before the answer it could be
+  log_.back().invoked = 0;  // before the answer it is possible
   log_.front().invoked = 1;
   log_.front().returned = 4;
   EXPECT_EQ(judged(), "");
@@ -161,11 +161,11 @@ TEST_F(LinearTest, StartsAndRemovalsOfContainersAreSeen) {
   add_read(4, 5, with("p1"));
   EXPECT_THAT(judged(), HasSubstr("'read'"));
   log_ = log;
-  add(4, 5, service::Start{{PodUid("p1"), "b"}}, done());  // it has no such container
+  add(4, 5, service::Start{{PodUid("p1"), "b"}}, done());  // there is no such container
   EXPECT_THAT(judged(), HasSubstr("'start'"));
 }
 
-/// Of seven at the same time, in the worst order, one is admitted.
+/// Of seven concurrent calls in the worst order, one is admitted.
 TEST_F(LinearTest, ManyAtTheSameTimeAreJudgedSoon) {
   constexpr std::uint64_t kCalls = 7;
   for (std::uint64_t i = 0; i < kCalls; ++i) {
@@ -177,7 +177,7 @@ TEST_F(LinearTest, ManyAtTheSameTimeAreJudgedSoon) {
   EXPECT_NE(judged(), "");
 }
 
-/// What the world logs is what is judged.
+/// The log that the world writes is the one that is judged.
 TEST_F(LinearTest, ALogHasWhatClientsSaw) {
   const auto node = std::make_shared<const Node>(test::static_node());
   const service::Answer answer = service::Admissions{{agent::AdmitOutcome{}}, {}};
@@ -201,7 +201,7 @@ TEST_F(LinearTest, ALogHasWhatClientsSaw) {
   EXPECT_THAT(log.judge(), HasSubstr("'read'"));
 }
 
-/// What a runtime was told is done; what it was not told may be.
+/// Calls whose success the runtime was told of are done; others may be.
 TEST_F(LinearTest, ALogHasWhatARuntimeWasTold) {
   const auto node = std::make_shared<const Node>(test::static_node());
   for (const bool is_granted : {false, true}) {
@@ -219,7 +219,7 @@ TEST_F(LinearTest, ALogHasWhatARuntimeWasTold) {
   EXPECT_THAT(log.judge(), HasSubstr("'admit'")) << "there are no CPUs for it";
 }
 
-/// What has ended makes room at any time of its round, and not before.
+/// Ended containers make room at any time of their round, but not earlier.
 TEST_F(LinearTest, ALogHasWhatHasEnded) {
   const auto node = std::make_shared<const Node>(test::static_node());
   const service::Answer answer = service::Admissions{{agent::AdmitOutcome{}}, {}};

@@ -38,10 +38,10 @@ struct Options {
   std::uint64_t last = 100;
   int actions = kActions;
   int jobs = 1;
-  int days = 0;  ///< after these no further seed begins; 0: all do
-  int busy = 0;  ///< the version of cgroups; 0: no busy node
+  int days = 0;  ///< no seed begins after this many days; 0: no limit
+  int busy = 0;  ///< the cgroup version of a busy node; 0: no busy node
   Bug bug = Bug::kNone;
-  std::string picture;  ///< where to; "": none
+  std::string picture;  ///< output file; "": none
   std::vector<std::string> words;
 };
 
@@ -112,7 +112,7 @@ void print(const Tally& tally, std::chrono::duration<double> took) {
   for (const auto& [name, count] : tally.faults) fmt::print("  {} {}\n", name, count);
 }
 
-/// Prints the shortest history, and draws it if that is asked for.
+/// Prints the shortest history, and draws it on request.
 int report_broken(std::uint64_t seed, std::size_t count, const Options& options) {
   const History small = shrink(history_of(seed, options), options.bug);
   fmt::print("{} seeds break a promise; seed {} shrinks to:\n{}", count, seed, to_string(small));
@@ -176,7 +176,7 @@ Result<History> read_history(const std::string& path) {
   return parse_history(text);
 }
 
-/// `command`: replay or picture.
+/// Replays or draws a history from a file. `command`: replay or picture.
 int show_file(const std::string& command, const std::string& path, Bug bug) {
   const auto history = read_history(path);
   if (!history) {

@@ -76,7 +76,7 @@ struct Expect {
   }
 };
 
-/// Without what a restart loses.
+/// Returns the part of a state that survives a restart.
 AgentState kept(AgentState state) {
   state.node.affinity.clear();
   state.node.cpu = CpuState{state.node.cpu.checkpoint()};

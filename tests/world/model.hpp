@@ -10,29 +10,29 @@
 #include "pinfold/decide/node.hpp"
 #include "pinfold/service/request.hpp"
 
-/// What the service must answer, from the pure decisions alone.
+/// Predicts the service's answers from the pure decisions alone.
 namespace pinfold::world {
 
-/// What a request comes to if nothing goes wrong.
+/// The result of a request if nothing goes wrong.
 struct Expected {
   agent::AgentState next;
-  /// Of an admission: why each pod is rejected.
+  /// For an admission: why each pod is rejected.
   std::vector<std::optional<Rejection>> rejections;
-  /// "": it is done.
+  /// "": it succeeds.
   std::string error;
 };
 
-/// A plan that a dry run gave: what a reconfiguration or defragmentation leads to.
+/// The plan from a dry run: the result of a reconfiguration or defragmentation.
 struct Planned {
   NodeState next;
   bool is_applied = false;
 };
 [[nodiscard]] agent::AgentState with_plan(agent::AgentState state, const NodeState& next);
 
-/// What containers that run already have, by the UID of their pod.
+/// The resources of containers that run already, by the UID of their pod.
 using PlacesOfPods = std::map<PodUid, Places>;
 
-/// Domain: Admit, Start, Remove, Reconcile, Settle.
+/// Predicts the result of a request. Domain: Admit, Start, Remove, Reconcile, Settle.
 [[nodiscard]] Expected expect(const Node& node, const agent::AgentState& state,
                               const CpuSet& offline, const service::Action& action,
                               const PlacesOfPods& places = {});
@@ -40,10 +40,10 @@ using PlacesOfPods = std::map<PodUid, Places>;
 /// Which of several changes were committed.
 enum class Committed {
   kAll,
-  kPrefix,  ///< all up to one of them
-  kAny,     ///< each or not
+  kPrefix,  ///< all changes up to some point
+  kAny,     ///< any of them
 };
-/// The states to which these changes can lead.
+/// Returns the states that these changes can lead to.
 [[nodiscard]] std::vector<agent::AgentState> reachable(const Node& node,
                                                        const agent::AgentState& first,
                                                        const CpuSet& offline,
@@ -51,9 +51,9 @@ enum class Committed {
                                                        Committed committed,
                                                        const PlacesOfPods& places = {});
 
-/// The same state, as far as a restart keeps it.
+/// Returns true if the states are equal except for what a restart loses.
 [[nodiscard]] bool is_same(const agent::AgentState& a, const agent::AgentState& b);
-/// One line for each container that has CPUs, and what differs from `other`.
+/// Describes a state: one line for each container with CPUs.
 [[nodiscard]] std::string describe(const agent::AgentState& state);
 
 }  // namespace pinfold::world

@@ -1,4 +1,4 @@
-// Time passes only in the world: who sleeps has slept.
+// Time passes only in the world, so every sleep returns at once.
 
 #include <ctime>
 

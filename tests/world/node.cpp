@@ -25,9 +25,9 @@ using checkpoint::testing::MemoryFs;
 using enforce::CgroupVersion;
 
 const CpuSet kAll = CpuSet::range(0, 7);
-constexpr const char* kElsewhere = "elsewhere";  ///< beside Pinfold's root
+constexpr const char* kElsewhere = "elsewhere";  ///< outside Pinfold's root
 
-/// The machine as the kernel shows it while these CPUs are online.
+/// Returns the machine as the kernel shows it while these CPUs are online.
 Machine machine_with(const CpuSet& online) {
   MachineDescription description = test::two_sockets().description();
   std::erase_if(description.cpus, [&](const Cpu& cpu) { return !online.contains(cpu.id); });
@@ -36,7 +36,8 @@ Machine machine_with(const CpuSet& online) {
 
 Config config_of(const std::string& text) { return parse_config(text).value().config; }
 
-/// Of all images that a power cut can leave now, the one with this number, modulo their count.
+/// Of all images that a power cut can leave now, returns the one with this number, modulo their
+/// count.
 Image image_after_cut(const Disk& disk, int number) {
   int count = 0;
   std::set<std::string> seen;
@@ -50,7 +51,7 @@ Image image_after_cut(const Disk& disk, int number) {
   return chosen;
 }
 
-/// "/pinfold/podp1/a"; "" if no group has the process.
+/// Returns "/pinfold/podp1/a", the group of a process; "" if it is in no group.
 std::string path_of(const test::ModelKernel::Dir& dir, const std::string& path, int process) {
   if (dir.processes.contains(process)) return path.empty() ? "/" : path;
   for (const auto& [name, child] : dir.children) {
@@ -199,7 +200,7 @@ void SimulatedNode::cut_power(int image) {
   ++boots_;
 }
 
-/// The service's end of a new pipe.
+/// Makes a new pipe and returns the service's end.
 UniqueFd SimulatedNode::watch_end() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return UniqueFd();
@@ -207,10 +208,10 @@ UniqueFd SimulatedNode::watch_end() {
   return UniqueFd(ends[0]);
 }
 
-/// As inotify does, while the service watches.
+/// Notifies the service as inotify would, while it watches.
 void SimulatedNode::notify() {
   pollfd end{changes_.get(), 0, 0};
-  const bool is_watched = changes_ && ::poll(&end, 1, 0) == 0;  // else nobody has the other end
+  const bool is_watched = changes_ && ::poll(&end, 1, 0) == 0;  // otherwise the other end is closed
   if (!is_watched) return;
   has_notified_ = true;
   if (bug_ != Bug::kLostEvents) (void)!::write(changes_.get(), "", 1);

@@ -1,4 +1,4 @@
-// SimulatedNode: what goes wrong, and what others do.
+// SimulatedNode: faults, and the actions of foreign programs.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ bool needs_space(const Operation& operation) {
   return operation.is_on_disk && (is("create ") || is("reserve ") || is("write "));
 }
 
-/// The groups below one, those above before those in them.
+/// Adds the groups below a group, parents before their children.
 void add_groups(const test::ModelKernel::Dir& dir, const std::string& path,
                 std::vector<std::string>& groups) {
   for (const auto& [name, child] : dir.children) {
@@ -60,7 +60,7 @@ void SimulatedNode::let_late_happen() {
   for (const auto& change : std::exchange(late_, {})) change();
 }
 
-/// What happens before each operation of the service. Returns the errno with which it fails.
+/// Strikes faults before an operation of the service. Returns the errno with which it fails.
 int SimulatedNode::before(const Operation& operation) {
   ++tally.operations;
   const int number = operations_++;
@@ -148,19 +148,19 @@ void SimulatedNode::widen_runtime_groups() {
 
 void SimulatedNode::take_offline(int choice) {
   const auto files = checkpoint::read_files(*disk_to_read());
-  if (!files || !files->node) return;  // the first commit says which CPUs the machine has
+  if (!files || !files->node) return;  // the machine's CPUs are unknown before the first commit
   set_online(online() - CpuSet::of(CpuId{1 + choice % 7}));
 }
 
 void SimulatedNode::change_cpuset(const std::string& group, const CpuSet& cpus) {
-  // The kernel refuses some; then nothing has changed.
+  // The kernel refuses some sets; then nothing has changed.
   const auto written = kernel.fs()->write(group, "cpuset.cpus", cpus.to_string());
   if (!written) return;
   disturb(*kernel.find(group), group);
   if (group.starts_with("pinfold")) notify();
 }
 
-/// The groups that others change: those of Pinfold, and those of a runtime.
+/// Returns the groups that others change: those of Pinfold, and those of a runtime.
 std::vector<std::string> SimulatedNode::groups_of_others() {
   std::vector<std::string> groups;
   for (const char* const top : {"pinfold", "kubepods"}) {
@@ -172,7 +172,7 @@ std::vector<std::string> SimulatedNode::groups_of_others() {
 
 void SimulatedNode::rewrite(int choice) {
   auto groups = groups_of_others();
-  // What others take from the group of a runtime's pod nobody but they can give back.
+  // CPUs taken from the group of a runtime's pod can only be given back by whoever took them.
   std::erase_if(groups, [&](const std::string& group) {
     return group.starts_with("kubepods") && !kernel.find(group)->children.empty();
   });
@@ -185,7 +185,7 @@ void SimulatedNode::rewrite(int choice) {
 
 void SimulatedNode::reset_cpusets() {
   for (const std::string& group : groups_of_others()) {
-    // With cgroup v2 the groups of a runtime's pods follow those above them.
+    // On cgroup v2 the groups of a runtime's pods follow those above them.
     const bool follows = kernel.version == CgroupVersion::kV2 && group.starts_with("kubepods") &&
                          !kernel.find(group)->children.empty();
     change_cpuset(group, follows ? CpuSet() : online());

@@ -1,5 +1,5 @@
-// SimulatedNode: agents of others that write the kubelet's groups, and containers with groups of
-// their own.
+// SimulatedNode: foreign agents that write the kubelet's groups, and containers that make groups
+// inside their own.
 
 #include <algorithm>
 #include <string_view>
@@ -18,7 +18,7 @@ constexpr const char* kNestedGroup = "nested";
 constexpr const char* kNoLimit = "9223372036854771712";
 constexpr std::uint64_t kMuch = std::uint64_t{1} << 50U;
 
-/// Those of a group and of all below it.
+/// Takes the processes out of a group and out of all groups below it.
 void take_processes(Dir& dir, std::set<int>& processes) {
   processes.merge(dir.processes);
   dir.processes.clear();
@@ -31,7 +31,8 @@ void SimulatedNode::narrow(const std::string& group, const CpuSet& cpus, bool is
   auto* const dir = kernel.find(group);
   if (dir == nullptr) return;
   const Hold hold{cpus, is_deep || kernel.version == CgroupVersion::kV1};
-  // cgroup v1 takes a larger set from above, and a smaller one from below.
+  // cgroup v1 requires larger sets to be written from the top down, and smaller ones from the
+  // bottom up.
   widen(group, cpus, hold.is_deep);
   shrink(group, cpus, hold.is_deep);
   const bool is_written = dir->files[kCpusOfGroup] == cpus.to_string();
@@ -48,7 +49,7 @@ void SimulatedNode::widen(const std::string& group, const CpuSet& cpus, bool is_
   for (const auto& [name, child] : dir->children) widen(group + "/" + name, cpus, is_deep);
 }
 
-/// The other way round.
+/// Reduces the groups below a group, then the group.
 void SimulatedNode::shrink(const std::string& group, const CpuSet& cpus, bool is_deep) {
   for (const auto& [name, child] : kernel.find(group)->children) {
     if (is_deep) shrink(group + "/" + name, cpus, is_deep);
@@ -56,7 +57,7 @@ void SimulatedNode::shrink(const std::string& group, const CpuSet& cpus, bool is
   write_cpus(group, cpus);
 }
 
-/// The kernel refuses some; then nothing has changed.
+/// Writes a cpuset. The kernel refuses some sets; then nothing has changed.
 void SimulatedNode::write_cpus(const std::string& group, const CpuSet& cpus) {
   if (!kernel.fs()->write(group, kCpusOfGroup, cpus.to_string())) return;
   disturb(*kernel.find(group), group);
@@ -81,7 +82,7 @@ const std::set<std::string>& SimulatedNode::soft() {
 
 void SimulatedNode::back_off() {
   for (const auto& [group, hold] : std::exchange(narrowed_, {})) {
-    // A cpuset of cgroup v1 cannot have CPUs that are offline.
+    // A cpuset of cgroup v1 cannot contain offline CPUs.
     const bool is_v1 = kernel.version == CgroupVersion::kV1;
     widen(group, is_v1 ? online() : CpuSet::range(0, 7), hold.is_deep);
   }

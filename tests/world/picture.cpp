@@ -15,9 +15,9 @@ namespace {
 constexpr int kRow = 24;
 constexpr int kCharacter = 7;
 constexpr int kLine = 11;  ///< the height of a line of text
-constexpr int kTop = 190;  ///< the actions, written upwards
+constexpr int kTop = 190;  ///< above this the actions, written upwards
 constexpr int kMargin = 12;
-constexpr int kWidest = 16;  ///< a frame
+constexpr int kWidest = 16;  ///< of a frame
 constexpr int kImage = 1600;
 
 constexpr const char* kStyle = R"(<style>
@@ -37,15 +37,15 @@ text { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; fill: var(--ink);
 </style>
 )";
 
-/// Frames in a row in which a group has the same.
+/// Consecutive frames in which a group has the same values.
 struct Span {
   std::size_t from = 0;
-  std::size_t to = 0;  ///< the first one after it
+  std::size_t to = 0;  ///< the first frame after it
   Frame::Row row;
   std::string overlap;  ///< "2 of p1/a"
 };
 
-/// What others that run have exclusively of the CPUs on which this one runs.
+/// Returns the CPUs that this container runs on and that are exclusive to other running containers.
 std::string overlap_of(const Frame& frame, const std::string& name) {
   const Frame::Row& row = frame.rows.at(name);
   std::string text;
@@ -115,7 +115,7 @@ class Drawing {
     return static_cast<int>(length) * (kCharacter + 1);
   }
 
-  /// The actions, and the frames of each.
+  /// Draws the actions and the frames of each.
   void bands() {
     const auto& frames = outcome_.frames;
     for (std::size_t from = 0, to = 0; from < frames.size(); from = to) {
@@ -162,7 +162,7 @@ class Drawing {
                         span.overlap.empty() ? "" : " class=\"on-bad\"", x + 3, y + 15, cpus);
   }
 
-  /// Each at the operation that it struck.
+  /// Draws each fault at the operation that it struck.
   void faults() {
     const auto& frames = outcome_.frames;
     for (std::size_t i = 0; i < frames.size(); ++i) {

@@ -11,7 +11,8 @@ namespace {
 
 ExpectedPlan failed(std::string why) { return {{}, false, std::move(why)}; }
 
-/// Each pod gets what it had; nothing comes back of those that have ended since.
+/// Returns the plan of an undo: each pod gets what it had; pods that have ended since do not
+/// return.
 ExpectedPlan expect_undo(const NodeState& state, const Before& before) {
   const auto to = agent::make_node(before.machine, before.config);
   if (!to) return failed(to.error().message);

@@ -6,7 +6,7 @@
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/service/request.hpp"
 
-/// What a request that plans must come to, from the pure plans alone.
+/// Predicts the result of a request that plans, from the pure plans alone.
 namespace pinfold::world {
 
 /// The node before its last reconfiguration.
@@ -18,7 +18,7 @@ struct Before {
 
 struct ExpectedPlan {
   NodeState next;
-  bool is_applied = true;  ///< false: pods cannot stay, or nothing makes room
+  bool is_applied = true;  ///< false: pods cannot stay, or there is no way to make room
   std::string error;       ///< "": there is a plan
 };
 
@@ -26,15 +26,16 @@ struct ExpectedPlan {
                                        const CpuSet& offline, const service::Action& request,
                                        const std::optional<Before>& before);
 
-/// Whether the containers can go from one state to another without a moment of overlap.
+/// Returns true if the containers can move from one state to another without any overlap in
+/// between.
 [[nodiscard]] bool can_move(const Node& node, const agent::AgentState& from, const Node& to,
                             const agent::AgentState& after);
 
-/// Whether a plan changes nothing that is kept of the node before.
+/// Returns true if a plan changes nothing that is stored about the node before.
 [[nodiscard]] bool is_repetition(const Node& node, const NodeState& state, const Config& to,
                                  const NodeState& next);
 
-/// The configuration with which the node goes on.
+/// Returns the configuration of the node after the request.
 [[nodiscard]] Config config_after(const Node& node, const service::Action& request,
                                   const std::optional<Before>& before);
 

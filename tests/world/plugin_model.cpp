@@ -17,8 +17,8 @@ bool has(const AgentState& state, const PodUid& uid, const std::string& name) {
   return pod != nullptr && pod->spec.find(name) != nullptr;
 }
 
-/// Whether a container has as many CPUs on record as it gets exclusively: its pod is decided before
-/// others.
+/// Returns true if a container has as many CPUs on record as it gets exclusively; its pod is
+/// decided before others.
 bool may_have_own(const PodSpec* pod, const api::Container& shown) {
   constexpr std::int64_t kWhole = 1000;
   const Container* const container = pod == nullptr ? nullptr : pod->find(shown.name());
@@ -84,7 +84,7 @@ PodSpec PluginModel::part_of(const PodUid& uid, const std::vector<std::string>& 
   part.namespace_name = whole->namespace_name;
   for (const std::string& name : names) {
     if (const Container* const container = whole->find(name)) {
-      // No message says which kind it is.
+      // no message says which kind it is
       part.containers.push_back({name, ContainerKind::kApp, container->resources});
     }
   }
@@ -118,18 +118,18 @@ PluginModel::Steps PluginModel::synchronize(const AgentState& state,
   }
   std::stable_partition(admit.pods.begin(), admit.pods.end(),
                         [&](const PodSpec& pod) { return with_own.contains(pod.uid); });
-  // In one transaction; if that fails, each alone.
+  // In one transaction; if that fails, one by one.
   for (PodSpec& pod : admit.pods) steps.emplace_back(service::Admit{{std::move(pod)}});
   return steps;
 }
 
-/// A container of which the state has nothing: those of its pod that have ended go, and it comes to
-/// those that live.
+/// Admits a container that the state does not know: the ended containers of its pod are removed,
+/// and it is added to the living ones.
 PluginModel::Steps PluginModel::create(const AgentState& state, const api::PodSandbox& sandbox,
                                        const api::Container& container) {
   const PodUid uid(sandbox.uid());
   const bool has_cpus = !container.linux().resources().cpu().cpus().empty();
-  if (has(state, uid, container.name()) || has_cpus) return {};  // another one has given it CPUs
+  if (has(state, uid, container.name()) || has_cpus) return {};  // another program gave it CPUs
   Steps steps;
   std::vector<std::string> living;
   if (const auto pod = pods_.find(sandbox.id()); pod != pods_.end()) {
@@ -152,7 +152,7 @@ PluginModel::Steps PluginModel::change(const AgentState& state,
     const auto pod = pods_.find(event.pod().id());
     return pod == pods_.end() ? nullptr : pod->second.find(container.name());
   };
-  const auto lives = [&] {  // also if it is told late
+  const auto lives = [&] {  // even if the news is late
     Told* const told = told_of();
     if (told != nullptr && told->id == container.id()) told->is_over = false;
   };
@@ -190,7 +190,8 @@ PluginModel::Steps PluginModel::change(const AgentState& state,
   }
 }
 
-/// `is_removed`: with its last container a pod of which no further event comes is over.
+/// Ends a container. `is_removed`: the last removal also ends a pod for which no further event
+/// comes.
 void PluginModel::end_container(const api::Container& container, bool is_removed) {
   const auto found = pods_.find(container.pod_sandbox_id());
   if (found == pods_.end()) return;

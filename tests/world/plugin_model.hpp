@@ -12,24 +12,24 @@
 
 namespace pinfold::world {
 
-/// What a plugin must make of the calls of a runtime: which changes of the state, each committed by
-/// itself. It knows what the calls have told, and in place of amounts that are recovered from them
-/// the pods as they are.
+/// Predicts what a plugin must do for the calls of a runtime: a sequence of changes of the state,
+/// each committed separately. It knows what the calls have said, but uses the real pod specs
+/// instead of the amounts that a plugin recovers from the calls.
 class PluginModel {
  public:
   using Steps = std::vector<service::Action>;
-  /// The pod with this UID, if the runtime has it.
+  /// Returns the pod with this UID, if the runtime has it.
   using SpecOf = std::function<const PodSpec*(const PodUid&)>;
 
   explicit PluginModel(SpecOf spec_of) : spec_of_(std::move(spec_of)) {}
 
-  /// What a call must lead to in this state. Takes note of what it tells.
+  /// Returns what a call must lead to in this state, and records what it says.
   [[nodiscard]] Steps begin(const agent::AgentState& state, const nri::Request& call);
-  /// What the containers of these steps have on the runtime's record.
+  /// Returns the resources on the runtime's record for the containers of these steps.
   [[nodiscard]] const PlacesOfPods& places() const { return places_; }
-  /// The call was answered, and this is the state now.
+  /// Records that the call was answered and has led to this state.
   void end(const agent::AgentState& state, const nri::Request& call);
-  /// These pods have ended, and no call has told so.
+  /// Removes pods that have ended without a call that says so.
   [[nodiscard]] Steps end_pods(const agent::AgentState& state, const std::vector<PodUid>& pods);
 
  private:
@@ -40,7 +40,7 @@ class PluginModel {
   };
   struct Pod {
     PodUid uid;
-    std::vector<Told> containers;  ///< one of each name, in the order in which the names came
+    std::vector<Told> containers;  ///< one for each name, in order of first appearance
     bool is_from_synchronize = false;
 
     [[nodiscard]] Told* find(const std::string& name);

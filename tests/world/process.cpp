@@ -14,7 +14,7 @@ namespace {
 
 tl::unexpected<Error> is_dead() { return fail(ErrorCode::kIo, "the process has ended"); }
 
-/// Does an operation on the disk, if the process lives and the operation is not dropped.
+/// Does an operation on the disk, unless the process is dead or a fault drops the operation.
 template <class Act>
 auto change_disk(Process& process, const std::string& text, const Act& act) -> decltype(act()) {
   if (process.is_dead) return is_dead();
@@ -26,7 +26,7 @@ auto change_disk(Process& process, const std::string& text, const Act& act) -> d
   return done;
 }
 
-/// Reads from the disk or the kernel, if the process lives and nothing fails.
+/// Reads from the disk or the kernel, unless the process is dead or a fault strikes.
 template <class Read>
 auto read_from(Process& process, const std::string& name, const Read& read) -> decltype(read()) {
   if (process.is_dead) return is_dead();
@@ -107,7 +107,7 @@ class ProcessFs final : public checkpoint::Fs {
   }
 
  private:
-  /// A journal is removed, and the one that was removed before it is back.
+  /// Removes the journal, and brings back the one that was removed before it.
   Result<void> bring_back(const std::string& journal) {
     PINFOLD_LET(const auto bytes, fs_->read(journal));
     PINFOLD_TRY(fs_->remove(journal));
@@ -121,7 +121,7 @@ class ProcessFs final : public checkpoint::Fs {
 
   std::shared_ptr<Process> process_;
   std::shared_ptr<checkpoint::Fs> fs_;
-  bool has_new_journal_ = false;  ///< since the directory was synced
+  bool has_new_journal_ = false;  ///< since the last sync of the directory
 };
 
 class ProcessCgroupFs final : public enforce::CgroupFs {
@@ -177,7 +177,7 @@ class ProcessCgroupFs final : public enforce::CgroupFs {
     return value;
   }
 
-  /// A set that becomes smaller is written after the next one.
+  /// Delays writing a set that becomes smaller until after the next write.
   Result<void> write_late(const std::string& group, const std::string& value) {
     const auto before = CpuSet::parse(fs_->read(group, "cpuset.cpus").value_or(""));
     const auto after = CpuSet::parse(value);

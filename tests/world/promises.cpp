@@ -1,4 +1,4 @@
-// Runner: what must be so, whatever happens.
+// Runner: the promises that must hold at all times.
 
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ std::string error_of(const service::Answer& answer) {
   return "";
 }
 
-/// The states through which these requests can lead, the first one before them.
+/// Returns the states through which these requests can lead, beginning with the current one.
 template <class List>
 std::vector<AgentState> states_of(const Node& node, const AgentState& first, const CpuSet& offline,
                                   const List& requests) {
@@ -59,7 +59,7 @@ std::vector<AgentState> states_of(const Node& node, const AgentState& first, con
 
 }  // namespace
 
-/// Before an action: whose CPUs are exclusive until it has ended.
+/// Before an action: determines whose CPUs are exclusive until it has ended.
 void Runner::prepare_owners() {
   owners_ = {};
   in_transit_.clear();
@@ -70,8 +70,8 @@ void Runner::prepare_owners() {
   for (const AgentState& state : states) {
     for (const auto& entry : state.node.cpu.assignments) owners_[entry.id()] |= entry.value;
   }
-  // One that becomes exclusive has its CPUs to itself when the action has ended, one that becomes
-  // shared until it has begun.
+  // A container that becomes exclusive has its CPUs alone only after the action; one that becomes
+  // shared, only until the action begins.
   const auto& before = states.front().node.cpu.assignments;
   const auto& after = states.back().node.cpu.assignments;
   const CpuSet offline = model_node_->machine().all_cpus() - node_.online();
@@ -89,7 +89,7 @@ void Runner::prepare_owners() {
   }
 }
 
-/// After an action: whose CPUs are exclusive by now.
+/// After an action: determines whose CPUs are exclusive now.
 void Runner::own_model() {
   owners_ = {};
   in_transit_.clear();
@@ -99,29 +99,30 @@ void Runner::own_model() {
   for (const Seen& one : containers_in(node_.kernel, model_)) began_[one.group] = one.cpus;
 }
 
-/// Whether another writer or the runtime has made a group what it is, and the service has not seen
-/// it.
+/// Returns true if the group was last changed by another program or the runtime, and the service
+/// has not seen that yet.
 bool Runner::is_out_of_reach(const std::string& group) const {
   const std::string above = group.substr(0, group.rfind('/'));
   return node_.disturbed.contains(group) || node_.disturbed.contains(above) ||
          runtime_.unconfirmed().contains(group) || waiting_.contains(group);
 }
 
-/// Whether a group is around another one of cgroup v1. It has all CPUs of that, so what the kernel
-/// has moved there, when its own group lost its last CPU, can run on them: see restart_stranded().
+/// Returns true if on cgroup v1 a group is around another one. It then contains all CPUs of the
+/// inner group, so processes that the kernel has moved to it, because their own group lost its last
+/// CPU, can run on them: see restart_stranded().
 bool Runner::must_contain(const std::string& group, const std::string& other) const {
   return node_.kernel.version == enforce::CgroupVersion::kV1 && other.starts_with(group + "/");
 }
 
-/// Whether cgroup v1 has moved what runs in a group there, when its own group lost its last CPU.
-/// The group around those of a runtime is not Pinfold's, and only a plugin looks at it: see
-/// restart_stranded().
+/// Returns true if on cgroup v1 the kernel has moved processes to this group, because their own
+/// group lost its last CPU. The group around a runtime's groups is not Pinfold's, and only a plugin
+/// checks it: see restart_stranded().
 bool Runner::is_stranded(const Seen& one) const {
   return node_.kernel.version == enforce::CgroupVersion::kV1 && !history_.has_runtime &&
          one.id.pod.value.empty() && std::count(one.group.begin(), one.group.end(), '/') == 1;
 }
 
-/// The CPUs that a group can have.
+/// Returns the CPUs that a group can have.
 CpuSet Runner::cpus_around(const std::string& group) {
   const bool is_of_runtime = group.starts_with("kubepods/");
   auto* const above =
@@ -129,14 +130,15 @@ CpuSet Runner::cpus_around(const std::string& group) {
   return above == nullptr ? node_.online() : node_.kernel.effective(*above, "cpuset.cpus");
 }
 
-/// Whether a group could have a CPU that is none of the exclusive ones. Otherwise the kernel leaves
-/// it those of the group that it is in.
+/// Returns true if a group could have a CPU that is not exclusive. Otherwise the kernel gives it
+/// the CPUs of the group around it.
 bool Runner::has_room(const std::string& group, const CpuSet& exclusive) {
   return !(cpus_around(group) - exclusive).empty();
 }
 
-/// Whether a container, or what has no exclusive CPUs, can be kept from the CPUs of others. Nothing
-/// can if others hold its group on these, or have held it there since the action began.
+/// Returns true if a container, or a group without exclusive CPUs, can be kept off the CPUs of
+/// others. That is impossible if another agent holds its group on these CPUs, or has done so since
+/// the action began.
 bool Runner::can_keep_off(const Seen& one, const CpuSet& exclusive, const CpuSet& both) {
   const CpuSet* const own = owners_.find(one.id);
   const bool has_own = own != nullptr && cpus_around(one.group).intersects(*own);
@@ -146,7 +148,8 @@ bool Runner::can_keep_off(const Seen& one, const CpuSet& exclusive, const CpuSet
   return began == began_.end() || !began->second.contains_all(both);
 }
 
-/// After each change in the kernel: a container that runs on its exclusive CPUs has them alone.
+/// Checks after each change in the kernel that a container that runs on its exclusive CPUs has them
+/// alone.
 void Runner::check_overlap(const Operation& operation) {
   ++node_.tally.checks;
   const AgentState& state = in_turn_ == nullptr ? model_ : in_turn_->state();
@@ -158,9 +161,9 @@ void Runner::check_overlap(const Operation& operation) {
   for (const Seen& one : seen) {
     if (const auto had = had_.find(one.group); had != had_.end()) had->second &= one.cpus;
   }
-  // A runtime makes the groups: those that Pinfold makes before wait empty. After an interrupted
-  // change, and while CPUs are offline or something runs that should not, only processes are
-  // protected.
+  // With a runtime, only its groups have processes; those that Pinfold makes stay empty. After an
+  // interrupted change, while CPUs are offline, and while something runs that should not, only
+  // processes are protected.
   const bool has_all_cpus = !model_node_ || node_.online() == model_node_->machine().all_cpus();
   const bool needs_processes = history_.has_runtime || is_behind_ || has_strays_ || !has_all_cpus;
   const auto had = [this](const Seen& one) {
@@ -175,7 +178,7 @@ void Runner::check_overlap(const Operation& operation) {
     if (is_out_of_reach(owner.group) || in_transit_.contains(owner.id)) continue;
     if (needs_processes && !owner.has_processes) continue;
     for (const Seen& other : seen) {
-      // What both have had from the begin of the action on is not taken from either.
+      // CPUs that both have had since the action began are not taken away from either.
       const CpuSet& theirs = other.runs_on.empty() ? other.cpus : other.runs_on;
       const CpuSet both = (owner.cpus & theirs) - (had(owner) & had(other));
       if (other.id == owner.id || both.empty() || is_out_of_reach(other.group)) continue;
@@ -191,7 +194,7 @@ void Runner::check_overlap(const Operation& operation) {
   }
 }
 
-/// Compares the answers with what pure decisions say, in the order of the requests.
+/// Compares the answers with those of the pure decisions, in the order of the requests.
 void Runner::judge() {
   while (!pending_.empty() && !outcome_.failure) {
     if (!pending_.front().answer) return break_promise("answer", "a request is not answered");
@@ -222,7 +225,7 @@ void Runner::judge(Pending& pending) {
   if (!answer) {
     if (answer.error().message.empty()) return break_promise("reason", "an error without a text");
     note_undecided(answer.error(), std::move(expected.next));
-    // Another request of the round can have ended them.
+    // Another request in the round may have ended them.
     const bool is_excused =
         meets_processes || pending.met_processes || admits_another_spec(pending.request);
     if (!expected.error.empty() || had_fault_ || is_excused) return;
@@ -245,29 +248,31 @@ void Runner::judge(Pending& pending) {
   check_enforced(*answer, pending.request);
 }
 
-/// A request that could neither be stored nor be dropped is dropped as soon as that succeeds.
+/// Remembers a request that could neither be stored nor dropped: it is dropped as soon as that
+/// succeeds.
 void Runner::note_undecided(const Error& error, AgentState next) {
   if (error.message.find("could not be dropped") != std::string::npos) {
     undecided_.push_back(std::move(next));
   }
 }
 
-/// A change that is not enforced at once needs a reason.
+/// Checks that a change that is not enforced at once has a reason.
 void Runner::check_enforced(const service::Answer& answer, const service::Action& request) {
   const std::string error = error_of(answer);
-  // What settles applies nothing that is missing in the kernel.
+  // Settling applies nothing that is missing in the kernel.
   const bool is_change = !std::holds_alternative<service::Done>(answer);
   is_behind_ = !error.empty() || had_fault_ || (is_behind_ && !is_change);
   if (error.empty()) return;
   note("  not enforced: " + error);
-  // A client that admits a pod again with other containers has to end their processes.
+  // A client that admits a pod again with other containers must end their processes.
   if (error.find("processes still run in it") != std::string::npos) return;
   if (names_own_trouble(error, request) || names_displaced(error)) return;
   const bool has_all_cpus = node_.online() == model_node_->machine().all_cpus();
   if (!had_fault_ && has_all_cpus && !was_disturbed_) break_promise("enforced", error);
 }
 
-/// Whether an error is about a container that can have none of its CPUs, as others hold them.
+/// Returns true if an error is about a container that can have none of its CPUs because others hold
+/// them.
 bool Runner::names_displaced(const std::string& error) {
   const auto seen = containers_in(node_.kernel, model_);
   return std::any_of(seen.begin(), seen.end(), [&](const Seen& one) {
@@ -278,8 +283,8 @@ bool Runner::names_displaced(const std::string& error) {
   });
 }
 
-/// Whether a request names an active pod with another spec: it is refused if a container that runs
-/// would lose its CPUs.
+/// Returns true if a request names an active pod with a different spec: it is rejected if a running
+/// container would lose its CPUs.
 bool Runner::admits_another_spec(const service::Action& request) const {
   const auto* const admit = std::get_if<service::Admit>(&request);
   return admit != nullptr &&
@@ -289,7 +294,7 @@ bool Runner::admits_another_spec(const service::Action& request) const {
          });
 }
 
-/// Whether a request must fail because processes run that it does not kill.
+/// Returns true if a request must fail because processes run that it does not kill.
 bool Runner::has_processes(const service::Action& request) {
   if (std::holds_alternative<service::Admit>(request)) return forgets_processes(request);
   const auto* const remove = std::get_if<service::Remove>(&request);
@@ -304,7 +309,7 @@ bool Runner::has_processes(const service::Action& request) {
   return runs_below_root(remove->pod, remove->container);
 }
 
-/// After the end of a process: what was acknowledged is there, and of the rest a prefix.
+/// After the death of a process: everything acknowledged must be there, and a prefix of the rest.
 void Runner::recover() {
   while (!pending_.empty() && pending_.front().answer && !outcome_.failure) {
     judge(pending_.front());
@@ -322,10 +327,10 @@ void Runner::recover() {
   check_files(false);
 }
 
-/// The service that starts again has one of the states that are possible.
+/// Checks that the restarted service has one of the possible states.
 void Runner::check_recovered() {
   auto candidates = std::exchange(candidates_, {});
-  if (candidates.empty()) return;  // it has done what a hook asks for: see judge_hook()
+  if (candidates.empty()) return;  // a hook's request is judged by judge_hook()
   const AgentState actual = node_.worker()->snapshot()->state;
   const auto undecided = std::exchange(undecided_, {});
   candidates.insert(candidates.end(), undecided.begin(), undecided.end());
@@ -343,12 +348,13 @@ void Runner::check_recovered() {
     return calls_.read(actual);
   }
   model_ = actual;
-  // What was answered with an error may be done now, which no order explains.
+  // Requests answered with an error may be done now, which no order explains.
   judge_log();
   begin_log();
 }
 
-/// The state files load in a kubelet, and have the state. `is_settled`: also without the journal.
+/// Checks that a kubelet can load the state files, and that they have the state. `is_settled`: even
+/// without the journal.
 void Runner::check_files(bool is_settled) {
   if (outcome_.failure) return;
   const auto fs = node_.disk_to_read();
@@ -375,7 +381,7 @@ void Runner::check_files(bool is_settled) {
   }
 }
 
-/// The kernel has what the state says.
+/// Checks that the kernel agrees with the state.
 void Runner::check_kernel() {
   if (outcome_.failure) return;
   std::vector<std::string> drift;
@@ -397,7 +403,7 @@ void Runner::check_kernel() {
       if (container.kind == ContainerKind::kInit || model_.removed.contains(id)) continue;
       const CpuSet* const own = model_.node.cpu.assignments.find(id);
       const CpuSet* const found = has.find(id);
-      if (found == nullptr && history_.has_runtime) continue;  // it does not run
+      if (found == nullptr && history_.has_runtime) continue;  // it is not running
       if (without_groups(id.pod) != nullptr) continue;         // see check_told()
       if (found != nullptr && *found == (own == nullptr ? pool : *own)) continue;
       return break_promise("kernel", fmt::format("{}/{} has {}, expected {}", id.pod, id.name,
@@ -407,15 +413,16 @@ void Runner::check_kernel() {
   }
 }
 
-/// What others have moved out of its group is back after a reconciliation (`is_clean`: there was
-/// one that nothing has disturbed), and a process that only has the number of one is left alone.
+/// Checks that processes that others moved out of their group are back after a reconciliation
+/// (`is_clean`: there was one without disturbance), and that a process that only reuses a number is
+/// left alone.
 void Runner::check_processes(bool is_clean) {
   if (outcome_.failure) return;
   for (const int stranger : strangers_) {
     if (node_.elsewhere().contains(stranger)) continue;
     return break_promise("process", fmt::format("{} was moved into a container", stranger));
   }
-  if (had_fault_) {  // what is noted of processes is not synced
+  if (had_fault_) {  // the record of processes is not synced
     known_.clear();
     moved_.clear();
   }
@@ -433,7 +440,7 @@ void Runner::check_processes(bool is_clean) {
   }
 }
 
-/// Nothing is left of pods.
+/// Checks that nothing is left of any pod.
 void Runner::check_empty() {
   const auto seen = containers_in(node_.kernel, model_);
   if (!seen.empty()) return break_promise("leak", "the group '" + seen.front().group + "'");

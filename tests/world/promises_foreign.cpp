@@ -1,5 +1,5 @@
-// Runner: what others do to the groups of a kubelet and of containers, and what it must not lead
-// to.
+// Runner: what foreign programs do to the groups of a kubelet and of containers, and what must not
+// follow from it.
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using agent::AgentState;
 
-/// "kubepods/besteffort/podp1" of "kubepods/besteffort/podp1/a-3".
+/// Returns "kubepods/besteffort/podp1" for "kubepods/besteffort/podp1/a-3".
 std::string group_around(const std::string& group) { return group.substr(0, group.rfind('/')); }
 
 std::vector<PodUid> pods_in(const service::Action& request) {
@@ -35,7 +35,7 @@ std::vector<PodUid> pods_in(const service::Action& request) {
 
 }  // namespace
 
-/// The group of a pod's container "a" (0) or "b" (1), whoever has made it; "": there is none.
+/// Returns the group of a pod's container "a" (0) or "b" (1), whoever made it; "": there is none.
 std::string Runner::group_named_by(const Action& action, int container) {
   const std::string name = container == 0 ? "a" : "b";
   const ContainerId id{uid_of(action.pod), name};
@@ -50,7 +50,7 @@ std::string Runner::group_named_by(const Action& action, int container) {
   return node_.kernel.find(own) == nullptr ? "" : own;
 }
 
-/// A pod of a runtime class that makes no group for each container; null: it is none.
+/// Returns the pod if its runtime class makes no group for each container; null otherwise.
 const Runtime::Pod* Runner::without_groups(const PodUid& uid) const {
   for (const auto& [number, pod] : runtime_.pods()) {
     if (pod.spec.uid == uid && !pod.handler.empty()) return &pod;
@@ -58,7 +58,7 @@ const Runtime::Pod* Runner::without_groups(const PodUid& uid) const {
   return nullptr;
 }
 
-/// Pinfold's own groups it leaves alone: see Action::Kind::kRewrite.
+/// Narrows groups of the kubelet, but not Pinfold's own: see Action::Kind::kRewrite.
 void Runner::narrow(const Action& action) {
   const Narrowed what = Narrowed::of(action.value);
   switch (what.which) {
@@ -82,8 +82,8 @@ void Runner::trouble(const Action& action) {
   node_.trouble(is_of_pod ? group_around(group) : group, what.what);
 }
 
-/// Whether an error is about a group of which others have set soft values, and the request was
-/// about its pod, or about all.
+/// Returns true if an error is about a group with soft values set by others, and the request was
+/// about its pod or about all pods.
 bool Runner::names_own_trouble(const std::string& error, const service::Action& request) {
   const auto pods = pods_in(request);
   return std::any_of(node_.soft().begin(), node_.soft().end(), [&](const std::string& group) {
@@ -97,8 +97,8 @@ bool Runner::names_own_trouble(const std::string& error, const service::Action& 
   });
 }
 
-/// Whether nothing but Pinfold can keep a container from these CPUs: the group around its own has
-/// them, and all others have another place.
+/// Returns true if only Pinfold could keep a container off these CPUs: the group around its own has
+/// them, and all other containers have room elsewhere.
 bool Runner::can_be_free(const ContainerId& id, const std::string& group, const CpuSet& cpus) {
   const auto* const around = node_.kernel.find(group_around(group));
   if (around != nullptr && !node_.kernel.effective(*around, "cpuset.cpus").contains_all(cpus)) {
@@ -112,13 +112,13 @@ bool Runner::can_be_free(const ContainerId& id, const std::string& group, const 
   });
 }
 
-/// A container that has its exclusive CPUs, and keeps them, is never written others.
+/// Checks that a container that has its exclusive CPUs, and keeps them, never gets other CPUs.
 void Runner::check_moved(const Operation& operation) {
   if (operation.file != "cpuset.cpus" || outcome_.failure || !model_node_) return;
   const bool has_all_cpus = offline_.empty() && node_.online() == model_node_->machine().all_cpus();
   const bool is_planned = std::any_of(pending_.begin(), pending_.end(),
                                       [](const Pending& one) { return one.planned.has_value(); });
-  // What another writer has taken away is given back by way of the shared pool.
+  // CPUs that another program took away are given back by way of the shared pool.
   const bool is_excused = is_planned || is_behind_ || had_fault_ || was_disturbed_;
   if (!has_all_cpus || is_excused || node_.has_failed()) return;
   const AgentState& now = in_turn_ == nullptr ? model_ : in_turn_->state();
@@ -132,7 +132,7 @@ void Runner::check_moved(const Operation& operation) {
   const bool is_same = before != nullptr && after != nullptr && *before == *after;
   const auto had = began_.find(found->group);
   const bool has_had = is_same && had != began_.end() && had->second == *before;
-  // The sandbox that runs several containers gets the CPUs of all.
+  // A sandbox that runs several containers gets the CPUs of all of them.
   const bool is_sandbox = without_groups(found->id.pod) != nullptr;
   const bool has_kept =
       has_had && (is_sandbox ? found->cpus.contains_all(*before) : found->cpus == *before);
@@ -142,8 +142,8 @@ void Runner::check_moved(const Operation& operation) {
   }
 }
 
-/// After a reconciliation without a fault: each container has its CPUs, unless an agent of others
-/// holds its group narrower or what it can do nothing about is in its place.
+/// Checks after a reconciliation without a fault that each container has its CPUs, unless another
+/// agent keeps its group narrower or something that Pinfold cannot change is in the way.
 void Runner::check_independent() {
   const bool has_all_cpus = offline_.empty() && node_.online() == model_node_->machine().all_cpus();
   if (outcome_.failure || had_fault_ || !has_all_cpus || has_strays_) return;
@@ -166,14 +166,15 @@ void Runner::check_independent() {
   }
 }
 
-/// One group has one owner, whatever it was called when it was adopted.
+/// Checks that a group has one owner, whatever it was called when it was adopted.
 void Runner::check_owners() {
   if (outcome_.failure) return;
   std::map<std::string, ContainerId> owners;
   for (const auto& entry : model_.adopted) {
     const std::string group = group_of_directory(node_.kernel, entry.value);
     const auto [owner, is_new] = owners.try_emplace(group, entry.id());
-    // Of a runtime class without groups for containers: all of a pod have the sandbox's.
+    // In a runtime class without container groups, all containers of a pod have the sandbox's
+    // group.
     const Runtime::Pod* const shares = without_groups(entry.pod);
     const bool is_sandbox = shares != nullptr && owner->second.pod == entry.pod &&
                             group == Runtime::group_of_sandbox(*shares);

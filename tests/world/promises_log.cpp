@@ -1,4 +1,4 @@
-// Runner: what clients and a runtime saw is explained by an order of what they asked for.
+// Runner: checks that some order of the requests explains what clients and a runtime observed.
 
 #include <utility>
 #include <vector>
@@ -9,9 +9,9 @@ namespace pinfold::world {
 
 using agent::AgentState;
 
-/// What the containers of a runtime have left behind, and is gone.
+/// Logs the leftovers of ended containers that have disappeared.
 void Runner::log_ends(const AgentState& actual) {
-  if (history_.has_runtime) return;  // its calls say so
+  if (history_.has_runtime) return;  // the runtime's calls say so
   std::vector<ContainerId> ended;
   for (const auto& entry : model_.adopted) {
     const std::string* const has = actual.adopted.find(entry.id());
@@ -23,7 +23,7 @@ void Runner::log_ends(const AgentState& actual) {
   calls_.end(std::move(ended));
 }
 
-/// What clients have seen is what requests come to that are done one after the other.
+/// Checks that clients observed only results of requests that were done one after the other.
 void Runner::judge_log() {
   const std::string contradiction = calls_.judge();
   if (!contradiction.empty()) break_promise("linear", contradiction);

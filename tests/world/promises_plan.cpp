@@ -10,7 +10,8 @@
 
 namespace pinfold::world {
 
-/// What a dry run must give; nullopt: there is no plan, or the answer was not that.
+/// Returns the expected result of a dry run; nullopt: there is no plan, or the answer was
+/// different.
 std::optional<Planned> Runner::judge_dry_run(const Pending& dry) {
   if (!dry.answer) {
     break_promise("answer", "a dry run is not answered");
@@ -43,7 +44,7 @@ std::optional<Planned> Runner::judge_dry_run(const Pending& dry) {
 void Runner::judge_plan(const Pending& pending) {
   const Result<service::Answer>& answer = *pending.answer;
   note(answer ? "  answered" : "  error: " + answer.error().message);
-  if (!answer) {  // the state must be as it was
+  if (!answer) {  // the state must not have changed
     if (answer.error().message.empty()) return break_promise("reason", "an error without a text");
     note_undecided(answer.error(), with_plan(model_, pending.planned->next));
     is_before_unknown_ = is_before_unknown_ || !undecided_.empty();
@@ -61,11 +62,12 @@ void Runner::judge_plan(const Pending& pending) {
   }
   take_before(pending);
   model_ = with_plan(model_, pending.planned->next);
-  told_.clear();  // the runtime learns of it when the plugin connects again
+  told_.clear();  // the runtime learns of it when the plugin reconnects
   check_enforced(*answer, pending.request);
 }
 
-/// Whether the kernel lets the containers go where the plan says, without a moment of overlap.
+/// Returns true if the kernel allows the containers to move as planned, without any overlap in
+/// between.
 bool Runner::can_apply(const Pending& pending) const {
   if (is_undo(pending.request) && is_before_unknown_) return false;
   const auto to = agent::make_node(model_node_->machine(),
@@ -73,7 +75,7 @@ bool Runner::can_apply(const Pending& pending) const {
   return to && can_move(*model_node_, model_, *to, with_plan(model_, pending.planned->next));
 }
 
-/// To what an undo leads from now on.
+/// Remembers what an undo would lead to from now on.
 void Runner::take_before(const Pending& pending) {
   if (is_undo(pending.request) && is_before_unknown_) return;
   const Config to = config_after(*model_node_, pending.request, before_);

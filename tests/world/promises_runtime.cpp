@@ -1,4 +1,4 @@
-// Runner: what a runtime's plugin must do, and must answer.
+// Runner: what a runtime's plugin must do and answer.
 
 #include <fmt/format.h>
 
@@ -24,15 +24,15 @@ ContainerId id_in(const Message& message) {
 
 }  // namespace
 
-/// The rejection of the last admission, and what keeps it from being decided.
+/// The rejection of the last admission, or the error that prevents a decision.
 struct Runner::Decided {
   ContainerId id;
   std::optional<Rejection> rejection;
   std::string error;
-  CpuSet cpus;  ///< that the container, or the sandbox that runs it, has exclusively then
+  CpuSet cpus;  ///< exclusive CPUs of the container, or of the sandbox that runs it
   bool is_pod_exclusive = false;
 
-  /// Offline CPUs are no reason against it.
+  /// Returns true if offline CPUs cannot be a reason against it.
   [[nodiscard]] bool is_shared() const {
     return error.empty() && cpus.empty() && !is_pod_exclusive;
   }
@@ -65,15 +65,17 @@ const PodSpec* Runner::spec_of(const PodUid& uid) const {
   return nullptr;
 }
 
-/// Which groups of a runtime are adopted, the processes in them decide: see judge_start().
+/// Copies the adopted groups from `actual`: the processes in a runtime's groups decide which are
+/// adopted, see judge_start().
 AgentState Runner::with_groups(AgentState expected, const AgentState& actual) {
-  expected.notes = actual.notes;  // what the plugin says of pods
+  expected.notes = actual.notes;  // the plugin's notes about pods
   if (!history_.has_runtime) return without_abandoned(std::move(expected), actual);
   expected.adopted = actual.adopted;
   return expected;
 }
 
-/// After what the runtime has asked for in `steps_`, all of it or, after a fault, a part.
+/// Checks the state after the runtime's request in `steps_`: all steps are done or, after a fault,
+/// some of them.
 void Runner::expect_state(const AgentState& actual, bool had_fault) {
   const auto states = reachable(
       *model_node_, model_, offline_, std::exchange(steps_, {}),
@@ -86,7 +88,7 @@ void Runner::expect_state(const AgentState& actual, bool had_fault) {
     break_promise("state",
                   fmt::format("expected {}, got {}", describe(states.back()), describe(actual)));
   }
-  // The plugin does not say which records could not be dropped; what is stored later drops them.
+  // The plugin does not say which records could not be dropped; the next commit drops them.
   if (had_fault) {
     undecided_.insert(undecided_.end(), states.begin(), states.end());
   } else if (actual != model_) {
@@ -95,7 +97,7 @@ void Runner::expect_state(const AgentState& actual, bool had_fault) {
   model_ = actual;
 }
 
-/// Whether a removal must fail because processes run.
+/// Returns true if a removal must fail because processes run.
 bool Runner::is_busy(const service::Action& change) {
   const auto* const remove = std::get_if<service::Remove>(&change);
   if (remove == nullptr) return false;
@@ -117,7 +119,7 @@ void Runner::begin_call(const nri::Request& call) {
   const auto* const stop = std::get_if<api::StopContainerRequest>(&call);
   const auto* const event = std::get_if<api::StateChangeEvent>(&call);
   const bool is_end = event != nullptr && event->event() == api::Event::REMOVE_CONTAINER;
-  // What was refused at its start ends.
+  // A container whose start was refused ends.
   if (stop != nullptr && refused_starts_.erase(stop->container().id()) > 0) {
     may_take_back(id_in(*stop));
   }
@@ -143,7 +145,7 @@ void Runner::end_call(const nri::Request& call, const Result<void>& answer) {
   const Decided decided = decide_last(id);
   const bool is_asked = creation != nullptr || is_start;
   if (is_asked && !answer && !decided.rejection) {
-    // It is not done for another reason than a rejection: its decision is taken back.
+    // It fails for another reason than a rejection, so its decision is taken back.
     may_take_back(id);
     if (is_start) refused_starts_.insert(event->container().id());
   }
@@ -155,7 +157,8 @@ void Runner::end_call(const nri::Request& call, const Result<void>& answer) {
   plugin_model_.end(model_, call);
 }
 
-/// The container goes, and its pod without others; they are decided again without it.
+/// Allows for taking a decision back: the container is removed, its pod too if it has no others;
+/// otherwise these are decided again without it.
 void Runner::may_take_back(const ContainerId& id) {
   AgentState state = model_;
   for (const service::Action& step : steps_) {
@@ -171,7 +174,8 @@ void Runner::may_take_back(const ContainerId& id) {
   is_taken_back_ = true;
 }
 
-/// What decide() admits is created, and what it rejects is not, with its reason.
+/// Checks that a container that decide() admits is created, and that a rejected one is not, with
+/// the right reason.
 void Runner::judge_create(const api::CreateContainerRequest& request, const Decided& decided,
                           const Result<void>& answer) {
   const bool has_all_cpus = offline_.empty() && node_.online() == model_node_->machine().all_cpus();
@@ -191,8 +195,8 @@ void Runner::judge_create(const api::CreateContainerRequest& request, const Deci
   break_promise("admits", "what is admitted is not created: " + answer.error().message);
 }
 
-/// Whether something outside of Pinfold keeps a container that is admitted from being created or
-/// started: only from exclusive CPUs, or from all others.
+/// Returns true if something outside Pinfold prevents an admitted container from being created or
+/// started: only if it needs exclusive CPUs, or if all CPUs are exclusive to others.
 bool Runner::is_excused(const Decided& decided, const api::Container& container,
                         const api::PodSandbox& sandbox, const Error& error) {
   const std::string group(container.linux().cgroups_path().substr(1));
@@ -211,7 +215,7 @@ void Runner::check_rejected(const Rejection& rejection, const Result<void>& answ
   }
 }
 
-/// After a fault, and while CPUs are offline: one of the causes that there are.
+/// Checks a refusal after a fault or while CPUs are offline: it must have one of the known causes.
 void Runner::check_reason(const Result<void>& answer) {
   if (answer) return;
   constexpr std::array kCauses = {
@@ -224,8 +228,8 @@ void Runner::check_reason(const Result<void>& answer) {
   if (!is_known) break_promise("reason", "no known cause: " + why);
 }
 
-/// A container that may start has its group adopted, and one that may not has a cause. One that was
-/// created while there was no plugin is decided now.
+/// Checks that a container that may start has its group adopted, and that one that may not has a
+/// cause. A container that was created while there was no plugin is decided now.
 void Runner::judge_start(const api::StateChangeEvent& event, const Decided& decided,
                          const Result<void>& answer) {
   const bool has_all_cpus = offline_.empty() && node_.online() == model_node_->machine().all_cpus();
@@ -240,7 +244,7 @@ void Runner::judge_start(const api::StateChangeEvent& event, const Decided& deci
   const std::string group(event.container().linux().cgroups_path().substr(1));
   const std::string* const adopted = model_.adopted.find(decided.id);
   if (adopted != nullptr && *adopted == std::string(kMount) + group) return;
-  // A shared container starts all the same, and is adopted when that can be stored.
+  // A shared container starts anyway, and is adopted once that can be stored.
   if (decided.cpus.empty() && node_.has_failed()) return;
   break_promise("state", fmt::format("'{}' has started, and was not adopted", group));
 }

@@ -5,7 +5,7 @@
 
 namespace pinfold::world {
 
-/// SplitMix64: the same numbers on every platform, which the distributions of <random> are not.
+/// SplitMix64: the same numbers on every platform, unlike the distributions of <random>.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -17,9 +17,9 @@ class Random {
     z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
     return z ^ (z >> 31U);
   }
-  /// 0 to `bound` - 1. Domain: 0 < `bound`.
+  /// Returns a number from 0 to `bound` - 1. Domain: 0 < `bound`.
   int below(int bound) { return static_cast<int>(next() % static_cast<std::uint64_t>(bound)); }
-  /// True in `percent` of 100 cases.
+  /// Returns true with a probability of `percent`.
   bool chance(int percent) { return below(100) < percent; }
 
  private:

@@ -79,7 +79,7 @@ void Runner::break_promise(std::string promise, std::string what) {
   outcome_.failure = Failure{number_, std::move(promise), std::move(what)};
 }
 
-/// What the kernel has now.
+/// Records the current state of the kernel.
 void Runner::record(const std::string& operation) {
   if (log_ == Log::kOff) return;
   Frame frame{number_, operation, 0, {}};
@@ -109,11 +109,11 @@ Outcome Runner::run() && {
   if (!outcome_.failure) end();
   if (!outcome_.failure) judge_log();
   outcome_.tally = node_.tally;
-  node_.watch = nullptr;  // what the service does at its end comes after the outcome
+  node_.watch = nullptr;  // what the service does while it ends is not part of the outcome
   return std::move(outcome_);
 }
 
-/// The request of a client that asks for nothing else than its answer.
+/// Returns the request of a client that only asks for an answer.
 std::optional<service::Action> Runner::request_of(const Action& action) const {
   switch (action.kind) {
     case Action::Kind::kAdmit:
@@ -186,7 +186,7 @@ void Runner::act(const Action& action) {
   }
 }
 
-/// Others go on while no service runs; clients get no answers.
+/// Acts while no service runs: foreign programs continue; clients get no answers.
 void Runner::act_without_service(const Action& action) {
   if (request_of(action)) return;
   switch (action.kind) {
@@ -221,7 +221,7 @@ void Runner::act_without_service(const Action& action) {
   }
 }
 
-/// What others do than clients.
+/// Acts for everyone who is not a client.
 void Runner::act_outside(const Action& action) {
   switch (action.kind) {
     case Action::Kind::kExit:
@@ -265,7 +265,7 @@ void Runner::submit(service::Action request) {
   if (!accepted) break_promise("answer", "a request is not accepted: " + accepted.error().message);
 }
 
-/// The service does what it has to do.
+/// Lets the service do its work.
 void Runner::round(const Faults& faults) {
   node_.arm(faults);
   calls_.begin_round();
@@ -301,9 +301,9 @@ void Runner::round(const Faults& faults) {
   const bool is_clean = has_reconciled && snapshot->reconciled->has_value() &&
                         snapshot->reconciled->value().remaining.empty() && !had_fault_;
   if (has_reconciled) check_independent();
-  // What an agent of others prevents remains; everything else is done.
+  // What another agent prevents remains; everything else is done.
   if (is_clean || (has_reconciled && !had_fault_ && node_.has_trouble())) {
-    // A reconciliation does not look at the groups of a runtime's sandboxes.
+    // A reconciliation ignores the groups of a runtime's sandboxes.
     std::erase_if(node_.disturbed, [this](const std::string& group) {
       return !history_.has_runtime || !group.starts_with("kubepods");
     });
@@ -317,7 +317,7 @@ void Runner::round(const Faults& faults) {
   check_files(false);
 }
 
-/// A request that plans: a dry run says what it leads to.
+/// Makes a request that plans, after a dry run that predicts its result.
 void Runner::change_node(service::Action request, const Faults& faults) {
   round({});
   if (outcome_.failure) return;
@@ -329,7 +329,7 @@ void Runner::change_node(service::Action request, const Faults& faults) {
   const Pending planned = std::move(pending_.front());
   pending_.pop_front();
   auto plan = judge_dry_run(planned);
-  if (!plan) return;  // it cannot be done
+  if (!plan) return;  // it is impossible
   judge_log();
   submit(std::move(request));
   pending_.front().planned = std::move(plan);
@@ -337,7 +337,7 @@ void Runner::change_node(service::Action request, const Faults& faults) {
   if (!outcome_.failure) begin_log();
 }
 
-/// A client puts a process into the group of a container that it has started.
+/// Puts a process into the group of a container that a client has started.
 void Runner::run_process(const Action& action) {
   if (outcome_.failure) return;
   const ContainerId id = id_of(action);
@@ -347,7 +347,7 @@ void Runner::run_process(const Action& action) {
   if (dir != nullptr && is_started && !is_populated(*dir)) dir->processes = {node_.new_process()};
 }
 
-/// A runtime starts no container before the init containers of its pod have ended.
+/// Ends the init containers of a pod: a runtime starts no other container before that.
 void Runner::end_init_containers(const PodUid& uid) {
   const ActivePod* const pod = model_.node.find(uid);
   if (pod == nullptr) return;

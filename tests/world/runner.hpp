@@ -21,7 +21,7 @@
 
 namespace pinfold::world {
 
-/// Lets one history happen, and checks the promises.
+/// Runs a history and checks the promises.
 class Runner {
  public:
   Runner(const History& history, Log log, Bug bug);
@@ -33,8 +33,8 @@ class Runner {
   struct Pending {
     service::Action request;
     std::optional<Result<service::Answer>> answer = std::nullopt;
-    std::optional<Planned> planned = std::nullopt;  ///< of those that plan
-    bool met_processes = false;                     ///< that it must not kill, when its round began
+    std::optional<Planned> planned = std::nullopt;  ///< the plan, if the request plans
+    bool met_processes = false;                     ///< had processes at the round's start
   };
 
   void act(const Action& action);
@@ -171,48 +171,48 @@ class Runner {
   SimulatedNode node_;
   Outcome outcome_;
   bool had_fault_ = false;              ///< in this action
-  Faults rest_;                         ///< of this action, that have not happened
-  bool is_behind_ = false;              ///< the kernel may lack what was committed
-  bool has_failed_to_confine_ = false;  ///< what only the plugin confines: it tries again
-  bool has_strays_ = false;             ///< processes of containers that the state does not know
+  Faults rest_;                         ///< faults of this action that have not struck
+  bool is_behind_ = false;              ///< the kernel may lack committed changes
+  bool has_failed_to_confine_ = false;  ///< of groups that only the plugin confines: it retries
+  bool has_strays_ = false;             ///< processes of containers unknown to the state
   bool was_disturbed_ = false;          ///< others had changed groups before this action
-  std::size_t number_ = 0;              ///< of the action
+  std::size_t number_ = 0;              ///< number of the action
   std::deque<Pending> pending_;
-  std::shared_ptr<const Node> model_node_;  ///< what the clients have been told
+  std::shared_ptr<const Node> model_node_;  ///< the node that clients know
   agent::AgentState model_;
-  /// To which requests would have led whose records are still in the journal after two errors.
+  /// States of requests whose records are still in the journal after two errors.
   std::vector<agent::AgentState> undecided_;
-  CpuSet offline_;  ///< that the service knows of
+  CpuSet offline_;  ///< CPUs that the service knows to be offline
   CallLog calls_;
-  std::optional<Before> before_;               ///< of the last reconfiguration
-  bool is_before_unknown_ = false;             ///< the service was killed in one
-  std::vector<agent::AgentState> candidates_;  ///< what a service that starts again can have
+  std::optional<Before> before_;               ///< before the last reconfiguration
+  bool is_before_unknown_ = false;             ///< the service was killed in a reconfiguration
+  std::vector<agent::AgentState> candidates_;  ///< possible states of a service that starts again
   Runtime runtime_;
   PluginModel plugin_model_{[this](const PodUid& uid) { return spec_of(uid); }};
-  PluginModel::Steps steps_;  ///< that the call of the runtime must lead to
+  PluginModel::Steps steps_;  ///< the steps that the runtime's call must lead to
   Bug bug_;
-  bool has_to_create_again_ = false;      ///< a fault kept the plugin from what decide() admits
-  bool has_other_faults_ = false;         ///< than kills: the action has some
-  std::optional<ContainerId> asked_;      ///< what the runtime asks for now
-  std::optional<ContainerId> refused_;    ///< by the plugin, in this action
-  bool is_taken_back_ = false;            ///< what `steps_` decides may be
-  std::set<std::string> refused_starts_;  ///< ids of containers that were not to start
+  bool has_to_create_again_ = false;      ///< a fault prevented an admission
+  bool has_other_faults_ = false;         ///< the action has faults other than kills
+  std::optional<ContainerId> asked_;      ///< the container that the runtime is asking about
+  std::optional<ContainerId> refused_;    ///< refused by the plugin in this action
+  bool is_taken_back_ = false;            ///< the decisions in `steps_` may have been taken back
+  std::set<std::string> refused_starts_;  ///< ids of containers that were not allowed to start
   struct HookedGroup {
     int pod;  ///< its number
     std::string group;
   };
-  std::map<ContainerId, HookedGroup> hooked_;  ///< of containers that the hook has admitted
-  std::set<std::string> waiting_;              ///< groups of containers whose hook runs
+  std::map<ContainerId, HookedGroup> hooked_;  ///< containers that the hook has admitted
+  std::set<std::string> waiting_;              ///< groups of containers whose hook is running
   int next_hooked_ = 1;
-  std::map<int, CpuSet> told_;  ///< exclusive CPUs by the number of a container that runs
-  int boots_ = 0;               ///< of the machine, that the runtime knows of
+  std::map<int, CpuSet> told_;  ///< exclusive CPUs by the number of a running container
+  int boots_ = 0;               ///< boots of the machine that the runtime knows of
   const agent::NodeAgent* in_turn_ = nullptr;  ///< the agent while the runtime asks it
-  std::set<int> known_;                        ///< processes that the service has noted
-  std::map<int, ContainerId> moved_;   ///< of them, what others have moved out of their group
-  std::set<int> strangers_;            ///< that have the number of a process that has ended
-  std::set<ContainerId> in_transit_;   ///< containers that get or lose exclusive CPUs in an action
-  std::map<std::string, CpuSet> had_;  ///< what each group has had in all of this action
-  std::map<std::string, CpuSet> began_;  ///< what it had when the action began
+  std::set<int> known_;                        ///< processes that the service has recorded
+  std::map<int, ContainerId> moved_;           ///< those that others have moved out of their group
+  std::set<int> strangers_;                    ///< processes that reuse the number of an ended one
+  std::set<ContainerId> in_transit_;   ///< containers that gain or lose exclusive CPUs in an action
+  std::map<std::string, CpuSet> had_;  ///< CPUs that each group has had throughout this action
+  std::map<std::string, CpuSet> began_;  ///< CPUs of each group when the action began
   ContainerMap<CpuSet> owners_;          ///< exclusive CPUs before, during and after an action
 };
 

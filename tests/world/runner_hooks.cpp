@@ -16,7 +16,7 @@ namespace {
 
 using agent::AgentState;
 
-/// Directories that are this group.
+/// Returns a spelling of the group's directory.
 std::string spell(const std::string& group, int spelling) {
   const std::string top = group.substr(0, group.find('/'));
   switch (spelling) {
@@ -40,28 +40,29 @@ std::string spell(const std::string& group, int spelling) {
 /// One run of the hook.
 struct Runner::Hook {
   ContainerId id;
-  std::string group = {};  ///< of a new container; "": it has ended
+  std::string group = {};  ///< of a new container; "": the container has ended
   int spelling = 0;        ///< of its directory
-  bool is_second = false;  ///< it is another container's group
+  bool is_second = false;  ///< the group belongs to another container
   PodSpec pod = {};        ///< of a new container
-  bool has_ended = false;  ///< its process ends meanwhile
-  std::optional<service::HookOutcome> outcome = std::nullopt;  ///< nullopt: none
-  bool is_process = false;                                     ///< it opens the state itself
-  CpuSet offline = {};                                         ///< that the agent knew of
-  AgentState actual = {};                                      ///< afterwards
+  bool has_ended = false;  ///< its process ends while the hook runs
+  std::optional<service::HookOutcome> outcome = std::nullopt;  ///< nullopt: no outcome
+  bool is_process = false;                                     ///< the hook opens the state
+  CpuSet offline = {};                                         ///< known to the agent
+  AgentState actual = {};                                      ///< the state afterwards
 
   [[nodiscard]] bool is_done() const { return outcome && !*outcome; }
 };
 
 void Runner::hook_round(const Action& action) {
-  if (history_.has_runtime) return;  // all pods of the state directory are the runtime's
+  if (history_.has_runtime) return;  // all pods in the state directory belong to the runtime
   if (node_.worker() != nullptr) round({});
   if (outcome_.failure) return;
   if (action.kind == Action::Kind::kHookCreate) return create_hooked(action);
   delete_hooked(action);
 }
 
-/// The container's process waits in its group while the hook runs. If that fails, it is killed.
+/// Creates a container: its process waits in its group while the hook runs, and is killed if the
+/// hook fails.
 void Runner::create_hooked(const Action& action) {
   const Hooked what = Hooked::of(action.value);
   Hook hook{{uid_of(action.pod), what.container == 0 ? "a" : "b"}};
@@ -92,7 +93,7 @@ void Runner::create_hooked(const Action& action) {
   judge_hook(hook);
 }
 
-/// The group of a container that runs and that the hook has admitted; "": there is none.
+/// Returns the group of another running container that the hook has admitted; "": there is none.
 std::string Runner::running_group_of_other(const ContainerId& id) {
   for (const auto& [other, hooked] : hooked_) {
     if (other != id && model_.adopted.contains(other) && runs_hooked(other)) return hooked.group;
@@ -100,7 +101,7 @@ std::string Runner::running_group_of_other(const ContainerId& id) {
   return "";
 }
 
-/// The container has ended, and the runtime has removed its group.
+/// Deletes a container: it has ended, and the runtime has removed its group.
 void Runner::delete_hooked(const Action& action) {
   Hook hook{{uid_of(action.pod), action.value % 2 == 0 ? "a" : "b"}};
   end_hooked(hook.id);
@@ -112,20 +113,20 @@ void Runner::delete_hooked(const Action& action) {
   judge_hook(hook);
 }
 
-/// Its process ends.
+/// Ends the container's process.
 void Runner::end_hooked(const ContainerId& id) {
   if (const auto found = hooked_.find(id); found != hooked_.end()) empty(found->second.group);
 }
 
-/// Also a process that cgroup v1 has moved to the group of the pod ends.
+/// Ends the processes of a group, and those that cgroup v1 has moved to the pod's group.
 void Runner::empty(const std::string& group) {
   node_.end_group(group);
   auto* const pod = node_.kernel.find(group.substr(0, group.rfind('/')));
   if (pod != nullptr) pod->processes.clear();
 }
 
-/// Does what the hook asks for, in a turn of the service or, while none runs, as a process that
-/// opens the state directory itself.
+/// Runs the hook: through the service or, if none runs, as a process that opens the state directory
+/// itself.
 void Runner::run_hook(Hook& hook, const Faults& faults) {
   const bool is_down = node_.worker() == nullptr;
   const auto ask = [&](agent::NodeAgent& agent) {
@@ -161,7 +162,7 @@ void Runner::run_hook(Hook& hook, const Faults& faults) {
   if (!is_down) {
     if (node_.worker() == nullptr) start_again();
     if (!outcome_.failure) hook.actual = node_.worker()->snapshot()->state;
-  } else if (is_killed || had_fault_) {  // what is stored decides
+  } else if (is_killed || had_fault_) {  // the stored state decides
     ran = node_.run_command([&](const agent::NodeAgent& agent) { hook.actual = agent.state(); });
     if (!ran) break_promise("start", ran.error().message);
   }
@@ -185,14 +186,14 @@ service::HookOutcome Runner::admit(const Hook& hook, agent::NodeAgent& agent) {
   });
 }
 
-/// The runtime removes a container whose hook has failed.
+/// Removes a container whose hook has failed, as the runtime does.
 void Runner::end_group(const std::string& group) {
-  if (node_.kernel.find(group) == nullptr) return;  // the power failed
+  if (node_.kernel.find(group) == nullptr) return;  // the power was cut
   empty(group);
   (void)node_.kernel.fs()->remove_group(group);
 }
 
-/// Whether an admission lacks a container that a hook has admitted, and that runs.
+/// Returns true if an admission omits a running container that a hook has admitted.
 bool Runner::forgets_processes(const service::Action& admission) {
   const auto next = expect(*model_node_, model_, offline_, admission).next;
   return std::any_of(model_.adopted.begin(), model_.adopted.end(), [&](const auto& entry) {
@@ -200,14 +201,15 @@ bool Runner::forgets_processes(const service::Action& admission) {
   });
 }
 
-/// Whether a container runs for which a hook was run.
+/// Returns true if a container runs for which a hook was run.
 bool Runner::runs_hooked(const ContainerId& id) {
   const auto found = hooked_.find(id);
   auto* const dir = found == hooked_.end() ? nullptr : node_.kernel.find(found->second.group);
   return dir != nullptr && is_populated(*dir);
 }
 
-/// Whether processes run in a pod's groups below the root; "": in any of them.
+/// Returns true if processes run in a container's group below the root; "": in any group of the
+/// pod.
 bool Runner::runs_below_root(const PodUid& uid, const std::string& container) {
   auto* const pod = node_.kernel.find(fmt::format("{}/pod{}", kRoot, uid));
   if (pod == nullptr) return false;
@@ -218,8 +220,8 @@ bool Runner::runs_below_root(const PodUid& uid, const std::string& container) {
   });
 }
 
-/// What NodeAgent::remove_adopted comes to: a pod ends with its last adopted container, but not
-/// while others run in it.
+/// Predicts NodeAgent::remove_adopted: a pod ends with its last adopted container, but not while
+/// others run in it.
 AgentState Runner::without_adopted(const AgentState& state, const ContainerId& id) {
   auto others = state.adopted;
   others.erase(id);
@@ -228,9 +230,8 @@ AgentState Runner::without_adopted(const AgentState& state, const ContainerId& i
   return expect(*model_node_, state, {}, request).next;
 }
 
-/// Containers whose processes have ended, and which are gone in `actual`, are gone here too: a
-/// reconciliation and each creation remove them. A reconciliation also ends the pods that wait for
-/// the end of others that run in them.
+/// Removes containers that have ended and that are gone in `actual`: a reconciliation and each
+/// creation remove them. A reconciliation also ends the pods that wait for others that run in them.
 AgentState Runner::without_abandoned(AgentState state, const AgentState& actual) {
   state.notes = actual.notes;
   for (const auto& entry : ContainerMap<std::string>(state.adopted)) {
@@ -248,7 +249,7 @@ AgentState Runner::without_abandoned(AgentState state, const AgentState& actual)
   return state;
 }
 
-/// The states that a run of the hook can lead to: the last one if it is done.
+/// Returns the states that a run of the hook can lead to; the last one if it succeeds.
 std::vector<AgentState> Runner::states_after(const Hook& hook) {
   const AgentState before = without_abandoned(model_, hook.actual);
   std::vector<AgentState> states = {before};
@@ -279,7 +280,7 @@ std::vector<AgentState> Runner::states_after(const Hook& hook) {
   return states;
 }
 
-/// What a hook that fails has done is removed again.
+/// Logs a run of the hook: if it fails, its changes are undone.
 void Runner::log(const Hook& hook) {
   if (!hook.is_done() && !undecided_.empty()) {  // see check_recovered()
     judge_log();

@@ -1,4 +1,4 @@
-// Runner: a runtime whose plugin the service is.
+// Runner: a runtime whose plugin is the service.
 
 #include <fmt/format.h>
 
@@ -17,7 +17,8 @@ constexpr int kWithoutGroups = 100;  ///< see Action::Kind::kSandbox
 
 std::string name_in(const Action& action) { return action.value % 2 == 0 ? "a" : "b"; }
 
-/// Whether an active pod with the same UID is not this one: a kubelet gives no UID again.
+/// Returns true if an active pod with the same UID is a different one: a kubelet never reuses a
+/// UID.
 bool is_other_pod(const ActivePod* active, const PodSpec& pod) {
   if (active == nullptr) return false;
   return std::any_of(active->spec.containers.begin(), active->spec.containers.end(),
@@ -27,7 +28,7 @@ bool is_other_pod(const ActivePod* active, const PodSpec& pod) {
                      });
 }
 
-/// Whether the service goes on after a fault with what it does.
+/// Returns true if the service continues after a fault with what it was doing.
 bool lets_go_on(const Fault& fault) {
   constexpr std::array kOthers = {Fault::Kind::kKill, Fault::Kind::kCut, Fault::Kind::kRuntime,
                                   Fault::Kind::kClock};
@@ -36,7 +37,7 @@ bool lets_go_on(const Fault& fault) {
 
 }  // namespace
 
-/// One call of the runtime, in a turn of the service.
+/// Makes one call of the runtime, in a turn of the service.
 bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& call) {
   if (node_.follower() == nullptr) return false;
   bool is_answered = false;
@@ -72,7 +73,7 @@ bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& c
   return is_answered;
 }
 
-/// What the runtime does, with its calls of the plugin.
+/// Does what the runtime does, including its calls of the plugin.
 void Runner::act_in_runtime(const Action& action) {
   switch (action.kind) {
     case Action::Kind::kSandbox:
@@ -139,7 +140,7 @@ void Runner::runtime_round(const Action& action) {
   check_files(false);
 }
 
-/// A container that started with the plugin's consent has its CPUs, and keeps them.
+/// Checks that a container that started with the plugin's consent has its CPUs and keeps them.
 void Runner::check_told() {
   if (outcome_.failure) return;
   for (const auto& [number, pod] : runtime_.pods()) {
@@ -150,7 +151,7 @@ void Runner::check_told() {
       const CpuSet has = own == nullptr ? CpuSet() : *own;
       const ActivePod* const active = model_.node.find(id.pod);
       const bool is_admitted = active != nullptr && active->spec.find(id.name) != nullptr;
-      if (!is_admitted && !told_.contains(container.number)) continue;  // as CPUs were offline
+      if (!is_admitted && !told_.contains(container.number)) continue;  // CPUs were offline
       const auto told = told_.try_emplace(container.number, has).first;
       if (told->second != has) {
         return break_promise("lost", fmt::format("{}/{} was told {}, and has {}", id.pod, id.name,
@@ -158,7 +159,7 @@ void Runner::check_told() {
       }
       if (has.empty() || had_fault_ || is_behind_) continue;
       const bool has_group = pod.handler.empty();
-      if (!has_group && !container.is_asked) continue;  // the plugin had no say
+      if (!has_group && !container.is_asked) continue;  // the plugin was not asked
       const std::string group =
           has_group ? Runtime::group_of(pod, container) : Runtime::group_of_sandbox(pod);
       if (node_.disturbed.contains(group) || node_.is_narrowed(group)) continue;
@@ -166,10 +167,10 @@ void Runner::check_told() {
       if (dir != nullptr && !is_populated(*dir)) continue;  // see restart_stranded()
       const CpuSet cpus = dir == nullptr ? CpuSet() : node_.kernel.effective(*dir, "cpuset.cpus");
       CpuSet left = has & node_.online();  // without any it is in the shared pool
-      // cgroup v1 takes CPUs that were offline from the runtime's groups for good.
+      // cgroup v1 permanently removes offline CPUs from the runtime's groups.
       const bool is_v1 = node_.kernel.version == enforce::CgroupVersion::kV1;
       if (is_v1) left &= cpus_around(group);
-      // Of those that are back the service may know later.
+      // The service may learn later of CPUs that are back.
       if (cpus == left - offline_) continue;
       if (left.empty() || left == offline_ || (has_group ? cpus == left : cpus.contains_all(left)))
         continue;
@@ -179,8 +180,8 @@ void Runner::check_told() {
   }
 }
 
-/// cgroup v1: a runtime cannot make a container with CPUs that the group around it lacks. Whoever
-/// has none of its own asks for none.
+/// Checks on cgroup v1 that a container does not ask for CPUs that the group around it lacks,
+/// because the runtime could not create it. A container without exclusive CPUs asks for none.
 void Runner::check_created(const Action& action, int first_new) {
   const bool is_creation = action.kind == Action::Kind::kCreate;
   const auto found = runtime_.pods().find(action.pod);
@@ -200,7 +201,7 @@ void Runner::check_created(const Action& action, int first_new) {
   }
 }
 
-/// What a container was refused for is free again.
+/// Checks that the resources of a refused container are free again.
 void Runner::check_taken_back() {
   if (outcome_.failure || had_fault_ || !refused_) return;
   const CpuSet* const own = model_.node.cpu.assignments.find(*refused_);

@@ -9,7 +9,7 @@
 
 namespace pinfold::world {
 
-/// A process of the service, with what is left of the action's faults.
+/// Starts a process of the service, with the remaining faults of the action.
 void Runner::start_service() {
   node_.bury();
   was_disturbed_ = !node_.disturbed.empty();
@@ -36,7 +36,7 @@ void Runner::start_service() {
   }
 }
 
-/// The next process of the service, after the last one has ended.
+/// Starts the next process of the service after the last one has ended.
 void Runner::start_again() {
   start_service();
   if (outcome_.failure) return;
@@ -81,7 +81,7 @@ void Runner::stop_service(const Faults& faults) {
   }
   had_fault_ = node_.has_failed();
   rest_ = node_.disarm();
-  (void)node_.take_notice();  // the next start looks at everything
+  (void)node_.take_notice();  // the next start checks everything
   forget_what_ran();
 }
 

@@ -1,4 +1,4 @@
-// Runner: time that passes, and what must be so after it.
+// Runner: the passing of time, and what must hold afterwards.
 
 #include <fmt/format.h>
 
@@ -11,15 +11,14 @@
 namespace pinfold::world {
 namespace {
 
-constexpr std::chrono::seconds kReconciled{301};  ///< in this time one is due
+constexpr std::chrono::seconds kReconciled{301};  ///< a reconciliation is due within this time
 
-/// Reconciliations in a row between which nothing was done. The machine and the service are as
-/// before them, so the next one comes to the same: only the last one before something happens has
-/// to be done.
+/// Consecutive reconciliations that did nothing. The machine and the service are unchanged, so the
+/// next one will do nothing either: only the last one before something happens has to run.
 struct IdleRounds {
   using Clock = service::Clock;
   std::optional<Clock::time_point> last = std::nullopt;
-  Clock::duration period{0};  ///< between two of them; 0: there were not yet two
+  Clock::duration period{0};  ///< between two of them; 0: fewer than two so far
 
   void add(Clock::time_point time) {
     if (last) period = time - *last;
@@ -32,14 +31,14 @@ struct IdleRounds {
 
 }  // namespace
 
-/// Time passes, from one thing that the service has to do by itself to the next. The operations of
-/// the action are those of all these rounds.
+/// Lets time pass, from one thing that the service has to do by itself to the next. The operations
+/// of the action are those of all these rounds.
 void Runner::wait(std::chrono::seconds time, Faults faults) {
   const auto end = node_.now() + time;
   node_.tally.time += time;
   IdleRounds idle;
   constexpr auto kNone = service::Clock::duration::min();
-  auto last = kNone;  ///< what the service had named, and did nothing
+  auto last = kNone;  ///< the delay that the service named and then did nothing
   while (!outcome_.failure) {
     auto due = std::max(node_.due(), node_.now());
     const auto left = due - node_.now();
@@ -63,8 +62,9 @@ void Runner::wait(std::chrono::seconds time, Faults faults) {
   }
 }
 
-/// The plugin looks at the groups that the runtime does not show, as every ten seconds: a pod whose
-/// groups are gone goes, also one of whose end the runtime has told late, or not without a fault.
+/// Lets the plugin check the groups that the runtime does not report, as it does every ten seconds:
+/// a pod without groups is removed, even if the runtime reported its end late or (after a fault)
+/// not at all.
 void Runner::look() {
   std::vector<PodUid> ended;
   for (const ActivePod& pod : model_.node.pods) {
@@ -79,15 +79,15 @@ void Runner::look() {
   if (!is_behind_) node_.disturbed.clear();
 }
 
-/// What runs beside Pinfold's groups ends.
+/// Ends everything that runs outside Pinfold's groups.
 void Runner::end_elsewhere() {
   node_.elsewhere().clear();
   moved_.clear();
   strangers_.clear();
 }
 
-/// Who admits a pod again with other containers ends those that it lacks, and init containers end.
-/// What cgroup v1 has moved out of a group without CPUs is started again.
+/// Ends containers that an admission with other containers has dropped, and init containers, as
+/// their clients would. Restarts what cgroup v1 has moved out of groups without CPUs.
 void Runner::end_strays() {
   for (const auto& [id, hooked] : hooked_) {
     const ActivePod* const active = model_.node.find(id.pod);
@@ -109,9 +109,9 @@ void Runner::end_strays() {
   }
 }
 
-/// A CPU that goes offline leaves every group of cgroup v1 for good. Those that the runtime made
-/// are not Pinfold's: who operates the node gives them their CPUs back, and starts again what the
-/// kernel has moved out of its group.
+/// cgroup v1 permanently removes a CPU that goes offline from every group. The runtime's groups are
+/// not Pinfold's, so the node's operator gives them their CPUs back, and restarts the processes
+/// that the kernel has moved out of their group.
 void Runner::restart_stranded() {
   if (node_.kernel.version != enforce::CgroupVersion::kV1) return;
   for (const int pod : runtime_.stranded()) {
@@ -121,7 +121,7 @@ void Runner::restart_stranded() {
   node_.widen_runtime_groups();
 }
 
-/// Without faults for a while, everything is as it should be.
+/// Checks that everything is as desired after a while without faults.
 void Runner::quiet() {
   if (node_.worker() == nullptr) come_up({});
   if (outcome_.failure) return;
@@ -138,7 +138,7 @@ void Runner::quiet() {
   restart_stranded();
   if (outcome_.failure) return;
   round({});
-  if (!offline_.empty() && !outcome_.failure) restart({});  // it learns of CPUs at a start
+  if (!offline_.empty() && !outcome_.failure) restart({});  // the service learns of CPUs at a start
   if (!outcome_.failure) wait(2 * kReconciled, {});
   const auto operations = node_.tally.operations;
   if (!outcome_.failure) wait(kReconciled, {});
@@ -152,7 +152,7 @@ void Runner::quiet() {
   check_kernel();
 }
 
-/// All pods end: nothing of them is left.
+/// Ends all pods, and checks that nothing of them is left.
 void Runner::end() {
   quiet();
   while (!runtime_.pods().empty() && !outcome_.failure) {

@@ -32,8 +32,8 @@ api::PodSandbox shown(const Runtime::Pod& pod) {
   sandbox.set_id(pod.id);
   sandbox.set_pid(1);
   sandbox.set_runtime_handler(pod.handler);
-  // Histories create the containers of a pod in any order, and do not wait for the end of init
-  // containers: together they can have more than the pod. An annotation is compared with it.
+  // Histories create the containers of a pod in any order and do not wait for the end of init
+  // containers, so together they can have more than the pod. An annotation is compared with it.
   const bool is_annotated = sandbox.annotations().contains(std::string(nri::kResourcesAnnotation));
   if (!is_annotated) sandbox.mutable_linux()->clear_pod_resources();
   return sandbox;
@@ -72,8 +72,8 @@ bool Runtime::ask(const std::function<void(nri::Follower&, Agent&)>& call) {
   return is_answered;
 }
 
-/// What it had begun is gone: containers that have not started, and the rest of pods that it was
-/// removing.
+/// Restarts the runtime: unfinished work is lost, that is, containers that have not started and the
+/// rest of pods that were being removed.
 void Runtime::come_back() {
   is_killed_ = false;
   late_updates_.Clear();
@@ -107,7 +107,7 @@ bool Runtime::send(api::Event event, const Pod& pod, const Container* container)
   });
 }
 
-/// A call that tells of an end.
+/// Sends a call that reports an end; some runtimes send it late.
 void Runtime::send_end(const Pod& pod, std::function<void(nri::Follower&, Agent&)> call) {
   const bool is_late = events_ == Events::kSwapped || events_ == Events::kSameIds;
   if (is_late) {
@@ -135,7 +135,7 @@ void Runtime::apply(const Updates& updates) {
   write(updates);
 }
 
-/// Each is one `runc update`: on record, and in the kernel if the group exists.
+/// Applies updates like `runc update`: to the record, and to the kernel if the group exists.
 void Runtime::write(const Updates& updates) {
   for (const api::ContainerUpdate& update : updates) {
     const std::string& cpus = update.linux().resources().cpu().cpus();
@@ -183,7 +183,7 @@ void Runtime::create(int number, const std::string& name) {
     apply(answer->update());
   });
   if (!is_asked) container.cpus.clear();
-  if (is_refused) {  // as containerd: both follow for its id
+  if (is_refused) {  // as containerd: both events follow for its id
     send_stop(pod, container);
     return (void)send(api::Event::REMOVE_CONTAINER, pod, &container);
   }
@@ -191,8 +191,7 @@ void Runtime::create(int number, const std::string& name) {
   (void)send(api::Event::POST_CREATE_CONTAINER, pod, &container);
 }
 
-/// The gate: an error of the plugin keeps the container from starting, a plugin that is gone does
-/// not.
+/// Asks the plugin: its error keeps the container from starting, an absent plugin does not.
 bool Runtime::may_start(const Pod& pod, Container& container) {
   const auto message = event_of(api::Event::START_CONTAINER, pod, &container);
   bool is_refused = false;
@@ -234,7 +233,7 @@ void Runtime::remove_group(const std::string& group) {
 
 void Runtime::end(const Pod& pod, Container& container) {
   auto* const dir = kernel_->find(group_of(pod, container));
-  if (dir != nullptr) dir->children.clear();  // that the container has made
+  if (dir != nullptr) dir->children.clear();  // groups that the container has made
   remove_group(group_of(pod, container));
   container.phase = Phase::kExited;
   send_stop(pod, container);
@@ -292,7 +291,7 @@ std::vector<int> Runtime::stranded() const {
   return numbers;
 }
 
-/// Exited containers are left out.
+/// Omits exited containers.
 void Runtime::synchronize() {
   api::SynchronizeRequest request;
   for (const auto& [number, pod] : pods_) {
@@ -305,7 +304,7 @@ void Runtime::synchronize() {
     apply(follower.synchronize(agent, request).update());
   });
   if (!is_answered) return;
-  late_.clear();  // of what was before the plugin has connected nothing comes
+  late_.clear();  // events from before the connection are never sent
   unconfirmed_.clear();
   for (auto& [number, pod] : pods_) {
     for (Container& container : pod.containers) container.is_confirmed = true;

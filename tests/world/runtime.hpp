@@ -13,38 +13,40 @@
 
 namespace pinfold::world {
 
-/// A container runtime as containerd behaves: it makes groups below "kubepods", keeps a record of
-/// each container's cpuset, asks a plugin and applies its answers. Without a plugin it goes on.
+/// A container runtime that behaves like containerd: it makes groups below "kubepods", keeps a
+/// record of each container's cpuset, asks a plugin and applies its answers. It works without a
+/// plugin too.
 class Runtime {
  public:
   using Agent = agent::NodeAgent;
-  /// Does something with the plugin in a turn of the service. False: there is no plugin, or it died
-  /// meanwhile, and nothing was answered.
+  /// Calls the plugin in a turn of the service. Returns false if there is no plugin, or if it died
+  /// and nothing was answered.
   using Ask = std::function<bool(const std::function<void(nri::Follower&, Agent&)>&)>;
 
-  /// kSwapped: what ended comes after the start of what has its name now; kSameIds: and both have
-  /// one id. kLateUpdates: what answers ask to write is written after the next container's start.
+  /// kSwapped: the end of a container is reported after the start of the next one with its name;
+  /// kSameIds: and both have the same id. kLateUpdates: cpusets in answers are written after the
+  /// next container's start.
   enum class Events { kInOrder, kSwapped, kSameIds, kLateUpdates };
   enum class Phase { kCreated, kRunning, kExited };
   struct Container {
     std::string name;
     std::string id;
-    int number = 0;  ///< no two containers have the same one
+    int number = 0;  ///< unique
     Phase phase = Phase::kCreated;
     std::string cpus = {};      ///< on record; "": none
-    bool is_confirmed = false;  ///< the plugin was asked about its start, and agreed
-    bool is_asked = false;      ///< the same, and not when it connected later
+    bool is_confirmed = false;  ///< the plugin was asked about its start and agreed
+    bool is_asked = false;      ///< the same, but not when it connected later
   };
   struct Pod {
     PodSpec spec;
     std::string id;  ///< of its sandbox
-    /// Of its runtime class. Not "": all of it runs in the sandbox's group, and no container has
-    /// one.
+    /// The handler of its runtime class. If not "", the whole pod runs in the sandbox's group, and
+    /// containers have no groups.
     std::string handler = {};
     std::vector<Container> containers;
   };
 
-  /// `kernel` outlives it. `changed`: called after the runtime has changed a group's cpuset.
+  /// `kernel` must outlive it. `changed`: called after the runtime has changed a group's cpuset.
   Runtime(test::ModelKernel& kernel, Ask ask, std::function<void(const std::string&)> changed,
           Events events)
       : kernel_(&kernel), ask_(std::move(ask)), changed_(std::move(changed)), events_(events) {}
@@ -55,29 +57,29 @@ class Runtime {
   void create(int number, const std::string& name);
   /// Starts a created container.
   void start(int number, const std::string& name);
-  /// The process ends, by itself or not.
+  /// Ends the container's process, for whatever reason.
   void stop(int number, const std::string& name);
-  /// Stops and removes all of a pod.
+  /// Stops and removes everything of a pod.
   void remove_sandbox(int number);
-  /// The plugin has connected.
+  /// Handles a plugin that has connected.
   void synchronize();
-  /// Its process dies in a call of the plugin, whose answer it does not get.
+  /// Thrown if the runtime dies during a call of the plugin, and so does not get the answer.
   struct Killed {};
   void kill() { is_killed_ = true; }
-  /// It starts again after that, and the plugin connects.
+  /// Starts the runtime again after that; the plugin connects.
   void come_back();
-  /// The power failed: nothing runs any more.
+  /// Forgets everything after a power cut: nothing runs any more.
   void forget();
-  /// That of the next container.
+  /// Returns the number of the next container.
   [[nodiscard]] int next_number() const { return next_number_; }
-  /// Pods of which the kernel has moved processes out of their group: cgroup v1 does so when the
-  /// last CPU of a group goes offline.
+  /// Returns the pods whose processes the kernel has moved out of their group: cgroup v1 does so
+  /// when the last CPU of a group goes offline.
   [[nodiscard]] std::vector<int> stranded() const;
-  /// The groups of which the plugin has not been asked.
+  /// Returns the groups about which the plugin has not been asked.
   [[nodiscard]] const std::set<std::string>& unconfirmed() const { return unconfirmed_; }
 
   [[nodiscard]] const std::map<int, Pod>& pods() const { return pods_; }
-  /// The group of a container, from the top of the hierarchy.
+  /// Returns the group of a container, from the top of the hierarchy.
   [[nodiscard]] static std::string group_of(const Pod& pod, const Container& container);
   [[nodiscard]] static std::string group_of(const Pod& pod);  ///< around those of its containers
   [[nodiscard]] static std::string group_of_sandbox(const Pod& pod);
@@ -104,15 +106,15 @@ class Runtime {
   Ask ask_;
   std::function<void(const std::string&)> changed_;
   Events events_;
-  /// Of kSwapped and kSameIds: calls that come late, by the pod.
+  /// For kSwapped and kSameIds: late calls, by pod.
   std::map<PodUid, std::vector<std::function<void(nri::Follower&, Agent&)>>> late_;
-  Updates late_updates_;  ///< of kLateUpdates
+  Updates late_updates_;  ///< for kLateUpdates
   std::map<int, Pod> pods_;
   std::set<std::string> unconfirmed_;
   bool is_killed_ = false;
   int next_process_ = 1'500'000'000;
   int next_id_ = 1;
-  int next_number_ = 1;  ///< of a container
+  int next_number_ = 1;  ///< of the next container
 };
 
 }  // namespace pinfold::world

@@ -5,12 +5,12 @@
 
 #include "pinfold/api/pod.hpp"
 
-/// The pods and configurations that actions name by number. Any number names one.
+/// The pods and configurations that actions name by number. Every number names one.
 namespace pinfold::world {
 
-/// Pod `number`, "p3", of a shape.
+/// Returns pod `number` ("p3") of a shape.
 [[nodiscard]] PodSpec pod_of(int number, int shape);
-/// That pod, and for each hundred of `shape` the one with the next number, of the next shape.
+/// Returns that pod, and for each hundred of `shape` another one, with the next number and shape.
 [[nodiscard]] std::vector<PodSpec> pods_of(int number, int shape);
 [[nodiscard]] PodUid uid_of(int number);
 /// A KubeletConfiguration.

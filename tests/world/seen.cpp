@@ -31,7 +31,7 @@ void add_nested(test::ModelKernel& kernel, const test::ModelKernel::Dir& dir, co
   }
 }
 
-/// Groups in which a process runs, of containers that `adopted` names and of others.
+/// Adds groups in which a process runs, of containers in `adopted` and others.
 void add_running(test::ModelKernel& kernel, const test::ModelKernel::Dir& dir,
                  const std::string& path, const std::map<std::string, ContainerId>& adopted,
                  std::vector<Seen>& all) {

@@ -11,28 +11,27 @@ namespace pinfold::world {
 /// The group below which Pinfold makes its own.
 inline constexpr const char* kRoot = "pinfold";
 
-/// A container as the kernel has it.
+/// A container as seen in the kernel.
 struct Seen {
-  ContainerId id;  ///< without a pod: nobody's group, by its path
+  ContainerId id;  ///< without a pod: a foreign group, by its path
   std::string group;
   CpuSet cpus;
   bool has_processes = false;
-  bool has_own = true;  ///< a cpuset: not only the one of the group above
-  /// A group that a container has made in its own, which has its CPUs or a part of them.
+  bool has_own = true;  ///< it has its own cpuset, not only that of the group above
+  /// True for a group that a container made inside its own; it has its CPUs or some of them.
   bool is_nested = false;
-  CpuSet runs_on = {};  ///< where its processes can run, also those in groups below
+  CpuSet runs_on = {};  ///< where its processes can run, including groups below
 };
 
-/// The group of a directory of the model, however that is spelt.
+/// Returns the group of a directory in the model, however it is spelled.
 [[nodiscard]] std::string group_of_directory(const test::ModelKernel& kernel,
                                              const std::string& directory);
 
-/// The groups of containers and those in them, and those below the runtime's in which processes
-/// run.
+/// Returns the groups of containers and those inside them, and the runtime's groups with processes.
 [[nodiscard]] std::vector<Seen> containers_in(test::ModelKernel& kernel,
                                               const agent::AgentState& state);
 
-/// The CPUs that are exclusive to a container or pod.
+/// Returns the CPUs that are exclusive to a container or pod.
 [[nodiscard]] CpuSet exclusive_in(const agent::AgentState& state);
 
 }  // namespace pinfold::world

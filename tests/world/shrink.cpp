@@ -32,7 +32,7 @@ class Shrinker {
     return true;
   }
 
-  /// Leaves out ever shorter runs of actions, from the end.
+  /// Deletes ever shorter runs of actions, from the end.
   void delete_runs() {
     for (std::size_t size = std::max<std::size_t>(best_.actions.size() / 2, 1);; size /= 2) {
       for (std::size_t end = best_.actions.size(); end > 0;) {
@@ -56,7 +56,7 @@ class Shrinker {
     (void)take(std::move(next));
   }
 
-  /// Simpler arguments: no fault, an earlier one, smaller numbers.
+  /// Simplifies arguments: no fault, an earlier one, smaller numbers.
   void simplify() {
     History next = best_;
     next.config = 0;
@@ -88,7 +88,7 @@ class Shrinker {
     return index < best_.actions.size() && fault < best_.actions[index].faults.size();
   }
 
-  /// One fault of an action: the simplest kind, an earlier moment, a smaller choice.
+  /// Simplifies a fault of an action: the simplest kind, an earlier moment, a smaller choice.
   void simplify(std::size_t index, std::size_t fault) {
     const auto change_fault = [&](const auto& set) {
       if (has_fault(index, fault))
@@ -107,7 +107,7 @@ class Shrinker {
   History best_;
   std::string promise_;
   Bug bug_;
-  std::size_t cost_ = 1;  ///< counts what was taken
+  std::size_t cost_ = 1;  ///< incremented for every history that was kept
 };
 
 }  // namespace

@@ -8,8 +8,8 @@
 
 namespace pinfold::world {
 
-/// The plugin as the runtime reaches it: each call is seen before it and after it. Of
-/// Bug::kRefuseAll: it lets no container be created.
+/// The plugin as the runtime reaches it: `watch` sees each call before and after. With
+/// Bug::kRefuseAll it refuses every container.
 class WatchedPlugin final : public nri::Follower {
  public:
   struct Watch {
@@ -17,7 +17,7 @@ class WatchedPlugin final : public nri::Follower {
     std::function<void(const nri::Request&, const Result<void>& answer)> end;
   };
 
-  /// `plugin` outlives it.
+  /// `plugin` must outlive it.
   WatchedPlugin(nri::Follower& plugin, Watch watch, Bug bug)
       : Follower(nri::FollowerOptions{}), plugin_(plugin), watch_(std::move(watch)), bug_(bug) {}
 

@@ -49,7 +49,7 @@ TEST(World, KeepsItsPromises) {
 class TheSameSeed : public testing::TestWithParam<std::tuple<bool, enforce::CgroupVersion>> {
  protected:
   static constexpr int kActions = 100;
-  /// The first seeds whose histories have these settings.
+  /// Returns the first seeds whose histories have these settings.
   static std::vector<std::uint64_t> seeds() {
     std::vector<std::uint64_t> found;
     for (std::uint64_t seed = 1; found.size() < 2; ++seed) {
@@ -115,7 +115,8 @@ TEST(World, SeveralFaultsHappenInOneAction) {
   };
   using Counts = std::map<std::string, std::uint64_t>;
   EXPECT_EQ(faults_of("configure 1 ! offline 0 3 ! kill 4"), (Counts{{"offline", 1}, {"kill", 1}}));
-  // The second one while the service starts again, and what comes too late in no other action.
+  // The second fault strikes while the service starts again; one that is too late strikes in no
+  // other action.
   EXPECT_EQ(faults_of("admit 2 2 ! kill 4 ! kill 5"), (Counts{{"kill", 2}}));
   EXPECT_EQ(faults_of("admit 2 2 ! kill 1000\nrestart"), Counts{});
 }
@@ -158,7 +159,7 @@ TEST(World, APictureShowsWhatIsBroken) {
 
 class BusyNode : public testing::TestWithParam<enforce::CgroupVersion> {};
 
-/// With docker in docker, a runtime class without container groups and an agent of others.
+/// With docker in docker, a runtime class without container groups, and another agent.
 TEST_P(BusyNode, RefusesAndMovesNobodyForAnHour) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const History history = busy_node(seed, GetParam());
@@ -178,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(All, BusyNode,
                            return of.param == enforce::CgroupVersion::kV1 ? "v1" : "v2";
                          });
 
-/// What an agent of others and containers do is in the histories of seeds.
+/// Histories from seeds contain the actions of other agents and of containers.
 TEST(World, HistoriesHaveEveryActorOfANode) {
   std::map<Action::Kind, int> counts;
   int without_groups = 0;
