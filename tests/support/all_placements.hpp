@@ -12,8 +12,9 @@
 #include "pinfold/reconfigure/reconfigure.hpp"
 #include "pinfold/types/numa_mask.hpp"
 
-/// The best of all placements, for tests of plans: no search, no bounds but that of the best one so
-/// far, no equal CPUs. For two NUMA nodes, few CPUs, pods of app containers, profile `fixed`.
+/// Finds the best of all placements, for tests of plans: no search strategy, no bound except the
+/// best cost so far, and no equivalent CPUs. For two NUMA nodes, few CPUs, pods of app containers,
+/// profile `fixed`.
 namespace pinfold::test {
 
 struct Place {
@@ -26,7 +27,7 @@ struct Had {
   std::vector<MemoryBlock> memory;
 };
 
-/// One way in which a pod can go on: a place for each container with its memory in bytes.
+/// A possible placement of a pod: a place for each container with its memory in bytes.
 struct Way {
   CpuSet cpus;
   std::vector<std::pair<NumaMask, std::uint64_t>> memory;
@@ -43,7 +44,7 @@ inline NumaMask nodes_of_blocks(const Machine& machine, const std::vector<Memory
   return mask;
 }
 
-/// Every placement that decide() admits where exactly it is free, of every pod, one with another.
+/// Combines all placements of all pods that decide() admits if exactly those resources are free.
 class BruteForce {
  public:
   BruteForce(const Node& from, const NodeState& state, const Node& to, bool evict)
@@ -57,8 +58,8 @@ class BruteForce {
     return best_;
   }
 
-  /// The cheapest placement of the pods, each as it is or somewhere that the rules allow, after
-  /// which the node admits another pod. kNoPlan: there is none.
+  /// Returns the lowest cost of a placement after which the node admits another pod; each pod stays
+  /// or goes somewhere that the rules allow. kNoPlan: there is none.
   PlanCost best_that_admits(const PodSpec& pod) {
     for (std::size_t i = 0; i < ways_.size(); ++i) {
       std::erase_if(ways_[i], [](const Way& way) { return way.cost.pods_evicted > 0; });
@@ -103,7 +104,7 @@ class BruteForce {
     return state;
   }
 
-  /// Whether decide() gives the containers of the pod these places.
+  /// Returns true if decide() gives the containers of the pod these places.
   bool allowed(const PodSpec& pod, const std::vector<Place>& places,
                const std::vector<std::uint64_t>& bytes) {
     const Decision decision = decide(to_, exactly(places, bytes), pod);
@@ -132,7 +133,7 @@ class BruteForce {
     return part;
   }
 
-  /// All places that have as many CPUs and memory as the container gets.
+  /// Returns all places with as many CPUs and as much memory as the container gets.
   [[nodiscard]] std::vector<Place> all_places(std::size_t cpus, bool memory) const {
     std::vector<Place> places;
     const CpuSet allocatable = to_.cpu().is_static() ? to_.cpu().allocatable() : CpuSet{};
@@ -167,7 +168,7 @@ class BruteForce {
     return sum;
   }
 
-  /// The state in which the pod has an empty node, or one NUMA node of it.
+  /// Returns the state in which the pod has an empty node, or a single NUMA node, to itself.
   [[nodiscard]] std::optional<NodeState> admitted_somewhere(const PodSpec& pod) const {
     for (const int only : {-1, 0, 1}) {
       NodeState state = empty_;
@@ -239,7 +240,7 @@ class BruteForce {
     }
     if (is_pod_scope() && !allowed(pod, chosen, bytes)) return;
     if (is_pod_scope() && to_.cpu().options().full_pcpus_only) {
-      // Each container has whole cores.
+      // each container must have whole cores
       for (const Place& place : chosen) {
         for (const auto& core : to_.machine().cores()) {
           if (core.cpus.intersects(place.cpus) && !place.cpus.contains_all(core.cpus)) return;
@@ -255,7 +256,8 @@ class BruteForce {
     ways.push_back(std::move(way));
   }
 
-  /// NUMA nodes belong to one group, and a group has as much memory as its nodes.
+  /// Returns true if every NUMA node belongs to one group only, and no group exceeds the memory of
+  /// its nodes.
   [[nodiscard]] bool fits(const std::vector<std::pair<NumaMask, std::uint64_t>>& memory) const {
     std::map<NumaMask, std::uint64_t> used;
     for (const auto& [mask, size] : memory) used[mask] += size;
@@ -278,7 +280,7 @@ class BruteForce {
             a.bytes_moved + b.bytes_moved};
   }
 
-  /// Whether the node admits the pod where these CPUs and this memory are taken.
+  /// Returns true if the node admits the pod while these CPUs and this memory are taken.
   [[nodiscard]] bool admits_with(
       const CpuSet& taken, const std::vector<std::pair<NumaMask, std::uint64_t>>& memory) const {
     NodeState state = empty_;

@@ -6,7 +6,7 @@
 
 namespace pinfold::test {
 
-/// A process that waits; the destructor kills and reaps it.
+/// A child process that waits; the destructor kills and reaps it.
 class Child {
  public:
   Child() : pid_(::fork()) {
@@ -22,7 +22,7 @@ class Child {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   void kill() const { (void)::kill(pid_, SIGKILL); }
-  /// Waits for its end and leaves it a zombie, which keeps its number.
+  /// Waits for its end and leaves it a zombie, so that its number is not reused.
   void wait() const {
     siginfo_t ignored{};
     (void)::waitid(P_PID, static_cast<id_t>(pid_), &ignored, WEXITED | WNOWAIT);

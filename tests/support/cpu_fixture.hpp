@@ -47,7 +47,7 @@ inline MachineDescription describe(const Shape& shape) {
   return description;
 }
 
-/// Aborts on an impossible shape, which is a mistake in the test.
+/// Makes a machine; aborts on an impossible shape, which is a mistake in the test.
 inline Machine machine_of(MachineDescription description) {
   return Machine::make(std::move(description)).value();
 }
@@ -55,7 +55,7 @@ inline Machine machine_of(const Shape& shape) { return machine_of(describe(shape
 
 using Options = std::map<std::string, std::string>;
 
-/// The static policy, with every gate enabled that the options need.
+/// Returns the static policy, with every gate enabled that the options need.
 inline Config static_policy(Options options = {}, Profile profile = Profile::kKubelet136) {
   Config config;
   config.cpu_manager_policy = "static";
@@ -73,7 +73,7 @@ inline NodeReservation reserve_set(CpuSet cpus) {
   return {std::move(cpus), {{"cpu", Quantity::milli(count * 1000)}}};
 }
 
-/// A container whose requests equal its limits, with 1 Gi of memory.
+/// Returns a container whose requests equal its limits, with 1 Gi of memory.
 inline Container exclusive(std::string name, std::int64_t milli_cpu,
                            ContainerKind kind = ContainerKind::kApp) {
   const ResourceList amounts = {{"cpu", Quantity::milli(milli_cpu)},
@@ -90,7 +90,7 @@ inline PodSpec pod_of(std::string uid, std::vector<Container> containers) {
   return pod;
 }
 
-/// A pod with one exclusive container "c".
+/// Returns a pod with one exclusive container "c".
 inline PodSpec pod_with(std::string uid, int cpus) {
   return pod_of(std::move(uid), {exclusive("c", std::int64_t{cpus} * 1000)});
 }
@@ -108,7 +108,8 @@ class Rig {
   [[nodiscard]] const Machine& machine() const { return *machine_; }
   [[nodiscard]] const CpuManager& manager() const { return manager_; }
 
-  /// The CPUs of container "c" of a new pod, as a list, or the reason for its rejection.
+  /// Admits a new pod; returns the CPUs of its container "c" as a list, or the reason for the
+  /// rejection.
   std::string admit(const std::string& uid, int cpus, const TopologyHint& affinity = {}) {
     return admit(pod_with(uid, cpus), "c", affinity);
   }

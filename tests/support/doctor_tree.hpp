@@ -6,8 +6,8 @@
 
 namespace pinfold::test {
 
-/// A KubeletTree on cgroup v2 with the further files that `pinfold doctor` reads, of a machine
-/// where every check is ok: Pinfold's unit, settings and state directory included.
+/// A KubeletTree on cgroup v2 with the additional files that `pinfold doctor` reads, including
+/// Pinfold's unit, settings and state directory, of a machine where every check is ok.
 class DoctorTree {
  public:
   DoctorTree() {
@@ -18,7 +18,7 @@ class DoctorTree {
     write("proc/sys/kernel/numa_balancing", "0\n");
     write("proc/cmdline", "root=/dev/sda1 quiet\n");
     write("sys/devices/system/cpu/present", "0-7\n");
-    write("sys/devices/system/cpu/offline", "8-63\n");  // possible, and not present
+    write("sys/devices/system/cpu/offline", "8-63\n");  // possible, but not present
     write("sys/devices/system/cpu/smt/control", "notsupported\n");
     write("sys/devices/system/cpu/isolated", "\n");
     write("sys/devices/system/cpu/nohz_full", "  (null)\n");
@@ -33,7 +33,7 @@ class DoctorTree {
   void write(const std::string& name, const std::string& content) const {
     tree_.dir().write(name, content);
   }
-  /// The kubelet's configuration, without its first lines.
+  /// Writes the kubelet's configuration; `fields` omits its first lines.
   void write_config(const std::string& fields) const {
     write("var/lib/kubelet/config.yaml",
           "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + fields);

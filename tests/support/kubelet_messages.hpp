@@ -11,8 +11,8 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/nri/messages.hpp"
 
-/// A second way from a Pod to what NRI shows of it: the kubelet's (kuberuntime, v1.36), which sends
-/// it by CRI, and containerd's, which leaves zero values out.
+/// An independent way from a Pod to its NRI messages: the kubelet's (kuberuntime, v1.36), which
+/// sends it through CRI, and containerd's, which omits zero values.
 namespace pinfold::nri::test {
 
 struct Kubelet {
@@ -21,7 +21,7 @@ struct Kubelet {
   std::int64_t period_us = 100'000;
   std::int64_t memory = std::int64_t{64} << 30U;
   bool systemd = false;                      ///< cgroup driver
-  std::vector<std::string> page_sizes = {};  ///< "2Mi"; empty: the runtime shows no huge pages
+  std::vector<std::string> page_sizes = {};  ///< "2Mi"; empty: the runtime reports no huge pages
   std::string cgroup_root = {};
 };
 
@@ -68,7 +68,7 @@ inline std::string cgroup_of(const Kubelet& kubelet, const PodSpec& pod) {
   return path + ".slice/kubepods-" + name + ".slice/kubepods-" + name + "-pod" + uid + ".slice";
 }
 
-/// The sandbox, with PodRequests and PodLimits as pod_resources.
+/// Returns the sandbox, with PodRequests and PodLimits as pod_resources.
 inline api::PodSandbox sandbox_of(const PodSpec& pod, const Kubelet& kubelet = {}) {
   api::PodSandbox sandbox;
   sandbox.set_id("sandbox-of-" + pod.uid.value);
@@ -90,7 +90,7 @@ inline api::PodSandbox sandbox_of(const PodSpec& pod, const Kubelet& kubelet = {
   return sandbox;
 }
 
-/// A container; without an amount of its own it has the pod's.
+/// Returns a container; without an amount of its own it has the pod's.
 inline api::Container container_of(const PodSpec& pod, const Container& container,
                                    const Kubelet& kubelet = {}) {
   const auto limit = [&](std::string_view name) {
@@ -122,7 +122,7 @@ inline api::Container container_of(const PodSpec& pod, const Container& containe
   return shown;
 }
 
-/// All containers, in the order in which they start.
+/// Returns all containers, in the order in which they start.
 inline std::vector<api::Container> containers_of(const PodSpec& pod, const Kubelet& kubelet = {}) {
   std::vector<api::Container> all;
   for (const Container& container : pod.containers) {
@@ -131,7 +131,7 @@ inline std::vector<api::Container> containers_of(const PodSpec& pod, const Kubel
   return all;
 }
 
-/// The annotation that describes the pod.
+/// Returns the annotation that describes the pod.
 inline std::string annotation_of(const PodSpec& pod) { return to_json(pod).at("spec").dump(); }
 
 }  // namespace pinfold::nri::test

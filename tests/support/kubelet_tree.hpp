@@ -14,7 +14,7 @@ namespace pinfold::test {
 
 enum class Runtime { kContainerd, kCrio, kDocker };
 
-/// How a node is set up.
+/// The setup of a node.
 struct TreeKind {
   audit::Driver driver = audit::Driver::kSystemd;
   enforce::CgroupVersion version = enforce::CgroupVersion::kV2;
@@ -22,11 +22,11 @@ struct TreeKind {
 };
 
 /// The files of a node with 8 CPUs on two NUMA nodes, a kubelet with the static policy, and these
-/// containers; as a kernel, a kubelet and a runtime write them:
+/// containers, as written by a kernel, a kubelet and a runtime:
 ///   shop/web/app     Guaranteed, CPUs 2-3 exclusively, process 1001
 ///   shop/db/postgres Guaranteed, CPUs 4-5 exclusively, process 1002
 ///   shop/log/agent   Burstable, in the shared pool 0-1,6-7, process 1003
-/// each with a sandbox (processes 2001 to 2003), and a service on the reserved CPUs 0-1.
+/// Each has a sandbox (processes 2001 to 2003); a service runs on the reserved CPUs 0-1.
 class KubeletTree {
  public:
   static constexpr const char* kWebUid = "11111111-aaaa-4000-8000-000000000001";
@@ -38,7 +38,7 @@ class KubeletTree {
   [[nodiscard]] const TempDir& dir() const { return dir_; }
   [[nodiscard]] const std::string& path() const { return dir_.path(); }
 
-  /// The groups, relative to the mount of the cpusets.
+  /// Return the groups, relative to the mount of the cpusets.
   [[nodiscard]] std::string pod_group(const std::string& uid, const std::string& qos) const;
   [[nodiscard]] std::string container_group(const std::string& pod_group,
                                             const std::string& id) const;
@@ -55,16 +55,17 @@ class KubeletTree {
   /// Writes a group with its sets and processes.
   void write_group(const std::string& group, const std::string& cpus, const std::string& mems,
                    const std::vector<pid_t>& processes) const;
-  /// A limit of CPU time, and how often it throttled.
+  /// Writes a CPU limit and how often it throttled.
   void write_quota(const std::string& group, int quota_us, int throttled) const;
-  /// A process in a group. `space`: the number of its pid namespace.
+  /// Writes a process in a group. `space`: the number of its pid namespace.
   void write_process(pid_t pid, pid_t parent, const std::string& name, const std::string& cpus,
                      const std::string& group, int space = 1, unsigned flags = 0) const;
   void write_thread(pid_t pid, pid_t tid, const std::string& cpus) const;
-  /// The file by which the runtime names a container; "" as the container's name: a sandbox.
+  /// Writes the file in which the runtime names a container; if the container's name is "", a
+  /// sandbox.
   void write_name(const std::string& id, const std::string& pod, const std::string& uid,
                   const std::string& container) const;
-  /// The kubelet's CPU state.
+  /// Writes the kubelet's CPU state.
   void write_cpu_state(const CpuCheckpoint& state) const;
   [[nodiscard]] static CpuCheckpoint cpu_state();
   /// Removes the runtime's files that name containers.

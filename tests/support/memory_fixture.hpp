@@ -39,7 +39,7 @@ inline Machine machine_of(const std::vector<NodeSpec>& nodes) {
   return *machine;
 }
 
-/// Nodes 0 to count - 1 of equal size.
+/// Returns a machine with nodes 0 to count - 1 of equal size.
 inline Machine even_machine(int count, std::uint64_t gib) {
   std::vector<NodeSpec> nodes;
   for (std::int32_t id = 0; id < count; ++id)
@@ -81,7 +81,7 @@ inline PodSpec pod_of(const std::string& uid, std::vector<Container> containers)
           .resources = std::nullopt};
 }
 
-/// A memory manager on a machine, with its state after the start.
+/// A memory manager on a machine, with its state after starting.
 struct Node {
   Machine machine;
   MemoryManager manager;
@@ -96,7 +96,7 @@ struct Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// Allocates for every container in turn; the message of the first rejection, or "".
+  /// Allocates for each container in turn; returns the message of the first rejection, or "".
   std::string admit(const PodSpec& pod, const TopologyHint& affinity = {}) {
     for (const Container& container : pod.containers) {
       const auto done = manager.allocate(state, pod, container, affinity, nullptr);
@@ -118,7 +118,7 @@ struct Node {
   }
 };
 
-/// "0,1* 0-1": masks in order, preferred ones with a star; "none" without a list.
+/// Returns "0,1* 0-1": masks in order, preferred ones with a star; "none" without a list.
 inline std::string print(const ResourceHints& hints, const std::string& resource = "memory") {
   const auto found = hints.find(resource);
   if (found == hints.end() || !found->second) return "none";

@@ -7,14 +7,14 @@
 
 #include "model_kernel.hpp"
 
-/// The rules of Linux's cpusets over the groups of a ModelKernel: which values a group takes, what
-/// a write does to others, and which CPUs are effective. Sets and states are in the files of the
-/// groups; what is effective is computed from them.
+/// The rules of Linux's cpusets for the groups of a ModelKernel: which values a group accepts, how
+/// a write affects other groups, and which CPUs are effective. Sets and states are stored in the
+/// files of the groups; the effective values are computed from them.
 ///
-/// Partitions are those of Linux 6.1, which tests/kernel_table checks: a partition is valid or not,
+/// Partitions behave as in Linux 6.1, which tests/kernel_table checks: a partition is valid or not,
 /// this changes only at certain events, and a valid one takes its CPUs from its parent, which must
-/// be a partition too. With `has_exclusive` a group below others can be one, as far as Pinfold
-/// makes them; no table checks these rules.
+/// be a partition too. With `has_exclusive` a group below ordinary groups can be one, as far as
+/// Pinfold uses that; no table checks these rules.
 namespace pinfold::test {
 
 class ModelCpusets {
@@ -46,7 +46,7 @@ class ModelCpusets {
     return within(own(dir, kCpus), effective_cpus(*dir.parent));
   }
 
-  /// 0, or the error of a write of cpuset.cpus or cpuset.mems. Sets the file.
+  /// Writes cpuset.cpus or cpuset.mems. Returns 0 or the errno.
   [[nodiscard]] int write_set(Dir& dir, const std::string& file, const CpuSet& next) const {
     const CpuSet before = own(dir, file);
     if (const int error = check_set(dir, file, before, next); error != 0) return error;
@@ -57,7 +57,7 @@ class ModelCpusets {
     return 0;
   }
 
-  /// 0, or the error of a write of cpuset.cpus.partition. Sets the file.
+  /// Writes cpuset.cpus.partition. Returns 0 or the errno.
   [[nodiscard]] int write_partition(Dir& dir, const std::string& next) const {
     if (next != "member" && next != "root" && next != "isolated") return EINVAL;
     std::string& state = dir.files[kPartition];
@@ -81,13 +81,13 @@ class ModelCpusets {
     return 0;
   }
 
-  /// Sets cpuset.cpus.exclusive, which ends partitions below the group that are not within it.
+  /// Writes cpuset.cpus.exclusive, which ends partitions below the group that are not within it.
   static void write_exclusive(Dir& dir, const std::string& next) {
     dir.files[kExclusive] = next;
     end_outside(dir);
   }
 
-  /// 0, or the error of a write of cgroup v1's cpuset.cpu_exclusive. Sets the file.
+  /// Writes cgroup v1's cpuset.cpu_exclusive. Returns 0 or the errno.
   [[nodiscard]] static int write_cpu_exclusive(Dir& dir, const std::string& next) {
     const bool is_exclusive = next != "0";
     for (const auto& [name, child] : dir.children) {
@@ -102,13 +102,13 @@ class ModelCpusets {
     return 0;
   }
 
-  /// 0, or why a process cannot enter.
+  /// Returns 0, or the errno if a process cannot enter.
   [[nodiscard]] int check_attach(const Dir& dir) const {
     const bool has_both = !effective_cpus(dir).empty() && !effective_mems(dir).empty();
     return has_both ? 0 : ENOSPC;
   }
 
-  /// cgroup v2: after other CPUs came online or went offline.
+  /// cgroup v2: updates the partitions after CPUs came online or went offline.
   void settle_online(Dir& root) const {
     const bool drops = !given(root).empty() && given(root).contains_all(kernel_.cpus);
     for (const auto& [name, child] : root.children) settle_hotplug(*child, drops);
@@ -116,7 +116,7 @@ class ModelCpusets {
 
   static constexpr const char* kCpus = "cpuset.cpus";
   static constexpr const char* kMems = "cpuset.mems";
-  /// Looked up for many groups of the kernel whenever effective CPUs are read.
+  /// Constants because they are looked up for many groups whenever effective CPUs are read.
   static inline const std::string kPartition = "cpuset.cpus.partition";
   static inline const std::string kExclusive = "cpuset.cpus.exclusive";
   static constexpr const char* kCpuExclusive = "cpuset.cpu_exclusive";
@@ -131,7 +131,7 @@ class ModelCpusets {
     return both.empty() ? above : both;
   }
 
-  /// "member", "root" or "isolated".
+  /// Returns "member", "root" or "isolated".
   [[nodiscard]] static std::string kind(const Dir& dir) {
     const auto it = dir.files.find(kPartition);
     return it == dir.files.end() ? "member" : it->second.substr(0, it->second.find(' '));
@@ -150,17 +150,18 @@ class ModelCpusets {
     if (is_valid(dir)) dir.files[kPartition] = kind(dir) + " invalid (" + reason + ")";
   }
 
-  /// The CPUs of the cpuset, online or not; of the root: all.
+  /// Returns the CPUs of the cpuset, online or not; for the root: all.
   [[nodiscard]] CpuSet listed(const Dir& dir) const {
     return dir.parent == nullptr ? kernel_.possible_cpus | kernel_.cpus : own(dir, kCpus);
   }
-  /// What a valid partition has, with what it gives to those below it, online or not.
+  /// Returns the CPUs of a valid partition, including those that it gives to partitions below,
+  /// online or not.
   [[nodiscard]] CpuSet granted(const Dir& dir) const {
     if (dir.parent == nullptr) return listed(dir);
     if (!is_valid(*dir.parent)) return own(dir, kExclusive);
     return listed(dir) & granted(*dir.parent);
   }
-  /// What it gives to the partitions right below it.
+  /// Returns the CPUs that it gives to the partitions directly below it.
   [[nodiscard]] CpuSet given(const Dir& dir) const {
     CpuSet cpus;
     if (!is_valid(dir)) return cpus;
@@ -169,7 +170,8 @@ class ModelCpusets {
     }
     return cpus;
   }
-  /// What valid partitions below groups that are none have: those groups list it as exclusive.
+  /// Returns the CPUs of valid partitions below ordinary groups; these groups list them as
+  /// exclusive.
   [[nodiscard]] CpuSet held_below(const Dir& dir) const {
     CpuSet cpus;
     if (!kernel_.has_exclusive) return cpus;
@@ -183,8 +185,9 @@ class ModelCpusets {
     return cpus;
   }
 
-  /// True if a process needs a CPU that the partition does not give away: one in it, or below it in
-  /// a group that is no partition; those in `except` do not count. The root always has processes.
+  /// Returns true if a process needs a CPU that the partition does not give away: a process inside
+  /// it, or below it in a group that is not a partition. Groups in `except` do not count. The root
+  /// always has processes.
   [[nodiscard]] static bool is_in_use(const Dir& dir, const Dir* except = nullptr) {
     return dir.parent == nullptr || !dir.processes.empty() || is_in_use_below(dir, except);
   }
@@ -194,13 +197,14 @@ class ModelCpusets {
       return !is_valid(*child.second) && is_populated(*child.second);
     });
   }
-  /// True if a valid partition would give away everything, though it is in use.
+  /// Returns true if a valid partition would give away all its CPUs although it is in use.
   [[nodiscard]] bool starves(const Dir& dir) const {
     const CpuSet away = given(dir);
     return !away.empty() && away.contains_all(granted(dir) & kernel_.cpus) && is_in_use(dir);
   }
 
-  /// True if a sibling has one of these CPUs; of exclusive siblings only, unless `dir` is one.
+  /// Returns true if a sibling has one of these CPUs; only exclusive siblings count, unless `dir`
+  /// is exclusive.
   [[nodiscard]] static bool overlaps_exclusive(const Dir& dir, const CpuSet& cpus) {
     const auto& siblings = dir.parent->children;
     return std::any_of(siblings.begin(), siblings.end(), [&](const auto& entry) {
@@ -219,7 +223,7 @@ class ModelCpusets {
   [[nodiscard]] int check_set(const Dir& dir, const std::string& file, const CpuSet& before,
                               const CpuSet& next) const {
     const bool is_cpus = file == kCpus;
-    // cgroup v2 takes CPUs that are offline.
+    // cgroup v2 accepts offline CPUs.
     const CpuSet existing = is_cpus ? kernel_.possible_cpus | kernel_.cpus : kernel_.mems;
     if (!existing.contains_all(next)) return is_cpus ? ERANGE : EINVAL;
     if (is_v1_ && is_cpus && !kernel_.cpus.contains_all(next)) return EINVAL;
@@ -230,12 +234,12 @@ class ModelCpusets {
       }
       if (!own(*dir.parent, file).contains_all(next)) return EACCES;
     }
-    // A group in which, or below which, a process runs cannot lose its set.
+    // If a process runs in a group or below it, the group cannot lose its set.
     if (next.empty() && is_populated(dir)) return ENOSPC;
     return is_v1_ && is_cpus && overlaps_exclusive(dir, next) ? EINVAL : 0;
   }
 
-  /// Before a group of cgroup v2 gets other CPUs.
+  /// Updates the state of a cgroup v2 group before it gets other CPUs.
   void change_state(Dir& dir, const CpuSet& before, const CpuSet& next) const {
     if (overlaps_exclusive(dir, next)) {
       for (const auto& [name, sibling] : dir.parent->children) {
@@ -261,8 +265,8 @@ class ModelCpusets {
       if (overlaps_sibling(dir, next)) leave_model("a partition has CPUs that a sibling lists");
     }
   }
-  /// What Linux 6.1 does from here on follows no rule but its code: effective CPUs that it does not
-  /// compute again, or that it gives to groups that do not list them.
+  /// Marks the end of the model: from here on Linux 6.1 follows no rule but its code, with
+  /// effective CPUs that it does not update, or that it gives to groups that do not list them.
   void leave_model(const std::string& why) const {
     if (kernel_.beyond_model.empty()) kernel_.beyond_model = why;
   }
@@ -275,13 +279,13 @@ class ModelCpusets {
     dir.files[kPartition] = kind(dir);
     dir.is_exclusive = true;
   }
-  /// True if the parent, which is in use, would keep no CPU.
+  /// Returns true if the parent is in use and would keep no CPU.
   [[nodiscard]] bool leaves_nothing(const Dir& dir, const CpuSet& added) const {
     return !added.empty() && added.contains_all(effective_cpus(*dir.parent)) &&
            is_in_use(*dir.parent, &dir);
   }
 
-  /// Why a member cannot become a valid partition; "": it can.
+  /// Returns why a member cannot become a valid partition; "": it can.
   [[nodiscard]] std::string cannot_begin(const Dir& dir) const {
     const Dir& parent = *dir.parent;
     const CpuSet cpus = listed(dir);
@@ -297,7 +301,8 @@ class ModelCpusets {
     return is_invalid(parent) ? "Parent is an invalid partition root"
                               : "Parent is not a partition root";
   }
-  /// Below ordinary groups all of which, up to the root, list its CPUs as exclusive.
+  /// Returns true if the group is below ordinary groups that all, up to the root, list its CPUs as
+  /// exclusive.
   [[nodiscard]] static bool can_be_remote(const Dir& dir) {
     const CpuSet cpus = own(dir, kExclusive);
     if (cpus.empty() || is_valid(*dir.parent)) return false;
@@ -315,7 +320,7 @@ class ModelCpusets {
     }
   }
 
-  /// After a group of cgroup v2 got another set or state: the partitions below it.
+  /// Updates the partitions below a cgroup v2 group after its set or state has changed.
   void settle_below(Dir& dir) const {
     if (dir.parent != nullptr && kind(dir) != "member" && is_valid(*dir.parent) &&
         !listed(*dir.parent).contains_all(listed(dir))) {
@@ -339,7 +344,7 @@ class ModelCpusets {
       settle_below(*child);
     }
   }
-  /// An invalid partition below a valid one.
+  /// Makes an invalid partition below a valid one valid again if possible.
   void revive(Dir& dir) const {
     if (listed(dir).empty()) return;
     const CpuSet added = (listed(dir) & listed(*dir.parent)) - given(*dir.parent);

@@ -20,7 +20,7 @@ CpuSet parsed(const std::string& text) {
   return set ? *set : CpuSet{};
 }
 
-/// The files that a controller of cgroup v2 adds to the groups below one that has it enabled.
+/// Returns the files that a cgroup v2 controller adds to the groups below one that enables it.
 std::map<std::string, std::string> files_of(const std::string& controller, bool has_exclusive) {
   if (controller == "cpu") {
     return {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}, {"cpu.idle", "0"}};
@@ -192,7 +192,7 @@ class ModelFs final : public enforce::CgroupFs {
       }
     }
   }
-  /// 0 or the error.
+  /// Sets a value. Returns 0 or the errno.
   [[nodiscard]] int set_value(ModelKernel::Dir& dir, const std::string& file,
                               const std::string& value) {
     const ModelCpusets cpusets(*kernel_);
@@ -215,8 +215,8 @@ class ModelFs final : public enforce::CgroupFs {
     return 0;
   }
 
-  /// The kernel changes the weight with it: of an idle group it is the least one, and cannot be
-  /// written.
+  /// Sets cpu.idle. The kernel changes the weight as well: an idle group has the smallest one,
+  /// which cannot be written.
   [[nodiscard]] static int set_idle(ModelKernel::Dir& dir, const std::string& value) {
     if (value != "0" && value != "1") return EINVAL;
     if (std::exchange(dir.files["cpu.idle"], value) == value) return 0;
@@ -253,7 +253,7 @@ class ModelFs final : public enforce::CgroupFs {
   ModelKernel* kernel_;
 };
 
-/// One group of the model as the root of a CgroupFs.
+/// A CgroupFs whose root is one group of the model.
 class GroupFs final : public enforce::CgroupFs {
  public:
   GroupFs(std::unique_ptr<enforce::CgroupFs> fs, std::string group)

@@ -12,9 +12,8 @@
 
 namespace pinfold::test {
 
-/// Control groups of Linux as a tree in memory, for cgroup v1 and v2: which writes fail, a new
-/// group's initial values, and which CPUs are effective (model_cpusets.hpp). Observed on
-/// kernel 6.1.
+/// Linux control groups as a tree in memory, for cgroup v1 and v2: which writes fail, a new group's
+/// initial values, and which CPUs are effective (model_cpusets.hpp). As observed on kernel 6.1.
 class ModelKernel {
  public:
   ModelKernel(enforce::CgroupVersion which, CpuSet all_cpus, CpuSet all_mems);
@@ -24,9 +23,9 @@ class ModelKernel {
     std::map<std::string, std::unique_ptr<Dir>> children;
     Dir* parent = nullptr;
     std::set<int> processes;
-    /// No sibling may have its CPUs: cgroup v1's cpuset.cpu_exclusive; a partition of cgroup v2.
+    /// No sibling may have its CPUs: cgroup v1's cpuset.cpu_exclusive, or a partition of cgroup v2.
     bool is_exclusive = false;
-    bool has_cpuset = true;        ///< false: the controller is not enabled above it
+    bool has_cpuset = true;        ///< false: the controller is not enabled above
     std::uint64_t memory_use = 0;  ///< bytes; cgroup v1 refuses a limit below it with EBUSY
   };
 
@@ -35,48 +34,49 @@ class ModelKernel {
 
   [[nodiscard]] Dir* find(const std::string& group);
   [[nodiscard]] CpuSet effective(const Dir& dir, const std::string& file) const;
-  /// A CgroupFs on this kernel, which must outlive it.
+  /// Returns a CgroupFs on this kernel, which must outlive it.
   [[nodiscard]] std::unique_ptr<enforce::CgroupFs> fs();
-  /// Cgroups on one hierarchy of this kernel with every controller; its directory is "/model".
-  /// `below`: a group that is made, and is the root of the cgroups instead, "/model/BELOW".
-  /// `wrap`: what every file system of the cgroups becomes; empty: itself.
+  /// Returns Cgroups on one hierarchy of this kernel with every controller; its directory is
+  /// "/model".
+  /// `below`: a group to create and use as the root instead, "/model/BELOW".
+  /// `wrap`: wraps every file system of the cgroups; empty: no wrapping.
   [[nodiscard]] enforce::Cgroups cgroups(const std::string& below = "", const Wrapper& wrap = {});
-  /// Other CPUs are online from now on. On cgroup v1 every group loses those that are not, for
-  /// good; the processes of a group without any move to the nearest one above that has some.
+  /// Changes the CPUs that are online. On cgroup v1 every group permanently loses the others; the
+  /// processes of a group without any move to the nearest group above that has some.
   void set_online(const CpuSet& online);
-  /// Makes a group, and those above it that do not exist, as a runtime does.
+  /// Makes a group and the missing ones above it, as a runtime does.
   void make_path(const std::string& group);
 
-  /// As enforce::canonical_directory: `links` and what std::filesystem::path::lexically_normal
-  /// undoes. A group need not exist.
+  /// Like enforce::canonical_directory: resolves `links` and what
+  /// std::filesystem::path::lexically_normal does. The group need not exist.
   [[nodiscard]] Result<std::string> canonical(const std::string& directory) const;
 
   /// Other names of directories: symbolic links, and other mounts of the hierarchy.
   std::map<std::string, std::string> links;
 
   enforce::CgroupVersion version;
-  CpuSet cpus;  ///< that are online
+  CpuSet cpus;  ///< those online
   CpuSet mems;
-  CpuSet possible_cpus;  ///< at first; those that come online later are too
+  CpuSet possible_cpus;  ///< the initial ones, and those that come online later
   Dir root;
-  /// "", or what has happened after which the kernel may do what the model does not.
+  /// "", or the event after which the real kernel may differ from the model.
   mutable std::string beyond_model;
   std::vector<std::string> log;  ///< "write pod1 cpuset.cpus 0-1", "create pod1", ...
   const enforce::ProcessTable* processes = &enforce::this_kernel();  ///< see enforce::HierarchyRoot
-  /// cgroup v2 from Linux 6.7 on: cpuset.cpus.exclusive, and partitions below ordinary groups.
+  /// cgroup v2 since Linux 6.7: cpuset.cpus.exclusive, and partitions below ordinary groups.
   bool has_exclusive = true;
   bool has_kill = false;          ///< cgroup v2 only: writing cgroup.kill ends processes at once
   std::string unreadable;         ///< reading this file of any group fails with EIO
-  std::string unlistable;         ///< the same for the groups in this one
-  int writes_until_failure = -1;  ///< that write fails with EIO; -1: none fails
-  /// The errno with which an access fails, 0: it does not: ("read", "write" or "create", group,
-  /// file or "").
+  std::string unlistable;         ///< listing the groups in this one fails with EIO
+  int writes_until_failure = -1;  ///< the write that fails with EIO; -1: none
+  /// Returns the errno with which an access fails; 0: it does not. Arguments: "read", "write" or
+  /// "create"; group; file or "".
   std::function<int(const char*, const std::string&, const std::string&)> fault;
-  /// Changes the value that a write stores: (file, value) to value.
+  /// Changes the value that a write stores: maps (file, value) to the value.
   std::function<std::string(const std::string&, const std::string&)> distort;
 };
 
-/// Whether a process runs in a group or below it.
+/// Returns true if a process runs in a group or below it.
 [[nodiscard]] bool is_populated(const ModelKernel::Dir& dir);
 
 }  // namespace pinfold::test

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-// How the kubelet searches for NUMA nodes to spread CPUs over: every combination, every subset,
-// floating point, and lists that behave like Go's slices. Slow: the oracle of the fast search.
+// The kubelet's search for NUMA nodes to spread CPUs over: every combination, every subset,
+// floating point, and lists that behave like Go's slices. Slow: the reference for the fast search.
 namespace pinfold::test {
 
 /// A Go slice of int: a view of an array that other slices may share.
@@ -23,7 +23,8 @@ class GoSlice {
   }
   [[nodiscard]] bool is_nil() const { return array_ == nullptr; }
 
-  /// append(): in place if the array has room, else into a new array of twice the size.
+  /// Implements append(): in place if the array has room, otherwise in a new array of twice the
+  /// size.
   [[nodiscard]] GoSlice appended(int value) const {
     GoSlice longer = *this;
     const std::size_t room = array_ == nullptr ? 0 : array_->size();
@@ -36,7 +37,7 @@ class GoSlice {
     ++longer.size_;
     return longer;
   }
-  /// The same values in a separate array, as a correct program would remember them.
+  /// Returns the same values in a separate array, as a correct program would store them.
   [[nodiscard]] GoSlice copy() const {
     GoSlice own = *this;
     if (array_ != nullptr) own.array_ = std::make_shared<std::vector<int>>(*array_);
@@ -74,8 +75,8 @@ struct NaiveChoice {
   std::vector<int> remainder;
 };
 
-/// `available[i]`: free CPUs of node i; `sockets[i]`: its socket with align-by-socket, else empty;
-/// `aliased`: remember slices instead of copies.
+/// `available[i]`: free CPUs of node i; `sockets[i]`: its socket with align-by-socket, otherwise
+/// empty; `aliased`: store slices instead of copies.
 inline NaiveChoice naive_best_choice(const std::vector<int>& available,
                                      const std::vector<int>& sockets, int count, int group, int k,
                                      bool aliased) {

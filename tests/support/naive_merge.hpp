@@ -9,7 +9,7 @@
 #include "pinfold/align/topology_manager.hpp"
 
 /// The merge exactly as in the kubelet: every combination of one hint per resource, each compared
-/// with the best so far. The oracle of the fast merge; slow on purpose.
+/// with the best so far. The reference for the fast merge; slow on purpose.
 namespace pinfold::test {
 
 struct NaiveRules {
@@ -44,7 +44,8 @@ class NaiveMerge {
     bool preferred = false;
   };
 
-  /// True if the kubelet replaces `current` by `candidate`; `wanted`: see largest_least_width().
+  /// Returns true if the kubelet replaces `current` with `candidate`; `wanted`: see
+  /// largest_least_width().
   [[nodiscard]] bool replaces(Merged current, Merged candidate, int wanted) const {
     if (current.preferred != candidate.preferred) return candidate.preferred;
     if (current.preferred) return fitter(current.mask, candidate.mask, true);
@@ -134,7 +135,7 @@ class NaiveMerge {
     return candidate.narrower_than(current);
   }
 
-  /// 1 if the candidate's node is busier, -1 if the current one is, 0 if neither is.
+  /// Returns 1 if the candidate's node is busier, -1 if the current one is, 0 if neither is.
   [[nodiscard]] static int busier(const std::vector<int>& scores, NumaMask current,
                                   NumaMask candidate) {
     if (scores.empty()) return 0;

@@ -11,7 +11,7 @@
 #include "pinfold/decide/decide.hpp"
 
 /// Short ways to write a whole node: every NUMA node is a socket with `cpus` single-threaded CPUs,
-/// `gib` of memory, and the devices that `devices` lists for its position.
+/// `gib` of memory, and the devices listed in `devices` for its position.
 namespace pinfold::test {
 
 struct NodeShape {
@@ -49,7 +49,8 @@ inline Machine machine_of(const NodeShape& shape) {
   return Machine::make(std::move(description)).value();
 }
 
-/// Static CPU manager with only CPU 0 reserved, memory manager None.
+/// Returns a configuration with the static CPU manager, only CPU 0 reserved, and the memory manager
+/// None.
 inline Config aligning_config(const std::string& policy, const std::string& scope = "container") {
   Config config;
   config.cpu_manager_policy = "static";
@@ -60,7 +61,7 @@ inline Config aligning_config(const std::string& policy, const std::string& scop
   return config;
 }
 
-/// The memory manager Static, with 1Gi of NUMA node 0 reserved.
+/// Sets the memory manager to Static, with 1Gi reserved on NUMA node 0.
 inline Config with_memory_manager(Config config) {
   config.memory_manager_policy = "Static";
   config.kube_reserved["memory"] = "1Gi";
@@ -70,7 +71,7 @@ inline Config with_memory_manager(Config config) {
 
 using Amounts = std::map<std::string, std::string>;
 
-/// Requests equal limits.
+/// Returns a container whose requests equal its limits.
 inline Container container(std::string name, const Amounts& amounts,
                            ContainerKind kind = ContainerKind::kApp) {
   Container made;
@@ -105,7 +106,7 @@ class TestNode {
     }
   }
 
-  /// "" if the pod is admitted, else the reason for the rejection.
+  /// Returns "" if the pod is admitted, otherwise the reason for the rejection.
   std::string admit(const PodSpec& spec) {
     Decision decision = decide(node_, state_, spec);
     if (auto* const rejected = std::get_if<Rejected>(&decision)) {
@@ -125,12 +126,12 @@ class TestNode {
   [[nodiscard]] ContainerResources of(const std::string& uid, const std::string& name = "c") const {
     return container_resources(node_, state_, {PodUid(uid), name}).value();
   }
-  /// The affinity stored for a container: "0+" preferred, "0-1-" not, "any+" none stored.
+  /// Returns the affinity stored for a container: "0+" preferred, "0-1-" not, "any+" none stored.
   [[nodiscard]] std::string affinity(const std::string& uid, const std::string& name = "c") const {
     const TopologyHint hint = of(uid, name).affinity;
     return (hint.numa ? hint.numa->to_string() : "any") + (hint.preferred ? "+" : "-");
   }
-  /// The NUMA nodes of a container's CPUs, as a list.
+  /// Returns the NUMA nodes of a container's CPUs, as a list.
   [[nodiscard]] std::string cpu_nodes(const std::string& uid, const std::string& name = "c") const {
     NumaMask mask;
     for (int i = 0; i < node_.machine().numa_count(); ++i) {
@@ -139,7 +140,7 @@ class TestNode {
     }
     return mask.to_string();
   }
-  /// The hints that were merged for the last pod; key "pod" or a container's name.
+  /// Returns the hints that were merged for the last pod; key "pod" or a container's name.
   [[nodiscard]] const HintsByObject& hints() const { return hints_; }
   [[nodiscard]] const Node& node() const { return node_; }
   [[nodiscard]] const NodeState& state() const { return state_; }

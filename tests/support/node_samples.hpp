@@ -8,7 +8,8 @@
 
 namespace pinfold::test {
 
-/// A machine of two sockets, two NUMA nodes and eight CPUs without SMT, 4 GiB on each node.
+/// Returns a machine with two sockets, two NUMA nodes and eight CPUs without SMT, 4 GiB on each
+/// node.
 inline Machine two_sockets() {
   MachineDescription description;
   description.name = "two-sockets";
@@ -30,7 +31,7 @@ inline Machine two_sockets() {
   return *std::move(machine);
 }
 
-/// two_sockets() with the static CPU manager and CPU 0 reserved.
+/// Returns two_sockets() with the static CPU manager and CPU 0 reserved.
 inline Node static_node(Config config = {}) {
   config.cpu_manager_policy = "static";
   config.reserved_system_cpus = "0";
@@ -39,7 +40,7 @@ inline Node static_node(Config config = {}) {
   return std::move(*node);
 }
 
-/// A container with equal requests and limits.
+/// Returns a container with equal requests and limits.
 inline Container guaranteed(const std::string& name, std::int64_t cpus,
                             ContainerKind kind = ContainerKind::kApp) {
   Container container;
@@ -51,7 +52,7 @@ inline Container guaranteed(const std::string& name, std::int64_t cpus,
   return container;
 }
 
-/// A container of a Guaranteed pod that gets no exclusive CPUs.
+/// Returns a container of a Guaranteed pod that gets no exclusive CPUs.
 inline Container half_a_cpu(const std::string& name) {
   Container container = guaranteed(name, 1);
   container.resources.limits["cpu"] = Quantity::milli(500);
@@ -59,7 +60,7 @@ inline Container half_a_cpu(const std::string& name) {
   return container;
 }
 
-/// A container without requests.
+/// Returns a container without requests.
 inline Container best_effort(const std::string& name) {
   Container container;
   container.name = name;

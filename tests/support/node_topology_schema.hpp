@@ -5,8 +5,8 @@
 #include <string>
 
 /// The published CRD of NodeResourceTopology v1alpha2 (topology.node.k8s.io), as rules: how the API
-/// server would validate an object. Fields that the CRD lacks are an error here, because the API
-/// server would drop them.
+/// server would validate an object. Fields that are not in the CRD are an error here, because the
+/// API server would drop them.
 namespace pinfold::test {
 
 inline const nlohmann::json& node_topology_schema() {
@@ -48,7 +48,7 @@ inline bool has_type(const nlohmann::json& value, const std::string& type) {
          (value.is_string() && std::regex_match(value.get<std::string>(), kQuantity));
 }
 
-/// "" for a valid value, else the first error.
+/// Returns "" for a valid value, otherwise the first error.
 inline std::string schema_problem(const nlohmann::json& value, const nlohmann::json& schema,
                                   const std::string& path = "") {
   const std::string type = schema.at("type");

@@ -9,7 +9,7 @@
 
 namespace pinfold::checkpoint {
 
-/// True if one of the notes is about `object` and contains `text`.
+/// Returns true if one of the notes is about `object` and contains `text`.
 inline bool mentions(const std::vector<Note>& notes, std::string_view object,
                      std::string_view text) {
   return std::any_of(notes.begin(), notes.end(), [&](const Note& note) {

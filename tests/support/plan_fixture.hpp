@@ -15,11 +15,11 @@
 #include "pinfold/checkpoint/start.hpp"
 #include "pinfold/reconfigure/reconfigure.hpp"
 
-/// Short ways to write changes of a node, and what every plan must be.
+/// Short ways to write changes of a node, and the properties of every plan.
 namespace pinfold::test {
 
-/// Two NUMA nodes, each a socket with `cores` cores of two CPUs, and 16 GiB: cores 0 to n-1, their
-/// second CPUs n to 2n-1.
+/// Returns a machine with two NUMA nodes, each a socket with `cores` cores of two CPUs and 16 GiB:
+/// the first CPUs of the cores are 0 to n-1, the second ones n to 2n-1.
 inline Machine smt_machine(int cores = 4, int gib = 16) {
   MachineDescription description;
   for (int id = 0; id < 4 * cores; ++id) {
@@ -43,7 +43,7 @@ inline Node node_of(const Machine& machine, const Config& config) {
 
 inline Node copy_of(const Node& node) { return node_of(node.machine(), node.config()); }
 
-/// The state after the pods were admitted and started. Domain: pods that the node admits.
+/// Returns the state after the pods were admitted and started. Domain: pods that the node admits.
 inline NodeState state_with(const Node& node, const std::vector<PodSpec>& pods) {
   NodeState state = empty_state(node);
   for (const PodSpec& pod : pods) {
@@ -61,7 +61,8 @@ inline NodeState state_with(const Node& node, const std::vector<PodSpec>& pods) 
   return state;
 }
 
-/// "" if a kubelet of `node` starts from the state files of `state` and has that state then.
+/// Returns "" if a kubelet of `node` starts from the state files of `state` and then has that
+/// state.
 inline std::string start_error(const Node& node, const NodeState& state) {
   const checkpoint::Kubelet kubelet = checkpoint::kubelet_of(node);
   checkpoint::KubeletFiles files{
@@ -74,8 +75,8 @@ inline std::string start_error(const Node& node, const NodeState& state) {
   return "";
 }
 
-/// "" if no CPU is exclusive to two pods, or to two containers of a pod that run at one time, and
-/// no exclusive CPU is reserved or in the shared pool.
+/// Returns "" if no CPU is exclusive to two pods, or to two containers of a pod that run at the
+/// same time, and no exclusive CPU is reserved or in the shared pool.
 inline std::string overlap(const Node& node, const NodeState& state) {
   CpuSet all;
   for (const auto& [uid, containers] : state.cpu.assignments.by_pod()) {
@@ -98,7 +99,7 @@ inline std::string overlap(const Node& node, const NodeState& state) {
   return "";
 }
 
-/// The change of a container; fails the test for an unknown one.
+/// Returns the planned change of a container; fails the test for an unknown one.
 inline PlannedContainer planned(const ReconfigurationPlan& plan, const std::string& pod,
                                 const std::string& name = "c") {
   for (const PlannedContainer& container : plan.containers) {
@@ -135,8 +136,8 @@ inline std::string describe(const ReconfigurationPlan& plan) {
          "\n";
 }
 
-/// A pod with CPUs of its own of which `one` of two containers has the CPUs `first`, the other the
-/// rest.
+/// Returns the state with a pod with pod-level CPUs, of which container "one" has the CPUs `first`,
+/// and "two" the rest.
 inline NodeState divided(const Node& node, const CpuSet& first) {
   PodSpec spec = pod_of("a", {container("one", {{"cpu", "1"}, {"memory", "1Gi"}}),
                               container("two", {{"cpu", "1"}, {"memory", "1Gi"}})});

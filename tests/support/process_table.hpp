@@ -8,14 +8,14 @@
 
 namespace pinfold::test {
 
-/// Processes of a model: their groups, and the CPUs that their threads may run on.
+/// Simulated processes: their groups, and the CPUs that their threads may run on.
 class FakeProcesses final : public enforce::ProcessTable {
  public:
   struct Process {
     std::uint64_t start_time = 0;
     std::string path;             ///< of its group
-    std::vector<CpuSet> threads;  ///< what each may run on
-    std::vector<CpuSet> widened;  ///< what they may run on once it is widened
+    std::vector<CpuSet> threads;  ///< the CPUs that each may run on
+    std::vector<CpuSet> widened;  ///< the same once the process is widened
     bool refuses = false;         ///< it cannot be widened
   };
 

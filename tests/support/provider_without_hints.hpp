@@ -4,7 +4,7 @@
 
 namespace pinfold::test {
 
-/// Prefers no NUMA node.
+/// A provider that prefers no NUMA node.
 class ProviderWithoutHints : public HintProvider {
  public:
   [[nodiscard]] ResourceHints container_hints(const std::string& /*state*/, const PodSpec& /*pod*/,

@@ -5,8 +5,8 @@
 #include "node_fixture.hpp"
 #include "pinfold/decide/decide.hpp"
 
-/// States that a node reaches by admitting and removing pods: with exclusive CPUs and memory, with
-/// pod-level resources, with init containers and sidecars.
+/// States that a node reaches by admitting and removing pods with exclusive CPUs and memory,
+/// pod-level resources, init containers and sidecars.
 namespace pinfold::test {
 
 struct StateConfig {
@@ -25,7 +25,7 @@ inline Config config_of(const StateConfig& wanted) {
   return config;
 }
 
-/// Two NUMA nodes of 8 CPUs and 16 GiB.
+/// Returns a node with two NUMA nodes of 8 CPUs and 16 GiB.
 inline Node node_of(const StateConfig& wanted, const NodeShape& shape = {}) {
   return std::move(*Node::make(machine_of(shape), config_of(wanted)));
 }
@@ -55,7 +55,7 @@ inline PodSpec any_pod(const std::string& uid) {
   return spec;
 }
 
-/// Applies events in random order; the node itself could have written the resulting state.
+/// Returns the state after random events; the node itself could have written it.
 inline NodeState any_state(const Node& node) {
   NodeState state = empty_state(node);
   const int events = *rc::gen::inRange(0, 12);

@@ -8,7 +8,7 @@
 
 #include "plan_fixture.hpp"
 
-/// The table of docs/reconfigure.md: for each of its rows at least one change of a node with pods.
+/// The table of docs/reconfigure.md: at least one change of a node with pods for each row.
 namespace pinfold::test {
 
 struct ReconfigurationRow {
@@ -61,7 +61,7 @@ class ReconfigurationRows {
     config.reserved_memory = {{numa, {{"memory", std::to_string(gib) + "Gi"}}}};
     return config;
   }
-  /// Instead of what the pods were given.
+  /// Gives a pod other CPUs than it was allocated.
   static void give(NodeState& state, const std::string& uid, const CpuSet& cpus) {
     CpuSet& own = state.cpu.assignments[{PodUid(uid), "c"}];
     state.cpu.default_set = (state.cpu.default_set | own) - cpus;

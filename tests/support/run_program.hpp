@@ -4,14 +4,14 @@
 
 namespace pinfold::test {
 
-/// What a program left behind. `status`: its exit status, 128 + N after signal N.
+/// The result of a program. `status`: its exit status, 128 + N after signal N.
 struct Outcome {
   int status = -1;
   std::string out;
   std::string err;
 };
 
-/// Runs a command line of the shell with its two output streams in files.
+/// Runs a shell command line and captures both output streams.
 [[nodiscard]] Outcome run_shell(const std::string& command_line);
 
 }  // namespace pinfold::test

@@ -15,14 +15,14 @@
 
 namespace pinfold::test {
 
-/// How late exporters are, in steps of logical time.
+/// The delay of exporters, in steps of logical time.
 struct ExporterDelay {
   int least = 0;
   int jitter = 0;  ///< additional random delay up to this, from a fixed seed
 };
 
-/// Nodes with kubelets (the real decision), and an exporter on each that publishes its observations
-/// after a delay: NodeResourceTopology objects and each pod's observed placement.
+/// Nodes with kubelets (the real decision) and an exporter on each, which publishes its
+/// observations after a delay: NodeResourceTopology objects and each pod's observed placement.
 class SimulatedCluster {
  public:
   explicit SimulatedCluster(ExporterDelay delay, std::uint64_t seed = 1)
@@ -42,7 +42,7 @@ class SimulatedCluster {
     }
   }
 
-  /// True if the kubelet admits the pod; a rejected pod is not added.
+  /// Binds a pod. Returns true if the kubelet admits it; a rejected pod is not added.
   bool bind(const std::string& node, const PodSpec& pod) {
     const NodeTopology before = describe_now(node);
     if (!nodes_.at(node).kubelet.admit(pod).empty()) {
@@ -62,12 +62,12 @@ class SimulatedCluster {
   [[nodiscard]] const NodeTopology& published(const std::string& node) const {
     return nodes_.at(node).published;
   }
-  /// The placement that the exporter published for a pod, as for an annotation; null: none yet.
+  /// Returns the published placement of a pod, as for an annotation; null: none yet.
   [[nodiscard]] nlohmann::json observed(const std::string& uid) const {
     const auto found = observed_.find(uid);
     return found == observed_.end() ? nlohmann::json() : found->second;
   }
-  /// TopologyAffinityErrors so far.
+  /// Returns the number of TopologyAffinityErrors so far.
   [[nodiscard]] int rejections() const { return rejections_; }
 
  private:
@@ -89,7 +89,7 @@ class SimulatedCluster {
     return describe(kubelet.node(), kubelet.state(), name);
   }
 
-  /// The resources that a pod took, by zone.
+  /// Returns the resources that a pod took, by zone.
   static nlohmann::json difference(const NodeTopology& before, const NodeTopology& after) {
     nlohmann::json taken = nlohmann::json::object();
     for (std::size_t zone = 0; zone < before.zones.size(); ++zone) {
@@ -128,8 +128,8 @@ class SimulatedScheduler {
   SimulatedScheduler(SimulatedCluster& cluster, Reconstruction reconstruction)
       : cluster_(&cluster), reconstruction_(reconstruction) {}
 
-  /// One scheduling cycle for one pod: binds it to the best node, if any. Returns "" if no node
-  /// fits, else the node's name, followed by '!' if its kubelet rejected the pod.
+  /// Runs one scheduling cycle for one pod: binds it to the best node, if any. Returns "" if no
+  /// node fits, otherwise the node's name, followed by '!' if its kubelet rejected the pod.
   std::string schedule(const PodSpec& pod) {
     View view = look();
     PodQuery query(view.fleet, pod);
@@ -143,7 +143,7 @@ class SimulatedScheduler {
     return "";
   }
 
-  /// Evicts bound pods, one after another, until `pod` fits somewhere. Returns the evicted pods.
+  /// Evicts bound pods one by one until `pod` fits somewhere. Returns the evicted pods.
   std::vector<std::string> preempt_for(const PodSpec& pod) {
     View view = look();
     Ledger ledger(view.fleet);
@@ -187,7 +187,7 @@ class SimulatedScheduler {
     return false;
   }
 
-  /// The scheduler's current view.
+  /// Returns the scheduler's current view.
   [[nodiscard]] View look() const {
     View view;
     for (const std::string& name : cluster_->names()) {

@@ -13,7 +13,7 @@
 
 namespace pinfold::test {
 
-/// A file system in memory with room for 1 MiB. Only root can mount it: see can_mount().
+/// A file system in memory with 1 MiB of space. Only root can mount it: see can_mount().
 class SmallDisk {
  public:
   static constexpr std::size_t kPage = 4096;
@@ -35,7 +35,7 @@ class SmallDisk {
 
   [[nodiscard]] const std::string& path() const { return directory_.path(); }
 
-  /// Fills the disk until this many pages are free.
+  /// Fills the disk until only this many pages are free.
   void leave_free(std::size_t pages) const {
     empty();
     struct statvfs facts = {};
@@ -47,7 +47,7 @@ class SmallDisk {
     if (fd >= 0) ::close(fd);
     if (!filled) throw std::runtime_error("fill " + path());
   }
-  /// Removes what fills it.
+  /// Removes the file that fills the disk.
   void empty() const { (void)::unlink((path() + "/ballast").c_str()); }
 
   void make_read_only() const {

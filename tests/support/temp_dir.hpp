@@ -13,7 +13,7 @@ namespace pinfold::test {
 /// A new directory for one test; the destructor removes it with its contents.
 class TempDir {
  public:
-  /// In memory if possible: tests write thousands of small files.
+  /// Uses a directory in memory if possible: tests write thousands of small files.
   TempDir() : TempDir(in_memory()) {}
   explicit TempDir(const std::filesystem::path& parent)
       : path_((parent / "pinfold-test-XXXXXX").string()) {

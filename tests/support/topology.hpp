@@ -28,7 +28,7 @@ using Hints = std::vector<TopologyHint>;
 inline TopologyHint on(std::uint64_t bits) { return {NumaMask(bits), true}; }
 inline TopologyHint off(std::uint64_t bits) { return {NumaMask(bits), false}; }
 
-/// The order of a provider's list: by number of nodes, then lexicographically.
+/// Orders a provider's list: by number of nodes, then lexicographically.
 inline bool hint_order(const TopologyHint& a, const TopologyHint& b) {
   if (!a.numa || !b.numa) return !a.numa && b.numa;
   if (a.numa->count() != b.numa->count()) return a.numa->count() < b.numa->count();
@@ -49,14 +49,14 @@ inline Config config_of(TopologyPolicy policy, const TopologyOptions& options) {
   return config;
 }
 
-/// Domain: rules for which TopologyManager::make succeeds.
+/// Returns a manager. Domain: rules for which TopologyManager::make succeeds.
 inline TopologyManager manager_of(const NaiveRules& rules) {
   return TopologyManager::make({rules.nodes, rules.distances},
                                config_of(rules.policy, rules.options))
       .value();
 }
 
-/// 10 on the diagonal, 21 elsewhere.
+/// Returns distances: 10 on the diagonal, 21 elsewhere.
 inline std::vector<std::vector<std::uint32_t>> flat_distances(int nodes) {
   const auto n = static_cast<std::size_t>(nodes);
   std::vector<std::vector<std::uint32_t>> distances(n, std::vector<std::uint32_t>(n, 21));

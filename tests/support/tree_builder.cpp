@@ -72,7 +72,8 @@ void write_node(const TempDir& dir, const MachineDescription& machine, const Num
   dir.write(folder + "/meminfo", fmt::format("\nNode {0} MemTotal:       {1} kB\n"
                                              "Node {0} MemFree:        {1} kB\n",
                                              node.id.value, node.memory / 1024));
-  // A kernel omits offline CPUs here; list them in the first node: discovery must not rely on it.
+  // A kernel omits offline CPUs here; lists them in the first node, because discovery must not rely
+  // on it.
   CpuSet cpus = cpus_with(machine, [&](const Cpu& cpu) { return cpu.numa == node.id; });
   if (node.id == machine.numa_nodes.front().id) cpus |= style.offline;
   write_cpus(dir, folder + "/cpulist", folder + "/cpumap", cpus, style);
@@ -96,7 +97,7 @@ void write_tree(const TempDir& dir, const MachineDescription& machine, const Tre
     dir.write(fmt::format("{}/cpu{}/uevent", kCpus, cpu.value), "");
   }
   for (const CpuId cpu : style.offline) {
-    // As after a hot-unplug in a captured tree: the old topology files remain.
+    // As in a captured tree after a hot-unplug: the old topology files remain.
     dir.write(fmt::format("{}/cpu{}/topology/physical_package_id", kCpus, cpu.value), "0\n");
     dir.write(fmt::format("{}/cpu{}/online", kCpus, cpu.value), "0\n");
   }
@@ -107,7 +108,7 @@ void write_tree(const TempDir& dir, const MachineDescription& machine, const Tre
     write_hugepages(dir, "sys/kernel/mm/hugepages", node);
     return;
   }
-  CpuSet nodes;  // the same list format
+  CpuSet nodes;  // the list format is the same
   for (const NumaNode& node : machine.numa_nodes) {
     nodes.insert(CpuId{node.id.value});
     write_node(dir, machine, node, style);

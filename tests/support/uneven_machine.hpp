@@ -7,8 +7,9 @@
 
 namespace pinfold::test {
 
-/// Socket 0: four NUMA nodes of three CPUs, and one with CPU 0 alone; socket 1: twelve of one. Each
-/// NUMA node has 1 GiB. With CPU 0 reserved, kubelets 1.36 and 1.37 cannot spread 8 CPUs there.
+/// Returns a machine on which kubelets 1.36 and 1.37 cannot spread 8 CPUs with CPU 0 reserved.
+/// Socket 0 has four NUMA nodes of three CPUs, and one with only CPU 0; socket 1 has twelve of one
+/// CPU. Each NUMA node has 1 GiB.
 inline Machine uneven_machine() {
   MachineDescription description;
   const auto add_node = [&](int socket, int cpus) {

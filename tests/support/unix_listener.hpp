@@ -15,7 +15,7 @@ namespace pinfold::test {
 /// Listens on a Unix socket and never waits.
 class UnixListener {
  public:
-  /// Throws if that fails.
+  /// Throws on failure.
   explicit UnixListener(const std::string& path)
       : listener_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     sockaddr_un address{};
@@ -28,7 +28,7 @@ class UnixListener {
     }
   }
 
-  /// The next connection, if a client has connected; it does not wait either.
+  /// Returns the next connection if a client has connected; does not wait.
   [[nodiscard]] UniqueFd accept() const {
     return UniqueFd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   }

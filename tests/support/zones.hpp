@@ -9,11 +9,11 @@
 /// Short ways to write NodeResourceTopology objects and predictions.
 namespace pinfold::test {
 
-/// The amount of one resource, the same on each zone or one value per zone; capacity, allocatable
-/// and available are equal.
+/// The amount of one resource, equal on all zones or one value per zone; capacity, allocatable and
+/// available are equal.
 struct OnZones {
   std::string resource;
-  std::vector<std::string> amounts;  ///< one for each zone, "" where the zone does not report it
+  std::vector<std::string> amounts;  ///< one for each zone; "" where the zone does not report it
 };
 
 inline NodeTopology zones_of(const std::string& name, const std::string& policy,
@@ -34,7 +34,7 @@ inline NodeTopology zones_of(const std::string& name, const std::string& policy,
   return topology;
 }
 
-/// Two zones of the same size.
+/// Returns two zones of the same size.
 inline NodeTopology two_zones(const std::string& policy, const std::string& scope,
                               const std::vector<std::pair<std::string, std::string>>& per_zone,
                               const std::string& name = "n") {
@@ -50,7 +50,7 @@ inline void set_available(NodeTopology& topology, std::size_t zone, const std::s
   }
 }
 
-/// "rejected", "passes", or the zones: "0-1".
+/// Returns "rejected", "passes", or the zones: "0-1".
 inline std::string predicted(const Fleet& fleet, const PodSpec& pod, std::size_t node = 0) {
   const Prediction prediction =
       PodQuery(fleet, pod).predict(node, ScoringStrategy::kLeastNumaNodes);
