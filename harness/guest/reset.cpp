@@ -12,7 +12,7 @@
 
 // Scenarios on the same machine use one guest, one after the other. Between two of them the agent
 // ends and removes everything that the first one left behind, and then checks that the guest is as
-// it was before. docs/adr/0027-guests-that-are-reset.md explains why.
+// it was before. docs/harness-design.md explains why.
 
 namespace pinfold::guest {
 namespace {
