@@ -12,7 +12,7 @@ template <class Entry>
   return std::visit([](const auto& one) { return one.deadline; }, entry);
 }
 
-/// The pods of an Admit; nullptr: it is something else.
+/// Returns the pods of an Admit, or nullptr for any other entry.
 template <class Entry>
 [[nodiscard]] const std::vector<PodSpec>* pods_to_admit(const Entry& entry) {
   const auto* const request = std::get_if<Request>(&entry);
@@ -20,7 +20,7 @@ template <class Entry>
   return admit != nullptr ? &admit->pods : nullptr;
 }
 
-/// Answers an entry that is not done.
+/// Answers an entry without executing it.
 inline void give_up(const std::variant<Request, Task>& entry, const Error& error) {
   if (const auto* const request = std::get_if<Request>(&entry)) {
     request->done(fail(error));

@@ -13,7 +13,7 @@ namespace {
 
 using agent::NodeAgent;
 
-/// The process, and not a later one with its number.
+/// Opens the process, not a later one with the same number.
 Result<enforce::LiveProcess> open_process(const enforce::ProcessId& id) {
   PINFOLD_LET(auto process, enforce::LiveProcess::open(id.pid));
   const auto now = enforce::identify(id.pid);
@@ -78,7 +78,7 @@ struct Execute {
   }
 };
 
-/// Moves the next `count` elements out of a list, if there are any.
+/// Moves the next `count` elements out of a list that is not empty.
 template <class T>
 std::vector<T> take(std::vector<T>& list, std::size_t& position, std::size_t count) {
   if (list.empty()) return {};
@@ -152,7 +152,7 @@ std::vector<Result<Answer>> admit_together(NodeAgent& agent,
     answers.emplace_back(fail(std::move(outcomes).error()));
     return answers;
   }
-  if (!outcomes) {  // nothing has changed; what is wrong with one must not fail the others
+  if (!outcomes) {  // nothing has changed; an error in one must not fail the others
     for (const Admit* const request : requests) {
       answers.push_back(std::move(admit_together(agent, {request}).front()));
     }

@@ -17,6 +17,29 @@
 #include "pinfold/agent/outcome.hpp"
 #include "queue_entry.hpp"
 
+// How it works
+//
+// One thread, in run(), owns the agent, so the agent needs no locks. Other threads put entries
+// (requests and tasks) into a queue and wake it through an eventfd. A round handles the entries
+// that were queued when it began, in order; later ones wait for the next round, so that a busy
+// client cannot put off a reconciliation forever. Consecutive Admit requests, up to pods_together
+// pods, become one transaction with one commit. A round also reconciles and settles if that is due.
+//
+// Readers never touch the agent: publish() copies its state into an immutable snapshot, once per
+// transaction and not once per reader. Pods are shared between the copies of a state.
+//
+// Invariants:
+// - The completion of a queued request is called exactly once: by the round, by give_up_late(), or
+//   when run() ends.
+// - For a request, publish() comes before the completion, so that a client that has its answer also
+//   sees its effect in the snapshot. Only a request that replaces the node keeps the last snapshot.
+//   A task answers by itself, before publish().
+// - mutex_ is never held while the agent works or a completion runs.
+// - A second thread of run(), keep_time(), answers requests whose deadline has passed while a long
+//   request is being executed. An entry leaves the queue under mutex_, so that only one of the two
+//   threads gets it.
+// - now() never goes back; deadlines of entries are on the clock WorkerOptions::now itself.
+
 namespace pinfold::service {
 namespace {
 
@@ -36,7 +59,7 @@ void add_moves(const agent::Reconfigured& outcome, std::vector<Change>& changes)
   }
 }
 
-/// What a request that was done has changed.
+/// Appends the changes that an executed request has made.
 void add_changes(const Action& action, const Answer& answer, std::vector<Change>& changes) {
   if (const auto* const admissions = std::get_if<Admissions>(&answer)) {
     const auto& pods = std::get<Admit>(action).pods;
@@ -143,7 +166,7 @@ void Worker::stop() {
   (void)::eventfd_write(wake_.get(), 1);
 }
 
-/// Timers lie ahead by so much time that passes, whatever the clock says meanwhile.
+/// Returns monotonic time: a clock that steps back is compensated.
 Clock::time_point Worker::now() {
   const auto time = options_.now() + gone_back_;
   if (time < last_now_) gone_back_ += last_now_ - time;
@@ -184,7 +207,7 @@ void Worker::run_round() {
 }
 
 void Worker::do_round() {
-  std::uint64_t end = 0;  // what comes later waits for the next round
+  std::uint64_t end = 0;  // later entries wait for the next round
   bool is_idle = false;
   {
     const std::lock_guard lock(mutex_);
@@ -201,13 +224,13 @@ void Worker::do_round() {
     watch_if_due();
     return settle_if_due();
   }
-  changes_.reset();  // what this round does itself does not count
+  changes_.reset();  // ignore the changes that this round makes itself
   while (true) {
     give_up_late();
     auto entries = take(end);
     if (entries.empty()) break;
     do_entries(std::move(entries));
-    set_busy(true);  // anew for each
+    set_busy(true);  // measure each entry on its own
   }
   if (is_replaced()) return;
   if (is_due) do_due();
@@ -241,7 +264,7 @@ void Worker::do_admissions(const std::vector<Request>& requests) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (answers[i]) add_changes(requests[i].action, *answers[i], happened_);
   }
-  publish();  // before the answers: who has one finds it in the snapshot
+  publish();  // before answering, so that a client that has its answer also sees it in the snapshot
   for (std::size_t i = 0; i < requests.size(); ++i) requests[i].done(std::move(answers[i]));
   settle_later();
 }
@@ -273,7 +296,7 @@ void Worker::do_one(const Request& request) {
   request.done(std::move(answer));
 }
 
-/// The state is for another node than the one that readers have: they keep the last snapshot.
+/// The state now belongs to another node than the readers'; they keep the last snapshot.
 void Worker::finish_replaced() {
   settle();
   const std::lock_guard lock(mutex_);
@@ -288,7 +311,7 @@ void Worker::do_one(const Task& task) {
   settle_later();
 }
 
-/// What is due after a change below the root of the groups, or when the time has come.
+/// Reconciles and settles, after a change below the root of the groups or when the time has come.
 void Worker::do_due() {
   has_changed_ = false;
   agent::WatchTimes times;
@@ -303,7 +326,7 @@ void Worker::do_due() {
     const auto begin = now();
     auto report = agent_.reconcile(pages);
     state_.counters.reconciling.observe(now() - begin);
-    // What a group above takes ends without Pinfold: it is no reason to look more often.
+    // Only the owner of a group above can end narrowing, so it is no reason to look more often.
     is_ok = report && report->remaining.size() == report->narrowed.size();
     ++state_.counters.reconciliations;
     if (!report) log(LogLevel::kError, "reconcile: " + report.error().message);
@@ -331,7 +354,7 @@ void Worker::log_report(const agent::ReconcileReport& report) {
   }
   for (const enforce::Step& step : report.done) log(LogLevel::kInfo, "applied: " + to_string(step));
   for (const std::string& line : report.moved) log(LogLevel::kInfo, "applied: " + line);
-  std::set<std::string> known;  // a group above was narrowed for good: that is said once
+  std::set<std::string> known;  // a group above that stays narrowed is logged only once
   if (state_.reconciled && *state_.reconciled) {
     const auto& narrowed = (*state_.reconciled)->narrowed;
     known.insert(narrowed.begin(), narrowed.end());

@@ -1,4 +1,4 @@
-// Worker: what waits, and the deadlines of it.
+// Worker: the queue and its deadlines.
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>
@@ -37,7 +37,7 @@ std::size_t Worker::waiting() const {
   return queue_.size();
 }
 
-/// What is done next of what came before `end`: one entry, or admissions that follow each other.
+/// Takes the next entry with a number below `end`, or several consecutive admissions.
 std::vector<Worker::Entry> Worker::take(std::uint64_t end) {
   std::vector<Entry> taken;
   std::size_t pods = 0;
@@ -85,7 +85,7 @@ void Worker::give_up_late() {
   }
 }
 
-/// What has to happen in time while a request is done.
+/// Keeps deadlines and the alive signal while a request is being executed.
 void Worker::keep_time() {
   std::unique_lock lock(mutex_);
   auto alive_at = options_.now() + options_.alive_every;

@@ -13,7 +13,7 @@
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/service/snapshot.hpp"
 
-/// What a node agent can be asked to do, and its answers, as values.
+/// Requests to a node agent and their answers, as values.
 namespace pinfold::service {
 
 /// Admits pods in one transaction.
@@ -25,12 +25,12 @@ struct Admit {
 struct Start {
   ContainerId container;
 };
-/// See NodeAgent::attach. Errors: also kNotFound for a process that has ended.
+/// See NodeAgent::attach. Errors: also kNotFound if the process has exited.
 struct Attach {
   ContainerId container;
   enforce::ProcessId process;
 };
-/// Removes a pod, or if `container` is not "" only this container of it.
+/// Removes a pod, or only one of its containers if `container` is not empty.
 struct Remove {
   PodUid pod;
   std::string container;
@@ -42,7 +42,7 @@ struct ReleaseUnknown {};
 struct AdmitHooked {
   PodSpec pod;
   agent::Adoption adoption;
-  enforce::ProcessId process;  ///< the container's first
+  enforce::ProcessId process;  ///< the container's first process
 };
 /// See agent::remove_hooked.
 struct RemoveHooked {
@@ -63,37 +63,38 @@ struct Adopt {
 using Reconfigure = agent::ReconfigureRequest;
 /// See agent::defragment.
 using Defragment = agent::DefragmentRequest;
-/// The most steps of a search that a client can ask for: other requests wait meanwhile.
+/// The largest number of search steps that a client may ask for, because other requests wait.
 inline constexpr std::uint32_t kMostSteps = 10'000;
-/// Reads the comparison of the snapshot: Done if there is none. Waits for no other request.
+/// Reads the comparison of the snapshot. Answer: Done if there is none.
+/// Waits for no other request.
 struct ReadComparison {};
-/// Reads how the service does: ServiceReport. Waits for no other request.
+/// Reads the state of the service. Answer: ServiceReport. Waits for no other request.
 struct ReadService {};
 
 using Action =
     std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked, Reconcile,
                  Settle, Adopt, ReadComparison, ReadService, Reconfigure, Defragment>;
 
-/// Whether a request can change the node: not one that only reads, plans, or repeats what is
-/// stored.
+/// Returns whether a request can change the node. False if it only reads, plans, or applies again
+/// what is stored.
 [[nodiscard]] bool can_change(const Action& action);
 
-/// The answers to the pods of Admit, and if it wants them the traces, one for each pod.
+/// Answers to the pods of Admit and, if requested, one trace per pod.
 struct Admissions {
   std::vector<agent::AdmitOutcome> outcomes;
   std::vector<Trace> traces;
 };
-struct Done {};  ///< without more to say
-/// How the service does, and where else it can be reached.
+struct Done {};  ///< success, without further data
+/// State of the service, and the other sockets that it serves.
 struct ServiceReport {
-  std::chrono::milliseconds busy{0};  ///< what the worker does now takes so long already
-  bool is_following = true;           ///< no `nri`, or a runtime is connected or was lately
-  std::string pod_resources_socket;   ///< "": PodResources is not served
-  std::string pod_resources_reason;   ///< why not there, or not where a kubelet serves it; or ""
+  std::chrono::milliseconds busy{0};  ///< time since the current request began
+  bool is_following = true;           ///< no `nri`, or a runtime is connected or was until recently
+  std::string pod_resources_socket;   ///< empty if PodResources is not served
+  std::string pod_resources_reason;   ///< why it is not served, or not where a kubelet serves it
 
   friend bool operator==(const ServiceReport&, const ServiceReport&) = default;
 };
-/// Nothing: the hook's request is done.
+/// Empty if the hook's request was carried out.
 using HookOutcome = std::optional<agent::Refusal>;
 
 using Answer = std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome,
@@ -101,7 +102,7 @@ using Answer = std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome,
 /// Receives the answer; must neither block nor throw.
 using Completion = std::function<void(Result<Answer>)>;
 
-/// Who sends a request: queue and sockets keep some room that only the owner can take.
+/// Who sends a request. Queue and sockets keep some room that only the owner may use.
 enum class Origin {
   kOwner,  ///< root or the service's user, the service itself, and the container runtime
   kOther   ///< a member of the group of the socket, or unknown
@@ -110,35 +111,35 @@ enum class Origin {
 struct Request {
   Action action;
   Completion done;
-  /// If it passes before the request's turn comes, the request is answered then, and not done.
+  /// If it passes while the request still waits, the request is answered then and not carried out.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   Origin origin = Origin::kOwner;
 };
 
-/// The most that one request can name, so that no request holds the worker for long: a kubelet runs
-/// at most 110 pods unless it is told otherwise, and hardly any runs more than 500.
+/// Limits of one request, so that none holds the worker for long. A kubelet runs 110 pods by
+/// default, and hardly any runs more than 500.
 inline constexpr std::size_t kMostPods = 512;
-inline constexpr std::size_t kMostContainers = 2048;  ///< of all pods of the request together
+inline constexpr std::size_t kMostContainers = 2048;  ///< of all pods in the request
 /// Errors: kInvalidArgument, "5000 containers in one request: expected at most 2048".
 [[nodiscard]] Result<void> check_size(const std::vector<PodSpec>& pods);
-/// The same for the pods of a request.
+/// Checks the pods of a request in the same way.
 [[nodiscard]] Result<void> check_size(const Action& action);
 
-/// The error of a request that was not done because the service stops: kBusy with ESHUTDOWN.
+/// Returns the error of a request that was not carried out because the service is stopping: kBusy
+/// with ESHUTDOWN.
 [[nodiscard]] Error stopping_error();
 [[nodiscard]] bool is_stopping(const Error& error);
 
-/// What AdmitHooked does with a process of which `has_ended` knows whether it has.
+/// Handles AdmitHooked; `has_ended` says whether the container's process has exited.
 [[nodiscard]] HookOutcome admit_hooked(agent::NodeAgent& agent, const AdmitHooked& request,
                                        const std::function<bool()>& has_ended);
 
-/// Does anything but Admit: several of those are done together, see admit_together. `source`: for
-/// Reconfigure.
+/// Executes any action except Admit, for which see admit_together. `source` is for Reconfigure.
 [[nodiscard]] Result<Answer> execute(agent::NodeAgent& agent, const Action& action,
                                      const agent::NodeSource& source = {});
 
-/// Does several Admit in one transaction, each with the answer that it would have after the ones
-/// before it; if the transaction fails, each in one of its own. Returns: one answer for each.
+/// Executes several Admit in one transaction. Each gets the answer that it would get after the ones
+/// before it. If the transaction fails, runs each in its own. Returns one answer per request.
 [[nodiscard]] std::vector<Result<Answer>> admit_together(agent::NodeAgent& agent,
                                                          const std::vector<const Admit*>& requests);
 

@@ -21,48 +21,49 @@ namespace pinfold::service {
 using Clock = std::chrono::steady_clock;
 
 struct WorkerOptions {
-  /// Requests that wait. An eighth of them is kept for Origin::kOwner and tasks.
+  /// Capacity of the queue. One eighth is reserved for Origin::kOwner and tasks.
   std::size_t queue_limit = 1024;
-  /// Admissions that wait together are done together up to so many pods.
+  /// Waiting admissions are combined into one transaction of at most this many pods.
   std::size_t pods_together = 128;
-  agent::WatchTimes reconcile;  ///< also the time between two attempts to settle that fail
-  /// The kubelet's files are brought up to date this long after the first change that they lack, so
-  /// that changes which follow each other cost one write and one sync each.
+  agent::WatchTimes reconcile;  ///< also the delay before a failed settle is tried again
+  /// Delay from the first change that the kubelet's files do not contain to their update, so that
+  /// changes in quick succession cost one write and one sync each.
   std::chrono::milliseconds settle_after{100};
-  agent::PageMoves pages = agent::PageMoves::kOff;  ///< of reconciliations that are due
+  agent::PageMoves pages = agent::PageMoves::kOff;  ///< for scheduled reconciliations
   agent::LogSink log;
-  /// What the node is made of when the service starts again.
+  /// Where to read the node from when the service starts again.
   agent::NodeSource source;
   /// Called by run() when a request has given the node another configuration or machine, after its
-  /// answer. The worker is over then: its owner makes another one. Empty: not called.
+  /// answer. The worker is then finished and its owner makes a new one. May be empty.
   std::function<void()> replaced;
-  /// Called by run() whenever it has finished a round, and at least every `alive_every`, by a
-  /// thread of its own while a request is done, unless that takes longer than `longest_request`:
-  /// while it is called, requests are answered. Empty: never.
+  /// Called by run() after every round and at least every `alive_every`. While a request is being
+  /// executed, run()'s second thread calls it, unless the request takes longer than
+  /// `longest_request`. So each call means that requests are being answered. May be empty.
   std::function<void()> alive;
   std::chrono::milliseconds alive_every{10'000};
   std::chrono::milliseconds longest_request{300'000};
-  /// When it goes back, what is due does not become due later for it.
+  /// If the clock steps back, deadlines do not move.
   std::function<Clock::time_point()> now = Clock::now;
-  /// A descriptor that becomes readable with a change below a directory; none: it is not watched.
+  /// Returns a descriptor that becomes readable on a change below a directory; an invalid one if it
+  /// is not watched.
   std::function<UniqueFd(const std::string& directory)> watch = agent::watch_tree;
 };
 
-/// What other parts of the service do with the node agent, in one turn of its worker.
+/// Work of another part of the service with the node agent, in one turn of the worker.
 struct Task {
-  /// Returns what it has changed. Gets the agent; or, if it is too late, kBusy or stopping_error():
-  /// then nothing that it returns counts. Must not throw.
+  /// Returns the changes it made. The argument is the agent, or kBusy or stopping_error() if it is
+  /// too late; the returned changes are then ignored. Must not throw.
   std::function<std::vector<Change>(Result<agent::NodeAgent*>)> run;
-  /// As that of a request.
+  /// Like the deadline of a request.
   Clock::time_point deadline = Clock::time_point::max();
 };
 
-/// Owns a node agent, and is the only one that uses it: requests from any thread, and
-/// reconciliations that are due, are done one after the other by the thread that calls run().
-/// Admissions that wait together are committed in one transaction. A request whose deadline passes
-/// while it waits is answered at that time, by a second thread of run(): also while another one is
-/// done. Thread-safe, except that only one thread may call run() and run_round(). The destructor
-/// requires that run() has returned.
+/// Owns a node agent and is its only user. The thread that calls run() executes requests from any
+/// thread, and scheduled reconciliations, one after another. Waiting admissions are committed in
+/// one transaction. A request whose deadline passes while it waits is answered at that time by
+/// run()'s second thread, even while another request is being executed. Thread-safe, except that
+/// only one thread may call run() and run_round(). run() must have returned before the destructor
+/// is called.
 class Worker {
  public:
   Worker(agent::NodeAgent agent, WorkerOptions options);
@@ -70,45 +71,45 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
   ~Worker();
 
-  /// Puts a request into the queue; its completion is called by run(), exactly once. That of
-  /// ReadComparison is called before this returns.
-  /// Errors: those of check_size; kBusy if the queue is full; stopping_error(). Then the completion
-  /// is not called.
+  /// Queues a request. run() calls its completion exactly once; for ReadComparison, submit() calls
+  /// it before it returns.
+  /// Errors: those of check_size; kBusy if the queue is full; stopping_error(). On an error the
+  /// completion is not called.
   [[nodiscard]] Result<void> submit(Request request);
-  /// The same for a task.
+  /// Queues a task.
   [[nodiscard]] Result<void> submit(Task task);
-  /// The state after the last round, for node(); never null. Waits for no request.
+  /// Returns the state after the last round, for node(); never null. Does not wait for requests.
   [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
-  /// What does not change while the worker lives.
+  /// Constant while the worker lives.
   [[nodiscard]] const Node& node() const { return *node_; }
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
-  /// Whether the agent has another node: every further request is answered with stopping_error().
+  /// Returns whether the agent has moved to another node; every further request then fails with
+  /// stopping_error().
   [[nodiscard]] bool is_replaced() const;
-  /// When run_round() has something to do although nothing happens, by WorkerOptions::now. For the
-  /// thread that calls it.
+  /// Returns when run_round() next has work even if nothing happens, on the clock
+  /// WorkerOptions::now. To be called by the thread that calls run_round().
   [[nodiscard]] Clock::time_point due() const {
     return std::min(reconcile_at_, settle_at_.value_or(reconcile_at_)) - gone_back_;
   }
-  /// The requests that wait for their turn.
+  /// Returns the number of queued requests.
   [[nodiscard]] std::size_t waiting() const;
-  /// For how long the present round has been running; zero: none is.
+  /// Returns how long the worker has been busy with its current requests; zero if it is idle.
   [[nodiscard]] std::chrono::milliseconds busy_for() const;
-  /// Answers the requests that wait although their deadline has passed: they are not done.
+  /// Answers queued requests whose deadline has passed, without executing them.
   void give_up_late();
-  /// What happens from now on. It ends with the returned object.
+  /// Subscribes to changes from now on, until the returned object is destroyed.
   [[nodiscard]] std::shared_ptr<Subscription> subscribe(std::size_t limit,
                                                         std::function<void()> notify);
-  /// In the snapshot from the next round on.
+  /// Puts a comparison into the snapshot, from the next round on.
   void set_comparison(Comparison comparison);
-  /// Other times between reconciliations, from the next one on.
+  /// Changes the reconciliation intervals, from the next one on.
   void set_reconcile(const agent::WatchTimes& times, agent::PageMoves pages);
 
-  /// Does rounds until stop(). Then the state is settled.
+  /// Runs rounds until stop(), then settles the state.
   void run();
-  /// One round: what is in the queue, and a reconciliation if one is due. Waits for nothing.
+  /// Runs one round: everything in the queue, and a reconciliation if one is due. Does not wait.
   void run_round();
-  /// Lets run() return after the round that it is in; requests that still wait are answered with
-  /// kBusy.
+  /// Makes run() return after the current round. Queued requests are answered with kBusy.
   void stop();
 
  private:
@@ -149,26 +150,26 @@ class Worker {
   WorkerOptions options_;
   agent::NodeAgent agent_;
   const std::shared_ptr<const Node>
-      node_;  ///< readers have it while a request replaces the agent's
+      node_;  ///< shared with readers while a request replaces the agent's node
   const CpuSet offline_;
-  UniqueFd wake_;     ///< eventfd: a request or the end
-  UniqueFd changes_;  ///< below the root of the groups; none until kLeastPause after a round
+  UniqueFd wake_;     ///< eventfd: a new request, or stop
+  UniqueFd changes_;  ///< in the cgroup tree; invalid until kLeastPause after a round
   Clock::time_point last_now_;
-  Clock::duration gone_back_{0};  ///< by how much the clock is behind what it was at most
+  Clock::duration gone_back_{0};  ///< how far the clock is behind its highest value
   Clock::time_point watch_from_;
   Clock::time_point reconcile_at_;
-  std::optional<Clock::time_point> settle_at_;  ///< none: nothing has changed since
+  std::optional<Clock::time_point> settle_at_;  ///< empty: nothing to settle
   std::chrono::milliseconds pause_;
   bool has_changed_ = false;      ///< below the root of the groups
-  Snapshot state_;                ///< without what publish() adds
+  Snapshot state_;                ///< without the fields that publish() adds
   std::vector<Change> happened_;  ///< in this round
 
-  mutable std::mutex mutex_;  ///< protects what follows
+  mutable std::mutex mutex_;  ///< protects the members below
   std::deque<Waiting> queue_;
   std::uint64_t next_number_ = 0;
-  std::uint64_t late_ = 0;  ///< requests that were given up because their deadline had passed
+  std::uint64_t late_ = 0;  ///< requests given up because their deadline had passed
   std::optional<Clock::time_point> busy_since_;
-  bool has_ended_ = false;            ///< run() has
+  bool has_ended_ = false;            ///< run() has ended
   std::condition_variable has_news_;  ///< an earlier deadline, or the end
   bool is_stopping_ = false;
   bool is_replaced_ = false;
