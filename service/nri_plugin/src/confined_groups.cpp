@@ -11,20 +11,21 @@
 namespace pinfold::nri {
 namespace {
 
-/// Those of the pool that a group may have; it must have some.
+/// Returns the CPUs of the pool that a group chose, or the whole pool if there are none: a group
+/// must have some.
 CpuSet within(const CpuSet& chosen, const CpuSet& pool) {
   const CpuSet both = chosen & pool;
   return both.empty() ? pool : both;
 }
 
-/// Whether a group is one of the containers that the agent has placed, or one is below it.
+/// Returns whether a group is, or contains, the group of an adopted container.
 bool has_adopted(const std::set<std::string>& adopted, const std::string& directory) {
   const auto below = adopted.lower_bound(directory + "/");
   return adopted.contains(directory) ||
          (below != adopted.end() && below->starts_with(directory + "/"));
 }
 
-/// Whether a group is that of such a container, or one that it has made below it.
+/// Returns whether a group is that of an adopted container or lies below one.
 bool is_adopted(const std::set<std::string>& adopted, const std::string& directory) {
   for (auto end = directory.size(); end != std::string::npos && end != 0;) {
     if (adopted.contains(directory.substr(0, end))) return true;
@@ -33,7 +34,7 @@ bool is_adopted(const std::set<std::string>& adopted, const std::string& directo
   return false;
 }
 
-/// What a container has made below its group follows it.
+/// Writes the CPUs of a group. Groups that a container has made below its own follow.
 Result<void> write_cpus(const enforce::Group& group, const CpuSet& cpus, const CpuSet& pool,
                         const std::set<std::string>& adopted) {
   const auto may_write = [&](const std::string& name) {
@@ -46,12 +47,13 @@ Result<void> write_cpus(const enforce::Group& group, const CpuSet& cpus, const C
                                                    has.to_string(), cpus.to_string()));
 }
 
-/// The cpuset that was written to a group; empty: none, it has the CPUs of the group that it is in.
+/// Returns the cpuset that was written to a group; empty if none was, so that it has its parent's
+/// CPUs.
 CpuSet chosen_cpus(const enforce::Group& group) {
   return read_set(group, enforce::kCpusFile).value_or(CpuSet());
 }
 
-/// The CPUs of the groups in it, which a group of cgroup v1 must have.
+/// Returns the CPUs of the child groups. On cgroup v1 their parent must have them.
 CpuSet cpus_in(const enforce::Group& group) {
   const auto& part = group.cpuset();
   CpuSet cpus;
@@ -62,8 +64,8 @@ CpuSet cpus_in(const enforce::Group& group) {
   return cpus;
 }
 
-/// The pool as far as the groups above have it. cgroup v1 refuses other CPUs, and v2 would give a
-/// group without any of them all of the group above.
+/// Returns the part of the pool that the groups above have. cgroup v1 rejects other CPUs, and v2
+/// gives a group with none of them all CPUs of the group above.
 CpuSet pool_of(const agent::EnforcedLayout& enforced, const enforce::Group& group,
                const SharedPlace& place) {
   const auto above = enforced.cpus_above(group.directory);
@@ -104,7 +106,7 @@ Result<void> ConfinedGroups::recognize(const agent::EnforcedLayout& enforced, Ot
   return {};
 }
 
-/// False if the group is not ours any more.
+/// Returns false if the group is no longer ours.
 Result<bool> ConfinedGroups::Confined::follow(const agent::EnforcedLayout& enforced,
                                               const std::string& directory,
                                               const SharedPlace& place) {
@@ -122,7 +124,7 @@ Result<bool> ConfinedGroups::Confined::follow(const agent::EnforcedLayout& enfor
   return true;
 }
 
-/// A group below one that was adopted: that one keeps it in its place.
+/// Returns a group below an adopted one to its former cpuset; the adopted group keeps it in place.
 void ConfinedGroups::Confined::give_back(const agent::EnforcedLayout& enforced,
                                          const std::string& directory) const {
   const auto group = enforced.open_elsewhere(directory);

@@ -25,8 +25,8 @@ using service::Task;
 
 }  // namespace
 
-/// The functions of Handler run in the thread of `io`, those that `ask` and `submit` get in that of
-/// the worker.
+/// The functions of Handler run in the thread of `io`; the callbacks passed to `ask` and `submit`
+/// run in the worker's thread.
 class RuntimeConnection::Link final : public Handler {
  public:
   Link(asio::io_context& io, service::Worker& worker, std::unique_ptr<Follower> follower,
@@ -91,7 +91,7 @@ class RuntimeConnection::Link final : public Handler {
         });
   }
   void handle(api::StateChangeEvent request, Reply<api::Empty> reply) override {
-    auto deadline = TimePoint::max();  // what is only to be noted is never too late
+    auto deadline = TimePoint::max();  // a notification is never too late
     if (request.event() == api::Event::START_CONTAINER) {
       deadline = reply.deadline().value_or(deadline);
     } else {
@@ -119,7 +119,7 @@ class RuntimeConnection::Link final : public Handler {
   void log(LogLevel level, const std::string& message) const {
     if (options_.log) options_.log(level, message);
   }
-  /// How things are with the runtime; not while the kubelet is the greater problem.
+  /// Shows the state of the runtime, unless the kubelet is the greater problem.
   void show(const std::string& line) {
     line_ = line;
     show();
@@ -138,7 +138,7 @@ class RuntimeConnection::Link final : public Handler {
     plugin_.emplace(std::move(plugin));
     return {};
   }
-  /// A request was not done, so what is known of the runtime is no longer true.
+  /// A request was not handled, so the known state of the runtime is no longer reliable.
   void start_anew() {
     plugin_.reset();
     disconnected({ErrorCode::kBusy, 0, "NRI: too much work waits: synchronizes anew"},
@@ -171,8 +171,8 @@ class RuntimeConnection::Link final : public Handler {
     show(line);
     publish();
   }
-  /// The kubelet's policy can become static while this runs. Two cannot decide: its containers,
-  /// which come with a cpuset, are refused.
+  /// The kubelet's policy can become static while the service runs. Only one of the two may decide,
+  /// so containers that then arrive with a cpuset are rejected.
   void look_at_kubelet() {
     if (options_.settings.mode != service::NriMode::kEnforce) return;
     const auto checked = check_kubelet(options_.settings.kubelet_root);
@@ -189,7 +189,7 @@ class RuntimeConnection::Link final : public Handler {
     publish();
   }
 
-  /// What this thread counts.
+  /// Publishes the counters of this thread.
   void publish() {
     const std::lock_guard lock(mutex_);
     counters_.is_connected = is_connected_;
@@ -197,7 +197,8 @@ class RuntimeConnection::Link final : public Handler {
     counters_.kubelet_is_static = !kubelet_problem_.empty();
     counters_.connections = connections_;
   }
-  /// What the follower has counted, compared and changed. In the thread of the worker.
+  /// Publishes the follower's counters and comparison, and returns its changes. Runs in the
+  /// worker's thread.
   [[nodiscard]] std::vector<service::Change> publish_follower() {
     if (auto comparison = follower_->take_comparison()) {
       worker_.set_comparison(*std::move(comparison));
@@ -208,8 +209,8 @@ class RuntimeConnection::Link final : public Handler {
     return follower_->take_changes();
   }
 
-  /// Answers an event that the runtime has no use of an error for: containerd ignores it, or leaves
-  /// a sandbox behind. Then it is in the log only.
+  /// Acknowledges an event whose error the runtime would ignore (containerd) or answer by leaving a
+  /// sandbox behind. The error is only logged.
   [[nodiscard]] Reply<api::Empty> agreeing(api::Event event, Reply<api::Empty> reply) const {
     return {[this, event, reply = std::move(reply)](const Result<Answer>& answer) {
               if (!answer) {
@@ -237,7 +238,7 @@ class RuntimeConnection::Link final : public Handler {
               deadline};
     if (auto taken = worker_.submit(std::move(task)); !taken) {
       reply(fail(taken.error()));
-      // Not from here: it ends the connection that has called.
+      // Not directly: it ends the connection whose handler is running.
       if (!service::is_stopping(taken.error())) asio::post(io_, [this] { start_anew(); });
     }
   }
@@ -266,21 +267,21 @@ class RuntimeConnection::Link final : public Handler {
 
   asio::io_context& io_;
   service::Worker& worker_;
-  std::unique_ptr<Follower> follower_;  ///< used by the worker
+  std::unique_ptr<Follower> follower_;  ///< used only by the worker
   ConnectionOptions options_;
-  RuntimeGroup group_;  ///< used by the worker
+  RuntimeGroup group_;  ///< used only by the worker
   asio::steady_timer look_;
   asio::steady_timer unhealthy_;
   std::string runtime_;
   std::string last_error_;
   bool is_connected_ = false;
   bool is_overdue_ = false;      ///< no runtime for longer than unhealthy_after
-  std::string line_;             ///< the last for the service manager
-  std::string kubelet_problem_;  ///< "": none
+  std::string line_;             ///< the last one sent to the service manager
+  std::string kubelet_problem_;  ///< empty if there is none
   std::uint64_t connections_ = 0;
   mutable std::mutex mutex_;
   RuntimeCounters counters_;      ///< protected by mutex_
-  std::optional<Plugin> plugin_;  ///< the last: it calls this
+  std::optional<Plugin> plugin_;  ///< declared last: it calls this object
 };
 
 Result<std::unique_ptr<RuntimeConnection>> RuntimeConnection::start(

@@ -9,6 +9,31 @@
 #include "pinfold/nri_plugin/group_path.hpp"
 #include "pod_quotas.hpp"
 
+// How it works
+//
+// The enforcer turns each request of the runtime into calls of the agent. Functions named plan_*
+// look at `known_` (what the runtime has shown) and at the agent's state and return AgentRequests;
+// execute() carries those out. The agent then holds the decision, and the answer to the runtime is
+// computed from it. All of this runs in turns of the worker, so there are no locks.
+//
+// A container passes three stages:
+// 1. create(): decides the pod, moves everything else off CPUs that become exclusive, and answers
+//    with the cpuset. If a step fails, the container is not created and take_back() undoes the
+//    decision.
+// 2. start(), before the program runs: adopts the group of the container (enforcer_gate.cpp). Only
+//    a container that would endanger exclusive CPUs is rejected; an unknown one is admitted first.
+// 3. stop and remove events: change_ended() releases what has ended.
+// The files enforcer_gate.cpp and enforcer_others.cpp hold the gate and the unknown groups.
+//
+// Invariants:
+// - Events can be late, repeated or missing. An event counts only for the container whose id is
+//   known for its name, and look() finds periodically what no event has reported.
+// - A change of other containers' cpusets reaches the runtime with the next answer (add_records),
+//   never with a request of our own.
+// - An unpinned container is counted once per group, whichever path finds it first (`noted_`).
+//
+// Cost: an event goes through all known containers, plus a few system calls per changed group.
+
 namespace pinfold::nri {
 namespace {
 
@@ -27,7 +52,7 @@ agent::FromRuntime from_runtime(const AgentRequests& requests) {
   return out;
 }
 
-/// The CPUs that the kernel has for a group; empty if it cannot be read.
+/// Returns the CPUs of a group as the kernel reports them; empty if they cannot be read.
 CpuSet cpus_of(const NodeAgent& agent, const std::string& directory) {
   const auto group = agent.enforced()->open_elsewhere(directory);
   return group ? effective_cpus(*group).value_or(CpuSet()) : CpuSet();
@@ -40,7 +65,7 @@ CpuSet Enforcer::desired_cpus(const agent::Desired& desired, const ContainerId& 
   return found == desired.layout.end() ? CpuSet() : found->second.cpus;
 }
 
-/// Takes part of the decisions that end something. What fails is tried again with the next event.
+/// Carries out the removals. A failed one is tried again with the next event.
 void Enforcer::remove(Agent& agent, const AgentRequests& requests) {
   for (const PodUid& uid : requests.remove_pods) {
     const auto removed = agent.remove_pod(uid, RunningProcesses::kRefuse);
@@ -52,7 +77,7 @@ void Enforcer::remove(Agent& agent, const AgentRequests& requests) {
     }
   }
   for (const ContainerId& id : requests.remove_containers) {
-    if (is_in_sandbox(agent, id)) (void)agent.disown_sandbox(id);  // the sandbox goes on
+    if (is_in_sandbox(agent, id)) (void)agent.disown_sandbox(id);  // the sandbox keeps running
     const auto removed = agent.remove_container(id, RunningProcesses::kRefuse);
     if (removed) {
       add_change(ChangeKind::kRemoved, id.pod, id.name);
@@ -63,7 +88,7 @@ void Enforcer::remove(Agent& agent, const AgentRequests& requests) {
   }
 }
 
-/// Of pods that have no note yet: an earlier version of the service kept none.
+/// Adds notes for pods that have none: an earlier version of the service did not keep them.
 void Enforcer::note(Agent& agent, const agent::PodNotes& notes) const {
   agent::PodNotes missing;
   for (const auto& [uid, note] : notes) {
@@ -73,7 +98,7 @@ void Enforcer::note(Agent& agent, const agent::PodNotes& notes) const {
   if (!noted) log(LogLevel::kWarning, "NRI: " + noted.error().message);
 }
 
-/// Returns the error of the first pod that is rejected; the others are decided all the same.
+/// Returns the error of the first rejected pod; the other pods are still decided.
 Result<void> Enforcer::execute(Agent& agent, const AgentRequests& requests) {
   for (const std::string& note : requests.notes) log(LogLevel::kInfo, "NRI: " + note);
   remove(agent, requests);
@@ -101,7 +126,7 @@ Result<void> Enforcer::execute(Agent& agent, const AgentRequests& requests) {
   return result;
 }
 
-/// One that cannot be decided now keeps no other from its decision.
+/// Decides each pod by itself, so that an error in one does not stop the others.
 Result<void> Enforcer::execute_each(Agent& agent, const AgentRequests& requests) {
   Result<void> result;
   for (const PodSpec& pod : requests.admit) {
@@ -120,7 +145,7 @@ Result<void> Enforcer::execute_each(Agent& agent, const AgentRequests& requests)
   return result;
 }
 
-/// What the runtime has on record follows with an answer to a request of the container `except`.
+/// Appends the pending cpuset updates of other containers to this answer.
 template <class Response>
 void Enforcer::add_records(Agent& agent, const std::string& except, Response& answer) {
   for (auto& update : records_.take(known_, agent.node(), agent.state().node, except)) {
@@ -148,7 +173,7 @@ api::SynchronizeResponse Enforcer::synchronize(Agent& agent,
   return answer;
 }
 
-/// Containers that have ended without an event no longer hold the sandbox that ran them.
+/// Disowns the sandbox for containers that have ended without an event.
 void Enforcer::leave_sandboxes(Agent& agent) const {
   std::vector<ContainerId> ended;
   for (const auto& entry : agent.state().adopted) {
@@ -166,8 +191,8 @@ void Enforcer::leave_sandboxes(Agent& agent) const {
   for (const ContainerId& id : ended) (void)agent.disown_sandbox(id);
 }
 
-/// Adopts the groups of all started containers. What cannot be adopted is another's group, and
-/// confined.
+/// Adopts the groups of all started containers. A group that cannot be adopted counts as another's
+/// and is confined.
 void Enforcer::adopt_running(Agent& agent) {
   std::vector<agent::AdoptedGroup> groups;
   const agent::Desired desired = agent.desired();
@@ -206,9 +231,9 @@ void Enforcer::adopt_running(Agent& agent) {
   }
 }
 
-/// Whether a container of which the agent did not know was pinned all the same, by a kubelet say:
-/// it cannot run on the whole machine, nor on what the containers that the agent knew have
-/// exclusively.
+/// Returns whether a container unknown to the agent was pinned nevertheless, for example by a
+/// kubelet: it cannot run on the whole machine, nor on the exclusive CPUs of containers that the
+/// agent knew.
 bool Enforcer::is_pinned_elsewhere(const Agent& agent, const agent::Desired& desired,
                                    const ContainerId& id, const CpuSet& cpus) {
   const auto own = desired.layout.find(id);
@@ -225,8 +250,8 @@ bool Enforcer::is_pinned_elsewhere(const Agent& agent, const agent::Desired& des
   return !cpus.intersects(others);
 }
 
-/// Counts a running container of which the agent did not know, if it has other CPUs than it should
-/// or had them until it was confined. One that was counted before the runtime showed it gets its
+/// Counts a running container that was unknown to the agent, if it has, or had until it was
+/// confined, other CPUs than it should. If it was counted before the runtime showed it, adds its
 /// name.
 void Enforcer::note_unpinned(const Agent& agent, const agent::Desired& desired,
                              const ContainerId& id, const api::Container& container,
@@ -249,7 +274,7 @@ void Enforcer::note_unpinned(const Agent& agent, const agent::Desired& desired,
                   own.to_string(), seconds));
 }
 
-/// Counts the container of a group once, and all of its time until now once.
+/// Counts the container of a group once, and each second of its time once.
 void Enforcer::count_unpinned(const std::string& directory, const ContainerId& id, double seconds) {
   const auto [entry, is_new] = noted_.try_emplace(directory);
   Noted& noted = entry->second;
@@ -263,7 +288,7 @@ void Enforcer::count_unpinned(const std::string& directory, const ContainerId& i
 
 Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
                                                       const api::CreateContainerRequest& request) {
-  std::optional<ContainerId> id;  // once it is decided
+  std::optional<ContainerId> id;  // set once it is decided
   auto answer = [&]() -> Result<api::CreateContainerResponse> {
     PINFOLD_LET(const auto plan, plan_create(known_, request, premises(agent), agent.state().node));
     PINFOLD_TRY(execute(agent, plan.requests));
@@ -358,12 +383,12 @@ void Enforcer::change_ended(Agent& agent, const api::StateChangeEvent& event) {
   if (is_synchronized_) remove_ended(agent);
 }
 
-/// An answer with an error would be ignored, or leave a sandbox behind: a pod that is rejected here
-/// is refused with its first container.
+/// The runtime would ignore an error here or leave a sandbox behind. So a pod that is rejected here
+/// fails with its first container.
 void Enforcer::run_sandbox(Agent& agent, const api::PodSandbox& sandbox) {
   const PodUid uid(sandbox.uid());
   const ActivePod* const active = agent.state().node.find(uid);
-  // Its init containers run again: they have no group any more once a later container has started.
+  // Init containers run again; their groups are gone once a later container has started.
   const bool has_init = active != nullptr &&
                         std::any_of(active->spec.containers.begin(), active->spec.containers.end(),
                                     [](const Container& container) {
@@ -376,11 +401,11 @@ void Enforcer::run_sandbox(Agent& agent, const api::PodSandbox& sandbox) {
   }
   const auto plan = plan_sandbox(sandbox, premises(agent), agent.state().node);
   if (!plan) return log(LogLevel::kError, "NRI: " + plan.error().message);
-  (void)execute(agent, *plan);  // a rejection is in the log
+  (void)execute(agent, *plan);  // a rejection is logged
 }
 
-/// The gate: the container's program does not run yet. Only what could use CPUs that are exclusive
-/// to others is refused, and a container that would not have its own.
+/// The gate, before the container's program runs. Rejects only containers that could use exclusive
+/// CPUs of others or would not get their own.
 Result<ContainerId> Enforcer::start(Agent& agent, const api::StateChangeEvent& event) {
   const api::Container& container = event.container();
   auto id = find_container(agent.state().node, PodUid(event.pod().uid()), container.name());
@@ -392,7 +417,7 @@ Result<ContainerId> Enforcer::start(Agent& agent, const api::StateChangeEvent& e
     log(LogLevel::kWarning,
         fmt::format("NRI: {}: created without Pinfold, pinned at its start", title_of(*id)));
   } else if (!knows(container)) {
-    // Created before Synchronize, which has missed it: what its pod asks for next is beside it.
+    // Created before Synchronize, which has missed it.
     known_.create(event.pod(), container);
   }
   known_.change(event);
@@ -412,7 +437,7 @@ Result<ContainerId> Enforcer::start(Agent& agent, const api::StateChangeEvent& e
   return *id;
 }
 
-/// A container that was created while no plugin was connected.
+/// Admits a container that was created while no plugin was connected.
 Result<ContainerId> Enforcer::admit_unknown(Agent& agent, const api::StateChangeEvent& event) {
   api::CreateContainerRequest request;
   *request.mutable_pod() = event.pod();
@@ -429,12 +454,12 @@ bool Enforcer::knows(const api::Container& container) const {
 }
 
 void Enforcer::note_stop(Agent& agent, const api::Container& container) {
-  // Events of an earlier container of the same name come late.
+  // Events of an earlier container of the same name arrive late.
   if (!knows(container)) return;
   const PodUid uid = known_.find(container.pod_sandbox_id())->uid();
   const auto id = find_container(agent.state().node, uid, container.name());
   if (!id || !agent.state().adopted.contains(*id)) return;
-  if (is_in_sandbox(agent, *id)) return;  // the sandbox goes on
+  if (is_in_sandbox(agent, *id)) return;  // the sandbox keeps running
   const auto disowned = agent.disown(*id);
   if (!disowned) {
     log(LogLevel::kWarning,
@@ -442,7 +467,7 @@ void Enforcer::note_stop(Agent& agent, const api::Container& container) {
   }
 }
 
-/// Makes the kernel what is desired, after another one may have changed it.
+/// Brings the cgroups back to the desired state after someone else may have changed them.
 void Enforcer::revert(Agent& agent) {
   const auto report = agent.reconcile(agent::PageMoves::kOff);
   if (!report) return log(LogLevel::kError, "NRI: " + report.error().message);

@@ -12,10 +12,10 @@
 
 namespace pinfold::nri {
 
-/// Follows a runtime and lets the agent decide and apply.
+/// Follows a runtime and has the agent decide and apply.
 class Enforcer final : public Follower {
  public:
-  /// `former_pool`: the shared pool of the state that an earlier service has left.
+  /// `former_pool` is the shared pool in the state that an earlier service left.
   Enforcer(CpuSet former_pool, FollowerOptions options)
       : Follower(std::move(options)), confined_(std::move(former_pool)) {}
 
@@ -29,12 +29,12 @@ class Enforcer final : public Follower {
                                                 const api::StopContainerRequest& request) override;
   [[nodiscard]] Result<void> change(Agent& agent, const api::StateChangeEvent& event) override;
   void look(Agent& agent) override;
-  /// Running containers are about to get exclusive CPUs: what the agent does not know of leaves
-  /// these for `allowed`, if it is known.
+  /// Called before running containers get exclusive CPUs: moves groups that the agent does not know
+  /// to the CPUs `allowed`, once all pods are known.
   void leave_room(const Agent& agent, const CpuSet& allowed);
 
  private:
-  // enforcer_gate.cpp: what decides whether a container is created and starts
+  // enforcer_gate.cpp: decides whether a container may be created and started
   [[nodiscard]] Result<void> make_room(Agent& agent, const api::PodSandbox& pod,
                                        const ContainerId& id);
   [[nodiscard]] Result<void> start_exclusive(Agent& agent, const api::StateChangeEvent& event,
@@ -82,7 +82,7 @@ class Enforcer final : public Follower {
   void count_unpinned(const std::string& directory, const ContainerId& id, double seconds);
   void remove_ended_pods(Agent& agent);
   void remove_ended(Agent& agent);
-  /// The desired CPUs of a container; empty: any.
+  /// Returns the desired CPUs of a container; empty means any.
   [[nodiscard]] static CpuSet desired_cpus(const agent::Desired& desired, const ContainerId& id);
   [[nodiscard]] OtherSearch others_of(const Agent& agent);
   [[nodiscard]] static agent::Desired desired_now(const Agent& agent);
@@ -103,29 +103,29 @@ class Enforcer final : public Follower {
   /// A group that was counted as an unpinned container.
   struct Noted {
     double seconds = 0;
-    bool is_named = false;  ///< its container was known
+    bool is_named = false;  ///< the name of its container is known
   };
   std::map<std::string, Noted> noted_;
   /// Groups of created containers that had processes at the last look.
   std::set<std::string> unreported_;
-  /// Groups that were confined, and in how many looks since then no event had explained them.
+  /// Confined groups, with the number of looks since then that no event has explained.
   std::map<std::string, int> unexplained_;
-  std::set<std::string> unconfined_;             ///< groups of which it was logged
-  std::set<std::string> kubepods_;               ///< directories with pods that were seen
-  std::set<std::string> refused_;                ///< ids of containers that were not to start
-  std::map<ContainerId, std::string> narrowed_;  ///< what was logged of them
-  std::set<std::string> remaining_;              ///< what the last revert has left
+  std::set<std::string> unconfined_;  ///< groups with a logged failure
+  std::set<std::string> kubepods_;    ///< directories of pods seen so far
+  std::set<std::string> refused_;     ///< ids of containers that were not allowed to start
+  std::map<ContainerId, std::string> narrowed_;  ///< the last line logged per container
+  std::set<std::string> remaining_;              ///< what the last revert could not restore
 };
 
-/// True if the group is that of this sandbox or container: its name is the id, or ends with it
-/// ("cri-containerd-ID.scope", "kata_ID").
+/// Returns whether the group is that of this sandbox or container: its name is the id or ends with
+/// it ("cri-containerd-ID.scope", "kata_ID").
 [[nodiscard]] bool is_group_of(const std::string& directory, const std::string& id);
-/// The processes of a group and of those below it; none if it is gone.
+/// Returns the processes of a group and of the groups below it; none if it is gone.
 [[nodiscard]] std::vector<pid_t> processes_of(const agent::NodeAgent& agent,
                                               const std::string& directory);
-/// Whether a group exists and has processes. One that cannot be read counts as having some.
+/// Returns whether a group exists and has processes. True if it cannot be read.
 [[nodiscard]] bool runs_in(const agent::NodeAgent& agent, const std::string& directory);
-/// The groups of all containers that are placed.
+/// Returns the groups of all adopted containers.
 [[nodiscard]] std::set<std::string> adopted_directories(const agent::NodeAgent& agent);
 [[nodiscard]] SharedPlace shared_place(const agent::NodeAgent& agent,
                                        const agent::Desired& desired);

@@ -9,7 +9,7 @@
 #include "other_groups.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 
-/// What decides whether a container is created and starts: strict only where exclusive CPUs are at
+/// Decides whether a container may be created and started. Strict only where exclusive CPUs are at
 /// stake.
 namespace pinfold::nri {
 namespace {
@@ -17,8 +17,8 @@ namespace {
 using agent::LogLevel;
 using agent::NodeAgent;
 
-/// Reads back, and tries once more: a container may have ended while it was written. What could not
-/// be read or written of others shows there.
+/// Checks, and if that fails reconciles and checks once more: a container may have ended during the
+/// first write.
 template <class Check>
 Result<void> ensure(NodeAgent& agent, Check check) {
   if (check()) return {};
@@ -26,7 +26,7 @@ Result<void> ensure(NodeAgent& agent, Check check) {
   return check();
 }
 
-/// Handlers that are known to make no group for each container, for messages only.
+/// Returns whether a handler is known to make no group per container. For messages only.
 bool is_sandboxed_by_name(std::string_view handler) {
   return handler.starts_with("kata") || handler == "runsc" || handler == "gvisor";
 }
@@ -54,14 +54,14 @@ bool has_exclusive_cpus(const agent::Desired& desired, const ContainerId& id) {
   return found != desired.layout.end() && found->second.isolation != Isolation::kHost;
 }
 
-/// Before a container is created: nothing can run on CPUs that become its own. Its own group does
-/// not exist yet.
+/// Makes sure that nothing else can run on the CPUs that become exclusive to a container, before it
+/// is created. Its own group does not exist yet.
 Result<void> Enforcer::make_room(Agent& agent, const api::PodSandbox& pod, const ContainerId& id) {
   const bool is_exclusive = has_exclusive_cpus(agent.desired(), id);
   if (is_exclusive) {
     PINFOLD_TRY(ensure(agent, [&] { return agent.verify_room(id); }));
   }
-  // What is left is looked for again at the start.
+  // Leftovers are looked for again at the start.
   (void)confine_others(agent, desired_now(agent));
   const bool is_declared = is_in_list(options_.handlers_without_groups, pod.runtime_handler());
   return is_exclusive && is_declared ? enter_sandbox(agent, pod, id) : Result<void>();
@@ -84,7 +84,8 @@ Result<void> Enforcer::start_exclusive(Agent& agent, const api::StateChangeEvent
               fmt::format("other groups can run on its exclusive CPUs {}", left.to_string()));
 }
 
-/// It may have fewer CPUs than it should, or no group: it harms no other container.
+/// A container in the shared pool may have fewer CPUs than it should, or no group, since that harms
+/// no other container.
 Result<void> Enforcer::start_shared(Agent& agent, const api::StateChangeEvent& event,
                                     const ContainerId& id) {
   const auto directory = group_directory(options_.mount, event.container().linux().cgroups_path());
@@ -103,7 +104,7 @@ Result<void> Enforcer::start_shared(Agent& agent, const api::StateChangeEvent& e
   return keep_off_exclusive(agent, *directory);
 }
 
-/// Errors: kBusy if a group can run on exclusive CPUs, and cannot be confined.
+/// Errors: kBusy if a group can run on exclusive CPUs and cannot be confined.
 Result<void> Enforcer::keep_off_exclusive(const Agent& agent, const std::string& directory) {
   const agent::Desired desired = desired_now(agent);
   const CpuSet exclusive = exclusive_cpus(desired);
@@ -122,7 +123,7 @@ Result<void> Enforcer::keep_off_exclusive(const Agent& agent, const std::string&
                   directory, (has & exclusive).to_string(), confined.error().message));
 }
 
-/// Says once why a container has other CPUs than it should.
+/// Logs once why a container has other CPUs than it should.
 void Enforcer::note_narrowed(const Agent& agent, const ContainerId& id) {
   const agent::Desired desired = agent.desired();
   const CpuSet cpus = desired_cpus(desired, id);
@@ -140,8 +141,8 @@ void Enforcer::note_narrowed(const Agent& agent, const ContainerId& id) {
   if (std::exchange(narrowed_[id], line) != line && !line.empty()) log(LogLevel::kWarning, line);
 }
 
-/// Whether a container has no process of its own on this node. Without processes its group may also
-/// be that of a container that has just ended; `directory` is that group.
+/// Returns whether a container has no process of its own on this node. A group without processes
+/// may also be that of a container that has just ended. `directory` is the container's group.
 bool Enforcer::is_run_by_sandbox(const Agent& agent, const api::PodSandbox& pod,
                                  const api::Container& container,
                                  const std::string& directory) const {
@@ -156,7 +157,7 @@ bool Enforcer::is_run_by_sandbox(const Agent& agent, const api::PodSandbox& pod,
   return std::find(pids.begin(), pids.end(), static_cast<pid_t>(container.pid())) != pids.end();
 }
 
-/// The group of a sandbox, with the processes that run its containers.
+/// Returns the group of a sandbox, whose processes run its containers.
 Result<std::string> Enforcer::sandbox_group(const Agent& agent, const api::PodSandbox& pod) const {
   PINFOLD_LET(const std::string above, pod_directory(options_.mount, pod.linux().cgroup_parent()));
   const auto group = agent.enforced()->open_elsewhere(above);
@@ -180,8 +181,8 @@ bool Enforcer::is_in_sandbox(const Agent& agent, const ContainerId& id) const {
          });
 }
 
-/// All containers of the pod run in the group of its sandbox: it gets the exclusive CPUs of all of
-/// them, and no shared ones.
+/// Gives the sandbox's group the exclusive CPUs of all containers of the pod, and no shared ones,
+/// because all of them run in it.
 Result<void> Enforcer::enter_sandbox(Agent& agent, const api::PodSandbox& pod,
                                      const ContainerId& id) {
   const std::string lack =
@@ -196,8 +197,8 @@ Result<void> Enforcer::enter_sandbox(Agent& agent, const api::PodSandbox& pod,
   return {};
 }
 
-/// A container is not created, or has not started: what was decided for it returns. A pod without
-/// any other container has nothing then; it is decided again when one is created.
+/// Releases what was decided for a container that was not created or has not started. A pod without
+/// any other container is removed; it is decided again when one is created.
 void Enforcer::take_back(Agent& agent, const api::PodSandbox& pod, const ContainerId& id) {
   const ActivePod* const active = agent.state().node.find(id.pod);
   if (active == nullptr) return;
@@ -208,7 +209,7 @@ void Enforcer::take_back(Agent& agent, const api::PodSandbox& pod, const Contain
       has_others = has_others || (other.shown.name() != id.name && other.phase != Phase::kStopped);
     }
   }
-  // It is decided as a whole: what it has is that of the others, too.
+  // The pod is decided as a whole, so its resources also belong to the others.
   if (has_others && pod.annotations().contains(std::string(kResourcesAnnotation))) return;
   const PodSpec before = active->spec;
   for (const Container& container : before.containers) {
@@ -232,10 +233,10 @@ void Enforcer::take_back(Agent& agent, const api::PodSandbox& pod, const Contain
   follow_pool(agent, desired_now(agent));
 }
 
-/// On cgroup v1 a group cannot have a CPU that the one above lacks, and a runtime does not start a
-/// container whose cpuset the kernel refuses: a shared container gets those that it can have. On v2
-/// one that can have none of them would get all of the group above: it gets those that are
-/// exclusive to nobody. Empty: those of the group above.
+/// Returns the CPUs that a shared container can have. On cgroup v1 a group cannot have a CPU that
+/// its parent does not have, and a runtime does not start a container whose cpuset the kernel
+/// rejects. On v2 a container that can have none of its CPUs would get all of its parent's; it gets
+/// those that are exclusive to no container. Empty: those of the parent.
 CpuSet Enforcer::attainable(const Agent& agent, const ContainerId& id,
                             const api::Container& container, const std::string& cpus) const {
   CpuSet desired = CpuSet::parse(cpus).value_or(CpuSet());

@@ -13,14 +13,38 @@
 #include "pinfold/nri_plugin/group_path.hpp"
 #include "pod_quotas.hpp"
 
-/// The groups that the runtime does not show: they are kept off exclusive CPUs.
+// How it works
+//
+// The agent pins the groups of containers that it has adopted. All other groups below the kubelet's
+// directories, of sandboxes and of containers that it does not know, could run on exclusive CPUs.
+// This file finds and confines them to the shared pool:
+// - others_of() says where to look: the directories of kubelets, and the pods that the runtime
+//   shows.
+// - confine_others() walks these trees without the adopted groups, and writes the pool to each
+//   group that has processes and can run on an exclusive CPU. A group that cannot be confined and
+//   is no sandbox has its processes killed.
+// - follow_pool() lets confined groups grow with the pool, unless the layout is dirty, that is
+//   unless a change of the cgroups is still outstanding.
+// - look() also adopts containers whose start no event has reported, and ends pods whose group is
+//   gone.
+//
+// Invariants:
+// - Before a container gets exclusive CPUs, groups are confined to what will be left of the pool.
+// - A group is never confined because of CPUs that it will own: a container that was created but
+//   whose start is not reported yet keeps its desired CPUs.
+// - While held pods exist and the runtime has not shown its pods, look() and leave_room() confine
+//   nothing: the groups of held pods look like unknown ones.
+//
+// Cost: a look reads each group in the searched trees once.
+
+/// Keeps groups that the runtime does not show off exclusive CPUs.
 namespace pinfold::nri {
 namespace {
 
 using agent::LogLevel;
 using service::ChangeKind;
 
-/// False if the group was removed; without a cpuset it exists all the same.
+/// Returns false if the group was removed. A group without a cpuset also exists.
 bool exists(const enforce::Group& group) {
   const auto& part = group.cpuset();
   const auto listed = part.fs->children(part.path);
@@ -55,7 +79,7 @@ void Enforcer::look(Agent& agent) {
   if (is_synchronized_) {
     remove_ended_pods(agent);
     adopt_unreported(agent);
-    adopt_running(agent);  // what could not be stored at its start
+    adopt_running(agent);  // groups that could not be stored at their start
     note_unexplained(agent);
     set_pod_quotas(agent);
   }
@@ -73,16 +97,16 @@ void Enforcer::leave_room(const Agent& agent, const CpuSet& allowed) {
   if (!knows_all_pods(agent)) return;
   agent::Desired desired = agent.desired();
   desired.pool = allowed;
-  (void)confine_others(agent, desired);  // what is left is looked for again
+  (void)confine_others(agent, desired);  // leftovers are looked for again
 }
 
-/// Until the runtime has shown its pods, the groups of held ones cannot be told from others.
+/// Until the runtime has shown its pods, groups of held pods cannot be told from others.
 bool Enforcer::knows_all_pods(const Agent& agent) const {
   return is_synchronized_ || agent.state().node.held.empty();
 }
 
-/// After a restart of the runtime no event tells that a sandbox has ended. The kubelet removes the
-/// group of a pod that has ended.
+/// Ends pods whose group is gone: after a restart of the runtime no event reports the end of a
+/// sandbox, but the kubelet removes the group of a pod that has ended.
 void Enforcer::remove_ended_pods(Agent& agent) {
   std::vector<api::StateChangeEvent> ends;
   for (const auto& [id, pod] : known_.all()) {
@@ -100,15 +124,15 @@ void Enforcer::remove_ended_pods(Agent& agent) {
   remove_ended(agent);
 }
 
-/// A container whose start no plugin was asked about: containerd 1.7 starts containers while a
-/// plugin synchronizes, and shows them as created or not at all.
+/// Adopts a container about whose start no plugin was asked: containerd 1.7 starts containers while
+/// a plugin synchronizes, and shows them as created or not at all.
 void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
   const api::Container& container = event.container();
   const KnownContainer* const known = known_.find_name_of(container);
   const bool is_known = knows(container);
   const auto own = group_directory(options_.mount, container.linux().cgroups_path());
-  // The event of an earlier container of the same name comes late, and its processes have ended;
-  // a later one runs although no event has told of the earlier one's end.
+  // An event of an earlier container of the same name arrives late, when its processes have ended.
+  // A later container has processes, even if no event has reported the end of the earlier one.
   const bool is_other_known = !is_known && known != nullptr && known->phase != Phase::kStopped;
   if (is_other_known && (!own || processes_of(agent, *own).empty())) return;
   const auto id = find_container(agent.state().node, PodUid(event.pod().uid()), container.name());
@@ -121,7 +145,7 @@ void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
     }
   }
   known_.change(event);
-  // The group of an earlier container of the same name is not its own.
+  // The group of an earlier container of the same name does not count.
   const std::string* const has = id ? agent.state().adopted.find(*id) : nullptr;
   if (is_known && has != nullptr && own && *has == *own) return;
   const bool is_placed = id && (has == nullptr ? !has_exclusive_cpus(agent.desired(), *id)
@@ -133,9 +157,9 @@ void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
   (void)confine_others(agent, desired_now(agent));
 }
 
-/// containerd 1.7 reports no start of a container that starts while a plugin synchronizes: it was
-/// shown as created. The runtime makes its group, with a process, a while before it reports a
-/// start, so it has to be there at two looks.
+/// Finds containers whose start containerd 1.7 never reports, because they started while a plugin
+/// synchronized and were shown as created. The runtime makes a group with a process some time
+/// before it reports a start, so the group must be found by two looks.
 void Enforcer::adopt_unreported(Agent& agent) {
   std::vector<api::StateChangeEvent> starts;
   const std::set<std::string> earlier = std::exchange(unreported_, {});
@@ -159,7 +183,7 @@ void Enforcer::adopt_unreported(Agent& agent) {
   for (const api::StateChangeEvent& start : starts) adopt_started(agent, start);
 }
 
-/// What has ended releases its CPUs at once.
+/// Removes pods and containers that have ended, so that their CPUs are free at once.
 void Enforcer::remove_ended(Agent& agent) {
   const AgentRequests ended = plan_removal(known_, agent.state().node);
   if (ended.remove_pods.empty() && ended.remove_containers.empty()) return;
@@ -177,8 +201,8 @@ std::set<std::string> adopted_directories(const agent::NodeAgent& agent) {
   return directories;
 }
 
-/// A kubelet's directory stays known when its last pod has ended, and after a restart by its
-/// configuration and what is still adopted.
+/// A kubelet's directory stays known after its last pod has ended, and after a restart through its
+/// configuration and the adopted groups.
 OtherSearch Enforcer::others_of(const Agent& agent) {
   const auto add_kubepods = [this](const std::string& directory) {
     std::string kubepods = kubepods_of(directory);
@@ -200,8 +224,9 @@ OtherSearch Enforcer::others_of(const Agent& agent) {
   return search;
 }
 
-/// With the shared pool as others can run there: CPUs that went offline since its start the agent
-/// does not know. Without any of them the kernel would give a group those of the one that it is in.
+/// Returns the desired state with the part of the shared pool that is online. The agent does not
+/// know of CPUs that went offline since its start. If none of the pool were left, the kernel would
+/// give a group the CPUs of its parent.
 agent::Desired Enforcer::desired_now(const Agent& agent) {
   agent::Desired desired = agent.desired();
   const auto cpus = agent.enforced()->machine_cpus();
@@ -211,8 +236,8 @@ agent::Desired Enforcer::desired_now(const Agent& agent) {
   return desired;
 }
 
-/// Confines the groups of sandboxes and of unknown containers to the shared pool, and lets those
-/// that were confined before follow it. Returns the exclusive CPUs on which they can still run.
+/// Confines the groups of sandboxes and of unknown containers to the shared pool, and updates
+/// groups that were confined before. Returns the exclusive CPUs on which they can still run.
 CpuSet Enforcer::confine_others(const Agent& agent, const agent::Desired& desired) {
   const CpuSet exclusive = exclusive_cpus(desired);
   CpuSet left;
@@ -226,7 +251,7 @@ CpuSet Enforcer::confine_others(const Agent& agent, const agent::Desired& desire
       return exclusive_cpus(desired);
     }
     const SharedPlace place = shared_place(agent, desired);
-    // The deepest first: on cgroup v1 a group must contain those below it.
+    // Deepest first: on cgroup v1 a group must contain the CPUs of its children.
     for (auto other = others->rbegin(); other != others->rend(); ++other) {
       confine_other(agent, desired, place, *other, left);
     }
@@ -235,8 +260,8 @@ CpuSet Enforcer::confine_others(const Agent& agent, const agent::Desired& desire
   return left & exclusive;
 }
 
-/// The groups that were confined get what the pool has gained. That was given up: what still ran
-/// there would not have been removed, and what could not be applied leaves the layout dirty.
+/// Gives confined groups the CPUs that the pool has gained. Those CPUs are free: a pod that still
+/// runs on them is not removed, and while a change could not be applied the layout is dirty.
 void Enforcer::follow_pool(const Agent& agent, const agent::Desired& desired) {
   if (agent.enforced()->is_dirty()) return;
   for (const Error& error : confined_.follow(*agent.enforced(), shared_place(agent, desired))) {
@@ -244,7 +269,7 @@ void Enforcer::follow_pool(const Agent& agent, const agent::Desired& desired) {
   }
 }
 
-/// To whom a group belongs, as far as the runtime has reported it.
+/// The owner of a group, as far as the runtime has reported it.
 struct Enforcer::Owner {
   bool is_sandbox = false;
   bool is_started = false;
@@ -272,7 +297,7 @@ void Enforcer::confine_other(const Agent& agent, const agent::Desired& desired,
   const std::string& directory = other.group.directory;
   const Owner owner = owner_of(agent, directory);
   if (owner.container && !owner.is_started) {
-    // The runtime is about to report its start: its CPUs are its own.
+    // The runtime is about to report its start, and the CPUs belong to it.
     const CpuSet own = desired_cpus(desired, *owner.container);
     if (!own.empty() && own.contains_all(other.cpus)) return;
   }
@@ -307,9 +332,9 @@ void Enforcer::confine_other(const Agent& agent, const agent::Desired& desired,
   left |= other.cpus;
 }
 
-/// Counts the groups that were confined and that no event has explained for a whole interval: the
-/// runtime makes a group before it reports the sandbox or the start of the container. Until the
-/// runtime has shown its pods, they cannot be told from sandboxes, and have no names.
+/// Counts confined groups that no event has explained for a whole interval, because the runtime
+/// makes a group before it reports the sandbox or the start of the container. Until the runtime has
+/// shown its pods, unknown groups cannot be told from sandboxes and have no names.
 void Enforcer::note_unexplained(const Agent& agent) {
   constexpr int kLooks = 2;
   for (auto it = unexplained_.begin(); it != unexplained_.end();) {

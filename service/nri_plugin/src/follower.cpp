@@ -17,7 +17,7 @@
 namespace pinfold::nri {
 namespace {
 
-/// Whether a group has a limit of 0 for each size of which the machine has pages.
+/// Returns whether a group has a limit of 0 for every size of huge pages that the machine has.
 bool forbids_huge_pages(const enforce::Group& group, const Machine& machine) {
   std::set<std::string> sizes;
   for (const NumaNode& numa : machine.numa_nodes()) {

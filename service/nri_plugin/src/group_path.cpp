@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::string_view kSlice = ".slice";
 
-/// "a-b.slice" is in "a.slice": "/a.slice/a-b.slice". "-.slice" is the root.
+/// Expands a slice name: "a-b.slice" is inside "a.slice", so "/a.slice/a-b.slice". "-.slice" is the
+/// root.
 std::string expand_slice(std::string_view slice) {
   const std::string_view stem = slice.substr(0, slice.size() - kSlice.size());
   std::string path;
@@ -25,7 +26,7 @@ bool is_slice(std::string_view name) {
          name.find('/') == std::string_view::npos;
 }
 
-/// The path of "SLICE:PREFIX:NAME", as runc makes it; "" if it is none.
+/// Returns the path that runc makes of "SLICE:PREFIX:NAME"; empty if the text has another form.
 std::string systemd_path(std::string_view text) {
   const std::size_t first = text.find(':');
   const std::size_t second = text.find(':', first + 1);

@@ -78,7 +78,7 @@ void Observer::create_container(const Agent& agent, const api::PodSandbox& pod,
   api::CreateContainerRequest request;
   *request.mutable_pod() = pod;
   *request.mutable_container() = container;
-  // A cpuset is the kubelet's own decision, with which this one is compared.
+  // A cpuset is the kubelet's own decision, which is compared with ours.
   request.mutable_container()->mutable_linux()->mutable_resources()->mutable_cpu()->clear_cpus();
   const auto plan = plan_create(known_, request, premises(agent), state_);
   if (plan) {
@@ -99,11 +99,11 @@ api::StopContainerResponse Observer::stop(Agent& agent, const api::StopContainer
   return {};
 }
 
-/// A container that Synchronize has missed, or that was created while no plugin was connected.
+/// Plans for a container that Synchronize has missed, or that was created without a plugin.
 void Observer::take_unknown(const Agent& agent, const api::StateChangeEvent& event) {
   const api::Container& container = event.container();
   const KnownContainer* const known = known_.find_name_of(container);
-  // Events of an earlier container of the same name come late.
+  // Events of an earlier container of the same name arrive late.
   if (known != nullptr &&
       (known->shown.id() == container.id() || known->phase != Phase::kStopped)) {
     return;
@@ -134,7 +134,7 @@ std::string Observer::why_shared(const Node& node, const ContainerId& id) const 
   return container == nullptr ? "" : node.cpu().why_shared(pod->spec, *container);
 }
 
-/// Containers of which nothing is decided, or whose group cannot be read, are not compared.
+/// Skips containers without a decision, and those whose group cannot be read.
 void Observer::compare(const Agent& agent, const KnownPod& pod, const KnownContainer& container,
                        service::Comparison& comparison) const {
   const auto id = find_container(state_, pod.uid(), container.shown.name());

@@ -9,7 +9,7 @@
 
 namespace pinfold::nri {
 
-/// Follows a runtime and decides in memory only; compares with what the kernel has.
+/// Follows a runtime, decides in memory only, and compares the result with the kernel's values.
 class Observer final : public Follower {
  public:
   Observer(const Node& node, FollowerOptions options);
@@ -33,13 +33,13 @@ class Observer final : public Follower {
   void compare(const Agent& agent, const KnownPod& pod, const KnownContainer& container,
                service::Comparison& comparison) const;
 
-  /// Why a container of a pod would have no exclusive CPUs. Domain: it has none in `state_`.
+  /// Returns why a container would have no exclusive CPUs. Domain: it has none in `state_`.
   [[nodiscard]] std::string why_shared(const Node& node, const ContainerId& id) const;
 
   bool is_synchronized_ = false;
-  NodeState state_;                            ///< as if the plans had been done
-  std::map<PodUid, std::string> why_shared_;   ///< of its pods, as far as the runtime told it
-  std::map<ContainerId, std::string> logged_;  ///< what was logged of each container
+  NodeState state_;                            ///< as if the plans had been carried out
+  std::map<PodUid, std::string> why_shared_;   ///< per pod, as far as the runtime showed it
+  std::map<ContainerId, std::string> logged_;  ///< the last line logged per container
 };
 
 }  // namespace pinfold::nri

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 
-/// A threaded group does not list its processes: it counts as having some.
+/// A threaded group does not list its processes, so it counts as having some.
 Result<bool> has_processes(const enforce::Group& group) {
   const auto& part = group.cpuset();
   const auto text = part.fs->read(part.path, "cgroup.procs");
@@ -24,11 +24,11 @@ struct Walk {
   const OtherSearch& search;
   std::vector<OtherGroup>& found;
 
-  /// `above`: the CPUs of the group that it is in.
+  /// `above`: the CPUs of the parent group.
   [[nodiscard]] Result<void> look(const enforce::Group& group, const CpuSet& above,
                                   int depth) const {
     if (search.adopted.contains(group.directory) || depth > kMaxDepth) return {};
-    // Without a cpuset: as above.
+    // Without a cpuset the group has the CPUs of its parent.
     const OtherGroup other{group, effective_cpus(group).value_or(above)};
     if (search.wanted(other)) {
       PINFOLD_LET(const bool is_used, has_processes(group));

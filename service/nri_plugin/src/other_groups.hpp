@@ -7,8 +7,8 @@
 
 #include "pinfold/agent/enforced_layout.hpp"
 
-/// Groups among those of pods that are no container's of the agent: of sandboxes, and of containers
-/// that it does not know.
+/// Finds groups among those of pods that belong to no container of the agent: groups of sandboxes
+/// and of containers that it does not know.
 namespace pinfold::nri {
 
 /// A group with processes, and the CPUs on which they can run.
@@ -18,16 +18,16 @@ struct OtherGroup {
 };
 
 struct OtherSearch {
-  std::set<std::string> roots;    ///< one that does not exist has no groups
-  std::set<std::string> adopted;  ///< these, and those below them, are not looked at
-  CpuSet without;                 ///< that a root has if it has no cpuset
+  std::set<std::string> roots;    ///< one that does not exist is skipped
+  std::set<std::string> adopted;  ///< these and all groups below them are skipped
+  CpuSet without;                 ///< the CPUs of a root that has no cpuset
   std::function<bool(const OtherGroup&)> wanted;
 };
 
-/// The group of this name in `group`.
+/// Returns the child of `group` with this name.
 [[nodiscard]] enforce::Group child_of(const enforce::Group& group, const std::string& name);
 
-/// All groups with processes that are wanted. Errors: kIo.
+/// Returns all wanted groups that have processes. Errors: kIo.
 [[nodiscard]] Result<std::vector<OtherGroup>> find_others(const agent::EnforcedLayout& enforced,
                                                           const OtherSearch& search);
 

@@ -13,7 +13,7 @@ namespace {
 using agent::LogLevel;
 using enforce::CpuQuota;
 
-/// The quota that the group of a pod gets instead of `has`; nullopt: it stays.
+/// Returns the quota that the group of a pod gets instead of `has`; nullopt to keep it.
 std::optional<CpuQuota> find_change(const LinuxResources& wanted, const CpuQuota& has,
                                     const api::LinuxCPU& of_sandbox) {
   if (*wanted.cpu_quota == -1) return has.quota_us ? std::optional(CpuQuota()) : std::nullopt;
@@ -36,7 +36,7 @@ void set_pod_quota(const agent::NodeAgent& agent, const std::string& mount, cons
   if (!wanted || !wanted->cpu_quota || !directory) return;
   const auto group = agent.enforced()->open_elsewhere(*directory);
   const auto has = group ? read_cpu_quota(*group) : Result<CpuQuota>(fail(group.error()));
-  if (!has) return;  // it has ended, or nothing limits it
+  if (!has) return;  // it has ended, or has no limit
   const auto change = find_change(*wanted, *has, pod.sandbox.linux().pod_resources().cpu());
   if (!change) return;
   const auto written = write_cpu_quota(*group, *change);

@@ -15,7 +15,7 @@
 namespace pinfold::nri {
 namespace {
 
-/// The parts of a path.
+/// Splits a path into its parts.
 std::vector<std::string_view> split(std::string_view path) {
   std::vector<std::string_view> parts;
   while (!path.empty()) {
@@ -47,7 +47,7 @@ std::set<std::string> kubepods_of_configuration(const std::string& mount, const 
   const nlohmann::json root = read->document.value("cgroupRoot", nlohmann::json());
   if (!root.is_string()) return {};
   std::set<std::string> found;
-  std::string slice;  // the kubelet joins the parts of its root with dashes, and escapes theirs
+  std::string slice;  // the kubelet joins the parts with dashes and escapes dashes in them
   for (const std::string_view part : split(root.get_ref<const std::string&>())) {
     for (const char c : part) slice += c == '-' ? '_' : c;
     slice += '-';

@@ -7,7 +7,7 @@ namespace {
 
 using agent::LogLevel;
 
-/// The CPUs of a group; without a cpuset it has those of the group that it is in.
+/// Returns the CPUs of a group; without a cpuset, those of its nearest parent that has one.
 Result<CpuSet> cpus_of_group(const agent::EnforcedLayout& enforced, std::string directory) {
   for (;;) {
     PINFOLD_LET(const auto group, enforced.open_elsewhere(directory));

@@ -11,19 +11,18 @@
 
 namespace pinfold::nri {
 
-/// The group that a runtime and its shims run in: no plugin may confine it, so it is only looked
-/// at.
+/// The group of a runtime and its shims. No plugin may confine it, so it is only watched.
 class RuntimeGroup {
  public:
-  /// The absolute directory of the group that a process is in. Errors: kNotFound.
+  /// Returns the absolute directory of a process's group. Errors: kNotFound.
   using Find = std::function<Result<std::string>(const agent::EnforcedLayout&, pid_t)>;
 
   RuntimeGroup(Find find, agent::LogSink log) : find_(std::move(find)), log_(std::move(log)) {}
 
-  /// Whether processes there can run on exclusive CPUs; a warning when that begins. `runtime`: the
-  /// process at the other end; none: nothing is known.
+  /// Looks whether processes of the group can run on exclusive CPUs, and warns when that begins.
+  /// `runtime` is the process at the other end of the connection; without it nothing is known.
   void look(const agent::NodeAgent& agent, std::optional<pid_t> runtime);
-  /// The exclusive CPUs that the last look has found.
+  /// Returns the exclusive CPUs that the group could use at the last look.
   [[nodiscard]] const CpuSet& overlap() const { return overlap_; }
 
  private:
@@ -34,7 +33,7 @@ class RuntimeGroup {
   Find find_;
   agent::LogSink log_;
   CpuSet overlap_;
-  std::string error_;  ///< the last, which is logged once
+  std::string error_;  ///< the last error; each is logged once
 };
 
 }  // namespace pinfold::nri

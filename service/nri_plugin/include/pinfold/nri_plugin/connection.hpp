@@ -17,25 +17,25 @@ namespace pinfold::nri {
 struct ConnectionOptions {
   service::NriSettings settings;
   agent::LogSink log;
-  /// Gets a line for the service manager whenever it changes. Empty: none.
+  /// Receives the status line for the service manager whenever it changes. May be empty.
   std::function<void(const std::string&)> status;
   std::chrono::milliseconds look_every{10'000};
-  /// The absolute directory of the group that a process of the runtime is in.
+  /// Returns the absolute directory of the group of a process of the runtime.
   std::function<Result<std::string>(const agent::EnforcedLayout&, pid_t)> find_group =
       [](const agent::EnforcedLayout& enforced, pid_t process) {
         return enforced.directory_of_process(process);
       };
-  /// Between two attempts to connect.
+  /// Pause between two attempts to connect.
   std::chrono::milliseconds least_pause{100};
   std::chrono::milliseconds greatest_pause{1000};
 };
 
-/// Connects a follower with a runtime: its requests become tasks of the worker, and their answers
-/// go back. All else runs in the thread of `io`: one.
+/// Connects a follower with a runtime: turns its requests into tasks of the worker and sends their
+/// answers back. Everything else runs in the one thread of `io`.
 class RuntimeConnection {
  public:
-  /// `io` and `worker` outlive it. It must be destroyed after run() of the worker has returned.
-  /// Errors: those of Plugin::start.
+  /// `io` and `worker` must outlive the connection. Destroy it after the worker's run() has
+  /// returned. Errors: those of Plugin::start.
   [[nodiscard]] static Result<std::unique_ptr<RuntimeConnection>> start(
       boost::asio::io_context& io, service::Worker& worker, std::unique_ptr<Follower> follower,
       ConnectionOptions options);
@@ -43,7 +43,7 @@ class RuntimeConnection {
   RuntimeConnection& operator=(const RuntimeConnection&) = delete;
   ~RuntimeConnection();
 
-  /// Any thread may call it.
+  /// May be called by any thread.
   [[nodiscard]] service::RuntimeCounters counters() const;
 
  private:

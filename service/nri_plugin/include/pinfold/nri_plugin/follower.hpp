@@ -18,47 +18,48 @@
 
 namespace pinfold::nri {
 
-/// For how many seconds a process of this machine has run; 0 if it is not known.
+/// Returns how many seconds a process of this machine has been running; 0 if unknown.
 [[nodiscard]] double age_of(pid_t process);
 
 struct FollowerOptions {
   service::PodLevelResources pod_level = service::PodLevelResources::kAny;
-  std::string mount;  ///< of the hierarchy with the cpusets
+  std::string mount;  ///< mount point of the cpuset hierarchy
   agent::LogSink log;
   std::function<double(pid_t)> age = age_of;
-  /// Directories below which a kubelet's pods are, besides those that its pods show.
+  /// Additional directories of kubelet pods, besides those that the runtime's pods show.
   std::set<std::string> kubepods;
   /// See NriSettings.
   std::vector<std::string> handlers_without_groups;
 };
 
-/// Follows the requests of a runtime: plans, lets the agent do it, and answers. All of it runs in
-/// the turns of a worker; one caller at a time.
+/// Follows the requests of a runtime: plans, has the agent carry it out, and answers. Runs entirely
+/// in the turns of a worker; one caller at a time.
 class Follower {
  public:
   using Agent = agent::NodeAgent;
 
   virtual ~Follower() = default;
 
-  /// All pods of the runtime.
+  /// Receives all pods of the runtime.
   [[nodiscard]] virtual api::SynchronizeResponse synchronize(
       Agent& agent, const api::SynchronizeRequest& request) = 0;
-  /// Errors: why the container cannot be created.
+  /// Errors: the reason why the container cannot be created.
   [[nodiscard]] virtual Result<api::CreateContainerResponse> create(
       Agent& agent, const api::CreateContainerRequest& request) = 0;
   [[nodiscard]] virtual api::UpdateContainerResponse update(
       Agent& agent, const api::UpdateContainerRequest& request) = 0;
   [[nodiscard]] virtual api::StopContainerResponse stop(
       Agent& agent, const api::StopContainerRequest& request) = 0;
-  /// Any other event. Errors: only of START_CONTAINER: why the container cannot start.
+  /// Handles any other event. Errors: only for START_CONTAINER, the reason why the container cannot
+  /// start.
   [[nodiscard]] virtual Result<void> change(Agent& agent, const api::StateChangeEvent& event) = 0;
-  /// Due now and then: finds what no event tells of.
+  /// Called periodically. Finds changes that no event reports.
   virtual void look(Agent& agent) = 0;
 
   [[nodiscard]] const service::FollowerCounters& counters() const { return counters_; }
-  /// What has changed since the last call.
+  /// Returns the changes since the last call.
   [[nodiscard]] std::vector<service::Change> take_changes() { return std::exchange(changes_, {}); }
-  /// The comparison that was made since the last call, if one was.
+  /// Returns the latest comparison if one was made since the last call.
   [[nodiscard]] std::optional<service::Comparison> take_comparison() {
     return std::exchange(comparison_, std::nullopt);
   }
@@ -69,12 +70,12 @@ class Follower {
   void log(agent::LogLevel level, const std::string& message) const {
     if (options_.log) options_.log(level, message);
   }
-  /// What is known of the node and the cluster now: the node changes with a reconfiguration.
+  /// Returns what is known of node and cluster at present; a reconfiguration changes the node.
   [[nodiscard]] Premises premises(const Agent& agent) const;
   [[nodiscard]] KnownPods::AgeOf age() const {
     return [this](std::uint32_t process) { return options_.age(static_cast<pid_t>(process)); };
   }
-  /// A container has stopped: of that no other event comes.
+  /// StopContainer is the only notice of a stopped container; returns it as an event.
   [[nodiscard]] static api::StateChangeEvent event_of(const api::StopContainerRequest& request);
   void add_change(service::ChangeKind kind, const PodUid& pod, const std::string& container = "") {
     changes_.push_back({kind, pod, container});
@@ -89,8 +90,9 @@ class Follower {
   std::vector<service::Change> changes_;
 };
 
-/// The agent calls the follower when it moves containers, so it must change nothing after that is
-/// gone. Errors: those of check_node; kUnsupported if the agent enforces nothing.
+/// The agent calls the follower when it moves containers, so the agent must not change anything
+/// after the follower is gone. Errors: those of check_node; kUnsupported if the agent enforces
+/// nothing.
 [[nodiscard]] Result<std::unique_ptr<Follower>> make_follower(service::NriMode mode,
                                                               agent::NodeAgent& agent,
                                                               FollowerOptions options);

@@ -5,20 +5,21 @@
 
 #include "pinfold/base/result.hpp"
 
-/// Where runtimes make cgroups. Pure.
+/// Computes where runtimes make cgroups. Pure.
 namespace pinfold::nri {
 
-/// The directory of a container's group below the mount of the cpusets. `cgroups_path`: as the
-/// container's OCI spec has it: a path, or "SLICE:PREFIX:NAME" for systemd.
-/// Errors: kInvalidArgument for one that is empty or leaves the mount.
+/// Returns the directory of a container's group below the cpuset mount. `cgroups_path` is that of
+/// the container's OCI spec: a path, or "SLICE:PREFIX:NAME" for systemd.
+/// Errors: kInvalidArgument if it is empty or leads out of the mount.
 [[nodiscard]] Result<std::string> group_directory(std::string_view mount,
                                                   std::string_view cgroups_path);
-/// The same for the group of a pod, `cgroup_parent`: a path, or the name of a slice.
+/// Returns the directory of a pod's group. `cgroup_parent` is a path, or the name of a slice.
+/// Errors: as above.
 [[nodiscard]] Result<std::string> pod_directory(std::string_view mount,
                                                 std::string_view cgroup_parent);
 
-/// The directory with the pods of a kubelet, from that of a pod: up to "kubepods" or
-/// "...kubepods.slice". "": it is none of a kubelet's.
+/// Returns the directory that holds a kubelet's pods, given the directory of one pod: the part up
+/// to "kubepods" or "...kubepods.slice". Empty if it belongs to no kubelet.
 [[nodiscard]] std::string kubepods_of(std::string_view pod_directory);
 
 }  // namespace pinfold::nri
