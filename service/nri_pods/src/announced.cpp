@@ -28,7 +28,7 @@ json pod_document(const api::PodSandbox& sandbox, json spec) {
           {"spec", std::move(spec)}};
 }
 
-/// The value of an annotation; null if the pod does not have it.
+/// Returns the value of an annotation; null if the pod does not have it.
 Result<json> read_annotation(const api::PodSandbox& sandbox, std::string_view name) {
   const auto found = sandbox.annotations().find(std::string(name));
   if (found == sandbox.annotations().end()) return json();
@@ -78,7 +78,7 @@ Result<PodSpec> pod_of(const api::PodSandbox& sandbox, std::span<const api::Cont
   json names = json::array();
   for (const api::Container& container : containers) names.push_back({{"name", container.name()}});
   const bool is_empty = names.empty();
-  if (is_empty) names.push_back({{"name", "none"}});  // a Pod has containers
+  if (is_empty) names.push_back({{"name", "none"}});  // a Pod needs a container
   PINFOLD_LET(auto pod, pod_from_json(pod_document(sandbox, {{"containers", std::move(names)}})));
   if (is_empty) pod.containers.clear();
   for (const Container& container : pod.containers) {

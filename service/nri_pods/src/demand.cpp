@@ -37,7 +37,7 @@ PodSpec whole_spec(const RecoveredPod& pod) {
   return spec;
 }
 
-/// A pod that is never Guaranteed: requests without limits.
+/// Returns a pod that is never Guaranteed: requests without limits.
 PodSpec shared_spec(const RecoveredPod& pod) {
   PodSpec spec = bare_spec(pod);
   for (const RecoveredContainer& container : pod.containers) {
@@ -48,7 +48,7 @@ PodSpec shared_spec(const RecoveredPod& pod) {
   return spec;
 }
 
-/// The first amount of a container that is estimated; "" if there is none.
+/// Returns the first estimated amount of a container; empty if there is none.
 std::string find_estimate(const RecoveredContainer& container) {
   for (const auto& [of, amounts] :
        {std::pair{"request", &container.requests}, std::pair{"limit", &container.limits}}) {
@@ -65,7 +65,7 @@ std::string find_estimate(const RecoveredContainer& container) {
       container.name);
 }
 
-/// Why the recovered amounts are not what is admitted; "" if they are.
+/// Returns why the recovered amounts are not admitted as they are; empty if they are.
 std::string why_not_whole(const RecoveredPod& pod, const Premises& premises) {
   if (pod.refused_annotation) return pod.refused_annotation->message;
   if (pod.is_announced) return "";

@@ -10,7 +10,7 @@
 namespace pinfold::nri {
 namespace {
 
-/// More than any machine has; below it nothing overflows.
+/// More than any machine has; no overflow below it.
 constexpr std::int64_t kMaxQuotaUs = 1'000'000'000'000;
 constexpr std::int64_t kMostCpus = 256;
 
@@ -20,7 +20,7 @@ MilliCpu milli_cpu_of_shares(std::uint64_t shares) {
   constexpr std::int64_t kMost = kMostCpus * 1000;
   if (shares >= cpu_shares(kMost)) return {kMost, false};
   if (shares <= cpu_shares(0)) return {0, false};
-  // The most that gives no more than these shares; the function does not decrease.
+  // The largest amount that gives no more than these shares; cpu_shares does not decrease.
   const auto milli = static_cast<std::int64_t>(((shares + 1) * 1000 - 1) / 1024);
   return {milli, cpu_shares(milli) == shares && cpu_shares(milli - 1) != shares};
 }

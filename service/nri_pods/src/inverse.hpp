@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-/// The amounts from which the kubelet computed the values of a container.
+/// Computes the amounts from which the kubelet derived the values of a container.
 namespace pinfold::nri {
 
 /// The range of the kubelet's cpuCFSQuotaPeriod, in microseconds.

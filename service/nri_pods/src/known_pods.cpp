@@ -13,7 +13,7 @@ auto find_name(Containers& containers, std::string_view name) {
                       [&](const KnownContainer& known) { return known.shown.name() == name; });
 }
 
-/// Adds a container, in the place of one with its name.
+/// Adds a container, replacing one with its name.
 void put(KnownContainer container, std::vector<KnownContainer>& containers) {
   const auto same = find_name(containers, container.shown.name());
   if (same == containers.end()) {
@@ -23,7 +23,7 @@ void put(KnownContainer container, std::vector<KnownContainer>& containers) {
   }
 }
 
-/// Empty strings, and no quota: no change.
+/// Empty strings, and no quota, mean no change.
 void take_cpu(const api::LinuxCPU& cpu, KnownContainer& known) {
   api::LinuxCPU& shown = *known.shown.mutable_linux()->mutable_resources()->mutable_cpu();
   if (!cpu.cpus().empty()) shown.set_cpus(cpu.cpus());
@@ -71,7 +71,7 @@ KnownPods::KnownPods(const api::SynchronizeRequest& request, const AgeOf& age) {
   for (const api::PodSandbox& sandbox : request.pods()) {
     pods_[sandbox.id()] = {sandbox, age_of(sandbox.pid()), {}, true};
   }
-  // NRI tells no time of creation, and a runtime shows its containers in any order.
+  // NRI does not report times of creation, and a runtime shows its containers in any order.
   std::vector<std::pair<double, const api::Container*>> oldest_first;
   for (const api::Container& container : request.containers()) {
     oldest_first.emplace_back(age_of(container.pid()), &container);
@@ -84,7 +84,7 @@ KnownPods::KnownPods(const api::SynchronizeRequest& request, const AgeOf& age) {
     pod->second.age = std::max(pod->second.age, seconds);
     put({*container, phase_of(container->state())}, pod->second.containers);
   }
-  // A pod that has ended keeps its sandbox, without a process, until it is deleted.
+  // A pod that has ended keeps its sandbox, without a process, until the pod is deleted.
   std::erase_if(pods_, [](const auto& entry) {
     return entry.second.containers.empty() && entry.second.sandbox.pid() == 0;
   });
@@ -115,9 +115,9 @@ void KnownPods::change_container(const api::StateChangeEvent& event) {
   if (pod == pods_.end()) return;
   auto& containers = pod->second.containers;
   const auto known = find_name(containers, event.container().name());
-  // Events of an earlier container of the same name come late.
+  // Events of an earlier container of the same name arrive late.
   if (known == containers.end() || known->shown.id() != event.container().id()) return;
-  // Events come late: what has stopped does not start again under its id.
+  // Events arrive late; a stopped container does not start again under its id.
   known->phase = std::max(known->phase, phase_after(event.event()).value_or(known->phase));
   const bool has_adjustment = known->phase != Phase::kCreating && known->phase != Phase::kStopped;
   if (has_adjustment && event.container().has_linux()) {

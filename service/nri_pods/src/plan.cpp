@@ -12,10 +12,33 @@
 
 #include "pinfold/api/pod_level.hpp"
 
+// How it works
+//
+// Every function compares what the runtime has shown (KnownPods) with the state of the agent
+// (NodeState), and returns requests or answers as values. Nothing here has side effects, so that
+// the enforcer, the observer and the tests share the same plans.
+//
+// A pod of the runtime becomes one pod of the agent under its own UID, plus one BestEffort pod per
+// unannounced container under unannounced_uid(). find_container() looks for a container under both.
+// - A pod with a resource annotation is decided once, at its sandbox, as a whole. A container
+//   outside the annotation is unannounced.
+// - A pod without one is decided again, as all living containers together, whenever a new container
+//   is created. Stopped containers are removed first, because they were init containers.
+//
+// Invariants:
+// - A request never admits a pod that the agent has unchanged, and admits each UID at most once.
+// - plan_synchronize() admits pods that may already have exclusive CPUs first, then older before
+//   newer ones, so that running containers keep their CPUs where possible.
+// - A container is updated only if its cpuset or quota differs from the runtime's record. An empty
+//   string changes nothing.
+//
+// Cost: plan_create() depends on the containers of one pod; the other plans go through all
+// containers and look each up in the state.
+
 namespace pinfold::nri {
 namespace {
 
-/// All UIDs under which the agent may have a pod of the runtime.
+/// Returns all UIDs under which the agent may have a pod of the runtime.
 std::set<PodUid> living_uids(const KnownPods& known) {
   std::set<PodUid> uids;
   for (const auto& [id, pod] : known.all()) {
@@ -29,7 +52,7 @@ std::set<PodUid> living_uids(const KnownPods& known) {
   return uids;
 }
 
-/// A pod that its annotation decides once, at its sandbox.
+/// Returns whether a pod is already decided by its annotation, which happens once, at its sandbox.
 bool is_decided(const RecoveredPod& pod, const NodeState& state) {
   const bool has_annotation = pod.is_announced || pod.refused_annotation;
   return has_annotation && state.find(pod.uid) != nullptr;
@@ -70,8 +93,8 @@ std::vector<api::Container> shown_of(const KnownPod& pod) {
   return shown;
 }
 
-/// Removes the containers of a pod that have stopped: when another one is created they count as
-/// init containers that have ended.
+/// Removes stopped containers of a pod: they were init containers if another one is created after
+/// them.
 void remove_ended(const KnownPod& pod, const PodUid& uid, const NodeState& state,
                   AgentRequests& requests) {
   const ActivePod* const active = state.find(uid);
@@ -83,7 +106,7 @@ void remove_ended(const KnownPod& pod, const PodUid& uid, const NodeState& state
   }
 }
 
-/// The containers that live together with the new one, and it.
+/// Returns the new container and those that live together with it.
 std::vector<api::Container> living_with(const KnownPod* pod, const api::Container& container) {
   std::vector<api::Container> shown;
   if (pod != nullptr) {
@@ -96,7 +119,7 @@ std::vector<api::Container> living_with(const KnownPod* pod, const api::Containe
   return shown;
 }
 
-/// What the containers of a pod have on the runtime's record.
+/// Returns the places of a pod's containers on the runtime's record.
 Places places_of(const KnownPod& pod) {
   Places places;
   for (const KnownContainer& container : pod.containers) {
@@ -111,7 +134,7 @@ Places places_of(const KnownPod& pod) {
   return places;
 }
 
-/// Whether a container that gets exclusive CPUs has as many already.
+/// Returns whether a container that should get exclusive CPUs already has that many CPUs.
 bool may_have_own(const Demand& wanted, const Places& places) {
   return std::any_of(wanted.exclusive.begin(), wanted.exclusive.end(),
                      [&](const std::string& name) {
@@ -123,7 +146,7 @@ bool may_have_own(const Demand& wanted, const Places& places) {
                      });
 }
 
-/// A pod of Synchronize.
+/// A pod found by Synchronize.
 struct Found {
   const KnownPod* known = nullptr;
   RecoveredPod pod;
@@ -131,7 +154,7 @@ struct Found {
   bool may_have_own = false;
 };
 
-/// In the order in which they are decided. Errors become notes.
+/// Recovers all pods and puts them into the order of decision. Errors become notes.
 std::vector<Found> find_pods(const KnownPods& known, const Premises& premises,
                              std::vector<std::string>& notes) {
   std::vector<Found> found;
@@ -152,7 +175,7 @@ std::vector<Found> find_pods(const KnownPods& known, const Premises& premises,
   return found;
 }
 
-/// The containers of a pod that the agent does not have.
+/// Returns the containers of a pod that the agent does not have.
 std::vector<std::string> new_containers(const KnownPod& pod, const PodUid& uid,
                                         const NodeState& state) {
   std::vector<std::string> names;
@@ -163,16 +186,16 @@ std::vector<std::string> new_containers(const KnownPod& pod, const PodUid& uid,
   return names;
 }
 
-/// The CPUs that the state asks for; `shown`: those that the runtime has on record. With the policy
-/// none a container has no cpuset, but one from before cannot be taken away again: it gets all
-/// CPUs.
+/// Returns the desired CPUs; `shown` is the runtime's record. With the policy none a container has
+/// no cpuset, but an earlier one cannot be removed, so it gets all CPUs.
 CpuSet cpus_of(const Node& node, const ContainerResources& resources, const std::string& shown) {
   if (!resources.cpuset_cpus.empty()) return resources.cpuset_cpus;
   if (node.cpu().is_static()) return node.cpu().reserved();
   return shown.empty() ? CpuSet() : node.machine().all_cpus();
 }
 
-/// The same for memory nodes: those of an earlier policy become all that have memory.
+/// Returns the desired memory nodes. Nodes from an earlier policy become all nodes that have
+/// memory.
 std::string mems_of(const Node& node, const ContainerResources& resources,
                     const std::string& shown) {
   if (!resources.cpuset_mems.empty() || shown.empty()) return resources.cpuset_mems;
@@ -183,7 +206,7 @@ std::string mems_of(const Node& node, const ContainerResources& resources,
   return fmt::format("{}", fmt::join(nodes, ","));
 }
 
-/// The cpuset that the state asks for. Empty strings: no change.
+/// Sets the desired cpuset. Empty strings mean no change.
 void set_cpuset(const Node& node, const ContainerResources& resources,
                 const api::Container& container, api::LinuxCPU& cpu) {
   const api::LinuxCPU& shown = container.linux().resources().cpu();
@@ -191,8 +214,8 @@ void set_cpuset(const Node& node, const ContainerResources& resources,
   cpu.set_mems(mems_of(node, resources, shown.mems()));
 }
 
-/// The CFS quota that a container needs in place of the one that the runtime has; nullopt: none.
-/// With exclusive CPUs it has none; when they are shared again, it has that of its limit.
+/// Returns the CFS quota that must replace the runtime's; nullopt if it can stay. A container has
+/// no quota with exclusive CPUs, and that of its limit when its CPUs are shared again.
 std::optional<std::int64_t> find_quota(const LinuxResources& desired, const api::LinuxCPU& shown) {
   if (!desired.cpu_quota) return std::nullopt;
   const std::int64_t has = shown.quota().value();
@@ -210,7 +233,7 @@ bool needs_change(const std::string& desired, const std::string& shown) {
   return !desired.empty() && desired != shown;
 }
 
-/// The update that a container needs.
+/// Returns the update that a container needs, if any.
 std::optional<api::ContainerUpdate> find_update(const Node& node, const NodeState& state,
                                                 const PodUid& uid, const KnownContainer& known) {
   if (known.phase == Phase::kCreating || known.phase == Phase::kStopped) return std::nullopt;
@@ -353,7 +376,7 @@ Result<api::CreateContainerResponse> answer_create(const Node& node, const NodeS
   api::CreateContainerResponse answer;
   api::LinuxCPU& cpu =
       *answer.mutable_adjust()->mutable_linux()->mutable_resources()->mutable_cpu();
-  set_cpuset(node, resources, api::Container(), cpu);  // it has no cpuset
+  set_cpuset(node, resources, api::Container(), cpu);  // a new container has no cpuset yet
   if (resources.linux_resources.cpu_quota == -1) cpu.mutable_quota()->set_value(-1);
   return answer;
 }

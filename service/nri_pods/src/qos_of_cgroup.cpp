@@ -19,7 +19,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-/// The class by the names of the groups from the kubelet's root to the pod.
+/// Derives the class from the names of the groups between the kubelet's root and the pod.
 std::optional<QosClass> qos_of(const std::vector<std::string_view>& names,
                                std::string_view pod_group) {
   constexpr std::string_view kRoot = "kubepods";
@@ -40,7 +40,7 @@ std::optional<QosClass> qos_of_cgroup(std::string_view cgroup_parent, const PodU
   if (directories.empty() || !directories.back().ends_with(kSlice)) {
     return qos_of(directories, pod_group);
   }
-  // A slice has the names of those above it in its own, with '_' for the '-' of a name.
+  // The name of a slice contains the names of those above it, with '-' in a name written as '_'.
   std::replace(pod_group.begin(), pod_group.end(), '-', '_');
   std::string_view slice = directories.back();
   slice.remove_suffix(kSlice.size());

@@ -29,7 +29,7 @@ std::vector<api::ContainerUpdate> Records::take(KnownPods& known, const Node& no
   started.resize(std::min(started.size(), kStartedAtOnce));
   for (auto& [since, update] : started) {
     due_since.erase(update.container_id());
-    update.set_ignore_failure(true);  // it may end meanwhile
+    update.set_ignore_failure(true);  // the container may end meanwhile
     updates.push_back(std::move(update));
   }
   due_since_ = std::move(due_since);

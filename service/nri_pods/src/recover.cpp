@@ -12,17 +12,38 @@
 #include "pinfold/decide/linux_resources.hpp"
 #include "verify.hpp"
 
+// How it works
+//
+// NRI does not show the Pod, only the values that the kubelet computed from it: CPU shares, CFS
+// quota, memory limit, OOM score and huge page limits. recover() inverts these computations:
+// 1. With kResourcesAnnotation the amounts are those of the annotation, after verify.cpp has
+//    checked that they give exactly the shown values.
+// 2. With kAnnotatorAnnotation the same applies per container that the annotation names.
+// 3. Otherwise each amount is derived from the shown values (inverse.cpp). The QoS class, which the
+//    name of the cgroup gives, fills gaps: in a Guaranteed pod requests equal limits.
+// A wrong annotation falls back to 3 and is reported in refused_annotation.
+//
+// Invariants:
+// - An amount is marked as exact only if no other Pod gives the same messages. Where containers may
+//   show amounts of their pod (pod-level resources), no derived
+//   amount is exact.
+// - Containers of a Guaranteed pod that together exceed the pod are a contradiction. Each amount
+//   may have been rounded up by less than 1m, so the test uses the least possible sum.
+// - Nothing is exclusive because of an estimate: demand.cpp admits such a pod without limits.
+//
+// Cost: linear in the containers and the size of the annotations.
+
 namespace pinfold::nri {
 namespace {
 
 constexpr int kBestEffortOomScoreAdj = 1000;
 
-/// What all containers of a pod without kResourcesAnnotation have in common.
+/// Facts common to all containers of a pod without kResourcesAnnotation.
 struct OfPod {
   std::optional<QosClass> qos;
-  /// Containers can show their pod's amounts instead of their own.
+  /// Containers may show their pod's amounts instead of their own.
   bool may_inherit = true;
-  /// The pod as a whole has none.
+  /// The pod as a whole has no huge pages.
   bool has_no_huge_pages = false;
   const Premises& premises;
 };
@@ -36,7 +57,8 @@ Amount request_of_shares(const api::LinuxCPU& cpu) {
 
 Amount limit_of_quota(const api::LinuxCPU& cpu) {
   const std::int64_t quota = cpu.quota().value();
-  // Without a period the kubelet enforces no limits; a negative quota is none for exclusive CPUs.
+  // Without a period the kubelet enforces no limits; a negative quota means that CPUs are
+  // exclusive.
   if (cpu.period().value() == 0 || quota < 0) return no_amount(Origin::kQuota, false);
   if (quota == 0) return no_amount(Origin::kQuota, true);
   const MilliCpu milli = milli_cpu_of_quota(quota, cpu.period().value());
@@ -49,7 +71,7 @@ Amount limit_of_memory(const api::LinuxMemory& memory) {
   return {Quantity::bytes(bytes), Origin::kMemoryLimit, true};
 }
 
-/// The kubelet scores a Burstable container by the share of memory that it requests.
+/// Estimates the memory request: the kubelet scores a Burstable container by its share of memory.
 Amount request_of_oom_score(const api::LinuxContainer& shown, std::uint64_t memory) {
   const auto adj = shown.oom_score_adj().value();
   if (!shown.has_oom_score_adj() || adj <= 0 || adj >= kBestEffortOomScoreAdj) {
@@ -60,7 +82,7 @@ Amount request_of_oom_score(const api::LinuxContainer& shown, std::uint64_t memo
           false};
 }
 
-/// In a Guaranteed pod each request is its limit: the one that is exact stands for both.
+/// In a Guaranteed pod each request equals its limit, so the exact one replaces the other.
 void equalize(Amount& request, Amount& limit) {
   if (!request.is_exact && limit.is_exact && !limit.value.is_zero()) {
     request = {limit.value, Origin::kQosClass, true};
@@ -71,7 +93,7 @@ void equalize(Amount& request, Amount& limit) {
 
 void recover_huge_pages(const api::LinuxResources& shown, const OfPod& pod,
                         RecoveredContainer& container) {
-  // Runtimes can leave out all limits; the kubelet sends one for each size of the machine.
+  // Runtimes can leave out all limits; the kubelet sends one per size of the machine.
   container.has_all_huge_pages = pod.has_no_huge_pages || !shown.hugepage_limits().empty();
   for (const api::HugepageLimit& page : shown.hugepage_limits()) {
     if (page.limit() == 0) continue;
@@ -132,7 +154,7 @@ RecoveredContainer announced_container(const Container& container) {
           true};
 }
 
-/// Takes all of a pod from its annotation. Errors: kInvalidArgument if NRI shows something else.
+/// Takes the whole pod from its annotation. Errors: kInvalidArgument if NRI shows something else.
 Result<void> take_announced(const PodSpec& announced, const api::PodSandbox& sandbox,
                             std::span<const api::Container> containers, const Premises& premises,
                             RecoveredPod& pod) {
@@ -157,7 +179,7 @@ Result<void> take_announced(const PodSpec& announced, const api::PodSandbox& san
   return {};
 }
 
-/// Whether the containers have all memory that the pod has: then no other one runs, as each
+/// Returns whether the containers have all memory of the pod. Then no other one runs, since every
 /// container of a Guaranteed pod has some.
 bool have_all_memory(const RecoveredPod& pod, const api::PodSandbox& sandbox) {
   if (pod.qos != QosClass::kGuaranteed || pod.containers.empty()) return false;
@@ -170,7 +192,7 @@ bool have_all_memory(const RecoveredPod& pod, const api::PodSandbox& sandbox) {
   return total == Quantity::bytes(sandbox.linux().pod_resources().memory().limit().value());
 }
 
-/// Whether the limits of the whole pod say that none of its containers has huge pages.
+/// Returns whether, by the limits of the whole pod, none of its containers has huge pages.
 bool has_no_huge_pages(const api::PodSandbox& sandbox, const Premises& premises) {
   if (!premises.huge_pages) return true;
   const auto& limits = sandbox.linux().pod_resources().hugepage_limits();
@@ -190,9 +212,9 @@ std::int64_t milli_cpu_of(const std::vector<RecoveredContainer>& containers) {
   return total.milli_value();
 }
 
-/// See RecoveredPod::contradiction: containers that run at the same time against what the scheduler
-/// has counted. A container without limits in a pod with pod-level resources shows those of the
-/// pod.
+/// Returns RecoveredPod::contradiction. Compares the sum of the containers with the amounts of the
+/// pod that the scheduler has counted. In a pod with pod-level resources, a container without
+/// limits shows those of the pod.
 std::string find_contradiction(const RecoveredPod& pod, const api::PodSandbox& sandbox) {
   if (pod.qos != QosClass::kGuaranteed || pod.containers.empty()) return "";
   const api::LinuxResources& whole = sandbox.linux().pod_resources();
@@ -265,7 +287,7 @@ RecoveredPod without_containers(const PodSpec& pod, const api::PodSandbox& sandb
 
 std::string intent(std::string_view annotation) { return fmt::format("annotation {}", annotation); }
 
-/// Errors: kInvalidArgument for an annotation that is wrong.
+/// Errors: kInvalidArgument for a wrong annotation.
 Result<RecoveredPod> by_annotations(const RecoveredPod& empty, const api::PodSandbox& sandbox,
                                     std::span<const api::Container> containers,
                                     const Premises& premises) {
@@ -291,7 +313,7 @@ Result<RecoveredPod> by_annotations(const RecoveredPod& empty, const api::PodSan
 
 Premises make_premises(const Node& node, PodLevelUse pod_level) {
   const auto& numa_nodes = node.machine().numa_nodes();
-  // Every kernel has sizes; what counts are pages.
+  // Every kernel has sizes; only pages count.
   const bool has_huge_pages =
       std::any_of(numa_nodes.begin(), numa_nodes.end(), [](const auto& numa) {
         return std::any_of(numa.hugepages.begin(), numa.hugepages.end(),
@@ -314,7 +336,7 @@ Result<RecoveredPod> recover(const api::PodSandbox& sandbox,
   auto pod = by_annotations(empty, sandbox, containers, premises);
   if (pod) return *std::move(pod);
   RecoveredPod shown = empty;
-  // It may have pod-level resources: that is what the annotation would have said.
+  // It may have pod-level resources; the annotation would have said so.
   const OfPod of_pod{shown.qos, premises.gates.pod_level_resources,
                      has_no_huge_pages(sandbox, premises), premises};
   PINFOLD_TRY(take_shown({}, sandbox, containers, of_pod, shown));

@@ -17,7 +17,7 @@
 namespace pinfold::nri {
 namespace {
 
-/// What an annotation gives a container, or the pod as a whole.
+/// The announced resources of a container or of the pod as a whole.
 struct Announced {
   const ResourceList& requests;
   const ResourceList& limits;
@@ -41,7 +41,7 @@ Result<void> verify_cpu(const Announced& announced, const api::LinuxCPU& shown,
                    static_cast<std::int64_t>(shares),
                    static_cast<std::int64_t>(shown.shares().value()));
   }
-  // No period: the kubelet enforces no quota. A negative quota: none because of exclusive CPUs.
+  // Without a period the kubelet enforces no quota; a negative quota means that CPUs are exclusive.
   const std::uint64_t period = shown.period().value();
   if (period == 0 || shown.quota().value() < 0) return {};
   const bool is_period = period >= kMinPeriodUs && period <= kMaxPeriodUs;

@@ -8,17 +8,16 @@
 #include "pinfold/nri/messages.hpp"
 #include "pinfold/nri_pods/recover.hpp"
 
-/// What an annotation says against what the kubelet has sent.
+/// Checks an annotation against what the kubelet has sent.
 namespace pinfold::nri {
 
-/// The QoS class and the totals of pod_resources.
-/// Errors: kInvalidArgument, "field: 'value': gives ..., expected ...".
+/// Checks the QoS class and the totals of pod_resources.
 [[nodiscard]] Result<void> verify_pod(const PodSpec& announced, const api::PodSandbox& sandbox,
                                       const Premises& premises);
 
-/// The shares, quota and limits of a container. `of_pod`: the pod-level resources that it has an
-/// amount from if it has none of its own; or nullptr. `path`: what errors call the container.
-/// Errors: the same.
+/// Checks the shares, quota and limits of a container. `of_pod` is the pod-level resources that
+/// apply where the container has no amount of its own, or nullptr. `path` is the container's name
+/// in errors. Errors: as above.
 [[nodiscard]] Result<void> verify_container(const Container& announced, const Resources* of_pod,
                                             const api::Container& shown, std::string_view path);
 
