@@ -22,7 +22,8 @@ inline void append_u32(std::uint32_t value, std::string& output) {
   }
 }
 
-/// Moves bytes from the front of `input` to `part` until it has `size`. Returns whether it has.
+/// Moves bytes from the front of `input` to `part` until it has `size` bytes. Returns whether it
+/// has.
 [[nodiscard]] inline bool fill(std::string& part, std::size_t size, std::string_view& input) {
   const std::string_view taken = input.substr(0, size - part.size());
   part += taken;

@@ -10,7 +10,7 @@
 namespace pinfold::nri {
 namespace {
 
-/// Protobuf prints text that is no UTF-8 to standard error.
+/// Silences protobuf, which prints invalid UTF-8 to standard error.
 using Quiet = google::protobuf::LogSilencer;
 
 std::string serialize(const google::protobuf::MessageLite& message) {

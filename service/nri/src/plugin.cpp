@@ -29,9 +29,9 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 using Protocol = asio::local::stream_protocol;
 
-/// Of answers. A runtime that does not read is not read from either.
+/// Limit for unsent answers. A runtime that does not read is not read from either.
 constexpr std::size_t kMaxUnsent = 1U << 20U;
-/// Of a time limit: with it a time point does not overflow.
+/// The longest time limit; keeps time points from overflowing.
 constexpr milliseconds kLongestTime = std::chrono::hours(24);
 
 Error io_error(const error_code& code, const std::string& what) {
@@ -58,7 +58,7 @@ Result<void> check_options(const PluginOptions& options) {
 
 }  // namespace
 
-/// What the connection uses; it lives as long as any of its operations.
+/// State shared by the operations of a connection; lives as long as any of them.
 struct Plugin::Shared {
   asio::io_context& io;
   Handler* handler;  ///< null: the plugin has ended
@@ -75,8 +75,8 @@ class Plugin::Connection : public std::enable_shared_from_this<Connection> {
 
   void start() {
     const std::string& path = shared_->options.socket;
-    // asio opens sockets without SOCK_CLOEXEC: a program that another thread starts would get it.
-    // If this fails, connecting tries it again and says why.
+    // asio opens sockets without SOCK_CLOEXEC, so a program started by another thread would inherit
+    // them. If this fails, connecting opens a socket again and reports the reason.
     UniqueFd own(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     error_code failed_to_assign;
     if (own && !socket_.assign(Protocol(), own.get(), failed_to_assign)) (void)own.release();
@@ -114,7 +114,7 @@ class Plugin::Connection : public std::enable_shared_from_this<Connection> {
     return credentials.pid;
   }
 
-  /// Ends the connection. Its last call may destroy it.
+  /// Ends the connection. Its last call may destroy this object.
   void end(const Error& error) {
     if (is_over_) return;
     is_over_ = true;
@@ -188,7 +188,7 @@ class Plugin::Connection : public std::enable_shared_from_this<Connection> {
     if (session_->answer(call, answer)) go_on();
   }
 
-  /// Sends what the session has to send, and waits for its next deadline.
+  /// Sends the session's output and waits for its next deadline.
   void go_on() {
     write();
     timer_.expires_at(session_->next_deadline().value_or(TimePoint::max()));
@@ -257,7 +257,7 @@ void Plugin::retry(const std::shared_ptr<Shared>& shared, const Error& error) {
   const milliseconds pause = shared->pause;
   shared->pause = std::min(2 * pause, shared->options.greatest_pause);
   shared->handler->disconnected(error, pause);
-  if (shared->handler == nullptr) return;  // it ended the plugin
+  if (shared->handler == nullptr) return;  // the handler has ended the plugin
   shared->retry_timer.expires_after(pause);
   shared->retry_timer.async_wait([shared](error_code cancelled) {
     if (!cancelled && shared->handler != nullptr) connect(shared);

@@ -7,7 +7,7 @@
 
 #include "pinfold/base/result.hpp"
 
-/// As much of protobuf's wire format as the messages of ttRPC need.
+/// The part of protobuf's wire format that the ttRPC messages need.
 namespace pinfold::nri::protobuf {
 
 enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
@@ -15,8 +15,8 @@ enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFix
 struct Field {
   std::uint64_t number = 0;
   WireType type = WireType::kVarint;
-  std::uint64_t value = 0;  ///< of a varint
-  std::string_view bytes;   ///< of any other
+  std::uint64_t value = 0;  ///< of a varint field
+  std::string_view bytes;   ///< of any other field
 
   [[nodiscard]] bool is(std::uint64_t expected, WireType expected_type) const {
     return number == expected && type == expected_type;

@@ -14,7 +14,7 @@ using ttrpc::StatusCode;
 
 constexpr const char* kRuntimeService = "nri.pkg.api.v1alpha1.Runtime";
 constexpr const char* kPluginService = "nri.pkg.api.v1alpha1.Plugin";
-/// Of a time limit: with it a time point does not overflow.
+/// The longest time limit; keeps time points from overflowing.
 constexpr std::chrono::hours kLongest(24);
 constexpr std::size_t kMaxName = 255;
 
@@ -57,7 +57,7 @@ Session::Session(const Identity& identity, TimePoint now, TimePoint deadline) {
   api::RegisterPluginRequest request;
   request.set_plugin_name(identity.name);
   request.set_plugin_idx(identity.index);
-  // It cannot fail: it is the first call, and a small one.
+  // It cannot fail: it is the first call, and small.
   registration_ =
       call_runtime("RegisterPlugin", request.SerializeAsString(), now, deadline).value_or(0);
 }
@@ -86,7 +86,7 @@ Result<void> Session::receive_calls(std::string_view bytes, std::vector<Event>& 
   }
 }
 
-/// Answers what is no question to the plugin.
+/// Turns a call into an event, or answers it if it is not a request to the plugin.
 void Session::handle(ttrpc::Call call, std::vector<Event>& events) {
   if (call.request.service != kPluginService) {
     return respond(call.stream, refused(StatusCode::kUnimplemented,
@@ -115,8 +115,8 @@ void Session::handle(ttrpc::Call call, std::vector<Event>& events) {
       Asked{call.stream, std::min<nanoseconds>(limit, kLongest), *std::move(request)});
 }
 
-/// Adds a chunk to those before. True: it was the last one, and `request` is now the whole;
-/// otherwise the call is answered.
+/// Appends a chunk to the earlier ones. Returns true for the last chunk, with the whole request in
+/// `request`; otherwise answers the call.
 bool Session::join(const ttrpc::Call& call, api::SynchronizeRequest& request) {
   synchronize_bytes_ += call.request.payload.size();
   if (synchronize_bytes_ > kMaxSynchronize) {
@@ -142,7 +142,7 @@ bool Session::join(const ttrpc::Call& call, api::SynchronizeRequest& request) {
 
 void Session::respond(std::uint32_t call, const Response& response) {
   std::string bytes;
-  // Every caller names a call that is open.
+  // All callers pass an open call.
   (void)server_.answer(call, response, bytes);
   multiplex(ConnectionId::kPlugin, bytes, output_);
 }

@@ -16,7 +16,7 @@ using protobuf::WireType;
 constexpr std::size_t kHeaderSize = 10;
 constexpr std::size_t kTypeAt = 8;
 constexpr std::size_t kFlagsAt = 9;
-/// More are an attempt to use up memory.
+/// More entries are an attempt to exhaust memory.
 constexpr std::size_t kMaxMetadata = 1024;
 
 // Field numbers of the messages.

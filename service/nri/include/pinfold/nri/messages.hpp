@@ -13,14 +13,14 @@
 
 namespace pinfold::nri {
 
-/// NRI's messages, as the runtimes publish them, under their own names.
+/// NRI's messages as the runtimes publish them, with their own names.
 namespace api = ::nri::pkg::api::v1alpha1;
 
-/// What the runtime asks a plugin.
+/// Requests of the runtime to a plugin.
 using Request =
     std::variant<api::ConfigureRequest, api::SynchronizeRequest, api::CreateContainerRequest,
                  api::UpdateContainerRequest, api::StopContainerRequest, api::StateChangeEvent>;
-/// The answers, each at the place of its request.
+/// The answers, in the order of their requests.
 using Answer =
     std::variant<api::ConfigureResponse, api::SynchronizeResponse, api::CreateContainerResponse,
                  api::UpdateContainerResponse, api::StopContainerResponse, api::Empty>;
@@ -31,19 +31,19 @@ template <class T, class... All>
   (void)((std::is_same_v<T, All> || (++place, false)) || ...);
   return place;
 }
-/// The type that answers a type of request.
+/// The answer type of a request type.
 template <class T>
 using AnswerTo = std::variant_alternative_t<place_of<T>(std::type_identity<Request>()), Answer>;
 
-/// The bit of an event in ConfigureResponse.events.
+/// Returns the bit of an event in ConfigureResponse.events.
 [[nodiscard]] constexpr std::int32_t event_bit(api::Event event) {
   return 1 << (static_cast<int>(event) - 1);
 }
-/// All events of NRI 0.6 to 0.9. A runtime closes the connection for a bit that it does not know.
+/// All events of NRI 0.6 to 0.9. A runtime closes the connection if it gets an unknown bit.
 inline constexpr std::int32_t kAllEvents = event_bit(api::Event::LAST) - 1;
 
-/// The request of a method of the service Plugin, without "Shutdown".
-/// Errors: kUnsupported for another method; kInvalidArgument for a payload that cannot be read.
+/// Decodes the request of a method of the service Plugin, except "Shutdown".
+/// Errors: kUnsupported for another method; kInvalidArgument for a malformed payload.
 [[nodiscard]] Result<Request> decode_request(const std::string& method, std::string_view payload);
 [[nodiscard]] std::string encode(const Answer& answer);
 

@@ -14,9 +14,9 @@
 
 namespace pinfold::nri {
 
-/// Where the answer to one request goes. Thread-safe; it can be kept and used later, as long as the
-/// io_context of the plugin lives. Only the first answer counts, and none after the connection has
-/// ended. Without an answer the runtime closes the connection at the deadline, and goes on as if
+/// Sends the answer to one request. Thread-safe; it can be kept and used later, as long as the
+/// plugin's io_context lives. Only the first answer counts, and none after the connection has
+/// ended. Without an answer the runtime closes the connection at the deadline and continues as if
 /// the plugin agreed.
 template <class T>
 class Reply {
@@ -26,11 +26,11 @@ class Reply {
   Reply(Send send, std::optional<TimePoint> deadline)
       : send_(std::move(send)), deadline_(deadline) {}
 
-  /// An error lets the runtime's operation fail, with its message.
+  /// An error makes the runtime's operation fail with its message.
   void operator()(Result<T> answer) const {
     send_(std::move(answer).map([](T message) { return Answer(std::move(message)); }));
   }
-  /// When the runtime stops waiting; none if it does not say so.
+  /// When the runtime stops waiting; nullopt if it does not say so.
   [[nodiscard]] const std::optional<TimePoint>& deadline() const { return deadline_; }
 
  private:
@@ -38,17 +38,17 @@ class Reply {
   std::optional<TimePoint> deadline_;
 };
 
-/// What a plugin does. Called by the thread that runs the io_context, so none of it may wait.
-/// A runtime makes one request at a time, for all pods.
+/// The behaviour of a plugin. Called by the thread that runs the io_context, so no function may
+/// block. A runtime makes one request at a time, for all pods.
 class Handler {
  public:
   virtual ~Handler() = default;
 
-  /// The runtime accepted the plugin. Configure can come before.
+  /// The runtime accepted the plugin. Configure may come first.
   virtual void registered() = 0;
-  /// Answers with the events that it wants, see kAllEvents; 0 is all.
+  /// Answers with the wanted events, see kAllEvents; 0 means all.
   virtual void handle(api::ConfigureRequest request, Reply<api::ConfigureResponse> reply) = 0;
-  /// All pods, and the containers that are created or running.
+  /// Receives all pods, and the containers that are created or running.
   virtual void handle(api::SynchronizeRequest request, Reply<api::SynchronizeResponse> reply) = 0;
   virtual void handle(api::CreateContainerRequest request,
                       Reply<api::CreateContainerResponse> reply) = 0;
@@ -56,11 +56,11 @@ class Handler {
                       Reply<api::UpdateContainerResponse> reply) = 0;
   virtual void handle(api::StopContainerRequest request,
                       Reply<api::StopContainerResponse> reply) = 0;
-  /// Any other event. An error at START_CONTAINER keeps the container from running.
+  /// Receives any other event. An error at START_CONTAINER keeps the container from running.
   virtual void handle(api::StateChangeEvent request, Reply<api::Empty> reply) = 0;
-  /// The runtime is going down.
+  /// The runtime is shutting down.
   virtual void shut_down() = 0;
-  /// An attempt to connect failed, or a connection ended; the next attempt is after `pause`.
+  /// An attempt to connect failed, or a connection ended. The next attempt follows after `pause`.
   virtual void disconnected(const Error& error, std::chrono::milliseconds pause) = 0;
 };
 
@@ -68,35 +68,35 @@ struct PluginOptions {
   Identity identity;
   std::string socket = "/var/run/nri/nri.sock";
   std::chrono::milliseconds registration_timeout{5'000};
-  /// Between attempts to connect; each one doubles it, until the runtime has synchronized.
+  /// Pause between attempts to connect. It doubles each time until the runtime has synchronized.
   std::chrono::milliseconds least_pause{100};
   std::chrono::milliseconds greatest_pause{1000};
 };
 
 /// Keeps a plugin connected: connects, registers, calls the handler, and starts again when the
-/// connection ends. All of it runs in the thread of `io`: one.
+/// connection ends. Runs entirely in the one thread of `io`.
 class Plugin {
  public:
   using Done = std::function<void(Result<api::UpdateContainersResponse>)>;
 
-  /// `io` and `handler` outlive the plugin. Errors: kInvalidArgument for an identity or a path that
-  /// cannot be.
+  /// `io` and `handler` must outlive the plugin. Errors: kInvalidArgument for an invalid identity
+  /// or path.
   [[nodiscard]] static Result<Plugin> start(boost::asio::io_context& io, Handler& handler,
                                             PluginOptions options);
   Plugin(Plugin&&) noexcept = default;
   Plugin& operator=(Plugin&&) = delete;
-  /// Ends the connection. The handler is not called any more. Also the handler may do this.
+  /// Ends the connection and stops calling the handler. The handler itself may do this.
   ~Plugin();
 
-  /// Asks the runtime to update containers, outside of its own requests: it does nothing until all
-  /// of those are answered. Beware: containerd can hang for ever if such a request meets an event
-  /// of its own; updates that go with an answer are safe. Any thread may call it; `done` is called
-  /// once, by the thread of `io`. Errors of `done`: those of Session::update_containers and
-  /// Updated; kNotFound while there is no connection; kIo if it ends.
+  /// Asks the runtime to update containers, outside of its own requests; it acts only when all of
+  /// those are answered. Beware: containerd can hang forever if such a request meets an event of
+  /// its own; updates that travel with an answer are safe. May be called by any thread. `done` is
+  /// called once, by the thread of `io`. Errors of `done`: those of Session::update_containers and
+  /// Updated; kNotFound without a connection; kIo if it ends.
   void update_containers(api::UpdateContainersRequest request, std::chrono::milliseconds time_limit,
                          Done done);
-  /// The process that listens at the socket. nullopt: there is no connection, or the process is in
-  /// another PID namespace. In the thread of `io`.
+  /// Returns the process that listens at the socket; nullopt without a connection, or if the
+  /// process is in another PID namespace. Call it in the thread of `io`.
   [[nodiscard]] std::optional<pid_t> runtime_process() const;
 
  private:

@@ -17,70 +17,70 @@
 
 namespace pinfold::nri {
 
-/// How a plugin introduces itself.
+/// The identity with which a plugin registers.
 struct Identity {
   std::string name;
   std::string index;  ///< two digits; plugins are called in ascending order
 };
 
-/// Errors: kInvalidArgument for what a runtime would refuse.
+/// Errors: kInvalidArgument if a runtime would reject the identity.
 [[nodiscard]] Result<void> check(const Identity& identity);
 
-/// All chunks of one SynchronizeRequest.
+/// Limit for all chunks of one SynchronizeRequest together.
 inline constexpr std::size_t kMaxSynchronize = 64U << 20U;
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-/// The runtime accepted the plugin. Its first requests can come before.
+/// The runtime accepted the plugin. Its first requests may come earlier.
 struct Registered {};
-/// The runtime waits for an answer.
+/// The runtime is waiting for an answer.
 struct Asked {
   std::uint32_t call = 0;                  ///< names the call until it is answered
-  std::chrono::nanoseconds time_limit{0};  ///< from its arrival on, at most a day; 0: unknown
+  std::chrono::nanoseconds time_limit{0};  ///< from its arrival, at most a day; 0: unknown
   Request request;
 };
-/// An update that the plugin asked for is done. Errors: what the runtime says: which one failed it
-/// does not say. kBusy after the time limit.
+/// Outcome of an update that the plugin requested. Errors: the runtime's, which does not say which
+/// update failed; kBusy after the time limit.
 struct Updated {
   std::uint32_t call = 0;
   Result<api::UpdateContainersResponse> outcome;
 };
-/// The runtime is going down.
+/// The runtime is shutting down.
 struct ShutDown {};
 
 using Event = std::variant<Registered, Asked, Updated, ShutDown>;
 
 /// One connection of a plugin with a runtime, without the socket and without a clock. Registers,
-/// joins the chunks of a SynchronizeRequest to one, and matches answers with calls. Holds at most
-/// ttrpc::kMaxOpenCalls in each direction, kMaxSynchronize, and the output that is not taken.
-/// After an error of receive() or expire() the connection must end.
+/// joins the chunks of a SynchronizeRequest, and matches answers with calls. Holds at most
+/// ttrpc::kMaxOpenCalls calls in each direction, kMaxSynchronize bytes, and the output that was not
+/// taken. After an error of receive() or expire() the connection must be closed.
 class Session {
  public:
-  /// `deadline`: of the registration. Domain: check(identity).
+  /// `deadline` is that of the registration. Domain: check(identity) succeeds.
   Session(const Identity& identity, TimePoint now, TimePoint deadline);
 
-  /// What arrived. Errors: kInvalidArgument for bytes that are not the protocol, and for a
-  /// registration that is refused.
+  /// Handles bytes that have arrived. Errors: kInvalidArgument for bytes that do not follow the
+  /// protocol, and if the registration is rejected.
   [[nodiscard]] Result<std::vector<Event>> receive(std::string_view bytes);
-  /// Each call is answered once; an error is answered with its message, which lets the runtime's
-  /// operation fail. Errors: kNotFound for a call that is not open; kInvalidArgument for an answer
-  /// of another type.
+  /// Answers a call; each call is answered once. An error is answered with its message, which makes
+  /// the runtime's operation fail. Errors: kNotFound for a call that is not open; kInvalidArgument
+  /// for an answer of the wrong type.
   [[nodiscard]] Result<void> answer(std::uint32_t call, const Result<Answer>& answer);
   /// Asks the runtime to update containers. The runtime does so only when no request of its own is
-  /// unanswered: so no answer may wait for it. Returns the name of the call, see Updated.
+  /// unanswered, so no answer may wait for it. Returns the name of the call, see Updated.
   /// Errors: kBusy above ttrpc::kMaxOpenCalls; kInvalidArgument for a request that is too large.
   [[nodiscard]] Result<std::uint32_t> update_containers(const api::UpdateContainersRequest& request,
                                                         TimePoint now, TimePoint deadline);
 
-  /// Gives up the calls whose deadline is over. Errors: kBusy if the runtime did not answer the
+  /// Ends calls whose deadline has passed. Errors: kBusy if the runtime did not answer the
   /// registration.
   [[nodiscard]] Result<std::vector<Event>> expire(TimePoint now);
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
-  /// The bytes to send. Empty: none.
+  /// Returns the bytes to send; empty if there are none.
   [[nodiscard]] std::string take_output() { return std::exchange(output_, {}); }
   [[nodiscard]] std::size_t unsent() const { return output_.size(); }
-  /// For each request, as ConfigureRequest says it; 0: unknown, as with NRI 0.6.
+  /// Time limit per request, from ConfigureRequest; 0 if unknown, as with NRI 0.6.
   [[nodiscard]] std::chrono::milliseconds request_timeout() const { return request_timeout_; }
 
  private:
@@ -99,7 +99,7 @@ class Session {
   std::uint32_t registration_ = 0;
   std::map<std::uint32_t, TimePoint> deadlines_;   ///< of the plugin's own calls
   std::map<std::uint32_t, std::size_t> requests_;  ///< open calls: the index in Request
-  api::SynchronizeRequest synchronize_;            ///< the chunks until now
+  api::SynchronizeRequest synchronize_;            ///< the chunks so far
   std::size_t synchronize_bytes_ = 0;
   std::chrono::milliseconds request_timeout_{0};
 };

@@ -10,44 +10,44 @@
 
 #include "pinfold/base/result.hpp"
 
-/// ttRPC: calls over a byte stream, as containerd uses it. Only calls with one request and one
-/// response.
+/// ttRPC, calls over a byte stream, as containerd uses it. Supports only calls with one request and
+/// one response.
 namespace pinfold::nri::ttrpc {
 
-/// The greatest payload of a frame.
+/// The maximum payload of a frame.
 inline constexpr std::size_t kMaxPayload = 4U << 20U;
 
 enum class FrameType : std::uint8_t { kRequest = 1, kResponse = 2, kData = 3 };
 
 struct Frame {
   std::uint32_t stream = 0;
-  FrameType type = FrameType::kRequest;  ///< any value, if it was read
+  FrameType type = FrameType::kRequest;  ///< any value if read from the wire
   std::uint8_t flags = 0;
   std::string payload;
-  bool is_oversized = false;  ///< the payload was above kMaxPayload; it was skipped
+  bool is_oversized = false;  ///< the payload was above kMaxPayload and was skipped
 
   friend bool operator==(const Frame&, const Frame&) = default;
 };
 
-/// Holds at most one frame.
+/// Reads frames. Buffers at most one frame.
 class FrameReader {
  public:
-  /// Takes one frame from the front of `input`. nullopt: the input is used up; go on with what
-  /// comes next. Any input is a sequence of frames.
+  /// Takes one frame from the front of `input`; nullopt if the input is used up. Any input is a
+  /// sequence of frames.
   [[nodiscard]] std::optional<Frame> next(std::string_view& input);
 
  private:
   bool has_header_ = false;
   std::string header_;
   std::size_t skip_ = 0;  ///< bytes of an oversized payload
-  std::size_t size_ = 0;  ///< of the payload
+  std::size_t size_ = 0;  ///< size of the payload
   Frame frame_;
 };
 
 /// Domain: payload.size() <= kMaxPayload.
 [[nodiscard]] std::string encode(const Frame& frame);
 
-/// The codes of gRPC that this library sends or tells apart.
+/// The gRPC status codes that this library sends or distinguishes.
 enum class StatusCode : std::int32_t {
   kOk = 0,
   kUnknown = 2,
@@ -59,7 +59,7 @@ enum class StatusCode : std::int32_t {
 };
 
 struct Status {
-  StatusCode code = StatusCode::kOk;  ///< any value, if it was read
+  StatusCode code = StatusCode::kOk;  ///< any value if read from the wire
   std::string message;
 
   friend bool operator==(const Status&, const Status&) = default;
@@ -69,23 +69,23 @@ struct Request {
   std::string service;
   std::string method;
   std::string payload;
-  std::int64_t timeout_ns = 0;  ///< what is left to answer it; 0: not limited
+  std::int64_t timeout_ns = 0;  ///< time left for the answer; 0: unlimited
   std::vector<std::pair<std::string, std::string>> metadata;
 
   friend bool operator==(const Request&, const Request&) = default;
 };
 
 struct Response {
-  std::optional<Status> status;        ///< none: OK
-  std::optional<std::string> payload;  ///< none and empty mean the same
+  std::optional<Status> status;        ///< nullopt means OK
+  std::optional<std::string> payload;  ///< nullopt and empty mean the same
 
   friend bool operator==(const Response&, const Response&) = default;
 };
 
-/// Unknown fields are ignored. Errors: kInvalidArgument.
+/// Ignores unknown fields. Errors: kInvalidArgument.
 [[nodiscard]] Result<Request> decode_request(std::string_view bytes);
 [[nodiscard]] Result<Response> decode_response(std::string_view bytes);
-/// The bytes that Go's protobuf writes.
+/// Returns the same bytes as Go's protobuf.
 [[nodiscard]] std::string encode(const Request& request);
 [[nodiscard]] std::string encode(const Response& response);
 

@@ -11,7 +11,7 @@
 
 namespace pinfold::nri::ttrpc {
 
-/// Unanswered calls of one direction. The runtime makes one at a time.
+/// Limit of unanswered calls per direction. The runtime makes one at a time.
 inline constexpr std::size_t kMaxOpenCalls = 64;
 
 struct Call {
@@ -19,15 +19,15 @@ struct Call {
   Request request;
 };
 
-/// The end that is called.
+/// The side that is called.
 class Server {
  public:
-  /// Takes one call from the front of `input`. What cannot become a call is answered with a status:
-  /// an oversized or malformed request, a stream that was used before, too many open calls.
-  /// nullopt: the input is used up. Errors: kInvalidArgument for a frame that is no request;
-  /// nothing can be read after it.
+  /// Takes one call from the front of `input`; nullopt if the input is used up. Whatever cannot
+  /// become a call is answered with a status: an oversized or malformed request, a stream used
+  /// before, too many open calls. Errors: kInvalidArgument for a frame that is not a request;
+  /// reading must then stop.
   [[nodiscard]] Result<std::optional<Call>> next(std::string_view& input, std::string& output);
-  /// Each call is answered once. A response above the size limit becomes a status.
+  /// Answers a call; each call is answered once. A response above the size limit becomes a status.
   /// Errors: kNotFound for a call that is not open.
   [[nodiscard]] Result<void> answer(std::uint32_t stream, const Response& response,
                                     std::string& output);
@@ -40,23 +40,23 @@ class Server {
 
 struct Reply {
   std::uint32_t stream = 0;
-  /// The payload. Errors: what the other end says: kUnsupported for what it does not implement,
-  /// kNotFound, kBusy after its time limit, otherwise kInvalidArgument, also for a response that
-  /// cannot be read.
+  /// The payload. Errors: those that the other side reports: kUnsupported for what it does not
+  /// implement, kNotFound, kBusy after its time limit, otherwise kInvalidArgument; also
+  /// kInvalidArgument for a malformed response.
   Result<std::string> payload;
 };
 
-/// The end that calls.
+/// The side that calls.
 class Client {
  public:
-  /// Returns the stream, which names the call. Errors: kInvalidArgument for a request above the
-  /// size limit; kBusy for one above kMaxOpenCalls; kUnsupported after 2^31 calls.
+  /// Makes a call and returns its stream, which names it. Errors: kInvalidArgument for a request
+  /// above the size limit; kBusy above kMaxOpenCalls; kUnsupported after 2^31 calls.
   [[nodiscard]] Result<std::uint32_t> call(const Request& request, std::string& output);
-  /// Takes the reply to an open call from the front of `input`; a reply to any other call is
-  /// ignored. nullopt: the input is used up. Errors: kInvalidArgument for a frame that is no
-  /// response; nothing can be read after it.
+  /// Takes the reply to an open call from the front of `input`; nullopt if the input is used up.
+  /// Ignores a reply to any other call. Errors: kInvalidArgument for a frame that is not a
+  /// response; reading must then stop.
   [[nodiscard]] Result<std::optional<Reply>> next(std::string_view& input);
-  /// Ignores the reply to a call.
+  /// Makes next() ignore the reply to a call.
   void forget(std::uint32_t stream) { open_.erase(stream); }
 
  private:
