@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
-/// Families of metrics, as the functions of families.hpp return them.
+/// Builds families of metrics, as the functions of families.hpp return them.
 namespace pinfold::metrics {
 
-/// Without metrics.
+/// Returns a family without metrics.
 inline prometheus::MetricFamily family(std::string name, std::string help,
                                        prometheus::MetricType type) {
   return {std::move(name), std::move(help), type, {}};
@@ -30,7 +30,7 @@ inline prometheus::MetricFamily gauge_family(std::string name, std::string help,
   return out;
 }
 
-/// `buckets`: counts that are not cumulative, one more than there are bounds.
+/// `buckets` are not cumulative, and there is one more than there are bounds.
 inline prometheus::MetricFamily histogram_family(std::string name, std::string help,
                                                  std::span<const double> bounds,
                                                  std::span<const std::uint64_t> buckets,

@@ -16,13 +16,13 @@ MetricFamily durations_family(std::string name, std::string help,
                           durations.buckets, durations.sum);
 }
 
-/// The containers of which the last reconciliation has a note.
+/// Returns the number of containers with a note from the last reconciliation.
 double limited_by_affinity(const service::Snapshot& snapshot) {
   const bool is_known = snapshot.reconciled && *snapshot.reconciled;
   return is_known ? static_cast<double>((*snapshot.reconciled)->notes.size()) : 0;
 }
 
-/// What the last reconciliation left, or 1 if it failed.
+/// Returns the number of differences left by the last reconciliation, or 1 if it failed.
 double remaining(const service::Snapshot& snapshot) {
   if (!snapshot.reconciled) return 0;
   return *snapshot.reconciled ? static_cast<double>((*snapshot.reconciled)->remaining.size()) : 1;

@@ -6,20 +6,19 @@
 
 #include "pinfold/service/snapshot.hpp"
 
-/// Metrics for Prometheus: docs/metrics.md describes each. Families are in the order of their
-/// names.
+/// Metrics for Prometheus, each described in docs/metrics.md. Families are sorted by name.
 namespace pinfold::metrics {
 
-/// What `pinfold metrics` prints: under the kubelet's names, and as the kubelet counts.
+/// Returns the metrics that `pinfold metrics` prints, with the kubelet's names and counting rules.
 [[nodiscard]] std::vector<prometheus::MetricFamily> node_families(const Node& node,
                                                                   const NodeState& state,
                                                                   const agent::Metrics& counted);
 
-/// What only a service knows, pinfold_*. `waiting`: Worker::waiting().
+/// Returns the metrics of the service itself, pinfold_*. `waiting` is Worker::waiting().
 [[nodiscard]] std::vector<prometheus::MetricFamily> service_families(
     const Node& node, const service::Snapshot& snapshot, std::size_t waiting);
 
-/// What the connection with a container runtime has counted, pinfold_nri_*.
+/// Returns the metrics of the connection with a container runtime, pinfold_nri_*.
 [[nodiscard]] std::vector<prometheus::MetricFamily> runtime_families(
     const service::RuntimeCounters& counted);
 
@@ -28,8 +27,9 @@ struct LargestFree {
   std::size_t cpus = 0;      ///< exclusive CPUs; 0 without the static CPU manager
   std::uint64_t memory = 0;  ///< bytes; 0 without the static memory manager
 };
-/// Each of its own: the CPUs and the memory may be on different NUMA nodes. Memory of NUMA nodes
-/// that a container has as a group with others does not count: no single-node pod can get it.
+/// Returns both values independently: CPUs and memory may be on different NUMA nodes. Excludes
+/// memory of NUMA nodes that a container uses as a group with others: no single-node pod can get
+/// it.
 [[nodiscard]] LargestFree largest_free(const Node& node, const NodeState& state);
 
 }  // namespace pinfold::metrics
