@@ -27,8 +27,8 @@ void append(std::vector<MetricFamily>& families, std::vector<MetricFamily> more)
   std::move(more.begin(), more.end(), std::back_inserter(families));
 }
 
-/// Makes what is missing of a directory, with the mode that a kubelet gives it, where nobody but
-/// root and this process' user can have a say in what it is.
+/// Makes the missing parts of a directory, with the mode that a kubelet uses, provided that only
+/// root and this process' user can change its parents.
 Result<void> make_directory(const std::string& directory) {
   constexpr mode_t kMode = 0750;
   struct stat status {};
@@ -46,13 +46,13 @@ Result<void> make_directory(const std::string& directory) {
   return fail_errno(errno, name);
 }
 
-/// A socket in a directory that is made if it is missing.
+/// Listens on a socket, and makes its directory if it is missing.
 Result<Listener> listen_in_directory(const std::string& socket) {
   PINFOLD_TRY(make_directory(std::filesystem::absolute(socket).parent_path()));
   return Listener::open(socket);
 }
 
-/// Members of the group of the socket must reach it in a directory that is the service's own.
+/// Lets members of the socket's group enter a directory that belongs to the service.
 void open_directory_to_group(const Listener& listener) {
   const std::string directory = std::filesystem::path(listener.path()).parent_path();
   struct stat status {};
@@ -62,11 +62,11 @@ void open_directory_to_group(const Listener& listener) {
 
 struct PodResourcesListener {
   std::optional<Listener> listener;
-  std::string reason;  ///< why it is not at the first place, or nowhere; or ""
+  std::string reason;  ///< why it is served at the second place or nowhere; or empty
 };
 
-/// Listens at the second place if another process listens at the first one. What nobody has asked
-/// for by its name may fail.
+/// Listens at the second place if another process listens at the first one. A failure is an error
+/// only at a place that was asked for by name.
 Result<PodResourcesListener> listen_for_pod_resources(const PodResourcesPlaces& places) {
   PodResourcesListener out{std::nullopt, places.reason};
   if (places.first.empty()) return out;
@@ -92,7 +92,7 @@ Result<PodResourcesListener> listen_for_pod_resources(const PodResourcesPlaces& 
 
 }  // namespace
 
-/// The servers end before what they serve.
+/// The servers are destroyed before the objects that they serve.
 struct Interfaces::Parts {
   explicit Parts(Worker& of_worker)
       : worker(of_worker),

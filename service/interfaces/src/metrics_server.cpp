@@ -30,7 +30,7 @@ using Clock = asio::steady_timer::clock_type;
 
 constexpr std::size_t kMostHead = 8192;  // bytes of a request
 
-/// Splits "HOST:PORT"; without a host all addresses of the machine.
+/// Splits "HOST:PORT". Without a host, means all addresses of the machine.
 Result<tcp::endpoint> parse_address(const std::string& address) {
   const auto colon = address.rfind(':');
   std::string host = colon == std::string::npos ? "0.0.0.0" : address.substr(0, colon);
@@ -61,7 +61,7 @@ std::string answer_error(std::string_view status) {
   return answer(status, "text/plain", fmt::format("{}\n", status));
 }
 
-/// The answer to the head of a request.
+/// Returns the answer to the head of a request.
 std::string answer_to(std::string_view head, const MetricsServer::Collect& collect) {
   const std::string_view line = head.substr(0, head.find("\r\n"));
   const auto first = line.find(' ');
@@ -82,7 +82,7 @@ std::string answer_to(std::string_view head, const MetricsServer::Collect& colle
 
 }  // namespace
 
-/// Used by the thread of the server only, but for start() and the destructor.
+/// Used only by the server's thread, except for start() and the destructor.
 struct MetricsServer::Parts {
   class Connection;
   using Connections = std::list<std::shared_ptr<Connection>>;
@@ -99,11 +99,11 @@ struct MetricsServer::Parts {
   asio::steady_timer retry{io};
   Collect collect;
   MetricsServerOptions options;
-  Connections connections;  ///< in the order of their arrival
+  Connections connections;  ///< in order of arrival
   std::thread thread;
 };
 
-/// One connection: reads the head of a request, answers it, ends.
+/// One connection: reads the head of a request, answers it and closes.
 class MetricsServer::Parts::Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(tcp::socket socket, Parts& parts)
@@ -127,7 +127,7 @@ class MetricsServer::Parts::Connection : public std::enable_shared_from_this<Con
   void limit_time(milliseconds time) {
     timer_.expires_after(time);
     timer_.async_wait([self = shared_from_this()](error_code cancelled) {
-      // One that is over already can have been set anew since.
+      // A timer that has already expired may have been set anew since.
       if (!cancelled && self->timer_.expiry() <= Clock::now()) self->close();
     });
   }
@@ -194,7 +194,7 @@ void MetricsServer::Parts::accept() {
       connections.back()->start();
       return accept();
     }
-    constexpr milliseconds kPause(100);  // too many open files: others will be closed
+    constexpr milliseconds kPause(100);  // too many open files: wait until others are closed
     retry.expires_after(kPause);
     retry.async_wait([this](error_code cancelled) {
       if (!cancelled && acceptor.is_open()) accept();

@@ -13,20 +13,21 @@
 namespace pinfold::service {
 
 struct MetricsServerOptions {
-  /// Above it the oldest connection that has not sent a whole request is closed for a new one.
+  /// At this limit, the oldest connection that has not sent a whole request is closed for a new
+  /// one.
   std::size_t max_connections = 128;
   std::chrono::milliseconds request_time{5'000};  ///< for a client to send the head of its request
   std::chrono::milliseconds answer_time{10'000};  ///< and to read the answer
 };
 
-/// Answers GET /metrics over HTTP, one request for each connection, in a thread of its own. A
-/// client that hangs delays no other one: anybody who reaches the address can try.
+/// Answers GET /metrics over HTTP, one request per connection, in a thread of its own. A client
+/// that hangs delays no other one, since anyone who reaches the address can connect.
 class MetricsServer {
  public:
   using Collect = std::function<std::vector<prometheus::MetricFamily>()>;
 
-  /// `address`: "HOST:PORT", "PORT", "[::1]:PORT". `collect` is called by the thread of the server.
-  /// Errors: kInvalidArgument for what is no address; kIo.
+  /// `address` is "HOST:PORT", "PORT" or "[::1]:PORT". `collect` is called by the server's thread.
+  /// Errors: kInvalidArgument if it is not an address; kIo.
   [[nodiscard]] static Result<std::unique_ptr<MetricsServer>> start(
       const std::string& address, Collect collect, const MetricsServerOptions& options = {});
   MetricsServer(const MetricsServer&) = delete;

@@ -8,7 +8,7 @@
 
 namespace pinfold::service {
 
-/// Under the kubelet's names; what was never counted is left out, as there.
+/// Returns metrics with the kubelet's names. Like the kubelet, leaves out what was never counted.
 [[nodiscard]] std::vector<prometheus::MetricFamily> pod_resources_families(
     const PodResourcesApi::Counts& counts);
 

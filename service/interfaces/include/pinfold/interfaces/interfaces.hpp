@@ -10,22 +10,22 @@
 
 namespace pinfold::service {
 
-/// Where the service can be reached besides the socket of the commands; "": not there.
+/// Addresses of the service besides the command socket. An empty one is not served.
 struct InterfaceSettings {
   std::string grpc_socket;           ///< pinfold.v1
   PodResourcesPlaces pod_resources;  ///< the kubelet's PodResources API
   std::string metrics_address;       ///< "127.0.0.1:9470": HTTP, /metrics
-  /// What the connection with a container runtime has counted. Empty: there is none.
+  /// Returns the counters of the connection with a container runtime. Empty if there is none.
   std::function<RuntimeCounters()> runtime = {};
 };
 
-/// The interfaces of a running service for other programs. docs/api.md describes them.
+/// The interfaces of a running service for other programs; see docs/api.md.
 class Interfaces {
  public:
-  /// Serves until the object is destroyed; the worker outlives it. The destructor waits for the
-  /// calls that the worker has: it must still run, or have stopped.
-  /// A socket for PodResources that a process (a kubelet) listens at is left to it: it is served at
-  /// the second place then. Errors: those of Listener::open, but for the second place; kIo.
+  /// Serves until the object is destroyed; the worker must outlive it. The destructor waits for
+  /// calls that the worker has taken, so the worker must still run or have stopped.
+  /// A PodResources socket at which a process (a kubelet) listens is left alone, and the second
+  /// place is used. Errors: those of Listener::open, except for the second place; kIo.
   [[nodiscard]] static Result<std::unique_ptr<Interfaces>> start(const InterfaceSettings& settings,
                                                                  Worker& worker,
                                                                  const agent::LogSink& log);
@@ -33,7 +33,7 @@ class Interfaces {
   Interfaces& operator=(const Interfaces&) = delete;
   ~Interfaces();
 
-  /// Where PodResources is served, and why there; socket "": nowhere.
+  /// Where PodResources is served, and why there. An empty socket: nowhere.
   struct PodResourcesPlace {
     std::string socket;
     std::string reason;
