@@ -22,7 +22,7 @@ namespace {
 using ::grpc::CallbackServerContext;
 using ::grpc::ServerUnaryReactor;
 
-/// The time until the deadline of a call; nullopt if that is more than a year.
+/// Returns the time until the deadline of a call; nullopt if it is more than a year.
 std::optional<Clock::duration> time_left(const CallbackServerContext& context) {
   constexpr std::int64_t kYear = std::int64_t{365} * 24 * 3600;
   const gpr_timespec deadline =
@@ -53,14 +53,14 @@ Result<void> explain(const Worker& worker, const v1::ExplainRequest& request, v1
 
 }  // namespace
 
-/// A call that becomes a request of the worker.
+/// A call that becomes a request to the worker.
 class Api::Call {
  public:
   Call(Api& api, CallbackServerContext& context) : api_(api), context_(context) {
     if (const auto left = time_left(context)) deadline_ = api.now_() + *left;
   }
 
-  /// `fill`: called with the answer by the worker's thread.
+  /// The worker's thread calls `fill` with the answer.
   template <class Fill>
   ServerUnaryReactor* submit(Result<Action> action, Fill fill) {
     ServerUnaryReactor* const reactor = context_.DefaultReactor();
@@ -87,7 +87,7 @@ class Api::Call {
     return reactor;
   }
 
-  /// For a request that is answered with a ChangeOutcome.
+  /// Submits a request that is answered with a ChangeOutcome.
   template <class Request, class Response>
   ServerUnaryReactor* change(const Request& request, Response& response) {
     return submit(to_action(request), [&response](const Answer& answer) {
@@ -95,7 +95,7 @@ class Api::Call {
     });
   }
 
-  /// For a request that is answered with a Reconfigured.
+  /// Submits a request that is answered with a Reconfigured.
   template <class Request, class Response>
   ServerUnaryReactor* reconfigure(const Request& request, Response& response) {
     return submit(to_action(request), [&response](const Answer& answer) {
@@ -103,7 +103,7 @@ class Api::Call {
     });
   }
 
-  /// For admissions. `add`: gives the message for the next pod.
+  /// Submits admissions. `add` returns the message for the next pod.
   template <class Add>
   ServerUnaryReactor* admit(Result<Action> action, Add add) {
     std::vector<PodSpec> pods;
@@ -111,7 +111,7 @@ class Api::Call {
     return submit(std::move(action),
                   [&worker = api_.worker_, add, pods = std::move(pods)](const Answer& answer) {
                     const auto& [outcomes, traces] = std::get<Admissions>(answer);
-                    const auto snapshot = worker.snapshot();  // that after the admissions
+                    const auto snapshot = worker.snapshot();  // the one after the admissions
                     for (std::size_t i = 0; i < pods.size(); ++i) {
                       fill(worker.node(), snapshot->state, pods[i], outcomes[i],
                            i < traces.size() ? &traces[i] : nullptr, *add());

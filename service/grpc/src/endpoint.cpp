@@ -23,7 +23,7 @@ using agent::LogLevel;
 using std::chrono::milliseconds;
 
 void configure(::grpc::ServerBuilder& builder, const EndpointOptions& options) {
-  constexpr int kHandshakeMs = 10'000;  // to begin with HTTP/2
+  constexpr int kHandshakeMs = 10'000;  // time to begin with HTTP/2
   ::grpc::ResourceQuota quota;
   quota.Resize(options.memory);
   builder.SetResourceQuota(quota);
@@ -51,7 +51,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::start(Listener listener,
   std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(listener), std::move(options)));
   endpoint->stop_ = UniqueFd(::eventfd(0, EFD_CLOEXEC));
   if (!endpoint->stop_) return fail_errno(errno, "eventfd");
-  // It would print a line on standard error for each malformed string of a client.
+  // Otherwise protobuf prints a line to standard error for each malformed string of a client.
   google::protobuf::SetLogHandler(nullptr);
   ::grpc::ServerBuilder builder;
   configure(builder, endpoint->options_);
@@ -89,7 +89,7 @@ void Endpoint::accept_one() {
   UniqueFd connection(::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!connection) {
     if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR) return;
-    constexpr int kPauseMs = 100;  // too many open files: others will be closed
+    constexpr int kPauseMs = 100;  // too many open files: wait until others are closed
     pollfd stop{stop_.get(), POLLIN, 0};
     (void)::poll(&stop, 1, kPauseMs);
     return;

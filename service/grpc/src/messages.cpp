@@ -75,7 +75,7 @@ void fill_comparison(const Comparison& comparison, v1::Comparison& out) {
   }
 }
 
-/// All but the containers that were removed.
+/// Adds all containers except removed ones.
 void add_containers(const Node& node, const agent::AgentState& state, const ActivePod& pod,
                     google::protobuf::RepeatedPtrField<v1::Container>& out) {
   for (const ContainerResources& resources : all_container_resources(node, state.node, pod)) {

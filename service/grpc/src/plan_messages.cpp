@@ -77,7 +77,7 @@ void fill_plan(const agent::Reconfiguration& planned, v1::Plan& out) {
   }
 }
 
-/// What both answers have. `Response`: one with plan, applied, not_enforced and measured.
+/// Fills the fields common to both answers: plan, applied, not_enforced and measured.
 template <class Response>
 void fill_outcome(const agent::Reconfigured& outcome, Response& out) {
   fill_plan(outcome.planned, *out.mutable_plan());

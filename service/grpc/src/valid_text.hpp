@@ -8,7 +8,7 @@
 
 namespace pinfold::service {
 
-/// Text for a string of Protobuf, which must be UTF-8: names of control groups need not be.
+/// Returns text that is valid as a Protobuf string, that is UTF-8; names of cgroups need not be.
 inline std::string valid_text(std::string_view text) {
   return utf8::find_invalid(text) == std::string_view::npos ? std::string(text) : escaped(text);
 }

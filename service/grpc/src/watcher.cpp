@@ -4,7 +4,8 @@
 
 namespace pinfold::service {
 
-/// gRPC calls no reaction from within StartWrite and Finish, so they may be called under the mutex.
+/// gRPC never calls a reactor from within StartWrite and Finish, so both may be called under the
+/// mutex.
 Watcher* Watcher::start(Worker& worker) {
   constexpr std::size_t kMostChanges = 1024;
   auto* const watcher = new Watcher;  // NOLINT(cppcoreguidelines-owning-memory): see OnDone
@@ -55,7 +56,7 @@ void Watcher::OnDone() {
     const std::lock_guard lock(link_->mutex);
     link_->watcher = nullptr;
   }
-  delete this;  // NOLINT(cppcoreguidelines-owning-memory): gRPC uses it no more
+  delete this;  // gRPC no longer uses it
 }
 
 }  // namespace pinfold::service

@@ -10,11 +10,11 @@
 
 namespace pinfold::service {
 
-/// One call of Watch: writes what its subscription has, one message at a time. A client that does
-/// not read delays nothing but its own messages: its subscription then says that it lagged.
+/// One call of Watch: writes the changes of its subscription, one message at a time. A client that
+/// does not read delays only its own messages; its subscription then says that it lagged.
 class Watcher final : public ::grpc::ServerWriteReactor<v1::WatchResponse> {
  public:
-  /// Deletes itself when the call has ended.
+  /// The object deletes itself when the call has ended.
   static Watcher* start(Worker& worker);
 
   void OnWriteDone(bool ok) override;
@@ -22,10 +22,10 @@ class Watcher final : public ::grpc::ServerWriteReactor<v1::WatchResponse> {
   void OnDone() override;
 
  private:
-  /// How the worker reaches the watcher, which may end meanwhile.
+  /// The worker's way to the watcher, which may end at any time.
   struct Link {
     std::mutex mutex;
-    Watcher* watcher = nullptr;  ///< nullptr: it has ended
+    Watcher* watcher = nullptr;  ///< nullptr once it has ended
   };
   enum class State { kIdle, kWriting, kEnded };
 
@@ -36,7 +36,7 @@ class Watcher final : public ::grpc::ServerWriteReactor<v1::WatchResponse> {
 
   std::shared_ptr<Link> link_ = std::make_shared<Link>();
   std::shared_ptr<Subscription> subscription_;
-  // The mutex of the link protects what follows.
+  // The mutex of the link protects the members below.
   State state_ = State::kIdle;
   bool is_cancelled_ = false;
   v1::WatchResponse message_;

@@ -9,14 +9,14 @@
 
 namespace pinfold::service {
 
-/// Answers the calls of pinfold.v1: requests go to the worker with the deadline of the call, and
-/// its completions finish the calls. No call waits in a thread. Thread-safe.
+/// Answers the calls of pinfold.v1: passes requests to the worker with the call's deadline, and
+/// lets its completions finish the calls. No call blocks a thread. Thread-safe.
 class Api final : public v1::Pinfold::CallbackService {
  public:
   using Now = std::function<Clock::time_point()>;
 
-  /// The worker outlives every call, and answers the requests that it took. `now`: that of the
-  /// worker.
+  /// The worker must outlive every call and answer the requests that it took. `now` is the worker's
+  /// clock.
   explicit Api(Worker& worker, Now now = Clock::now) : worker_(worker), now_(std::move(now)) {}
 
   ::grpc::ServerUnaryReactor* Admit(::grpc::CallbackServerContext* context,

@@ -17,36 +17,36 @@ namespace pinfold::service {
 
 struct EndpointOptions {
   std::size_t max_connections = 64;
-  std::size_t reserved_connections = 8;  ///< of these, only for the owner: see is_owner
-  int max_streams = 32;                  ///< calls at one time of one connection
+  std::size_t reserved_connections = 8;  ///< reserved for the owner, see is_owner
+  int max_streams = 32;                  ///< concurrent calls per connection
   int max_message = 4 << 20;             ///< bytes of a request
   std::size_t memory = 128U << 20U;      ///< bytes of all requests and answers together
-  std::chrono::seconds keepalive{60};    ///< a client that answers no ping for so long is gone
-  /// Whether the process at the other end may use the socket. Empty: check_client with the group of
-  /// the listener.
+  std::chrono::seconds keepalive{60};    ///< a client that answers no ping within this time is gone
+  /// Checks whether the process at the other end may use the socket. Empty: check_client with the
+  /// group of the listener.
   std::function<Result<void>(int connection)> check;
-  /// Whether it is the owner's. Empty: is_owner.
+  /// Returns whether a connection is the owner's. Empty: is_owner.
   std::function<bool(int connection)> is_owner;
   agent::LogSink log;
 };
 
-/// A gRPC server on a Unix socket. It accepts connections itself, so that it can check who is at
-/// the other end before gRPC reads a byte: gRPC does not show peer credentials. Connections of
-/// strangers, and those above the limit, are closed with a line in the log.
+/// A gRPC server on a Unix socket. It accepts connections itself, to check the process at the other
+/// end before gRPC reads a byte: gRPC does not show peer credentials. Connections of strangers and
+/// those above the limit are closed and logged.
 class Endpoint {
  public:
-  /// Serves until the object is destroyed. `services` outlive it. Errors: kIo, kInternal.
+  /// Serves until the object is destroyed. `services` must outlive it. Errors: kIo, kInternal.
   [[nodiscard]] static Result<std::unique_ptr<Endpoint>> start(
       Listener listener, const std::vector<::grpc::Service*>& services, EndpointOptions options);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
-  /// Takes no more calls, cancels those that have not ended, and waits until they have: whoever
+  /// Takes no more calls, cancels the open ones and waits until they have ended. So whatever
   /// finishes them must still run, or have finished them.
   ~Endpoint();
 
  private:
   using Acceptor = ::grpc::experimental::ExternalConnectionAcceptor;
-  /// A connection that gRPC owns: it has ended when the number is no longer that of this socket.
+  /// A connection that gRPC owns. It has ended when the descriptor no longer refers to this socket.
   struct Connection {
     int fd;
     ino_t inode;

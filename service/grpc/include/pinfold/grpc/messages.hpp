@@ -5,10 +5,10 @@
 #include "pinfold/service/request.hpp"
 #include "pinfold/service/snapshot.hpp"
 
-/// The answers of pinfold.v1, from those of a worker. Pure.
+/// Builds the answers of pinfold.v1 from those of a worker. Pure.
 namespace pinfold::service {
 
-/// Of a pod that is admitted, what its containers have in `state`.
+/// Fills in an admission; for an admitted pod, with the resources of its containers in `state`.
 void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
           const agent::AdmitOutcome& outcome, const Trace* trace, v1::Admission& out);
 void fill(const agent::ReconcileReport& report, v1::ReconcileResponse& out);
@@ -20,7 +20,7 @@ void fill(const Subscription::Taken& taken, v1::WatchResponse& out);
 void fill(const Error& error, v1::Error& out);
 void fill(const MemoryBlock& block, v1::MemoryBlock& out);
 
-/// `Response`: one with not_enforced.
+/// `Response` is a message with not_enforced.
 template <class Response>
 void fill(const agent::ChangeOutcome& outcome, Response& out) {
   if (outcome.not_enforced) fill(*outcome.not_enforced, *out.mutable_not_enforced());

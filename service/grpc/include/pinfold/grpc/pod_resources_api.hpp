@@ -15,13 +15,13 @@
 namespace pinfold::service {
 
 /// The kubelet's PodResources API, v1 and v1alpha1, from the snapshots of a worker. All calls of
-/// all clients share one rate limit, that of the kubelet: 100 in a second, 10 at once. Thread-safe.
+/// all clients share the kubelet's rate limit: 100 per second, 10 at once. Thread-safe.
 class PodResourcesApi {
  public:
   using Now = std::function<podresources::RateLimit::Clock::time_point()>;
   using Snapshots = std::function<std::shared_ptr<const Snapshot>()>;
 
-  /// `node` outlives the object. `snapshot`: Worker::snapshot.
+  /// `node` must outlive the object. `snapshot` is Worker::snapshot.
   PodResourcesApi(const Node& node, Snapshots snapshot,
                   Now now = podresources::RateLimit::Clock::now);
   PodResourcesApi(const PodResourcesApi&) = delete;
@@ -30,7 +30,7 @@ class PodResourcesApi {
 
   [[nodiscard]] std::array<::grpc::Service*, 2> services();
 
-  /// The calls that were answered; those above the rate limit do not count.
+  /// Answered calls; those above the rate limit do not count.
   struct Counts {
     std::uint64_t v1alpha1_total = 0;
     std::uint64_t total = 0;
@@ -47,13 +47,13 @@ class PodResourcesApi {
   class V1;
   class V1Alpha1;
 
-  /// Whether a call is answered; then it counts in `total` and `method`.
+  /// Returns whether a call may be answered, and if so counts it in `total` and `method`.
   [[nodiscard]] bool begin(std::uint64_t Counts::*total, std::uint64_t Counts::*method);
 
   const Node& node_;
   Snapshots snapshot_;
   Now now_;
-  mutable std::mutex mutex_;  ///< protects what follows
+  mutable std::mutex mutex_;  ///< protects the members below
   podresources::RateLimit limit_;
   Counts counts_;
   std::unique_ptr<V1> v1_;

@@ -5,17 +5,17 @@
 
 #include "pinfold/service/request.hpp"
 
-/// What the requests of pinfold.v1 ask of a worker. Pure, except that Attach without a start time
-/// looks the process up.
+/// Turns the requests of pinfold.v1 into requests to a worker. Pure, except that Attach without a
+/// start time looks up the process.
 namespace pinfold::service {
 
-/// The status of a call that fails: docs/api.md has the table of codes.
+/// Returns the status of a failed call, by the table of codes in docs/api.md.
 [[nodiscard]] ::grpc::Status to_status(const Error& error);
 
-/// The pod of a manifest. Errors: kInvalidArgument, also unless there is exactly one.
+/// Reads the pod of a manifest. Errors: kInvalidArgument, also unless there is exactly one.
 [[nodiscard]] Result<PodSpec> read_one_pod(const std::string& manifest, bool skip_validation);
 
-/// Errors: kInvalidArgument; kNotFound for a process that has ended.
+/// Errors: kInvalidArgument; kNotFound for a process that has exited.
 [[nodiscard]] Result<Action> to_action(const v1::AdmitRequest& request);
 [[nodiscard]] Result<Action> to_action(const v1::AdmitTogetherRequest& request);
 [[nodiscard]] Result<Action> to_action(const v1::StartRequest& request);
