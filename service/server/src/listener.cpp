@@ -24,7 +24,7 @@ std::optional<gid_t> find_group(const std::string& name) {
   return found->gr_gid;
 }
 
-/// Errors: if what has this name must not be replaced.
+/// Errors if the existing file of this name must not be replaced.
 Result<void> check_replaceable(const std::string& path, const sockaddr_un& address) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
@@ -37,7 +37,7 @@ Result<void> check_replaceable(const std::string& path, const sockaddr_un& addre
   const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe) return fail_errno(errno, "socket");
   if (::connect(probe.get(), generic(address), sizeof address) != 0 && errno == ECONNREFUSED) {
-    return {};  // left by a service that was killed
+    return {};  // left by a killed service
   }
   return fail(ErrorCode::kBusy, "another process listens there");
 }
@@ -55,7 +55,7 @@ Result<UniqueFd> bind_to(const sockaddr_un& address) {
 
 }  // namespace
 
-/// Under another name until it listens: so whoever finds the socket can connect to it.
+/// Uses another name until the socket listens, so that whoever finds it can connect.
 Result<Listener> Listener::open(const std::string& path, const std::string& group) {
   const std::string name = fmt::format("socket '{}'", path);
   const std::string unfinished = path + ".new";

@@ -12,7 +12,7 @@
 namespace pinfold::service {
 namespace {
 
-/// As in syslog(3).
+/// Priorities as in syslog(3).
 int priority_of(agent::LogLevel level) {
   constexpr int kErr = 3;
   constexpr int kWarning = 4;
@@ -69,7 +69,7 @@ void write_log(agent::LogLevel level, std::string_view message, bool to_journal)
       std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
   const std::string time = to_journal ? "" : fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
   const std::string line = log_line(level, message, time);
-  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nowhere to say so
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // cannot be reported anywhere
 }
 
 }  // namespace pinfold::service

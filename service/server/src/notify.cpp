@@ -29,7 +29,7 @@ void Notifier::send(std::string_view message) const {
   auto address = socket_address(socket_);
   if (!address) return;
   const std::size_t size = offsetof(sockaddr_un, sun_path) + socket_.size();
-  if (socket_.front() == '@') address->sun_path[0] = '\0';  // abstract
+  if (socket_.front() == '@') address->sun_path[0] = '\0';  // abstract address
   const UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return;
   (void)::sendto(socket.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT,

@@ -31,7 +31,7 @@ using Protocol = asio::local::stream_protocol;
 
 std::string encode_error(Error error) { return encode(Result<Answer>(fail(std::move(error)))); }
 
-/// asio accepts without SOCK_CLOEXEC: a program that another thread starts would get the
+/// asio accepts without SOCK_CLOEXEC, so a program started by another thread would inherit the
 /// connection.
 error_code accept_into(Protocol::acceptor& acceptor, Protocol::socket& socket) {
   UniqueFd connection(::accept4(acceptor.native_handle(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -43,20 +43,20 @@ error_code accept_into(Protocol::acceptor& acceptor, Protocol::socket& socket) {
 
 }  // namespace
 
-/// What the sessions use; it lives as long as any of them.
+/// State shared by the sessions; lives as long as any of them.
 struct Server::Shared {
   asio::io_context& io;
   Protocol::acceptor acceptor;
-  asio::steady_timer retry;  ///< after accepting has failed
+  asio::steady_timer retry;  ///< after a failed accept
   std::string hello;
   Submit submit;
   ServerOptions options;
-  std::map<std::uint64_t, std::shared_ptr<Session>> sessions{};  ///< in the order of their arrival
+  std::map<std::uint64_t, std::shared_ptr<Session>> sessions{};  ///< in order of arrival
   std::uint64_t next_session = 0;
   std::size_t others = 0;           ///< sessions that are not the owner's
-  std::size_t unfinished = 0;       ///< bytes of requests that count
-  std::size_t unread = 0;           ///< bytes of answers
-  std::array<char, 65536> chunk{};  ///< what is read next, of any session
+  std::size_t unfinished = 0;       ///< bytes of requests that count against the limit
+  std::size_t unread = 0;           ///< bytes of unread answers
+  std::array<char, 65536> chunk{};  ///< buffer for reading, shared by all sessions
 
   [[nodiscard]] bool make_room();
   void close_slowest(const Session& newest);
@@ -84,11 +84,11 @@ class Server::Session : public std::enable_shared_from_this<Session> {
   }
 
   [[nodiscard]] bool is_owners() const { return is_owners_; }
-  /// It has never said anything.
+  /// Returns whether the client has never sent anything.
   [[nodiscard]] bool is_silent() const {
     return state_ == State::kReading && !is_greeted_ && input_.empty();
   }
-  /// A client that has not read its answer, and may be made to go.
+  /// Returns whether a client has not read its answer and may be disconnected.
   [[nodiscard]] bool is_slow() const { return state_ == State::kWriting && !is_owners_; }
 
   void start() {
@@ -100,7 +100,7 @@ class Server::Session : public std::enable_shared_from_this<Session> {
     }
     next_line();
   }
-  /// Ends after the answer that is due, and says that nothing else is done.
+  /// Ends after the pending answer, and says that no further requests are handled.
   void finish() {
     is_stopping_ = true;
     if (state_ == State::kReading) end_with(stopping_error());
@@ -118,7 +118,7 @@ class Server::Session : public std::enable_shared_from_this<Session> {
 
  private:
   enum class State { kReading, kWorking, kWriting };
-  /// Bytes that a session has of a memory that all share.
+  /// Bytes that a session holds of memory shared by all.
   class Share {
    public:
     explicit Share(std::size_t& all) : all_(all) {}
@@ -138,7 +138,7 @@ class Server::Session : public std::enable_shared_from_this<Session> {
   void limit_time(milliseconds time) {
     timer_.expires_after(time);
     timer_.async_wait([self = shared_from_this()](error_code cancelled) {
-      // One that is over already can have been set anew since.
+      // A timer that has already expired may have been set anew since.
       if (!cancelled && self->timer_.expiry() <= Clock::now()) self->close();
     });
   }
@@ -150,11 +150,11 @@ class Server::Session : public std::enable_shared_from_this<Session> {
                            : std::min(options.request_time, options.hello_time));
     read_on(0);
   }
-  /// `searched`: so much of the input has no line break.
+  /// The first `searched` bytes of the input contain no line break.
   void read_on(std::size_t searched) {
     const std::size_t most = is_greeted_ ? kMaxRequest : kMaxHelloRequest;
     const std::size_t end = input_.find('\n', searched);
-    if (end <= most) {  // npos is more
+    if (end <= most) {  // npos is larger
       timer_.expires_at(Clock::time_point::max());
       const std::string line = input_.substr(0, end);
       input_.erase(0, end + 1);
@@ -179,7 +179,7 @@ class Server::Session : public std::enable_shared_from_this<Session> {
     if (!failed) size = socket_.read_some(asio::buffer(shared_->chunk), failed);
     const bool is_over = failed && failed != asio::error::would_block;
     if (is_over) return close();
-    if (state_ != State::kReading) return;  // it stops
+    if (state_ != State::kReading) return;  // the session is stopping
     const std::size_t before = input_.size();
     input_.append(shared_->chunk.data(), size);
     read_on(before);
@@ -240,13 +240,13 @@ class Server::Session : public std::enable_shared_from_this<Session> {
   Share unread_;
   State state_ = State::kReading;
   bool is_greeted_ = false;
-  bool is_last_ = false;  ///< ends after the next answer
+  bool is_last_ = false;  ///< end after the next answer
   bool is_stopping_ = false;
   std::string input_;
   std::string output_;
 };
 
-/// Whether the newest session can stay.
+/// Returns whether the newest session can stay.
 bool Server::Shared::make_room() {
   const auto newest = sessions.rbegin()->second;
   if (newest->is_owners()) return sessions.size() <= options.max_connections;
@@ -261,7 +261,7 @@ bool Server::Shared::make_room() {
   return false;
 }
 
-/// Closes sessions that have not read their answers, the oldest first, until the memory suffices.
+/// Closes sessions that have not read their answers, oldest first, until memory suffices.
 void Server::Shared::close_slowest(const Session& newest) {
   while (unread > options.unread_memory) {
     const auto slowest = std::find_if(sessions.begin(), sessions.end(), [&](const auto& entry) {
@@ -304,7 +304,7 @@ void Server::accept(const std::shared_ptr<Shared>& shared) {
     if (!shared->acceptor.is_open()) return;
     Protocol::socket socket(shared->io);
     if (!failed) failed = accept_into(shared->acceptor, socket);
-    if (failed == asio::error::would_block) return accept(shared);  // it has gone away
+    if (failed == asio::error::would_block) return accept(shared);  // the client has gone away
     if (!failed) {
       const std::uint64_t number = shared->next_session++;
       const auto session = std::make_shared<Session>(std::move(socket), shared, number);
@@ -312,7 +312,7 @@ void Server::accept(const std::shared_ptr<Shared>& shared) {
       session->start();
       return accept(shared);
     }
-    // Too many open files: others will be closed.
+    // Too many open files: wait until others are closed.
     constexpr milliseconds kPause(100);
     shared->retry.expires_after(kPause);
     shared->retry.async_wait([shared](error_code /*cancelled*/) {

@@ -50,7 +50,7 @@ constexpr std::array kFields = {
     NamedField{"logLevel", &Settings::log_level, false},
 };
 
-/// Sets a field to a value of the file.
+/// Sets a field to a value from the file.
 struct Set {
   Settings& settings;
   std::string_view name;
@@ -95,7 +95,7 @@ Result<const NamedField*> find_field(std::string_view name) {
               fmt::format("unknown field '{}'{}", printable(name), did_you_mean(name, names)));
 }
 
-/// "line 3: ", or "" if the document is not in block style.
+/// Returns "line 3: ", or "" if the document is not in block style.
 std::string line_of(std::string_view name, std::string_view yaml) {
   for (int number = 1; !yaml.empty(); ++number) {
     const std::string_view line = yaml.substr(0, yaml.find('\n'));

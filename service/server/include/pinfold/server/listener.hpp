@@ -9,12 +9,12 @@
 
 namespace pinfold::service {
 
-/// A Unix socket that connections arrive at. The destructor removes it from the file system.
+/// A listening Unix socket. The destructor removes it from the file system.
 class Listener {
  public:
-  /// Makes the socket with mode 0660 and, if there is one, the group of that name. One that a
-  /// service which has ended left there is replaced. Errors: kBusy if a process listens there;
-  /// kInvalidArgument for what is no socket; kNotFound without its directory; kIo.
+  /// Makes the socket with mode 0660 and, if it exists, the group of that name. Replaces a socket
+  /// left by a service that has ended. Errors: kBusy if a process listens there; kInvalidArgument
+  /// if the path is not a socket; kNotFound if its directory does not exist; kIo.
   [[nodiscard]] static Result<Listener> open(const std::string& path,
                                              const std::string& group = kSocketGroup);
   Listener(Listener&&) noexcept = default;
@@ -23,7 +23,7 @@ class Listener {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int fd() const { return socket_.get(); }
-  /// Whose members may use the socket.
+  /// The group whose members may use the socket.
   [[nodiscard]] gid_t group() const { return group_; }
 
  private:
@@ -33,7 +33,7 @@ class Listener {
   UniqueFd socket_;
   std::string path_;
   gid_t group_ = 0;
-  ino_t inode_ = 0;  ///< to remove no other one
+  ino_t inode_ = 0;  ///< so that only this socket is removed
 };
 
 }  // namespace pinfold::service

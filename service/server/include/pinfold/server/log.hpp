@@ -10,12 +10,13 @@ namespace pinfold::service {
 /// "debug", "info", "warning", "error".
 [[nodiscard]] std::string_view to_string(agent::LogLevel level);
 
-/// One line with its line break: `level=info msg="..."`. `time`: in front; "" for the journal,
-/// which has its own: then the level is also in front as the journal reads it, "<6>".
+/// Returns one line with its line break, `level=info msg="..."`, preceded by `time`. An empty
+/// `time` is for the journal, which adds its own; the line then starts with the level as the
+/// journal reads it, "<6>".
 [[nodiscard]] std::string log_line(agent::LogLevel level, std::string_view message,
                                    std::string_view time);
 
-/// True if standard error is the journal, which is what JOURNAL_STREAM names; "": it is not set.
+/// Returns whether standard error is the journal that JOURNAL_STREAM names; empty: it is not set.
 [[nodiscard]] bool is_journal(const std::string& journal_stream);
 
 /// Writes one line to standard error, in one system call.

@@ -14,24 +14,24 @@ namespace pinfold::service {
 
 inline constexpr const char* kDefaultSettingsFile = "/etc/pinfold/agent.yaml";
 
-/// What a service does: its configuration file and its options. docs/service.md has the table.
+/// Settings of a service, from its configuration file and options; docs/service.md has the table.
 struct Settings {
-  // These need a restart.
+  // Changes of these need a restart.
   std::string state_dir = agent::kDefaultStateDir;
   std::string config;          ///< as in `pinfold admit`
   std::string kubelet_flags;   ///< as in `pinfold admit`, once
-  std::string machine;         ///< a file; "": discovered
-  std::string profile;         ///< "": from the configuration
+  std::string machine;         ///< a file; empty: discovered
+  std::string profile;         ///< empty: from the configuration
   std::string kubelet_binary;  ///< as in `pinfold admit`
   std::string cgroup_root;
   bool enforce = true;
   bool reset_affinity = true;  ///< see agent::AgentOptions
   std::string socket = kDefaultSocket;
-  std::string grpc_socket;           ///< these three: "" is off
-  std::string pod_resources_socket;  ///< but with `nri`, see pod_resources_places
+  std::string grpc_socket;           ///< this and the next two: empty is off
+  std::string pod_resources_socket;  ///< with `nri` see pod_resources_places
   std::string metrics_address;
-  std::optional<NriSettings> nri;  ///< none: no runtime is followed
-  // These do not.
+  std::optional<NriSettings> nri;  ///< nullopt: no runtime is followed
+  // Changes of these do not.
   std::chrono::seconds reconcile_interval{10};
   bool move_pages = false;
   agent::LogLevel log_level = agent::LogLevel::kInfo;
@@ -39,7 +39,7 @@ struct Settings {
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
-/// Reads a configuration file. Domain: an empty one sets nothing.
+/// Reads a configuration file. An empty one sets nothing.
 /// Errors: kInvalidArgument, also for an unknown member: "line 2: unknown field 'sockt', did you
 /// mean 'socket'?".
 [[nodiscard]] Result<Settings> parse_settings(std::string_view yaml);
@@ -49,18 +49,18 @@ struct Settings {
 
 /// Where PodResources is served.
 struct PodResourcesPlaces {
-  std::string first;   ///< "": nowhere
-  std::string second;  ///< if another process listens at the first one
-  std::string reason;  ///< why the first one is not the one that was asked for; or ""
+  std::string first;   ///< empty: nowhere
+  std::string second;  ///< used if another process listens at the first one
+  std::string reason;  ///< why the first one is not the requested one; or empty
 
   friend bool operator==(const PodResourcesPlaces&, const PodResourcesPlaces&) = default;
 };
 /// The second place is "pod-resources/kubelet.sock" in the directory of the service's socket. With
-/// `nri` it is served there unless podResourcesSocket names a place that is not the kubelet's: the
-/// kubelet takes its own path when it starts. "off": nowhere.
+/// `nri`, PodResources is served there unless podResourcesSocket names a place other than the
+/// kubelet's: the kubelet takes its own path when it starts. "off": nowhere.
 [[nodiscard]] PodResourcesPlaces pod_resources_places(const Settings& settings);
 
-/// The members of the file that differ and need a restart.
+/// Returns the changed members of the file that need a restart.
 [[nodiscard]] std::vector<std::string> needs_restart(const Settings& before, const Settings& after);
 
 }  // namespace pinfold::service
