@@ -30,8 +30,8 @@ Result<void> wait_for(int fd, short event, Clock::time_point end) {
   }
 }
 
-/// Whether all was sent: if not, the service has closed the connection, and what it said before can
-/// still be read.
+/// Returns whether everything was sent. If not, the service has closed the connection, and its
+/// earlier output can still be read.
 Result<bool> send_all(int fd, std::string_view rest, Clock::time_point end) {
   while (!rest.empty()) {
     PINFOLD_TRY(wait_for(fd, POLLOUT, end));
@@ -92,7 +92,7 @@ Result<std::string> Client::exchange(std::string message, milliseconds longest) 
   const auto end = Clock::now() + answer_time_ + longest;
   PINFOLD_LET_WRAP(is_sent_, send_all(connection_.get(), message, end), name_);
   auto line = receive(end);
-  // A part of a request is not done: it may be sent to the next service.
+  // An incomplete request is not executed, so it may be sent to the next service.
   if (!line && !is_sent_) return fail(stopping_error());
   if (!line) return fail(std::move(line).error().wrap(name_));
   return line;

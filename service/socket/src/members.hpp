@@ -12,22 +12,22 @@
 
 namespace pinfold::service {
 
-/// Reads the members of an object, and keeps the first error: what is read after it is empty.
+/// Reads the members of an object and keeps the first error. Values read after it are empty.
 class Members {
  public:
   Members(const nlohmann::json& value, std::string path);
 
-  /// nullptr if it is absent.
+  /// Returns nullptr if it is absent.
   [[nodiscard]] const nlohmann::json* find(const char* key);
-  /// Must be present.
+  /// The member must be present.
   [[nodiscard]] const nlohmann::json& get(const char* key);
   [[nodiscard]] std::string text(const char* key);
   [[nodiscard]] bool flag(const char* key);  ///< absent: false
-  /// Absent: 0. Domain of the value: 0 to `max`.
+  /// Returns 0 if it is absent. Domain of the value: 0 to `max`.
   [[nodiscard]] std::uint64_t number(const char* key, std::uint64_t max);
   [[nodiscard]] std::vector<std::string> texts(const char* key);
   [[nodiscard]] CpuSet cpu_set(const char* key);
-  /// The elements; none after an error.
+  /// Returns the elements; none after an error.
   [[nodiscard]] const nlohmann::json::array_t& list(const char* key);
   [[nodiscard]] std::string path(std::string_view key) const;
 
@@ -38,7 +38,7 @@ class Members {
     if (!part && error_) error_ = tl::unexpected(part.error());
     return part.has_value();
   }
-  /// Errors: the first one; a member that was not read.
+  /// Errors: the first one; an unread member.
   [[nodiscard]] Result<void> end();
 
  private:

@@ -25,7 +25,7 @@ agent::ProfileSource read_profile_source(Members& members) {
   return ProfileSource::kDefault;
 }
 
-/// The value of a message {"NAME": value}; an answered error becomes the error.
+/// Returns the value of a message {"NAME": value}; an answered error becomes the error.
 Result<const json*> body_of(const json& message, const char* name) {
   PINFOLD_LET(const auto entry, only_member(message));
   if (entry.first == "error") {

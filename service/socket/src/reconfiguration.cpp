@@ -36,7 +36,7 @@ pinfold::Change read_change_of(Members& members) {
   return pinfold::Change::kKept;
 }
 
-/// null: the shared pool.
+/// null means the shared pool.
 std::optional<CpuSet> read_cpus(Members& members, const char* key) {
   if (members.find(key) == nullptr) return std::nullopt;
   return members.cpu_set(key);
@@ -99,7 +99,7 @@ void add_name(Members& members, const PodUid& uid, agent::Reconfiguration& plann
   if (name != uid.value) planned.pods.insert_or_assign(uid, std::move(name));
 }
 
-/// One container; adds its pod's name, and the container if it is parked.
+/// Reads one container; also its pod's name, and whether it is parked, into `planned`.
 Result<PlannedContainer> read_planned(const json& value, const std::string& path,
                                       agent::Reconfiguration& planned) {
   Members members(value, path);
@@ -134,7 +134,7 @@ Result<ShortOfRequests> read_short_of_requests(const json& value, const std::str
   return out;
 }
 
-/// In seconds; null: none.
+/// Reads a time in seconds; null means none.
 std::optional<std::chrono::nanoseconds> read_time(Members& members, const char* key) {
   const json* const value = members.find(key);
   if (value == nullptr) return std::nullopt;

@@ -5,17 +5,17 @@
 #include "members.hpp"
 #include "pinfold/service/request.hpp"
 
-/// Reconfigure and its answer in the protocol: docs/service.md.
+/// Reconfigure and its answer in the protocol; see docs/service.md.
 namespace pinfold::service {
 
 [[nodiscard]] nlohmann::json to_json(const Reconfigure& request);
 /// Errors: kInvalidArgument.
 [[nodiscard]] Result<Reconfigure> reconfigure_from(Members& members);
 
-/// Without `not_enforced`.
+/// Does not include `not_enforced`.
 [[nodiscard]] nlohmann::json to_json(const agent::Reconfigured& outcome);
-/// The same members; the plan has no state (`plan.next`): that is the service's. Errors: in
-/// `members`, "reconfiguration.plan.containers[0].change: ...: expected ...".
+/// Reads the same members. The plan has no state (`plan.next`), which stays in the service. Errors:
+/// in `members`, "reconfiguration.plan.containers[0].change: ...: expected ...".
 [[nodiscard]] agent::Reconfigured reconfigured_from(Members& members);
 
 }  // namespace pinfold::service

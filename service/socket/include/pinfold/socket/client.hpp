@@ -9,26 +9,26 @@
 
 namespace pinfold::service {
 
-/// A connection of a command to the service. One call at a time.
+/// A command's connection to the service. One call at a time.
 class Client {
  public:
-  /// The most that the service may take for one message, besides the time that a call may wait.
+  /// The longest time that the service may take for one message, in addition to the time that a
+  /// call may wait.
   static constexpr std::chrono::milliseconds kAnswerTime{120'000};
 
-  /// nullopt if no service listens on the socket or it ends just now, or the user may not connect.
-  /// Waits for one that starts.
-  /// Errors: kInvalidArgument for a path that is too long and a service of another user;
-  /// kUnsupported for one with another version of the protocol; kBusy if it takes no more
-  /// connections; kIo.
+  /// Connects, and waits for a service that is starting. Returns nullopt if no service listens on
+  /// the socket, if it is just ending, or if the user may not connect.
+  /// Errors: kInvalidArgument for a path that is too long and for a service of another user;
+  /// kUnsupported for another version of the protocol; kBusy if it takes no more connections; kIo.
   [[nodiscard]] static Result<std::optional<Client>> connect(
       const std::string& socket, std::chrono::milliseconds answer_time = kAnswerTime);
 
   [[nodiscard]] const Hello& hello() const { return *hello_; }
-  /// Waits for the answer. `timeout`: until the request's turn comes.
-  /// Errors: those of the request; kBusy if its turn did not come in time; stopping_error() also if
-  /// the connection breaks before all of it was sent: then it is not done. After that
-  /// agent::unknown_outcome() if the connection breaks, the time for an answer ends or what comes
-  /// is no answer, for a request that can_change(); else kIo.
+  /// Waits for the answer. `timeout` limits the wait until the request is executed.
+  /// Errors: those of the request; kBusy if it was not executed in time; stopping_error() also if
+  /// the connection breaks before the whole request was sent, which is then not executed. After
+  /// that, agent::unknown_outcome() for a request that can_change(), otherwise kIo, if the
+  /// connection breaks, the time for an answer ends or the answer is malformed.
   [[nodiscard]] Result<Answer> call(Action action, std::chrono::milliseconds timeout);
 
  private:
@@ -42,8 +42,8 @@ class Client {
   std::string name_;  ///< for messages
   std::chrono::milliseconds answer_time_;
   std::string received_;
-  bool is_sent_ = false;        ///< the whole of the last message
-  std::optional<Hello> hello_;  ///< always, once connected
+  bool is_sent_ = false;        ///< whether the whole last message was sent
+  std::optional<Hello> hello_;  ///< always set once connected
 };
 
 }  // namespace pinfold::service

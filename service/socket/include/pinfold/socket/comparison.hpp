@@ -6,8 +6,8 @@
 
 namespace pinfold::service {
 
-/// {"compared": 14, "differences": [{"uid": ..., "container": ..., "cpus": "2-3", ...}]}: as
-/// `pinfold status -o json` prints it, and as the service answers it to a command.
+/// Returns {"compared": 14, "differences": [{"uid": ..., "container": ..., "cpus": "2-3", ...}]},
+/// as `pinfold status -o json` prints it and as the service answers a command.
 [[nodiscard]] nlohmann::json to_json(const Comparison& comparison);
 /// Errors: kInvalidArgument, "comparison.differences[0].cpus: ...: expected ...".
 [[nodiscard]] Result<Comparison> comparison_from_json(const nlohmann::json& value);

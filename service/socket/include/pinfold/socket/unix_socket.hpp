@@ -17,16 +17,16 @@ inline constexpr const char* kSocketGroup = "pinfold";
 
 /// Errors: kInvalidArgument for a path that is empty or longer than Linux allows.
 [[nodiscard]] Result<sockaddr_un> socket_address(const std::string& path);
-/// The address as the system calls want it.
+/// Returns the address in the type that system calls take.
 [[nodiscard]] const sockaddr* generic(const sockaddr_un& address);
 
-/// Checks that the process at the other end of a connection may use the service: that of root, of
-/// this process' user, or of a member of `group`. Errors: kInvalidArgument, kIo.
+/// Checks that the process at the other end of a connection may use the service: that it is root's,
+/// this process' user's, or a group member's. Errors: kInvalidArgument, kIo.
 [[nodiscard]] Result<void> check_client(int connection, gid_t group);
-/// Whether the process at the other end is root's or this process' user's.
+/// Returns whether the process at the other end is root's or this process' user's.
 [[nodiscard]] bool is_owner(int connection);
 /// Checks that the process at the other end is root's or this process' user's, so that a command
-/// gives its pods to no stranger. Errors: kInvalidArgument, kIo.
+/// does not give its pods to a stranger. Errors: kInvalidArgument, kIo.
 [[nodiscard]] Result<void> check_server(int connection);
 
 }  // namespace pinfold::service
