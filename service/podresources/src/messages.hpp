@@ -7,7 +7,7 @@
 #include "pinfold/machine/machine.hpp"
 #include "pinfold/types/cpuset.hpp"
 
-/// Messages that several answers have.
+/// Messages common to several answers.
 namespace pinfold::podresources {
 
 inline void add_cpus(const CpuSet& cpus, google::protobuf::RepeatedField<std::int64_t>& ids) {
@@ -18,8 +18,7 @@ inline void add_node(NumaId id, ::v1::TopologyInfo& topology) {
   topology.add_nodes()->set_id(id.value);
 }
 
-/// Calls add() for each of the messages that a device has: one for each of its NUMA nodes, or one
-/// without topology.
+/// Calls add() for each message of a device: one per NUMA node, or one without topology.
 template <class Add>
 void add_device(const std::string& resource, const std::string& id,
                 const std::vector<NumaId>& numa_nodes, const Add& add) {

@@ -22,7 +22,7 @@ DeviceNodes device_nodes(const Machine& machine) {
   return nodes;
 }
 
-/// `add`: appends a message of v1 or v1alpha1.
+/// `add` appends a message of v1 or v1alpha1.
 template <class Add>
 void add_devices(const DeviceNodes& nodes, const NodeState& state, const ContainerId& container,
                  const Add& add) {

@@ -13,7 +13,7 @@ class RateLimit {
   /// Domain: burst at least 1.
   RateLimit(Clock::duration interval, int burst) : interval_(interval), burst_(burst) {}
 
-  /// Whether a request may be answered now.
+  /// Returns whether a request may be answered now, and if so counts it.
   [[nodiscard]] bool take(Clock::time_point now);
 
  private:
