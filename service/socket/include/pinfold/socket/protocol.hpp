@@ -9,8 +9,8 @@
 #include "pinfold/service/request.hpp"
 
 /// The messages between the commands and the service: one JSON object per line, in both directions.
-/// A client sends a hello request, gets a Hello, then sends requests and gets an answer to each. See
-/// docs/service.md.
+/// A client sends a hello request, gets a Hello, then sends requests and gets an answer to each.
+/// See docs/service.md.
 namespace pinfold::service {
 
 inline constexpr int kProtocolVersion = 1;
