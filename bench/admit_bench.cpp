@@ -1,5 +1,5 @@
-// One admission of a pod with many containers: the decision, and what the node agent makes of it.
-// docs/performance.md has the results.
+// One admission of a pod with many containers: the decision, and the node agent's work on it.
+// Results: docs/performance.md.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -29,7 +29,7 @@ Node a_node() {
   return Node::make(Machine::make(machine).value(), config).value();
 }
 
-/// A Guaranteed pod whose containers share CPUs and have memory of their own.
+/// Returns a Guaranteed pod whose containers have shared CPUs and exclusive memory.
 PodSpec a_pod(std::int64_t containers) {
   PodSpec pod{PodUid("pod"), "pod", "default", {}, {}};
   for (std::int64_t i = 0; i < containers; ++i) {
@@ -55,7 +55,7 @@ void decides(benchmark::State& state) {
 }
 BENCHMARK(decides)->Arg(1000)->Arg(4000)->Arg(20000)->Complexity()->Unit(benchmark::kMillisecond);
 
-/// A large machine: `numa` NUMA nodes with 8 CPUs and 64 GiB each.
+/// Returns a large machine: `numa` NUMA nodes with 8 CPUs and 64 GiB each.
 Node a_wide_node(std::int64_t numa, const char* policy) {
   MachineDescription machine;
   for (int id = 0; id < 8 * numa; ++id) {
@@ -82,7 +82,7 @@ Node a_wide_node(std::int64_t numa, const char* policy) {
   return Node::make(Machine::make(machine).value(), config).value();
 }
 
-/// CPUs and memory together.
+/// Decides about CPUs and memory together.
 #define PINFOLD_NODES Arg(8)->Arg(12)->Arg(16)->Unit(benchmark::kMicrosecond)
 void decides_on_nodes(benchmark::State& state, const char* policy, const char* cpus,
                       const char* memory, const char* huge_pages = "0") {
@@ -111,7 +111,7 @@ BENCHMARK_CAPTURE(decides_on_nodes, more_cpus_than_memory, "best-effort", "30", 
     ->PINFOLD_NODES;
 BENCHMARK_CAPTURE(decides_on_nodes, huge_pages, "best-effort", "2", "100Gi", "3Gi")->PINFOLD_NODES;
 
-/// The groups that the state asks for, the file of active pods, and reading it back.
+/// Computes the desired groups, writes the file of active pods, and reads it back.
 void lays_out_and_keeps(benchmark::State& state) {
   const Node node = a_node();
   agent::AgentState admitted;

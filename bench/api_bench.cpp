@@ -1,6 +1,6 @@
-// Admissions through the gRPC socket while 0, 60 and 250 pods are active: one client that waits for
-// each answer. With the commit to a state directory in memory (or below the directory that is
-// given), without cgroups. docs/performance.md has the results.
+// Admissions through the gRPC socket while 0, 60 and 250 pods are active, by one client that waits
+// for each answer. Includes the commit to a state directory in memory (or below the given
+// directory), without cgroups. Results: docs/performance.md.
 #include <fmt/format.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
@@ -63,7 +63,7 @@ class Served {
   static void require(bool is_ok, const std::string& message) {
     if (is_ok) return;
     fmt::print(stderr, "bench_api: {}\n", message);
-    std::exit(EXIT_FAILURE);  // NOLINT(concurrency-mt-unsafe): other threads do not matter any more
+    std::exit(EXIT_FAILURE);  // NOLINT(concurrency-mt-unsafe): other threads no longer matter
   }
   [[nodiscard]] agent::NodeAgent open() const {
     constexpr int kMemoryGib = 512;
@@ -108,7 +108,7 @@ void measure(const std::string& parent, int active, int count) {
 }  // namespace
 }  // namespace pinfold
 
-// NOLINTNEXTLINE(bugprone-exception-escape): what cannot be measured ends the program
+// NOLINTNEXTLINE(bugprone-exception-escape): a failed measurement ends the program
 int main(int argc, char** argv) {
   const std::string parent = argc > 1 ? argv[1] : "/dev/shm";
   constexpr int kCount = 1000;

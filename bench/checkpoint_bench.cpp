@@ -1,5 +1,5 @@
-// The cost of encoding a state and of making a commit durable, compared with what the kubelet does
-// for one container on the same disk: two files written, synced and renamed. Uses the directory for
+// The cost of encoding a state and of making a commit durable, compared with the kubelet's work for
+// one container on the same disk: two files written, synced and renamed. Uses the directory for
 // temporary files; set TMPDIR to measure another disk.
 
 #include <benchmark/benchmark.h>
@@ -25,7 +25,7 @@ PodUid uid(int pod) {
   return PodUid("7a90481b-0000-4000-8000-00000000" + digits);
 }
 
-/// Pods with one container each, with two CPUs and memory, on two NUMA nodes.
+/// Returns a state with pods of one container each, with two CPUs and memory, on two NUMA nodes.
 State state_of(int pods) {
   State state;
   state.cpu.default_set = CpuSet::range(2 * pods, 2 * pods + 15);
@@ -100,7 +100,7 @@ class Counted final : public Fs {
   std::size_t& syncs_;
 };
 
-/// On a disk, not in memory: the cost of a sync is measured.
+/// Returns a directory on a disk, not in memory, since the cost of a sync is measured.
 test::TempDir temp_dir() { return test::TempDir(std::filesystem::temp_directory_path()); }
 
 /// Repeated admissions, each a transaction over all three files.
@@ -174,9 +174,9 @@ BENCHMARK(commit_sixty_pods)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-/// What the kubelet does: a temporary file, synced and renamed, for each change by each manager.
-/// One container causes `writes` of them: two in cpu_manager_state, and two more with the memory
-/// manager.
+/// Writes as the kubelet does: a temporary file, synced and renamed, for each change by each
+/// manager. One container causes `writes` of them: two in cpu_manager_state, and two more with the
+/// memory manager.
 void kubelet_writes(benchmark::State& bench) {
   const test::TempDir folder = temp_dir();
   const auto fs = open_directory(folder.path()).value();

@@ -1,9 +1,8 @@
-// What one admission costs on a disk: the node agent's (without enforcement), beside what a kubelet
-// does for one container (the CPU file written, synced and renamed twice, the memory file once),
-// and beside one append and one sync of as many bytes as a transaction with whole files has. The
-// three take turns, so that they meet the same load. Uses the directory for temporary files; set
-// TMPDIR to measure another disk. Arguments: the numbers of pods. docs/performance.md has the
-// results.
+// The cost of one admission on a disk by the node agent (without enforcement), compared with the
+// kubelet's for one container (the CPU file written, synced and renamed twice, the memory file
+// once), and with one append and one sync of as many bytes as a transaction with whole files has.
+// The three take turns, so that they meet the same load. Uses the directory for temporary files;
+// set TMPDIR to measure another disk. Arguments: the numbers of pods. Results: docs/performance.md.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -81,7 +80,7 @@ PodSpec a_pod(int number) {
 
 class Timer {
  public:
-  /// Microseconds of wall-clock time, and of CPU time of this thread, since the construction.
+  /// Returns microseconds of wall-clock time, and of CPU time of this thread, since construction.
   [[nodiscard]] std::pair<double, double> read() const {
     const std::chrono::duration<double, std::micro> wall = Clock::now() - wall_;
     return {wall.count(), cpu_now() - cpu_};
@@ -155,7 +154,7 @@ void measure(int pods) {
   Samples one_write;
   Samples three_writes;
   Samples bare_append;
-  // Not measured: the first commit of a journal syncs the directory too.
+  // Not measured: the first commit of a journal also syncs the directory.
   const auto begin_journal = [&] {
     must(agent.admit(a_pod(pods)));
     must(agent.remove_pod(a_pod(pods).uid, agent::RunningProcesses::kRefuse));
@@ -193,7 +192,7 @@ void measure(int pods) {
 }  // namespace
 }  // namespace pinfold
 
-// NOLINTNEXTLINE(bugprone-exception-escape): what cannot be measured ends the program
+// NOLINTNEXTLINE(bugprone-exception-escape): a failed measurement ends the program
 int main(int argc, char** argv) {
   std::vector<int> numbers;
   for (const char* const argument : std::span(argv, static_cast<std::size_t>(argc)).subspan(1)) {

@@ -1,4 +1,4 @@
-// Explaining a rejection on a large and crowded node. docs/performance.md has the results.
+// Explains a rejection on a large and crowded node. Results: docs/performance.md.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace pinfold {
 namespace {
 
-/// 256 CPUs in 8 NUMA nodes, two threads a core.
+/// 256 CPUs in 8 NUMA nodes, two threads per core.
 Node a_crowded_node(const char* policy) {
   MachineDescription machine;
   for (int id = 0; id < 256; ++id) {
@@ -37,7 +37,7 @@ PodSpec a_guaranteed_pod(const std::string& name, std::int64_t cpus, const char*
   return pod;
 }
 
-/// 100 pods have 2 or 3 CPUs each; one more pod wants `cpus`.
+/// 100 pods have 2 or 3 CPUs each, and one more pod requests `cpus`.
 void explains_a_rejection(benchmark::State& state, const char* policy, std::int64_t cpus,
                           const char* memory) {
   const Node node = a_crowded_node(policy);

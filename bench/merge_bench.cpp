@@ -1,5 +1,4 @@
-// The merge alone, on lists as the kubelet's providers give them. docs/performance.md has the
-// results.
+// The merge alone, on lists as the kubelet's providers give them. Results: docs/performance.md.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -68,7 +67,7 @@ void scattered(benchmark::State& state) {
 }
 BENCHMARK(scattered)->Arg(8)->Arg(16)->Arg(64);
 
-/// As agreeing, with width one, under single-numa-node.
+/// As agreeing(), with width one and the policy single-numa-node.
 void single_node(benchmark::State& state) {
   run(state, "single-numa-node",
       providers(static_cast<int>(state.range(0)), everywhere, [](int) { return 1; }));

@@ -1,7 +1,7 @@
 // How long the answers to a runtime's requests take on a node with many containers in the shared
-// pool, each of which has to be written when one with exclusive CPUs comes or goes: decided,
-// committed to a directory (set TMPDIR to measure a disk), applied to a model of cgroups in memory
-// and read back. A real kernel adds its system calls. Argument: the number of containers.
+// pool, all of which must be written when one with exclusive CPUs comes or goes. An answer is
+// decided, committed to a directory (set TMPDIR to measure a disk), applied to a model of cgroups
+// in memory and read back. A real kernel adds its system calls. Argument: the number of containers.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ void run(int containers) {
 }  // namespace
 }  // namespace pinfold::nri
 
-// NOLINTNEXTLINE(bugprone-exception-escape): what cannot be measured ends the program
+// NOLINTNEXTLINE(bugprone-exception-escape): a failed measurement ends the program
 int main(int argc, char** argv) {
   pinfold::nri::run(argc > 1 ? std::stoi(argv[1]) : 250);
   return testing::Test::HasFailure() ? 1 : 0;

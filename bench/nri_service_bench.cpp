@@ -1,12 +1,12 @@
-// What the service takes on this machine while a runtime starts ten containers in a second, and how
-// long its answers take: the real program with its state directory on a disk and the kernel's
-// cgroups, and a runtime's end of the socket here. Needs root and 2 CPUs.
+// The load of the service on this machine while a runtime starts ten containers per second, and how
+// long its answers take. Uses the real program with its state directory on a disk and the kernel's
+// cgroups; only the runtime's end of the socket is simulated. Needs root and 2 CPUs.
 //
 //     bench_nri_service [PROGRAM [SECONDS [RATE [CONTAINERS]]]]
 //
-// PROGRAM: pinfold-serve of another build. Containers live for 5 seconds, each in a pod of its own,
-// with one process; CONTAINERS live at the same time, by default 50: those above RATE times 5 all
-// the time. Twice in a second one has an exclusive CPU, for a quarter of a second: then all others
+// PROGRAM: pinfold-serve of another build. A container lives for 5 seconds, in a pod of its own,
+// with one process. CONTAINERS, by default 50, live at the same time; those above RATE times 5 live
+// all the time. Twice per second one has an exclusive CPU for a quarter of a second, and all others
 // are written.
 
 #include <fmt/format.h>
@@ -59,7 +59,7 @@ std::string first_line(const fs::path& file) {
   return line;
 }
 
-/// The kernel's groups for the pods: with cgroup v1 a new one has no CPUs until they are written.
+/// The kernel's groups of the pods. On cgroup v1 a new one has no CPUs until they are written.
 class Groups {
  public:
   Groups() : root_("/sys/fs/cgroup") {
@@ -175,7 +175,7 @@ class Runtime {
     ask("Configure", configure);
     ask("Synchronize", api::SynchronizeRequest());
   }
-  /// Answers what the service asks meanwhile.
+  /// Until `end`, answers the service's requests.
   void idle_until(Clock::time_point end) {
     while (Clock::now() < end) step(milliseconds(10));
   }
@@ -216,7 +216,7 @@ class Runtime {
     groups_.remove(parent(pod.spec));
   }
 
-  std::vector<double> creations;  ///< milliseconds, as all
+  std::vector<double> creations;  ///< in milliseconds, like all
   std::vector<double> starts;
   std::vector<double> ends;
 
@@ -256,7 +256,7 @@ class Runtime {
       step(milliseconds(20));
     }
   }
-  /// Until something comes, at most for `limit`.
+  /// Waits until data arrives, at most for `limit`.
   void step(milliseconds limit) {
     pollfd ready{socket_.descriptor(), POLLIN, 0};
     (void)::poll(&ready, 1, static_cast<int>(limit.count()));
@@ -268,7 +268,7 @@ class Runtime {
   test::Kubelet kubelet_;
 };
 
-/// A pod with this container.
+/// Returns a pod with this container.
 PodSpec pod_of(const std::string& uid, const std::string& container) {
   PodSpec spec = test::pod_with({container});
   spec.uid = PodUid(uid);
@@ -281,7 +281,7 @@ void report(const char* what, const std::vector<double>& times) {
              quantile(times, 0.5), quantile(times, 0.99));
 }
 
-/// Containers that live until they are ended; how long they took does not count.
+/// Starts containers that live until they are ended; their times do not count.
 std::deque<Runtime::Pod> fill(Runtime& runtime, int containers) {
   std::deque<Runtime::Pod> pods;
   for (int i = 0; i < containers; ++i) {

@@ -12,7 +12,7 @@ constexpr int kZones = 8;
 
 Quantity amount(const char* text) { return Quantity::parse(text).value(); }
 
-/// Node `number`; the amounts in use differ between nodes and zones.
+/// Returns node `number`. The amounts in use differ between nodes and zones.
 NodeTopology node(int number, const char* policy, const char* scope) {
   NodeTopology topology;
   topology.name = "worker-" + std::to_string(number) + ".cluster.example.com";
@@ -36,7 +36,8 @@ NodeTopology node(int number, const char* policy, const char* scope) {
   return topology;
 }
 
-/// A container of a Guaranteed pod that requests all six resources, as much as `zones` zones have.
+/// Returns a container of a Guaranteed pod that requests as much of all six resources as `zones`
+/// zones have.
 Container container(const char* name, int zones) {
   Container made;
   made.name = name;
@@ -103,7 +104,8 @@ void restricted_4_zones(benchmark::State& bench) {
   predict_all(bench, "restricted", "pod", pod({container("main", 4)}),
               ScoringStrategy::kLeastNumaNodes);
 }
-/// The most masks: for each resource about 4 of 8 zones have enough, different ones each time.
+/// The largest number of masks: for each resource about 4 of 8 zones have enough, each time
+/// different ones.
 void restricted_4_zones_every_mask(benchmark::State& bench) {
   Container wants = container("main", 4);
   for (const char* const other : {"hugepages-2Mi", "hugepages-1Gi", "example.com/nic"}) {

@@ -1,5 +1,5 @@
 // The cost of a plan for a full node: 256 CPUs on 8 NUMA nodes, 100 pods with 2 exclusive CPUs each
-// and their memory, by the kind of change. The counters say what the plan costs and whether the
+// and their memory, by kind of change. The counters give the cost of the plan and whether the
 // search was exhausted.
 
 #include <benchmark/benchmark.h>
@@ -15,7 +15,7 @@ constexpr int kNumaNodes = 8;
 constexpr int kCoresPerNode = 16;
 constexpr int kPods = 100;
 
-/// Two CPUs per core, the second ones numbered after all first ones.
+/// Two CPUs per core; the second ones are numbered after all first ones.
 Machine machine() {
   MachineDescription description;
   const int cores = kNumaNodes * kCoresPerNode;
@@ -110,7 +110,7 @@ void none_to_static(benchmark::State& run) {
 }
 BENCHMARK(none_to_static)->Unit(benchmark::kMillisecond);
 
-/// Some pods can only stay against the rules: the search uses all its steps.
+/// Some pods can stay only against the rules, so the search uses all its steps.
 void too_little_memory(benchmark::State& run) {
   Config to = config("single-numa-node", "0-1");
   to.kube_reserved["memory"] = "310Gi";

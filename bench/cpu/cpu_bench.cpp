@@ -5,8 +5,8 @@
 #include "../../tests/support/cpu_fixture.hpp"
 #include "pinfold/decide/decide.hpp"
 
-// One decision of the CPU manager: hints for the container, its allocation, and its removal, which
-// restores the state. In memory, with other pods on the node.
+// One decision of the CPU manager, in memory, with other pods on the node: hints for the container,
+// its allocation, and its removal, which restores the state.
 namespace pinfold::test {
 namespace {
 
@@ -41,7 +41,7 @@ const std::array<Policy, 8> kPolicies = {{
     {"prefer-align-cpus-by-uncorecache", {{"prefer-align-cpus-by-uncorecache", "true"}}},
 }};
 
-/// A node with up to `pods` pods of two CPUs, which leave half of the machine free.
+/// Returns a node with up to `pods` pods of two CPUs, which leave half of the machine free.
 Rig busy_node(const Shape& shape, const Options& options, int pods) {
   Rig rig(machine_of(shape), static_policy(options, Profile::kFixed), reserve_count(2000));
   for (int i = 0; i < pods && (i + 1) * 4 < shape.cpus(); ++i) {
@@ -95,8 +95,8 @@ void awkward_decision(benchmark::State& bench, const Awkward& request) {
   }
 }
 
-/// One decision through decide(): all managers, under the topology manager's default policy. Moves
-/// the node's whole state in and out.
+/// Makes one decision through decide(): all managers, with the default policy of the topology
+/// manager. Moves the node's whole state in and out.
 void whole_decision(benchmark::State& bench, const Shape& shape, Profile profile, int pods) {
   Config config = static_policy({}, profile);
   config.reserved_system_cpus = "0-1";

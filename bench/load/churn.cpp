@@ -23,22 +23,22 @@ namespace pinfold::load {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr int kClients = 4;  ///< half of them through the socket of the commands, half through gRPC
-constexpr int kOneInRejected = 50;  ///< of so many pods one requests more CPUs than a NUMA node has
+constexpr int kClients = 4;         ///< half of them through the command socket, half through gRPC
+constexpr int kOneInRejected = 50;  ///< one pod in 50 requests more CPUs than a NUMA node has
 
 struct Times {
   std::vector<double> admit, start, remove;  ///< ms
 };
 
-/// What all clients of a churn share.
+/// State shared by all clients of a churn.
 struct Churn {
   const LoadOptions& options;
   const LoadedNode& node;
   Tally& tally;
-  /// Whether one more pod shall come.
+  /// Returns whether another pod should be started.
   std::function<bool()> wants_more;
   SteadyClock::time_point begin = SteadyClock::now();
-  std::atomic<std::uint64_t> begun{0};  ///< pods
+  std::atomic<std::uint64_t> begun{0};  ///< number of pods started
 };
 
 template <class Call>
@@ -48,7 +48,7 @@ void timed(std::vector<double>& ms, const Call& call) {
   ms.push_back(std::chrono::duration<double, std::milli>(SteadyClock::now() - begin).count());
 }
 
-/// One client, with its share of the pods that may be active.
+/// One client, with its share of the active pods.
 class Churner {
  public:
   Churner(Churn& churn, int number)
@@ -66,7 +66,7 @@ class Churner {
   }
 
  private:
-  /// An empty slot gets a pod; that of another one is removed.
+  /// Puts a pod into an empty slot, or removes the pod of a full one.
   void step(std::size_t slot) {
     if (slots_[slot]) {
       remove(slots_[slot]);
@@ -95,7 +95,8 @@ class Churner {
         std::chrono::duration_cast<SteadyClock::duration>(
             std::chrono::duration<double>(static_cast<double>(number) / churn_.options.rate)));
   }
-  /// As many that all slots together find room; in slots for which no CPU is left, none.
+  /// Returns a number of CPUs for which all slots together have room; 0 for slots without a CPU
+  /// left.
   int cpus_of(std::size_t slot) {
     if (random_() % kOneInRejected == 0) return kMachineCpus;
     constexpr int kMost = 4;
@@ -118,7 +119,7 @@ void append(std::vector<double>& all, const std::vector<double>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-/// Starts all clients; the returned futures end with them.
+/// Starts all clients. The returned futures become ready when they end.
 std::vector<std::future<Times>> start_clients(Churn& churn) {
   std::vector<std::future<Times>> running;
   for (int i = 0; i < kClients; ++i) {

@@ -88,7 +88,7 @@ class GrpcClient final : public Client {
   }
 
  private:
-  /// A connection for each client, not one for the whole program.
+  /// Gives each client its own connection instead of one for the whole program.
   static grpc::ChannelArguments arguments() {
     grpc::ChannelArguments made;
     made.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -119,7 +119,7 @@ class CommandClient final : public Client {
   }
 
  private:
-  /// The exit status.
+  /// Runs a command and returns its exit status.
   [[nodiscard]] int run(const std::string& command, const std::vector<std::string>& more) const {
     std::vector<std::string> words = {node_.program(), command, "--socket", node_ / "agent.sock"};
     for (std::string& option : node_.options()) words.push_back(std::move(option));

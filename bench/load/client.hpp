@@ -7,7 +7,7 @@
 #include "node.hpp"
 #include "pinfold/api/pod.hpp"
 
-/// The ways to ask for an admission.
+/// The ways to request an admission.
 namespace pinfold::load {
 
 /// A pod with one container, "main".
@@ -15,10 +15,11 @@ struct LoadPod {
   PodSpec spec;
   std::string manifest;  ///< v1 Pod
 };
-/// `number`: makes its name and UID. `cpus`: exclusive CPUs; 0: it runs in the shared pool.
+/// `number` determines its name and UID. `cpus` is the number of exclusive CPUs; 0: it runs in the
+/// shared pool.
 [[nodiscard]] LoadPod make_pod(std::uint64_t number, int cpus);
 
-/// Not thread-safe. All functions throw Failure if there is no answer, or a wrong one.
+/// Not thread-safe. All functions throw Failure if the answer is wrong or missing.
 class Client {
  public:
   Client() = default;
@@ -26,19 +27,19 @@ class Client {
   Client& operator=(const Client&) = delete;
   virtual ~Client() = default;
 
-  /// Whether the pod is admitted.
+  /// Returns whether the pod is admitted.
   virtual bool admit(const LoadPod& pod) = 0;
   virtual void start(const LoadPod& pod) = 0;
   virtual void remove(const LoadPod& pod) = 0;
 };
 
 using MakeClient = std::unique_ptr<Client> (*)(const LoadedNode&);
-/// Through the socket of the commands, over one connection.
+/// Returns a client of the command socket, with one connection.
 [[nodiscard]] std::unique_ptr<Client> make_socket_client(const LoadedNode& node);
-/// Through pinfold.v1, over one connection.
+/// Returns a client of pinfold.v1, with one connection.
 [[nodiscard]] std::unique_ptr<Client> make_grpc_client(const LoadedNode& node);
-/// `pinfold admit` and the other commands, a process for each. If the node has no service they do
-/// the work themselves.
+/// Returns a client that runs `pinfold admit` and the other commands, one process for each. Without
+/// a service the commands do the work themselves.
 [[nodiscard]] std::unique_ptr<Client> make_command_client(const LoadedNode& node);
 
 }  // namespace pinfold::load

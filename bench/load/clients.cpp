@@ -17,9 +17,9 @@ namespace pinfold::load {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr int kAdmissions = 240;  ///< of a round
+constexpr int kAdmissions = 240;  ///< per round
 
-/// Some clients that admit pods at the same time.
+/// Several clients that admit pods at the same time.
 struct Crowd {
   std::string name;
   std::size_t size;
@@ -33,7 +33,7 @@ Crowd make_crowd(std::size_t size, const std::string& name, MakeClient make) {
   return {fmt::format("{} client{}, {}", size, size == 1 ? "" : "s", name), size, make};
 }
 
-/// Every `clients`-th pod from the first one on. Returns: how long each took.
+/// Admits every `clients`-th pod from `first` on. Returns how long each took.
 std::vector<double> admit_some(Client& client, const std::vector<LoadPod>& pods, std::size_t first,
                                std::size_t clients, Tally& tally) {
   std::vector<double> ms;
@@ -47,8 +47,8 @@ std::vector<double> admit_some(Client& client, const std::vector<LoadPod>& pods,
   return ms;
 }
 
-/// All pods are admitted by all clients together, then removed. The clients connect for each round:
-/// the service closes idle connections.
+/// All clients together admit all pods, then remove them. They connect for each round, because the
+/// service closes idle connections.
 void do_round(Crowd& crowd, const LoadedNode& node, const std::vector<LoadPod>& pods,
               const ServiceProcess& service, Tally& tally) {
   std::vector<std::unique_ptr<Client>> clients;
@@ -78,7 +78,7 @@ void do_round(Crowd& crowd, const LoadedNode& node, const std::vector<LoadPod>& 
 void measure_clients(const LoadOptions& options) {
   constexpr double kP99 = 0.99;
   constexpr std::size_t kManyClients = 8;
-  constexpr int kRoundsForOne = 20;  // a round here has many admissions
+  constexpr int kRoundsForOne = 20;  // a round with one client has many admissions
   const int rounds = std::max(1, options.rounds / kRoundsForOne);
   const LoadedNode node = options.node("clients", options.enforces);
   const GroupsOf groups(node);

@@ -18,22 +18,22 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// A way to ask for an admission, and how long each took.
+/// A way to request an admission, and how long each one took.
 struct Way {
   std::string name;
   MakeClient make;
   const LoadedNode* node;
-  Tally* tally = nullptr;  ///< of its service, if it has one
+  Tally* tally = nullptr;  ///< of its service; null without one
   std::vector<double> ms;
 };
 
-/// A pod of the node, the last of which stay in the shared pool if it has too few CPUs. One CPU
-/// is left for the pod that is measured.
+/// Returns an active pod of the node. The last ones stay in the shared pool if there are too few
+/// CPUs. One CPU remains for the measured pod.
 LoadPod active_pod(const LoadedNode& node, int number) {
   return make_pod(static_cast<std::uint64_t>(number), number < exclusive_cpus(node) - 1 ? 1 : 0);
 }
 
-/// A node with active pods and a service, and one without a service, and the ways to use them.
+/// A node with active pods and a service, one without a service, and the ways to use them.
 class Pair {
  public:
   Pair(const LoadOptions& options, int active, bool is_enforced)
@@ -63,7 +63,7 @@ class Pair {
         {"a command, without a service" + suffix, make_command_client, &alone_, nullptr, {}});
   }
 
-  /// Removes the active pods of the service, and ends it.
+  /// Removes the service's active pods and stops the service.
   void finish() {
     const auto client = make_socket_client(served_);
     for (int i = 0; i < active_; ++i) {
@@ -94,7 +94,7 @@ class Pair {
   std::unique_ptr<Tally> tally_;
 };
 
-/// Over a new connection: the service closes idle ones.
+/// Uses a new connection, since the service closes idle ones.
 void measure_once(Way& way, std::uint64_t number) {
   const auto client = way.make(*way.node);
   const LoadPod pod = make_pod(number, 1);

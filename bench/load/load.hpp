@@ -8,46 +8,46 @@
 
 #include "node.hpp"
 
-/// What is measured under load. Each function prints what it measures, and throws Failure if the
-/// service does not answer as it should.
+/// Measurements under load. Each function prints its results, and throws Failure if the service
+/// gives a wrong answer.
 namespace pinfold::load {
 
 struct LoadOptions {
   std::string programs;   ///< the directory of pinfold and pinfold-serve
-  std::string directory;  ///< of the files of the nodes
+  std::string directory;  ///< for the files of the nodes
   bool enforces = false;
   std::string metrics_address = "127.0.0.1:0";
   int interval_s = 10;
-  int rounds = 100;     ///< of latency and clients
-  int active = 250;     ///< of latency, the most pods that are active
-  int pods = 1000;      ///< of churn
-  int at_once = 60;     ///< the most pods of churn and memory that are active
-  int rate = 0;         ///< pods per second of churn and memory; 0: as many as possible
-  int duration_s = 60;  ///< of memory
-  int every_s = 2;      ///< a sample of memory
+  int rounds = 100;     ///< for latency and clients
+  int active = 250;     ///< for latency: the largest number of active pods
+  int pods = 1000;      ///< for churn
+  int at_once = 60;     ///< for churn and memory: the largest number of active pods
+  int rate = 0;         ///< for churn and memory: pods per second; 0: as many as possible
+  int duration_s = 60;  ///< for memory
+  int every_s = 2;      ///< for memory: the interval between samples
   int limit_mib = 64;
-  std::string svg;  ///< "": no picture
+  std::string svg;  ///< empty: no picture
   int seed = 1;
 
-  /// `name`: of its directory and its groups. `is_enforced`: also means that its machine is this
-  /// one; without enforcement it is too, if others are enforced, so that they can be compared.
+  /// `name` is used for its directory and its groups. An enforced node has this machine. So does
+  /// one that is not enforced, if others are, so that they can be compared.
   [[nodiscard]] LoadedNode node(const std::string& name, bool is_enforced) const;
 };
 
-/// CPUs of a node that containers can have exclusively: all but CPU 0.
+/// Returns the CPUs of a node that containers can have exclusively: all but CPU 0.
 [[nodiscard]] int exclusive_cpus(const LoadedNode& node);
 
-/// Compares what clients have counted with what the service has. Thread-safe.
+/// Compares the clients' counts with the service's. Thread-safe.
 class Tally {
  public:
-  /// From now on.
+  /// Starts counting now.
   explicit Tally(const ServiceProcess& service) : service_(service), before_(service.metrics()) {}
 
   void count_admission(bool is_admitted) { ++(is_admitted ? admitted_ : rejected_); }
   void count_removal() { ++removed_; }
   [[nodiscard]] std::uint64_t admitted() const { return admitted_; }
-  /// Prints the counts. Throws Failure unless all admitted pods are removed and the service has
-  /// counted the same, without a request that it refused.
+  /// Prints the counts. Throws Failure unless all admitted pods have been removed and the service
+  /// has the same counts, without a rejected request.
   void check() const;
 
  private:
@@ -60,14 +60,15 @@ class Tally {
 
 inline constexpr const char* kTransactions = "pinfold_admission_transactions_total";
 
-/// One admission with 0, 60 and 250 active pods (up to `active`), by the way to ask for it.
+/// Measures one admission with 0, 60 and 250 active pods (up to `active`), for each way to request
+/// it.
 void measure_latency(const LoadOptions& options);
-/// Admissions of 8 clients at once, and of one.
+/// Measures admissions of 8 concurrent clients, and of one.
 void measure_clients(const LoadOptions& options);
-/// Pods that are admitted, started and removed.
+/// Measures pods that are admitted, started and removed.
 void measure_churn(const LoadOptions& options);
-/// The memory of the service while pods come and go.
-/// Throws Failure if it is above the limit or grows.
+/// Measures the memory of the service while pods come and go. Throws Failure if it exceeds the
+/// limit or grows.
 void measure_memory(const LoadOptions& options);
 
 }  // namespace pinfold::load

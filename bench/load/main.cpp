@@ -1,4 +1,4 @@
-// Load on a service that this program starts: docs/performance.md describes it and has results.
+// Puts load on a service that this program starts. Description and results: docs/performance.md.
 #include <fmt/format.h>
 #include <sys/stat.h>
 

@@ -14,15 +14,16 @@ struct MemorySample {
   Memory memory;
 };
 
-/// By so much the median of the last quarter of the samples may be above that of the quarter before
-/// it.
+/// The median of the last quarter of the samples may exceed that of the quarter before it by this
+/// much.
 inline constexpr double kMemoryNoiseMib = 1;
 
-/// Why the memory is too much: a sample above the limit, or growth in the second half of the run
-/// (see kMemoryNoiseMib). nullopt: it is not. With less than 8 samples growth is not judged.
+/// Returns why the memory is too much: a sample above the limit, or growth in the second half of
+/// the run (see kMemoryNoiseMib); nullopt if it is not. With fewer than 8 samples growth is not
+/// judged.
 [[nodiscard]] std::optional<std::string> judge_memory(const std::vector<MemorySample>& samples,
                                                       double limit_mib);
-/// An SVG picture. Domain: there are samples.
+/// Returns an SVG picture. Domain: there are samples.
 [[nodiscard]] std::string draw_memory(const std::vector<MemorySample>& samples, double limit_mib);
 
 }  // namespace pinfold::load

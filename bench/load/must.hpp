@@ -9,7 +9,7 @@
 
 namespace pinfold::load {
 
-/// Why the load cannot go on; main() prints it and ends the program.
+/// Why the load cannot continue. main() prints it and ends the program.
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -74,7 +74,7 @@ evictionHard: {memory.available: 64Mi}
 reservedMemory: [{numaNode: 0, limits: {memory: 128Mi}}]
 )";
 
-/// The answer, with its headers.
+/// Returns the HTTP answer, with its headers.
 std::string get_metrics(const std::string& host, const std::string& port) {
   namespace asio = boost::asio;
   asio::io_context io;
@@ -87,7 +87,7 @@ std::string get_metrics(const std::string& host, const std::string& port) {
   return answer;
 }
 
-/// Removes a group and those below it; a group has files that cannot be removed.
+/// Removes a group and those below it. The files of a group cannot be removed one by one.
 void remove_group(const fs::path& group) {
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(group, failed)) {
