@@ -5,7 +5,7 @@
 namespace simple_pinning {
 namespace {
 
-/// How many CPUs a container has for itself.
+/// Returns how many exclusive CPUs a container has.
 std::size_t exclusive_count(const api::Container& container) {
   const api::LinuxCPU& cpu = container.linux().resources().cpu();
   const std::int64_t quota = cpu.quota().value();
@@ -67,7 +67,7 @@ api::StopContainerResponse SimplePinning::end(const api::StopContainerRequest& r
   return answer;
 }
 
-/// Gives all who share what is left.
+/// Gives the remaining CPUs to all containers that share.
 template <class Answer>
 void SimplePinning::update_others(const Name& except, Answer& answer) const {
   for (const auto& [name, pinned] : containers_) {

@@ -12,28 +12,28 @@ namespace simple_pinning {
 namespace api = pinfold::nri::api;
 using pinfold::CpuSet;
 
-/// The least that pins: a container whose CPU limit is a number of whole CPUs gets so many for
-/// itself, and all others share the rest. It answers and believes that what it has answered is so;
-/// docs/nri.md ("Walls") has what goes wrong then.
+/// The minimum that pins: a container whose CPU limit is a whole number gets that many exclusive
+/// CPUs, and all others share the rest. It assumes that its answers take effect; docs/nri.md
+/// ("Walls") lists what can go wrong.
 class SimplePinning {
  public:
-  /// `reserved`: shared for ever.
+  /// `reserved` is always shared.
   SimplePinning(CpuSet all, CpuSet reserved)
       : all_(std::move(all)), reserved_(std::move(reserved)) {}
 
-  /// Takes what the runtime has on record.
+  /// Takes over what the runtime has on record.
   void synchronize(const api::SynchronizeRequest& request);
   /// Errors: kNotFound if too few CPUs are free.
   [[nodiscard]] pinfold::Result<api::CreateContainerResponse> create(
       const api::CreateContainerRequest& request);
-  /// The container has stopped, or was removed.
+  /// Handles a container that has stopped or was removed.
   [[nodiscard]] api::StopContainerResponse end(const api::StopContainerRequest& request);
 
-  /// The CPUs that are exclusive to no container.
+  /// Returns the CPUs that are exclusive to no container.
   [[nodiscard]] CpuSet shared() const;
 
  private:
-  /// Of a container that is made again the name stays.
+  /// A container that is made again keeps its name.
   using Name = std::pair<std::string, std::string>;  ///< id of the sandbox, name of the container
 
   struct Pinned {
