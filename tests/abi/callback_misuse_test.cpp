@@ -22,7 +22,7 @@ using GetHints = decltype(pinfold_hint_provider::get_hints);
 using Allocate = decltype(pinfold_hint_provider::allocate);
 using Release = decltype(pinfold_hint_provider::release);
 
-/// Callbacks without a mistake.
+/// Returns callbacks without a mistake.
 pinfold_hint_provider sound_provider() {
   pinfold_hint_provider provider = PINFOLD_HINT_PROVIDER_INIT;
   provider.name = "ways";
@@ -36,7 +36,7 @@ pinfold_hint_provider sound_provider() {
   return provider;
 }
 
-/// A node whose only provider is this one; its callbacks can be exchanged while it is open.
+/// A node with this provider only. Its callbacks can be replaced while the node is open.
 struct HintedNode {
   HintedNode() : runtime(CgroupVersion::kV2) {
     provider.data = this;
@@ -249,7 +249,7 @@ TEST(CallbackMisuse, ClosingTheNodeInACallbackDoesNothing) {
   pinfold_node_close(node);
 }
 
-/// What a cgroup_fs does in the place of the next call of a callback; the others work.
+/// What a cgroup_fs does instead of the next call of a callback; all other calls work.
 struct FsMistake {
   const char* name;
   int (*read_file)(void*, const char*, const char*, const char*, pinfold_text*);
@@ -340,7 +340,7 @@ TEST(CallbackMisuse, OfACgroupFsIsAnIoError) {
     fs.mistake = &mistake;
     char* json = nullptr;
     char* error = nullptr;
-    // A group that cannot be read is named, and does not hide the others.
+    // A group that cannot be read is named and does not hide the others.
     const pinfold_code code = pinfold_node_get_status(node, &json, &error);
     EXPECT_THAT(code, testing::AnyOf(PINFOLD_IO, PINFOLD_OK));
     const std::string said = code == PINFOLD_OK ? json : error;
@@ -386,7 +386,7 @@ TEST(CallbackMisuse, AThrownExceptionAfterTheCommitLeavesTheRestToReconcile) {
   pinfold_node_close(node);
 }
 
-/// An errno says something about a file of a cgroup, and nothing about the pod.
+/// An errno is about a file of a cgroup, never about the pod.
 TEST(CallbackErrno, IsNeverAnAnswerAboutThePod) {
   static int returned = 0;
   for (const int number : {ENOENT, EBUSY, EINVAL, EAGAIN, ENOMEM, EPERM, 4095}) {

@@ -47,7 +47,8 @@ TEST_P(CallbackCgroupFs, GetsEveryGroupAndValue) {
   pinfold_node_close(node);
 }
 
-/// A process id of such a hierarchy names no process of this machine, whatever runs here under it.
+/// A process id of such a hierarchy does not refer to a process of this machine, even if one has
+/// it.
 TEST_P(CallbackCgroupFs, TouchesNoProcessOfThisMachine) {
   Runtime runtime(GetParam());
   pinfold_node* const node = runtime.open();
@@ -74,7 +75,7 @@ TEST_P(CallbackCgroupFs, TouchesNoProcessOfThisMachine) {
   EXPECT_EQ(pinfold_pod_remove(node, "a", PINFOLD_REMOVE_KILL, &error), PINFOLD_UNSUPPORTED);
   EXPECT_THAT(error, HasSubstr("has processes of another kernel"));
   pinfold_free(error);
-  EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0);  // it runs
+  EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0);  // it still runs
   (void)::kill(child, SIGKILL);
   (void)::waitpid(child, nullptr, 0);
   pinfold_node_close(node);
@@ -146,7 +147,7 @@ TEST_P(CallbackCgroupFs, LeavesAFailedWriteToReconcile) {
   pinfold_node_close(node);
 }
 
-/// One admission on a disk with so many free pages; the files are sound when the disk has room
+/// Admits on a disk with this many free pages. The files must be sound once the disk has room
 /// again.
 pinfold_code admit_on_full_disk(std::size_t pages) {
   Runtime runtime(CgroupVersion::kV2);
@@ -240,7 +241,7 @@ TEST(CallbackLog, ReportsWarningsAdmissionsAndWrites) {
   pinfold_node_close(node);
 }
 
-/// Two licences, both on the NUMA node at position 1; the state has an x for each allocated one.
+/// Two licences, both on the NUMA node at position 1. The state has an x for each allocated one.
 struct Licences {
   Licences() {
     provider.data = this;
@@ -304,7 +305,7 @@ TEST(CallbackHints, SteerAndReject) {
   pinfold_node_close(node);
 }
 
-/// What a process id means is checked before the cgroup is written; this node has none.
+/// A process id is checked before the cgroup is written; this node has no processes.
 TEST(AttachProcess, RefusesWhatIsNoProcessToMove) {
   Runtime runtime(CgroupVersion::kV2);
   runtime.options.flags = PINFOLD_NODE_NO_ENFORCE;

@@ -10,7 +10,7 @@
 
 #include "callback_runtime.hpp"
 
-/// The files of a hierarchy of the caller's own that the header lists are those that the library
+/// The header lists the files of a caller's own hierarchy: these are the ones that the library
 /// reads and writes.
 namespace pinfold {
 namespace {
@@ -101,7 +101,8 @@ struct Recorder {
 
 class CgroupFiles : public testing::TestWithParam<CgroupVersion> {};
 
-/// Partitions, quotas, limits, processes, another's group on exclusive CPUs, drift and kills.
+/// Uses partitions, quotas, limits, processes, another program's group on exclusive CPUs, drift and
+/// kills.
 void use_everything(Runtime& runtime, bool is_v2) {
   const std::string config =
       "cpuManagerPolicy: static\nmemoryManagerPolicy: None\n"
@@ -122,7 +123,7 @@ void use_everything(Runtime& runtime, bool is_v2) {
   EXPECT_EQ(pinfold_container_attach_process(node, "a", "c", 4242, nullptr), PINFOLD_OK);
   EXPECT_TRUE(runtime.groups->make_group("theirs").has_value());
   EXPECT_TRUE(runtime.groups->write("theirs", "cpuset.mems", "0").has_value());
-  // Beside partitions of cgroup v1 no other group can have their CPUs.
+  // On cgroup v1 no other group can have the CPUs of a partition.
   EXPECT_EQ(runtime.groups->write("theirs", "cpuset.cpus", "0-3").has_value(), is_v2);
   EXPECT_EQ(pinfold_node_reconcile(node, &json, nullptr), PINFOLD_OK) << json;
   pinfold_free(json);

@@ -15,7 +15,7 @@
 
 #include "callback_runtime.hpp"
 
-/// Nodes that are only read, lists of pods, and a runtime's own cgroups on this kernel.
+/// Read-only nodes, lists of pods, and a runtime's own cgroups on this kernel.
 namespace pinfold {
 namespace {
 
@@ -24,7 +24,7 @@ using test::pod;
 using test::Runtime;
 using testing::HasSubstr;
 
-/// Every file of a directory with its content.
+/// Returns the content of every file of a directory.
 std::map<std::string, std::string> contents(const std::string& directory) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
@@ -132,7 +132,7 @@ TEST_P(ReadOnlyNode, DoesNotMakeAStateDirectory) {
   EXPECT_FALSE(std::filesystem::exists(absent));
 }
 
-/// In a later call it says nothing about the pod.
+/// A later call also says nothing about the pod.
 TEST_P(ReadOnlyNode, ThatLostItsStateDirectoryIsAnIoError) {
   pinfold_node* const node = runtime_.open();
   std::filesystem::remove_all(runtime_.state.path());
@@ -156,7 +156,7 @@ TEST(PodList, HasActiveAndHeldPods) {
   pinfold_pod_list_free(list);
   must_admit(node, pod("old", 2));
   pinfold_node_close(node);
-  // As after a kubelet: only its own files are left.
+  // As left by a kubelet: only its own files exist.
   for (const auto& entry : std::filesystem::directory_iterator(runtime.state.path())) {
     if (entry.path().filename().string().starts_with('.')) std::filesystem::remove(entry.path());
   }
@@ -164,7 +164,7 @@ TEST(PodList, HasActiveAndHeldPods) {
   must_admit(node, pod("new", 1));
   char* error = nullptr;
   ASSERT_EQ(pinfold_node_list_pods(node, &list, &error), PINFOLD_OK) << error;
-  pinfold_node_close(node);  // the list lives on
+  pinfold_node_close(node);  // the list outlives the node
   ASSERT_EQ(pinfold_pod_list_count(list), 2U);
   const pinfold_pod* const active = pinfold_pod_list_pod(list, 0);
   const pinfold_pod* const held = pinfold_pod_list_pod(list, 1);

@@ -7,7 +7,7 @@
 
 #include "callback_runtime.hpp"
 
-/// A node that goes on with another configuration, and room for a pod, through the C interface.
+/// Reconfiguring a node, and making room for a pod, through the C interface.
 namespace pinfold {
 namespace {
 
@@ -157,7 +157,7 @@ TEST_F(ReconfigureNode, AReadOnlyNodePlansAndAppliesNothing) {
   EXPECT_THAT(message_, HasSubstr("read-only"));
 }
 
-// The allocator gives CPU 2 next.
+// The allocator would take CPU 2 next.
 TEST_F(ReconfigureNode, ExplainAnswersAsAdmitWithACpuOffline) {
   open(kOne);
   pinfold_node_close(node_);
