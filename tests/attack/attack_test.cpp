@@ -1,7 +1,7 @@
-// Each command, and a program in C, is killed before each of its system calls, and each of its
-// system calls fails with each error that a sick machine may return. What is left must be the state
-// before the command or the one after it, every failure must be said, and the command must work
-// when it is run again.
+// Kills each command, and a C program, before each of its system calls, and makes each of its
+// system calls fail with each error that a faulty machine may return. Afterwards the state must be
+// that before or after the command, every failure must be reported, and the command must work when
+// it is run again.
 //
 // With PINFOLD_ATTACK_ROOT, the absolute path of a cgroup root, the commands also write to the
 // kernel; no CPU may ever be exclusive to two containers there.
@@ -61,20 +61,20 @@ std::string environment(const char* name, const char* otherwise) {
   return value != nullptr ? value : otherwise;
 }
 
-/// "" if the commands leave the kernel alone.
+/// empty if the commands leave the kernel alone
 std::string root() { return environment("PINFOLD_ATTACK_ROOT", ""); }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr const char* kStride = "97";  // a command takes several times as long
+constexpr const char* kStride = "97";  // a command takes several times longer
 #else
 constexpr const char* kStride = "23";
 #endif
-/// Every how manyth strike is made.
+/// Returns n: only every n-th strike is made.
 std::size_t stride() { return std::stoul(environment("PINFOLD_ATTACK_STRIDE", kStride)); }
 
-/// One command of pinfold under attack. The commands run in a directory with node.json,
-/// config.yaml, web.yaml and db.yaml; "NODE" stands for the options that describe the node. A line
-/// that begins with "sh: " is one of the shell.
+/// A pinfold command under attack. It runs in a directory with node.json, config.yaml, web.yaml and
+/// db.yaml; "NODE" stands for the options that describe the node. A line that begins with "sh: " is
+/// a shell command.
 struct Attack {
   const char* name;
   std::vector<std::string> prepare;
@@ -154,15 +154,15 @@ class AttackTest : public testing::TestWithParam<Attack> {
     if (!root().empty()) must(dir, "reconcile NODE");
     const Outcome seen = run_line(dir, GetParam().observe);
     EXPECT_THAT(seen.status, AnyOf(0, 1)) << seen.err;
-    // A few pages of a process that were put before it got its memory nodes are the kernel's doing.
+    // The kernel may keep a few pages where a process had them before it got its memory nodes.
     static const std::regex kMostPages(R"("pagePlacement": (0\.99[0-9]*|1\.0))");
-    // A hook's container is another process each time.
+    // The process of a hook's container differs in each run.
     static const std::regex kProcess(R"("process": [1-9][0-9]*)");
     return std::regex_replace(
         std::regex_replace(seen.out, kMostPages, R"("pagePlacement": "most")"), kProcess,
         R"("process": 1)");
   }
-  /// Brings files and kernel to what they were before the command.
+  /// Restores files and kernel to their state before the command.
   void restore(const TempDir& dir) const {
     fs::copy(start_.path(), dir.path(), fs::copy_options::recursive);
     for (const std::string& line : GetParam().before_each) must(dir, line);
@@ -177,15 +177,15 @@ class AttackTest : public testing::TestWithParam<Attack> {
     return run_struck(argv, dir.path(), input, strike);
   }
 
-  /// What holds after every strike.
+  /// Checks what must hold after every strike.
   void check(const TempDir& dir, const Struck& struck) const {
     EXPECT_THAT(struck.outcome.err, Not(HasSubstr("terminate called")));
-    EXPECT_THAT(struck.outcome.err, Not(HasSubstr("ERROR: ")));  // a sanitizer's
+    EXPECT_THAT(struck.outcome.err, Not(HasSubstr("ERROR: ")));  // from a sanitizer
     EXPECT_THAT(struck.outcome.err, Not(HasSubstr("runtime error")));
     if (!root().empty()) check_no_overlap();
     EXPECT_THAT(observe(dir), AnyOf(Eq(before_), Eq(after_)));
     for (const std::string& line : GetParam().before_each) must(dir, line);
-    (void)run(dir, {});  // may say that it is done
+    (void)run(dir, {});  // may say that it is already done
     EXPECT_EQ(observe(dir), after_) << "after the command was run again";
     EXPECT_EQ(run_line(dir, "checkpoint verify state").status, 0) << "a kubelet would not start";
     for (const std::string& name : names_in(dir / "state")) {
@@ -198,7 +198,7 @@ class AttackTest : public testing::TestWithParam<Attack> {
     const Outcome& outcome = struck.outcome;
     EXPECT_LT(outcome.status, 126) << outcome.err;
     if (outcome.status == 0) {
-      // A state that is not settled is part of the answer, and so is what could not be read for it.
+      // The answer may say that a state is not settled, and what could not be read for it.
       const bool is_settled = outcome.err.find("files are older") == std::string::npos;
       const bool is_read = outcome.out.find(strerrordesc_np(error)) == std::string::npos;
       if (is_settled && is_read) {
@@ -245,7 +245,7 @@ TEST_P(AttackTest, EachSystemCallFails) {
   }
 }
 
-/// The same through the C interface.
+/// Returns the same attack through the C interface.
 Attack in_c(const char* verb) {
   Attack attack{verb, {"admit NODE web.yaml"}, verb};
   attack.program = PINFOLD_C_CLIENT;
@@ -287,7 +287,7 @@ const std::vector<Attack>& attacks() {
   return kAll;
 }
 
-/// A container that a runtime has made, for the hook.
+/// Makes a container as a runtime does, for the hook.
 constexpr const char* kMakeContainer =
     "sh: mkdir -p /sys/fs/cgroup/box && echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control && "
     "echo 1 > /sys/fs/cgroup/box/cgroup.kill && sleep 0.1 && (sleep 3600 >/dev/null 2>&1 & "
@@ -296,7 +296,7 @@ constexpr const char* kMakeContainer =
     "\"annotations\": {\"io.pinfold.cpu\": \"1\", \"io.pinfold.memory\": \"64Mi\"}}' $! "
     "> state.json)";
 
-/// What needs a kernel.
+/// Attacks that need a kernel.
 const std::vector<Attack>& kernel_attacks() {
   static const std::vector<Attack> kAll = {{"hook",
                                             {"admit NODE web.yaml"},

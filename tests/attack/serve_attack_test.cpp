@@ -1,5 +1,5 @@
-// The service is killed before each of its system calls while commands use it. What was answered
-// must be there afterwards, what was not is done or not, and the next start works.
+// Kills the service before each of its system calls while commands use it. Afterwards answered
+// requests must be stored, unanswered ones may be, and the next start must work.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -27,8 +27,8 @@ using testing::Not;
 constexpr const char* kServeOptions =
     "--state-dir state --machine node.json --config config.yaml --no-enforce --socket s.sock";
 
-/// Commands of an operator, in a process that is none of this one's children: the tracer waits for
-/// all of those. Without a service they do the work themselves.
+/// An operator's commands, in a process that is not a child of this one, because the tracer waits
+/// for all children. Without a service they do the work themselves.
 constexpr const char* kOperator = R"(
 while [ ! -S s.sock ] && [ ! -e ended ]; do sleep 0.01; done
 {0} admit {1} db.yaml >admit.log 2>&1
@@ -95,7 +95,7 @@ class ServeAttack : public testing::Test {
     const std::string seen = pods(dir);
     const std::string admit = content_of(dir / "admit");
     const std::string remove = content_of(dir / "remove");
-    // Done, not done, and unknown.
+    // Done, not done, or unknown.
     EXPECT_THAT(admit, AnyOf("0\n", "2\n", "3\n")) << content_of(dir / "admit.log");
     EXPECT_THAT(remove, AnyOf("0\n", "2\n", "3\n")) << content_of(dir / "remove.log");
     if (admit != "3\n") {
@@ -108,7 +108,7 @@ class ServeAttack : public testing::Test {
     }
     EXPECT_EQ(run_in(dir, PINFOLD_COMMAND " checkpoint verify state").status, 0);
     EXPECT_EQ(pinfold(dir, "admit db.yaml").status, 0) << "the next start";
-    (void)pinfold(dir, "remove --pod web");  // may be done
+    (void)pinfold(dir, "remove --pod web");  // may already be done
     EXPECT_EQ(pods(dir), "default/db\n");
   }
 };
@@ -129,7 +129,8 @@ TEST_F(ServeAttack, KilledAtEachSystemCall) {
                              name_of_call(expected.calls[at])));
     const TempDir dir;
     prepare(dir);
-    // The threads do not run in the same order each time: near the end it may have ended before.
+    // The threads run in a different order each time: near the end, the service may have ended
+    // earlier.
     const Struck struck = serve(dir, {Strike::Kind::kKill, at, 0});
     EXPECT_THAT(struck.outcome.status, AnyOf(128 + SIGKILL, 0)) << struck.outcome.err;
     check(dir);

@@ -1,4 +1,4 @@
-// One group, spelt in every way, by a client of the service's socket: it never gets two owners.
+// A client of the service's socket spells one group in every way: it never gets two owners.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ PodSpec pod(const std::string& uid, const char* cpus) {
   return spec;
 }
 
-/// A service on a root of its own in the hierarchy of this machine, and a group of another.
+/// A service with its own root in this machine's hierarchy, and someone else's group.
 class SpellingAttack : public testing::Test {
  protected:
   void SetUp() override {
@@ -90,7 +90,7 @@ class SpellingAttack : public testing::Test {
     const std::string v2 = group + "/cpuset.cpus.effective";
     return fs::exists(v2) ? v2 : group + "/cpuset.effective_cpus";
   }
-  /// With a cpuset, as a runtime makes it.
+  /// Makes a group with a cpuset, as a runtime does.
   static void make(const std::string& group) {
     ASSERT_TRUE(::mkdir(group.c_str(), 0755) == 0) << group;
     const std::string parent = fs::path(group).parent_path();
@@ -157,14 +157,14 @@ TEST_F(SpellingAttack, AdoptsNoGroupTwice) {
            dir_ / "above/victim",
            dir_ / "above/victim/inner",
            victim() + "/inner",
-           // Groups that contain it, or the root.
+           // Groups that contain the root, or the root itself.
            above_,
            dir_ / "above",
            mount_,
            mount_ + "/.",
            above_ + "/root/podex",
            above_ + "/root/podex/new",
-           // No group of this hierarchy.
+           // Paths outside of this hierarchy.
            std::string("/etc"),
            std::string("."),
            std::string(),

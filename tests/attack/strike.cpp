@@ -56,9 +56,9 @@ const std::map<std::uint64_t, Call>& calls() {
       {SYS_close, {"close", {EIO}}},
       {SYS_newfstatat, {"newfstatat", {EIO}}},
       {SYS_munmap, {"munmap", {ENOMEM}}},
-      // The kernel reports no error of these that a program could handle.
+      // The kernel reports no error for these that a program could handle.
       {SYS_brk, {"brk", {}}},
-      {SYS_pipe2, {"pipe2", {}}},  // a sanitizer's; nothing else makes pipes
+      {SYS_pipe2, {"pipe2", {}}},  // only sanitizers make pipes
       {SYS_futex, {"futex", {}}},
       {SYS_exit_group, {"exit_group", {}}},
       {SYS_exit, {"exit", {}}},
@@ -73,7 +73,7 @@ const std::map<std::uint64_t, Call>& calls() {
   raw.reserve(argv.size() + 1);
   for (const std::string& word : argv) raw.push_back(const_cast<char*>(word.c_str()));  // NOLINT
   raw.push_back(nullptr);
-  (void)::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // that needs ptrace itself
+  (void)::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // leak detection needs ptrace itself
   constexpr int kOutput = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
   const int in = ::open(input.c_str(), O_RDONLY | O_CLOEXEC);
   const int out = ::open(outputs[0].c_str(), kOutput, 0600);
@@ -109,12 +109,12 @@ Mapping mapping_of(pid_t pid, std::uint64_t address) {
   return {};
 }
 
-/// Follows one run from system call to system call.
+/// Follows one run, system call by system call.
 class Tracer {
  public:
   Tracer(pid_t child, const Strike& strike) : child_(child), strike_(strike) {}
 
-  /// Until every traced process has ended. Returns the wait status of the first one.
+  /// Runs until every traced process has ended. Returns the wait status of the first one.
   int follow(std::vector<std::uint64_t>& calls) {
     int status = 0;
     if (::waitpid(child_, &status, 0) != child_ || !WIFSTOPPED(status)) {
@@ -183,7 +183,7 @@ class Tracer {
     ::ptrace(PTRACE_POKEUSER, pid, offsetof(user_regs_struct, orig_rax), -1L);
   }
 
-  /// Makes the call that was skipped return the error.
+  /// Makes the skipped call return the error.
   void answer(pid_t pid) const {
     ::ptrace(PTRACE_POKEUSER, pid, offsetof(user_regs_struct, rax),
              static_cast<long>(-strike_.error));
@@ -191,7 +191,7 @@ class Tracer {
 
   pid_t child_;
   Strike strike_;
-  std::vector<Mapping> code_;  ///< where calls were made from
+  std::vector<Mapping> code_;  ///< from where calls were made
   bool runs_ = false;
   pid_t failing_ = 0;
 };

@@ -10,8 +10,8 @@
 /// Runs a program and strikes it at one of its system calls.
 namespace pinfold::test {
 
-/// What happens to the system call at position `at`, counted from 0 over all threads and children,
-/// among those that the C library makes: not the dynamic loader, nor a sanitizer.
+/// What to do to the system call at position `at`, counted from 0 over all threads and children.
+/// Counts only calls of the C library, not of the dynamic loader or a sanitizer.
 struct Strike {
   enum class Kind { kNone, kKill, kFail };
   Kind kind = Kind::kNone;
@@ -29,11 +29,11 @@ struct Struck {
 [[nodiscard]] Struck run_struck(const std::vector<std::string>& argv, const std::string& directory,
                                 const std::string& input, const Strike& strike);
 
-/// The name of the system calls that matter for files, else the number.
+/// Returns the name of a system call that matters for files, or else its number.
 [[nodiscard]] std::string name_of_call(std::uint64_t call);
 
-/// The errors that this system call may return on a sick machine. Never one that is an answer, such
-/// as ENOENT.
+/// Returns the errors that this system call may return on a faulty machine. Excludes errors that
+/// are an answer, such as ENOENT.
 [[nodiscard]] std::vector<int> errors_of_call(std::uint64_t call);
 
 }  // namespace pinfold::test
