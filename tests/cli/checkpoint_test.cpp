@@ -407,7 +407,7 @@ TEST_F(CheckpointOfANode, RepairSetsAPodsFileAsideThatCannotBeRead) {
   EXPECT_EQ(contents_of(folder_.path()).at(".pinfold_before_repair.1.pinfold_pods"), "{");
 }
 
-/// As on a node whose kubelet starts for the first time.
+/// As on a node where a kubelet starts for the first time.
 TEST_F(CheckpointOfANode, RepairLeavesADirectoryWithoutStateFilesAlone) {
   const Outcome outcome = run("repair" + node() + " " + out_.path());
   EXPECT_EQ(outcome.status, 0) << outcome.out;
@@ -442,7 +442,7 @@ TEST_F(CheckpointOfANode, RepairTakesWhatAJournalKnows) {
 }
 
 TEST_F(CheckpointOfANode, NamesPodsThatNoLongerFit) {
-  // Allocatable are 5 CPUs now; the pods request 5.5.
+  // 5 CPUs are allocatable now; the pods request 5.5.
   folder_.write("config.yaml", "cpuManagerPolicy: static\nreservedSystemCPUs: 0-2\n");
   CpuCheckpoint state;
   state.default_set = CpuSet{0, 1, 2, 3, 4, 5, 6, 7};

@@ -8,7 +8,7 @@
 #include "run_program.hpp"
 #include "temp_dir.hpp"
 
-/// The completions in the shells themselves.
+/// Runs the completions in the shells themselves.
 namespace pinfold {
 namespace {
 
@@ -140,7 +140,7 @@ TEST_F(BashCompletion, OffersTheContainersOfAPod) {
   EXPECT_THAT(offered({"start", "--state-dir", "state", "--machine", machine, "--pod", "none",
                        "--container", "''"}),
               ElementsAre());
-  // Of which pod?
+  // The pod is not known yet.
   EXPECT_THAT(offered({"start", "--state-dir", "state", "--machine", machine, "--container", "''"}),
               ElementsAre());
 }
@@ -152,7 +152,8 @@ class ZshCompletion : public ShellCompletion {
     ShellCompletion::SetUp();
   }
 
-  /// What the completion functions of zsh are given; they are replaced by ones that print that.
+  /// Returns the arguments of zsh's completion functions, which are replaced by functions that
+  /// print them.
   [[nodiscard]] std::string offered(const std::string& words, int current,
                                     const std::string& then = "") const {
     return run_shell(fmt::format("cd {} && PATH={}:$PATH zsh -f -c '{}words=({}); CURRENT={}; "
@@ -179,7 +180,7 @@ TEST_F(ZshCompletion, ParsesAndOffersEveryLevel) {
 
 TEST_F(ZshCompletion, OffersPodsAndContainers) {
   const std::string node = "start --state-dir state --machine=" + admit_pods();
-  // As _arguments runs the action: in the words of the subcommand.
+  // As _arguments runs the action: with the words of the subcommand.
   const auto run = [&](const std::string& words, int current, const std::string& with) {
     const std::string action =
         fmt::format("> /dev/null; words=({} {}); CURRENT={}; _pinfold_run \"{}\" \"{}\"", node,

@@ -8,7 +8,7 @@
 #include "run_program.hpp"
 #include "temp_dir.hpp"
 
-/// Which manifests and configurations the commands take.
+/// The manifests and configurations that the commands accept.
 namespace pinfold {
 namespace {
 

@@ -7,7 +7,7 @@
 #include "run_program.hpp"
 #include "temp_dir.hpp"
 
-/// What every command does with its output and its errors.
+/// How all commands treat their output and errors.
 namespace pinfold {
 namespace {
 
@@ -31,7 +31,7 @@ class Output : public testing::Test {
   [[nodiscard]] static Outcome pinfold(const std::string& arguments) {
     return run_shell(PINFOLD_COMMAND " " + arguments);
   }
-  /// A command on the node in the directory.
+  /// Returns a command line for the node in the directory.
   [[nodiscard]] std::string on_node(const std::string& command) const {
     return command + " --no-enforce --state-dir " + (dir_ / "state") + " --machine " +
            (dir_ / "machine.json") + " ";

@@ -142,7 +142,7 @@ TEST_F(PredictCommand, CycleSubtractsPlacedPodsAndBoundReadsItsResult) {
   write("pod.yaml", pod("three"));
   const Outcome bound = run("predict --nodes nodes.yaml --pod pod.yaml --bound bound.json -o json");
   ASSERT_EQ(bound.status, 0) << bound.err;
-  // The node that was free is full now; the other one is reconstructed as empty.
+  // The free node is full now; the other one is reconstructed as empty.
   const json nodes = json::parse(bound.out)[0]["nodes"];
   EXPECT_EQ(nodes[0]["node"], "split");
   EXPECT_EQ(nodes[1]["outcome"], "rejected");

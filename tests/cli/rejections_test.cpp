@@ -27,7 +27,7 @@ struct Section {
   std::vector<Item> items;
 };
 
-/// A fenced block is a file, and its first line "# NAME"; an indented one holds commands after "$ "
+/// A fenced block is a file whose first line is "# NAME". An indented block has commands after "$ "
 /// and their output.
 std::vector<Section> read_page() {
   constexpr const char* kIndent = "    ";

@@ -35,7 +35,7 @@ class SimulatePods : public testing::Test {
                std::string(kStatic) + "cpuManagerPolicyOptions: {full-pcpus-only: 'true'}\n");
     dir_.write("pods.yaml", pod_yaml("odd", 3) + "---\n" + pod_yaml("big", 9));
   }
-  /// On two sockets of two cores each: 8 CPUs.
+  /// Runs on two sockets of two cores each: 8 CPUs.
   Outcome run(const std::string& arguments) {
     return test::run_shell(fmt::format(
         "cd '{}' && env -i LANG=C.UTF-8 '{}' simulate --synthetic 'pack:2 [numa(memory=16GiB)] "
@@ -67,7 +67,7 @@ TEST_F(SimulatePods, ComparesTwoConfigurations) {
   EXPECT_THAT(text.out, HasSubstr("1 pod the same, 0 moved, 1 only rejected by b.yaml"));
   const json compared = run_json("--compare-config a.yaml b.yaml pods.yaml").at("compared");
   EXPECT_EQ(compared.at("pods"), json::parse(R"([{"name": "default/odd", "change": "rejected"}])"));
-  // What both reject is no reason against B.
+  // A pod that both reject is no reason against B.
   EXPECT_EQ(run("--compare-config a.yaml a.yaml pods.yaml").status, 0);
 }
 

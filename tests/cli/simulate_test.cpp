@@ -29,7 +29,7 @@ json a_vector(const std::string& name) {
                      "\"}");
 }
 
-/// The same with what Pinfold decides as its expectations.
+/// Returns the vector with Pinfold's decisions as its expectations.
 json recorded(const std::string& name) {
   json vector = a_vector(name);
   const json played = simulate::play(vector, Profile::kKubelet136).value();

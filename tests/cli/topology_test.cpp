@@ -25,7 +25,7 @@ Outcome run(const std::string& arguments, const std::string& environment = "LANG
   return run_shell(fmt::format("env -i {} '{}' {}", environment, PINFOLD_COMMAND, arguments));
 }
 
-/// The same on a terminal of 100 columns.
+/// Runs it on a terminal of 100 columns.
 std::string run_on_terminal(std::vector<std::string> arguments, const char* variable) {
   winsize size{};
   size.ws_row = 50;
