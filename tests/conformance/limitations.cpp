@@ -43,8 +43,8 @@ std::optional<Node> changed(const Node& node, Change&& change) {
   return std::move(*made);
 }
 
-/// Requests are checked by the kubelet, but not by the managers that were observed. Domain: the
-/// prediction differs, so that of an admitted pod is a rejection.
+/// The kubelet checks requests, but the observed managers do not. Domain: the prediction differs,
+/// so for an admitted pod it is a rejection.
 bool exceeds_node(const Arrival& arrival) {
   if (!arrival.expected.at("admitted").get<bool>()) return false;
   return find_shortage(arrival.node, arrival.state.pods, arrival.pod,
@@ -52,7 +52,8 @@ bool exceeds_node(const Arrival& arrival) {
       .has_value();
 }
 
-/// True if the prediction by zones is right once it ignores what the managers do not align.
+/// True if the prediction by zones is right once it ignores resources that the managers do not
+/// align.
 bool is_participation(const Arrival& arrival) {
   const bool unmanaged =
       arrival.pod.has_pod_level_resources() && !arrival.node.gates().pod_level_resource_managers;

@@ -1,6 +1,6 @@
-// state_files PINFOLD FILE...: compares what `pinfold checkpoint verify -o json` says of state
-// files with what kubelets made of them, and what the library writes with what kubelets write. Exit
-// status 1 if there is a difference.
+// state_files PINFOLD FILE...: compares the output of `pinfold checkpoint verify -o json` for state
+// files with the way kubelets read them, and the files that the library writes with those that
+// kubelets write. Exit status 1 if there is a difference.
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ namespace {
 using checkpoint::Kubelet;
 using nlohmann::json;
 
-/// "1.37" is the default: the gate is off.
+/// "1.37" means that the gate is off, which is the default.
 Kubelet kubelet_of(const std::string& reader) {
   return {std::stoi(reader.substr(2)), reader.ends_with("-gate-on")};
 }

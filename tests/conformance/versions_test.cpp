@@ -1,5 +1,5 @@
-// CPUs that kubelet 1.36, 1.37 and 1.38 take for the same request, and what they do with a pod that
-// is admitted again: each under the profile of its version.
+// The CPUs that kubelet 1.36, 1.37 and 1.38 take for the same request, and what they do with a pod
+// that is admitted again, each with the profile of its version.
 
 #include <algorithm>
 #include <cstdint>
@@ -19,7 +19,7 @@ constexpr const char* kDecisions = "decisions.jsonl";
 
 class Versions : public testing::Test {
  protected:
-  /// Plays every decision of the folder. A reader of compressed files reads plain ones, too.
+  /// Replays every decision of the folder. The reader of compressed files also reads plain ones.
   void play(const std::filesystem::path& folder, const std::string& suffix) {
     for_each_vector(folder / ("topologies.jsonl" + suffix), 1, [&](const Json& json) {
       topologies_.emplace(json.at("topology"), machine_of(description_of(json)));
@@ -31,7 +31,7 @@ class Versions : public testing::Test {
     });
   }
 
-  /// The number of decisions that were played.
+  /// Returns the number of decisions that were replayed.
   [[nodiscard]] int played() const { return played_; }
 
  private:
@@ -77,8 +77,8 @@ class Versions : public testing::Test {
     }
   }
 
-  /// A pod with pod-level resources whose CPUs are in the state is admitted a second time, on a
-  /// machine with one socket, without SMT, CPU 0 reserved.
+  /// Admits a pod again that has pod-level resources and whose CPUs are in the state, on a machine
+  /// with one socket, without SMT, CPU 0 reserved.
   static void admit_again(const Json& json) {
     const Json& state = json.at("state");
     std::string versions = json.at("version");
