@@ -1,4 +1,4 @@
-// A program that is started by another thread inherits no file of a state directory.
+// A program started by another thread inherits no file of a state directory.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ std::string descriptors_of_a_program() {
   return out;
 }
 
-/// There is no moment between opening a file and marking it.
+/// There is no moment between opening a file and marking it as close-on-exec.
 TEST(Descriptors, AreNeverInheritedWhileAnotherThreadOpensAndCommits) {
   const test::TempDir dir;
   std::atomic<bool> stop{false};

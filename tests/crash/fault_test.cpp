@@ -62,7 +62,8 @@ std::size_t count_operations(const Files& before, bool is_settled, const Files& 
   return machine.operations;
 }
 
-/// What a new process finds on a disk. Opens a copy, because the disk may already have a store.
+/// Returns the state that a new process finds on a disk. Opens a copy, because the disk may already
+/// have a store.
 std::optional<Files> open_and_load(const Disk& disk) {
   MemoryFs reader(std::make_shared<Disk>(disk));
   const auto seen = read_files(reader);
@@ -78,7 +79,7 @@ std::optional<Files> open_and_load(const Disk& disk) {
 struct Counts {
   std::size_t succeeded = 0;  ///< despite a fault
   std::size_t failed = 0;
-  std::size_t undecided = 0;  ///< of the failed ones: the record could not be dropped
+  std::size_t undecided = 0;  ///< failed commits whose record could not be dropped
 };
 
 void expect_error_of(const Failure& failure, const Error& error) {
@@ -87,8 +88,8 @@ void expect_error_of(const Failure& failure, const Error& error) {
   EXPECT_TRUE(error.message.starts_with("commit: ")) << error.message;
 }
 
-/// The result of the commit says which state is stored, unless it says that this is unknown. `at`:
-/// counted from the begin of the commit of the second of three states, to the end of its settling.
+/// The result of the commit says which state is stored, or that this is unknown. `at` counts from
+/// the start of the commit of the second of three states to the end of its settling.
 void fail_once(std::span<const Files, 3> states, bool is_settled, std::size_t at,
                const Failure& failure, Counts& counts) {
   const Files& before = states[0];
@@ -107,7 +108,7 @@ void fail_once(std::span<const Files, 3> states, bool is_settled, std::size_t at
   const auto done = machine.store->commit(after);
   (void)machine.store->checkpoint_journal();
   if (failure.fault.short_write) {
-    EXPECT_TRUE(done) << done.error().message;  // not an error, only less written
+    EXPECT_TRUE(done) << done.error().message;  // not an error, just less to write
   }
   if (!done) expect_error_of(failure, done.error());
   const bool undecided =
@@ -159,7 +160,7 @@ TEST(DiskFault, FailsTheCommitExactlyIfTheOldStateRemains) {
   EXPECT_GT(lasting.failed, lasting.undecided) << "what fails before the record is decided";
 }
 
-/// A sync that failed proves nothing about the record, although the cache still shows it.
+/// After a failed sync the record may be lost, although the cache still shows it.
 TEST(DiskFault, InTheSyncOfTheJournalDropsTheRecord) {
   const Files old{"c", "m", "p"};
   for (const bool has_records : {false, true}) {
@@ -208,7 +209,8 @@ TEST(DiskFault, AfterTheCommitIsReportedUntilItIsRepaired) {
   EXPECT_TRUE(machine.store->checkpoint_journal());
 }
 
-/// Every operation that makes the state files durable fails once; none is believed afterwards.
+/// Every operation that makes the state files durable fails once; afterwards none of them counts as
+/// done.
 TEST(DiskFault, WhileTheJournalIsCheckpointedIsReportedAndLosesNothing) {
   const Files first{"c", "m", "p"};
   const Files second{"c2", "m", "p2"};
@@ -261,7 +263,7 @@ TEST(DiskFault, BeforeTheJournalNeedsNoRecovery) {
   EXPECT_EQ(machine.store->load(), before) << "the disk is still full";
 }
 
-/// What needs no space goes on: files are removed, renamed and synced.
+/// Operations that need no space still work: files are removed, renamed and synced.
 TEST(DiskFault, OfAFullDiskIsDecidedAtOnce) {
   const Files old{"c", "m", "p"};
   for (const bool has_records : {false, true}) {

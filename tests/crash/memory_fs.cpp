@@ -22,7 +22,7 @@ std::string after_cut(const Disk::Inode& inode, Content content) {
   const auto differs = std::mismatch(durable.begin(), durable.end(), now.begin(), now.end()).first;
   const auto first = static_cast<std::size_t>(differs - durable.begin());
   const std::size_t sound = first / kBlock * kBlock;
-  // Where room was reserved the size stays, and so does what is behind the last block written.
+  // In reserved space the size stays, and so does everything after the last block written.
   const bool in_place = durable.size() == now.size();
   std::size_t end = now.size();
   while (in_place && end > sound && durable[end - 1] == now[end - 1]) --end;
@@ -134,7 +134,7 @@ class MemoryFile final : public File {
       inode.sync_failed = true;
       return fail_errno(fault.sys_errno, "fsync '" + name_ + "'");
     }
-    if (inode.sync_failed) return {};  // as the kernel: the pages count as clean
+    if (inode.sync_failed) return {};  // like the kernel: the pages count as clean
     inode.durable = inode.now;
     inode.durable_changes = inode.changes;
     inode.dirty = false;

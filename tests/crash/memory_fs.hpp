@@ -39,10 +39,10 @@ class Disk {
     std::string now;
     bool dirty = false;
     std::size_t changes = 0;          ///< of `now`
-    std::size_t durable_changes = 0;  ///< those of them that `durable` has
+    std::size_t durable_changes = 0;  ///< the changes that `durable` contains
     bool sync_failed = false;         ///< further syncs succeed and make nothing durable
   };
-  /// Index into `inodes`; nullopt: no file.
+  /// Index into `inodes`; nullopt means no file.
   using Place = std::optional<std::size_t>;
 
   std::vector<Inode> inodes;
@@ -61,7 +61,7 @@ class Disk {
 class MemoryFs final : public Fs {
  public:
   struct Fault {
-    int sys_errno = 0;         ///< 0: succeed; ENOSPC fails no write to where room was reserved
+    int sys_errno = 0;         ///< 0: succeed; ENOSPC fails no write into reserved space
     bool short_write = false;  ///< write only one byte
   };
   /// Called with the name of every operation that changes the disk.

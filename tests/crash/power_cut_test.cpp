@@ -176,8 +176,8 @@ TEST(PowerCut, MayTearARecordInReservedRoom) {
 
 TEST(PowerCut, MayHappenAgainDuringRecovery) { expect_safe({5, true}); }
 
-/// Commits all states but the last, and the last one up to operation `kill_at`. Then the process is
-/// dead, and its unsynced writes are only in the page cache. Returns false if the commit ended
+/// Commits all states but the last, and the last one up to operation `kill_at`. The process is then
+/// dead, and its unsynced writes exist only in the page cache. Returns false if the commit ended
 /// earlier.
 bool commit_until_killed(const std::shared_ptr<Disk>& disk, const std::vector<Files>& states,
                          std::size_t kill_at) {
@@ -229,7 +229,7 @@ TEST(PowerCut, MayFollowAKillDuringTheRecovery) {
   std::printf("%zu cuts, %zu different disks\n", tally.cuts, tally.images);
 }
 
-// Writers with mistakes, to show that the test can fail.
+// Faulty writers, to show that the test can fail.
 
 struct Unsafe {
   bool sync_files;
@@ -264,7 +264,7 @@ TEST(PowerCut, DetectsAWriterWithoutAJournal) {
   EXPECT_GT(cut_everywhere(make_sequence(20), unsafe_commit({true, true})).violations, 0U);
 }
 
-/// States that differ in a single file: they need no journal.
+/// Returns states that differ in a single file, so that they need no journal.
 std::vector<Files> one_file_changes() {
   auto states = make_sequence(1);
   states[1] = states[0];

@@ -1,4 +1,4 @@
-// A process that is killed before any of its writes to the control groups, and what can follow.
+// Kills a process before any of its writes to the cgroups, and tries everything that can follow.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ struct Killed {};
 struct Case {
   std::string reserved_before;
   std::string reserved_after;
-  std::map<std::string, CpuSet> before;  ///< what the CPU manager gives to pods of these sizes
+  std::map<std::string, CpuSet> before;  ///< the CPU manager's choice for pods of these sizes
   std::map<std::string, CpuSet> after;
 };
 
@@ -60,7 +60,7 @@ class KilledNode {
     };
   }
 
-  /// Runs `act` and kills it before write number `at`. False if it ended before.
+  /// Runs `act` and kills it before write number `at`. Returns false if it ended earlier.
   template <typename Act>
   bool kill(int at, const Act& act) {
     writes_until_kill_ = at;
@@ -76,7 +76,7 @@ class KilledNode {
     return is_killed;
   }
 
-  /// The next process, from what the state directory says.
+  /// Opens the next process, from the contents of the state directory.
   [[nodiscard]] NodeAgent reopen() {
     const auto text = open_store().load().value().node;
     auto stored = decode_node(text.value()).value();
@@ -106,7 +106,7 @@ class KilledNode {
     EXPECT_TRUE(report->remaining.empty()) << report->remaining.front();
   }
 
-  /// The kernel is as the state says, which is the one of the two that is expected.
+  /// Expects the kernel to match the state, and the state to be the expected one of the two.
   void expect_settled(bool is_after) {
     NodeAgent agent = reopen();
     const auto drift = agent.find_drift();
@@ -135,8 +135,8 @@ class KilledNode {
     return *std::move(agent);
   }
 
-  /// No container can run where another one has its exclusive CPUs, of before or after. One that
-  /// waits on other CPUs has none in between.
+  /// Checks that no container can run on CPUs that are exclusive to another one before or after. A
+  /// container that waits on temporary CPUs has no exclusive ones in between.
   void look() {
     ++looks_;
     std::map<GroupName, CpuSet> has;
@@ -165,12 +165,12 @@ class KilledNode {
   int looks_ = 0;
 };
 
-/// Every container moves to CPUs that another one has, and the reserved CPUs grow.
+/// Every container moves to CPUs of another one, and the reserved CPUs grow.
 const Case kRotation{"0",
                      "0-1",
                      {{"x", {1, 2}}, {"y", {3, 4}}, {"z", {5}}},
                      {{"x", {4, 5}}, {"y", {6, 7}}, {"z", {2}}}};
-/// Of a full node other CPUs are reserved: there is none to wait on.
+/// A full node reserves other CPUs, so there is no CPU to wait on.
 const Case kFull{
     "0", "3", {{"x", {1, 2, 3}}, {"y", {4, 5, 6, 7}}}, {{"x", {0, 1, 2}}, {"y", {4, 5, 6, 7}}}};
 
@@ -179,7 +179,7 @@ class ReconfigureKill
  protected:
   using Act = void (*)(KilledNode&, NodeAgent&);
 
-  /// Kills a reconfiguration before each of its writes, `act` that follows before each of its
+  /// Kills a reconfiguration before each of its writes, then the following `act` before each of its
   /// writes, and lets it end at the next attempt.
   template <typename Expect>
   static void follow(Act act, const Expect& expect) {
@@ -202,7 +202,7 @@ class ReconfigureKill
         const bool is_after = node.is_after();
         const auto end = [&](NodeAgent& agent) {
           if (was_after == is_after) return act(node, agent);
-          return KilledNode::reconcile(agent);  // it is committed: no step may be repeated
+          return KilledNode::reconcile(agent);  // it is committed, so no step may be repeated
         };
         if (is_killed_again && node.kill(-1, end)) FAIL() << "killed without a limit";
         node.expect_settled(expect(was_after));

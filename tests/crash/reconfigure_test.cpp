@@ -1,4 +1,4 @@
-// A reconfiguration that the power cut or a kill ends at every point, and what can follow.
+// A reconfiguration that a power cut or a kill ends at any point, and everything that can follow.
 
 #include "pinfold/agent/reconfigure.hpp"
 
@@ -28,7 +28,7 @@ Node node_of(const std::string& text) {
   return make_node(test::two_sockets(), parse_config(text).value().config).value();
 }
 
-// What `pinfold reconfigure` does, on a disk without a kernel.
+// Does the work of `pinfold reconfigure` on a disk, without a kernel.
 
 struct Session {
   explicit Session(const std::shared_ptr<Disk>& disk, const MemoryFs::Hook& hook = {})
@@ -65,7 +65,7 @@ struct Session {
     ReconfigureRequest request;
     request.undo = true;
     auto done = act(request);
-    // `pinfold` says that there is no way back; nothing has changed.
+    // `pinfold` says that there is nothing to undo; nothing has changed.
     if (!done && done.error().code == ErrorCode::kNotFound) return {};
     return done;
   }
@@ -81,7 +81,7 @@ Image image_of(const Disk& disk) {
   return image;
 }
 
-/// Everything that one of the two nodes has.
+/// The complete contents of one of the two nodes.
 struct Side {
   Config config;
   CpuCheckpoint cpus;
@@ -122,7 +122,7 @@ class ReconfigurePowerCut : public testing::Test {
   using Act = Result<void> (Session::*)();
 
   /// Cuts the power before every operation of `act` and after it, and checks every disk that this
-  /// can leave.
+  /// can leave behind.
   void cut(const Image& start, Act act) {
     auto disk = std::make_shared<Disk>(start);
     std::set<std::string> seen;
@@ -148,12 +148,13 @@ class ReconfigurePowerCut : public testing::Test {
     const bool is_new = expect_whole(image);
     if (is_new) ++forward_;
     follow(image, &Session::reconfigure, new_, kNewText);
-    // What was not committed is taken back, what was is undone; and an undone undo leads forward.
+    // An uncommitted change is dropped and a committed one is undone; undoing the undo leads
+    // forward again.
     const bool is_undone = during_undo_ && !is_new;
     follow(image, &Session::undo, is_undone ? new_ : old_, is_undone ? kNewText : kOldText);
   }
 
-  /// The old node or the new one entirely; true for the new one.
+  /// Expects the old node or the new one in full; returns true for the new one.
   bool expect_whole(const Image& image) {
     Session session(std::make_shared<Disk>(image));
     const bool is_old = is_on(session.agent, old_);
@@ -178,7 +179,7 @@ class ReconfigurePowerCut : public testing::Test {
       EXPECT_EQ(session.config_file(), text);
       return;
     }
-    // An --undo that ends in between can lose the comments of a configuration, not more.
+    // An --undo that ends in between can lose the comments of a configuration, but nothing else.
     const auto parsed = parse_config(session.config_file());
     ASSERT_TRUE(parsed) << session.config_file();
     EXPECT_EQ(parsed->config, side.config);

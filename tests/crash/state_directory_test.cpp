@@ -1,4 +1,4 @@
-// Who can change a state directory, and what is in the place of its files.
+// Who can change a state directory, and what may exist in place of its files.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -113,7 +113,7 @@ TEST(StateDirectory, RefusesOneThatOthersCanWrite) {
     EXPECT_NE(message.find("run 'chmod go-w " + folder.path() + "'"), std::string::npos) << message;
     EXPECT_EQ(refusal(folder.path(), OwnerCheck::kOff), "");
     EXPECT_TRUE(Store::open(folder.path(), Store::kLockTimeout, OwnerCheck::kOff));
-    ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);  // what the message says to do
+    ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);  // as the message advises
     EXPECT_EQ(refusal(folder.path()), "");
   }
 }
@@ -153,7 +153,7 @@ TEST(StateDirectory, RefusesAnotherOwner) {
   EXPECT_NE(refusal(folder.path()).find("run 'chown 0 " + folder.path() + "'"), std::string::npos);
 }
 
-/// A user who can write a directory above can put another one in its place.
+/// A user who can write to a parent directory can replace the state directory.
 TEST(StateDirectory, RefusesOneThatOthersCanReplace) {
   const test::TempDir folder;
   const std::string state = folder / "a/b/state";
@@ -196,7 +196,7 @@ TEST(StateDirectory, IsMadeForItsOwnerAlone) {
   EXPECT_EQ(refusal(folder / "a/b"), "");
 }
 
-/// Each file also has a name outside of the directory. What is there never changes.
+/// Each file also has a name outside the directory. Those contents never change.
 TEST(StateDirectory, WritesThroughNoHardLink) {
   const test::TempDir outside;
   const test::TempDir folder;
@@ -205,7 +205,7 @@ TEST(StateDirectory, WritesThroughNoHardLink) {
     return std::string(std::istreambuf_iterator<char>(in), {});
   };
   for (const std::string& name : kNames) {
-    // Sound as a state file, and as a journal or side file damaged.
+    // Sound as a state file, damaged as a journal or side file.
     outside.write(name, "{\"of\":\"" + name + "\"}");
     ASSERT_EQ(::link((outside / name).c_str(), (folder / name).c_str()), 0);
   }
@@ -224,7 +224,7 @@ TEST(StateDirectory, WritesThroughNoHardLink) {
   }
 }
 
-/// What a killed process has left of a file that is written again.
+/// A killed process left part of a file that is written again.
 TEST(StateDirectory, TemporaryFilesThatRemainDoNotBlock) {
   const test::TempDir folder;
   auto store = Store::open(folder.path()).value();

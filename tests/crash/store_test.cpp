@@ -27,7 +27,7 @@ class StoreInFolder : public ::testing::Test {
     return fs::path(folder_.path()) / name;
   }
 
-  /// A reader sees before what the opening gives.
+  /// A reader sees in advance the state that opening returns.
   [[nodiscard]] Store open() const {
     const auto seen = read_files(*open_directory(folder_.path()).value());
     Store store = Store::open(folder_.path()).value();
@@ -196,7 +196,7 @@ TEST_F(StoreInFolder, KeepsAJournalThatIsNotLargeWhenItSettles) {
   EXPECT_EQ(read(kCpuFileName), "c3");
 }
 
-/// Another program has written since: its file counts, as with a journal that is not settled.
+/// Another program has written since, so its file counts, as with a journal that is not settled.
 TEST_F(StoreInFolder, SetsAKeptJournalAsideIfAnotherProgramHasWritten) {
   const test::TempDir copy;
   {
@@ -239,8 +239,8 @@ TEST_F(StoreInFolder, RefusesAJournalOfALaterVersionAndLeavesEverythingAlone) {
   EXPECT_EQ(read(temp(kCpuFileName)), "new");
 }
 
-/// Each record but the first has what changes. Whatever a power cut leaves of the files, the
-/// journal gives the state after the last complete record.
+/// Each record but the first contains only changes. For any remains of the files after a power cut,
+/// the journal gives the state after the last complete record.
 TEST_F(StoreInFolder, RestoresEveryStateFromEdits) {
   const std::string entries(20'000, 'e');
   std::vector<Files> states;
@@ -269,7 +269,7 @@ TEST_F(StoreInFolder, RestoresEveryStateFromEdits) {
   EXPECT_EQ(records, states.size());
 }
 
-/// The sums are right, but other contents were edited.
+/// The sums are right, but the edits belong to other contents.
 TEST_F(StoreInFolder, RefusesAJournalThatEditsWhatItDoesNotHave) {
   const std::string edits =
       encode_record({{"cpu_manager_state", {content_sum("other"), Edits{{0, 1, "x"}}}}});
