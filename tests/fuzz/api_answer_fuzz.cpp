@@ -22,7 +22,7 @@ void check(const Message& message) {
 
 }  // namespace
 
-/// Every state that can be read from a side file can be answered.
+/// Every state that a side file can contain can be answered.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Node kNode = Node::make(test::machine_of({}), test::aligning_config("none")).value();
   service::Snapshot snapshot;

@@ -13,7 +13,7 @@ namespace {
 
 using namespace pinfold;  // NOLINT(google-build-using-namespace)
 
-/// An error is the client's fault and has a text; what is to be admitted has a pod.
+/// An error is the client's fault and has a text; a request to admit has a pod.
 template <class Request>
 void check(std::string_view bytes) {
   Request request;

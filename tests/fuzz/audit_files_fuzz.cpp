@@ -76,7 +76,7 @@ void require_flags(const KubeletFlags& flags) {
   for (const auto& [name, value] : flags) require(name.starts_with("--") && name.size() > 2);
 }
 
-/// What k3s, RKE2, k0s and MicroK8s start a kubelet with.
+/// The command lines with which k3s, RKE2, k0s and MicroK8s start a kubelet.
 void read_distributions(std::string_view text) {
   const auto words = parse_command_line(text);
   if (const auto host = kubelet_host(words)) {

@@ -7,7 +7,7 @@
 #include "pinfold/api/config.hpp"
 #include "pinfold/api/config_document.hpp"
 
-/// Any text, and what is found in it is a document with the flags applied.
+/// Any text. Flags found in it begin with "--", and a configuration reads back as the same one.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto flags = pinfold::flags_of_text(text)) {

@@ -5,8 +5,8 @@
 
 #include "live_node.hpp"
 
-/// /proc/buddyinfo and /proc/stat. Times are of CPUs that a machine can have, and loads are
-/// shares of the time between.
+/// /proc/buddyinfo and /proc/stat. CPUs are ones that a machine can have, and loads are shares of
+/// the time in between.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold;  // NOLINT(google-build-using-namespace)
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -7,7 +7,7 @@
 #include "kubelet_messages.hpp"
 #include "pinfold/nri_pods/recover.hpp"
 
-/// The annotations of a Guaranteed pod with one container of 2 CPUs: whatever they say, it gets
+/// The annotations of a Guaranteed pod with one container of 2 CPUs: for any annotation it gets
 /// these or nothing. The first byte chooses the annotation.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold::nri;  // NOLINT(google-build-using-namespace)

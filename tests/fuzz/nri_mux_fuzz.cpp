@@ -37,7 +37,7 @@ void add(pinfold::nri::Demultiplexer& demultiplexer, std::string_view input, Rea
 
 }  // namespace
 
-/// What a runtime sends. Where it is torn changes nothing.
+/// Bytes from a runtime. The result does not depend on where the input is split.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   pinfold::nri::Demultiplexer whole;

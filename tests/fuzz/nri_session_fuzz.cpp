@@ -20,7 +20,7 @@ Answer answer_to(const Request& request) {
 
 }  // namespace
 
-/// A whole connection: what a runtime sends either is understood or ends the connection, and every
+/// A whole connection: input from a runtime is either understood or ends the connection, and every
 /// call that it makes can be answered.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

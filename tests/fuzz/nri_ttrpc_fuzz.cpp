@@ -16,7 +16,7 @@ void add(FrameReader& reader, std::string_view input, std::vector<Frame>& frames
   if (!input.empty()) std::abort();
 }
 
-/// What is written again reads to the same message.
+/// A message that is written again reads as the same message.
 template <class Message>
 void check(const pinfold::Result<Message>& message,
            pinfold::Result<Message> (*decode)(std::string_view)) {
@@ -30,7 +30,7 @@ void check(const pinfold::Result<Message>& message,
 
 }  // namespace
 
-/// Frames and the messages in them. Where the input is torn changes nothing.
+/// Frames and the messages in them. The result does not depend on where the input is split.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   FrameReader whole;

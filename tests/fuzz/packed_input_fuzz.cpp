@@ -8,7 +8,7 @@
 
 #include "input.hpp"
 
-/// A file that begins as gzip: unpacked it is no larger than a file may be, else it is an error.
+/// A file that begins like gzip. Unpacked it is no larger than a file may be, or it is an error.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold;  // NOLINT(google-build-using-namespace)
   const int file = ::memfd_create("packed", MFD_CLOEXEC);

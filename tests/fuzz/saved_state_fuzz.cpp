@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   };
   const auto state = split_saved_state(stream, ignore);
   if (!state) return 0;
-  // What is left is a saved machine itself, with no page of a node.
+  // The rest is itself a saved machine, without a page of a node.
   const auto again = split_saved_state(
       state->stream, [](const SavedPage&) -> pinfold::Result<void> { std::abort(); });
   if (!again || again->stream != state->stream) std::abort();

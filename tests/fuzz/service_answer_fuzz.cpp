@@ -5,7 +5,7 @@
 
 #include "pinfold/socket/protocol.hpp"
 
-/// What a service answers to a command. What is written again reads to the same answer.
+/// The answer of a service to a command. An answer that is written again reads as the same answer.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold;  // NOLINT(google-build-using-namespace)
   const std::string_view line(reinterpret_cast<const char*>(data), size);

@@ -5,8 +5,8 @@
 
 #include "pinfold/socket/protocol.hpp"
 
-/// A request that a client sends to the service. What is written again reads to the same request,
-/// and an error is the client's fault.
+/// A request from a client to the service. A request that is written again reads as the same
+/// request, and an error is the client's fault.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold;  // NOLINT(google-build-using-namespace)
   const std::string_view line(reinterpret_cast<const char*>(data), size);
