@@ -10,7 +10,7 @@
 #include "run_program.hpp"
 #include "table.hpp"
 
-/// The model kernel against the table with which Linux tests its cpusets.
+/// The model kernel against the table that Linux uses to test its cpusets.
 namespace pinfold::test {
 namespace {
 
@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-/// The script, out of a package of Debian that is downloaded once.
+/// Returns the script, from a Debian package that is downloaded once.
 std::string kernel_script() {
   const Outcome built = run_shell(PINFOLD_VM_IMAGES " --tests selftests-6.1");
   EXPECT_EQ(built.status, 0) << built.err;
@@ -116,7 +116,7 @@ TEST(KernelTable, RejectsWhatIsNoTable) {
   EXPECT_FALSE(state_of("rooted").has_value());
 }
 
-/// Whatever is done, a valid partition has its CPUs alone.
+/// After any actions, the CPUs of a valid partition belong to it alone.
 TEST(KernelTable, NoTwoGroupsOfTheModelHaveTheCpusOfAPartition) {
   int within = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
@@ -129,7 +129,7 @@ TEST(KernelTable, NoTwoGroupsOfTheModelHaveTheCpusOfAPartition) {
     for (const auto& [group, state] : played->states) {
       if (state <= 0) continue;
       for (const auto& [other, cpus] : played->effective) {
-        if (other.starts_with(group)) continue;  // itself, or below it
+        if (other.starts_with(group)) continue;  // the group itself, or below it
         EXPECT_FALSE(played->effective.at(group).intersects(cpus)) << row.text << "\n"
                                                                    << to_string(*played);
       }

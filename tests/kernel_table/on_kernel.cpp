@@ -1,5 +1,5 @@
 // Plays the kernel's table of cpusets, and random rows of its kind, on the kernel that runs this
-// program and on the model of it; prints TAP. For a machine that nobody needs: it takes CPUs
+// program and on the model of it; prints TAP. Only for a machine without other use: it takes CPUs
 // offline.
 //   kernel-table SCRIPT FIRST_SEED ROWS
 
@@ -29,7 +29,8 @@ std::string shown(const Result<Played>& played) {
   return played ? to_string(*played) : played.error().message;
 }
 
-/// "": the kernel does what the row expects and, if the row is within the model, what that does.
+/// Returns the difference between the kernel and the row or, if the row is within the model,
+/// between the kernel and the model. Empty if there is none.
 std::string compare(Player& kernel, const TableRow& row, bool is_expected) {
   std::string beyond;
   const auto model = play_on_model(row, &beyond);
@@ -45,7 +46,7 @@ void report(std::size_t number, const std::string& problem, const std::string& n
              problem.empty() ? name : problem);
 }
 
-/// The first difference of random rows, and how many of them are within the model.
+/// Returns the first difference of random rows, and how many of them are within the model.
 std::pair<std::string, int> compare_random(Player& kernel, std::uint64_t first_seed,
                                            std::uint64_t count) {
   std::pair<std::string, int> found = {"", 0};
@@ -83,7 +84,7 @@ int run(const std::string& script, std::uint64_t first_seed, std::uint64_t count
 }  // namespace
 }  // namespace pinfold::test
 
-// NOLINTNEXTLINE(bugprone-exception-escape): what fails here fails the step
+// NOLINTNEXTLINE(bugprone-exception-escape): a failure here fails the step
 int main(int argc, char** argv) {
   if (argc != 4) {
     fmt::print("Bail out! usage: kernel-table SCRIPT FIRST_SEED ROWS\n");

@@ -7,7 +7,7 @@
 namespace pinfold::test {
 namespace {
 
-/// The group that stands for the root of the table; it leaves CPU 7 to everything else.
+/// The group that stands for the root of the table. Everything else keeps CPU 7.
 constexpr const char* kTop = "table";
 constexpr const char* kCpusOfTop = "0-6";
 
@@ -100,7 +100,7 @@ Result<void> Player::end() {
   groups.insert(groups.begin(), "");
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
     const std::string path = path_of(*group);
-    // Linux releases a removed group some time later: until then its CPUs are in the way of others.
+    // Linux frees a removed group some time later; until then others cannot have its CPUs.
     if (fs_.read(path, "cpuset.cpus")) {
       PINFOLD_TRY(fs_.write(path, "cpuset.cpus.partition", "member"));
       PINFOLD_TRY(fs_.write(path, "cpuset.cpus", ""));
@@ -131,7 +131,7 @@ Result<void> Player::act(const TableAction& action) {
 Result<void> Player::set_online(CpuId cpu, bool online) {
   PINFOLD_TRY(set_online_(cpu, online));
   online ? offline_.erase(cpu) : offline_.insert(cpu);
-  // The kernel settles cpusets some time later, and waits for that in a write of cpuset.cpus.
+  // The kernel settles cpusets some time later; writing cpuset.cpus waits for that.
   return fs_.write(kTop, "cpuset.cpus", kCpusOfTop);
 }
 

@@ -11,7 +11,7 @@
 /// Plays rows of the table on a kernel: this one, or a model.
 namespace pinfold::test {
 
-/// What a kernel has after a row; groups without a cpuset are left out.
+/// The state of a kernel after a row. Groups without a cpuset are left out.
 struct Played {
   int failures = 0;
   std::map<std::string, CpuSet> effective;
@@ -23,18 +23,20 @@ struct Played {
 /// In the table's form: "0 A1:0-1,B1:2-3 A1:P1,B1:P0".
 [[nodiscard]] std::string to_string(const Played& played);
 
-/// "effective CPUs of A1: '0-1', expected '0'"; "": all that the row expects.
+/// Returns a text such as "effective CPUs of A1: '0-1', expected '0'"; empty if the row is as
+/// expected.
 [[nodiscard]] std::string difference(const TableRow& row, const Played& played);
 
 class Player {
  public:
   using SetOnline = std::function<Result<void>(CpuId cpu, bool online)>;
 
-  /// `fs`: cgroup v2, from its mount on; it must outlive the player. The machine has CPUs 0 to 7.
+  /// `fs` is cgroup v2, starting at its mount, and must outlive the player. The machine has CPUs 0
+  /// to 7.
   Player(enforce::CgroupFs& fs, SetOnline set_online);
 
-  /// Makes the groups, plays the row and removes the groups.
-  /// Errors: what the kernel says to an action that must succeed.
+  /// Makes the groups, plays the row and removes the groups. Errors: the kernel's error for an
+  /// action that must succeed.
   [[nodiscard]] Result<Played> play(const TableRow& row);
 
  private:

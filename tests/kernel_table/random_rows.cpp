@@ -19,7 +19,7 @@ class Draw {
   [[nodiscard]] bool one_in(int n) { return below(n) == 0; }
 
  private:
-  std::mt19937_64 engine_;  // whose numbers the standard defines
+  std::mt19937_64 engine_;  // its numbers are defined by the C++ standard
 };
 
 /// Where a group is in the table: deeper ones mostly have CPUs of those above them.
@@ -44,7 +44,7 @@ std::string set_up(Draw& draw, const Place& place) {
   return cell;
 }
 
-/// At most one process moves: a group that has one in it makes those below it threaded.
+/// Moves at most one process: a group with a process makes the groups below it threaded.
 std::string change(Draw& draw, const Place& place, bool& has_process) {
   const int kind = draw.below(8);
   if (kind == 6 && !std::exchange(has_process, true)) return "T";

@@ -24,7 +24,7 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-/// Also empty ones.
+/// Splits a text; keeps empty parts.
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   while (true) {
@@ -45,7 +45,7 @@ Result<int> parse_number(std::string_view text) {
 
 constexpr std::array<std::string_view, 3> kKinds = {"member", "root", "isolated"};
 
-/// "3-0" of "O3-0".
+/// Checks a value such as "3-0", in the action "O3-0".
 Result<void> check_online(std::string_view text, std::string_view value) {
   const auto parts = split(value, '-');
   const bool has_state = parts.size() == 2 && (parts[1] == "0" || parts[1] == "1");
@@ -94,7 +94,7 @@ Result<std::vector<TableAction>> parse_cell(const std::string& group, std::strin
   return actions;
 }
 
-/// "A2" to "A1/A2".
+/// Turns "A2" into "A1/A2".
 Result<std::string> parse_group(std::string_view name) {
   for (const std::string& group : table_groups()) {
     if (group == name || group.ends_with("/" + std::string(name))) return group;
@@ -102,7 +102,7 @@ Result<std::string> parse_group(std::string_view name) {
   return bad(name, "one of the groups A1, A2, A3 and B1");
 }
 
-/// "A1:0-1,A2:": the texts by group. A comma is followed by a group or by more CPUs.
+/// Parses "A1:0-1,A2:" into texts by group. A comma is followed by a group or by more CPUs.
 Result<std::map<std::string, std::string>> parse_results(std::string_view text) {
   std::map<std::string, std::string> results;
   if (text == ".") return results;
@@ -135,7 +135,7 @@ Result<std::map<std::string, int>> parse_states(std::string_view text) {
   return states;
 }
 
-/// Puts the values of variables into a row: "$NAME".
+/// Replaces variables in a row, "$NAME", by their values.
 Result<std::string> replace_variables(std::string_view row,
                                       const std::map<std::string, std::string>& variables) {
   std::string text;
@@ -157,7 +157,7 @@ bool is_name(std::string_view text) {
   });
 }
 
-/// A line NAME="VALUE".
+/// Reads a line NAME="VALUE".
 void add_variable(std::string_view line, std::map<std::string, std::string>& variables) {
   const std::size_t equal = line.find("=\"");
   if (equal == std::string_view::npos || !line.ends_with('"') || equal + 2 >= line.size()) return;

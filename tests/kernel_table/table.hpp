@@ -8,8 +8,8 @@
 #include "pinfold/base/result.hpp"
 #include "pinfold/types/cpuset.hpp"
 
-/// The table in tools/testing/selftests/cgroup/test_cpuset_prs.sh of Linux's sources: what is done
-/// to the groups A1, A1/A2, A1/A2/A3 and B1, and what they must have then.
+/// The table in tools/testing/selftests/cgroup/test_cpuset_prs.sh of the Linux sources: actions on
+/// the groups A1, A1/A2, A1/A2/A3 and B1, and the expected results.
 namespace pinfold::test {
 
 struct TableAction {
@@ -27,12 +27,12 @@ struct TableAction {
   friend bool operator==(const TableAction&, const TableAction&) = default;
 };
 
-/// What a cell of the table says: at most one for each group.
+/// The actions of a cell of the table: at most one per group.
 using TableActions = std::vector<std::vector<TableAction>>;
 
 struct TableRow {
   std::string text;     ///< with the values of variables
-  TableActions before;  ///< which must succeed
+  TableActions before;  ///< must succeed
   TableActions after;
   int failures = 0;                         ///< cells of `after` in which an action fails
   std::map<std::string, CpuSet> effective;  ///< by group

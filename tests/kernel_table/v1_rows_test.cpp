@@ -9,7 +9,7 @@
 
 #include "model_kernel.hpp"
 
-/// What cgroup v1 does with nested cpusets, idle groups and limits of memory, for which Linux has
+/// The treatment of nested cpusets, idle groups and memory limits by cgroup v1, for which Linux has
 /// no table: the same rows on the model and on this kernel.
 namespace pinfold::test {
 namespace {
