@@ -6,13 +6,13 @@
 #include <functional>
 #include <vector>
 
-/// When the load generator says that a service needs too much memory.
+/// When the load generator reports that a service needs too much memory.
 namespace pinfold::load {
 namespace {
 
 using testing::HasSubstr;
 
-/// One sample each second; `mib`: of the second.
+/// Returns one sample per second; `mib` gives its value.
 std::vector<MemorySample> samples_of(int seconds, const std::function<double(int)>& mib) {
   std::vector<MemorySample> samples;
   for (int i = 0; i < seconds; ++i) samples.push_back({double(i), {mib(i) * 1024, 0, 0}});
