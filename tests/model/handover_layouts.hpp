@@ -11,14 +11,14 @@
 
 #include "pinfold/enforce/plan.hpp"
 
-/// Layouts of the size of the model handover.pml, as it prints them.
+/// Layouts of the size of the model handover.pml, in the form that it prints.
 namespace pinfold::enforce {
 
 inline constexpr int kContainers = 3;
 inline constexpr int kCpus = 4;
 inline constexpr unsigned kNobody = 3;  ///< owner of the CPUs of the shared pool
 
-/// A container of the model is the only one of its pod.
+/// Each container of the model is the only one of its pod.
 inline GroupName container(int index) { return {PodUid(std::to_string(index)), "c"}; }
 
 inline CpuSet cpus_of(unsigned mask) {
@@ -67,7 +67,7 @@ inline Layout parse_layout(std::istream& in) {
   return layout;
 }
 
-/// What the kernel has, without any knowledge of who has CPUs exclusively.
+/// Returns the kernel's sets, without knowledge of which CPUs are exclusive.
 inline Layout kernel_layout(const std::array<unsigned, kContainers>& sets) {
   Layout layout;
   for (int index = 0; index < kContainers; ++index) {
@@ -88,8 +88,8 @@ inline Layout running(const Layout& layout, unsigned started) {
   return result;
 }
 
-/// A decision. Owners of CPUs: see kNobody; `exists`: containers without exclusive CPUs that are in
-/// the shared pool.
+/// Returns a decision. `owners`: see kNobody. `exists`: containers in the shared pool, without
+/// exclusive CPUs.
 inline Layout layout_of(const std::array<unsigned, kCpus>& owners, unsigned exists) {
   std::array<unsigned, kContainers + 1> masks{};
   for (unsigned cpu = 0; cpu < kCpus; ++cpu) masks.at(owners.at(cpu)) |= 1U << cpu;
@@ -104,7 +104,8 @@ inline Layout layout_of(const std::array<unsigned, kCpus>& owners, unsigned exis
   return layout;
 }
 
-/// The decisions with these owners. None without a CPU in the shared pool, see handover.pml.
+/// Returns the decisions with these owners. Empty without a CPU in the shared pool, see
+/// handover.pml.
 inline std::vector<Layout> layouts_of(const std::array<unsigned, kCpus>& owners) {
   std::map<std::string, Layout> layouts;
   if (std::find(owners.begin(), owners.end(), kNobody) == owners.end()) return {};

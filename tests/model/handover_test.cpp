@@ -16,11 +16,11 @@
 #include "run_program.hpp"
 #include "temp_dir.hpp"
 
-/// The model handover.pml is searched to its end, and its plans are compared with the planner's.
+/// Searches the model handover.pml exhaustively, and compares its plans with the planner's.
 namespace pinfold::enforce {
 namespace {
 
-/// What the program of a model prints, through a filter of the shell.
+/// Returns the output of a model's program, piped through a shell filter.
 std::string search(const std::string& program, const std::string& filter) {
   const test::TempDir folder;  // for the trail of a violated assertion
   const auto outcome = test::run_shell(
@@ -44,7 +44,7 @@ TEST(HandoverModel, ComesToAnEndAfterACrashAndAWriteOfAnotherProgram) {
   expect_holds(MODEL_ENDLESS " -l");
 }
 
-/// The first assertion that a broken variant violates.
+/// Returns the first assertion that a broken variant violates.
 std::string violated(const std::string& program) {
   return search(program,
                 "sed -n 's/.*assertion violated *\\(.*\\) (at depth.*/\\1/p' | tr -d '\\n'");
@@ -62,8 +62,8 @@ TEST(HandoverModel, StartsAContainerTooEarlyIfTheCommitIsLast) {
   EXPECT_EQ(violated(MODEL_COMMIT_LAST), "(durable||old.cpus[c])");
 }
 
-/// A step as the model prints it. The model makes a group and writes its set in one step, and knows
-/// no pods' groups: those steps are "".
+/// Returns a step as the model prints it. The model makes a group and writes its set in one step,
+/// and has no pod groups; those steps are "".
 std::string text_of(const Step& step, bool is_new) {
   if (step.group.is_pod()) return "";
   const std::string& who = step.group.pod.value;
@@ -74,8 +74,8 @@ std::string text_of(const Step& step, bool is_new) {
   return "";
 }
 
-/// A pod's set contains its container's after each step, so that what the model leaves out changes
-/// nothing for the container.
+/// Expects a pod's set to contain its container's after each step, so that the parts that the model
+/// leaves out do not affect the container.
 void expect_pods_wide_enough(const Layout& layout, const std::string& plan) {
   for (const auto& [name, settings] : layout) {
     if (name.is_pod()) continue;
@@ -85,8 +85,8 @@ void expect_pods_wide_enough(const Layout& layout, const std::string& plan) {
   }
 }
 
-/// The planner's plan, as the model prints plans, and the layouts after each of its steps that the
-/// model knows, the first one before them.
+/// The planner's plan, in the form that the model prints, and the layouts before the first and
+/// after each of its steps that the model also has.
 struct Planned {
   std::string text;
   std::vector<Layout> layouts;
@@ -115,14 +115,14 @@ Planned planned(const Layout& before, const Layout& after) {
   return result;
 }
 
-/// A plan without the steps of one that was found impossible: the model prints them.
+/// Returns a plan without the steps of a plan found to be impossible, which the model prints.
 std::string without_steps_of_impossible(const std::string& line) {
   if (!line.ends_with(" impossible")) return line;
   return line.substr(0, line.find(" :") + 2) + " impossible";
 }
 
-/// Every plan that the model makes, in any of its states, across two crashes, or a crash and a
-/// write of another program. A plan after a restart has before it what the restart observes.
+/// Returns every plan that the model makes, in any of its states, across two crashes, or a crash
+/// and a write by another program. A plan after a restart is preceded by what the restart observes.
 const std::vector<std::string>& lines_of_model() {
   static const std::vector<std::string> kLines = [] {
     std::vector<std::string> lines;
@@ -166,7 +166,7 @@ TEST(HandoverModel, EachOfItsPlansIsThePlanners) {
   }
 }
 
-/// In each state in which the model restarts, the agent comes to the same plan as the model.
+/// In each state in which the model restarts, the agent makes the same plan as the model.
 TEST(HandoverModel, EachOfItsRestartsIsTheAgents) {
   std::size_t restarts = 0;
   for (const std::string& line : lines_of_model()) {
@@ -196,8 +196,8 @@ CpuSet pool_of(const Layout& layout) {
   return CpuSet::range(0, kCpus - 1) - agent::exclusive_cpus(layout);
 }
 
-/// Calls `visit` with any two decisions, but for the names of CPUs: the planner knows CPUs only as
-/// members of sets. So their pairs of owners, before and after, are in order.
+/// Calls `visit` with every pair of decisions, up to renaming CPUs, since the planner uses CPUs
+/// only as members of sets. So the pairs of owners, before and after, are in order.
 template <class Visit>
 void for_all_pairs(const Visit& visit) {
   constexpr unsigned kPairs = 16;
@@ -222,8 +222,8 @@ void for_all_pairs(const Visit& visit) {
   }
 }
 
-/// The layout before a reconfiguration, as a restarted agent knows it: of containers that still
-/// run. Empty if no container gets other exclusive CPUs and some of the shared ones stay.
+/// Returns the layout before a reconfiguration as a restarted agent knows it, of containers that
+/// still run. Empty if no container gets other exclusive CPUs and some shared ones stay.
 Layout earlier_of(const Layout& old, const Layout& next) {
   Layout earlier;
   bool moves = !(pool_of(old).intersects(pool_of(next)));
@@ -238,15 +238,16 @@ Layout earlier_of(const Layout& old, const Layout& next) {
   return moves ? earlier : Layout();
 }
 
-/// What a restarted agent plans if the one before was killed when the kernel had `kernel`.
+/// Returns the plan of a restarted agent, if the previous one was killed when the kernel had
+/// `kernel`.
 Planned plan_after_restart(Layout kernel, const Layout& earlier, const Layout& desired) {
   for (auto& [name, settings] : kernel) settings.isolation = Isolation::kHost;
   agent::mark_isolation(desired, earlier, kernel);
   return planned(kernel, desired);
 }
 
-/// What another program can make of a layout: it widens one container's set, or removes the group
-/// of one that does not run yet.
+/// Returns layouts that another program can make of this one: it widens one container's set, or
+/// removes the group of a container that does not run yet.
 std::vector<Layout> disturbed(const Layout& layout, const Layout& runs) {
   std::vector<Layout> results;
   for (int index = 0; index < kContainers; ++index) {
@@ -270,8 +271,9 @@ class PlansInModel {
     if (!plans_of_model().contains(plan.text)) missing.insert(plan.text);
   }
 
-  /// From a decision to the next one: every plan of a first agent, of one that goes on after it was
-  /// killed, and of one that goes on after that; a reboot or another program's write in between.
+  /// Follows the way from one decision to the next: every plan of a first agent, of one that
+  /// continues after it was killed, and of one that continues after that, with a reboot or another
+  /// program's write in between.
   void follow(const Layout& before, const Layout& after) {
     const Planned first = planned(before, after);
     expect_known(first);
