@@ -9,7 +9,7 @@
 namespace pinfold::test {
 namespace {
 
-/// Uniform from the first case on: RapidCheck alone would begin with small values.
+/// Uniform from the first case on; RapidCheck alone would begin with small values.
 template <class T>
 T draw(T low, T below) {
   return *rc::gen::resize(100, rc::gen::inRange<T>(low, below));

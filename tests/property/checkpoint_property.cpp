@@ -148,7 +148,8 @@ std::string edited_at_random(std::string text) {
   return text;
 }
 
-/// Any commits and a cut at any byte of the journal: the contents after the complete records.
+/// After any commits and a cut at any byte, the journal gives the contents after the complete
+/// records.
 RC_GTEST_PROP(Journal, GivesTheContentsAfterTheCompleteRecords, ()) {
   const std::string name = "cpu_manager_state";
   std::vector<std::string> states = {any_text()};

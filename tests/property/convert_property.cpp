@@ -45,7 +45,7 @@ StateConfig any_config() {
   return config;
 }
 
-/// False for states that even the kubelet that wrote them refuses (docs/kubelet-compat.md).
+/// Returns false for states that even the kubelet that wrote them rejects (docs/kubelet-compat.md).
 bool starts_as_it_is(const Node& node, const NodeState& state) {
   return would_start_as({36, true}, node, files_of(state, {3, 2}), {}).has_value();
 }

@@ -117,7 +117,7 @@ void check_sound(const Rig& rig) {
   CpuSet exclusive_cpus;
   std::size_t count = 0;
   for (const auto& [uid, containers] : rig.state.assignments.by_pod()) {
-    CpuSet of_pod;  // its containers may share: later ones reuse those of init containers
+    CpuSet of_pod;  // a pod's containers may share: later ones reuse the CPUs of init containers
     for (const auto& [name, cpus] : containers) of_pod |= cpus;
     RC_ASSERT(!of_pod.intersects(manager.reserved()));
     RC_ASSERT(!of_pod.intersects(rig.state.default_set));

@@ -1,5 +1,4 @@
-// For any node agent: what a defragmentation suggests, applied, is followed by an admission that
-// succeeds.
+// For any node agent: after the suggested defragmentation is applied, the admission succeeds.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -30,7 +29,7 @@ Config drawn_config() {
   if (draw(0, 1) == 0) return config;
   config.memory_manager_policy = "Static";
   config.reserved_memory = {{0, {{"memory", "1Gi"}}}};
-  config.system_reserved = {{"memory", "924Mi"}};  // and 100Mi as the eviction threshold
+  config.system_reserved = {{"memory", "924Mi"}};  // plus 100Mi as the eviction threshold
   return config;
 }
 

@@ -9,7 +9,7 @@
 #include "pinfold/explain/explanation.hpp"
 #include "random_state.hpp"
 
-/// What an explanation promises: each remedy, applied, admits the pod.
+/// The promise of an explanation: each remedy, once applied, admits the pod.
 namespace pinfold::test {
 namespace {
 
@@ -72,7 +72,7 @@ Node any_node() {
   return *std::move(node);
 }
 
-/// With devices in some containers.
+/// Returns a pod with devices in some containers.
 PodSpec any_wanted_pod() {
   PodSpec pod = any_pod("wanted");
   for (Container& container : pod.containers) {
@@ -170,7 +170,8 @@ RC_GTEST_PROP(Explain, EachRemedyOfARejectionAdmitsThePod, ()) {
   RC_ASSERT(!admits(node, without(node, state, all), pod));
 }
 
-/// What is free, held and reserved adds up to what a place has, and the holders to what is held.
+/// Free, held and reserved amounts add up to the total of a place, and the holders' to the held
+/// one.
 RC_GTEST_PROP(Explain, TheTableAddsUp, ()) {
   const Node node = any_node();
   const NodeState state = any_state(node);
@@ -188,7 +189,7 @@ RC_GTEST_PROP(Explain, TheTableAddsUp, ()) {
                                         [](const Holder& h) { return h.spread_over.empty(); });
       for (const Holder& holder : place.holders) held += holder.amount;
       RC_LOG() << resource.resource << " " << place.held << " held, by holders " << held << "\n";
-      // What memory init containers leave counts for several containers.
+      // Memory left by init containers counts for several containers.
       if (is_exact && !is_memory_resource(resource.resource)) RC_ASSERT(held == place.held);
     }
   }

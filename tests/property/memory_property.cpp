@@ -14,7 +14,7 @@ namespace {
 
 const std::vector<std::string> kSizes = {"hugepages-1Gi", "hugepages-2Mi"};
 
-/// Uniform from the first case on: RapidCheck alone would begin with small values.
+/// Uniform from the first case on; RapidCheck alone would begin with small values.
 template <class T>
 T draw(T low, T below) {
   return *rc::gen::resize(100, rc::gen::inRange<T>(low, below));
@@ -180,7 +180,7 @@ RC_GTEST_PROP(MemoryProperty, IsConservedForAnySequenceOfPods, ()) {
   RC_ASSERT(node.state == fresh);
 }
 
-/// The documented rule, one mask after the other.
+/// Applies the documented rule, one mask after another.
 std::vector<TopologyHint> naive_hints(const Node& node, const PodSpec& pod) {
   std::vector<TopologyHint> hints;
   const auto sum = [&](NumaMask mask, const std::string& type, auto field) {

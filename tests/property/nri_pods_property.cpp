@@ -53,7 +53,7 @@ Resources draw_resources() {
   return resources;
 }
 
-/// A Pod that an API server accepts, after its defaults.
+/// Returns a Pod that an API server accepts, with its defaults.
 PodSpec draw_pod(const FeatureGates& gates, bool can_have_pod_level) {
   PodSpec pod;
   pod.uid = PodUid("0a1b-2c");
@@ -79,7 +79,7 @@ struct Drawn {
   PodSpec pod;
 };
 
-/// Any pod of any node for which the premises hold.
+/// Returns any pod on any node for which the premises hold.
 Drawn draw_all(bool is_annotated) {
   Drawn drawn;
   drawn.kubelet.gates.pod_level_resources = draw(0, 3) > 0;
@@ -99,7 +99,7 @@ Drawn draw_all(bool is_annotated) {
   return drawn;
 }
 
-/// Exact amounts are those of the Pod, as the kubelet rounds.
+/// Checks that exact amounts are those of the Pod, as the kubelet rounds them.
 void check_amounts(const Amounts& amounts, const ResourceList& of_pod, std::string_view where) {
   for (const auto& [name, amount] : amounts) {
     if (!amount.is_exact) continue;
@@ -132,7 +132,7 @@ void check_pod(const RecoveredPod& seen, const Drawn& drawn) {
   if (seen.resources_are_exact) RC_ASSERT(seen.resources == drawn.pod.resources);
 }
 
-/// What the kubelet's static CPU manager gives exclusive CPUs.
+/// Returns the containers to which the kubelet's static CPU manager gives exclusive CPUs.
 std::set<std::string> exclusive_in_kubelet(const Drawn& drawn) {
   std::set<std::string> names;
   const FeatureGates& gates = drawn.kubelet.gates;
@@ -151,14 +151,14 @@ void check_exclusive(const Demand& admitted, const Drawn& drawn) {
   for (const std::string& name : admitted.exclusive) RC_ASSERT(allowed.contains(name));
   RC_ASSERT(admitted.exclusive.empty() == !admitted.why_shared.empty());
   if (!admitted.exclusive.empty()) return;
-  // What is not decided as recovered is never Guaranteed.
+  // A pod that is not decided as recovered is never Guaranteed.
   const QosClass qos = qos_class(admitted.pod, drawn.premises.gates);
   if (qos == QosClass::kGuaranteed) {
     RC_ASSERT(qos_class(drawn.pod, drawn.premises.gates) == QosClass::kGuaranteed);
   }
 }
 
-/// Some of the containers: those that a runtime can have at one time.
+/// Returns some of the containers: those that a runtime can have at the same time.
 std::vector<api::Container> draw_shown(const Drawn& drawn) {
   std::vector<api::Container> shown;
   for (const Container& container : drawn.pod.containers) {
@@ -244,7 +244,7 @@ RC_GTEST_PROP(NriPodsProperty, AnAnnotatedPodIsRecoveredWhole, ()) {
 
 RC_GTEST_PROP(NriPodsProperty, AnAnnotationNeverGivesMoreThanTheKubeletCounted, ()) {
   const Drawn drawn = draw_all(true);
-  // Of 256 CPUs or more the kubelet's values say nothing without a CFS quota.
+  // For 256 CPUs or more, the kubelet's values say nothing without a CFS quota.
   RC_PRE(drawn.kubelet.cfs_quota);
   PodSpec other = drawn.pod;
   Container& changed = other.containers[static_cast<std::size_t>(
@@ -276,7 +276,7 @@ RC_GTEST_PROP(NriPodsProperty, AnAnnotationNeverGivesMoreThanTheKubeletCounted, 
   RC_ASSERT(milli * drawn.kubelet.period_us / 1000 <= limit);
 }
 
-/// Whoever makes a pod can give it resources of its own, and leave the annotation away.
+/// The author of a pod can give it pod-level resources and omit the annotation.
 RC_GTEST_PROP(NriPodsProperty, APodWithoutAnnotationGetsNoMoreThanTheKubeletCounted, ()) {
   Drawn drawn = draw_all(true);
   drawn.premises.pod_level = PodLevelUse::kAnnotatedPods;
@@ -295,7 +295,7 @@ RC_GTEST_PROP(NriPodsProperty, APodWithoutAnnotationGetsNoMoreThanTheKubeletCoun
   RC_ASSERT(milli * drawn.kubelet.period_us / 1000 <= limit);
 }
 
-/// libtopo's values are those of a kubelet: the conformance vectors have them.
+/// libtopo's values are a kubelet's; the conformance vectors contain them.
 RC_GTEST_PROP(NriPodsProperty, TheMessagesOfTheseTestsHaveTheValuesOfLibtopo, ()) {
   const Node node = Node::make(pinfold::test::machine_of({}), Config{}).value();
   const Kubelet kubelet{.gates = node.gates()};
@@ -323,7 +323,7 @@ Node draw_node() {
   return Node::make(pinfold::test::machine_of({.numa = draw(1, 3)}), std::move(config)).value();
 }
 
-/// A Guaranteed pod that only NRI shows.
+/// Returns a Guaranteed pod that only NRI shows.
 PodSpec draw_guaranteed(const std::string& uid) {
   PodSpec pod;
   pod.uid = PodUid(uid);
@@ -375,7 +375,7 @@ RC_GTEST_PROP(NriPodsProperty, APodThatGrowsIsDecidedAsAWhole, ()) {
   RC_ASSERT(whole->pods == by_container->pods);
 }
 
-/// What a kubelet has given one after the other, a service finds in any order.
+/// A service may find in any order what a kubelet has admitted in sequence.
 RC_GTEST_PROP(NriPodsProperty, WhatRunsOnANodeCanStayThere, ()) {
   const Node node = draw_node();
   std::vector<std::pair<PodSpec, Places>> running;
@@ -393,7 +393,7 @@ RC_GTEST_PROP(NriPodsProperty, WhatRunsOnANodeCanStayThere, ()) {
     }
     running.emplace_back(pod, std::move(places));
   }
-  // Scope pod can divide a pod's CPUs otherwise; who comes first takes the memory.
+  // With scope pod a pod's CPUs can be divided differently, and the first pod takes the memory.
   const bool is_exact =
       node.topology().scope() == TopologyScope::kContainer && !node.memory().is_static();
   NodeState found = empty_state(node);

@@ -17,8 +17,8 @@ using test::ModelKernel;
 
 constexpr int kCpus = 12;
 
-/// A node that assigns CPUs more wildly than the CPU manager: the lowest free CPUs
-/// from a rotating start, sets moved at random.
+/// A node that assigns CPUs more wildly than the CPU manager: the lowest free CPUs from a rotating
+/// start, and sets moved at random.
 struct RandomNode {
   struct Member {
     int count = 0;  ///< exclusive CPUs; 0: shared
@@ -84,7 +84,7 @@ struct RandomNode {
     auto& members = std::next(pods.begin(), which % std::ssize(pods))->second.members;
     if (!members.empty()) members.erase(members.begin());
   }
-  /// Every container with exclusive CPUs gets different ones, as after a re-admission with another
+  /// Gives every container with exclusive CPUs different ones, like a re-admission with another
   /// configuration.
   void shuffle(int by) {
     start += by;
@@ -146,13 +146,13 @@ CpuSet exclusive(const Layout& layout) {
 
 using Running = std::map<GroupName, CpuSet>;
 
-/// Where processes of the containers can run. `has_failures`: a group that has no set yet has the
-/// CPUs of its pod and no process.
+/// Returns where processes of the containers can run. `has_failures`: a group without a set has its
+/// pod's CPUs and no process.
 Running running(ModelKernel& kernel, bool has_failures = false) {
   Running effective;
   for (const auto& [pod, dir] : kernel.root.children) {
     for (const auto& [name, child] : dir->children) {
-      // cgroup v1: the making of the group was interrupted, and no process can be in it.
+      // cgroup v1: making the group was interrupted, and no process can be in it.
       if (kernel.effective(*child, "cpuset.mems").empty()) continue;
       if (has_failures && child->files["cpuset.cpus"].empty()) continue;
       effective[{PodUid(pod.substr(3)), name}] = kernel.effective(*child, "cpuset.cpus");
@@ -161,10 +161,10 @@ Running running(ModelKernel& kernel, bool has_failures = false) {
   return effective;
 }
 
-/// CPUs that two containers share in the kernel, although they are exclusive in one of the layouts
-/// and neither layout lets these two share them. "" if there are none.
-/// `start`: before steps that can fail. What two shared then the steps need not end, and two may
-/// share the CPUs of a third one that was not made.
+/// Returns CPUs that two containers share in the kernel, although they are exclusive in one of the
+/// layouts and neither layout lets these two share them; "" if there are none. `start`: the state
+/// before steps that can fail. The steps need not end earlier sharing, and two containers may share
+/// the CPUs of a third one that was not made.
 std::string overlaps(ModelKernel& kernel, const Layout& before, const Layout& after,
                      const Running* start = nullptr) {
   const CpuSet precious = exclusive(before) | exclusive(after);
@@ -257,15 +257,15 @@ TEST(PlanProperty, NoPrefixOverlapsOnCgroupV1) {
   EXPECT_TRUE(rc::check([] { check_sequence(CgroupVersion::kV1); }));
 }
 
-/// A step that failed for this group or for its pod.
+/// Returns whether a step failed for this group or for its pod.
 bool is_named(const PlanResult& result, const GroupName& name) {
   return std::any_of(result.failed.begin(), result.failed.end(), [&name](const FailedStep& failed) {
     return failed.step.group == name || failed.step.group == name.parent();
   });
 }
 
-/// Any steps of a plan fail: still no overlap after any step, and what is not as desired is named.
-/// The next plan, without failures, mends everything.
+/// Any steps of a plan fail: there is still no overlap after any step, and each difference from the
+/// desired state is named. The next plan, without failures, corrects everything.
 void check_failures(CgroupVersion version) {
   ModelKernel kernel(version, CpuSet::range(0, kCpus - 1), CpuSet{0, 1});
   Cgroups cgroups = kernel.cgroups();
@@ -323,7 +323,7 @@ TEST(PlanProperty, NoFailuresOverlapOnCgroupV1) {
   EXPECT_TRUE(rc::check([] { check_failures(CgroupVersion::kV1); }));
 }
 
-/// Changes groups without Pinfold's knowledge.
+/// Changes groups without the agent's knowledge.
 void damage(ModelKernel& kernel, const Layout& desired) {
   const auto blows = *rc::gen::container<std::vector<std::pair<int, int>>>(
       rc::gen::pair(rc::gen::inRange(0, 100), rc::gen::inRange(0, 1 << kCpus)));

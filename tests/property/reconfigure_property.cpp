@@ -1,5 +1,5 @@
-// For any small machine, pods and change: a plan costs as little as the best of all placements, and
-// is a state of which everything holds that holds of a node's states.
+// For any small machine, pods and change: a plan costs no more than the best of all placements, and
+// its result satisfies everything that holds for a node's states.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -68,7 +68,7 @@ PodSpec small_pod(int number) {
   return pod_of("pod-" + std::to_string(number), std::move(containers));
 }
 
-/// The pods of those that the node admits, some removed again.
+/// Returns a state with those pods that the node admits, some of them removed again.
 NodeState any_state(const Node& node, int pods, const std::function<PodSpec(int)>& make) {
   NodeState state = empty_state(node);
   for (int i = 0; i < pods; ++i) {
@@ -192,7 +192,7 @@ RC_GTEST_PROP(DefragmentProperty, AdmitsThePodAfterTheFewestMovesThatDo, ()) {
   RC_ASSERT(std::holds_alternative<Admitted>(decide(node, plan->next, pod)));
 }
 
-// Any pods: with init containers, sidecars and pod-level resources.
+// Returns any pods: with init containers, sidecars and pod-level resources.
 
 Container any_kind_of_container(int number) {
   const auto kind = one_of(
@@ -225,7 +225,7 @@ Config any_config_with_pod_level(Profile profile) {
 
 Profile any_profile() { return one_of({Profile::kKubelet136, Profile::kFixed}); }
 
-/// Starts the containers of each pod up to one of them; makes some pods held.
+/// Starts the containers of each pod up to one of them, and turns some pods into held ones.
 NodeState with_starts(const Node& node, NodeState state) {
   for (const ActivePod& pod : SharedVector<ActivePod>(state.pods)) {
     int started = draw(0, static_cast<int>(pod.spec.containers.size()));
@@ -241,7 +241,7 @@ NodeState with_starts(const Node& node, NodeState state) {
   return state;
 }
 
-/// The sum of what the containers of a plan cost, but for the pods.
+/// Returns the sum of the containers' costs in a plan, without the costs of pods.
 PlanCost cost_of_containers(const ReconfigurationPlan& plan) {
   PlanCost cost;
   for (const PlannedContainer& container : plan.containers) {
@@ -276,7 +276,7 @@ RC_GTEST_PROP(ReconfigureProperty, StartsWithoutOverlapAndPlansNothingMoreAfterw
   RC_CLASSIFY(plan->cost.containers_moved > 0, "moves");
   if (!plan->optimal) return;
 
-  // Not from `to`: then nothing would be judged.
+  // Not from `to`: nothing would be judged then.
   const auto again = plan_reconfiguration(from, plan->next, to);
   RC_ASSERT(again.has_value());
   RC_LOG() << "again\n" << describe(*again);
@@ -290,7 +290,7 @@ RC_GTEST_PROP(ReconfigureProperty, StartsWithoutOverlapAndPlansNothingMoreAfterw
 RC_GTEST_PROP(ReconfigureProperty, MovesNothingForTheSameConfiguration, ()) {
   const Node node = any_node(any_profile(), any_config_with_pod_level);
   const NodeState state = with_starts(node, any_state(node, 4, any_kind_of_pod));
-  // A kubelet can admit pods until it does not start any more: empty_shared_pool_prevents_start.
+  // A kubelet can admit pods until it no longer starts: empty_shared_pool_prevents_start.
   RC_PRE(start_error(node, state) == "");
   const auto plan = plan_reconfiguration(node, state, node);
   RC_ASSERT(plan.has_value());
@@ -307,7 +307,7 @@ Profile any_kubelet() {
   return one_of({Profile::kKubelet136, Profile::kKubelet137, Profile::kKubelet138});
 }
 
-/// What the state files of a node say: each pod that they name is held.
+/// Reads the state files of a node. Each pod that they name is held.
 std::optional<NodeState> read_files(const Node& node, checkpoint::KubeletFiles& files) {
   auto started = checkpoint::start(node, files, {});
   if (!started) return std::nullopt;
@@ -319,7 +319,7 @@ std::optional<NodeState> read_files(const Node& node, checkpoint::KubeletFiles& 
   return state;
 }
 
-/// A kubelet admits its pods again. One that the new rules still allow has what the files say.
+/// A kubelet admits its pods again. A pod that the new rules still permit keeps what the files say.
 void admit_again(const Node& to, const NodeState& before, NodeState state) {
   const NodeState files = state;
   const bool takes_again = to.config().quirks().readmitted_pod_takes_cpus_again;

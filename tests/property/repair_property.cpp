@@ -1,5 +1,5 @@
-// For any damage to a state: the kubelet starts from the repaired state, and repair removed only
-// what it had to.
+// For any damage to a state: the kubelet starts from the repaired state, and the repair removed
+// only what it had to.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -37,7 +37,7 @@ CpuSet any_cpus() {
   return CpuSet::of(CpuId{*rc::gen::inRange(0, 18)}) | CpuSet::of(CpuId{*rc::gen::inRange(0, 18)});
 }
 
-/// Incomplete operations of a kubelet, and changes by other programs.
+/// Simulates interrupted operations of a kubelet, and changes by other programs.
 void damage(NodeState& state) {
   const int count = *rc::gen::inRange(1, 4);
   for (int i = 0; i < count; ++i) {
@@ -71,7 +71,7 @@ void damage(NodeState& state) {
   }
 }
 
-/// Damage by a disk.
+/// Damages bytes as a disk does.
 void damage(std::string& bytes) {
   const auto at = *rc::gen::inRange<std::size_t>(0, bytes.size());
   switch (*rc::gen::inRange(0, 4)) {
@@ -89,7 +89,7 @@ void damage(std::string& bytes) {
   }
 }
 
-/// The same node, or one whose configuration has changed since.
+/// Returns the same node, or one whose configuration has changed since.
 Node any_successor(StateConfig config) {
   test::NodeShape shape;
   switch (*rc::gen::inRange(0, 6)) {
@@ -178,7 +178,7 @@ Repaired expect_repaired(const Node& node, const KubeletFiles& files) {
   return repaired;
 }
 
-/// Whether a kubelet starts with groups of NUMA nodes that overlap is chance.
+/// With overlapping groups of NUMA nodes it is chance whether a kubelet starts.
 bool has_overlapping_groups(const MemoryState& memory) {
   std::set<std::vector<std::int32_t>> groups;
   const auto add = [&groups](const std::vector<MemoryBlock>& blocks) {
