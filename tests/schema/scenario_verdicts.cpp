@@ -1,5 +1,5 @@
 // Prints the parser's errors for scenarios: a JSON line {"document", "error"} for each file, and
-// {"error"} for each document, a JSON line, on standard input. No error: null.
+// {"error"} for each document (a JSON line on standard input). The error is null if there is none.
 // Usage: scenario_verdicts MACHINES_FILE [FILE...]
 
 #include <fstream>
