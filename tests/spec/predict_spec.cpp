@@ -21,7 +21,7 @@ using test::zones_of;
 constexpr const char* kGpu = "example.com/gpu";
 constexpr const char* kNic = "example.com/nic";
 
-/// Guaranteed, with so little memory that it never matters.
+/// Returns a Guaranteed pod with so little memory that it never matters.
 PodSpec guaranteed(Amounts amounts) {
   amounts.emplace("memory", "1Mi");
   return pod("p", amounts);
@@ -93,8 +93,8 @@ TEST(PredictSpec, BestEffortNoneAndNodesWithoutDataPass) {
   EXPECT_EQ(predicted(two_zones("restricted", "pod", {{"cpu", "8"}}), huge), "rejected");
 }
 
-// A kubelet with kubeReserved 1500m keeps 2 CPUs from exclusive use, and counts 1500m: a pod of
-// 500m in the shared pool fits although no zone has a CPU.
+// A kubelet with kubeReserved 1500m keeps 2 CPUs from exclusive use but counts 1500m. A pod of 500m
+// in the shared pool fits although no zone has a CPU.
 TEST(PredictSpec, APartOfAReservedCpuCanBeRequested) {
   const auto node = two_zones("restricted", "pod", {{"cpu", "0"}});
   EXPECT_EQ(predicted(node, pod("p", {{"cpu", "500m"}})), "passes");

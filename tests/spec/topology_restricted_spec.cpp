@@ -1,4 +1,4 @@
-// What a scheduler has to predict of policy restricted: the worked table of the KAI scheduler's
+// What a scheduler must predict for the policy restricted: the worked table of the KAI scheduler's
 // design for NUMA-aware scheduling ("Modeling restricted: the hint merge"), and its rules, one test
 // for each sentence. Memory is not aligned (memory manager None).
 
