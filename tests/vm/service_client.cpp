@@ -124,7 +124,7 @@ void print_pods(const std::string& socket) {
   std::puts("that is all");
 }
 
-/// A call of Watch that has sent its request.
+/// A call of Watch whose request has been sent.
 struct Watch {
   grpc::ClientContext context;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
@@ -136,7 +136,7 @@ struct Watch {
     stream->WriteLast(empty_message(), grpc::WriteOptions(), nullptr);
     if (!wait(queue)) throw std::runtime_error("Watch: the stream has ended");
   }
-  /// Waits for the next thing to be done; false if it failed.
+  /// Waits for the next event; returns false if it failed.
   static bool wait(grpc::CompletionQueue& queue) {
     void* tag = nullptr;
     bool is_ok = false;
@@ -144,7 +144,7 @@ struct Watch {
   }
 };
 
-/// Until the stream ends. The service answers first that changes before are missing.
+/// Prints until the stream ends. The service's first answer says that earlier changes are missing.
 void print_changes(const std::string& socket) {
   grpc::GenericStub stub(grpc::CreateChannel("unix:" + socket, grpc::InsecureChannelCredentials()));
   grpc::CompletionQueue queue;
@@ -196,7 +196,7 @@ void fill(int fd, std::string_view text) {
     fill(unread, "{\"settle\":{}}\n");
     (void)connect_to(grpc_socket);
   }
-  // Streams of changes that nobody reads.
+  // Streams of changes that are never read.
   const auto channel =
       grpc::CreateChannel("unix:" + grpc_socket, grpc::InsecureChannelCredentials());
   grpc::GenericStub stub(channel);

@@ -47,7 +47,7 @@ Json status() {
                      false);
 }
 
-/// The desired CPUs of one container by the service's state.
+/// The desired CPUs of one container, from the service's state.
 struct Desired {
   std::string directory;
   CpuSet cpus;
@@ -68,7 +68,7 @@ std::map<Name, Desired> desired_containers() {
   return desired;
 }
 
-/// What is wrong with the CPUs of a running container; "" if nothing is.
+/// Returns what is wrong with the CPUs of a running container; "" if nothing is.
 std::string wrong_cpus(const Pod& pod, const Container& container, const Desired& desired) {
   const std::string title = pod.name() + "/" + container.name;
   if (!desired.directory.ends_with("/" + container.id)) {
@@ -83,7 +83,7 @@ std::string wrong_cpus(const Pod& pod, const Container& container, const Desired
   return fmt::format("{}: CPUs {}, expected {}", title, has.to_string(), desired.cpus.to_string());
 }
 
-/// Groups with processes that can run on exclusive CPUs of another.
+/// Returns groups with processes that can run on exclusive CPUs of another.
 std::string wrong_groups(const std::map<std::string, CpuSet>& exclusive) {
   const std::string kubepods = std::string(kCgroups) + "/kubepods";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kubepods)) {
@@ -101,7 +101,8 @@ std::string wrong_groups(const std::map<std::string, CpuSet>& exclusive) {
   return "";
 }
 
-/// Compares the running containers with the service's state and the kernel; "" if all is right.
+/// Compares the running containers with the service's state and the kernel. Returns "" if all is
+/// right.
 std::string wrong_containers() {
   const auto desired = desired_containers();
   std::map<std::string, CpuSet> exclusive;
@@ -124,7 +125,7 @@ std::string wrong_containers() {
   return wrong_groups(exclusive);
 }
 
-/// A pod that the service has and the runtime has not; "" if there is none.
+/// Returns a pod that the service has but the runtime does not; "" if there is none.
 std::string left_pod() {
   const auto known = sandboxes();
   for (const auto& [name, desired] : desired_containers()) {
@@ -136,7 +137,7 @@ std::string left_pod() {
   return "";
 }
 
-/// A group that no pod is in any more; "" if there is none.
+/// Returns a group that no longer belongs to any pod; "" if there is none.
 std::string left_group(EmptyGroups allowed) {
   const std::string kubepods = std::string(kCgroups) + "/kubepods";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kubepods)) {
@@ -149,7 +150,7 @@ std::string left_group(EmptyGroups allowed) {
   return "";
 }
 
-/// What the service has more than before; "" if it has nothing.
+/// Returns what the service has in addition to `before`; "" if nothing.
 std::string grown(const Footprint& before) {
   const Footprint now = footprint();
   for (const std::string& name : now.state_files) {
@@ -167,7 +168,7 @@ std::string grown(const Footprint& before) {
   return more.empty() ? "" : fmt::format("more open files: {}", fmt::join(more, ", "));
 }
 
-/// A question that comes to an end with the service's next look, or is wrong.
+/// Asks repeatedly until the answer is empty, which it must be after the service's next look.
 template <class Question>
 void expect_none_soon(const std::string& when, Question ask) {
   constexpr double kLook = 30;
@@ -193,7 +194,7 @@ std::string output_of(const std::string& command) {
 }
 
 void run(const std::string& command) {
-  // A service that is started so must not have this program's open files.
+  // A service started this way must not inherit this program's open files.
   (void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   const int status = std::system(command.c_str());  // NOLINT(concurrency-mt-unsafe): glibc's is
   if (status != 0) complain(fmt::format("'{}': status {}", command, status));

@@ -82,7 +82,7 @@ int Pod::exclusive_of(const std::string& container) const {
 }
 
 /// All pods together request less than the node has. The runtime's own work to start a container
-/// counts against its quota, so little takes long.
+/// counts against its quota, so a small quota takes long.
 Json Pod::resources(const std::string& container) const {
   if (exclusive == kBestEffort) return {{"cpu_shares", 2}, {"oom_score_adj", 1000}};
   const int cpus = exclusive_of(container);
@@ -150,7 +150,7 @@ void remove_container(const Container& container) {
 void remove_pod(const Sandbox& sandbox) {
   (void)call("StopPodSandbox", {{"pod_sandbox_id", sandbox.id}});
   (void)call("RemovePodSandbox", {{"pod_sandbox_id", sandbox.id}});
-  // It may have been done before an earlier call failed.
+  // It may have been removed before an earlier call failed.
   std::error_code ignored;
   std::filesystem::remove("/sys/fs/cgroup" + sandbox.pod.cgroup(), ignored);
 }

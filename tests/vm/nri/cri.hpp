@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-/// The runtime's side of the scenarios with NRI: pods and containers, as a kubelet asks for them.
+/// The runtime's side of the NRI scenarios: pods and containers, requested as by a kubelet.
 namespace pinfold::driver {
 
 using Clock = std::chrono::steady_clock;
@@ -14,15 +14,16 @@ using Json = nlohmann::json;
 [[nodiscard]] double seconds_since(Clock::time_point begin);
 [[noreturn]] void complain(const std::string& what);
 
-/// A call of CRI through the program that makes the harness's calls. Throws what the runtime
-/// answers if it is an error.
+/// Makes a CRI call through the program that makes the harness's calls. Throws the runtime's error,
+/// if any.
 Json call(const std::string& method, const Json& request);
 
-/// A pod with the containers "main" and "more". All is in its name, "x3-1-17": it has 3 exclusive
-/// CPUs, of which "main" has at most 2 and "more" the others; a container without has a share of
-/// the others. 1 is the series, 17 the number in it. "x-1-1-17" is a best-effort pod.
+/// A pod with the containers "main" and "more". Its name says everything: "x3-1-17" has 3 exclusive
+/// CPUs, of which "main" has at most 2 and "more" the others; a container without exclusive CPUs
+/// has a share of the others. 1 is the series, 17 the number in it. "x-1-1-17" is a best-effort
+/// pod.
 struct Pod {
-  static constexpr int kBestEffort = -1;  ///< `exclusive` of one that asks for nothing
+  static constexpr int kBestEffort = -1;  ///< value of `exclusive` for a pod without requests
   int exclusive;
   int series;
   int number;
@@ -49,16 +50,16 @@ struct Sandbox {
   std::vector<Container> containers;
 };
 
-/// What the runtime has.
+/// Returns the runtime's sandboxes.
 [[nodiscard]] std::vector<Sandbox> sandboxes();
 
-/// Each returns the id that the runtime gives.
+/// Each returns the id that the runtime assigns.
 std::string run_sandbox(const Pod& pod);
 std::string run_container(const Sandbox& sandbox, const std::string& name);
 
-/// Kills what runs.
+/// Kills the container if it runs.
 void remove_container(const Container& container);
-/// And its group, as a kubelet does.
+/// Also removes its group, as a kubelet does.
 void remove_pod(const Sandbox& sandbox);
 
 }  // namespace pinfold::driver

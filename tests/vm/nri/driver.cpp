@@ -24,13 +24,14 @@
 ///     nri-driver storm GOAL SERIES START    kills the service and the runtime meanwhile; START
 ///                                           starts the service
 ///     nri-driver starts COUNT FILE          appends to FILE how long containers take to start
-///     nri-driver foreign SECONDS PODS SERIES FILE    the same on a node with other agents:
-///     foreign.hpp nri-driver figures FILE...            what these files have nri-driver update
-///     NAME CPUS           UpdateContainerResources for containers of this name
+///     nri-driver foreign SECONDS PODS SERIES FILE   as churn, on a node with other agents
+///                                                   (foreign.hpp)
+///     nri-driver figures FILE...        prints a summary of the times in these files
+///     nri-driver update NAME CPUS       UpdateContainerResources for containers of this name
 ///
-/// GOAL is a number: of containers that are made and removed, or of kills of the
-/// service and as many of the runtime. SERIES is a number: what is done at random depends on it,
-/// and each has its own pods. Exit status: 0, or 1 with what was wrong.
+/// GOAL is the number of containers to make and remove or, for storm, of kills of the service and
+/// as many of the runtime. SERIES seeds the random choices, and each series has its own pods. Exit
+/// status: 0, or 1 with a message that says what was wrong.
 namespace pinfold::driver {
 namespace {
 
@@ -66,7 +67,7 @@ class Driver {
     return footprint();
   }
 
-  /// A sandbox costs several times as much as a container, so most steps are with containers.
+  /// A sandbox costs several times as much as a container, so most steps change containers.
   void step() {
     const auto all = sandboxes();
     const bool with_pods = all.size() < 2 || random_() % 8 == 0;
@@ -105,14 +106,14 @@ class Driver {
     if (exclusive == 0) return;
     const std::string group = sandbox.pod.cgroup() + "/" + id;
     const CpuSet cpus = cpus_of_group(group);
-    // Made without the service it has no cpuset, or that of the shared pool: it is confined there
-    // until the service has decided. The pool has always more CPUs than a container.
+    // A container made without the service has no cpuset, or that of the shared pool, where it is
+    // confined until the service has decided. The pool always has more CPUs than a container.
     if (static_cast<int>(cpus.size()) != exclusive) return;
     exclusive_ << group.substr(std::string("/kubepods/").size()) << ' ' << cpus.to_string()
                << std::endl;
   }
 
-  /// Removes a container of a pod, or makes it: for the second time with a new id.
+  /// Removes a container of a pod, or makes it; the second time it gets a new id.
   void change(const Sandbox& sandbox, const std::string& name) {
     const auto found = std::find_if(sandbox.containers.begin(), sandbox.containers.end(),
                                     [&name](const auto& one) { return one.name == name; });
@@ -142,7 +143,7 @@ void churn(int goal, int series, const char* file) {
   fmt::print("{}\n", to_string(driver.counts));
 }
 
-/// Until the driver has done two more steps: the first may have begun before the kill.
+/// Waits until the driver has done two more steps: the first may have begun before the kill.
 void wait_for_steps(const Driver& driver) {
   constexpr double kMost = 300;
   const auto begin = Clock::now();
@@ -162,7 +163,7 @@ class Storm {
         what_(series),
         start_(std::move(start)) {}
 
-  /// Kills while containers are made and removed, starts again, and checks.
+  /// Kills while containers are made and removed, restarts, and checks.
   void strike() {
     std::atomic<bool> end = false;
     std::thread worker([&] {
@@ -208,7 +209,7 @@ class Storm {
   }
 
   void kill_and_start() {
-    const int what = what_++ % 3;  // each in turn: few rounds have all
+    const int what = what_++ % 3;  // each in turn, because there are few rounds
     const bool kills_service = what != 1;
     const bool kills_runtime = what != 0;
     wait(4000);
@@ -241,8 +242,8 @@ void storm(int goal, int series, const std::string& start) {
              forgotten.empty.size(), forgotten.running.size());
 }
 
-/// In a pod with 3 exclusive CPUs, in turns its containers with 2 and with 1, so that the shared
-/// pool changes with each. Another pod is in that.
+/// In a pod with 3 exclusive CPUs, starts its containers with 2 and with 1 in turns, so that the
+/// shared pool changes each time. Another pod runs in the pool.
 void starts(int count, const char* file) {
   std::ofstream times(file, std::ios::app);
   Sandbox shared{"", {0, 0, 1}, true, {}};
@@ -316,7 +317,7 @@ int main(int argc, char** argv) {
     pinfold::driver::run_command({argv + 1, argv + argc});
     return 0;
   } catch (const std::exception& error) {
-    // The end of what is printed is in the report, and so are those of the logs.
+    // The report contains the end of the output and of the logs.
     fmt::print(
         "{}\nfailed: {}\n",
         pinfold::driver::output_of("grep -h 'NRI: ' /run/pinfold/log | tail -n 15 | cut -c 1-260"),

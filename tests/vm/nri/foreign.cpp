@@ -20,10 +20,10 @@ namespace fs = std::filesystem;
 constexpr const char* kBestEffort = "/sys/fs/cgroup/kubepods/besteffort";
 constexpr const char* kGroups = "/sys/fs/cgroup";
 
-/// A group that has gone meanwhile is left alone.
+/// Ignores a group that has gone meanwhile.
 void write(const fs::path& file, const std::string& text) { std::ofstream(file) << text; }
 
-/// What koordinator writes to best-effort pods, and takes back.
+/// Writes what koordinator writes to best-effort pods, and restores it.
 class Agent {
  public:
   void act(std::mt19937::result_type choice) {
@@ -49,8 +49,8 @@ class Agent {
   }
 };
 
-/// As docker in docker: the container's processes are in a group of its own in its group, which has
-/// a cpuset.
+/// Like docker in docker: moves the container's processes into a group of their own below its
+/// group, and that group has a cpuset.
 void nest(const std::string& group) {
   const fs::path outer = kGroups + group;
   const fs::path inner = outer / "docker";
@@ -80,7 +80,7 @@ class Churn {
     make(Pod::kBestEffort, without_groups_);
   }
 
-  /// Any pod goes, and one like it comes.
+  /// Removes a random pod and makes a similar one.
   void step() {
     const auto all = sandboxes();
     const Sandbox& one = all.at(random_() % all.size());

@@ -2,24 +2,24 @@
 
 #include <string>
 
-/// A node that is not Pinfold's alone.
+/// A node that Pinfold shares with other agents.
 namespace pinfold::driver {
 
-/// From this number of a pod on crun.sh starts its containers in the sandbox's group, as a runtime
-/// class without a group for each container does.
+/// From this pod number on, crun.sh starts containers in the sandbox's group, like a runtime class
+/// without a group per container.
 inline constexpr int kFirstWithoutGroups = 900;
 
 struct BesideOthers {
   int seconds;  ///< for how long pods come and go
-  int pods;     ///< that ask for no exclusive CPUs
+  int pods;     ///< pods that request no exclusive CPUs
   int series;
-  std::string file;  ///< for exclusive CPUs
+  std::string file;  ///< records exclusive CPUs
 };
 
-/// Pods come and go while an agent does what koordinator does to best-effort pods (their cpuset,
-/// their quota, cpu.idle), two containers have groups of their own (docker in docker), and some run
-/// in the groups of their sandboxes. Throws what a runtime refuses, and what is wrong when the
-/// agent has given all back.
+/// Pods come and go while an agent treats best-effort pods as koordinator does (their cpuset, their
+/// quota, cpu.idle), two containers have groups of their own (docker in docker), and some run in
+/// the groups of their sandboxes. Throws what a runtime rejects, and what is wrong once the agent
+/// has restored everything.
 void run_beside_others(const BesideOthers& what);
 
 }  // namespace pinfold::driver

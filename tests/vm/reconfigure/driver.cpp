@@ -34,13 +34,13 @@ namespace {
 
 using agent::NodeAgent;
 
-/// How long each step of an unsafe order lasts: long enough that others run on these CPUs.
+/// How long each step of an unsafe order lasts: long enough for others to run on these CPUs.
 constexpr useconds_t kUnsafePause = 2'000'000;
 constexpr const char* kConfigOfScenario = "/etc/pinfold/config.yaml";
 
 Result<agent::StoredNode> read_stored() { return agent::read_stored_node(agent::AgentOptions{}); }
 
-/// The agent of the state directory, for the configuration that its state is for.
+/// Opens the agent of the state directory, with the configuration of its state.
 Result<NodeAgent> open(bool is_query, bool enforce) {
   PINFOLD_LET(auto stored, read_stored());
   agent::AgentOptions options;
@@ -75,7 +75,7 @@ pid_t spawn(const std::vector<std::string>& command) {
   (void)execvp(arguments.front(), arguments.data());
   _exit(127);
 }
-/// The exit status; -1 for a command that was killed.
+/// Returns the exit status; -1 for a command that was killed.
 int wait_for(pid_t pid) {
   int status = 0;
   if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) return -1;
@@ -95,7 +95,7 @@ Result<void> start(const std::string& folder) {
   return add_mark(folder, {"start", now, now, exclusive, exclusive});
 }
 
-/// A mark from `begin` until now; before it, what there was after the mark before it.
+/// Adds a mark from `begin` until now. The state before it is that after the previous mark.
 Result<void> mark_since(const std::string& folder, const std::string& name, std::int64_t begin) {
   Mark mark{name, begin, monotonic_now(), {}, {}};
   PINFOLD_LET(const auto last, last_mark(folder));
@@ -104,7 +104,7 @@ Result<void> mark_since(const std::string& folder, const std::string& name, std:
   return add_mark(folder, mark);
 }
 
-/// Reconfigures; then the other steps of the scenario use that configuration too.
+/// Reconfigures; the other steps of the scenario then use that configuration too.
 Result<void> change(const std::string& folder, const std::string& name, const std::string& file,
                     const std::vector<std::string>& options) {
   std::vector<std::string> command{"pinfold", "reconfigure"};
@@ -126,8 +126,8 @@ Result<void> change(const std::string& folder, const std::string& name, const st
   return {};
 }
 
-/// Commits, then gives each container its CPUs before another one has left them: those with
-/// exclusive CPUs first.
+/// Commits, then gives each container its CPUs before another one has left them, exclusive ones
+/// first.
 Result<void> reconfigure_unsafely(const std::string& file) {
   PINFOLD_LET(auto agent, open(/*is_query=*/false, /*enforce=*/false));
   PINFOLD_LET(const auto parsed, agent::read_config("", file, checkpoint::OwnerCheck::kOn));
@@ -153,7 +153,7 @@ Result<void> reconfigure_unsafely(const std::string& file) {
   return {};
 }
 
-/// State, configuration file and kernel agree; adds the exclusive CPUs to `all`.
+/// Checks that state, configuration file and kernel agree; adds the exclusive CPUs to `all`.
 Result<void> check_settled(Exclusive& all) {
   PINFOLD_LET(const auto agent, open(/*is_query=*/true, /*enforce=*/true));
   PINFOLD_LET(const auto drift, agent.find_drift());
@@ -170,7 +170,7 @@ Result<void> check_settled(Exclusive& all) {
   return {};
 }
 
-/// Also the memory is where the containers have theirs.
+/// Also checks that the memory is on the containers' NUMA nodes.
 Result<void> settled(const std::string& folder) {
   Exclusive ignored;
   PINFOLD_TRY(check_settled(ignored));
@@ -223,7 +223,8 @@ Result<void> kill_again_and_again(int times, const std::vector<std::string>& con
   return {};
 }
 
-/// One mark for the whole loop: CPUs that a program has exclusively in one of its states.
+/// Adds one mark for the whole loop, with the CPUs that a program has exclusively in one of its
+/// states.
 Result<void> kill_loop(const std::string& folder, int times,
                        const std::vector<std::string>& configs) {
   Exclusive all;
@@ -271,7 +272,7 @@ Result<void> run(const std::vector<std::string>& words) {
 }  // namespace
 }  // namespace pinfold::test
 
-// NOLINTNEXTLINE(bugprone-exception-escape): what it cannot do fails the scenario
+// NOLINTNEXTLINE(bugprone-exception-escape): an exception fails the scenario
 int main(int argc, char** argv) {
   const auto done = pinfold::test::run({argv + 1, argv + argc});
   if (done) return 0;

@@ -25,11 +25,11 @@
 namespace pinfold::test {
 namespace {
 
-constexpr int kSamples = 4;  // of a CPU before a thread sleeps
+constexpr int kSamples = 4;  // samples of a CPU before a thread sleeps
 constexpr long kSleep = 10'000'000;
 constexpr long kHopSleep = 25'000'000;  // moving a thread is expensive
 constexpr long kMemorySleep = 200'000'000;
-constexpr std::size_t kPages = 32;  // of the memory, whose NUMA nodes are recorded
+constexpr std::size_t kPages = 32;  // pages of the memory whose NUMA nodes are recorded
 constexpr int kMaxCpus = 1024;
 
 std::int64_t now() {
@@ -76,7 +76,7 @@ void sample_cpu(Runs& runs) {
       cpu_set_t one;
       CPU_ZERO(&one);
       CPU_SET(static_cast<std::size_t>(cpu), &one);
-      if (sched_setaffinity(0, sizeof one, &one) != 0) continue;  // not of its container
+      if (sched_setaffinity(0, sizeof one, &one) != 0) continue;  // not a CPU of its container
     }
     for (int i = 0; i < kSamples; ++i) sample_cpu(runs);
     rest(hop ? kHopSleep : kSleep);

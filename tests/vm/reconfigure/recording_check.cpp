@@ -25,7 +25,7 @@ constexpr const char* kSuffix = ".recording";
 constexpr double kMillisecond = 1e6;
 constexpr useconds_t kPollInterval = 50'000;
 
-/// One program: the runs of its threads by CPU, in the order of their begin, and its pauses.
+/// One program: the runs of its threads by CPU, in order of their begin, and its pauses.
 struct Program {
   std::string name;
   std::size_t threads = 0;
@@ -67,7 +67,7 @@ Result<std::vector<Mark>> read_marks(const std::string& folder) {
   return marks;
 }
 
-/// Only what a recorder had written when the copy was made.
+/// Returns the runs that a recorder had written when the copy was made.
 Result<std::vector<Run>> runs_of(const Runs& runs, const std::string& name) {
   const std::uint64_t count = runs.count.load();
   if (count > kMaxRuns) {
