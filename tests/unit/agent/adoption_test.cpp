@@ -6,7 +6,7 @@
 #include "pinfold/agent/node_agent.hpp"
 #include "temp_dir.hpp"
 
-/// Adoption of groups that a container runtime made.
+/// Adoption of cgroups made by a container runtime.
 namespace pinfold::agent {
 namespace {
 
@@ -104,7 +104,7 @@ TEST_P(AdoptionTest, EndsIfTheRuntimeDied) {
   }
   kernel_.find("run-a")->processes.clear();  // the group still exists
   kernel_.find("run-b")->processes.clear();
-  ASSERT_TRUE(kernel_.fs()->remove_group("run-b").has_value());  // the group was removed too
+  ASSERT_TRUE(kernel_.fs()->remove_group("run-b").has_value());  // this group was also removed
   NodeAgent agent = open();
   const auto report = agent.reconcile();
   ASSERT_TRUE(report.has_value()) << report.error().message;
@@ -182,9 +182,9 @@ TEST_P(AdoptionTest, NeverGivesOneContainersCpusToTwoGroups) {
   EXPECT_EQ(agent.adopt(PodUid("a"), {"c", "/model/run-b"}).error().code, ErrorCode::kBusy);
   EXPECT_EQ(cpus("run-a"), "1-2");
   EXPECT_EQ(cpus("run-b"), "0,3-7") << "a group of another";
-  must(agent.admit_adopted(spec, {"c", "/model/run-a"}));  // once more the same
+  must(agent.admit_adopted(spec, {"c", "/model/run-a"}));  // the same request again
 
-  kernel_.find("run-a")->processes.clear();  // it has ended, and its successor starts
+  kernel_.find("run-a")->processes.clear();  // the container has ended, and its successor starts
   must(agent.admit_adopted(spec, {"c", "/model/run-b"}));
   EXPECT_EQ(cpus("run-b"), "1-2");
 }
@@ -231,10 +231,10 @@ TEST_P(AdoptionTest, DisownForgetsTheGroupAndKeepsTheCpus) {
     EXPECT_EQ(agent.disown(container).error().code, ErrorCode::kNotFound) << "once";
     EXPECT_TRUE(agent.state().removed.empty());
   }
-  NodeAgent agent = open();  // it is durable
+  NodeAgent agent = open();  // the change is durable
   EXPECT_TRUE(agent.state().adopted.empty());
   EXPECT_EQ(agent.state().node.cpu.default_set, CpuSet::parse("0,3-7").value());
-  const auto adopted = agent.adopt(PodUid("a"), {"c", "/model/run-b"});  // it was made again
+  const auto adopted = agent.adopt(PodUid("a"), {"c", "/model/run-b"});  // the group was made again
   ASSERT_TRUE(adopted.has_value()) << adopted.error().message;
   EXPECT_EQ(cpus("run-b"), "1-2");
 }
@@ -395,11 +395,11 @@ TEST_P(AdoptionTest, RelativePathsAreNeverStored) {
   EXPECT_THAT(agent.state().node.pods, IsEmpty());
 }
 
-/// What a version that compared the names as text has stored.
+/// Names stored by a version that compared them as text.
 TEST_P(AdoptionTest, StoredNamesBecomeCanonicalWhenTheStateIsOpened) {
   make_group("run-a", 100);
   {
-    // Then the names were different groups.
+    // The names referred to different groups then.
     NodeAgent agent = open();
     make_group("other", 300);
     must(agent.admit(pod("b", {best_effort("c")})));

@@ -8,7 +8,8 @@
 #include "pinfold/agent/status.hpp"
 #include "process_table.hpp"
 
-/// What an agent says of the CPU affinity of its containers' processes, and where it resets it.
+/// What an agent reports about the CPU affinity of its containers' processes, and where it resets
+/// it.
 namespace pinfold::agent {
 namespace {
 
@@ -84,7 +85,7 @@ TEST_P(AffinityOfAgent, IsResetWhenAProcessIsAttached) {
     NodeAgent agent = open(resets);
     if (resets) test::must_admit(agent, pod("a", {guaranteed("c", 3)}));
     run("poda/c", 7);
-    run("poda/c", 8);  // has been there before, and may have pinned itself since
+    run("poda/c", 8);  // was there before, and may have pinned itself since
     ASSERT_TRUE(agent.attach({PodUid("a"), "c"}, 7).has_value());
     const CpuSet expected = resets ? CpuSet{1, 2, 3} : CpuSet{1, 2};
     EXPECT_THAT(table_.processes[7].threads, ElementsAre(expected));

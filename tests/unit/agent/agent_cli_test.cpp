@@ -172,7 +172,7 @@ TEST_F(AgentCli, ReportsAStateDirectoryThatAQueryDoesNotFind) {
   }
 }
 
-/// Also without the lock, which another process has.
+/// Even without the lock, which another process holds.
 TEST_F(AgentCli, WritesNothingForAQuery) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   put("other.yaml", pod_yaml("other", 1));
@@ -198,7 +198,7 @@ TEST_F(AgentCli, WritesNothingForAQuery) {
   EXPECT_THAT(agent("status").text, HasSubstr("default/web"));
 }
 
-/// The group that is named is not made, and its absence is drift.
+/// A query does not make the named group; its absence is drift.
 TEST_F(AgentCli, MakesNoGroupForAQuery) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   const std::filesystem::path mount = "/sys/fs/cgroup";
@@ -225,7 +225,7 @@ TEST_F(AgentCli, MakesNoStateDirectoryForAConfigurationThatCannotStart) {
   EXPECT_FALSE(std::filesystem::exists(dir_ / "state"));
 }
 
-/// A user who can write the directory decides which CPUs are free.
+/// A user who can write to the directory decides which CPUs are free.
 TEST_F(AgentCli, RefusesAStateDirectoryThatOthersCanWrite) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   namespace fs = std::filesystem;
@@ -242,7 +242,7 @@ TEST_F(AgentCli, RefusesAStateDirectoryThatOthersCanWrite) {
   EXPECT_EQ(agent("remove --pod web", "--insecure-state-dir").status, 0);
 }
 
-/// Who can write the configuration decides as much.
+/// A user who can write the configuration has as much power.
 TEST_F(AgentCli, RefusesAConfigurationThatOthersCanWrite) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   namespace fs = std::filesystem;

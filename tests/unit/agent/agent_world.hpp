@@ -15,7 +15,7 @@
 
 namespace pinfold::test {
 
-/// The state directory and the model kernel of an agent; both outlive it.
+/// The state directory and the model kernel of an agent. Both outlive it.
 struct World {
   explicit World(enforce::CgroupVersion version = enforce::CgroupVersion::kV2)
       : kernel(version, CpuSet::range(0, 7), CpuSet{0, 1}) {}
@@ -54,7 +54,7 @@ inline void must_admit(agent::NodeAgent& agent, const PodSpec& spec) {
   ASSERT_FALSE(outcome->not_enforced) << outcome->not_enforced->message;
 }
 
-/// A process in each container.
+/// Puts a process into each container.
 inline void run_processes(ModelKernel& kernel, const enforce::Layout& layout) {
   int process = 1'000'000'000;  // no process of this machine
   for (const auto& [name, settings] : layout) {
@@ -64,7 +64,7 @@ inline void run_processes(ModelKernel& kernel, const enforce::Layout& layout) {
   }
 }
 
-/// Static, with these CPUs for the system, on two_sockets().
+/// Returns the static policy with these CPUs reserved for the system, on two_sockets().
 inline Config reserving(const std::string& cpus) {
   Config config;
   config.cpu_manager_policy = "static";
@@ -75,7 +75,7 @@ inline Node node_reserving(const std::string& cpus) {
   return Node::make(two_sockets(), reserving(cpus)).value();
 }
 
-/// `state` with other exclusive CPUs for the container "a" of some pods.
+/// Returns `state` with other exclusive CPUs for the container "a" of some pods.
 inline NodeState with_cpus(NodeState state, const std::map<std::string, CpuSet>& of_pods) {
   CpuSet assigned;
   for (const auto& [uid, cpus] : of_pods) {

@@ -10,7 +10,7 @@
 #include "pinfold/agent/status.hpp"
 #include "temp_dir.hpp"
 
-/// The machine is not as the state has it, and nobody asked Pinfold.
+/// The machine differs from the state's without a request to Pinfold.
 namespace pinfold::agent {
 namespace {
 
@@ -110,7 +110,7 @@ TEST_F(ChangedMachine, IsSaidAndStopsNobodyWithStaticMemory) {
     EXPECT_TRUE(status->ok) << row.name;
     EXPECT_EQ(to_json(*status, *agent).at("machineChanges"), nlohmann::json{row.change})
         << row.name;
-    // Who changes the state goes on with the machine of the state.
+    // A change of the state continues with the machine of the state.
     const auto more = agent->admit(pod("b", {guaranteed("c", 1)}));
     ASSERT_TRUE(more) << row.name << ": " << more.error().message;
     EXPECT_FALSE(more->rejection) << row.name << ": " << more->rejection->message;
@@ -207,7 +207,7 @@ TEST_F(ChangedMachine, IsLeftAloneByAServiceIfAContainerWouldMove) {
   EXPECT_FALSE(agent->machine_changes().empty());
 }
 
-/// The way back from a reconfiguration is not lost with the next huge page.
+/// A change of huge pages does not lose the way back from a reconfiguration.
 TEST_F(ChangedMachine, KeepsTheNodeBeforeWithoutStaticMemory) {
   admit(kNone);
   {

@@ -10,7 +10,7 @@
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 
-/// Every file of the state directory with every byte damaged.
+/// Damages every byte of every file of the state directory.
 namespace pinfold::agent {
 namespace {
 
@@ -35,10 +35,10 @@ Machine machine_without_a_cpu() {
   return Machine::make(std::move(description)).value();
 }
 
-/// What a directory gives when it is opened.
+/// The result of opening a directory.
 struct Opened {
   std::string error;     ///< of the opening
-  std::string warnings;  ///< one after the other
+  std::string warnings;  ///< one after another
   AgentState state;
   Metrics metrics;
   ProcessList processes;
@@ -97,11 +97,11 @@ class DamagedFiles : public testing::Test {
     return open_image(node_, observed_, image);
   }
 
-  /// Damage is without consequence or reported once with the name of the file, and no CPU of a pod
-  /// becomes free. Returns whether it was reported.
+  /// Expects the damage to have no effect, or to be reported once with the name of the file, and no
+  /// CPU of a pod to become free. Returns whether it was reported.
   [[nodiscard]] bool is_reported(const std::string& name, const Image& image) const {
     const Opened seen = open(image);
-    if (!seen.error.empty()) {  // nothing starts, so nothing is given away
+    if (!seen.error.empty()) {  // nothing starts, so no CPU is given away
       EXPECT_THAT(seen.error, HasSubstr(name));
       return true;
     }
@@ -120,7 +120,7 @@ class DamagedFiles : public testing::Test {
   }
 
   const Node node_ = node_with_memory();
-  const Machine observed_ = machine_without_a_cpu();  ///< only .pinfold_node knows the whole one
+  const Machine observed_ = machine_without_a_cpu();  ///< only .pinfold_node has the whole one
   Image sound_;
   Opened expected_;
 };
@@ -171,7 +171,7 @@ TEST_F(DamagedFiles, AreReportedAtEveryByte) {
         if (HasFailure()) return;
       }
     }
-    EXPECT_GT(reported, cases * 3 / 4) << name;  // a key in capitals means the same
+    EXPECT_GT(reported, cases * 3 / 4) << name;  // a key in capitals has the same meaning
   }
 }
 
@@ -204,7 +204,7 @@ TEST_F(DamagedFiles, AMissingFileGivesNoCpuAway) {
   }
 }
 
-/// As written before the files had a first line with a checksum.
+/// In the format from before files had a first line with a checksum.
 TEST_F(DamagedFiles, OlderFilesAreReadOnceAndReplaced) {
   Image older = sound_;
   for (auto& [name, bytes] : older) {

@@ -1,4 +1,4 @@
-// Room for a pod that a node agent rejects: its containers move, and then the pod is admitted.
+// Room for a pod that a node agent rejects: containers move, and the pod is admitted.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,14 +18,14 @@ using test::must_admit;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// A clock of which each reading is a nanosecond later.
+/// Returns a clock that advances by one nanosecond per reading.
 std::function<std::chrono::steady_clock::time_point()> ticking() {
   return
       [ticks = 0]() mutable { return std::chrono::steady_clock::time_point(nanoseconds(++ticks)); };
 }
 
-/// CPUs 1-3 of NUMA node 0 and 4-7 of NUMA node 1 are for pods, each on one NUMA node. Of them 2, 3
-/// and 6, 7 are free: 'x' has CPU 1, 'y' has 4 and 5.
+/// CPUs 1-3 of NUMA node 0 and 4-7 of NUMA node 1 are for pods, each on one NUMA node. 2-3 and 6-7
+/// are free: 'x' has CPU 1, 'y' has 4 and 5.
 class Defragment : public testing::Test {
  protected:
   Defragment() {
@@ -99,7 +99,7 @@ TEST_F(Defragment, IsUndoneUntilAPodIsAdmitted) {
   EXPECT_THAT(late.error().message, HasSubstr("pod 'default/new' was admitted after"));
 }
 
-/// The clock is read twice while the container is parked: when it is, and when it is no more.
+/// The clock is read twice for a parked container: when parking begins and when it ends.
 TEST_F(Defragment, MeasuresHowLongAContainerWasParked) {
   const auto planned = plan_defragmentation(*agent_, pod("new", 3), {});
   const auto done = agent_->reconfigure(planned->plan.next);
@@ -127,7 +127,7 @@ TEST_F(Defragment, SaysWhatNoMoveChanges) {
   EXPECT_TRUE(too_wide->plan.optimal);
   EXPECT_EQ(too_wide->room->limit->reason, "TopologyAffinityError");
 
-  // Shared CPUs are requested too: the managers give them nothing.
+  // Shared CPUs are requested as well, but the managers assign none for them.
   Container shared = guaranteed("a", 3);
   shared.resources.limits.clear();
   must_admit(*agent_, test::pod("shared", {shared}));
@@ -141,7 +141,7 @@ TEST_F(Defragment, SaysWhatNoMoveChanges) {
 }
 
 TEST_F(Defragment, WaitsForOfflineCpus) {
-  agent_.reset();  // only one has the state directory
+  agent_.reset();  // the state directory can be open only once
   agent_.emplace(open(CpuSet{7}));
   const auto planned = plan_defragmentation(*agent_, pod("new", 3), {});
   ASSERT_FALSE(planned);
@@ -150,7 +150,7 @@ TEST_F(Defragment, WaitsForOfflineCpus) {
 }
 
 TEST_F(Defragment, OfflineCpusStayOfflineOnTheSameMachine) {
-  agent_.reset();  // only one has the state directory
+  agent_.reset();  // the state directory can be open only once
   agent_.emplace(open(CpuSet{7}));
   const Node& node = agent_->node();
   ASSERT_TRUE(agent_->reconfigure(make_node(node.machine(), node.config()).value(),
@@ -158,7 +158,7 @@ TEST_F(Defragment, OfflineCpusStayOfflineOnTheSameMachine) {
   EXPECT_EQ(agent_->offline(), CpuSet{7});
 }
 
-/// Steps as a plan has them, without a kernel.
+/// The steps of a plan, without a kernel.
 class MeteredSteps : public testing::Test {
  protected:
   MeteredSteps() {

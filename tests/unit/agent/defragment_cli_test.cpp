@@ -68,7 +68,7 @@ class DefragmentCli : public testing::Test {
   [[nodiscard]] nlohmann::json run_json(const std::string& arguments) const {
     return nlohmann::json::parse(run(arguments + " -o json").out);
   }
-  /// The CPUs of a pod's container, as `status` prints them.
+  /// Returns the CPUs of a pod's container, as printed by `status`.
   [[nodiscard]] std::string cpus_of(const std::string& pod) const {
     const auto status = run_json("status");
     for (const auto& one : status.at("pods")) {
@@ -160,7 +160,7 @@ TEST_F(DefragmentCli, SaysWhatIsImpossible) {
   EXPECT_EQ(json.count("then"), 0U);
 }
 
-/// Three CPUs on each NUMA node, of which a pod has two: no two are free on one of them.
+/// Three CPUs on each NUMA node, of which a pod has two: neither node has two free ones.
 TEST_F(DefragmentCli, SaysWhetherTheSearchHasTriedEverything) {
   std::filesystem::remove_all(dir_ / "state");
   make_state(

@@ -54,7 +54,7 @@ class FullDisk : public testing::Test {
                     "--no-enforce",
                     command, disk.path()));
   }
-  /// The snapshot, whose space an opening would free, does not remain.
+  /// Removes the snapshot, because opening would free its space.
   void admit_first(const test::SmallDisk& disk) const {
     const Outcome admitted = agent(disk, "admit a.yaml");
     ASSERT_EQ(admitted.status, 0) << admitted.err;
@@ -65,7 +65,7 @@ class FullDisk : public testing::Test {
     EXPECT_EQ(status.status, 0) << status.err;
     return status.out;
   }
-  /// The state is readable, also on a disk that cannot be written.
+  /// Expects the state to be readable, even on a read-only disk.
   void expect_readable(const test::SmallDisk& disk, const std::string& names) const {
     EXPECT_EQ(pods(disk), names);
     for (const char* const command : {"show", "verify"}) {

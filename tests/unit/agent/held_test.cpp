@@ -23,7 +23,7 @@ constexpr const char* kDb = "53cac9656877e90a98f14c35f220e1a2";
 constexpr const char* kWeb = "eb35f7641c00b4a429843aacf441622f";
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
-/// The two files that a kubelet 1.36.2 left on a node of 8 CPUs, while these pods ran.
+/// The two files that kubelet 1.36.2 left on a node of 8 CPUs while these pods ran.
 constexpr const char* kCpuFile =
     R"({"policyName":"static","defaultCpuSet":"0-1,5","entries":{"53cac9656877e90a98f14c35f220e1a2":{"postgres":"2-3"},"eb35f7641c00b4a429843aacf441622f":{"back":"6-7","front":"4"}},"checksum":616396531})";
 constexpr const char* kMemoryFile =
@@ -71,7 +71,7 @@ PodSpec web() {
   return pod(kWeb, {container("front", 1, 64 * kMiB), container("back", 2, 96 * kMiB)});
 }
 
-/// The state directory of a node that a kubelet has run until now, and agents over it.
+/// The state directory of a node that a kubelet has run so far, and agents over it.
 class KubeletNode : public testing::Test {
  protected:
   KubeletNode() {
@@ -172,7 +172,7 @@ TEST_F(KubeletNode, ReleasesOnePodOrAllUnknownOnesOnlyWhenAsked) {
   EXPECT_THAT(node_status(agent).value().held, IsEmpty());
 }
 
-/// A pod of the kubelet's that does not fit any more is rejected, and still runs.
+/// A pod of the kubelet that no longer fits is rejected, and still runs.
 TEST_F(KubeletNode, HoldsAPodThatItRejects) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
     Config config = kubelet_node().config();
@@ -195,8 +195,8 @@ TEST_F(KubeletNode, HoldsAPodThatItRejects) {
   }
 }
 
-/// With the kubelet's quirks a rejection leaves assignments, which the next admission releases:
-/// they are known, so a restart does not hold them.
+/// With the kubelet's quirks a rejection leaves assignments, which the next admission releases.
+/// They are known, so a restart does not hold them.
 TEST(HeldPods, AreNotThoseThatWereRejected) {
   AgentState state;
   state.node.cpu.assignments[{PodUid("rejected"), "a"}] = CpuSet{2};
@@ -208,7 +208,7 @@ TEST(HeldPods, AreNotThoseThatWereRejected) {
   EXPECT_EQ(read, state);
 }
 
-/// After a loss of .pinfold_pods the groups of its pods are strays: they keep their CPUs.
+/// If .pinfold_pods is lost, the groups of its pods are strays; they keep their CPUs.
 TEST(HeldPods, KeepTheirCpusIfTheirGroupsAreOurs) {
   World world;
   {

@@ -7,7 +7,8 @@
 #include "agent_world.hpp"
 #include "pinfold/agent/status.hpp"
 
-/// What fails for one pod is that pod's problem: each control file, each errno, both versions.
+/// A failure for one pod affects only that pod: for each control file, each errno and both
+/// versions.
 namespace pinfold::agent {
 namespace {
 
@@ -43,7 +44,7 @@ std::vector<std::string> control_files(CgroupVersion version) {
           kMake};
 }
 
-/// A shared container with every value.
+/// Returns a shared container with every value set.
 Container limited(const std::string& name) {
   Container container = test::half_a_cpu(name);
   container.resources.limits["hugepages-2Mi"] = Quantity::bytes(std::int64_t{2} << 20);
@@ -81,7 +82,7 @@ struct FaultyWorld : World {
       return is_its && is_it ? error : 0;
     };
   }
-  /// Another program changes the file, or removes the group.
+  /// Changes the file or removes the group, as another program would.
   void drift(const std::string& file) {
     ModelKernel::Dir& dir = *kernel.find("podbad/c");
     if (file == kMake) {
@@ -108,7 +109,7 @@ class IndependentPods : public testing::TestWithParam<CgroupVersion> {};
 TEST_P(IndependentPods, ANewPodThatFailsFailsAlone) {
   for (const std::string& file : control_files(GetParam())) {
     for (const int error : kErrors) {
-      // What a new group has already, as is desired.
+      // A new group already has the desired value.
       if (GetParam() == CgroupVersion::kV2 && file == "cpuset.mems") continue;
       if (file == "cpu.cfs_period_us") continue;
       SCOPED_TRACE(file + ": " + std::strerror(error));
@@ -147,7 +148,7 @@ TEST_P(IndependentPods, ARunningPodThatFailsFailsAlone) {
       EXPECT_THAT(report.remaining, Not(IsEmpty()));
       EXPECT_THAT(report.remaining, Each(StartsWith("podbad")));
       EXPECT_FALSE(world.is_pod_ok("bad"));
-      // Its CPUs are not exclusive to it, so it keeps no other pod from any.
+      // Its CPUs are not exclusive, so it keeps CPUs from no other pod.
       must_admit(agent, pod("best", {best_effort("c")}));
       must_admit(agent, pod("new", {guaranteed("c", 1)}));
       ASSERT_FALSE(
@@ -164,7 +165,7 @@ TEST_P(IndependentPods, ARunningPodThatFailsFailsAlone) {
   }
 }
 
-/// The one dependence that there is: CPUs that a container does not leave.
+/// The one dependence between pods: CPUs that a container does not leave.
 TEST_P(IndependentPods, OnlyThePodThatNeedsItsCpusWaits) {
   for (const int error : kErrors) {
     SCOPED_TRACE(std::strerror(error));
@@ -186,7 +187,7 @@ TEST_P(IndependentPods, OnlyThePodThatNeedsItsCpusWaits) {
   }
 }
 
-/// What a QoS agent does to a batch pod, or CPUWeight=idle of systemd.
+/// Does what a QoS agent does to a batch pod, or CPUWeight=idle of systemd.
 TEST_P(IndependentPods, AnIdlePodIsItsOwnProblem) {
   World world(GetParam());
   std::vector<std::string> log;

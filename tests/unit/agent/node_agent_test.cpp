@@ -181,7 +181,8 @@ TEST_P(NodeAgentTest, ReconcilesDriftAndThenFindsNone) {
   EXPECT_TRUE(agent.reconcile()->done.empty());
 }
 
-/// For every write that fails: the decision remains, nothing overlaps, and reconcile completes it.
+/// For every write that may fail: the decision remains, nothing overlaps, and reconcile completes
+/// it.
 TEST_P(NodeAgentTest, ReconcilesAfterAFailedWrite) {
   const PodSpec shared = pod("s", {best_effort("c")});
   const PodSpec exclusive = pod("x", {guaranteed("a", 2), test::half_a_cpu("b")});
@@ -193,9 +194,9 @@ TEST_P(NodeAgentTest, ReconcilesAfterAFailedWrite) {
     world.kernel.writes_until_failure = fail_at;
     const auto outcome = agent.admit(exclusive);
     ASSERT_TRUE(outcome.has_value()) << fail_at << ": " << outcome.error().message;
-    if (!outcome->not_enforced) break;  // no write is left to fail
+    if (!outcome->not_enforced) break;  // no write is left that could fail
     ++failures;
-    // After values alone have failed it is known what the kernel has.
+    // If only values have failed, the state of the kernel is known.
     const std::string& message = outcome->not_enforced->message;
     const bool is_value =
         message.find("cpuset.") == std::string::npos && message.find("create") == std::string::npos;

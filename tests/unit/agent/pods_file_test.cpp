@@ -27,7 +27,7 @@ TEST(PodsFile, RoundTrips) {
   EXPECT_TRUE(read == state) << encode_pods(read);
 }
 
-/// Whatever changes from one state to the next, the bytes are those of an encoder that starts anew.
+/// For any change from one state to the next, the bytes equal those of a new encoder.
 TEST(PodsEncoder, WritesWhatOneWithoutAPastWrites) {
   PodsEncoder encoder;
   AgentState state;
@@ -88,7 +88,7 @@ TEST(PodsFile, DetectsEveryDamagedByte) {
   }
 }
 
-/// As written before the file had a checksum.
+/// In the format from before the file had a checksum.
 TEST(PodsFile, ReadsAFileWithoutAChecksum) {
   AgentState state;
   state.node.pods = {{test::pod("x", {test::guaranteed("a", 2)}), {"a"}}};

@@ -9,7 +9,7 @@
 #include "../../support/run_program.hpp"
 #include "../../support/temp_dir.hpp"
 
-/// Which profile a command decides with, and what it says of it.
+/// The profile that a command decides with, and what it reports about it.
 namespace pinfold {
 namespace {
 
@@ -34,12 +34,12 @@ spec: {containers: [{name: main, resources: {limits: {cpu: 1, memory: 64Mi}}}]}
   void put(const std::string& name, const std::string& text) const {
     std::ofstream(dir_ / name) << text;
   }
-  /// A program that prints `text` when it is asked for its version.
+  /// Installs a program that prints `text` when asked for its version.
   void put_kubelet(const std::string& text) const {
     put("kubelet", "#!/bin/sh\n[ \"$*\" = --version ] && [ -z \"$HOME\" ] || exit 3\n" + text);
     std::filesystem::permissions(dir_ / "kubelet", std::filesystem::perms::owner_all);
   }
-  /// Standard output and error of a command.
+  /// Returns standard output and error of a command.
   [[nodiscard]] std::string run(const std::string& command) const {
     const auto done =
         test::run_shell("cd " + dir_.path() + " && " + PINFOLD_COMMAND + " " + command + " 2>&1");
@@ -49,7 +49,7 @@ spec: {containers: [{name: main, resources: {limits: {cpu: 1, memory: 64Mi}}}]}
                                  const std::string& config = "config.yaml") const {
     return run(command + " --state-dir state --machine node.json --no-enforce --config " + config);
   }
-  /// A state directory as kubelet 1.37 leaves it.
+  /// Makes a state directory as kubelet 1.37 leaves it.
   void make_directory_of_137() const {
     ASSERT_THAT(node("admit web.yaml"), HasSubstr("web"));
     std::filesystem::rename(dir_ / "state", dir_ / "pinfold");

@@ -5,7 +5,7 @@
 
 #include "agent_world.hpp"
 
-/// A pod that is admitted again under the UID of an active one.
+/// Admitting a pod again under the UID of an active one.
 namespace pinfold::agent {
 namespace {
 
@@ -21,14 +21,14 @@ PodSpec named(PodSpec spec, const std::string& name) {
   return spec;
 }
 
-/// The active pod is `x` with the containers `a` (two exclusive CPUs) and `s` (shared).
+/// Returns the active pod `x` with the containers `a` (two exclusive CPUs) and `s` (shared).
 PodSpec active() { return pod("x", {guaranteed("a", 2), test::half_a_cpu("s")}); }
 
 struct Row {
   const char* name;
   PodSpec again;
   const char* refusal;            ///< while its containers run; "": admitted
-  const char* without_processes;  ///< where nobody says what runs: not enforced; "": admitted
+  const char* without_processes;  ///< if nothing reports what runs (not enforced); "": admitted
 };
 
 std::vector<Row> rows() {
@@ -123,7 +123,7 @@ TEST(Readmission, OfAPodThatARuntimeShowsMayResizeButTakesNoCpus) {
   EXPECT_EQ(outcome.error().code, ErrorCode::kBusy);
 }
 
-/// Several pods in one request: the one that is refused names itself, and nothing has changed.
+/// Of several pods in one request, the rejected one is named, and nothing has changed.
 TEST(Readmission, IsRefusedTogetherWithTheOthersOfARequest) {
   World world;
   NodeAgent agent = world.open();

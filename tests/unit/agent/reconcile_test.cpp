@@ -14,7 +14,7 @@
 #include "pinfold/agent/status.hpp"
 #include "pinfold/enforce/page_placement.hpp"
 
-/// Where an agent does more than the kubelet: offline CPUs, moved processes, partitions.
+/// The agent's additions to the kubelet: offline CPUs, moved processes, partitions.
 namespace pinfold::agent {
 namespace {
 
@@ -40,7 +40,7 @@ class ReconcileTest : public testing::TestWithParam<enforce::CgroupVersion> {
   World world_{GetParam()};
 };
 
-/// What becomes exclusive could leave the shared pool without CPUs.
+/// CPUs that become exclusive could leave the shared pool empty.
 TEST_P(ReconcileTest, OnlyWhatGetsExclusiveCpusWaitsForOfflineOnes) {
   {
     NodeAgent agent = world_.open();
@@ -79,7 +79,7 @@ TEST_P(ReconcileTest, ContainersLoseCpusThatAreOffline) {
   ASSERT_TRUE(agent.remove_container({PodUid("x"), "b"}, RunningProcesses::kRefuse).has_value());
 }
 
-/// With strict-cpu-reservation the reserved CPU is in nobody's set.
+/// With strict-cpu-reservation no set contains the reserved CPU.
 TEST_P(ReconcileTest, WithoutASharedPoolContainersRunOnWhatIsExclusiveToNobody) {
   Config config;
   config.cpu_manager_policy_options = {{"strict-cpu-reservation", "true"}};
@@ -88,7 +88,7 @@ TEST_P(ReconcileTest, WithoutASharedPoolContainersRunOnWhatIsExclusiveToNobody) 
     must_admit(agent, pod("s", {best_effort("c")}));
     must_admit(agent, pod("x", {guaranteed("a", 3), guaranteed("b", 3)}));  // 1-6
     EXPECT_EQ(world_.cpus("pods/c"), "7");
-    world_.kernel.set_online(CpuSet::range(0, 6));  // it does not know yet
+    world_.kernel.set_online(CpuSet::range(0, 6));  // the agent does not know yet
     EXPECT_TRUE(agent.reconcile().has_value());
     EXPECT_EQ(world_.cpus("pods/c"), "0");
   }
@@ -143,7 +143,7 @@ TEST(Reconcile, ReportsCpusThatAnAncestorGroupLacks) {
   EXPECT_THAT(agent.reconcile().value().remaining, IsEmpty());
 }
 
-/// A set without any online CPU would give it all CPUs of its parent, also those of others.
+/// A set without any online CPU would give it all CPUs of its parent, including those of others.
 TEST(Reconcile, AContainerThatLostItsOnlyCpuGetsTheSharedPool) {
   World world(enforce::CgroupVersion::kV2);
   NodeAgent agent = world.open();
@@ -180,7 +180,7 @@ class Sleeper {
   pid_t pid_;
 };
 
-/// Whatever its name, and also inside of a pod's group.
+/// With any name, and also inside a pod's group.
 TEST_P(ReconcileTest, GroupsOfOthersLeaveExclusiveCpus) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));  // 1-2
@@ -371,7 +371,7 @@ INSTANTIATE_TEST_SUITE_P(BothVersions, ReconcileTest,
                            return version.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
                          });
 
-/// Pods get memory of one NUMA node; both nodes have room.
+/// Returns a configuration in which pods get memory of one NUMA node; both nodes have room.
 Config with_memory_manager() {
   Config config;
   config.topology_manager_policy = "single-numa-node";

@@ -52,7 +52,7 @@ class ReconfigureCli : public testing::Test {
     return test::run_shell("cd " + dir_.path() + " && " + PINFOLD_COMMAND + " " + arguments +
                            " --state-dir state --no-enforce");
   }
-  /// The CPUs of a pod's container, as `status` prints them.
+  /// Returns the CPUs of a pod's container, as printed by `status`.
   [[nodiscard]] std::string cpus(const std::string& pod) const {
     const auto status = nlohmann::json::parse(run("status -o json " + machine_).out);
     for (const auto& one : status.at("pods")) {
@@ -154,7 +154,7 @@ TEST_F(ReconfigureCli, SaysWhatAContainerLoses) {
               HasSubstr("the rules no longer give it exclusive resources"));
 }
 
-/// Another program reads lines: `status | grep POD`.
+/// Another program reads the lines: `status | grep POD`.
 TEST_F(ReconfigureCli, StatusInAPipeKeepsRowsInOneLine) {
   const std::string name = "a-rather-long-name-of-a-pod-that-would-not-fit-into-one-line";
   put("long.yaml", "kind: Pod\nmetadata: {name: " + name +
@@ -164,7 +164,7 @@ TEST_F(ReconfigureCli, StatusInAPipeKeepsRowsInOneLine) {
               HasSubstr("default/" + name + "  and-a-rather-long-name-of-a-container"));
 }
 
-/// A directory that only a kubelet has written.
+/// A directory that so far only a kubelet has written.
 TEST_F(ReconfigureCli, NeedsTheConfigurationOfAKubeletsDirectory) {
   std::filesystem::remove(dir_ / "state/.pinfold_node");
   const auto unknown = run("reconfigure --config new.yaml " + machine_);
@@ -176,7 +176,7 @@ TEST_F(ReconfigureCli, NeedsTheConfigurationOfAKubeletsDirectory) {
   EXPECT_EQ(cpus("web"), "2-3");
 }
 
-/// The state files alone say that kubelet 1.37 wrote them: what is written is for 1.37 again.
+/// Only the state files show that kubelet 1.37 wrote them; the new files are for 1.37 again.
 TEST_F(ReconfigureCli, FollowsTheKubeletThatWroteTheFiles) {
   put("late.yaml", "pinfold: {profile: kubelet-1.37}\n" + std::string(kOld));
   ASSERT_EQ(run("reconfigure --config late.yaml " + machine_).status, 0);
@@ -213,7 +213,7 @@ TEST_F(ReconfigureCli, NeedsTheMachineOfAKubeletsDirectory) {
   EXPECT_THAT(done.out, HasSubstr("machine: CPUs 7 are gone"));
 }
 
-/// A kubelet that was started with another configuration knows nothing of .pinfold_node.
+/// A kubelet started with another configuration does not know .pinfold_node.
 TEST_F(ReconfigureCli, SaysThatAKubeletMayHaveChangedTheConfiguration) {
   put("state/cpu_manager_state",
       R"({"policyName":"none","defaultCpuSet":"","checksum":642675224})");
@@ -259,7 +259,7 @@ TEST_F(ReconfigureCli, UndoTakesBackWhatWasInterrupted) {
   EXPECT_EQ(cpus("db"), "1");
 }
 
-/// A process that is killed between the new configuration and the commit leaves this.
+/// The state left by a process killed between the new configuration and the commit.
 TEST_F(ReconfigureCli, GoesOnAfterAnInterruption) {
   put("state/config.yaml", kNew);
   const auto done = run("reconfigure " + machine_);

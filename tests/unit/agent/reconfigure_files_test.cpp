@@ -1,4 +1,5 @@
-// What a kubelet starts from after a reconfiguration, for each row of docs/reconfigure.md.
+// The files that a kubelet starts from after a reconfiguration, for each row of
+// docs/reconfigure.md.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,11 +28,11 @@ using testing::IsEmpty;
 
 constexpr Profile kKubelets[] = {Profile::kKubelet136, Profile::kKubelet137, Profile::kKubelet138};
 
-/// A directory that a kubelet has run until now, and agents over it.
+/// A directory that a kubelet has run so far, and agents over it.
 class KubeletDirectory {
  public:
   explicit KubeletDirectory(const KubeletFiles& files) { put(files); }
-  /// As a kubelet writes them; it knows no other files.
+  /// Writes files as a kubelet does, without others.
   void put(const KubeletFiles& files) const {
     dir_.write(std::string(checkpoint::kCpuFileName), files.cpu.value());
     dir_.write(std::string(checkpoint::kMemoryFileName), files.memory.value());
@@ -55,8 +56,8 @@ class KubeletDirectory {
   test::TempDir dir_;
 };
 
-/// What the files must be: those of a kubelet with the configuration of `to`, which starts from
-/// them and leaves them as they are. Returns the state that it has then.
+/// Expects the files of a kubelet with the configuration of `to`, which starts from them and leaves
+/// them unchanged. Returns the state that it then has.
 NodeState started(const Node& to, const KubeletFiles& files) {
   const auto cpu = checkpoint::inspect_cpu(files.cpu.value()).value();
   const auto memory = checkpoint::inspect_memory(files.memory.value()).value();
@@ -90,7 +91,7 @@ std::vector<MemoryBlock> memory_of(const NodeState& state, const ContainerId& id
   return blocks == nullptr ? std::vector<MemoryBlock>() : *blocks;
 }
 
-/// A container that is kept has in the new files what it had in the old ones.
+/// Expects a kept container to have the same in the new files as in the old ones.
 void check_kept(const ReconfigurationPlan& plan, const NodeState& before, const NodeState& after) {
   for (const PlannedContainer& container : plan.containers) {
     const bool is_kept =
@@ -105,7 +106,7 @@ void check_kept(const ReconfigurationPlan& plan, const NodeState& before, const 
   }
 }
 
-/// The pods of which a plan says that the new rules do not allow what they have.
+/// Returns the pods for which a plan says that the new rules do not allow their resources.
 std::set<PodUid> not_allowed(const ReconfigurationPlan& plan) {
   std::set<PodUid> pods(plan.evicted.begin(), plan.evicted.end());
   for (const PlannedContainer& container : plan.containers) {
@@ -116,7 +117,7 @@ std::set<PodUid> not_allowed(const ReconfigurationPlan& plan) {
   }
   return pods;
 }
-/// The same, but a pod that has moved is allowed.
+/// Returns the pods that the new rules reject; a pod that has moved is allowed.
 std::set<PodUid> rejected_by(const ReconfigurationPlan& plan) {
   std::set<PodUid> pods(plan.evicted.begin(), plan.evicted.end());
   for (const PlannedContainer& container : plan.containers) {
@@ -125,16 +126,16 @@ std::set<PodUid> rejected_by(const ReconfigurationPlan& plan) {
   return pods;
 }
 
-/// A kubelet that has started admits its pods again, but for those that the new rules reject, and
-/// then a new one.
+/// A started kubelet admits its pods again, except those that the new rules reject, and then a new
+/// one.
 void admit_again(const ReconfigurationRow& row, const std::set<PodUid>& rejected, NodeState state) {
   const NodeState files = state;
-  // What the files name is not released before each pod was admitted or has ended.
+  // Resources named in the files are not released before each pod was admitted or has ended.
   for (const ActivePod& pod : row.state.pods) state.held.insert(pod.spec.uid);
   for (const ActivePod& pod : row.state.pods) {
     const PodUid& uid = pod.spec.uid;
     if (rejected.contains(uid)) continue;
-    // With pod-level resources kubelets until 1.37 take a second set: kubelet-compat.md.
+    // With pod-level resources kubelets up to 1.37 take a second set: kubelet-compat.md.
     if (pod.spec.resources && row.to.config().quirks().readmitted_pod_takes_cpus_again) continue;
     Decision decision = decide(row.to, std::move(state), pod.spec);
     if (const auto* const why = std::get_if<Rejected>(&decision)) {
@@ -157,7 +158,7 @@ void admit_again(const ReconfigurationRow& row, const std::set<PodUid>& rejected
   }
 }
 
-/// `--from`: nothing but the kubelet's two files.
+/// `--from`: only the kubelet's two files.
 TEST(ReconfigureFiles, AKubeletStartsFromThemForEachRow) {
   for (const Profile profile : kKubelets) {
     for (const ReconfigurationRow& row : test::ReconfigurationRows(profile).take()) {
@@ -174,8 +175,8 @@ TEST(ReconfigureFiles, AKubeletStartsFromThemForEachRow) {
       ASSERT_TRUE(agent->settle());
       const NodeState state = started(row.to, directory.files());
       check_kept(planned->plan, row.state, state);
-      // Without their specs nothing is known of the rules: what they would reject, a plan that
-      // knows the pods says.
+      // Without their specs the rules cannot be applied; a plan that knows the pods says which they
+      // would reject.
       const auto known = pinfold::plan_reconfiguration(row.from, row.state, row.to);
       ASSERT_TRUE(known) << known.error().message;
       std::set<PodUid> rejected = not_allowed(*known);
@@ -186,7 +187,7 @@ TEST(ReconfigureFiles, AKubeletStartsFromThemForEachRow) {
   }
 }
 
-/// The same for pods that are known with their specs: these can move.
+/// The same for pods with known specs, which can move.
 TEST(ReconfigureFiles, AKubeletStartsFromThemAndAdmitsThePodsThatMovedAgain) {
   for (const Profile profile : kKubelets) {
     for (const ReconfigurationRow& row : test::ReconfigurationRows(profile).take()) {
@@ -200,7 +201,7 @@ TEST(ReconfigureFiles, AKubeletStartsFromThemAndAdmitsThePodsThatMovedAgain) {
   }
 }
 
-/// An upgrade of the kubelet and the way back, from the files that Pinfold wrote.
+/// An upgrade of the kubelet and back, from the files that Pinfold wrote.
 TEST(ReconfigureFiles, GoToALaterKubeletAndBackUnchanged) {
   for (const ReconfigurationRow& row : test::ReconfigurationRows(Profile::kKubelet136).take()) {
     for (const Profile later : {Profile::kKubelet137, Profile::kKubelet138}) {
@@ -226,7 +227,7 @@ TEST(ReconfigureFiles, GoToALaterKubeletAndBackUnchanged) {
   }
 }
 
-/// What a kubelet admits after a reconfiguration is in the way of the way back.
+/// Pods admitted by a kubelet after a reconfiguration obstruct the way back.
 TEST(ReconfigureFiles, WhatAKubeletAdmittedSinceIsNotTakenBack) {
   const auto rows = test::ReconfigurationRows(Profile::kKubelet136).take();
   const auto row = std::find_if(rows.begin(), rows.end(), [](const ReconfigurationRow& one) {
@@ -246,7 +247,7 @@ TEST(ReconfigureFiles, WhatAKubeletAdmittedSinceIsNotTakenBack) {
   }
   KubeletFiles files = directory.files();
   NodeState running = checkpoint::start(row->to, files, {}).value();
-  // A kubelet does not forget the pods of its files before they end.
+  // A kubelet keeps the pods of its files until they end.
   for (const auto& [uid, containers] : running.cpu.assignments.by_pod()) running.held.insert(uid);
   auto decision = decide(row->to, running, test::pod("late", {{"cpu", "1"}, {"memory", "1Gi"}}));
   ASSERT_TRUE(std::holds_alternative<Admitted>(decision));

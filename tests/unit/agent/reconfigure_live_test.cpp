@@ -27,7 +27,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using LiveRow = test::ReconfigurationRow;
 
-/// A row's node as an agent has it: state directory and kernel.
+/// The node of a row as seen by an agent: state directory and kernel.
 class LiveNode {
  public:
   LiveNode(const LiveRow& row, CgroupVersion version)
@@ -51,21 +51,21 @@ class LiveNode {
     return NodeAgent::open(test::copy_of(node), checkpoint::Store::open(dir_.path()).value(),
                            kernel_.cgroups(), std::move(options));
   }
-  /// The CPUs that go have gone, and those that come are there.
+  /// Removes the old CPUs and adds the new ones.
   void change_machine() {
     kernel_.cpus = row_.to.machine().all_cpus();
     if (kernel_.version == CgroupVersion::kV2) return;
-    // cgroup v1 takes CPUs that go out of every group; the topmost one has all that there are.
+    // cgroup v1 removes vanished CPUs from every group; the topmost group has all that exist.
     keep_existing_cpus(kernel_.root);
     kernel_.root.files.at("cpuset.cpus") = kernel_.cpus.to_string();
   }
-  /// The CPUs on which the processes of a container can run; nullopt without a group.
+  /// Returns the CPUs on which the processes of a container can run; nullopt without a group.
   [[nodiscard]] std::optional<CpuSet> cpus(const ContainerId& id) {
     const ModelKernel::Dir* const dir = kernel_.find("pod" + id.pod.value + "/" + id.name);
     if (dir == nullptr) return std::nullopt;
     return kernel_.effective(*dir, "cpuset.cpus");
   }
-  /// A process runs in the container, if it has a group.
+  /// Runs a process in the container, if it has a group.
   void run_in(const ContainerId& id) {
     ModelKernel::Dir* const dir = kernel_.find("pod" + id.pod.value + "/" + id.name);
     if (dir != nullptr) dir->processes = {next_process_++};
@@ -85,8 +85,8 @@ class LiveNode {
   int next_process_ = 1'000'000'000;  ///< no process of this machine
 };
 
-/// "" if no container of another pod runs on the CPUs of one that has exclusive CPUs before and
-/// after, and each one that is kept runs where it ran.
+/// Returns "" if no container of another pod runs on CPUs that are exclusive before and after, and
+/// each kept container runs where it ran before.
 std::string fault(LiveNode& node, const ReconfigurationPlan& plan) {
   for (const PlannedContainer& one : plan.containers) {
     const auto cpus = node.cpus(one.id);
@@ -107,7 +107,7 @@ std::string fault(LiveNode& node, const ReconfigurationPlan& plan) {
   return "";
 }
 
-/// Pods that go must have ended before: nothing changes while one has processes.
+/// Pods to be removed must have ended first: nothing changes while one has processes.
 void expect_that_processes_prevent(LiveNode& node, NodeAgent& agent, const LiveRow& row,
                                    const ReconfigurationPlan& plan) {
   if (plan.evicted.empty()) return;
@@ -123,7 +123,7 @@ void expect_that_processes_prevent(LiveNode& node, NodeAgent& agent, const LiveR
   node.kernel().find(group)->processes.clear();
 }
 
-/// The start of a kubelet with the new configuration fails, or Pinfold says what to do.
+/// Either a kubelet fails to start with the new configuration, or Pinfold says what to do.
 void expect_that_a_start_says_why(LiveNode& node, const LiveRow& row) {
   const auto opened = node.open(row.to);
   if (opened) return;
@@ -185,7 +185,7 @@ void apply_all(CgroupVersion version) {
 TEST(ReconfigureLive, EachRowIsAppliedWithoutOverlapOnCgroupV2) { apply_all(CgroupVersion::kV2); }
 TEST(ReconfigureLive, EachRowIsAppliedWithoutOverlapOnCgroupV1) { apply_all(CgroupVersion::kV1); }
 
-/// CPUs that are offline for now are no other machine: nothing is planned onto them.
+/// CPUs that are temporarily offline do not make another machine: no plan uses them.
 TEST(ReconfigureLive, NothingIsPlannedWhileCpusAreOffline) {
   const auto rows = test::ReconfigurationRows(Profile::kFixed).take();
   const LiveRow& row = rows.front();

@@ -1,4 +1,4 @@
-// A reconfiguration as it is asked for: what it is made of, and what becomes of the file.
+// Reconfiguration requests: what they consist of, and what becomes of the file.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -133,7 +133,7 @@ TEST_F(ReconfigureRequests, PodsThatCannotStayNeedConsent) {
   EXPECT_EQ(world_.file("config.yaml"), "");
 }
 
-/// As a client does that does not know whether its first request was done.
+/// Like a client that does not know whether its first request was carried out.
 TEST_F(ReconfigureRequests, ARepeatedRequestKeepsTheWayBack) {
   ASSERT_TRUE(reconfigure(agent_, with_config(kReservesTwo), {}));
   const auto again = reconfigure(agent_, with_config(kReservesTwo), {});

@@ -1,4 +1,4 @@
-// A node that goes on with another configuration or machine while containers run.
+// A node that changes to another configuration or machine while containers run.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -88,7 +88,7 @@ TEST(SideFiles, AreWrittenOnceTheDiskHasSpace) {
   EXPECT_EQ(full.open().metrics().counts[Counter::kTopologyRequests], 2U);
 }
 
-/// The journal has the decision, and the disk has no room for the kubelet's files.
+/// The journal has the decision, but the disk has no room for the kubelet's files.
 TEST(NodeAgentOnAFullDisk, SaysWhatIsNotSettledAndSettlesLater) {
   FullDisk full;
   NodeAgent agent = full.open();
@@ -169,7 +169,7 @@ TEST(SideFiles, AreReportedAndReplacedIfUnreadable) {
   EXPECT_THAT(warnings, IsEmpty());
 }
 
-/// The kernel reuses a process's pid once the process has ended.
+/// The kernel can reuse a pid once its process has ended.
 TEST(SideFiles, DistinguishProcessesWithAReusedPid) {
   test::World world;
   NodeAgent agent = world.open();

@@ -39,7 +39,8 @@ TEST(PodStatus, NamesTheDirectoryOfAnAdoptedGroup) {
   EXPECT_TRUE(is_ok(status));
 }
 
-/// A runtime has shown the pod: it is admitted without its limits, and another wrote the quotas.
+/// A runtime has shown the pod, which is admitted without its limits; the quotas are someone
+/// else's.
 TEST(PodStatus, SaysWhyAPodIsSharedAndWhatThrottlesIt) {
   WorldWithGroup world;
   NodeAgent agent = world.open();
@@ -92,7 +93,7 @@ TEST(NodeStatus, ChangesNothing) {
   EXPECT_FALSE(looked_at.enforced()->is_dirty());
 }
 
-/// A start registers adopted groups and writes to none.
+/// A start registers adopted groups but writes to none.
 TEST(NodeAgent, WritesNothingToTheKernelWhenItStarts) {
   WorldWithGroup world;
   {

@@ -18,7 +18,7 @@ struct Sample {
   const char* text;
 };
 
-/// The static policy with CPU 0 reserved, in every kind of file that has it.
+/// The static policy with CPU 0 reserved, in every kind of file that can contain it.
 constexpr Sample kStatic[] = {
     {"KubeletConfiguration",
      "kind: KubeletConfiguration\ncpuManagerPolicy: static\n"

@@ -141,7 +141,7 @@ TEST(PodDocuments, HaveFieldsOfTheirTypes) {
   const struct {
     const char* pointer;
     nlohmann::json value;
-    const char* expected;  // "": it is as expected
+    const char* expected;  // "": as expected
   } cases[] = {
       {"/spec/priority", -2147483648LL, ""},
       {"/spec/priority", 2147483647, ""},

@@ -132,7 +132,7 @@ TEST(Audit, ThreadsThatShareTheCpusOutAreNoFinding) {
   EXPECT_THAT(lines_of(audit(tree)), ElementsAre(kSandboxes));
 }
 
-/// A child that is pinned on purpose; crun runs all of them in a group "container".
+/// The child is pinned on purpose; crun runs all processes in a group "container".
 TEST(Audit, OnlyTheMainProcessOfAContainerIsAskedForItsAffinity) {
   const KubeletTree tree;
   tree.write_group(tree.web(), "2-3", "0-1", {1001, 1011});
@@ -198,7 +198,7 @@ TEST(Audit, DoesNotTakeAnotherProcessForTheFirstOne) {
       "run/containerd/io.containerd.runtime.v2.task/k8s.io/" + KubeletTree::web_id() + "/init.pid",
       "1001");
   tree.write_group(tree.web(), "2-3", "0-1", {});
-  tree.write_process(1001, 1, "cron", "0-1", "system.slice/cron.service");  // the id again
+  tree.write_process(1001, 1, "cron", "0-1", "system.slice/cron.service");  // same pid
   EXPECT_THAT(lines_of(audit(tree)), ElementsAre(kSandboxes));
   tree.write_process(90, 1, "containerd-shim", "0-1", "system.slice/containerd.service");
   tree.write_process(1001, 90, "app", "0-1", "agent");  // with the machine's pid namespace
@@ -311,7 +311,7 @@ TEST(Audit, PrintsWhatMendsAFinding) {
               ElementsAre("overlap: " + set, "process-pinned: taskset -pc 0-1 72",
                           "thread-elsewhere: taskset -pc 2-3 1021", "cpuset-differs: " + set,
                           testing::StartsWith("irq: echo 0-1 > /proc/irq/25/smp_affinity_list"),
-                          "service: ",  // of a group that is no unit
+                          "service: ",  // a group that is not a unit
                           "service: systemctl set-property 'cron.service' AllowedCPUs=0-1",
                           "service: systemctl set-property 'user.slice' AllowedCPUs=0-1",
                           "affinity: taskset -apc 0-4095 1003", "sandboxes: "));
@@ -350,7 +350,7 @@ TEST(Audit, KnowsAnOrphanByItsPidNamespace) {
 TEST(Audit, NamesAThreadThatIsPinnedElsewhere) {
   const KubeletTree tree;
   tree.write_thread(1001, 1021, "6");
-  tree.write_thread(1001, 1022, "3");  // a choice of the program
+  tree.write_thread(1001, 1022, "3");  // the program's own choice
   EXPECT_THAT(lines_of(audit(tree)),
               ElementsAre("error thread-elsewhere shop/web/app: thread 1021 of process 1001 (app): "
                           "runs on CPUs 6, its container has CPUs 2-3",
@@ -428,7 +428,7 @@ TEST(Audit, DoesNotCountInterruptsThatNeverCame) {
   tree.dir().write("proc/irq/5/effective_affinity_list", "2\n");  // no line in /proc/interrupts
   tree.dir().write("proc/irq/6/smp_affinity_list", "2\n");        // an older kernel
   EXPECT_THAT(lines_of(audit(tree)), ElementsAre(kSandboxes));
-  tree.dir().remove("proc/interrupts");  // now nobody knows what came
+  tree.dir().remove("proc/interrupts");  // now nothing shows which interrupts came
   EXPECT_THAT(lines_of(audit(tree)),
               Contains(HasSubstr("irq shop/web/app: its CPUs 2 handle 2 interrupts: 5, 6")));
 }
@@ -436,7 +436,7 @@ TEST(Audit, DoesNotCountInterruptsThatNeverCame) {
 TEST(Audit, NamesFilesThatTheNextStartRefuses) {
   const KubeletTree tree;
   CpuCheckpoint state = KubeletTree::cpu_state();
-  state.default_set = CpuSet{0, 1, 6};  // CPU 7 is nowhere
+  state.default_set = CpuSet{0, 1, 6};  // no set contains CPU 7
   tree.write_cpu_state(state);
   const auto lines = lines_of(audit(tree));
   EXPECT_THAT(lines, Contains(AllOf(HasSubstr("error start-refused kubelet"),

@@ -32,7 +32,7 @@ std::vector<std::string> texts_of(const Report& report) {
   return texts;
 }
 
-/// Every file of a tree with its content, its links and the time of the last change.
+/// Returns every file of a tree with its content, its links and its modification time.
 std::map<std::string, std::string> snapshot(const std::string& root) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
@@ -68,7 +68,7 @@ TEST(DamagedTree, OfAnEmptyDirectoryHasFindings) {
   EXPECT_THAT(texts_of(report), Contains(HasSubstr("unreadable: ")));
 }
 
-/// Each file of the tree is replaced by something that no kernel, kubelet or runtime writes.
+/// Replaces each file of the tree with text that no kernel, kubelet or runtime writes.
 TEST(DamagedTree, IsJudgedWhateverAFileContains) {
   const KubeletTree tree;
   std::vector<std::string> files;

@@ -55,12 +55,12 @@ TEST(Doctor, FindsNothingOnAHealthyMachine) {
                   "state-directory", "state-files", "service", "pod-resources", "kubevirt"));
 }
 
-/// One change of a healthy machine, and the only complaint that it gives.
+/// One change to a healthy machine, and the only complaint that it causes.
 struct Ailment {
   const char* name;
   std::vector<std::pair<std::string, std::string>> files;  ///< path and new content
-  std::string complaint;                                   ///< begins so
-  std::string mend;                                        ///< a part of it
+  std::string complaint;                                   ///< beginning of the text
+  std::string mend;                                        ///< part of the text
 };
 // NOLINTNEXTLINE(readability-identifier-naming): the name that GoogleTest looks for
 void PrintTo(const Ailment& ailment, std::ostream* out) { *out << ailment.name; }

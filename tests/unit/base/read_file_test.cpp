@@ -42,7 +42,7 @@ TEST(ReadFile, EndsAnEndlessFile) {
   EXPECT_EQ(endless.error().message, "read '/dev/zero': more than 16 MiB");
 }
 
-/// A signal without SA_RESTART ends a call of the kernel with EINTR.
+/// A signal without SA_RESTART interrupts a system call with EINTR.
 TEST(ReadFile, ASignalEndsNoReading) {
   struct sigaction counts {};
   counts.sa_handler = [](int) {};
@@ -59,7 +59,7 @@ TEST(ReadFile, ASignalEndsNoReading) {
     EXPECT_EQ(::write(ends[1], "x", 1), 1);
     ::close(ends[1]);
   });
-  errno = EINTR;  // of an earlier call: the end of the file is no error
+  errno = EINTR;  // from an earlier call; the end of the file is not an error
   EXPECT_EQ(read_rest(ends[0], "pipe").value_or("none"), "x");
   writer.join();
   ::close(ends[0]);

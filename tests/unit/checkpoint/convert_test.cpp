@@ -87,7 +87,7 @@ TEST(Convert, KeepsPodEntriesIfTheFormatHasThem) {
   EXPECT_EQ(convert(v3->files, {4, 3}, {})->files, v4);
 }
 
-/// What kubelet 1.37 writes for these states.
+/// Returns the files that kubelet 1.37 writes for these states.
 KubeletFiles files_of_137() {
   const Kubelet kubelet{37, true};
   return {write_cpu(pod_level_cpu(), "static", kubelet),
@@ -95,7 +95,7 @@ KubeletFiles files_of_137() {
 }
 
 TEST(Convert, KubeletsThatLosePodEntriesDoNotStartFromTheFilesOf137) {
-  // The machine state outside counts the pod, and these kubelets count the containers.
+  // The machine state outside `data` counts the pod, but these kubelets count the containers.
   for (const Kubelet& kubelet :
        {Kubelet{35, false}, Kubelet{36, false}, Kubelet{36, true}, Kubelet{37, false}}) {
     const auto reading = read_memory(*files_of_137().memory, kubelet, "Static");

@@ -1,5 +1,5 @@
-// Every step from one kubelet to another, up and down, with running pods: what the other kubelet
-// makes of the state files as they are, and of converted ones. docs/rollback.md shows the tables.
+// Every step from one kubelet to another, up and down, with running pods: how the other kubelet
+// reads the state files unchanged, and converted. docs/rollback.md shows the tables.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -60,7 +60,7 @@ std::string file_of(StartStage stage) {
   return stage == StartStage::kCpuManager ? "CPU file" : "memory file";
 }
 
-/// What running containers and pods no longer have after `kubelet` has read the files.
+/// Returns what running containers and pods lose when `kubelet` reads the files.
 std::vector<std::string> lost(const NodeState& before, const KubeletFiles& files,
                               const Kubelet& kubelet) {
   const CpuCheckpoint cpu = **restore_cpu(files.cpu, "static", kubelet, {});

@@ -1,4 +1,4 @@
-// CPU V4 and memory V3, and what the kubelets of different versions make of them.
+// CPU V4 and memory V3, and how the kubelets of different versions read them.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::string_view kCpuV4 =
     R"({"policyName":"static","defaultCpuSet":"0-1,6-7","entries":{"pod-a":{"c1":"2-3","c2":"4-5"}},"checksum":3548094566,"data":"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-1,6-7\",\"entries\":{\"pod-a\":{\"c1\":\"2-3\",\"c2\":\"4-5\"}},\"podEntries\":{\"pod-a\":{\"cpuSet\":\"2-5\"}}}","dataChecksum":3285619839})";
-/// What Pinfold wrote before: pod entries outside too, and the checksum 0. No kubelet writes it.
+/// An earlier Pinfold format: pod entries also outside `data`, and the checksum 0. No kubelet
+/// writes it.
 constexpr std::string_view kEarlierCpuV4 =
     R"({"policyName":"static","defaultCpuSet":"0-1,6-7","entries":{"pod-a":{"c1":"2-3","c2":"4-5"}},"podEntries":{"pod-a":{"cpuSet":"2-5"}},"checksum":0,"data":"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-1,6-7\",\"entries\":{\"pod-a\":{\"c1\":\"2-3\",\"c2\":\"4-5\"}},\"podEntries\":{\"pod-a\":{\"cpuSet\":\"2-5\"}}}","dataChecksum":3285619839})";
 constexpr std::string_view kMemoryV3 =
@@ -112,7 +113,7 @@ TEST(CpuV4, OfAnEarlierPinfoldKeepsItsState) {
   EXPECT_EQ(inspected->version, 4);
   EXPECT_EQ(inspected->state, cpu_sample());
   EXPECT_EQ(encode_cpu(inspected->state, "static", CpuFormat::kV4), kCpuV4);
-  // Without its `data` there are the pod entries outside.
+  // Without its `data`, the pod entries outside remain.
   std::string damaged(kEarlierCpuV4);
   damaged.replace(damaged.find("\"data\":\"{") + 8, 1, "(");
   EXPECT_EQ(salvage_cpu(damaged, {}).state, cpu_sample());
@@ -205,7 +206,7 @@ TEST(Salvage, TakesMemoryOfContainersFromOutsideIfDataIsDamaged) {
   EXPECT_EQ(salvage_memory(with_wrong_data(v3, "}]}}}", "}")).state, state);
 }
 
-/// The kubelet's reason in the message of a failed reading.
+/// Returns the kubelet's reason in the message of a failed reading.
 template <class State>
 std::string reason_of(const Reading<State>& reading) {
   constexpr std::string_view kHead = "could not restore state from checkpoint: ";

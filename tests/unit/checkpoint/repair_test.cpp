@@ -69,7 +69,7 @@ TEST(Repair, NamesEverythingThatItRemoves) {
 
 TEST(Repair, ThePodWithTheFewestCpusLosesThemForASharedPool) {
   Config config = test::aligning_config("best-effort");
-  config.profile = Profile::kKubelet136;  // which does not start without a shared pool
+  config.profile = Profile::kKubelet136;  // this kubelet does not start without a shared pool
   config.cpu_manager_policy_options["strict-cpu-reservation"] = "true";
   const Node strict = std::move(*Node::make(test::machine_of({}), config));
   const auto repaired = repair(
@@ -195,7 +195,7 @@ TEST(Repair, ARemovedContainerIsNotLost) {
 }
 
 TEST(Repair, AContainerWhoseNameChangedIsLost) {
-  // One bit of a pod's UID: the CPUs belong to another pod now, and all are accounted for.
+  // One bit of a pod's UID differs: the CPUs now belong to another pod, and all are accounted for.
   std::string file =
       encode_cpu({CpuSet::range(0, 1) | CpuSet::range(4, 15), {}, {}}, "static", CpuFormat::kV2);
   file.replace(file.find("\"checksum"), 0, R"("entries":{"c":{"c":"2-3"}},)");
@@ -297,7 +297,7 @@ TEST(Repair, WritesPodLevelMemoryInAVersionThatTheKubeletReads) {
   state.pods[PodUid("a")] = blocks;
   take_blocks(state.machine_state, blocks);
   const KubeletFiles files{{}, encode_memory(state, "Static", MemoryFormat::kV3)};
-  // Kubelet 1.36 reads the containers, and counts their memory twice.
+  // Kubelet 1.36 reads the containers and counts their memory twice.
   EXPECT_FALSE(would_start(pod_level, files, {}));
   const auto repaired = repair(pod_level, files, {}, {});
   EXPECT_TRUE(mentions(repaired.done, "memory_manager_state", "is V3, "));

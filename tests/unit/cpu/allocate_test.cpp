@@ -71,7 +71,7 @@ TEST(CpuAllocate, InitContainersLeaveTheirCpusToThePod) {
   EXPECT_EQ(r.admit("b", 1), "8") << "not from the init container of another pod";
 }
 
-/// A kubelet admits running pods again after a restart, which loses what is reusable.
+/// A kubelet admits running pods again after a restart, which forgets what is reusable.
 TEST(CpuAllocate, InitContainersThatHaveCpusLeaveThemToThePodAfterARestart) {
   Rig r = rig();
   const PodSpec pod =

@@ -54,8 +54,8 @@ TEST(CpuQuirks, BestNumaCombinationOverwritten) {
 }
 
 TEST(CpuQuirks, AlignBySocketIgnoredInDistribution) {
-  // Two nodes of four CPUs on each socket, of which 3 4 3 4 are free: the fullest ones, which leave
-  // the machine most balanced, are on two sockets.
+  // Two nodes of four CPUs on each socket, with 3 4 3 4 of them free. The fullest nodes, which
+  // leave the machine most balanced, are on two sockets.
   const auto taken = [](Profile profile) {
     Rig r(machine_of(Shape{.sockets = 2, .numa_per_socket = 2, .threads = 1}),
           static_policy({{"distribute-cpus-across-numa", "true"}, {"align-by-socket", "true"}},
@@ -109,7 +109,7 @@ TEST(CpuQuirks, RememberedNumaNodesCanBeOverwrittenByOneThatIsTooSmall) {
   EXPECT_EQ(taken(kKubelet),
             "Allocate failed due to accounting error, not enough CPUs allocated, remaining: 2, "
             "which is unexpected");
-  // Kubelet 1.37 cuts the share to what the NUMA nodes have, and never ends.
+  // Kubelet 1.37 limits the share to the CPUs of the NUMA nodes, and never ends.
   EXPECT_EQ(taken(Profile::kKubelet137),
             "Allocate failed due to accounting error, not enough CPUs allocated, remaining: 4, "
             "which is unexpected");

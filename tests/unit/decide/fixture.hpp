@@ -5,7 +5,7 @@
 
 #include "pinfold/decide/decide.hpp"
 
-// Short ways to write a node of two sockets with four CPUs each, and its pods.
+// Shorthands for a node of two sockets with four CPUs each, and its pods.
 namespace pinfold::test {
 
 inline MachineDescription two_sockets() {

@@ -132,7 +132,7 @@ TEST(DecideQuirks, OomScoreAdjAbove1000) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
     const Node node =
         node_of(std::string("pinfold: {profile: ") + std::string(to_string(profile)) + "}\n");
-    // The API server refuses such a pod: its container requests more than it does.
+    // The API server rejects such a pod: its container requests more than the pod does.
     PodSpec pod = pod_of("a", {{"1", "4Gi"}, {"1", "1Mi"}});
     pod.resources = Resources{{{"memory", Quantity::bytes(1 << 20)}}, {}};
     for (Container& container : pod.containers) container.resources.limits.clear();

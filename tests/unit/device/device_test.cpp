@@ -164,7 +164,7 @@ TEST_F(DeviceTest, DescribesWhatIsNeededFreeAndHeld) {
   EXPECT_TRUE(manager.amounts(state, pod_of("n", {container_of("c", 0)}), nullptr).empty());
 }
 
-/// The kubelet compares such a device with every mask: none has it.
+/// The kubelet compares such a device with every mask; none contains it.
 TEST(DeviceOnAnUnknownNumaNode, HasTopologyThatNoHintHolds) {
   MachineDescription description = one_cpu_nodes(2);
   description.devices = {{.resource = kGpu, .id = "gpu-0", .numa_nodes = {}},
@@ -223,7 +223,7 @@ TEST_F(DeviceTest, RepeatsTheHintsOfExistingAssignments) {
   EXPECT_EQ(admit(pod_of("a", {container_of("c", 1)})),
             "Allocate failed due to pod \"a\" container \"c\" changed request for resource "
             "\"example.com/gpu\" from 2 to 1, which is unexpected");
-  ASSERT_EQ(admit(pod), "");  // keeps what it has
+  ASSERT_EQ(admit(pod), "");  // the pod keeps its devices
   EXPECT_EQ(held("a", "c"), (Names{"gpu-0", "gpu-1"}));
 }
 

@@ -5,8 +5,7 @@
 #include "pinfold/discover/discover.hpp"
 #include "tree_builder.hpp"
 
-/// Trees with files that are missing, at a limit, of an unusual kind, or that contradict each
-/// other.
+/// Trees with files that are missing, at a limit, of an unusual kind, or contradictory.
 namespace pinfold {
 namespace {
 
@@ -59,7 +58,7 @@ TEST(OddTrees, CpusThatOneListHasTogetherShareTheirCache) {
   };
   share(0, "0");
   share(1, "1,3");
-  share(2, "0-1");  // of lists that came before
+  share(2, "0-1");  // the lists of earlier CPUs
   share(3, "3");
   share(4, "4-5");
   share(5, "5");

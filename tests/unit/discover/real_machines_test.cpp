@@ -70,8 +70,8 @@ std::string hwloc_view(const std::string& root) {
   return text;
 }
 
-/// The bytes of MemTotal, which the expected nodes of the captures leave out; nullopt for a tree
-/// without it.
+/// Returns MemTotal in bytes, which the expected nodes of the captures leave out; nullopt for a
+/// tree without it.
 std::optional<std::uint64_t> mem_total(const std::string& root) {
   std::ifstream in(root + "/proc/meminfo");
   std::string key;

@@ -28,7 +28,7 @@ struct Row {
   std::map<pid_t, FakeProcesses::Process> processes;
   const char* cpus;      ///< of the main process
   std::size_t narrowed;  ///< threads
-  const char* limit;     ///< up to the first ":"; "": none
+  const char* limit;     ///< up to the first ":"; "" if none
 };
 
 class AffinityOf : public testing::TestWithParam<CgroupVersion> {

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 /// The shared container pods/c on CPUs 0-7 and its pod; then the exclusive container podx/a with
-/// 2-3 comes.
+/// 2-3 is added.
 class ApplyPlanTest : public testing::TestWithParam<CgroupVersion> {
  protected:
   ApplyPlanTest() {
@@ -44,7 +44,7 @@ class ApplyPlanTest : public testing::TestWithParam<CgroupVersion> {
     ModelKernel::Dir* const dir = kernel_.find(group);
     return dir == nullptr ? "gone" : kernel_.effective(*dir, "cpuset.cpus").to_string();
   }
-  /// A group below a container, as a container runtime inside of it makes it.
+  /// Makes a group below a container, as a container runtime inside it does.
   void nest(const std::string& group, const std::string& own) {
     auto fs = kernel_.fs();
     const std::string parent = group.substr(0, group.rfind('/'));
@@ -92,7 +92,7 @@ TEST_P(ApplyPlanTest, HoldsBackWhatAContainerDidNotLeave) {
   EXPECT_EQ(cpus("podx/a"), "2-3");
 }
 
-/// Nobody knows any more that its CPUs were exclusive, and the kernel says that something is there.
+/// Nothing records any more that its CPUs were exclusive, and the kernel reports that it is in use.
 TEST_P(ApplyPlanTest, KeepsOthersOffAGroupThatCannotBeRemoved) {
   EXPECT_THAT(messages(admit()), IsEmpty());
   kernel_.find("podx/a")->processes = {7};
@@ -110,7 +110,7 @@ TEST_P(ApplyPlanTest, KeepsOthersOffAGroupThatCannotBeRemoved) {
   EXPECT_EQ(cpus("pods/c"), "0-7");
 }
 
-/// An idle group takes no weight.
+/// An idle group accepts no weight.
 TEST_P(ApplyPlanTest, SaysWhyAWeightIsRefused) {
   EXPECT_THAT(messages(admit()), IsEmpty());
   ASSERT_TRUE(kernel_.fs()->write("podx/a", "cpu.idle", "1").has_value());
@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Versions, ApplyPlanTest,
 
 class ApplyPlanV1 : public ApplyPlanTest {};
 
-/// The deepest first; "all" has nothing left and "copy" has what the container has.
+/// Deepest first; "all" has no CPUs left and "copy" has those of the container.
 TEST_P(ApplyPlanV1, ReducesTheGroupsBelowAContainer) {
   nest("pods/c/copy", "0-7");
   nest("pods/c/copy/some", "1-2");
@@ -166,7 +166,7 @@ TEST_P(ApplyPlanV1, ReducesTheGroupsBelowAContainer) {
   EXPECT_EQ(cpus("pods/c/copy/some"), "1") << "its owner's choice";
 }
 
-/// To CPUs of which it had none: the groups below it must move at the same time.
+/// The new CPUs include none of its old ones, so the groups below it must move at the same time.
 TEST_P(ApplyPlanV1, MovesTheGroupsBelowAContainer) {
   nest("pods/c/docker", "4-5");
   Layout there = before_;
@@ -233,7 +233,7 @@ class ApplyPlanV2 : public ApplyPlanTest {};
 TEST_P(ApplyPlanV2, NamesThePartitionBelowThatKeepsItsCpus) {
   nest("pods/c/inner", "2-3");
   kernel_.find("pods/c/inner")->files["cpuset.cpus.partition"] = "root";
-  // What the kernel does for a partition: its CPUs do not depend on the groups above it.
+  // As the kernel does for a partition, whose CPUs do not depend on the groups above it.
   for (ModelKernel::Dir* dir = kernel_.find("pods/c/inner"); dir != nullptr; dir = dir->parent) {
     dir->files["cpuset.cpus.exclusive"] = "2-3";
   }
@@ -245,7 +245,7 @@ TEST_P(ApplyPlanV2, NamesThePartitionBelowThatKeepsItsCpus) {
                                           "cpuset.cpus.partition'")));
 }
 
-/// The container's pod confines it all the same.
+/// The container's pod confines it nevertheless.
 TEST_P(ApplyPlanV2, GoesOnIfThePodKeepsAContainerOffTheCpus) {
   kernel_.fault = [](const char* what, const std::string& group, const std::string& file) {
     return group == "pods/c" && file == "cpuset.cpus" && what == std::string("write") ? EIO : 0;
@@ -262,7 +262,7 @@ TEST(CgroupsSubtreeControl, AnUnreadableFileIsAnError) {
   ModelKernel kernel(CgroupVersion::kV2, CpuSet::range(0, 7), CpuSet{0});
   (void)kernel.cgroups();
   for (const int error : {EIO, EACCES, ENOENT, ENOMEM}) {
-    for (int fail_at = 0; fail_at < 4; ++fail_at) {  // one read for each controller at least
+    for (int fail_at = 0; fail_at < 4; ++fail_at) {  // at least one read for each controller
       int reads = 0;
       kernel.fault = [&](const char* what, const std::string&, const std::string& file) {
         const bool is_it = file == "cgroup.subtree_control" && what == std::string("read");
@@ -286,7 +286,7 @@ TEST(CgroupsSubtreeControl, ARefusedControllerIsNamedWithTheReason) {
   EXPECT_THAT(warnings.front(), HasSubstr("Permission denied"));
 }
 
-/// One group that cannot be read is named; the others are observed.
+/// A group that cannot be read is named, and the others are observed.
 TEST(CgroupsObserve, NamesAGroupThatCannotBeRead) {
   for (const auto version : {CgroupVersion::kV1, CgroupVersion::kV2}) {
     ModelKernel kernel(version, CpuSet::range(0, 7), CpuSet{0, 1});

@@ -33,14 +33,14 @@ class CanonicalDirectory : public testing::Test {
         fs::exists(mount_ + "/cgroup.controllers") ? CgroupVersion::kV2 : CgroupVersion::kV1;
   }
   void TearDown() override {
-    while (!mounted_.empty()) {  // before the directory is removed with what is in it
+    while (!mounted_.empty()) {  // unmount before the directory is removed with its contents
       (void)::umount2(mounted_.back().c_str(), MNT_DETACH);
       mounted_.pop_back();
     }
     std::error_code failed;
     for (const std::string& each : {group_, parent_}) (void)::rmdir(each.c_str());
   }
-  /// "" if this user may not mount.
+  /// Returns "" if this user may not mount.
   std::string mount_at(const std::string& name, const std::string& source, const char* type,
                        unsigned long flags, const char* options) {
     const std::string point = dir_ / name;
@@ -99,12 +99,12 @@ TEST_F(CanonicalDirectory, OfAnotherMountIsThatOfTheMountWithTheRoot) {
   if (!second.empty()) {
     expect_group(second + "/" + fs::path(parent_).filename().string() + "/inner");
   }
-  // A root that was given as another mount has the names of that one.
+  // A root given as another mount uses that mount's names.
   cpusets_.directory = mounted_[1];
   const auto real = canonical_directory(group_, cpusets_);
   ASSERT_TRUE(real.has_value()) << real.error().message;
   EXPECT_EQ(*real, mounted_[1] + "/inner");
-  expect_refusal(mount_);  // it is above what is mounted there
+  expect_refusal(mount_);  // it is above the mounted directory
 }
 
 TEST_F(CanonicalDirectory, OfAnythingElseIsRefused) {
@@ -120,7 +120,7 @@ TEST_F(CanonicalDirectory, OfAnythingElseIsRefused) {
   EXPECT_FALSE(canonical_directory(group_ + "/cgroup.procs", cpusets_).has_value());
 }
 
-/// A mount over the group hides it: the name is that of something else.
+/// A mount over the group hides it, so the name refers to something else.
 TEST_F(CanonicalDirectory, OfAHiddenGroupIsRefused) {
   const std::string bind = mount_at("bind", group_, nullptr, MS_BIND, nullptr);
   if (bind.empty()) GTEST_SKIP() << "needs the right to mount";
@@ -136,7 +136,7 @@ TEST_F(CanonicalDirectory, OfAHiddenGroupIsRefused) {
 struct PathCase {
   const char* path;
   const char* home;
-  const char* expected;  ///< "": refused
+  const char* expected;  ///< "": rejected
 };
 
 TEST(PathInMountOf, TranslatesBetweenMountsOfAHierarchy) {

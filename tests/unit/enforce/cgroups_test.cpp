@@ -56,7 +56,7 @@ TEST_P(CgroupsTest, ObservesWhatItApplied) {
   EXPECT_EQ(cgroups_.observe(desired).value(), desired);
 }
 
-/// The kernel refuses an empty set to a group with another one and with processes.
+/// The kernel rejects an empty set for a group that has one and has processes.
 TEST_P(CgroupsTest, AGroupWithProcessesGetsACopyOfItsParentsSets) {
   make_groups();
   kernel_.find("podp/c")->processes.insert(4711);
@@ -71,7 +71,7 @@ TEST_P(CgroupsTest, AGroupWithProcessesGetsACopyOfItsParentsSets) {
   EXPECT_EQ(cgroups_.observe(desired).value(), desired);
 }
 
-/// Calls a function before the n-th time that something is read.
+/// Calls a function before the n-th read.
 class BeforeReadFs final : public CgroupFs {
  public:
   BeforeReadFs(std::unique_ptr<CgroupFs> fs, int& reads_left, std::function<void()> act)
@@ -225,7 +225,7 @@ TEST(CgroupsV2, EnablesControllersOnceAndOnlyBelowItsRoot) {
   EXPECT_EQ(kernel.log, log);
 }
 
-/// A root with processes, in which enabling controllers fails.
+/// A root with processes, where controllers cannot be enabled.
 class BusyRoot final : public CgroupFs {
  public:
   Result<void> make_group(const std::string&) override { return {}; }

@@ -15,7 +15,7 @@
 #include "child.hpp"
 #include "pinfold/base/read_file.hpp"
 
-/// Which processes may be moved into a group, and what a number is worth after its process ended.
+/// Which processes may be moved into a group, and the meaning of a pid after its process has ended.
 namespace pinfold::enforce {
 namespace {
 

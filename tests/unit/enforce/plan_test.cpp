@@ -21,7 +21,7 @@ const CpuSet kMachine = CpuSet::range(0, 7);
 Layout shared_pod(const char* cpus) {
   return {{{PodUid("s"), ""}, group(cpus)}, {{PodUid("s"), "c"}, group(cpus)}};
 }
-/// Adds pod `pod` with the container "c", which has these CPUs exclusively.
+/// Adds pod `pod` with the container "c", which has these exclusive CPUs.
 void add_exclusive(Layout& layout, const char* pod, const char* cpus) {
   layout[{PodUid(pod), ""}] = group(cpus);
   layout[{PodUid(pod), "c"}] = group(cpus, Isolation::kContainer);
@@ -62,7 +62,7 @@ TEST(Plan, RemovesAnExclusiveContainerBeforeTheSharedOnesGrow) {
             "pods/c: verify that it runs on 0-7\n");
 }
 
-/// Another CPU is reserved on a full node: there is no CPU to wait on.
+/// A full node reserves another CPU, so there is no CPU to wait on.
 TEST(Plan, MovesTheSharedContainersOnceTheirNewCpusAreFree) {
   const auto full = [](const char* shared, const char* exclusive) {
     Layout layout = shared_pod(shared);
@@ -83,7 +83,7 @@ TEST(Plan, MovesTheSharedContainersOnceTheirNewCpusAreFree) {
             "podx/c: verify that it runs on 0-6\n");
 }
 
-/// Nothing but an overlap leads there: each would have to move first.
+/// Every order overlaps, since each container would have to move first.
 TEST(Plan, NamesAContainerThatNoOrderCanMove) {
   const auto full = [](const char* x, const char* y) {
     Layout layout;
@@ -156,7 +156,7 @@ TEST(Plan, ShrinksSharedContainersBeforeAnExclusiveOne) {
 }
 
 /// Another program has put two containers on CPUs of an exclusive one, and each has the CPU that
-/// the other one gets. Shared ones may meet there.
+/// the other one gets. Shared containers may meet there.
 TEST(Plan, OnlyExclusiveContainersAreInEachOthersWay) {
   const auto layout = [](const char* s, const char* t, Isolation of_t, const char* x) {
     return Layout{
@@ -200,7 +200,7 @@ TEST(Plan, TakesTheSetOfAPodAwayBeforeItsContainersGrow) {
             "pods/c: verify that it runs on 0-7\n");
 }
 
-/// Each move frees the CPU that the one before it in the order of names waits for.
+/// Each move frees the CPU for which the previous container, in order of names, waits.
 TEST(Plan, MovesAgainWhatAMoveHasFreed) {
   const auto full = [](const char* a, const char* b) {
     Layout layout;

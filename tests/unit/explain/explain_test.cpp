@@ -102,7 +102,7 @@ TEST(Explain, ThePodsInTheWayAreTheFewest) {
   for (const char* const name : {"a", "b", "c", "d"}) {
     ASSERT_EQ(node.admit(pod(name, {{"cpu", "3"}, {"memory", "1Gi"}})), "");
   }
-  // NUMA node 0: a and b, one CPU is free; NUMA node 1: c and d, two are free.
+  // NUMA node 0 has a and b, and one free CPU; NUMA node 1 has c and d, and two.
   const auto remedies =
       find_remedies(node.node(), node.state(), pod("web", {{"cpu", "5"}, {"memory", "1Gi"}}));
   EXPECT_THAT(texts(remedies), Contains("default/c (3 CPUs on NUMA node 1) is removed"));

@@ -13,7 +13,7 @@
 #include "provider_without_hints.hpp"
 #include "uneven_machine.hpp"
 
-/// The table of docs/explain.md: the reasons and messages of rejections, each made to happen.
+/// The table of docs/explain.md: the reasons and messages of rejections, each one provoked.
 namespace pinfold::test {
 namespace {
 
@@ -21,7 +21,7 @@ using Texts = std::map<std::string, std::string>;
 
 constexpr const char* kGpu = "example.com/gpu";
 
-/// Admits the pods that run, and explains the one that is rejected.
+/// Admits the running pods, and explains the one that is rejected.
 Explanation explained(Machine machine, const Config& config, const std::vector<PodSpec>& running,
                       const PodSpec& wanted, Node::Providers providers = {}) {
   const Node node = Node::make(std::move(machine), config, std::move(providers)).value();
@@ -35,7 +35,7 @@ Explanation explained(Machine machine, const Config& config, const std::vector<P
   return explain(node, state, wanted);
 }
 
-/// The same on two NUMA nodes of 8 CPUs and 16Gi.
+/// Explains on two NUMA nodes of 8 CPUs and 16Gi.
 Explanation explained(const Config& config, const std::vector<PodSpec>& running,
                       const PodSpec& wanted) {
   return explained(machine_of({}), config, running, wanted);
@@ -108,7 +108,7 @@ Explanation rejected_by_accounting() {
   return explained(uneven_machine(), config, {}, pod("web", {{"cpu", "8"}, {"memory", "1Gi"}}));
 }
 
-/// A pod that is active asks for another number of devices.
+/// An active pod requests another number of devices.
 Explanation rejected_as_changed() {
   const PodSpec before = pod("web", {{kGpu, "1"}});
   return explained(machine_of({.devices = {{kGpu, {2, 0}}}}), aligning_config("none"), {before},
@@ -117,8 +117,8 @@ Explanation rejected_as_changed() {
 
 Texts amounts(const char* cpus, const char* memory) { return {{"cpu", cpus}, {"memory", memory}}; }
 
-/// NUMA nodes 0 and 1 share 12Gi that are free, node 2 has 4Gi; the pod needs 16Gi in two parts.
-/// The others were admitted under policy restricted.
+/// NUMA nodes 0 and 1 share 12Gi that are free, and node 2 has 4Gi. The pod needs 16Gi in two
+/// parts. The others were admitted under policy restricted.
 Explanation rejected_in_parts(const char* policy, const char* cpus) {
   const auto config = [](const char* with) {
     Config made = with_memory(with, "pod");
@@ -208,7 +208,7 @@ std::vector<Explanation> all_rejections() {
   return all;
 }
 
-/// What a reader may change first.
+/// Returns the first change that a reader is advised to make.
 std::string first_remedy(const Explanation& explanation) {
   if (explanation.remedies.empty()) return "-";
   const Remedy& remedy = explanation.remedies.front();

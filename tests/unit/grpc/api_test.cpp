@@ -30,7 +30,7 @@ using testing::IsEmpty;
 
 std::string manifest(const PodSpec& spec) { return to_json(spec).dump(); }
 
-/// UIDs as long as Kubernetes accepts them.
+/// UIDs of the maximum length that Kubernetes accepts.
 std::string many_pods(int count, std::int64_t cpus) {
   auto list = nlohmann::json{{"kind", "List"}, {"items", nlohmann::json::array()}};
   for (int i = 0; i < count; ++i) {
@@ -43,7 +43,7 @@ std::string many_pods(int count, std::int64_t cpus) {
 class ApiTest : public testing::Test {
  protected:
   ~ApiTest() override { stop(); }
-  /// Without it, requests wait for run_round().
+  /// Starts run(). Without it, requests wait for run_round().
   void run() {
     thread_ = std::thread([this] { worker_.run(); });
   }
@@ -384,7 +384,7 @@ TEST_F(ApiTest, AWatcherThatDoesNotReadLagsAndDelaysNobody) {
   ASSERT_TRUE(stream->Read(&message));
   v1::AdmitTogetherRequest rejected;
   rejected.set_manifest(many_pods(500, 9));
-  constexpr int kRounds = 6;  // more than the window of a connection and a subscription keep
+  constexpr int kRounds = 6;  // more than the windows of a connection and a subscription hold
   for (int i = 0; i < kRounds; ++i) (void)must(&v1::Pinfold::Stub::AdmitTogether, rejected);
   int changes = 0;
   do {

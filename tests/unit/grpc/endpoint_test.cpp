@@ -56,7 +56,7 @@ class EndpointTest : public testing::Test {
     EXPECT_EQ(response.round(), status.ok() ? 7U : 0U);
     return status;
   }
-  /// A connection that speaks no HTTP/2.
+  /// Returns a connection that does not speak HTTP/2.
   [[nodiscard]] static UniqueFd connect_raw(const test::ServedSocket& socket) {
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const sockaddr_un address = socket_address(socket.path()).value();

@@ -14,7 +14,7 @@
 
 namespace pinfold::test {
 
-/// Services at a socket, and channels to it.
+/// Services on a socket, and channels to it.
 class ServedSocket {
  public:
   explicit ServedSocket(const std::vector<::grpc::Service*>& services,
@@ -26,7 +26,7 @@ class ServedSocket {
   }
 
   [[nodiscard]] std::string path() const { return dir_ / "s.sock"; }
-  /// A connection of its own, whose window does not grow: what is not read stays small.
+  /// Returns a separate connection whose window does not grow, so that unread data stays small.
   [[nodiscard]] std::shared_ptr<::grpc::Channel> connect() const {
     ::grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

@@ -25,7 +25,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// The file of a path; 0 without one.
+/// Returns the inode of a path; 0 without a file.
 ino_t inode(const std::string& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0 ? status.st_ino : 0;
@@ -40,7 +40,7 @@ class InterfacesTest : public testing::Test {
           log_.push_back(std::string(to_string(level)) + ": " + std::string(message));
         });
   }
-  /// Whether pods can be listed there.
+  /// Returns whether pods can be listed there.
   [[nodiscard]] bool is_served() const { return is_served(socket_); }
   [[nodiscard]] static bool is_served(const std::string& socket) {
     ::grpc::ChannelArguments arguments;
@@ -89,7 +89,7 @@ TEST_F(InterfacesTest, LeavesTheSocketToAKubeletThatServesIt) {
   EXPECT_EQ(inode(second_), 0U);
 }
 
-/// As a container has mounted it: group and mode let exporters in, and it outlives the service.
+/// A container may have mounted it: group and mode let exporters in, and it outlives the service.
 TEST_F(InterfacesTest, TheDirectoryOfTheSecondPlaceStays) {
   socket_ = second_;  // as with NRI
   const std::string directory = dir_ / "run/pod-resources";

@@ -13,7 +13,7 @@
 
 #include "pinfold/base/unique_fd.hpp"
 
-/// Metrics over HTTP, and clients that never finish: anybody who reaches the port can be one.
+/// Metrics over HTTP, and clients that never finish: anyone who reaches the port can be one.
 namespace pinfold::service {
 namespace {
 
@@ -35,7 +35,7 @@ class HttpClient {
   void send(const std::string& text) const {
     (void)::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL);
   }
-  /// What comes until the connection ends.
+  /// Returns what arrives until the connection ends.
   [[nodiscard]] std::string rest() const {
     std::string text;
     std::array<char, 4096> buffer{};

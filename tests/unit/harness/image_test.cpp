@@ -9,7 +9,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// What is made of a program for a guest of an architecture; "": an initramfs.
+/// Returns the error for a program in a guest of this architecture; "" if an initramfs can be made.
 std::string refusal(const test::TempDir& folder, const std::string& program, Arch arch) {
   folder.write("busybox", "#!/bin/sh\n");
   std::filesystem::permissions(folder / "busybox", std::filesystem::perms::owner_all);

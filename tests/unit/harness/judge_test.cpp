@@ -159,7 +159,7 @@ TEST(OverlapsSeen, CpusThatAPodSharesBelongToItsContainers) {
               testing::ElementsAre("podA/c had CPUs 1 of podA/x"));
 }
 
-/// The overlaps with the container c of pod B, which has CPUs 2-3.
+/// Returns the overlaps with the container c of pod B, which has CPUs 2-3.
 std::vector<std::string> overlaps_of_runtime(const std::string& changes,
                                              NeverPinned never_pinned = NeverPinned::kCount) {
   const ExclusiveCpus exclusive = {{"podB/c", CpuSet{2, 3}}};
@@ -185,14 +185,14 @@ TEST(ChangesOfRuntime, KeepsCountingAGroupThatLosesItsCpuset) {
               testing::ElementsAre("burstable/podA/d had CPUs 2-3 of podB/c"));
 }
 
-/// A pod's group gets its file a little before that of the sandbox in it.
+/// The file for a pod's group appears a little before that of the sandbox in it.
 TEST(ChangesOfRuntime, CountsNoGroupBeforeTheOneAboveIsSeen) {
   EXPECT_TRUE(overlaps_of_runtime("podB 0-7\npodB/c 2-3\npodA/s 0-7\n\n"
                                   "podA 0-7\npodA/s 0-1\n\n")
                   .empty());
 }
 
-/// A program that nothing has pinned, because the plugin was dead or did not see it.
+/// A program that was never pinned, because the plugin was dead or did not see it.
 TEST(ChangesOfRuntime, CountsAGroupThatNeverHasACpuset) {
   const std::string changes = "podA 0-7\npodA/d 0-7\npodB 0-7\npodB/c 2-3\n\n";
   const auto found = testing::ElementsAre("podA/d had CPUs 2-3 of podB/c");
@@ -204,7 +204,7 @@ TEST(ChangesOfRuntime, CountsAGroupThatNeverHasACpuset) {
   EXPECT_TRUE(overlaps_of_runtime(changes + "podA/d 0-1\n\n").empty()) << "runc has just made it";
 }
 
-/// What a killed runtime leaves behind has no content: no process can use its CPUs.
+/// Groups left by a killed runtime are empty: no process can use their CPUs.
 TEST(ChangesOfRuntime, CountsNoGroupWithoutProcesses) {
   const std::string before = "podA 0-7\npodA/d 0-1\npodB 0-7\npodB/c 4-5\n\n";
   const std::string empty = before + "podA/d \n\npodB/c 0-1\n\n";

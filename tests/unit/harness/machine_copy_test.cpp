@@ -39,7 +39,8 @@ CpuId source_cpu(const MachineCopy& copy, const Json& cpu) {
   return copy.cpus[cpu.at("id").get<std::size_t>()].value_or(CpuId{});
 }
 
-/// The sets into which a key of their fields divides the guest's CPUs, as CPUs of the source.
+/// Returns the sets into which a key of their fields divides the guest's CPUs, as CPUs of the
+/// source.
 std::set<std::string> expected_groups(const MachineCopy& copy, const char* key) {
   std::map<std::string, CpuSet> groups;
   const Json guest = requested_machine(copy.machine);
@@ -61,7 +62,7 @@ std::set<std::string> source_groups(const std::vector<Machine::Group>& groups, c
   return texts;
 }
 
-/// The traits of a machine that QEMU makes.
+/// Returns the traits of a machine made by QEMU.
 SourceTraits qemu_traits(const Machine& machine) {
   SourceTraits traits;
   traits.is_read = true;
@@ -78,7 +79,7 @@ SourceTraits qemu_traits(const Machine& machine) {
   return traits;
 }
 
-/// The CPUs of groups that are in a copy.
+/// Returns the CPUs of groups that the copy keeps.
 std::set<std::string> kept_groups(const std::vector<CpuSet>& groups, const CpuSet& kept) {
   std::set<std::string> texts;
   for (const CpuSet& group : groups) {
@@ -87,7 +88,7 @@ std::set<std::string> kept_groups(const std::vector<CpuSet>& groups, const CpuSe
   return texts;
 }
 
-/// What a copy must admit to that no decision depends on.
+/// Expects a copy to list the differences on which no decision depends.
 void expect_honest_traits(const Machine& source, const SourceTraits& traits,
                           const MachineCopy& copy, const CpuSet& kept) {
   const auto fields = fields_of(copy);
@@ -106,7 +107,7 @@ void expect_honest_traits(const Machine& source, const SourceTraits& traits,
             !traits.dies.empty() && kept_groups(traits.dies, kept) != sockets);
   EXPECT_EQ(fields.contains("clusters"),
             !traits.clusters.empty() && kept_groups(traits.clusters, kept) != cores);
-  // The guest has these three kinds, and a level 3 that `caches` is about.
+  // The guest has these three kinds, and a level 3, which `caches` covers.
   std::set<std::string> kinds = {"level 3 Unified"};
   bool same_sizes = traits.caches.size() == 4;
   for (const auto& [kind, caches] : traits.caches) {
@@ -131,7 +132,8 @@ void expect_honest_traits(const Machine& source, const SourceTraits& traits,
   EXPECT_EQ(fields.contains("cacheSizes"), !same_sizes);
 }
 
-/// What every copy keeps of its source, whatever QEMU cannot make, and what it must admit to.
+/// Expects what every copy keeps of its source, regardless of QEMU's limits, and that it lists its
+/// differences.
 void expect_honest(const Machine& source, const SourceTraits& traits, const MachineCopy& copy,
                    std::uint64_t budget) {
   const auto fields = fields_of(copy);
@@ -304,7 +306,7 @@ MachineDescription described(const std::vector<TestNode>& nodes) {
   return machine;
 }
 
-/// Changes the traits of a machine that is like one of QEMU.
+/// Changes the traits of a machine like one of QEMU.
 using Change = void (*)(SourceTraits&);
 
 MachineCopy copy_of(MachineDescription description, std::uint64_t memory = kBudget,
@@ -349,7 +351,7 @@ TEST(MachineCopy, UnevenGroupsAreFilledWithCpusToTakeOffline) {
 
 TEST(MachineCopy, NodesAreInTheOrderOfTheirFirstCpu) {
   MachineDescription description = described({{0}, {2}, {2}});
-  for (Cpu& cpu : description.cpus) cpu.socket.value = 2 - cpu.socket.value;  // the other way round
+  for (Cpu& cpu : description.cpus) cpu.socket.value = 2 - cpu.socket.value;  // in reverse order
   const MachineCopy copy = copy_of(description);
   EXPECT_THAT(copy.nodes, testing::ElementsAre(NumaId{2}, NumaId{1}, NumaId{0}));
   EXPECT_THAT(fields_of(copy), testing::ElementsAre("cpuNumbers", "nodeNumbers"));

@@ -16,7 +16,8 @@ namespace {
 
 using std::string_literals::operator""s;
 
-/// The beginning of a bzImage, with a version at 0x3000 as real ones have it behind the header.
+/// Returns the beginning of a bzImage, with a version at 0x3000, where real ones have it behind the
+/// header.
 std::string bzimage(const std::string& version) {
   std::string bytes(0x900, '\0');
   bytes.replace(0x1fe, 2, "\x55\xaa");
@@ -104,7 +105,7 @@ TEST(KernelConfig, HasWhatIsSetAndWhatIsNot) {
                                                     testing::Pair("CONFIG_CMDLINE", "\"a=b\"")));
 }
 
-/// All that any guest can need.
+/// Returns every option that a guest can need.
 KernelConfig full_config() {
   KernelConfig config;
   for (const char* option : {"64BIT",
@@ -144,7 +145,7 @@ KernelConfig full_config() {
   return config;
 }
 
-/// A machine that uses everything.
+/// Returns a machine that uses all features.
 VmMachine full_machine() {
   VmMachine machine = two_sockets();
   machine.nodes[0].huge_pages[2 * kMiB] = 1;
@@ -241,21 +242,21 @@ TEST(PrepareOwnKernel, SaysWhatItsConfigurationLacksBeforeTheBoot) {
           "configuration; build it with them");
 }
 
-/// What a program makes of the bytes of a file that it compresses.
+/// Returns the output of a compressing program for these bytes.
 std::string packed(const test::TempDir& folder, const char* program, const std::string& bytes) {
   folder.write("plain", bytes);
   const auto done = run_program({program, "-c", folder / "plain"}, Milliseconds(20000));
   return done && done->exit_status == 0 ? done->output : "";
 }
 
-/// A kernel whose configuration is in its image, as CONFIG_IKCONFIG=y puts it there. Among what
-/// compresses well, so that it is not found in the compressed kernel.
+/// Returns a kernel whose configuration is in its image, where CONFIG_IKCONFIG=y puts it, among
+/// compressible bytes, so that it is not found in the compressed kernel.
 std::string kernel_with(const test::TempDir& folder, const std::string& config) {
   return std::string(20000, 'c') + "IKCFG_ST" + packed(folder, "gzip", config) +
          "IKCFG_ED more code";
 }
 
-/// A bzImage with a compressed kernel, of which the size follows, as real ones have it.
+/// Returns a bzImage with a compressed kernel followed by its size, as in real ones.
 std::string bzimage_with(const std::string& payload) {
   std::string bytes = bzimage("6.1.0");
   bytes[0x1f1] = 3;                              // sectors after the first
@@ -287,7 +288,7 @@ TEST(EmbeddedConfig, NoneInOtherBytes) {
   EXPECT_EQ(embedded_config(bzimage_with("no compressed kernel")), "");
   EXPECT_EQ(embedded_config(bzimage_with(packed(folder, "xz", "a kernel without one"))), "");
   std::string beyond = bzimage_with(packed(folder, "xz", kernel_with(folder, "CONFIG_NUMA=y\n")));
-  beyond[0x24b] = '\x7f';  // an offset behind the end
+  beyond[0x24b] = '\x7f';  // an offset beyond the end
   EXPECT_EQ(embedded_config(beyond), "");
 }
 

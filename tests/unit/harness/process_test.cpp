@@ -144,7 +144,7 @@ class Snapshots : public testing::Test {
   Snapshots(Snapshots&&) = delete;
   Snapshots& operator=(Snapshots&&) = delete;
 
-  /// A snapshot with these bytes for QEMU, and some memory with holes.
+  /// Keeps a snapshot with these bytes for QEMU, and memory with holes.
   void keep(const std::string& bytes) {
     EXPECT_TRUE(write_file(state_, bytes));
     EXPECT_TRUE(write_file(memory_, bytes));

@@ -27,7 +27,7 @@ const std::string kAfter = "the devices";
 
 std::string page_of(char c) { return std::string(kPageBytes, c); }
 
-/// The sections of memory: `sizes` of each, and the pages of two parts.
+/// Returns the sections of memory: `sizes` of each, and the pages of two parts.
 std::string stream_of(const std::vector<std::pair<std::string, std::uint64_t>>& sizes,
                       const std::string& part, const std::string& end,
                       const std::string& command = "") {

@@ -11,13 +11,13 @@ constexpr const char* kRuntimeHead =
 constexpr const char* kRuntimePod =
     "  - runPod: {pod: {metadata: {name: p}, spec: {containers: [{name: c}, {name: d}]}}}\n";
 
-/// The scenarios of a file with this text, beside which is a file pod.yaml with a pod 'filed'.
+/// Loads the scenarios of a file with this text, next to a file pod.yaml with a pod 'filed'.
 Result<std::vector<Scenario>> load(const std::string& text) {
   const test::TempDir folder;
   folder.write("pod.yaml", "{metadata: {name: filed, uid: u}, spec: {containers: [{name: c}]}}");
   folder.write("a.yaml", text);
   auto loaded = load_scenarios(folder / "a.yaml");
-  if (!loaded) {  // without the name of the file, which is another in each run
+  if (!loaded) {  // the file name differs in each run
     std::string& message = loaded.error().message;
     message.erase(0, message.find("': ") + 3);
   }
@@ -71,18 +71,18 @@ TEST(RuntimeSteps, AreRead) {
 
 TEST(RuntimeSteps, MayFollowEachOther) {
   const char* const cases[] = {
-      // A container that is removed can be created again, and one that is stopped be removed.
+      // A removed container can be created again, and a stopped one can be removed.
       "  - createContainer: {container: p/c}\n  - removeContainer: {container: p/c}\n"
       "  - createContainer: {container: p/c}\n  - stopContainer: {container: p/c}\n"
       "  - removeContainer: {container: p/c}\n",
-      // So does a pod, with its containers.
+      // The same holds for a pod with its containers.
       "  - createContainer: {container: p/c}\n  - removePod: {pod: p}\n"
       "  - runPod: {pod: {metadata: {name: p}, spec: {containers: [{name: c}]}}}\n"
       "  - createContainer: {container: p/c}\n",
-      // What fails changes nothing.
+      // A failed step changes nothing.
       "  - createContainer: {container: p/c, error: x}\n  - createContainer: {container: p/c}\n"
       "  - startContainer: {container: p/c, error: x}\n  - startContainer: {container: p/c}\n",
-      // A runtime that is down may be asked in vain.
+      // Requests to a runtime that is down may fail.
       "  - killRuntime: {}\n  - stopPod: {pod: p, error: x}\n  - restartRuntime: {}\n"
       "  - stopPod: {pod: p}\n",
   };

@@ -188,7 +188,7 @@ TEST(MemoryReuse, ShowsInTheHints) {
   EXPECT_EQ(hints_for(node, pod, 2), "none") << "only until another pod is admitted";
 }
 
-/// A kubelet admits running pods again after a restart, which loses what is reusable.
+/// A kubelet admits running pods again after a restart, which forgets what is reusable.
 TEST(MemoryReuse, GoesOnAfterARestart) {
   Node node(even_machine(1, 16));
   const PodSpec pod = with_init("6Gi", "4Gi");

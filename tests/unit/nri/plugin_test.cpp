@@ -27,12 +27,12 @@ using std::chrono::milliseconds;
 using test::kContainerd17;
 using test::recorded;
 
-/// The runtime's end of the socket: sends and receives bytes, and never waits.
+/// The runtime's end of the socket: sends and receives bytes without waiting.
 class FakeRuntime {
  public:
   explicit FakeRuntime(const std::string& path) : listener_(path) {}
 
-  /// True once a plugin has connected. The connection before is closed.
+  /// Returns true once a plugin has connected. Closes the previous connection.
   bool accept() {
     UniqueFd connection = listener_.accept();
     if (!connection) return false;
@@ -46,13 +46,13 @@ class FakeRuntime {
     ASSERT_EQ(::send(connection_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
-  /// False if the plugin does not read. Domain: a message that is small enough to be sent as a
+  /// Returns false if the plugin does not read. Domain: the message is small enough to be sent as a
   /// whole.
   bool try_send(std::string_view bytes) {
     return ::send(connection_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(bytes.size());
   }
-  /// All bytes of this connection.
+  /// Returns all bytes of this connection.
   const std::string& input() {
     std::array<char, 65536> buffer{};
     ssize_t size = 0;
@@ -61,7 +61,7 @@ class FakeRuntime {
     }
     return input_;
   }
-  /// True if the next bytes are these; removes them.
+  /// Returns true if the next bytes are these, and removes them.
   bool received(const std::string& expected) {
     if (input().size() < expected.size()) return false;
     EXPECT_EQ(test::hex(input_.substr(0, expected.size())), test::hex(expected));
@@ -75,7 +75,7 @@ class FakeRuntime {
   std::string input_;
 };
 
-/// Writes down what it is called with, and answers as it was told.
+/// Records its calls, and gives the answers set by the test.
 class NotingHandler : public Handler {
  public:
   void registered() override { notes.emplace_back("registered"); }
@@ -133,7 +133,7 @@ class NriPlugin : public testing::Test {
   }
   Plugin start() { return Plugin::start(io_, handler_, options()).value(); }
 
-  /// Runs the plugin until something is so.
+  /// Runs the plugin until a condition holds.
   void run_until(const std::function<bool()>& is_so) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!is_so()) {
@@ -145,7 +145,7 @@ class NriPlugin : public testing::Test {
   void expect_from_plugin(const std::string& bytes) {
     run_until([&] { return runtime_->received(bytes); });
   }
-  /// Up to the first synchronization.
+  /// Connects, up to the first synchronization.
   void connect() {
     run_until([&] { return runtime_->accept(); });
     expect_from_plugin(recorded(kContainerd17, "register"));
@@ -180,7 +180,7 @@ TEST_F(NriPlugin, PlaysTheRecordedExchange) {
   expect_from_plugin(recorded(kContainerd17, "run-pod-sandbox-answer"));
   runtime_->send(recorded(kContainerd17, "create-container"));
   run_until([&] { return handler_.creating.size() == 1; });
-  // It is decided in another thread, later.
+  // The decision comes later, from another thread.
   std::thread([reply = handler_.creating[0]] { reply(cpus("2-3", "1")); }).join();
   expect_from_plugin(recorded(kContainerd17, "create-container-answer"));
   EXPECT_EQ(handler_.notes, (std::vector<std::string>{"registered", "configure 1.7.24~ds1",
@@ -197,7 +197,7 @@ TEST_F(NriPlugin, AReplyKnowsItsDeadline) {
   run_until([&] { return handler_.creating.size() == 1; });
   const auto deadline = handler_.creating[0].deadline();
   ASSERT_TRUE(deadline);
-  // Of two seconds something was used up when the frame was written.
+  // Part of the two seconds had passed when the frame was written.
   EXPECT_GT(*deadline, before + milliseconds(1900));
   EXPECT_LE(*deadline, std::chrono::steady_clock::now() + milliseconds(2000));
 }
@@ -213,7 +213,7 @@ TEST_F(NriPlugin, OnlyTheFirstAnswerCounts) {
   expect_from_plugin(recorded(kContainerd17, "create-container-answer"));
   runtime_->send(recorded(kContainerd17, "stop-pod-sandbox"));
   run_until([&] { return handler_.notes.back() == "event 2 p1"; });
-  // Its answer only, on stream 29.
+  // Only its answer, on stream 29.
   run_until([&] { return runtime_->input().size() >= 20; });
   EXPECT_EQ(test::hex(runtime_->input()),
             "00000001"
@@ -238,7 +238,7 @@ TEST_F(NriPlugin, ComesBackWhenTheRuntimeRestarts) {
   handler_.pauses.resize(4);
   EXPECT_EQ(handler_.pauses,
             (std::vector{milliseconds(1), milliseconds(2), milliseconds(4), milliseconds(4)}));
-  // The answer to a call of the connection before goes nowhere.
+  // The answer to a call of the previous connection is dropped.
   handler_.creating[0](cpus("2-3", "1"));
   directory_.remove("nri.sock");
   run_until([&] { return handler_.errors.back().code == ErrorCode::kNotFound; });
@@ -247,7 +247,7 @@ TEST_F(NriPlugin, ComesBackWhenTheRuntimeRestarts) {
   connect();
   EXPECT_EQ(handler_.notes,
             (std::vector<std::string>{"registered", "configure 1.7.24~ds1", "synchronize 0"}));
-  // The pauses start anew.
+  // The pauses start from the beginning.
   handler_.pauses.clear();
   runtime_->close();
   run_until([&] { return !handler_.pauses.empty(); });
@@ -270,7 +270,7 @@ TEST_F(NriPlugin, DoesNotReadFromARuntimeThatDoesNotRead) {
   listen();
   const Plugin plugin = start();
   connect();
-  // Each one is refused with more bytes than it has.
+  // The rejection of each one is longer than the request.
   std::size_t sent = 0;
   for (std::uint32_t stream = 101; sent < 64U << 20U; stream += 2) {
     const ttrpc::Frame frame{stream, ttrpc::FrameType::kRequest, 0,
@@ -287,7 +287,7 @@ TEST_F(NriPlugin, DoesNotReadFromARuntimeThatDoesNotRead) {
     sent += bytes.size();
   }
   EXPECT_LT(sent, 8U << 20U);
-  // When it reads, it gets all answers.
+  // Once it reads, it gets all answers.
   const std::size_t requests = sent / 21;
   const std::string status = ttrpc::encode(ttrpc::Response{
       ttrpc::Status{ttrpc::StatusCode::kUnimplemented, "unknown service 'x'"}, std::nullopt});
@@ -328,7 +328,7 @@ TEST_F(NriPlugin, UpdatesContainers) {
   connect();
   std::optional<Result<api::UpdateContainersResponse>> outcome;
   update(plugin, milliseconds(5000), outcome);
-  // But for the time limit, the last bytes.
+  // Except the time limit, which is the last bytes.
   const std::string expected = recorded(kContainerd17, "update-containers");
   run_until([&] { return runtime_->input().size() == expected.size(); });
   EXPECT_EQ(test::hex(runtime_->input().substr(0, expected.size() - 6)),
@@ -378,7 +378,7 @@ TEST_F(NriPlugin, ItsEndIsQuiet) {
   const auto notes = handler_.notes;
   handler_.creating[0](cpus("2-3", "1"));
   io_.restart();
-  io_.run();  // returns: nothing waits any more
+  io_.run();  // returns: nothing is pending
   EXPECT_EQ(handler_.notes, notes);
   EXPECT_TRUE(handler_.errors.empty());
 }

@@ -6,7 +6,7 @@
 
 namespace pinfold::nri::test {
 
-/// One line of a recording: a whole frame with all headers, as it went over the socket.
+/// One line of a recording: a complete frame with all headers, as sent over the socket.
 struct Recorded {
   bool is_from_plugin = false;
   std::string name;
@@ -18,10 +18,10 @@ inline constexpr const char* kContainerd21 = "containerd-2.1.9.txt";
 
 /// The frames of a file in data/. Throws if it cannot be read.
 [[nodiscard]] std::vector<Recorded> read_recording(const std::string& file);
-/// One of them. Throws if there is none.
+/// Returns one of them. Throws if it does not exist.
 [[nodiscard]] std::string recorded(const std::string& file, std::string_view name);
 
-/// Bytes as text for messages.
+/// Returns bytes as text for messages.
 [[nodiscard]] std::string hex(std::string_view bytes);
 
 }  // namespace pinfold::nri::test

@@ -62,7 +62,7 @@ std::vector<Event> receive(Session& session, std::string_view bytes) {
   return std::move(events).value_or(std::vector<Event>());
 }
 
-/// The only event of these bytes. Throws if it is another one.
+/// Returns the only event of these bytes. Throws if it is of another type.
 template <class T>
 T receive_one(Session& session, std::string_view bytes) {
   auto events = receive(session, bytes);
@@ -91,7 +91,7 @@ api::ConfigureResponse all_events() {
   return response;
 }
 
-/// Answers what was recorded in the same way, and compares the bytes.
+/// Gives the recorded answer, and compares the bytes.
 void answer(Session& session, const Asked& asked, const Result<Answer>& answer,
             const std::string& expected) {
   ASSERT_TRUE(session.answer(asked.call, answer));
@@ -209,7 +209,7 @@ TEST(NriSession, ARefusedUpdateIsAnError) {
 std::string recorded_input() {
   std::string bytes;
   for (const auto& frame : test::read_recording(kContainerd17)) {
-    // Its call has not been made here.
+    // This test has not made its call.
     if (!frame.is_from_plugin && frame.name != "update-containers-answer") bytes += frame.bytes;
   }
   return bytes;
@@ -255,7 +255,7 @@ TEST(NriSession, AMessageCanBeSplitOverFrames) {
   std::string bytes;
   for (const char byte : frame.substr(8)) {
     multiplex(ConnectionId::kPlugin, {&byte, 1}, bytes);
-    multiplex(static_cast<ConnectionId>(9), "noise", bytes);  // a connection that nobody opened
+    multiplex(static_cast<ConnectionId>(9), "noise", bytes);  // a connection that was never opened
   }
   Session session = new_session();
   const auto asked = receive_one<Asked>(session, bytes);
@@ -294,7 +294,7 @@ TEST(NriSession, JoinsTheChunksOfSynchronize) {
   EXPECT_EQ(all.containers(0).id(), "container0");
   EXPECT_EQ(all.containers(3).id(), "container3");
   EXPECT_FALSE(all.more());
-  // The next one starts anew.
+  // The next one starts from the beginning.
   const auto again = receive_one<Asked>(session, runtime_request(9, "Synchronize", ""));
   EXPECT_EQ(std::get<api::SynchronizeRequest>(again.request).containers_size(), 0);
 }
@@ -438,7 +438,7 @@ TEST(NriSession, InvalidTextIsRefusedSilently) {
   Session session = new_session();
   (void)session.take_output();
   testing::internal::CaptureStderr();
-  // Field 2, the name of the runtime, is no UTF-8.
+  // Field 2, the name of the runtime, is not UTF-8.
   EXPECT_TRUE(receive(session, runtime_request(1, "Configure", "\x12\1\xff")).empty());
   api::UpdateContainersRequest update;
   update.add_update()->set_container_id("\xff");

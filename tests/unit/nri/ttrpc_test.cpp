@@ -142,7 +142,7 @@ TEST(NriTtrpc, IgnoresUnknownFields) {
   EXPECT_EQ(*request, (Request{"s", "m", "", 0, {}}));
 }
 
-/// Reads all calls; `answers` gets the frames that the server writes meanwhile.
+/// Reads all calls. `answers` receives the frames that the server writes meanwhile.
 std::vector<Call> read_calls(Server& server, std::string_view input, std::vector<Frame>& answers) {
   std::string output;
   std::vector<Call> calls;

@@ -8,7 +8,7 @@
 
 #include "connection_fixture.hpp"
 
-/// What the runtime is answered over the socket, whatever happens in the service.
+/// The runtime's answers over the socket, for any event in the service.
 namespace pinfold::nri {
 namespace {
 
@@ -19,7 +19,7 @@ using test::shared;
 using testing::Contains;
 using testing::HasSubstr;
 
-/// Above 4 MiB containerd sends parts, each with a part of the pods and of the containers.
+/// Above 4 MiB containerd sends several messages, each with some of the pods and containers.
 TEST_F(NriConnection, SynchronizesFiveHundredContainersInParts) {
   constexpr int kPods = 50;
   constexpr int kInPod = 10;
@@ -88,7 +88,7 @@ TEST_F(NriConnection, SynchronizesFiveHundredContainersInParts) {
   EXPECT_TRUE(connection_->counters().is_connected);
 }
 
-/// What is not done is made up for by another synchronization.
+/// Another synchronization makes up for a request that was not handled.
 TEST_F(NriConnection, AFullQueueSynchronizesAnew) {
   start();
   connect();
@@ -108,7 +108,7 @@ TEST_F(NriConnection, AFullQueueSynchronizesAnew) {
   EXPECT_EQ(connection_->counters().connections, 2U);
 }
 
-/// containerd ignores an error here, or leaves the sandbox behind.
+/// containerd ignores an error here or leaves the sandbox behind.
 TEST_F(NriConnection, ASandboxIsAgreedToWhenTheServiceStops) {
   start();
   connect();
@@ -147,7 +147,7 @@ TEST_F(NriConnection, ASandboxIsAgreedToWhenTheNodeIsReplaced) {
   EXPECT_EQ(answer_to(runtime_->answers.at(waiting)), kAgrees);
 }
 
-/// Fails whatever it is told of.
+/// Fails every request.
 class FailingFollower final : public Follower {
  public:
   explicit FailingFollower(FollowerOptions options) : Follower(std::move(options)) {}

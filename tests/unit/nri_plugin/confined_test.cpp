@@ -7,7 +7,7 @@
 
 #include "runtime_world.hpp"
 
-/// Groups that were confined to the shared pool follow it: on the model of both cgroup versions.
+/// Groups confined to the shared pool follow it, on the model of both cgroup versions.
 namespace pinfold::nri {
 namespace {
 
@@ -31,7 +31,7 @@ class NriConfined : public testing::TestWithParam<enforce::CgroupVersion> {
   }
   void look() { world_.follower->look(*world_.agent); }
   static ContainerId name_of(const PodSpec& spec) { return {spec.uid, "c"}; }
-  /// The containers that were said to have run unpinned since the last call.
+  /// Returns the containers reported as having run unpinned since the last call.
   std::vector<ContainerId> found_unpinned() {
     std::vector<ContainerId> found;
     for (const service::Change& change : world_.follower->take_changes()) {
@@ -78,7 +78,7 @@ TEST_P(NriConfined, AnUnknownContainerFollowsThePoolBothWays) {
   EXPECT_THAT(world_.kernel.find(nested)->processes, testing::SizeIs(1)) << "it was not killed";
 }
 
-/// A container gets CPUs that were shared, and gives others back that the sandbox then may have.
+/// A container gets CPUs that were shared, and returns others that the sandbox may then have.
 TEST_P(NriConfined, ASandboxLeavesBeforeAContainerIsMoved) {
   world_.run(a_);
   world_.run(b_);
@@ -105,7 +105,7 @@ TEST_P(NriConfined, ThePoolShrinksAndGrowsAtOnce) {
   const PodSpec d = exclusive("d", 4);
   world_.run_sandbox(a_);
   world_.run(b_);
-  // One synchronization shows that a pod has ended, and another one.
+  // One synchronization shows that one pod has ended and another one exists.
   world_.end(b_);
   world_.remove_groups(b_);
   world_.run_unseen(d);
@@ -114,7 +114,7 @@ TEST_P(NriConfined, ThePoolShrinksAndGrowsAtOnce) {
   EXPECT_EQ(world_.cpus(world_.pause_group(a_)), "0-3");
 }
 
-/// As before it was confined, and no more.
+/// It gets back exactly the cpuset from before it was confined.
 TEST_P(NriConfined, ACpusetOfAnotherIsGivenBackAndNotExceeded) {
   world_.run_sandbox(a_);
   written(world_.pause_group(a_)) = "1-4";
@@ -200,7 +200,7 @@ TEST_P(NriConfined, WhatHasBeenAdoptedSinceHasWhatIsDecided) {
   EXPECT_EQ(world_.cpus(world_.pause_group(d)), "0-2,4-7");
 }
 
-/// It ran unknown, also if it has the right CPUs when the runtime reports it.
+/// It ran unknown, even if it has the right CPUs when the runtime reports it.
 TEST_P(NriConfined, AContainerThatWasConfinedBeforeItWasKnownIsCounted) {
   const PodSpec unseen = shared("unseen");
   world_.run(b_);
@@ -217,7 +217,7 @@ TEST_P(NriConfined, AContainerThatWasConfinedBeforeItWasKnownIsCounted) {
   EXPECT_EQ(world_.follower->counters().found_unpinned, 1U) << "once";
 }
 
-/// Without the runtime, a sandbox looks like a container, and no container has a name.
+/// Without the runtime, sandboxes and containers look alike, and containers have no names.
 TEST_P(NriConfined, ThoseThatAreFoundBeforeTheRuntimeIsConnectedAreCountedWhenItIs) {
   const PodSpec unseen = shared("unseen");
   world_.run(b_);
@@ -276,7 +276,7 @@ TEST_P(NriConfined, AfterARestartAnotherCpusetIsAnothers) {
   EXPECT_EQ(world_.cpus(world_.pause_group(a_)), "3-5");
 }
 
-/// Long after it, the same cpuset means nothing.
+/// Much later the same cpuset has no such meaning.
 TEST_P(NriConfined, OnlyTheFirstSynchronizationAssumesSo) {
   world_.run(b_);
   world_.restart();

@@ -19,7 +19,7 @@
 
 namespace pinfold::nri::test {
 
-/// The plugin over its socket: a runtime in this process, and the worker's rounds one by one.
+/// The plugin over its socket, with a runtime in this process and the worker's rounds one by one.
 class NriConnection : public testing::Test {
  protected:
   explicit NriConnection(service::NriMode mode = service::NriMode::kEnforce)
@@ -60,7 +60,7 @@ class NriConnection : public testing::Test {
     ASSERT_TRUE(started.has_value()) << started.error().message;
     connection_ = *std::move(started);
   }
-  /// `works`: whether the worker has its turns.
+  /// `works`: whether the worker runs rounds.
   void run_until(const std::function<bool()>& is_so, bool works = true) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!is_so()) {
@@ -76,7 +76,7 @@ class NriConnection : public testing::Test {
     run_until([&] { return runtime_->answers.contains(stream); });
     return runtime_->answers.at(stream);
   }
-  /// Up to the end of the synchronization.
+  /// Connects, up to the end of the synchronization.
   void connect(const api::SynchronizeRequest& pods = {}) {
     run_until([&] { return runtime_->is_registered; });
     api::ConfigureRequest configure;
@@ -89,7 +89,7 @@ class NriConnection : public testing::Test {
     run_until([&] { return connection_->counters().is_connected; });
   }
   static constexpr std::string_view kAgrees = "agrees";
-  /// To an event: the message of an error; or that it is the empty answer.
+  /// Returns the answer to an event: the message of an error, or that it is the empty answer.
   static std::string answer_to(const Result<std::string>& payload) {
     if (!payload) return payload.error().message;
     return payload->empty() ? std::string(kAgrees) : "has " + *payload;
@@ -113,7 +113,7 @@ class NriConnection : public testing::Test {
     *request.mutable_container() = world_.container(spec);
     return request;
   }
-  /// The cpuset of the answer; the message of an error.
+  /// Returns the cpuset of the answer, or the message of an error.
   std::string create(const PodSpec& spec) {
     const auto payload = ask("CreateContainer", to_create(spec));
     if (!payload) return payload.error().message;

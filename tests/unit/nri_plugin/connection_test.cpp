@@ -77,7 +77,7 @@ TEST_F(NriObservedConnection, TheSnapshotHasTheDifferences) {
 constexpr const char* kStatic = R"({"policyName":"static","defaultCpuSet":"0-7","checksum":1})";
 constexpr const char* kNone = R"({"policyName":"none","defaultCpuSet":"","checksum":1})";
 
-/// Two cannot decide on the CPUs of a node.
+/// Only one of the two may decide about a node's CPUs.
 TEST_F(NriConnection, AKubeletWhosePolicyBecomesStaticMakesItUnhealthy) {
   start();
   connect();
@@ -97,7 +97,7 @@ TEST_F(NriConnection, AKubeletWhosePolicyBecomesStaticMakesItUnhealthy) {
   pinned.mutable_container()->mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus("1");
   EXPECT_THAT(ask("CreateContainer", pinned).error().message, HasSubstr("cpuManagerPolicy none"));
 
-  runtime_->close();  // a new connection is no reason to be healthy
+  runtime_->close();  // a new connection does not make it healthy
   run_until([&] { return !connection_->counters().is_connected; });
   connect();
   EXPECT_FALSE(connection_->counters().is_healthy);
@@ -129,7 +129,7 @@ TEST_F(NriObservedConnection, AKubeletWithTheStaticPolicyIsCompared) {
   EXPECT_FALSE(connection_->counters().kubelet_is_static);
 }
 
-/// Its shims are there too, and no plugin may confine them.
+/// Its shims run there too, and no plugin may confine them.
 TEST_F(NriConnection, WarnsOfARuntimeThatCanUseExclusiveCpus) {
   world_.kernel.make_path("system.slice/containerd.service");
   world_.kernel.find("system.slice/containerd.service")->has_cpuset = false;  // as its slice
@@ -164,7 +164,7 @@ TEST_F(NriConnection, AnErrorIsAnswered) {
   EXPECT_EQ(connection_->counters().start_refusals, 1U);
 }
 
-/// Nothing is sent unasked: containerd could hang.
+/// Nothing is sent without a request, since containerd could hang.
 TEST_F(NriConnection, UpdatesTheRuntimesRecordWithAnswers) {
   start();
   connect();
@@ -190,7 +190,7 @@ TEST_F(NriConnection, UpdatesTheRuntimesRecordWithAnswers) {
   EXPECT_EQ(response.update(0).linux().resources().cpu().cpus(), "0-7");
 }
 
-/// A runtime that does not wait for the answer goes on without the plugin.
+/// A runtime that does not wait for the answer continues without the plugin.
 TEST_F(NriConnection, WhatWasTooSlowIsFoundAfterwards) {
   start();
   connect();

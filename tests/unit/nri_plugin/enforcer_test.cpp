@@ -8,7 +8,7 @@
 
 #include "runtime_world.hpp"
 
-/// What is done for a runtime's requests: on the model of both cgroup versions.
+/// The handling of a runtime's requests, on the model of both cgroup versions.
 namespace pinfold::nri {
 namespace {
 
@@ -49,7 +49,7 @@ TEST_P(NriEnforcer, PinsAContainerAndShrinksTheOthersBeforeTheAnswer) {
   EXPECT_EQ(counters().reverted, 0U);
 }
 
-/// Any process is in one group, and may run on CPU 1 until it is widened.
+/// Every process is in one group, and may run on CPU 1 until it is widened.
 class InheritingProcesses final : public enforce::ProcessTable {
  public:
   [[nodiscard]] std::optional<enforce::ProcessId> identify(pid_t pid) const override {
@@ -164,7 +164,7 @@ TEST_P(NriEnforcer, TheGateRefusesWhileAnotherGroupHasItsCpus) {
   EXPECT_THAT(world_.start(b).error().message, HasSubstr("exclusive to 'podb/c'"));
   world_.kernel.distort = {};
   EXPECT_EQ(world_.agent->state().node.find(b.uid), nullptr) << "its CPUs have returned";
-  world_.record.erase(RuntimeWorld::id_of(b));  // the kubelet has another one made
+  world_.record.erase(RuntimeWorld::id_of(b));  // the kubelet has it made again
   ASSERT_TRUE(world_.create(b).has_value());
   ASSERT_TRUE(world_.start(b).has_value());
   EXPECT_EQ(world_.cpus(a), "0,3-7");
@@ -209,14 +209,14 @@ TEST_P(NriEnforcer, AContainerThatStartsAgainKeepsItsCpus) {
   EXPECT_EQ(cpus_of(world_.create(b)), "1-2");
   ASSERT_TRUE(world_.start(b).has_value());
   EXPECT_EQ(world_.cpus(b), "1-2");
-  // The removal of the first one comes late.
+  // The removal of the first one arrives late.
   world_.suffix = "";
   ASSERT_TRUE(world_.send(api::Event::REMOVE_CONTAINER, b, "c").has_value());
   EXPECT_TRUE(world_.agent->state().adopted.contains({b.uid, "c"}));
   EXPECT_THAT(world_.log, Not(Contains(HasSubstr("has stopped")))) << "it runs, and is left alone";
 }
 
-/// No plugin was called for it at all.
+/// No plugin was asked about it at all.
 TEST_P(NriEnforcer, LookingConfinesUnknownContainers) {
   const PodSpec b = exclusive("b", 2);
   world_.run(b);
@@ -238,7 +238,7 @@ TEST_P(NriEnforcer, LookingConfinesUnknownContainers) {
   EXPECT_EQ(world_.cpus(b), "1-2");
 }
 
-/// Its group exists before the runtime reports it.
+/// Its group exists before the runtime reports the sandbox.
 TEST_P(NriEnforcer, ASandboxThatIsFoundBeforeItsReportIsNoUnknownContainer) {
   const PodSpec a = shared("a");
   world_.run(exclusive("b", 2));
@@ -253,7 +253,7 @@ TEST_P(NriEnforcer, ASandboxThatIsFoundBeforeItsReportIsNoUnknownContainer) {
   EXPECT_THAT(world_.log, IsEmpty());
 }
 
-/// What the runtime makes before it reports the start.
+/// The groups that the runtime makes before it reports the start.
 TEST_P(NriEnforcer, ContainersThatStartAtTheSameTimeKeepTheirCpus) {
   const PodSpec b = exclusive("b", 2);
   const PodSpec d = exclusive("d", 1);
@@ -286,7 +286,7 @@ TEST_P(NriEnforcer, AnUpdateByOthersIsSetBack) {
   EXPECT_EQ(answer.update(0).container_id(), RuntimeWorld::id_of(a));
   EXPECT_EQ(answer.update(0).linux().resources().cpu().cpus(), "0,3-7");
   EXPECT_EQ(counters().reverted, 1U);
-  // One that comes without a request.
+  // A change without a request.
   world_.kernel.find(world_.group(a))->files["cpuset.cpus"] = "0-7";
   ASSERT_TRUE(world_.send(api::Event::POST_UPDATE_CONTAINER, a, "c").has_value());
   EXPECT_EQ(world_.cpus(a), "0,3-7");
@@ -344,7 +344,7 @@ TEST_P(NriEnforcer, TheRecordFollowsAtSynchronizeAndAtUpdatesAndStopsOfOthers) {
   EXPECT_EQ(on_record, "0,3-7");
 }
 
-/// After a restart of containerd no event tells of the end of earlier sandboxes.
+/// After a restart of containerd no event reports the end of earlier sandboxes.
 TEST_P(NriEnforcer, APodWhoseGroupIsGoneHasEnded) {
   const PodSpec a = shared("a");
   const PodSpec b = exclusive("b", 2);
@@ -403,7 +403,7 @@ TEST(NriConfine, ASandboxThatCannotBeConfinedKeepsOthersFromItsCpus) {
   world.run_sandbox(b);
   ASSERT_TRUE(world.create(b).has_value());
   auto* const pause = world.kernel.find(world.pause_group(a));
-  pause->files.erase("cpuset.cpus");  // its hierarchy does not allow it
+  pause->files.erase("cpuset.cpus");  // its hierarchy does not have this file
   EXPECT_THAT(world.start(b).error().message, HasSubstr("other groups can run on its exclusive"));
   EXPECT_EQ(world.follower->counters().stopped, 0U) << "a sandbox is not killed";
   EXPECT_THAT(world.log, Contains(HasSubstr("is not confined")));

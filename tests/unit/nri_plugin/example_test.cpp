@@ -48,7 +48,7 @@ class NriExample : public testing::Test {
     EXPECT_TRUE(answer.ParseFromString(runtime_.answers.at(stream).value()));
     return answer;
   }
-  /// The only container of this pod.
+  /// Returns the request to create the only container of this pod.
   static api::CreateContainerRequest to_create(const std::string& pod, const std::string& limited) {
     const PodSpec spec = test::pod_with({limited});
     api::CreateContainerRequest request;

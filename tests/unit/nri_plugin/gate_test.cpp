@@ -14,7 +14,7 @@
 #include "runtime_world.hpp"
 #include "temp_dir.hpp"
 
-/// The gate is strict only where exclusive CPUs are at stake: on the model of both cgroup versions.
+/// The gate is strict only where exclusive CPUs are at stake, on the model of both cgroup versions.
 namespace pinfold::nri {
 namespace {
 
@@ -39,7 +39,7 @@ class NriGate : public testing::TestWithParam<enforce::CgroupVersion> {
   const PodSpec b_ = exclusive("b", 2);
 
   void must_run(const PodSpec& spec) { ASSERT_NO_FATAL_FAILURE(world_.run(spec)); }
-  /// What is done every few seconds.
+  /// Does what happens every few seconds.
   agent::ReconcileReport pass_time() {
     world_.follower->look(*world_.agent);
     return world_.agent->reconcile().value();
@@ -51,9 +51,9 @@ class NriGate : public testing::TestWithParam<enforce::CgroupVersion> {
     return found;
   }
   const service::FollowerCounters& counters() { return world_.follower->counters(); }
-  /// The CPUs that are exclusive to no container, by the state.
+  /// Returns the CPUs that are exclusive to no container, according to the state.
   std::string pool() { return world_.agent->state().node.cpu.default_set.to_string(); }
-  /// A pod of a runtime class that makes no group for each container.
+  /// Gives a pod a runtime class that makes no group per container.
   void set_class(const PodSpec& spec, const std::string& handler) {
     world_.handlers[spec.uid] = handler;
     world_.groupless.insert(handler);
@@ -89,7 +89,7 @@ TEST_P(NriGate, ASharedContainerStartsBelowAGroupThatAnotherHasNarrowed) {
 }
 
 TEST_P(NriGate, APartitionOfAnotherThatTakesCpusIsNamed) {
-  if (GetParam() == enforce::CgroupVersion::kV1) return;  // it has none
+  if (GetParam() == enforce::CgroupVersion::kV1) return;  // the file does not exist there
   must_run(b_);
   world_.kernel.make_path("judge/below");
   ASSERT_TRUE(world_.kernel.fs()->write("judge", "cpuset.cpus", "2").has_value());
@@ -119,7 +119,7 @@ TEST_P(NriGate, ANarrowedContainerFollowsThePoolWhenTheGroupAboveIsWideAgain) {
   EXPECT_THAT(pass_time().remaining, IsEmpty());
 }
 
-/// Else the runtime could not write what the container has on record.
+/// Otherwise the runtime could not write the container's cpuset on record.
 TEST_P(NriGate, OnCgroupV1TheRuntimeGetsWhatTheGroupAboveHas) {
   must_run(a_);
   world_.write_cpus(kBestEffort, "0");
@@ -131,7 +131,7 @@ TEST_P(NriGate, OnCgroupV1TheRuntimeGetsWhatTheGroupAboveHas) {
   EXPECT_EQ(created->adjust().linux().resources().cpu().cpus(), is_v1 ? "0" : "0-7");
 }
 
-/// What the runtime shows again needs no disk; exclusive CPUs do.
+/// Facts that the runtime shows again need no disk; exclusive CPUs do.
 TEST_P(NriGate, OnAFullDiskASharedContainerStarts) {
   namespace disk = checkpoint::testing;
   bool is_full = false;
@@ -220,7 +220,8 @@ TEST_P(NriGate, AnExclusiveContainerIsToldWhoHasNarrowedIt) {
   EXPECT_EQ(pool(), "0-7");
 }
 
-/// The group of a third pod resists: only what needs its CPUs is refused, and has none then.
+/// The group of a third pod resists: only the container that needs its CPUs is rejected, and then
+/// has none.
 TEST_P(NriGate, ARefusedCreationGivesItsCpusBackAndHindersNoOther) {
   must_run(a_);
   world_.run_sandbox(b_);
@@ -322,7 +323,7 @@ TEST_P(NriGate, ARunningSandboxIsFoundAtSynchronize) {
   EXPECT_EQ(world_.cpus(world_.pause_group(vm)), "1-2");
 }
 
-/// runsc makes an empty group for each container, and runs all of them in that of the sandbox.
+/// runsc makes an empty group for each container, and runs all of them in the sandbox's group.
 TEST_P(NriGate, AnEmptyGroupIsNoContainers) {
   const PodSpec vm = exclusive("vm", 2);
   set_class(vm, "runsc");
@@ -362,7 +363,7 @@ TEST_P(NriGate, ADeclaredClassIsRefusedAtCreation) {
   EXPECT_EQ(world_.cpus(world_.pause_group(vm)), "1-2") << "before the container starts";
 }
 
-/// The groups below a kubelet's cgroupRoot, after the last pod there that the runtime has shown.
+/// The groups below a kubelet's cgroupRoot, after the last pod that the runtime has shown there.
 TEST_P(NriGate, GroupsBelowAnAdoptedOnesKubeletAreConfined) {
   must_run(b_);
   const std::string other = "pfnk/kubepods/pody/abc";
@@ -378,7 +379,7 @@ TEST_P(NriGate, GroupsBelowAnAdoptedOnesKubeletAreConfined) {
   EXPECT_EQ(world_.cpus(other), "0,3-7");
 }
 
-/// The kernel would give it all CPUs of the group above, and these are another's.
+/// The kernel would give it all CPUs of the parent group, which belong to another container.
 TEST_P(NriGate, AContainerThatLosesItsCpusGetsThoseOfNobody) {
   const PodSpec d = exclusive("d", 1);
   must_run(b_);
@@ -394,7 +395,7 @@ TEST_P(NriGate, AContainerThatLosesItsCpusGetsThoseOfNobody) {
   EXPECT_EQ(world_.cpus(d), "3");
 }
 
-/// Its group is empty, as those of a runtime class without groups are.
+/// Its group is empty, like those of a runtime class without groups.
 TEST_P(NriGate, AContainerThatHasJustEndedIsNotTakenForOneInTheSandbox) {
   world_.run_sandbox(b_);
   ASSERT_TRUE(world_.create(b_).has_value());

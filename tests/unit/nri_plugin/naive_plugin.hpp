@@ -9,16 +9,16 @@
 
 namespace pinfold::nri::test {
 
-/// What plugins do otherwise than the example, one by one.
+/// Mistakes of plugins that the example does not make, one by one.
 enum class Habit {
   kNone,
-  kForgetsAtSynchronize,  ///< only what is shown is kept
-  kUpdatesByItself,       ///< others are updated by a request of its own, before the answer
+  kForgetsAtSynchronize,  ///< keeps only what is shown
+  kUpdatesByItself,       ///< sends its own request to update others, before the answer
   kClearsCpusets,         ///< no cpuset instead of all CPUs
   kRejectsSandboxes,      ///< with an error, if there are too few CPUs
 };
 
-/// The plugin of examples/nri as a follower: it answers, and believes that this is so. No gate, no
+/// The plugin of examples/nri as a follower. It assumes that its answers take effect: no gate, no
 /// reading back, no looks.
 class NaivePlugin : public Follower {
  public:

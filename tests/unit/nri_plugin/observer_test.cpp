@@ -115,7 +115,7 @@ TEST(NriObserver, ComparesContainersThatAKubeletHasPinned) {
   EXPECT_THAT(world.log, IsEmpty());
 }
 
-/// The documented look before the service owns a node: only the order could differ.
+/// The documented check before the service takes over a node: only the order could differ.
 TEST(NriObserver, AgreesWithRunningContainersThatCouldHaveComeSo) {
   RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
   const std::vector<std::pair<PodSpec, const char*>> running = {{exclusive("a", 2), "4-5"},
@@ -148,7 +148,7 @@ TEST(NriObserver, SaysWhyAContainerWouldBeShared) {
   RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
   const PodSpec a = exclusive("a", 2);
   api::PodSandbox sandbox = world.sandbox(a);
-  // Pod-level resources of 1 CPU, which no annotation tells.
+  // Pod-level resources of 1 CPU, without an annotation.
   auto& cpu = *sandbox.mutable_linux()->mutable_pod_resources()->mutable_cpu();
   cpu.mutable_quota()->set_value(100'000);
   api::SynchronizeRequest request;

@@ -10,7 +10,7 @@
 #include "pinfold/nri_pods/plan.hpp"
 #include "pinfold/server/settings.hpp"
 
-/// The files that docs/nri.md lets its reader write.
+/// The files that docs/nri.md asks its reader to write.
 namespace pinfold::nri {
 namespace {
 
@@ -19,7 +19,7 @@ using testing::IsEmpty;
 
 std::string text_of(const char* file) { return read_file(file).value(); }
 
-/// The indented block of the page that begins with this line, without the indentation.
+/// Returns the indented block of the page that begins with this line, without the indentation.
 std::string block(std::string_view first) {
   constexpr std::string_view kIndent = "       ";
   const std::string page = text_of(PINFOLD_NRI_PAGE);

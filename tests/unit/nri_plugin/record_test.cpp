@@ -2,7 +2,7 @@
 
 #include "runtime_world.hpp"
 
-/// What the runtime has on record for its containers.
+/// The runtime's record of its containers.
 namespace pinfold::nri {
 namespace {
 
@@ -10,7 +10,7 @@ using test::exclusive;
 using test::RuntimeWorld;
 using test::shared;
 
-/// No CPUs in an answer mean no change: what has no exclusive CPUs is answered with the pool.
+/// No CPUs in an answer mean no change, so a container without exclusive CPUs gets the pool.
 TEST(NriRecord, TheSharedPoolIsAlwaysAnExplicitCpuset) {
   RuntimeWorld world;
   const PodSpec a = shared("a");

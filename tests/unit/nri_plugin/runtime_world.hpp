@@ -20,26 +20,28 @@
 
 namespace pinfold::nri::test {
 
-/// A pod with an UID of its own.
+/// Returns a pod with its own UID.
 inline PodSpec named(const std::string& uid, const std::vector<std::string>& containers) {
   PodSpec spec = pod_with(containers);
   spec.uid = PodUid(uid);
   spec.name = uid;
   return spec;
 }
-/// A pod with one container 'c' with so many exclusive CPUs, and one with none.
+/// Returns a pod with one container 'c' that has this many exclusive CPUs; shared() returns one
+/// with none.
 inline PodSpec exclusive(const std::string& uid, int cpus) {
   return named(uid, {limited("c", std::to_string(cpus), "64Mi")});
 }
 inline PodSpec shared(const std::string& uid) { return named(uid, {"{name: c}"}); }
 
-/// A model kernel, the agent of two_sockets() with CPU 0 reserved, and a runtime as values: it
-/// makes groups below "/model/kubepods" and keeps a record of each container, as containerd does.
+/// A model kernel, the agent of two_sockets() with CPU 0 reserved, and a runtime as values. The
+/// runtime makes groups below "/model/kubepods" and keeps a record of each container, as containerd
+/// does.
 class RuntimeWorld {
  public:
   using MakeFollower = std::function<std::unique_ptr<Follower>(RuntimeWorld&)>;
 
-  /// `make`: another plugin than Pinfold's.
+  /// `make`: for a plugin other than Pinfold's.
   explicit RuntimeWorld(enforce::CgroupVersion version = enforce::CgroupVersion::kV2,
                         service::NriMode mode = service::NriMode::kEnforce, Config config = {},
                         MakeFollower make = {})
@@ -51,7 +53,7 @@ class RuntimeWorld {
     synchronize({});
   }
 
-  /// A new agent and a new plugin on the same state and kernel.
+  /// Starts a new agent and a new plugin on the same state and kernel.
   void restart() {
     follower.reset();
     agent.reset();
@@ -65,13 +67,13 @@ class RuntimeWorld {
     is_connected = true;
     follower = make_ ? make_(*this) : make_follower(mode_, *agent, follower_options()).value();
   }
-  /// The runtime is started again: of the sandboxes that it has now no event tells any more.
+  /// Restarts the runtime: no further events report its present sandboxes.
   void restart_runtime() { earlier_ = sandboxes_; }
   [[nodiscard]] bool is_groupless(const PodSpec& spec) const {
     return handlers.contains(spec.uid) && groupless.contains(handlers.at(spec.uid));
   }
   /// Another program writes the cpuset of a group and, on cgroup v1, of all groups below it that
-  /// would be in the way.
+  /// would prevent that.
   void write_cpus(const std::string& group, const std::string& cpus) {
     auto* const dir = kernel.find(group);
     ASSERT_NE(dir, nullptr) << group;
@@ -83,7 +85,7 @@ class RuntimeWorld {
     const auto written = kernel.fs()->write(group, "cpuset.cpus", cpus);
     EXPECT_TRUE(written.has_value()) << written.error().message;
   }
-  /// The sandboxes of this pod have the annotation.
+  /// Gives the sandboxes of this pod the annotation.
   void announce(const PodSpec& spec) { announced_.insert(spec.uid); }
   [[nodiscard]] FollowerOptions follower_options() {
     FollowerOptions options;
@@ -109,7 +111,7 @@ class RuntimeWorld {
   [[nodiscard]] static std::string id_of(const PodSpec& spec, const std::string& name = "c") {
     return spec.uid.value + "-" + name;
   }
-  /// As the runtime shows it, with the cpuset on record.
+  /// Returns a container as the runtime shows it, with the cpuset on record.
   [[nodiscard]] api::Container container(const PodSpec& spec, const std::string& name = "c") {
     api::Container shown = container_of(spec, *spec.find(name));
     const std::string id = id_of(spec, name) + suffix;
@@ -139,7 +141,8 @@ class RuntimeWorld {
     if (!name.empty()) *message.mutable_container() = container(spec, name);
     return ask([&] { return follower->change(*agent, message); });
   }
-  /// Makes the sandbox' group with its process, and reports it. After an error it is left behind.
+  /// Makes the sandbox's group with its process, and reports it. After an error the group is left
+  /// behind.
   Result<void> try_sandbox(const PodSpec& spec) {
     kernel.make_path(pause_group(spec));
     kernel.find(pause_group(spec))->processes = {next_process_++};
@@ -147,13 +150,13 @@ class RuntimeWorld {
     return send(api::Event::RUN_POD_SANDBOX, spec);
   }
   void run_sandbox(const PodSpec& spec) { ASSERT_TRUE(try_sandbox(spec).has_value()); }
-  /// Creates a container; what the plugin answers goes on record.
+  /// Creates a container and records the plugin's answer.
   Result<api::CreateContainerResponse> create(const PodSpec& spec, const std::string& name = "c") {
     auto answer = ask_to_create(spec, name);
     if (answer) finish_creation(spec, *answer, name);
     return answer;
   }
-  /// The first half: the others are updated, and the container exists for nobody yet.
+  /// Does the first half: the others are updated, and the new container is not visible yet.
   Result<api::CreateContainerResponse> ask_to_create(const PodSpec& spec,
                                                      const std::string& name = "c") {
     api::CreateContainerRequest request;
@@ -176,8 +179,8 @@ class RuntimeWorld {
     being_created_.erase(id_of(spec, name) + suffix);
     EXPECT_TRUE(send(api::Event::POST_CREATE_CONTAINER, spec, name).has_value());
   }
-  /// `runc update` of a container, and its record. Without CPUs nothing changes, nor if the
-  /// container is being created, and a failure is only a warning.
+  /// Does `runc update` of a container, and records it. Without CPUs, or while the container is
+  /// being created, nothing changes; a failure is only a warning.
   void put(const api::ContainerUpdate& update) {
     const std::string& id = update.container_id();
     const api::LinuxCPU& cpu = update.linux().resources().cpu();
@@ -199,8 +202,8 @@ class RuntimeWorld {
   void put_all(const Answer& answer) {
     for (const api::ContainerUpdate& update : answer.update()) put(update);
   }
-  /// The plugin asks by itself. While the runtime waits for an answer of the plugin both wait,
-  /// until the runtime gives the plugin up.
+  /// The plugin sends its own request. If the runtime is waiting for an answer of the plugin, both
+  /// wait until the runtime gives the plugin up.
   void update_by_itself(const api::ContainerUpdate& update) {
     if (is_asking_) {
       is_connected = false;
@@ -208,7 +211,7 @@ class RuntimeWorld {
     }
     put(update);
   }
-  /// CRI UpdateContainerResources. What the plugin answers for this container comes before it.
+  /// Does CRI UpdateContainerResources. The plugin's answer for this container takes precedence.
   void update_by_cri(const PodSpec& spec, const std::string& cpus) {
     api::UpdateContainerRequest request;
     *request.mutable_pod() = sandbox(spec);
@@ -228,7 +231,7 @@ class RuntimeWorld {
     update.mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus(cpus);
     return update;
   }
-  /// What `runc create` does.
+  /// Makes a group as `runc create` does.
   void make_group(const PodSpec& spec, const std::string& name = "c") {
     kernel.make_path(group(spec, name));
     auto* const dir = kernel.find(group(spec, name));
@@ -237,7 +240,7 @@ class RuntimeWorld {
     if (on_record != record.end()) dir->files["cpuset.cpus"] = on_record->second;
     groups_[id_of(spec, name) + suffix] = group(spec, name);
   }
-  /// Starts a container; if the plugin refuses, it is ended as containerd does.
+  /// Starts a container. If the plugin rejects it, ends it as containerd does.
   Result<void> start(const PodSpec& spec, const std::string& name = "c") {
     if (!is_groupless(spec)) make_group(spec, name);
     auto started = send(api::Event::START_CONTAINER, spec, name);
@@ -245,7 +248,7 @@ class RuntimeWorld {
     stop(spec, name);
     return started;
   }
-  /// The process ends, and its group is removed.
+  /// Ends the process and removes its group.
   void end(const PodSpec& spec, const std::string& name = "c") {
     kernel.find(group(spec, name))->processes.clear();
     ASSERT_TRUE(kernel.fs()->remove_group(group(spec, name)).has_value());
@@ -257,7 +260,7 @@ class RuntimeWorld {
     *request.mutable_container() = container(spec, name);
     put_all(ask([&] { return follower->stop(*agent, request); }));
   }
-  /// The sandbox with all its containers, which have stopped.
+  /// Removes the sandbox with all its containers, which have stopped.
   void remove_sandbox(const PodSpec& spec) {
     remove_groups(spec);
     if (earlier_.erase(spec.uid) != 0) return;
@@ -271,7 +274,7 @@ class RuntimeWorld {
     const std::string pod = sandbox(spec).linux().cgroup_parent().substr(1);
     ASSERT_TRUE(kernel.fs()->remove_group(pod).has_value());
   }
-  /// A pod with its container, started.
+  /// Runs a pod with its container, started.
   void run(const PodSpec& spec) {
     run_sandbox(spec);
     const auto created = create(spec);
@@ -279,7 +282,7 @@ class RuntimeWorld {
     const auto started = start(spec);
     ASSERT_TRUE(started.has_value()) << started.error().message;
   }
-  /// The same while no plugin is connected.
+  /// Runs a pod while no plugin is connected.
   void run_unseen(const PodSpec& spec) {
     kernel.make_path(pause_group(spec));
     kernel.find(pause_group(spec))->processes = {next_process_++};
@@ -306,7 +309,7 @@ class RuntimeWorld {
     return request;
   }
 
-  /// The CPUs that processes of a group can use.
+  /// Returns the CPUs that processes of a group can use.
   [[nodiscard]] std::string cpus(const std::string& of_group) {
     auto* const dir = kernel.find(of_group);
     return dir == nullptr ? "gone" : kernel.effective(*dir, "cpuset.cpus").to_string();
@@ -323,19 +326,19 @@ class RuntimeWorld {
   std::vector<std::string> log;
   std::vector<std::string> runtime_log;
   std::map<std::string, std::string> record;   ///< container id to cpuset
-  std::map<std::string, std::int64_t> quotas;  ///< container id to CFS quota, once it was changed
+  std::map<std::string, std::int64_t> quotas;  ///< container id to CFS quota, once changed
   std::map<pid_t, double> ages;                ///< of processes, in seconds
-  std::string kubelet_cpus;                    ///< that containers come with
-  std::string suffix;                          ///< of container ids: another run
+  std::string kubelet_cpus;                    ///< the cpuset with which containers arrive
+  std::string suffix;                          ///< suffix of container ids, to tell runs apart
   std::map<PodUid, std::string> handlers;      ///< of the runtime classes of pods
-  std::set<std::string> groupless;             ///< handlers that make no group for each container
-  std::vector<std::string> declared;           ///< of these, those that the settings name
+  std::set<std::string> groupless;             ///< handlers that make no group per container
+  std::vector<std::string> declared;           ///< those of them that the settings name
   std::unique_ptr<agent::NodeAgent> agent;
   std::unique_ptr<Follower> follower;
-  bool is_connected = true;  ///< else the runtime goes on as if the plugin agreed
+  bool is_connected = true;  ///< otherwise the runtime acts as if the plugin agreed
 
  private:
-  /// What the plugin answers, if the runtime still wants to know.
+  /// Returns the plugin's answer, if the runtime still waits for it.
   template <class Ask>
   auto ask(Ask do_ask) -> decltype(do_ask()) {
     using Answer = decltype(do_ask());
@@ -355,9 +358,9 @@ class RuntimeWorld {
   bool is_asking_ = false;
   std::set<PodUid> announced_;
   std::set<PodUid> sandboxes_;
-  std::set<PodUid> earlier_;                   ///< than the last start of the runtime
+  std::set<PodUid> earlier_;                   ///< from before the last start of the runtime
   std::set<std::string> being_created_;        ///< container ids
-  std::map<std::string, std::string> groups_;  ///< container id to its group, once it has started
+  std::map<std::string, std::string> groups_;  ///< container id to its group, once started
   int next_process_ = 1'000'000'000;           ///< no process of this machine
 };
 

@@ -21,12 +21,12 @@
 
 namespace pinfold::nri::test {
 
-/// A runtime's end of the socket. Never waits.
+/// A runtime's end of the socket. Never blocks.
 class SocketRuntime {
  public:
   explicit SocketRuntime(const std::string& path) : listener_(path) {}
 
-  /// Reads what has come, and answers RegisterPlugin. Any other call fails the test.
+  /// Reads incoming data, and answers RegisterPlugin. Any other call fails the test.
   void poll() {
     read();
     if (UniqueFd next = listener_.accept()) {
@@ -45,10 +45,10 @@ class SocketRuntime {
     is_registered = false;
   }
   [[nodiscard]] bool is_open() const { return static_cast<bool>(connection_); }
-  /// To wait for; -1 without a connection.
+  /// Returns the descriptor to wait for; -1 without a connection.
   [[nodiscard]] int descriptor() const { return connection_.get(); }
 
-  /// Calls the plugin; the answer comes to `answers` under the returned number.
+  /// Calls the plugin. The answer arrives in `answers` under the returned number.
   std::uint32_t call(const std::string& method, const std::string& payload,
                      std::chrono::milliseconds timeout = std::chrono::milliseconds(10'000)) {
     std::string output;
@@ -71,7 +71,7 @@ class SocketRuntime {
 
   bool is_registered = false;
   std::map<std::uint32_t, Result<std::string>> answers;
-  std::map<std::uint32_t, Result<std::string>> answers_before;  ///< of the connection before
+  std::map<std::uint32_t, Result<std::string>> answers_before;  ///< of the last connection
 
  private:
   void read() {
@@ -88,7 +88,7 @@ class SocketRuntime {
     multiplex(connection, bytes, output_);
     write();
   }
-  /// What the socket takes of the output.
+  /// Writes as much output as the socket takes.
   void write() {
     while (!output_.empty()) {
       const auto sent = ::send(connection_.get(), output_.data(), output_.size(), MSG_NOSIGNAL);
@@ -121,7 +121,7 @@ class SocketRuntime {
 
   pinfold::test::UnixListener listener_;
   UniqueFd connection_;
-  std::string output_;  ///< that the socket did not take
+  std::string output_;  ///< output that the socket did not take
   Demultiplexer demultiplexer_;
   ttrpc::Server server_;
   ttrpc::Client client_;

@@ -8,8 +8,7 @@
 #include "pinfold/base/read_file.hpp"
 #include "runtime_world.hpp"
 
-/// Containers that were created or started without the plugin: on the model of both cgroup
-/// versions.
+/// Containers created or started without the plugin, on the model of both cgroup versions.
 namespace pinfold::nri {
 namespace {
 
@@ -29,8 +28,8 @@ class NriSynchronize : public testing::TestWithParam<enforce::CgroupVersion> {
   [[nodiscard]] const service::FollowerCounters& counters() { return world_.follower->counters(); }
 };
 
-/// What throttles exclusive CPUs: the container's own quota, which only the runtime sets, and that
-/// of its pod, which a kubelet with the policy none has set.
+/// Two quotas throttle exclusive CPUs: the container's own, which only the runtime sets, and its
+/// pod's, which a kubelet with the policy none has set.
 TEST_P(NriSynchronize, ExclusiveContainersThatAreFoundLoseTheirQuotas) {
   const PodSpec b = exclusive("b", 2);
   const PodSpec half = named("half", {limited("c", "500m", "64Mi")});
@@ -58,7 +57,7 @@ TEST_P(NriSynchronize, APodIsSharedForAReasonThatOutlivesTheService) {
   EXPECT_EQ(note.qos, QosClass::kGuaranteed);
   world_.restart();
   EXPECT_EQ(world_.agent->state().notes.at(half.uid), note);
-  // A state of an earlier version has none: Synchronize tells it.
+  // A state of an earlier version has no note; Synchronize supplies it.
   PodSpec other = half;
   other.uid = PodUid("other");
   ASSERT_TRUE(world_.agent->admit(other).has_value());
@@ -105,8 +104,8 @@ TEST_P(NriSynchronize, AContainerThatWasCreatedWithoutItIsPinnedAtTheGate) {
   EXPECT_THAT(world_.start(big).error().message, HasSubstr("is rejected"));
 }
 
-/// containerd 1.7 goes on starting containers while a plugin synchronizes: one whose start it would
-/// have reported before is shown as created.
+/// containerd 1.7 continues to start containers while a plugin synchronizes. A container whose
+/// start would have been reported earlier is shown as created.
 TEST_P(NriSynchronize, AContainerThatStartsDuringSynchronizeIsPinned) {
   const PodSpec a = shared("a");
   const PodSpec b = exclusive("b", 2);
@@ -123,7 +122,7 @@ TEST_P(NriSynchronize, AContainerThatStartsDuringSynchronizeIsPinned) {
   EXPECT_THAT(world_.log, Contains(HasSubstr("was confined to CPUs 0,3-7, expected 1-2")));
 }
 
-/// The same, and its start is over before the plugin has answered.
+/// As above, and its start is over before the plugin has answered.
 TEST_P(NriSynchronize, AContainerWhoseStartNoEventToldIsPinnedAtTheSecondLook) {
   const PodSpec a = shared("a");
   const PodSpec b = exclusive("b", 2);
@@ -145,7 +144,7 @@ TEST_P(NriSynchronize, AContainerWhoseStartNoEventToldIsPinnedAtTheSecondLook) {
   EXPECT_FALSE(world_.agent->state().adopted.contains({b.uid, "c"}));
 }
 
-/// The same, and the earlier one of its name ends only then.
+/// As above, and the earlier container of its name ends only then.
 TEST_P(NriSynchronize, AContainerThatStartsDuringSynchronizeGetsTheGroupOfItsOwn) {
   const PodSpec b = exclusive("b", 2);
   world_.run(b);
@@ -161,7 +160,8 @@ TEST_P(NriSynchronize, AContainerThatStartsDuringSynchronizeGetsTheGroupOfItsOwn
   EXPECT_EQ(world_.cpus(b), "1-2");
 }
 
-/// The same with one that is not shown at all; the earlier one of its name has been removed.
+/// As above, with a container that is not shown at all; the earlier one of its name has been
+/// removed.
 TEST_P(NriSynchronize, AContainerThatSynchronizeHasMissedIsPinned) {
   const PodSpec b = exclusive("b", 2);
   world_.run(b);
@@ -181,7 +181,7 @@ TEST_P(NriSynchronize, AContainerThatSynchronizeHasMissedIsPinned) {
               Contains(HasSubstr("runs in the shared pool: pod 'default/big' is rejected")));
 }
 
-/// Its creation was answered by an earlier service, and not yet done at Synchronize.
+/// Its creation was answered by an earlier service, and was not finished at Synchronize.
 TEST_P(NriSynchronize, AContainerThatWasBeingCreatedKeepsItsCpus) {
   const PodSpec pod = named("p", {limited("c", "2", "64Mi"), limited("d", "1", "64Mi")});
   world_.run_sandbox(pod);
@@ -199,7 +199,7 @@ TEST_P(NriSynchronize, AContainerThatWasBeingCreatedKeepsItsCpus) {
   EXPECT_EQ(counters().found_unpinned, 0U);
 }
 
-/// Of an earlier container: what it says is old.
+/// An event of an earlier container is out of date.
 TEST_P(NriSynchronize, TheLateStartOfAnEarlierContainerIsIgnored) {
   const PodSpec b = exclusive("b", 2);
   world_.run(b);
@@ -211,7 +211,7 @@ TEST_P(NriSynchronize, TheLateStartOfAnEarlierContainerIsIgnored) {
   EXPECT_THAT(world_.log, IsEmpty());
 }
 
-/// The earlier one of its name ended during Synchronize too, of which no event tells.
+/// The earlier container of its name also ended during Synchronize, and no event reports that.
 TEST_P(NriSynchronize, ALaterContainerThatSynchronizeHasMissedIsPinned) {
   const PodSpec b = exclusive("b", 2);
   world_.run(b);

@@ -4,7 +4,7 @@
 
 #include "runtime_world.hpp"
 
-/// How many containers were unpinned, and for how long.
+/// Counts of unpinned containers and their time.
 namespace pinfold::nri {
 namespace {
 
@@ -14,7 +14,7 @@ using test::shared;
 
 class NriUnpinned : public testing::Test {
  protected:
-  /// All processes of a group have run for so long.
+  /// Sets the age of all processes of a group.
   void set_age(const std::string& group, double seconds) {
     for (const pid_t process : world_.kernel.find(group)->processes) {
       world_.ages[process] = seconds;
@@ -37,7 +37,7 @@ TEST_F(NriUnpinned, AContainerThatSynchronizeFinds) {
   expect(1, 7.5);
 }
 
-/// By a kubelet with the policy static, until the service took over.
+/// A kubelet with the policy static had pinned it until the service took over.
 TEST_F(NriUnpinned, NotAContainerThatAnotherHasPinned) {
   const PodSpec b = exclusive("b", 2);
   const PodSpec c = exclusive("c", 2);
@@ -90,7 +90,7 @@ TEST_F(NriUnpinned, AContainerThatNoEventExplains) {
   expect(2, 25 + 26);
   world_.follower->look(*world_.agent);
   expect(2, 25 + 26);
-  // What is reported after all is the same container: only its time since then is added.
+  // A container that is reported late is the same one: only its time since then is added.
   const PodSpec late = exclusive("late", 1);
   world_.run_unseen(late);
   for (int i = 0; i < 3; ++i) world_.follower->look(*world_.agent);

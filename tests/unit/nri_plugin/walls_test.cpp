@@ -12,8 +12,8 @@
 #include "pinfold/nri/session.hpp"
 #include "runtime_world.hpp"
 
-/// What plugins that pin CPUs run into (docs/nri.md, "Walls"): each with Pinfold, which must hold,
-/// and with a naive plugin in the same world, which must break.
+/// The obstacles that CPU-pinning plugins meet (docs/nri.md, "Walls"). Each is tested with Pinfold,
+/// which must hold, and with a naive plugin in the same world, which must break.
 namespace pinfold::nri {
 namespace {
 
@@ -37,7 +37,7 @@ std::string name_of(const testing::TestParamInfo<Case>& info) {
 class NriWalls : public testing::TestWithParam<Case> {
  protected:
   [[nodiscard]] static bool is_pinfold() { return std::get<Who>(GetParam()) == Who::kPinfold; }
-  /// A world with the plugin of this case; only a naive one has the habit.
+  /// Returns the plugin of this case; only a naive one has the habit.
   [[nodiscard]] static RuntimeWorld::MakeFollower plugin(Habit habit) {
     if (is_pinfold()) return {};
     return [habit](RuntimeWorld& world) { return std::make_unique<NaivePlugin>(world, habit); };
@@ -47,8 +47,9 @@ class NriWalls : public testing::TestWithParam<Case> {
                         {}, plugin(habit));
   }
 
-  /// Judges these pods, which run, by the kernel alone: "" if each exclusive container has as many
-  /// CPUs as it should, no other container has any of them, and the others have all that are left.
+  /// Judges these running pods by the kernel alone. Returns "" if each exclusive container has as
+  /// many CPUs as it should, no other container has any of them, and the others have all remaining
+  /// ones.
   static std::string broken(RuntimeWorld& world, const std::vector<PodSpec>& pods) {
     CpuSet pool = CpuSet::range(0, 7);
     for (const PodSpec& pod : pods) {
@@ -69,12 +70,12 @@ class NriWalls : public testing::TestWithParam<Case> {
     }
     return "";
   }
-  /// Pinfold: nothing is broken. The naive plugin: this is.
+  /// Expects that Pinfold breaks nothing, and that the naive plugin breaks this.
   static void expect(RuntimeWorld& world, const std::vector<PodSpec>& pods,
                      const std::string& naive) {
     EXPECT_EQ(broken(world, pods), is_pinfold() ? "" : naive);
   }
-  /// What is done every few seconds.
+  /// Does what happens every few seconds.
   static void pass_time(RuntimeWorld& world) {
     world.follower->look(*world.agent);
     ASSERT_TRUE(world.agent->reconcile().has_value());
@@ -90,7 +91,7 @@ class NriWalls : public testing::TestWithParam<Case> {
   }
 };
 
-/// The runtime fails open: a plugin that is dead or too slow is not waited for.
+/// The runtime fails open: it does not wait for a plugin that is dead or too slow.
 TEST_P(NriWalls, WhatWasMadeWithoutThePluginIsPinnedWhenItIsBack) {
   auto world = world_with();
   const PodSpec a = shared("a");
@@ -125,7 +126,7 @@ TEST_P(NriWalls, WhatNoEventTellsOfIsConfined) {
   expect(world, {b, unseen}, "unseen: CPUs 0-7, the shared pool is 0,3-7");
 }
 
-/// The container is created all the same, and the plugin hears nothing of it.
+/// The container is created nevertheless, and the plugin is not told.
 TEST_P(NriWalls, WithoutItsCpusBeingFreeAContainerIsNotCreated) {
   auto world = world_with();
   const PodSpec a = shared("a");
@@ -145,7 +146,7 @@ TEST_P(NriWalls, WithoutItsCpusBeingFreeAContainerIsNotCreated) {
   expect(world, {a, b}, "a: CPUs 0-7, the shared pool is 0,3-7");
 }
 
-/// Such an update is answered, and lost.
+/// Such an update is answered but lost.
 TEST_P(NriWalls, AnUpdateWhileAContainerIsBeingCreatedIsMadeUpFor) {
   auto world = world_with();
   const PodSpec a = shared("a");
@@ -161,7 +162,7 @@ TEST_P(NriWalls, AnUpdateWhileAContainerIsBeingCreatedIsMadeUpFor) {
   expect(world, {a, b}, "a: CPUs 0-7, the shared pool is 0,3-7");
 }
 
-/// Another one may have changed the answer.
+/// Another plugin may have changed the answer.
 TEST_P(NriWalls, AnAnswerIsReadBackBeforeTheProgramRuns) {
   auto world = world_with();
   const PodSpec b = exclusive("b", 2);
@@ -216,7 +217,7 @@ TEST_P(NriWalls, SynchronizeInPartsIsOne) {
   expect(world, {b, d, e}, "e: CPUs 1, expected 1 of 0,6-7");
 }
 
-/// Synchronize leaves exited containers out; the kubelet starts them again in the same sandbox.
+/// Synchronize leaves out exited containers; the kubelet starts them again in the same sandbox.
 TEST_P(NriWalls, AContainerThatExitedBeforeTheRuntimesRestartKeepsItsCpus) {
   auto world = world_with(Habit::kForgetsAtSynchronize);
   const PodSpec b = exclusive("b", 4);
@@ -237,8 +238,8 @@ TEST_P(NriWalls, AContainerThatExitedBeforeTheRuntimesRestartKeepsItsCpus) {
   EXPECT_EQ(broken(world, {b}), "");
 }
 
-/// A runtime that could not load a shim in time shows neither its pod nor its containers, and they
-/// run on.
+/// A runtime that could not load a shim in time shows neither its pod nor its containers, which
+/// still run.
 TEST_P(NriWalls, WhatTheRuntimeHasForgottenKeepsItsCpus) {
   auto world = world_with(Habit::kForgetsAtSynchronize);
   const PodSpec b = exclusive("b", 4);
@@ -251,7 +252,7 @@ TEST_P(NriWalls, WhatTheRuntimeHasForgottenKeepsItsCpus) {
   expect(world, {b, d}, "d: CPUs 1-2, expected 2 of 0,5-7");
 }
 
-/// Nor does an event tell of the end of an earlier sandbox.
+/// Nor does an event report the end of an earlier sandbox.
 TEST_P(NriWalls, APodThatEndsWithoutAnEventReleasesItsCpus) {
   auto world = world_with();
   const PodSpec a = shared("a");
@@ -268,8 +269,7 @@ TEST_P(NriWalls, APodThatEndsWithoutAnEventReleasesItsCpus) {
   expect(world, {a}, "a: CPUs 0,3-7, the shared pool is 0-7");
 }
 
-/// Its creation was answered before the plugin was started again, and Synchronize does not show it
-/// yet.
+/// Its creation was answered before the plugin was restarted, and Synchronize does not show it yet.
 TEST_P(NriWalls, AContainerThatWasBeingCreatedKeepsItsCpusOverARestart) {
   auto world = world_with();
   const PodSpec b = exclusive("b", 2);
@@ -287,7 +287,7 @@ TEST_P(NriWalls, AContainerThatWasBeingCreatedKeepsItsCpusOverARestart) {
   expect(world, {b, d}, "d: CPUs 1-2, expected 2 of 0,3-7");
 }
 
-/// No cpuset in an update is no change.
+/// An update without a cpuset changes nothing.
 TEST_P(NriWalls, TheSharedPoolIsWrittenAlsoIfItIsEverything) {
   auto world = world_with(Habit::kClearsCpusets);
   const PodSpec a = shared("a");
@@ -300,7 +300,7 @@ TEST_P(NriWalls, TheSharedPoolIsWrittenAlsoIfItIsEverything) {
   expect(world, {a}, "a: CPUs 0,3-7, the shared pool is 0-7");
 }
 
-/// The kubelet removes it later than it creates the next one of its name.
+/// The kubelet removes it after it has created the next container of the same name.
 TEST_P(NriWalls, TheLateRemovalOfAnEarlierContainerReleasesNothing) {
   auto world = world_with();
   const PodSpec b = exclusive("b", 2);
@@ -320,7 +320,7 @@ TEST_P(NriWalls, TheLateRemovalOfAnEarlierContainerReleasesNothing) {
   EXPECT_EQ(theirs.intersects({1, 2}), !is_pinfold()) << theirs.to_string();
 }
 
-/// No event tells a plugin of the updates of others.
+/// No event reports the updates of other plugins.
 TEST_P(NriWalls, ACpusetThatAnotherPluginSetsIsSetBack) {
   auto world = world_with();
   const PodSpec a = shared("a");
@@ -342,7 +342,7 @@ TEST_P(NriWalls, UpdateContainerResourcesKeepsTheCpuset) {
   expect(world, {a, b}, "a: CPUs 1-4, the shared pool is 0,3-7");
 }
 
-/// It would write its own cpusets over the plugin's, again and again.
+/// It would overwrite the plugin's cpusets again and again.
 TEST_P(NriWalls, AKubeletWithAStaticPolicyIsRefused) {
   auto world = world_with();
   const PodSpec b = exclusive("b", 2);
@@ -364,7 +364,7 @@ TEST_P(NriWalls, AKubeletWithAStaticPolicyIsRefused) {
   expect(world, {b, d}, "d: CPUs 3-4, expected 2 of 0-2,5-7");
 }
 
-/// The runtime leaves its group and its process behind.
+/// The runtime leaves the sandbox's group and process behind.
 TEST_P(NriWalls, ASandboxThatDoesNotFitIsNotFailed) {
   auto world = world_with(Habit::kRejectsSandboxes);
   const PodSpec big = exclusive("big", 9);
@@ -377,7 +377,7 @@ TEST_P(NriWalls, ASandboxThatDoesNotFitIsNotFailed) {
   EXPECT_EQ(world.cpus(world.pause_group(big)), "gone");
 }
 
-/// NRI shows no cgroup of a sandbox, and updates none.
+/// NRI shows no cgroup of a sandbox, and cannot update it.
 TEST_P(NriWalls, SandboxesStayOffExclusiveCpus) {
   auto world = world_with();
   const PodSpec a = shared("a");

@@ -24,7 +24,7 @@ RecoveredPod announced(const PodSpec& spec, const Kubelet& kubelet = {},
   return recovered_with(spec, kResourcesAnnotation, annotation_of(spec), kubelet, premises);
 }
 
-/// Why the annotation of a pod is refused.
+/// Returns why the annotation of a pod is rejected.
 std::string refusal(const PodSpec& spec, const std::string& annotation,
                     std::string_view name = kResourcesAnnotation) {
   const RecoveredPod seen = recovered_with(spec, name, annotation);
@@ -50,7 +50,7 @@ TEST(NriAnnotation, SaysAllBeforeTheFirstContainer) {
   EXPECT_EQ(seen.containers.at(1).requests.at("cpu"), exact("1m", Origin::kAnnotation));
   EXPECT_EQ(demand(seen, premises).pod, spec);
   EXPECT_THAT(demand(seen, premises).exclusive, ElementsAre("i", "a", "b"));
-  // Nothing changes when the containers come.
+  // Nothing changes when the containers arrive.
   EXPECT_EQ(announced(spec, {}, premises), seen);
 }
 

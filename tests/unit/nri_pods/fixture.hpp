@@ -29,7 +29,7 @@ namespace pinfold::nri::test {
 
 inline constexpr const char* kUid = "2f0fdcc8-0c5b-4a3a-8f1e-0d5e5b1f0a11";
 
-/// A Pod with this spec, in YAML or JSON.
+/// Returns a Pod with this spec, in YAML or JSON.
 inline PodSpec pod(const std::string& spec) {
   nlohmann::json document = {
       {"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", {{"name", "web"}, {"uid", kUid}}}};
@@ -37,7 +37,7 @@ inline PodSpec pod(const std::string& spec) {
   return read_pod(document).value();
 }
 
-/// A container with limits, and equal requests.
+/// Returns a container with limits and equal requests.
 inline std::string limited(std::string_view name, std::string_view cpu, std::string_view memory,
                            std::string_view more = "") {
   return fmt::format("{{name: {}, resources: {{limits: {{cpu: {}, memory: {}}}}}{}}}", name, cpu,
@@ -57,7 +57,7 @@ inline Premises annotated_only() {
   return premises;
 }
 
-/// The pod with all of its containers.
+/// Recovers the pod with all of its containers.
 inline RecoveredPod recovered(const PodSpec& pod, const Kubelet& kubelet = {},
                               const Premises& premises = annotated_only()) {
   return recover(sandbox_of(pod, kubelet), containers_of(pod, kubelet), premises).value();

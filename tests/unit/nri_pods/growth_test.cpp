@@ -9,7 +9,7 @@
 #include "node_fixture.hpp"
 #include "pinfold/nri_pods/plan.hpp"
 
-/// Pods that are admitted container by container, on a node.
+/// Pods admitted container by container on a node.
 namespace pinfold::nri {
 namespace {
 
@@ -24,7 +24,7 @@ Node node_with(const std::string& scope) {
       .value();
 }
 
-/// What is admitted after each of the pod's first containers.
+/// Returns the admitted pods after each of the pod's first containers.
 std::vector<Demand> grow(const Node& node, const PodSpec& spec) {
   const Premises premises = make_premises(node, PodLevelUse::kAnnotatedPods);
   const auto containers = test::containers_of(spec);
@@ -108,7 +108,7 @@ TEST(NriPodGrowth, MemoryIsTheKubeletsDecisionToo) {
   EXPECT_EQ(grown.cpu.assignments, whole.cpu.assignments);
 }
 
-/// Why such a node is refused.
+/// The reason for rejecting such a node.
 TEST(NriPodGrowth, ARejectionInAKubeletsProfileEndsThePod) {
   Config config = pinfold::test::aligning_config("restricted");
   EXPECT_TRUE(check_node(Node::make(pinfold::test::machine_of({}), config).value()));
@@ -130,7 +130,7 @@ TEST(NriPremises, ComeFromTheNode) {
   EXPECT_FALSE(make_premises(node_with("container"), PodLevelUse::kAnyPod).pod_scope);
 }
 
-/// Every x86 kernel has the sizes 2Mi and 1Gi, mostly without a page.
+/// Every x86 kernel has the sizes 2Mi and 1Gi, mostly without any page.
 TEST(NriPremises, CountHugePagesAndNotTheirSizes) {
   Config config = pinfold::test::aligning_config("restricted");
   config.memory_manager_policy = "Static";

@@ -22,7 +22,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// A pod with an UID of its own.
+/// Returns a pod with its own UID.
 PodSpec named(const std::string& uid, const std::vector<std::string>& containers) {
   PodSpec spec = pod_with(containers);
   spec.uid = PodUid(uid);
@@ -56,7 +56,7 @@ class World {
     execute(plan_sandbox(sandbox, premises_, state_).value());
   }
 
-  /// The answer to CreateContainer; the message of an error.
+  /// Returns the answer to CreateContainer, or the message of an error.
   Result<api::CreateContainerResponse> create(const api::PodSandbox& sandbox,
                                               api::Container container, const std::string& id) {
     container.set_id(id);
@@ -114,7 +114,7 @@ class World {
   [[nodiscard]] api::ContainerUpdate answer(const api::UpdateContainerRequest& request) const {
     return answer_update(request, node_, state_).update(0);
   }
-  /// The cpuset of the answer to an update.
+  /// Returns the cpuset of the answer to an update.
   [[nodiscard]] std::string answered(const api::UpdateContainerRequest& request) const {
     return answer(request).linux().resources().cpu().cpus();
   }
@@ -244,7 +244,7 @@ TEST(NriPlan, AnAnnouncedPodIsDecidedOnce) {
   World world;
   const PodSpec spec = named("u", {limited("a", "2", "1Gi")});
   world.run_sandbox(annotated(spec));
-  // The kubelet has resized the container: the annotation no longer agrees.
+  // The kubelet has resized the container, so the annotation no longer agrees.
   PodSpec resized = spec;
   resized.containers[0].resources.limits["memory"] = Quantity::bytes(5);
   resized.containers[0].resources.requests["memory"] = Quantity::bytes(5);
@@ -333,7 +333,7 @@ TEST(NriPlan, WithoutAStaticPolicyNoCpusetChanges) {
   EXPECT_THAT(world.updated(), IsEmpty());
 }
 
-/// From before the policy was none; no CPUs in an update would mean no change.
+/// The cpuset is from before the policy was none. An update without CPUs would change nothing.
 TEST(NriPlan, WithoutAStaticPolicyAnEarlierCpusetBecomesAllCpus) {
   World world{Config{}};
   const PodSpec spec = named("u", {limited("a", "2", "1Gi")});
@@ -435,7 +435,7 @@ TEST(NriPlan, SharedCpusGetTheirQuotaBack) {
   EXPECT_EQ(cpu.period().value(), 100'000U);
 }
 
-/// Containers that run already, pinned by a kubelet say.
+/// Containers that already run, pinned for example by a kubelet.
 TEST(NriPlan, SynchronizeKeepsWhatContainersHaveIfTheRulesAllowIt) {
   struct Case {
     const char* name;
@@ -525,7 +525,7 @@ TEST(NriPlan, SynchronizeAdmitsAPodWithTwoSandboxesOnce) {
   another.set_id("another");
   auto request = reported({{spec, annotated(spec)}, {spec, another}});
   EXPECT_THAT(world.synchronize(request).admit, ElementsAre(spec));
-  // The same container twice: the later one counts.
+  // The same container appears twice; the later one counts.
   request.mutable_containers(1)->set_pod_sandbox_id(request.containers(0).pod_sandbox_id());
   request.mutable_containers(1)->set_id("later");
   world.synchronize(request);

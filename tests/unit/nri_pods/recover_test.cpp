@@ -57,7 +57,7 @@ TEST(NriPods, LessThan3mIsEstimated) {
   EXPECT_THAT(demanded(spec).exclusive, IsEmpty());
   EXPECT_EQ(demanded(spec).why_shared,
             "the cpu request of container 'a' is estimated from its CPU shares");
-  // A long period tells 1m from 2m by the quota.
+  // With a long period the quota distinguishes 1m from 2m.
   EXPECT_EQ(demanded(spec, {.period_us = 1'000'000}).pod, spec);
 }
 
@@ -117,7 +117,7 @@ TEST(NriPods, WithoutCfsQuotaTheLimitsOfABurstablePodAreUnknown) {
 
 TEST(NriPods, AContainerThatLooksGuaranteedInABurstablePodIsShared) {
   const PodSpec spec = pod_with({limited("a", "4", "1Gi"), "{name: b}"});
-  // The first container comes alone.
+  // The first container arrives alone.
   const std::vector<api::Container> first{test::containers_of(spec).front()};
   const auto seen = recover(test::sandbox_of(spec), first, annotated_only());
   const Demand admitted = demand(seen.value(), annotated_only());
@@ -151,7 +151,7 @@ TEST(NriPods, HugePagesAreExactIfTheRuntimeShowsThem) {
             "containerd needs 'disable_hugetlb_controller = false'");
 }
 
-/// containerd shows none by default; that the pod as a whole has none says enough.
+/// containerd shows none by default; it is enough to know that the whole pod has none.
 TEST(NriPods, WithoutHugePagesOfThePodAContainerHasNone) {
   const PodSpec spec = pod_with({limited("a", "2", "1Gi")});
   Premises premises = annotated_only();
@@ -178,15 +178,15 @@ TEST(NriPods, WithoutHugePagesOfThePodAContainerHasNone) {
   EXPECT_EQ(asked, sandbox.linux().cgroup_parent());
 }
 
-/// Any user can give a pod resources of its own, and leave the annotation away.
+/// Any user can give a pod pod-level resources and omit the annotation.
 TEST(NriPods, ContainersGetNoMoreThanTheirPodHas) {
   struct Case {
     const char* name;
     std::vector<std::string> containers;
-    const char* cpu;  ///< that the scheduler has counted
+    const char* cpu;  ///< as counted by the scheduler
     const char* memory;
     Kubelet kubelet;
-    const char* why;  ///< a part of it; "": they get it
+    const char* why;  ///< part of the reason; "": they get it
   };
   const Case cases[] = {
       {"as much", {limited("a", "1", "1Gi"), limited("b", "1", "1Gi")}, "2", "2Gi", {}, ""},

@@ -12,7 +12,7 @@
 #include "child.hpp"
 #include "pinfold/enforce/processes.hpp"
 
-/// The process id that a runtime passes, and the process that it stands for.
+/// The process id passed by a runtime, and the process that it refers to.
 namespace pinfold::tools {
 namespace {
 

@@ -22,7 +22,7 @@ class HookCli : public testing::Test {
     dir_.write("state.json", state);
     return run("cat state.json", options);
   }
-  /// Runs the hook with what a command prints.
+  /// Runs the hook with the output of a command as input.
   [[nodiscard]] test::Outcome run(const std::string& input, const std::string& options) const {
     return test::run_shell("cd " + dir_.path() + " && " + input + " | timeout 10 " +
                            PINFOLD_COMMAND + " hook --state-dir state --no-enforce " + options);

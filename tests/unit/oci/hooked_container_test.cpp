@@ -11,7 +11,7 @@
 #include "node_samples.hpp"
 #include "temp_dir.hpp"
 
-/// What the hook does to a node, with a kernel in memory.
+/// The effect of the hook on a node, with a kernel in memory.
 namespace pinfold::tools {
 namespace {
 
@@ -37,7 +37,7 @@ class HookedContainer : public testing::Test {
                                   std::move(options))
         .value();
   }
-  /// The error of admitting a container in a group; "" if there is none.
+  /// Returns the error of admitting a container in a group; "" if there is none.
   [[nodiscard]] std::string admit(const HookRequest& request, const std::string& group) {
     agent::NodeAgent agent = open();
     const auto done = answer_of(
@@ -54,7 +54,7 @@ class HookedContainer : public testing::Test {
   [[nodiscard]] std::string cpus(const std::string& group) {
     return kernel_.effective(*kernel_.find(group), "cpuset.cpus").to_string();
   }
-  /// With a number that no process has: the agent kills processes by their number.
+  /// Starts a process with an unused number, because the agent kills processes by number.
   void start_process(const std::string& group) {
     (void)kernel_.fs()->write(group, "cgroup.procs", std::to_string(++process_));
   }
@@ -82,7 +82,7 @@ HookRequest secret(std::int64_t cpus) {
   return {std::move(pod), "secret-name", "/pods/db.yaml"};
 }
 
-/// The same as annotations ask for.
+/// Returns the request that annotations make.
 HookRequest open_request(const std::string& uid, std::int64_t cpus) {
   return {test::pod(uid, {guaranteed("main", cpus)}), "main", ""};
 }
@@ -113,7 +113,7 @@ TEST_F(HookedContainer, KeepsItsCpusFromASecondOne) {
   EXPECT_EQ(cpus("run-b"), "1-3");
 }
 
-/// The pod file has the UID of another pod, one of whose containers does not run yet.
+/// The pod file has the UID of another pod, which has a container that does not run yet.
 TEST_F(HookedContainer, DoesNotTakeThePlaceOfAnothersContainer) {
   const PodSpec both = test::pod("shop", {guaranteed("main", 1), guaranteed("side", 1)});
   ASSERT_EQ(admit({both, "main", "/pods/shop.yaml"}, "run-a"), "");
@@ -140,7 +140,7 @@ TEST_F(HookedContainer, IsRemovedIfItsProcessEndsMeanwhile) {
   EXPECT_EQ(open().state().node.cpu.default_set, CpuSet::range(0, 7));
 }
 
-/// Its processes survive the kill: they must not lose CPUs that they still use.
+/// Its processes survive the kill, so they must not lose CPUs that they still use.
 TEST_F(HookedContainer, StaysIfItsProcessesDoNotEnd) {
   ends_ = "run-b";
   EXPECT_EQ(admit(open_request("a", 2), "run-a"),
@@ -162,7 +162,7 @@ TEST_F(HookedContainer, QuotesNothingOfAPodFile) {
             "pod file '/pods/db.yaml': the container is not admitted (not found)");
   EXPECT_EQ(admit(secret(1), ""),
             "pod file '/pods/db.yaml': the container is not admitted (invalid argument)");
-  end_processes("run-a");  // else the agent waits for their end
+  end_processes("run-a");  // otherwise the agent waits for their end
   kernel_.writes_until_failure = 1;
   const std::string failed = admit(secret(1), "run-a");
   EXPECT_THAT(failed, HasSubstr("pod file '/pods/db.yaml': its cpuset cannot be applied"));

@@ -7,7 +7,7 @@
 
 #include "temp_dir.hpp"
 
-/// Which program systemd would start as the kubelet.
+/// The program that systemd would start as the kubelet.
 namespace pinfold::tools {
 namespace {
 
@@ -19,7 +19,7 @@ class KubeletUnit : public testing::Test {
     std::filesystem::create_directories(std::filesystem::path(root_ / file).parent_path());
     root_.write(file, text);
   }
-  /// The program or the error.
+  /// Returns the program or the error.
   [[nodiscard]] std::string found() const {
     const auto program = program_of_kubelet_unit(root_.path());
     return program ? *program : program.error().message;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-/// What an OCI runtime passes to a hook, and what it merges into a config.json.
+/// The input that an OCI runtime passes to a hook, and that it merges into a config.json.
 namespace pinfold::tools {
 namespace {
 
@@ -142,8 +142,8 @@ TEST(HookRequestOf, RejectsAnnotationsThatWouldLoseCpus) {
               HasSubstr("expected the name of a container in '/pods/db.yaml'"));
 }
 
-/// The hook runs as root, and a container's author reads its messages: wherever a secret is in a
-/// file that is no Pod, no message may have it.
+/// The hook runs as root, and a container's author reads its messages. No message may quote a
+/// secret from a file that is not a Pod.
 TEST(HookRequestOf, QuotesNothingOfAPodFile) {
   constexpr const char* kGood = "{metadata: {name: db}, spec: {containers: [{name: main}]}}";
   ASSERT_TRUE(request({{"io.pinfold.pod-file", "/pods/db.yaml"}}, kGood)) << "the cases vary it";

@@ -111,7 +111,7 @@ TEST_F(PodFile, HasAtMostAMebibyte) {
   EXPECT_THAT(sparse.error().message, HasSubstr("more than 1 MiB"));
 }
 
-/// Makes the kernel answer openat2 with an error, as one before 5.6 and some sandboxes do.
+/// Makes the kernel answer openat2 with an error, as kernels before 5.6 and some sandboxes do.
 void forbid_openat2(unsigned error) {
   std::array<sock_filter, 4> filter = {{
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},

@@ -53,7 +53,7 @@ TEST(CpuLoad, IsTheBusyShareOfTheTimeBetween) {
   ASSERT_EQ(loads.size(), 3U);
   EXPECT_DOUBLE_EQ(loads.at(CpuId{0}), 0.5);
   EXPECT_DOUBLE_EQ(loads.at(CpuId{1}), 0);
-  EXPECT_DOUBLE_EQ(loads.at(CpuId{3}), 0);  // went back
+  EXPECT_DOUBLE_EQ(loads.at(CpuId{3}), 0);  // the counter went back
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ Machine synthetic(const char* text) {
   return std::move(*machine);
 }
 
-/// Modifies a machine that a synthetic description cannot express.
+/// Changes a machine in ways that a synthetic description cannot express.
 template <class Change>
 Machine changed(const Machine& machine, Change change) {
   MachineDescription description = machine.description();

@@ -35,7 +35,7 @@ ptree parsed(const std::string& svg) {
   return tree;
 }
 
-/// Calls `visit` with each element of a name.
+/// Calls `visit` with each element that has this name.
 template <class Visit>
 void each(const ptree& tree, const std::string& name, const Visit& visit) {
   for (const auto& [key, child] : tree) {
@@ -44,7 +44,7 @@ void each(const ptree& tree, const std::string& name, const Visit& visit) {
   }
 }
 
-/// The numbers of the CPUs that are drawn.
+/// Returns the numbers of the drawn CPUs.
 std::multiset<int> drawn_cpus(const ptree& tree) {
   std::multiset<int> cpus;
   each(tree, "g", [&](const ptree& group) {

@@ -1,8 +1,8 @@
 #pragma once
 
-/// What kubelet 1.36.2 answered (the payloads of its messages, in hexadecimal) and the state files
-/// that it had then, on a node with 8 CPUs: 2 sockets of 2 cores with 2 threads, NUMA node 0 with
-/// CPUs 0-3, 1 with 4-7.
+/// Answers of kubelet 1.36.2 (the payloads of its messages, in hexadecimal) and its state files at
+/// that time, on a node with 8 CPUs: 2 sockets of 2 cores with 2 threads, NUMA node 0 with CPUs
+/// 0-3, 1 with 4-7.
 namespace pinfold::recorded {
 
 // clang-format off

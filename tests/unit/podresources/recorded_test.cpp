@@ -10,7 +10,7 @@
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "pinfold/podresources/pod_resources.hpp"
 
-/// A kubelet's answers, computed again from its state files, its configuration and its pods.
+/// A kubelet's answers, recomputed from its state files, its configuration and its pods.
 namespace pinfold::podresources {
 namespace {
 
@@ -29,7 +29,7 @@ Message decode(std::string_view hex) {
   return message;
 }
 
-/// The kubelet's order of these is that of a Go map.
+/// Sorts lists that the kubelet returns in the order of a Go map.
 void sort(google::protobuf::RepeatedField<std::int64_t>& ids) { std::sort(ids.begin(), ids.end()); }
 void sort(google::protobuf::RepeatedPtrField<::v1::ContainerMemory>& blocks) {
   std::sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) {

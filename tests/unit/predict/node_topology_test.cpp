@@ -248,7 +248,7 @@ const ZoneResource* find(const Zone& zone, const std::string& name) {
   return nullptr;
 }
 
-/// capacity/allocatable/available, or "" for a resource that the zone lacks.
+/// Returns capacity/allocatable/available, or "" for a resource that the zone does not have.
 std::string amounts(const Zone& zone, const std::string& name) {
   const ZoneResource* const found = find(zone, name);
   if (found == nullptr) return "";

@@ -29,7 +29,7 @@ inline Config without_cpu_manager(Config config) {
   return config;
 }
 
-/// Plans a change, and checks what every plan must be.
+/// Plans a change, and checks the properties of every plan.
 inline ReconfigurationPlan checked_plan(const Node& from, const NodeState& state, const Node& to,
                                         const PlanOptions& options = {}) {
   auto planned = plan_reconfiguration(from, state, to, options);
@@ -52,7 +52,7 @@ inline PodSpec pair_of(const std::string& uid, int x, int y) {
                       container("y", {{"cpu", std::to_string(y)}, {"memory", "1Gi"}})});
 }
 
-/// A pod whose containers share what it has.
+/// Returns a pod whose containers share its resources.
 inline PodSpec whole(const std::string& uid, int cpus, int gib) {
   PodSpec spec = pod_of(uid, {container("c", {})});
   spec.resources =
@@ -61,7 +61,7 @@ inline PodSpec whole(const std::string& uid, int cpus, int gib) {
   return spec;
 }
 
-/// "a/x": container x of pod a; "a": its container "c".
+/// Parses "a/x", container x of pod a, or "a", its container "c".
 inline ContainerId id_of(const std::string& text) {
   const auto slash = text.find('/');
   return slash == std::string::npos
@@ -69,7 +69,7 @@ inline ContainerId id_of(const std::string& text) {
              : ContainerId{PodUid(text.substr(0, slash)), text.substr(slash + 1)};
 }
 
-/// The state in which containers have these CPUs instead.
+/// Returns the state in which containers have these CPUs instead.
 inline NodeState with_cpus(const Node& node, NodeState state,
                            const std::map<std::string, CpuSet>& cpus) {
   for (const auto& [name, of_container] : cpus) {
@@ -80,8 +80,8 @@ inline NodeState with_cpus(const Node& node, NodeState state,
   return state;
 }
 
-/// The state in which the memory of containers is on these NUMA nodes instead. A plan reads the
-/// assignments only.
+/// Returns the state in which the memory of containers is on these NUMA nodes instead. A plan reads
+/// only the assignments.
 inline NodeState with_memory_on(NodeState state,
                                 const std::map<std::string, std::vector<std::int32_t>>& nodes) {
   for (const auto& [name, ids] : nodes) {

@@ -9,7 +9,7 @@ PodSpec wanted(const std::string& uid, int cpus) {
   return pod(uid, {{"cpu", std::to_string(cpus)}, {"memory", "1Gi"}});
 }
 
-/// Two NUMA nodes with 8 CPUs, of which 3 are free on each.
+/// Returns two NUMA nodes with 8 CPUs, of which 3 are free on each.
 NodeState fragmented(const Node& node) {
   NodeState state =
       state_with(node, {wanted("a", 2), wanted("b", 2), wanted("c", 5), wanted("d", 3)});
@@ -36,7 +36,7 @@ TEST(Defragment, MovesTheFewestContainersToMakeRoom) {
   EXPECT_TRUE(plan->next.affinity.contains(ContainerId{PodUid("c"), "c"}));
 }
 
-/// What a plan says of a container is the difference of the two states.
+/// A plan describes a container by the difference of the two states.
 TEST(Defragment, ComparedStatesSayTheSame) {
   const Node node =
       node_of(machine_of({}), with_memory_manager(aligning_config("single-numa-node")));
@@ -120,8 +120,8 @@ PodSpec memory_pod(const std::string& uid, const std::string& memory) {
   return pod(uid, {{"cpu", "1"}, {"memory", memory}});
 }
 
-/// Where no NUMA node has room for the pod, and other pods leave no two of them together, a kubelet
-/// has no hint for its memory, and admits it container by container.
+/// If no NUMA node has room for the pod, and other pods leave no two of them together, a kubelet
+/// has no hint for its memory and admits it container by container.
 TEST(Defragment, MovesTheLeastMemoryForAPodThatGoesToTwoNumaNodes) {
   const Node node = memory_node();
   const NodeState state =
@@ -135,7 +135,7 @@ TEST(Defragment, MovesTheLeastMemoryForAPodThatGoesToTwoNumaNodes) {
   EXPECT_TRUE(std::holds_alternative<Admitted>(decide(node, plan->next, pod)));
 }
 
-/// Such a pod can be one that an empty node would reject.
+/// Such a pod may be one that an empty node would reject.
 TEST(Defragment, MakesRoomForAPodThatAnEmptyNodeRejects) {
   const Node node = memory_node();
   const PodSpec pod = two_containers("new", "5Gi");
@@ -160,7 +160,7 @@ TEST(Defragment, SaysThatItHasNotSearchedForLong) {
   EXPECT_EQ(none->next, state);
 }
 
-/// What a container has that does not move is not judged again: 'wide' would be rejected now.
+/// A container that does not move is not judged again: 'wide' would be rejected now.
 TEST(Defragment, KeepsWhatTheRulesWouldNotAdmitAgain) {
   const Node node = node_of(machine_of({}), aligning_config("single-numa-node"));
   NodeState state = fragmented(node);
@@ -177,8 +177,8 @@ TEST(Defragment, KeepsWhatTheRulesWouldNotAdmitAgain) {
   EXPECT_EQ(plan->next.cpu.assignments.find({PodUid("wide"), "c"})->to_string(), "7,15");
 }
 
-/// 'big' and 'pair' are against the rules, and stay: the node would admit neither again. 'a' could
-/// make room too, with more CPUs than 'b'.
+/// 'big' and 'pair' are against the rules and stay: the node would not admit them again. 'a' could
+/// also make room, with more CPUs than 'b'.
 TEST(Defragment, KeepsPodsThatTheNodeWouldReject) {
   const Machine machine = machine_of({.numa = 2, .cpus = 16, .gib = 32});
   const Node from = node_of(machine, aligning_config("none"));
@@ -197,8 +197,8 @@ TEST(Defragment, KeepsPodsThatTheNodeWouldReject) {
   EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 2, 0}));
 }
 
-/// The pod must be on NUMA node 0, where its device is. There are many ways to move the pods of the
-/// other NUMA nodes, and none of them helps.
+/// The pod must be on NUMA node 0, where its device is. The pods of the other NUMA nodes can move
+/// in many ways, none of which helps.
 TEST(Defragment, FindsRoomAmongManyContainers) {
   const Node node = node_of(machine_of({.numa = 4, .cpus = 16, .devices = {{kNic, {1, 0, 0, 0}}}}),
                             aligning_config("single-numa-node"));

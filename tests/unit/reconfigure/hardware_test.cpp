@@ -1,4 +1,4 @@
-// Changes of what is reserved and of the hardware, with containers running; held pods, devices.
+// Changes of reservations and hardware while containers run; held pods, devices.
 
 #include "checked_plan.hpp"
 
@@ -45,7 +45,7 @@ TEST(ReconfigureReserved, MovedToUsedCpus) {
 }
 
 TEST(ReconfigureReserved, WithoutRoomTheFewestPodsGo) {
-  // 15 CPUs are in use and 12 are left: without the pod that loses some, no other has to move.
+  // 15 CPUs are in use and 12 are left. Once the pod that loses some is gone, no other has to move.
   const Node from = node_of(machine_of({}), reserving("0"));
   Config config = reserving("0-3");
   config.topology_manager_policy = "none";
@@ -183,7 +183,7 @@ TEST(ReconfigureReserved, MemoryShrunkOrMovedMovesNothingThatFits) {
       const auto result = checked_plan(much, state, to);
       EXPECT_EQ(result.cost, PlanCost{}) << describe(result);
     }
-    // With 9 GiB of 16 in use on NUMA node 0, 8 GiB cannot be reserved there.
+    // 9 GiB of 16 are in use on NUMA node 0, so 8 GiB cannot be reserved there.
     const auto moved = checked_plan(much, state, node_of(machine_of({}), with_reserved(0, "8Gi")));
     EXPECT_EQ(moved.cost.containers_moved, 1U) << describe(moved);
   }
@@ -275,7 +275,7 @@ Config without_alignment(const std::string& reserved) {
   return config;
 }
 
-/// Without a search: nothing can cost less.
+/// Without a search, since nothing can cost less.
 TEST(ReconfigureSearch, KnowsAtOnceThatThereIsNothingCheaper) {
   Config smt = reserving("0");
   smt.cpu_manager_policy_options["full-pcpus-only"] = "true";

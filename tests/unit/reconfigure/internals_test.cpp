@@ -1,4 +1,4 @@
-// What plans are made of: what pods are and may have, and the CPUs that a search tries.
+// The parts of plans: what pods have and may have, and the CPUs that a search tries.
 
 #include "candidates.hpp"
 #include "plan_fixture.hpp"
@@ -91,7 +91,7 @@ TEST_F(JudgeTest, FindsWhatAUnitWouldGetAlone) {
 
 using planning::CpuChoice;
 
-/// Of a machine with 8 CPUs, where CPU n and n + 4 are a core; cores 0 and 1 are of NUMA node 0.
+/// For a machine with 8 CPUs, where CPU n and n + 4 are a core; cores 0 and 1 are on NUMA node 0.
 struct Choosing {
   const char* name;
   std::size_t count;
@@ -99,7 +99,7 @@ struct Choosing {
   const char* own = "";
   std::map<int, int> owners = {};
   std::map<int, int> sharing = {};
-  const char* expected = "";  ///< in the order of the visits, separated by spaces
+  const char* expected = "";  ///< in order of the visits, separated by spaces
 };
 
 CpuChoice choice_of(const Choosing& given, const Machine& machine) {
@@ -119,7 +119,7 @@ CpuChoice choice_of(const Choosing& given, const Machine& machine) {
 
 using Enumerate = Enumeration (*)(const CpuChoice&, const planning::VisitCpus&);
 
-/// The visited CPUs, each named once; the visits stop after `most`.
+/// Returns the visited CPUs, each named once. The visits stop after `most`.
 std::string visited(Enumerate enumerate, const Choosing& given, const Machine& machine,
                     std::size_t most = 1000) {
   std::string text;

@@ -1,4 +1,4 @@
-// What the judge says about containers and pods.
+// The judge's verdicts on containers and pods.
 
 #include "checked_plan.hpp"
 #include "survey.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using planning::Spot;
 
-/// The last container's CPUs where a pod of two containers with two CPUs each is admitted; "" where
+/// Gives the last container's CPUs if a pod of two containers with two CPUs each is admitted; "" if
 /// it is rejected.
 TEST(JudgedPod, IsRejectedWithAnyOfItsContainers) {
   const Node node = node_of(machine_of({}), aligning_config("single-numa-node"));
@@ -32,7 +32,7 @@ TEST(JudgedPod, IsRejectedWithAnyOfItsContainers) {
   EXPECT_TRUE(std::holds_alternative<Admitted>(judge.about(nothing, {})));
 }
 
-/// Amounts that fit one NUMA node must not be on two, however small they are.
+/// Amounts that fit one NUMA node must not be on two, even if they are small.
 TEST(JudgedMemory, IsNotOnMoreNumaNodesThanItNeeds) {
   const Node node = node_of(machine_of({}), with_memory_manager(aligning_config("restricted")));
   for (const char* const amount : {"1Gi", "2"}) {

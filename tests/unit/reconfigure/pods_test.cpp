@@ -1,5 +1,5 @@
-// Pods of several containers, pods that are managed as a whole, and what stays as it is: devices,
-// states of hint providers, groups of NUMA nodes, held pods.
+// Pods of several containers, pods that are managed as a whole, and parts that stay unchanged:
+// devices, states of hint providers, groups of NUMA nodes, held pods.
 
 #include "checked_plan.hpp"
 #include "provider_without_hints.hpp"
@@ -44,7 +44,7 @@ TEST(PlannedInit, SharesCpusWithOtherInitContainers) {
   EXPECT_EQ(cpus_after(plan, "a", "two"), (CpuSet{1, 2, 3}));
 }
 
-/// Free CPUs with lower numbers are there for others.
+/// Free CPUs with lower numbers are left for others.
 TEST(PlannedInit, MovesToCpusOfItsPod) {
   const Config config = aligning_config("none");
   const Node from = node_of(machine_of({}), config);
@@ -58,8 +58,8 @@ TEST(PlannedInit, MovesToCpusOfItsPod) {
   }
 }
 
-/// Two CPUs of NUMA node 0 and NUMA node 1 as a whole: together they are no pod that a kubelet
-/// would admit, as the second container must have the CPUs of the first.
+/// Two CPUs of NUMA node 0 and all of NUMA node 1: a kubelet would not admit them together as a
+/// pod, because the second container must have the CPUs of the first.
 TEST(PlannedInit, IsJudgedAlone) {
   const Machine machine = machine_of({.devices = {{kNic, {1, 0}}}});
   const Node from = node_of(machine, aligning_config("none"));
@@ -96,7 +96,7 @@ TEST(PlannedPodScope, SaysOfASingleContainerThatTheRulesAreAboutIt) {
   EXPECT_EQ(planned(plan, "a").why, "the rules would not admit it on what it has");
 }
 
-/// All free CPUs are whole cores in the end; those of each container have to be.
+/// In the end all free CPUs are whole cores, and those of each container must be.
 TEST(PlannedPodScope, FullPcpusOnlyIsAboutEachContainer) {
   for (const auto& [reserved, x, y, cost] :
        {std::tuple("0", CpuSet{1, 2}, CpuSet{3, 11}, PlanCost{0, 0, 1, 1, 0}),
@@ -132,7 +132,7 @@ TEST(PlannedPodScope, CountsTheMemoryOfAnInitContainerThatHasEnded) {
   EXPECT_EQ(checked_plan(from, state, to).cost, PlanCost{});
 }
 
-/// Node 0 has 5 GiB for pods then: x moves, y stays.
+/// Node 0 then has 5 GiB for pods: x moves, y stays.
 TEST(PlannedMemory, OfOneContainerMovesWithoutThatOfAnother) {
   Config config = with_memory_manager(aligning_config("none"));
   const Node from = node_of(machine_of({}), config);
@@ -153,7 +153,7 @@ TEST(PlannedMemory, IsOnTheNumaNodeOfTheCpusThoughAnyIsAllowed) {
   EXPECT_EQ(planned(plan, "a").memory_after.front().numa_affinity, std::vector<std::int32_t>{1});
 }
 
-/// Of kubelets with the quirk single_node_overwrites_group.
+/// For kubelets with the quirk single_node_overwrites_group.
 TEST(PlannedMemory, KeepsGroupsThatOverlapAndMakesNone) {
   Config config = with_memory_manager(aligning_config("none"));
   config.profile = Profile::kKubelet136;
@@ -175,7 +175,7 @@ TEST(PlannedMemory, KeepsGroupsThatOverlapAndMakesNone) {
   EXPECT_EQ(against.cost, (PlanCost{0, 1, 0, 0, 0})) << describe(against);
 }
 
-/// 2 CPUs and 6 GiB, of which one and two have a CPU and 1 GiB each.
+/// Returns a pod with 2 CPUs and 6 GiB, of which 'one' and 'two' have a CPU and 1 GiB each.
 PodSpec divided_pod() {
   PodSpec spec = pod_of("w", {part("one", "1", "1Gi"), part("two", "1", "1Gi")});
   spec.resources = container("", {{"cpu", "2"}, {"memory", "6Gi"}}).resources;
@@ -231,7 +231,7 @@ TEST(PlannedWholePod, KeepsItsCpusAgainstTheRules) {
   EXPECT_EQ(plan.next.cpu.pods, state.cpu.pods);
 }
 
-/// 'w' has 6 GiB of NUMA node 0, and 5 of 11 are left: 'b' moves.
+/// 'w' has 6 GiB of NUMA node 0, and 5 of 11 are left, so 'b' moves.
 TEST(PlannedWholePod, KeepsAllOfItsMemory) {
   Config config = with_memory_manager(with_whole_pods(aligning_config("restricted", "pod")));
   const Node from = node_of(machine_of({}), config);
@@ -243,7 +243,7 @@ TEST(PlannedWholePod, KeepsAllOfItsMemory) {
   EXPECT_EQ(plan.cost, (PlanCost{0, 0, 1, 3, 7 * kGi})) << describe(plan);
 }
 
-/// Half cores of 'a' are of 'o' and 'p', which stay.
+/// 'a' has halves of cores whose other halves belong to 'o' and 'p', which stay.
 TEST(PlannedRejection, IsAboutWhatTheOthersLeave) {
   const Config lax = with_whole_pods(with_reserved(aligning_config("best-effort", "pod"), "0-1"));
   const Node from = node_of(smt_machine(2), lax);
@@ -262,7 +262,7 @@ TEST(PlannedRejection, IsAboutWhatTheOthersLeave) {
   }
 }
 
-/// 'a' could move to CPUs 16 and 23, which a search without steps has not found.
+/// 'a' could move to CPUs 16 and 23, but a search without steps has not found them.
 TEST(PlannedRejection, IsAboutWhatThePodHasWhereTheNodeHasRoomForIt) {
   const Machine machine = machine_of({.numa = 3, .cpus = 8});
   const Node from = node_of(machine, aligning_config("none"));
@@ -305,7 +305,7 @@ TEST(PlannedDevices, OfAnotherContainerOfThePodAreNotFree) {
   EXPECT_EQ(plan.cost, (PlanCost{0, 0, 1, 2, 0})) << describe(plan);
 }
 
-/// One seat. Its state is the container that has it.
+/// One seat. Its state is the container that holds it.
 class Seat : public ProviderWithoutHints {
  public:
   [[nodiscard]] std::string name() const override { return "seat"; }
@@ -336,7 +336,7 @@ PodSpec seated(const std::string& uid, const std::string& cpus) {
   return pod(uid, {{"cpu", cpus}, {"memory", "1Gi"}, {"example.com/seat", "1"}});
 }
 
-/// Half of the CPUs are reserved then: only 'small' stays.
+/// Half of the CPUs are then reserved, so only 'small' stays.
 TEST(PlannedProviders, KeepTheirStateButForPodsThatGo) {
   const Node from = node_with_seat("0");
   const Node to = node_with_seat("0-7");
@@ -357,7 +357,7 @@ TEST(PlannedProviders, AreALimitOfADefragmentation) {
   EXPECT_NE(plan->limit->message.find("no seat is left"), std::string::npos);
 }
 
-/// A kubelet needs a shared pool, so 'a' goes, and leaves its memory to 'b'.
+/// A kubelet needs a shared pool, so 'a' is removed, and its memory becomes free for 'b'.
 TEST(PlannedHeld, GetsWhatOneLeavesThatGoesForTheSharedPool) {
   Config config = with_memory_manager(aligning_config("none"));
   config.profile = Profile::kKubelet136;

@@ -1,4 +1,4 @@
-// Changes of policies, options, scope and profile, with containers running.
+// Changes of policies, options, scope and profile while containers run.
 
 #include <array>
 
@@ -120,7 +120,7 @@ TEST(Reconfigure, FullPcpusOnlyKeepsAnOddNumberOfCpusAgainstTheRules) {
 }
 
 TEST(Reconfigure, PreferencesMoveNothing) {
-  // These options say which CPUs are taken first; any CPUs are allowed with and without them.
+  // These options choose which CPUs are taken first; any CPUs are allowed with and without them.
   for (const char* const option :
        {"distribute-cpus-across-numa", "align-by-socket", "distribute-cpus-across-cores",
         "prefer-align-cpus-by-uncorecache", "full-pcpus-only"}) {
@@ -168,7 +168,7 @@ TEST(Reconfigure, StrictReservationOfAKubeletNeedsASharedPool) {
   EXPECT_EQ(fixed.cost, PlanCost{}) << describe(fixed);
 }
 
-/// 15 CPUs are allocatable, then 12: the shared pods are no concern of a manager.
+/// 15 CPUs are allocatable, then 12. Shared pods do not concern a manager.
 TEST(Reconfigure, NamesPodsThatExceedWhatIsAllocatable) {
   const auto shared = [](const std::string& uid, const std::string& cpus) {
     PodSpec spec = pod(uid, {{"cpu", cpus}, {"memory", "1Gi"}});
@@ -324,7 +324,7 @@ TEST(Reconfigure, APodThatWasDividedOtherwiseIsDividedAgain) {
   }
 }
 
-/// x has a CPU on the wrong NUMA node; where it goes is y's CPU.
+/// x has a CPU on the wrong NUMA node and moves to y's CPU.
 TEST(Reconfigure, AContainerThatMakesRoomIsNotSaidToBreakTheRules) {
   const PodSpec pod = pod_of("a", {container("x", {{"cpu", "4"}, {"memory", "1Gi"}}),
                                    container("y", {{"cpu", "1"}, {"memory", "1Gi"}})});

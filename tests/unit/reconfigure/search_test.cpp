@@ -1,4 +1,4 @@
-// How well a search does with few steps, and what it does with all it has.
+// How good a search is with few steps, and what it does with all of them.
 
 #include "search.hpp"
 
@@ -8,7 +8,7 @@
 namespace pinfold::test {
 namespace {
 
-/// What plans that must be known to be optimal without a search cost.
+/// The cost of plans that must be known to be optimal without a search.
 class KnownAtOnce : public testing::Test {
  protected:
   static void expect(const PlanCost& cost, const Node& from, const NodeState& state, const Node& to,
@@ -24,7 +24,7 @@ class KnownAtOnce : public testing::Test {
 TEST_F(KnownAtOnce, APodIsAgainstTheRulesAndAnotherMoves) {
   const Config lax = aligning_config("none");
   const Node from = node_of(smt_machine(), lax);
-  // The first free core of NUMA node 0 is partly of 'odd', which stays.
+  // The first free core of NUMA node 0 belongs partly to 'odd', which stays.
   const NodeState state = with_cpus(from, state_with(from, {sized("odd", 3), sized("b", 2)}),
                                     {{"odd", {1, 2, 9}}, {"b", {3, 11}}});
   const Node to = node_of(smt_machine(), with_reserved(of_whole_cores(lax), "0,3,11"));
@@ -49,7 +49,7 @@ TEST_F(KnownAtOnce, MemoryStaysWithoutACpuManager) {
   const auto plan = checked_plan(from, state, to);
   EXPECT_EQ(planned(plan, "b").cpus_after, std::nullopt);
   EXPECT_EQ(planned(plan, "b").memory_after, planned(plan, "b").memory_before);
-  // And back to another rule, without CPUs.
+  // Return to another rule, without CPUs.
   Config other = without_cpu_manager(config);
   other.topology_manager_policy = "single-numa-node";
   expect({}, to, plan.next, node_of(machine_of({}), other));
@@ -65,8 +65,8 @@ TEST_F(KnownAtOnce, ContainersThatMustBeTogetherAre) {
   expect({0, 0, 2, 2, 0}, from, state, fewer);
 }
 
-/// What a pod has is not judged again while nothing changes: quirks and earlier plans give more
-/// than the rules do.
+/// A pod is not judged again while nothing changes: quirks and earlier plans may give more than the
+/// rules do.
 TEST_F(KnownAtOnce, NothingMovesWhileNothingChanges) {
   const Node together = node_of(machine_of({}), aligning_config("single-numa-node", "pod"));
   expect({}, together,
@@ -78,7 +78,7 @@ TEST_F(KnownAtOnce, NothingMovesWhileNothingChanges) {
   expect({}, cores, state_with(lax, {sized("odd", 3), sized("b", 2)}), cores);
 }
 
-/// The plans that are found first.
+/// Returns the cost of the first plan.
 PlanCost first_cost(const Node& from, const NodeState& state, const Node& to) {
   return checked_plan(from, state, to, {.steps = 0}).cost;
 }
@@ -104,7 +104,7 @@ TEST(FirstPlan, MovesAPodThatIsInTheWay) {
   EXPECT_EQ(first_cost(from, state, to), (PlanCost{0, 0, 2, 7, 0}));
 }
 
-/// 'w' gets CPUs for the first time, and takes none of others while there are enough.
+/// 'w' gets CPUs for the first time, and takes none from others while enough are free.
 TEST(FirstPlan, GivesFreeCpusToWhoHadNone) {
   const Config off = aligning_config("restricted", "pod");
   const Node from = node_of(machine_of({}), off);
@@ -129,8 +129,8 @@ TEST(FirstPlan, KeepsThePodThatWasAdmittedFirst) {
   EXPECT_EQ(checked_plan(from, state, to).evicted, std::vector{PodUid("b")});
 }
 
-/// A kubelet needs a shared pool: of 'a', which has all CPUs, and 'm', which has none, 'a' goes. It
-/// is placed last, so that its eviction is tried first when a plan is not accepted.
+/// A kubelet needs a shared pool: of 'a', which has all CPUs, and 'm', which has none, 'a' is
+/// removed. It is placed last, so that its eviction is tried first when a plan is not accepted.
 TEST(FirstPlan, EvictsAPodThatLeavesCpusToTheSharedPool) {
   Config config = aligning_config("none");
   config.profile = Profile::kKubelet136;
@@ -144,7 +144,7 @@ TEST(FirstPlan, EvictsAPodThatLeavesCpusToTheSharedPool) {
   EXPECT_EQ(plan.evicted, std::vector{PodUid("a")});
 }
 
-/// Other than the good choices of a search, which are on one NUMA node or fill one.
+/// Unlike the good choices of a search, which are on one NUMA node or fill one.
 TEST(FirstPlan, GivesTheCpusThatTheOptionsPrefer) {
   Config config = aligning_config("none");
   config.cpu_manager_policy_options["distribute-cpus-across-numa"] = "true";
@@ -170,7 +170,8 @@ TEST(Search, ReturnsTheFirstOfEqualPlans) {
   EXPECT_EQ(planned(plan, "a").memory_after.front().numa_affinity, std::vector<std::int32_t>{1});
 }
 
-/// 'a' loses a CPU. NUMA node 1 has one free CPU: enough for 'one', of all that could make room.
+/// 'a' loses a CPU. NUMA node 1 has one free CPU: of all that could make room, only 'one' fits
+/// there.
 TEST(Search, FindsTheContainerThatCanMakeRoom) {
   const Config config = aligning_config("single-numa-node");
   const Node from = node_of(machine_of({}), with_reserved(config, "15"));
@@ -189,7 +190,7 @@ TEST(Search, FindsTheContainerThatCanMakeRoom) {
   EXPECT_TRUE(plan.optimal);
 }
 
-/// x loses its CPU; the free one with the lowest number is y's.
+/// x loses its CPU; the free one with the lowest number belongs to y.
 TEST(Search, LeavesTheCpusOfAnotherContainerOfThePodAlone) {
   const Config config = aligning_config("none");
   const Node from = node_of(machine_of({}), config);
@@ -221,7 +222,7 @@ TEST(Search, MovesTheSmallerOfTwoContainersThatMustBeTogether) {
 }
 
 /// 'a' has lost both of its CPUs, and 'b' its only one; the NUMA node of b's device has one CPU.
-/// That there is nothing cheaper is known without trying all pairs of CPUs for 'a'.
+/// The search ends without trying all pairs of CPUs for 'a', because nothing can be cheaper.
 TEST(Search, EndsWhereNothingCanBeCheaper) {
   const Machine machine =
       machine_of({.numa = 16, .cpus = 1, .devices = {{kNic, {0, 0, 0, 0, 1, 0, 0, 0}}}});
@@ -240,7 +241,7 @@ TEST(Search, EndsWhereNothingCanBeCheaper) {
   EXPECT_TRUE(plan.optimal);
 }
 
-/// Memory shrinks while the CPU manager goes: CPUs that become shared are no move.
+/// Memory shrinks while the CPU manager is disabled: CPUs that become shared are not a move.
 TEST(Search, MovesTheLeastMemoryWhenCpusBecomeShared) {
   Config config = with_memory_manager(aligning_config("none"));
   const Node from = node_of(machine_of({}), config);
@@ -255,7 +256,7 @@ TEST(Search, MovesTheLeastMemoryWhenCpusBecomeShared) {
   EXPECT_EQ(plan.cost, (PlanCost{0, 0, 1, 0, 3 * kGi})) << describe(plan);
 }
 
-/// 'held' keeps NUMA node 0 from being in a group, so the memory of 'a' fits two others only.
+/// 'held' keeps NUMA node 0 out of groups, so the memory of 'a' fits only two others.
 TEST(Search, TriesEverySetOfNumaNodesForMemoryOnMachinesThatAreNotLarge) {
   for (const int numa : {8, 9}) {
     const Machine machine = machine_of({.numa = numa, .cpus = 1, .gib = 4});
@@ -275,8 +276,8 @@ TEST(Search, TriesEverySetOfNumaNodesForMemoryOnMachinesThatAreNotLarge) {
   }
 }
 
-/// On one NUMA node 'a' can have one of its CPUs and another, or two others: with what it has, and
-/// CPUs on two NUMA nodes, there are nine placements that differ.
+/// On one NUMA node 'a' can have one of its CPUs and another, or two others. Including its present
+/// CPUs and CPUs on two NUMA nodes, there are nine different placements.
 TEST(Search, CountsPlacementsInEachPass) {
   const Node from = node_of(machine_of({}), aligning_config("none"));
   const NodeState state = with_cpus(from, state_with(from, {sized("a", 2)}), {{"a", {1, 8}}});
@@ -288,7 +289,7 @@ TEST(Search, CountsPlacementsInEachPass) {
   }
 }
 
-/// The same can be left for the last containers at a higher cost first.
+/// The same resources can first be left for the last containers at a higher cost.
 TEST(Search, TriesAgainWhatIsLeftAtALowerCost) {
   const Node from = node_of(machine_of({.numa = 2, .cpus = 4, .gib = 8}),
                             with_reserved(aligning_config("none"), "0-1"));
@@ -303,8 +304,8 @@ TEST(Search, TriesAgainWhatIsLeftAtALowerCost) {
   EXPECT_EQ(plan.cost, (PlanCost{0, 0, 3, 3, 0})) << describe(plan);
 }
 
-/// There are too many placements to try them all: good choices come first, and each pod has some.
-/// 'w' gets CPUs for the first time.
+/// There are too many placements to try all: good choices come first, and each pod has some. 'w'
+/// gets CPUs for the first time.
 TEST(Search, ImprovesAPlanMoreThanOnceWithGoodChoices) {
   const Machine machine = machine_of({.numa = 2, .cpus = 16});
   const Node from = node_of(machine, aligning_config("none"));
@@ -323,7 +324,7 @@ TEST(Search, ImprovesAPlanMoreThanOnceWithGoodChoices) {
   EXPECT_EQ(checked_plan(from, state, to, {.steps = 300}).cost, (PlanCost{0, 0, 2, 4, 0}));
 }
 
-/// Of two pods that the rules reject each stays or goes: four solutions.
+/// Each of two pods that the rules reject stays or is removed: four solutions.
 TEST(Search, GivesUpAfterAsManySolutionsThatAreNotAcceptedAsItHasSteps) {
   const Node lax = node_of(smt_machine(), aligning_config("none"));
   const Node to = node_of(smt_machine(), of_whole_cores(aligning_config("none")));

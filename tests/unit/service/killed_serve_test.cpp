@@ -1,6 +1,5 @@
-// The service is killed while eight clients use it. What was answered must be there afterwards,
-// what was not answered is done or not, and no command says of one that is not done that it is
-// stored.
+// Kills the service while eight clients use it. Afterwards answered requests must be stored and
+// unanswered ones may be, and no command may claim that a request is stored if it is not.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,7 +32,7 @@ enum class Known { kActive, kGone, kUnknown };
 using Pods = std::map<std::string, Known>;
 
 constexpr int kClients = 8;
-constexpr int kCommandClients = 2;  ///< of these, so many run `pinfold`
+constexpr int kCommandClients = 2;  ///< this many of them run `pinfold`
 
 PodSpec best_effort(const std::string& name) {
   PodSpec spec;
@@ -43,7 +42,7 @@ PodSpec best_effort(const std::string& name) {
   return spec;
 }
 
-/// The admission or removal of a pod came to this.
+/// Returns what is known after the admission or removal of a pod.
 Known known_after(const Result<service::Answer>& answer, Known before, Known after) {
   if (answer) return after;
   return agent::is_unknown_outcome(answer.error()) ? Known::kUnknown : before;
@@ -70,7 +69,7 @@ void use_socket(const Node& node, const std::string& prefix, std::atomic<int>& a
   }
 }
 
-/// The same with commands. Without a service they do the work themselves.
+/// As use_socket(), with commands. Without a service they do the work themselves.
 void use_commands(const Node& node, const std::string& prefix, std::atomic<int>& answered,
                   const std::atomic<bool>& is_over, Pods& pods) {
   for (int i = 0; !is_over; ++i) {

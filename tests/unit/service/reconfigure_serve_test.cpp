@@ -8,7 +8,7 @@
 #include "pinfold/socket/client.hpp"
 #include "serve_world.hpp"
 
-/// `pinfold reconfigure` beside a service.
+/// `pinfold reconfigure` together with a service.
 namespace pinfold {
 namespace {
 
@@ -45,7 +45,7 @@ class ReconfigureServe : public testing::Test {
     return node.pinfold(line + " " +
                         (is_undo ? "--state-dir state --no-enforce --socket s.sock" : kOwnConfig));
   }
-  /// The service has started again.
+  /// Waits until the service has restarted.
   [[nodiscard]] std::string restarted() const { return served_.manager().wait_for("READY=1"); }
 
   Node served_;
@@ -110,7 +110,7 @@ void send(const UniqueFd& client, std::string line) {
             static_cast<ssize_t>(line.size()));
 }
 
-/// The client is gone before it is answered.
+/// The client is gone before it gets its answer.
 TEST_F(ReconfigureServe, IsDoneForAClientThatVanishes) {
   {
     const auto address = service::socket_address(served_.dir() / "s.sock").value();
@@ -191,7 +191,7 @@ TEST(DefragmentServe, DoesTheSameAsWithoutAService) {
   EXPECT_EQ(served.end(SIGTERM), 0) << served.log();
 }
 
-/// The file of `config` is its owner's.
+/// The file of `config` belongs to its owner.
 TEST(ReconfigureServeFile, TheServiceFollowsTheFileThatItIsGiven) {
   Node node;
   node.serve();

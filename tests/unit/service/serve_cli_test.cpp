@@ -38,7 +38,7 @@ using test::with_options;
 using testing::HasSubstr;
 using testing::Not;
 
-/// Run one after the other, each way to be served must give the same.
+/// Run one after another; the results must not depend on how they are served.
 const std::vector<std::string> kCommands = {
     "admit --explain web.yaml",
     "admit -o json --explain db.yaml",
@@ -103,7 +103,7 @@ TEST(ServeCli, CommandsDoTheSameWithAndWithoutAService) {
   EXPECT_EQ(served.end(SIGTERM), 0);
 }
 
-/// A service of a node that does some requests, then stops; it takes its time to end.
+/// A service of a node that handles some requests, then stops; it takes some time to end.
 class StoppingService {
  public:
   StoppingService(const Node& node, int requests,
@@ -124,7 +124,7 @@ class StoppingService {
   StoppingService(const StoppingService&) = delete;
   StoppingService& operator=(const StoppingService&) = delete;
   ~StoppingService() { (void)end(); }
-  /// Whether it stopped because of a request.
+  /// Returns whether it stopped because of a request.
   bool end() {
     if (thread_.joinable()) {
       io_.stop();
@@ -183,7 +183,7 @@ class StoppingService {
 };
 
 TEST(ServeCli, CommandsDoTheSameWhileAServiceStops) {
-  for (const int requests : {0, 1, 2}) {  // that it does before
+  for (const int requests : {0, 1, 2}) {  // handled before it stops
     const Node direct;
     const Node served;
     write_hook_states(direct);
@@ -199,7 +199,7 @@ TEST(ServeCli, CommandsDoTheSameWhileAServiceStops) {
   }
 }
 
-/// A service that dies with the first request that changes something.
+/// A service that dies at the first request that changes something.
 class DyingService {
  public:
   explicit DyingService(const Node& node) {
@@ -274,7 +274,7 @@ TEST(ServeCli, ChecksWhetherTheServiceIsLiveAndReady) {
   EXPECT_EQ(node.pinfold(check + "well").status, 2);
 }
 
-/// Two containers, of which one would have other memory nodes too.
+/// Two containers, one of which would also have other memory nodes.
 service::Comparison two_of_three() {
   service::Comparison comparison;
   comparison.compared = 3;
@@ -560,7 +560,7 @@ TEST(ServeCli, RefusesABadConfigurationFile) {
   EXPECT_EQ(node.pinfold("serve --settings none.yaml").status, 2);
 }
 
-/// The reason why a service with this section 'nri' does not start.
+/// Returns why a service with this `nri` section does not start.
 std::string refusal_of_nri(const Node& node, const std::string& section) {
   node.dir().write("agent.yaml", "nri: {podLevelResources: none" + section + "}\n");
   const auto outcome = node.pinfold("serve " + std::string(kOptions) + " --settings agent.yaml");

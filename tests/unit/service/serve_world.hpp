@@ -22,7 +22,7 @@
 /// `pinfold serve` as an operator runs it.
 namespace pinfold::test {
 
-/// A service manager as sd_notify(3) describes it: gets the messages of the service.
+/// A service manager as described in sd_notify(3): receives the messages of the service.
 class Manager {
  public:
   explicit Manager(const std::string& path)
@@ -34,7 +34,8 @@ class Manager {
     timeval limit{60, 0};
     (void)::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   }
-  /// Waits for the next message that begins so; what comes before it is skipped. "" if none comes.
+  /// Waits for the next message with this beginning and skips earlier ones. Returns "" if none
+  /// comes.
   [[nodiscard]] std::string wait_for(const std::string& begin) const {
     std::array<char, 4096> buffer{};
     while (true) {
@@ -57,7 +58,7 @@ inline std::string read_all(const std::string& path) {
 inline constexpr const char* kOptions =
     "--state-dir state --machine node.json --config config.yaml --no-enforce --socket s.sock";
 
-/// A directory with the files of a node, and perhaps a service.
+/// A directory with the files of a node, and optionally a service.
 class Node {
  public:
   Node() {

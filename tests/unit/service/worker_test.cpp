@@ -14,7 +14,8 @@
 
 #include "agent_world.hpp"
 
-/// The worker that owns a node agent. Its rounds are called one by one, on a clock that stands.
+/// The worker that owns a node agent. Rounds are called one by one, on a clock that only the test
+/// advances.
 namespace pinfold::service {
 namespace {
 
@@ -40,7 +41,7 @@ class WorkerTest : public testing::Test {
     };
     return options;
   }
-  /// A worker after its first round, which reconciles.
+  /// Returns a worker after its first round, which reconciles.
   [[nodiscard]] std::unique_ptr<Worker> make(WorkerOptions options) {
     auto worker = std::make_unique<Worker>(world_.open(), std::move(options));
     worker->run_round();
@@ -48,7 +49,7 @@ class WorkerTest : public testing::Test {
   }
   [[nodiscard]] std::unique_ptr<Worker> make() { return make(options()); }
 
-  /// A request whose answer goes to `answers_`.
+  /// Returns a request whose answer goes to `answers_`.
   [[nodiscard]] Request request(Action action) {
     const std::size_t index = answers_.size();
     answers_.emplace_back();
@@ -273,7 +274,7 @@ TEST_F(WorkerTest, BoundsTheAdmissionsOfOneTransaction) {
   const auto worker = make(few);
   const auto one = [](const std::string& name) { return pod(name, {best_effort("c")}); };
   for (const char* const name : {"a", "b", "c"}) must_submit(*worker, Admit{{one(name)}});
-  must_submit(*worker, Admit{{one("d"), one("e"), one("f")}});  // more than fit: alone
+  must_submit(*worker, Admit{{one("d"), one("e"), one("f")}});  // above the limit: alone
   must_submit(*worker, Admit{{one("g")}});
   worker->run_round();
   EXPECT_EQ(worker->snapshot()->counters.admit_rounds, 4U);
@@ -390,7 +391,7 @@ TEST_F(WorkerTest, NothingIsDueLaterWhenTheClockGoesBack) {
 
 TEST_F(WorkerTest, MeasuresTransactionsAndReconciliations) {
   WorkerOptions slow = options();
-  // Every look at the clock takes a second, also the two around a transaction.
+  // Every reading of the clock takes a second, including the two around a transaction.
   slow.now = [this] { return now_ += seconds(1); };
   const auto worker = make(slow);
   must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
@@ -408,7 +409,7 @@ TEST_F(WorkerTest, HasTheTimesOfCommitsAndOfTheirEnforcement) {
   agent::AgentOptions slow;
   slow.now = [this] { return now_ += seconds(1); };
   Worker worker(world_.try_open({}, slow).value(), options());
-  worker.run_round();  // reconciles, which is neither
+  worker.run_round();  // reconciles, which counts as neither
   EXPECT_EQ(worker.snapshot()->timings, agent::Timings());
   must_submit(worker, Admit{{pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 1)})}});
   must_submit(worker, Start{{PodUid("a"), "c"}});
@@ -579,7 +580,7 @@ TEST_F(WorkerTest, AnswersALateRequestWhileAnotherOneIsDone) {
   Request late{Settle{}, [&](Result<Answer> got) { answer.set_value(std::move(got)); }};
   late.deadline = Clock::now() + milliseconds(5);
   ASSERT_TRUE(busy.worker().submit(std::move(late)));
-  const auto got = answer.get_future().get();  // the other one still runs
+  const auto got = answer.get_future().get();  // the other request is still running
   ASSERT_FALSE(got);
   EXPECT_THAT(got.error().message, HasSubstr("nothing was done"));
   EXPECT_EQ(busy.worker().waiting(), 0U);
@@ -592,7 +593,7 @@ TEST_F(WorkerTest, IsAliveWhileARequestIsDone) {
   std::atomic<int> calls = 0;
   real.alive = [&] { ++calls; };
   BusyWorker busy(world_.open(), std::move(real));
-  const int before = calls;  // the thread of the worker calls it no more
+  const int before = calls;  // the worker's thread no longer calls it
   while (calls < before + 3) std::this_thread::yield();
   while (busy.worker().busy_for() == milliseconds(0)) std::this_thread::yield();
 }

@@ -1,4 +1,4 @@
-// examples/kubernetes: what the API server does not check until it is too late.
+// examples/kubernetes: mistakes that the API server detects too late or never.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ TEST(KubernetesExample, ThePodHasNoUnknownFieldAndAsksForNoExclusiveCpus) {
   EXPECT_EQ(spec->containers.front().resources.requests.at("cpu").milli_value(), 50);
 }
 
-/// What the service opens must be what the host has.
+/// The host must have what the service opens.
 TEST(KubernetesExample, MountsWhatTheServiceNeeds) {
   const Json spec = objects().at("DaemonSet").at("spec").at("template").at("spec");
   std::map<std::string, std::string> sources;
@@ -76,7 +76,7 @@ Json container() {
   return objects().at("DaemonSet").at("spec").at("template").at("spec").at("containers").at(0);
 }
 
-/// Any user of the node can fill a port: the probes ask at the socket of the service.
+/// Any user of the node can flood a port, so the probes use the socket of the service.
 TEST(KubernetesExample, TheProbesAskAtTheSocketOfTheService) {
   const std::string entry = read_file(PINFOLD_EXAMPLES "/kubernetes/Containerfile").value();
   const std::map<std::string, std::string> probes = {{"livenessProbe", "live"},

@@ -19,14 +19,14 @@
 #include "pinfold/socket/client.hpp"
 #include "temp_dir.hpp"
 
-/// The server, with a worker that only answers, and clients that misbehave.
+/// The server, with a worker that only answers, and misbehaving clients.
 namespace pinfold::service {
 namespace {
 
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-/// A client that writes what it likes.
+/// A client that writes arbitrary bytes.
 class RawClient {
  public:
   explicit RawClient(const std::string& path)
@@ -45,7 +45,7 @@ class RawClient {
     }
   }
   [[nodiscard]] int fd() const { return socket_.get(); }
-  /// A line without its end, or what came before the connection ended.
+  /// Returns a line without its end, or what came before the connection ended.
   [[nodiscard]] std::string line() const {
     std::string text;
     char c = 0;
@@ -92,7 +92,7 @@ class ServerTest : public testing::Test {
   boost::asio::io_context io_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_ =
       boost::asio::make_work_guard(io_);
-  /// Answers at once.
+  /// Answers immediately.
   Submit submit_ = [](const Request& request) {
     request.done(Answer(Done{}));
     return Result<void>();
@@ -277,7 +277,7 @@ TEST_F(ServerTest, RefusesALongFirstLine) {
   EXPECT_THAT(client.line(), HasSubstr("message: longer than 4096 bytes"));
 }
 
-/// Clients that are not the owner's, unless the test says so.
+/// Clients that are not the owner's, unless the test says otherwise.
 class CrowdedServerTest : public ServerTest {
  protected:
   [[nodiscard]] ServerOptions of_others() {

@@ -1,4 +1,4 @@
-// debian/pinfold-agent.pinfold.service: what no test in a chroot sees.
+// debian/pinfold-agent.pinfold.service: properties that a test in a chroot cannot see.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,7 +16,7 @@ std::string section(const std::string& name) {
   return unit.substr(begin, unit.find("\n[", begin) - begin) + "\n";
 }
 
-/// Five failed starts within ten seconds, on a full disk for example, must not end it for good.
+/// Five failed starts within ten seconds, for example on a full disk, must not stop it for good.
 TEST(ServiceUnit, IsStartedAgainWithoutEnd) {
   EXPECT_NE(section("Unit").find("\nStartLimitIntervalSec=0\n"), std::string::npos);
   EXPECT_NE(section("Service").find("\nRestart=always\n"), std::string::npos);

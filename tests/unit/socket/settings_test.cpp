@@ -12,7 +12,7 @@
 #include "pinfold/server/notify.hpp"
 #include "temp_dir.hpp"
 
-/// What the service reads of its surroundings, and what it tells the service manager.
+/// What the service reads from its environment, and what it reports to the service manager.
 namespace pinfold::service {
 namespace {
 

@@ -53,7 +53,7 @@ TEST(DocumentParse, CopiesAliasedValues) {
   EXPECT_EQ(document->at("c"), "two");
 }
 
-/// A file that was cut off is not taken for a shorter one.
+/// A truncated file is not accepted as a shorter one.
 TEST(DocumentParse, RefusesTextsThatEndTooEarly) {
   constexpr const char* kQuoted = "the text ends within a quoted text: expected its closing quote";
   const struct {

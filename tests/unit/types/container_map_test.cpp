@@ -53,7 +53,7 @@ TEST(ContainerMap, ChangesValues) {
   EXPECT_EQ(text_of(map), "a/x=11 a/y=4 b/x=31 ");
 }
 
-/// Whatever is done to one of two maps that share their pods, the other keeps what it has.
+/// Of two maps that share their pods, changing one never changes the other.
 TEST(ContainerMap, ChangesNoCopy) {
   const Map before = sample();
   const std::vector<std::function<void(Map&)>> changes = {

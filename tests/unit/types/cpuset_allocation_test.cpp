@@ -10,7 +10,7 @@
 
 namespace {
 
-// Counts what operator new gives out. NOLINTNEXTLINE(*-avoid-non-const-global-variables)
+// Counts allocations by operator new. NOLINTNEXTLINE(*-avoid-non-const-global-variables)
 std::size_t allocations = 0;
 
 }  // namespace
