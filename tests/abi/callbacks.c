@@ -103,7 +103,7 @@ static int write_file(void* data, const char* directory, const char* cgroup, con
   return find(cgroup, "") == NULL ? ENOENT : put(cgroup, file, value);
 }
 
-/* The effective value as a kernel would report it: the cgroup's value, else its parent's. */
+/* Returns the effective value, as from a kernel: the cgroup's value, or else its parent's. */
 static const char* effective(const char* cgroup, const char* file) {
   char above[64];
   snprintf(above, sizeof above, "%s", cgroup);

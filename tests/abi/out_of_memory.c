@@ -1,4 +1,4 @@
-/* Memory ends within a call: the n-th allocation fails, alone or with all that follow, for each n.
+/* Memory runs out within a call: for each n, the n-th allocation fails, alone or with all after it.
  * The call must return, with PINFOLD_OK or PINFOLD_NO_MEMORY, and the next call must work. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,7 +14,7 @@ extern void* __libc_calloc(size_t count, size_t size);
 extern void* __libc_realloc(void* memory, size_t size);
 
 static long until_failure = -1; /* -1: no allocation fails */
-static int fails_on;            /* all allocations that follow fail too */
+static int fails_on;            /* all later allocations fail too */
 
 static int fails(void) {
   if (until_failure < 0) return 0;
@@ -97,7 +97,7 @@ static const struct {
     {"get", call_get, 1},   {"status", call_status, 1},   {"remove", call_remove, 1},
 };
 
-/* In a child: the exit status is the code, or 200 if no allocation was left to fail. */
+/* Runs in a child. The exit status is the code, or 200 if no allocation was left to fail. */
 static void run_child(size_t which, long number) {
   until_failure = number;
   const pinfold_code code = kCalls[which].call();
@@ -112,7 +112,7 @@ static void prepare(size_t which) {
   if (kCalls[which].is_admitted && call_admit() != PINFOLD_OK) exit(2);
 }
 
-/* Returns the failures. */
+/* Returns the number of failures. */
 static int try_all(size_t which, long step) {
   int failures = 0;
   long points = 0;

@@ -1,4 +1,4 @@
-/* Threads of one process that use one node, through a common handle and through separate ones. */
+/* Threads of one process use one node, through a common handle and through separate ones. */
 #define _POSIX_C_SOURCE 200809L
 #include <pinfold/pinfold.h>
 #include <pthread.h>
