@@ -1,4 +1,4 @@
-/* c_client VERB: what `pinfold` does on the node in ./node.json, through the C interface. Verbs:
+/* c_client VERB: acts like `pinfold` on the node in ./node.json, through the C interface. Verbs:
  * admit (the pod in ./db.yaml), remove (the pod "web"), status. With PINFOLD_ATTACK_ROOT it writes
  * to the kernel. */
 #include <pinfold/pinfold.h>
