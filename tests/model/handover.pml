@@ -26,19 +26,19 @@ typedef Layout {
 
 mtype = { Decide, Commit, Apply, Start, Restart, Done, Remove, Set, Create, Verify };
 mtype phase = Decide;
-Layout old, next;         /* the decision in force, and the one that follows */
+Layout old, next;         /* the decision in force, and the next one */
 bool moves;               /* a reconfiguration, see find_moves() */
-bool follows;             /* next is in force: what the agent has in memory */
-bool durable;             /* the same on disk, where a restart finds it */
+bool follows;             /* next is in force in the agent's memory */
+bool durable;             /* next is in force on disk, where a restart finds it */
 byte kernel[CONTAINERS];  /* the set of each container's group */
-byte had[CONTAINERS];     /* of its CPUs in old, those that it has never left */
+byte had[CONTAINERS];     /* the CPUs of its set in old that it has never left */
 byte started;             /* containers whose program runs */
 byte touched;             /* containers whose set another program has written since a plan ended */
-byte crashes = CRASHES;   /* how many may come */
-byte writes = WRITES;     /* the same of writes by other programs */
+byte crashes = CRASHES;   /* how many may still happen */
+byte writes = WRITES;     /* writes by other programs that may still happen */
 chan plan = [9] of { mtype, byte, byte };
 
-/* Arguments and variables of the planner and of single transitions; no part of the state. */
+/* Arguments and variables of the planner and of single transitions; not part of the state. */
 hidden Layout before, after;
 hidden byte has[CONTAINERS];
 hidden byte c, d, pass, both, set, parking, movers, changed, old_right, overlap;
@@ -149,7 +149,7 @@ inline copy(from, to) {
 
 inline decide() {
   copy(old, before); copy(next, after); make_plan();
-  assert(possible || moves);  /* only a reconfiguration can be refused */
+  assert(possible || moves);  /* only a reconfiguration can be rejected */
   phase = (possible -> Commit : Done)
 }
 
@@ -179,7 +179,7 @@ inline check_overlap() {
   assert(!overlap)
 }
 
-/* The kernel refuses to write to a group that does not exist. */
+/* The kernel rejects writes to a group that does not exist. */
 inline apply_step() {
   plan ? kind, c, set;
   failed = (kind == Verify && kernel[c] != set) || (kind == Set && !kernel[c]);
