@@ -37,7 +37,7 @@ case $1 in
     echo 0-1,4-7 >"$group/cpuset.cpus"
     until grep -q cleared /tmp/watched; do sleep 0.2; done
     kill $!
-    wait $! || [ $? = 1 ] # there was one
+    wait $! || [ $? = 1 ] # it found an overlap
     cat /tmp/watched
     ;;
   tree) # a copy of this node gives the same findings
