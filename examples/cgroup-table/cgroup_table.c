@@ -8,7 +8,7 @@
 
 enum { kRows = 256, kName = 128, kValue = 256 };
 
-/* A file that was written; a cgroup is a row with file "". */
+/* A written file; a cgroup is a row with file "". */
 struct row {
   int is_used;
   char cgroup[kName], file[kName], value[kValue];
@@ -65,7 +65,7 @@ static const char* name_below(const char* parent, const char* cgroup) {
   return name[0] == '\0' || strchr(name, '/') != NULL ? NULL : name;
 }
 
-/* "pod1" of "pod1/c", "" of "pod1". */
+/* The parent: "pod1" for "pod1/c", "" for "pod1". */
 static void cut_last(char* cgroup) {
   char* const slash = strrchr(cgroup, '/');
   *(slash == NULL ? cgroup : slash) = '\0';
@@ -101,7 +101,7 @@ static int write_file(void* data, const char* directory, const char* cgroup, con
   if (find(data, cgroup, "") == NULL || !is_file(file)) return ENOENT;
   const int is_controller = strcmp(file, "cgroup.subtree_control") == 0;
   if (!is_controller && strcmp(file, "cgroup.procs") != 0) return put(data, cgroup, file, value);
-  /* Both take one more: "+cpuset", or a process, which a guest would move here. */
+  /* Both accept one more value: "+cpuset", or a process, which a guest would move here. */
   if (is_controller && value[0] != '+') return EINVAL;
   const char* const had = old == NULL ? "" : old->value;
   const int size =

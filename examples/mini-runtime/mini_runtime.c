@@ -87,7 +87,7 @@ static int run(pinfold_node* node, const char* uid, char** argv) {
   const pid_t child = start(argv + kCommand, &gate);
   if (child < 0) return report("start process", NULL);
   if (pinfold_container_attach_process(node, uid, argv[kContainer], child, &error) != PINFOLD_OK) {
-    close(gate); /* the child reads the end of the file and exits */
+    close(gate); /* the child reads end of file and exits */
     (void)wait_for(child);
     return report("attach process", error);
   }
