@@ -9,20 +9,20 @@
 namespace pinfold::agent {
 namespace {
 
-/// As systemd's names have a UID.
+/// Returns a UID as in names of systemd slices.
 std::string escaped(std::string uid) {
   std::replace(uid.begin(), uid.end(), '-', '_');
   return uid;
 }
 
-/// Whether one component of a path is the group that the kubelet or Pinfold makes for a pod.
+/// Returns whether a path component is the group that the kubelet or Pinfold makes for a pod.
 bool is_group_of(const PodUid& pod, std::string_view component) {
   constexpr std::string_view kPrefix = "pod";
   if (component.starts_with(kPrefix) && component.substr(kPrefix.size()) == pod.value) return true;
   return component.ends_with(fmt::format("-pod{}.slice", escaped(pod.value)));
 }
 
-/// Whether a path is `outer` or below it.
+/// Returns whether a path is `outer` or below it.
 bool is_in(const std::string& path, const std::string& outer) {
   return (path + "/").starts_with(outer + "/");
 }
@@ -32,7 +32,7 @@ tl::unexpected<Error> refused(const std::string& directory, const std::string& o
               fmt::format("'{}': it is the group of {}", directory, owner));
 }
 
-/// The containers of a state with an adopted group, those with exclusive CPUs first.
+/// Returns the containers with an adopted group, those with exclusive CPUs first.
 std::vector<ContainerId> by_claim(const AgentState& state) {
   std::vector<ContainerId> containers;
   for (const auto& entry : state.adopted) containers.push_back(entry.id());
@@ -90,7 +90,7 @@ ContainerMap<std::string> canonical_adopted(const AgentState& state,
     const std::string real = cgroups.canonical(stored).value_or(stored);
     const auto* const owner = taken.take(real, container);
     const bool is_in_sandbox = owner != nullptr && owner->second.pod == container.pod &&
-                               owner->first == real + "/";  // together: see adopt_sandbox
+                               owner->first == real + "/";  // shared: see adopt_sandbox
     if (owner == nullptr || is_in_sandbox) {
       adopted[container] = real;
     } else if (log) {

@@ -8,7 +8,7 @@
 namespace pinfold::agent {
 namespace {
 
-/// A document that names no profile leaves the one that the state has.
+/// Returns whether a document yields `config`. One that names no profile inherits that of `config`.
 bool says(const std::optional<std::string>& text, const Config& config) {
   if (!text) return false;
   auto parsed = parse_config(*text);

@@ -13,7 +13,8 @@
 namespace pinfold::agent {
 namespace {
 
-/// Extends a pod's set by a container's. An empty set, the parent's, makes the pod's empty too.
+/// Extends a pod's set by a container's. An empty set means the parent's, so it makes the pod's
+/// set empty, too.
 void join(CpuSet& pod, const CpuSet& container, bool is_first) {
   if (is_first) {
     pod = container;
@@ -58,7 +59,8 @@ enforce::Layout held_layout(const Node& node, const NodeState& state) {
   return layout;
 }
 
-/// Containers of a pod that have adopted one group, that of their sandbox, have it together.
+/// Gives containers of a pod that share one adopted group, that of their sandbox, the union of
+/// their sets.
 void unite_adopted(const AgentState& state, const PodUid& pod, enforce::Layout& layout) {
   const auto* const adopted = state.adopted.find(pod);
   if (adopted == nullptr) return;
@@ -80,7 +82,7 @@ void unite_adopted(const AgentState& state, const PodUid& pod, enforce::Layout& 
   }
 }
 
-/// Marks the standard init containers that have ended, because a later container has started.
+/// Marks standard init containers that must have ended because a later container has started.
 std::vector<bool> find_finished(const ActivePod& pod) {
   const auto& all = pod.spec.containers;
   std::vector<bool> finished(all.size());
@@ -124,7 +126,7 @@ void add_pod_layout(const Node& node, const AgentState& state, const ActivePod& 
     const ContainerId id{uid, containers[i].name};
     if (finished[i] || state.removed.contains(id)) continue;
     enforce::GroupSettings group = container_group(containers[i], pool, facts);
-    // Its runtime gives an adopted group everything but its cpuset.
+    // The runtime sets everything but the cpuset of an adopted group.
     if (state.adopted.contains(id)) group.values.clear();
     join(own.cpus, group.cpus, is_first);
     join(own.mems, group.mems, is_first);
@@ -149,7 +151,7 @@ enforce::Layout desired_layout(const Node& node, const AgentState& state,
 
 void remove_inactive(AgentState& state) {
   if (state.removed.empty() && state.adopted.empty() && state.ending.empty()) return;
-  std::map<std::string_view, const ActivePod*> active;  // each container asks for its pod
+  std::map<std::string_view, const ActivePod*> active;  // one lookup per container
   for (const ActivePod& pod : state.node.pods) active.emplace(pod.spec.uid.value, &pod);
   const auto is_inactive = [&](const PodUid& uid) { return !active.contains(uid.value); };
   std::erase_if(state.removed, [&](const ContainerId& id) { return is_inactive(id.pod); });

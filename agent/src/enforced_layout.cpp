@@ -14,6 +14,30 @@
 #include "pinfold/enforce/partitions.hpp"
 #include "stray_processes.hpp"
 
+// How it works
+//
+// kernel_ records what is known about the control groups: Unknown (nothing was read yet), Dirty (a
+// write may have failed half-way) or Clean (exactly this layout). Every change goes through
+// enforce():
+//   1. It marks the layout Dirty, confines foreign groups, and restores CPUs that the root lost.
+//   2. reachable() turns the desired layout into one that the kernel can have now: without missing
+//      CPUs, with strays confined, and with adopted groups limited to the CPUs of the groups above.
+//   3. plan() orders the steps from the known layout to that one, and apply_plan() executes them.
+//   4. keep() makes the layout Clean if there are no strays or missing CPUs and at most writes of
+//      values failed.
+// apply() plans from a Clean layout without reading the groups again; otherwise observe_all() reads
+// them first. reconcile() always reads them. Both repeat after a failed write, because a group can
+// vanish at any time: apply() once, reconcile() up to three attempts.
+//
+// Invariants: at no moment does a step let a container run on CPUs that are exclusive to another
+// one. A Clean layout holds only what the kernel accepted: a value that failed is erased from it,
+// so that the next plan writes it again. What cannot be reached is reported, and never changes the
+// desired state.
+//
+// Cost: observing reads a fixed number of files per group and walks the groups below the root.
+// With a Clean layout, an apply() computes a plan over all groups in memory, and writes only what
+// differs. verify() reads the effective CPUs of every container's group.
+
 namespace pinfold::agent {
 namespace {
 
@@ -23,7 +47,7 @@ using enforce::Layout;
 constexpr int kAttempts = 3;
 constexpr std::chrono::milliseconds kKillTimeout{5000};
 
-/// NUMA nodes that containers do not really have, because a group above the pods lacks them.
+/// Reports containers whose NUMA nodes differ because a group above the pods does not have them.
 void report_missing_mems(const enforce::Cgroups& cgroups, const Layout& desired,
                          const std::vector<enforce::FailedStep>& failed,
                          std::vector<std::string>& lines) {
@@ -55,8 +79,8 @@ CpuSet needed_cpus(const Desired& desired) {
   return cpus;
 }
 
-/// Confines the groups of others before CPUs become exclusive to a container that had a group: to
-/// those of the pool that no container has exclusively at this point.
+/// Confines the processes of others before an existing container gets exclusive CPUs: to CPUs of
+/// the pool that are exclusive to no container at this point.
 class OthersWatch {
  public:
   OthersWatch(const Layout& before, const Layout& after, CpuSet pool, const OthersConfiner& confine)
@@ -86,7 +110,7 @@ class OthersWatch {
     confined_to_ = std::move(allowed);
   }
 
-  /// Those that a container has exclusively: where it waits for them it may be with others.
+  /// Returns a container's exclusive CPUs. While it waits for them it may share CPUs with others.
   [[nodiscard]] static CpuSet owned(const Layout& layout, const GroupName& name) {
     const auto found = layout.find(name);
     const bool has_some = found != layout.end() && found->second.isolation != Isolation::kHost;
@@ -101,7 +125,7 @@ class OthersWatch {
   std::optional<CpuSet> confined_to_;
 };
 
-/// Adds what is not Pinfold's and runs on exclusive CPUs, or may, as it cannot be looked at.
+/// Adds foreign groups whose processes run on exclusive CPUs or cannot be read.
 void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const Desired& desired,
                        std::vector<std::string>& lines) {
   const CpuSet exclusive = exclusive_cpus(desired);
@@ -185,7 +209,7 @@ Result<ObservedContainer> EnforcedLayout::observe(const ContainerId& container) 
   return observed;
 }
 
-/// The quota of the group that a group is in: that of its pod.
+/// Returns the quota of the parent group, that of the pod.
 std::optional<enforce::CpuQuota> EnforcedLayout::quota_above(const enforce::Group& group) const {
   const auto slash = group.directory.rfind('/');
   if (slash == std::string::npos || slash == 0) return std::nullopt;
@@ -296,7 +320,7 @@ Result<CpuSet> EnforcedLayout::effective_above(const std::string& directory) con
   return effective_cpus(above);
 }
 
-/// No group but this one, and those that may share its CPUs, can run on them.
+/// Checks that no group can run on these CPUs, except this one and groups that may share them.
 Result<void> EnforcedLayout::check_exclusive(const Desired& desired,
                                              const Layout::value_type& own) const {
   const CpuSet& cpus = own.second.cpus;
@@ -311,7 +335,7 @@ Result<void> EnforcedLayout::check_exclusive(const Desired& desired,
     const auto other = cgroups_.group(name);
     auto others = other ? effective_cpus(*other) : fail(Error(other.error()));
     if (!others && enforce::is_gone(others.error())) continue;
-    // One that cannot be read has at most what the group above it has.
+    // A group that cannot be read has at most the CPUs of the group above it.
     const std::string directory = cgroups_.directory(name);
     if (!others) others = effective_above(directory);
     if (!others) return fail(others.error());
@@ -330,7 +354,7 @@ Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& d
   PINFOLD_LET_WRAP(observed.layout, cgroups_.observe(desired.layout), "observe the control groups");
   for (const auto& [name, settings] : observed.layout) {
     if (desired.layout.contains(name)) continue;
-    // The kernel refuses to remove one whose processes cannot be read, if it has some.
+    // If its processes cannot be read: the kernel refuses to remove a group that has some.
     if (has_processes(name).value_or(false)) observed.strays.push_back(name);
   }
   mark_isolation(desired.layout, with_processes(desired.earlier), observed.layout);
@@ -338,7 +362,7 @@ Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& d
   return observed;
 }
 
-/// The containers of a layout in whose groups processes run, or may run.
+/// Returns the containers of a layout in whose groups processes run or may run.
 Layout EnforcedLayout::with_processes(const Layout& layout) const {
   Layout running;
   for (const auto& [name, settings] : layout) {
@@ -347,7 +371,7 @@ Layout EnforcedLayout::with_processes(const Layout& layout) const {
   return running;
 }
 
-/// The exclusive CPUs on which processes of others can run.
+/// Returns the exclusive CPUs on which processes of others can run.
 CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observed) const {
   const CpuSet exclusive = exclusive_cpus(desired);
   CpuSet found;
@@ -368,8 +392,8 @@ CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observ
   return found;
 }
 
-/// Before the plan: what follows must not meet anything else on exclusive CPUs. What cannot be
-/// confined shows as drift.
+/// Confines foreign groups before the plan, so that containers meet no other processes on exclusive
+/// CPUs. Groups that cannot be confined show up as drift.
 void EnforcedLayout::confine_foreign(const Desired& desired, const Observation& observed) const {
   if (observed.foreign.empty()) return;
   const CpuSet exclusive = exclusive_cpus(observed.layout) | exclusive_cpus(desired);
@@ -382,7 +406,7 @@ void EnforcedLayout::confine_foreign(const Desired& desired, const Observation& 
   }
 }
 
-/// A container that is no longer adopted has no group: its runtime removes the one that it had.
+/// Drops groups that are no longer adopted from the known layout: their runtime removes them.
 void EnforcedLayout::set_adopted(const ContainerMap<std::string>& adopted) {
   if (auto* const clean = std::get_if<Clean>(&kernel_)) {
     std::erase_if(clean->layout, [&](const auto& group) {
@@ -392,10 +416,11 @@ void EnforcedLayout::set_adopted(const ContainerMap<std::string>& adopted) {
   cgroups_.set_adopted(adopted);
 }
 
-/// Another program may narrow the groups that a runtime's groups are in, which are not Pinfold's: a
-/// container then runs on what it can have. cgroup v1 refuses any other CPU. A set without any CPU
-/// of the group above would give it all of that: it gets those that are exclusive to nobody, or
-/// keeps what it has. What others do is looked for if `observed` is new.
+/// Limits adopted groups to CPUs of the groups above them, which are not Pinfold's and may be
+/// narrowed by other programs: cgroup v1 refuses other CPUs. A set without any CPU of the group
+/// above would give a container all CPUs of that group; instead it gets those that are exclusive to
+/// no container, or keeps its current ones. Groups that are as desired are only checked if `is_new`
+/// (`observed` was just read).
 void EnforcedLayout::limit_adopted(const Desired& desired, const Layout& observed, Layout& layout,
                                    bool is_new) const {
   const CpuSet exclusive = exclusive_cpus(desired);
@@ -421,9 +446,9 @@ void EnforcedLayout::limit_adopted(const Desired& desired, const Layout& observe
   }
 }
 
-/// What is desired as far as it can be with `cpus`, those of the root, which lack the `missing`
-/// ones: strays are confined, and an adopted group that its runtime has removed is not made again.
-/// A set without any CPU of the root would give a group all of them.
+/// Returns the desired layout as far as it is possible with `cpus`, those of the root, without the
+/// `missing` ones (a set without any CPU of the root would give a group all of them). Confines
+/// strays, and leaves out adopted groups that their runtime has removed.
 Layout EnforcedLayout::reachable(const Desired& desired, const Observation& observed,
                                  const CpuSet& cpus, const CpuSet& missing) const {
   Layout layout = with_strays(desired, observed.layout, observed.strays);
@@ -461,12 +486,12 @@ std::map<GroupName, Error> EnforcedLayout::find_displaced(const Desired& desired
   return found;
 }
 
-/// The CPUs that groups can have; `groups`: the existing ones, which may be partitions.
+/// Returns the CPUs that groups can have. `groups`: the existing ones, which may be partitions.
 Result<CpuSet> EnforcedLayout::available_cpus(const Layout& groups, bool has_partitions) const {
   return has_partitions ? cgroups_.cpus_with_partitions(groups) : cgroups_.machine_cpus();
 }
 
-/// True if another attempt can do better: a value that the kernel refuses now it refuses again.
+/// Returns true if another attempt may succeed; a value that the kernel refused is not retried.
 bool EnforcedLayout::Enforced::is_retried() const {
   return std::any_of(result.failed.begin(), result.failed.end(), [](const auto& failed) {
     return failed.step.kind != enforce::Step::Kind::kValue;
@@ -477,10 +502,10 @@ Result<EnforcedLayout::Enforced> EnforcedLayout::enforce(const Desired& desired,
                                                          const Observation& observed,
                                                          const Participants& participants) {
   const bool was_clean = std::holds_alternative<Clean>(kernel_);
-  kernel_ = Dirty{};  // until it is known what every step has done
+  kernel_ = Dirty{};  // until the result of every step is known
   confine_foreign(desired, observed);
   const CpuSet needed = needed_cpus(desired);
-  enforce::restore_root(cgroups_, needed | desired.pool);  // the pool: containers wait there
+  enforce::restore_root(cgroups_, needed | desired.pool);  // containers may wait in the pool
   // An earlier agent may have left partitions, too.
   const bool has_partitions = desired.partition != Partition::kNone || !was_clean;
   PINFOLD_LET(const CpuSet cpus, available_cpus(observed.layout, has_partitions));
@@ -488,8 +513,8 @@ Result<EnforcedLayout::Enforced> EnforcedLayout::enforce(const Desired& desired,
   Layout target = reachable(desired, observed, cpus, enforced.missing);
   enforced.narrowed = find_displaced(desired, target, enforced.missing);
   PINFOLD_LET(enforce::Plan steps, plan(observed.layout, target, cpus));
-  // That it runs on no other CPU is checked where its set is written; who has taken some is
-  // reported.
+  // Skips verifying adopted containers that are limited to shared CPUs: the write checks that they
+  // run on no other CPUs, and missing CPUs are reported separately.
   std::erase_if(steps, [&](const enforce::Step& step) {
     return step.kind == enforce::Step::Kind::kVerify && cgroups_.is_adopted(step.group) &&
            target.at(step.group).isolation == Isolation::kHost;
@@ -516,7 +541,7 @@ Result<EnforcedLayout::Enforced> EnforcedLayout::enforce(const Desired& desired,
   return enforced;
 }
 
-/// What the kernel has is known after all steps but values have succeeded.
+/// Marks the layout as known if all steps succeeded, except writes of values.
 void EnforcedLayout::keep(const Observation& observed, Layout target, const Enforced& enforced) {
   if (!observed.strays.empty() || !enforced.missing.empty() || enforced.is_retried()) return;
   for (const enforce::FailedStep& failed : enforced.result.failed) {
@@ -541,7 +566,7 @@ Result<void> EnforcedLayout::check_reachable(const Desired& desired) {
 Result<void> EnforcedLayout::apply(const Desired& desired, const Participants& participants,
                                    const std::optional<std::set<PodUid>>& pods) {
   set_adopted(desired.adopted);
-  // A group can vanish while it is written: the second attempt starts from what the kernel has.
+  // A group can vanish while it is written; then the second attempt observes the kernel first.
   for (bool is_last = false;; is_last = true) {
     Observation observed;
     if (const auto* const clean = std::get_if<Clean>(&kernel_)) {
@@ -554,7 +579,7 @@ Result<void> EnforcedLayout::apply(const Desired& desired, const Participants& p
   }
 }
 
-/// An error if something failed for `pods`; reconcile() reports the others.
+/// Returns an error if something failed for `pods`; reconcile() reports other failures.
 Result<void> EnforcedLayout::report(const Desired& desired, const Enforced& enforced,
                                     const std::optional<std::set<PodUid>>& pods) const {
   std::optional<Error> error;
@@ -590,7 +615,7 @@ Result<void> EnforcedLayout::adopt(const Desired& desired, const ContainerId& co
   auto before = std::exchange(kernel_, Dirty{});
   PINFOLD_TRY(cgroups_.group(container));
   cgroups_.remove_replaced(container);
-  // Of what is known only this group has changed: it has what its runtime gave it.
+  // Only this group differs from the known layout: it has the settings that its runtime gave it.
   auto* const clean = std::get_if<Clean>(&before);
   const auto wanted = desired.layout.find(container);
   if (clean == nullptr || wanted == desired.layout.end() ||

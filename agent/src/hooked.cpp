@@ -16,7 +16,7 @@ Refusal refusal_of(Error error) {
   return {std::move(summary), std::move(error)};
 }
 
-/// The only reason with a word of the pod is the size of huge pages that are short.
+/// Summarizes a rejection. The only reason that quotes the pod is the size of missing huge pages.
 Refusal refusal_of(const Rejection& rejection) {
   constexpr std::string_view kHugePages = "OutOfhugepages";
   const bool has_size = rejection.reason.starts_with(kHugePages);
@@ -56,7 +56,7 @@ std::optional<Refusal> admit_hooked(NodeAgent& agent, const PodSpec& pod, const 
   if (outcome->rejection) return refusal_of(*outcome->rejection);
   auto refusal = start_hooked(agent, container, *outcome, has_ended);
   if (!refusal) return std::nullopt;
-  // The runtime ends a container whose hook fails; killed here, so that nothing runs unpinned.
+  // The runtime ends a container whose hook fails. Kill it now, so that nothing runs unpinned.
   if (!agent.remove_adopted(container, RunningProcesses::kKill)) {
     constexpr std::string_view kLeft = "; it is not removed: run 'pinfold reconcile'";
     refusal->summary += kLeft;

@@ -14,13 +14,34 @@
 #include "pinfold/checkpoint/start.hpp"
 #include "side_file.hpp"
 
+// How it works
+//
+// A state is four files that change in one transaction of checkpoint::Store: the kubelet's CPU and
+// memory state, .pinfold_pods (what the kubelet's files do not hold) and .pinfold_node (the node,
+// and the one before the last reconfiguration). The store's journal makes a commit durable; the
+// files follow in settle().
+//
+// Three copies are kept in memory: state_ (decoded), stored_ (the bytes on disk), and base_, from
+// which the next commit's bytes are made: stored_ plus the changes that a starting kubelet makes.
+// restore() only updates base_, so that opening a directory writes nothing.
+//
+// Invariants:
+//   - state_ changes only after its bytes are durable. Exceptions: dry runs, and changes of no
+//     assignment with Unstored::kIsKept.
+//   - After a failed commit the disk holds the old or the new state. is_uncertain_ then makes the
+//     next commit or settle() write the current state, even if it equals stored_.
+//   - A damaged .pinfold_pods is copied aside before a commit replaces it.
+//
+// Cost: a commit encodes only the pods and kubelet files that changed, but compares and assembles
+// whole files, so it is linear in their size.
+
 namespace pinfold::agent {
 namespace {
 
-/// The earlier node, unless `node` has another configuration since.
+/// Reads the earlier node; nullopt if `node` is no longer the node that the file describes.
 std::optional<EarlierNode> read_before(const checkpoint::Files& files, const Node& node) {
   if (!files.node) return std::nullopt;
-  auto stored = decode_node(*files.node);  // known_machine() says what is wrong with it
+  auto stored = decode_node(*files.node);  // known_machine() reports a damaged file
   if (!stored || stored->config != node.config() ||
       !is_same_machine(stored->machine, node.machine(), memory_sizes_of(node.config()))) {
     return std::nullopt;
@@ -28,7 +49,7 @@ std::optional<EarlierNode> read_before(const checkpoint::Files& files, const Nod
   return std::move(stored->before);
 }
 
-/// What to do about a state that is for another node than `node`; "" if it is not.
+/// Returns advice for a state that is for another node than `node`; "" if it is not.
 std::string advice(const checkpoint::Files& files, const Node& node) {
   constexpr std::size_t kShown = 3;
   if (!files.node) return "";
@@ -44,7 +65,7 @@ std::string advice(const checkpoint::Files& files, const Node& node) {
       fmt::join(changes, "; "), more > 0 ? fmt::format("; {} more", more) : "");
 }
 
-/// Pinfold writes state files without the keys that it does not know.
+/// Warns of unknown keys, because Pinfold writes state files without them.
 void warn_of_unknown_keys(const checkpoint::Files& files, const LogSink& log) {
   for (const auto& [name, bytes] : {std::pair(checkpoint::kCpuFileName, &files.cpu),
                                     std::pair(checkpoint::kMemoryFileName, &files.memory)}) {
@@ -56,7 +77,7 @@ void warn_of_unknown_keys(const checkpoint::Files& files, const LogSink& log) {
   }
 }
 
-/// What .pinfold_pods was when it could not be read, for inspection.
+/// A copy of a damaged .pinfold_pods, for inspection.
 constexpr std::string_view kDamagedPodsFileName = ".pinfold_pods.damaged";
 
 }  // namespace
@@ -82,7 +103,7 @@ Result<KeptState> KeptState::restore(const Node& node, checkpoint::Store store,
   if (options.profile_source == ProfileSource::kStateFiles) {
     kept.state_.kubelet_profile = node.config().profile;
   }
-  // Counts that cannot be read start at zero, as those of a kubelet do at every start.
+  // Counts that cannot be read start at zero, as a kubelet's counts do at every start.
   kept.metrics_ = read_side_file(kept.store_, kMetricsFileName, decode_metrics, options.log)
                       .value_or(Metrics{});
   return kept;
@@ -146,7 +167,7 @@ Result<void> KeptState::replace_node(const Node& from, const Node& to, AgentStat
   }
   const bool is_repetition = from.machine() == to.machine() && from.config() == to.config() &&
                              files.cpu == base_.cpu && files.memory == base_.memory;
-  auto before = before_;  // of a repetition: the way back stays
+  auto before = before_;  // a repetition must not overwrite the undo information
   if (!is_repetition) {
     before.emplace(EarlierNode{from.machine(), from.config(), {base_.cpu, base_.memory}, {}});
     for (const ActivePod& pod : state_.node.pods) before->pods.insert(pod.spec.uid);
@@ -166,7 +187,7 @@ Result<void> KeptState::replace_node(const Node& from, const Node& to, AgentStat
 Result<void> KeptState::store_files(checkpoint::Files files) {
   if (files == stored_ && !is_uncertain_) return {};
   if (has_damaged_pods_) {
-    const auto kept = store_.write_side_file(kDamagedPodsFileName, *stored_.pods);  // as it is
+    const auto kept = store_.write_side_file(kDamagedPodsFileName, *stored_.pods);  // unchanged
     if (!kept) warn_of_side_file(log_, kDamagedPodsFileName, kept.error());
     has_damaged_pods_ = !kept;
   }
@@ -182,8 +203,8 @@ Result<void> KeptState::settle() {
   if (has_new_metrics_) {
     has_new_metrics_ = !write_side_file(store_, kMetricsFileName, encode_metrics(metrics_), log_);
   }
-  // A request that could not be stored was answered with an error, and its state must not come
-  // back, or it is kept: see Unstored.
+  // A request that could not be stored was either answered with an error, so that its state must
+  // not reappear, or kept: see Unstored.
   if (is_uncertain_) {
     const auto stored =
         store_files({base_.cpu, base_.memory, pods_encoder_.encode(state_), node_text_});

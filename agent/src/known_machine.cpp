@@ -13,7 +13,8 @@
 namespace pinfold::agent {
 namespace {
 
-/// nullopt for a directory without a state: any machine is accepted then.
+/// Reads the machine of the state. nullopt if there is no state, or it cannot be read: then any
+/// machine is accepted.
 std::optional<Machine> read_known(const checkpoint::Files& files, const LogSink& log) {
   if (!files.cpu || !files.node) return std::nullopt;
   auto node = decode_node(*files.node);
@@ -27,7 +28,7 @@ std::optional<Machine> read_known(const checkpoint::Files& files, const LogSink&
   return std::nullopt;
 }
 
-/// Whether the CPUs that both have are on the same sockets and NUMA nodes.
+/// Returns whether the common CPUs are on the same sockets and NUMA nodes.
 bool agree_on_cpus(const Machine& a, const Machine& b) {
   const CpuSet both = a.all_cpus() & b.all_cpus();
   return std::all_of(both.begin(), both.end(), [&](CpuId id) {
@@ -48,7 +49,7 @@ bool is_same_with_more(const Machine& more, const Machine& less) {
          numa_ids(more) == numa_ids(less) && agree_on_cpus(more, less);
 }
 
-/// Whether containers on `known` run on `observed` as the state says.
+/// Returns whether `observed` has all NUMA nodes of `known`, and common CPUs are in the same place.
 bool has_all_of(const Machine& observed, const Machine& known) {
   const std::set<NumaId> now = numa_ids(observed);
   const std::set<NumaId> then = numa_ids(known);

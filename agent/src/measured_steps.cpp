@@ -22,7 +22,7 @@ void StepMeter::set_cpus(const Step& step) {
   if (!step.set.intersects(target->second.cpus)) parked_since_.emplace(id, now_());
 }
 
-/// The pages are counted outside of the time that is measured: that can take long.
+/// Counts the pages outside of the measured time, because counting can take long.
 void StepMeter::set_mems(const Step& step, StepMoment moment) {
   const ContainerId id = step.group.id();
   if (moment == StepMoment::kBefore) {

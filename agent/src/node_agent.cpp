@@ -11,9 +11,33 @@
 #include "pinfold/agent/readmission.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 
+// How it works
+//
+// Every change takes the same path: decide on a copy of the state, check what can be checked
+// without changing anything, commit the copy (KeptState), then apply the desired layout to the
+// control groups (EnforcedLayout). Errors come from the steps before and during the commit, and
+// leave everything unchanged. A failure after it is part of a successful answer (not_enforced).
+//
+// reconcile() brings the kernel to the desired state:
+//   1. remove_abandoned() removes or disowns adopted containers without a process, which changes
+//      the state and therefore the desired layout.
+//   2. EnforcedLayout::reconcile() observes all groups, applies the desired layout, and returns
+//      processes that left their group according to the process list of the last reconciliation.
+//   3. The new process list is stored, and pages are moved if that is requested.
+//   4. The effects of offline CPUs are reported as remaining.
+// It is idempotent, and the process list is only a side file: without it, strayed processes are not
+// returned.
+//
+// Invariants: a state is durable before it is applied (except with Unstored::kIsKept), and failures
+// to apply never revert it.
+// earlier_ (the layout before a reconfiguration) is kept until one apply() succeeds, so that
+// containers which have not moved yet keep their exclusive CPUs.
+//
+// Cost: each change computes the layout of all pods, linear in the number of containers.
+
 namespace pinfold::agent {
 
-/// The answers to pods decided one after the other, and the state and counts after them.
+/// The answers to pods decided in order, with the resulting state and counts.
 struct NodeAgent::Decided {
   AgentState next;
   Counts counts;
@@ -23,8 +47,7 @@ struct NodeAgent::Decided {
 
 namespace {
 
-/// Decides one pod; `state` becomes the state after the decision.
-/// `observed`: see NodeAgent.
+/// Decides one pod, and updates `state`. `observed`: see NodeAgent.
 AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod,
                          const std::optional<Machine>& observed, Trace* trace, Counts& counts,
                          const FromRuntime& shown) {
@@ -49,7 +72,7 @@ AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod
     outcome.rejection = std::move(rejected->why);
   } else {
     state.node = std::move(std::get<Admitted>(decision).next);
-    // Admitted again: it runs again, and who admits it removes it.
+    // Its containers run again, and it no longer ends with its adopted containers.
     std::erase_if(state.removed, [&](const ContainerId& id) { return id.pod == pod.uid; });
     state.ending.erase(pod.uid);
     const auto note = shown.notes.find(pod.uid);
@@ -79,7 +102,7 @@ Result<const ActivePod*> find_active(const AgentState& state, const PodUid& uid)
   return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", uid));
 }
 
-/// Returns the canonical directory, under which the group is kept.
+/// Checks that a container may adopt a group, and returns the group's canonical directory.
 Result<std::string> check_adoption(const AgentState& state, const EnforcedLayout& enforced,
                                    const ContainerId& container, const std::string& directory) {
   PINFOLD_LET(const ActivePod* const pod, find_active(state, container.pod));
@@ -145,8 +168,9 @@ Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pod
   return decided;
 }
 
-/// Adopted groups that the next state lacks have no processes: they are not below the root, so
-/// nothing would keep these off exclusive CPUs. A plugin confines what it does not know.
+/// Checks that adopted groups that are missing from the next state have no processes. They are not
+/// below the root, so nothing would keep processes there off exclusive CPUs. Not needed with
+/// confine_others_, which does that.
 Result<void> NodeAgent::check_forgotten(const AgentState& next) {
   if (!enforced_ || confine_others_) return {};
   for (const auto& entry : state().adopted) {
@@ -156,7 +180,8 @@ Result<void> NodeAgent::check_forgotten(const AgentState& next) {
   return {};
 }
 
-/// Without enforcement only the recorded starts show which containers run.
+/// Returns whether a container runs, or may run. Without enforcement, one with exclusive CPUs or a
+/// recorded start counts as running.
 bool NodeAgent::runs(const ContainerId& container) const {
   if (enforced_) return enforced_->has_processes(container).value_or(true);
   const ActivePod* const pod = state().node.find(container.pod);
@@ -165,7 +190,7 @@ bool NodeAgent::runs(const ContainerId& container) const {
          (pod != nullptr && pod->started.contains(container.name));
 }
 
-/// A pod that is active with another spec may be admitted again, as far as what runs is left alone.
+/// Checks that pods that are active with another spec lose nothing that runs.
 Result<void> NodeAgent::check_replaced(const std::vector<PodSpec>& pods,
                                        const AgentState& next) const {
   for (const PodSpec& pod : pods) {
@@ -179,7 +204,7 @@ Result<void> NodeAgent::check_replaced(const std::vector<PodSpec>& pods,
   return {};
 }
 
-/// Counts only what was committed.
+/// Commits decisions, then logs and counts them.
 Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decided,
                                Unstored unstored) {
   PINFOLD_TRY_WRAP(store(std::move(decided.next), unstored), intent_to_admit(pods));
@@ -256,7 +281,7 @@ Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& p
   return std::move(decided.outcomes);
 }
 
-/// For a pod that is not active yet.
+/// Returns the canonical directory of a group to adopt for a pod that is not active yet.
 Result<std::string> NodeAgent::directory_to_adopt(const PodSpec& pod,
                                                   const Adoption& adoption) const {
   if (!enforced_) {
@@ -376,7 +401,8 @@ Result<void> NodeAgent::attach(const ContainerId& container, pid_t process) {
   return {};
 }
 
-/// `only`: this process. A container whose affinity stays runs all the same, and has a note.
+/// Resets the affinity of all processes, or of the process `only`. A failure does not stop the
+/// container; reconcile() notes its affinity.
 void NodeAgent::reset_affinity(const ContainerId& container, std::optional<pid_t> only) {
   if (!enforced_ || !options_.reset_affinity) return;
   const std::string label = to_string(enforce::GroupName(container));

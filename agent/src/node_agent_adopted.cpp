@@ -1,4 +1,4 @@
-// NodeAgent: the end of containers whose group a container runtime made.
+// NodeAgent: containers whose group a container runtime made, mainly how they end.
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ Result<ChangeOutcome> NodeAgent::adopt_sandbox(const PodUid& uid, const std::str
   }
   AgentState next = state();
   std::vector<ContainerId> added;
-  bool is_checked = false;  // one that has it already was
+  bool is_checked = false;  // true if a container of the pod has adopted this group before
   for (const auto& [name, settings] : desired().layout) {
     if (name.pod != uid || name.is_pod() || settings.isolation == Isolation::kHost) continue;
     const std::string* const has = state().adopted.find(name.id());
@@ -73,7 +73,7 @@ Result<ChangeOutcome> NodeAgent::remove_adopted(const ContainerId& container,
   return goes_on ? remove_container(container, running) : remove_pod(container.pod, running);
 }
 
-/// Whether processes run in other groups of its pod.
+/// Returns whether processes run in other groups of the container's pod.
 Result<bool> NodeAgent::runs_beside(const ContainerId& container) const {
   if (!enforced_) return false;
   PINFOLD_LET(const auto groups, enforced_->groups_of_pod(container.pod));
@@ -85,7 +85,8 @@ Result<bool> NodeAgent::runs_beside(const ContainerId& container) const {
   return false;
 }
 
-/// Pods that should have ended with their last adopted container, but others still ran in them.
+/// Removes pods that should have ended with their last adopted container, but still had processes
+/// in other groups.
 void NodeAgent::end_pods() {
   for (const PodUid& uid : std::set(state().ending)) {
     if (!state().adopted.contains(uid)) (void)remove_pod(uid, RunningProcesses::kRefuse);

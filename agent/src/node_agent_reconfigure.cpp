@@ -1,4 +1,4 @@
-// NodeAgent: another node, or another state of the same pods.
+// NodeAgent: switches to another node, or to another state of the same pods.
 
 #include <memory>
 #include <utility>
@@ -29,9 +29,9 @@ Result<ReconfigureOutcome> NodeAgent::go_on(std::shared_ptr<const Node> to, Node
   AgentState after = state();
   after.node = std::move(next);
   remove_inactive(after);
-  const CpuSet offline = offline_ & to->machine().all_cpus();  // others are no longer its CPUs
+  const CpuSet offline = offline_ & to->machine().all_cpus();  // ignores CPUs that `to` lost
   if (enforced_) {
-    (void)apply(std::nullopt);  // first what was interrupted: then it is known who has which CPUs
+    (void)apply(std::nullopt);  // completes an interrupted one, so that the layout is known
     PINFOLD_TRY(enforced_->check_reachable(make_desired(*to, after, enforced_->facts(), offline)));
     for (const ActivePod& pod : state().node.pods) {
       const PodUid& uid = pod.spec.uid;

@@ -26,7 +26,7 @@ Json before_json(const EarlierNode& before) {
   return object;
 }
 
-/// Domain: `object` has what node_json() writes; throws Json::exception otherwise.
+/// Reads a member that node_json() wrote. Throws Json::exception if it is missing.
 Result<Machine> read_machine(const Json& object) {
   PINFOLD_LET_WRAP(auto machine, parse_machine(object.at("machine").dump()), "machine");
   return machine;

@@ -10,7 +10,7 @@ CpuSet pool_in(const CpuSet& cpus, const CpuSet& pool, const CpuSet& exclusive) 
 }
 
 enforce::Layout without_cpus(enforce::Layout desired, const CpuSet& offline, const CpuSet& pool) {
-  CpuSet fallen;  // what the pod needs for its containers that fell back to the shared pool
+  CpuSet fallen;  // CPUs that the pod needs for containers that fall back to the shared pool
   for (auto it = desired.rbegin(); it != desired.rend(); ++it) {  // containers before their pod
     auto& [name, group] = *it;
     if (name.is_pod()) {

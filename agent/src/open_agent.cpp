@@ -19,7 +19,7 @@ bool exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0;
 }
 
-/// Also a link that leads nowhere.
+/// Returns true for a dangling link, too.
 bool has_entry(const std::string& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0;
@@ -82,7 +82,7 @@ Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions option
   }
   PINFOLD_LET(auto node, make_node(known.machine, config, std::move(providers)));
   PINFOLD_LET(auto cgroups, open_groups(options));
-  if (!store) {  // only now: a start that fails makes no directory
+  if (!store) {  // only now, so that a failed start creates no directory
     PINFOLD_LET(store, open_store(options));
   }
   const LogSink log = options.log;
@@ -109,7 +109,7 @@ Result<ParsedConfig> read_config(const std::string& state_dir, const std::string
   if (!has_entry(path)) return ParsedConfig{};
   PINFOLD_LET(const auto fs, checkpoint::open_state_directory(state_dir, owners));
   PINFOLD_LET_WRAP(const auto text, fs->read(kConfigFileName), path);
-  if (!text) return ParsedConfig{};  // it was removed meanwhile
+  if (!text) return ParsedConfig{};  // removed meanwhile
   PINFOLD_LET_WRAP(auto parsed, parse_config(*text), path);
   return parsed;
 }

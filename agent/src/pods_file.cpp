@@ -32,12 +32,12 @@ const json& member(const json& object, const char* name) {
   return it == object.end() ? kNull : *it;
 }
 
-/// The state of a provider should be UTF-8; if it is not, the admission succeeds all the same.
+/// Dumps a value. Invalid UTF-8 in a provider's state is replaced, so that the admission succeeds.
 std::string dumped(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// A list of names of containers that the pod has.
+/// Reads a list of names of the pod's containers.
 Result<std::set<std::string>> read_names(const json& list, const PodSpec& pod,
                                          const std::string& where) {
   std::set<std::string> names;
@@ -69,7 +69,7 @@ Result<DeviceState::OfContainer> read_devices(const json& object, const std::str
   return out;
 }
 
-/// Groups that container runtimes made, and whether the pod ends with them.
+/// Reads the groups that container runtimes made, and whether the pod ends with them.
 Result<void> read_adopted(const json& entry, const PodSpec& pod, const std::string& where,
                           AgentState& state) {
   const json& adopted = member(entry, "adopted");
@@ -92,7 +92,7 @@ Result<void> read_adopted(const json& entry, const PodSpec& pod, const std::stri
   return {};
 }
 
-/// What a container runtime has shown of the pod.
+/// Reads a container runtime's note about the pod.
 Result<std::optional<PodNote>> read_note(const json& note, const std::string& where) {
   if (note.is_null()) return std::nullopt;
   const json& qos = member(note, "qosClass");
@@ -159,7 +159,7 @@ Result<std::optional<Profile>> read_profile(const json& name) {
   return *profile;
 }
 
-/// The pods that have an entry in the kubelet's files.
+/// Returns the pods that have an entry in the kubelet's files.
 std::set<PodUid> pods_with_entries(const NodeState& state) {
   std::set<PodUid> uids;
   for (const auto& [uid, containers] : state.cpu.assignments.by_pod()) uids.insert(uid);
@@ -169,7 +169,7 @@ std::set<PodUid> pods_with_entries(const NodeState& state) {
   return uids;
 }
 
-/// The pods whose entries the next admission releases: known, but neither active nor held.
+/// Returns the pods whose entries the next admission releases: neither active nor held.
 std::vector<std::string> stale_pods(const NodeState& state) {
   std::set<PodUid> uids = pods_with_entries(state);
   for (const ActivePod& pod : state.pods) uids.erase(pod.spec.uid);
@@ -245,7 +245,7 @@ std::string PodsEncoder::encode(const AgentState& state) {
   if (state.kubelet_profile) document["kubeletProfile"] = to_string(*state.kubelet_profile);
   if (!state.node.providers.empty()) document["providers"] = state.node.providers;
   std::string text = dumped(document);
-  // The first of these: before it is only the name of a profile.
+  // The first match: only the name of a profile precedes it, because keys are sorted.
   constexpr std::string_view kNoPods = "\"pods\":[]";
   text.insert(text.find(kNoPods) + kNoPods.size() - 1, pods);
   return checkpoint::seal(kPodsKind, text);

@@ -7,7 +7,7 @@
 namespace pinfold::agent {
 namespace {
 
-/// Cuts a number and the blank behind it off.
+/// Consumes a number and the space after it.
 template <class Number>
 bool take_number(std::string_view& line, Number& out) {
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), out);

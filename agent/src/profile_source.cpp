@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The members of a JSON object, without what is inside of their values; null for other text.
+/// Parses the members of a JSON object without the contents of their values; null for other text.
 json outline(std::string_view text) {
   const auto is_outer = [](int depth, json::parse_event_t /*event*/, const json& /*value*/) {
     return depth < 2;
@@ -22,7 +22,7 @@ json outline(std::string_view text) {
   return value.is_object() ? value : json();
 }
 
-/// What .pinfold_pods remembers; nullopt also if it is damaged.
+/// Reads the profile that .pinfold_pods records; nullopt if there is none or the file is damaged.
 std::optional<Profile> remembered(std::string_view pods) {
   const auto body = checkpoint::unseal(checkpoint::kPodsFileName.substr(1), pods);
   if (!body) return std::nullopt;

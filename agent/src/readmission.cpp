@@ -12,7 +12,7 @@ enforce::Layout layout_of(const Node& node, const AgentState& state, const Activ
   return layout;
 }
 
-/// The CPUs that are exclusive to a container, not only to its pod; empty: none.
+/// Returns the CPUs that are exclusive to a container, not only to its pod; empty if none.
 CpuSet exclusive_in(const enforce::Layout& layout, const ContainerId& id) {
   const auto found = layout.find(enforce::GroupName(id));
   const bool has_own = found != layout.end() && found->second.isolation == Isolation::kContainer;
@@ -24,7 +24,7 @@ bool is_renamed(const ActivePod& was, const ActivePod* is) {
          (was.spec.name != is->spec.name || was.spec.namespace_name != is->spec.namespace_name);
 }
 
-/// "" if the container keeps what it has.
+/// Describes what a container loses; "" if nothing.
 std::string what_is_lost(const Container& was, const Container* is, const CpuSet& before,
                          const CpuSet& after, Resizes resizes) {
   if (is == nullptr) {

@@ -13,10 +13,31 @@
 #include "pinfold/checkpoint/start.hpp"
 #include "pinfold/enforce/plan.hpp"
 
+// How it works
+//
+// pinfold::plan_reconfiguration and pinfold::plan_defragmentation search for the next state. This
+// file adds what an operator wants to know before it is applied: which configuration fields and
+// parts of the machine differ, which containers are parked, and what is written to each cpuset. The
+// last two come from the desired layouts before and after, as EnforcedLayout computes them, but
+// without kernel facts: only CPUs and NUMA nodes count, and values are left out.
+//
+// An undo searches for nothing. It decodes the kubelet files that KeptState::replace_node stored,
+// on the earlier node, and adds what these files do not hold (devices, providers, pods) from the
+// current state. It fails if a pod or held container was admitted since, because the earlier state
+// has nothing for it; pods that were removed since are released.
+//
+// open_and_reconfigure() reconfigures at a start if the stored configuration differs, so that a
+// crash between installing a configuration file and committing the state is repaired by the next
+// start. It never evicts a pod. Afterwards it takes over a change of the machine, but only if every
+// container keeps its resources.
+//
+// Invariants: planning is read-only; only open_and_reconfigure() changes the agent. Cost, besides
+// the search: O(n log n) in the number of containers for the layouts, plus one plan of steps.
+
 namespace pinfold::agent {
 namespace {
 
-/// The CPUs of a layout's group; all of them if it has its parent's.
+/// Returns the CPUs of a layout's group; `all` if it has its parent's.
 CpuSet cpus_in(const enforce::Layout& layout, const ContainerId& id, const CpuSet& all) {
   const auto found = layout.find(enforce::GroupName(id));
   return found == layout.end() || found->second.cpus.empty() ? all : found->second.cpus;
@@ -35,7 +56,7 @@ AgentState with_node(AgentState state, NodeState node) {
   return state;
 }
 
-/// The layouts of a plan, as far as the CPUs and NUMA nodes go.
+/// The layouts before and after a plan; only their CPUs and NUMA nodes are meaningful.
 struct PlannedLayouts {
   enforce::Layout before;
   enforce::Layout after;
@@ -62,7 +83,8 @@ std::vector<ContainerId> find_parked(const PlannedLayouts& layouts,
   return parked;
 }
 
-/// Empty if there is no way without an overlap: then applying the plan says so.
+/// Returns the writes per container. Empty if no order of steps avoids an overlap; applying the
+/// plan then reports that.
 ContainerMap<std::vector<std::string>> find_steps(const PlannedLayouts& layouts) {
   ContainerMap<std::vector<std::string>> steps;
   const auto plan = enforce::plan(layouts.before, layouts.after, layouts.cpus);
@@ -90,7 +112,7 @@ Reconfiguration reconfiguration_of(const NodeAgent& agent, const Node& to,
   return planned;
 }
 
-/// What every container has before and after, when only some have a reason to move.
+/// Compares the states of all containers; only those in `moves` have a reason to move.
 std::vector<PlannedContainer> all_containers(const NodeState& before, const NodeState& after,
                                              const std::vector<PlannedContainer>& moves) {
   auto containers = compare_states(before, after);
@@ -103,7 +125,7 @@ std::vector<PlannedContainer> all_containers(const NodeState& before, const Node
   return containers;
 }
 
-/// The state before the last reconfiguration, with the pods of today.
+/// Returns the state before the last reconfiguration, with the current pods.
 Result<NodeState> earlier_state(const NodeAgent& agent, const Node& to) {
   checkpoint::KubeletFiles files = agent.before()->files;
   auto started = checkpoint::start(to, files, {});
@@ -275,8 +297,8 @@ Result<void> check_all_stay(const Reconfiguration& planned) {
 
 namespace {
 
-/// A change of the machine that moves nothing is taken over: who hot-adds memory need not say so.
-/// What cannot be taken over stays as it is.
+/// Adapts the node to a changed machine if no container has to move, so that hot-added memory needs
+/// no command. Otherwise changes nothing.
 void take_machine_over(NodeAgent& agent) {
   if (agent.machine_changes().empty() || !agent.offline().empty()) return;
   auto to = make_node(*agent.observed(), agent.node().config());

@@ -23,7 +23,7 @@ Result<NodeConfig> read_config(const NodeAgent& agent, const std::optional<std::
   return NodeConfig{std::move(parsed.config), said};
 }
 
-/// With the profile of the node if nothing says another one.
+/// Reads the target configuration; it has the profile of the node if nothing names another one.
 Result<Config> read_target_config(const NodeAgent& agent, const std::optional<std::string>& text,
                                   const NodeSource& source) {
   PINFOLD_LET(auto read, read_config(agent, text, source));
@@ -47,7 +47,7 @@ Result<Node> make_node_of(const NodeSource& source, const Machine& machine, cons
   return make_node(machine, config, std::move(providers));
 }
 
-/// The node from now on.
+/// Makes the node after the reconfiguration.
 Result<Node> make_target(const NodeAgent& agent, const ReconfigureRequest& request,
                          const NodeSource& source) {
   if (request.undo) {
@@ -74,7 +74,7 @@ Result<ConfigFiles> open_config_files(const NodeAgent& agent, const NodeSource& 
   return ConfigFiles::open(std::move(fs));
 }
 
-/// The text that a start must find; nullopt: it finds the target already.
+/// Returns the text of config.yaml that a start needs; nullopt if it already yields the target.
 std::optional<std::string> text_to_install(const NodeAgent& agent,
                                            const ReconfigureRequest& request,
                                            const NodeSource& source, const Config& target,
@@ -107,8 +107,8 @@ Result<void> apply(NodeAgent& agent, Node to, RunningProcesses running, Reconfig
   return {};
 }
 
-/// Before the commit: a reconfiguration that is interrupted goes on with the next one, or with the
-/// next start of the service.
+/// Installs the configuration before the commit, so that the next reconfiguration, or the next
+/// start of the service, completes an interrupted one.
 Result<void> install_and_apply(NodeAgent& agent, const ReconfigureRequest& request,
                                const NodeSource& source, Node to, Reconfigured& outcome) {
   if (source.file == ConfigFile::kLeave) {
@@ -127,7 +127,8 @@ Result<void> install_and_apply(NodeAgent& agent, const ReconfigureRequest& reque
   return applied;
 }
 
-/// Only the configuration file goes back, and the kernel has what the state says.
+/// Reverts an uncommitted reconfiguration: restores the configuration file, and brings the kernel
+/// to the state.
 Result<Reconfigured> take_back(NodeAgent& agent, const ReconfigureRequest& request,
                                ConfigFiles& files) {
   Reconfigured outcome;

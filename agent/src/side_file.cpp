@@ -7,7 +7,7 @@
 namespace pinfold::agent {
 namespace {
 
-/// The name without the dot.
+/// Returns the name without the dot.
 std::string_view kind_of(std::string_view name) { return name.substr(1); }
 
 }  // namespace

@@ -7,19 +7,20 @@
 #include "pinfold/agent/log.hpp"
 #include "pinfold/checkpoint/store.hpp"
 
-/// Side files: a failure loses their contents and never a decision. The log has a warning.
-/// docs/operations.md says what is lost with each file.
+/// Side files. A failure loses their contents, but never a decision, and logs a warning.
+/// docs/operations.md explains what is lost with each file.
 namespace pinfold::agent {
 
 void warn_of_side_file(const LogSink& log, std::string_view name, const Error& error);
 
-/// The bytes of a side file with these contents.
+/// Returns the bytes of a side file: `contents` with a checksum.
 [[nodiscard]] std::string seal_side_file(std::string_view name, std::string_view contents);
-/// The contents without their checksum. nullopt if the file does not exist, cannot be read or is
-/// damaged.
+/// Reads the contents, without the checksum. nullopt if the file does not exist, cannot be read or
+/// is damaged.
 [[nodiscard]] std::optional<std::string> read_side_file(checkpoint::Store& store,
                                                         std::string_view name, const LogSink& log);
-/// The same, decoded: `decode` takes the text and gives a Result. nullopt also if it fails.
+/// Reads and decodes the contents. `decode` takes the text and returns a Result; if it fails, the
+/// answer is nullopt.
 template <class Decode>
 [[nodiscard]] auto read_side_file(checkpoint::Store& store, std::string_view name, Decode decode,
                                   const LogSink& log)
@@ -31,7 +32,7 @@ template <class Decode>
   warn_of_side_file(log, name, value.error());
   return std::nullopt;
 }
-/// False if it cannot be written: then the file is as it was before.
+/// Returns false if the file cannot be written; then it is unchanged.
 bool write_side_file(checkpoint::Store& store, std::string_view name, std::string_view bytes,
                      const LogSink& log);
 

@@ -12,7 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-/// How a container differs from what is desired, and which group above took it; "": it does not.
+/// Describes how a container differs from the desired settings, and which group above narrows it;
+/// "" if it does not differ.
 std::string find_problem(const EnforcedLayout& enforced, const std::string& directory,
                          const enforce::GroupSettings& desired, const ObservedContainer& observed) {
   if (!desired.cpus.empty() && observed.effective_cpus != desired.cpus) {
@@ -27,7 +28,7 @@ std::string find_problem(const EnforcedLayout& enforced, const std::string& dire
   return "";
 }
 
-/// "cpuset.cpus is '0-7', expected '2-3'; ...": the lines of a group without its name.
+/// Joins the drift of a group, without its name: "cpuset.cpus is '0-7', expected '2-3'; ...".
 std::string joined(const std::map<enforce::GroupName, std::vector<std::string>>& drift,
                    const enforce::GroupName& name) {
   const auto lines = drift.find(name);
@@ -41,7 +42,8 @@ std::string joined(const std::map<enforce::GroupName, std::vector<std::string>>&
   return text;
 }
 
-/// Why the pod, or the container by the rules, has no exclusive CPUs; "" if it has some.
+/// Returns why a container has no exclusive CPUs: the note about its pod, else the rule; "" if it
+/// has some.
 std::string why_shared(const Node& node, const PodSpec& pod, const PodNote* note,
                        const ContainerResources& resources) {
   if (resources.isolation != Isolation::kHost) return "";
@@ -50,7 +52,7 @@ std::string why_shared(const Node& node, const PodSpec& pod, const PodNote* note
   return container == nullptr ? "" : node.cpu().why_shared(pod, *container);
 }
 
-/// As the kernel has it: -1 for no limit.
+/// Adds a quota as in the kernel, with -1 for no limit.
 void add_quota(const std::optional<enforce::CpuQuota>& quota, const char* name, json& out) {
   if (!quota) return;
   out[name] = {{"quota", quota->quota_us.value_or(-1)}, {"period", quota->period_us}};
@@ -61,7 +63,7 @@ json or_null(const std::optional<Value>& value) {
   return value ? json(*value) : json();
 }
 
-/// null: no process is known.
+/// Returns null if no process is known.
 json affinity_json(const enforce::Affinity& affinity) {
   if (affinity.main.pid == 0) return {};
   return {{"process", affinity.main.pid},
@@ -159,7 +161,7 @@ std::optional<PodStatus> pod_status(const NodeAgent& agent, const PodUid& uid,
     } else {
       container.problem = observed.error().message;
     }
-    if (container.problem.empty()) {  // a value, or a set that a group above narrows to what is due
+    if (container.problem.empty()) {  // a value, or a wrong set narrowed to the desired one
       container.problem = joined(drift, ContainerId{uid, container.resources.name});
     }
   }

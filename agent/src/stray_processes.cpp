@@ -10,8 +10,8 @@ namespace {
 using enforce::Group;
 using enforce::ProcessId;
 
-/// Where a process was moved to; "" if it is where it belongs or has ended. A group that the
-/// container made below its own is fine. Domain: a group with a process table.
+/// Returns where a process was moved to; "" if it is in its group, in one that the container made
+/// below it, or has ended. Domain: a group with a process table.
 std::string strayed_to(const Group& group, const ProcessId& process) {
   const bool is_here = holds(group, process.pid).value_or(true);
   const enforce::ProcessTable& table = *group.process_table();
@@ -41,7 +41,7 @@ ProcessList return_processes(enforce::Cgroups& cgroups, const enforce::Layout& d
     const auto group = cgroups.group(name);
     if (!group || group->process_table() == nullptr) continue;
     const auto pids = processes(*group);
-    if (!pids) continue;  // the plan has reported it
+    if (!pids) continue;  // already reported by the plan
     std::set<ProcessId> here;
     const auto known = before.find(group->label);
     if (known != before.end()) {

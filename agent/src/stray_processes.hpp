@@ -2,11 +2,11 @@
 
 #include "pinfold/agent/enforced_layout.hpp"
 
-/// Processes and pages that are not where their container is.
+/// Processes and pages that are not where they belong.
 namespace pinfold::agent {
 
-/// Moves processes of `before` that still live, and are no longer in their container's group, back
-/// to it. Returns: what runs where now.
+/// Moves live processes of `before` that left their container's group back to it. Returns the
+/// current process list.
 [[nodiscard]] ProcessList return_processes(enforce::Cgroups& cgroups,
                                            const enforce::Layout& desired,
                                            const ProcessList& before, ReconcileReport& report);

@@ -12,16 +12,16 @@
 #include "pinfold/base/result.hpp"
 #include "pinfold/pinfold.h"
 
-/// What every function of the C interface needs: one guard, errors as messages, checked arguments.
+/// Helpers for every function of the C interface: a guard, error messages, checks of arguments.
 namespace pinfold::capi {
 
-/// A copy that pinfold_free() frees; nullptr if memory is exhausted.
+/// Returns a copy that pinfold_free() frees; nullptr if memory is exhausted.
 [[nodiscard]] char* copy_text(std::string_view text) noexcept;
 
 /// Sets *error to a copy of the message, unless the caller passed NULL.
 void set_message(char** error, std::string_view message) noexcept;
 
-/// A callback did what its description forbids. For callbacks behind interfaces without errors.
+/// Thrown if a callback breaks the rules of its description, where the interface has no errors.
 class CallbackFailure final : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -31,17 +31,17 @@ class CallbackFailure final : public std::runtime_error {
 [[nodiscard]] pinfold_code set_text(char** out, const std::string& text,
                                     pinfold_code code = PINFOLD_OK) noexcept;
 
-/// Errors: kInvalidArgument, "NAME is NULL".
+/// Checks that a pointer is not NULL. Errors: kInvalidArgument, "NAME is NULL".
 [[nodiscard]] Result<void> require(const void* pointer, const char* name);
 
-/// Errors: kUnsupported if a flag is not one of `known`.
+/// Checks flags. Errors: kUnsupported if a flag is not one of `known`.
 [[nodiscard]] Result<void> check_flags(std::uint32_t flags, std::uint32_t known);
 
-/// A Pod (YAML or JSON) with the kubelet's defaults. Errors: kInvalidArgument.
+/// Parses a Pod (YAML or JSON) and applies the kubelet's defaults. Errors: kInvalidArgument.
 [[nodiscard]] Result<PodSpec> read_manifest(const char* manifest);
 
-/// Runs the body of one function of the C interface. body() returns Result<pinfold_code>; it may
-/// set *error itself when it returns a code other than PINFOLD_OK. No exception leaves.
+/// Runs the body of one function of the C interface and catches every exception. body() returns
+/// Result<pinfold_code>; if it returns a code other than PINFOLD_OK, it may set *error itself.
 template <class Body>
 pinfold_code guarded(char** error, Body&& body) noexcept {
   if (error != nullptr) *error = nullptr;

@@ -14,7 +14,7 @@ constexpr int kMaskBits = 64;
 
 bool is_utf8(std::string_view text) { return utf8::find_invalid(text) == std::string_view::npos; }
 
-/// What is wrong with a hint's resource; nullptr: nothing.
+/// Describes what is wrong with a hint's resource; nullptr if nothing.
 const char* find_problem(const char* resource) {
   if (resource == nullptr) return "the resource is NULL";
   const std::size_t size = ::strnlen(resource, kMaxResourceName + 1);
@@ -24,7 +24,7 @@ const char* find_problem(const char* resource) {
   return nullptr;
 }
 
-/// The hints of a resource, which may be new; nullptr if there are too many resources.
+/// Finds or adds the hints of a resource; nullptr if there are too many resources.
 ResourceHints::mapped_type* hints_of(pinfold_hints& hints, const char* resource) {
   const auto found = hints.value.find(resource);
   if (found != hints.value.end()) return &found->second;
@@ -32,7 +32,7 @@ ResourceHints::mapped_type* hints_of(pinfold_hints& hints, const char* resource)
   return &hints.value[resource];
 }
 
-/// Runs `change`, which returns what is wrong or nullptr, and records that.
+/// Runs `change`, which returns a problem or nullptr, and records the problem.
 template <class Change>
 pinfold_code change_hints(pinfold_hints* hints, const char* resource, Change&& change) noexcept {
   if (hints == nullptr) return PINFOLD_INVALID_ARGUMENT;
@@ -41,7 +41,7 @@ pinfold_code change_hints(pinfold_hints* hints, const char* resource, Change&& c
     if (problem == nullptr) problem = change();
     if (problem == nullptr) return PINFOLD_OK;
     return hints->misuse.record(PINFOLD_INVALID_ARGUMENT, problem);
-  } catch (...) {  // memory is all that can lack
+  } catch (...) {  // only std::bad_alloc is possible
     return hints->misuse.record(PINFOLD_NO_MEMORY, "no memory is left");
   }
 }

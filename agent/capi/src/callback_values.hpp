@@ -6,24 +6,24 @@
 #include "pinfold/pinfold.h"
 #include "pinfold/types/hint.hpp"
 
-/// What a callback fills through pinfold_text_set, pinfold_hints_add and
+/// The outputs that a callback fills through pinfold_text_set, pinfold_hints_add and
 /// pinfold_hints_set_impossible.
 namespace pinfold::capi {
 
-/// What a callback gave that it must not give. It makes the call fail even if the callback ignores
-/// the code that it got. Recording it allocates nothing.
+/// An invalid output of a callback. It makes the call fail even if the callback ignores the
+/// returned code. Recording it allocates nothing.
 struct Misuse {
   pinfold_code code = PINFOLD_OK;
   const char* reason = "";
 
-  /// Keeps the first one. Returns `given`.
+  /// Records only the first problem. Returns `given`.
   pinfold_code record(pinfold_code given, const char* why) noexcept;
 };
 
-/// Limits that no sound callback reaches.
+/// Limits that no correct callback reaches.
 inline constexpr std::size_t kMaxFileText = std::size_t{4} << 20U;
 inline constexpr std::size_t kMaxProviderText = std::size_t{64} << 10U;
-inline constexpr std::size_t kMaxResourceName = 317;  ///< as Kubernetes: a domain, '/', a name
+inline constexpr std::size_t kMaxResourceName = 317;  ///< as in Kubernetes: domain, '/', name
 inline constexpr std::size_t kMaxResources = 1000;
 inline constexpr std::size_t kMaxHints = std::size_t{1} << 20U;
 

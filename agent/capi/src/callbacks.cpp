@@ -22,7 +22,7 @@ namespace {
 
 using enforce::CgroupFs;
 
-/// Runs a callback. A C++ exception that it lets out ends here, as a Result that describes it.
+/// Runs a callback, and turns a C++ exception from it into an error.
 template <class Callback>
 auto call(Callback&& callback) -> Result<decltype(callback())> {
   try {
@@ -39,7 +39,7 @@ auto call(Callback&& callback) -> Result<decltype(callback())> {
   }
 }
 
-/// Throws CallbackFailure if a callback does what its description forbids: a HintProvider returns
+/// Throws CallbackFailure if a callback breaks the rules of its description: a HintProvider returns
 /// no errors, and the decision must end before anything is stored.
 class CallbackHintProvider final : public HintProvider {
  public:
@@ -121,7 +121,7 @@ class CallbackHintProvider final : public HintProvider {
   int numa_count_;
 };
 
-/// Without "" and without a newline at the end, sorted.
+/// Returns the non-empty lines, sorted.
 std::vector<std::string> split_lines(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {
@@ -133,7 +133,7 @@ std::vector<std::string> split_lines(std::string_view text) {
   return lines;
 }
 
-/// Uses each callback that the runtime has, and the kernel instead of the others.
+/// Uses the callbacks that the runtime has set, and the kernel in place of the others.
 class CallbackCgroupFs final : public CgroupFs {
  public:
   CallbackCgroupFs(const pinfold_cgroup_fs& callbacks, std::string directory,
@@ -205,7 +205,7 @@ class CallbackCgroupFs final : public CgroupFs {
   /// Runs a callback that returns 0 or an errno.
   template <class Callback>
   static Result<void> run(const std::string& what, Callback&& callback) {
-    constexpr int kMaxErrno = 4095;  // as the kernel's
+    constexpr int kMaxErrno = 4095;  // as in the kernel
     const auto returned = call(callback);
     if (!returned) return broken(what, returned.error().message);
     if (*returned == 0) return {};
@@ -215,7 +215,7 @@ class CallbackCgroupFs final : public CgroupFs {
     return broken(what, fmt::format("it returned {}: expected 0 or an errno", *returned));
   }
 
-  /// The same for one that sets a text.
+  /// Runs a callback that returns 0 or an errno and sets a text.
   template <class Callback>
   static Result<std::string> get_text(const std::string& what, Callback&& callback) {
     pinfold_text text{kMaxFileText, {}, false, {}};
@@ -232,7 +232,7 @@ class CallbackCgroupFs final : public CgroupFs {
   std::unique_ptr<CgroupFs> kernel_;
 };
 
-/// The only hierarchy, which exists in the callbacks alone.
+/// Opens a hierarchy that exists only in the callbacks.
 Result<enforce::Cgroups> open_callback_hierarchy(const pinfold_cgroup_fs& callbacks,
                                                  const std::string& root, bool is_query) {
   enforce::HierarchyRoot hierarchy_root;
@@ -259,7 +259,7 @@ std::unique_ptr<const HintProvider> make_hint_provider(const HintCallbacks& call
 agent::LogSink make_log_sink(const pinfold_log_sink& callback) {
   return [callback](agent::LogLevel level, std::string_view message) {
     const std::string text(message);
-    // A log that throws stops nothing.
+    // Ignore the exceptions of a log.
     (void)call(
         [&] { callback.log(callback.data, static_cast<std::int32_t>(level), text.c_str()); });
   };

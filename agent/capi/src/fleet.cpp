@@ -35,7 +35,7 @@ Result<Fleet> read_fleet(const char* topologies, const char* ignored_resources) 
   PINFOLD_TRY(require(topologies, "topologies"));
   PINFOLD_LET(auto nodes, parse_node_topologies(topologies));
   Fleet fleet(split(ignored_resources));
-  (void)fleet.add_all(std::move(nodes));  // predictions say which are unknown
+  (void)fleet.add_all(std::move(nodes));  // predictions report nodes that could not be added
   return fleet;
 }
 

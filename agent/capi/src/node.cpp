@@ -27,7 +27,7 @@ Result<pid_t> read_pid(std::int64_t pid) {
               fmt::format("process {}: expected a process id above 1", pid));
 }
 
-/// Before anything else is done with the process: see LiveProcess.
+/// Attaches a process. Opens the LiveProcess first, so that a reused process id is noticed.
 Result<pinfold_code> attach(NodeAgent& agent, const pinfold_node& node,
                             const ContainerId& container, std::int64_t pid) {
   PINFOLD_LET(const auto number, read_pid(pid));
@@ -50,7 +50,7 @@ Result<pinfold_code> attach_pidfd(NodeAgent& agent, const pinfold_node& node,
   return PINFOLD_OK;
 }
 
-/// The directory that a container has adopted; "": none.
+/// Returns the directory that a container has adopted; "" if none.
 std::string adopted_by(const NodeAgent& agent, const ContainerId& container) {
   const std::string* const directory = agent.state().adopted.find(container);
   return directory == nullptr ? "" : *directory;

@@ -16,30 +16,33 @@
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/agent/status.hpp"
 
-/// What a pinfold_node keeps between calls. No lock and no state: each call opens an agent.
+/// The data of a pinfold_node between calls. It holds no lock and no state: each call opens an
+/// agent.
 struct pinfold_node {
   pinfold::Machine machine;
-  /// The kernel's list of online CPUs when `machine` was discovered; "" for the caller's machine.
+  /// The kernel's list of online CPUs when `machine` was discovered; "" if the caller passed it.
   std::string online;
   pinfold::Config config;
-  /// The file that it was read from, "": that of the state directory; nullopt: the caller's text.
+  /// The file that the configuration was read from; "": the one in the state directory; nullopt:
+  /// none, the caller passed its text.
   std::optional<std::string> config_file;
   pinfold::agent::AgentOptions agent_options;
   std::vector<pinfold::capi::HintCallbacks> hint_providers;
-  /// The cgroups are not this kernel's: a process id does not name a process of this machine.
+  /// True if the cgroups are not this kernel's; then process ids are not of this machine.
   bool has_own_hierarchy = false;
 };
 
 namespace pinfold::capi {
 
-/// Held by a call while it uses nodes: one call at a time in this process. The lock of a state
-/// directory excludes other processes, not other threads, and libcgroup has process-wide tables.
+/// A lock that a call holds while it uses nodes: one call at a time per process. The lock of a
+/// state directory excludes other processes, not other threads, and libcgroup has process-wide
+/// tables.
 class NodesLock {
  public:
-  /// Waits for other threads. Errors: kBusy on a thread that holds the lock, which is in a
+  /// Waits for other threads. Errors: kBusy if this thread holds the lock, because it is in a
   /// callback.
   [[nodiscard]] static Result<NodesLock> acquire();
-  /// True on a thread that holds the lock, which is in a callback.
+  /// Returns true if this thread holds the lock, because it is in a callback.
   [[nodiscard]] static bool is_held_here();
 
  private:
@@ -52,39 +55,40 @@ class NodesLock {
   std::unique_ptr<bool, Reset> is_held_;  ///< reset before the mutex is unlocked
 };
 
-/// The kernel's list of online CPUs; "" if it cannot be read.
+/// Reads the kernel's list of online CPUs; "" if it cannot be read.
 [[nodiscard]] std::string online_cpus();
 
-/// The agent of one call. Discovers the machine again if it was discovered and CPUs went offline or
-/// came online since.
+/// Opens the agent of one call. If the machine was discovered, discovers it again after CPUs went
+/// offline or came online.
 [[nodiscard]] Result<agent::NodeAgent> open_agent(pinfold_node& node);
 
-/// The hint providers of a node for a machine.
+/// Makes the hint providers of a node for a machine.
 [[nodiscard]] Node::Providers make_providers(const pinfold_node& node, const Machine& machine);
-/// The machine of the options, or the discovered one as it is now.
+/// Returns the machine of the options, or discovers the current one.
 [[nodiscard]] Result<Machine> current_machine(pinfold_node& node);
 
-/// Makes what a call stored durable in the kubelet's files. If that fails, the log has a warning,
-/// which is also the message of the error.
+/// Makes the changes of a call durable in the kubelet's files. Logs a failure as a warning, which
+/// is also the message of the error.
 [[nodiscard]] std::optional<Error> settle(agent::NodeAgent& agent, const agent::LogSink& log);
 
-/// An errno, of a callback or of the kernel, says nothing about the pod, container or process that
-/// the caller named: ENOENT becomes kIo.
+/// Converts an error with an errno, of a callback or the kernel: ENOENT becomes kIo, because it
+/// says nothing about the pod, container or process that the caller named.
 [[nodiscard]] Error about_system(Error error);
-/// The same for every error of opening an agent, in a call about something on the node.
+/// Does the same for every error of opening an agent, in a call about something on the node.
 [[nodiscard]] Error about_node(Error error);
 
-/// The code of a decision, and its message if it is not PINFOLD_OK.
+/// Returns the code of a decision, and sets *error if it is not PINFOLD_OK.
 [[nodiscard]] pinfold_code code_of(const std::optional<Error>& not_enforced, char** error);
 [[nodiscard]] pinfold_code code_of(const Rejection& rejection, char** error);
 
-/// What a call does with the state or the kernel.
+/// Whether a call changes the state or the kernel.
 enum class Access { kRead, kChange };
 
-/// Errors: kUnsupported for a change if the node is open read-only.
+/// Checks that a node permits a call. Errors: kUnsupported for a change of a read-only node.
 [[nodiscard]] Result<void> check_access(const pinfold_node& node, Access access);
 
-/// body(agent). An exception in it, other than for memory, leaves the outcome of a change unknown.
+/// Runs body(agent). An exception other than CallbackFailure and std::bad_alloc makes the outcome
+/// of a change unknown.
 template <class Body>
 Result<pinfold_code> call_body(agent::NodeAgent& agent, Access access, const char* intent,
                                char** error, Body&& body) {
@@ -101,7 +105,7 @@ Result<pinfold_code> call_body(agent::NodeAgent& agent, Access access, const cha
   }
 }
 
-/// Runs body(NodeAgent&) over a node; an error's message begins with `intent`.
+/// Runs body(NodeAgent&) with the agent of a node; error messages begin with `intent`.
 template <class Body>
 pinfold_code with_agent(pinfold_node* node, Access access, const char* intent, char** error,
                         Body&& body) {
@@ -127,7 +131,7 @@ pinfold_code with_agent(pinfold_node* node, Access access, const char* intent, c
   });
 }
 
-/// As with_agent, for body(NodeAgent&, pod UID) and an active pod.
+/// Like with_agent, for body(NodeAgent&, pod UID) and an active pod.
 template <class Body>
 pinfold_code with_pod(pinfold_node* node, const char* pod_id, Access access, const char* intent,
                       char** error, Body&& body) {

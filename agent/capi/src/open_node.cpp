@@ -7,7 +7,7 @@
 #include "pinfold/text/document.hpp"
 #include "sized_struct.hpp"
 
-/// Options of a node, and its opening.
+/// Reads the options of a node and opens it.
 namespace pinfold::capi {
 namespace {
 
@@ -19,7 +19,7 @@ constexpr std::size_t kSmallestHintProvider = sizeof(pinfold_hint_provider);
 constexpr std::size_t kSmallestCgroupFs = sizeof(pinfold_cgroup_fs);
 constexpr std::uint32_t kKnownFlags = PINFOLD_NODE_NO_ENFORCE | PINFOLD_NODE_INSECURE_STATE_DIR |
                                       PINFOLD_NODE_READ_ONLY | PINFOLD_NODE_KEEP_AFFINITY;
-/// More are a count that was not initialised.
+/// A larger count was probably not initialised.
 constexpr std::size_t kMaxHintProviders = 16;
 
 std::string text_or(const char* text, const std::string& otherwise) {
@@ -132,7 +132,7 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
   PINFOLD_TRY(check_flags(options.flags, kKnownFlags));
   std::string online = options.machine == nullptr ? online_cpus() : "";
   PINFOLD_LET(auto machine, read_machine(options.machine));
-  // Nothing throws within the braces: GCC 12 then destroys a member that it has not made yet.
+  // Nothing may throw within the braces: GCC 12 would destroy a member that is not constructed yet.
   auto agent_options = read_agent_options(options);
   Config config;
   auto node = std::make_unique<pinfold_node>(pinfold_node{

@@ -64,7 +64,7 @@ pinfold_container to_c(const pinfold_pod::Container& container) {
   return out;
 }
 
-/// Nothing is known of it but what the kubelet's state files say.
+/// Makes a held pod from the kubelet's state files; nothing else is known about it.
 std::unique_ptr<pinfold_pod> make_held_pod(const PodUid& uid,
                                            const std::vector<agent::HeldContainer>& held) {
   auto pod = std::make_unique<pinfold_pod>();

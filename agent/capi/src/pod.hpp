@@ -30,14 +30,14 @@ struct pinfold_pod_list {
 
 namespace pinfold::capi {
 
-/// A pod as `state` has it. A rejected pod has no containers.
+/// Makes a pod from `state`. A rejected pod has no containers.
 [[nodiscard]] std::unique_ptr<pinfold_pod> make_pod(agent::NodeAgent& agent,
                                                     const agent::AgentState& state,
                                                     const PodSpec& spec,
                                                     std::optional<Rejection> rejection,
                                                     const Trace& trace);
 
-/// The active pods, then the held ones.
+/// Makes the list of active pods, followed by the held ones.
 [[nodiscard]] std::unique_ptr<pinfold_pod_list> make_pod_list(agent::NodeAgent& agent);
 
 }  // namespace pinfold::capi

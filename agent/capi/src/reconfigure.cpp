@@ -9,7 +9,7 @@
 #include "pinfold/discover/discover.hpp"
 #include "sized_struct.hpp"
 
-/// A node that goes on with another configuration or machine, and room for a pod.
+/// Switches a node to another configuration or machine, or makes room for a pod.
 namespace pinfold::capi {
 namespace {
 
@@ -70,7 +70,7 @@ agent::NodeSource source_of(pinfold_node& node) {
   return source;
 }
 
-/// What the next call opens.
+/// Stores the configuration and machine that the next call opens.
 void keep(pinfold_node& node, agent::NodeParts parts) {
   if (parts.machine != node.machine) node.online.clear();  // it was not discovered
   node.machine = std::move(parts.machine);

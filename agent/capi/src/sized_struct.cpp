@@ -10,7 +10,7 @@
 namespace pinfold::capi {
 namespace {
 
-/// No later version of a structure is nearly as large: the size was not initialised.
+/// A larger size was not initialised: no later version of a structure will be nearly as large.
 constexpr std::size_t kLargest = 4096;
 
 Result<std::size_t> read_size(const void* given, std::size_t smallest, const char* name) {

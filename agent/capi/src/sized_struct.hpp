@@ -4,11 +4,11 @@
 
 #include "pinfold/base/result.hpp"
 
-/// Structures that begin with their size, so that caller and library may know different versions.
+/// Structures that begin with their size, so that caller and library may use different versions.
 namespace pinfold::capi {
 
-/// Copies as much of `given` as caller and library both know; the rest of `copy` stays as it is.
-/// `known` is the size that the library knows, `smallest` the one that the structure had at first.
+/// Copies the members of `given` that caller and library both know; the rest of `copy` is
+/// unchanged. `known`: the size in this version of the library; `smallest`: in the first version.
 /// Errors: kInvalidArgument for NULL and for an impossible size; kUnsupported if a member that the
 /// library does not know is not zero.
 [[nodiscard]] Result<void> read_struct(const void* given, void* copy, std::size_t known,
@@ -23,7 +23,7 @@ template <class Struct>
   return copy;
 }
 
-/// Fills as much of the caller's structure as the caller knows, and keeps its struct_size.
+/// Fills the members of the caller's structure that the caller knows; keeps its struct_size.
 /// Errors: kInvalidArgument for an impossible size.
 [[nodiscard]] Result<void> write_struct(const void* values, void* out, std::size_t known,
                                         std::size_t smallest, const char* name);

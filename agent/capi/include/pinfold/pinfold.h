@@ -10,38 +10,37 @@
  *     succeeds sets *error to NULL, and one that fails sets it to a message that names what
  *     failed and on which object. Free the message with pinfold_free. *error is NULL, too, if no
  *     memory is left for the message. After PINFOLD_NO_MEMORY and PINFOLD_INTERNAL the call may
- *     have taken effect. An errno, of the kernel or of a callback, never means that a pod, a
- *     container or a process does not exist: it is PINFOLD_IO, or
- *     PINFOLD_NO_MEMORY for ENOMEM.
+ *     have taken effect. An errno of the kernel or of a callback never means that a pod, a
+ *     container or a process does not exist; it becomes PINFOLD_IO, or PINFOLD_NO_MEMORY for
+ *     ENOMEM.
  *  3. Outputs: a function sets its outputs only if it returns PINFOLD_OK or PINFOLD_NOT_SETTLED,
  *     unless its description says otherwise. If a function returns another code and the kubelet's
- *     state files are older too, the log has a warning.
+ *     state files are out of date, too, a warning is logged.
  *  4. Ownership: handles are opaque. Free a `char *` output with pinfold_free, a pinfold_pod
  *     with pinfold_pod_free and a pinfold_pod_list with pinfold_pod_list_free. Close a
  *     pinfold_node with pinfold_node_close and a pinfold_fleet with pinfold_fleet_close. These
- *     five accept NULL. A `const char *` result belongs to the
- *     handle that it was read from.
+ *     five accept NULL. A `const char *` result belongs to the handle that it was read from.
  *  5. Structures: a structure that may grow begins with its own size, which its _INIT macro sets.
  *     A program that was compiled with an older header runs with a newer library. A program that
  *     was compiled with a newer header runs with an older library if all members that the library
  *     does not know are zero.
  *  6. Values: strings are UTF-8 and end with a zero byte. The library keeps no pointer to a
  *     caller's string after the call, unless a description says otherwise. A pointer must not be
- *     NULL, unless a description says otherwise: a function that returns a pinfold_code returns
- *     PINFOLD_INVALID_ARGUMENT then, an accessor "" or 0. Memory is counted in bytes, CPU time in
- *     microseconds. CPUs and NUMA nodes have the operating system's numbers; only a `numa_mask`
- *     counts positions.
+ *     NULL, unless a description says otherwise; if it is, a function that returns a pinfold_code
+ *     returns PINFOLD_INVALID_ARGUMENT, and an accessor returns "" or 0. Memory is in bytes, CPU
+ *     time in microseconds. CPUs and NUMA nodes have the operating system's numbers; only a
+ *     `numa_mask` counts positions.
  *  7. Threads: any thread may call any function at any time, except with a handle that another
  *     thread closes or frees. Calls on nodes run one after the other: within a process for all
  *     nodes, across processes for one state directory. Calls on one fleet run one after the
  *     other. A pinfold_pod is immutable. A thread must not be cancelled during a call.
  *  8. Callbacks run on the calling thread, during the call. If a callback calls a function with a
- *     node, that function returns PINFOLD_BUSY; pinfold_node_close does nothing then. What a
- *     callback is given is valid until it returns. A callback that breaks the rules of its
+ *     node, that function returns PINFOLD_BUSY; pinfold_node_close does nothing then. The arguments
+ *     of a callback are valid until it returns. A callback that breaks the rules of its
  *     description makes the call fail, with a message that names the callback: a hint provider's
  *     with PINFOLD_INVALID_ARGUMENT, and nothing is stored; a cgroup_fs' with PINFOLD_IO, or with
  *     PINFOLD_NOT_ENFORCED after the decision was stored. A callback must not throw or longjmp. A
- *     C++ exception breaks the rules in this sense; one of a log is ignored.
+ *     C++ exception breaks the rules in this sense; an exception of a log sink is ignored.
  *  9. Outcomes of a call that changes a node. Done: PINFOLD_OK, PINFOLD_NOT_SETTLED and
  *     PINFOLD_NOT_ENFORCED; PINFOLD_REJECTED is an answer, and stored as such. Unknown:
  *     PINFOLD_UNKNOWN. Not done: every other code; nothing has changed then, unless a description
@@ -86,12 +85,12 @@ enum {
   PINFOLD_NOT_ENFORCED = 102, /**< decided and stored, but not applied to the kernel: remove the
                                  cause, then call pinfold_node_reconcile */
   PINFOLD_NOT_SETTLED = 103,  /**< done and durable in Pinfold's journal, but the kubelet's state
-                                 files are older; the next call tries again */
-  PINFOLD_UNKNOWN = 104       /**< the disk failed so that the change may be stored or not, and no
-                                 mixture: the next call that succeeds decides; read the state */
+                                 files are out of date; the next call tries again */
+  PINFOLD_UNKNOWN = 104       /**< the disk failed: the change is stored or not, but never in part.
+                                 The next call that succeeds decides; read the state */
 };
 
-/** The name of a code, for example "not found"; "unknown code" for any other number. Never NULL. */
+/** Returns the name of a code, such as "not found"; "unknown code" for others. Never NULL. */
 const char* pinfold_code_name(pinfold_code code);
 
 /** Frees a `char *` output. */
@@ -114,11 +113,11 @@ typedef struct pinfold_log_sink {
 #define PINFOLD_LOG_SINK_INIT \
   { sizeof(pinfold_log_sink), NULL, NULL }
 
-/** A string that a callback returns: at most 4 MiB of a cgroup_fs, 64 KiB of a hint provider. */
+/** A string that a callback returns: at most 4 MiB for a cgroup_fs, 64 KiB for a hint provider. */
 typedef struct pinfold_text pinfold_text;
 /** Sets the string to a copy of `value`. If it fails, so does the call, unless a later
- * pinfold_text_set of the same string succeeds. Errors: PINFOLD_INVALID_ARGUMENT for NULL, for text
- * that is not UTF-8 and for a longer one; PINFOLD_NO_MEMORY. */
+ * pinfold_text_set of the same string succeeds. Errors: PINFOLD_INVALID_ARGUMENT for NULL, and for
+ * text that is not UTF-8 or too long; PINFOLD_NO_MEMORY. */
 pinfold_code pinfold_text_set(pinfold_text* text, const char* value);
 
 /** The topology hints that a callback returns. */
@@ -135,9 +134,9 @@ pinfold_code pinfold_hints_add(pinfold_hints* hints, const char* resource, uint6
 /** Reports that no set of NUMA nodes can provide the resource. Errors: as pinfold_hints_add. */
 pinfold_code pinfold_hints_set_impossible(pinfold_hints* hints, const char* resource);
 
-/** A further source of topology hints, for example for a runtime's own devices, cache ways or
- * licences. The provider itself has no memory: what it has to remember about a node is the string
- * `state` ("" at first), which the library keeps in the state directory. The callbacks must return
+/** An additional source of topology hints, for example for a runtime's own devices, cache ways or
+ * licences. The provider itself is stateless: its data about a node is the string `state` ("" at
+ * first), which the library keeps in the state directory. The callbacks must return
  * the same result for the same arguments. `pod_json` is the Pod, `container` the name of one of its
  * containers. */
 typedef struct pinfold_hint_provider {
@@ -149,9 +148,9 @@ typedef struct pinfold_hint_provider {
   void (*get_hints)(void* data, const char* state, const char* pod_json, const char* container,
                     pinfold_hints* hints);
   /** Allocates a container's resources on these NUMA nodes (0: any). A container that has its
-   * resources already keeps them. Returns 0 and sets `new_state` if the state changes, or rejects
-   * the pod: returns another number and sets `message` to the reason (without it, the message
-   * names the provider). */
+   * resources already keeps them. On success, returns 0 and sets `new_state` if the state changes.
+   * To reject the pod, returns another number and sets `message` to the reason (if it is not set,
+   * the message names the provider). */
   int (*allocate)(void* data, const char* state, const char* pod_json, const char* container,
                   uint64_t numa_mask, pinfold_text* new_state, pinfold_text* message);
   /** Releases a container's resources. An unknown container is not an error. */
@@ -164,9 +163,9 @@ typedef struct pinfold_hint_provider {
 /** Replaces the library's access to cgroups. `directory` is the cgroup root in one hierarchy,
  * `cgroup` a path relative to it ("" is the root itself), `file` the name of a file in that cgroup.
  * A callback returns 0 or an errno, such as ENOENT for a cgroup or file that does not exist. If a
- * callback is NULL, the library does its work.
+ * callback is NULL, the library uses the kernel instead.
  *
- * These files are read (r) and written (w), in every cgroup and where "root" is said also in the
+ * These files are read (r) and written (w) in every cgroup, and those marked "root" also in the
  * cgroup root. A read returns what was written. An optional file may be missing (ENOENT).
  *
  * cgroup_version 2:
@@ -174,7 +173,7 @@ typedef struct pinfold_hint_provider {
  *     cgroup.subtree_control   rw root     "cpuset cpu"; a write adds one controller: "+cpuset"
  *     cpuset.cpus              rw          "0-3,8"; "" if it was not written
  *     cpuset.mems              rw
- *     cpuset.cpus.effective    r  root     of cpuset.cpus what the parent has, if none: all
+ *     cpuset.cpus.effective    r  root     cpuset.cpus that the parent has; if none, all of its
  *     cpuset.mems.effective    r
  *     cpu.weight               rw
  *     cpu.max                  rw          "50000 100000", "max 100000"
@@ -197,9 +196,9 @@ typedef struct pinfold_hint_provider {
  *     cpuset.cpu_exclusive     rw root optional
  *     cpuset.sched_load_balance rw optional
  *
- * A version 2 hierarchy may refuse controllers but cpuset, by an errno for "+cpu": then their files
- * are not used. Huge page limits are not written into a hierarchy of cgroup_version 1 or 2, and its
- * process ids mean nothing to this kernel. */
+ * A version 2 hierarchy may refuse controllers other than cpuset, with an errno for "+cpu"; then
+ * their files are not used. Huge page limits are not written into a hierarchy of cgroup_version 1
+ * or 2, and its process ids mean nothing to this kernel. */
 typedef struct pinfold_cgroup_fs {
   size_t struct_size;
   void* data;
@@ -211,10 +210,10 @@ typedef struct pinfold_cgroup_fs {
   int (*remove_cgroup)(void* data, const char* directory, const char* cgroup); /**< missing: 0 */
   int (*write_file)(void* data, const char* directory, const char* cgroup, const char* file,
                     const char* value);
-  /** The whole content; a newline at its end does not count. Sets `value`, also to "". */
+  /** Sets `value` to the whole content, even if it is ""; a newline at its end does not count. */
   int (*read_file)(void* data, const char* directory, const char* cgroup, const char* file,
                    pinfold_text* value);
-  /** The names of the cgroups directly below, separated by newlines; "" if there are none. */
+  /** Sets `names` to the cgroups directly below, separated by newlines; "" if there are none. */
   int (*list_children)(void* data, const char* directory, const char* cgroup, pinfold_text* names);
 } pinfold_cgroup_fs;
 #define PINFOLD_CGROUP_FS_INIT \
@@ -227,12 +226,12 @@ typedef struct pinfold_node pinfold_node;
 
 /** Flags of pinfold_node_options. */
 enum {
-  PINFOLD_NODE_NO_ENFORCE = 1,         /**< decide and store, touch no cgroup */
+  PINFOLD_NODE_NO_ENFORCE = 1,         /**< decide and store, but touch no cgroup */
   PINFOLD_NODE_INSECURE_STATE_DIR = 2, /**< for tests: accept a state directory that other users
                                           can change */
   /** Only read: create, write and lock nothing. Functions that change something return
-   * PINFOLD_UNSUPPORTED. A state directory and cgroups that the caller may only read are enough. A
-   * state_dir that does not exist is PINFOLD_NOT_FOUND, the default one an empty node. */
+   * PINFOLD_UNSUPPORTED. Read access to the state directory and cgroups is enough. If state_dir
+   * does not exist, the default one counts as an empty node, any other is PINFOLD_NOT_FOUND. */
   PINFOLD_NODE_READ_ONLY = 4,
   /** Leave the CPU affinity of attached processes as it is. */
   PINFOLD_NODE_KEEP_AFFINITY = 8
@@ -243,8 +242,9 @@ typedef struct pinfold_node_options {
   uint32_t flags;           /**< PINFOLD_NODE_... */
   uint32_t lock_timeout_ms; /**< how long a call waits for another process; 0: 30000 */
   const char* state_dir;    /**< created if it does not exist; NULL: /var/lib/pinfold. It and
-                               its files must belong to root or the caller, and nobody else may
-                               be able to write or replace them: else PINFOLD_INVALID_ARGUMENT */
+                               its files must belong to root or the caller, and other users must
+                               not be able to write or replace them: else
+                               PINFOLD_INVALID_ARGUMENT */
   const char* cgroup_root;  /**< its last directory is created if it does not exist; NULL: "pinfold"
                                at the mount point of the cpuset controller */
   const char* config;       /**< KubeletConfiguration, YAML or JSON; NULL: read config_file */
@@ -262,15 +262,15 @@ typedef struct pinfold_node_options {
 
 /** Opens a node: reads the configuration and the machine, and checks them against each other and
  * against the state. Nothing is locked between calls, so several processes may have the same node
- * open. The options are copied; what the `data` of a callback points to must live as long as the
- * node. If the machine was discovered, the library discovers it again after CPUs went offline or
- * came online. */
+ * open. The options are copied; the target of a callback's `data` must live as long as the node. If
+ * the machine was discovered, the library discovers it again after CPUs went offline or came
+ * online. */
 pinfold_code pinfold_node_open(const pinfold_node_options* options, pinfold_node** node,
                                char** error);
 void pinfold_node_close(pinfold_node* node);
 
-/** Returns the desired and the observed resources of every pod, as `pinfold status -o json` prints
- * them (docs/operations.md). */
+/** Returns the desired and observed resources of every pod, as `pinfold status -o json` prints them
+ * (docs/operations.md). */
 pinfold_code pinfold_node_get_status(pinfold_node* node, char** json, char** error);
 
 /** Brings cgroups back to the desired state. *json is {"drift", "steps", "remaining", "ok"}.
@@ -281,13 +281,13 @@ pinfold_code pinfold_node_reconcile(pinfold_node* node, char** json, char** erro
 
 /** Flags of pinfold_reconfiguration and pinfold_node_defragment. */
 enum {
-  PINFOLD_RECONFIGURE_DRY_RUN = 1, /**< plan, and change nothing */
+  PINFOLD_RECONFIGURE_DRY_RUN = 1, /**< plan, but change nothing */
   /** Kill processes of pods that are removed; without it they cause PINFOLD_BUSY. */
   PINFOLD_RECONFIGURE_KILL = 2,
-  /** Go back to the node before the last reconfiguration, with what each container had then.
+  /** Go back to the node before the last reconfiguration; each container gets back what it had.
    * `config` and `machine` must be NULL. PINFOLD_NOT_FOUND if there is none. */
   PINFOLD_RECONFIGURE_UNDO = 4,
-  PINFOLD_RECONFIGURE_EVICT_LOST = 8,     /**< remove pods that cannot keep enough */
+  PINFOLD_RECONFIGURE_EVICT_LOST = 8,     /**< remove pods that cannot keep enough resources */
   PINFOLD_RECONFIGURE_EVICT_REJECTED = 16 /**< also those that the new rules would reject */
 };
 
@@ -302,13 +302,13 @@ typedef struct pinfold_reconfiguration {
 #define PINFOLD_RECONFIGURATION_INIT \
   { sizeof(pinfold_reconfiguration), 0, NULL, NULL }
 
-/** Goes on with another configuration or machine while containers run: plans what each container
+/** Switches to another configuration or machine while containers run: plans what each container
  * keeps and where it moves, and applies the plan (docs/reconfigure.md). *plan is JSON, as
  * `pinfold reconfigure -o json` prints it. `node` has the new configuration and machine afterwards;
  * other nodes that are open on the state directory have the old ones and must be opened again. If
  * the node was opened with the config.yaml of its state directory, that file is replaced.
- * PINFOLD_UNSUPPORTED, with *plan set, if pods cannot stay and no flag allows to remove them: then
- * nothing has changed. PINFOLD_NOT_ENFORCED sets *plan too. */
+ * PINFOLD_UNSUPPORTED, with *plan set, if pods cannot stay and no flag permits removing them: then
+ * nothing has changed. PINFOLD_NOT_ENFORCED sets *plan, too. */
 pinfold_code pinfold_node_reconfigure(pinfold_node* node,
                                       const pinfold_reconfiguration* reconfiguration, char** plan,
                                       char** error);
@@ -316,27 +316,27 @@ pinfold_code pinfold_node_reconfigure(pinfold_node* node,
 /** Plans the fewest moves after which the node admits a Pod (YAML or JSON) that it rejects now, and
  * applies them. Does not admit the pod. Flags: PINFOLD_RECONFIGURE_DRY_RUN. *plan is JSON, as
  * `pinfold defragment -o json` prints it. PINFOLD_REJECTED, with *plan set, if no moves were found
- * that make room: then nothing has changed. PINFOLD_NOT_ENFORCED sets *plan too. */
+ * that make room: then nothing has changed. PINFOLD_NOT_ENFORCED sets *plan, too. */
 pinfold_code pinfold_node_defragment(pinfold_node* node, const char* manifest, uint32_t flags,
                                      char** plan, char** error);
 
 /* ---- Pods ---- */
 
-/* Functions that read a Pod return PINFOLD_INVALID_ARGUMENT, with the API server's message, for one
- * whose resources the API server would refuse, such as requests above limits. */
+/* Functions that read a Pod return PINFOLD_INVALID_ARGUMENT, with the API server's message, if the
+ * API server would refuse its resources, such as requests above limits. */
 
 /** One pod at the time of the call that returned it: the decision, and the desired resources of its
  * containers. */
 typedef struct pinfold_pod pinfold_pod;
 
 /** Admits a Pod (YAML or JSON): assigns CPUs and memory, stores the decision durably and creates
- * the cgroups. After that no other container runs on the pod's exclusive CPUs. A pod that is active
- * already keeps its resources. PINFOLD_REJECTED and PINFOLD_NOT_ENFORCED set *pod too. */
+ * the cgroups. After that no other container runs on the pod's exclusive CPUs. A pod that is
+ * already active keeps its resources. PINFOLD_REJECTED and PINFOLD_NOT_ENFORCED set *pod, too. */
 pinfold_code pinfold_pod_admit(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                char** error);
 
 /** Decides about a Pod (YAML or JSON) as a dry run, and explains the decision in pinfold_pod_trace.
- * Changes nothing. PINFOLD_REJECTED sets *pod too. */
+ * Changes nothing. PINFOLD_REJECTED sets *pod, too. */
 pinfold_code pinfold_pod_explain(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                  char** error);
 
@@ -346,14 +346,13 @@ pinfold_code pinfold_pod_get(pinfold_node* node, const char* pod_id, pinfold_pod
 
 /** Flags of pinfold_pod_remove and pinfold_container_remove. */
 enum {
-  /** Kill running processes; without it they cause PINFOLD_BUSY. With a cgroup_fs of cgroup_version
-   * 1 or 2 only cgroup.kill is used, and without that file they cause PINFOLD_UNSUPPORTED. */
+  /** Kill running processes; without it they cause PINFOLD_BUSY. A cgroup_fs of cgroup_version 1 or
+   * 2 needs cgroup.kill for that; without that file they cause PINFOLD_UNSUPPORTED. */
   PINFOLD_REMOVE_KILL = 1
 };
 
-/** Removes a pod with all its containers: releases its resources and removes its cgroups. A pod
- * that only the kubelet's state files name ("held" in pinfold_node_get_status) is removed by its
- * UID. */
+/** Removes a pod with all its containers: releases its resources and removes its cgroups. Identify
+ * a pod that only the kubelet's state files name ("held" in pinfold_node_get_status) by its UID. */
 pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t flags,
                                 char** error);
 
@@ -363,28 +362,28 @@ void pinfold_pod_free(pinfold_pod* pod);
 typedef struct pinfold_pod_list pinfold_pod_list;
 
 /** Returns the active pods in the order of their admission, then the held ones. A held pod is one
- * that only the kubelet's state files name: of it only the UID is known, and of its containers the
- * name, `cpus`, `mems`, `exclusive_cpus` and `isolation`. */
+ * that only the kubelet's state files name. It has only a UID, and its containers have only a name,
+ * `cpus`, `mems`, `exclusive_cpus` and `isolation`. */
 pinfold_code pinfold_node_list_pods(pinfold_node* node, pinfold_pod_list** list, char** error);
 void pinfold_pod_list_free(pinfold_pod_list* list);
 size_t pinfold_pod_list_count(const pinfold_pod_list* list);
-/** The pod at `index`, which belongs to the list: do not free it. NULL if there is none. */
+/** Returns the pod at `index`, or NULL. It belongs to the list: do not free it. */
 const pinfold_pod* pinfold_pod_list_pod(const pinfold_pod_list* list, size_t index);
 
-/** 1 if the pod is (or, in a dry run, would be) admitted, else 0. A held pod is not: Pinfold did
- * not admit it. */
+/** Returns 1 if the pod is (or, in a dry run, would be) admitted, else 0. Returns 0 for a held pod,
+ * which Pinfold did not admit. */
 int pinfold_pod_is_admitted(const pinfold_pod* pod);
-/** 1 for a pod that only the kubelet's state files name, in a pinfold_pod_list; else 0. */
+/** Returns 1 for a pod in a pinfold_pod_list that only the kubelet's state files name, else 0. */
 int pinfold_pod_is_held(const pinfold_pod* pod);
 const char* pinfold_pod_uid(const pinfold_pod* pod);
 const char* pinfold_pod_name(const pinfold_pod* pod);
 const char* pinfold_pod_namespace(const pinfold_pod* pod);
-/** The kubelet's reason of a rejection, for example "TopologyAffinityError"; "" if admitted. */
+/** The kubelet's reason for a rejection, for example "TopologyAffinityError"; "" if admitted. */
 const char* pinfold_pod_reason(const pinfold_pod* pod);
-/** The kubelet's message of a rejection; "" if admitted. */
+/** The kubelet's message for a rejection; "" if admitted. */
 const char* pinfold_pod_message(const pinfold_pod* pod);
-/** The explanation that pinfold_pod_explain adds, as JSON [{"source", "object", "text"}]; else
- * "[]". */
+/** The explanation by pinfold_pod_explain as JSON, [{"source", "object", "text"}]; "[]" if the pod
+ * comes from another function. */
 const char* pinfold_pod_trace(const pinfold_pod* pod);
 /** The whole pod as JSON, like an element of `pods` in `pinfold status -o json`. */
 const char* pinfold_pod_json(const pinfold_pod* pod);
@@ -398,7 +397,7 @@ enum {
   PINFOLD_ISOLATION_CONTAINER = 2 /**< with no other container */
 };
 
-/** Which values of a pinfold_container are set. Leave the others as the kernel has them. */
+/** Which values of a pinfold_container are set. Leave the others in the kernel unchanged. */
 enum {
   PINFOLD_HAS_CPU_QUOTA = 1,
   PINFOLD_HAS_CPU_PERIOD = 2,
@@ -438,18 +437,18 @@ typedef struct pinfold_container {
         0, NULL, 0, NULL, NULL                                                                   \
   }
 
-/** How many containers the pod has, without removed containers and finished init containers; 0 for
- * a rejected pod. */
+/** The number of the pod's containers, without removed containers and finished init containers; 0
+ * for a rejected pod. */
 size_t pinfold_pod_container_count(const pinfold_pod* pod);
 /** Sets *container to the container at `index`, in start order. Its strings belong to `pod`.
  * Errors: PINFOLD_NOT_FOUND. */
 pinfold_code pinfold_pod_get_container(const pinfold_pod* pod, size_t index,
                                        pinfold_container* container, char** error);
-/** As pinfold_pod_get_container, for the container with this name. */
+/** Like pinfold_pod_get_container, for the container with this name. */
 pinfold_code pinfold_pod_find_container(const pinfold_pod* pod, const char* name,
                                         pinfold_container* container, char** error);
 
-/** Prepares the start of a container's process: releases what the init containers before it no
+/** Prepares the start of a container's process: releases resources that earlier init containers no
  * longer need, and makes sure that the container's cgroup exists. */
 pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, const char* container,
                                      char** error);
@@ -458,57 +457,57 @@ pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, con
 pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, const char* container,
                                       uint32_t flags, char** error);
 /** Moves a process into the container's cgroup. The children that it creates afterwards start
- * there. Resets the CPU affinity that it has inherited, if the caller may: it can use all CPUs of
- * the cgroup then (PINFOLD_NODE_KEEP_AFFINITY). It may be any process that the caller may send
- * signals to (and whose cgroup it may write), the caller itself included, with its number in the
- * caller's pid namespace; with a cgroup_fs of cgroup_version 1 or 2 any number above 1. Errors:
- * PINFOLD_INVALID_ARGUMENT for a number that is no process id, process 1, a thread of the kernel
- * and a thread that is not its process' first; PINFOLD_NOT_FOUND for a process that has ended, also
+ * there. Unless PINFOLD_NODE_KEEP_AFFINITY is set, resets its inherited CPU affinity if the caller
+ * may, so that it can use all CPUs of the cgroup. `pid` is a number in the caller's pid namespace,
+ * of any process (the caller included) to which the caller may send signals and whose cgroup it may
+ * write; with a cgroup_fs of cgroup_version 1 or 2 any number above 1. Errors:
+ * PINFOLD_INVALID_ARGUMENT for a number that is not a process id, process 1, a kernel thread, and a
+ * thread other than the first of its process; PINFOLD_NOT_FOUND if the process has ended before or
  * during the call; PINFOLD_IO for a process of another user. */
 pinfold_code pinfold_container_attach_process(pinfold_node* node, const char* pod_id,
                                               const char* container, int64_t pid, char** error);
-/** As pinfold_container_attach_process, for the process of a pidfd (pidfd_open, CLONE_PIDFD), which
- * stays open: the process cannot be mistaken for a later one with its number. Errors: also
+/** Like pinfold_container_attach_process, for the process of a pidfd (pidfd_open, CLONE_PIDFD),
+ * which stays open. A later process with the same number cannot be moved by mistake. Errors: also
  * PINFOLD_INVALID_ARGUMENT for another descriptor; PINFOLD_UNSUPPORTED for a process without a
  * number in the caller's pid namespace, and with a cgroup_fs of cgroup_version 1 or 2. */
 pinfold_code pinfold_container_attach_pidfd(pinfold_node* node, const char* pod_id,
                                             const char* container, int pidfd, char** error);
 /** Adopts a cgroup that the runtime created for the container. `directory` is its absolute path in
- * the hierarchy with the cpuset controller, in any spelling: the name below the mount with the
- * cgroup root is kept. Pinfold keeps its cpuset.cpus and cpuset.mems in the
- * desired state, also when the shared pool changes. Every other value belongs to the runtime, which
- * also removes the cgroup. *previous, unless `previous` is NULL, is the directory that the
- * container had adopted before, or "": PINFOLD_NOT_ENFORCED sets it too. PINFOLD_BUSY if the
- * container runs in another cgroup already; PINFOLD_INVALID_ARGUMENT for a cgroup of another
- * container or pod, for one that contains Pinfold's root or the pods of a kubelet, and for a
- * directory that is no cgroup of this hierarchy. */
+ * the hierarchy with the cpuset controller, in any spelling; the name below the mount with the
+ * cgroup root is stored. Pinfold keeps its cpuset.cpus and cpuset.mems in the desired state, even
+ * when the shared pool changes. Every other value belongs to the runtime, which also removes the
+ * cgroup. *previous, unless `previous` is NULL, is the directory that the container had adopted
+ * before, or ""; PINFOLD_NOT_ENFORCED sets it, too. PINFOLD_BUSY if the container already runs in
+ * another cgroup; PINFOLD_INVALID_ARGUMENT for a cgroup of another container or pod, for one that
+ * contains Pinfold's root or the pods of a kubelet, and for a directory that is not a cgroup of
+ * this hierarchy. */
 pinfold_code pinfold_container_adopt_cgroup(pinfold_node* node, const char* pod_id,
                                             const char* container, const char* directory,
                                             char** previous, char** error);
 
 /* ---- Many nodes, for schedulers (docs/predict.md) ---- */
 
-/** Many nodes as their NodeResourceTopology objects describe them, and the pods that were placed on
- * them since. */
+/** Many nodes, as described by their NodeResourceTopology objects, with the pods placed on them
+ * since. */
 typedef struct pinfold_fleet pinfold_fleet;
 
 /** Reads NodeResourceTopology objects, YAML or JSON: one object, a list, a stream, or one per line.
- * `ignored_resources` are those that the kubelets of these nodes do not align, separated by commas;
- * it may be NULL. */
+ * `ignored_resources`: resources that the kubelets of these nodes do not align, separated by
+ * commas; may be NULL. */
 pinfold_code pinfold_fleet_open(const char* topologies, const char* ignored_resources,
                                 pinfold_fleet** fleet, char** error);
 void pinfold_fleet_close(pinfold_fleet* fleet);
 
-/** Predicts which nodes would admit a Pod (YAML or JSON). *json is an element of what `pinfold
- * predict -o json` prints, with the best node first. `scoring` is a name from docs/predict.md;
+/** Predicts which nodes would admit a Pod (YAML or JSON). *json is an element of the output of
+ * `pinfold predict -o json`, with the best node first. `scoring` is a name from docs/predict.md;
  * NULL: LeastNUMANodes. Returns PINFOLD_REJECTED, with *json set, if every node would reject the
  * Pod. */
 pinfold_code pinfold_fleet_predict(pinfold_fleet* fleet, const char* manifest, const char* scoring,
                                    char** json, char** error);
 
-/** Places a Pod (YAML or JSON) on a node, so that later predictions find less room there. A Pod
- * that is placed already moves. Returns PINFOLD_REJECTED and changes nothing if the node would
- * reject the Pod. */
+/** Places a Pod (YAML or JSON) on a node, so that later predictions find less room there. Moves a
+ * Pod that is already placed. Returns PINFOLD_REJECTED and changes nothing if the node would reject
+ * the Pod. */
 pinfold_code pinfold_fleet_place_pod(pinfold_fleet* fleet, const char* manifest,
                                      const char* node_name, char** error);
 /** Removes a placed pod from its node. Errors: PINFOLD_NOT_FOUND. */

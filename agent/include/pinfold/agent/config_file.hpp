@@ -12,32 +12,32 @@ namespace pinfold::agent {
 inline constexpr const char* kConfigFileName = "config.yaml";
 inline constexpr const char* kEarlierConfigFileName = "config.yaml.before";
 
-/// config.yaml of a state directory, where the commands look for the configuration, while a
-/// reconfiguration replaces it, and what it was before: docs/operations.md. What a function writes
-/// is durable when it returns; if it fails, it may be done in part.
+/// Replaces config.yaml of a state directory, where the commands look for the configuration, during
+/// a reconfiguration, and keeps its previous version: docs/operations.md. Writes are durable when a
+/// function returns; a function that fails may have written some of its files.
 class ConfigFiles {
  public:
   /// Errors: kIo.
   [[nodiscard]] static Result<ConfigFiles> open(std::unique_ptr<checkpoint::Fs> fs);
-  /// As they were when this was opened.
+  /// The contents of both files when this was opened.
   [[nodiscard]] const std::optional<std::string>& current() const { return current_; }
   [[nodiscard]] const std::optional<std::string>& earlier() const { return earlier_; }
 
-  /// Replaces config.yaml, and keeps what it was, which comes first: it is not lost if this ends
-  /// in between. To be done before the commit, so that an interrupted reconfiguration goes on with
-  /// the configuration that it was for. Errors: kIo.
+  /// Replaces config.yaml. Saves the old contents as config.yaml.before first, so that a crash in
+  /// between loses nothing. Call it before the commit, so that an interrupted reconfiguration is
+  /// completed with its own configuration. Errors: kIo.
   [[nodiscard]] Result<void> install(const std::string& text);
-  /// Both files as they were when this was opened. Errors: kIo.
+  /// Restores both files to their contents when this was opened. Errors: kIo.
   [[nodiscard]] Result<void> restore();
 
-  /// Whether a reconfiguration ended between install() and its commit: config.yaml says something
-  /// else than `now`, the configuration that the state is for, and config.yaml.before says that. If
-  /// config.yaml is that of `before`, the node before the last reconfiguration, it was an --undo
-  /// that ended there.
+  /// Returns whether a reconfiguration was interrupted between install() and its commit:
+  /// config.yaml differs from `now`, the configuration of the state, and config.yaml.before equals
+  /// it. False if config.yaml is the configuration of `before`, the node before the last
+  /// reconfiguration: then an --undo was interrupted.
   [[nodiscard]] bool is_interrupted(const Config& now,
                                     const std::optional<EarlierNode>& before) const;
-  /// Takes back an interrupted reconfiguration: config.yaml is what config.yaml.before says.
-  /// Errors: kIo.
+  /// Reverts an interrupted reconfiguration: restores config.yaml from config.yaml.before. Errors:
+  /// kIo.
   [[nodiscard]] Result<void> take_back();
 
  private:

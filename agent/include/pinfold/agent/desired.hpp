@@ -12,83 +12,85 @@
 
 namespace pinfold::agent {
 
-/// What a container runtime has shown of a pod besides what is admitted of it.
+/// Facts about a pod that a container runtime reported and that its admitted spec does not say.
 struct PodNote {
-  /// The kubelet's QoS class, by the pod's cgroup: a pod can be admitted without its limits, and
-  /// has another class then. nullopt: not known.
+  /// The kubelet's QoS class, taken from the pod's cgroup. A pod that is admitted without its
+  /// limits has another class by its spec. nullopt if unknown.
   std::optional<QosClass> qos;
-  std::string why_shared;  ///< why the pod, or some of it, was admitted without its limits; or ""
+  std::string why_shared;  ///< why all or part of the pod was admitted without limits; "" if not
 
   friend bool operator==(const PodNote&, const PodNote&) = default;
 };
 using PodNotes = std::map<PodUid, PodNote>;
 
-/// Everything an agent keeps: the state of the kubelet's managers, which containers of active pods
-/// were removed for good, and which groups were adopted.
+/// The state of an agent: that of the kubelet's managers, plus which containers of active pods were
+/// removed for good and which groups were adopted.
 struct AgentState {
   NodeState node;
   std::set<ContainerId> removed;
-  /// Containers whose group a container runtime made, and its absolute directory.
+  /// Containers whose group a container runtime made, with the group's absolute directory.
   ContainerMap<std::string> adopted;
-  /// Pods that a container runtime's hook admitted: they end with their last adopted container.
+  /// Pods that a container runtime's hook admitted; they end with their last adopted container.
   std::set<PodUid> ending;
   PodNotes notes;  ///< of active pods
-  /// The profile of the kubelet that wrote the state files before the first commit, if they told
+  /// The profile of the kubelet that wrote the state files before the first commit, if they show
   /// it.
   std::optional<Profile> kubelet_profile;
 
   friend bool operator==(const AgentState&, const AgentState&) = default;
 };
 
-/// Drops what an agent keeps of pods that are no longer active, and of containers that they lack.
+/// Drops the entries of pods that are no longer active, and adopted groups of containers that their
+/// pod no longer has.
 void remove_inactive(AgentState& state);
 
-/// CPUs of containers without exclusive CPUs. If the shared pool is used up (possible with
-/// strict-cpu-reservation), the reserved CPUs: a shared container must run somewhere, and there it
-/// overlaps no exclusive CPUs (the kubelet leaves such a container where it was). Empty with the
-/// CPU manager policy none: as the parent.
+/// Returns the CPUs of containers without exclusive CPUs. If the shared pool is empty (possible
+/// with strict-cpu-reservation), these are the reserved CPUs: a shared container must run
+/// somewhere, and there it overlaps no exclusive CPUs (the kubelet leaves such a container where it
+/// was). Empty, which means the parent's CPUs, with the CPU manager policy none.
 [[nodiscard]] CpuSet shared_pool(const Node& node, const NodeState& state);
 
-/// The control groups that a state asks for, with every CPU online: one for each active pod and
-/// each of its containers, without removed containers and finished init containers.
+/// Returns the control groups that a state asks for while every CPU is online: one per active pod
+/// and per container, except removed containers and finished init containers.
 [[nodiscard]] enforce::Layout desired_layout(const Node& node, const AgentState& state,
                                              const enforce::KernelFacts& facts);
-/// Adds the groups of one active pod; `containers`: its all_container_resources().
+/// Adds the groups of one active pod. `containers`: its all_container_resources().
 void add_pod_layout(const Node& node, const AgentState& state, const ActivePod& pod,
                     const std::vector<ContainerResources>& containers,
                     const enforce::KernelFacts& facts, enforce::Layout& layout);
 
-/// What a state asks of the kernel while some CPUs are offline.
+/// The desired state of the kernel, for a machine where some CPUs may be offline.
 struct Desired {
   enforce::Layout layout;
-  /// The containers of held pods, with the exclusive CPUs and the memory nodes that they have.
-  /// Their groups are elsewhere; one that is below the root all the same keeps this.
+  /// The containers of held pods, with their exclusive CPUs and memory nodes. Their groups are
+  /// elsewhere; a group that is below the root nevertheless keeps these.
   enforce::Layout held;
-  CpuSet pool;  ///< where containers without exclusive CPUs run: the shared pool, see pool_in
+  CpuSet pool;  ///< CPUs of containers without exclusive CPUs: the shared pool, see pool_in
   ContainerMap<std::string> adopted;  ///< see AgentState
   Partition partition = Partition::kNone;
-  /// Before a reconfiguration that may not be applied to its end yet: containers that the kernel
-  /// still has as here keep their exclusive CPUs until they have left them. Empty: there was none.
+  /// The layout before a reconfiguration that may not be fully applied yet. A container that still
+  /// has these CPUs in the kernel keeps them exclusively until it has left them. Empty if there was
+  /// no reconfiguration.
   enforce::Layout earlier = {};
 };
 [[nodiscard]] Desired make_desired(const Node& node, const AgentState& state,
                                    const enforce::KernelFacts& facts, const CpuSet& offline);
 
-/// Gives observed containers their isolation: one that runs on a part of its desired or of its
-/// earlier exclusive CPUs has them exclusively, although it does not have the desired CPUs.
-/// `earlier`: see Desired; only of containers with processes, as nothing else has to leave CPUs.
+/// Sets the isolation of observed containers: one that runs on a subset of its desired or earlier
+/// exclusive CPUs has these exclusively, even if the set is not the desired one. `earlier`: see
+/// Desired; only containers with processes, because no other one has to leave its CPUs.
 void mark_isolation(const enforce::Layout& desired, const enforce::Layout& earlier,
                     enforce::Layout& observed);
 
-/// The CPUs that are exclusive to containers.
+/// Returns the CPUs that are exclusive to containers.
 [[nodiscard]] CpuSet exclusive_cpus(const enforce::Layout& layout);
-/// The same with those of held pods.
+/// Returns the CPUs that are exclusive to containers, including those of held pods.
 [[nodiscard]] CpuSet exclusive_cpus(const Desired& desired);
 
-/// The desired layout, plus the groups of `strays` (they have processes, but belong to no active
-/// pod), confined to the shared pool so that they overlap no exclusive CPUs; a container of a held
-/// pod keeps its own CPUs. Memory nodes stay as `observed`: the kernel does not let a group with
-/// processes lose its own.
+/// Returns the desired layout plus the groups `strays` (with processes, but of no active pod). They
+/// are confined to the shared pool, where they overlap no exclusive CPUs; a container of a held pod
+/// keeps its own CPUs. Their memory nodes stay as observed, because the kernel does not let a group
+/// with processes lose them.
 [[nodiscard]] enforce::Layout with_strays(const Desired& desired, const enforce::Layout& observed,
                                           const std::vector<enforce::GroupName>& strays);
 

@@ -7,7 +7,7 @@
 
 namespace pinfold::agent {
 
-/// How long something took, each time.
+/// A histogram of durations.
 struct Durations {
   /// Upper bounds of the buckets, in seconds; the last bucket has no bound.
   static constexpr std::array<double, 10> kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025,
@@ -22,8 +22,8 @@ struct Durations {
 
 /// What an agent has measured since it was opened.
 struct Timings {
-  Durations commits;       ///< until the state was durable
-  Durations enforcements;  ///< until what was committed was applied to cgroups, or could not be
+  Durations commits;       ///< time until the state was durable
+  Durations enforcements;  ///< time until a commit was applied to cgroups, or that failed
 
   friend bool operator==(const Timings&, const Timings&) = default;
 };

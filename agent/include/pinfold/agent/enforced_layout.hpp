@@ -21,28 +21,28 @@
 
 namespace pinfold::agent {
 
-/// What a reconciliation came to.
+/// The result of a reconciliation.
 struct ReconcileReport {
-  std::vector<std::string> drift;      ///< what differed, as find_drift names it
+  std::vector<std::string> drift;      ///< the differences found, as find_drift words them
   CpuSet overlap;                      ///< exclusive CPUs on which processes of others could run
   enforce::Plan done;                  ///< the steps that were applied
   std::vector<std::string> moved;      ///< processes and pages that were moved back
   std::vector<std::string> remaining;  ///< what still differs, and why
-  std::vector<std::string> notes;      ///< what is as desired and may still surprise: CPU affinity
-  /// Of these, the containers with fewer or other CPUs than desired because a group above theirs
-  /// lacks them: nothing that Pinfold writes ends that.
+  std::vector<std::string> notes;      ///< as desired, but worth knowing: CPU affinities
+  /// The part of `remaining` about containers whose CPUs differ because a group above theirs does
+  /// not have them. Pinfold cannot fix that.
   std::vector<std::string> narrowed;
 };
 
-/// What the kernel has for one container.
+/// One container as observed in the kernel.
 struct ObservedContainer {
   CpuSet effective_cpus;
   enforce::NodeSet effective_mems;
   std::size_t processes = 0;
-  /// Share of their resident memory on the NUMA nodes that the container may use, 0 to 1.
+  /// Share of its processes' resident memory on the NUMA nodes that it may use, 0 to 1.
   double page_placement = 1;
   enforce::Affinity affinity;  ///< empty without a process table
-  /// Of its own group, and of the group that this one is in; nullopt: not known.
+  /// The quota of its own group, and of that group's parent; nullopt if unknown.
   std::optional<enforce::CpuQuota> quota;
   std::optional<enforce::CpuQuota> quota_above;
 };
@@ -52,19 +52,19 @@ enum class RunningProcesses { kRefuse, kKill };
 using enforce::StepMoment;
 using enforce::StepWatcher;
 
-/// Called before an existing container gets exclusive CPUs that it did not have: confines what only
-/// another part of the program knows of to `allowed`, CPUs of the shared pool that are exclusive to
-/// no container at this point.
+/// Called before an existing container gets additional exclusive CPUs. Confines the processes that
+/// only another part of the program knows to `allowed`: CPUs of the shared pool that are exclusive
+/// to no container at this point.
 using OthersConfiner = std::function<void(const CpuSet& allowed)>;
 
-/// Who takes part in applying a layout; each may be empty.
+/// Callbacks while a layout is applied; each may be empty.
 struct Participants {
   OthersConfiner confine_others;
   StepWatcher watch;
 };
 
-/// The control groups of a node as the kernel has them, and what an agent knows of them: the only
-/// part of an agent that touches the kernel. Const functions only read.
+/// The control groups of a node, and an agent's knowledge of their contents. The only part of an
+/// agent that touches the kernel. Const functions only read.
 class EnforcedLayout {
  public:
   EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted, LogSink log);
@@ -74,85 +74,87 @@ class EnforcedLayout {
   [[nodiscard]] const std::string& root() const { return cgroups_.root(); }
   [[nodiscard]] std::string_view mode() const { return cgroups_.mode(); }
   [[nodiscard]] std::vector<std::string> warnings() const { return cgroups_.warnings(); }
-  /// The absolute directory of a group, also of an adopted one.
+  /// Returns the absolute directory of a group, which may be an adopted one.
   [[nodiscard]] std::string directory(const enforce::GroupName& name) const {
     return cgroups_.directory(name);
   }
-  /// The absolute directory of the group that a process is in. Errors: kNotFound.
+  /// Returns the absolute directory of a process's group. Errors: kNotFound.
   [[nodiscard]] Result<std::string> directory_of_process(pid_t process) const;
-  /// The groups of a pod that exist, its own first. Errors: kIo.
+  /// Returns the existing groups of a pod, its own first. Errors: kIo.
   [[nodiscard]] Result<std::vector<enforce::GroupName>> groups_of_pod(const PodUid& pod) const {
     return cgroups_.groups_of_pod(pod);
   }
-  /// False if a group has no process or does not exist. Errors: kIo.
+  /// Returns false if a group has no process or does not exist. Errors: kIo.
   [[nodiscard]] Result<bool> has_processes(const enforce::GroupName& name) const;
-  /// Checks whether a container may have this group instead of the one that it has, and returns
-  /// its canonical directory.
-  /// Errors: those of Cgroups::check_adoptable; kBusy if processes run in the one that it has.
+  /// Checks whether this group may replace the container's current one, and returns its canonical
+  /// directory.
+  /// Errors: those of Cgroups::check_adoptable; kBusy if processes run in the current one.
   [[nodiscard]] Result<std::string> check_adoptable(const ContainerId& container,
                                                     const std::string& directory) const;
-  /// What the kernel has for a container. Errors: kNotFound, kIo.
+  /// Reads the settings and processes of a container from the kernel. Errors: kNotFound, kIo.
   [[nodiscard]] Result<ObservedContainer> observe(const ContainerId& container) const;
-  /// Where the pages of a container's processes are; empty if it has none, or in a model.
+  /// Returns on which NUMA nodes the pages of a container's processes are; empty if it has none, or
+  /// if the cgroups are a model.
   [[nodiscard]] enforce::PagesByNode pages_of(const ContainerId& container) const;
-  /// The CPUs that the root has now. Errors: kIo.
+  /// Returns the current CPUs of the root. Errors: kIo.
   [[nodiscard]] Result<CpuSet> machine_cpus() const { return cgroups_.machine_cpus(); }
   /// See Cgroups.
   [[nodiscard]] Result<enforce::Group> open_elsewhere(const std::string& directory) const {
     return cgroups_.open_elsewhere(directory);
   }
-  /// What is below the root and not Pinfold's. Errors: kIo.
+  /// Returns the groups below the root that are not Pinfold's. Errors: kIo.
   [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find_foreign() const {
     return enforce::find_foreign(cgroups_);
   }
-  /// How the groups of one pod differ from what is desired, as find_drift names it.
+  /// Returns the drift of each group of one pod, worded as in find_drift.
   [[nodiscard]] std::map<enforce::GroupName, std::vector<std::string>> find_drift(
       const enforce::Layout& desired, const PodUid& pod) const;
-  /// The CPUs of the nearest group above one: see enforce::cpus_above.
+  /// Returns the CPUs of the nearest group above this one: see enforce::cpus_above.
   [[nodiscard]] std::optional<CpuSet> cpus_above(const std::string& directory) const;
-  /// "'/sys/fs/cgroup/kubepods/besteffort' has CPUs 0": which group above one lacks some of the
-  /// expected CPUs; "": none.
+  /// Names the group above this one that does not have all the expected CPUs:
+  /// "'/sys/fs/cgroup/kubepods/besteffort' has CPUs 0"; "" if there is none.
   [[nodiscard]] std::string narrowed_by(const std::string& directory, const CpuSet& expected) const;
-  /// The containers that have other CPUs than desired because a group above theirs lacks them, a
-  /// sentence for each that names it. Empty for one whose own cpuset differs: that is drift.
+  /// Returns one sentence per container whose CPUs differ from the desired ones because a group
+  /// above, which the sentence names, does not have them. A container whose own cpuset differs is
+  /// left out: that is drift.
   [[nodiscard]] std::vector<std::string> find_narrowed(const Desired& desired) const;
-  /// Where the kernel differs from what is desired, what a group above takes from a container, and
-  /// what of `foreign` runs on exclusive CPUs. Errors: kIo.
+  /// Returns one sentence per difference from the desired state, per container narrowed by a group
+  /// above, and per group of `foreign` that runs on exclusive CPUs. Errors: kIo.
   [[nodiscard]] Result<std::vector<std::string>> find_drift(
       const Desired& desired, const std::vector<enforce::ForeignGroup>& foreign) const;
-  /// Reads back that a container with exclusive CPUs has them, and verify_room(). Of any other one:
-  /// that it can run on no exclusive CPU; one without a group cannot.
-  /// Errors: kNotFound; kBusy if it is not so; kIo.
+  /// Reads back that a container with exclusive CPUs has them, and calls verify_room(). Reads back
+  /// that any other container can run on no exclusive CPU; one without a group passes.
+  /// Errors: kNotFound; kBusy if the check fails; kIo.
   [[nodiscard]] Result<void> verify(const Desired& desired, const ContainerId& container) const;
   /// Reads back that no other container and no foreign group can run on the CPUs that are exclusive
   /// to a container. Errors: as above.
   [[nodiscard]] Result<void> verify_room(const Desired& desired,
                                          const ContainerId& container) const;
-  /// True if the kernel is known to differ from what is desired.
+  /// Returns true if the kernel is known to differ from the desired state.
   [[nodiscard]] bool is_dirty() const { return std::holds_alternative<Dirty>(kernel_); }
-  /// The kernel's reason for each container that should be a partition and is none.
+  /// The kernel's reason for each container that should be a partition but is not.
   [[nodiscard]] const std::map<enforce::GroupName, std::string>& partition_problems() const {
     return partition_problems_;
   }
 
-  /// Makes the kernel have what is desired, in the safe order: docs/cgroups.md. `pods`: those that
-  /// have changed; what fails for others is logged, and left to reconcile(). nullopt: all.
-  /// Errors: those of Cgroups::apply for these pods; those of plan; kUnsupported if the root lacks
-  /// CPUs, whose containers run on the rest of theirs or in the shared pool. Then, and if anything
-  /// but a value could not be written, the layout is dirty: the next call starts from what the
-  /// kernel has.
+  /// Brings the kernel to the desired state, in the safe order: docs/cgroups.md. `pods`: the pods
+  /// that have changed; failures of other pods are logged and left to reconcile(). nullopt: all.
+  /// Errors: those of Cgroups::apply for these pods; those of plan; kUnsupported if the root does
+  /// not have all CPUs; the containers concerned then run on their remaining CPUs or in the shared
+  /// pool. After kUnsupported, or if a write other than of a value failed, the layout is dirty: the
+  /// next call observes the kernel first.
   [[nodiscard]] Result<void> apply(const Desired& desired, const Participants& participants = {},
                                    const std::optional<std::set<PodUid>>& pods = std::nullopt);
-  /// Whether an order of steps leads there from the layout without an overlap, once the root has
-  /// back what it has lost with CPUs that were offline; a dirty layout is not checked. Errors:
-  /// those of plan.
+  /// Restores CPUs that the root lost while they were offline, then checks that some order of steps
+  /// leads to the desired layout without an overlap. Does nothing if the layout is dirty or
+  /// unknown. Errors: those of plan.
   [[nodiscard]] Result<void> check_reachable(const Desired& desired);
-  /// A container was adopted: checks its group, reads what it has, and removes the empty one that
-  /// it replaces.
-  /// Errors: kNotFound if it does not exist, or is no group with a cpuset.
+  /// Takes up a newly adopted group: checks it, reads its settings, and removes the empty group
+  /// that it replaces.
+  /// Errors: kNotFound if it does not exist, or is not a group with a cpuset.
   [[nodiscard]] Result<void> adopt(const Desired& desired, const ContainerId& container);
-  /// Observes everything, and makes it what is desired. Processes of `known` that were moved out of
-  /// their group are moved back; `known` becomes what runs where now.
+  /// Observes everything and brings it to the desired state. Moves processes of `known` that left
+  /// their group back to it, and updates `known` to the current processes.
   /// Errors: kIo if the groups cannot be read.
   [[nodiscard]] Result<ReconcileReport> reconcile(const Desired& desired, ProcessList& known,
                                                   const Participants& participants = {});
@@ -162,24 +164,24 @@ class EnforcedLayout {
   /// CPUs that are exclusive to others; kIo.
   [[nodiscard]] Result<void> attach(const Desired& desired, const ContainerId& container,
                                     pid_t process);
-  /// Lets the processes of a container, or the `only` one, run on all CPUs of their group. Returns:
-  /// those that could not before. Errors: those of enforce::widen_affinities; kNotFound for a group
-  /// that does not exist.
+  /// Lets the processes of a container, or only the process `only`, run on all CPUs of their group.
+  /// Returns those that could not before. Errors: those of enforce::widen_affinities; kNotFound if
+  /// the group does not exist.
   [[nodiscard]] Result<std::vector<pid_t>> widen_affinities(const ContainerId& container,
                                                             std::optional<pid_t> only);
-  /// Makes sure that nothing runs in these groups.
-  /// Errors: kBusy if processes run there (and are not to be killed, or survive it); kIo.
+  /// Makes sure that no process runs in these groups.
+  /// Errors: kBusy if processes run there and `running` forbids killing them, or they survive; kIo.
   [[nodiscard]] Result<void> make_empty(const std::vector<enforce::GroupName>& groups,
                                         RunningProcesses running);
 
  private:
   struct Unknown {};  ///< nothing was observed yet
-  struct Dirty {};    ///< differs from what is desired, or may: observe before anything else
-  struct Clean {      ///< the kernel has exactly this; a value that is not here is unknown
+  struct Dirty {};    ///< differs from the desired state, or may: observe before anything else
+  struct Clean {      ///< the kernel has exactly this layout; a missing value is unknown
     enforce::Layout layout;
   };
   struct Observation {
-    bool is_new = false;  ///< what the kernel has now; false: what is known of it
+    bool is_new = false;  ///< true if just read from the kernel, false if from memory
     enforce::Layout layout;
     std::vector<enforce::GroupName> strays;  ///< have processes, belong to no active pod
     std::vector<enforce::ForeignGroup> foreign;
@@ -202,9 +204,9 @@ class EnforcedLayout {
                                                                    const enforce::Layout& target,
                                                                    const CpuSet& missing) const;
   struct Enforced {
-    CpuSet missing;  ///< that are needed and that the root lacks
-    /// Containers that have none of their exclusive CPUs, because others have taken these from the
-    /// groups above.
+    CpuSet missing;  ///< needed CPUs that the root does not have
+    /// Containers that have none of their exclusive CPUs, because another program took these from
+    /// the groups above.
     std::map<enforce::GroupName, Error> narrowed;
     enforce::PlanResult result;
     [[nodiscard]] bool is_retried() const;

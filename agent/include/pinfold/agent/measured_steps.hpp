@@ -9,34 +9,34 @@
 
 #include "pinfold/agent/enforced_layout.hpp"
 
-/// What the steps of a plan cost each container while they were applied.
+/// Measures what the steps of a plan cost each container.
 namespace pinfold::agent {
 
-/// What one container saw of it, by the clock of the agent.
+/// The cost for one container, by the agent's clock.
 struct MeasuredContainer {
   ContainerId id;
-  /// So long it ran on CPUs of which it keeps none: its CPUs were exchanged.
+  /// Time spent on temporary CPUs while its CPUs were swapped.
   std::optional<std::chrono::nanoseconds> parked;
-  /// So long the kernel took to give it other NUMA nodes; its pages are moved in that time.
+  /// Time that the kernel took to change its NUMA nodes, including moving its pages.
   std::optional<std::chrono::nanoseconds> moving_pages;
-  /// Bytes of its processes that are on another NUMA node since.
+  /// Bytes of its processes that moved to another NUMA node.
   std::uint64_t bytes_moved = 0;
 
   friend bool operator==(const MeasuredContainer&, const MeasuredContainer&) = default;
 };
 
-/// Watches the steps of a plan.
+/// Watches and times the steps of a plan.
 class StepMeter {
  public:
   using Clock = std::chrono::steady_clock;
   using PagesOf = std::function<enforce::PagesByNode(const ContainerId&)>;
-  /// Borrows `desired`. `pages`: where the pages of a container are.
+  /// Borrows `desired`. `pages` returns on which NUMA nodes the pages of a container are.
   StepMeter(const Desired& desired, std::function<Clock::time_point()> now, PagesOf pages)
       : desired_(desired), now_(std::move(now)), pages_(std::move(pages)) {}
 
   void watch(const enforce::Step& step, StepMoment moment);
-  /// The containers that were parked or got other NUMA nodes, by name. A container that is still
-  /// parked, because a step failed, has no time.
+  /// Returns the containers that were parked or got other NUMA nodes, by name. A container that is
+  /// still parked because a step failed has no parked time.
   [[nodiscard]] std::vector<MeasuredContainer> results() const;
 
  private:

@@ -15,8 +15,8 @@
 
 namespace pinfold::agent {
 
-/// Upper bounds of the kubelet's topology_manager_admission_duration_ms: 0.05 ms, then each twice
-/// the previous one; the last bucket has no bound.
+/// Upper bounds of the kubelet's topology_manager_admission_duration_ms, in milliseconds: 0.05,
+/// then doubling each time. The last bucket has no bound.
 [[nodiscard]] std::span<const double> admission_duration_bounds();
 
 /// The counts of an agent since its state directory was made. A plain value.
@@ -27,7 +27,7 @@ struct Metrics {
   std::array<std::uint64_t, kBuckets> durations{};  ///< of admissions, not cumulative
   std::uint64_t duration_sum_ms = 0;
 
-  /// Counts the duration of one admission, in whole milliseconds as the kubelet.
+  /// Records the duration of one admission in whole milliseconds, like the kubelet.
   void observe(std::chrono::nanoseconds duration);
 
   friend bool operator==(const Metrics&, const Metrics&) = default;
@@ -39,31 +39,31 @@ struct CounterName {
   std::string_view family;
   std::vector<std::pair<std::string_view, std::string_view>> labels;
   std::string_view help;
-  /// The kubelet exposes it at zero if the manager that counts it is in use.
+  /// Whether the kubelet exposes it at zero if the manager that counts it is in use.
   bool starts_at_zero = true;
 };
-/// One for each counter, families together.
+/// Returns one entry per counter, grouped by family.
 /// Source: kubelet v1.36 pkg/kubelet/metrics/metrics.go.
 [[nodiscard]] const std::vector<CounterName>& counter_names();
 
-/// "family{label="value",...}": the name of a sample in the side file and in the text format.
+/// Returns the name of a sample in the side file and the text format:
+/// "family{label="value",...}".
 [[nodiscard]] std::string sample_name(const CounterName& name);
 
-/// The kubelet's gauges of the static CPU manager, computed from a state as when it starts.
+/// The kubelet's gauges of the static CPU manager, computed from a state as at its start.
 struct CpuGauges {
   std::uint64_t shared_pool_millicores = 0;
   std::uint64_t exclusive_cpus = 0;  ///< CPUs of every assignment
-  /// Those, by OS id of the NUMA node. As in the kubelet, CPUs of pods with a pod-level reservation
-  /// do not count.
+  /// Exclusive CPUs per NUMA node, by OS id. As in the kubelet, CPUs of pods with a pod-level
+  /// reservation do not count.
   std::map<std::int32_t, std::uint64_t> cpus_by_node;
 };
 [[nodiscard]] CpuGauges cpu_gauges(const Node& node, const NodeState& state);
 
-/// The side file with the counts: JSON, {"version": 1, "counts": {sample: n},
-/// ...}.
+/// The side file with the counts: JSON, {"version": 1, "counts": {sample: n}, ...}.
 inline constexpr std::string_view kMetricsFileName = ".pinfold_metrics";
 [[nodiscard]] std::string encode_metrics(const Metrics& metrics);
-/// Ignores samples that it does not know. Errors: kCorrupt.
+/// Ignores unknown samples. Errors: kCorrupt.
 [[nodiscard]] Result<Metrics> decode_metrics(std::string_view text);
 
 }  // namespace pinfold::agent

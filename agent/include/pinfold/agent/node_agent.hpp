@@ -23,62 +23,62 @@ namespace pinfold::agent {
 /// The answer to one pod: admitted unless there is a rejection.
 struct AdmitOutcome {
   std::optional<Rejection> rejection;
-  /// Admitted and durable, but the kernel does not have it yet; reconcile() tries again.
+  /// The change is durable but not applied to the kernel; reconcile() tries again.
   std::optional<Error> not_enforced;
 };
 
-/// What a container runtime has shown of the pods that are admitted.
+/// What a container runtime reported about the pods to admit.
 struct FromRuntime {
   PodNotes notes;
-  std::map<PodUid, Places> places;  ///< of containers that run already: they keep what they can
+  std::map<PodUid, Places> places;  ///< of containers that already run; they are kept if possible
   Unstored unstored = Unstored::kFails;
 };
 
-/// What a removal or start came to; it is durable.
+/// Outcome of a removal or start; the change is already durable.
 struct ChangeOutcome {
   std::optional<Error> not_enforced;
 };
 
-/// What a reconfiguration came to; it is durable.
+/// Outcome of a reconfiguration; the change is already durable.
 struct ReconfigureOutcome : ChangeOutcome {
-  /// The containers that were parked or got other NUMA nodes; none if the agent enforces nothing.
+  /// The containers that were parked or got other NUMA nodes; empty if the agent enforces nothing.
   std::vector<MeasuredContainer> measured;
 };
 
-/// The group that a container runtime made for a container.
+/// A group that a container runtime made for a container.
 struct Adoption {
   std::string container;
-  /// Absolute, in the hierarchy with the cpusets, in any spelling: it is kept under its canonical
-  /// one, see enforce::Cgroups::canonical.
+  /// Absolute path in the hierarchy with the cpusets, in any spelling; it is stored in its
+  /// canonical form, see enforce::Cgroups::canonical.
   std::string directory;
 };
 
-/// The same of several pods.
+/// A group to adopt, with its container.
 struct AdoptedGroup {
   ContainerId container;
   std::string directory;
 };
-/// What the adoption of several groups came to.
+/// Outcome of the adoption of several groups.
 struct GroupsAdopted {
   ChangeOutcome change;
-  /// The containers whose group was not adopted, and why.
+  /// The containers whose group was not adopted, with the reason.
   std::vector<std::pair<ContainerId, Error>> refused;
 };
 
 /// Whether a reconciliation also moves pages to the desired NUMA nodes.
 enum class PageMoves { kOff, kOn };
 
-/// The node agent: decides, commits, applies. It ties together what is kept (KeptState) and what is
-/// enforced (EnforcedLayout). The state on disk leads and the kernel follows: what cannot be
-/// applied never takes a decision back, and reconcile() finishes it. Const functions change
-/// nothing. Thread-safety: none; one caller at a time. Another process is kept out by the lock of
-/// the state directory.
+/// The node agent: decides, commits, applies. It connects the stored state (KeptState) with the
+/// control groups (EnforcedLayout). The state on disk leads and the kernel follows: a failure to
+/// apply never reverts a decision, and reconcile() applies it later. Const functions change
+/// nothing. Thread-safety: none; one caller at a time. The lock of the state directory keeps other
+/// processes out.
 class NodeAgent {
  public:
-  /// Starts as the kubelet restarts: restores and checks the state. Changes nothing on disk or in
-  /// the kernel. Without `cgroups` it decides and stores, and enforces nothing. Of `options`:
-  /// state_dir (what messages call the directory of `store`), dry_run, move_pages, log, now.
-  /// `offline` and `observed`: see KnownMachine.
+  /// Restores and checks the state, like a restarting kubelet. Changes nothing on disk or in the
+  /// kernel. Without `cgroups` the agent decides and stores, but enforces nothing. `options` are
+  /// those of open_agent, but `store` and `cgroups` are already open; state_dir is only the name of
+  /// the directory of `store` in messages. `offline` and `observed`: see KnownMachine.
   /// Errors: those of KeptState::restore.
   [[nodiscard]] static Result<NodeAgent> open(Node node, checkpoint::Store store,
                                               std::optional<enforce::Cgroups> cgroups,
@@ -86,143 +86,147 @@ class NodeAgent {
                                               std::optional<Machine> observed = std::nullopt);
 
   [[nodiscard]] const Node& node() const { return *node_; }
-  /// The same, for who reads it also after a reconfiguration has put another one in its place.
+  /// The node as a shared pointer, for readers that outlive a reconfiguration.
   [[nodiscard]] const std::shared_ptr<const Node>& shared_node() const { return node_; }
   [[nodiscard]] const AgentOptions& options() const { return options_; }
   [[nodiscard]] const AgentState& state() const { return kept_.state(); }
   [[nodiscard]] const Metrics& metrics() const { return kept_.metrics(); }
   [[nodiscard]] const Timings& timings() const { return timings_; }
-  /// CPUs of the node that are offline. No container gets exclusive CPUs until they are back.
+  /// CPUs of the node that are offline. While there are any, no container gets exclusive CPUs.
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
   /// See KnownMachine.
   [[nodiscard]] const std::optional<Machine>& observed() const { return observed_; }
-  /// Where the machine is not as the node has it, which only a reconfiguration takes over: one
-  /// sentence for each difference, and for each kind of memory of which more is allocated than
-  /// there is.
+  /// Returns one sentence per difference between the current machine and the node, to which only a
+  /// reconfiguration can adapt, and per kind of memory that is allocated beyond its current size.
   [[nodiscard]] std::vector<std::string> machine_changes() const;
-  /// Why the node has its profile.
+  /// What determined the profile of the node.
   [[nodiscard]] ProfileSource profile_source() const { return options_.profile_source; }
   [[nodiscard]] bool enforces() const { return enforced_.has_value(); }
-  /// What the kernel has; nullptr if the agent enforces nothing.
+  /// The control groups; nullptr if the agent enforces nothing.
   [[nodiscard]] const EnforcedLayout* enforced() const { return enforced_ ? &*enforced_ : nullptr; }
-  /// What the state asks of the kernel.
+  /// Returns the desired state of the kernel.
   [[nodiscard]] Desired desired() const;
-  /// Where the kernel differs from that; nothing if the agent enforces nothing. Errors: kIo.
+  /// Returns the differences of the kernel from the desired state; empty if the agent enforces
+  /// nothing. Errors: kIo.
   [[nodiscard]] Result<std::vector<std::string>> find_drift() const;
 
-  /// `confine` is called with this agent, whose state is the new one, whenever running containers
-  /// are about to get exclusive CPUs: see OthersConfiner.
+  /// Sets the callback for the moment before running containers get exclusive CPUs: see
+  /// OthersConfiner. It is called with this agent, whose state is already the new one.
   using ConfineOthers = std::function<void(const NodeAgent&, const CpuSet& allowed)>;
   void set_confine_others(ConfineOthers confine) { confine_others_ = std::move(confine); }
 
-  /// Admits a pod. `trace`, if given, gets the reasons.
-  /// Memory that the machine no longer has (machine_changes()) is not allocated: the pod is
-  /// rejected. Errors: those of the store, kUnsupported while CPUs are offline, and kBusy if a
-  /// different pod with its UID is active and a container of that runs, which would end or not keep
-  /// its CPUs: see find_losses(); then nothing has changed.
+  /// Admits or rejects a pod, and records the reasons in `trace` if it is given. Rejects a pod that
+  /// would need memory that the machine no longer has (machine_changes()).
+  /// Errors: those of the store; kUnsupported if a pod would get exclusive CPUs while CPUs are
+  /// offline; kBusy if another pod with this UID is active, and one of its containers runs and
+  /// would be lost or lose its CPUs: see find_losses(). Then nothing has changed.
   [[nodiscard]] Result<AdmitOutcome> admit(const PodSpec& pod, Trace* trace = nullptr);
-  /// Several pods in one transaction: decided one after the other, each with its own answer,
-  /// committed together, then enforced. `traces`, if given, gets one trace for each pod.
+  /// Admits or rejects several pods in one transaction: decides them in order, each with its own
+  /// answer, commits them together, then applies. Adds one trace per pod to `traces` if it is
+  /// given. Errors: as for one pod.
   [[nodiscard]] Result<std::vector<AdmitOutcome>> admit(const std::vector<PodSpec>& pods,
                                                         std::vector<Trace>* traces = nullptr,
                                                         const FromRuntime& shown = {});
-  /// Keeps what a runtime has shown of active pods; nothing is stored if nothing has changed.
+  /// Stores a runtime's notes about active pods, if they have changed.
   /// Errors: those of the store; then nothing has changed.
   [[nodiscard]] Result<void> note(const PodNotes& notes);
-  /// Admits a pod and adopts the group of one of its containers, in one transaction; the pod ends
-  /// with its last adopted container. Of a pod that is already active it only adopts the group, and
-  /// the pod ends as it would have. A pod that is admitted again with admit() does not end so.
-  /// Errors: as admit; kNotFound for a container that the pod does not have; those of
+  /// Admits a pod and adopts the group of one of its containers, in one transaction. The pod then
+  /// ends with its last adopted container, unless it is admitted again with admit(). If the pod is
+  /// already active, only adopts the group, which does not change how the pod ends.
+  /// Errors: as admit; kNotFound if the pod has no such container; those of
   /// EnforcedLayout::check_adoptable. Then nothing has changed.
   [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption);
-  /// Adopts the group of a container of an active pod: its cpuset is kept, and nothing else of it.
-  /// Errors: kNotFound; kUnsupported if it enforces nothing; those of
+  /// Adopts the group of a container of an active pod: maintains its cpuset, and nothing else.
+  /// Errors: kNotFound; kUnsupported if the agent enforces nothing; those of
   /// EnforcedLayout::check_adoptable and of the store. Then nothing has changed.
   [[nodiscard]] Result<ChangeOutcome> adopt(const PodUid& uid, const Adoption& adoption);
-  /// Several in one transaction; one that cannot be adopted does not keep the others from it.
-  /// Errors: kUnsupported if it enforces nothing; those of the store. Then nothing has changed.
+  /// Adopts several groups in one transaction. A group that cannot be adopted does not prevent the
+  /// others. Errors: kUnsupported if the agent enforces nothing; those of the store. Then nothing
+  /// has changed.
   [[nodiscard]] Result<GroupsAdopted> adopt(const std::vector<AdoptedGroup>& groups);
-  /// Forgets the adopted group of a container that has ended and may come back: what is allocated
-  /// to the container stays allocated.
-  /// Errors: kNotFound if it has none; kBusy if processes run there; those of the store. Then
-  /// nothing has changed.
+  /// Forgets the adopted group of a container that has ended and may be started again. The
+  /// container keeps its resources.
+  /// Errors: kNotFound if it has no adopted group; kBusy if processes run there; those of the
+  /// store. Then nothing has changed.
   [[nodiscard]] Result<ChangeOutcome> disown(const ContainerId& container);
-  /// Adopts the group of a pod's sandbox for all containers of the pod that have exclusive CPUs:
-  /// its runtime makes no group for each of them. The group has the CPUs of all of them.
+  /// Adopts the group of a pod's sandbox for all containers of the pod that have exclusive CPUs,
+  /// for runtimes that make no group per container. The group gets the CPUs of all of them.
   /// Errors: as adopt; kNotFound if no container of the pod has exclusive CPUs.
   [[nodiscard]] Result<ChangeOutcome> adopt_sandbox(const PodUid& uid,
                                                     const std::string& directory);
-  /// Forgets that a container has the group of its sandbox, in which processes still run: the
-  /// caller keeps these off exclusive CPUs. Errors: kNotFound; those of the store.
+  /// Forgets that a container uses the group of its sandbox. Processes may still run there; the
+  /// caller keeps them off exclusive CPUs. Errors: kNotFound; those of the store.
   [[nodiscard]] Result<ChangeOutcome> disown_sandbox(const ContainerId& container);
-  /// Reads back from the kernel that a container with exclusive CPUs has them, and verify_room();
-  /// of any other container that it can run on no exclusive CPU. Errors: kUnsupported if it
-  /// enforces nothing; kNotFound; kBusy if it is not so; kIo.
+  /// Reads back from the kernel that a container with exclusive CPUs has them, and calls
+  /// verify_room(). Reads back that any other container can run on no exclusive CPU.
+  /// Errors: kUnsupported if the agent enforces nothing; kNotFound; kBusy if the check fails; kIo.
   [[nodiscard]] Result<void> verify(const ContainerId& container) const;
-  /// Reads back that no other container and nothing else below the root can run on the CPUs that
-  /// are exclusive to a container, whether it has a group or not. Errors: as verify.
+  /// Reads back that no other container and nothing else below the root can run on the exclusive
+  /// CPUs of a container, which need not have a group yet. Errors: as verify.
   [[nodiscard]] Result<void> verify_room(const ContainerId& container) const;
-  /// A container is about to start: its predecessors release what they no longer need, and its
-  /// group exists when this returns.
+  /// Prepares for the start of a container: releases what its predecessors no longer need, and
+  /// makes its group.
   /// Errors: kNotFound; those of the store.
   [[nodiscard]] Result<ChangeOutcome> start(const ContainerId& container);
   /// Resets the CPU affinity of the processes in the group of a container whose program does not
-  /// run yet; what cannot be done is logged. Does nothing without AgentOptions::reset_affinity.
+  /// run yet. Failures are only logged. Does nothing without AgentOptions::reset_affinity.
   void reset_affinity(const ContainerId& container) { reset_affinity(container, std::nullopt); }
   /// Moves a process into the group of an active pod's container, and resets its CPU affinity as
   /// reset_affinity does.
-  /// Errors: kUnsupported if it enforces nothing; kNotFound; kIo.
+  /// Errors: kUnsupported if the agent enforces nothing; kNotFound; kBusy if the group has CPUs
+  /// that are exclusive to others; kIo.
   [[nodiscard]] Result<void> attach(const ContainerId& container, pid_t process);
-  /// The same, for a number that was not yet another process' afterwards.
+  /// Does the same, and checks that the process id was not reused meanwhile.
   /// Errors: also kNotFound if the process ended meanwhile.
   [[nodiscard]] Result<void> attach(const ContainerId& container,
                                     const enforce::LiveProcess& process);
 
-  /// Removes a container, or a pod with all its containers, also a held one.
-  /// Errors: kNotFound; kBusy if processes still run there (and are not to be killed, or survive
-  /// it); those of the store. Nothing has changed then.
+  /// Removes a container, or a pod (active or held) with all its containers.
+  /// Errors: kNotFound; kBusy if processes still run there and `running` forbids killing them, or
+  /// they survive; those of the store. Then nothing has changed.
   [[nodiscard]] Result<ChangeOutcome> remove_container(const ContainerId& container,
                                                        RunningProcesses running);
   [[nodiscard]] Result<ChangeOutcome> remove_pod(const PodUid& uid, RunningProcesses running);
-  /// Goes on with another configuration or machine: commits the state that its pods have there,
-  /// then applies it, without a moment of overlap. `next`: as plan_reconfiguration() gives it. Pods
-  /// that it lacks leave. Before that it applies what is desired until now, as far as possible:
-  /// an interrupted reconfiguration. Errors: kInvalidArgument if no order of steps avoids an
-  /// overlap; kBusy if processes of these still run (and are not to be killed, or survive it);
-  /// kCorrupt if a kubelet of `to` would not start from that state, with its text; those of the
-  /// store. Then the node and its state have not changed.
+  /// Switches to another configuration or machine: commits `next`, the state of the pods on it,
+  /// then applies it without a moment of overlap. `next` comes from plan_reconfiguration(). Removes
+  /// pods that are missing from `next`. First applies the current desired state as far as possible,
+  /// in case an earlier reconfiguration was interrupted.
+  /// Errors: kInvalidArgument if no order of steps avoids an overlap; kBusy if processes of removed
+  /// pods still run and `running` forbids killing them, or they survive; kCorrupt if a kubelet on
+  /// `to` would not start from that state, with its text; those of the store. Then the node and its
+  /// state have not changed.
   [[nodiscard]] Result<ReconfigureOutcome> reconfigure(Node to, NodeState next,
                                                        RunningProcesses running);
-  /// The same on the same node, for a state as plan_defragmentation() gives it: every pod stays.
-  /// Errors: as above, but for kBusy.
+  /// Does the same on the same node, with `next` from plan_defragmentation(): every pod stays.
+  /// Errors: as above, except kBusy.
   [[nodiscard]] Result<ReconfigureOutcome> reconfigure(NodeState next);
   /// The node before the last reconfiguration of this state directory.
   [[nodiscard]] const std::optional<EarlierNode>& before() const { return kept_.before(); }
-  /// Releases what held pods have: pods that only the kubelet's files name, of which the caller
-  /// says that they no longer run. Errors: those of the store.
+  /// Releases the resources of held pods (known only from the kubelet's files). The caller asserts
+  /// that they no longer run. Errors: those of the store.
   [[nodiscard]] Result<ChangeOutcome> release_unknown();
-  /// Removes a container whose group was adopted, and its pod if the pod ends with it. While
-  /// processes run in other groups of the pod, that stays until remove_abandoned().
+  /// Removes a container whose group was adopted, and its pod if the pod ends with it. If processes
+  /// run in other groups of the pod, the pod stays until remove_abandoned().
   /// Errors: as remove_container.
   [[nodiscard]] Result<ChangeOutcome> remove_adopted(const ContainerId& container,
                                                      RunningProcesses running);
-  /// The same for every adopted container without a process: its runtime died without removing
-  /// it. With Abandoned::kDisown those of pods that do not end with them are disowned.
-  /// Returns the removed ones; a failure of one does not stop the others.
+  /// Does the same for every adopted container without a process: its runtime died without removing
+  /// it. With Abandoned::kDisown, containers whose pods do not end with them are disowned instead.
+  /// Returns the removed containers; a failure of one does not stop the others.
   [[nodiscard]] std::vector<ContainerId> remove_abandoned();
 
-  /// Makes the kernel have what the state asks for, and removes abandoned containers; idempotent.
-  /// Errors: kUnsupported if it enforces nothing; kIo if the groups cannot be read.
+  /// Brings the kernel to the desired state, and removes abandoned containers. Idempotent.
+  /// Errors: kUnsupported if the agent enforces nothing; kIo if the groups cannot be read.
   [[nodiscard]] Result<ReconcileReport> reconcile() {
     return reconcile(options_.move_pages ? PageMoves::kOn : PageMoves::kOff);
   }
-  /// The same; `pages`: instead of AgentOptions::move_pages.
+  /// Does the same with `pages` instead of AgentOptions::move_pages.
   [[nodiscard]] Result<ReconcileReport> reconcile(PageMoves pages);
 
-  /// Brings the state files up to date and makes them durable; until then what was committed is
-  /// durable in the journal, and the files are older. Also keeps the counts of metrics(). The
-  /// destructor does the first, but cannot report a failure. Errors: kIo; nothing is lost, and the
-  /// next call or opening tries again.
+  /// Checkpoints the journal: brings the state files up to date and makes them durable. Until then
+  /// commits are durable in the journal, and the files are older. Also stores metrics(). The
+  /// destructor checkpoints the journal, too, but cannot report a failure. Errors: kIo; nothing is
+  /// lost, and the next call or opening tries again.
   [[nodiscard]] Result<void> settle() { return kept_.settle(); }
 
  private:
@@ -255,11 +259,11 @@ class NodeAgent {
   [[nodiscard]] bool runs(const ContainerId& container) const;
   [[nodiscard]] Result<void> commit(const std::vector<PodSpec>& pods, Decided& decided,
                                     Unstored unstored = Unstored::kFails);
-  /// Commits, and measures that.
+  /// Commits and measures the time.
   [[nodiscard]] Result<void> store(AgentState next, Unstored unstored = Unstored::kFails);
-  /// Commits, then applies.
-  /// Whose enforcement a caller waits for; nullopt: that of all.
+  /// The pods whose failures concern the caller; nullopt: all.
   using ChangedPods = std::optional<std::set<PodUid>>;
+  /// Commits, then applies.
   [[nodiscard]] Result<ChangeOutcome> change(AgentState next, std::string_view intent,
                                              const ChangedPods& pods);
   [[nodiscard]] std::optional<Error> apply(const ChangedPods& pods,

@@ -14,7 +14,7 @@
 /// .pinfold_node: JSON with a checksum; docs/operations.md.
 namespace pinfold::agent {
 
-/// The node before the last reconfiguration, and what its pods had there.
+/// The node before the last reconfiguration, with its state.
 struct EarlierNode {
   Machine machine;
   Config config;

@@ -11,41 +11,42 @@
 
 namespace pinfold::agent {
 
-/// Opens the control groups below a root. A runtime that writes them itself brings its own
-/// (enforce::Cgroups::make over its own CgroupFs).
+/// Opens the control groups below a root. A runtime that writes cgroups itself passes its own
+/// function (enforce::Cgroups::make with its own CgroupFs).
 using CgroupsOpener = std::function<Result<enforce::Cgroups>(const std::string& root)>;
 
-/// What becomes of an adopted container without a process, of a pod that does not end with it.
+/// What happens to an adopted container without a process if its pod does not end with it.
 enum class Abandoned {
   kRemove,
-  kDisown,  ///< its runtime may make it again, and says when it does not
+  kDisown,  ///< its runtime may create it again, and reports when it is removed for good
 };
 
 inline constexpr const char* kDefaultStateDir = "/var/lib/pinfold";
 
-/// Where an agent keeps its state and its control groups, and what it does with them.
+/// Where an agent keeps its state and control groups, and what it does with them.
 struct AgentOptions {
   std::string state_dir = kDefaultStateDir;
-  /// Only reads: takes no lock, and writes no file and no control group. An absent state directory
-  /// counts as empty if it is the default one; any other is an error, as its name may be mistyped.
+  /// Only reads: takes no lock, and writes no file and no control group. If the state directory
+  /// does not exist, the default one counts as empty; any other is an error, because its name may
+  /// be mistyped.
   bool is_query = false;
   /// For tests: does not check who can change the state directory (checkpoint::OwnerCheck).
   bool insecure_state_dir = false;
   std::string cgroup_root;  ///< "": enforce::default_root()
-  bool enforce = true;      ///< false: decides and stores, touches no control group
-  bool dry_run = false;     ///< a query that decides, and stores and enforces nothing
-  /// What said the profile of the configuration. kDefault: open_agent follows the state files, if
-  /// they tell the kubelet's version.
+  bool enforce = true;      ///< false: decides and stores, but touches no control group
+  bool dry_run = false;     ///< a query that decides, but stores and enforces nothing
+  /// What determined the profile of the configuration. kDefault: open_agent follows the state
+  /// files, if they show the kubelet's version.
   ProfileSource profile_source = ProfileSource::kDefault;
   bool move_pages = false;  ///< reconcile() also moves pages to the desired NUMA nodes
-  /// The CPU affinity that a container's processes inherit from their runtime is reset when they
-  /// are attached, and when it starts.
+  /// Resets the CPU affinity that a container's processes inherit from their runtime, when they are
+  /// attached and when the container starts.
   bool reset_affinity = true;
   Abandoned abandoned = Abandoned::kRemove;
   std::chrono::milliseconds lock_timeout = checkpoint::Store::kLockTimeout;
   CgroupsOpener open_cgroups;  ///< empty: enforce::open_cgroups
   LogSink log;                 ///< empty: no log
-  /// The clock by which it measures; empty: the steady clock.
+  /// The clock for measurements; empty: the steady clock.
   std::function<std::chrono::steady_clock::time_point()> now;
 };
 

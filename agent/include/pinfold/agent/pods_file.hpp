@@ -10,18 +10,18 @@
 
 namespace pinfold::agent {
 
-/// The part of the state that the kubelet's files do not have: the active pods, their started and
-/// removed containers, their devices, adopted groups, and the states of further hint providers.
-/// JSON; docs/operations.md.
+/// Encodes the part of the state that is not in the kubelet's files: the active pods, their started
+/// and removed containers, their devices, adopted groups, and the states of additional hint
+/// providers. JSON; docs/operations.md.
 [[nodiscard]] std::string encode_pods(const AgentState& state);
 
-/// The same bytes for one state after the other: encodes only the pods that have changed.
+/// Produces the same bytes for a sequence of states, but encodes only pods that have changed.
 class PodsEncoder {
  public:
   [[nodiscard]] std::string encode(const AgentState& state);
 
  private:
-  /// What the file has of a pod beside the pod itself; nullopt: it has no such key.
+  /// The entry of a pod in the file, without its spec; nullopt: the entry has no such key.
   struct Rest {
     std::vector<std::string> removed;
     std::optional<ContainerMap<std::string>::OfPod> adopted;
@@ -42,8 +42,9 @@ class PodsEncoder {
   std::vector<Entry> entries_;  ///< of the last state, in the order of its pods
 };
 
-/// Fills the members that encode_pods writes. Domain: the state already has what the kubelet's
-/// files hold. Their pods that `text` does not name are held. nullopt: there is no such file.
+/// Fills the members that encode_pods writes. Domain: `state` already has the contents of the
+/// kubelet's files. Holds the pods of these files that `text` does not name. `text`: nullopt if
+/// there is no such file.
 /// Errors: kCorrupt, "pods[1].started[0]: ...: expected ..."; kUnsupported for another version.
 [[nodiscard]] Result<void> decode_pods(std::optional<std::string_view> text, AgentState& state);
 

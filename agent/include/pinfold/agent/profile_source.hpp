@@ -10,27 +10,28 @@
 
 namespace pinfold::agent {
 
-/// What determines the profile of a node: the first of these that there is.
+/// What determines the profile of a node; the first source that applies wins.
 enum class ProfileSource {
   kCommandLine,    ///< "commandLine": --profile
   kConfiguration,  ///< "configuration": `pinfold: {profile: ...}`, or a service's settings
-  kKubelet,        ///< "kubelet": the version of the kubelet's program
+  kKubelet,        ///< "kubelet": the version of the kubelet binary
   kStateFiles,     ///< "stateFiles": the format in which a kubelet wrote the state files
-  kDefault,        ///< "default": nothing is known, so it is `fixed`
+  kDefault,        ///< "default": nothing is known, so `fixed`
 };
 [[nodiscard]] std::string_view to_string(ProfileSource source);
-/// "profile kubelet-1.37: a kubelet wrote the state files in its format"
+/// Returns "profile kubelet-1.37: a kubelet wrote the state files in its format".
 [[nodiscard]] std::string describe_profile(Profile profile, ProfileSource source);
 
-/// kConfiguration if the document names a profile, else kDefault.
+/// Returns kConfiguration if the document names a profile, else kDefault.
 [[nodiscard]] ProfileSource profile_source_of(const ParsedConfig& parsed);
 
-/// The profile of the kubelet that wrote these files: CPU V4 and memory V3 exist since 1.37, pod
-/// entries outside of them only in 1.36. Files that Pinfold wrote do not tell it, but
-/// .pinfold_pods remembers it. nullopt: not known.
+/// Returns the profile of the kubelet that wrote these files: CPU V4 and memory V3 exist since
+/// 1.37, pod entries outside of them only in 1.36. Files that Pinfold wrote do not show it, but
+/// .pinfold_pods records it. nullopt if unknown.
 [[nodiscard]] std::optional<Profile> profile_of_files(const checkpoint::Files& files);
 
-/// A configuration for a node that had `until_now`: with its profile, if nothing named another.
+/// Returns `config` for a node that had `until_now`, with the latter's profile if nothing named
+/// another one.
 [[nodiscard]] Config with_profile_of(const Config& until_now, Config config, ProfileSource source);
 
 }  // namespace pinfold::agent
