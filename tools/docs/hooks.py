@@ -1,10 +1,10 @@
-"""What mkdocs does with the pages besides building them.
+"""Hooks that change the pages before mkdocs builds them.
 
 The pages are written for GitHub, so this
-- adds the generated pages and files of build/docs/generated (tools/docs/build makes them);
+- adds the generated pages and files of build/docs/generated (made by tools/docs/build);
 - adds files of the project that pages link to, such as ../CHANGELOG.md, below outside/;
-- puts a picture in the place of a block that is marked "picture", if there is one;
-- writes lists and headings as Python-Markdown reads them: with an empty line before, and nested lists with four spaces.
+- replaces a block that is marked "picture" with its picture, if there is one;
+- formats lists and headings for Python-Markdown: an empty line before, four spaces per level.
 """
 import os
 import re
@@ -23,7 +23,7 @@ ITEM = re.compile(r"^( *)([-*]|\d+\.) +")
 
 
 def path_outside(page, target):
-    """The path in the project of a link that leaves docs/, or None."""
+    """Returns the path in the project of a link that leaves docs/, or None."""
     path = os.path.normpath(os.path.join("docs", os.path.dirname(page), target))
     if page.startswith(OUTSIDE + "/"):
         path = os.path.normpath(os.path.join(os.path.dirname(page)[len(OUTSIDE) + 1:], target))
@@ -31,7 +31,7 @@ def path_outside(page, target):
 
 
 def linked_files():
-    """Files outside docs/ that pages link to; of a directory each file in it."""
+    """Returns the files outside docs/ that pages link to; for a directory, each file in it."""
     found = set(PAGES_OUTSIDE)
     for directory, _, names in os.walk(os.path.join(ROOT, "docs")):
         for name in names:
@@ -64,7 +64,7 @@ def on_files(files, config):
 
 
 def new_link(page, target):
-    """Where the target of a link is in the site, relative to the page."""
+    """Returns the location of a link's target in the site, relative to the page."""
     outside = path_outside(page, target)
     if outside and os.path.isdir(os.path.join(ROOT, outside)):
         outside = os.path.join(outside, sorted(os.listdir(os.path.join(ROOT, outside)))[0])
@@ -84,7 +84,7 @@ def fix_links(text, page):
 
 
 def fix_layout(text):
-    """Nested items with four spaces for each level, and an empty line before a list and a heading."""
+    """Indents nested items by four spaces per level; adds empty lines before lists and headings."""
     out, levels, in_fence, before = [], [], False, ""
     for line in text.split("\n"):
         if FENCE.match(line):

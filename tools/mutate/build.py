@@ -1,7 +1,7 @@
-"""Builds the test programs of a library with all of its mutants in them.
+"""Builds the test programs of a library with all its mutants compiled in.
 
-The library is compiled with the commands of the preset dev, from copies of its sources; the
-programs are linked from the objects of that build. So the tests themselves are not compiled again.
+The library is compiled from copies of its sources with the commands of the preset dev; the programs
+are linked from the objects of that build, so the tests themselves are not compiled again.
 """
 
 import glob
@@ -14,14 +14,14 @@ import subprocess
 import mutants
 
 GTEST = ["--gtest_fail_fast", "--gtest_brief=1"]
-# How the programs are run that are no GoogleTest: with the recorded decisions.
+# Arguments of programs that are not GoogleTests: the recorded decisions.
 SAMPLE = "tests/conformance/sample/"
 ARGUMENTS = {"pinfold": ["simulate", "--compare", SAMPLE + "*.jsonl.gz"],
-             # Without the tests that restore a state at each operation: they take minutes.
+             # Skips the tests that restore a state at each operation, which take minutes.
              "crash_checkpoint": [*GTEST, "--gtest_filter=-Snapshot.*"],
              "predict_truth": [SAMPLE + "[!t]*.jsonl.gz", SAMPLE + "topo-*.jsonl.gz"]}
 
-# Of each library: its sources and the programs that test it.
+# For each library: its sources, and the programs that test it.
 LIBRARIES = {
     "base": ("libtopo/base/src/*.cpp", ["unit_base", "unit_discover"]),
     "discover": ("libtopo/discover/src/*.cpp", ["unit_discover"]),
@@ -74,7 +74,7 @@ class Library:
         return os.path.join(self.work, "bin", name)
 
     def test_command(self, name):
-        """The program with its arguments; patterns stand for the files of the sources."""
+        """Returns the program with its arguments; patterns are expanded to files of the sources."""
         arguments = []
         for argument in ARGUMENTS.get(name, GTEST):
             is_pattern = "*" in argument and not argument.startswith("-")
@@ -105,8 +105,8 @@ class Library:
                 file.write(mutants.schema(text, numbered.get(path, [])))
 
     def _compilation(self, command):
-        """(object file, own object file, command) of a compilation that differs in this library: of
-        a unity file with some of its sources, or of a test that runs the program that has them."""
+        """Returns (object file, own object file, command) of a compilation that differs for this
+        library: of a unity file with some of its sources, or of a test that runs their program."""
         words = shlex.split(command)
         if "-c" not in words:
             return None
@@ -135,7 +135,7 @@ class Library:
 
     def _own_compilation(self, words, source):
         result = os.path.join(self.work, hashlib.sha256(source.encode()).hexdigest()[:12] + ".o")
-        # Without ccache, which would keep each of these; what it says of headers is not needed.
+        # Removes ccache, which would keep each of these, and the unneeded list of headers.
         words = words[next(i for i, word in enumerate(words) if word.endswith(("c++", "g++"))):]
         for option in ("-MD", "-MT", "-MF"):
             at = words.index(option)
@@ -146,7 +146,7 @@ class Library:
         return original, result, shlex.join(words)
 
     def _drop_broken(self, errors):
-        """Leaves out the mutants in lines that do not compile."""
+        """Drops the mutants in lines that do not compile."""
         dropped = 0
         for mutant in self.mutants:
             place = re.escape(f"{os.path.join(self.work, mutant.path)}:{mutant.line}:")
@@ -156,7 +156,7 @@ class Library:
         return dropped
 
     def make(self):
-        """Compiles and links, unless that has been done for the same inputs."""
+        """Compiles and links, unless the inputs are the same as the last time."""
         commands = self._commands()
         digest = self._digest(commands)
         stamp = os.path.join(self.work, "digest")

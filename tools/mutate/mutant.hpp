@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <type_traits>
 
-/// What tools/mutate puts into sources: every mutant is compiled in, and the environment says which
-/// one is on. In constant expressions none is.
+/// The code that tools/mutate inserts into sources: every mutant is compiled in, and the
+/// environment turns one on. In constant expressions all are off.
 ///   PINFOLD_MUTANT=N         mutant N is on
-///   PINFOLD_MUTANTS_REACHED  a file to which the numbers of all that were evaluated are added;
-///                            -N: the operands do not allow mutant N
+///   PINFOLD_MUTANTS_REACHED  a file to which the numbers of all evaluated mutants are appended;
+///                            -N: mutant N is impossible with these operands
 namespace pinfold_mutant {
 
 inline constexpr int kMost = 32768;
@@ -57,7 +57,7 @@ constexpr bool on() {
   return is_chosen(N);
 }
 
-/// Says that mutant N cannot be made of these operands.
+/// Records that mutant N is impossible with these operands.
 template <int N>
 constexpr void refuse() {
   if (!std::is_constant_evaluated()) record(N, "-");
@@ -113,7 +113,7 @@ PINFOLD_MUTANT_OPERATOR(Sub, -, +)
 PINFOLD_MUTANT_OPERATOR(Mul, *, +)
 #undef PINFOLD_MUTANT_OPERATOR
 
-// `!x` becomes `Not<N>{} ->* x`: as strong as a unary operator towards what follows.
+// `!x` becomes `Not<N>{} ->* x`, which binds its right operand as tightly as a unary operator.
 template <int N>
 struct Not {};
 template <int N, class T>

@@ -1,13 +1,13 @@
 """Finds the mutants of a C++ source, and writes the source with all of them in it.
 
 It reads text, not a syntax tree: sources are formatted, so a binary operator has spaces around it
-and a template's bracket has none. What does not compile all the same is left out by the caller.
+and a template's bracket has none. The caller drops mutants that do not compile nevertheless.
 """
 
 import re
 from dataclasses import dataclass
 
-# Operator: the tag in mutant.hpp, and what it becomes.
+# Operator: the tag in mutant.hpp, and the replacement.
 OPERATORS = {"<": ("Lt", "<="), "<=": ("Le", "<"), ">": ("Gt", ">="), ">=": ("Ge", ">"),
              "==": ("Eq", "!="), "!=": ("Ne", "=="), "+": ("Add", "-"), "-": ("Sub", "+"),
              "*": ("Mul", "+")}
@@ -25,12 +25,12 @@ class Mutant:
 
     @property
     def key(self):
-        """What it is called in files, also after lines before it have moved."""
+        """The mutant's name in files, which stays the same when lines before it move."""
         return f"{self.path}: {self.text} [{self.change}, {self.nth}]"
 
 
 def mask(text):
-    """The same text with spaces for comments, strings, characters and directives."""
+    """Replaces comments, strings, characters and directives with spaces."""
     pattern = re.compile(
         r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'
         r"(?<![\w])'(?:\\.|[^'\\\n])+'|^[ \t]*#(?:[^\n\\]|\\\n|\\.)*", re.S | re.M)
@@ -38,7 +38,7 @@ def mask(text):
 
 
 def closing(text, at):
-    """The position of the parenthesis that closes the one at `at`."""
+    """Returns the position of the parenthesis that closes the one at `at`."""
     depth = 0
     for position in range(at, len(text)):
         depth += {"(": 1, ")": -1}.get(text[position], 0)
@@ -48,7 +48,7 @@ def closing(text, at):
 
 
 def constants(code):
-    """The lines of `code` that define a constexpr variable: the compiler evaluates them."""
+    """Returns the lines of `code` that define a constexpr variable: the compiler evaluates them."""
     lines = set()
     for found in re.finditer(r"\bconstexpr\b[^;(){}]*=[^;]*;", code):
         first, last = (code.count("\n", 0, at) for at in found.span())
@@ -57,7 +57,7 @@ def constants(code):
 
 
 def is_constant(line):
-    """True for lines that are evaluated by the compiler, or are no code to mutate."""
+    """Returns True for lines that the compiler evaluates, or that are not code to mutate."""
     return bool(re.search(r"\b(case|constexpr|static_assert|enum|template|operator|using|virtual|"
                           r"PINFOLD_ASSERT|NOLINT|requires)\b|^\s*k\w+ = ", line))
 
@@ -93,7 +93,7 @@ def literals(code):
 
 
 def conditions(code):
-    """`if (c)` to `if (!c)`, where c has no operator that is mutated anyway."""
+    """Changes `if (c)` to `if (!c)`, if c has no operator that is mutated anyway."""
     for found in re.finditer(r"\bif \(", code):
         begin = found.end()
         end = closing(code, begin - 1)
@@ -105,7 +105,7 @@ def conditions(code):
 
 
 def statements(code):
-    """Without a statement that is a line: a call, an assignment, `continue` or `break`."""
+    """Removes a statement that is a line: a call, an assignment, `continue` or `break`."""
     pattern = re.compile(r"(?<=[;{})]\n)[ ]+((?:[\w.\[\]*:]|->|\(\*?\w+\))+(?:\([^\n]*\)| [-+|&]?= "
                          r"[^\n]*)|continue|break|(?:\+\+|--)[^\n;]*);(?=\n)")
     for found in pattern.finditer(code):
@@ -117,12 +117,12 @@ def statements(code):
 
 
 def braces_doubled(text):
-    """Replacements are formats with {N} only: doubles all other braces."""
+    """Doubles all braces except {N}, because replacements are format strings."""
     return text.replace("{", "{{").replace("}", "}}").replace("{{N}}", "{N}")
 
 
 def find(path, text):
-    """All mutants of a source."""
+    """Returns all mutants of a source."""
     code = mask(text)
     lines = text.split("\n")
     constant = constants(code)
@@ -142,11 +142,11 @@ def find(path, text):
 
 
 def schema(text, numbered):
-    """The source with mutants in it: (number, mutant) each."""
+    """Returns the source with mutants inserted; each is (number, mutant)."""
     edits = []
     for number, mutant in numbered:
         for order, (at, length, new) in enumerate(mutant.edits):
-            # At one position: what closes comes first, and what opens a statement is outermost.
+            # At the same position, closing parts come first, and statements begin outermost.
             edits.append((at, length > 0, order == 0, -len(new), length, new.format(N=number)))
     for at, _, _, _, length, new in sorted(edits, key=lambda edit: edit[:4], reverse=True):
         text = text[:at] + new + text[at + length:]

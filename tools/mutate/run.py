@@ -1,4 +1,4 @@
-"""Runs tests against mutants, one process for each."""
+"""Runs tests against mutants, one process per mutant."""
 
 import concurrent.futures
 import json
@@ -13,7 +13,7 @@ MEMORY_LIMIT = 4 << 30
 
 
 def end_group(process):
-    """Ends a test with the processes that it has made: a mutant may loop in one of these."""
+    """Kills a test and the processes that it started, because a mutant may loop in one of them."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -29,7 +29,7 @@ class Runner:
         self.inapplicable = set()  # those that their operands do not allow
 
     def _run(self, program, changes, limit):
-        """The exit status; None if it took too long."""
+        """Returns the exit status; None if it took too long."""
         environment = {**os.environ, "RC_PARAMS": "seed=1", **changes}
         with tempfile.TemporaryDirectory() as folder:
             environment["TMPDIR"] = folder
@@ -60,7 +60,7 @@ class Runner:
                 self.inapplicable |= {int(line[1:]) for line in lines if line.startswith("-")}
 
     def judge(self, number):
-        """(verdict, program that saw it): killed, survived, unreached or inapplicable."""
+        """Returns the verdict (killed, survived, unreached, inapplicable) and the noticing program."""
         programs = [name for name in self.library.programs if number in self.reached[name]]
         if not programs:
             return ("inapplicable" if number in self.inapplicable else "unreached"), ""
@@ -72,7 +72,7 @@ class Runner:
         return "survived", ""
 
     def judge_all(self, numbers, saved, save):
-        """Verdicts by number. `saved`: those that are known; `save` is called with each new one."""
+        """Returns verdicts by number. `saved`: the known ones; calls `save` with each new one."""
         verdicts = {number: saved[number] for number in numbers if number in saved}
         left = [number for number in numbers if number not in saved]
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
@@ -85,7 +85,7 @@ class Runner:
 
 
 class Results:
-    """The verdicts of a library's build, kept in a file, so that a run can go on."""
+    """The verdicts of a library's build, kept in a file so that a run can be resumed."""
 
     def __init__(self, path, digest):
         self.path, self.digest, self.verdicts = path, digest, {}

@@ -1,5 +1,5 @@
-// A plugin of clang-tidy 14: its checks look at the project's declarations alone. Without it they
-// also visit those of all system headers, of which nothing is reported, for most of the time.
+// A plugin for clang-tidy 14 that limits its checks to the project's declarations. Without it, they
+// spend most of their time in system headers, about which nothing is reported.
 
 #include <clang-tidy/ClangTidyCheck.h>
 #include <clang-tidy/ClangTidyModule.h>
@@ -14,7 +14,7 @@ namespace {
 namespace matchers = clang::ast_matchers;
 namespace tidy = clang::tidy;
 
-/// Is called for the first node, before the search goes on to those below it.
+/// Called for the first node, before the search continues with the nodes below it.
 class OwnDeclarations final : public tidy::ClangTidyCheck {
  public:
   using ClangTidyCheck::ClangTidyCheck;

@@ -52,7 +52,7 @@ Command help_command(const std::string& example) {
   return {.name = kHelpCommand,
           .help = "Print the help of a command",
           .options = {{"COMMAND", words.get(), "A command, or a group and a command in it"}},
-          // cli::run prints the help of the command instead; owns the target.
+          // Only owns the target: cli::run prints the help of the command instead.
           .run = [words] { return 0; },
           .sections = {{"Examples", {{example, "Print the help of a command"}}}}};
 }

@@ -20,9 +20,9 @@ namespace {
 
 constexpr const char* kHelpAll = "--help-all";
 constexpr std::size_t kWidth = 100;
-constexpr std::size_t kNameWidth = 30;  ///< of the column of names in --help
+constexpr std::size_t kNameWidth = 30;  ///< width of the column of names in --help
 
-/// Lines of at most `width` characters, broken at spaces.
+/// Breaks text at spaces into lines of at most `width` characters.
 std::string wrapped(const std::string& text, std::size_t width) {
   std::string out;
   std::size_t column = 0;
@@ -55,7 +55,7 @@ class Formatter : public CLI::Formatter {
   }
 };
 
-/// "a, b or c".
+/// Returns "a, b or c".
 std::string alternatives(const std::vector<std::string>& words) {
   if (words.size() == 1) return words.front();
   const auto last = words.end() - 1;
@@ -129,7 +129,7 @@ void add_relations(CLI::App& app, const Option& option) {
   if (!option.needs.empty()) find(option.name)->needs(find(option.needs));
 }
 
-/// The sections of a command, behind its options in --help.
+/// Formats the sections of a command, which follow its options in --help.
 std::string footer_of(const Command& command) {
   std::ostringstream out;
   for (const auto& [title, rows] : command.sections) {
@@ -143,13 +143,13 @@ std::string footer_of(const Command& command) {
 
 using Words = std::vector<std::string>;
 
-/// A command as users write it, and the declaration.
+/// A command as users write it, with its declaration.
 struct Named {
   std::string path;  ///< "pinfold checkpoint"
   const Command* command = nullptr;
 };
 
-/// The command that the first words name, as far as they do.
+/// Finds the command named by as many of the first words as possible.
 Named find_command(const Command& program, const Words& words) {
   Named found{program.name, &program};
   for (const std::string& word : words) {
@@ -162,8 +162,9 @@ Named find_command(const Command& program, const Words& words) {
   return found;
 }
 
-/// Declares a command to CLI11, with those below it: all, or the ones that `words` name. To declare
-/// all takes longer than a short command. `chosen` becomes the command that the command line names.
+/// Declares a command and its subcommands to CLI11: all of them, or only those that `words` name,
+/// because declaring all takes longer than running a short command. `chosen` becomes the command
+/// that the command line names.
 void add_contents(CLI::App& app, const Command& command, std::span<const std::string> words,
                   bool all, const Command*& chosen) {
   app.footer(footer_of(command));
@@ -181,7 +182,7 @@ void add_contents(CLI::App& app, const Command& command, std::span<const std::st
   }
 }
 
-/// Why the words name no command; "" if they do, or ask for something else such as --help.
+/// Explains why the words name no command; "" if they do, or ask for something else like --help.
 std::string missing_command(const Command& program, const Words& words) {
   const auto [path, command] = find_command(program, words);
   if (command->commands.empty()) return "";
@@ -197,7 +198,7 @@ std::string missing_command(const Command& program, const Words& words) {
                      suggestion.empty() ? ", expected " + alternatives(known) : suggestion);
 }
 
-/// CLI11's message without its second line, with a suggestion for an unknown option.
+/// Rewords CLI11's message; for an unknown option it has a suggestion.
 std::string usage_problem(const CLI::ParseError& error, const Command& command,
                           const Words& words) {
   Words names = {"--help", kHelpAll, "--version"};
@@ -215,8 +216,8 @@ std::string usage_problem(const CLI::ParseError& error, const Command& command,
   return error.what();
 }
 
-/// Writes what is buffered; status 2 if it cannot be written. A closed pipe is no error. `cause`:
-/// the error number if writing has already failed.
+/// Flushes standard output and returns the exit status: `status`, or kUsageError if that fails. A
+/// closed pipe is not an error. `cause`: the errno if writing has already failed, else 0.
 int finish_output(int status, int cause, const ReportError& report) {
   errno = 0;
   if (cause == 0 && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
@@ -226,7 +227,7 @@ int finish_output(int status, int cause, const ReportError& report) {
   return kUsageError;
 }
 
-/// "--name=VALUE" for an option whose value may begin with a dash.
+/// Joins options whose value may begin with a dash to "--name=VALUE".
 Words with_verbatim(const Command& command, Words words) {
   for (const Option& option : command.options) {
     if (!option.is_verbatim) continue;
@@ -262,7 +263,7 @@ int parse_and_run(const Command& program, const Words& words, const ReportError&
   add_contents(app, program, words, all, chosen);
   try {
     Words all_words = with_verbatim(*command, words);
-    std::reverse(all_words.begin(), all_words.end());  // CLI11 takes words from the back
+    std::reverse(all_words.begin(), all_words.end());  // CLI11 consumes words from the back
     app.parse(std::move(all_words));
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());

@@ -7,7 +7,7 @@
 namespace pinfold::manual {
 namespace {
 
-/// What can follow a command: the commands below it and its options.
+/// Returns the words that can follow a command: its subcommands and options.
 std::string words_of(const cli::Command& command) {
   std::vector<std::string> words;
   for (const cli::Command& below : command.commands) words.push_back(below.name);
@@ -17,7 +17,7 @@ std::string words_of(const cli::Command& command) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// The shell code that completes the value of an option.
+/// Returns the shell code that completes the value of an option.
 std::string bash_value(const cli::Option& option, const std::string& function) {
   const auto choices = choices_of(option);
   if (!choices.empty()) return fmt::format("{}_words '{}'", function, fmt::join(choices, " "));
@@ -36,7 +36,7 @@ std::string bash_value(const cli::Option& option, const std::string& function) {
   return ":";
 }
 
-/// Runs the program with the options of the line that it needs to print values.
+/// Runs the program to print values, with the options of the line that it needs for that.
 constexpr const char* kBashRun =
     R"(# Runs {p} with those options of the line that say what it is about. $2: an option that has to be
 # among them.

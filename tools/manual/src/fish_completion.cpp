@@ -29,7 +29,7 @@ function _{f}_run
 end
 )";
 
-/// What completes the value of an option or argument: " -x -a '...'".
+/// Returns the part that completes the value of an option or argument: " -x -a '...'".
 std::string fish_value(const cli::Option& option, const std::string& function) {
   const auto choices = choices_of(option);
   if (!choices.empty()) return fmt::format(" -x -a '{}'", fmt::join(choices, " "));
@@ -76,7 +76,7 @@ std::string fish_completion(const cli::Command& program) {
       out += fmt::format("{} -n '__fish_seen_subcommand_from {}' -x -a '{}'\n", complete,
                          command.name, names_below(program));
     }
-    // Without this line fish offers files of any name first.
+    // Without this line, fish offers files of any name first.
     if (const cli::Option* const argument = positional_of(command);
         argument != nullptr && !argument->suffix.empty()) {
       out += fmt::format("{} -n '__fish_seen_subcommand_from {}'{}\n", complete, command.name,

@@ -46,7 +46,7 @@ void add_rows(const std::vector<cli::Row>& rows, std::string& out) {
   }
 }
 
-/// One command and its subcommands. `path`: "pinfold checkpoint".
+/// Describes one command and its subcommands. `path`: "pinfold checkpoint".
 void add_command(const cli::Command& command, const std::string& path, std::string& out) {
   out += fmt::format(".SS {}\n{}\n", roff(path), roff(command.help));
   for (const cli::Option& option : command.options) add_option(option, out);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kExamples = "Examples";
 
-/// Escapes what Markdown would read as markup.
+/// Escapes characters that Markdown would read as markup.
 std::string markdown(const std::string& text) {
   std::string out;
   for (const char letter : text) {
@@ -20,7 +20,7 @@ std::string markdown(const std::string& text) {
   return out;
 }
 
-/// "`--pod` `POD`"; of a positional argument "`POD.yaml`".
+/// Returns "`--pod` `POD`", or "`POD.yaml`" for a positional argument.
 std::string term_of(const cli::Option& option) {
   std::string out = fmt::format("`{}`", fmt::join(names_of(option), "`, `"));
   if (const std::string value = value_name(option); !value.empty() && !is_positional(option)) {
@@ -29,7 +29,7 @@ std::string term_of(const cli::Option& option) {
   return out;
 }
 
-/// One row of the table of options.
+/// Returns one row of the table of options.
 void add_option_row(const cli::Option& option, std::string& out) {
   const std::string text = default_text(option);
   out += fmt::format("| {} | {}{}{} |\n", term_of(option), markdown(option.help),
@@ -37,7 +37,7 @@ void add_option_row(const cli::Option& option, std::string& out) {
                      text.empty() ? "" : fmt::format(". Default: `{}`", text));
 }
 
-/// "pinfold admit [options] POD".
+/// Returns "pinfold admit [options] POD".
 std::string synopsis(const cli::Command& command, const std::string& path) {
   std::string out = path + " [options]";
   for (const cli::Option& option : command.options) {
@@ -49,7 +49,7 @@ std::string synopsis(const cli::Command& command, const std::string& path) {
   return out;
 }
 
-/// A table; examples are blocks, so that they can be copied.
+/// Formats a section as a table, or as blocks that can be copied if it has examples.
 void add_section(const cli::Section& section, const std::string& level, std::string& out) {
   out += fmt::format("\n{} {}\n\n", level, markdown(section.title));
   if (section.title == kExamples) {
@@ -64,7 +64,8 @@ void add_section(const cli::Section& section, const std::string& level, std::str
   }
 }
 
-/// A command and its subcommands. `path`: "pinfold checkpoint"; `level`: "#" for the page.
+/// Describes a command and its subcommands. `path`: "pinfold checkpoint"; `level`: "#" for the
+/// page's own heading.
 void add_command_part(const cli::Command& command, const std::string& path,
                       const std::string& level, std::string& out) {
   out += fmt::format("{} {}\n\n{}.\n", level, path, markdown(command.help));
@@ -80,7 +81,7 @@ void add_command_part(const cli::Command& command, const std::string& path,
   }
 }
 
-/// All commands, and what holds for each of them.
+/// Returns the page with all commands, and with the sections that apply to each of them.
 std::string index_page(const cli::Command& program) {
   std::string out =
       fmt::format("# Commands\n\n{}\n\n| command | purpose |\n|---|---|\n", markdown(program.help));

@@ -7,7 +7,7 @@
 namespace pinfold::manual {
 namespace {
 
-/// For single quotes; brackets and colons separate the parts of what _arguments takes.
+/// Escapes text for single quotes, and brackets and colons, which _arguments uses as separators.
 std::string zsh_quoted(const std::string& text) {
   std::string out;
   for (const char letter : quoted(text)) {
@@ -17,13 +17,13 @@ std::string zsh_quoted(const std::string& text) {
   return out;
 }
 
-/// The action that offers files.
+/// Returns the action that offers files.
 std::string zsh_files(const cli::Option& option) {
   if (kind_of(option) == ValueKind::kDirectory) return "_files -/";
   return option.suffix.empty() ? "_files" : fmt::format("_files -g \"*{}\"", option.suffix);
 }
 
-/// ":message:action" for the value of an option or argument.
+/// Returns ":message:action" for the value of an option or argument.
 std::string zsh_value(const cli::Option& option, const std::string& function) {
   const std::string name = is_positional(option) ? option.name : value_name(option);
   const auto choices = choices_of(option);
@@ -55,7 +55,7 @@ std::string zsh_arguments(const cli::Command& command, const cli::Command& progr
   return out;
 }
 
-/// A function for a group of commands and the functions of the groups in it.
+/// Returns a function for a group of commands, and the functions of the groups in it.
 void add_zsh_group(const cli::Command& group, const cli::Command& program,
                    const std::string& function, std::string& out) {
   std::string list;

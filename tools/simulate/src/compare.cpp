@@ -20,7 +20,7 @@ const json* find_member(const json& object, const std::string& key) {
 
 bool has(const json& object, const char* key) { return object.is_object() && object.contains(key); }
 
-/// Whether any step has such an observation, of the pod or of a container.
+/// Returns whether any step has such an observation, of the pod or of a container.
 bool records(const json& steps, const char* key) {
   return std::any_of(steps.begin(), steps.end(), [&](const json& step) {
     if (has(step, key)) return true;

@@ -80,7 +80,7 @@ json container_json(const Node& node, const ContainerResources& resources) {
   if (!resources.memory.empty()) out["memory"] = blocks_json(resources.memory);
   if (!resources.devices.empty()) out["devices"] = devices_json(node, resources.devices);
   json linux_values = linux_json(resources.linux_resources);
-  // The format always has these two page sizes, whichever the node has.
+  // The format always has these two page sizes, regardless of the node.
   const auto& limits = resources.linux_resources.hugepage_limits;
   for (const char* const size : {"1GB", "2MB"}) {
     const auto limit = limits.find(size);

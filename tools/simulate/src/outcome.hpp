@@ -4,7 +4,7 @@
 
 #include "pinfold/decide/decide.hpp"
 
-/// The results of a step as JSON, in the conformance format.
+/// Converts the results of a step to JSON in the conformance format.
 namespace pinfold::simulate {
 
 [[nodiscard]] nlohmann::json hint_json(const Machine& machine, const TopologyHint& hint);

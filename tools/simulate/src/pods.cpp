@@ -22,7 +22,7 @@ Result<void> start_all(const Node& node, NodeState& state, const PodSpec& pod) {
   return {};
 }
 
-/// The node while events happen.
+/// A node during the simulation.
 class Course {
  public:
   explicit Course(const Node& node) : node_(node) { course_.last = empty_state(node); }

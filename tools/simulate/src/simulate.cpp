@@ -29,14 +29,14 @@ Result<std::string> text(const json& object, const char* key) {
   return value->get<std::string>();
 }
 
-/// The text of a member; nullopt if it is absent.
+/// Returns the text of a member; nullopt if it is absent.
 Result<std::optional<std::string>> optional_text(const json& object, const char* key) {
   if (member(object, key) == nullptr) return std::nullopt;
   PINFOLD_LET(auto value, text(object, key));
   return std::optional(std::move(value));
 }
 
-/// A member that must be a list; an empty list if it is absent.
+/// Returns a member that must be a list; an empty list if it is absent.
 Result<const json*> list(const json& object, const char* key) {
   static const json kNone = json::array();
   const json* const value = member(object, key);
@@ -147,7 +147,7 @@ class HistoryReplay {
     PINFOLD_LET(state_, checkpoint::start(node, files_, ids_));
     state_.pods = pods_;
     state_.devices = devices_;
-    state_.devices.reusable.clear();  // the kubelet stores assignments only
+    state_.devices.reusable.clear();  // the kubelet only stores assignments
     node_ = std::move(node);
     return {};
   }
@@ -186,7 +186,7 @@ class HistoryReplay {
       out["ok"] = false;
       return out;
     }
-    // The observations are of a kubelet whose sources are ready when it starts.
+    // The observed kubelet's sources are ready when it starts, unless the step says otherwise.
     const json* const ready = member(item, "sourcesReady");
     state_.pods_are_unknown = ready != nullptr && *ready == false;
     return json{{"ok", true}, {"defaultCpuSet", state_.cpu.default_set.to_string()}};
@@ -269,14 +269,14 @@ class HistoryReplay {
   std::optional<Node> node_;  // nullopt after a failed start
   NodeState state_;
   KubeletFiles files_;
-  // A restart also keeps the active pods, and the devices, which the kubelet's device manager
-  // stores in a separate file: not those that a container took in this step before its start
-  // failed.
+  // A restart also keeps the active pods and the devices, which the kubelet's device manager stores
+  // in a separate file. It does not keep devices that a container took in this step before its
+  // start failed.
   SharedVector<ActivePod> pods_;
   DeviceState devices_;
   std::optional<ContainerId> failed_start_;
   ContainerIds ids_;
-  json expected_;  // of the current step
+  json expected_;  // the expected result of the current step
 };
 
 }  // namespace

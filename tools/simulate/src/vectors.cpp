@@ -23,7 +23,7 @@ struct GzClose {
   void operator()(gzFile_s* file) const { gzclose(file); }
 };
 
-/// The lines of a file, of standard input for "-", or of what they contain if it is compressed.
+/// The lines of a file, or of standard input for "-"; decompresses gzip.
 class Lines {
  public:
   // zlib reads plain text unchanged, so one reader is enough.
@@ -49,8 +49,8 @@ class Lines {
 
   enum class Line { kWhole, kTooLong, kEnd };
 
-  /// Reads up to the next newline. Of a line that is too long it keeps only the beginning; one that
-  /// does not end at all is an error.
+  /// Reads up to the next newline. Keeps only the beginning of a line that is too long. A line that
+  /// does not end within the limit is an error.
   Result<Line> next(std::string& line) {
     constexpr std::size_t kMostSkipped = std::size_t{256} << 20U;
     line.clear();
@@ -74,7 +74,7 @@ class Lines {
   }
 
  private:
-  /// False at the end of the file.
+  /// Returns false at the end of the file.
   Result<bool> read_block() {
     constexpr std::size_t kBlock = std::size_t{64} << 10U;
     block_.resize(kBlock);
@@ -91,7 +91,7 @@ class Lines {
 
   std::unique_ptr<gzFile_s, GzClose> file_;
   std::string block_;
-  std::size_t used_ = 0;  ///< of block_
+  std::size_t used_ = 0;  ///< consumed bytes of block_
 };
 
 Result<nlohmann::json> parse_line(Lines::Line kind, const std::string& line) {

@@ -17,16 +17,16 @@ namespace {
 constexpr std::size_t kMaxPods = 1'000'000;
 constexpr std::size_t kMaxLifetime = 10'000;  // percent
 
-/// Numbers from a seed. The distributions of the standard library differ between platforms; its
-/// generator does not.
+/// Reproducible random numbers. The standard library's distributions differ between platforms, but
+/// its generator does not.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : generator_(seed) {}
 
-  /// 0 to n - 1, each as likely. Domain: n > 0.
+  /// Returns 0 to n - 1 with equal probability. Domain: n > 0.
   std::size_t below(std::size_t n) {
     constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-    const std::uint64_t limit = kMost - kMost % n;  // above it the first numbers are more likely
+    const std::uint64_t limit = kMost - kMost % n;  // beyond it, low numbers would be more likely
     std::uint64_t number = generator_();
     while (number >= limit) number = generator_();
     return static_cast<std::size_t>(number % n);
@@ -148,7 +148,7 @@ Result<Workload> parse_workload(std::string_view text) {
 std::vector<Event> events_of(const Workload& workload) {
   constexpr std::size_t kPercent = 100;
   Dice dice(workload.seed);
-  std::multimap<std::size_t, PodUid> ends;  // by the arrival before which they go
+  std::multimap<std::size_t, PodUid> ends;  // by the arrival before which they leave
   std::vector<Event> events;
   for (std::size_t arrival = 0; arrival < workload.pods; ++arrival) {
     while (!ends.empty() && ends.begin()->first <= arrival) {
@@ -157,7 +157,7 @@ std::vector<Event> events_of(const Workload& workload) {
     }
     const Shape& shape = pick(workload.mix, dice);
     PodSpec pod = make_pod(shape, arrival + 1);
-    // From 1 to twice the mean. Always thrown, so that other lifetimes have the same pods.
+    // From 1 to twice the mean. Always drawn, so that other lifetimes produce the same pods.
     const std::size_t life = 1 + dice.below(2 * shape.lifetime);
     if (workload.lifetime > 0) {
       const std::size_t scaled = std::max<std::size_t>(1, life * workload.lifetime / kPercent);

@@ -1,5 +1,5 @@
-// Findings of many checks, also in a header and around what is included: `tools/tidy/check` expects
-// the same ones with the plugin as without.
+// Findings of many checks, including some in a header and around includes. `tools/tidy/check`
+// expects the same ones with the plugin as without.
 
 #include "findings.hpp"
 

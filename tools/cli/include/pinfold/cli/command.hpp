@@ -26,7 +26,7 @@ struct Real {
 /// One word of a fixed list; see one_of.
 struct Choice {
   std::vector<std::string> words;
-  std::function<void(std::size_t)> choose;  ///< called with the index of the word given
+  std::function<void(std::size_t)> choose;  ///< called with the index of the given word
   std::size_t initial = 0;                  ///< index of the default
 };
 
@@ -37,26 +37,27 @@ using Target = std::variant<bool*, std::string*, std::optional<std::string>*,
 
 /// An option or a positional argument.
 struct Option {
-  std::string name;  ///< "--pod", "-o,--output"; without dashes: a positional argument
+  std::string name;  ///< "--pod", "-o,--output"; a positional argument has no dashes
   Target target;
   std::string help;
-  std::string value = "";  ///< placeholder in --help: "DIR"; "": by the type of the target
+  std::string value = "";  ///< placeholder in --help: "DIR"; "": depends on the target's type
   bool required = false;
   std::vector<std::string> excludes = {};  ///< options that exclude this one
   std::string needs = "";                  ///< an option that this one requires
   bool is_verbatim = false;                ///< the value may begin with a dash
-  bool one_at_a_time = false;              ///< a list option takes one value each time it is given
-  /// Values that completions offer; others are valid too.
+  bool one_at_a_time = false;              ///< a list option takes one value per occurrence
+  /// Values that completions offer; others are valid, too.
   std::vector<std::string> suggestions = {};
   /// Arguments with which the program prints values for completions, one per line.
   std::string suggested_by = "";
-  /// An option that is passed to it; while the line lacks that option, nothing is offered.
+  /// An option that is passed along with `suggested_by`. Without it on the line, completions offer
+  /// nothing.
   std::string suggested_with = "";
-  /// How the names of the files end that completions offer, ".yaml"; "": of any name.
+  /// The suffix of files that completions offer, such as ".yaml"; "": any file.
   std::string suffix = "";
 };
 
-/// What --help and the man page print in two columns.
+/// A row of two columns in --help and the man page.
 struct Row {
   std::string term;  ///< "0", "NO_COLOR", a command line
   std::string text;
@@ -72,22 +73,22 @@ struct Command {
   std::string help;
   std::vector<Option> options = {};
   std::vector<Command> commands = {};
-  /// Runs the command after the values of its options were stored; returns the exit status. Must
-  /// own the targets of the options.
+  /// Runs the command after its option values were stored, and returns the exit status. Must own
+  /// the targets of the options.
   std::function<int()> run = nullptr;
   std::string version = "";  ///< of a program, for --version
   std::string summary = "";  ///< of a program: half a line for its man page
-  /// Of a program: the options that say what it is about ("--state-dir"). Completions pass them on
+  /// Of a program: the options that select its subject ("--state-dir"). Completions pass them on
   /// when it prints values (suggested_by).
   std::vector<std::string> subject_options = {};
-  std::vector<Section> sections = {};  ///< what follows the options and commands
+  std::vector<Section> sections = {};  ///< printed after the options and commands
 
   void add(const std::vector<Option>& more) {
     options.insert(options.end(), more.begin(), more.end());
   }
 };
 
-/// The word given sets `value` to the value paired with it. The default is the current value.
+/// A choice in which each word sets `value` to the paired value. The default is the current value.
 template <class Value>
 [[nodiscard]] Choice one_of(Value& value, std::vector<std::pair<std::string, Value>> words) {
   Choice choice;
@@ -102,17 +103,17 @@ template <class Value>
 }
 [[nodiscard]] Choice one_of(std::string& value, const std::vector<std::string>& words);
 
-/// The command `help`, to be listed among those of a program. `example`: "pinfold help admit".
+/// Makes the command `help` for the list of a program's commands. `example`: "pinfold help admit".
 [[nodiscard]] Command help_command(const std::string& example);
 inline constexpr const char* kHelpCommand = "help";
 
 [[nodiscard]] bool is_positional(const Option& option);
 [[nodiscard]] bool is_flag(const Option& option);
-/// {"-o", "--output"}.
+/// Returns the names of an option: {"-o", "--output"}.
 [[nodiscard]] std::vector<std::string> names_of(const Option& option);
-/// What the option takes: "DIR", "text|json"; "" for a flag.
+/// Returns the placeholder or choices of an option: "DIR", "text|json"; "" for a flag.
 [[nodiscard]] std::string value_name(const Option& option);
-/// "" if there is no default: an empty text, or a number out of bounds.
+/// Returns the default; "" if there is none: an empty text, or a number out of bounds.
 [[nodiscard]] std::string default_text(const Option& option);
 
 }  // namespace pinfold::cli

@@ -29,7 +29,8 @@ struct Arrival {
 [[nodiscard]] Result<void> for_each_arrival(const nlohmann::json& vector, Profile profile,
                                             const std::function<void(const Arrival&)>& visit);
 
-/// Nanoseconds of each admission (decide alone, without files and JSON) in `rounds` replays.
+/// Measures each admission (only decide, without files and JSON) in `rounds` replays. Returns
+/// nanoseconds.
 [[nodiscard]] Result<std::vector<std::uint64_t>> time_admissions(const nlohmann::json& vector,
                                                                  Profile profile, int rounds);
 
@@ -41,14 +42,14 @@ struct Difference {
 };
 
 /// Compares the result of play() with the expected results in the vector. `hints` and `checkpoints`
-/// are compared only where the vector has them, `linux` and `pod` if it has any; a hint list that
-/// is null equals an absent one.
+/// are compared only where the vector has them, `linux` and `pod` if it has any. A null hint list
+/// equals an absent one.
 [[nodiscard]] std::vector<Difference> compare(const nlohmann::json& vector,
                                               const nlohmann::json& result);
 
 /// Calls visit for each line of a file of JSON lines, plain or gzip; "-" is standard input. Skips
-/// empty lines. A line that is no JSON object, or whose visit fails, is reported as "FILE:LINE:
-/// ...", and the next line follows.
+/// empty lines. Reports a line that is not a JSON object, or whose visit fails, as "FILE:LINE:
+/// ...", and continues with the next line.
 /// Errors: kIo, kCorrupt if the file cannot be read.
 [[nodiscard]] Result<void> for_each_vector(
     const std::string& path, const std::function<Result<void>(const nlohmann::json&)>& visit,

@@ -9,18 +9,18 @@
 #include "pinfold/base/result.hpp"
 #include "pinfold/simulate/pods.hpp"
 
-/// Made-up pods that arrive and go: docs/simulate.md has the mixes.
+/// Synthetic pods that arrive and leave. docs/simulate.md describes the mixes.
 namespace pinfold::simulate {
 
 /// Pods of one kind in a mix. Each of its containers has these requests.
 struct Shape {
   const char* name = "";
-  QosClass qos = QosClass::kGuaranteed;  ///< guaranteed: limits equal requests
-  std::size_t weight = 0;                ///< of the pods of a mix, relative to the other shapes
+  QosClass qos = QosClass::kGuaranteed;  ///< Guaranteed: limits equal requests
+  std::size_t weight = 0;                ///< share of the mix, relative to the other shapes
   std::size_t containers = 1;
   std::int64_t milli_cpu = 0;
   std::int64_t memory_mib = 0;
-  std::size_t lifetime = 0;  ///< mean, in arrivals of pods
+  std::size_t lifetime = 0;  ///< mean lifetime, in arrivals of pods
 };
 struct Mix {
   const char* name = "";
@@ -32,13 +32,14 @@ struct Workload {
   Mix mix;
   std::uint64_t seed = 1;
   std::size_t pods = 100;
-  std::size_t lifetime = 100;  ///< percent of the lifetimes of the mix; 0: no pod goes
+  std::size_t lifetime = 100;  ///< percent of the lifetimes in the mix; 0: no pod leaves
 };
-/// "general", "pinned:seed=7,pods=1000,lifetime=50".
+/// Parses "general" or "pinned:seed=7,pods=1000,lifetime=50".
 /// Errors: kInvalidArgument with the value and what was expected.
 [[nodiscard]] Result<Workload> parse_workload(std::string_view text);
 
-/// The events of a workload: the same on every machine, whatever nodes do with the pods.
+/// Returns the events of a workload. They are the same on every machine, and do not depend on the
+/// nodes' decisions.
 [[nodiscard]] std::vector<Event> events_of(const Workload& workload);
 
 }  // namespace pinfold::simulate
