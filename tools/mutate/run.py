@@ -60,7 +60,7 @@ class Runner:
                 self.inapplicable |= {int(line[1:]) for line in lines if line.startswith("-")}
 
     def judge(self, number):
-        """Returns the verdict (killed, survived, unreached, inapplicable) and the noticing program."""
+        """Returns (verdict, program that saw it): killed, survived, unreached or inapplicable."""
         programs = [name for name in self.library.programs if number in self.reached[name]]
         if not programs:
             return ("inapplicable" if number in self.inapplicable else "unreached"), ""

@@ -35,7 +35,7 @@ struct Admission {
   PodSpec pod;
   agent::AdmitOutcome outcome;
   Trace trace;
-  std::vector<std::string> notes;  ///< known bugs of the kubelet that acted
+  std::vector<std::string> notes;  ///< known bugs of the kubelet that took effect
 };
 
 /// Starts every container in order, as the kubelet does after an admission.
@@ -84,7 +84,7 @@ void print_text(const agent::NodeAgent& agent, const std::vector<Admission>& adm
     fmt::print("\n{}", container_table(admitted, agent.enforces(), terminal_style()));
 }
 
-/// The state directory of a kubelet can name pods that are unknown here.
+/// Warns of held pods: the state directory of a kubelet can name pods that are unknown here.
 void warn_of_held_pods(const agent::NodeAgent& agent) {
   const auto& held = agent.state().node.held;
   if (held.empty()) return;
@@ -95,7 +95,8 @@ void warn_of_held_pods(const agent::NodeAgent& agent) {
       fmt::join(held, ", ")));
 }
 
-/// As in the kubelet, such a resource does not count; a scheduler would not send the pod here.
+/// Warns of device resources that the machine does not have. As in the kubelet, they are ignored; a
+/// scheduler would not send the pod here.
 void warn_of_missing_devices(const Machine& machine, const std::vector<PodSpec>& pods) {
   std::set<std::string> offered;
   for (const Device& device : machine.devices()) offered.insert(device.resource);
@@ -109,8 +110,8 @@ void warn_of_missing_devices(const Machine& machine, const std::vector<PodSpec>&
   }
 }
 
-/// All pods in one transaction. With --start each pod is admitted and started before the next one,
-/// because starting it releases the resources of its init containers.
+/// Admits all pods in one transaction. With --start, admits and starts each pod before the next
+/// one, because starting it releases the resources of its init containers.
 Result<std::vector<Admission>> admit_all(AgentSession& session, const std::vector<PodSpec>& pods,
                                          const AdmitOptions& options) {
   std::vector<Admission> admissions;
@@ -141,7 +142,7 @@ Result<std::vector<Admission>> admit_all(AgentSession& session, const std::vecto
   return admissions;
 }
 
-/// For each pod the known bugs of the kubelet that act; before anything is admitted.
+/// Finds, before anything is admitted, the known bugs of the kubelet that affect each pod.
 std::vector<std::vector<std::string>> find_acting_quirks(const agent::NodeAgent& agent,
                                                          const std::vector<PodSpec>& pods) {
   std::vector<std::vector<std::string>> all(pods.size());
@@ -156,7 +157,7 @@ std::vector<std::vector<std::string>> find_acting_quirks(const agent::NodeAgent&
   return all;
 }
 
-/// The command that explains the rejections, with the options of this one.
+/// Prints the command that explains the rejections, with the options of this one.
 void print_explaining_command(const AdmitOptions& options,
                               const std::vector<Admission>& admissions) {
   std::vector<const PodSpec*> rejected;
@@ -173,7 +174,7 @@ void print_explaining_command(const AdmitOptions& options,
       escaped(explain_command_line(options.agent, options.files, pod, options.no_validation)));
 }
 
-/// Names a profile that the operator did not.
+/// Prints the profile if the operator did not name it.
 void print_found_profile(const agent::NodeAgent& agent) {
   const agent::ProfileSource source = agent.profile_source();
   if (source != agent::ProfileSource::kKubelet && source != agent::ProfileSource::kStateFiles) {
@@ -193,7 +194,7 @@ Result<ExitStatus> run(const AdmitOptions& options) {
   }
   auto notes = find_acting_quirks(agent, pods);
   auto admitted = admit_all(session, pods, options);
-  PINFOLD_LET(const auto not_settled, session.settle());  // also what was stored before a failure
+  PINFOLD_LET(const auto not_settled, session.settle());  // even after a failure, for earlier pods
   PINFOLD_LET(auto admissions, std::move(admitted));
   for (std::size_t i = 0; i < admissions.size(); ++i) admissions[i].notes = std::move(notes[i]);
   warn_of_held_pods(agent);

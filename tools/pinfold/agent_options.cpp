@@ -26,7 +26,7 @@ Result<ParsedConfig> parse_text(const std::string& text, const std::string& name
   return parsed;
 }
 
-/// The configuration that the options name, else that of the state directory.
+/// Reads the configuration that the options name, else that of the state directory.
 Result<ParsedConfig> read_named_or_own(const NodeOptions& options) {
   if (!names_config(options)) {
     return agent::read_config(options.state_dir, "",
@@ -36,7 +36,7 @@ Result<ParsedConfig> read_named_or_own(const NodeOptions& options) {
   return parse_text(text, config_name(options));
 }
 
-/// The configuration with the profile that the options or it say.
+/// Returns the configuration with the profile from the options, else its own.
 Result<NodeConfig> with_profile(const NodeOptions& options, Config config, bool names_profile) {
   using agent::ProfileSource;
   if (!options.profile.empty()) {
@@ -57,14 +57,14 @@ Result<NodeConfig> with_profile(const NodeOptions& options, Config config, bool 
   return NodeConfig{std::move(config), ProfileSource::kKubelet};
 }
 
-/// "pinfold checkpoint repair --config FILE ..."
+/// Returns "pinfold checkpoint repair --config FILE ...".
 std::string repair_command(AgentOptions options) {
-  options.state_dir = AgentOptions().state_dir;  // an argument of this command
+  options.state_dir = AgentOptions().state_dir;  // that command takes it as its argument
   options.insecure_state_dir = false;
   return command_line("checkpoint repair", options);
 }
 
-/// Says that a configuration is not that which the node has, before a command goes on with it.
+/// Warns, before a command uses a configuration, that it differs from the node's own.
 void warn_of_other(const NodeOptions& options, const Config& config) {
   const auto own = agent::read_config(options.state_dir, "", checkpoint::OwnerCheck::kOff);
   const std::string path = own_config_file(options);
@@ -186,7 +186,7 @@ cli::Option insecure_state_dir_option(bool& is_insecure) {
           "For tests: accept a state directory that other users can change"};
 }
 
-// The active pods, or with --pod the containers of one.
+// Lists the active pods or, with --pod, the containers of one.
 constexpr const char* kActiveNames = "status -o name --no-enforce";
 
 cli::Option pod_option(std::string& pod) {

@@ -14,28 +14,28 @@
 
 namespace pinfold::tools {
 
-/// A machine and its configuration.
+/// Options that determine a machine and its configuration.
 struct NodeOptions {
   std::string state_dir = agent::kDefaultStateDir;
   std::string config;  ///< "": STATE_DIR/config.yaml if it exists, else the kubelet's defaults
-  std::vector<std::string> kubelet_flags;  ///< over `config`: command lines, or files with them
+  std::vector<std::string> kubelet_flags;  ///< override `config`: command lines, or files of them
   std::string machine;                     ///< a file; "": discovered
   std::string sysfs = "/";
   std::string profile;  ///< "": from the configuration
   agent::ProfileSource profile_source = agent::ProfileSource::kCommandLine;  ///< of `profile`
   std::string
-      kubelet_binary;  ///< its version says the profile, if nothing else does; "": not asked
+      kubelet_binary;  ///< its version determines the profile if nothing else does; "": not run
   bool insecure_state_dir = false;
 };
 using agent::NodeConfig;
-/// All of them except the state directory.
+/// Declares all NodeOptions except the state directory.
 [[nodiscard]] std::vector<cli::Option> node_options(NodeOptions& options);
-/// Prints warnings to standard error.
+/// Reads the configuration, and prints warnings to standard error.
 [[nodiscard]] Result<NodeConfig> read_config(const NodeOptions& options);
-/// The same, as if the configuration had this text; no warnings then. nullopt: as it is.
+/// Reads `text` in place of the configuration, without warnings; nullopt: the configuration itself.
 [[nodiscard]] Result<NodeConfig> read_config(const NodeOptions& options,
                                              const std::optional<std::string>& text);
-/// Prints what discovery found odd to standard error.
+/// Reads or discovers the machine, and prints the warnings of discovery to standard error.
 [[nodiscard]] Result<Machine> read_machine(const NodeOptions& options);
 [[nodiscard]] Result<Node> make_node(const NodeOptions& options, const Config& config);
 
@@ -48,9 +48,9 @@ struct AgentOptions : NodeOptions {
   bool keeps_affinity = false;  ///< see agent::AgentOptions::reset_affinity
   bool hides_warnings = false;  ///< open_agent prints no warnings of the agent
   bool dry_run = false;
-  bool release_unknown = false;  ///< what held pods have is released when a session is opened
+  bool release_unknown = false;  ///< opening a session releases the resources of held pods
   std::string socket = service::kDefaultSocket;
-  agent::LogSink log;  ///< instead of printing warnings
+  agent::LogSink log;  ///< gets warnings in place of standard error
   OutputFormat output = OutputFormat::kText;
 };
 [[nodiscard]] std::vector<cli::Option> agent_options(AgentOptions& options);
@@ -69,29 +69,29 @@ struct AgentOptions : NodeOptions {
 [[nodiscard]] cli::Option dry_run_option(AgentOptions& options);
 /// --release-unknown, for a command that opens the agent to write.
 [[nodiscard]] cli::Option release_unknown_option(AgentOptions& options);
-/// Prints that nothing was stored, if so.
+/// After a dry run, prints that nothing was stored.
 void print_dry_run(const AgentOptions& options);
 
-/// The same options for the agent itself; its warnings go to standard error.
+/// Converts the options to those of the agent itself; its warnings go to standard error.
 [[nodiscard]] agent::AgentOptions agent_options_of(const AgentOptions& options,
                                                    agent::ProfileSource profile_source);
-/// The error of an agent that does not open; in place of the kubelet's advice to drain the node and
-/// delete its state it says what keeps the state.
+/// Rewords the error of an agent that does not open: the kubelet's advice to drain the node and
+/// delete its state is replaced with advice that preserves the state.
 [[nodiscard]] Error with_own_advice(const AgentOptions& options, Error error);
 /// Opens the agent that the options describe. Prints warnings to standard error.
 [[nodiscard]] Result<agent::NodeAgent> open_agent(const AgentOptions& options);
 
-/// The table of containers, and below it how some differ from what is desired. What the kernel says
-/// of each has columns if the style is wide enough, else only a verdict.
+/// Formats the table of containers, followed by those that differ from the desired state. Observed
+/// values have their own columns if the style is wide enough; else only a verdict is shown.
 [[nodiscard]] std::string container_table(const std::vector<agent::PodStatus>& pods, bool enforced,
                                           const Style& style);
 
-/// What a service with mode observe has compared, as text.
+/// Formats the comparison of a service with mode observe.
 [[nodiscard]] std::string comparison_text(const service::Comparison& comparison);
-/// The facts of a trace, one line each.
+/// Formats the facts of a trace, one line each.
 [[nodiscard]] std::string trace_text(const Trace& trace);
 
-/// Reports a decision that is stored but not yet applied to the kernel; returns kNo.
+/// Reports that a decision is stored but not yet applied to the kernel; returns kNo.
 ExitStatus report_not_enforced(const Error& error);
 
 }  // namespace pinfold::tools

@@ -20,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// So long a command that only reads waits for each answer of a service.
+/// How long a command that only reads waits for each answer of a service.
 constexpr std::chrono::milliseconds kReadTime(2000);
-/// So long a command follows services that stop one after the other.
+/// How long a command retries while services stop one after another.
 constexpr std::chrono::seconds kStopTime(30);
 
 tl::unexpected<Error> contradicts(const std::string& option, const AgentOptions& options,
@@ -51,7 +51,7 @@ Result<void> check_config(const AgentOptions& options, const service::Hello& hel
                      options, "runs with another configuration");
 }
 
-/// Whether this answer to a request that can change the node says that it has.
+/// Returns whether the answer to a request that can change the node says that it did.
 bool says_change(const service::Answer& answer) {
   if (const auto* const hook = std::get_if<service::HookOutcome>(&answer)) return !*hook;
   if (const auto* const admissions = std::get_if<service::Admissions>(&answer)) {
@@ -137,7 +137,7 @@ Result<AgentSession> AgentSession::open(const AgentOptions& options) {
   PINFOLD_LET(auto session, open_any(options));
   if (options.release_unknown) {
     PINFOLD_TRY(session.execute(service::ReleaseUnknown{}));
-    PINFOLD_TRY(session.settle());  // the command itself can fail
+    PINFOLD_TRY(session.settle());  // now, because the command itself may fail
   }
   return session;
 }
@@ -154,7 +154,7 @@ Result<AgentSession> AgentSession::open_any(const AgentOptions& options) {
     } else {
       const bool is_locked = agent.error().code == ErrorCode::kBusy && !options.dry_run;
       if (is_locked) {
-        PINFOLD_LET(session, open_remote(options));  // it has started meanwhile
+        PINFOLD_LET(session, open_remote(options));  // a service has started meanwhile
       }
       if (!session) return fail(std::move(agent).error());
     }
@@ -174,7 +174,7 @@ Result<std::optional<AgentSession>> AgentSession::open_remote(const AgentOptions
   reader.enforce = !hello.cgroup_root.empty();
   reader.cgroup_root = hello.cgroup_root;
   PINFOLD_LET(auto view, agent::open_agent(hello.machine, hello.config, reader));
-  reader.log = nullptr;  // each warning once
+  reader.log = nullptr;  // print each warning only once
   return AgentSession(options, std::move(view), std::move(client), std::move(reader));
 }
 
@@ -191,11 +191,11 @@ Result<service::Answer> AgentSession::execute_once(const service::Action& action
     auto answer = client_->call(action, checkpoint::Store::kLockTimeout);
     const bool is_over = std::chrono::steady_clock::now() >= end;
     if (answer || is_over) return answer;
-    // What changes nothing can be asked again of the next one.
+    // A request that changes nothing can be repeated with the next service.
     const bool is_lost = answer.error().sys_errno == ECONNRESET && !service::can_change(action);
     if (!is_lost && !service::is_stopping(answer.error())) return answer;
     AgentOptions options = options_;
-    options.hides_warnings = true;          // each once
+    options.hides_warnings = true;          // print each warning only once
     PINFOLD_LET(*this, open_any(options));  // waits until the service has ended
   }
   return service::execute(agent_, action);

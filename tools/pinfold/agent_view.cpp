@@ -6,7 +6,7 @@
 #include "pinfold/text/message.hpp"
 #include "text.hpp"
 
-/// Pods and containers of an agent as text.
+/// Formats pods and containers of an agent as text.
 namespace pinfold::tools {
 
 using agent::ContainerStatus;
@@ -16,7 +16,7 @@ namespace {
 
 TextTable::Column wrapping(const char* header) { return {header, TextTable::Align::kLeft, true}; }
 
-enum class Observations { kColumns, kVerdict };  ///< what of them is in the table
+enum class Observations { kColumns, kVerdict };  ///< how the table shows observed values
 
 std::vector<std::string> row_of(const PodStatus& pod, const ContainerStatus& container) {
   const auto or_any = [](const std::string& list) { return list.empty() ? "any" : list; };

@@ -49,7 +49,7 @@ void print_event(const AuditCommand& options, const audit::WatchEvent& event, mi
   fmt::print("{}\n", dump(line, -1));
 }
 
-/// Looks again and again, and prints what changes. True: no overlap was found.
+/// Audits periodically, and prints changes. Returns true if no overlap was found.
 bool watch(const AuditCommand& options, const audit::Tree& tree, const audit::Observed& first) {
   using Clock = std::chrono::steady_clock;
   const bool is_text = options.format == OutputFormat::kText;
@@ -66,7 +66,7 @@ bool watch(const AuditCommand& options, const audit::Tree& tree, const audit::Ob
       print_event(options, event, at);
       is_clean = is_clean && event.kind != audit::WatchEvent::Kind::kOverlaps;
     }
-    // A reader that follows sees each event at once, and one that has gone ends the watch.
+    // Flush, so that a reader sees each event at once; a closed pipe ends the watch.
     if (std::fflush(stdout) != 0) return is_clean;
     if (options.seconds > 0 && at >= std::chrono::seconds(options.seconds)) break;
     if (stop.wait(interval)) break;
@@ -103,7 +103,8 @@ Result<audit::PodResources> read_pod_resources(const std::string& path) {
   return listed;
 }
 
-/// The answer that was asked for, or that of this machine's kubelet if it can be asked.
+/// Adds the answer of PodResources that the options name, else that of this machine's kubelet if it
+/// can be asked.
 Result<void> add_pod_resources(const AuditCommand& options, audit::Observed& observed) {
   if (!options.pod_resources.empty()) {
     PINFOLD_LET(observed.pod_resources, read_pod_resources(options.pod_resources));

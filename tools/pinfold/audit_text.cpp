@@ -37,7 +37,7 @@ std::string summary_line(const audit::Report& report, const audit::Observed& obs
                                             : escaped(observed.root + "/"));
 }
 
-/// "2, 1 with exclusive CPUs"; sandboxes are no containers here.
+/// Returns "2, 1 with exclusive CPUs"; sandboxes do not count as containers.
 std::string running_containers(const audit::Report& report) {
   std::size_t running = 0;
   std::size_t exclusive = 0;

@@ -9,14 +9,14 @@
 
 namespace pinfold::tools {
 
-/// What `pinfold audit` prints for people: a line with the result, what was found of the kubelet,
-/// then the findings, the worst first.
+/// Returns the output of `pinfold audit` for people: a line with the result, facts about the
+/// kubelet, then the findings, worst first.
 [[nodiscard]] std::string audit_text(const audit::Report& report, const audit::Observed& observed,
                                      const Style& style);
-/// The first line of --watch: what is watched.
+/// Returns the first line of --watch, which says what is watched.
 [[nodiscard]] std::string watched_text(const audit::Report& report,
                                        std::chrono::milliseconds interval);
-/// One event of --watch, without a time.
+/// Returns one event of --watch, without its time.
 [[nodiscard]] std::string event_text(const audit::WatchEvent& event);
 [[nodiscard]] nlohmann::json event_json(const audit::WatchEvent& event);
 

@@ -76,7 +76,7 @@ std::string text_of(const MemoryCheckpoint& state) {
          (table.empty() ? "" : table.render(style, 2));
 }
 
-/// The kubelet's format without the checksum.
+/// Returns the state in the kubelet's format, without the checksum.
 json json_of(const CpuCheckpoint& state, const std::string& policy) {
   json out = json::parse(encode_cpu(state, policy, checkpoint::CpuFormat::kV3));
   out.erase("checksum");
@@ -88,7 +88,7 @@ json json_of(const MemoryCheckpoint& state, const std::string& policy) {
   return out;
 }
 
-/// The names of what is lost, the first few of them.
+/// Returns the first few names of lost items.
 std::string names_of(const std::vector<checkpoint::Difference>& lost) {
   constexpr std::size_t kShown = 3;
   std::vector<std::string> names;
@@ -127,7 +127,7 @@ json json_of(const Verdict& verdict) {
           {"lost", std::move(lost)}};
 }
 
-/// A file of which only a checksum is wrong is shown, too.
+/// Shows a file, even if its checksum is wrong.
 template <class State>
 Result<Inspected<State>> inspect(const StateFile& file,
                                  Result<Inspected<State>> (*checked)(std::string_view),

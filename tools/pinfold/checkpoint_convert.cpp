@@ -25,10 +25,10 @@ struct ConvertOptions {
   OutputFormat output = OutputFormat::kText;
 };
 
-/// How the kubelet starts from the converted files.
+/// Whether the kubelet starts from the converted files.
 struct Start {
   bool is_known = false;  ///< its configuration is known
-  std::string problem;    ///< why it does not start; "": it does
+  std::string problem;    ///< why it does not start; "" if it does
   std::vector<checkpoint::Note> rejected;
 
   [[nodiscard]] bool is_ok() const { return problem.empty() && rejected.empty(); }
@@ -36,7 +36,7 @@ struct Start {
 
 constexpr const char* kGate = "PodLevelResourceManagers";
 
-/// The configuration of the kubelet that starts from the files; nullopt if there is none.
+/// Reads the configuration of the kubelet that starts from the files; nullopt if there is none.
 Result<std::optional<Config>> read_kubelet_config(const NodeOptions& node) {
   if (!names_config(node) && !has_own_config(node)) {
     return std::optional<Config>();
@@ -45,13 +45,13 @@ Result<std::optional<Config>> read_kubelet_config(const NodeOptions& node) {
   return std::optional<Config>(std::move(read.config));
 }
 
-/// What files are converted for.
+/// The kubelet and formats to convert to.
 struct Target {
   checkpoint::Kubelet kubelet;
   checkpoint::Formats formats;
 };
 
-/// The kubelet whose version is `name`, if there is one.
+/// Finds the kubelet with the version `name`, if possible with this setting of the gate.
 std::optional<checkpoint::Kubelet> find_kubelet(const std::string& name, bool gate) {
   std::optional<checkpoint::Kubelet> found;
   for (const auto& known : checkpoint::kubelets()) {
@@ -61,7 +61,7 @@ std::optional<checkpoint::Kubelet> find_kubelet(const std::string& name, bool ga
   return found;
 }
 
-/// The gate is that of the option, else of the configuration, else what `to` suggests.
+/// Parses the target. The gate comes from the option, else from the configuration, else from `to`.
 Result<Target> parse_target(const ConvertOptions& options, const std::optional<Config>& config) {
   std::optional<bool> gate;
   if (options.gate != "any") {
@@ -80,7 +80,7 @@ Result<Target> parse_target(const ConvertOptions& options, const std::optional<C
                               "format: cpu-v1 to cpu-v4, memory-v1 to memory-v3",
                               options.to));
     }
-    // Each format before CPU V4 needs one setting of the gate.
+    // Each format before CPU V4 implies one setting of the gate.
     target.kubelet = formats->cpu < 4 ? checkpoint::Kubelet{36, formats->cpu == 3}
                                       : checkpoint::Kubelet{37, gate.value_or(true)};
     target.formats = *formats;
@@ -109,7 +109,7 @@ Result<Start> try_start(const ConvertOptions& options, std::optional<Config> con
   return start;
 }
 
-/// Fails for a directory that has state files.
+/// Checks that a directory has no state files.
 Result<void> check_target(const std::string& directory) {
   if (!std::filesystem::exists(directory)) return {};
   PINFOLD_LET(const auto fs, checkpoint::open_directory(directory));
@@ -126,7 +126,7 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files,
   PINFOLD_TRY(checkpoint::make_state_directory(directory));
   PINFOLD_LET(auto store,
               checkpoint::Store::open(directory, checkpoint::Store::kLockTimeout, owners));
-  PINFOLD_TRY(check_target(directory));  // again, now that no other process writes
+  PINFOLD_TRY(check_target(directory));  // again, now that other processes are locked out
   PINFOLD_TRY(changing([&] { return store.commit(files); }));
   note_change();
   PINFOLD_TRY_WRAP(store.checkpoint_journal(), only_in_journal());

@@ -16,13 +16,14 @@ namespace {
 
 using nlohmann::json;
 
-/// By content if it has the field that tells them apart, else by name.
+/// Distinguishes CPU and memory files by a field if they have it, else by name.
 bool looks_like_cpu(const std::string& path, const std::string& bytes) {
   const std::string name = std::filesystem::path(path).filename();
   return !checkpoint::has_machine_state(bytes) && name.find("memory") == std::string::npos;
 }
 
-/// The state files as the next opening of the directory has them, with what its journal holds.
+/// Adds the state files of a directory, including the changes in its journal, which the next
+/// opening would apply.
 Result<void> add_directory(const std::string& path, std::vector<StateFile>& files) {
   PINFOLD_LET(const auto fs, checkpoint::open_directory(path));
   PINFOLD_LET_WRAP(auto state, checkpoint::read_files(*fs), fmt::format("'{}'", path));
@@ -46,7 +47,7 @@ Result<void> add_directory(const std::string& path, std::vector<StateFile>& file
   return {};
 }
 
-/// The string at a key; "" if there is none.
+/// Returns the string at a key; "" if there is none.
 std::string text_at(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";

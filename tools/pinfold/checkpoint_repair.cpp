@@ -21,16 +21,16 @@ struct RepairOptions {
   OutputFormat output = OutputFormat::kText;
 };
 
-/// What repair uses of a directory.
+/// The contents of a directory that repair uses.
 struct Directory {
   cp::Files files;
   cp::OtherFiles others;
   std::vector<std::string> orphans;  ///< temporary files of a kubelet
-  std::string pods_error;            ///< why .pinfold_pods cannot be read; "": it can
-  bool has_journal = false;          ///< of a commit that was interrupted, or of a running agent
+  std::string pods_error;            ///< why .pinfold_pods cannot be read; "" if it can
+  bool has_journal = false;          ///< a commit was interrupted, or an agent runs
 };
 
-/// Adds the last contents of each file in the journal that was set aside, if it can be read.
+/// Adds the last contents of each file from a journal that was set aside, if it can be read.
 void add_stale_journal(cp::Fs& fs, cp::OtherFiles& others) {
   const auto bytes = fs.read(std::string(cp::kStaleJournalFileName));
   if (!bytes || !*bytes) return;
@@ -45,14 +45,14 @@ void add_stale_journal(cp::Fs& fs, cp::OtherFiles& others) {
   }
 }
 
-/// A directory without state files is sound: a kubelet starts with an empty node.
+/// Reads a directory. One without state files is valid: a kubelet starts with an empty node.
 Result<Directory> read(cp::Fs& fs) {
   Directory directory;
   PINFOLD_LET(directory.files, cp::read_files(fs));
   PINFOLD_LET(const auto names, fs.list());
   directory.has_journal =
       std::find(names.begin(), names.end(), cp::kJournalFileName) != names.end();
-  std::size_t room = cp::kMaxStateFileBytes;  // for all of them: any number can be there
+  std::size_t room = cp::kMaxStateFileBytes;  // shared, because there may be any number of them
   for (const std::string& name : names) {
     if (!cp::is_orphan_name(name)) continue;
     auto bytes = fs.read(name);
@@ -73,13 +73,13 @@ Result<Directory> read(cp::Fs& fs) {
   return directory;
 }
 
-/// Where old contents are kept.
+/// A file for the old contents of another one.
 struct Aside {
   std::string name;
-  bool is_written = false;  ///< it has the contents already
+  bool is_written = false;  ///< it already has the contents
 };
 
-/// A free name for the old contents of a file, or the copy that a killed repair has left of them.
+/// Returns an unused name for the old contents of a file, or the copy that a killed repair left.
 Aside aside_of(cp::Fs& fs, const std::string& name, const std::vector<std::string>& taken,
                const std::optional<std::string>& bytes) {
   for (int number = 1;; ++number) {
@@ -91,7 +91,7 @@ Aside aside_of(cp::Fs& fs, const std::string& name, const std::vector<std::strin
   }
 }
 
-/// Writes a file, complete or not at all.
+/// Writes a file completely or not at all.
 Result<void> write_aside(cp::Fs& fs, const std::string& bytes, const std::string& aside) {
   const std::string temporary = fmt::format("{}before_repair", cp::kTempPrefix);
   PINFOLD_LET(auto file, fs.create(temporary));
@@ -136,7 +136,7 @@ Result<std::vector<cp::Note>> replace(cp::Store& store, cp::Fs& fs, const cp::Re
   return kept;
 }
 
-/// Replaces the state files, and renames the files that nothing needs any more.
+/// Replaces the state files, and renames files that are no longer needed.
 Result<std::vector<cp::Note>> write(cp::Store& store, cp::Fs& fs, const cp::Repaired& repaired,
                                     const Directory& directory) {
   PINFOLD_LET(const auto taken, fs.list());
@@ -160,10 +160,10 @@ Result<std::vector<cp::Note>> write(cp::Store& store, cp::Fs& fs, const cp::Repa
 struct Outcome {
   cp::Repaired repaired;
   std::vector<cp::Note> kept;
-  std::string validation;  ///< of the kubelet's start-up: "passes", "fails: ..."
+  std::string validation;  ///< by the kubelet's start-up: "passes", "fails: ..."
   bool starts = false;
   bool needed = false;   ///< there is something to write
-  bool allowed = false;  ///< the kubelet starts from it, and nothing is lost or that is accepted
+  bool allowed = false;  ///< the kubelet starts from it, and losses are accepted or there are none
   bool written = false;
 };
 
@@ -233,7 +233,7 @@ Result<ExitStatus> run(const RepairOptions& options) {
   PINFOLD_LET(auto directory, read(*fs));
   Outcome outcome = evaluate(options, node, ids, directory);
   if (outcome.needed && outcome.allowed && !options.dry_run) {
-    // Opening completes an interrupted commit, and locks out other writers until the end.
+    // Completes an interrupted commit, and locks out other writers until the end.
     PINFOLD_LET(auto store, cp::Store::open(path, cp::Store::kLockTimeout,
                                             cp::owner_check(options.is_insecure)));
     const bool had_journal = directory.has_journal;
@@ -253,7 +253,7 @@ Result<ExitStatus> run(const RepairOptions& options) {
 
 cli::Command checkpoint_repair_command() {
   auto options = std::make_shared<RepairOptions>();
-  options->node.state_dir.clear();  // given as the argument
+  options->node.state_dir.clear();  // passed as the argument
   cli::Command command{"repair",
                        "Repair state files that a kubelet refuses to load; keeps every assignment "
                        "that can be saved, and a copy of the old files. Writes nothing, with exit "

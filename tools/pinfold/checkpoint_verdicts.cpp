@@ -16,7 +16,8 @@ using checkpoint::Inspected;
 using checkpoint::Kubelet;
 using checkpoint::Reading;
 
-/// A new value is no loss. Ids of CPU V1 are not compared with the containers that have them.
+/// Returns the values that a kubelet would lose. Does not compare CPU V1, whose entries have
+/// container ids in place of pods and names.
 template <class State>
 std::vector<Difference> losses(const Inspected<State>& file, const Reading<State>& reading) {
   if (!reading.reads() || (file.version == 1 && std::is_same_v<State, CpuCheckpoint>)) return {};
@@ -25,7 +26,8 @@ std::vector<Difference> losses(const Inspected<State>& file, const Reading<State
   return lost;
 }
 
-/// `read(kubelet)` reads the file, `write(state, policy, kubelet)` writes it.
+/// Returns one verdict per kubelet. `read(kubelet)` reads the file, `write(state, policy, kubelet)`
+/// writes it.
 template <class State, class Read, class Write>
 std::vector<Verdict> verdicts_of(const StateFile& file, const Result<Inspected<State>>& inspected,
                                  const Read& read, const Write& write) {

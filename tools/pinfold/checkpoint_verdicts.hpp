@@ -9,7 +9,7 @@
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
 
-/// What each kubelet makes of a state file, for `pinfold checkpoint show` and `verify`.
+/// How each kubelet reads a state file, for `pinfold checkpoint show` and `verify`.
 namespace pinfold::tools {
 
 struct Verdict {
@@ -19,12 +19,13 @@ struct Verdict {
   bool is_crash = false;                     ///< see checkpoint::Reading
   std::string start_error;                   ///< see checkpoint::Reading
   std::string state;                         ///< see checkpoint::Reading::json
-  std::vector<checkpoint::Difference> lost;  ///< what the file holds and it does not have
+  std::vector<checkpoint::Difference> lost;  ///< values of the file that it drops
 
   [[nodiscard]] bool starts() const { return error.empty() && start_error.empty(); }
 };
 
-/// For each of checkpoint::kubelets(). `policy`: the configured one; nullopt: that of the file.
+/// Returns a verdict for each of checkpoint::kubelets(). `policy`: the configured one; nullopt: the
+/// one in the file.
 [[nodiscard]] std::vector<Verdict> verdicts(const StateFile& file,
                                             const std::optional<std::string>& policy,
                                             const checkpoint::ContainerIds& ids);
@@ -33,7 +34,7 @@ struct Verdict {
 /// Warns of keys that a kubelet would drop.
 void warn_of_unknown_keys(const StateFile& file);
 
-/// "1.36"
+/// Returns "1.36".
 [[nodiscard]] std::string version_of(const checkpoint::Kubelet& kubelet);
 
 [[nodiscard]] cli::Command checkpoint_verify_command();

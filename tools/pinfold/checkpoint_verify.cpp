@@ -70,7 +70,7 @@ json to_json(const StateFile& file, const Verdict& verdict,
   return out;
 }
 
-/// The part of a message that gives the reason.
+/// Extracts the reason from a kubelet's message.
 std::string reason(const std::string& error) {
   constexpr std::string_view kHead = "could not restore state from checkpoint: ";
   const std::size_t start = error.starts_with(kHead) ? kHead.size() : 0;

@@ -6,12 +6,13 @@
 
 namespace pinfold::tools {
 
-/// A word of a command line, quoted for a shell if it has to be.
+/// Quotes a word for a shell if necessary.
 [[nodiscard]] std::string shell_word(const std::string& word);
 
-/// "pinfold COMMAND" with the options that name the node of the command that prints it.
+/// Returns "pinfold COMMAND" with the options that select the node.
 [[nodiscard]] std::string command_line(const std::string& command, const AgentOptions& options);
-/// The same for a command that changes the state: also what is enforced, and by which service.
+/// Returns the same for a command that changes the state, with the options for enforcement and the
+/// service.
 [[nodiscard]] std::string changing_command_line(const std::string& command,
                                                 const AgentOptions& options);
 

@@ -5,7 +5,7 @@ namespace {
 
 constexpr const char* kHelp = "pinfold help checkpoint verify";
 
-/// What scripts depend on.
+/// Documents the exit statuses, on which scripts depend.
 cli::Section exit_statuses() {
   return {"Exit status",
           {{"0", "Done, admitted, equal; also with a warning"},

@@ -21,7 +21,7 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Command reconcile_command();
 [[nodiscard]] cli::Command reconfigure_command();
 [[nodiscard]] cli::Command remove_command();
-/// `arguments`: what follows "serve" on the command line.
+/// `arguments`: the words after "serve" on the command line.
 [[nodiscard]] cli::Command serve_command(const std::vector<std::string>& arguments);
 [[nodiscard]] cli::Command simulate_command();
 [[nodiscard]] cli::Command start_command();
@@ -29,7 +29,7 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Command topology_command();
 [[nodiscard]] cli::Command who_command();
 
-/// The whole program. `arguments`: of its command, without the command's name.
+/// Declares the whole program. `arguments`: those of its command, without the command's name.
 [[nodiscard]] cli::Command pinfold_command(const std::vector<std::string>& arguments = {});
 
 }  // namespace pinfold::tools

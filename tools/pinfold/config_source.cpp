@@ -19,7 +19,7 @@ bool is_directory(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-/// The configuration of the kubelet on a node.
+/// Returns the configuration of the kubelet on a node.
 Result<std::string> text_of_node(const std::string& root) {
   PINFOLD_LET(const auto tree, audit::Tree::open(root));
   auto kubelet = audit::observe_kubelet(tree, {});
@@ -28,7 +28,7 @@ Result<std::string> text_of_node(const std::string& root) {
               fmt::format("'{}': no configuration of a kubelet: {}", root, kubelet.config_error));
 }
 
-/// The flags in a command line, or in a file that has one.
+/// Reads flags from a command line, or from a file that has one.
 Result<FlagsText> read_flags(const std::string& argument) {
   if (auto flags = flags_of_text(argument)) return *std::move(flags);
   PINFOLD_LET_WRAP(const auto text, read_input(argument), "--kubelet-flags");

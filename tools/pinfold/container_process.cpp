@@ -21,7 +21,7 @@ Result<enforce::LiveProcess> open_container_process(pid_t pid) {
 Result<void> check_group(const enforce::LiveProcess& process, const std::string& directory) {
   PINFOLD_LET(const auto pids, enforce::processes_below(directory));
   for (const pid_t other : pids) {
-    // One that has ended since has no parents to look at.
+    // Ignore a process that has ended since; its parents are unknown.
     if (enforce::descends_from(other, process.pid()) || !enforce::identify(other)) continue;
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("process {} runs in the container's cgroup '{}' and does not descend "

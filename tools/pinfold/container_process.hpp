@@ -9,8 +9,8 @@
 
 namespace pinfold::tools {
 
-/// The first process of a container. Errors: those of LiveProcess::open; kInvalidArgument if it is
-/// this process or one of its parents.
+/// Opens the first process of a container. Errors: those of LiveProcess::open; kInvalidArgument if
+/// it is this process or one of its ancestors.
 [[nodiscard]] Result<enforce::LiveProcess> open_container_process(pid_t pid);
 
 /// Checks that only a process and its descendants run in a cgroup.

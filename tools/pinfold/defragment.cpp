@@ -51,7 +51,7 @@ std::string admit_command_line(const DefragmentOptions& options) {
          (options.no_validation ? " --no-validation " : " ") + shell_word(options.file);
 }
 
-/// Why there is no plan.
+/// Explains why there is no plan.
 std::string impossible_text(const DefragmentOptions& options,
                             const agent::Reconfiguration& planned) {
   if (planned.room->limit) {

@@ -41,8 +41,8 @@ Mark mark_of(audit::Verdict verdict) {
   return {Paint::kGreen, "✓", "+"};
 }
 
-/// Text in lines of at most `width` columns, the second and later ones after `indent` spaces. Words
-/// that are longer have a line each.
+/// Breaks text into lines of at most `width` columns; all but the first have an indent of `indent`
+/// spaces. Longer words have a line each.
 std::string in_lines(const std::string& text, std::size_t indent, std::size_t width) {
   std::string out;
   std::size_t column = indent;
@@ -79,7 +79,7 @@ std::string check_text(const audit::Check& check, const Style& style) {
     out += fmt::format("{:{}}{}", "", kIndent,
                        in_lines("caution: " + escaped(check.caution), kIndent, style.width));
   }
-  // On a line that can be copied, whatever its length.
+  // On one line, however long, so that it can be copied.
   if (!check.mend.empty()) out += fmt::format("    {}\n", paint(style, Paint::kBold, check.mend));
   return out;
 }

@@ -40,8 +40,8 @@ bool is_called(const PodSpec& pod, const std::string& name) {
   return pod.uid.value == name || pod.name == name || pod.namespace_name + "/" + pod.name == name;
 }
 
-/// The pods of the files, decided one after the other, as by admit. A pod that is active with the
-/// same spec stays as it is.
+/// Decides the pods of the files one after another, like admit. A pod that is active with the same
+/// spec is unchanged.
 Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
                                              const agent::NodeAgent& agent) {
   PINFOLD_LET(const auto pods, read_pods(options.files));
@@ -78,7 +78,7 @@ Result<std::vector<Explained>> explain_all(const ExplainOptions& options,
   return std::vector<Explained>{{std::move(explained), agent.state().node}};
 }
 
-/// What the drawing of a node says below it.
+/// Returns the sentences below the drawing of a node.
 std::vector<std::string> sentences_of(const Explanation& explanation) {
   std::vector<std::string> notes = {explanation.summary + "."};
   if (!explanation.rejection) {
@@ -97,7 +97,7 @@ std::vector<std::string> sentences_of(const Explanation& explanation) {
   return notes;
 }
 
-/// One panel for each pod: the node with its pods, and with the pod if it is admitted.
+/// Draws one panel per pod: the node with its pods, including the new one if it is admitted.
 Result<void> write_panels(const ExplainOptions& options, const agent::NodeAgent& agent,
                           const std::vector<Explained>& all) {
   if (options.svg.empty()) return {};
@@ -130,7 +130,7 @@ std::string holders_text(const OccupiedPlace& place) {
   return text;
 }
 
-/// The node's NUMA nodes together, for an amount that need not be on one of them.
+/// Sums over the NUMA nodes, for an amount that need not be on one of them.
 OccupiedPlace sum_of(const OccupiedResource& resource) {
   OccupiedPlace sum;
   for (const OccupiedPlace& place : resource.places) {
@@ -173,7 +173,7 @@ bool is_about_pods(const Remedy& remedy) {
   return remedy.kind == Remedy::Kind::kPods || remedy.kind == Remedy::Kind::kMoves;
 }
 
-/// ": pinfold defragment --for web.yaml", for a remedy that this command applies.
+/// Returns ": pinfold defragment --for web.yaml", for a remedy that this command applies.
 std::string defragment_text(const Remedy& remedy, const ExplainOptions& options) {
   if (remedy.kind != Remedy::Kind::kMoves || options.files.size() != 1) return "";
   return ": " + escaped(command_line("defragment --for " + shell_word(options.files.front()),
@@ -266,7 +266,7 @@ std::string explain_command_line(const AgentOptions& options, const std::vector<
 cli::Command explain_command() {
   auto options = std::make_shared<ExplainOptions>();
   options->agent.is_query = true;
-  options->agent.no_enforce = true;  // it asks the state, not the kernel
+  options->agent.no_enforce = true;  // it reads the state, not the kernel
   cli::Command command{
       "explain",
       "Explain why a pod is admitted or rejected: what is missing, who has it, what would help"};

@@ -7,8 +7,8 @@
 
 namespace pinfold::tools {
 
-/// The command line of `pinfold explain` for the node of another command. `pod`: only this one of
-/// the files; "": all of them.
+/// Returns the command line of `pinfold explain` for the node of another command. `pod`: only this
+/// pod of the files; "": all.
 [[nodiscard]] std::string explain_command_line(const AgentOptions& options,
                                                const std::vector<std::string>& files,
                                                const std::string& pod, bool no_validation);

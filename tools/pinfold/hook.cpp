@@ -27,7 +27,7 @@ struct HookOptions {
   bool no_validation = false;
 };
 
-/// The directory of the container's group.
+/// Finds and checks the directory of the container's group.
 Result<std::string> group_of(const NodeAgent& agent, const enforce::LiveProcess& process) {
   const agent::EnforcedLayout& enforced = *agent.enforced();
   PINFOLD_LET(auto directory, enforced.directory_of_process(process.pid()));
@@ -39,7 +39,7 @@ Result<std::string> group_of(const NodeAgent& agent, const enforce::LiveProcess&
                             directory));
   }
   PINFOLD_TRY(check_group(process, directory));
-  if (!process.is_running()) {  // then all this may be said of another process with its number
+  if (!process.is_running()) {  // else the above may be about a later process with the same id
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("state.pid: {}: the container's process has ended", process.pid()));
   }
@@ -49,7 +49,7 @@ Result<std::string> group_of(const NodeAgent& agent, const enforce::LiveProcess&
 Result<void> answer(AgentSession& session, const HookRequest& request,
                     const service::Action& action) {
   auto outcome = session.execute<service::HookOutcome>(action);
-  (void)session.settle();  // also what was stored before a failure
+  (void)session.settle();  // even after a failure, for changes that were stored before it
   if (outcome) return answer_of(request, *std::move(outcome));
   return answer_of(request,
                    agent::Refusal{fmt::format("the container is not admitted or removed ({})",
@@ -94,7 +94,7 @@ Result<ExitStatus> run_hook(const HookOptions& options) {
 
 cli::Command hook_command() {
   auto options = std::make_shared<HookOptions>();
-  // The author of a container reads what the hook prints: nothing of other pods.
+  // The author of a container reads the hook's output, which must not mention other pods.
   options->agent.hides_warnings = true;
   cli::Command command{"hook",
                        "OCI hook for createRuntime and poststop: reads the container state from "

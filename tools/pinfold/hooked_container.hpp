@@ -7,8 +7,8 @@
 
 namespace pinfold::tools {
 
-/// The error that the author of a container reads if the hook's request fails. He may not be
-/// allowed to read the pod file: no error quotes a pod that comes from one.
+/// Returns the error that the author of a container reads if the hook's request fails. It does not
+/// quote a pod from a pod file, which the author may not be permitted to read.
 [[nodiscard]] Result<void> answer_of(const HookRequest& request,
                                      std::optional<agent::Refusal> refusal);
 

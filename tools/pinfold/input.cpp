@@ -17,7 +17,7 @@ namespace pinfold::tools {
 
 namespace {
 
-/// What a gzip file contains. Domain: it begins as one.
+/// Unpacks a gzip file. Domain: `packed` begins like one.
 Result<std::string> unpacked(std::string packed, const std::string& name) {
   constexpr int kGzip = 16 + MAX_WBITS;
   z_stream stream{};
@@ -35,7 +35,7 @@ Result<std::string> unpacked(std::string packed, const std::string& name) {
     stream.avail_out = kStep;
     status = ::inflate(&stream, Z_NO_FLUSH);
     out.resize(out.size() - stream.avail_out);
-    // The next of several files in one.
+    // Several gzip files may be concatenated: continue with the next one.
     if (status == Z_STREAM_END && stream.avail_in > 0) status = ::inflateReset(&stream);
   }
   (void)::inflateEnd(&stream);

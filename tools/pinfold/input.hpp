@@ -14,16 +14,16 @@ namespace pinfold::tools {
 /// Reads a whole file of at most kMaxFileBytes, or standard input for "-"; unpacks gzip. Errors
 /// name the file.
 [[nodiscard]] Result<std::string> read_input(const std::string& path);
-/// The name of an input in messages: "standard input" for "-".
+/// Returns the name of an input in messages: "standard input" for "-".
 [[nodiscard]] std::string input_name(const std::string& path);
-/// The source of a machine: a directory with sys/ and proc/, a file or "-" in any form that
+/// Reads the source of a machine: a directory with sys/ and proc/, a file or "-" in any form that
 /// source_of_text knows, or hwloc's synthetic form itself. Errors: as read_input.
 [[nodiscard]] Result<Source> read_source(const std::string& input);
-/// The resources of a pod's containers that device plugins offer: "example.com/gpu".
+/// Returns the resources of a pod's containers that device plugins offer: "example.com/gpu".
 [[nodiscard]] std::set<std::string> device_resources(const PodSpec& pod);
-/// The pods of all files, with the API server's defaults: see pinfold::read_pods, whose notes are
-/// printed as warnings. All files are checked before any is used.
-/// Errors: kInvalidArgument with file and document number; also if the files hold no pod.
+/// Reads the pods of all files, with the API server's defaults: see pinfold::read_pods, whose notes
+/// are printed as warnings. Checks all files before it returns any pod.
+/// Errors: kInvalidArgument with file and document number, or if the files have no pod.
 [[nodiscard]] Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files);
 
 }  // namespace pinfold::tools

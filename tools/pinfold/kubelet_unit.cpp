@@ -18,13 +18,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kUnit = "kubelet.service";
-/// Where systemd looks for units, what counts most first.
+/// Where systemd looks for units, in order of precedence.
 constexpr std::array kUnitDirectories = {"etc/systemd/system", "run/systemd/system",
                                          "usr/local/lib/systemd/system", "usr/lib/systemd/system",
                                          "lib/systemd/system"};
 
-/// The unit and then its drop-ins in their order, which is that of their names; of several with
-/// one name, the first directory's.
+/// Returns the unit, followed by its drop-ins sorted by name; of several with the same name, only
+/// that of the first directory.
 std::vector<fs::path> files_of_unit(const fs::path& root) {
   std::vector<fs::path> files;
   std::map<std::string, fs::path> drop_ins;
@@ -42,7 +42,7 @@ std::vector<fs::path> files_of_unit(const fs::path& root) {
   return files;
 }
 
-/// The program of the last ExecStart= in a file; "" if that is empty, nullopt if there is none.
+/// Returns the program of the last ExecStart= in a file; "" if that is empty, nullopt if missing.
 std::optional<std::string> program_of(const std::string& text) {
   std::optional<std::string> program;
   std::istringstream lines(text);
@@ -51,7 +51,7 @@ std::optional<std::string> program_of(const std::string& text) {
     constexpr std::string_view kKey = "ExecStart=";
     if (line.starts_with('[')) section = line;
     if (section != "[Service]" || !line.starts_with(kKey)) continue;
-    // What may stand before the program: see systemd.service(5).
+    // Skip the prefixes that may precede the program: see systemd.service(5).
     const std::size_t start = line.find_first_not_of("@-:+!| \t", kKey.size());
     program = start == std::string::npos
                   ? ""

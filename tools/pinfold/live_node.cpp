@@ -59,7 +59,7 @@ std::optional<std::uint64_t> in_large_blocks(std::string_view buddyinfo, NumaId 
     if (!line.starts_with(prefix)) continue;
     const auto words = words_of(line.substr(prefix.size()));
     std::uint64_t block = page_size;
-    for (std::size_t i = 1; i < words.size(); ++i, block *= 2) {  // the first one is the zone
+    for (std::size_t i = 1; i < words.size(); ++i, block *= 2) {  // the first word is the zone
       const auto count = number_in(words[i]);
       if (!count) break;
       sum = sum.value_or(0) + (block >= kLarge ? *count * block : 0);
@@ -96,7 +96,7 @@ LiveMemory read_live_memory(const std::string& root, NumaId numa) {
 }
 
 std::map<CpuId, CpuTime> parse_cpu_times(std::string_view stat) {
-  // user nice system idle iowait irq softirq steal; guest time is in user's
+  // user nice system idle iowait irq softirq steal; user includes guest time
   constexpr std::size_t kFields = 8;
   constexpr std::size_t kIdle = 3;
   constexpr std::size_t kIoWait = 4;
@@ -128,7 +128,7 @@ std::map<CpuId, double> loads_between(const std::map<CpuId, CpuTime>& before,
   for (const auto& [cpu, time] : after) {
     const auto earlier = before.find(cpu);
     if (earlier == before.end()) continue;
-    // Both can go back a little: the kernel corrects the idle time.
+    // Both can decrease a little, because the kernel corrects the idle time.
     const std::uint64_t total = time.total - std::min(time.total, earlier->second.total);
     const std::uint64_t busy = time.busy - std::min(time.busy, earlier->second.busy);
     loads[cpu] =

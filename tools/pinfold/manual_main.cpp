@@ -5,7 +5,7 @@
 #include "pinfold/manual/manual.hpp"
 
 /// pinfold-manual FOLDER: writes the man page, the completions and, into FOLDER/commands, the pages
-/// of the documentation; used by the build only.
+/// of the documentation. Only the build uses it.
 int main(int argc, char** argv) {
   try {
     return pinfold::manual::write_manual(pinfold::tools::pinfold_command(),

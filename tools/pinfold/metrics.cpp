@@ -22,7 +22,7 @@ Result<ExitStatus> print_metrics(const AgentOptions& options) {
 cli::Command metrics_command() {
   auto options = std::make_shared<AgentOptions>();
   options->is_query = true;
-  options->no_enforce = true;  // metrics come from the state alone
+  options->no_enforce = true;  // metrics only need the state
   cli::Command command{"metrics",
                        "Print metrics in the Prometheus text format, under the kubelet's names"};
   command.add(agent_options(*options));

@@ -3,14 +3,15 @@
 #include "agent_options.hpp"
 #include "pinfold/agent/reconfigure.hpp"
 
-/// What the node of a command or of the service is made of.
+/// Where the parts of a command's or the service's node come from.
 namespace pinfold::tools {
 
-/// `options` say the configuration and the machine of the next node. STATE_DIR/config.yaml is
-/// replaced if it exists.
+/// Makes the source of a command: `options` name the configuration and the machine of the next
+/// node. STATE_DIR/config.yaml is replaced if it exists.
 [[nodiscard]] agent::NodeSource source_of_command(const AgentOptions& options);
-/// `options` are those with which the service starts. STATE_DIR/config.yaml is written, unless they
-/// name another file: that is its owner's, and must say the configuration already.
+/// Makes the source of the service, with the options of its start. STATE_DIR/config.yaml is
+/// written, unless the options name another file; that file is its owner's, and must already have
+/// the configuration.
 [[nodiscard]] agent::NodeSource source_of_service(const AgentOptions& options);
 
 }  // namespace pinfold::tools

@@ -34,7 +34,7 @@ std::string annotation(const HookState& state, const std::string& name) {
   return found == state.annotations.end() ? "" : found->second;
 }
 
-/// "io.pinfold.cpu" to "cpu"; "" for an annotation that is not a resource.
+/// Converts "io.pinfold.cpu" to "cpu"; "" for an annotation that is not a resource.
 std::string resource_of(std::string_view name) {
   const std::string_view resource = name.substr(kPrefix.size());
   const bool is_known =
@@ -42,7 +42,7 @@ std::string resource_of(std::string_view name) {
   return is_known ? std::string(resource) : "";
 }
 
-/// A pod UID for a container id: characters that a UID must not have become dots.
+/// Makes a pod UID from a container id: characters that a UID must not have become dots.
 std::string uid_of(const std::string& id) {
   std::string uid = "oci-" + id;
   std::replace_if(
@@ -51,7 +51,7 @@ std::string uid_of(const std::string& id) {
   return uid;
 }
 
-/// A pod with one container whose limits are the annotations.
+/// Makes a pod with one container, whose limits come from the annotations.
 Result<HookRequest> request_of_annotations(const HookState& state) {
   json limits = json::object();
   for (const auto& [name, value] : state.annotations) {
@@ -77,7 +77,7 @@ Result<void> check_pod(const PodSpec& pod, Validation validation) {
   return validation == Validation::kOn ? validate_all({pod}) : Result<void>();
 }
 
-/// The pod of a pod file. Errors quote the file.
+/// Parses the pod of a pod file. Errors quote the file.
 Result<PodSpec> pod_of(const std::string& text, Validation validation) {
   PINFOLD_LET(const auto document, parse_document(text));
   PINFOLD_LET(auto pod, read_pod(document));
@@ -89,7 +89,7 @@ Result<HookRequest> request_of_file(const HookState& state, const std::string& t
                                     Validation validation) {
   const std::string path = annotation(state, kPodFile);
   auto pod = pod_of(text, validation);
-  if (!pod) {  // its error is dropped: it quotes the file
+  if (!pod) {  // drops the error, because it quotes the file
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("annotation {}: '{}' is no valid Pod; 'pinfold admit --dry-run' shows "
                             "its operator why",
@@ -141,7 +141,7 @@ Result<HookState> parse_hook_state(std::string_view text) {
   }
   if (state.id.empty()) return fail(ErrorCode::kInvalidArgument, "state.id: expected a name");
   if (const auto pid = document.find("pid"); pid != document.end()) {
-    // A number above the largest std::int64_t is read as unsigned, and would wrap.
+    // A number above the largest std::int64_t is parsed as unsigned, and would wrap.
     const bool fits = !pid->is_number_unsigned() ||
                       pid->get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
     if (!pid->is_number_integer() || !fits) {

@@ -15,7 +15,7 @@
 /// The parts of the OCI runtime specification that Pinfold uses.
 namespace pinfold::tools {
 
-/// The most that the hook reads from its standard input, and of a pod file.
+/// The maximum that the hook reads from its standard input or a pod file, in bytes.
 inline constexpr std::size_t kMaxHookInput = std::size_t{1} << 20U;
 
 /// The container state that a runtime passes to a hook.
@@ -26,40 +26,40 @@ struct HookState {
   std::int64_t pid = 0;
   std::map<std::string, std::string> annotations;
 };
-/// Domain: at most kMaxHookInput bytes.
+/// Parses the state. Domain: at most kMaxHookInput bytes.
 /// Errors: kInvalidArgument, "state.pid: 'x': expected ...".
 [[nodiscard]] Result<HookState> parse_hook_state(std::string_view text);
 
-/// The hook points at which Pinfold has something to do.
+/// The hook points that Pinfold handles.
 enum class HookStage { kCreateRuntime, kPoststop };
-/// The hook point that the status of a container belongs to.
+/// Returns the hook point for the status of a container.
 /// Errors: kInvalidArgument for "running" (the hook would be too late) and for an unknown status.
 /// Source: OCI runtime specification 1.0.2, State and Lifecycle. crun sends "created" and runc
 /// "creating" at createRuntime, both "stopped" at poststop.
 [[nodiscard]] Result<HookStage> stage_of(std::string_view status);
-/// The id of a container's first process, which exists at createRuntime.
-/// Domain: 2 to the most that Linux allows (PID_MAX_LIMIT). Errors: kInvalidArgument.
+/// Checks the id of a container's first process, which exists at createRuntime.
+/// Errors: kInvalidArgument unless it is 2 to the maximum of Linux (PID_MAX_LIMIT).
 [[nodiscard]] Result<pid_t> container_pid(std::int64_t pid);
 
 /// The pod and container that the annotations of a container describe.
 struct HookRequest {
   PodSpec pod;            ///< with defaults applied
   std::string container;  ///< name of the container in the pod
-  std::string pod_file;   ///< where the pod comes from; "": from the annotations
+  std::string pod_file;   ///< the source of the pod; "": the annotations
 };
 /// Whether a pod is checked as the API server does.
 enum class Validation { kOn, kOff };
-/// True if the container has an annotation "io.pinfold.*".
+/// Returns true if the container has an annotation "io.pinfold.*".
 [[nodiscard]] bool concerns_pinfold(const HookState& state);
 /// Reads the annotations (docs/oci-hook.md). `read_file` returns the contents of a pod file.
-/// Errors: kInvalidArgument with the annotation, also for an unknown one "io.pinfold.*"; those of
-/// `read_file`. The author of a container reads the message, but may not be allowed to read the pod
-/// file: no message quotes it.
+/// Errors: kInvalidArgument with the annotation, also for an unknown "io.pinfold.*"; those of
+/// `read_file`. No message quotes the pod file, because the author of a container reads the
+/// message, but may not be permitted to read the file.
 [[nodiscard]] Result<HookRequest> read_request(
     const HookState& state, Validation validation,
     const std::function<Result<std::string>(const std::string& path)>& read_file);
 
-/// The `linux.resources` of a config.json for a container with these resources and CPUs.
+/// Returns the `linux.resources` of a config.json for a container with these resources and CPUs.
 [[nodiscard]] nlohmann::json oci_resources(const ContainerResources& resources, const CpuSet& cpus);
 
 }  // namespace pinfold::tools

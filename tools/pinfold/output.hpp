@@ -15,14 +15,14 @@ enum ExitStatus : int {
   kYes = 0,                        ///< done, admitted, equal
   kNo = 1,                         ///< a negative answer: rejected, check failed, different
   kBadRequest = cli::kUsageError,  ///< usage or input error: nothing has changed
-  kUnknown = 3,                    ///< the change, or a part of it, may be made or not
+  kUnknown = 3,                    ///< the change may have been made, in part or not at all
 };
 
-/// From now on an error does not mean that nothing has changed: the command has changed something,
-/// or may have.
+/// Notes that the command has changed something, or may have; a later error then no longer means
+/// that nothing has changed.
 void note_change();
-/// Runs work() that may change something. If an exception leaves it, the change may be made or not:
-/// see report_exception.
+/// changing() runs work() between begin_change() and end_change(). If an exception leaves work(),
+/// the outcome of the change is unknown: see report_exception.
 void begin_change();
 void end_change();
 template <class Work>
@@ -32,28 +32,28 @@ auto changing(Work&& work) {
   end_change();
   return done;
 }
-/// Reports an exception that has left a command. Returns: the exit status of the program.
+/// Reports an exception that has left a command. Returns the exit status of the program.
 [[nodiscard]] int report_exception(ErrorCode code, std::string message);
-/// The exit status of the program, for the one that its command returns.
+/// Converts the exit status of a command to that of the program.
 [[nodiscard]] int final_status(int status);
 
 enum class OutputFormat { kText, kJson, kName };
 
 /// The format of messages on standard error; text until it is set. Set once, by main.
 void set_message_format(OutputFormat format);
-/// What -o or --output asks for, if it is json: usage errors too are printed in that format.
+/// Returns kJson if -o or --output asks for json: usage errors are printed in that format, too.
 [[nodiscard]] OutputFormat requested_format(int argc, const char* const* argv);
 
-/// Prints an error to standard error; returns kBadRequest. Text: "pinfold: message". JSON, one
-/// line:
-/// {"error": {"code": "not found", "message": "..."}}. Control characters are escaped.
+/// Prints an error to standard error, and returns kBadRequest. Text: "pinfold: message". JSON, on
+/// one line: {"error": {"code": "not found", "message": "..."}}. Escapes control characters.
 ExitStatus report(const Error& error);
 /// Prints the contradictions that discovery found to standard error.
 void print_warnings(const Machine& machine);
 /// Prints "pinfold: warning: message", or {"warning": {"message": "..."}}, with "code" if there is
 /// one.
 void warn(const std::string& message, std::string_view code = {});
-/// The exit status of a command; reports its error, and whether it has changed something before.
+/// Returns the exit status of a command. Reports its error, and whether it changed something
+/// before.
 [[nodiscard]] int exit_status(const Result<ExitStatus>& outcome);
 
 /// --output text|json.

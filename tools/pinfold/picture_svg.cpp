@@ -71,7 +71,7 @@ std::string shortened(const std::string& text, std::size_t width) {
   return text.substr(0, end) + "…";
 }
 
-/// Words in lines of at most kLineLength characters.
+/// Breaks words into lines of at most kLineLength characters.
 std::vector<std::string> wrapped_words(const std::string& text) {
   std::vector<std::string> lines(1);
   for (std::size_t begin = 0; begin < text.size();) {
@@ -123,7 +123,7 @@ int draw_legend(std::string& out, const Overlay& overlay, int y, svg::Fills& fil
   return at - y;
 }
 
-/// Lines of a table, as a terminal shows them.
+/// Draws lines of a table, as a terminal shows them.
 int draw_lines(std::string& out, const std::string& text, int y) {
   constexpr int kMonoLine = 16;
   int at = y;

@@ -9,15 +9,16 @@ namespace pinfold::tools {
 
 /// One node in a drawing.
 struct SvgPanel {
-  std::string caption;  ///< "before"; "": none
+  std::string caption;  ///< "before"; "" if none
   Machine machine;
   Picture picture;                 ///< its style and loads are not used
   std::vector<std::string> notes;  ///< sentences below the legend
 };
 
-/// The nodes as an SVG image of 1280 pixels width: the same content as render_node. Needs nothing
-/// else: no scripts, fonts or other files. It follows the reader's choice of light or dark. Every
-/// colour has a letter too. The same input gives the same bytes.
+/// Draws the nodes as an SVG image with a width of 1280 pixels, with the same content as
+/// render_node. The image is self-contained: no scripts, fonts or other files. It follows the
+/// reader's preference for light or dark. Every colour also has a letter. The same input produces
+/// the same bytes.
 [[nodiscard]] std::string render_svg(const std::string& title, const std::vector<SvgPanel>& panels);
 
 }  // namespace pinfold::tools

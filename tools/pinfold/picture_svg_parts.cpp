@@ -21,7 +21,7 @@ constexpr int kMaxThreadsInColumn = 4;
 
 constexpr std::size_t kColours = 7;
 constexpr std::size_t kPatterns = 4;
-// After Okabe and Ito, for colour-blind readers; lightened for dark text.
+// The palette of Okabe and Ito for colour-blind readers, lightened for dark text.
 constexpr std::array<const char*, kColours> kFills = {"#f3bd62", "#9fd3f0", "#7fcfb4", "#f2e58a",
                                                       "#93b5e1", "#f2a287", "#dfa6c6"};
 
@@ -106,10 +106,10 @@ int NodeDrawing::height_in(int columns) const {
   return sum;
 }
 
-/// The number of columns with which the drawing is lowest.
+/// Returns the number of columns that minimizes the height of the drawing.
 int NodeDrawing::columns() const {
   constexpr int kMost = 4;
-  constexpr int kMostWithBars = 2;  // the texts of the bars need the width
+  constexpr int kMostWithBars = 2;  // the labels of the bars need the width
   const int outers = static_cast<int>(scene_.outers.size());
   const int most = std::min(outers, picture_.numa.empty() ? kMost : kMostWithBars);
   int best = 1;

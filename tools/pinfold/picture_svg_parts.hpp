@@ -13,16 +13,16 @@ namespace pinfold::tools::svg {
 inline constexpr int kWidth = 1280;
 inline constexpr int kMargin = 24;
 
-/// `text` for an element or attribute: control characters escaped as on a terminal, then as XML.
+/// Escapes text for an element or attribute: control characters as on a terminal, then as XML.
 [[nodiscard]] std::string xml(std::string_view text);
-/// A <text> element of a class.
+/// Returns a <text> element of a class.
 [[nodiscard]] std::string text_at(int x, int y, std::string_view css, std::string_view text);
 
 /// The fills that a drawing uses: colour and pattern of exclusive CPUs.
 using Fills = std::set<std::pair<std::size_t, std::size_t>>;
-/// The fill of an entry: "url(#e0p1)", or "" if its class says it.
+/// Returns the fill of an entry: "url(#e0p1)", or "" if its class determines it.
 [[nodiscard]] std::string fill_of(const Overlay::Entry& entry, Fills& fills);
-/// The <pattern> elements of the fills.
+/// Returns the <pattern> elements of the fills.
 [[nodiscard]] std::string patterns(const Fills& fills);
 
 /// Draws sockets, NUMA nodes, caches and cores.
@@ -30,16 +30,16 @@ class NodeDrawing {
  public:
   NodeDrawing(const Machine& machine, const Picture& picture);
 
-  /// Draws the node from `y` down; returns the height. Adds what it uses to `fills`.
+  /// Draws the node from `y` down, and returns the height. Adds the used fills to `fills`.
   int draw(std::string& out, int y, Fills& fills) const;
 
  private:
-  /// Sizes by the number of CPUs.
+  /// The size of a CPU, depending on their number.
   struct Cell {
     int width = 0;
     int height = 0;
     bool has_number = true;
-    const char* size = "";  ///< the class for the size of its text
+    const char* size = "";  ///< the class that sets the size of its text
   };
   int draw_outer(std::string& out, const Scene::Outer& outer, int x, int y, int width,
                  Fills& fills) const;

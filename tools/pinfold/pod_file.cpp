@@ -22,13 +22,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Absolute, and without ".." and characters that end a path early.
+/// Returns whether a path is absolute, without ".." and characters that end a path early.
 bool is_plain(const fs::path& path) {
   return path.is_absolute() && path.native().find('\0') == std::string::npos &&
          std::find(path.begin(), path.end(), "..") == path.end();
 }
 
-/// The path relative to a directory that it begins with; "" if it does not.
+/// Returns the path relative to a directory; "" if it is not below it.
 std::string relative_to(const fs::path& path, const fs::path& directory) {
   const fs::path relative =
       path.lexically_normal().lexically_relative((directory / "").lexically_normal().parent_path());

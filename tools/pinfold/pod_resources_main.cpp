@@ -8,11 +8,11 @@
 
 #include "podresources/v1/podresources.grpc.pb.h"
 
-/// pinfold-pod-resources SOCKET: prints the answer of a kubelet's PodResources API to List, in
-/// JSON. `pinfold audit` runs it; a program by itself, so that the commands do not load gRPC.
+/// pinfold-pod-resources SOCKET: prints the answer of a kubelet's PodResources API to List as JSON.
+/// `pinfold audit` runs it. A separate program, so that the commands do not load gRPC.
 namespace {
 
-/// What the kubelet's own clients accept.
+/// The limit of the kubelet's own clients.
 constexpr int kMaxAnswerBytes = 16 * 1024 * 1024;
 constexpr std::chrono::seconds kTimeLimit{5};
 

@@ -4,7 +4,7 @@
 
 namespace pinfold::tools {
 
-/// --no-validation, for the commands that read pods from users.
+/// --no-validation, for commands that read pods from users.
 [[nodiscard]] cli::Option no_validation_option(bool& is_set);
 
 }  // namespace pinfold::tools

@@ -43,7 +43,7 @@ Result<Fleet> read_fleet(const PredictOptions& options) {
   return fleet;
 }
 
-/// Computes the available resources from the pods that are already bound, if they are given.
+/// Subtracts the resources of pods that are already bound, if they are given.
 Result<void> subtract_bound(const PredictOptions& options, Fleet& fleet) {
   if (options.bound.empty()) return {};
   std::vector<BoundPod> bound;
@@ -80,7 +80,7 @@ void warn_of_missing_devices(const PredictOptions& options, const Fleet& fleet,
 
 std::string name_of(const PodSpec& pod) { return pod.namespace_name + "/" + pod.name; }
 
-/// One pod against every node.
+/// The predictions for one pod on every node.
 class Answers {
  public:
   Answers(const Fleet& fleet, const PodSpec& pod, ScoringStrategy strategy)
@@ -89,7 +89,7 @@ class Answers {
     nodes_ = ranked(predictions_);
   }
 
-  /// The best node, if any admits the pod.
+  /// Returns the best node, if any admits the pod.
   [[nodiscard]] std::optional<std::size_t> best() const {
     if (nodes_.empty() || !predictions_[nodes_.front()].admits()) return std::nullopt;
     return nodes_.front();
@@ -122,7 +122,7 @@ class Answers {
                        table.render(terminal_style(), 2));
   }
 
-  /// Why no node admits the pod: the reason of the best one.
+  /// Explains why no node admits the pod, with the reason of the best one.
   std::string why_nowhere() {
     if (nodes_.empty()) return "no nodes given";
     return fmt::format("{}: {}", fleet_.name(nodes_.front()), query_.explain(nodes_.front()));

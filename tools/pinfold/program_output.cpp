@@ -30,7 +30,7 @@ tl::unexpected<Error> cannot_run(const std::string& program, int sys_errno,
   return fail(Error{ErrorCode::kIo, sys_errno, fmt::format("'{}': {}", program, problem)});
 }
 
-/// A child process, which ends with this object.
+/// A child process that ends with this object.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}
@@ -42,7 +42,7 @@ class Child {
     (void)wait();
   }
 
-  /// Waits for its end; the status as waitpid gives it.
+  /// Waits for its end; returns the status from waitpid.
   int wait() {
     int status = -1;
     while (::waitpid(pid_, &status, 0) == -1 && errno == EINTR) continue;
@@ -79,7 +79,7 @@ Result<pid_t> start(const std::string& program, const std::vector<std::string>& 
   return cannot_run(program, failed, "cannot be run");
 }
 
-/// ": " and the first line of what a program has written of its problem; "" if it has not.
+/// Returns ": " and the first line of a program's error output; "" if there is none.
 std::string reason_in(int errors) {
   std::array<char, 400> buffer{};
   const ssize_t count = ::pread(errors, buffer.data(), buffer.size(), 0);

@@ -43,12 +43,12 @@ void print(const agent::ReconcileReport& found, const std::optional<std::string>
   (void)std::fflush(stdout);
 }
 
-/// One round; `root` becomes the directory of the groups. With --watch, prints only drift.
+/// Runs one round, and sets `root` to the directory of the groups. With --watch, prints only drift.
 Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) {
   PINFOLD_LET(auto session, AgentSession::open(options.agent));
   const auto pages = options.agent.moves_pages ? agent::PageMoves::kOn : agent::PageMoves::kOff;
   const auto reconciled = session.execute<agent::ReconcileReport>(service::Reconcile{pages});
-  PINFOLD_LET(const auto not_settled, session.settle());  // also what was stored before a failure
+  PINFOLD_LET(const auto not_settled, session.settle());  // even after a failure
   PINFOLD_LET(const auto& found, reconciled);
   root = session.view().enforced()->root();
   const auto changes = session.view().machine_changes();
@@ -67,7 +67,7 @@ Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) 
 /// Waits for a change below a directory, a signal to end, or a timeout.
 class Waiter {
  public:
-  /// False: end. Each call makes a new watch, so that changes of the round itself do not count.
+  /// Returns false to end. Each call makes a new watch, so the round's own changes do not count.
   [[nodiscard]] bool wait(milliseconds timeout, const std::string& root) {
     const milliseconds least = agent::kLeastPause;
     if (stop_.wait(std::min(least, timeout))) return false;

@@ -20,9 +20,9 @@ namespace {
 using agent::Evict;
 
 struct ReconfigureOptions {
-  AgentOptions agent;  ///< of the node to be
-  /// The configuration until now, and the machine as JSON, if the state directory does not say;
-  /// "": the machine is the same.
+  AgentOptions agent;  ///< of the new node
+  /// The old configuration, and the old machine as JSON, if the state directory does not record
+  /// them. from_machine "": the machine is the same.
   std::string from;
   std::string from_machine;
   Evict evict = Evict::kNone;
@@ -31,8 +31,8 @@ struct ReconfigureOptions {
   Drawing drawing;
 };
 
-/// The agent of a directory that a kubelet has run until now, with the configuration of then. Its
-/// state files say the profile, if they can and the configuration does not.
+/// Opens the agent of a directory that a kubelet has used, with the kubelet's configuration. If
+/// that does not name a profile, it is derived from the state files if possible.
 Result<agent::NodeAgent> open_from(const ReconfigureOptions& options) {
   NodeOptions then;
   then.state_dir = options.agent.state_dir;
@@ -52,7 +52,7 @@ Result<agent::NodeAgent> open_from(const ReconfigureOptions& options) {
                   "with the configuration until now first");
 }
 
-/// The agent as it is until now.
+/// Opens the agent before the reconfiguration.
 Result<agent::NodeAgent> open_before(const ReconfigureOptions& options) {
   if (!options.from.empty()) return open_from(options);
   auto opened = agent_options_of(options.agent, agent::ProfileSource::kConfiguration);
@@ -70,7 +70,8 @@ Result<agent::NodeAgent> open_before(const ReconfigureOptions& options) {
                   "; if a kubelet has run with another configuration since, name it with --from");
 }
 
-/// The agent, unless nothing says what to go on with: the kubelet's defaults are not meant then.
+/// Opens the agent. Fails if no new configuration is named, because the kubelet's defaults are
+/// hardly meant.
 Result<agent::NodeAgent> open_to_change(const ReconfigureOptions& options) {
   PINFOLD_LET(auto agent, open_before(options));
   const bool is_named =
@@ -85,7 +86,7 @@ Result<agent::NodeAgent> open_to_change(const ReconfigureOptions& options) {
                   own_config_file(options.agent)));
 }
 
-/// What only a command that does the work itself can be told; "": nothing is.
+/// Returns the given option that only a command without a service supports; "" if there is none.
 std::string own_option(const ReconfigureOptions& options) {
   if (!options.from.empty()) return fmt::format("--from '{}'", options.from);
   if (!options.agent.profile.empty()) return fmt::format("--profile '{}'", options.agent.profile);
@@ -111,7 +112,8 @@ Result<service::Reconfigure> make_request(const ReconfigureOptions& options) {
   return request;
 }
 
-/// A service reads its configuration again when it starts, without options of this command.
+/// Checks the options against those of the service, which reads its configuration again when it
+/// starts, without the options of this command.
 Result<void> check_hello(const ReconfigureOptions& options, const service::Hello& hello) {
   if (options.agent.dry_run) return {};
   if (const std::string option = own_option(options); !option.empty()) {
@@ -161,7 +163,7 @@ ExitStatus finish(const ReconfigureOptions& options, const service::Reconfigure&
 
 Result<ExitStatus> run(const ReconfigureOptions& options) {
   PINFOLD_LET(const auto request, make_request(options));
-  // A plan for what only the command knows is its own.
+  // Plan here, not in the service, with options that only this command supports.
   const bool is_own = options.agent.dry_run && !own_option(options).empty();
   const OwnAgent own{[&] { return open_to_change(options); }, source_of_command(options.agent),
                      is_own,

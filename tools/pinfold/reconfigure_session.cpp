@@ -17,7 +17,7 @@ namespace {
 
 using agent::Reconfigured;
 
-/// So long a command follows services that stop one after the other.
+/// How long a command retries while services stop one after another.
 constexpr std::chrono::seconds kStopTime(30);
 
 Result<Reconfigured> outcome_of(Result<service::Answer> answer) {
@@ -48,7 +48,7 @@ Result<AnsweredReconfigure> do_it(agent::NodeAgent agent, const service::Action&
   return AnsweredReconfigure{std::move(from), std::move(outcome)};
 }
 
-/// The service of the state directory; nullopt: none runs.
+/// Connects to the service of the state directory; nullopt if none runs.
 Result<std::optional<service::Client>> find_service(const AgentOptions& options) {
   PINFOLD_LET(auto client, service::Client::connect(options.socket));
   if (client && !is_same_directory(client->hello().state_dir, options.state_dir)) client.reset();

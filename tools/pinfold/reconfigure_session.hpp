@@ -10,38 +10,38 @@
 
 namespace pinfold::tools {
 
-/// What a command has planned or applied.
+/// A plan that a command has made or applied.
 struct AnsweredReconfigure {
   agent::NodeParts from;  ///< before
   agent::Reconfigured outcome;
 
-  /// The node before and after. Errors: those of agent::make_node.
+  /// Returns the node before and after. Errors: those of agent::make_node.
   [[nodiscard]] Result<std::vector<SvgPanel>> panels() const;
 };
 
-/// What is drawn of it.
+/// How to draw it.
 struct Drawing {
   bool picture = false;  ///< in the terminal
   std::string svg;       ///< file; "": none
 };
-/// Errors: those of AnsweredReconfigure::panels and write_svg.
+/// Draws the node before and after. Errors: those of AnsweredReconfigure::panels and write_svg.
 [[nodiscard]] Result<void> draw(const Drawing& drawing, const std::string& title,
                                 const AnsweredReconfigure& done);
 
-/// How a command does it itself.
+/// How a command works without a service.
 struct OwnAgent {
   std::function<Result<agent::NodeAgent>()> open;
   agent::NodeSource source;
   bool is_required = false;  ///< the service is not asked
-  /// Whether the options contradict what a service runs with.
+  /// Checks that the options do not contradict those of a service.
   std::function<Result<void>(const service::Hello& hello)> check;
 };
 
-/// Lets the service do `action`, Reconfigure or Defragment, if one has the state directory; else
-/// opens an agent. If the service stops before, goes on with the next one or without it. Prints a
-/// warning if the kubelet's files could not be written.
+/// Executes `action` (Reconfigure or Defragment) in the service, if one has the state directory;
+/// else opens an agent. If the service stops first, continues with the next one or without. Prints
+/// a warning if the kubelet's files could not be written.
 /// Errors: those of the action, of `own.open` and of Client::connect; kInvalidArgument if an option
-/// contradicts what the service runs with.
+/// contradicts those of the service.
 [[nodiscard]] Result<AnsweredReconfigure> reconfigure_node(const AgentOptions& options,
                                                            const service::Action& action,
                                                            const OwnAgent& own);

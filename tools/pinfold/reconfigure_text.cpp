@@ -22,7 +22,7 @@ std::string cpus_text(const std::optional<CpuSet>& cpus) {
   return cpus ? cpus->to_string() : "shared";
 }
 
-/// The NUMA nodes of the blocks: "0-1"; "any" without blocks.
+/// Returns the NUMA nodes of the blocks: "0-1"; "any" without blocks.
 std::string nodes_text(const std::vector<MemoryBlock>& blocks) {
   CpuSet nodes;
   for (const MemoryBlock& block : blocks) {
@@ -94,7 +94,7 @@ std::vector<std::string> steps_of(const Reconfiguration& planned, const Containe
   return steps == nullptr ? std::vector<std::string>() : *steps;
 }
 
-/// "2 CPUs, 64 MiB".
+/// Returns "2 CPUs, 64 MiB".
 std::string amount_text(const PlannedContainer& container) {
   std::string text;
   if (container.cpus_moved > 0) text = counted(container.cpus_moved, "CPU");
@@ -104,7 +104,7 @@ std::string amount_text(const PlannedContainer& container) {
   return text;
 }
 
-/// What is written to the cpusets of containers that change, and how much of them moves.
+/// Formats the writes to the cpusets of containers that change, and how much of them moves.
 std::string step_rows(const Reconfiguration& planned) {
   TextTable table({{"CONTAINER"}, {"MOVES"}, {"STEPS"}});
   for (const PlannedContainer& container : planned.plan.containers) {
@@ -116,7 +116,7 @@ std::string step_rows(const Reconfiguration& planned) {
   return table.empty() ? "" : "\n" + table.render(terminal_style());
 }
 
-/// One line, if a kubelet that starts would reject pods because of their requests.
+/// Returns one line if a starting kubelet would reject pods because of their requests; else "".
 std::string short_text(const Reconfiguration& planned) {
   const auto& pods = planned.plan.short_of_requests;
   if (pods.empty()) return "";
@@ -131,7 +131,7 @@ std::string time_text(std::chrono::nanoseconds duration) {
   return fmt::format("{:.1f} ms", std::chrono::duration<double, std::milli>(duration).count());
 }
 
-/// `cpus_of`: what a container has on this node.
+/// Returns the owners of CPUs on this node. `cpus_of`: a container's CPUs there.
 Overlay overlay_of(const Node& node, const Reconfiguration& planned,
                    std::optional<CpuSet> PlannedContainer::*cpus_of) {
   Overlay overlay;
@@ -215,7 +215,7 @@ std::vector<SvgPanel> panels_of(const Node& from, const Node& to, const Reconfig
         why_text(container)));
   }
   std::string last = summary(planned);
-  last.pop_back();  // the end of the line
+  last.pop_back();  // the newline
   notes.push_back(std::move(last));
   return {{"before", from.machine(), picture_of(from, &PlannedContainer::cpus_before),
            planned.differences},

@@ -6,18 +6,18 @@
 #include "picture_svg.hpp"
 #include "pinfold/agent/reconfigure.hpp"
 
-/// A reconfiguration for people.
+/// Formats a reconfiguration for people.
 namespace pinfold::tools {
 
-/// What changes, the table of containers that do not simply keep what they have, and what is
-/// written to their cpusets.
+/// Describes the differences, the containers that do not simply keep their resources (as a table),
+/// and the writes to their cpusets.
 [[nodiscard]] std::string describe(const agent::Reconfiguration& planned);
-/// How long containers were parked and their pages moved, one line each; "" if none was.
+/// Describes how long containers were parked and their pages moved, one line each; "" if none was.
 [[nodiscard]] std::string describe_measured(const agent::Reconfigured& done);
-/// The node before and after.
+/// Returns the node before and after.
 [[nodiscard]] std::vector<SvgPanel> panels_of(const Node& from, const Node& to,
                                               const agent::Reconfiguration& planned);
-/// The same for a terminal.
+/// Draws the panels for a terminal.
 [[nodiscard]] std::string pictures(const std::vector<SvgPanel>& panels);
 
 }  // namespace pinfold::tools

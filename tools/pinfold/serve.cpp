@@ -39,13 +39,13 @@ namespace asio = boost::asio;
 using agent::LogLevel;
 using service::Settings;
 
-/// "" if it is not set. No thread changes the environment.
+/// Returns a variable of the environment, which no thread changes; "" if it is not set.
 std::string environment(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   return value == nullptr ? "" : value;
 }
 
-/// Writes to standard error what has at least the level that is set.
+/// Writes messages of at least the configured level to standard error.
 class Log {
  public:
   explicit Log(LogLevel least)
@@ -89,28 +89,28 @@ class Service {
  private:
   [[nodiscard]] AgentOptions node_options();
   [[nodiscard]] Result<agent::NodeAgent> open();
-  /// Serves until a signal ends it, or the configuration of the node has changed.
+  /// Serves until a signal ends it or the configuration of the node changes.
   Result<void> serve_node(const service::Listener& listener);
   void finish_connections();
-  /// Whether the node has another configuration now, and its pods can stay; or if CPUs went offline
-  /// or are back. Errors: also if the state is not for the machine as it is now.
+  /// Returns true if the configuration of the node has changed and its pods can stay, or if CPUs
+  /// went offline or came online. Errors: also if the state does not fit the current machine.
   [[nodiscard]] Result<bool> must_reconfigure();
   [[nodiscard]] service::WorkerOptions worker_options();
-  /// What follows a container runtime; nothing without the section `nri`.
+  /// Makes the follower of a container runtime; an empty one without the section `nri`.
   [[nodiscard]] Result<Follower> make_follower(agent::NodeAgent& agent);
   [[nodiscard]] Result<Runtime> follow(service::Worker& worker, Follower follower);
   [[nodiscard]] Result<Interfaces> serve_interfaces(service::Worker& worker,
                                                     const Runtime& runtime);
-  /// What `pinfold serve --check` and `pinfold status` ask for.
+  /// Returns the report for `pinfold serve --check` and `pinfold status`.
   [[nodiscard]] static service::ServiceReport report(const service::Worker& worker,
                                                      const Runtime& runtime,
                                                      const Interfaces& interfaces);
   void wait_for_end();
   void wait_for_reload();
   void reload();
-  /// Ends this round of serve_node(): the next one reads the configuration of the node again.
+  /// Ends this round of serve_node(). The next one reads the configuration of the node again.
   void start_again();
-  /// The same after a request has reconfigured the node.
+  /// Starts again after a request has reconfigured the node.
   void follow_reconfiguration();
 
   Settings settings_;
@@ -123,9 +123,9 @@ class Service {
   std::optional<service::Hello> hello_;
   std::optional<service::Server> server_;
   service::Worker* worker_ = nullptr;
-  std::function<service::ServiceReport()> report_;  ///< of the present round
-  bool goes_on_ = false;                            ///< with another configuration
-  bool is_ending_ = false;                          ///< by a signal
+  std::function<service::ServiceReport()> report_;  ///< of the current round
+  bool goes_on_ = false;                            ///< another round follows
+  bool is_ending_ = false;                          ///< ended by a signal
 };
 
 AgentOptions Service::node_options() {
@@ -141,7 +141,7 @@ Result<agent::NodeAgent> Service::open() {
   PINFOLD_LET(auto node, read_config(options));
   PINFOLD_LET(auto machine, read_machine(options));
   agent::AgentOptions opened = agent_options_of(options, node.profile_source);
-  // A runtime says when a container ends for good.
+  // The runtime reports when a container is removed for good.
   if (settings_.nri) opened.abandoned = agent::Abandoned::kDisown;
   PINFOLD_LET(auto agent,
               agent::open_and_reconfigure(machine, std::move(node.config), std::move(opened)));
@@ -165,7 +165,7 @@ service::WorkerOptions Service::worker_options() {
   if (watchdog) {
     constexpr int kTimes = 3;
     options.alive_every = std::chrono::ceil<std::chrono::milliseconds>(*watchdog / kTimes);
-    // By the thread of the connections: both must make progress.
+    // Sent by the thread of the connections, so that both threads must make progress.
     options.alive = [this] { asio::post(io_, [this] { manager_.send("WATCHDOG=1"); }); };
   }
   return options;
@@ -256,7 +256,7 @@ service::ServiceReport Service::report(const service::Worker& worker,
 }
 
 Result<ExitStatus> Service::run() {
-  // First: a command that finds the directory locked finds the service, and waits for it.
+  // Listen first, so that a command that finds the directory locked finds the service and waits.
   PINFOLD_LET(const auto listener, service::Listener::open(settings_.socket));
   wait_for_end();
   wait_for_reload();
@@ -306,7 +306,7 @@ Result<void> Service::serve_node(const service::Listener& listener) {
   return {};
 }
 
-/// Gives the last answers some time.
+/// Waits a moment for the last answers to be sent.
 void Service::finish_connections() {
   constexpr std::chrono::seconds kLastAnswers(2);
   io_.restart();
@@ -368,7 +368,7 @@ void Service::start_again() {
 }
 
 void Service::follow_reconfiguration() {
-  // It may come late: after a signal has ended the service, or this round.
+  // May run late, after a signal has ended the service or this round.
   if (is_ending_ || worker_ == nullptr || !worker_->is_replaced()) return;
   manager_.send(service::reloading_message());
   start_again();
@@ -385,7 +385,7 @@ Result<bool> Service::must_reconfigure() {
   reader.is_query = true;
   reader.enforce = false;
   PINFOLD_LET(const auto view, agent::open_agent(machine, hello_->config, reader));
-  if (has_same_config) return true;  // CPUs went offline, or are back
+  if (has_same_config) return true;  // CPUs went offline or came online
   PINFOLD_LET(const auto to, agent::make_node(view.node().machine(), node.config));
   PINFOLD_LET(const auto planned, agent::plan_reconfiguration(view, to, PlanOptions{}));
   PINFOLD_TRY(agent::check_all_stay(planned));

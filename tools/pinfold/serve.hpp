@@ -5,8 +5,8 @@
 
 namespace pinfold::tools {
 
-/// Runs the service until a signal ends it. Errors: what is wrong with the options, the
-/// configuration file, the state directory, the groups or the socket.
+/// Runs the service until a signal ends it. Errors: those of the options, the configuration file,
+/// the state directory, the groups and the socket.
 [[nodiscard]] Result<ExitStatus> serve(const ServeOptions& options);
 
 }  // namespace pinfold::tools

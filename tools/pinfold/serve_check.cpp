@@ -23,7 +23,7 @@ Result<service::ServiceReport> ask(const std::string& socket) {
   return fail(ErrorCode::kInternal, "the service gave another kind of answer");
 }
 
-/// "": there is none.
+/// Describes what is wrong with a service; "" if nothing.
 std::string find_problem(const service::ServiceReport& report, bool wants_ready) {
   if (report.busy >= service::WorkerOptions{}.longest_request) {
     return fmt::format("what the service does now takes {} s already",

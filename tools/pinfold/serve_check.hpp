@@ -7,9 +7,9 @@
 
 namespace pinfold::tools {
 
-/// Asks the service at the socket how it does. `what`: "live": it answers, and does nothing for
-/// longer than WorkerOptions::longest_request; "ready": also, a container runtime is connected or
-/// was lately, if it follows one. Prints why not. Errors: kInvalidArgument for anything else.
+/// Checks the service at the socket. `what` is "live" (it answers, and no request takes longer than
+/// WorkerOptions::longest_request) or "ready" (also, if it follows a container runtime, that is
+/// connected or was recently). Prints why not. Errors: kInvalidArgument for any other `what`.
 [[nodiscard]] Result<ExitStatus> check_service(const service::Settings& settings,
                                                const std::string& what);
 

@@ -12,7 +12,7 @@
 namespace pinfold::tools {
 namespace {
 
-/// Replaces this program; returns only if that fails.
+/// Replaces this program with the service; returns only if that fails.
 Result<ExitStatus> become_service(const std::vector<std::string>& arguments) {
   PINFOLD_LET(const auto places, places_of_program(kServeProgram));
   std::vector<std::string> words = {kServeProgram};
@@ -33,7 +33,7 @@ Result<ExitStatus> become_service(const std::vector<std::string>& arguments) {
 }  // namespace
 
 cli::Command serve_command(const std::vector<std::string>& arguments) {
-  const auto options = std::make_shared<ServeOptions>();  // the program parses them again
+  const auto options = std::make_shared<ServeOptions>();  // pinfold-serve parses them again
   cli::Command command = serve_declaration(options);
   command.run = [arguments, options] { return exit_status(become_service(arguments)); };
   return command;

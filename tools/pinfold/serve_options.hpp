@@ -9,7 +9,7 @@
 
 namespace pinfold::tools {
 
-/// The command line of the service; what is not given is as the configuration file says.
+/// The command line of the service. Missing options come from the configuration file.
 struct ServeOptions {
   std::optional<std::string> settings_file;
   std::optional<std::string> state_dir;
@@ -24,17 +24,18 @@ struct ServeOptions {
   std::optional<std::string> pod_resources_socket;
   std::optional<std::string> metrics_address;
   std::optional<std::string> log_level;
-  std::optional<std::string> check;  ///< "live" or "ready": asks the service that runs
+  std::optional<std::string> check;  ///< "live" or "ready": checks the running service
   bool no_enforce = false;
   bool move_pages = false;
   bool keep_affinity = false;
   int interval_s = 0;  ///< 0: not given
   bool insecure_state_dir = false;
 };
-/// `serve` without a function: the program `pinfold-serve`, and the command that runs it.
+/// Declares `serve` without a function, for `pinfold-serve` and for the command that runs it.
 [[nodiscard]] cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options);
 
-/// The program of the service, installed beside `pinfold` or where programs for programs are.
+/// The program of the service, installed next to `pinfold` or in the directory for programs that
+/// users do not call.
 inline constexpr const char* kServeProgram = "pinfold-serve";
 
 }  // namespace pinfold::tools

@@ -8,7 +8,7 @@
 
 namespace pinfold::tools {
 
-/// The configuration file, with the options in place of what it says.
+/// Reads the configuration file, and overrides it with the options.
 [[nodiscard]] Result<service::Settings> read_settings(const ServeOptions& options);
 
 [[nodiscard]] AgentOptions agent_options(const service::Settings& settings, bool is_insecure,

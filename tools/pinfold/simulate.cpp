@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 struct SimulateOptions {
-  SimulatedPods pods;  ///< its files are those of a replay too
+  SimulatedPods pods;  ///< its files are also those of a replay
   bool compare = false;
   int bench = 0;
   std::string only;
@@ -38,7 +38,7 @@ std::string text_of(const json& vector, const char* key, const char* otherwise) 
 
 std::string name_of(const json& vector) { return text_of(vector, "name", ""); }
 
-/// Vectors that --only excludes are not counted.
+/// Returns false for vectors that --only excludes; they are not counted.
 bool is_chosen(const SimulateOptions& options, const json& vector) {
   return options.only.empty() || name_of(vector).find(options.only) != std::string::npos;
 }
@@ -146,7 +146,7 @@ Result<ExitStatus> run(const SimulateOptions& options) {
   return options.pods.is_asked_for() ? simulate_pods_of(options.pods) : replay_all(options);
 }
 
-/// Options for pods; each but the output asks for them.
+/// Options to simulate pods; each of them, except the output, selects that.
 std::vector<cli::Option> pods_options(SimulatedPods& pods) {
   const std::vector<std::string> of_replays = {"--compare", "--bench", "--only", "--show"};
   return {

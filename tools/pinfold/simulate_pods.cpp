@@ -25,7 +25,7 @@ namespace {
 
 constexpr auto kInterrupted = static_cast<ExitStatus>(128 + SIGINT);
 
-/// A line on a terminal that says how far a long run is.
+/// A line on a terminal that shows the progress of a long run.
 class ProgressLine {
  public:
   ProgressLine(std::string label, std::size_t all) : label_(std::move(label)), all_(all) {}
@@ -51,13 +51,13 @@ class ProgressLine {
   std::size_t all_;
   bool is_terminal_ = ::isatty(STDERR_FILENO) != 0;
   bool is_drawn_ = false;
-  Clock::time_point next_ = Clock::now() + kInterval;  // a short run shows none
+  Clock::time_point next_ = Clock::now() + kInterval;  // a short run shows no progress
 };
 
-/// What is simulated.
+/// The machine, configuration and events of a simulation.
 struct Subject {
   Machine machine;
-  std::optional<Config> config;  ///< that of the state directory
+  std::optional<Config> config;  ///< of the state directory
   std::vector<simulate::Event> events;
   std::optional<SimulatedNode> now;  ///< with a state directory
 };
@@ -78,7 +78,7 @@ Result<Config> config_of(const SimulatedPods& options, const std::string& file) 
   node.config = file;
   if (options.compared.empty()) node.kubelet_flags = options.kubelet_flags;
   node.profile = options.profile;
-  // Without a file the defaults count, not the configuration of this machine.
+  // Without a file, use the defaults, not the configuration of this machine.
   if (!names_config(node)) {
     PINFOLD_LET(auto defaults, read_config(node, std::string("kind: KubeletConfiguration")));
     return std::move(defaults.config);
@@ -87,7 +87,7 @@ Result<Config> config_of(const SimulatedPods& options, const std::string& file) 
   return std::move(parsed.config);
 }
 
-/// The pods of an agent, and the node as it is. The directory is only read.
+/// Returns the pods of an agent and its current node. Only reads the directory.
 Result<Subject> live_subject(const SimulatedPods& options) {
   AgentOptions of_directory;
   of_directory.state_dir = *options.state_dir;

@@ -22,7 +22,7 @@ using simulate::Placement;
 using simulate::PodOutcome;
 using SimulatedJson = nlohmann::json;
 
-/// What happened, as numbers.
+/// The totals of a simulation.
 struct Totals {
   std::size_t admitted = 0;
   std::size_t rejected = 0;
@@ -32,7 +32,7 @@ struct Totals {
   double exclusive_mean = 0;
   std::size_t allocatable = 0;
   FreeCpus free;
-  std::vector<std::size_t> free_of_numa;  ///< by position
+  std::vector<std::size_t> free_of_numa;  ///< by position of the NUMA node
 };
 
 Totals totals_of(const SimulatedNode& simulated) {
@@ -126,7 +126,7 @@ std::string rejection_lines(const std::vector<PodOutcome>& pods) {
   return text.empty() ? "" : text + "\n";
 }
 
-/// One container of a pod on one side.
+/// Formats one container of a pod on one side.
 std::string side_text(const PodOutcome& pod, std::size_t container) {
   if (pod.rejection) return "rejected: " + pod.rejection->reason;
   if (container >= pod.placements.size()) return "";
@@ -140,7 +140,7 @@ std::string change_text(Change change, const std::string& second) {
   return change == Change::kMoves ? "moves" : fmt::format("{} by {}", to_string(change), second);
 }
 
-/// Pods that both runs reached; a run that was stopped has fewer.
+/// Returns the number of pods that both runs reached; a stopped run has fewer.
 std::size_t common_pods(const SimulatedNode& a, const SimulatedNode& b) {
   return std::min(a.result.pods.size(), b.result.pods.size());
 }
@@ -212,7 +212,7 @@ std::string simulation_text(const SimulatedNode& simulated, bool draws) {
                       totals.exclusive, counted(totals.allocatable, "allocatable CPU"),
                       percent(static_cast<double>(totals.exclusive), totals.allocatable),
                       totals.exclusive_mean, simulated.result.exclusive_peak);
-  // The picture has the table of NUMA nodes at its end.
+  // The picture ends with the table of NUMA nodes.
   return text + (draws ? "\n" + render_node(machine, picture) : draw_numa_use(machine, picture));
 }
 

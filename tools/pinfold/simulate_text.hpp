@@ -7,26 +7,26 @@
 #include "pinfold/simulate/pods.hpp"
 #include "topology_picture.hpp"
 
-/// Simulations as text and JSON.
+/// Formats simulations as text and JSON.
 namespace pinfold::tools {
 
-/// What one node did.
+/// The simulation of one node.
 struct SimulatedNode {
   std::string label;  ///< the file of its configuration, or "now"
   Node node;
   simulate::Simulation result;
 };
 
-/// The node after the last event.
+/// Returns the picture of the node after the last event.
 [[nodiscard]] Picture picture_of(const SimulatedNode& simulated);
 
-/// Who has what, the rejections, totals, free CPUs and memory.
+/// Lists the resources of each pod, the rejections, totals, free CPUs and memory.
 [[nodiscard]] std::string simulation_text(const SimulatedNode& simulated, bool draws);
-/// Two nodes side by side. `all`: pods that fare the same on both are listed too.
+/// Compares two nodes side by side. `all`: also lists pods with the same result on both.
 [[nodiscard]] std::string comparison_text(const SimulatedNode& a, const SimulatedNode& b, bool all);
-/// An element of "runs" in docs/simulate.md.
+/// Returns an element of "runs" in docs/simulate.md.
 [[nodiscard]] nlohmann::json simulation_json(const SimulatedNode& simulated);
-/// "compared" in docs/simulate.md.
+/// Returns "compared" in docs/simulate.md.
 [[nodiscard]] nlohmann::json comparison_json(const SimulatedNode& a, const SimulatedNode& b);
 
 }  // namespace pinfold::tools

@@ -30,7 +30,7 @@ struct StatusOptions {
   int interval_s = 2;
 };
 
-/// Where sys/ and proc/ of the machine are; "" if a file describes it.
+/// Returns the directory with sys/ and proc/ of the machine; "" if a file describes it.
 std::string live_root(const AgentOptions& options) {
   return options.machine.empty() ? options.sysfs : "";
 }
@@ -59,7 +59,7 @@ std::string other_groups_text(const agent::NodeStatus& view) {
   return text;
 }
 
-/// Where exporters read PodResources; "" if the service was not told to serve it.
+/// Says where exporters can read PodResources; "" if the service does not serve it.
 std::string pod_resources_text(const service::ServiceReport& report) {
   const std::string& reason = report.pod_resources_reason;
   if (report.pod_resources_socket.empty() && reason.empty()) return "";
@@ -74,7 +74,7 @@ nlohmann::json pod_resources_json(const service::ServiceReport& report) {
   return {{"socket", report.pod_resources_socket}, {"reason", report.pod_resources_reason}};
 }
 
-/// Pods of the class Guaranteed that have no exclusive CPUs, and limits of those that have some.
+/// Lists Guaranteed pods without exclusive CPUs, and CPU limits of containers that have some.
 std::string limits_text(const agent::NodeStatus& view) {
   std::string shared;
   std::string throttled;
@@ -95,7 +95,7 @@ std::string limits_text(const agent::NodeStatus& view) {
   return text;
 }
 
-/// Everything for people. `picture`: of the node.
+/// Formats the whole status for people. `picture`: of the node.
 std::string status_text(const std::optional<ServiceView>& service, const agent::NodeAgent& agent,
                         const agent::NodeStatus& view, const Picture& picture) {
   const std::string pool = view.shared_pool.to_string();
@@ -133,7 +133,7 @@ std::string status_text(const std::optional<ServiceView>& service, const agent::
   return text;
 }
 
-/// The active pods, or the containers of the one that --pod names.
+/// Returns the names of active pods, or of the containers of the pod that --pod names.
 Result<std::string> names_text(const StatusOptions& options, const agent::NodeAgent& agent,
                                const agent::NodeStatus& view) {
   PodUid uid;
@@ -151,7 +151,7 @@ Result<std::string> names_text(const StatusOptions& options, const agent::NodeAg
   return names;
 }
 
-/// The status in the form that was asked for. `load`: of CPUs; may be empty.
+/// Formats the status in the requested format. `load`: of CPUs; may be empty.
 Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId, double>& load) {
   PINFOLD_LET(auto agent, open_agent(options.agent));
   PINFOLD_LET(const auto view, agent::node_status(agent));
@@ -185,7 +185,7 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
   return WatchFrame{status_text(service, agent, view, picture), status};
 }
 
-/// The load since the last call; at first that of a short time.
+/// Measures the load since the last call; the first call measures a short time.
 class LoadMeter {
  public:
   explicit LoadMeter(std::string root) : root_(std::move(root)) {}

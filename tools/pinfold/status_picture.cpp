@@ -15,7 +15,7 @@ namespace {
 using agent::ContainerStatus;
 using agent::PodStatus;
 
-/// "2 GiB on 0, 1 GiB of 2Mi on 0".
+/// Returns "2 GiB on 0, 1 GiB of 2Mi on 0".
 std::string memory_text(const std::vector<MemoryBlock>& blocks) {
   std::vector<std::string> parts;
   for (const MemoryBlock& block : blocks) {
@@ -44,8 +44,8 @@ void add_pod(const PodStatus& pod, std::vector<Overlay::Entry>& entries) {
       {overlay_label(entries.size()), CpuUse::kExclusive, name + ", pod shared pool", within_pod});
 }
 
-/// CPUs that a container should not run on and can, or should and cannot; and exclusive CPUs that
-/// foreign groups can run on.
+/// Returns the CPUs on which a container can run but should not, or should but cannot, and the
+/// exclusive CPUs on which foreign groups can run.
 CpuSet drifting_cpus(const agent::NodeStatus& status) {
   CpuSet cpus;
   CpuSet exclusive;
@@ -86,7 +86,7 @@ Overlay owners_of(const Machine& machine, const agent::NodeStatus& status) {
   }
   const CpuSet rest = pool - status.reserved - status.offline;
   if (!rest.empty()) entries.push_back({".", CpuUse::kShared, "shared pool", rest});
-  if (!status.offline.empty()) {  // the first that has a CPU counts
+  if (!status.offline.empty()) {  // at the front, because the first entry with a CPU counts
     entries.insert(entries.begin(), {"-", CpuUse::kOffline, "offline", status.offline});
   }
   const CpuSet drift = drifting_cpus(status);

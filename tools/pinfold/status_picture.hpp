@@ -7,21 +7,21 @@
 #include "pinfold/agent/status.hpp"
 #include "pinfold/cli/command.hpp"
 
-/// The picture of an agent's node.
+/// Makes the picture of an agent's node.
 namespace pinfold::tools {
 
-/// The owners of CPUs: containers, pods, pools; offline CPUs. Marks drift with "!".
+/// Returns the owners of CPUs: containers, pods, pools; and offline CPUs. Marks drift with "!".
 [[nodiscard]] Overlay owners_of(const Machine& machine, const agent::NodeStatus& status);
-/// The memory of each NUMA node as a state has it. `live_root`: where sys/ and proc/ of the machine
-/// are; "": what is free for the kernel is not shown.
+/// Returns the memory of each NUMA node according to a state. `live_root`: the directory with sys/
+/// and proc/ of the machine; "": the kernel's free memory is not shown.
 [[nodiscard]] std::vector<NumaUse> numa_use(const Node& node, const NodeState& state,
                                             const std::string& live_root);
-/// Both.
+/// Returns the picture with both owners and memory.
 [[nodiscard]] Picture picture_of(const agent::NodeAgent& agent, const agent::NodeStatus& status,
                                  const std::string& live_root);
-/// The same of another state of the node, without what is observed.
+/// Returns the picture of another state of the node, without observed data.
 [[nodiscard]] Picture picture_of(const agent::NodeAgent& agent, const NodeState& state);
-/// The sentences about drift and offline CPUs that belong to the picture.
+/// Returns the sentences about drift and offline CPUs that belong to the picture.
 [[nodiscard]] std::vector<std::string> notes_of(const agent::NodeStatus& status);
 
 /// Writes pictures to a file. Errors: kIo.

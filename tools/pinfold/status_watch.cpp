@@ -31,8 +31,8 @@ Result<void> write_out(const std::string& text) {
             "write standard output: " + std::error_code(error, std::generic_category()).message()});
 }
 
-/// The screen of a terminal for one program: nothing of it is left afterwards. Keys are not
-/// echoed, and messages to the same terminal are dropped.
+/// The alternate screen of a terminal, from which nothing remains afterwards. Keys are not echoed,
+/// and messages to the same terminal are dropped.
 class Screen {
  public:
   Screen() { enter(); }
@@ -62,7 +62,7 @@ class Screen {
     if (has_keys_) (void)::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
   }
 
-  /// In one piece, over what was there, so that nothing flickers.
+  /// Overwrites the screen with a single write, so that nothing flickers.
   [[nodiscard]] static Result<void> show(const std::string& text) {
     winsize size{};
     const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
@@ -120,7 +120,7 @@ class FrameTimer {
 
 Result<ExitStatus> watch_frames(std::chrono::milliseconds interval,
                                 const std::function<Result<WatchFrame>()>& draw) {
-  // The first frame before the screen is taken: its warnings stay readable afterwards.
+  // Draw the first frame before taking the screen, so that its warnings stay readable afterwards.
   PINFOLD_LET(auto frame, draw());
   const FrameTimer timer;
   const bool is_terminal = ::isatty(STDOUT_FILENO) != 0;

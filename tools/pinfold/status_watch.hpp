@@ -8,15 +8,15 @@
 
 namespace pinfold::tools {
 
-/// What `pinfold status --watch` shows at one time.
+/// One frame of `pinfold status --watch`.
 struct WatchFrame {
   std::string text;
   ExitStatus status = kYes;
 };
 
-/// Shows what `draw` gives, in intervals, until a signal or the key q ends it; returns the status
-/// of the last frame. On a terminal it redraws the screen, which it restores also after an error;
-/// otherwise it prints one frame after the other.
+/// Shows the result of `draw` at intervals until a signal or the key q ends it; returns the status
+/// of the last frame. On a terminal it redraws the screen, and restores it even after an error;
+/// otherwise it prints one frame after another.
 /// Errors: those of `draw`; kIo if standard output cannot be written.
 [[nodiscard]] Result<ExitStatus> watch_frames(std::chrono::milliseconds interval,
                                               const std::function<Result<WatchFrame>()>& draw);

@@ -15,7 +15,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
-  (void)wait(std::chrono::milliseconds(0));  // what has come is taken, or it would end the program
+  (void)wait(std::chrono::milliseconds(0));  // a pending signal would end the program: consume it
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 

@@ -8,8 +8,8 @@
 
 namespace pinfold::tools {
 
-/// SIGINT and SIGTERM end a long command instead of the program, so that it can say what it found
-/// until then. One at a time: until it is destroyed, the calling thread does not see the signals.
+/// Lets SIGINT and SIGTERM end a long command instead of the program, so that it can report what it
+/// has found so far. One object at a time; during its life the calling thread blocks the signals.
 class StopSignals {
  public:
   StopSignals();
@@ -17,10 +17,10 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
   ~StopSignals();
 
-  /// Waits for one of them, or until the time is over. True: one has come, now or earlier.
+  /// Waits for a signal or the timeout. Returns true if a signal has arrived, now or earlier.
   [[nodiscard]] bool wait(std::chrono::milliseconds timeout);
 
-  /// Readable when one has come, to wait for other things, too.
+  /// A descriptor that is readable after a signal, for waiting for other events as well.
   [[nodiscard]] int fd() const { return fd_.get(); }
 
  private:

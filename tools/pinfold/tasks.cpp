@@ -14,7 +14,7 @@
 namespace pinfold::tools {
 namespace {
 
-/// A number that fits a process or a CPU.
+/// Parses a number in the range of process ids and CPUs.
 std::optional<std::int32_t> id_from(std::string_view text) {
   const auto number = audit::parse_number(text);
   if (!number || *number < 0 || *number > INT32_MAX) return std::nullopt;
@@ -81,7 +81,7 @@ Result<std::vector<Task>> read_tasks(const std::string& root, const CpuSet& cpus
   std::vector<Task> tasks;
   for (const pid_t process : processes) {
     const std::string directory = fmt::format("{}/{}", proc, process);
-    std::optional<std::string> group;  // of the process: threaded groups are not told apart
+    std::optional<std::string> group;  // of the process: threaded groups are not distinguished
     std::error_code ended;
     for (const pid_t thread : numbered_entries(directory + "/task", ended)) {
       const std::string of_thread = fmt::format("{}/task/{}", directory, thread);

@@ -17,18 +17,18 @@ namespace pinfold::tools {
 struct Task {
   pid_t process = 0;
   pid_t thread = 0;
-  std::string command;  ///< as the kernel has it, at most 15 bytes; may contain any byte
+  std::string command;  ///< from the kernel, at most 15 bytes; may contain any byte
   char state = '?';     ///< 'R': runs or waits for a CPU
-  CpuId cpu;            ///< where it runs, or ran last
+  CpuId cpu;            ///< the CPU on which it runs, or ran last
   bool is_kernel = false;
   CpuSet allowed;
   std::string group;  ///< absolute directory of its cgroup with the cpusets; "" if unknown
 };
 
-/// A thread from the content of its files stat and status; nullopt if they lack something.
+/// Parses the content of a thread's files stat and status; nullopt if something is missing.
 [[nodiscard]] std::optional<Task> parse_task(std::string_view stat, std::string_view status);
 
-/// All threads that run on `cpus` or may. Threads that end meanwhile are left out.
+/// Reads all threads that run or may run on `cpus`. Threads that end meanwhile are left out.
 /// Errors: kNotFound, kIo if DIR/proc cannot be read.
 [[nodiscard]] Result<std::vector<Task>> read_tasks(const std::string& root, const CpuSet& cpus);
 

@@ -22,7 +22,7 @@ std::string_view environment(const char* name) {
 }
 
 bool locale_is_utf8() {
-  // The first one that is set counts, as in setlocale(3).
+  // The first variable that is set counts, as in setlocale(3).
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     std::string value(environment(name));
     if (value.empty()) continue;
@@ -35,7 +35,7 @@ bool locale_is_utf8() {
 
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U; }
 
-/// Where the first line of a text ends; 0 for the empty text.
+/// Returns where the first line of a text ends; 0 for the empty text.
 std::size_t end_of_line(std::string_view text, std::size_t columns) {
   std::size_t used = 0;
   std::size_t separator = 0;
@@ -50,7 +50,7 @@ std::size_t end_of_line(std::string_view text, std::size_t columns) {
   return text.size();
 }
 
-/// The first characters of a line, with all of its colours.
+/// Returns the first characters of a line, with all of its colours.
 std::string cut_line(std::string_view line, std::size_t columns) {
   std::string out;
   std::size_t width = 0;
@@ -133,7 +133,7 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
 
 std::string facts_text(const std::vector<std::string>& facts, const Style& style) {
   constexpr std::size_t kBetween = 3;
-  constexpr std::size_t kIndent = 2;  // of the further lines of one fact
+  constexpr std::size_t kIndent = 2;  // of continuation lines
   std::string text;
   std::size_t used = 0;
   for (const std::string& fact : facts) {
@@ -213,7 +213,7 @@ std::size_t TextTable::width() const {
 std::vector<std::size_t> TextTable::widths_within(std::size_t width) const {
   constexpr std::size_t kNarrowest = 10;
   std::vector<std::size_t> widths = this->widths();
-  for (std::size_t total = this->width(); total > width; --total) {  // takes from the widest
+  for (std::size_t total = this->width(); total > width; --total) {  // shrinks the widest column
     std::size_t* widest = nullptr;
     for (std::size_t i = 0; i < widths.size(); ++i) {
       const std::size_t least = std::max(kNarrowest, display_width(columns_[i].header));

@@ -30,7 +30,7 @@ struct TopologyOptions {
   std::optional<std::string> xml;
   std::optional<std::string> synthetic;
 
-  /// The one that is given, except `synthetic`.
+  /// The given input, unless it is `synthetic`.
   [[nodiscard]] const std::optional<std::string>& input() const {
     return machine ? machine : sysfs ? sysfs : xml;
   }
@@ -41,8 +41,8 @@ struct TopologyOptions {
   Format format = Format::kText;
 };
 
-/// hwloc also reads its input from the environment, where only the command's options may count. A
-/// captured tree can only be passed through the environment.
+/// Sets the environment for hwloc, which also reads its input from there, so that only the
+/// command's options count. A captured tree can only be passed through the environment.
 void prepare_environment(const Source& source) {
   // NOLINTBEGIN(concurrency-mt-unsafe): the command has one thread
   for (const char* variable : {"HWLOC_FSROOT", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC",
@@ -65,7 +65,7 @@ Result<Source> source_of(const TopologyOptions& options) {
   return source_of_text(std::move(text));
 }
 
-/// The name of a file without what its form adds: "node1.example.com" of
+/// Returns the name of a file without the suffixes of its format: "node1.example.com" for
 /// "node1.example.com.xml.gz".
 std::string name_of_file(std::filesystem::path path) {
   std::error_code failed;
@@ -82,7 +82,7 @@ std::string name_of_file(std::filesystem::path path) {
   return name;
 }
 
-/// The host name for the live machine, as the kubelet's default; else the name of the source.
+/// Returns the host name for the live machine, like the kubelet; else the name of the source.
 std::string name_of(const TopologyOptions& options, const Source& source) {
   if (!options.name.empty()) return options.name;
   if (std::holds_alternative<HwlocSynthetic>(source)) return "synthetic";
@@ -100,7 +100,7 @@ Result<std::vector<DeviceRule>> rules_of(const TopologyOptions& options) {
   return rules;
 }
 
-/// One line for each CPU, NUMA node and device: easy to read and to compare.
+/// Formats one line per CPU, NUMA node and device, which is easy to read and compare.
 std::string to_json_lines(const Machine& machine) {
   const nlohmann::json node = machine.to_json();
   std::string out = fmt::format("{{\n \"name\": {}", node["name"].dump());
@@ -143,7 +143,7 @@ Result<ExitStatus> show(const TopologyOptions& options) {
 
   const bool is_text = options.format == Format::kText;
   Picture picture;
-  // The others have no PCI devices.
+  // Other sources have no PCI devices.
   const bool has_devices =
       std::holds_alternative<SysTree>(source) || std::holds_alternative<HwlocXml>(source);
   if (((is_text || !options.svg.empty()) && has_devices) || !rules.empty()) {

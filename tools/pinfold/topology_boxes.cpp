@@ -8,7 +8,7 @@
 namespace pinfold::tools {
 namespace {
 
-/// Width of a CPU number: the same in the whole picture, so that cores line up in columns.
+/// The size of a CPU's cell, which is the same in the whole picture, so that cores line up.
 struct Cell {
   std::size_t cpu = 1;   ///< columns of a CPU number or its label
   std::size_t core = 1;  ///< columns of a core
@@ -31,7 +31,8 @@ Cell measure(const Machine& machine, const Picture& picture) {
   return cell;
 }
 
-/// The edge above, between or below two rows of boxes; `above` and `below` count their boxes.
+/// Draws the edge above, between or below two rows of boxes. `above`, `below`: their numbers of
+/// boxes.
 std::string edge(const Style& style, std::size_t above, std::size_t below, std::size_t width) {
   const Glyphs& g = glyphs(style);
   const std::size_t boxes = std::max(above, below);
@@ -48,7 +49,7 @@ std::string edge(const Style& style, std::size_t above, std::size_t below, std::
   return paint(style, Paint::kDim, out);
 }
 
-/// One row of cores: the CPU numbers, and the labels of their users below.
+/// Draws one row of cores: the CPU numbers, and below them the labels of their users.
 void add_row(const std::vector<CpuSet>& cores, std::size_t first, std::size_t count,
              const Cell& cell, const Picture& picture, std::vector<std::string>& lines) {
   const Style& style = picture.style;

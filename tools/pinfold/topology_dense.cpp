@@ -41,7 +41,7 @@ std::string cpu_text(CpuId cpu, const Slot& slot, const Picture& picture) {
   return paint(picture.style, paint_of(picture.overlay, entry), text);
 }
 
-/// "0-15"; "0,2..30" for CPUs with gaps between them.
+/// Returns "0-15", or "0,2..30" for CPUs with gaps between them.
 std::string short_list(const std::vector<CpuId>& cpus) {
   CpuSet all;
   for (const CpuId cpu : cpus) all.insert(cpu);
@@ -50,11 +50,11 @@ std::string short_list(const std::vector<CpuId>& cpus) {
   return fmt::format("{},{}..{}", cpus[0].value, cpus[1].value, cpus.back().value);
 }
 
-/// A line: the siblings with the same number of several cores.
+/// A line with one SMT sibling, by number, of each of several cores.
 struct DenseLine {
-  std::string cache;  ///< on the first line of a cache
-  std::string cpus;   ///< which they are
-  std::string cells;  ///< drawn
+  std::string cache;  ///< the caption, on the first line of a cache
+  std::string cpus;   ///< the list of CPUs
+  std::string cells;  ///< the drawing
 };
 
 DenseLine dense_line(std::span<const CpuSet> cores, std::size_t thread, const Slot& slot,
@@ -115,7 +115,7 @@ Captions measure_captions(const Scene& scene, const Slot& slot, const Picture& p
   return captions;
 }
 
-/// Blocks of lines, as many abreast as fit.
+/// Arranges blocks of lines, as many side by side as fit.
 std::vector<std::string> abreast(const std::vector<std::vector<std::string>>& blocks,
                                  std::size_t width) {
   constexpr std::size_t kGap = 3;

@@ -17,8 +17,8 @@
 namespace pinfold::tools {
 namespace {
 
-/// The state in the files of a directory; writes nothing. Without Pinfold's own file the active
-/// pods are unknown: every assignment is held, and all devices are free.
+/// Reads the state from the files of a directory; writes nothing. Without Pinfold's own file the
+/// active pods are unknown: every assignment is held, and all devices are free.
 Result<NodeState> read_state(const Node& node, const std::string& directory) {
   if (directory.empty()) return empty_state(node);
   PINFOLD_LET(auto stored, read_directory(directory));

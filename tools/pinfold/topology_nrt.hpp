@@ -8,7 +8,7 @@
 
 namespace pinfold::tools {
 
-/// The configuration and the state of a node.
+/// Where the configuration and the state of a node come from.
 struct NodeSource {
   std::string config;  ///< "": config.yaml in state_dir, else the kubelet's defaults
   std::vector<std::string> kubelet_flags;

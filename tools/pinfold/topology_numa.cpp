@@ -8,7 +8,7 @@
 namespace pinfold::tools {
 namespace {
 
-/// How much of a bar each part gets; what is there gets a character at least.
+/// Draws a bar of held, reserved and free memory; held and reserved get at least one character.
 std::string bar_text(const MemoryUse& memory, const Style& style) {
   constexpr std::uint64_t kBarWidth = 10;
   if (memory.total == 0) return "";
@@ -38,7 +38,7 @@ std::string bars_note(const Style& style, bool has_bars, bool has_kernel) {
   return note;
 }
 
-/// As human_bytes, without a fraction from 100 on: columns stay narrow.
+/// Like human_bytes, but without a fraction from 100 on, which keeps columns narrow.
 std::string narrow_bytes(std::uint64_t bytes) {
   constexpr std::size_t kHundreds = 3;
   std::string text = human_bytes(bytes);
@@ -113,7 +113,7 @@ std::string draw_numa_use(const Machine& machine, const Picture& picture) {
                    {"free", Align::kRight},
                    {"use"},
                    {"kernel", Align::kRight}});
-  // With the loads there is no room for them on a narrow terminal.
+  // A narrow terminal has no room for bars next to the loads.
   const bool has_bars = picture.load.empty() || style.width >= kWide;
   bool has_kernel = false;
   for (std::size_t i = 0; i < picture.numa.size(); ++i) {

@@ -63,7 +63,7 @@ Scene make_scene(const Machine& machine, const Layout& layout) {
     const bool new_numa = last == nullptr || last->numa != part.numa;
     Scene::Title socket = title_of_socket(part.socket);
     Scene::Title numa = title_of_numa(machine, part.numa);
-    if (layout.numa_outside) std::swap(socket, numa);  // the outer one and the inner one
+    if (layout.numa_outside) std::swap(socket, numa);  // outer and inner
     if (layout.numa_outside ? new_numa : new_socket) {
       scene.outers.push_back({std::move(socket), {}});
     }
@@ -220,7 +220,7 @@ std::vector<std::string> wrapped_list(const std::string& list, std::size_t width
     std::size_t end = std::min(list.size(), begin + std::max<std::size_t>(width, 1));
     if (end < list.size()) {
       const std::size_t comma = list.rfind(',', end - 1);
-      // An item that is wider than a line is not broken.
+      // Does not break an item that is wider than a line.
       end = comma != std::string::npos && comma >= begin ? comma + 1 : list.find(',', end) + 1;
       if (end == 0) end = list.size();
     }

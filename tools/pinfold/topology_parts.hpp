@@ -13,7 +13,7 @@ namespace pinfold::tools {
 /// CPUs that share socket, NUMA node and last-level cache, with their cores.
 struct Part {
   std::int32_t socket = -1;
-  int numa = -1;  ///< position
+  int numa = -1;  ///< position of the NUMA node
   std::int32_t l3 = -1;
   CpuSet cpus;
   std::vector<CpuSet> cores;
@@ -27,21 +27,21 @@ struct Layout {
 };
 [[nodiscard]] Layout lay_out(const Machine& machine);
 
-/// What every renderer of a picture draws: boxes in boxes, down to the cores.
+/// The content that every renderer of a picture draws: nested boxes, down to the cores.
 struct Scene {
-  /// A socket or NUMA node, as a title and what it has.
+  /// The title of a socket or NUMA node, with its facts.
   struct Title {
     std::string name;   ///< "NUMA 0"
     std::string facts;  ///< "16 GiB   huge pages 2Mi: 1 GiB"; "" for a socket
     int numa = -1;      ///< position; -1 for a socket
   };
   struct Cache {
-    std::string name;  ///< "L3 0"; "" if the machine does not say
+    std::string name;  ///< "L3 0"; "" if unknown
     std::vector<CpuSet> cores;
   };
   struct Inner {
     Title title;
-    std::vector<Cache> caches;  ///< none: a NUMA node without CPUs
+    std::vector<Cache> caches;  ///< empty for a NUMA node without CPUs
   };
   struct Outer {
     Title title;
@@ -65,55 +65,55 @@ struct Glyphs {
 };
 [[nodiscard]] const Glyphs& glyphs(const Style& style);
 
-/// The colour of an entry of an overlay.
+/// Returns the colour of an entry of an overlay.
 [[nodiscard]] Paint paint_of(const Overlay& overlay, std::size_t entry);
-/// The first entry that contains a CPU, or kNoEntry.
+/// Returns the first entry that contains a CPU, or kNoEntry.
 [[nodiscard]] std::size_t entry_of(const Overlay& overlay, CpuId cpu);
 inline constexpr std::size_t kNoEntry = static_cast<std::size_t>(-1);
-/// The inverse of overlay_label; 0 for another label.
+/// Returns the inverse of overlay_label; 0 for other labels.
 [[nodiscard]] std::size_t label_index(std::string_view label);
-/// The label of a CPU's entry; "" without one.
+/// Returns the label of a CPU's entry; "" if it has none.
 [[nodiscard]] std::string label_of(const Overlay& overlay, CpuId cpu);
-/// The sign of the first mark that contains a CPU; "" without one.
+/// Returns the sign of the first mark that contains a CPU; "" if there is none.
 [[nodiscard]] std::string sign_of(const Overlay& overlay, CpuId cpu);
-/// The load of some CPUs, 0 to 1; nullopt if it is not known of any.
+/// Returns the load of some CPUs, 0 to 1; nullopt if it is unknown for all of them.
 [[nodiscard]] std::optional<double> load_of(const Picture& picture, const CpuSet& cpus);
-/// One character; " " if the load is not known.
+/// Returns one character for the load; " " if it is unknown.
 [[nodiscard]] std::string load_glyph(const Picture& picture, CpuId cpu);
 
-/// CPUs that are exclusive to no container and not reserved, and how they lie.
+/// CPUs that are neither exclusive to a container nor reserved, and how they are distributed.
 struct FreeCpus {
   CpuSet cpus;
-  std::size_t whole_cores = 0;  ///< cores of which all CPUs are free
+  std::size_t whole_cores = 0;  ///< cores whose CPUs are all free
   std::size_t in_parts = 0;     ///< free CPUs in other cores
 };
 [[nodiscard]] FreeCpus free_cpus(const Machine& machine, const Overlay& overlay,
                                  const CpuSet& among);
-/// What is neither reserved nor held.
+/// Returns the bytes that are neither reserved nor held.
 [[nodiscard]] std::uint64_t free_bytes(const MemoryUse& memory);
-/// How scattered that is: "Free: 20 CPUs (9 whole cores, 2 in split cores), at most 12 on one
-/// NUMA node", and the same of memory.
+/// Describes the fragmentation: "Free: 20 CPUs (9 whole cores, 2 in split cores), at most 12 on one
+/// NUMA node", and the same for memory.
 [[nodiscard]] std::vector<std::string> fragmentation(const Machine& machine,
                                                      const Picture& picture);
 
-/// "8 x 2": cores of a part and their threads.
+/// Returns the cores of a part and their threads: "8 x 2".
 [[nodiscard]] std::string cores_and_threads(const Part& part, const Style& style);
-/// "16 GiB  huge pages 2Mi 1 GiB, 1Gi 0".
+/// Returns "16 GiB   huge pages 2Mi: 1 GiB, 1Gi: 0".
 [[nodiscard]] std::string memory_of(const NumaNode& node);
-/// "2 sockets, 2 NUMA nodes, 4 cores, 8 CPUs (0-7), 32 GiB", with `dot` instead of the commas.
+/// Returns "2 sockets, 2 NUMA nodes, 4 cores, 8 CPUs (0-7), 32 GiB", with `dot` in place of commas.
 [[nodiscard]] std::string machine_facts(const Machine& machine, const std::string& dot);
-/// A list of CPUs in lines of at most `width` characters, broken after commas.
+/// Breaks a list of CPUs after commas into lines of at most `width` characters.
 [[nodiscard]] std::vector<std::string> wrapped_list(const std::string& list, std::size_t width);
 
 [[nodiscard]] std::string draw_boxes(const Machine& machine, const Scene& scene,
                                      const Picture& picture);
-/// One character for each CPU, without its number.
+/// Draws one character per CPU, without its number.
 [[nodiscard]] std::string draw_dense(const Scene& scene, const Picture& picture);
 [[nodiscard]] std::string draw_table(const Machine& machine, const Layout& layout,
                                      const Picture& picture);
-/// Distances, and PCI devices if the picture has them.
+/// Formats distances, and PCI devices if the picture has them.
 [[nodiscard]] std::string more_facts(const Machine& machine, const Picture& picture);
-/// Free CPUs and memory of each NUMA node; "" if the picture has none.
+/// Draws free CPUs and memory of each NUMA node; "" if the picture has none.
 [[nodiscard]] std::string draw_numa_use(const Machine& machine, const Picture& picture);
 
 /// A frame with a title in its upper edge.
@@ -122,7 +122,7 @@ struct Frame {
   std::vector<std::string> lines;
 };
 [[nodiscard]] std::string draw_frames(const std::vector<Frame>& frames, const Style& style);
-/// The title of a socket or NUMA node in bold, and what it has.
+/// Formats the title of a socket or NUMA node in bold, with its facts.
 [[nodiscard]] std::string title_text(const Scene::Title& title, const Style& style);
 
 }  // namespace pinfold::tools

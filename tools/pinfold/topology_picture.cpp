@@ -13,7 +13,7 @@ namespace {
 // More boxes than this would fill several screens.
 constexpr std::size_t kMaxBoxedCpus = 64;
 constexpr std::size_t kMaxBoxedParts = 16;
-// More characters than this would too.
+// More characters than this would, too.
 constexpr std::size_t kMaxDenseCpus = 512;
 // Wider matrices do not fit a terminal.
 constexpr std::size_t kMaxMatrix = 20;
@@ -24,7 +24,7 @@ std::string headline(const Machine& machine, const Style& style) {
   return name + machine_facts(machine, glyphs(style).dot) + "\n";
 }
 
-/// "10: 0  21: 1-3": the NUMA nodes at each distance, nearest first.
+/// Returns the NUMA nodes at each distance, nearest first: "10: 0  21: 1-3".
 std::string distance_list(const Machine& machine, const std::vector<std::uint32_t>& row,
                           const Style& style) {
   std::map<std::uint32_t, CpuSet> nodes;  // the same list format
@@ -38,7 +38,7 @@ std::string distance_list(const Machine& machine, const std::vector<std::uint32_
   return out;
 }
 
-/// The distance within a NUMA node and to any other, if it is the same for all pairs.
+/// Returns the distance within a NUMA node and to other nodes, if these are the same everywhere.
 std::optional<std::pair<std::uint32_t, std::uint32_t>> uniform_distances(
     const std::vector<NumaNode>& nodes) {
   if (nodes.size() < 2 || nodes[0].distances.empty()) return std::nullopt;
@@ -126,7 +126,7 @@ std::string legend(const Picture& picture) {
   const Overlay& overlay = picture.overlay;
   const Style& style = picture.style;
   if (overlay.entries.empty()) return "";
-  // What the list of CPUs may take, so that the rest of a line fits.
+  // Limits the width of the list of CPUs, so that the rest of the line fits.
   std::size_t text = 0;
   for (const Overlay::Entry& entry : overlay.entries) {
     text = std::max(text, display_width(entry.text) + display_width(entry.memory));

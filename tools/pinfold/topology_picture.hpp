@@ -15,20 +15,20 @@ namespace pinfold::tools {
 
 /// The use of a CPU. Each use has a colour on a terminal.
 enum class CpuUse { kShared, kReserved, kExclusive, kOffline };
-/// "shared", "reserved", "exclusive", "offline".
+/// Returns "shared", "reserved", "exclusive" or "offline".
 [[nodiscard]] std::string_view to_string(CpuUse use);
 
 /// The owners of CPUs, drawn into the picture of a node.
 struct Overlay {
-  /// One line of the legend. Its label is printed under its CPUs: best one character, "a".
+  /// One line of the legend. Its label is printed under its CPUs, so it should be short: "a".
   struct Entry {
     std::string label;
     CpuUse use = CpuUse::kExclusive;
     std::string text;  ///< "default/db/main", "shared pool"
     CpuSet cpus;
-    std::string memory = {};  ///< "2 GiB on NUMA 0"; "": not said
+    std::string memory = {};  ///< "2 GiB on NUMA 0"; "": not shown
   };
-  /// In the order of the legend; a CPU in two entries is drawn with the first.
+  /// In the order of the legend; a CPU in two entries is drawn with the first one.
   std::vector<Entry> entries;
 
   /// CPUs that are marked with a sign of one character after the label.
@@ -40,7 +40,7 @@ struct Overlay {
   std::vector<Mark> marks = {};
 };
 
-/// Labels for entries in the order of the legend: a to z, then aa, ab and so on.
+/// Returns the label of an entry by its position in the legend: a to z, then aa, ab and so on.
 [[nodiscard]] std::string overlay_label(std::size_t index);
 
 /// The use of one kind of memory of a NUMA node, in bytes.
@@ -49,13 +49,13 @@ struct MemoryUse {
   std::uint64_t total = 0;
   std::uint64_t reserved = 0;  ///< for the system
   std::uint64_t held = 0;      ///< allocated to containers
-  /// Free for the kernel, as `numactl -H` prints it.
+  /// The kernel's free memory, as printed by `numactl -H`.
   std::optional<std::uint64_t> kernel_free = {};
 };
 /// The memory of a NUMA node.
 struct NumaUse {
   std::vector<MemoryUse> memory;  ///< regular memory first
-  /// Bytes of the kernel's free memory that are in blocks of at least 2 MiB.
+  /// Bytes of the kernel's free memory in blocks of at least 2 MiB.
   std::optional<std::uint64_t> in_large_blocks = {};
 };
 
@@ -71,10 +71,9 @@ struct Picture {
   std::map<CpuId, double> load = {};
 };
 
-/// The node as text for people: sockets, NUMA nodes with memory and huge pages, last-level caches,
-/// cores with their SMT siblings, distances, PCI devices. Draws every core of machines with up to
-/// 64 CPUs, one character for each CPU with owners of machines with up to 512 CPUs, and a table
-/// with lists of CPUs otherwise.
+/// Draws the node as text: sockets, NUMA nodes with memory and huge pages, last-level caches, cores
+/// with their SMT siblings, distances, PCI devices. Draws every core of machines with up to 64
+/// CPUs; with owners, one character per CPU up to 512 CPUs; otherwise a table with lists of CPUs.
 [[nodiscard]] std::string render_node(const Machine& machine, const Picture& picture);
 
 }  // namespace pinfold::tools

@@ -10,7 +10,7 @@
 namespace pinfold::tools {
 namespace {
 
-/// "a 0-3  s 4-7": the users of the CPUs of a part, in lines of at most `width` columns.
+/// Returns the users of the CPUs of a part, in lines of at most `width` columns: "a 0-3  s 4-7".
 std::vector<std::string> users(const Part& part, const Picture& picture, std::size_t width) {
   std::map<std::size_t, CpuSet> cpus;  // by entry; CPUs without a user are not listed
   for (const CpuId cpu : part.cpus) cpus[entry_of(picture.overlay, cpu)].insert(cpu);
@@ -35,7 +35,7 @@ std::vector<std::string> users(const Part& part, const Picture& picture, std::si
   return lines;
 }
 
-/// What the other columns of the table leave.
+/// Returns the width that the other columns of the table leave.
 std::size_t width_of_users(const Layout& layout, const Picture& picture, std::size_t columns) {
   constexpr std::size_t kColumn = 8;  // with its gap
   constexpr std::size_t kLeast = 24;
@@ -45,7 +45,7 @@ std::size_t width_of_users(const Layout& layout, const Picture& picture, std::si
   return std::max(kLeast, picture.style.width - std::min(picture.style.width, others));
 }
 
-/// The page sizes of all NUMA nodes, in the order of their names.
+/// Returns the page sizes of all NUMA nodes, sorted by name.
 std::vector<std::string> page_sizes(const Machine& machine) {
   std::set<std::string> sizes;
   for (const NumaNode& node : machine.numa_nodes()) {
@@ -54,8 +54,8 @@ std::vector<std::string> page_sizes(const Machine& machine) {
   return {sizes.begin(), sizes.end()};
 }
 
-/// One row: the parts of one socket and NUMA node. Parts of one core each (POWER, where every core
-/// has its own cache) share a row.
+/// One row of the table: parts of one socket and NUMA node. Parts with a single core (POWER, where
+/// every core has its own cache) share a row.
 struct Row {
   Part part;
   std::string caches;
@@ -93,7 +93,7 @@ std::vector<Row> rows_of(const Layout& layout, int numa) {
 
 std::string draw_table(const Machine& machine, const Layout& layout, const Picture& picture) {
   using Align = TextTable::Align;
-  // Another table has the memory if its use is known.
+  // If the use of memory is known, another table shows it.
   const bool has_memory = picture.numa.empty();
   const auto sizes = has_memory ? page_sizes(machine) : std::vector<std::string>();
   std::vector<TextTable::Column> columns = {{"NUMA", Align::kRight}};

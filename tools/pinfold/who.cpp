@@ -22,7 +22,7 @@ using nlohmann::json;
 
 struct WhoOptions {
   AgentOptions agent;
-  std::vector<std::string> cpus;  ///< lists
+  std::vector<std::string> cpus;  ///< lists of CPUs
 };
 
 /// A node, its owners and its threads.
@@ -50,7 +50,7 @@ CpuSet siblings_of(const Scan& scan, CpuId cpu) {
   return machine_of(scan).cores()[core].cpus - CpuSet::of(cpu);
 }
 
-/// The container that a group belongs to, "default/db/main"; "" for a group of another.
+/// Returns the container that a group belongs to, "default/db/main"; "" for a foreign group.
 std::string container_of(const Scan& scan, const std::string& group) {
   for (const agent::PodStatus& pod : scan.status.pods) {
     for (const agent::ContainerStatus& container : pod.containers) {
@@ -64,7 +64,7 @@ std::string container_of(const Scan& scan, const std::string& group) {
   return "";
 }
 
-/// The containers that may run on a CPU by what the state asks for, with their isolation.
+/// Returns the containers that may run on a CPU in the desired state, with their isolation.
 std::map<std::string, std::string> containers_on(const Scan& scan, CpuId cpu) {
   std::map<std::string, std::string> containers;
   for (const agent::PodStatus& pod : scan.status.pods) {
@@ -78,7 +78,7 @@ std::map<std::string, std::string> containers_on(const Scan& scan, CpuId cpu) {
   return containers;
 }
 
-/// What CPU affinity leaves the containers that it limits; by container.
+/// Describes the CPUs of containers that are limited by a CPU affinity; by container.
 std::map<std::string, std::string> limits_of(const Scan& scan) {
   std::map<std::string, std::string> limits;
   for (const agent::PodStatus& pod : scan.status.pods) {
@@ -91,12 +91,12 @@ std::map<std::string, std::string> limits_of(const Scan& scan) {
   return limits;
 }
 
-/// Those who may run on a CPU: a container, a group of another, or the kernel's threads.
+/// Something that may run on a CPU: a container, a foreign group, or kernel threads.
 struct Candidate {
   std::string container;
   std::string group;
   bool is_kernel = false;
-  std::string isolation;      ///< of a container that the state lets run there; else ""
+  std::string isolation;      ///< of a container that the state permits there; else ""
   std::size_t processes = 0;  ///< that may run there
   std::size_t threads = 0;
   std::string note;  ///< see enforce::limit_of
@@ -136,7 +136,7 @@ std::vector<const Task*> tasks_on(const Scan& scan, CpuId cpu) {
   for (const Task& task : scan.tasks) {
     if (task.cpu == cpu) tasks.push_back(&task);
   }
-  // Those that run come first, then processes, then the kernel's threads.
+  // Running threads come first, then those of processes, then kernel threads.
   const auto rank = [](const Task* task) {
     return task->state == 'R' ? 0 : task->is_kernel ? 2 : 1;
   };
@@ -189,7 +189,7 @@ json cpu_json(const Scan& scan, CpuId cpu) {
 }
 
 std::string tasks_text(const Scan& scan, CpuId cpu) {
-  constexpr std::size_t kMost = 12;  // that sleep
+  constexpr std::size_t kMost = 12;  // sleeping threads
   const Style style = terminal_style();
   TextTable table({{"PID", TextTable::Align::kRight},
                    {"THREAD", TextTable::Align::kRight},
