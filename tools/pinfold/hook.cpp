@@ -39,7 +39,7 @@ Result<std::string> group_of(const NodeAgent& agent, const enforce::LiveProcess&
                             directory));
   }
   PINFOLD_TRY(check_group(process, directory));
-  if (!process.is_running()) {  // else the above may be about a later process with the same id
+  if (!process.is_running()) {  // then the above may be about a later process with the same id
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("state.pid: {}: the container's process has ended", process.pid()));
   }
