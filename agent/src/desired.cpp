@@ -150,7 +150,10 @@ enforce::Layout desired_layout(const Node& node, const AgentState& state,
 }
 
 void remove_inactive(AgentState& state) {
-  if (state.removed.empty() && state.adopted.empty() && state.ending.empty()) return;
+  if (state.removed.empty() && state.adopted.empty() && state.ending.empty() &&
+      state.notes.empty()) {
+    return;
+  }
   std::map<std::string_view, const ActivePod*> active;  // one lookup per container
   for (const ActivePod& pod : state.node.pods) active.emplace(pod.spec.uid.value, &pod);
   const auto is_inactive = [&](const PodUid& uid) { return !active.contains(uid.value); };

@@ -55,6 +55,35 @@ TEST_P(ReconcileTest, OnlyWhatGetsExclusiveCpusWaitsForOfflineOnes) {
   EXPECT_EQ(agent.state().node.find(PodUid("y")), nullptr);
 }
 
+/// The pod has exclusive CPUs, its containers share them.
+TEST_P(ReconcileTest, APodThatGetsExclusiveCpusWaitsForOfflineOnes) {
+  Config config;
+  config.topology_manager_policy = "best-effort";
+  config.topology_manager_scope = "pod";
+  config.feature_gates["PodLevelResourceManagers"] = true;
+  PodSpec spec = pod("p", {best_effort("c")});
+  spec.resources = guaranteed("", 2).resources;
+  {
+    NodeAgent agent = world_.try_open(config).value();
+    must_admit(agent, spec);
+    ASSERT_EQ(agent.state().node.cpu.pods.at(PodUid("p")).size(), 2);
+    ASSERT_TRUE(agent.remove_pod(PodUid("p"), RunningProcesses::kRefuse).has_value());
+  }
+  NodeAgent agent = world_.try_open(config, {}, {5}).value();
+  const auto refused = agent.admit(spec);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, HasSubstr("CPUs 5 of this node are offline: no container"));
+}
+
+TEST_P(ReconcileTest, NotesLeaveWithTheirPod) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("x", {best_effort("a")}));
+  ASSERT_TRUE(agent.note({{PodUid("x"), PodNote{}}}).has_value());
+  ASSERT_EQ(agent.state().notes.size(), 1U);
+  ASSERT_TRUE(agent.remove_pod(PodUid("x"), RunningProcesses::kRefuse).has_value());
+  EXPECT_TRUE(agent.state().notes.empty());
+}
+
 TEST_P(ReconcileTest, ContainersLoseCpusThatAreOffline) {
   {
     NodeAgent agent = world_.open();
