@@ -37,6 +37,9 @@ static const char* const kMachine =
 static const char* const kPod =
     "metadata: {name: db, uid: db-1}\n"
     "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}}]}\n";
+static const char* const kOther =
+    "metadata: {name: web, uid: web-1}\n"
+    "spec: {containers: [{name: main, resources: {limits: {cpu: 1, memory: 1Gi}}}]}\n";
 
 static pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
 static pinfold_node* node;
@@ -87,14 +90,49 @@ static pinfold_code call_remove(void) {
   pinfold_free(error);
   return code;
 }
+static pinfold_code call_list(void) {
+  pinfold_pod_list* list = NULL;
+  char* error = NULL;
+  const pinfold_code code = pinfold_node_list_pods(node, &list, &error);
+  pinfold_pod_list_free(list);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_reconfigure(void) {
+  pinfold_reconfiguration wanted = PINFOLD_RECONFIGURATION_INIT;
+  wanted.flags = PINFOLD_RECONFIGURE_DRY_RUN;
+  wanted.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0-1'\n";
+  char* plan = NULL;
+  char* error = NULL;
+  const pinfold_code code = pinfold_node_reconfigure(node, &wanted, &plan, &error);
+  pinfold_free(plan);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_defragment(void) {
+  char* plan = NULL;
+  char* error = NULL;
+  const pinfold_code code =
+      pinfold_node_defragment(node, kOther, PINFOLD_RECONFIGURE_DRY_RUN, &plan, &error);
+  pinfold_free(plan);
+  pinfold_free(error);
+  return code;
+}
 
 static const struct {
   const char* name;
   pinfold_code (*call)(void);
   int is_admitted; /* before the call */
 } kCalls[] = {
-    {"open", call_open, 1}, {"explain", call_explain, 0}, {"admit", call_admit, 0},
-    {"get", call_get, 1},   {"status", call_status, 1},   {"remove", call_remove, 1},
+    {"open", call_open, 1},
+    {"explain", call_explain, 0},
+    {"admit", call_admit, 0},
+    {"get", call_get, 1},
+    {"status", call_status, 1},
+    {"remove", call_remove, 1},
+    {"list", call_list, 1},
+    {"reconfigure", call_reconfigure, 1},
+    {"defragment", call_defragment, 1},
 };
 
 /* Runs in a child. The exit status is the code, or 200 if no allocation was left to fail. */
