@@ -418,9 +418,9 @@ void EnforcedLayout::set_adopted(const ContainerMap<std::string>& adopted) {
 
 /// Limits adopted groups to CPUs of the groups above them, which are not Pinfold's and may be
 /// narrowed by other programs: cgroup v1 refuses other CPUs. A set without any CPU of the group
-/// above would give a container all CPUs of that group; instead it gets those that are exclusive to
-/// no container, or keeps its current ones. Groups that are as desired are only checked if `is_new`
-/// (`observed` was just read).
+/// above would give a container all CPUs of that group; instead it gets CPUs that are not exclusive
+/// to any container, or keeps its current ones. Groups that are as desired are only checked if
+/// `is_new` (`observed` was just read).
 void EnforcedLayout::limit_adopted(const Desired& desired, const Layout& observed, Layout& layout,
                                    bool is_new) const {
   const CpuSet exclusive = exclusive_cpus(desired);

@@ -166,7 +166,7 @@ ObservedCgroupSetup observe_cgroup_setup(const Tree& tree, const std::string& cg
   setup.root = cgroup_root;
   if (setup.root.empty() && mount != nullptr) setup.root = mount->point + "/pinfold";
   if (setup.root.empty()) return setup;
-  // The controllers of the whole mount: another check tells whether they are enabled below it.
+  // The controllers of the whole mount: whether they are enabled below it is a separate check.
   const auto controllers_at = [&](const std::string& directory) {
     for (const enforce::Mount& one : setup.mounts) {
       const bool is_inside = directory == one.point || directory.starts_with(one.point + "/");

@@ -38,7 +38,7 @@ struct ProcStat {
   std::string name;
   pid_t parent = 0;
   bool is_kernel_thread = false;
-  bool has_fixed_cpus = false;  ///< the kernel bound it, and nobody can change that
+  bool has_fixed_cpus = false;  ///< bound by the kernel for good
   bool has_ended = false;       ///< a zombie
 
   friend bool operator==(const ProcStat&, const ProcStat&) = default;
