@@ -78,10 +78,10 @@ class Served {
   }
 
   test::TempDir dir_;
-  service::Worker worker_{open(), {}};
-  service::Api api_{worker_};
-  std::unique_ptr<service::Endpoint> endpoint_ =
-      service::Endpoint::start(service::Listener::open(dir_ / "api.sock").value(), {&api_}, {})
+  worker::Worker worker_{open(), {}};
+  grpc::Api api_{worker_};
+  std::unique_ptr<grpc::Endpoint> endpoint_ =
+      grpc::Endpoint::start(socket::Listener::open(dir_ / "api.sock").value(), {&api_}, {})
           .value();
   std::unique_ptr<Pinfold::Stub> stub_ = Pinfold::NewStub(
       grpc::CreateChannel("unix:" + (dir_ / "api.sock"), grpc::InsecureChannelCredentials()));

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "pinfold/agent/config_file.hpp"
+#include "pinfold/verbs/config_file.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/decide/start_advice.hpp"

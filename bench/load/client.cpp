@@ -27,27 +27,27 @@ constexpr const char* kContainer = "main";
 class SocketClient final : public Client {
  public:
   explicit SocketClient(const LoadedNode& node)
-      : client_(*must(service::Client::connect(node / "agent.sock"))) {}
+      : client_(*must(socket::Client::connect(node / "agent.sock"))) {}
 
   bool admit(const LoadPod& pod) override {
-    const auto answer = call(service::Admit{{pod.spec}, false});
-    return !std::get<service::Admissions>(answer).outcomes.front().rejection;
+    const auto answer = call(verbs::Admit{{pod.spec}, false});
+    return !std::get<verbs::Admissions>(answer).outcomes.front().rejection;
   }
   void start(const LoadPod& pod) override {
-    check(call(service::Start{{pod.spec.uid, kContainer}}));
+    check(call(verbs::Start{{pod.spec.uid, kContainer}}));
   }
-  void remove(const LoadPod& pod) override { check(call(service::Remove{pod.spec.uid, "", {}})); }
+  void remove(const LoadPod& pod) override { check(call(verbs::Remove{pod.spec.uid, "", {}})); }
 
  private:
-  service::Answer call(service::Action action) {
+  verbs::Answer call(verbs::Action action) {
     return must(client_.call(std::move(action), std::chrono::milliseconds(0)));
   }
-  static void check(const service::Answer& answer) {
+  static void check(const verbs::Answer& answer) {
     const auto& change = std::get<agent::ChangeOutcome>(answer);
     if (change.not_enforced) throw Failure(change.not_enforced->message);
   }
 
-  service::Client client_;
+  socket::Client client_;
 };
 
 class GrpcClient final : public Client {

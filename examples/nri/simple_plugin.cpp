@@ -7,7 +7,7 @@
 #include "pinfold/nri/plugin.hpp"
 #include "simple_pinning.hpp"
 
-/// A complete plugin on the library service/nri:
+/// A complete plugin on the library service/faces/nri:
 ///
 ///     simple-plugin SOCKET INDEX ALL RESERVED      simple-plugin /var/run/nri/nri.sock 50 0-7 0-1
 ///

@@ -17,7 +17,7 @@
 #include "pinfold/socket/client.hpp"
 #include "temp_dir.hpp"
 
-namespace pinfold::service {
+namespace pinfold::socket {
 namespace {
 
 namespace fs = std::filesystem;
@@ -120,7 +120,7 @@ class SpellingAttack : public testing::Test {
     ASSERT_TRUE(client && *client) << "the service does not answer";
     client_ = std::move(**client);
   }
-  Result<Answer> ask(Action action) {
+  Result<verbs::Answer> ask(verbs::Action action) {
     return client_->call(std::move(action), std::chrono::seconds(60));
   }
 
@@ -133,10 +133,10 @@ class SpellingAttack : public testing::Test {
 
 TEST_F(SpellingAttack, AdoptsNoGroupTwice) {
   for (const PodSpec& spec : {pod("ex", "1"), pod("other", "")}) {
-    const auto admitted = ask(Admit{{spec}, false});
+    const auto admitted = ask(verbs::Admit{{spec}, false});
     ASSERT_TRUE(admitted.has_value()) << admitted.error().message;
   }
-  const auto adopted = ask(Adopt{PodUid("ex"), {"c", victim()}});
+  const auto adopted = ask(verbs::Adopt{PodUid("ex"), {"c", victim()}});
   ASSERT_TRUE(adopted.has_value()) << adopted.error().message;
   const std::string has = line_of(victim() + "/cpuset.cpus");
   fs::create_directory_symlink(victim(), dir_ / "link");
@@ -169,11 +169,11 @@ TEST_F(SpellingAttack, AdoptsNoGroupTwice) {
            std::string("."),
            std::string(),
        }) {
-    const auto again = ask(Adopt{PodUid("other"), {"c", spelling}});
+    const auto again = ask(verbs::Adopt{PodUid("other"), {"c", spelling}});
     EXPECT_FALSE(again.has_value()) << "'" << spelling << "' was adopted";
   }
   EXPECT_EQ(line_of(victim() + "/cpuset.cpus"), has);
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::socket

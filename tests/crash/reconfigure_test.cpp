@@ -1,6 +1,6 @@
 // A reconfiguration that a power cut or a kill ends at any point, and everything that can follow.
 
-#include "pinfold/agent/reconfigure.hpp"
+#include "pinfold/verbs/reconfigure.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "agent_world.hpp"
 #include "memory_fs.hpp"
-#include "pinfold/agent/config_file.hpp"
+#include "pinfold/verbs/config_file.hpp"
 #include "pinfold/checkpoint/replace_all.hpp"
 
 namespace pinfold::agent {
@@ -51,18 +51,18 @@ struct Session {
   }
   [[nodiscard]] std::string config_file() { return files.read(kConfigFileName).value().value(); }
 
-  Result<void> act(const ReconfigureRequest& request) {
-    PINFOLD_LET(const auto done, agent::reconfigure(agent, request, source));
+  Result<void> act(const Reconfigure& request) {
+    PINFOLD_LET(const auto done, verbs::reconfigure(agent, request, source));
     EXPECT_TRUE(done.is_applied);
     return agent.settle();
   }
   Result<void> reconfigure() {
-    ReconfigureRequest request;
+    Reconfigure request;
     request.config = kNewText;
     return act(request);
   }
   Result<void> undo() {
-    ReconfigureRequest request;
+    Reconfigure request;
     request.undo = true;
     auto done = act(request);
     // `pinfold` says that there is nothing to undo; nothing has changed.

@@ -25,13 +25,13 @@ void check(const Message& message) {
 /// Every state that a side file can contain can be answered.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Node kNode = Node::make(test::machine_of({}), test::aligning_config("none")).value();
-  service::Snapshot snapshot;
+  worker::Snapshot snapshot;
   snapshot.state.node = empty_state(kNode);
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (!agent::decode_pods(text, snapshot.state)) return 0;
   snapshot.reconciled.emplace(fail(ErrorCode::kIo, std::string(text)));
   pinfold::v1::StatusResponse status;
-  service::fill(kNode, {}, snapshot, status);
+  grpc::fill(kNode, {}, snapshot, status);
   if (static_cast<std::size_t>(status.pods_size()) != snapshot.state.node.pods.size()) {
     std::abort();
   }

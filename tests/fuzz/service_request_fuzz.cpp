@@ -10,14 +10,14 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold;  // NOLINT(google-build-using-namespace)
   const std::string_view line(reinterpret_cast<const char*>(data), size);
-  (void)service::decode_hello_request(line);
-  const auto call = service::decode_call(line);
+  (void)socket::decode_hello_request(line);
+  const auto call = socket::decode_call(line);
   if (!call) {
     if (call.error().code != ErrorCode::kInvalidArgument) std::abort();
     return 0;
   }
-  const std::string written = service::encode(*call);
-  const auto again = service::decode_call(written);
-  if (!again || service::encode(*again) != written) std::abort();
+  const std::string written = socket::encode(*call);
+  const auto again = socket::decode_call(written);
+  if (!again || socket::encode(*again) != written) std::abort();
   return 0;
 }

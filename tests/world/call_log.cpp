@@ -7,10 +7,10 @@ namespace pinfold::world {
 namespace {
 
 /// Returns the request to log; nullopt if it changes no decision.
-std::optional<LoggedRequest> logged_of(const service::Action& request) {
-  if (const auto* const admit = std::get_if<service::Admit>(&request)) return *admit;
-  if (const auto* const start = std::get_if<service::Start>(&request)) return *start;
-  if (const auto* const remove = std::get_if<service::Remove>(&request)) return *remove;
+std::optional<LoggedRequest> logged_of(const verbs::Action& request) {
+  if (const auto* const admit = std::get_if<verbs::Admit>(&request)) return *admit;
+  if (const auto* const start = std::get_if<verbs::Start>(&request)) return *start;
+  if (const auto* const remove = std::get_if<verbs::Remove>(&request)) return *remove;
   return std::nullopt;
 }
 
@@ -23,18 +23,18 @@ void CallLog::begin(std::shared_ptr<const Node> node, agent::AgentState state) {
   answered_ = 0;
 }
 
-std::optional<std::size_t> CallLog::invoke(const service::Action& request) {
+std::optional<std::size_t> CallLog::invoke(const verbs::Action& request) {
   auto logged = logged_of(request);
   if (!logged) return std::nullopt;
   calls_.push_back({clients_++, time_++, std::nullopt, *std::move(logged), std::nullopt});
   return calls_.size() - 1;
 }
 
-void CallLog::answer(std::size_t call, const Result<service::Answer>& answer) {
+void CallLog::answer(std::size_t call, const Result<verbs::Answer>& answer) {
   LoggedAnswer logged;
   if (!answer) {
     logged.error = answer.error().message.empty() ? "an error" : answer.error().message;
-  } else if (const auto* const admissions = std::get_if<service::Admissions>(&*answer)) {
+  } else if (const auto* const admissions = std::get_if<verbs::Admissions>(&*answer)) {
     auto& rejections = logged.rejections.emplace();
     for (const agent::AdmitOutcome& outcome : admissions->outcomes) {
       const auto& why = outcome.rejection;
@@ -45,18 +45,18 @@ void CallLog::answer(std::size_t call, const Result<service::Answer>& answer) {
   calls_.at(call).answer = std::move(logged);
 }
 
-void CallLog::ask(const std::vector<service::Action>& steps, bool is_granted,
+void CallLog::ask(const std::vector<verbs::Action>& steps, bool is_granted,
                   const LoggedPlaces& places) {
-  const auto last = std::find_if(steps.rbegin(), steps.rend(), [](const service::Action& step) {
-    return std::holds_alternative<service::Admit>(step);
+  const auto last = std::find_if(steps.rbegin(), steps.rend(), [](const verbs::Action& step) {
+    return std::holds_alternative<verbs::Admit>(step);
   });
-  for (const service::Action& step : steps) {
+  for (const verbs::Action& step : steps) {
     auto logged = logged_of(step);
     if (!logged) continue;
     std::optional<LoggedAnswer> answer;
-    if (is_granted && std::holds_alternative<service::Start>(step)) answer = LoggedAnswer{};
+    if (is_granted && std::holds_alternative<verbs::Start>(step)) answer = LoggedAnswer{};
     if (is_granted && last != steps.rend() && &step == &*last) {
-      const std::vector<std::string> all_admitted(std::get<service::Admit>(step).pods.size());
+      const std::vector<std::string> all_admitted(std::get<verbs::Admit>(step).pods.size());
       answer = {"", all_admitted, {}};
     }
     add(*std::move(logged), std::move(answer), places);

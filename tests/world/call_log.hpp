@@ -16,12 +16,12 @@ class CallLog {
   void begin(std::shared_ptr<const Node> node, agent::AgentState state);
   /// Logs a client's request. Returns the number of its call; requests that change no decision have
   /// none.
-  [[nodiscard]] std::optional<std::size_t> invoke(const service::Action& request);
-  void answer(std::size_t call, const Result<service::Answer>& answer);
+  [[nodiscard]] std::optional<std::size_t> invoke(const verbs::Action& request);
+  void answer(std::size_t call, const Result<verbs::Answer>& answer);
   /// Logs a runtime's call, which amounts to these requests, one after the other. `is_granted`: the
   /// runtime was told that its last admission and its starts are done; everything else may or may
   /// not be done.
-  void ask(const std::vector<service::Action>& steps, bool is_granted,
+  void ask(const std::vector<verbs::Action>& steps, bool is_granted,
            const LoggedPlaces& places = {});
   void begin_round() { round_ = time_++; }
   /// Logs that the leftovers of ended containers disappeared at some time in this round; see Ended.

@@ -29,7 +29,7 @@ struct Do {
   const AgentState& state;
   const LoggedPlaces& places;
 
-  Done operator()(const service::Admit& request) const {
+  Done operator()(const verbs::Admit& request) const {
     Done done{state, {}};
     auto& rejections = done.answer.rejections.emplace();
     for (const PodSpec& pod : request.pods) {
@@ -49,7 +49,7 @@ struct Do {
     }
     return done;
   }
-  Done operator()(const service::Start& request) const {
+  Done operator()(const verbs::Start& request) const {
     auto started = start_container(node, state.node, request.container);
     if (!started) return {state, {started.error().message, {}, {}}};
     Done done{state, {}};
@@ -57,7 +57,7 @@ struct Do {
     done.next.removed.erase(request.container);
     return done;
   }
-  Done operator()(const service::Remove& request) const {
+  Done operator()(const verbs::Remove& request) const {
     Done done{state, {}};
     if (!request.container.empty()) {
       const ContainerId id{request.pod, request.container};
@@ -87,7 +87,7 @@ struct Do {
   Done operator()(const Ended& request) const {
     Done done{state, {}};
     for (const auto& [pod, name] : request.containers) {
-      done.next = Do{node, done.next, places}(service::Remove{pod, name, {}}).next;
+      done.next = Do{node, done.next, places}(verbs::Remove{pod, name, {}}).next;
     }
     return done;
   }

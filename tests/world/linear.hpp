@@ -10,7 +10,7 @@
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/decide/keep.hpp"
 #include "pinfold/decide/node.hpp"
-#include "pinfold/service/request.hpp"
+#include "pinfold/verbs/execute.hpp"
 
 /// Checks whether the answers that clients got can come from requests that were done one after the
 /// other. Shares no code with the other judges of a world.
@@ -26,7 +26,7 @@ struct Ended {
   std::vector<ContainerId> containers;
 };
 using LoggedRequest =
-    std::variant<service::Admit, service::Start, service::Remove, Restarted, Read, Ended>;
+    std::variant<verbs::Admit, verbs::Start, verbs::Remove, Restarted, Read, Ended>;
 
 struct LoggedAnswer {
   std::string error;  ///< not "": nothing has happened

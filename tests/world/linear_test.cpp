@@ -20,8 +20,8 @@ using testing::HasSubstr;
 class LinearTest : public testing::Test {
  protected:
   static PodSpec four(const std::string& uid) { return test::pod(uid, {test::guaranteed("a", 4)}); }
-  static service::Admit admit(const std::string& uid) { return {{four(uid)}}; }
-  static service::Remove remove(const std::string& uid) {
+  static verbs::Admit admit(const std::string& uid) { return {{four(uid)}}; }
+  static verbs::Remove remove(const std::string& uid) {
     return {PodUid(uid), "", RunningProcesses::kRefuse};
   }
 
@@ -151,7 +151,7 @@ TEST_F(LinearTest, WhatWasRemovedIsGone) {
 
 TEST_F(LinearTest, StartsAndRemovalsOfContainersAreSeen) {
   add(0, 1, admit("p1"), admitted());
-  add(2, 3, service::Start{{PodUid("p1"), "a"}}, done());
+  add(2, 3, verbs::Start{{PodUid("p1"), "a"}}, done());
   AgentState started = with("p1");
   started.node = *start_container(node_, started.node, {PodUid("p1"), "a"});
   const auto log = log_;
@@ -161,7 +161,7 @@ TEST_F(LinearTest, StartsAndRemovalsOfContainersAreSeen) {
   add_read(4, 5, with("p1"));
   EXPECT_THAT(judged(), HasSubstr("'read'"));
   log_ = log;
-  add(4, 5, service::Start{{PodUid("p1"), "b"}}, done());  // there is no such container
+  add(4, 5, verbs::Start{{PodUid("p1"), "b"}}, done());  // there is no such container
   EXPECT_THAT(judged(), HasSubstr("'start'"));
 }
 
@@ -180,12 +180,12 @@ TEST_F(LinearTest, ManyAtTheSameTimeAreJudgedSoon) {
 /// The log that the world writes is the one that is judged.
 TEST_F(LinearTest, ALogHasWhatClientsSaw) {
   const auto node = std::make_shared<const Node>(test::static_node());
-  const service::Answer answer = service::Admissions{{agent::AdmitOutcome{}}, {}};
+  const verbs::Answer answer = verbs::Admissions{{agent::AdmitOutcome{}}, {}};
   for (const bool is_answered : {false, true}) {
     for (const bool is_kept : {false, true}) {
       CallLog log;
       log.begin(node, first_);
-      EXPECT_FALSE(log.invoke(service::Reconcile{}));
+      EXPECT_FALSE(log.invoke(verbs::Reconcile{}));
       const auto call = log.invoke(admit("p1"));
       ASSERT_TRUE(call);
       if (is_answered) log.answer(*call, answer);
@@ -208,7 +208,7 @@ TEST_F(LinearTest, ALogHasWhatARuntimeWasTold) {
     for (const bool is_kept : {false, true}) {
       CallLog log;
       log.begin(node, first_);
-      log.ask({remove("p1"), service::Reconcile{}, admit("p1")}, is_granted);
+      log.ask({remove("p1"), verbs::Reconcile{}, admit("p1")}, is_granted);
       log.read(is_kept ? with("p1") : first_);
       EXPECT_EQ(log.judge().empty(), is_kept || !is_granted);
     }
@@ -222,7 +222,7 @@ TEST_F(LinearTest, ALogHasWhatARuntimeWasTold) {
 /// Ended containers make room at any time of their round, but not earlier.
 TEST_F(LinearTest, ALogHasWhatHasEnded) {
   const auto node = std::make_shared<const Node>(test::static_node());
-  const service::Answer answer = service::Admissions{{agent::AdmitOutcome{}}, {}};
+  const verbs::Answer answer = verbs::Admissions{{agent::AdmitOutcome{}}, {}};
   for (const bool is_same_round : {false, true}) {
     CallLog log;
     log.begin(node, with("p2"));

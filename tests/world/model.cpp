@@ -18,7 +18,7 @@ struct Expect {
 
   [[nodiscard]] Expected failed(std::string why) const { return {state, {}, std::move(why)}; }
 
-  Expected operator()(const service::Admit& request) const {
+  Expected operator()(const verbs::Admit& request) const {
     Expected expected{state, {}, ""};
     for (const PodSpec& pod : request.pods) {
       const auto place = places.find(pod.uid);
@@ -45,7 +45,7 @@ struct Expect {
     if (is_any_new && !offline.empty()) return failed("CPUs are offline");
     return expected;
   }
-  Expected operator()(const service::Start& request) const {
+  Expected operator()(const verbs::Start& request) const {
     auto next = start_container(node, state.node, request.container);
     if (!next) return failed(next.error().message);
     Expected expected{state, {}, ""};
@@ -53,7 +53,7 @@ struct Expect {
     expected.next.removed.erase(request.container);
     return expected;
   }
-  Expected operator()(const service::Remove& request) const {
+  Expected operator()(const verbs::Remove& request) const {
     Expected expected{state, {}, ""};
     if (request.container.empty()) {
       const bool is_known =
@@ -88,15 +88,15 @@ AgentState kept(AgentState state) {
 }  // namespace
 
 Expected expect(const Node& node, const AgentState& state, const CpuSet& offline,
-                const service::Action& action, const PlacesOfPods& places) {
+                const verbs::Action& action, const PlacesOfPods& places) {
   return std::visit(Expect{node, state, offline, places}, action);
 }
 
 std::vector<AgentState> reachable(const Node& node, const AgentState& first, const CpuSet& offline,
-                                  const std::vector<service::Action>& changes, Committed committed,
+                                  const std::vector<verbs::Action>& changes, Committed committed,
                                   const PlacesOfPods& places) {
   std::vector<AgentState> states = {first};
-  for (const service::Action& change : changes) {
+  for (const verbs::Action& change : changes) {
     std::vector<AgentState> next;
     const auto begin = committed == Committed::kPrefix ? states.end() - 1 : states.begin();
     for (auto state = begin; state != states.end(); ++state) {

@@ -8,7 +8,7 @@
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/decide/keep.hpp"
 #include "pinfold/decide/node.hpp"
-#include "pinfold/service/request.hpp"
+#include "pinfold/verbs/execute.hpp"
 
 /// Predicts the service's answers from the pure decisions alone.
 namespace pinfold::world {
@@ -34,7 +34,7 @@ using PlacesOfPods = std::map<PodUid, Places>;
 
 /// Predicts the result of a request. Domain: Admit, Start, Remove, Reconcile, Settle.
 [[nodiscard]] Expected expect(const Node& node, const agent::AgentState& state,
-                              const CpuSet& offline, const service::Action& action,
+                              const CpuSet& offline, const verbs::Action& action,
                               const PlacesOfPods& places = {});
 
 /// Which of several changes were committed.
@@ -47,7 +47,7 @@ enum class Committed {
 [[nodiscard]] std::vector<agent::AgentState> reachable(const Node& node,
                                                        const agent::AgentState& first,
                                                        const CpuSet& offline,
-                                                       const std::vector<service::Action>& changes,
+                                                       const std::vector<verbs::Action>& changes,
                                                        Committed committed,
                                                        const PlacesOfPods& places = {});
 

@@ -154,18 +154,18 @@ Result<void> SimulatedNode::start() {
   shared_node_ = agent.shared_node();
   if (has_runtime_) {
     nri::FollowerOptions follower;
-    follower.pod_level = service::PodLevelResources::kAnnotated;
+    follower.pod_level = settings::PodLevelResources::kAnnotated;
     follower.mount = "/model";
     follower.log = [this](agent::LogLevel level, std::string_view line) {
       if (hear && level >= agent::LogLevel::kInfo) hear(line);
     };
     PINFOLD_LET(follower_,
-                nri::make_follower(service::NriMode::kEnforce, agent, std::move(follower)));
+                nri::make_follower(settings::NriMode::kEnforce, agent, std::move(follower)));
   }
-  service::WorkerOptions options;
+  worker::WorkerOptions options;
   options.now = [this] { return clock(); };
   options.watch = [this](const std::string& /*directory*/) { return watch_end(); };
-  worker_ = std::make_unique<service::Worker>(std::move(agent), std::move(options));
+  worker_ = std::make_unique<worker::Worker>(std::move(agent), std::move(options));
   worker_->run_round();
   return {};
 }

@@ -15,7 +15,7 @@
 #include "pinfold/base/unique_fd.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/follower.hpp"
-#include "pinfold/service/worker.hpp"
+#include "pinfold/worker/worker.hpp"
 #include "process.hpp"
 #include "world.hpp"
 
@@ -25,7 +25,7 @@ namespace pinfold::world {
 /// service is the real one, from the worker down.
 class SimulatedNode {
  public:
-  using Clock = service::Clock;
+  using Clock = worker::Clock;
 
   explicit SimulatedNode(const History& history, Bug bug);
 
@@ -103,7 +103,7 @@ class SimulatedNode {
 
   /// Returns the plugin of the running service; null without a runtime.
   [[nodiscard]] nri::Follower* follower() { return follower_.get(); }
-  [[nodiscard]] service::Worker* worker() { return worker_.get(); }
+  [[nodiscard]] worker::Worker* worker() { return worker_.get(); }
   [[nodiscard]] const std::shared_ptr<const Node>& shared_node() const { return shared_node_; }
   [[nodiscard]] int boots() const { return boots_; }
   [[nodiscard]] const CpuSet& online() const { return kernel.cpus; }
@@ -163,7 +163,7 @@ class SimulatedNode {
   std::set<std::string> soft_;   ///< groups with soft values
   std::string settled_journal_;  ///< see Process
   std::shared_ptr<Process> process_;
-  std::unique_ptr<service::Worker> worker_;
+  std::unique_ptr<worker::Worker> worker_;
   std::unique_ptr<nri::Follower> follower_;
   std::shared_ptr<const Node> shared_node_;  ///< the worker's
   Clock::time_point now_{std::chrono::hours(1)};

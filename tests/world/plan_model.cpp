@@ -34,11 +34,11 @@ ExpectedPlan expect_undo(const NodeState& state, const Before& before) {
 }
 
 ExpectedPlan expect_reconfiguration(const Node& node, const NodeState& state, const CpuSet& offline,
-                                    const service::Reconfigure& request,
+                                    const verbs::Reconfigure& request,
                                     const std::optional<Before>& before) {
   if (request.undo) return before ? expect_undo(state, *before) : failed("nothing was before");
   const auto to =
-      agent::make_node(node.machine(), config_after(node, service::Action(request), before));
+      agent::make_node(node.machine(), config_after(node, verbs::Action(request), before));
   if (!to) return failed(to.error().message);
   if (!offline.empty()) return failed("CPUs are offline");
   auto plan = plan_reconfiguration(node, state, *to);
@@ -47,7 +47,7 @@ ExpectedPlan expect_reconfiguration(const Node& node, const NodeState& state, co
 }
 
 ExpectedPlan expect_defragmentation(const Node& node, const NodeState& state, const CpuSet& offline,
-                                    const service::Defragment& request) {
+                                    const verbs::Defragment& request) {
   if (state.find(request.pod.uid) != nullptr) return {state, false, ""};
   if (!offline.empty()) return failed("CPUs are offline");
   PlanOptions options;
@@ -61,11 +61,11 @@ ExpectedPlan expect_defragmentation(const Node& node, const NodeState& state, co
 }  // namespace
 
 ExpectedPlan expect_plan(const Node& node, const NodeState& state, const CpuSet& offline,
-                         const service::Action& request, const std::optional<Before>& before) {
-  if (const auto* const one = std::get_if<service::Reconfigure>(&request)) {
+                         const verbs::Action& request, const std::optional<Before>& before) {
+  if (const auto* const one = std::get_if<verbs::Reconfigure>(&request)) {
     return expect_reconfiguration(node, state, offline, *one, before);
   }
-  return expect_defragmentation(node, state, offline, std::get<service::Defragment>(request));
+  return expect_defragmentation(node, state, offline, std::get<verbs::Defragment>(request));
 }
 
 bool can_move(const Node& node, const agent::AgentState& from, const Node& to,
@@ -81,9 +81,9 @@ bool is_repetition(const Node& node, const NodeState& state, const Config& to,
          state.memory.checkpoint() == next.memory.checkpoint();
 }
 
-Config config_after(const Node& node, const service::Action& request,
+Config config_after(const Node& node, const verbs::Action& request,
                     const std::optional<Before>& before) {
-  const auto* const one = std::get_if<service::Reconfigure>(&request);
+  const auto* const one = std::get_if<verbs::Reconfigure>(&request);
   if (one == nullptr) return node.config();
   if (one->undo) return before ? before->config : node.config();
   Config config = parse_config(one->config.value()).value().config;

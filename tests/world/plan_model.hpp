@@ -4,7 +4,7 @@
 #include <string>
 
 #include "pinfold/agent/desired.hpp"
-#include "pinfold/service/request.hpp"
+#include "pinfold/verbs/execute.hpp"
 
 /// Predicts the result of a request that plans, from the pure plans alone.
 namespace pinfold::world {
@@ -23,7 +23,7 @@ struct ExpectedPlan {
 };
 
 [[nodiscard]] ExpectedPlan expect_plan(const Node& node, const NodeState& state,
-                                       const CpuSet& offline, const service::Action& request,
+                                       const CpuSet& offline, const verbs::Action& request,
                                        const std::optional<Before>& before);
 
 /// Returns true if the containers can move from one state to another without any overlap in
@@ -36,7 +36,7 @@ struct ExpectedPlan {
                                  const NodeState& next);
 
 /// Returns the configuration of the node after the request.
-[[nodiscard]] Config config_after(const Node& node, const service::Action& request,
+[[nodiscard]] Config config_after(const Node& node, const verbs::Action& request,
                                   const std::optional<Before>& before);
 
 }  // namespace pinfold::world

@@ -107,7 +107,7 @@ PluginModel::Steps PluginModel::synchronize(const AgentState& state,
     if (may_have_own(spec_of_(pod->second.uid), container)) with_own.insert(pod->second.uid);
   }
   Steps steps = remove_ended(state);
-  service::Admit admit;
+  verbs::Admit admit;
   for (const auto& [id, pod] : pods_) {
     std::vector<std::string> names;
     for (const Told& told : pod.containers) names.push_back(told.name);
@@ -119,7 +119,7 @@ PluginModel::Steps PluginModel::synchronize(const AgentState& state,
   std::stable_partition(admit.pods.begin(), admit.pods.end(),
                         [&](const PodSpec& pod) { return with_own.contains(pod.uid); });
   // In one transaction; if that fails, one by one.
-  for (PodSpec& pod : admit.pods) steps.emplace_back(service::Admit{{std::move(pod)}});
+  for (PodSpec& pod : admit.pods) steps.emplace_back(verbs::Admit{{std::move(pod)}});
   return steps;
 }
 
@@ -135,13 +135,13 @@ PluginModel::Steps PluginModel::create(const AgentState& state, const api::PodSa
   if (const auto pod = pods_.find(sandbox.id()); pod != pods_.end()) {
     for (const Told& told : pod->second.containers) {
       if (told.is_over && has(state, uid, told.name)) {
-        steps.emplace_back(service::Remove{uid, told.name, RunningProcesses::kRefuse});
+        steps.emplace_back(verbs::Remove{uid, told.name, RunningProcesses::kRefuse});
       }
       if (!told.is_over && told.name != container.name()) living.push_back(told.name);
     }
   }
   living.push_back(container.name());
-  steps.emplace_back(service::Admit{{part_of(uid, living)}});
+  steps.emplace_back(verbs::Admit{{part_of(uid, living)}});
   return steps;
 }
 
@@ -162,7 +162,7 @@ PluginModel::Steps PluginModel::change(const AgentState& state,
       return {};
     case api::Event::START_CONTAINER: {
       Steps steps = create(state, event.pod(), container);
-      steps.emplace_back(service::Start{{PodUid(event.pod().uid()), container.name()}});
+      steps.emplace_back(verbs::Start{{PodUid(event.pod().uid()), container.name()}});
       return steps;
     }
     case api::Event::POST_START_CONTAINER: {
@@ -216,7 +216,7 @@ PluginModel::Steps PluginModel::remove_ended(const AgentState& state) const {
   const auto add = [&](const PodUid& uid) {
     const bool lives = std::any_of(pods_.begin(), pods_.end(),
                                    [&](const auto& entry) { return entry.second.uid == uid; });
-    if (!lives) steps.emplace_back(service::Remove{uid, "", RunningProcesses::kRefuse});
+    if (!lives) steps.emplace_back(verbs::Remove{uid, "", RunningProcesses::kRefuse});
   };
   for (const ActivePod& pod : state.node.pods) add(pod.spec.uid);
   for (const PodUid& uid : state.node.held) add(uid);

@@ -8,7 +8,7 @@
 #include "model.hpp"
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/nri/messages.hpp"
-#include "pinfold/service/request.hpp"
+#include "pinfold/verbs/execute.hpp"
 
 namespace pinfold::world {
 
@@ -17,7 +17,7 @@ namespace pinfold::world {
 /// instead of the amounts that a plugin recovers from the calls.
 class PluginModel {
  public:
-  using Steps = std::vector<service::Action>;
+  using Steps = std::vector<verbs::Action>;
   /// Returns the pod with this UID, if the runtime has it.
   using SpecOf = std::function<const PodSpec*(const PodUid&)>;
 

@@ -25,15 +25,15 @@ std::string text_of(const std::optional<Rejection>& rejection) {
   return rejection ? rejection->reason + ": " + rejection->message : "admitted";
 }
 
-std::string error_of(const service::Answer& answer) {
+std::string error_of(const verbs::Answer& answer) {
   const auto text = [](const std::optional<Error>& error) { return error ? error->message : ""; };
-  if (const auto* const admissions = std::get_if<service::Admissions>(&answer)) {
+  if (const auto* const admissions = std::get_if<verbs::Admissions>(&answer)) {
     return text(admissions->outcomes.front().not_enforced);
   }
   if (const auto* const change = std::get_if<agent::ChangeOutcome>(&answer)) {
     return text(change->not_enforced);
   }
-  if (const auto* const done = std::get_if<agent::Reconfigured>(&answer)) {
+  if (const auto* const done = std::get_if<verbs::Reconfigured>(&answer)) {
     return text(done->change.not_enforced);
   }
   return "";
@@ -218,7 +218,7 @@ void Runner::judge() {
 
 void Runner::judge(Pending& pending) {
   if (pending.planned) return judge_plan(pending);
-  const Result<service::Answer>& answer = *pending.answer;
+  const Result<verbs::Answer>& answer = *pending.answer;
   auto expected = expect(*model_node_, model_, offline_, pending.request);
   note(answer ? "  answered" : "  error: " + answer.error().message);
   const bool meets_processes = has_processes(pending.request);
@@ -235,7 +235,7 @@ void Runner::judge(Pending& pending) {
     return break_promise(
         "answer", "expected an error: " + (meets_processes ? "processes run" : expected.error));
   }
-  if (const auto* const admissions = std::get_if<service::Admissions>(&*answer)) {
+  if (const auto* const admissions = std::get_if<verbs::Admissions>(&*answer)) {
     for (std::size_t i = 0; i < admissions->outcomes.size(); ++i) {
       const std::string got = text_of(admissions->outcomes[i].rejection);
       const std::string wanted = text_of(expected.rejections.at(i));
@@ -257,10 +257,10 @@ void Runner::note_undecided(const Error& error, AgentState next) {
 }
 
 /// Checks that a change that is not enforced at once has a reason.
-void Runner::check_enforced(const service::Answer& answer, const service::Action& request) {
+void Runner::check_enforced(const verbs::Answer& answer, const verbs::Action& request) {
   const std::string error = error_of(answer);
   // Settling applies nothing that is missing in the kernel.
-  const bool is_change = !std::holds_alternative<service::Done>(answer);
+  const bool is_change = !std::holds_alternative<verbs::Done>(answer);
   is_behind_ = !error.empty() || had_fault_ || (is_behind_ && !is_change);
   if (error.empty()) return;
   note("  not enforced: " + error);
@@ -285,8 +285,8 @@ bool Runner::names_displaced(const std::string& error) {
 
 /// Returns true if a request names an active pod with a different spec: it is rejected if a running
 /// container would lose its CPUs.
-bool Runner::admits_another_spec(const service::Action& request) const {
-  const auto* const admit = std::get_if<service::Admit>(&request);
+bool Runner::admits_another_spec(const verbs::Action& request) const {
+  const auto* const admit = std::get_if<verbs::Admit>(&request);
   return admit != nullptr &&
          std::any_of(admit->pods.begin(), admit->pods.end(), [this](const PodSpec& pod) {
            const ActivePod* const active = model_.node.find(pod.uid);
@@ -295,9 +295,9 @@ bool Runner::admits_another_spec(const service::Action& request) const {
 }
 
 /// Returns true if a request must fail because processes run that it does not kill.
-bool Runner::has_processes(const service::Action& request) {
-  if (std::holds_alternative<service::Admit>(request)) return forgets_processes(request);
-  const auto* const remove = std::get_if<service::Remove>(&request);
+bool Runner::has_processes(const verbs::Action& request) {
+  if (std::holds_alternative<verbs::Admit>(request)) return forgets_processes(request);
+  const auto* const remove = std::get_if<verbs::Remove>(&request);
   if (remove == nullptr) return false;
   const bool is_kill = remove->running == agent::RunningProcesses::kKill;
   if (is_kill && node_.kernel.version == enforce::CgroupVersion::kV2) return false;
@@ -385,10 +385,10 @@ void Runner::check_files(bool is_settled) {
 void Runner::check_kernel() {
   if (outcome_.failure) return;
   std::vector<std::string> drift;
-  const auto submitted = node_.worker()->submit(service::Task{[&](Result<agent::NodeAgent*> agent) {
+  const auto submitted = node_.worker()->submit(worker::Task{[&](Result<agent::NodeAgent*> agent) {
     auto found = (*agent)->find_drift();
     drift = found ? *std::move(found) : std::vector{found.error().message};
-    return std::vector<service::Change>{};
+    return std::vector<verbs::Event>{};
   }});
   if (submitted) node_.worker()->run_round();
   if (!drift.empty()) return break_promise("drift", drift.front());

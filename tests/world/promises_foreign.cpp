@@ -19,15 +19,15 @@ using agent::AgentState;
 /// Returns "kubepods/besteffort/podp1" for "kubepods/besteffort/podp1/a-3".
 std::string group_around(const std::string& group) { return group.substr(0, group.rfind('/')); }
 
-std::vector<PodUid> pods_in(const service::Action& request) {
+std::vector<PodUid> pods_in(const verbs::Action& request) {
   std::vector<PodUid> pods;
-  if (const auto* const admit = std::get_if<service::Admit>(&request)) {
+  if (const auto* const admit = std::get_if<verbs::Admit>(&request)) {
     for (const PodSpec& pod : admit->pods) pods.push_back(pod.uid);
   }
-  if (const auto* const start = std::get_if<service::Start>(&request)) {
+  if (const auto* const start = std::get_if<verbs::Start>(&request)) {
     pods.push_back(start->container.pod);
   }
-  if (const auto* const remove = std::get_if<service::Remove>(&request)) {
+  if (const auto* const remove = std::get_if<verbs::Remove>(&request)) {
     pods.push_back(remove->pod);
   }
   return pods;
@@ -84,7 +84,7 @@ void Runner::trouble(const Action& action) {
 
 /// Returns true if an error is about a group with soft values set by others, and the request was
 /// about its pod or about all pods.
-bool Runner::names_own_trouble(const std::string& error, const service::Action& request) {
+bool Runner::names_own_trouble(const std::string& error, const verbs::Action& request) {
   const auto pods = pods_in(request);
   return std::any_of(node_.soft().begin(), node_.soft().end(), [&](const std::string& group) {
     const std::string below = group.substr(group.find('/') + 1);  // "podp1/a"

@@ -17,12 +17,12 @@ std::optional<Planned> Runner::judge_dry_run(const Pending& dry) {
     break_promise("answer", "a dry run is not answered");
     return std::nullopt;
   }
-  const Result<service::Answer>& answer = *dry.answer;
+  const Result<verbs::Answer>& answer = *dry.answer;
   note(answer ? "  planned" : "  no plan: " + answer.error().message);
   if (!answer && answer.error().message.empty()) break_promise("reason", "no plan, and no reason");
   if (is_before_unknown_ && is_undo(dry.request)) {
     if (!answer) return std::nullopt;
-    const auto& planned = std::get<agent::Reconfigured>(*answer).planned.plan;
+    const auto& planned = std::get<verbs::Reconfigured>(*answer).planned.plan;
     return Planned{planned.next, planned.evicted.empty()};
   }
   const auto expected = expect_plan(*model_node_, model_.node, offline_, dry.request, before_);
@@ -32,7 +32,7 @@ std::optional<Planned> Runner::judge_dry_run(const Pending& dry) {
     return std::nullopt;
   }
   if (!answer) return std::nullopt;
-  const auto& outcome = std::get<agent::Reconfigured>(*answer);
+  const auto& outcome = std::get<verbs::Reconfigured>(*answer);
   if (outcome.is_applied) break_promise("answer", "a dry run was applied");
   if (expected.is_applied && outcome.planned.plan.next != expected.next) {
     break_promise("answer", "another plan than the pure one");
@@ -42,7 +42,7 @@ std::optional<Planned> Runner::judge_dry_run(const Pending& dry) {
 }
 
 void Runner::judge_plan(const Pending& pending) {
-  const Result<service::Answer>& answer = *pending.answer;
+  const Result<verbs::Answer>& answer = *pending.answer;
   note(answer ? "  answered" : "  error: " + answer.error().message);
   if (!answer) {  // the state must not have changed
     if (answer.error().message.empty()) return break_promise("reason", "an error without a text");
@@ -52,7 +52,7 @@ void Runner::judge_plan(const Pending& pending) {
     if (had_fault_ || !has_all_cpus || !can_apply(pending)) return;
     return break_promise("answer", "unexpected error: " + answer.error().message);
   }
-  const auto& outcome = std::get<agent::Reconfigured>(*answer);
+  const auto& outcome = std::get<verbs::Reconfigured>(*answer);
   if (outcome.is_applied != pending.planned->is_applied) {
     return break_promise("answer", outcome.is_applied ? "applied without consent" : "not applied");
   }
@@ -84,8 +84,8 @@ void Runner::take_before(const Pending& pending) {
   is_before_unknown_ = false;
 }
 
-bool Runner::is_undo(const service::Action& request) {
-  const auto* const one = std::get_if<service::Reconfigure>(&request);
+bool Runner::is_undo(const verbs::Action& request) {
+  const auto* const one = std::get_if<verbs::Reconfigure>(&request);
   return one != nullptr && one->undo;
 }
 

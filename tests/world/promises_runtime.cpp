@@ -41,9 +41,9 @@ struct Runner::Decided {
 Runner::Decided Runner::decide_last(const ContainerId& id) const {
   Decided decided{id, std::nullopt, "", {}};
   AgentState state = model_;
-  for (const service::Action& step : steps_) {
+  for (const verbs::Action& step : steps_) {
     auto expected = expect(*model_node_, state, offline_, step, plugin_model_.places());
-    if (std::holds_alternative<service::Admit>(step)) {
+    if (std::holds_alternative<verbs::Admit>(step)) {
       decided.rejection.reset();
       decided.error = expected.error;
       if (expected.error.empty()) decided.rejection = expected.rejections.back();
@@ -98,8 +98,8 @@ void Runner::expect_state(const AgentState& actual, bool had_fault) {
 }
 
 /// Returns true if a removal must fail because processes run.
-bool Runner::is_busy(const service::Action& change) {
-  const auto* const remove = std::get_if<service::Remove>(&change);
+bool Runner::is_busy(const verbs::Action& change) {
+  const auto* const remove = std::get_if<verbs::Remove>(&change);
   if (remove == nullptr) return false;
   if (has_processes(change)) return true;
   return std::any_of(model_.adopted.begin(), model_.adopted.end(), [&](const auto& entry) {
@@ -124,7 +124,7 @@ void Runner::begin_call(const nri::Request& call) {
     may_take_back(id_in(*stop));
   }
   if (is_end && refused_starts_.erase(event->container().id()) > 0) may_take_back(id_in(*event));
-  std::erase_if(steps_, [&](const service::Action& step) { return is_busy(step); });
+  std::erase_if(steps_, [&](const verbs::Action& step) { return is_busy(step); });
   const auto* const creation = std::get_if<api::CreateContainerRequest>(&call);
   if (creation != nullptr) asked_ = id_in(*creation);
   if (event != nullptr && event->event() == api::Event::START_CONTAINER) asked_ = id_in(*event);
@@ -161,16 +161,16 @@ void Runner::end_call(const nri::Request& call, const Result<void>& answer) {
 /// otherwise these are decided again without it.
 void Runner::may_take_back(const ContainerId& id) {
   AgentState state = model_;
-  for (const service::Action& step : steps_) {
+  for (const verbs::Action& step : steps_) {
     state = expect(*model_node_, state, offline_, step, plugin_model_.places()).next;
   }
-  steps_.emplace_back(service::Remove{id.pod, id.name, {}});
+  steps_.emplace_back(verbs::Remove{id.pod, id.name, {}});
   if (const ActivePod* const pod = state.node.find(id.pod)) {
     PodSpec rest = pod->spec;
     std::erase_if(rest.containers, [&](const Container& one) { return one.name == id.name; });
-    if (!rest.containers.empty()) steps_.emplace_back(service::Admit{{std::move(rest)}});
+    if (!rest.containers.empty()) steps_.emplace_back(verbs::Admit{{std::move(rest)}});
   }
-  steps_.emplace_back(service::Remove{id.pod, "", {}});
+  steps_.emplace_back(verbs::Remove{id.pod, "", {}});
   is_taken_back_ = true;
 }
 

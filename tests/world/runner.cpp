@@ -114,23 +114,23 @@ Outcome Runner::run() && {
 }
 
 /// Returns the request of a client that only asks for an answer.
-std::optional<service::Action> Runner::request_of(const Action& action) const {
+std::optional<verbs::Action> Runner::request_of(const Action& action) const {
   switch (action.kind) {
     case Action::Kind::kAdmit:
-      return service::Admit{pods_of(action.pod, action.value)};
+      return verbs::Admit{pods_of(action.pod, action.value)};
     case Action::Kind::kRemove:
-      return service::Remove{uid_of(action.pod), "", agent::RunningProcesses::kRefuse};
+      return verbs::Remove{uid_of(action.pod), "", agent::RunningProcesses::kRefuse};
     case Action::Kind::kKill:
-      return service::Remove{uid_of(action.pod), "", agent::RunningProcesses::kKill};
+      return verbs::Remove{uid_of(action.pod), "", agent::RunningProcesses::kKill};
     case Action::Kind::kDrop:
-      return service::Remove{uid_of(action.pod), container_of(action),
+      return verbs::Remove{uid_of(action.pod), container_of(action),
                              agent::RunningProcesses::kRefuse};
     case Action::Kind::kStart:
-      return service::Start{id_of(action)};
+      return verbs::Start{id_of(action)};
     case Action::Kind::kReconcile:
-      return service::Reconcile{};
+      return verbs::Reconcile{};
     case Action::Kind::kSettle:
-      return service::Settle{};
+      return verbs::Settle{};
     default:
       return std::nullopt;
   }
@@ -149,13 +149,13 @@ void Runner::act(const Action& action) {
   switch (action.kind) {
     case Action::Kind::kConfigure:
     case Action::Kind::kUndo: {
-      service::Reconfigure request;
+      verbs::Reconfigure request;
       request.undo = action.kind == Action::Kind::kUndo;
       if (!request.undo) request.config = config_text(action.value);
       return change_node(std::move(request), action.faults);
     }
     case Action::Kind::kDefragment: {
-      service::Defragment request;
+      verbs::Defragment request;
       request.pod = pod_of(action.pod, action.value);
       return change_node(std::move(request), action.faults);
     }
@@ -254,11 +254,11 @@ void Runner::act_outside(const Action& action) {
   }
 }
 
-void Runner::submit(service::Action request) {
+void Runner::submit(verbs::Action request) {
   auto& entry = pending_.emplace_back(Pending{std::move(request)});
   const auto call = calls_.invoke(entry.request);
   const auto accepted =
-      node_.worker()->submit({entry.request, [this, &entry, call](Result<service::Answer> answer) {
+      node_.worker()->submit({entry.request, [this, &entry, call](Result<verbs::Answer> answer) {
                                 if (call) calls_.answer(*call, answer);
                                 entry.answer.emplace(std::move(answer));
                               }});
@@ -318,12 +318,12 @@ void Runner::round(const Faults& faults) {
 }
 
 /// Makes a request that plans, after a dry run that predicts its result.
-void Runner::change_node(service::Action request, const Faults& faults) {
+void Runner::change_node(verbs::Action request, const Faults& faults) {
   round({});
   if (outcome_.failure) return;
   auto dry = request;
-  if (auto* const one = std::get_if<service::Reconfigure>(&dry)) one->dry_run = true;
-  if (auto* const one = std::get_if<service::Defragment>(&dry)) one->dry_run = true;
+  if (auto* const one = std::get_if<verbs::Reconfigure>(&dry)) one->dry_run = true;
+  if (auto* const one = std::get_if<verbs::Defragment>(&dry)) one->dry_run = true;
   submit(dry);
   node_.worker()->run_round();
   const Pending planned = std::move(pending_.front());

@@ -31,16 +31,16 @@ class Runner {
  private:
   /// A request of a client, and its answer.
   struct Pending {
-    service::Action request;
-    std::optional<Result<service::Answer>> answer = std::nullopt;
+    verbs::Action request;
+    std::optional<Result<verbs::Answer>> answer = std::nullopt;
     std::optional<Planned> planned = std::nullopt;  ///< the plan, if the request plans
     bool met_processes = false;                     ///< had processes at the round's start
   };
 
   void act(const Action& action);
   void act_outside(const Action& action);
-  [[nodiscard]] std::optional<service::Action> request_of(const Action& action) const;
-  void submit(service::Action request);
+  [[nodiscard]] std::optional<verbs::Action> request_of(const Action& action) const;
+  void submit(verbs::Action request);
   void round(const Faults& faults);
   void wait(std::chrono::seconds time, Faults faults);
   void look();
@@ -51,7 +51,7 @@ class Runner {
   void forget_what_ran();
   void act_without_service(const Action& action);
   void come_up(const Faults& faults);
-  void change_node(service::Action request, const Faults& faults);
+  void change_node(verbs::Action request, const Faults& faults);
   void run_process(const Action& action);
   void end_init_containers(const PodUid& uid);
   void end_processes(const Action& action);
@@ -86,7 +86,7 @@ class Runner {
                    const Result<void>& answer);
   void check_reason(const Result<void>& answer);
   void expect_state(const agent::AgentState& actual, bool had_fault);
-  [[nodiscard]] bool is_busy(const service::Action& change);
+  [[nodiscard]] bool is_busy(const verbs::Action& change);
   [[nodiscard]] const PodSpec* spec_of(const PodUid& uid) const;
   [[nodiscard]] agent::AgentState with_groups(agent::AgentState expected,
                                               const agent::AgentState& actual);
@@ -96,7 +96,7 @@ class Runner {
   void judge_plan(const Pending& pending);
   void take_before(const Pending& pending);
   [[nodiscard]] bool can_apply(const Pending& pending) const;
-  [[nodiscard]] static bool is_undo(const service::Action& request);
+  [[nodiscard]] static bool is_undo(const verbs::Action& request);
 
   // runner_hooks.cpp
   struct Hook;
@@ -105,7 +105,7 @@ class Runner {
   void delete_hooked(const Action& action);
   void run_hook(Hook& hook, const Faults& faults);
   [[nodiscard]] Result<void> ask_service(const std::function<void(agent::NodeAgent&)>& call);
-  [[nodiscard]] service::HookOutcome admit(const Hook& hook, agent::NodeAgent& agent);
+  [[nodiscard]] verbs::HookOutcome admit(const Hook& hook, agent::NodeAgent& agent);
   void judge_hook(const Hook& hook);
   void log(const Hook& hook);
   [[nodiscard]] std::vector<agent::AgentState> states_after(const Hook& hook);
@@ -128,7 +128,7 @@ class Runner {
   [[nodiscard]] bool can_be_free(const ContainerId& id, const std::string& group,
                                  const CpuSet& cpus);
   [[nodiscard]] const Runtime::Pod* without_groups(const PodUid& uid) const;
-  [[nodiscard]] bool names_own_trouble(const std::string& error, const service::Action& request);
+  [[nodiscard]] bool names_own_trouble(const std::string& error, const verbs::Action& request);
 
   // promises.cpp
   void judge();
@@ -150,12 +150,12 @@ class Runner {
   void check_files(bool is_settled);
   void check_kernel();
   void check_empty();
-  void check_enforced(const service::Answer& answer, const service::Action& request);
+  void check_enforced(const verbs::Answer& answer, const verbs::Action& request);
   void note_undecided(const Error& error, agent::AgentState next);
   [[nodiscard]] bool names_displaced(const std::string& error);
-  [[nodiscard]] bool admits_another_spec(const service::Action& request) const;
-  [[nodiscard]] bool has_processes(const service::Action& request);
-  [[nodiscard]] bool forgets_processes(const service::Action& admission);
+  [[nodiscard]] bool admits_another_spec(const verbs::Action& request) const;
+  [[nodiscard]] bool has_processes(const verbs::Action& request);
+  [[nodiscard]] bool forgets_processes(const verbs::Action& admission);
   [[nodiscard]] bool runs_hooked(const ContainerId& id);
   [[nodiscard]] bool runs_below_root(const PodUid& uid, const std::string& container);
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "pinfold/service/request.hpp"
+#include "pinfold/verbs/execute.hpp"
 #include "runner.hpp"
 #include "samples.hpp"
 #include "seen.hpp"
@@ -45,7 +45,7 @@ struct Runner::Hook {
   bool is_second = false;  ///< the group belongs to another container
   PodSpec pod = {};        ///< of a new container
   bool has_ended = false;  ///< its process ends while the hook runs
-  std::optional<service::HookOutcome> outcome = std::nullopt;  ///< nullopt: no outcome
+  std::optional<verbs::HookOutcome> outcome = std::nullopt;  ///< nullopt: no outcome
   bool is_process = false;                                     ///< the hook opens the state
   CpuSet offline = {};                                         ///< known to the agent
   AgentState actual = {};                                      ///< the state afterwards
@@ -132,7 +132,7 @@ void Runner::run_hook(Hook& hook, const Faults& faults) {
   const auto ask = [&](agent::NodeAgent& agent) {
     in_turn_ = &agent;
     hook.offline = agent.offline();
-    hook.outcome = hook.group.empty() ? agent::remove_hooked(agent, hook.id) : admit(hook, agent);
+    hook.outcome = hook.group.empty() ? verbs::remove_hooked(agent, hook.id) : admit(hook, agent);
     hook.actual = agent.state();
     in_turn_ = nullptr;
   };
@@ -169,18 +169,18 @@ void Runner::run_hook(Hook& hook, const Faults& faults) {
 }
 
 Result<void> Runner::ask_service(const std::function<void(agent::NodeAgent&)>& call) {
-  PINFOLD_TRY(node_.worker()->submit(service::Task{[&](Result<agent::NodeAgent*> agent) {
+  PINFOLD_TRY(node_.worker()->submit(worker::Task{[&](Result<agent::NodeAgent*> agent) {
     if (agent) call(**agent);
-    return std::vector<service::Change>{};
+    return std::vector<verbs::Event>{};
   }}));
   node_.worker()->run_round();
   return {};
 }
 
-service::HookOutcome Runner::admit(const Hook& hook, agent::NodeAgent& agent) {
-  const service::AdmitHooked request{
+verbs::HookOutcome Runner::admit(const Hook& hook, agent::NodeAgent& agent) {
+  const verbs::AdmitHooked request{
       hook.pod, {hook.id.name, spell(hook.group, hook.spelling)}, {}};
-  return service::admit_hooked(agent, request, [&] {
+  return verbs::admit_hooked(agent, request, [&] {
     if (hook.has_ended) node_.kernel.find(hook.group)->processes.clear();
     return hook.has_ended;
   });
@@ -194,7 +194,7 @@ void Runner::end_group(const std::string& group) {
 }
 
 /// Returns true if an admission omits a running container that a hook has admitted.
-bool Runner::forgets_processes(const service::Action& admission) {
+bool Runner::forgets_processes(const verbs::Action& admission) {
   const auto next = expect(*model_node_, model_, offline_, admission).next;
   return std::any_of(model_.adopted.begin(), model_.adopted.end(), [&](const auto& entry) {
     return !next.adopted.contains(entry.id()) && runs_hooked(entry.id());
@@ -226,7 +226,7 @@ AgentState Runner::without_adopted(const AgentState& state, const ContainerId& i
   auto others = state.adopted;
   others.erase(id);
   const bool is_last = !others.contains(id.pod) && state.ending.contains(id.pod);
-  const service::Remove request{id.pod, is_last && !runs_below_root(id.pod, "") ? "" : id.name};
+  const verbs::Remove request{id.pod, is_last && !runs_below_root(id.pod, "") ? "" : id.name};
   return expect(*model_node_, state, {}, request).next;
 }
 
@@ -244,7 +244,7 @@ AgentState Runner::without_abandoned(AgentState state, const AgentState& actual)
   for (const PodUid& uid : std::set(state.ending)) {
     const bool is_gone = actual.node.find(uid) == nullptr && !state.adopted.contains(uid);
     if (!is_gone || runs_below_root(uid, "")) continue;
-    state = expect(*model_node_, state, {}, service::Remove{uid, ""}).next;
+    state = expect(*model_node_, state, {}, verbs::Remove{uid, ""}).next;
   }
   return state;
 }
@@ -263,7 +263,7 @@ std::vector<AgentState> Runner::states_after(const Hook& hook) {
   const ActivePod* const active = before.node.find(hook.pod.uid);
   if (active != nullptr && active->spec != hook.pod) return states;
   if (active == nullptr) {
-    auto expected = expect(*model_node_, before, hook.offline, service::Admit{{hook.pod}});
+    auto expected = expect(*model_node_, before, hook.offline, verbs::Admit{{hook.pod}});
     admitted = std::move(expected.next);
     if (!expected.error.empty() || expected.rejections.front()) {
       states.push_back(std::move(admitted));
@@ -272,7 +272,7 @@ std::vector<AgentState> Runner::states_after(const Hook& hook) {
     admitted.ending.insert(hook.pod.uid);
   }
   admitted.adopted[hook.id] = "/model/" + hook.group;
-  auto started = expect(*model_node_, admitted, hook.offline, service::Start{hook.id});
+  auto started = expect(*model_node_, admitted, hook.offline, verbs::Start{hook.id});
   for (const AgentState& one : {admitted, started.next}) {
     states.push_back(without_adopted(one, hook.id));
     states.push_back(one);
@@ -287,18 +287,18 @@ void Runner::log(const Hook& hook) {
     return calls_.begin(model_node_, hook.actual);
   }
   if (hook.is_process) calls_.restart();
-  std::vector<service::Action> steps;
+  std::vector<verbs::Action> steps;
   if (hook.group.empty()) {
     log_ends(hook.actual);
   } else {
     const AgentState before = without_abandoned(model_, hook.actual);
     log_ends(before);
-    if (before.node.find(hook.id.pod) == nullptr) steps.emplace_back(service::Admit{{hook.pod}});
-    steps.emplace_back(service::Start{hook.id});
+    if (before.node.find(hook.id.pod) == nullptr) steps.emplace_back(verbs::Admit{{hook.pod}});
+    steps.emplace_back(verbs::Start{hook.id});
   }
   if (!hook.is_done()) {
-    steps.emplace_back(service::Remove{hook.id.pod, hook.id.name, {}});
-    steps.emplace_back(service::Remove{hook.id.pod, "", {}});
+    steps.emplace_back(verbs::Remove{hook.id.pod, hook.id.name, {}});
+    steps.emplace_back(verbs::Remove{hook.id.pod, "", {}});
   }
   calls_.ask(steps, hook.is_done());
   if (hook.is_process || !hook.outcome) calls_.restart();

@@ -41,8 +41,8 @@ bool lets_go_on(const Fault& fault) {
 bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& call) {
   if (node_.follower() == nullptr) return false;
   bool is_answered = false;
-  const auto submitted = node_.worker()->submit(service::Task{[&](Result<agent::NodeAgent*> agent) {
-    if (!agent) return std::vector<service::Change>{};
+  const auto submitted = node_.worker()->submit(worker::Task{[&](Result<agent::NodeAgent*> agent) {
+    if (!agent) return std::vector<verbs::Event>{};
     in_turn_ = *agent;
     WatchedPlugin plugin(
         *node_.follower(),

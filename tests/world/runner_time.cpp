@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kReconciled{301};  ///< a reconciliation is due w
 /// Consecutive reconciliations that did nothing. The machine and the service are unchanged, so the
 /// next one will do nothing either: only the last one before something happens has to run.
 struct IdleRounds {
-  using Clock = service::Clock;
+  using Clock = worker::Clock;
   std::optional<Clock::time_point> last = std::nullopt;
   Clock::duration period{0};  ///< between two of them; 0: fewer than two so far
 
@@ -37,7 +37,7 @@ void Runner::wait(std::chrono::seconds time, Faults faults) {
   const auto end = node_.now() + time;
   node_.tally.time += time;
   IdleRounds idle;
-  constexpr auto kNone = service::Clock::duration::min();
+  constexpr auto kNone = worker::Clock::duration::min();
   auto last = kNone;  ///< the delay that the service named and then did nothing
   while (!outcome_.failure) {
     auto due = std::max(node_.due(), node_.now());
@@ -146,7 +146,7 @@ void Runner::quiet() {
   if (node_.tally.operations != operations) {
     return break_promise("idle", "a reconciliation of what is as it should be writes something");
   }
-  submit(service::Settle{});
+  submit(verbs::Settle{});
   round({});
   check_files(true);
   check_kernel();
@@ -168,7 +168,7 @@ void Runner::end() {
     for (const Container& container : pod.spec.containers) {
       node_.end_group(fmt::format("pinfold/pod{}/{}", pod.spec.uid, container.name));
     }
-    submit(service::Remove{pod.spec.uid, "", agent::RunningProcesses::kRefuse});
+    submit(verbs::Remove{pod.spec.uid, "", agent::RunningProcesses::kRefuse});
     round({});
   }
   if (!outcome_.failure) quiet();

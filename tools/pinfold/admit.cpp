@@ -42,7 +42,7 @@ struct Admission {
 Result<void> start_all(AgentSession& session, Admission& admission) {
   for (const Container& container : admission.pod.containers) {
     const ContainerId id{admission.pod.uid, container.name};
-    PINFOLD_LET(auto started, session.execute<agent::ChangeOutcome>(service::Start{id}));
+    PINFOLD_LET(auto started, session.execute<agent::ChangeOutcome>(verbs::Start{id}));
     if (started.not_enforced) admission.outcome.not_enforced = started.not_enforced;
   }
   return {};
@@ -117,7 +117,7 @@ Result<std::vector<Admission>> admit_all(AgentSession& session, const std::vecto
   std::vector<Admission> admissions;
   const auto admit = [&](const std::vector<PodSpec>& some) -> Result<void> {
     PINFOLD_LET(auto got,
-                session.execute<service::Admissions>(service::Admit{some, options.explain}));
+                session.execute<verbs::Admissions>(verbs::Admit{some, options.explain}));
     if (got.outcomes.size() != some.size() ||
         got.traces.size() != (options.explain ? some.size() : 0)) {
       return fail(ErrorCode::kInternal, "the service answered other pods");

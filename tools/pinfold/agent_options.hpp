@@ -6,9 +6,9 @@
 
 #include "output.hpp"
 #include "pinfold/agent/open_agent.hpp"
-#include "pinfold/agent/reconfigure.hpp"
+#include "pinfold/verbs/reconfigure.hpp"
 #include "pinfold/agent/status.hpp"
-#include "pinfold/service/snapshot.hpp"
+#include "pinfold/worker/snapshot.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 #include "text.hpp"
 
@@ -27,7 +27,7 @@ struct NodeOptions {
       kubelet_binary;  ///< its version determines the profile if nothing else does; "": not run
   bool insecure_state_dir = false;
 };
-using agent::NodeConfig;
+using verbs::NodeConfig;
 /// Declares all NodeOptions except the state directory.
 [[nodiscard]] std::vector<cli::Option> node_options(NodeOptions& options);
 /// Reads the configuration, and prints warnings to standard error.
@@ -49,7 +49,7 @@ struct AgentOptions : NodeOptions {
   bool hides_warnings = false;  ///< open_agent prints no warnings of the agent
   bool dry_run = false;
   bool release_unknown = false;  ///< opening a session releases the resources of held pods
-  std::string socket = service::kDefaultSocket;
+  std::string socket = socket::kDefaultSocket;
   agent::LogSink log;  ///< gets warnings in place of standard error
   OutputFormat output = OutputFormat::kText;
 };
@@ -87,7 +87,7 @@ void print_dry_run(const AgentOptions& options);
                                           const Style& style);
 
 /// Formats the comparison of a service with mode observe.
-[[nodiscard]] std::string comparison_text(const service::Comparison& comparison);
+[[nodiscard]] std::string comparison_text(const verbs::Comparison& comparison);
 /// Formats the facts of a trace, one line each.
 [[nodiscard]] std::string trace_text(const Trace& trace);
 

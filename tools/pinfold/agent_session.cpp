@@ -37,7 +37,7 @@ std::string without_slash(std::string path) {
   return path;
 }
 
-Result<void> check_config(const AgentOptions& options, const service::Hello& hello) {
+Result<void> check_config(const AgentOptions& options, const socket::Hello& hello) {
   PINFOLD_LET(auto node, read_config(options));
   const Config config =
       agent::with_profile_of(hello.config, std::move(node.config), node.profile_source);
@@ -52,9 +52,9 @@ Result<void> check_config(const AgentOptions& options, const service::Hello& hel
 }
 
 /// Returns whether the answer to a request that can change the node says that it did.
-bool says_change(const service::Answer& answer) {
-  if (const auto* const hook = std::get_if<service::HookOutcome>(&answer)) return !*hook;
-  if (const auto* const admissions = std::get_if<service::Admissions>(&answer)) {
+bool says_change(const verbs::Answer& answer) {
+  if (const auto* const hook = std::get_if<verbs::HookOutcome>(&answer)) return !*hook;
+  if (const auto* const admissions = std::get_if<verbs::Admissions>(&answer)) {
     return std::any_of(admissions->outcomes.begin(), admissions->outcomes.end(),
                        [](const auto& outcome) { return !outcome.rejection; });
   }
@@ -63,7 +63,7 @@ bool says_change(const service::Answer& answer) {
 
 }  // namespace
 
-Result<void> check_options(const AgentOptions& options, const service::Hello& hello) {
+Result<void> check_options(const AgentOptions& options, const socket::Hello& hello) {
   if (names_config(options) || !options.profile.empty() || !options.kubelet_binary.empty()) {
     PINFOLD_TRY(check_config(options, hello));
   }
@@ -78,7 +78,7 @@ Result<void> check_options(const AgentOptions& options, const service::Hello& he
   return check_cgroup_options(options, hello);
 }
 
-Result<void> check_cgroup_options(const AgentOptions& options, const service::Hello& hello) {
+Result<void> check_cgroup_options(const AgentOptions& options, const socket::Hello& hello) {
   if (options.no_enforce && !hello.cgroup_root.empty()) {
     return contradicts("--no-enforce", options,
                        fmt::format("enforces below '{}'", hello.cgroup_root));
@@ -109,25 +109,25 @@ cli::Option socket_option(AgentOptions& options) {
 std::optional<ServiceView> read_service(const AgentOptions& options) {
   std::optional<ServiceView> view;
   const auto read = [&]() -> Result<void> {
-    PINFOLD_LET(auto client, service::Client::connect(options.socket, kReadTime));
+    PINFOLD_LET(auto client, socket::Client::connect(options.socket, kReadTime));
     if (!client || !is_same_directory(client->hello().state_dir, options.state_dir)) return {};
     view.emplace(
         ServiceView{client->hello().config.profile, client->hello().profile_source, {}, {}});
     constexpr auto kNoLimit = std::chrono::milliseconds::zero();
-    PINFOLD_LET(auto answer, client->call(service::ReadComparison{}, kNoLimit));
-    if (auto* const comparison = std::get_if<service::Comparison>(&answer)) {
+    PINFOLD_LET(auto answer, client->call(verbs::ReadComparison{}, kNoLimit));
+    if (auto* const comparison = std::get_if<verbs::Comparison>(&answer)) {
       view->comparison = std::move(*comparison);
     }
-    auto report = client->call(service::ReadService{}, kNoLimit);
+    auto report = client->call(verbs::ReadService{}, kNoLimit);
     const bool is_older = !report && report.error().code == ErrorCode::kInvalidArgument;
     if (is_older) return {};
     if (!report) return fail(std::move(report).error());
-    if (auto* const found = std::get_if<service::ServiceReport>(&*report)) {
+    if (auto* const found = std::get_if<verbs::ServiceReport>(&*report)) {
       view->report = std::move(*found);
     }
     return {};
   };
-  if (const auto done = read(); !done && !service::is_stopping(done.error())) {
+  if (const auto done = read(); !done && !worker::is_stopping(done.error())) {
     warn("what the service says is not shown: " + done.error().message);
   }
   return view;
@@ -136,7 +136,7 @@ std::optional<ServiceView> read_service(const AgentOptions& options) {
 Result<AgentSession> AgentSession::open(const AgentOptions& options) {
   PINFOLD_LET(auto session, open_any(options));
   if (options.release_unknown) {
-    PINFOLD_TRY(session.execute(service::ReleaseUnknown{}));
+    PINFOLD_TRY(session.execute(verbs::ReleaseUnknown{}));
     PINFOLD_TRY(session.settle());  // now, because the command itself may fail
   }
   return session;
@@ -163,11 +163,11 @@ Result<AgentSession> AgentSession::open_any(const AgentOptions& options) {
 }
 
 Result<std::optional<AgentSession>> AgentSession::open_remote(const AgentOptions& options) {
-  PINFOLD_LET(auto client, service::Client::connect(options.socket));
+  PINFOLD_LET(auto client, socket::Client::connect(options.socket));
   if (!client || !is_same_directory(client->hello().state_dir, options.state_dir)) {
     return std::nullopt;
   }
-  const service::Hello& hello = client->hello();
+  const socket::Hello& hello = client->hello();
   PINFOLD_TRY(check_options(options, hello));
   agent::AgentOptions reader = agent_options_of(options, hello.profile_source);
   reader.is_query = true;
@@ -178,33 +178,33 @@ Result<std::optional<AgentSession>> AgentSession::open_remote(const AgentOptions
   return AgentSession(options, std::move(view), std::move(client), std::move(reader));
 }
 
-Result<service::Answer> AgentSession::execute(const service::Action& action) {
-  if (options_.dry_run || !service::can_change(action)) return execute_once(action);
+Result<verbs::Answer> AgentSession::execute(const verbs::Action& action) {
+  if (options_.dry_run || !verbs::can_change(action)) return execute_once(action);
   auto answer = changing([&] { return execute_once(action); });
   if (answer && says_change(*answer)) note_change();
   return answer;
 }
 
-Result<service::Answer> AgentSession::execute_once(const service::Action& action) {
+Result<verbs::Answer> AgentSession::execute_once(const verbs::Action& action) {
   const auto end = std::chrono::steady_clock::now() + kStopTime;
   while (client_) {
     auto answer = client_->call(action, checkpoint::Store::kLockTimeout);
     const bool is_over = std::chrono::steady_clock::now() >= end;
     if (answer || is_over) return answer;
     // A request that changes nothing can be repeated with the next service.
-    const bool is_lost = answer.error().sys_errno == ECONNRESET && !service::can_change(action);
-    if (!is_lost && !service::is_stopping(answer.error())) return answer;
+    const bool is_lost = answer.error().sys_errno == ECONNRESET && !verbs::can_change(action);
+    if (!is_lost && !worker::is_stopping(answer.error())) return answer;
     AgentOptions options = options_;
     options.hides_warnings = true;          // print each warning only once
     PINFOLD_LET(*this, open_any(options));  // waits until the service has ended
   }
-  return service::execute(agent_, action);
+  return verbs::execute(agent_, action);
 }
 
 Result<std::optional<std::string>> AgentSession::settle() {
-  const auto settled = execute(service::Settle{});
+  const auto settled = execute(verbs::Settle{});
   if (client_) {
-    const service::Hello& hello = client_->hello();
+    const socket::Hello& hello = client_->hello();
     PINFOLD_LET(auto view, agent::open_agent(hello.machine, hello.config, reader_));
     agent_ = std::move(view);
   }

@@ -14,11 +14,11 @@ namespace pinfold::tools {
 
 /// Checks the options against those of the service. Errors: kInvalidArgument if one contradicts
 /// them.
-[[nodiscard]] Result<void> check_options(const AgentOptions& options, const service::Hello& hello);
+[[nodiscard]] Result<void> check_options(const AgentOptions& options, const socket::Hello& hello);
 /// Checks only --cgroup-root and --no-enforce. Errors: kInvalidArgument if one contradicts the
 /// service.
 [[nodiscard]] Result<void> check_cgroup_options(const AgentOptions& options,
-                                                const service::Hello& hello);
+                                                const socket::Hello& hello);
 
 /// --socket, for a command that changes the state, or for one that only reads.
 [[nodiscard]] cli::Option socket_option(AgentOptions& options);
@@ -27,8 +27,8 @@ namespace pinfold::tools {
 struct ServiceView {
   Profile profile = Profile::kFixed;
   agent::ProfileSource profile_source = agent::ProfileSource::kDefault;
-  std::optional<service::Comparison> comparison;  ///< nullopt: it does not compare
-  std::optional<service::ServiceReport> report;   ///< nullopt: an older service
+  std::optional<verbs::Comparison> comparison;  ///< nullopt: it does not compare
+  std::optional<verbs::ServiceReport> report;   ///< nullopt: an older service
 };
 /// Asks the service, if one runs for the state directory, with a short timeout. A failure is a
 /// warning on standard error.
@@ -47,12 +47,12 @@ class AgentSession {
   [[nodiscard]] const agent::NodeAgent& view() const { return agent_; }
   [[nodiscard]] bool uses_service() const { return client_.has_value(); }
 
-  /// Executes an action; after a change calls note_change(). Errors: those of service::execute and
+  /// Executes an action; after a change calls note_change(). Errors: those of execute and
   /// Client::call; kBusy if the service has no time; those of open.
-  [[nodiscard]] Result<service::Answer> execute(const service::Action& action);
+  [[nodiscard]] Result<verbs::Answer> execute(const verbs::Action& action);
   /// Executes an action with this type of answer.
   template <class Expected>
-  [[nodiscard]] Result<Expected> execute(const service::Action& action) {
+  [[nodiscard]] Result<Expected> execute(const verbs::Action& action) {
     PINFOLD_LET(auto answer, execute(action));
     if (auto* const expected = std::get_if<Expected>(&answer)) return std::move(*expected);
     return fail(ErrorCode::kInternal, "the service gave another kind of answer");
@@ -63,18 +63,18 @@ class AgentSession {
 
  private:
   AgentSession(const AgentOptions& options, agent::NodeAgent agent,
-               std::optional<service::Client> client, agent::AgentOptions reader)
+               std::optional<socket::Client> client, agent::AgentOptions reader)
       : options_(options),
         agent_(std::move(agent)),
         client_(std::move(client)),
         reader_(std::move(reader)) {}
-  [[nodiscard]] Result<service::Answer> execute_once(const service::Action& action);
+  [[nodiscard]] Result<verbs::Answer> execute_once(const verbs::Action& action);
   [[nodiscard]] static Result<AgentSession> open_any(const AgentOptions& options);
   [[nodiscard]] static Result<std::optional<AgentSession>> open_remote(const AgentOptions& options);
 
   AgentOptions options_;
   agent::NodeAgent agent_;  ///< only reads if there is a client
-  std::optional<service::Client> client_;
+  std::optional<socket::Client> client_;
   agent::AgentOptions reader_;  ///< options to read the state of the service
 };
 

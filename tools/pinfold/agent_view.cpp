@@ -85,7 +85,7 @@ std::string container_table(const std::vector<PodStatus>& pods, bool enforced, c
   return text;
 }
 
-std::string comparison_text(const service::Comparison& comparison) {
+std::string comparison_text(const verbs::Comparison& comparison) {
   if (comparison.differences.empty()) {
     return fmt::format("Mode observe: {} compared, none would have other CPUs or memory nodes.\n",
                        counted(comparison.compared, "running container"));
@@ -93,7 +93,7 @@ std::string comparison_text(const service::Comparison& comparison) {
   TextTable table({wrapping("POD"), wrapping("CONTAINER"), wrapping("RUNS ON"),
                    wrapping("WOULD HAVE"), wrapping("MEMORY ON"), wrapping("WOULD HAVE"),
                    wrapping("WHY SHARED")});
-  for (const service::Difference& difference : comparison.differences) {
+  for (const verbs::Difference& difference : comparison.differences) {
     std::vector<std::string> row = {
         difference.namespace_name + "/" + difference.pod_name, difference.container.name,
         difference.observed_cpus.to_string(),

@@ -65,7 +65,7 @@ std::string impossible_text(const DefragmentOptions& options,
                      counted(static_cast<std::size_t>(options.steps), "step"));
 }
 
-void print_plan(const DefragmentOptions& options, const agent::Reconfigured& done) {
+void print_plan(const DefragmentOptions& options, const verbs::Reconfigured& done) {
   const agent::Reconfiguration& planned = done.planned;
   const agent::Room& room = *planned.room;
   const std::string name = escaped(room.pod);
@@ -89,14 +89,14 @@ void print_plan(const DefragmentOptions& options, const agent::Reconfigured& don
   fmt::print("{}", describe(planned));
 }
 
-void print_json(const DefragmentOptions& options, const agent::Reconfigured& done) {
+void print_json(const DefragmentOptions& options, const verbs::Reconfigured& done) {
   const agent::Room& room = *done.planned.room;
   json out = to_json(done);
   if (room.is_possible && !room.is_active) out["then"] = admit_command_line(options);
   fmt::print("{}\n", out.dump(2));
 }
 
-ExitStatus finish_moves(const DefragmentOptions& options, const agent::Reconfigured& done) {
+ExitStatus finish_moves(const DefragmentOptions& options, const verbs::Reconfigured& done) {
   const agent::Room& room = *done.planned.room;
   if (!options.is_text()) {
     print_json(options, done);
@@ -114,15 +114,15 @@ ExitStatus finish_moves(const DefragmentOptions& options, const agent::Reconfigu
 
 Result<ExitStatus> run(const DefragmentOptions& options) {
   PINFOLD_LET(PodSpec pod, read_wanted_pod(options));
-  const service::Defragment request{std::move(pod), options.agent.dry_run,
+  const verbs::Defragment request{std::move(pod), options.agent.dry_run,
                                     static_cast<std::size_t>(options.steps)};
   const OwnAgent own{
       [&] { return open_agent(options.agent); },
       {},
       options.agent.dry_run,
-      [&](const service::Hello& hello) { return check_options(options.agent, hello); }};
+      [&](const socket::Hello& hello) { return check_options(options.agent, hello); }};
   PINFOLD_LET(const auto answered, reconfigure_node(options.agent, request, own));
-  const agent::Reconfigured& done = answered.outcome;
+  const verbs::Reconfigured& done = answered.outcome;
   if (!done.planned.room) return fail(ErrorCode::kInternal, "the answer names no pod");
   if (options.is_text()) print_plan(options, done);
   if (done.planned.room->rejection && done.planned.room->is_possible) {

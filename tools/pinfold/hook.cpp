@@ -47,12 +47,12 @@ Result<std::string> group_of(const NodeAgent& agent, const enforce::LiveProcess&
 }
 
 Result<void> answer(AgentSession& session, const HookRequest& request,
-                    const service::Action& action) {
-  auto outcome = session.execute<service::HookOutcome>(action);
+                    const verbs::Action& action) {
+  auto outcome = session.execute<verbs::HookOutcome>(action);
   (void)session.settle();  // even after a failure, for changes that were stored before it
   if (outcome) return answer_of(request, *std::move(outcome));
   return answer_of(request,
-                   agent::Refusal{fmt::format("the container is not admitted or removed ({})",
+                   verbs::Refusal{fmt::format("the container is not admitted or removed ({})",
                                               to_string(outcome.error().code)),
                                   std::move(outcome).error()});
 }
@@ -67,7 +67,7 @@ Result<void> create(const HookState& state, const HookRequest& request,
   }
   PINFOLD_LET(const auto directory, group_of(session.view(), process));
   return answer(session, request,
-                service::AdmitHooked{request.pod, {request.container, directory}, process.id()});
+                verbs::AdmitHooked{request.pod, {request.container, directory}, process.id()});
 }
 
 Result<void> handle(const HookState& state, const HookOptions& options) {
@@ -79,7 +79,7 @@ Result<void> handle(const HookState& state, const HookOptions& options) {
               }));
   if (is_created) return create(state, request, options);
   PINFOLD_LET(auto session, AgentSession::open(options.agent));
-  return answer(session, request, service::RemoveHooked{{request.pod.uid, request.container}});
+  return answer(session, request, verbs::RemoveHooked{{request.pod.uid, request.container}});
 }
 
 Result<ExitStatus> run_hook(const HookOptions& options) {

@@ -8,7 +8,7 @@
 
 namespace pinfold::tools {
 
-Result<void> answer_of(const HookRequest& request, std::optional<agent::Refusal> refusal) {
+Result<void> answer_of(const HookRequest& request, std::optional<verbs::Refusal> refusal) {
   if (!refusal) return {};
   Error& error = refusal->error;
   if (!request.pod_file.empty()) {

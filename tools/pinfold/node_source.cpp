@@ -41,19 +41,19 @@ Result<void> check_config_file(const AgentOptions& options, const Config& target
 
 }  // namespace
 
-agent::NodeSource source_of_command(const AgentOptions& options) {
-  agent::NodeSource source;
+verbs::NodeSource source_of_command(const AgentOptions& options) {
+  verbs::NodeSource source;
   source.config = [options](const std::optional<std::string>& text) {
     return read_config(options, text);
   };
   source.machine = [options] { return read_machine(options); };
-  source.file = agent::ConfigFile::kReplace;
+  source.file = verbs::ConfigFile::kReplace;
   return source;
 }
 
-agent::NodeSource source_of_service(const AgentOptions& options) {
-  agent::NodeSource source = source_of_command(options);
-  source.file = names_config(options) ? agent::ConfigFile::kLeave : agent::ConfigFile::kWrite;
+verbs::NodeSource source_of_service(const AgentOptions& options) {
+  verbs::NodeSource source = source_of_command(options);
+  source.file = names_config(options) ? verbs::ConfigFile::kLeave : verbs::ConfigFile::kWrite;
   source.check = [options](const Node& to) -> Result<void> {
     PINFOLD_TRY(check_machine(options, to));
     if (!names_config(options)) return {};

@@ -17,7 +17,7 @@
 namespace pinfold::tools {
 namespace {
 
-using agent::Evict;
+using verbs::Evict;
 
 struct ReconfigureOptions {
   AgentOptions agent;  ///< of the new node
@@ -94,8 +94,8 @@ std::string own_option(const ReconfigureOptions& options) {
   return fmt::format("--kubelet-binary '{}'", options.agent.kubelet_binary);
 }
 
-Result<service::Reconfigure> make_request(const ReconfigureOptions& options) {
-  service::Reconfigure request;
+Result<verbs::Reconfigure> make_request(const ReconfigureOptions& options) {
+  verbs::Reconfigure request;
   request.evict = options.evict;
   request.running =
       options.kill ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse;
@@ -114,7 +114,7 @@ Result<service::Reconfigure> make_request(const ReconfigureOptions& options) {
 
 /// Checks the options against those of the service, which reads its configuration again when it
 /// starts, without the options of this command.
-Result<void> check_hello(const ReconfigureOptions& options, const service::Hello& hello) {
+Result<void> check_hello(const ReconfigureOptions& options, const socket::Hello& hello) {
   if (options.agent.dry_run) return {};
   if (const std::string option = own_option(options); !option.empty()) {
     return fail(ErrorCode::kInvalidArgument,
@@ -140,8 +140,8 @@ Result<void> print(const ReconfigureOptions& options, const AnsweredReconfigure&
   return draw(drawing, "Reconfiguration of " + done.from.machine.name(), done);
 }
 
-ExitStatus finish(const ReconfigureOptions& options, const service::Reconfigure& request,
-                  const agent::Reconfigured& outcome) {
+ExitStatus finish(const ReconfigureOptions& options, const verbs::Reconfigure& request,
+                  const verbs::Reconfigured& outcome) {
   if (options.agent.output == OutputFormat::kJson) {
     fmt::print("{}\n", to_json(outcome).dump(2));
   } else if (options.agent.dry_run) {
@@ -153,7 +153,7 @@ ExitStatus finish(const ReconfigureOptions& options, const service::Reconfigure&
   }
   if (outcome.change.not_enforced) return report_not_enforced(*outcome.change.not_enforced);
   if (outcome.is_applied) return kYes;
-  if (auto refused = agent::check_consent(request, outcome); !refused) {
+  if (auto refused = verbs::check_consent(request, outcome); !refused) {
     refused.error().message += ". --evict lost removes them, or remove others";
     (void)report(refused.error());
     return kNo;
@@ -167,7 +167,7 @@ Result<ExitStatus> run(const ReconfigureOptions& options) {
   const bool is_own = options.agent.dry_run && !own_option(options).empty();
   const OwnAgent own{[&] { return open_to_change(options); }, source_of_command(options.agent),
                      is_own,
-                     [&](const service::Hello& hello) { return check_hello(options, hello); }};
+                     [&](const socket::Hello& hello) { return check_hello(options, hello); }};
   PINFOLD_LET(const auto done, reconfigure_node(options.agent, request, own));
   PINFOLD_TRY(print(options, done));
   return finish(options, request, done.outcome);

@@ -15,30 +15,30 @@
 namespace pinfold::tools {
 namespace {
 
-using agent::Reconfigured;
+using verbs::Reconfigured;
 
 /// How long a command retries while services stop one after another.
 constexpr std::chrono::seconds kStopTime(30);
 
-Result<Reconfigured> outcome_of(Result<service::Answer> answer) {
+Result<Reconfigured> outcome_of(Result<verbs::Answer> answer) {
   PINFOLD_LET(auto done, std::move(answer));
   if (auto* const outcome = std::get_if<Reconfigured>(&done)) return std::move(*outcome);
   return fail(ErrorCode::kInternal, "the service gave another kind of answer");
 }
 
-Result<AnsweredReconfigure> ask(service::Client& client, const OwnAgent& own,
-                                const service::Action& action) {
-  const service::Hello& hello = client.hello();
+Result<AnsweredReconfigure> ask(socket::Client& client, const OwnAgent& own,
+                                const verbs::Action& action) {
+  const socket::Hello& hello = client.hello();
   PINFOLD_TRY(own.check(hello));
   PINFOLD_LET(auto outcome, outcome_of(client.call(action, checkpoint::Store::kLockTimeout)));
   return AnsweredReconfigure{{hello.machine, hello.config}, std::move(outcome)};
 }
 
-Result<AnsweredReconfigure> do_it(agent::NodeAgent agent, const service::Action& action,
-                                  const agent::NodeSource& source) {
-  agent::NodeParts from{agent.node().machine(), agent.node().config()};
+Result<AnsweredReconfigure> do_it(agent::NodeAgent agent, const verbs::Action& action,
+                                  const verbs::NodeSource& source) {
+  verbs::NodeParts from{agent.node().machine(), agent.node().config()};
   PINFOLD_LET(auto outcome,
-              changing([&] { return outcome_of(service::execute(agent, action, source)); }));
+              changing([&] { return outcome_of(verbs::execute(agent, action, source)); }));
   if (outcome.is_applied) {
     note_change();
     if (const auto settled = agent.settle(); !settled) {
@@ -49,8 +49,8 @@ Result<AnsweredReconfigure> do_it(agent::NodeAgent agent, const service::Action&
 }
 
 /// Connects to the service of the state directory; nullopt if none runs.
-Result<std::optional<service::Client>> find_service(const AgentOptions& options) {
-  PINFOLD_LET(auto client, service::Client::connect(options.socket));
+Result<std::optional<socket::Client>> find_service(const AgentOptions& options) {
+  PINFOLD_LET(auto client, socket::Client::connect(options.socket));
   if (client && !is_same_directory(client->hello().state_dir, options.state_dir)) client.reset();
   return client;
 }
@@ -59,7 +59,7 @@ Result<std::optional<service::Client>> find_service(const AgentOptions& options)
 
 Result<std::vector<SvgPanel>> AnsweredReconfigure::panels() const {
   PINFOLD_LET(const auto before, agent::make_node(from.machine, from.config));
-  const agent::NodeParts& parts = outcome.other_node ? *outcome.other_node : from;
+  const verbs::NodeParts& parts = outcome.other_node ? *outcome.other_node : from;
   PINFOLD_LET(const auto after, agent::make_node(parts.machine, parts.config));
   return panels_of(before, after, outcome.planned);
 }
@@ -73,7 +73,7 @@ Result<void> draw(const Drawing& drawing, const std::string& title,
 }
 
 Result<AnsweredReconfigure> reconfigure_node(const AgentOptions& options,
-                                             const service::Action& action, const OwnAgent& own) {
+                                             const verbs::Action& action, const OwnAgent& own) {
   const auto end = std::chrono::steady_clock::now() + kStopTime;
   std::optional<Error> locked;
   while (!own.is_required) {
@@ -82,7 +82,7 @@ Result<AnsweredReconfigure> reconfigure_node(const AgentOptions& options,
       auto done = ask(*client, own, action);
       const bool is_over = std::chrono::steady_clock::now() >= end;
       if (done && done->outcome.is_applied) note_change();
-      if (done || !service::is_stopping(done.error()) || is_over) return done;
+      if (done || !worker::is_stopping(done.error()) || is_over) return done;
       locked.reset();
       continue;
     }

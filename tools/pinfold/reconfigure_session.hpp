@@ -6,14 +6,14 @@
 
 #include "agent_session.hpp"
 #include "picture_svg.hpp"
-#include "pinfold/agent/reconfigure.hpp"
+#include "pinfold/verbs/reconfigure.hpp"
 
 namespace pinfold::tools {
 
 /// A plan that a command has made or applied.
 struct AnsweredReconfigure {
-  agent::NodeParts from;  ///< before
-  agent::Reconfigured outcome;
+  verbs::NodeParts from;  ///< before
+  verbs::Reconfigured outcome;
 
   /// Returns the node before and after. Errors: those of agent::make_node.
   [[nodiscard]] Result<std::vector<SvgPanel>> panels() const;
@@ -31,10 +31,10 @@ struct Drawing {
 /// How a command works without a service.
 struct OwnAgent {
   std::function<Result<agent::NodeAgent>()> open;
-  agent::NodeSource source;
+  verbs::NodeSource source;
   bool is_required = false;  ///< the service is not asked
   /// Checks that the options do not contradict those of a service.
-  std::function<Result<void>(const service::Hello& hello)> check;
+  std::function<Result<void>(const socket::Hello& hello)> check;
 };
 
 /// Executes `action` (Reconfigure or Defragment) in the service, if one has the state directory;
@@ -43,7 +43,7 @@ struct OwnAgent {
 /// Errors: those of the action, of `own.open` and of Client::connect; kInvalidArgument if an option
 /// contradicts those of the service.
 [[nodiscard]] Result<AnsweredReconfigure> reconfigure_node(const AgentOptions& options,
-                                                           const service::Action& action,
+                                                           const verbs::Action& action,
                                                            const OwnAgent& own);
 
 }  // namespace pinfold::tools

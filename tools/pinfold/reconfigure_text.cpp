@@ -177,7 +177,7 @@ std::string describe(const Reconfiguration& planned) {
   return text;
 }
 
-std::string describe_measured(const agent::Reconfigured& done) {
+std::string describe_measured(const verbs::Reconfigured& done) {
   std::string text;
   for (const agent::MeasuredContainer& container : done.change.measured) {
     std::vector<std::string> parts;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "picture_svg.hpp"
-#include "pinfold/agent/reconfigure.hpp"
+#include "pinfold/verbs/reconfigure.hpp"
 
 /// Formats a reconfiguration for people.
 namespace pinfold::tools {
@@ -13,7 +13,7 @@ namespace pinfold::tools {
 /// and the writes to their cpusets.
 [[nodiscard]] std::string describe(const agent::Reconfiguration& planned);
 /// Describes how long containers were parked and their pages moved, one line each; "" if none was.
-[[nodiscard]] std::string describe_measured(const agent::Reconfigured& done);
+[[nodiscard]] std::string describe_measured(const verbs::Reconfigured& done);
 /// Returns the node before and after.
 [[nodiscard]] std::vector<SvgPanel> panels_of(const Node& from, const Node& to,
                                               const agent::Reconfiguration& planned);

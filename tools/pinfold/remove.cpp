@@ -25,7 +25,7 @@ Result<ExitStatus> run(const RemoveOptions& options) {
   const auto running =
       options.kill ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse;
   auto outcome =
-      session.execute<agent::ChangeOutcome>(service::Remove{uid, options.container, running});
+      session.execute<agent::ChangeOutcome>(verbs::Remove{uid, options.container, running});
   if (!outcome && outcome.error().code == ErrorCode::kBusy) {
     (void)report(outcome.error());
     return kNo;

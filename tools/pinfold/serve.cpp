@@ -17,15 +17,15 @@
 #include <variant>
 
 #include "node_source.hpp"
-#include "pinfold/agent/reconfigure.hpp"
-#include "pinfold/server/log.hpp"
-#include "pinfold/server/notify.hpp"
-#include "pinfold/server/server.hpp"
-#include "pinfold/service/worker.hpp"
+#include "pinfold/verbs/reconfigure.hpp"
+#include "pinfold/settings/log.hpp"
+#include "pinfold/process/notify.hpp"
+#include "pinfold/socket/server.hpp"
+#include "pinfold/worker/worker.hpp"
 #include "serve_check.hpp"
 #include "serve_settings.hpp"
 #ifdef PINFOLD_GRPC
-#include "pinfold/interfaces/interfaces.hpp"
+#include "pinfold/process/interfaces.hpp"
 #endif
 #ifdef PINFOLD_NRI
 #include "pinfold/nri_plugin/connection.hpp"
@@ -37,7 +37,7 @@ namespace {
 
 namespace asio = boost::asio;
 using agent::LogLevel;
-using service::Settings;
+using settings::Settings;
 
 /// Returns a variable of the environment, which no thread changes; "" if it is not set.
 std::string environment(const char* name) {
@@ -49,9 +49,9 @@ std::string environment(const char* name) {
 class Log {
  public:
   explicit Log(LogLevel least)
-      : least_(least), to_journal_(service::is_journal(environment("JOURNAL_STREAM"))) {}
+      : least_(least), to_journal_(settings::is_journal(environment("JOURNAL_STREAM"))) {}
   void operator()(LogLevel level, std::string_view message) const {
-    if (level >= least_) service::write_log(level, message, to_journal_);
+    if (level >= least_) settings::write_log(level, message, to_journal_);
   }
   void set(LogLevel least) { least_ = least; }
 
@@ -61,7 +61,7 @@ class Log {
 };
 
 #ifdef PINFOLD_GRPC
-using Interfaces = std::unique_ptr<service::Interfaces>;
+using Interfaces = std::unique_ptr<process::Interfaces>;
 #else
 using Interfaces = std::optional<std::monostate>;
 #endif
@@ -90,19 +90,19 @@ class Service {
   [[nodiscard]] AgentOptions node_options();
   [[nodiscard]] Result<agent::NodeAgent> open();
   /// Serves until a signal ends it or the configuration of the node changes.
-  Result<void> serve_node(const service::Listener& listener);
+  Result<void> serve_node(const socket::Listener& listener);
   void finish_connections();
   /// Returns true if the configuration of the node has changed and its pods can stay, or if CPUs
   /// went offline or came online. Errors: also if the state does not fit the current machine.
   [[nodiscard]] Result<bool> must_reconfigure();
-  [[nodiscard]] service::WorkerOptions worker_options();
+  [[nodiscard]] worker::WorkerOptions worker_options();
   /// Makes the follower of a container runtime; an empty one without the section `nri`.
   [[nodiscard]] Result<Follower> make_follower(agent::NodeAgent& agent);
-  [[nodiscard]] Result<Runtime> follow(service::Worker& worker, Follower follower);
-  [[nodiscard]] Result<Interfaces> serve_interfaces(service::Worker& worker,
+  [[nodiscard]] Result<Runtime> follow(worker::Worker& worker, Follower follower);
+  [[nodiscard]] Result<Interfaces> serve_interfaces(worker::Worker& worker,
                                                     const Runtime& runtime);
   /// Returns the report for `pinfold serve --check` and `pinfold status`.
-  [[nodiscard]] static service::ServiceReport report(const service::Worker& worker,
+  [[nodiscard]] static verbs::ServiceReport report(const worker::Worker& worker,
                                                      const Runtime& runtime,
                                                      const Interfaces& interfaces);
   void wait_for_end();
@@ -116,14 +116,14 @@ class Service {
   Settings settings_;
   const ServeOptions& options_;
   Log log_;
-  service::Notifier manager_;
+  process::Notifier manager_;
   asio::io_context io_;
   asio::signal_set end_{io_, SIGTERM, SIGINT};
   asio::signal_set hangup_{io_, SIGHUP};
-  std::optional<service::Hello> hello_;
-  std::optional<service::Server> server_;
-  service::Worker* worker_ = nullptr;
-  std::function<service::ServiceReport()> report_;  ///< of the current round
+  std::optional<socket::Hello> hello_;
+  std::optional<socket::Server> server_;
+  worker::Worker* worker_ = nullptr;
+  std::function<verbs::ServiceReport()> report_;  ///< of the current round
   bool goes_on_ = false;                            ///< another round follows
   bool is_ending_ = false;                          ///< ended by a signal
 };
@@ -147,21 +147,21 @@ Result<agent::NodeAgent> Service::open() {
               agent::open_and_reconfigure(machine, std::move(node.config), std::move(opened)));
   std::error_code failed;
   const auto directory = std::filesystem::canonical(settings_.state_dir, failed);
-  hello_.emplace(service::Hello{PINFOLD_VERSION, directory.string(), agent.node().config(),
+  hello_.emplace(socket::Hello{PINFOLD_VERSION, directory.string(), agent.node().config(),
                                 agent.profile_source(), std::move(machine),
                                 agent.enforces() ? agent.enforced()->root() : ""});
   return agent;
 }
 
-service::WorkerOptions Service::worker_options() {
-  service::WorkerOptions options;
+worker::WorkerOptions Service::worker_options() {
+  worker::WorkerOptions options;
   options.reconcile = watch_times(settings_);
   options.pages = page_moves(settings_);
   options.log = [this](LogLevel level, std::string_view message) { log_(level, message); };
   options.source = source_of_service(node_options());
   options.replaced = [this] { asio::post(io_, [this] { follow_reconfiguration(); }); };
   const auto watchdog =
-      service::watchdog_time(environment("WATCHDOG_USEC"), environment("WATCHDOG_PID"));
+      process::watchdog_time(environment("WATCHDOG_USEC"), environment("WATCHDOG_PID"));
   if (watchdog) {
     constexpr int kTimes = 3;
     options.alive_every = std::chrono::ceil<std::chrono::milliseconds>(*watchdog / kTimes);
@@ -179,7 +179,7 @@ Result<Follower> Service::make_follower([[maybe_unused]] agent::NodeAgent& agent
                 "NRI_PLUGIN_SOCKET is set: a plugin that the runtime starts is not told of running "
                 "pods by containerd 1.7, and never started again: run this as a service");
   }
-  if (settings_.nri->mode == service::NriMode::kEnforce) {
+  if (settings_.nri->mode == settings::NriMode::kEnforce) {
     PINFOLD_TRY(nri::check_kubelet(settings_.nri->kubelet_root));
   }
   nri::FollowerOptions options;
@@ -200,7 +200,7 @@ Result<Follower> Service::make_follower([[maybe_unused]] agent::NodeAgent& agent
 #endif
 }
 
-Result<Runtime> Service::follow([[maybe_unused]] service::Worker& worker,
+Result<Runtime> Service::follow([[maybe_unused]] worker::Worker& worker,
                                 [[maybe_unused]] Follower follower) {
 #ifdef PINFOLD_NRI
   if (follower == nullptr) return Runtime();
@@ -216,17 +216,17 @@ Result<Runtime> Service::follow([[maybe_unused]] service::Worker& worker,
 #endif
 }
 
-Result<Interfaces> Service::serve_interfaces([[maybe_unused]] service::Worker& worker,
+Result<Interfaces> Service::serve_interfaces([[maybe_unused]] worker::Worker& worker,
                                              [[maybe_unused]] const Runtime& runtime) {
 #ifdef PINFOLD_GRPC
-  service::InterfaceSettings interfaces{
-      settings_.grpc_socket, service::pod_resources_places(settings_), settings_.metrics_address};
+  process::InterfaceSettings interfaces{
+      settings_.grpc_socket, settings::pod_resources_places(settings_), settings_.metrics_address};
 #ifdef PINFOLD_NRI
   if (runtime != nullptr) {
     interfaces.runtime = [connection = runtime.get()] { return connection->counters(); };
   }
 #endif
-  return service::Interfaces::start(
+  return process::Interfaces::start(
       interfaces, worker,
       [this](LogLevel level, std::string_view message) { log_(level, message); });
 #else
@@ -240,10 +240,10 @@ Result<Interfaces> Service::serve_interfaces([[maybe_unused]] service::Worker& w
 #endif
 }
 
-service::ServiceReport Service::report(const service::Worker& worker,
+verbs::ServiceReport Service::report(const worker::Worker& worker,
                                        [[maybe_unused]] const Runtime& runtime,
                                        [[maybe_unused]] const Interfaces& interfaces) {
-  service::ServiceReport report;
+  verbs::ServiceReport report;
   report.busy = worker.busy_for();
 #ifdef PINFOLD_NRI
   if (runtime != nullptr) report.is_following = runtime->counters().is_healthy;
@@ -257,7 +257,7 @@ service::ServiceReport Service::report(const service::Worker& worker,
 
 Result<ExitStatus> Service::run() {
   // Listen first, so that a command that finds the directory locked finds the service and waits.
-  PINFOLD_LET(const auto listener, service::Listener::open(settings_.socket));
+  PINFOLD_LET(const auto listener, socket::Listener::open(settings_.socket));
   wait_for_end();
   wait_for_reload();
   do {
@@ -268,20 +268,20 @@ Result<ExitStatus> Service::run() {
   return kYes;
 }
 
-Result<void> Service::serve_node(const service::Listener& listener) {
+Result<void> Service::serve_node(const socket::Listener& listener) {
   PINFOLD_LET(auto agent, open());
   PINFOLD_LET(auto follower, make_follower(agent));
-  service::Worker worker(std::move(agent), worker_options());
+  worker::Worker worker(std::move(agent), worker_options());
   worker_ = &worker;
   server_.emplace(
       io_, listener, *hello_,
-      [this, &worker](service::Request request) -> Result<void> {
-        const bool reads_service = std::holds_alternative<service::ReadService>(request.action);
+      [this, &worker](worker::Request request) -> Result<void> {
+        const bool reads_service = std::holds_alternative<verbs::ReadService>(request.action);
         if (!reads_service || !report_) return worker.submit(std::move(request));
-        request.done(service::Answer(report_()));
+        request.done(verbs::Answer(report_()));
         return {};
       },
-      service::ServerOptions{});
+      socket::ServerOptions{});
   PINFOLD_LET(auto runtime, follow(worker, std::move(follower)));
   PINFOLD_LET(auto interfaces, serve_interfaces(worker, runtime));
   report_ = [&] { return report(worker, runtime, interfaces); };
@@ -330,7 +330,7 @@ void Service::wait_for_end() {
 void Service::wait_for_reload() {
   hangup_.async_wait([this](boost::system::error_code cancelled, int /*signal*/) {
     if (cancelled) return;
-    manager_.send(service::reloading_message());
+    manager_.send(process::reloading_message());
     wait_for_reload();
     reload();
     if (!goes_on_) manager_.send("READY=1");
@@ -343,7 +343,7 @@ void Service::reload() {
     log_(LogLevel::kError, "not reloaded: " + settings.error().message);
     return;
   }
-  for (const std::string& name : service::needs_restart(settings_, *settings)) {
+  for (const std::string& name : settings::needs_restart(settings_, *settings)) {
     log_(LogLevel::kWarning, fmt::format("reload: '{}' has changed: that needs a restart", name));
   }
   settings_.reconcile_interval = settings->reconcile_interval;
@@ -370,7 +370,7 @@ void Service::start_again() {
 void Service::follow_reconfiguration() {
   // May run late, after a signal has ended the service or this round.
   if (is_ending_ || worker_ == nullptr || !worker_->is_replaced()) return;
-  manager_.send(service::reloading_message());
+  manager_.send(process::reloading_message());
   start_again();
 }
 

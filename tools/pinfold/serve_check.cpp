@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <variant>
 
-#include "pinfold/service/worker.hpp"
+#include "pinfold/worker/worker.hpp"
 #include "pinfold/socket/client.hpp"
 
 namespace pinfold::tools {
@@ -14,18 +14,18 @@ namespace {
 
 using std::chrono::milliseconds;
 
-Result<service::ServiceReport> ask(const std::string& socket) {
+Result<verbs::ServiceReport> ask(const std::string& socket) {
   constexpr milliseconds kTime(4000);
-  PINFOLD_LET(auto client, service::Client::connect(socket, kTime));
+  PINFOLD_LET(auto client, socket::Client::connect(socket, kTime));
   if (!client) return fail(ErrorCode::kNotFound, fmt::format("no service at '{}'", socket));
-  PINFOLD_LET(auto answer, client->call(service::ReadService{}, milliseconds(0)));
-  if (auto* const report = std::get_if<service::ServiceReport>(&answer)) return std::move(*report);
+  PINFOLD_LET(auto answer, client->call(verbs::ReadService{}, milliseconds(0)));
+  if (auto* const report = std::get_if<verbs::ServiceReport>(&answer)) return std::move(*report);
   return fail(ErrorCode::kInternal, "the service gave another kind of answer");
 }
 
 /// Describes what is wrong with a service; "" if nothing.
-std::string find_problem(const service::ServiceReport& report, bool wants_ready) {
-  if (report.busy >= service::WorkerOptions{}.longest_request) {
+std::string find_problem(const verbs::ServiceReport& report, bool wants_ready) {
+  if (report.busy >= worker::WorkerOptions{}.longest_request) {
     return fmt::format("what the service does now takes {} s already",
                        std::chrono::duration_cast<std::chrono::seconds>(report.busy).count());
   }
@@ -37,7 +37,7 @@ std::string find_problem(const service::ServiceReport& report, bool wants_ready)
 
 }  // namespace
 
-Result<ExitStatus> check_service(const service::Settings& settings, const std::string& what) {
+Result<ExitStatus> check_service(const settings::Settings& settings, const std::string& what) {
   if (what != "live" && what != "ready") {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("--check: '{}': expected live or ready", what));

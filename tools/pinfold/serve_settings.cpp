@@ -7,15 +7,15 @@
 
 namespace pinfold::tools {
 
-using service::Settings;
+using settings::Settings;
 
 Result<Settings> read_settings(const ServeOptions& options) {
   Settings settings;
-  const std::string file = options.settings_file.value_or(service::kDefaultSettingsFile);
+  const std::string file = options.settings_file.value_or(settings::kDefaultSettingsFile);
   auto text = read_file(file);
   const bool may_be_absent = !options.settings_file;
   if (text) {
-    PINFOLD_LET_WRAP(settings, service::parse_settings(*text), file);
+    PINFOLD_LET_WRAP(settings, settings::parse_settings(*text), file);
   } else if (!may_be_absent || text.error().code != ErrorCode::kNotFound) {
     return fail(std::move(text).error());
   }
@@ -40,7 +40,7 @@ Result<Settings> read_settings(const ServeOptions& options) {
     settings.reconcile_interval = std::chrono::seconds(options.interval_s);
   }
   if (options.log_level) {
-    PINFOLD_LET_WRAP(settings.log_level, service::parse_log_level(*options.log_level),
+    PINFOLD_LET_WRAP(settings.log_level, settings::parse_log_level(*options.log_level),
                      "--log-level");
   }
   return settings;

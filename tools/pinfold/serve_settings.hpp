@@ -3,17 +3,17 @@
 #include "agent_options.hpp"
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/agent/watch.hpp"
-#include "pinfold/server/settings.hpp"
+#include "pinfold/settings/settings.hpp"
 #include "serve_options.hpp"
 
 namespace pinfold::tools {
 
 /// Reads the configuration file, and overrides it with the options.
-[[nodiscard]] Result<service::Settings> read_settings(const ServeOptions& options);
+[[nodiscard]] Result<settings::Settings> read_settings(const ServeOptions& options);
 
-[[nodiscard]] AgentOptions agent_options(const service::Settings& settings, bool is_insecure,
+[[nodiscard]] AgentOptions agent_options(const settings::Settings& settings, bool is_insecure,
                                          agent::LogSink log);
-[[nodiscard]] agent::WatchTimes watch_times(const service::Settings& settings);
-[[nodiscard]] agent::PageMoves page_moves(const service::Settings& settings);
+[[nodiscard]] agent::WatchTimes watch_times(const settings::Settings& settings);
+[[nodiscard]] agent::PageMoves page_moves(const settings::Settings& settings);
 
 }  // namespace pinfold::tools

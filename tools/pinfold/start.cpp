@@ -21,7 +21,7 @@ Result<ExitStatus> run(const StartOptions& options) {
   const agent::NodeAgent& agent = session.view();
   PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
   PINFOLD_LET(const auto outcome,
-              session.execute<agent::ChangeOutcome>(service::Start{{uid, options.container}}));
+              session.execute<agent::ChangeOutcome>(verbs::Start{{uid, options.container}}));
   PINFOLD_LET(const auto not_settled, session.settle());
   if (options.agent.output == OutputFormat::kJson) {
     nlohmann::json out = {{"started", true},

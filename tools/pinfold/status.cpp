@@ -60,7 +60,7 @@ std::string other_groups_text(const agent::NodeStatus& view) {
 }
 
 /// Says where exporters can read PodResources; "" if the service does not serve it.
-std::string pod_resources_text(const service::ServiceReport& report) {
+std::string pod_resources_text(const verbs::ServiceReport& report) {
   const std::string& reason = report.pod_resources_reason;
   if (report.pod_resources_socket.empty() && reason.empty()) return "";
   const std::string place =
@@ -69,7 +69,7 @@ std::string pod_resources_text(const service::ServiceReport& report) {
                      reason.empty() ? "" : " (" + escaped(reason) + ")");
 }
 
-nlohmann::json pod_resources_json(const service::ServiceReport& report) {
+nlohmann::json pod_resources_json(const verbs::ServiceReport& report) {
   if (report.pod_resources_socket.empty() && report.pod_resources_reason.empty()) return nullptr;
   return {{"socket", report.pod_resources_socket}, {"reason", report.pod_resources_reason}};
 }
@@ -167,7 +167,7 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
   if (options.agent.output == OutputFormat::kJson) {
     nlohmann::json out = to_json(view, agent);
     const bool compares = service && service->comparison;
-    out["comparison"] = compares ? service::to_json(*service->comparison) : nlohmann::json();
+    out["comparison"] = compares ? socket::to_json(*service->comparison) : nlohmann::json();
     const bool reports = service && service->report;
     out["podResources"] = reports ? pod_resources_json(*service->report) : nlohmann::json();
     if (service) {

@@ -1,4 +1,4 @@
-#include "pinfold/agent/reconfigure.hpp"
+#include "pinfold/verbs/reconfigure.hpp"
 
 #include <fmt/format.h>
 
@@ -21,16 +21,16 @@ constexpr std::uint32_t kReconfigureFlags =
     PINFOLD_RECONFIGURE_DRY_RUN | PINFOLD_RECONFIGURE_KILL | PINFOLD_RECONFIGURE_UNDO |
     PINFOLD_RECONFIGURE_EVICT_LOST | PINFOLD_RECONFIGURE_EVICT_REJECTED;
 
-agent::Evict evict_of(std::uint32_t flags) {
-  if ((flags & PINFOLD_RECONFIGURE_EVICT_REJECTED) != 0) return agent::Evict::kRejected;
-  return (flags & PINFOLD_RECONFIGURE_EVICT_LOST) != 0 ? agent::Evict::kLost : agent::Evict::kNone;
+verbs::Evict evict_of(std::uint32_t flags) {
+  if ((flags & PINFOLD_RECONFIGURE_EVICT_REJECTED) != 0) return verbs::Evict::kRejected;
+  return (flags & PINFOLD_RECONFIGURE_EVICT_LOST) != 0 ? verbs::Evict::kLost : verbs::Evict::kNone;
 }
 
-Result<agent::ReconfigureRequest> read_request(const pinfold_reconfiguration* given) {
+Result<verbs::Reconfigure> read_request(const pinfold_reconfiguration* given) {
   PINFOLD_LET(const auto values,
               read_struct(given, kSmallestReconfiguration, "pinfold_reconfiguration"));
   PINFOLD_TRY(check_flags(values.flags, kReconfigureFlags));
-  agent::ReconfigureRequest request;
+  verbs::Reconfigure request;
   if (values.config != nullptr) request.config = values.config;
   if (values.machine != nullptr) {
     PINFOLD_LET_WRAP(request.machine, discover(source_of_text(values.machine), "node"), "machine");
@@ -44,10 +44,10 @@ Result<agent::ReconfigureRequest> read_request(const pinfold_reconfiguration* gi
   return request;
 }
 
-Result<agent::NodeConfig> read_config(const pinfold_node& node,
+Result<verbs::NodeConfig> read_config(const pinfold_node& node,
                                       const std::optional<std::string>& text) {
   if (!text && !node.config_file) {
-    return agent::NodeConfig{node.config, node.agent_options.profile_source};
+    return verbs::NodeConfig{node.config, node.agent_options.profile_source};
   }
   PINFOLD_LET_WRAP(
       auto parsed,
@@ -56,22 +56,22 @@ Result<agent::NodeConfig> read_config(const pinfold_node& node,
                                 checkpoint::owner_check(node.agent_options.insecure_state_dir)),
       "configuration");
   const auto source = agent::profile_source_of(parsed);
-  return agent::NodeConfig{std::move(parsed.config), source};
+  return verbs::NodeConfig{std::move(parsed.config), source};
 }
 
-agent::NodeSource source_of(pinfold_node& node) {
-  agent::NodeSource source;
+verbs::NodeSource source_of(pinfold_node& node) {
+  verbs::NodeSource source;
   source.config = [&node](const std::optional<std::string>& text) {
     return read_config(node, text);
   };
   source.machine = [&node] { return current_machine(node); };
   source.providers = [&node](const Machine& machine) { return make_providers(node, machine); };
-  if (node.config_file && node.config_file->empty()) source.file = agent::ConfigFile::kReplace;
+  if (node.config_file && node.config_file->empty()) source.file = verbs::ConfigFile::kReplace;
   return source;
 }
 
 /// Stores the configuration and machine that the next call opens.
-void keep(pinfold_node& node, agent::NodeParts parts) {
+void keep(pinfold_node& node, verbs::NodeParts parts) {
   if (parts.machine != node.machine) node.online.clear();  // it was not discovered
   node.machine = std::move(parts.machine);
   node.config = std::move(parts.config);
@@ -79,24 +79,24 @@ void keep(pinfold_node& node, agent::NodeParts parts) {
 }
 
 Result<pinfold_code> reconfigure(pinfold_node& node, NodeAgent& agent,
-                                 const agent::ReconfigureRequest& request, char** plan,
+                                 const verbs::Reconfigure& request, char** plan,
                                  char** error) {
-  PINFOLD_LET(auto outcome, agent::reconfigure(agent, request, source_of(node)));
+  PINFOLD_LET(auto outcome, verbs::reconfigure(agent, request, source_of(node)));
   const std::string json = to_json(outcome).dump();
   if (outcome.is_applied && outcome.other_node) {
     keep(node, *std::move(outcome.other_node));
   }
   if (request.dry_run) return set_text(plan, json);
-  if (const auto refused = agent::check_consent(request, outcome); !refused) {
+  if (const auto refused = verbs::check_consent(request, outcome); !refused) {
     set_message(error, refused.error().message);
     return set_text(plan, json, PINFOLD_UNSUPPORTED);
   }
   return set_text(plan, json, code_of(outcome.change.not_enforced, error));
 }
 
-Result<pinfold_code> defragment(NodeAgent& agent, const agent::DefragmentRequest& request,
+Result<pinfold_code> defragment(NodeAgent& agent, const verbs::Defragment& request,
                                 char** plan, char** error) {
-  PINFOLD_LET(const auto outcome, agent::defragment(agent, request));
+  PINFOLD_LET(const auto outcome, verbs::defragment(agent, request));
   const agent::Room& room = *outcome.planned.room;
   const std::string json = to_json(outcome).dump();
   if (room.rejection && !room.is_possible) {

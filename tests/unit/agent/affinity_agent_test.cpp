@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_world.hpp"
-#include "pinfold/agent/hooked.hpp"
+#include "pinfold/verbs/hooked.hpp"
 #include "pinfold/agent/status.hpp"
 #include "process_table.hpp"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_world.hpp"
-#include "pinfold/agent/reconfigure.hpp"
+#include "pinfold/verbs/reconfigure.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -22,13 +22,13 @@ constexpr const char* kReservesTwo = "cpuManagerPolicy: static\nreservedSystemCP
 /// One CPU is left.
 constexpr const char* kReservesSeven = "cpuManagerPolicy: static\nreservedSystemCPUs: '0-6'\n";
 
-ReconfigureRequest with_config(const std::string& text) {
-  ReconfigureRequest request;
+Reconfigure with_config(const std::string& text) {
+  Reconfigure request;
   request.config = text;
   return request;
 }
-ReconfigureRequest undo() {
-  ReconfigureRequest request;
+Reconfigure undo() {
+  Reconfigure request;
   request.undo = true;
   return request;
 }
@@ -45,7 +45,7 @@ class ReconfigureRequests : public testing::Test {
     must_admit(agent_, pod("y", {guaranteed("a", 2)}));
     EXPECT_EQ(world_.cpus("podx/a"), "1-2");
   }
-  [[nodiscard]] std::string error_of(const ReconfigureRequest& request,
+  [[nodiscard]] std::string error_of(const Reconfigure& request,
                                      const NodeSource& source = {}) {
     const auto done = reconfigure(agent_, request, source);
     EXPECT_EQ(agent_.node().config().reserved_system_cpus, "0");
@@ -58,7 +58,7 @@ class ReconfigureRequests : public testing::Test {
 };
 
 TEST_F(ReconfigureRequests, AppliesATextAndSaysWhatTheNodeIsMadeOf) {
-  ReconfigureRequest request = with_config(kReservesTwo);
+  Reconfigure request = with_config(kReservesTwo);
   request.dry_run = true;
   const auto planned = reconfigure(agent_, request, {});
   ASSERT_TRUE(planned) << planned.error().message;
@@ -115,7 +115,7 @@ TEST_F(ReconfigureRequests, AFailureLeavesTheFilesAsTheyWere) {
   std::ofstream(world_.state / "config.yaml") << kReservesOne;
   ASSERT_TRUE(agent_.attach({PodUid("x"), "a"}, 77));
   ASSERT_TRUE(agent_.attach({PodUid("y"), "a"}, 78));
-  ReconfigureRequest request = with_config(kReservesSeven);
+  Reconfigure request = with_config(kReservesSeven);
   request.evict = Evict::kLost;
   EXPECT_THAT(error_of(request, writing()), HasSubstr("process"));
   EXPECT_EQ(world_.file("config.yaml"), kReservesOne);
@@ -123,7 +123,7 @@ TEST_F(ReconfigureRequests, AFailureLeavesTheFilesAsTheyWere) {
 }
 
 TEST_F(ReconfigureRequests, PodsThatCannotStayNeedConsent) {
-  const ReconfigureRequest request = with_config(kReservesSeven);
+  const Reconfigure request = with_config(kReservesSeven);
   const auto refused = reconfigure(agent_, request, writing());
   ASSERT_TRUE(refused) << refused.error().message;
   EXPECT_FALSE(refused->is_applied);
@@ -154,7 +154,7 @@ TEST_F(ReconfigureRequests, TheSourceSaysWhatIsReadAndWhetherItWillBeFound) {
     return fail(ErrorCode::kUnsupported, "reserved " + to.config().reserved_system_cpus);
   };
   EXPECT_EQ(error_of({}, source), "reserved 0-1");
-  ReconfigureRequest dry_run;
+  Reconfigure dry_run;
   dry_run.dry_run = true;
   EXPECT_EQ(error_of(dry_run, source), "done") << "nothing has to find it";
 }
@@ -162,7 +162,7 @@ TEST_F(ReconfigureRequests, TheSourceSaysWhatIsReadAndWhetherItWillBeFound) {
 TEST_F(ReconfigureRequests, NamesWhatIsWrong) {
   EXPECT_EQ(error_of(undo()), "undo: state directory '" + world_.state.path() +
                                   "' was not reconfigured, or its configuration has changed since");
-  ReconfigureRequest both = with_config(kReservesTwo);
+  Reconfigure both = with_config(kReservesTwo);
   both.undo = true;
   EXPECT_THAT(error_of(both), HasSubstr("undo: expected nothing else"));
   EXPECT_THAT(error_of(both), HasSubstr("got a configuration"));

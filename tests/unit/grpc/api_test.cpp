@@ -15,7 +15,7 @@
 #include "grpc_world.hpp"
 
 /// pinfold.v1 over a real socket, with a worker that owns a node agent on a model kernel.
-namespace pinfold::service {
+namespace pinfold::grpc {
 namespace {
 
 using ::grpc::ClientContext;
@@ -54,18 +54,18 @@ class ApiTest : public testing::Test {
   }
   /// Calls `method` with a request that `set` filled in; must succeed.
   template <class Request, class Response>
-  Response must(::grpc::Status (v1::Pinfold::Stub::*method)(ClientContext*, const Request&,
+  Response must(::grpc::Status (v1::Pinfold::Stub::*method)(ClientContext*, const worker::Request&,
                                                             Response*),
-                const Request& request) {
+                const worker::Request& request) {
     Response response;
     const auto status = call(method, request, response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
   }
   template <class Request, class Response>
-  ::grpc::Status call(::grpc::Status (v1::Pinfold::Stub::*method)(ClientContext*, const Request&,
+  ::grpc::Status call(::grpc::Status (v1::Pinfold::Stub::*method)(ClientContext*, const worker::Request&,
                                                                   Response*),
-                      const Request& request, Response& response) {
+                      const worker::Request& request, Response& response) {
     ClientContext context;
     return (stub_.get()->*method)(&context, request, &response);
   }
@@ -80,8 +80,8 @@ class ApiTest : public testing::Test {
   World world_;
   std::atomic<Clock::duration> later_{Clock::duration::zero()};
   std::function<Clock::time_point()> now_ = [this] { return Clock::now() + later_.load(); };
-  Worker worker_{world_.open(), [this] {
-                   WorkerOptions options;
+  worker::Worker worker_{world_.open(), [this] {
+                   worker::WorkerOptions options;
                    options.now = now_;
                    return options;
                  }()};
@@ -410,4 +410,4 @@ TEST_F(ApiTest, EndsOpenCallsWhenItStops) {
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::grpc

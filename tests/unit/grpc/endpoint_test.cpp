@@ -15,7 +15,7 @@
 #include "pinfold/socket/unix_socket.hpp"
 
 /// Who may connect, and clients that misbehave.
-namespace pinfold::service {
+namespace pinfold::grpc {
 namespace {
 
 using testing::Contains;
@@ -59,7 +59,7 @@ class EndpointTest : public testing::Test {
   /// Returns a connection that does not speak HTTP/2.
   [[nodiscard]] static UniqueFd connect_raw(const test::ServedSocket& socket) {
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const sockaddr_un address = socket_address(socket.path()).value();
+    const sockaddr_un address = socket::socket_address(socket.path()).value();
     EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     return fd;
   }
@@ -153,4 +153,4 @@ TEST_F(EndpointTest, RemovesItsSocketWhenItStops) {
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::grpc

@@ -1,4 +1,4 @@
-#include "pinfold/interfaces/interfaces.hpp"
+#include "pinfold/process/interfaces.hpp"
 
 #include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "agent_world.hpp"
-#include "pinfold/server/listener.hpp"
-#include "pinfold/server/log.hpp"
+#include "pinfold/socket/listener.hpp"
+#include "pinfold/settings/log.hpp"
 #include "temp_dir.hpp"
 
 /// The socket at which clients expect a kubelet.
-namespace pinfold::service {
+namespace pinfold::process {
 namespace {
 
 using testing::ElementsAre;
@@ -57,7 +57,7 @@ class InterfacesTest : public testing::Test {
   std::string socket_ = directory_ + "/kubelet.sock";
   std::string second_ = dir_ / "run/pod-resources/kubelet.sock";
   test::World world_;
-  Worker worker_{world_.open(), WorkerOptions{}};
+  worker::Worker worker_{world_.open(), worker::WorkerOptions{}};
   std::vector<std::string> log_;
 };
 
@@ -75,7 +75,7 @@ TEST_F(InterfacesTest, MakesTheDirectoryAndRemovesItsSocket) {
 
 TEST_F(InterfacesTest, LeavesTheSocketToAKubeletThatServesIt) {
   ASSERT_EQ(::mkdir(directory_.c_str(), 0750), 0);
-  const auto kubelet = Listener::open(socket_).value();
+  const auto kubelet = socket::Listener::open(socket_).value();
   const ino_t before = inode(socket_);
   auto served = start();
   ASSERT_TRUE(served.has_value()) << served.error().message;
@@ -110,9 +110,9 @@ TEST_F(InterfacesTest, TheDirectoryOfTheSecondPlaceStays) {
 
 TEST_F(InterfacesTest, SaysThatBothPlacesAreTaken) {
   ASSERT_EQ(::mkdir(directory_.c_str(), 0750), 0);
-  const auto kubelet = Listener::open(socket_).value();
+  const auto kubelet = socket::Listener::open(socket_).value();
   second_ = dir_ / "other.sock";
-  const auto other = Listener::open(second_).value();
+  const auto other = socket::Listener::open(second_).value();
   const auto served = start();
   ASSERT_TRUE(served.has_value()) << served.error().message;
   EXPECT_EQ((*served)->pod_resources().socket, "");
@@ -133,7 +133,7 @@ TEST_F(InterfacesTest, APlaceThatNobodyAskedForStopsNoService) {
 TEST_F(InterfacesTest, ReplacesASocketThatNobodyListensAt) {
   ASSERT_EQ(::mkdir(directory_.c_str(), 0750), 0);
   {
-    const auto kubelet = Listener::open(socket_).value();
+    const auto kubelet = socket::Listener::open(socket_).value();
     ASSERT_EQ(::link(socket_.c_str(), (dir_ / "kept").c_str()), 0);
   }
   ASSERT_EQ(::rename((dir_ / "kept").c_str(), socket_.c_str()), 0);
@@ -146,7 +146,7 @@ TEST_F(InterfacesTest, AKubeletThatStartsLaterKeepsTheSocket) {
   auto served = start();
   ASSERT_TRUE(served.has_value()) << served.error().message;
   ASSERT_EQ(::unlink(socket_.c_str()), 0);  // as a kubelet does
-  const auto kubelet = Listener::open(socket_).value();
+  const auto kubelet = socket::Listener::open(socket_).value();
   const ino_t of_kubelet = inode(socket_);
   worker_.stop();
   worker_.run();
@@ -179,4 +179,4 @@ TEST_F(InterfacesTest, NamesTheDirectoryThatItCannotMake) {
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::process

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace pinfold::service {
+namespace pinfold::grpc {
 namespace {
 
 using testing::ElementsAre;
@@ -38,7 +38,7 @@ TEST(Messages, TextThatIsNoUtf8IsEscaped) {
 }
 
 TEST(Messages, APlanHasEachContainer) {
-  agent::Reconfigured outcome;
+  verbs::Reconfigured outcome;
   PlannedContainer moved;
   moved.id = {PodUid("u"), "c"};
   moved.change = pinfold::Change::kMoved;
@@ -85,15 +85,15 @@ TEST(Messages, APlanHasEachContainer) {
 }
 
 TEST(Messages, ChangesHaveTheirKind) {
-  const Subscription::Taken taken{{{ChangeKind::kAdmitted, PodUid("a"), ""},
-                                   {ChangeKind::kRejected, PodUid("b"), ""},
-                                   {ChangeKind::kStarted, PodUid("a"), "c"},
-                                   {ChangeKind::kRemoved, PodUid("a"), "c"},
-                                   {ChangeKind::kReleased, {}, ""},
-                                   {ChangeKind::kReconciled, {}, ""},
-                                   {ChangeKind::kAdopted, PodUid("a"), "d"},
-                                   {ChangeKind::kFoundUnpinned, PodUid("a"), "e"},
-                                   {ChangeKind::kMoved, PodUid("a"), "f"}},
+  const worker::Subscription::Taken taken{{{verbs::EventKind::kAdmitted, PodUid("a"), ""},
+                                   {verbs::EventKind::kRejected, PodUid("b"), ""},
+                                   {verbs::EventKind::kStarted, PodUid("a"), "c"},
+                                   {verbs::EventKind::kRemoved, PodUid("a"), "c"},
+                                   {verbs::EventKind::kReleased, {}, ""},
+                                   {verbs::EventKind::kReconciled, {}, ""},
+                                   {verbs::EventKind::kAdopted, PodUid("a"), "d"},
+                                   {verbs::EventKind::kFoundUnpinned, PodUid("a"), "e"},
+                                   {verbs::EventKind::kMoved, PodUid("a"), "f"}},
                                   false};
   v1::WatchResponse response;
   fill(taken, response);
@@ -106,4 +106,4 @@ TEST(Messages, ChangesHaveTheirKind) {
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::grpc

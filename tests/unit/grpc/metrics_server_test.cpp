@@ -1,4 +1,4 @@
-#include "metrics_server.hpp"
+#include "pinfold/metrics/metrics_server.hpp"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 #include "pinfold/base/unique_fd.hpp"
 
 /// Metrics over HTTP, and clients that never finish: anyone who reaches the port can be one.
-namespace pinfold::service {
+namespace pinfold::metrics {
 namespace {
 
 using testing::HasSubstr;
@@ -161,4 +161,4 @@ TEST(MetricsServer, NamesAnAddressThatIsTaken) {
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::metrics

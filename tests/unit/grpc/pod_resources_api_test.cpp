@@ -8,7 +8,7 @@
 #include "node_fixture.hpp"
 
 /// PodResources over a real socket.
-namespace pinfold::service {
+namespace pinfold::grpc {
 namespace {
 
 using ::grpc::StatusCode;
@@ -24,9 +24,9 @@ class PodResourcesApiTest : public testing::Test {
   }
 
   test::TestNode node_{{2, 4, 4}, test::aligning_config("none")};
-  Snapshot snapshot_;
+  worker::Snapshot snapshot_;
   RateLimit::Clock::time_point now_{std::chrono::seconds(1)};
-  PodResourcesApi api_{node_.node(), [this] { return std::make_shared<const Snapshot>(snapshot_); },
+  PodResourcesApi api_{node_.node(), [this] { return std::make_shared<const worker::Snapshot>(snapshot_); },
                        [this] { return now_; }};
   test::ServedSocket socket_{{api_.services()[0], api_.services()[1]}};
   std::unique_ptr<::v1::PodResourcesLister::Stub> v1_ =
@@ -100,4 +100,4 @@ TEST_F(PodResourcesApiTest, AllCallsShareOneRateLimit) {
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::grpc

@@ -9,7 +9,7 @@
 
 #include "node_samples.hpp"
 
-namespace pinfold::service {
+namespace pinfold::grpc {
 namespace {
 
 using ::grpc::StatusCode;
@@ -30,7 +30,7 @@ TEST(Requests, APodIsReadAsAUserWritesIt) {
   request.set_trace(true);
   const auto action = to_action(request);
   ASSERT_TRUE(action.has_value()) << action.error().message;
-  const auto& admit = std::get<Admit>(*action);
+  const auto& admit = std::get<verbs::Admit>(*action);
   ASSERT_EQ(admit.pods.size(), 1U);
   EXPECT_EQ(admit.pods[0].uid.value, "u1");
   EXPECT_EQ(amount_of(admit.pods[0].containers[0].resources.requests, "cpu").value(), 2)
@@ -83,26 +83,26 @@ TEST(Requests, EveryFieldReachesTheWorker) {
   remove.set_container("c");
   remove.set_kill(true);
   const auto removal = to_action(remove);
-  EXPECT_EQ(std::get<Remove>(*removal).pod.value, "u");
-  EXPECT_EQ(std::get<Remove>(*removal).container, "c");
-  EXPECT_EQ(std::get<Remove>(*removal).running, agent::RunningProcesses::kKill);
+  EXPECT_EQ(std::get<verbs::Remove>(*removal).pod.value, "u");
+  EXPECT_EQ(std::get<verbs::Remove>(*removal).container, "c");
+  EXPECT_EQ(std::get<verbs::Remove>(*removal).running, agent::RunningProcesses::kKill);
   v1::AdoptRequest adopt;
   adopt.set_pod_uid("u");
   adopt.set_container("c");
   adopt.set_directory("/sys/fs/cgroup/x");
   const auto adoption = to_action(adopt);
-  EXPECT_EQ(std::get<Adopt>(*adoption).pod.value, "u");
-  EXPECT_EQ(std::get<Adopt>(*adoption).adoption.container, "c");
-  EXPECT_EQ(std::get<Adopt>(*adoption).adoption.directory, "/sys/fs/cgroup/x");
+  EXPECT_EQ(std::get<verbs::Adopt>(*adoption).pod.value, "u");
+  EXPECT_EQ(std::get<verbs::Adopt>(*adoption).adoption.container, "c");
+  EXPECT_EQ(std::get<verbs::Adopt>(*adoption).adoption.directory, "/sys/fs/cgroup/x");
   v1::ReconcileRequest reconcile;
   reconcile.set_move_pages(true);
-  EXPECT_EQ(std::get<Reconcile>(*to_action(reconcile)).pages, agent::PageMoves::kOn);
+  EXPECT_EQ(std::get<verbs::Reconcile>(*to_action(reconcile)).pages, agent::PageMoves::kOn);
 }
 
 TEST(Requests, AReconfigurationReachesTheWorker) {
   const auto empty = to_action(v1::ReconfigureRequest());
-  EXPECT_FALSE(std::get<Reconfigure>(*empty).config) << "what a start reads";
-  EXPECT_FALSE(std::get<Reconfigure>(*empty).machine);
+  EXPECT_FALSE(std::get<verbs::Reconfigure>(*empty).config) << "what a start reads";
+  EXPECT_FALSE(std::get<verbs::Reconfigure>(*empty).machine);
   v1::ReconfigureRequest request;
   request.set_config("cpuManagerPolicy: none\n");
   request.set_machine(test::two_sockets().to_json().dump());
@@ -112,10 +112,10 @@ TEST(Requests, AReconfigurationReachesTheWorker) {
   request.set_dry_run(true);
   const auto action = to_action(request);
   ASSERT_TRUE(action.has_value()) << action.error().message;
-  const auto& read = std::get<Reconfigure>(*action);
+  const auto& read = std::get<verbs::Reconfigure>(*action);
   EXPECT_EQ(read.config, "cpuManagerPolicy: none\n");
   EXPECT_EQ(read.machine, test::two_sockets());
-  EXPECT_EQ(read.evict, agent::Evict::kRejected);
+  EXPECT_EQ(read.evict, verbs::Evict::kRejected);
   EXPECT_EQ(read.running, agent::RunningProcesses::kKill);
   EXPECT_TRUE(read.undo);
   EXPECT_TRUE(read.dry_run);
@@ -129,9 +129,9 @@ TEST(Requests, AReconfigurationReachesTheWorker) {
   EXPECT_THAT(to_action(defragment).error().message, HasSubstr("no pod in manifest"));
   defragment.set_manifest(kPod);
   defragment.set_dry_run(true);
-  EXPECT_EQ(std::get<Defragment>(*to_action(defragment)).pod.uid.value, "u1");
-  EXPECT_TRUE(std::get<Defragment>(*to_action(defragment)).dry_run);
-  EXPECT_EQ(std::get<Defragment>(*to_action(defragment)).steps, PlanOptions{}.steps);
+  EXPECT_EQ(std::get<verbs::Defragment>(*to_action(defragment)).pod.uid.value, "u1");
+  EXPECT_TRUE(std::get<verbs::Defragment>(*to_action(defragment)).dry_run);
+  EXPECT_EQ(std::get<verbs::Defragment>(*to_action(defragment)).steps, PlanOptions{}.steps);
   defragment.set_steps(10'001);
   EXPECT_EQ(to_action(defragment).error().message, "steps: 10001: expected at most 10000");
 }
@@ -143,9 +143,9 @@ TEST(Requests, AProcessWithoutAStartTimeIsTheOneThatRunsNow) {
   request.set_pid(::getpid());
   const auto found = to_action(request);
   ASSERT_TRUE(found.has_value());
-  EXPECT_EQ(std::get<Attach>(*found).process, enforce::identify(::getpid()));
+  EXPECT_EQ(std::get<verbs::Attach>(*found).process, enforce::identify(::getpid()));
   request.set_start_time(7);
-  EXPECT_EQ(std::get<Attach>(*to_action(request)).process.start_time, 7U);
+  EXPECT_EQ(std::get<verbs::Attach>(*to_action(request)).process.start_time, 7U);
 }
 
 TEST(Requests, MissingValuesAreErrors) {
@@ -177,4 +177,4 @@ TEST(Requests, EachErrorCodeHasAStatus) {
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::grpc

@@ -22,7 +22,7 @@ using testing::Not;
 
 constexpr std::uint64_t kGib = std::uint64_t{1} << 30U;
 
-std::string text(const Node& node, const service::Snapshot& snapshot, std::size_t waiting = 0) {
+std::string text(const Node& node, const worker::Snapshot& snapshot, std::size_t waiting = 0) {
   return prometheus::TextSerializer().Serialize(service_families(node, snapshot, waiting));
 }
 
@@ -46,7 +46,7 @@ TEST(LargestFree, CountsNoMemoryOfGroups) {
 
 TEST(ServiceFamilies, WithoutStaticManagersThereIsNoFragmentation) {
   const auto node = Node::make(test::machine_of({}), Config{}).value();
-  service::Snapshot snapshot;
+  worker::Snapshot snapshot;
   snapshot.state.node = empty_state(node);
   EXPECT_THAT(text(node, snapshot), Not(HasSubstr("pinfold_largest_free")));
   const LargestFree none = largest_free(node, snapshot.state.node);
@@ -56,7 +56,7 @@ TEST(ServiceFamilies, WithoutStaticManagersThereIsNoFragmentation) {
 
 TEST(ServiceFamilies, HaveWhatWasCounted) {
   const TestNode node({}, aligning_config("none"));
-  service::Snapshot snapshot;
+  worker::Snapshot snapshot;
   snapshot.state.node = node.state();
   snapshot.state.node.held.insert(PodUid("h"));
   auto& counted = snapshot.counters;
@@ -110,7 +110,7 @@ TEST(ServiceFamilies, HaveWhatWasCounted) {
 }
 
 TEST(RuntimeFamilies, PrintWhatWasCounted) {
-  service::RuntimeCounters counted;
+  worker::RuntimeCounters counted;
   counted.is_connected = true;
   counted.is_healthy = false;
   counted.runtime_overlap = 8;
@@ -139,7 +139,7 @@ TEST(RuntimeFamilies, PrintWhatWasCounted) {
 
 TEST(ServiceFamilies, AFailedReconciliationLeavesSomething) {
   const TestNode node({}, aligning_config("none"));
-  service::Snapshot snapshot;
+  worker::Snapshot snapshot;
   snapshot.state.node = node.state();
   EXPECT_THAT(text(node.node(), snapshot), HasSubstr("pinfold_drift_remaining 0\n"));
   snapshot.reconciled.emplace(fail(ErrorCode::kIo, "unreadable"));
@@ -148,7 +148,7 @@ TEST(ServiceFamilies, AFailedReconciliationLeavesSomething) {
 
 TEST(ServiceFamilies, AreInTheOrderOfTheirNames) {
   const TestNode node({}, with_memory_manager(aligning_config("none")));
-  service::Snapshot snapshot;
+  worker::Snapshot snapshot;
   snapshot.state.node = node.state();
   const auto families = service_families(node.node(), snapshot, 0);
   EXPECT_TRUE(std::is_sorted(families.begin(), families.end(),

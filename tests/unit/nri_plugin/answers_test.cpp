@@ -94,10 +94,10 @@ TEST_F(NriConnection, AFullQueueSynchronizesAnew) {
   connect();
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(worker_
-                    ->submit(service::Task{[](const Result<agent::NodeAgent*>& /*agent*/) {
-                                             return std::vector<service::Change>();
+                    ->submit(worker::Task{[](const Result<agent::NodeAgent*>& /*agent*/) {
+                                             return std::vector<verbs::Event>();
                                            },
-                                           service::Clock::time_point::max()})
+                                           worker::Clock::time_point::max()})
                     .has_value());
   }
   const auto stream = runtime_->call("StateChange", sandbox_event(shared("a")));
@@ -129,12 +129,12 @@ TEST_F(NriConnection, ASandboxIsAgreedToWhenTheServiceStops) {
 TEST_F(NriConnection, ASandboxIsAgreedToWhenTheNodeIsReplaced) {
   start();
   connect();
-  service::Reconfigure request;
+  verbs::Reconfigure request;
   request.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0-1'\n";
   bool is_done = false;
   ASSERT_TRUE(worker_
-                  ->submit(service::Request{request,
-                                            [&](const Result<service::Answer>& answer) {
+                  ->submit(worker::Request{request,
+                                            [&](const Result<verbs::Answer>& answer) {
                                               ASSERT_TRUE(answer) << answer.error().message;
                                               is_done = true;
                                             }})

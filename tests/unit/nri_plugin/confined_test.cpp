@@ -34,8 +34,8 @@ class NriConfined : public testing::TestWithParam<enforce::CgroupVersion> {
   /// Returns the containers reported as having run unpinned since the last call.
   std::vector<ContainerId> found_unpinned() {
     std::vector<ContainerId> found;
-    for (const service::Change& change : world_.follower->take_changes()) {
-      if (change.kind == service::ChangeKind::kFoundUnpinned) {
+    for (const verbs::Event& change : world_.follower->take_changes()) {
+      if (change.kind == verbs::EventKind::kFoundUnpinned) {
         found.push_back({change.pod, change.container});
       }
     }
@@ -212,7 +212,7 @@ TEST_P(NriConfined, AContainerThatWasConfinedBeforeItWasKnownIsCounted) {
   EXPECT_EQ(world_.follower->counters().found_unpinned, 1U);
   EXPECT_THAT(
       world_.follower->take_changes(),
-      testing::Contains(service::Change{service::ChangeKind::kFoundUnpinned, unseen.uid, "c"}));
+      testing::Contains(verbs::Event{verbs::EventKind::kFoundUnpinned, unseen.uid, "c"}));
   for (int i = 0; i < 3; ++i) look();
   EXPECT_EQ(world_.follower->counters().found_unpinned, 1U) << "once";
 }

@@ -22,14 +22,14 @@ namespace pinfold::nri::test {
 /// The plugin over its socket, with a runtime in this process and the worker's rounds one by one.
 class NriConnection : public testing::Test {
  protected:
-  explicit NriConnection(service::NriMode mode = service::NriMode::kEnforce)
+  explicit NriConnection(settings::NriMode mode = settings::NriMode::kEnforce)
       : mode_(mode), world_(enforce::CgroupVersion::kV2, mode) {}
   void SetUp() override {
     runtime_.emplace(path_);
-    service::WorkerOptions worker_options;
+    worker::WorkerOptions worker_options;
     worker_options.queue_limit = 4;
     worker_ =
-        std::make_unique<service::Worker>(std::move(*world_.agent), std::move(worker_options));
+        std::make_unique<worker::Worker>(std::move(*world_.agent), std::move(worker_options));
     world_.agent.reset();
     worker_->run_round();
   }
@@ -135,14 +135,14 @@ class NriConnection : public testing::Test {
     ASSERT_TRUE(started.has_value()) << started.error().message;
   }
 
-  const service::NriMode mode_;
+  const settings::NriMode mode_;
   RuntimeWorld world_;
   pinfold::test::TempDir directory_;
   const std::string path_ = directory_ / "nri.sock";
   std::chrono::seconds unhealthy_after_{60};
   boost::asio::io_context io_;
   std::optional<SocketRuntime> runtime_;
-  std::unique_ptr<service::Worker> worker_;
+  std::unique_ptr<worker::Worker> worker_;
   std::unique_ptr<RuntimeConnection> connection_;
   std::string runtime_group_ = "/model/system.slice/containerd.service";
   std::vector<std::string> log_;

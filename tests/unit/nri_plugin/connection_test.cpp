@@ -53,7 +53,7 @@ TEST_F(NriConnection, PinsAContainer) {
 
 class NriObservedConnection : public NriConnection {
  protected:
-  NriObservedConnection() : NriConnection(service::NriMode::kObserve) {}
+  NriObservedConnection() : NriConnection(settings::NriMode::kObserve) {}
 };
 
 TEST_F(NriObservedConnection, TheSnapshotHasTheDifferences) {
@@ -61,7 +61,7 @@ TEST_F(NriObservedConnection, TheSnapshotHasTheDifferences) {
   EXPECT_EQ(worker_->snapshot()->comparison, nullptr);
   connect();
   ASSERT_NE(worker_->snapshot()->comparison, nullptr);
-  EXPECT_EQ(*worker_->snapshot()->comparison, service::Comparison());
+  EXPECT_EQ(*worker_->snapshot()->comparison, verbs::Comparison());
   const PodSpec b = exclusive("b", 2);
   run(b);
   ASSERT_TRUE(send(api::Event::POST_START_CONTAINER, b, "c").has_value());

@@ -12,7 +12,7 @@
 namespace pinfold::nri {
 namespace {
 
-using service::ChangeKind;
+using verbs::EventKind;
 using test::exclusive;
 using test::limited;
 using test::RuntimeWorld;
@@ -25,7 +25,7 @@ using testing::Not;
 class NriEnforcer : public testing::TestWithParam<enforce::CgroupVersion> {
  protected:
   RuntimeWorld world_{GetParam()};
-  [[nodiscard]] const service::FollowerCounters& counters() { return world_.follower->counters(); }
+  [[nodiscard]] const worker::FollowerCounters& counters() { return world_.follower->counters(); }
   static std::string cpus_of(const Result<api::CreateContainerResponse>& answer) {
     return answer ? answer->adjust().linux().resources().cpu().cpus() : answer.error().message;
   }
@@ -118,7 +118,7 @@ TEST_P(NriEnforcer, ARejectedContainerIsNotCreated) {
   world_.run_sandbox(big);
   EXPECT_THAT(cpus_of(world_.create(big)), HasSubstr("pod 'default/big' is rejected"));
   EXPECT_THAT(world_.follower->take_changes(),
-              Contains(service::Change{ChangeKind::kRejected, big.uid, ""}));
+              Contains(verbs::Event{EventKind::kRejected, big.uid, ""}));
 }
 
 TEST_P(NriEnforcer, AnAnnouncedPodThatIsRejectedIsRefusedAtItsContainer) {
@@ -231,7 +231,7 @@ TEST_P(NriEnforcer, LookingConfinesUnknownContainers) {
   world_.follower->look(*world_.agent);
   EXPECT_EQ(counters().found_unpinned, 2U) << "its sandbox is unknown too";
   EXPECT_THAT(world_.follower->take_changes(),
-              Contains(service::Change{ChangeKind::kFoundUnpinned, {}, ""}));
+              Contains(verbs::Event{EventKind::kFoundUnpinned, {}, ""}));
   world_.run(exclusive("d", 1));  // the pool shrinks
   EXPECT_EQ(world_.cpus(unseen), "0,4-7");
   EXPECT_EQ(counters().found_unpinned, 2U) << "counted once";
@@ -434,7 +434,7 @@ TEST(NriFollower, NeedsTheFixedProfileAndCgroups) {
     auto agent = agent::NodeAgent::open(pinfold::test::static_node(config),
                                         checkpoint::Store::open(state.path()).value(),
                                         std::move(cgroups), std::move(options));
-    return make_follower(service::NriMode::kEnforce, agent.value(), other.follower_options());
+    return make_follower(settings::NriMode::kEnforce, agent.value(), other.follower_options());
   };
   EXPECT_TRUE(make(Profile::kFixed, true).has_value());
   EXPECT_EQ(make(Profile::kFixed, false).error().code, ErrorCode::kUnsupported);

@@ -50,7 +50,7 @@ class NriGate : public testing::TestWithParam<enforce::CgroupVersion> {
                  [&](const std::string& line) { return line.find(part) != line.npos; });
     return found;
   }
-  const service::FollowerCounters& counters() { return world_.follower->counters(); }
+  const worker::FollowerCounters& counters() { return world_.follower->counters(); }
   /// Returns the CPUs that are exclusive to no container, according to the state.
   std::string pool() { return world_.agent->state().node.cpu.default_set.to_string(); }
   /// Gives a pod a runtime class that makes no group per container.

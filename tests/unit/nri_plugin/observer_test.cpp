@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(NriObserver, DecidesAndChangesNothing) {
-  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  RuntimeWorld world(enforce::CgroupVersion::kV2, settings::NriMode::kObserve);
   const PodSpec a = shared("a");
   const PodSpec b = exclusive("b", 2);
   for (const PodSpec& spec : {a, b}) {
@@ -42,7 +42,7 @@ TEST(NriObserver, DecidesAndChangesNothing) {
 }
 
 TEST(NriObserver, ComparesEachRunningContainer) {
-  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  RuntimeWorld world(enforce::CgroupVersion::kV2, settings::NriMode::kObserve);
   const PodSpec a = shared("a");
   const PodSpec b = exclusive("b", 2);
   for (const PodSpec& spec : {a, b}) {
@@ -59,7 +59,7 @@ TEST(NriObserver, ComparesEachRunningContainer) {
   const auto comparison = world.follower->take_comparison();
   ASSERT_TRUE(comparison.has_value());
   EXPECT_EQ(comparison->compared, 2U) << "of the third nothing is decided";
-  const service::Difference of_b{{b.uid, "c"}, b.namespace_name, "b", CpuSet::range(0, 7),
+  const verbs::Difference of_b{{b.uid, "c"}, b.namespace_name, "b", CpuSet::range(0, 7),
                                  CpuSet{1, 2}, {0, 1},           {}};
   EXPECT_THAT(comparison->differences, testing::ElementsAre(of_b));
   EXPECT_FALSE(world.follower->take_comparison().has_value()) << "it is news once";
@@ -69,7 +69,7 @@ TEST(NriObserver, ComparesEachRunningContainer) {
 
 /// containerd 1.7 starts containers while a plugin synchronizes, and does not show them.
 TEST(NriObserver, ComparesContainersThatSynchronizeHasMissed) {
-  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  RuntimeWorld world(enforce::CgroupVersion::kV2, settings::NriMode::kObserve);
   const PodSpec asked = exclusive("asked", 2);
   const PodSpec seen = exclusive("seen", 2);
   for (const PodSpec& spec : {asked, seen}) world.run_unseen(spec);
@@ -89,7 +89,7 @@ TEST(NriObserver, ComparesContainersThatSynchronizeHasMissed) {
 }
 
 TEST(NriObserver, ComparesContainersThatAKubeletHasPinned) {
-  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  RuntimeWorld world(enforce::CgroupVersion::kV2, settings::NriMode::kObserve);
   const PodSpec first = exclusive("first", 2);
   const PodSpec later = exclusive("later", 2);
   const PodSpec missed = exclusive("missed", 2);
@@ -117,7 +117,7 @@ TEST(NriObserver, ComparesContainersThatAKubeletHasPinned) {
 
 /// The documented check before the service takes over a node: only the order could differ.
 TEST(NriObserver, AgreesWithRunningContainersThatCouldHaveComeSo) {
-  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  RuntimeWorld world(enforce::CgroupVersion::kV2, settings::NriMode::kObserve);
   const std::vector<std::pair<PodSpec, const char*>> running = {{exclusive("a", 2), "4-5"},
                                                                 {exclusive("b", 1), "7"},
                                                                 {exclusive("c", 2), "2-3"},
@@ -145,7 +145,7 @@ TEST(NriObserver, AgreesWithRunningContainersThatCouldHaveComeSo) {
 }
 
 TEST(NriObserver, SaysWhyAContainerWouldBeShared) {
-  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  RuntimeWorld world(enforce::CgroupVersion::kV2, settings::NriMode::kObserve);
   const PodSpec a = exclusive("a", 2);
   api::PodSandbox sandbox = world.sandbox(a);
   // Pod-level resources of 1 CPU, without an annotation.
@@ -170,7 +170,7 @@ TEST(NriObserver, ComparesMemoryNodes) {
   config.system_reserved = {{"memory", "64Mi"}};
   config.eviction_hard.emplace()["memory.available"] = "64Mi";
   config.reserved_memory = {{0, {{"memory", "128Mi"}}}};
-  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve, config);
+  RuntimeWorld world(enforce::CgroupVersion::kV2, settings::NriMode::kObserve, config);
   const PodSpec b = exclusive("b", 2);
   world.run_sandbox(b);
   ASSERT_TRUE(world.create(b).has_value());
@@ -190,7 +190,7 @@ TEST(NriObserver, ComparesMemoryNodes) {
 }
 
 TEST(NriObserver, NothingIsComparedBeforeARuntimeHasConnected) {
-  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  RuntimeWorld world(enforce::CgroupVersion::kV2, settings::NriMode::kObserve);
   (void)world.follower->take_comparison();
   world.restart();
   world.follower->look(*world.agent);
@@ -198,7 +198,7 @@ TEST(NriObserver, NothingIsComparedBeforeARuntimeHasConnected) {
 }
 
 TEST(NriObserver, CreatesWhatItWouldReject) {
-  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  RuntimeWorld world(enforce::CgroupVersion::kV2, settings::NriMode::kObserve);
   const PodSpec big = exclusive("big", 9);
   world.run_sandbox(big);
   EXPECT_TRUE(world.create(big).has_value());

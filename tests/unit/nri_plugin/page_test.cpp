@@ -8,7 +8,7 @@
 #include "pinfold/api/config.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/nri_pods/plan.hpp"
-#include "pinfold/server/settings.hpp"
+#include "pinfold/settings/settings.hpp"
 
 /// The files that docs/nri.md asks its reader to write.
 namespace pinfold::nri {
@@ -39,12 +39,12 @@ TEST(NriPage, ItsFilesAreAccepted) {
   EXPECT_THAT(node->warnings, IsEmpty());
   EXPECT_EQ(node->config.cpu_manager_policy, "static");
   const std::string installed = text_of(PINFOLD_AGENT_YAML);
-  const auto settings = service::parse_settings(installed + block("profile: fixed"));
+  const auto settings = settings::parse_settings(installed + block("profile: fixed"));
   ASSERT_TRUE(settings.has_value()) << settings.error().message;
   EXPECT_EQ(settings->profile, "fixed");
   ASSERT_TRUE(settings->nri.has_value());
-  EXPECT_EQ(settings->nri->pod_level, service::PodLevelResources::kNone);
-  EXPECT_EQ(settings->nri->mode, service::NriMode::kEnforce);
+  EXPECT_EQ(settings->nri->pod_level, settings::PodLevelResources::kNone);
+  EXPECT_EQ(settings->nri->mode, settings::NriMode::kEnforce);
   node->config.profile = Profile::kFixed;
   const auto made = Node::make(pinfold::test::two_sockets(), node->config);
   ASSERT_TRUE(made.has_value()) << made.error().error;

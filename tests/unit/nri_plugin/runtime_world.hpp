@@ -43,7 +43,7 @@ class RuntimeWorld {
 
   /// `make`: for a plugin other than Pinfold's.
   explicit RuntimeWorld(enforce::CgroupVersion version = enforce::CgroupVersion::kV2,
-                        service::NriMode mode = service::NriMode::kEnforce, Config config = {},
+                        settings::NriMode mode = settings::NriMode::kEnforce, Config config = {},
                         MakeFollower make = {})
       : kernel(version, CpuSet::range(0, 7), CpuSet{0, 1}),
         mode_(mode),
@@ -89,7 +89,7 @@ class RuntimeWorld {
   void announce(const PodSpec& spec) { announced_.insert(spec.uid); }
   [[nodiscard]] FollowerOptions follower_options() {
     FollowerOptions options;
-    options.pod_level = service::PodLevelResources::kAnnotated;
+    options.pod_level = settings::PodLevelResources::kAnnotated;
     options.mount = "/model";
     options.handlers_without_groups = declared;
     options.log = [this](agent::LogLevel level, std::string_view message) {
@@ -352,7 +352,7 @@ class RuntimeWorld {
     return container.linux().cgroups_path().substr(1);
   }
 
-  service::NriMode mode_;
+  settings::NriMode mode_;
   Config config_;
   MakeFollower make_;
   bool is_asking_ = false;

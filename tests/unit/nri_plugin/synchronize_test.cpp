@@ -12,7 +12,7 @@
 namespace pinfold::nri {
 namespace {
 
-using service::ChangeKind;
+using verbs::EventKind;
 using test::exclusive;
 using test::limited;
 using test::named;
@@ -25,7 +25,7 @@ using testing::IsEmpty;
 class NriSynchronize : public testing::TestWithParam<enforce::CgroupVersion> {
  protected:
   RuntimeWorld world_{GetParam()};
-  [[nodiscard]] const service::FollowerCounters& counters() { return world_.follower->counters(); }
+  [[nodiscard]] const worker::FollowerCounters& counters() { return world_.follower->counters(); }
 };
 
 /// Two quotas throttle exclusive CPUs: the container's own, which only the runtime sets, and its
@@ -242,7 +242,7 @@ TEST_P(NriSynchronize, SynchronizePinsWhatRuns) {
   EXPECT_EQ(world_.cpus(world_.pause_group(b)), "0,3-7");
   EXPECT_EQ(counters().found_unpinned, 1U);
   EXPECT_THAT(world_.follower->take_changes(),
-              Contains(service::Change{ChangeKind::kFoundUnpinned, b.uid, "c"}));
+              Contains(verbs::Event{EventKind::kFoundUnpinned, b.uid, "c"}));
   EXPECT_THAT(world_.log, Contains(HasSubstr("ran on CPUs 0-7, expected 1-2")));
 }
 

@@ -43,7 +43,7 @@ class NriWalls : public testing::TestWithParam<Case> {
     return [habit](RuntimeWorld& world) { return std::make_unique<NaivePlugin>(world, habit); };
   }
   static RuntimeWorld world_with(Habit habit = Habit::kNone) {
-    return RuntimeWorld(std::get<enforce::CgroupVersion>(GetParam()), service::NriMode::kEnforce,
+    return RuntimeWorld(std::get<enforce::CgroupVersion>(GetParam()), settings::NriMode::kEnforce,
                         {}, plugin(habit));
   }
 

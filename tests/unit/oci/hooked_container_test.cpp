@@ -41,14 +41,14 @@ class HookedContainer : public testing::Test {
   [[nodiscard]] std::string admit(const HookRequest& request, const std::string& group) {
     agent::NodeAgent agent = open();
     const auto done = answer_of(
-        request, agent::admit_hooked(agent, request.pod, {request.container, "/model/" + group},
+        request, verbs::admit_hooked(agent, request.pod, {request.container, "/model/" + group},
                                      [this] { return end(); }));
     return done ? "" : done.error().message;
   }
   [[nodiscard]] std::string remove(const HookRequest& request) {
     agent::NodeAgent agent = open();
     const auto done =
-        answer_of(request, agent::remove_hooked(agent, {request.pod.uid, request.container}));
+        answer_of(request, verbs::remove_hooked(agent, {request.pod.uid, request.container}));
     return done ? "" : done.error().message;
   }
   [[nodiscard]] std::string cpus(const std::string& group) {

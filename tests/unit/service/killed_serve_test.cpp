@@ -43,7 +43,7 @@ PodSpec best_effort(const std::string& name) {
 }
 
 /// Returns what is known after the admission or removal of a pod.
-Known known_after(const Result<service::Answer>& answer, Known before, Known after) {
+Known known_after(const Result<verbs::Answer>& answer, Known before, Known after) {
   if (answer) return after;
   return agent::is_unknown_outcome(answer.error()) ? Known::kUnknown : before;
 }
@@ -51,18 +51,18 @@ Known known_after(const Result<service::Answer>& answer, Known before, Known aft
 /// Admits pods, and removes every second one, until the service is gone.
 void use_socket(const Node& node, const std::string& prefix, std::atomic<int>& answered,
                 Pods& pods) {
-  auto client = service::Client::connect(node.dir() / "s.sock");
+  auto client = socket::Client::connect(node.dir() / "s.sock");
   if (!client || !*client) return;
   for (int i = 0;; ++i) {
     const std::string name = prefix + std::to_string(i);
     const PodSpec spec = best_effort(name);
-    const auto admitted = (*client)->call(service::Admit{{spec}}, milliseconds(0));
+    const auto admitted = (*client)->call(verbs::Admit{{spec}}, milliseconds(0));
     pods[name] = known_after(admitted, Known::kGone, Known::kActive);
     if (!admitted) return;
     ++answered;
     if (i % 2 == 0) continue;
     const auto removed = (*client)->call(
-        service::Remove{spec.uid, "", agent::RunningProcesses::kRefuse}, milliseconds(0));
+        verbs::Remove{spec.uid, "", agent::RunningProcesses::kRefuse}, milliseconds(0));
     pods[name] = known_after(removed, Known::kActive, Known::kGone);
     if (!removed) return;
     ++answered;

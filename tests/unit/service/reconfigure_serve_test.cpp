@@ -82,7 +82,7 @@ TEST_F(ReconfigureServe, TheServiceGoesOnWithTheOtherNode) {
   EXPECT_THAT(done.out, HasSubstr("1-2 -> 2-3"));
   EXPECT_NE(served_.manager().wait_for("RELOADING=1"), "");
   ASSERT_NE(restarted(), "") << served_.log();
-  const auto client = service::Client::connect(served_.dir() / "s.sock");
+  const auto client = socket::Client::connect(served_.dir() / "s.sock");
   ASSERT_TRUE(client && *client);
   EXPECT_EQ((*client)->hello().config.reserved_system_cpus, "0-1");
   EXPECT_THAT(command(served_, "admit web.yaml").out, HasSubstr("2-3"));
@@ -113,15 +113,15 @@ void send(const UniqueFd& client, std::string line) {
 /// The client is gone before it gets its answer.
 TEST_F(ReconfigureServe, IsDoneForAClientThatVanishes) {
   {
-    const auto address = service::socket_address(served_.dir() / "s.sock").value();
+    const auto address = socket::socket_address(served_.dir() / "s.sock").value();
     const UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ASSERT_EQ(::connect(client.get(), service::generic(address), sizeof address), 0);
-    service::Reconfigure request;
+    ASSERT_EQ(::connect(client.get(), socket::generic(address), sizeof address), 0);
+    verbs::Reconfigure request;
     request.config = kTwo;
-    send(client, service::encode_hello_request());
+    send(client, socket::encode_hello_request());
     std::array<char, 65536> hello{};
     ASSERT_GT(::recv(client.get(), hello.data(), hello.size(), 0), 0);
-    send(client, service::encode(service::Call{request, {}}));
+    send(client, socket::encode(socket::Call{request, {}}));
   }
   ASSERT_NE(restarted(), "") << served_.log();
   EXPECT_THAT(command(served_, "admit web.yaml").out, HasSubstr("2-3"));

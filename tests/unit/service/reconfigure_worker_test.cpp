@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "agent_world.hpp"
-#include "pinfold/service/worker.hpp"
+#include "pinfold/worker/worker.hpp"
 
 /// A worker whose node is replaced, or whose containers are moved.
-namespace pinfold::service {
+namespace pinfold::worker {
 namespace {
 
 using std::chrono::seconds;
@@ -18,8 +18,8 @@ using test::pod;
 using test::World;
 using testing::ElementsAre;
 
-Reconfigure reserving_two() {
-  Reconfigure request;
+verbs::Reconfigure reserving_two() {
+  verbs::Reconfigure request;
   request.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0-1'\n";
   return request;
 }
@@ -32,37 +32,37 @@ class ReconfigureWorker : public testing::Test {
     options.replaced = [this] { seen_.emplace_back("replaced"); };
     return options;
   }
-  void submit(Worker& worker, Action action) {
-    ASSERT_TRUE(worker.submit({std::move(action), [this](Result<Answer> answer) {
+  void submit(Worker& worker, verbs::Action action) {
+    ASSERT_TRUE(worker.submit({std::move(action), [this](Result<verbs::Answer> answer) {
                                  seen_.emplace_back(answer ? "answer" : answer.error().message);
                                  if (answer) last_ = *std::move(answer);
                                }}));
   }
-  [[nodiscard]] const agent::Reconfigured& outcome() const {
-    return std::get<agent::Reconfigured>(last_);
+  [[nodiscard]] const verbs::Reconfigured& outcome() const {
+    return std::get<verbs::Reconfigured>(last_);
   }
 
   World world_;
   Clock::time_point now_{seconds(1000)};
   std::vector<std::string> seen_;
-  Answer last_;
+  verbs::Answer last_;
 };
 
 TEST_F(ReconfigureWorker, IsOverWhenItsNodeIsReplaced) {
   Worker worker(world_.open(), options());
-  submit(worker, Admit{{pod("x", {guaranteed("a", 2)})}});
+  submit(worker, verbs::Admit{{pod("x", {guaranteed("a", 2)})}});
   worker.run_round();
   const auto before = worker.snapshot();
   seen_.clear();
   submit(worker, reserving_two());
-  submit(worker, Admit{{pod("y", {guaranteed("a", 2)})}});
+  submit(worker, verbs::Admit{{pod("y", {guaranteed("a", 2)})}});
   worker.run_round();
   EXPECT_THAT(seen_, ElementsAre("answer", "replaced", "the service stops"));
   EXPECT_TRUE(outcome().is_applied);
   EXPECT_TRUE(worker.is_replaced());
   EXPECT_EQ(worker.node().config().reserved_system_cpus, "0") << "readers have what they had";
   EXPECT_EQ(worker.snapshot()->state, before->state);
-  const auto late = worker.submit({Settle{}, [](const Result<Answer>& /*answer*/) {}});
+  const auto late = worker.submit({verbs::Settle{}, [](const Result<verbs::Answer>& /*answer*/) {}});
   ASSERT_FALSE(late);
   EXPECT_TRUE(is_stopping(late.error()));
   worker.run();  // returns
@@ -72,10 +72,10 @@ TEST_F(ReconfigureWorker, IsOverWhenItsNodeIsReplaced) {
 
 TEST_F(ReconfigureWorker, GoesOnAfterAPlan) {
   Worker worker(world_.open(), options());
-  Reconfigure request = reserving_two();
+  verbs::Reconfigure request = reserving_two();
   request.dry_run = true;
   submit(worker, request);
-  submit(worker, Admit{{pod("x", {guaranteed("a", 2)})}});
+  submit(worker, verbs::Admit{{pod("x", {guaranteed("a", 2)})}});
   worker.run_round();
   EXPECT_THAT(seen_, ElementsAre("answer", "answer"));
   EXPECT_FALSE(worker.is_replaced());
@@ -86,24 +86,24 @@ TEST_F(ReconfigureWorker, ADefragmentationIsAChangeLikeAnyOther) {
   Config config;
   config.topology_manager_policy = "single-numa-node";
   Worker worker(world_.try_open(config).value(), options());
-  submit(worker, Admit{{pod("x", {guaranteed("a", 2)}), pod("y", {guaranteed("a", 2)})}});
+  submit(worker, verbs::Admit{{pod("x", {guaranteed("a", 2)}), pod("y", {guaranteed("a", 2)})}});
   worker.run_round();
   const auto changes = worker.subscribe(10, {});
   const PodSpec big = pod("big", {guaranteed("a", 3)});
-  submit(worker, Defragment{big, false});
+  submit(worker, verbs::Defragment{big, false});
   worker.run_round();
   EXPECT_TRUE(outcome().is_applied);
   EXPECT_FALSE(worker.is_replaced());
   ASSERT_EQ(outcome().planned.plan.cost.containers_moved, 1U);
   const auto taken = changes->take().changes;
   ASSERT_EQ(taken.size(), 1U);
-  EXPECT_EQ(taken[0].kind, ChangeKind::kMoved);
+  EXPECT_EQ(taken[0].kind, verbs::EventKind::kMoved);
   EXPECT_EQ(taken[0].container, "a");
-  submit(worker, Admit{{big}});
+  submit(worker, verbs::Admit{{big}});
   worker.run_round();
-  EXPECT_FALSE(std::get<Admissions>(last_).outcomes.at(0).rejection);
+  EXPECT_FALSE(std::get<verbs::Admissions>(last_).outcomes.at(0).rejection);
   EXPECT_NE(worker.snapshot()->state.node.find(PodUid("big")), nullptr);
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::worker

@@ -22,7 +22,7 @@
 
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/base/unique_fd.hpp"
-#include "pinfold/server/server.hpp"
+#include "pinfold/socket/server.hpp"
 #include "pinfold/socket/client.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 #include "serve_world.hpp"
@@ -107,18 +107,18 @@ TEST(ServeCli, CommandsDoTheSameWithAndWithoutAService) {
 class StoppingService {
  public:
   StoppingService(const Node& node, int requests,
-                  std::optional<service::Comparison> comparison = std::nullopt)
+                  std::optional<verbs::Comparison> comparison = std::nullopt)
       : requests_(requests), comparison_(std::move(comparison)), agent_(open(node)) {
-    const service::Hello hello{"0",
+    const socket::Hello hello{"0",
                                node.dir() / "state",
                                agent_->node().config(),
                                agent_->profile_source(),
                                agent_->node().machine(),
                                ""};
-    listener_.emplace(service::Listener::open(node.dir() / "s.sock").value());
+    listener_.emplace(socket::Listener::open(node.dir() / "s.sock").value());
     server_.emplace(
-        io_, *listener_, hello, [this](const service::Request& request) { return answer(request); },
-        service::ServerOptions{});
+        io_, *listener_, hello, [this](const Request& request) { return answer(request); },
+        socket::ServerOptions{});
     thread_ = std::thread([this] { run(); });
   }
   StoppingService(const StoppingService&) = delete;
@@ -144,20 +144,20 @@ class StoppingService {
                              config.value().config, options)
         .value();
   }
-  Result<void> answer(const service::Request& request) {
+  Result<void> answer(const Request& request) {
     if (requests_-- > 0) {
-      if (comparison_ && std::holds_alternative<service::ReadComparison>(request.action)) {
+      if (comparison_ && std::holds_alternative<verbs::ReadComparison>(request.action)) {
         request.done(*comparison_);
         return {};
       }
-      const auto* const admit = std::get_if<service::Admit>(&request.action);
-      request.done(admit != nullptr ? service::admit_together(*agent_, {admit}).front()
-                                    : service::execute(*agent_, request.action));
+      const auto* const admit = std::get_if<verbs::Admit>(&request.action);
+      request.done(admit != nullptr ? verbs::admit_together(*agent_, {admit}).front()
+                                    : verbs::execute(*agent_, request.action));
       return {};
     }
     has_refused_ = true;
     io_.stop();
-    return fail(service::stopping_error());
+    return fail(stopping_error());
   }
   void run() {
     (void)io_.run();
@@ -173,12 +173,12 @@ class StoppingService {
   }
 
   int requests_;
-  std::optional<service::Comparison> comparison_;
+  std::optional<verbs::Comparison> comparison_;
   std::atomic<bool> has_refused_ = false;
   std::optional<agent::NodeAgent> agent_;
   boost::asio::io_context io_;
-  std::optional<service::Listener> listener_;
-  std::optional<service::Server> server_;
+  std::optional<socket::Listener> listener_;
+  std::optional<socket::Server> server_;
   std::thread thread_;
 };
 
@@ -203,8 +203,8 @@ TEST(ServeCli, CommandsDoTheSameWhileAServiceStops) {
 class DyingService {
  public:
   explicit DyingService(const Node& node) {
-    listener_.emplace(service::Listener::open(node.dir() / "s.sock").value());
-    const service::Hello hello{"0",
+    listener_.emplace(socket::Listener::open(node.dir() / "s.sock").value());
+    const socket::Hello hello{"0",
                                node.dir() / "state",
                                agent::read_config(node.dir() / "state", node.dir() / "config.yaml",
                                                   checkpoint::OwnerCheck::kOff)
@@ -215,11 +215,11 @@ class DyingService {
                                ""};
     server_.emplace(
         io_, *listener_, hello,
-        [this](const service::Request& /*request*/) {
+        [this](const Request& /*request*/) {
           io_.stop();
           return Result<void>();
         },
-        service::ServerOptions{});
+        socket::ServerOptions{});
     thread_ = std::thread([this] {
       (void)io_.run();
       server_.reset();
@@ -232,8 +232,8 @@ class DyingService {
 
  private:
   boost::asio::io_context io_;
-  std::optional<service::Listener> listener_;
-  std::optional<service::Server> server_;
+  std::optional<socket::Listener> listener_;
+  std::optional<socket::Server> server_;
   std::thread thread_;
 };
 
@@ -275,8 +275,8 @@ TEST(ServeCli, ChecksWhetherTheServiceIsLiveAndReady) {
 }
 
 /// Two containers, one of which would also have other memory nodes.
-service::Comparison two_of_three() {
-  service::Comparison comparison;
+verbs::Comparison two_of_three() {
+  verbs::Comparison comparison;
   comparison.compared = 3;
   comparison.differences = {
       {{PodUid("u1"), "main"}, "default", "web", CpuSet{0, 1, 2, 3}, CpuSet{1, 2}, {0}, {}},
@@ -303,7 +303,7 @@ shop/db      c\n        0-1      any         0-1        1
     EXPECT_THAT(json.out, HasSubstr(R"("cpusetCpusEffective": "0-3")"));
   }
   {
-    service::Comparison equal;
+    verbs::Comparison equal;
     equal.compared = 1;
     StoppingService service(node, kMany, equal);
     EXPECT_THAT(
@@ -317,7 +317,7 @@ shop/db      c\n        0-1      any         0-1        1
 TEST(ServeCli, StatusDoesNotDependOnTheService) {
   const Node node;
   ASSERT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
-  const auto listener = service::Listener::open(node.dir() / "s.sock").value();  // it hangs
+  const auto listener = socket::Listener::open(node.dir() / "s.sock").value();  // it hangs
   const auto status = node.pinfold(with_options("status"));
   EXPECT_EQ(status.status, 0) << status.err;
   EXPECT_THAT(status.out, HasSubstr("shared pool: 0,3"));
@@ -605,9 +605,9 @@ TEST(ServeCli, FeedsTheWatchdog) {
 TEST(ServeCli, AClientThatHangsDelaysNoCommand) {
   Node node;
   node.serve();
-  std::vector<service::Client> hanging;
+  std::vector<socket::Client> hanging;
   for (int i = 0; i < 8; ++i) {
-    hanging.push_back(*service::Client::connect(node.dir() / "s.sock").value());
+    hanging.push_back(*socket::Client::connect(node.dir() / "s.sock").value());
   }
   EXPECT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
 }

@@ -27,7 +27,7 @@ class Manager {
  public:
   explicit Manager(const std::string& path)
       : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-    const auto address = service::socket_address(path).value();
+    const auto address = socket::socket_address(path).value();
     if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
       throw std::runtime_error("bind " + path);
     }

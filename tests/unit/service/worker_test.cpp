@@ -1,4 +1,4 @@
-#include "pinfold/service/worker.hpp"
+#include "pinfold/worker/worker.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@
 
 /// The worker that owns a node agent. Rounds are called one by one, on a clock that only the test
 /// advances.
-namespace pinfold::service {
+namespace pinfold::worker {
 namespace {
 
 using std::chrono::milliseconds;
@@ -29,7 +29,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-using Answers = std::vector<std::optional<Result<Answer>>>;
+using Answers = std::vector<std::optional<Result<verbs::Answer>>>;
 
 class WorkerTest : public testing::Test {
  protected:
@@ -50,15 +50,15 @@ class WorkerTest : public testing::Test {
   [[nodiscard]] std::unique_ptr<Worker> make() { return make(options()); }
 
   /// Returns a request whose answer goes to `answers_`.
-  [[nodiscard]] Request request(Action action) {
+  [[nodiscard]] Request request(verbs::Action action) {
     const std::size_t index = answers_.size();
     answers_.emplace_back();
-    return {std::move(action), [this, index](Result<Answer> answer) {
+    return {std::move(action), [this, index](Result<verbs::Answer> answer) {
               ASSERT_FALSE(answers_[index]) << "a second answer";
               answers_[index].emplace(std::move(answer));
             }};
   }
-  void must_submit(Worker& worker, Action action) {
+  void must_submit(Worker& worker, verbs::Action action) {
     const auto submitted = worker.submit(request(std::move(action)));
     ASSERT_TRUE(submitted.has_value()) << submitted.error().message;
   }
@@ -67,7 +67,7 @@ class WorkerTest : public testing::Test {
     const auto& answer = answers_[index];
     if (!answer) return "none";
     if (!*answer) return "error: " + answer->error().message;
-    const auto* const admissions = std::get_if<Admissions>(&**answer);
+    const auto* const admissions = std::get_if<verbs::Admissions>(&**answer);
     if (admissions == nullptr) return "done";
     const auto& outcome = admissions->outcomes.at(of_pod);
     return outcome.rejection ? outcome.rejection->reason : "admitted";
@@ -85,7 +85,7 @@ TEST_F(WorkerTest, CommitsAdmissionsThatWaitTogetherInOneTransaction) {
   for (const int cpus : {2, 1, 3, 4, 1}) {
     pods.push_back(pod("p" + std::to_string(pods.size()), {guaranteed("c", cpus)}));
   }
-  for (const PodSpec& spec : pods) must_submit(*worker, Admit{{spec}});
+  for (const PodSpec& spec : pods) must_submit(*worker, verbs::Admit{{spec}});
   worker->run_round();
   EXPECT_EQ(worker->snapshot()->counters.admit_rounds, 1U);
 
@@ -103,10 +103,10 @@ TEST_F(WorkerTest, CommitsAdmissionsThatWaitTogetherInOneTransaction) {
 
 TEST_F(WorkerTest, KeepsTheOrderOfRequests) {
   const auto worker = make();
-  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 7)})}});
-  must_submit(*worker, Remove{PodUid("a"), "", agent::RunningProcesses::kRefuse});
-  must_submit(*worker, Admit{{pod("b", {guaranteed("c", 7)})}});
-  must_submit(*worker, Start{{PodUid("b"), "c"}});
+  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 7)})}});
+  must_submit(*worker, verbs::Remove{PodUid("a"), "", agent::RunningProcesses::kRefuse});
+  must_submit(*worker, verbs::Admit{{pod("b", {guaranteed("c", 7)})}});
+  must_submit(*worker, verbs::Start{{PodUid("b"), "c"}});
   worker->run_round();
   EXPECT_EQ(text(0), "admitted");
   EXPECT_EQ(text(1), "done");
@@ -123,16 +123,16 @@ TEST_F(WorkerTest, DoesATaskInItsTurn) {
   std::vector<std::string> seen;
   const auto task = [&](const std::string& name) {
     return Task{
-        [&seen, name](Result<agent::NodeAgent*> agent) -> std::vector<Change> {
+        [&seen, name](Result<agent::NodeAgent*> agent) -> std::vector<verbs::Event> {
           seen.push_back(agent ? name + " " + std::to_string((*agent)->state().node.pods.size())
                                : name + " " + agent.error().message);
-          return {{ChangeKind::kFoundUnpinned, PodUid("a"), "c"}};
+          return {{verbs::EventKind::kFoundUnpinned, PodUid("a"), "c"}};
         },
         Clock::time_point::max()};
   };
-  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 2)})}});
   ASSERT_TRUE(worker->submit(task("first")).has_value());
-  must_submit(*worker, Admit{{pod("b", {guaranteed("c", 2)})}});
+  must_submit(*worker, verbs::Admit{{pod("b", {guaranteed("c", 2)})}});
   Task late = task("late");
   late.deadline = now_;
   ASSERT_TRUE(worker->submit(std::move(late)).has_value());
@@ -140,10 +140,10 @@ TEST_F(WorkerTest, DoesATaskInItsTurn) {
   EXPECT_THAT(seen, ElementsAre(HasSubstr("late other requests took longer"), "first 1"))
       << "what is late is answered at once";
   EXPECT_EQ(worker->snapshot()->counters.expired, 1U);
-  const Change found{ChangeKind::kFoundUnpinned, PodUid("a"), "c"};
+  const verbs::Event found{verbs::EventKind::kFoundUnpinned, PodUid("a"), "c"};
   EXPECT_THAT(subscription->take().changes,
-              ElementsAre(Change{ChangeKind::kAdmitted, PodUid("a"), ""}, found,
-                          Change{ChangeKind::kAdmitted, PodUid("b"), ""}));
+              ElementsAre(verbs::Event{verbs::EventKind::kAdmitted, PodUid("a"), ""}, found,
+                          verbs::Event{verbs::EventKind::kAdmitted, PodUid("b"), ""}));
   ASSERT_TRUE(worker->submit(task("left")).has_value());
   worker->stop();
   worker->run();
@@ -153,46 +153,46 @@ TEST_F(WorkerTest, DoesATaskInItsTurn) {
 
 TEST_F(WorkerTest, TheComparisonIsInTheNextSnapshotAndAnsweredAtOnce) {
   const auto worker = make();
-  must_submit(*worker, ReadComparison{});
-  EXPECT_TRUE(std::holds_alternative<Done>(**answers_.at(0))) << "without a round";
-  Comparison comparison;
+  must_submit(*worker, verbs::ReadComparison{});
+  EXPECT_TRUE(std::holds_alternative<verbs::Done>(**answers_.at(0))) << "without a round";
+  verbs::Comparison comparison;
   comparison.compared = 7;
   ASSERT_TRUE(worker->submit(Task{[&](const Result<agent::NodeAgent*>& /*agent*/) {
                                     worker->set_comparison(comparison);
-                                    return std::vector<Change>();
+                                    return std::vector<verbs::Event>();
                                   },
                                   Clock::time_point::max()}));
   worker->run_round();
   ASSERT_NE(worker->snapshot()->comparison, nullptr);
   EXPECT_EQ(*worker->snapshot()->comparison, comparison);
-  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 2)})}});
   worker->run_round();
-  must_submit(*worker, ReadComparison{});
-  EXPECT_EQ(std::get<Comparison>(**answers_.at(2)), comparison) << "it stays";
+  must_submit(*worker, verbs::ReadComparison{});
+  EXPECT_EQ(std::get<verbs::Comparison>(**answers_.at(2)), comparison) << "it stays";
 }
 
 TEST_F(WorkerTest, AnswersEachRequestWithItsOwnPodsAndTraces) {
   const auto worker = make();
   must_submit(*worker,
-              Admit{{pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 9)})}, true});
-  must_submit(*worker, Admit{{pod("d", {guaranteed("c", 1)})}});
+              verbs::Admit{{pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 9)})}, true});
+  must_submit(*worker, verbs::Admit{{pod("d", {guaranteed("c", 1)})}});
   worker->run_round();
   EXPECT_EQ(text(0, 0), "admitted");
   EXPECT_EQ(text(0, 1), "UnexpectedAdmissionError");
-  const auto& with_trace = std::get<Admissions>(**answers_[0]);
+  const auto& with_trace = std::get<verbs::Admissions>(**answers_[0]);
   ASSERT_EQ(with_trace.traces.size(), 2U);
   EXPECT_THAT(with_trace.traces[0].facts, testing::Not(IsEmpty()));
   EXPECT_EQ(text(1), "admitted");
-  EXPECT_THAT(std::get<Admissions>(**answers_[1]).traces, IsEmpty());
+  EXPECT_THAT(std::get<verbs::Admissions>(**answers_[1]).traces, IsEmpty());
 }
 
 TEST_F(WorkerTest, OneThatCannotBeStoredDoesNotFailTheOthers) {
   const auto worker = make();
   const std::string long_name(checkpoint::kMaxStateFileBytes, 'x');
   PodSpec huge = pod("huge", {best_effort(long_name)});
-  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 1)})}});
-  must_submit(*worker, Admit{{std::move(huge)}});
-  must_submit(*worker, Admit{{pod("b", {guaranteed("c", 1)})}});
+  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 1)})}});
+  must_submit(*worker, verbs::Admit{{std::move(huge)}});
+  must_submit(*worker, verbs::Admit{{pod("b", {guaranteed("c", 1)})}});
   worker->run_round();
   EXPECT_EQ(text(0), "admitted");
   EXPECT_THAT(text(1), HasSubstr("error: admit pod 'huge'"));
@@ -201,9 +201,9 @@ TEST_F(WorkerTest, OneThatCannotBeStoredDoesNotFailTheOthers) {
 
 TEST_F(WorkerTest, DoesNotDoARequestAfterItsDeadline) {
   const auto worker = make();
-  Request late = request(Admit{{pod("late", {guaranteed("c", 1)})}});
+  Request late = request(verbs::Admit{{pod("late", {guaranteed("c", 1)})}});
   late.deadline = now_ + milliseconds(10);
-  Request in_time = request(Admit{{pod("soon", {guaranteed("c", 1)})}});
+  Request in_time = request(verbs::Admit{{pod("soon", {guaranteed("c", 1)})}});
   in_time.deadline = now_ + milliseconds(11);
   ASSERT_TRUE(worker->submit(std::move(late)));
   ASSERT_TRUE(worker->submit(std::move(in_time)));
@@ -220,16 +220,16 @@ TEST_F(WorkerTest, IsBusyIfTheQueueIsFull) {
   WorkerOptions small = options();
   small.queue_limit = 2;
   const auto worker = make(small);
-  must_submit(*worker, Settle{});
-  must_submit(*worker, Settle{});
-  const auto third = worker->submit(request(Settle{}));
+  must_submit(*worker, verbs::Settle{});
+  must_submit(*worker, verbs::Settle{});
+  const auto third = worker->submit(request(verbs::Settle{}));
   ASSERT_FALSE(third.has_value());
   EXPECT_EQ(third.error().code, ErrorCode::kBusy);
   worker->run_round();
   EXPECT_EQ(text(1), "done");
   EXPECT_EQ(text(2), "none");
   EXPECT_EQ(worker->snapshot()->counters.busy, 1U);
-  must_submit(*worker, Settle{});
+  must_submit(*worker, verbs::Settle{});
 }
 
 TEST_F(WorkerTest, KeepsRoomInTheQueueForTheOwner) {
@@ -237,7 +237,7 @@ TEST_F(WorkerTest, KeepsRoomInTheQueueForTheOwner) {
   small.queue_limit = 8;
   const auto worker = make(small);
   const auto submit = [&](Origin origin) {
-    Request one = request(Settle{});
+    Request one = request(verbs::Settle{});
     one.origin = origin;
     return worker->submit(std::move(one));
   };
@@ -249,18 +249,18 @@ TEST_F(WorkerTest, KeepsRoomInTheQueueForTheOwner) {
 
 TEST_F(WorkerTest, RefusesARequestThatNamesTooMuch) {
   const auto worker = make();
-  std::vector<PodSpec> pods(kMostPods, pod("a", {guaranteed("c", 1)}));
-  EXPECT_TRUE(check_size(Admit{pods}));
+  std::vector<PodSpec> pods(verbs::kMostPods, pod("a", {guaranteed("c", 1)}));
+  EXPECT_TRUE(verbs::check_size(verbs::Admit{pods}));
   pods.push_back(pods.front());
-  const auto many = worker->submit(request(Admit{pods}));
+  const auto many = worker->submit(request(verbs::Admit{pods}));
   ASSERT_FALSE(many);
   EXPECT_EQ(many.error().message, "513 pods in one request: expected at most 512");
   PodSpec wide = pod("b", {});
-  wide.containers.resize(kMostContainers + 1);
+  wide.containers.resize(verbs::kMostContainers + 1);
   const ContainerId id{PodUid("b"), "c"};
-  for (const Action& action :
-       {Action(Admit{{wide}}), Action(AdmitHooked{wide, {"c", "/x"}, {1, 1}}),
-        Action(Defragment{wide, true})}) {
+  for (const verbs::Action& action :
+       {verbs::Action(verbs::Admit{{wide}}), verbs::Action(verbs::AdmitHooked{wide, {"c", "/x"}, {1, 1}}),
+        verbs::Action(verbs::Defragment{wide, true})}) {
     const auto refused = worker->submit(request(action));
     ASSERT_FALSE(refused) << action.index();
     EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
@@ -273,9 +273,9 @@ TEST_F(WorkerTest, BoundsTheAdmissionsOfOneTransaction) {
   few.pods_together = 2;
   const auto worker = make(few);
   const auto one = [](const std::string& name) { return pod(name, {best_effort("c")}); };
-  for (const char* const name : {"a", "b", "c"}) must_submit(*worker, Admit{{one(name)}});
-  must_submit(*worker, Admit{{one("d"), one("e"), one("f")}});  // above the limit: alone
-  must_submit(*worker, Admit{{one("g")}});
+  for (const char* const name : {"a", "b", "c"}) must_submit(*worker, verbs::Admit{{one(name)}});
+  must_submit(*worker, verbs::Admit{{one("d"), one("e"), one("f")}});  // above the limit: alone
+  must_submit(*worker, verbs::Admit{{one("g")}});
   worker->run_round();
   EXPECT_EQ(worker->snapshot()->counters.admit_rounds, 4U);
   EXPECT_EQ(worker->snapshot()->state.node.pods.size(), 7U);
@@ -286,7 +286,7 @@ TEST_F(WorkerTest, PublishesBeforeItAnswers) {
   const auto worker = make();
   bool was_active = false;
   ASSERT_TRUE(worker->submit(
-      {Admit{{pod("a", {guaranteed("c", 1)})}}, [&](const Result<Answer>& /*answer*/) {
+      {verbs::Admit{{pod("a", {guaranteed("c", 1)})}}, [&](const Result<verbs::Answer>& /*answer*/) {
          was_active = worker->snapshot()->state.node.find(PodUid("a")) != nullptr;
        }}));
   const auto before = worker->snapshot();
@@ -300,18 +300,18 @@ TEST_F(WorkerTest, ReportsChangesToSubscribers) {
   const auto worker = make();
   int notified = 0;
   const auto subscription = worker->subscribe(10, [&] { ++notified; });
-  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 1)}), pod("b", {guaranteed("c", 9)})}});
-  must_submit(*worker, Start{{PodUid("a"), "c"}});
-  must_submit(*worker, Start{{PodUid("unknown"), "c"}});
-  must_submit(*worker, Remove{PodUid("a"), "c", agent::RunningProcesses::kRefuse});
+  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 1)}), pod("b", {guaranteed("c", 9)})}});
+  must_submit(*worker, verbs::Start{{PodUid("a"), "c"}});
+  must_submit(*worker, verbs::Start{{PodUid("unknown"), "c"}});
+  must_submit(*worker, verbs::Remove{PodUid("a"), "c", agent::RunningProcesses::kRefuse});
   worker->run_round();
   EXPECT_EQ(notified, 3);
   const auto taken = subscription->take();
   EXPECT_FALSE(taken.has_lagged);
-  EXPECT_THAT(taken.changes, ElementsAre(Change{ChangeKind::kAdmitted, PodUid("a"), ""},
-                                         Change{ChangeKind::kRejected, PodUid("b"), ""},
-                                         Change{ChangeKind::kStarted, PodUid("a"), "c"},
-                                         Change{ChangeKind::kRemoved, PodUid("a"), "c"}));
+  EXPECT_THAT(taken.changes, ElementsAre(verbs::Event{verbs::EventKind::kAdmitted, PodUid("a"), ""},
+                                         verbs::Event{verbs::EventKind::kRejected, PodUid("b"), ""},
+                                         verbs::Event{verbs::EventKind::kStarted, PodUid("a"), "c"},
+                                         verbs::Event{verbs::EventKind::kRemoved, PodUid("a"), "c"}));
   EXPECT_THAT(subscription->take().changes, IsEmpty());
 }
 
@@ -320,14 +320,14 @@ TEST_F(WorkerTest, ASlowSubscriberLagsAndBlocksNobody) {
   const auto slow = worker->subscribe(2, {});
   const auto quick = worker->subscribe(2, {});
   for (const char* const name : {"a", "b", "d"}) {
-    must_submit(*worker, Admit{{pod(name, {guaranteed("c", 1)})}});
+    must_submit(*worker, verbs::Admit{{pod(name, {guaranteed("c", 1)})}});
     worker->run_round();
     EXPECT_EQ(quick->take().changes.size(), 1U);
   }
   auto taken = slow->take();
   EXPECT_TRUE(taken.has_lagged);
   EXPECT_THAT(taken.changes, IsEmpty());
-  must_submit(*worker, Remove{PodUid("a"), "", agent::RunningProcesses::kRefuse});
+  must_submit(*worker, verbs::Remove{PodUid("a"), "", agent::RunningProcesses::kRefuse});
   worker->run_round();
   taken = slow->take();
   EXPECT_FALSE(taken.has_lagged);
@@ -336,8 +336,8 @@ TEST_F(WorkerTest, ASlowSubscriberLagsAndBlocksNobody) {
 
 TEST_F(WorkerTest, CountsOverlap) {
   const auto worker = make();
-  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
-  must_submit(*worker, Admit{{pod("b", {guaranteed("c", 1)})}});
+  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 2)})}});
+  must_submit(*worker, verbs::Admit{{pod("b", {guaranteed("c", 1)})}});
   worker->run_round();
   world_.kernel.find("podb")->files["cpuset.cpus"] = "1-3";
   world_.kernel.find("podb/c")->files["cpuset.cpus"] = "1-3";
@@ -350,7 +350,7 @@ TEST_F(WorkerTest, CountsOverlap) {
 
 TEST_F(WorkerTest, ReconcilesWhenItIsDue) {
   const auto worker = make();
-  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 2)})}});
   worker->run_round();
   ASSERT_EQ(world_.cpus("poda/c"), "1-2");
   world_.kernel.find("poda/c")->files["cpuset.cpus"] = "1";
@@ -368,7 +368,7 @@ TEST_F(WorkerTest, ReconcilesWhenItIsDue) {
   EXPECT_EQ(snapshot->counters.drifts, 1U);
   EXPECT_EQ(snapshot->counters.repaired, 1U);
   EXPECT_THAT(log_, ElementsAre(HasSubstr("drift: ")));
-  EXPECT_EQ(subscription->take().changes.at(0).kind, ChangeKind::kReconciled);
+  EXPECT_EQ(subscription->take().changes.at(0).kind, verbs::EventKind::kReconciled);
 }
 
 TEST_F(WorkerTest, NothingIsDueLaterWhenTheClockGoesBack) {
@@ -394,7 +394,7 @@ TEST_F(WorkerTest, MeasuresTransactionsAndReconciliations) {
   // Every reading of the clock takes a second, including the two around a transaction.
   slow.now = [this] { return now_ += seconds(1); };
   const auto worker = make(slow);
-  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 2)})}});
   worker->run_round();
   const auto& counters = worker->snapshot()->counters;
   constexpr std::size_t kOneSecond = 8;
@@ -411,9 +411,9 @@ TEST_F(WorkerTest, HasTheTimesOfCommitsAndOfTheirEnforcement) {
   Worker worker(world_.try_open({}, slow).value(), options());
   worker.run_round();  // reconciles, which counts as neither
   EXPECT_EQ(worker.snapshot()->timings, agent::Timings());
-  must_submit(worker, Admit{{pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 1)})}});
-  must_submit(worker, Start{{PodUid("a"), "c"}});
-  must_submit(worker, Remove{PodUid("none"), "", agent::RunningProcesses::kRefuse});
+  must_submit(worker, verbs::Admit{{pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 1)})}});
+  must_submit(worker, verbs::Start{{PodUid("a"), "c"}});
+  must_submit(worker, verbs::Remove{PodUid("none"), "", agent::RunningProcesses::kRefuse});
   worker.run_round();
   agent::Timings expected;
   for (int i = 0; i < 2; ++i) {
@@ -425,7 +425,7 @@ TEST_F(WorkerTest, HasTheTimesOfCommitsAndOfTheirEnforcement) {
 
 TEST_F(WorkerTest, WaitsLongerWhileReconcilingFails) {
   const auto worker = make();
-  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 2)})}});
   worker->run_round();
   world_.kernel.unreadable = "cpuset.cpus";
   const auto reconciliations = [&] { return worker->snapshot()->counters.reconciliations; };
@@ -454,13 +454,13 @@ TEST_F(WorkerTest, SettlesSoonAfterTheFirstChange) {
            std::string::npos;
   };
   for (const char* const name : {"a", "b", "c"}) {  // at 0, 60 and 120 ms
-    must_submit(*worker, Admit{{pod(name, {guaranteed("c", 1)})}});
+    must_submit(*worker, verbs::Admit{{pod(name, {guaranteed("c", 1)})}});
     worker->run_round();
     EXPECT_EQ(has("a"), name == std::string_view("c")) << name;
     now_ += std::chrono::milliseconds(60);
   }
   EXPECT_TRUE(has("b") && has("c"));
-  must_submit(*worker, Remove{PodUid("a"), "", {}});
+  must_submit(*worker, verbs::Remove{PodUid("a"), "", {}});
   worker->run_round();
   EXPECT_TRUE(has("a"));
   now_ += std::chrono::milliseconds(100);
@@ -471,7 +471,7 @@ TEST_F(WorkerTest, SettlesSoonAfterTheFirstChange) {
 
 TEST_F(WorkerTest, SettlesWhatATaskHasChanged) {
   const auto worker = make();
-  ASSERT_TRUE(worker->submit(Task{[](Result<agent::NodeAgent*> agent) -> std::vector<Change> {
+  ASSERT_TRUE(worker->submit(Task{[](Result<agent::NodeAgent*> agent) -> std::vector<verbs::Event> {
                                     test::must_admit(**agent, pod("a", {guaranteed("c", 2)}));
                                     return {};
                                   },
@@ -484,10 +484,10 @@ TEST_F(WorkerTest, SettlesWhatATaskHasChanged) {
 
 TEST_F(WorkerTest, AttachesOnlyTheProcessThatIsMeant) {
   const auto worker = make();
-  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 2)})}});
   auto later = enforce::identify(::getpid()).value();
   later.start_time += 1;
-  must_submit(*worker, Attach{{PodUid("a"), "c"}, later});
+  must_submit(*worker, verbs::Attach{{PodUid("a"), "c"}, later});
   worker->run_round();
   EXPECT_THAT(text(1), HasSubstr("it has ended"));
 }
@@ -502,13 +502,13 @@ TEST_F(WorkerTest, RunsUntilItIsStopped) {
   Worker worker(world_.open(), std::move(real));
   std::thread thread([&] { worker.run(); });
   alive.get_future().wait();
-  std::promise<Result<Answer>> answer;
-  ASSERT_TRUE(worker.submit({Admit{{pod("a", {guaranteed("c", 2)})}},
-                             [&](Result<Answer> got) { answer.set_value(std::move(got)); }}));
+  std::promise<Result<verbs::Answer>> answer;
+  ASSERT_TRUE(worker.submit({verbs::Admit{{pod("a", {guaranteed("c", 2)})}},
+                             [&](Result<verbs::Answer> got) { answer.set_value(std::move(got)); }}));
   EXPECT_TRUE(answer.get_future().get().has_value());
   worker.stop();
   thread.join();
-  EXPECT_EQ(worker.submit(request(Settle{})).error().code, ErrorCode::kBusy);
+  EXPECT_EQ(worker.submit(request(verbs::Settle{})).error().code, ErrorCode::kBusy);
   EXPECT_THAT(world_.file("cpu_manager_state"), HasSubstr(R"("a":{"c":)"));
 }
 
@@ -527,8 +527,8 @@ TEST_F(WorkerTest, TakesRequestsOfManyThreads) {
         const PodUid uid("p" + std::to_string(client) + "-" + std::to_string(i));
         std::promise<bool> admitted;
         ASSERT_TRUE(worker.submit(
-            {Admit{{pod(uid.value, {best_effort("c")})}},
-             [&](const Result<Answer>& answer) { admitted.set_value(answer.has_value()); }}));
+            {verbs::Admit{{pod(uid.value, {best_effort("c")})}},
+             [&](const Result<verbs::Answer>& answer) { admitted.set_value(answer.has_value()); }}));
         EXPECT_TRUE(admitted.get_future().get());
         EXPECT_NE(worker.snapshot()->state.node.find(uid), nullptr);
         const auto taken = subscription->take();
@@ -551,7 +551,7 @@ class BusyWorker {
     EXPECT_TRUE(worker_.submit(Task{[this](const Result<agent::NodeAgent*>& /*agent*/) {
                                       begun_.set_value();
                                       release_.get_future().wait();
-                                      return std::vector<Change>();
+                                      return std::vector<verbs::Event>();
                                     },
                                     Clock::time_point::max()}));
     begun_.get_future().wait();
@@ -576,8 +576,8 @@ TEST_F(WorkerTest, AnswersALateRequestWhileAnotherOneIsDone) {
   WorkerOptions real = options();
   real.now = Clock::now;
   BusyWorker busy(world_.open(), std::move(real));
-  std::promise<Result<Answer>> answer;
-  Request late{Settle{}, [&](Result<Answer> got) { answer.set_value(std::move(got)); }};
+  std::promise<Result<verbs::Answer>> answer;
+  Request late{verbs::Settle{}, [&](Result<verbs::Answer> got) { answer.set_value(std::move(got)); }};
   late.deadline = Clock::now() + milliseconds(5);
   ASSERT_TRUE(busy.worker().submit(std::move(late)));
   const auto got = answer.get_future().get();  // the other request is still running
@@ -600,7 +600,7 @@ TEST_F(WorkerTest, IsAliveWhileARequestIsDone) {
 
 TEST_F(WorkerTest, AnswersWhatStillWaitsWhenItStops) {
   const auto worker = make();
-  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 2)})}});
   worker->stop();
   worker->run();
   EXPECT_EQ(text(0), "error: the service stops");
@@ -608,4 +608,4 @@ TEST_F(WorkerTest, AnswersWhatStillWaitsWhenItStops) {
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::worker

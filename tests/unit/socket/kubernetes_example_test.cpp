@@ -9,10 +9,10 @@
 #include "pinfold/api/config.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/base/read_file.hpp"
-#include "pinfold/server/settings.hpp"
+#include "pinfold/settings/settings.hpp"
 #include "pinfold/text/document.hpp"
 
-namespace pinfold::service {
+namespace pinfold::settings {
 namespace {
 
 using Json = nlohmann::json;
@@ -102,4 +102,4 @@ TEST(KubernetesExample, NeedsNoNetworkOfTheNode) {
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::settings

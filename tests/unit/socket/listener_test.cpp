@@ -1,4 +1,4 @@
-#include "pinfold/server/listener.hpp"
+#include "pinfold/socket/listener.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "temp_dir.hpp"
 
 /// The socket in the file system.
-namespace pinfold::service {
+namespace pinfold::socket {
 namespace {
 
 using testing::HasSubstr;
@@ -91,4 +91,4 @@ TEST_F(ListenerTest, RefusesALongPath) {
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::socket

@@ -9,7 +9,7 @@
 #include "pinfold/agent/outcome.hpp"
 
 /// The messages between the commands and the service.
-namespace pinfold::service {
+namespace pinfold::socket {
 namespace {
 
 using std::chrono::milliseconds;
@@ -19,11 +19,11 @@ using testing::HasSubstr;
 
 const ContainerId kContainer{PodUid("u"), "c"};
 
-Reconfigure all_of_reconfigure() {
-  Reconfigure request;
+verbs::Reconfigure all_of_reconfigure() {
+  verbs::Reconfigure request;
   request.config = "cpuManagerPolicy: none # text\n";
   request.machine = test::two_sockets();
-  request.evict = agent::Evict::kRejected;
+  request.evict = verbs::Evict::kRejected;
   request.running = agent::RunningProcesses::kKill;
   request.undo = true;
   request.dry_run = true;
@@ -32,26 +32,26 @@ Reconfigure all_of_reconfigure() {
 
 struct NamedAction {
   const char* name;
-  Action action;
+  verbs::Action action;
 };
 std::vector<NamedAction> all_actions() {
   const PodSpec spec = pod("u", {guaranteed("c", 2)});
-  return {{"admit", Admit{{spec, pod("v", {test::best_effort("c")})}, true}},
-          {"start", Start{kContainer}},
-          {"attach", Attach{kContainer, {7, 1ULL << 60U}}},
-          {"remove a pod", Remove{PodUid("u"), "", agent::RunningProcesses::kKill}},
-          {"remove a container", Remove{PodUid("u"), "c", agent::RunningProcesses::kRefuse}},
-          {"releaseUnknown", ReleaseUnknown{}},
-          {"admitHooked", AdmitHooked{spec, {"c", "/sys/fs/cgroup/x"}, {7, 8}}},
-          {"removeHooked", RemoveHooked{kContainer}},
-          {"reconcile", Reconcile{agent::PageMoves::kOn}},
-          {"settle", Settle{}},
-          {"adopt", Adopt{PodUid("u"), {"c", "/sys/fs/cgroup/x"}}},
-          {"comparison", ReadComparison{}},
-          {"service", ReadService{}},
-          {"reconfigure", Reconfigure{}},
+  return {{"admit", verbs::Admit{{spec, pod("v", {test::best_effort("c")})}, true}},
+          {"start", verbs::Start{kContainer}},
+          {"attach", verbs::Attach{kContainer, {7, 1ULL << 60U}}},
+          {"remove a pod", verbs::Remove{PodUid("u"), "", agent::RunningProcesses::kKill}},
+          {"remove a container", verbs::Remove{PodUid("u"), "c", agent::RunningProcesses::kRefuse}},
+          {"releaseUnknown", verbs::ReleaseUnknown{}},
+          {"admitHooked", verbs::AdmitHooked{spec, {"c", "/sys/fs/cgroup/x"}, {7, 8}}},
+          {"removeHooked", verbs::RemoveHooked{kContainer}},
+          {"reconcile", verbs::Reconcile{agent::PageMoves::kOn}},
+          {"settle", verbs::Settle{}},
+          {"adopt", verbs::Adopt{PodUid("u"), {"c", "/sys/fs/cgroup/x"}}},
+          {"comparison", verbs::ReadComparison{}},
+          {"service", verbs::ReadService{}},
+          {"reconfigure", verbs::Reconfigure{}},
           {"reconfigure with all", all_of_reconfigure()},
-          {"defragment", Defragment{spec, true}}};
+          {"defragment", verbs::Defragment{spec, true}}};
 }
 
 TEST(Protocol, ReadsEveryRequestThatItWrites) {
@@ -68,12 +68,12 @@ TEST(Protocol, ReadsEveryRequestThatItWrites) {
 
 TEST(Protocol, KeepsPodsAsTheyAre) {
   const PodSpec spec = pod("u", {guaranteed("c", 2), test::half_a_cpu("d")});
-  const auto call = decode_call(encode({Admit{{spec}}, milliseconds(0)}));
-  EXPECT_EQ(std::get<Admit>(call.value().action).pods.at(0), spec);
+  const auto call = decode_call(encode({verbs::Admit{{spec}}, milliseconds(0)}));
+  EXPECT_EQ(std::get<verbs::Admit>(call.value().action).pods.at(0), spec);
 }
 
-Comparison some_comparison() {
-  Difference difference;
+verbs::Comparison some_comparison() {
+  verbs::Difference difference;
   difference.container = kContainer;
   difference.namespace_name = "default";
   difference.pod_name = "web";
@@ -84,8 +84,8 @@ Comparison some_comparison() {
   return {14, {difference}};
 }
 
-agent::Reconfigured some_plan() {
-  agent::Reconfigured outcome;
+verbs::Reconfigured some_plan() {
+  verbs::Reconfigured outcome;
   agent::Reconfiguration& planned = outcome.planned;
   planned.differences = {"reservedSystemCPUs: '0' becomes '0-1'"};
   PlannedContainer moved;
@@ -113,7 +113,7 @@ agent::Reconfigured some_plan() {
   planned.room =
       agent::Room{"default/big", Rejection{"r", "m", ""}, true, true, Rejection{"l", "n", ""}};
   outcome.is_applied = true;
-  outcome.other_node = agent::NodeParts{test::two_sockets(), Config{}};
+  outcome.other_node = verbs::NodeParts{test::two_sockets(), Config{}};
   outcome.change.not_enforced = Error{ErrorCode::kIo, 28, "no space"};
   outcome.change.measured = {{kContainer, std::chrono::nanoseconds(7), std::nullopt, 9}};
   return outcome;
@@ -121,7 +121,7 @@ agent::Reconfigured some_plan() {
 
 struct NamedAnswer {
   const char* name;
-  Result<Answer> answer;
+  Result<verbs::Answer> answer;
 };
 std::vector<NamedAnswer> all_answers() {
   const Error error{ErrorCode::kBusy, 11, "message with \"quotes\"\n"};
@@ -131,16 +131,16 @@ std::vector<NamedAnswer> all_answers() {
   report.drift = {"a", "b"};
   report.moved = {"step"};
   report.notes = {"note"};
-  return {{"done", Done{}},
-          {"admissions", Admissions{{{}, rejected}, {Trace{{{"cpu", "c", "text"}}}, Trace{}}}},
+  return {{"done", verbs::Done{}},
+          {"admissions", verbs::Admissions{{{}, rejected}, {Trace{{{"cpu", "c", "text"}}}, Trace{}}}},
           {"change", agent::ChangeOutcome{error}},
-          {"hook", HookOutcome{}},
-          {"refusal", HookOutcome{agent::Refusal{"summary", error}}},
+          {"hook", verbs::HookOutcome{}},
+          {"refusal", verbs::HookOutcome{verbs::Refusal{"summary", error}}},
           {"report", report},
-          {"empty comparison", Comparison{}},
+          {"empty comparison", verbs::Comparison{}},
           {"comparison", some_comparison()},
-          {"service", ServiceReport{milliseconds(7), false, "/run/p.sock", "a reason"}},
-          {"plan", agent::Reconfigured{}},
+          {"service", verbs::ServiceReport{milliseconds(7), false, "/run/p.sock", "a reason"}},
+          {"plan", verbs::Reconfigured{}},
           {"reconfiguration", some_plan()}};
 }
 
@@ -156,14 +156,14 @@ TEST(Protocol, ReadsEveryAnswerThatItWrites) {
 }
 
 TEST(Protocol, KeepsAServiceReport) {
-  const ServiceReport report{milliseconds(7), false, "/run/p.sock", "a reason"};
-  const auto read = decode_answer(encode(Result<Answer>(report)));
-  EXPECT_EQ(std::get<ServiceReport>(read.value()), report);
+  const verbs::ServiceReport report{milliseconds(7), false, "/run/p.sock", "a reason"};
+  const auto read = decode_answer(encode(Result<verbs::Answer>(report)));
+  EXPECT_EQ(std::get<verbs::ServiceReport>(read.value()), report);
 }
 
 TEST(Protocol, KeepsAComparison) {
-  const auto read = decode_answer(encode(Result<Answer>(some_comparison())));
-  EXPECT_EQ(std::get<Comparison>(read.value()), some_comparison());
+  const auto read = decode_answer(encode(Result<verbs::Answer>(some_comparison())));
+  EXPECT_EQ(std::get<verbs::Comparison>(read.value()), some_comparison());
   const auto wrong = decode_answer(
       R"({"comparison":{"compared":1,"differences":[{"uid":"u","container":"c","namespace":"n",)"
       R"("name":"p","cpus":"2-1","mems":"","cpusetCpusEffective":"","cpusetMemsEffective":""}]}})");
@@ -172,10 +172,10 @@ TEST(Protocol, KeepsAComparison) {
 }
 
 TEST(Protocol, KeepsAPlan) {
-  const auto read = decode_answer(encode(Result<Answer>(some_plan())));
+  const auto read = decode_answer(encode(Result<verbs::Answer>(some_plan())));
   ASSERT_TRUE(read.has_value()) << read.error().message;
-  const auto& outcome = std::get<agent::Reconfigured>(*read);
-  const agent::Reconfigured expected = some_plan();
+  const auto& outcome = std::get<verbs::Reconfigured>(*read);
+  const verbs::Reconfigured expected = some_plan();
   EXPECT_EQ(outcome.planned.plan.containers, expected.planned.plan.containers);
   EXPECT_EQ(outcome.planned.plan.evicted, expected.planned.plan.evicted);
   EXPECT_EQ(outcome.planned.plan.cost, expected.planned.plan.cost);
@@ -195,13 +195,13 @@ TEST(Protocol, AnErrorKeepsItsCodeErrnoAndMessage) {
        {ErrorCode::kInvalidArgument, ErrorCode::kNotFound, ErrorCode::kCorrupt, ErrorCode::kIo,
         ErrorCode::kUnsupported, ErrorCode::kInternal, ErrorCode::kBusy}) {
     const Error error{code, 28, "no space"};
-    EXPECT_EQ(decode_answer(encode(Result<Answer>(tl::unexpected(error)))).error(), error);
+    EXPECT_EQ(decode_answer(encode(Result<verbs::Answer>(tl::unexpected(error)))).error(), error);
   }
 }
 
 TEST(Protocol, AnAnswerThatIsTooLongBecomesAnError) {
-  Admissions admissions{{{}}, {Trace{{{"cpu", "c", std::string(kMaxMessage, 'x')}}}}};
-  const auto read = decode_answer(encode(Result<Answer>(std::move(admissions))));
+  verbs::Admissions admissions{{{}}, {Trace{{{"cpu", "c", std::string(kMaxMessage, 'x')}}}}};
+  const auto read = decode_answer(encode(Result<verbs::Answer>(std::move(admissions))));
   ASSERT_FALSE(read.has_value());
   EXPECT_THAT(read.error().message, HasSubstr("it is done, but the answer is longer"));
   EXPECT_TRUE(agent::is_unknown_outcome(read.error())) << "not an error that changes nothing";
@@ -313,4 +313,4 @@ TEST(Protocol, NamesWhatIsWrongInAnAnswer) {
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::socket

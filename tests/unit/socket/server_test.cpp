@@ -1,4 +1,4 @@
-#include "pinfold/server/server.hpp"
+#include "pinfold/socket/server.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 #include "temp_dir.hpp"
 
 /// The server, with a worker that only answers, and misbehaving clients.
-namespace pinfold::service {
+namespace pinfold::socket {
 namespace {
 
 using std::chrono::milliseconds;
@@ -69,7 +69,7 @@ class ServerTest : public testing::Test {
     const Hello hello{"0", "/state", Config{}, agent::ProfileSource::kDefault, test::two_sockets(),
                       ""};
     server_ = std::make_unique<Server>(
-        io_, listener_, hello, [this](Request request) { return submit_(std::move(request)); },
+        io_, listener_, hello, [this](worker::Request request) { return submit_(std::move(request)); },
         std::move(options));
     thread_ = std::thread([&] { io_.run(); });
   }
@@ -84,7 +84,7 @@ class ServerTest : public testing::Test {
   }
   void expect_answers() const {
     auto client = connect();
-    EXPECT_TRUE(client.call(Settle{}, milliseconds(0)).has_value());
+    EXPECT_TRUE(client.call(verbs::Settle{}, milliseconds(0)).has_value());
   }
 
   test::TempDir dir_;
@@ -93,8 +93,8 @@ class ServerTest : public testing::Test {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_ =
       boost::asio::make_work_guard(io_);
   /// Answers immediately.
-  Submit submit_ = [](const Request& request) {
-    request.done(Answer(Done{}));
+  Submit submit_ = [](const worker::Request& request) {
+    request.done(verbs::Answer(verbs::Done{}));
     return Result<void>();
   };
   std::unique_ptr<Server> server_;
@@ -106,35 +106,35 @@ TEST_F(ServerTest, AnswersOneRequestAfterTheOther) {
   auto client = connect();
   EXPECT_EQ(client.hello().state_dir, "/state");
   for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(client.call(Settle{}, milliseconds(0)).has_value()) << i;
+    EXPECT_TRUE(client.call(verbs::Settle{}, milliseconds(0)).has_value()) << i;
   }
 }
 
 TEST_F(ServerTest, PassesTheRequestAndItsDeadlineOn) {
-  std::promise<Request> got;
-  submit_ = [&](Request request) {
-    request.done(Answer(Done{}));
+  std::promise<worker::Request> got;
+  submit_ = [&](worker::Request request) {
+    request.done(verbs::Answer(verbs::Done{}));
     got.set_value(std::move(request));
     return Result<void>();
   };
   start();
   const auto before = std::chrono::steady_clock::now();
   auto client = connect();
-  const Remove remove{PodUid("u"), "c", agent::RunningProcesses::kKill};
+  const verbs::Remove remove{PodUid("u"), "c", agent::RunningProcesses::kKill};
   EXPECT_TRUE(client.call(remove, milliseconds(5000)).has_value());
-  const Request request = got.get_future().get();
+  const worker::Request request = got.get_future().get();
   EXPECT_EQ(encode({request.action, milliseconds(0)}), encode({remove, milliseconds(0)}));
   EXPECT_GE(request.deadline, before + milliseconds(5000));
   EXPECT_LE(request.deadline, std::chrono::steady_clock::now() + milliseconds(5000));
 }
 
 TEST_F(ServerTest, AnswersTheErrorOfAFullQueue) {
-  submit_ = [](const Request& /*request*/) -> Result<void> {
+  submit_ = [](const worker::Request& /*request*/) -> Result<void> {
     return fail(ErrorCode::kBusy, "full");
   };
   start();
   auto client = connect();
-  const auto answer = client.call(Settle{}, milliseconds(0));
+  const auto answer = client.call(verbs::Settle{}, milliseconds(0));
   EXPECT_EQ(answer.error(), (Error{ErrorCode::kBusy, 0, "full"}));
 }
 
@@ -160,12 +160,12 @@ TEST_F(ServerTest, AnswersRequestsThatWereSentTogetherInTheirOrder) {
 }
 
 TEST_F(ServerTest, ClientsThatHangBlockNobody) {
-  std::vector<Request> unanswered;
-  submit_ = [&](Request request) {
-    if (std::holds_alternative<Reconcile>(request.action)) {
+  std::vector<worker::Request> unanswered;
+  submit_ = [&](worker::Request request) {
+    if (std::holds_alternative<verbs::Reconcile>(request.action)) {
       unanswered.push_back(std::move(request));
     } else {
-      request.done(Answer(Done{}));
+      request.done(verbs::Answer(verbs::Done{}));
     }
     return Result<void>();
   };
@@ -193,9 +193,9 @@ TEST_F(ServerTest, EndsAConnectionWithoutARequest) {
 
 TEST_F(ServerTest, EndsAConnectionThatDoesNotRead) {
   std::promise<void> answered;
-  submit_ = [&](const Request& request) {
+  submit_ = [&](const worker::Request& request) {
     const std::string large(std::size_t{8} << 20U, 'x');
-    request.done(Answer(Admissions{{{}}, {Trace{{{"cpu", "c", large}}}}}));
+    request.done(verbs::Answer(verbs::Admissions{{{}}, {Trace{{{"cpu", "c", large}}}}}));
     answered.set_value();
     return Result<void>();
   };
@@ -325,18 +325,18 @@ TEST_F(CrowdedServerTest, TheOwnerHasConnectionsThatOthersCannotTake) {
 }
 
 TEST_F(CrowdedServerTest, RequestsSayWhoSendsThem) {
-  std::atomic<Origin> origin = Origin::kOwner;
-  submit_ = [&](const Request& request) {
+  std::atomic<worker::Origin> origin = worker::Origin::kOwner;
+  submit_ = [&](const worker::Request& request) {
     origin = request.origin;
-    request.done(Answer(Done{}));
+    request.done(verbs::Answer(verbs::Done{}));
     return Result<void>();
   };
   start(of_others());
   expect_answers();
-  EXPECT_EQ(origin, Origin::kOther);
+  EXPECT_EQ(origin, worker::Origin::kOther);
   is_owner_ = true;
   expect_answers();
-  EXPECT_EQ(origin, Origin::kOwner);
+  EXPECT_EQ(origin, worker::Origin::kOwner);
 }
 
 TEST_F(CrowdedServerTest, UnfinishedRequestsShareABoundedMemory) {
@@ -357,9 +357,9 @@ TEST_F(CrowdedServerTest, UnfinishedRequestsShareABoundedMemory) {
 }
 
 TEST_F(CrowdedServerTest, ClientsThatDoNotReadShareABoundedMemory) {
-  submit_ = [&](const Request& request) {
+  submit_ = [&](const worker::Request& request) {
     const std::string large(std::size_t{2} << 20U, 'x');
-    request.done(Answer(Admissions{{{}}, {Trace{{{"cpu", "c", large}}}}}));
+    request.done(verbs::Answer(verbs::Admissions{{{}}, {Trace{{{"cpu", "c", large}}}}}));
     return Result<void>();
   };
   ServerOptions options = of_others();
@@ -374,8 +374,8 @@ TEST_F(CrowdedServerTest, ClientsThatDoNotReadShareABoundedMemory) {
 }
 
 TEST_F(ServerTest, StopsAfterTheAnswersThatAreDue) {
-  std::promise<Request> got;
-  submit_ = [&](Request request) {
+  std::promise<worker::Request> got;
+  submit_ = [&](worker::Request request) {
     got.set_value(std::move(request));
     return Result<void>();
   };
@@ -383,11 +383,11 @@ TEST_F(ServerTest, StopsAfterTheAnswersThatAreDue) {
   const RawClient idle(listener_.path());
   const RawClient waits(listener_.path());
   waits.send(encode_hello_request() + "\n{\"settle\":{}}\n");
-  const Request request = got.get_future().get();
+  const worker::Request request = got.get_future().get();
   boost::asio::post(io_, [&] { server_->stop(); });
   EXPECT_THAT(idle.line(), HasSubstr("the service stops"));
   EXPECT_EQ(idle.line(), "");
-  request.done(Answer(Done{}));
+  request.done(verbs::Answer(verbs::Done{}));
   EXPECT_THAT(waits.line(), HasSubstr("hello"));
   EXPECT_THAT(waits.line(), HasSubstr("done"));
   EXPECT_THAT(waits.line(), HasSubstr("the service stops"));
@@ -402,16 +402,16 @@ TEST_F(ServerTest, AClientThatSendsToAStoppingServiceHearsThatNothingWasDone) {
   wait_for_connections(2);
   boost::asio::post(io_, [&] { server_->stop(); });
   wait_for_connections(0);
-  const auto answer = client.call(Settle{}, milliseconds(0));
+  const auto answer = client.call(verbs::Settle{}, milliseconds(0));
   ASSERT_FALSE(answer.has_value());
-  EXPECT_EQ(answer.error(), stopping_error());
-  EXPECT_TRUE(is_stopping(answer.error()));
+  EXPECT_EQ(answer.error(), worker::stopping_error());
+  EXPECT_TRUE(worker::is_stopping(answer.error()));
   EXPECT_THAT(silent.line(), HasSubstr("the service stops"));
 }
 
 TEST_F(ServerTest, AClientThatLeavesCostsNothing) {
-  std::promise<Request> got;
-  submit_ = [&](Request request) {
+  std::promise<worker::Request> got;
+  submit_ = [&](worker::Request request) {
     got.set_value(std::move(request));
     return Result<void>();
   };
@@ -419,34 +419,34 @@ TEST_F(ServerTest, AClientThatLeavesCostsNothing) {
   {
     const RawClient client(listener_.path());
     client.send(encode_hello_request() + "\n{\"settle\":{}}\n");
-    const Request request = got.get_future().get();
+    const worker::Request request = got.get_future().get();
     got = {};
-    request.done(Answer(Done{}));
+    request.done(verbs::Answer(verbs::Done{}));
   }
   wait_for_connections(0);
 }
 
 TEST_F(ServerTest, AChangeWhoseAnswerIsLostHasAnUnknownOutcome) {
-  submit_ = [&](const Request& /*request*/) {
+  submit_ = [&](const worker::Request& /*request*/) {
     boost::asio::post(io_, [&] { server_.reset(); });  // as if it were killed
     return Result<void>();
   };
   start();
   auto client = connect();
-  const auto lost = client.call(Remove{PodUid("u"), "", {}}, milliseconds(0));
+  const auto lost = client.call(verbs::Remove{PodUid("u"), "", {}}, milliseconds(0));
   ASSERT_FALSE(lost);
   EXPECT_TRUE(agent::is_unknown_outcome(lost.error())) << lost.error().message;
   EXPECT_THAT(lost.error().message, HasSubstr("the change may be made or not"));
 }
 
 TEST_F(ServerTest, ALostAnswerToAQuestionIsNoUnknownOutcome) {
-  submit_ = [&](const Request& /*request*/) {
+  submit_ = [&](const worker::Request& /*request*/) {
     boost::asio::post(io_, [&] { server_.reset(); });
     return Result<void>();
   };
   start();
   auto client = connect();
-  const auto lost = client.call(Settle{}, milliseconds(0));
+  const auto lost = client.call(verbs::Settle{}, milliseconds(0));
   ASSERT_FALSE(lost);
   EXPECT_FALSE(agent::is_unknown_outcome(lost.error())) << lost.error().message;
   EXPECT_EQ(lost.error().sys_errno, ECONNRESET);
@@ -480,7 +480,7 @@ TEST(ClientTest, OneThatStopsIsNoService) {
     pollfd entry{listener.fd(), POLLIN, 0};
     (void)::poll(&entry, 1, -1);
     const UniqueFd connection(::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
-    const std::string line = encode(Result<Answer>(fail(stopping_error()))) + "\n";
+    const std::string line = encode(Result<verbs::Answer>(fail(worker::stopping_error()))) + "\n";
     (void)::send(connection.get(), line.data(), line.size(), MSG_NOSIGNAL);
   });
   const auto client = Client::connect(dir / "agent.sock");
@@ -499,4 +499,4 @@ TEST(ClientTest, DoesNotWaitForEver) {
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::socket

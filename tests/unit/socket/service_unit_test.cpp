@@ -5,7 +5,7 @@
 
 #include "pinfold/base/read_file.hpp"
 
-namespace pinfold::service {
+namespace pinfold::settings {
 namespace {
 
 /// The text of a section, with its lines.
@@ -32,4 +32,4 @@ TEST(ServiceUnit, KeepsItsRuntimeDirectory) {
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::settings

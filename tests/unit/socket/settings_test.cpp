@@ -1,4 +1,4 @@
-#include "pinfold/server/settings.hpp"
+#include "pinfold/settings/settings.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,12 +8,12 @@
 #include <array>
 
 #include "pinfold/base/unique_fd.hpp"
-#include "pinfold/server/log.hpp"
-#include "pinfold/server/notify.hpp"
+#include "pinfold/settings/log.hpp"
+#include "pinfold/process/notify.hpp"
 #include "temp_dir.hpp"
 
 /// What the service reads from its environment, and what it reports to the service manager.
-namespace pinfold::service {
+namespace pinfold::settings {
 namespace {
 
 using testing::ElementsAre;
@@ -142,11 +142,11 @@ TEST(Notify, SendsToTheServiceManager) {
   const test::TempDir dir;
   for (const std::string& name : {dir / "notify", "@pinfold-test-" + dir.path()}) {
     const UniqueFd manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    auto address = socket_address(name).value();
+    auto address = socket::socket_address(name).value();
     if (name.front() == '@') address.sun_path[0] = '\0';
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
     ASSERT_EQ(::bind(manager.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
-    Notifier(name).send("READY=1");
+    process::Notifier(name).send("READY=1");
     std::array<char, 32> buffer{};
     ASSERT_EQ(::recv(manager.get(), buffer.data(), buffer.size(), 0), 7) << name;
     EXPECT_STREQ(buffer.data(), "READY=1");
@@ -154,19 +154,19 @@ TEST(Notify, SendsToTheServiceManager) {
 }
 
 TEST(Notify, DoesNothingWithoutAServiceManager) {
-  Notifier("").send("READY=1");
-  Notifier("/nonexistent/socket").send("READY=1");
+  process::Notifier("").send("READY=1");
+  process::Notifier("/nonexistent/socket").send("READY=1");
 }
 
 TEST(Notify, ReadsTheTimeOfTheWatchdog) {
   const std::string own = std::to_string(::getpid());
-  EXPECT_EQ(watchdog_time("30000000", own), std::chrono::seconds(30));
-  EXPECT_EQ(watchdog_time("30000000", ""), std::chrono::seconds(30));
-  EXPECT_EQ(watchdog_time("30000000", "1"), std::nullopt) << "of another process";
+  EXPECT_EQ(process::watchdog_time("30000000", own), std::chrono::seconds(30));
+  EXPECT_EQ(process::watchdog_time("30000000", ""), std::chrono::seconds(30));
+  EXPECT_EQ(process::watchdog_time("30000000", "1"), std::nullopt) << "of another process";
   for (const char* const bad : {"", "0", "-1", "1s"}) {
-    EXPECT_EQ(watchdog_time(bad, ""), std::nullopt) << bad;
+    EXPECT_EQ(process::watchdog_time(bad, ""), std::nullopt) << bad;
   }
 }
 
 }  // namespace
-}  // namespace pinfold::service
+}  // namespace pinfold::settings

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "pinfold/agent/node_agent.hpp"
+#include "pinfold/enforce/processes.hpp"
+#include "pinfold/verbs/reconfigure.hpp"
+
+/// What one can ask of a node agent, as values. Commands, sockets, the C interface and the NRI
+/// plugin turn their bytes into these, and the answers back: docs/architecture.md.
+namespace pinfold::verbs {
+
+/// Admits pods in one transaction.
+struct Admit {
+  std::vector<PodSpec> pods;
+  bool wants_trace = false;
+  agent::FromRuntime shown = {};  ///< only of a container runtime
+};
+/// See NodeAgent::note.
+struct Note {
+  agent::PodNotes notes;
+};
+/// See NodeAgent::start.
+struct Start {
+  ContainerId container;
+};
+/// See NodeAgent::attach. Errors: also kNotFound if the process has exited.
+struct Attach {
+  ContainerId container;
+  enforce::ProcessId process;
+};
+/// Removes a pod, or only one of its containers if `container` is not empty.
+struct Remove {
+  PodUid pod;
+  std::string container;
+  agent::RunningProcesses running = agent::RunningProcesses::kRefuse;
+};
+/// See NodeAgent::release_unknown.
+struct ReleaseUnknown {};
+/// See admit_hooked, after NodeAgent::remove_abandoned.
+struct AdmitHooked {
+  PodSpec pod;
+  agent::Adoption adoption;
+  enforce::ProcessId process;  ///< the container's first process
+};
+/// See remove_hooked.
+struct RemoveHooked {
+  ContainerId container;
+};
+/// See NodeAgent::reconcile.
+struct Reconcile {
+  agent::PageMoves pages = agent::PageMoves::kOff;
+};
+/// See NodeAgent::settle.
+struct Settle {};
+/// See NodeAgent::adopt.
+struct Adopt {
+  PodUid pod;
+  agent::Adoption adoption;
+};
+/// Adopts several groups in one transaction: see NodeAgent::adopt.
+struct AdoptAll {
+  std::vector<agent::AdoptedGroup> groups;
+};
+/// See NodeAgent::adopt_sandbox.
+struct AdoptSandbox {
+  PodUid pod;
+  std::string directory;
+};
+/// Forgets the group of a container. See NodeAgent::disown and disown_sandbox.
+struct Disown {
+  ContainerId container;
+  bool is_sandbox = false;  ///< the group is that of the pod's sandbox, which keeps running
+};
+/// See NodeAgent::verify and verify_room.
+struct Verify {
+  ContainerId container;
+  bool only_room = false;
+};
+/// See NodeAgent::reset_affinity.
+struct ResetAffinity {
+  ContainerId container;
+};
+/// Reads the comparison of the snapshot. Answer: Done if there is none.
+/// Waits for no other request.
+struct ReadComparison {};
+/// Reads the state of the service. Answer: ServiceReport. Waits for no other request.
+struct ReadService {};
+
+using Action =
+    std::variant<Admit, Note, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked,
+                 Reconcile, Settle, Adopt, AdoptAll, AdoptSandbox, Disown, Verify, ResetAffinity,
+                 ReadComparison, ReadService, Reconfigure, Defragment>;
+
+/// Returns whether an action can change the node. False if it only reads, plans, or applies again
+/// what is stored.
+[[nodiscard]] bool can_change(const Action& action);
+
+/// The largest number of search steps that a client may ask for, because other requests wait.
+inline constexpr std::uint32_t kMostSteps = 10'000;
+/// Limits of one action, so that none holds the agent for long. A kubelet runs 110 pods by default,
+/// and hardly any runs more than 500.
+inline constexpr std::size_t kMostPods = 512;
+inline constexpr std::size_t kMostContainers = 2048;  ///< of all pods in the action
+/// Errors: kInvalidArgument, "5000 containers in one request: expected at most 2048".
+[[nodiscard]] Result<void> check_size(const std::vector<PodSpec>& pods);
+/// Checks the pods of an action in the same way.
+[[nodiscard]] Result<void> check_size(const Action& action);
+
+}  // namespace pinfold::verbs

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pinfold/api/pod.hpp"
+#include "pinfold/enforce/layout.hpp"
+
+namespace pinfold::verbs {
+
+/// A running container whose CPUs or memory nodes differ from Pinfold's choice.
+struct Difference {
+  ContainerId container;
+  std::string namespace_name;  ///< of the pod
+  std::string pod_name;
+  CpuSet observed_cpus;
+  CpuSet desired_cpus;  ///< empty: any CPU
+  enforce::NodeSet observed_mems;
+  enforce::NodeSet desired_mems;  ///< empty: any node
+  std::string why_shared = {};    ///< why it would get no exclusive CPUs; empty if it would
+
+  friend bool operator==(const Difference&, const Difference&) = default;
+};
+
+/// Compares the cpusets of a runtime's containers with Pinfold's choices.
+struct Comparison {
+  std::uint64_t compared = 0;  ///< number of running containers
+  std::vector<Difference> differences;
+
+  friend bool operator==(const Comparison&, const Comparison&) = default;
+};
+
+}  // namespace pinfold::verbs

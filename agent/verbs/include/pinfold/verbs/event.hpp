@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pinfold/verbs/action.hpp"
+#include "pinfold/verbs/answer.hpp"
+
+namespace pinfold::verbs {
+
+enum class EventKind {
+  kAdmitted,
+  kRejected,
+  kStarted,
+  kRemoved,
+  kReleased,
+  kReconciled,
+  kAdopted,
+  kFoundUnpinned,  ///< a container ran unknown or without its cpuset
+  kMoved           ///< the CPUs or memory nodes of a container have changed
+};
+
+/// Something that has happened on a node.
+struct Event {
+  EventKind kind = EventKind::kAdmitted;
+  /// Empty for kReleased and kReconciled, and for kFoundUnpinned until the runtime has shown the
+  /// pod.
+  PodUid pod;
+  std::string container;  ///< empty: the pod with all its containers
+
+  friend bool operator==(const Event&, const Event&) = default;
+};
+using Events = std::vector<Event>;
+
+/// Appends what an executed action has done.
+void add_events(const Action& action, const Answer& answer, Events& events);
+
+}  // namespace pinfold::verbs

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "pinfold/agent/node_agent.hpp"
+
+/// The requests of the OCI hook.
+namespace pinfold::verbs {
+
+/// Why a request of the hook fails. The author of a container sees the hook's output, but may not
+/// be permitted to read the pod's file; then only the summary may be printed.
+struct Refusal {
+  std::string summary;  ///< quotes nothing of the pod
+  Error error;          ///< with the details
+
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+/// Admits and starts a container in the group that its runtime made. If the start fails, or
+/// `has_ended` says that the container's process has exited, kills the processes of the group and
+/// removes the container again. Returns nullopt on success. Codes of the refusal: kBusy if a
+/// container of this name runs already, or another pod has this UID; kUnsupported for a rejection;
+/// kNotFound if the process has exited; those of NodeAgent::admit_adopted and start.
+[[nodiscard]] std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const PodSpec& pod,
+                                                  const agent::Adoption& adoption,
+                                                  const std::function<bool()>& has_ended);
+/// Removes a container with an adopted group; ignores any other one. Returns nullopt unless it
+/// fails. Codes of the refusal: those of NodeAgent::remove_adopted.
+[[nodiscard]] std::optional<Refusal> remove_hooked(agent::NodeAgent& agent, const ContainerId& container);
+
+}  // namespace pinfold::verbs

@@ -1,0 +1,68 @@
+#include "pinfold/verbs/event.hpp"
+
+#include <algorithm>
+#include <variant>
+
+namespace pinfold::verbs {
+namespace {
+
+void add_moves(const Reconfigured& outcome, Events& events) {
+  if (!outcome.is_applied) return;
+  for (const PlannedContainer& container : outcome.planned.plan.containers) {
+    const bool has_same = container.cpus_before == container.cpus_after &&
+                          container.memory_before == container.memory_after;
+    if (has_same || container.change == pinfold::Change::kEvicted) continue;
+    events.push_back({EventKind::kMoved, container.id.pod, container.id.name});
+  }
+  for (const PodUid& uid : outcome.planned.plan.evicted) {
+    events.push_back({EventKind::kRemoved, uid, ""});
+  }
+}
+
+void add_adopted(const AdoptAll& action, const agent::GroupsAdopted& answer, Events& events) {
+  for (const auto& [container, directory] : action.groups) {
+    const bool is_refused =
+        std::any_of(answer.refused.begin(), answer.refused.end(),
+                    [&id = container](const auto& refused) { return refused.first == id; });
+    if (!is_refused) events.push_back({EventKind::kAdopted, container.pod, container.name});
+  }
+}
+
+}  // namespace
+
+void add_events(const Action& action, const Answer& answer, Events& events) {
+  if (const auto* const admissions = std::get_if<Admissions>(&answer)) {
+    const auto& pods = std::get<Admit>(action).pods;
+    for (std::size_t i = 0; i < pods.size(); ++i) {
+      const bool is_rejected = admissions->outcomes[i].rejection.has_value();
+      events.push_back(
+          {is_rejected ? EventKind::kRejected : EventKind::kAdmitted, pods[i].uid, ""});
+    }
+  } else if (const auto* const start = std::get_if<Start>(&action)) {
+    events.push_back({EventKind::kStarted, start->container.pod, start->container.name});
+  } else if (const auto* const remove = std::get_if<Remove>(&action)) {
+    events.push_back({EventKind::kRemoved, remove->pod, remove->container});
+  } else if (std::holds_alternative<ReleaseUnknown>(action)) {
+    events.push_back({EventKind::kReleased, {}, ""});
+  } else if (std::holds_alternative<Reconcile>(action)) {
+    events.push_back({EventKind::kReconciled, {}, ""});
+  } else if (const auto* const outcome = std::get_if<Reconfigured>(&answer)) {
+    add_moves(*outcome, events);
+  } else if (const auto* const adopt = std::get_if<Adopt>(&action)) {
+    events.push_back({EventKind::kAdopted, adopt->pod, adopt->adoption.container});
+  } else if (const auto* const all = std::get_if<AdoptAll>(&action)) {
+    add_adopted(*all, std::get<agent::GroupsAdopted>(answer), events);
+  } else if (const auto* const sandbox = std::get_if<AdoptSandbox>(&action)) {
+    events.push_back({EventKind::kAdopted, sandbox->pod, ""});
+  } else if (const auto* const admit = std::get_if<AdmitHooked>(&action)) {
+    const bool is_refused = std::get<HookOutcome>(answer).has_value();
+    events.push_back({is_refused ? EventKind::kRejected : EventKind::kAdmitted, admit->pod.uid,
+                       admit->adoption.container});
+  } else if (const auto* const hooked = std::get_if<RemoveHooked>(&action)) {
+    const bool is_refused = std::get<HookOutcome>(answer).has_value();
+    if (is_refused) return;
+    events.push_back({EventKind::kRemoved, hooked->container.pod, hooked->container.name});
+  }
+}
+
+}  // namespace pinfold::verbs

@@ -1,0 +1,157 @@
+#include "pinfold/verbs/execute.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <iterator>
+#include <utility>
+
+#include "pinfold/enforce/live_process.hpp"
+
+namespace pinfold::verbs {
+namespace {
+
+using agent::NodeAgent;
+
+/// Opens the process, not a later one with the same number.
+Result<enforce::LiveProcess> open_process(const enforce::ProcessId& id) {
+  PINFOLD_LET(auto process, enforce::LiveProcess::open(id.pid));
+  const auto now = enforce::identify(id.pid);
+  if (now == id && process.is_running()) return process;
+  return fail(ErrorCode::kNotFound, fmt::format("process {}: it has ended", id.pid));
+}
+
+Result<Answer> changed(Result<agent::ChangeOutcome> outcome) {
+  PINFOLD_LET(auto done, std::move(outcome));
+  return done;
+}
+
+Result<Answer> done(Result<void> outcome) {
+  PINFOLD_TRY(std::move(outcome));
+  return Done{};
+}
+
+struct Execute {
+  NodeAgent& agent;
+  const NodeSource& source;
+
+  Result<Answer> operator()(const Admit& request) const {
+    return std::move(admit_together(agent, {&request}).front());
+  }
+  Result<Answer> operator()(const Note& request) const { return done(agent.note(request.notes)); }
+  Result<Answer> operator()(const Start& request) const {
+    return changed(agent.start(request.container));
+  }
+  Result<Answer> operator()(const Attach& request) const {
+    PINFOLD_LET(const auto process, open_process(request.process));
+    return done(agent.attach(request.container, process));
+  }
+  Result<Answer> operator()(const Remove& request) const {
+    if (request.container.empty()) return changed(agent.remove_pod(request.pod, request.running));
+    return changed(agent.remove_container({request.pod, request.container}, request.running));
+  }
+  Result<Answer> operator()(const ReleaseUnknown& /*request*/) const {
+    return changed(agent.release_unknown());
+  }
+  Result<Answer> operator()(const AdmitHooked& request) const {
+    PINFOLD_LET(const auto process, open_process(request.process));
+    return admit_hooked(agent, request, [&] { return !process.is_running(); });
+  }
+  Result<Answer> operator()(const RemoveHooked& request) const {
+    return remove_hooked(agent, request.container);
+  }
+  Result<Answer> operator()(const Reconcile& request) const {
+    PINFOLD_LET(auto report, agent.reconcile(request.pages));
+    return report;
+  }
+  Result<Answer> operator()(const Settle& /*request*/) const {
+    return done(agent.settle());
+  }
+  Result<Answer> operator()(const Adopt& request) const {
+    return changed(agent.adopt(request.pod, request.adoption));
+  }
+  Result<Answer> operator()(const AdoptAll& request) const {
+    PINFOLD_LET(auto adopted, agent.adopt(request.groups));
+    return adopted;
+  }
+  Result<Answer> operator()(const AdoptSandbox& request) const {
+    return changed(agent.adopt_sandbox(request.pod, request.directory));
+  }
+  Result<Answer> operator()(const Disown& request) const {
+    return changed(request.is_sandbox ? agent.disown_sandbox(request.container)
+                                      : agent.disown(request.container));
+  }
+  Result<Answer> operator()(const Verify& request) const {
+    return done(request.only_room ? agent.verify_room(request.container)
+                                  : agent.verify(request.container));
+  }
+  Result<Answer> operator()(const ResetAffinity& request) const {
+    agent.reset_affinity(request.container);
+    return Done{};
+  }
+  Result<Answer> operator()(const ReadComparison& /*request*/) const { return Done{}; }
+  Result<Answer> operator()(const ReadService& /*request*/) const { return ServiceReport{}; }
+  Result<Answer> operator()(const Reconfigure& request) const {
+    PINFOLD_LET(auto outcome, reconfigure(agent, request, source));
+    return outcome;
+  }
+  Result<Answer> operator()(const Defragment& request) const {
+    PINFOLD_LET(auto outcome, defragment(agent, request));
+    return outcome;
+  }
+};
+
+/// Moves the next `count` elements out of a list that is not empty.
+template <class T>
+std::vector<T> take(std::vector<T>& list, std::size_t& position, std::size_t count) {
+  if (list.empty()) return {};
+  const auto begin = std::make_move_iterator(list.begin() + static_cast<std::ptrdiff_t>(position));
+  position += count;
+  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+}
+
+}  // namespace
+
+Result<Answer> execute(NodeAgent& agent, const Action& action, const NodeSource& source) {
+  return std::visit(Execute{agent, source}, action);
+}
+
+HookOutcome admit_hooked(NodeAgent& agent, const AdmitHooked& request,
+                         const std::function<bool()>& has_ended) {
+  (void)agent.remove_abandoned();  // containers whose runtime died must not block this one
+  return admit_hooked(agent, request.pod, request.adoption, has_ended);
+}
+
+std::vector<Result<Answer>> admit_together(NodeAgent& agent,
+                                           const std::vector<const Admit*>& requests) {
+  std::vector<PodSpec> pods;
+  bool wants_trace = false;
+  for (const Admit* const request : requests) {
+    pods.insert(pods.end(), request->pods.begin(), request->pods.end());
+    wants_trace = wants_trace || request->wants_trace;
+  }
+  std::vector<Trace> traces;
+  auto outcomes = agent.admit(pods, wants_trace ? &traces : nullptr);
+  std::vector<Result<Answer>> answers;
+  if (!outcomes && requests.size() == 1) {
+    answers.emplace_back(fail(std::move(outcomes).error()));
+    return answers;
+  }
+  if (!outcomes) {  // nothing has changed; an error in one must not fail the others
+    for (const Admit* const request : requests) {
+      answers.push_back(std::move(admit_together(agent, {request}).front()));
+    }
+    return answers;
+  }
+  std::size_t outcome = 0;
+  std::size_t trace = 0;
+  for (const Admit* const request : requests) {
+    const std::size_t count = request->pods.size();
+    Admissions admissions{take(*outcomes, outcome, count), take(traces, trace, count)};
+    if (!request->wants_trace) admissions.traces.clear();
+    answers.emplace_back(std::move(admissions));
+  }
+  return answers;
+}
+
+}  // namespace pinfold::verbs

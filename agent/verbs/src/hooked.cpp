@@ -1,0 +1,77 @@
+#include "pinfold/verbs/hooked.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+namespace pinfold::verbs {
+namespace {
+
+Refusal refusal_of(Error error) {
+  std::string summary =
+      error.code == ErrorCode::kBusy
+          ? "a container of this name runs already"
+          : fmt::format("the container is not admitted ({})", to_string(error.code));
+  return {std::move(summary), std::move(error)};
+}
+
+/// Summarizes a rejection. The only reason that quotes the pod is the size of missing huge pages.
+Refusal refusal_of(const Rejection& rejection) {
+  constexpr std::string_view kHugePages = "OutOfhugepages";
+  const bool has_size = rejection.reason.starts_with(kHugePages);
+  return {fmt::format("rejected, {}", has_size ? kHugePages : rejection.reason),
+          {ErrorCode::kUnsupported, 0,
+           fmt::format("rejected, {}: {}", rejection.reason, rejection.message)}};
+}
+
+/// Starts the container after its admission.
+std::optional<Refusal> start_hooked(agent::NodeAgent& agent, const ContainerId& container,
+                                    const agent::AdmitOutcome& outcome,
+                                    const std::function<bool()>& has_ended) {
+  const char* const summary = "its cpuset cannot be applied";
+  if (outcome.not_enforced) return Refusal{summary, *outcome.not_enforced};
+  auto started = agent.start(container);
+  if (!started) return Refusal{summary, std::move(started).error()};
+  if (started->not_enforced) return Refusal{summary, *std::move(started->not_enforced)};
+  agent.reset_affinity(container);
+  if (!has_ended()) return std::nullopt;
+  const char* const ended = "the container's process has ended";
+  return Refusal{ended, {ErrorCode::kNotFound, 0, ended}};
+}
+
+}  // namespace
+
+std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const PodSpec& pod, const agent::Adoption& adoption,
+                                    const std::function<bool()>& has_ended) {
+  const ContainerId container{pod.uid, adoption.container};
+  const ActivePod* const active = agent.state().node.find(container.pod);
+  if (active != nullptr && active->spec != pod) {
+    return Refusal{"a different pod with its UID is active",
+                   {ErrorCode::kBusy, 0,
+                    fmt::format("a different pod with the UID '{}' is active", container.pod)}};
+  }
+  auto outcome = agent.admit_adopted(pod, adoption);
+  if (!outcome) return refusal_of(std::move(outcome).error());
+  if (outcome->rejection) return refusal_of(*outcome->rejection);
+  auto refusal = start_hooked(agent, container, *outcome, has_ended);
+  if (!refusal) return std::nullopt;
+  // The runtime ends a container whose hook fails. Kill it now, so that nothing runs unpinned.
+  if (!agent.remove_adopted(container, agent::RunningProcesses::kKill)) {
+    constexpr std::string_view kLeft = "; it is not removed: run 'pinfold reconcile'";
+    refusal->summary += kLeft;
+    refusal->error.message += kLeft;
+  }
+  return refusal;
+}
+
+std::optional<Refusal> remove_hooked(agent::NodeAgent& agent, const ContainerId& container) {
+  if (!agent.state().adopted.contains(container)) return std::nullopt;
+  auto outcome = agent.remove_adopted(container, agent::RunningProcesses::kRefuse);
+  if (!outcome) return Refusal{"processes run in its cgroup", std::move(outcome).error()};
+  if (!outcome->not_enforced) return std::nullopt;
+  return Refusal{"the cpusets of other containers cannot be applied",
+                 *std::move(outcome->not_enforced)};
+}
+
+}  // namespace pinfold::verbs

@@ -1,0 +1,175 @@
+#include "pinfold/grpc/messages.hpp"
+
+#include <string>
+#include <vector>
+
+#include "valid_text.hpp"
+
+namespace pinfold::grpc {
+namespace {
+
+v1::Isolation to_message(Isolation isolation) {
+  switch (isolation) {
+    case Isolation::kContainer:
+      return v1::ISOLATION_CONTAINER;
+    case Isolation::kPod:
+      return v1::ISOLATION_POD;
+    case Isolation::kHost:
+      break;
+  }
+  return v1::ISOLATION_HOST;
+}
+
+v1::ChangeKind to_message(verbs::EventKind kind) {
+  switch (kind) {
+    case verbs::EventKind::kAdmitted:
+      return v1::CHANGE_KIND_ADMITTED;
+    case verbs::EventKind::kRejected:
+      return v1::CHANGE_KIND_REJECTED;
+    case verbs::EventKind::kStarted:
+      return v1::CHANGE_KIND_STARTED;
+    case verbs::EventKind::kRemoved:
+      return v1::CHANGE_KIND_REMOVED;
+    case verbs::EventKind::kReleased:
+      return v1::CHANGE_KIND_RELEASED;
+    case verbs::EventKind::kReconciled:
+      return v1::CHANGE_KIND_RECONCILED;
+    case verbs::EventKind::kAdopted:
+      return v1::CHANGE_KIND_ADOPTED;
+    case verbs::EventKind::kMoved:
+      return v1::CHANGE_KIND_MOVED;
+    case verbs::EventKind::kFoundUnpinned:
+      break;
+  }
+  return v1::CHANGE_KIND_FOUND_UNPINNED;
+}
+
+void fill_container(const ContainerResources& resources, bool is_started, v1::Container& out) {
+  out.set_name(resources.name);
+  out.set_cpus(resources.cpuset_cpus.to_string());
+  out.set_mems(resources.cpuset_mems);
+  out.set_exclusive_cpus(resources.exclusive_cpus.to_string());
+  out.set_isolation(to_message(resources.isolation));
+  for (const MemoryBlock& block : resources.memory) fill(block, *out.add_memory());
+  for (const auto& [resource, ids] : resources.devices) {
+    v1::Devices& devices = *out.add_devices();
+    devices.set_resource(resource);
+    for (const std::string& id : ids) devices.add_ids(id);
+  }
+  out.set_started(is_started);
+}
+
+void fill_comparison(const verbs::Comparison& comparison, v1::Comparison& out) {
+  out.set_compared(comparison.compared);
+  for (const verbs::Difference& difference : comparison.differences) {
+    v1::Difference& entry = *out.add_differences();
+    entry.set_pod_uid(valid_text(difference.container.pod.value));
+    entry.set_pod_name(valid_text(difference.pod_name));
+    entry.set_pod_namespace(valid_text(difference.namespace_name));
+    entry.set_container(valid_text(difference.container.name));
+    entry.set_observed_cpus(difference.observed_cpus.to_string());
+    entry.set_desired_cpus(difference.desired_cpus.to_string());
+    entry.set_observed_mems(difference.observed_mems.to_string());
+    entry.set_desired_mems(difference.desired_mems.to_string());
+    entry.set_why_shared(valid_text(difference.why_shared));
+  }
+}
+
+/// Adds all containers except removed ones.
+void add_containers(const Node& node, const agent::AgentState& state, const ActivePod& pod,
+                    google::protobuf::RepeatedPtrField<v1::Container>& out) {
+  for (const ContainerResources& resources : all_container_resources(node, state.node, pod)) {
+    if (state.removed.contains({pod.spec.uid, resources.name})) continue;
+    fill_container(resources, pod.started.contains(resources.name), *out.Add());
+  }
+}
+
+}  // namespace
+
+void fill(const Error& error, v1::Error& out) {
+  static_assert(static_cast<int>(ErrorCode::kBusy) == static_cast<int>(v1::ERROR_CODE_BUSY));
+  out.set_code(static_cast<v1::ErrorCode>(error.code));
+  out.set_sys_errno(error.sys_errno);
+  out.set_message(valid_text(error.message));
+}
+
+void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
+          const agent::AdmitOutcome& outcome, const Trace* trace, v1::Admission& out) {
+  out.set_uid(pod.uid.value);
+  out.set_name(pod.name);
+  out.set_namespace_(pod.namespace_name);
+  out.set_admitted(!outcome.rejection);
+  if (outcome.rejection) {
+    out.set_reason(outcome.rejection->reason);
+    out.set_message(valid_text(outcome.rejection->message));
+    out.set_cause(valid_text(outcome.rejection->cause));
+  } else if (const ActivePod* const active = state.node.find(pod.uid)) {
+    add_containers(node, state, *active, *out.mutable_containers());
+  }
+  if (outcome.not_enforced) fill(*outcome.not_enforced, *out.mutable_not_enforced());
+  if (trace == nullptr) return;
+  for (const TraceFact& fact : trace->facts) {
+    v1::TraceFact& entry = *out.add_trace();
+    entry.set_source(fact.source);
+    entry.set_object(valid_text(fact.object));
+    entry.set_text(valid_text(fact.text));
+  }
+}
+
+void fill(const MemoryBlock& block, v1::MemoryBlock& out) {
+  out.set_type(block.type);
+  out.set_size(block.size);
+  for (const std::int32_t node : block.numa_affinity) out.add_numa_nodes(node);
+}
+
+void fill(const agent::ReconcileReport& report, v1::ReconcileResponse& out) {
+  for (const std::string& line : report.drift) out.add_drift(valid_text(line));
+  for (const enforce::Step& step : report.done) out.add_steps(valid_text(to_string(step)));
+  for (const std::string& line : report.moved) out.add_steps(valid_text(line));
+  for (const std::string& line : report.remaining) out.add_remaining(valid_text(line));
+  for (const std::string& line : report.notes) out.add_notes(valid_text(line));
+}
+
+void fill(const Node& node, const CpuSet& offline, const worker::Snapshot& snapshot,
+          v1::StatusResponse& out) {
+  const NodeState& state = snapshot.state.node;
+  out.set_round(snapshot.round);
+  out.set_shared_pool((agent::shared_pool(node, state) - offline).to_string());
+  out.set_reserved(node.cpu().reserved().to_string());
+  out.set_offline(offline.to_string());
+  for (const ActivePod& pod : state.pods) {
+    v1::PodStatus& status = *out.add_pods();
+    status.set_uid(pod.spec.uid.value);
+    status.set_name(pod.spec.name);
+    status.set_namespace_(pod.spec.namespace_name);
+    const auto note = snapshot.state.notes.find(pod.spec.uid);
+    const bool has_class = note != snapshot.state.notes.end() && note->second.qos;
+    status.set_qos_class(
+        std::string(to_string(has_class ? *note->second.qos : qos_class(pod.spec, node.gates()))));
+    if (note != snapshot.state.notes.end()) status.set_why_shared(note->second.why_shared);
+    add_containers(node, snapshot.state, pod, *status.mutable_containers());
+  }
+  for (const PodUid& uid : state.held) out.add_held_pod_uids(uid.value);
+  if (snapshot.not_settled) fill(*snapshot.not_settled, *out.mutable_not_settled());
+  if (snapshot.comparison != nullptr) {
+    fill_comparison(*snapshot.comparison, *out.mutable_comparison());
+  }
+  if (!snapshot.reconciled) return;
+  if (*snapshot.reconciled) {
+    fill(**snapshot.reconciled, *out.mutable_report());
+  } else {
+    fill(snapshot.reconciled->error(), *out.mutable_failure());
+  }
+}
+
+void fill(const worker::Subscription::Taken& taken, v1::WatchResponse& out) {
+  out.set_lagged(taken.has_lagged);
+  for (const verbs::Event& change : taken.changes) {
+    v1::Change& entry = *out.add_changes();
+    entry.set_kind(to_message(change.kind));
+    entry.set_pod_uid(change.pod.value);
+    entry.set_container(change.container);
+  }
+}
+
+}  // namespace pinfold::grpc

@@ -1,0 +1,185 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "pinfold/agent/watch.hpp"
+#include "pinfold/worker/request.hpp"
+#include "pinfold/worker/snapshot.hpp"
+
+namespace pinfold::worker {
+
+using Clock = std::chrono::steady_clock;
+
+struct WorkerOptions {
+  /// Capacity of the queue. One eighth is reserved for Origin::kOwner and tasks.
+  std::size_t queue_limit = 1024;
+  /// Waiting admissions are combined into one transaction of at most this many pods.
+  std::size_t pods_together = 128;
+  agent::WatchTimes reconcile;  ///< also the delay before a failed settle is tried again
+  /// Delay from the first change that the kubelet's files do not contain to their update, so that
+  /// changes in quick succession cost one write and one sync each.
+  std::chrono::milliseconds settle_after{100};
+  agent::PageMoves pages = agent::PageMoves::kOff;  ///< for scheduled reconciliations
+  agent::LogSink log;
+  /// Where to read the node from when the service starts again.
+  verbs::NodeSource source;
+  /// Called by run() when a request has given the node another configuration or machine, after its
+  /// answer. The worker is then finished and its owner makes a new one. May be empty.
+  std::function<void()> replaced;
+  /// Called by run() after every round and at least every `alive_every`. While a request is being
+  /// executed, run()'s second thread calls it, unless the request takes longer than
+  /// `longest_request`. So each call means that requests are being answered. May be empty.
+  std::function<void()> alive;
+  std::chrono::milliseconds alive_every{10'000};
+  std::chrono::milliseconds longest_request{300'000};
+  /// If the clock steps back, deadlines do not move.
+  std::function<Clock::time_point()> now = Clock::now;
+  /// Returns a descriptor that becomes readable on a change below a directory; an invalid one if it
+  /// is not watched.
+  std::function<UniqueFd(const std::string& directory)> watch = agent::watch_tree;
+};
+
+/// Work of another part of the service with the node agent, in one turn of the worker.
+struct Task {
+  /// Returns the changes it made. The argument is the agent, or kBusy or stopping_error() if it is
+  /// too late; the returned changes are then ignored. Must not throw.
+  std::function<std::vector<verbs::Event>(Result<agent::NodeAgent*>)> run;
+  /// Like the deadline of a request.
+  Clock::time_point deadline = Clock::time_point::max();
+};
+
+/// Owns a node agent and is its only user. The thread that calls run() executes requests from any
+/// thread, and scheduled reconciliations, one after another. Waiting admissions are committed in
+/// one transaction. A request whose deadline passes while it waits is answered at that time by
+/// run()'s second thread, even while another request is being executed. Thread-safe, except that
+/// only one thread may call run() and run_round(). run() must have returned before the destructor
+/// is called.
+class Worker {
+ public:
+  Worker(agent::NodeAgent agent, WorkerOptions options);
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  ~Worker();
+
+  /// Queues a request. run() calls its completion exactly once; for ReadComparison, submit() calls
+  /// it before it returns.
+  /// Errors: those of check_size; kBusy if the queue is full; stopping_error(). On an error the
+  /// completion is not called.
+  [[nodiscard]] Result<void> submit(Request request);
+  /// Queues a task.
+  [[nodiscard]] Result<void> submit(Task task);
+  /// Returns the state after the last round, for node(); never null. Does not wait for requests.
+  [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
+  /// Constant while the worker lives.
+  [[nodiscard]] const Node& node() const { return *node_; }
+  [[nodiscard]] const CpuSet& offline() const { return offline_; }
+  /// Returns whether the agent has moved to another node; every further request then fails with
+  /// stopping_error().
+  [[nodiscard]] bool is_replaced() const;
+  /// Returns when run_round() next has work even if nothing happens, on the clock
+  /// WorkerOptions::now. To be called by the thread that calls run_round().
+  [[nodiscard]] Clock::time_point due() const {
+    return std::min(reconcile_at_, settle_at_.value_or(reconcile_at_)) - gone_back_;
+  }
+  /// Returns the number of queued requests.
+  [[nodiscard]] std::size_t waiting() const;
+  /// Returns how long the worker has been busy with its current requests; zero if it is idle.
+  [[nodiscard]] std::chrono::milliseconds busy_for() const;
+  /// Answers queued requests whose deadline has passed, without executing them.
+  void give_up_late();
+  /// Subscribes to changes from now on, until the returned object is destroyed.
+  [[nodiscard]] std::shared_ptr<Subscription> subscribe(std::size_t limit,
+                                                        std::function<void()> notify);
+  /// Puts a comparison into the snapshot, from the next round on.
+  void set_comparison(verbs::Comparison comparison);
+  /// Changes the reconciliation intervals, from the next one on.
+  void set_reconcile(const agent::WatchTimes& times, agent::PageMoves pages);
+
+  /// Runs rounds until stop(), then settles the state.
+  void run();
+  /// Runs one round: everything in the queue, and a reconciliation if one is due. Does not wait.
+  void run_round();
+  /// Makes run() return after the current round. Queued requests are answered with kBusy.
+  void stop();
+
+ private:
+  [[nodiscard]] Clock::time_point now();
+  void wait();
+  void watch_if_due();
+  using Entry = std::variant<Request, Task>;
+  struct Waiting {
+    std::uint64_t number;  ///< ascending
+    Entry entry;
+  };
+  [[nodiscard]] Result<void> put(Entry entry);
+  [[nodiscard]] std::vector<Entry> take(std::uint64_t end);
+  void do_round();
+  void do_entries(std::vector<Entry> entries);
+  void keep_time();
+  void set_busy(bool is_busy);
+  void do_admissions(const std::vector<Request>& requests);
+  void do_one(const Request& request);
+  void do_one(const Task& task);
+  void finish_replaced();
+  void do_due();
+  void log_report(const agent::ReconcileReport& report);
+  void settle();
+  void settle_later();
+  void settle_if_due();
+  template <class T>
+  void set_settled(const Result<T>& outcome) {
+    settle_at_.reset();
+    state_.not_settled.reset();
+    if (!outcome) state_.not_settled = outcome.error();
+  }
+  void publish();
+  void log(agent::LogLevel level, const std::string& message) const {
+    if (options_.log) options_.log(level, message);
+  }
+
+  WorkerOptions options_;
+  agent::NodeAgent agent_;
+  const std::shared_ptr<const Node>
+      node_;  ///< shared with readers while a request replaces the agent's node
+  const CpuSet offline_;
+  UniqueFd wake_;     ///< eventfd: a new request, or stop
+  UniqueFd changes_;  ///< in the cgroup tree; invalid until kLeastPause after a round
+  Clock::time_point last_now_;
+  Clock::duration gone_back_{0};  ///< how far the clock is behind its highest value
+  Clock::time_point watch_from_;
+  Clock::time_point reconcile_at_;
+  std::optional<Clock::time_point> settle_at_;  ///< empty: nothing to settle
+  std::chrono::milliseconds pause_;
+  bool has_changed_ = false;      ///< below the root of the groups
+  Snapshot state_;                ///< without the fields that publish() adds
+  std::vector<verbs::Event> happened_;  ///< in this round
+
+  mutable std::mutex mutex_;  ///< protects the members below
+  std::deque<Waiting> queue_;
+  std::uint64_t next_number_ = 0;
+  std::uint64_t late_ = 0;  ///< requests given up because their deadline had passed
+  std::optional<Clock::time_point> busy_since_;
+  bool has_ended_ = false;            ///< run() has ended
+  std::condition_variable has_news_;  ///< an earlier deadline, or the end
+  bool is_stopping_ = false;
+  bool is_replaced_ = false;
+  std::uint64_t busy_ = 0;
+  std::shared_ptr<const verbs::Comparison> comparison_;
+  agent::WatchTimes times_;
+  agent::PageMoves pages_;
+  bool has_new_times_ = false;
+  std::shared_ptr<const Snapshot> snapshot_;
+  std::vector<std::weak_ptr<Subscription>> subscriptions_;
+};
+
+}  // namespace pinfold::worker
