@@ -19,10 +19,11 @@
 // kernel_ records what is known about the control groups: Unknown (nothing was read yet), Dirty (a
 // write may have failed half-way) or Clean (exactly this layout). Every change goes through
 // enforce():
-//   1. It marks the layout Dirty, confines foreign groups, and restores CPUs that the root lost.
+//   1. It marks the layout Dirty, and restores CPUs that the root lost.
 //   2. reachable() turns the desired layout into one that the kernel can have now: without missing
 //      CPUs, with strays confined, and with adopted groups limited to the CPUs of the groups above.
-//   3. plan() orders the steps from the known layout to that one, and apply_plan() executes them.
+//   3. plan() orders the steps from the known layout to that one, with those that keep foreign groups
+//      off exclusive CPUs, and apply_plan() executes them.
 //   4. keep() makes the layout Clean if there are no strays or missing CPUs and at most writes of
 //      values failed.
 // apply() plans from a Clean layout without reading the groups again; otherwise observe_all() reads
@@ -79,51 +80,20 @@ CpuSet needed_cpus(const Desired& desired) {
   return cpus;
 }
 
-/// Confines the processes of others before an existing container gets exclusive CPUs: to CPUs of
-/// the pool that are exclusive to no container at this point.
-class OthersWatch {
- public:
-  OthersWatch(const Layout& before, const Layout& after, CpuSet pool, const OthersConfiner& confine)
-      : before_(before), now_(before), after_(after), pool_(std::move(pool)), confine_(confine) {}
+/// Returns the exclusive CPUs of a container in a layout; empty if it has none.
+CpuSet owned(const Layout& layout, const GroupName& name) {
+  const auto found = layout.find(name);
+  const bool has_some = found != layout.end() && found->second.isolation != Isolation::kHost;
+  return has_some ? found->second.cpus : CpuSet();
+}
 
-  void operator()(const enforce::Step& step, StepMoment moment) {
-    if (moment == StepMoment::kBefore) {
-      make_room(step);
-    } else {
-      apply_to(now_, step);
-    }
-  }
-
- private:
-  void make_room(const enforce::Step& step) {
-    const bool is_meant = step.kind == enforce::Step::Kind::kCpus && !step.group.is_pod() &&
-                          before_.contains(step.group);
-    if (!is_meant) return;
-    const CpuSet gained = (step.set & owned(after_, step.group)) - owned(before_, step.group);
-    if (gained.empty() || (confined_to_ && !confined_to_->intersects(gained))) return;
-    CpuSet allowed = pool_ - step.set;
-    for (const auto& [name, settings] : now_) {
-      if (!name.is_pod()) allowed -= settings.cpus & (owned(before_, name) | owned(after_, name));
-    }
-    if (allowed.empty()) return;
-    confine_(allowed);
-    confined_to_ = std::move(allowed);
-  }
-
-  /// Returns a container's exclusive CPUs. While it waits for them it may share CPUs with others.
-  [[nodiscard]] static CpuSet owned(const Layout& layout, const GroupName& name) {
-    const auto found = layout.find(name);
-    const bool has_some = found != layout.end() && found->second.isolation != Isolation::kHost;
-    return has_some ? found->second.cpus : CpuSet();
-  }
-
-  const Layout& before_;
-  Layout now_;
-  const Layout& after_;
-  CpuSet pool_;
-  const OthersConfiner& confine_;
-  std::optional<CpuSet> confined_to_;
-};
+/// Returns whether a container gets exclusive CPUs that it does not have yet.
+bool has_gains(const Layout& before, const Layout& after) {
+  return std::any_of(after.begin(), after.end(), [&](const auto& entry) {
+    const GroupName& name = entry.first;
+    return !name.is_pod() && !owned(before, name).contains_all(owned(after, name));
+  });
+}
 
 /// Adds foreign groups whose processes run on exclusive CPUs or cannot be read.
 void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const Desired& desired,
@@ -161,8 +131,8 @@ enforce::PagesByNode pages_of_all(const std::vector<pid_t>& pids) {
 }  // namespace
 
 EnforcedLayout::EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted,
-                               LogSink log)
-    : cgroups_(std::move(cgroups)), log_(std::move(log)) {
+                               CpuSet former_pool, LogSink log)
+    : cgroups_(std::move(cgroups)), log_(std::move(log)), confined_(std::move(former_pool)) {
   cgroups_.set_adopted(std::move(adopted));
 }
 
@@ -170,6 +140,11 @@ Result<std::string> EnforcedLayout::directory_of_process(pid_t process) const {
   const bool is_v2 = cgroups_.root_group().is_v2();
   return enforce::directory_of_process(
       process, is_v2 ? enforce::CgroupVersion::kV2 : enforce::CgroupVersion::kV1);
+}
+
+Result<enforce::GroupReader> EnforcedLayout::reader(const std::string& directory) const {
+  PINFOLD_LET(auto group, cgroups_.open_elsewhere(directory));
+  return enforce::GroupReader(std::move(group));
 }
 
 Result<bool> EnforcedLayout::has_processes(const GroupName& name) const {
@@ -213,9 +188,8 @@ Result<ObservedContainer> EnforcedLayout::observe(const ContainerId& container) 
 std::optional<enforce::CpuQuota> EnforcedLayout::quota_above(const enforce::Group& group) const {
   const auto slash = group.directory.rfind('/');
   if (slash == std::string::npos || slash == 0) return std::nullopt;
-  const auto above = open_elsewhere(group.directory.substr(0, slash));
-  const auto quota =
-      above ? read_cpu_quota(*above) : Result<enforce::CpuQuota>(fail(above.error()));
+  const auto above = reader(group.directory.substr(0, slash));
+  const auto quota = above ? above->quota() : Result<enforce::CpuQuota>(fail(above.error()));
   return quota ? std::optional(*quota) : std::nullopt;
 }
 
@@ -316,8 +290,8 @@ Result<void> EnforcedLayout::verify_room(const Desired& desired,
 }
 
 Result<CpuSet> EnforcedLayout::effective_above(const std::string& directory) const {
-  PINFOLD_LET(const auto above, open_elsewhere(directory.substr(0, directory.rfind('/'))));
-  return effective_cpus(above);
+  PINFOLD_LET(const auto above, reader(directory.substr(0, directory.rfind('/'))));
+  return above.cpus();
 }
 
 /// Checks that no group can run on these CPUs, except this one and groups that may share them.
@@ -348,7 +322,7 @@ Result<void> EnforcedLayout::check_exclusive(const Desired& desired,
   return {};
 }
 
-Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& desired) const {
+Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& desired) {
   Observation observed;
   observed.is_new = true;
   PINFOLD_LET_WRAP(observed.layout, cgroups_.observe(desired.layout), "observe the control groups");
@@ -358,7 +332,7 @@ Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& d
     if (has_processes(name).value_or(false)) observed.strays.push_back(name);
   }
   mark_isolation(desired.layout, with_processes(desired.earlier), observed.layout);
-  PINFOLD_LET(observed.foreign, find_foreign());
+  PINFOLD_LET(observed.foreign, observe_foreign(desired, observed.layout));
   return observed;
 }
 
@@ -375,7 +349,7 @@ Layout EnforcedLayout::with_processes(const Layout& layout) const {
 CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observed) const {
   const CpuSet exclusive = exclusive_cpus(desired);
   CpuSet found;
-  for (const enforce::ForeignGroup& group : observed.foreign) {
+  for (const enforce::ForeignGroup& group : below_root(observed.foreign)) {
     if (group.may_run()) found |= group.cpus & exclusive;
   }
   for (const auto& [name, settings] : observed.layout) {
@@ -392,18 +366,81 @@ CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observ
   return found;
 }
 
-/// Confines foreign groups before the plan, so that containers meet no other processes on exclusive
-/// CPUs. Groups that cannot be confined show up as drift.
-void EnforcedLayout::confine_foreign(const Desired& desired, const Observation& observed) const {
-  if (observed.foreign.empty()) return;
-  const CpuSet exclusive = exclusive_cpus(observed.layout) | exclusive_cpus(desired);
-  CpuSet allowed = cgroups_.machine_cpus().value_or(CpuSet()) - exclusive;
-  if (allowed.empty()) allowed = desired.pool;
-  for (const enforce::ForeignGroup& group : observed.foreign) {
-    if (group.is_own || !group.cpus.intersects(exclusive)) continue;
-    const auto confined = enforce::confine(cgroups_, group, allowed);
-    if (!confined) log(LogLevel::kWarning, confined.error().message);
+/// Returns the foreign groups that a plan from `observed` may have to confine. A directory of the
+/// runtime that cannot be read is looked at again by the next call.
+Result<std::vector<enforce::ForeignGroup>> EnforcedLayout::observe_foreign(const Desired& desired,
+                                                                           const Layout& observed) {
+  const CpuSet exclusive = exclusive_cpus(observed) | exclusive_cpus(desired);
+  PINFOLD_LET(auto found, confined_.find(cgroups_, desired, exclusive));
+  if (const auto unread = confined_.take_unread()) log(LogLevel::kError, unread->message);
+  return found;
+}
+
+/// Returns those of the foreign groups that are below the root.
+std::vector<enforce::ForeignGroup> EnforcedLayout::below_root(
+    std::vector<enforce::ForeignGroup> groups) const {
+  std::erase_if(groups, [&](const auto& group) {
+    return group.directory != root() && !group.directory.starts_with(root() + "/");
+  });
+  return groups;
+}
+
+/// `cpus`: those of the root.
+enforce::ForeignGroups EnforcedLayout::to_confine(const Desired& desired,
+                                                  std::vector<enforce::ForeignGroup> groups,
+                                                  const CpuSet& cpus) const {
+  const CpuSet exclusive = exclusive_cpus(desired);
+  return {std::move(groups), pool_in(cpus, desired.pool, exclusive), exclusive,
+          !cgroups_.root_group().is_v2()};
+}
+
+void EnforcedLayout::learn(const enforce::PlanResult& result,
+                           const enforce::ForeignGroups& foreign, bool has_followed) {
+  auto news =
+      confined_.learn(result, foreign.groups, has_followed ? foreign.pool : CpuSet());
+  std::move(news.begin(), news.end(), std::back_inserter(news_));
+}
+
+Result<CpuSet> EnforcedLayout::confine_foreign(const Desired& desired, const std::string& also) {
+  set_adopted(desired.adopted);
+  const CpuSet exclusive = exclusive_cpus(desired);
+  const auto* const clean = std::get_if<Clean>(&kernel_);
+  const Layout& layout = clean != nullptr ? clean->layout : desired.layout;
+  PINFOLD_LET(auto groups, confined_.find(cgroups_, desired, exclusive));
+  if (auto unread = confined_.take_unread()) return fail(*std::move(unread));
+  if (!also.empty()) {
+    PINFOLD_LET(auto group, read_foreign(cgroups_, also));
+    const bool is_found = std::any_of(groups.begin(), groups.end(),
+                                      [&](const auto& one) { return one.directory == also; });
+    const bool is_meant = group && !is_found && group->cpus.intersects(exclusive);
+    if (is_meant) groups.push_back(*std::move(group));
   }
+  PINFOLD_LET(const CpuSet cpus, cgroups_.machine_cpus());
+  const auto foreign = to_confine(desired, std::move(groups), cpus);
+  PINFOLD_LET(enforce::Plan steps, plan(layout, layout, cpus, foreign));
+  // Only confines. What the pool has gained is free once the layout is as desired.
+  std::erase_if(steps, [&](const enforce::Step& step) {
+    return !step.is_foreign() ||
+           (clean == nullptr && step.kind == enforce::Step::Kind::kFollow);
+  });
+  const auto result = apply_plan(cgroups_, steps, layout, layout, cpus);
+  learn(result, foreign, clean != nullptr);
+  CpuSet left;
+  for (const enforce::ForeignGroup& group : foreign.groups) {
+    const auto is_its = [&](const auto& step) { return step.directory == group.directory; };
+    const bool is_confined = std::any_of(result.done.begin(), result.done.end(), is_its);
+    const bool was_killed =
+        std::any_of(result.unconfined.begin(), result.unconfined.end(),
+                    [&](const auto& failed) { return is_its(failed.step) && failed.was_killed; });
+    if (!group.is_own && !is_confined && !was_killed) left |= group.cpus & exclusive;
+  }
+  return left;
+}
+
+Result<void> EnforcedLayout::set_quota(const std::string& directory,
+                                       const enforce::CpuQuota& quota) {
+  PINFOLD_LET(const auto group, cgroups_.open_elsewhere(directory));
+  return write_cpu_quota(group, quota);
 }
 
 /// Drops groups that are no longer adopted from the known layout: their runtime removes them.
@@ -500,10 +537,9 @@ bool EnforcedLayout::Enforced::is_retried() const {
 
 Result<EnforcedLayout::Enforced> EnforcedLayout::enforce(const Desired& desired,
                                                          const Observation& observed,
-                                                         const Participants& participants) {
+                                                         const StepWatcher& watch) {
   const bool was_clean = std::holds_alternative<Clean>(kernel_);
   kernel_ = Dirty{};  // until the result of every step is known
-  confine_foreign(desired, observed);
   const CpuSet needed = needed_cpus(desired);
   enforce::restore_root(cgroups_, needed | desired.pool);  // containers may wait in the pool
   // An earlier agent may have left partitions, too.
@@ -512,7 +548,9 @@ Result<EnforcedLayout::Enforced> EnforcedLayout::enforce(const Desired& desired,
   Enforced enforced{needed - cpus, {}, {}};
   Layout target = reachable(desired, observed, cpus, enforced.missing);
   enforced.narrowed = find_displaced(desired, target, enforced.missing);
-  PINFOLD_LET(enforce::Plan steps, plan(observed.layout, target, cpus));
+  const auto foreign = to_confine(desired, observed.foreign, cpus);
+  PINFOLD_LET(enforce::Plan steps, plan(observed.layout, target, cpus, foreign));
+  for (enforce::Step& step : confined_.take_given_back(cgroups_)) steps.push_back(std::move(step));
   // Skips verifying adopted containers that are limited to shared CPUs: the write checks that they
   // run on no other CPUs, and missing CPUs are reported separately.
   std::erase_if(steps, [&](const enforce::Step& step) {
@@ -524,13 +562,8 @@ Result<EnforcedLayout::Enforced> EnforcedLayout::enforce(const Desired& desired,
   if (has_partitions) {
     partitions = end_partitions(cgroups_, observed.layout, desired.layout, desired.partition);
   }
-  OthersWatch others(observed.layout, target, pool_in(cpus, desired.pool, exclusive_cpus(desired)),
-                     participants.confine_others);
-  const auto watch = [&](const enforce::Step& step, StepMoment moment) {
-    if (participants.confine_others) others(step, moment);
-    if (participants.watch) participants.watch(step, moment);
-  };
   enforced.result = apply_plan(cgroups_, steps, observed.layout, target, cpus, watch);
+  learn(enforced.result, foreign, true);
   for (const enforce::Step& step : enforced.result.done) log(LogLevel::kDebug, to_string(step));
   for (auto& [name, error] : partitions) {
     enforced.result.failed.push_back(
@@ -563,7 +596,7 @@ Result<void> EnforcedLayout::check_reachable(const Desired& desired) {
   return {};
 }
 
-Result<void> EnforcedLayout::apply(const Desired& desired, const Participants& participants,
+Result<void> EnforcedLayout::apply(const Desired& desired, const StepWatcher& watch,
                                    const std::optional<std::set<PodUid>>& pods) {
   set_adopted(desired.adopted);
   // A group can vanish while it is written; then the second attempt observes the kernel first.
@@ -571,10 +604,14 @@ Result<void> EnforcedLayout::apply(const Desired& desired, const Participants& p
     Observation observed;
     if (const auto* const clean = std::get_if<Clean>(&kernel_)) {
       observed.layout = clean->layout;
+      observed.foreign = confined_.find_confined(cgroups_, desired.pool);
+      if (has_gains(clean->layout, desired.layout)) {
+        PINFOLD_LET(observed.foreign, observe_foreign(desired, clean->layout));
+      }
     } else {
       PINFOLD_LET(observed, observe_all(desired));
     }
-    PINFOLD_LET(const Enforced enforced, enforce(desired, observed, participants));
+    PINFOLD_LET(const Enforced enforced, enforce(desired, observed, watch));
     if (is_last || !enforced.is_retried()) return report(desired, enforced, pods);
   }
 }
@@ -631,8 +668,7 @@ Result<void> EnforcedLayout::adopt(const Desired& desired, const ContainerId& co
   return {};
 }
 
-Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, ProcessList& known,
-                                                  const Participants& participants) {
+Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, ProcessList& known) {
   set_adopted(desired.adopted);
   ReconcileReport report;
   for (int attempt = 1;; ++attempt) {
@@ -640,15 +676,16 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
     Layout attainable = desired.layout;
     limit_adopted(desired, observed.layout, attainable, true);
     auto drift = enforce::drift(observed.layout, attainable);
-    add_foreign_drift(observed.foreign, desired, drift);
+    add_foreign_drift(below_root(observed.foreign), desired, drift);
     for (const std::string& line : drift) log(LogLevel::kWarning, line);
     if (attempt == 1) {
       report.drift = drift;
       report.overlap = overlap(desired, observed);
     }
-    auto enforced = enforce(desired, observed, participants);
+    auto enforced = enforce(desired, observed, {});
     if (enforced) {
-      auto& [done, failed] = enforced->result;
+      auto& done = enforced->result.done;
+      const auto& failed = enforced->result.failed;
       std::move(done.begin(), done.end(), std::back_inserter(report.done));
       if (enforced->is_retried() && attempt < kAttempts) continue;
       for (const auto& step : failed) report.remaining.push_back(step.error.message);
@@ -707,16 +744,24 @@ Result<std::vector<pid_t>> EnforcedLayout::widen_affinities(const ContainerId& c
 
 Result<void> EnforcedLayout::make_empty(const std::vector<GroupName>& groups,
                                         RunningProcesses running) {
+  if (running == RunningProcesses::kRefuse) return check_empty(groups);
+  for (const GroupName& name : groups) {
+    const auto group = cgroups_.group(name);
+    if (!group && group.error().code == ErrorCode::kNotFound) continue;
+    if (!group) return fail(group.error());
+    PINFOLD_LET(const auto pids, processes(*group));
+    if (!pids.empty()) PINFOLD_TRY(kill_processes(*group, kKillTimeout));
+  }
+  return {};
+}
+
+Result<void> EnforcedLayout::check_empty(const std::vector<GroupName>& groups) const {
   for (const GroupName& name : groups) {
     const auto group = cgroups_.group(name);
     if (!group && group.error().code == ErrorCode::kNotFound) continue;
     if (!group) return fail(group.error());
     PINFOLD_LET(const auto pids, processes(*group));
     if (pids.empty()) continue;
-    if (running == RunningProcesses::kKill) {
-      PINFOLD_TRY(kill_processes(*group, kKillTimeout));
-      continue;
-    }
     return fail(ErrorCode::kBusy,
                 fmt::format("'{}' still has {} process{} ({}{}): stop the container first",
                             to_string(name), pids.size(), pids.size() == 1 ? "" : "es",

@@ -37,59 +37,12 @@
 
 namespace pinfold::agent {
 
-/// The answers to pods decided in order, with the resulting state and counts.
-struct NodeAgent::Decided {
-  AgentState next;
+struct NodeAgent::Decided : Preview {
   Counts counts;
-  std::vector<AdmitOutcome> outcomes;
   Clock::time_point begin;
 };
 
 namespace {
-
-/// Decides one pod, and updates `state`. `observed`: see NodeAgent.
-AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod,
-                         const std::optional<Machine>& observed, Trace* trace, Counts& counts,
-                         const FromRuntime& shown) {
-  std::optional<NodeState> before;
-  if (observed) before = state.node;
-  const auto places = shown.places.find(pod.uid);
-  Decision decision = decide_keeping(node, std::move(state.node), pod,
-                                     places == shown.places.end() ? Places() : places->second,
-                                     trace, &counts, AdmissionChecks::kManagersAndRequests);
-  AdmitOutcome outcome;
-  auto* const admitted = std::get_if<Admitted>(&decision);
-  if (before && admitted != nullptr) {
-    const auto missing = memory_that_is_gone(before->memory, admitted->next.memory, *observed);
-    if (!missing.empty()) {
-      state.node = *std::move(before);
-      outcome.rejection = Rejection::unexpected(missing.front());
-      return outcome;
-    }
-  }
-  if (auto* const rejected = std::get_if<Rejected>(&decision)) {
-    state.node = std::move(rejected->next);
-    outcome.rejection = std::move(rejected->why);
-  } else {
-    state.node = std::move(std::get<Admitted>(decision).next);
-    // Its containers run again, and it no longer ends with its adopted containers.
-    std::erase_if(state.removed, [&](const ContainerId& id) { return id.pod == pod.uid; });
-    state.ending.erase(pod.uid);
-    const auto note = shown.notes.find(pod.uid);
-    state.notes.erase(pod.uid);
-    if (note != shown.notes.end()) state.notes.insert(*note);
-  }
-  remove_inactive(state);
-  return outcome;
-}
-
-std::string intent_to_admit(const std::vector<PodSpec>& pods) {
-  std::string text = "admit pod";
-  for (const PodSpec& pod : pods) {
-    text += fmt::format("{} '{}'", &pod == &pods.front() ? "" : ",", pod.name);
-  }
-  return text;
-}
 
 Result<void> check_container(const PodSpec& pod, const std::string& name) {
   if (pod.find(name) != nullptr) return {};
@@ -124,7 +77,10 @@ Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
   PINFOLD_LET(auto kept, KeptState::restore(node, std::move(store), options));
   std::optional<EnforcedLayout> enforced;
   if (cgroups) kept.rename_adopted(canonical_adopted(kept.state(), *cgroups, options.log));
-  if (cgroups) enforced.emplace(*std::move(cgroups), kept.state().adopted, options.log);
+  if (cgroups) {
+    enforced.emplace(*std::move(cgroups), kept.state().adopted,
+                     make_desired(node, kept.state(), {}, offline).pool, options.log);
+  }
   NodeAgent agent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
                   std::move(offline), std::move(observed));
   if (agent.enforced_) agent.earlier_ = earlier_layout(agent);
@@ -154,28 +110,14 @@ std::vector<std::string> NodeAgent::machine_changes() const {
   return changes;
 }
 
-Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pods,
-                                                 std::vector<Trace>* traces,
-                                                 const FromRuntime& shown) const {
-  Decided decided{state(), metrics().counts, {}, now()};
-  for (const PodSpec& pod : pods) {
-    Trace* const trace = traces != nullptr ? &traces->emplace_back() : nullptr;
-    decided.outcomes.push_back(
-        decide_into(*node_, decided.next, pod, observed_, trace, decided.counts, shown));
-  }
-  PINFOLD_TRY_WRAP(check_no_gains(state().node, decided.next.node, offline_),
-                   intent_to_admit(pods));
-  return decided;
-}
-
 /// Checks that adopted groups that are missing from the next state have no processes. They are not
-/// below the root, so nothing would keep processes there off exclusive CPUs. Not needed with
-/// confine_others_, which does that.
-Result<void> NodeAgent::check_forgotten(const AgentState& next) {
-  if (!enforced_ || confine_others_) return {};
+/// below the root, so nothing would keep processes there off exclusive CPUs. Not needed if a runtime
+/// is followed: they are foreign groups then.
+Result<void> NodeAgent::check_forgotten(const AgentState& next) const {
+  if (!enforced_ || has_runtime()) return {};
   for (const auto& entry : state().adopted) {
     if (next.adopted.contains(entry.id())) continue;
-    PINFOLD_TRY(enforced_->make_empty({entry.id()}, RunningProcesses::kRefuse));
+    PINFOLD_TRY(enforced_->check_empty({entry.id()}));
   }
   return {};
 }
@@ -196,12 +138,32 @@ Result<void> NodeAgent::check_replaced(const std::vector<PodSpec>& pods,
   for (const PodSpec& pod : pods) {
     const ActivePod* const active = state().node.find(pod.uid);
     if (active == nullptr || active->spec == pod) continue;
-    const auto resources = confine_others_ ? Resizes::kKeepWhatIsThere : Resizes::kAreLosses;
+    const auto resources = has_runtime() ? Resizes::kKeepWhatIsThere : Resizes::kAreLosses;
     for (const Loss& loss : find_losses(*node_, state(), next, pod.uid, resources)) {
       if (runs(loss.container)) return fail(ErrorCode::kBusy, describe(loss, active->spec));
     }
   }
   return {};
+}
+
+Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pods,
+                                                 std::vector<Trace>* traces,
+                                                 const FromRuntime& shown) const {
+  const auto begin = now();
+  Counts counts = metrics().counts;
+  PINFOLD_LET(auto preview,
+              preview_admission({*node_, offline_, observed_}, state(), pods, traces, shown, &counts));
+  return Decided{std::move(preview), counts, begin};
+}
+
+/// Decides, and checks that nothing that runs loses what it has.
+Result<NodeAgent::Decided> NodeAgent::decide_checked(const std::vector<PodSpec>& pods,
+                                                     std::vector<Trace>* traces,
+                                                     const FromRuntime& shown) const {
+  PINFOLD_LET(Decided decided, decide_all(pods, traces, shown));
+  PINFOLD_TRY_WRAP(check_replaced(pods, decided.next), intent_to_admit(pods));
+  PINFOLD_TRY_WRAP(check_forgotten(decided.next), intent_to_admit(pods));
+  return decided;
 }
 
 /// Commits decisions, then logs and counts them.
@@ -234,15 +196,28 @@ Result<ChangeOutcome> NodeAgent::change(AgentState next, std::string_view intent
   return ChangeOutcome{apply(pods)};
 }
 
-Participants NodeAgent::participants(const StepWatcher& watcher) const {
-  if (!confine_others_) return {nullptr, watcher};
-  return {[this](const CpuSet& allowed) { confine_others_(*this, allowed); }, watcher};
+void NodeAgent::set_foreign_search(enforce::ForeignSearch search) {
+  if (enforced_) enforced_->set_foreign_search(std::move(search));
+}
+
+Result<CpuSet> NodeAgent::confine_foreign(const std::string& also) {
+  if (!enforced_) return enforces_nothing();
+  return enforced_->confine_foreign(desired(), also);
+}
+
+std::vector<ConfinedNews> NodeAgent::take_news() {
+  return enforced_ ? enforced_->take_news() : std::vector<ConfinedNews>();
+}
+
+Result<void> NodeAgent::set_quota(const std::string& directory, const enforce::CpuQuota& quota) {
+  if (!enforced_) return enforces_nothing();
+  return enforced_->set_quota(directory, quota);
 }
 
 std::optional<Error> NodeAgent::apply(const ChangedPods& pods, const StepWatcher& watcher) {
   if (!enforced_) return std::nullopt;
   const auto begin = now();
-  auto applied = enforced_->apply(desired(), participants(watcher), pods);
+  auto applied = enforced_->apply(desired(), watcher, pods);
   timings_.enforcements.observe(now() - begin);
   if (applied) {
     earlier_.clear();
@@ -270,15 +245,19 @@ Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
 Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& pods,
                                                    std::vector<Trace>* traces,
                                                    const FromRuntime& shown) {
-  PINFOLD_LET(Decided decided, decide_all(pods, traces, shown));
-  PINFOLD_TRY_WRAP(check_replaced(pods, decided.next), intent_to_admit(pods));
-  PINFOLD_TRY_WRAP(check_forgotten(decided.next), intent_to_admit(pods));
+  PINFOLD_LET(Decided decided, decide_checked(pods, traces, shown));
   PINFOLD_TRY(commit(pods, decided, shown.unstored));
   std::set<PodUid> changed;
   for (const PodSpec& pod : pods) changed.insert(pod.uid);
   const auto not_enforced = apply(changed);
   for (AdmitOutcome& outcome : decided.outcomes) outcome.not_enforced = not_enforced;
   return std::move(decided.outcomes);
+}
+
+Result<Preview> NodeAgent::preview(const std::vector<PodSpec>& pods,
+                                   std::vector<Trace>* traces) const {
+  PINFOLD_LET(Decided decided, decide_checked(pods, traces, {}));
+  return Preview(std::move(decided));
 }
 
 /// Returns the canonical directory of a group to adopt for a pod that is not active yet.
@@ -475,7 +454,7 @@ Result<ReconcileReport> NodeAgent::reconcile(PageMoves pages) {
   const Desired target = desired();
   const std::optional<ProcessList> known = kept_.processes();
   ProcessList processes = known.value_or(ProcessList());
-  PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes, participants()));
+  PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes));
   if (known != processes) kept_.keep_processes(processes);
   if (pages == PageMoves::kOn) enforced_->move_pages(target, report);
   std::vector<std::string> removed;

@@ -208,6 +208,9 @@ Result<void> apply_to_group(const Step& step, const Group& group, const KernelFa
       return set_value(step, group);
     case Step::Kind::kVerify:
       return verify(step, group);
+    case Step::Kind::kConfine:
+    case Step::Kind::kFollow:
+      break;
   }
   return {};
 }
@@ -215,6 +218,7 @@ Result<void> apply_to_group(const Step& step, const Group& group, const KernelFa
 }  // namespace
 
 Result<void> Cgroups::apply(const Step& step) {
+  if (step.is_foreign()) return apply_foreign(step);
   // The runtime creates, limits and removes an adopted group.
   const bool is_ours = !is_adopted(step.group) || step.kind == Step::Kind::kCpus ||
                        step.kind == Step::Kind::kMems || step.kind == Step::Kind::kVerify;

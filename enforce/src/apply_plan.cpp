@@ -25,6 +25,8 @@
 #include <set>
 #include <utility>
 
+#include "pinfold/enforce/foreign.hpp"
+
 namespace pinfold::enforce {
 namespace {
 
@@ -48,6 +50,7 @@ class PlanRun {
       : cgroups_(cgroups), before_(before), after_(after), machine_(machine), now_(before) {}
 
   void run(const Step& step, const StepWatcher& watcher) {
+    if (step.is_foreign()) return run_foreign(step);
     if (is_pointless(step)) return;
     if (auto reason = hold_back(step)) {
       const char* const what = step.kind == Kind::kVerify ? "" : ": held back";
@@ -66,6 +69,41 @@ class PlanRun {
   [[nodiscard]] PlanResult result() && { return std::move(result_); }
 
  private:
+  void run_foreign(const Step& step) {
+    const auto reason =
+        step.kind == Kind::kFollow ? needs_to_be_left(step.set) : std::optional<Error>();
+    auto done = reason ? Result<void>(fail(*reason)) : cgroups_.apply(step);
+    if (done) {
+      std::erase_if(result_.unconfined, [&](const UnconfinedGroup& group) {
+        return group.step.directory == step.directory;
+      });
+      return result_.done.push_back(step);
+    }
+    const bool was_killed = step.kills && kill_foreign(cgroups_, step.directory).has_value();
+    result_.unconfined.push_back({step, std::move(done).error(), was_killed});
+  }
+
+  /// A foreign group must not get CPUs that a late group had exclusively and has not left.
+  [[nodiscard]] std::optional<Error> needs_to_be_left(const CpuSet& cpus) const {
+    for (const auto& [name, settings] : now_) {
+      if (name.is_pod() || !is_late(name)) continue;
+      const CpuSet shared = cpus & exclusive_of(name) & runs_on(cgroups_, now_, name, machine_);
+      if (!shared.empty()) return still_has(name, shared);
+    }
+    return std::nullopt;
+  }
+
+  /// Returns the CPUs that are exclusive to a container before or after the plan.
+  [[nodiscard]] CpuSet exclusive_of(const GroupName& name) const {
+    CpuSet exclusive;
+    for (const Layout* const layout : {&before_, &after_}) {
+      const auto found = layout->find(name);
+      const bool has_some = found != layout->end() && found->second.isolation != Isolation::kHost;
+      if (has_some) exclusive |= found->second.cpus;
+    }
+    return exclusive;
+  }
+
   /// Returns true if the group does not exist, or the step verifies CPUs that the group is known
   /// not to have: its failure has been recorded already.
   [[nodiscard]] bool is_pointless(const Step& step) const {

@@ -2,92 +2,239 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/enforce/narrowed.hpp"
 #include "pinfold/enforce/nested.hpp"
 #include "pinfold/enforce/processes.hpp"
 
 namespace pinfold::enforce {
 namespace {
 
-std::string child_of(const std::string& path, const std::string& name) {
-  return path.empty() ? name : fmt::format("{}/{}", path, name);
+/// Adopted groups by directory, so that those in a group follow it.
+using Adopted = std::map<std::string, GroupName>;
+
+Adopted adopted_of(const Cgroups& cgroups) {
+  Adopted adopted;
+  for (const auto& entry : cgroups.adopted()) adopted.emplace(entry.value, GroupName(entry.id()));
+  return adopted;
 }
 
-/// Returns the group at a path in the cpuset hierarchy.
-Group at(const Cgroups& cgroups, const std::string& path) {
-  Group group = cgroups.root_group();
-  group.parts.resize(1);
-  group.parts.front().path = path;
-  group.label = path;
-  if (!path.empty()) group.directory += "/" + path;
-  return group;
-}
-
-/// Returns the CPUs of the group, or of the nearest one above it that has a cpuset.
-CpuSet cpus_at(const Cgroups& cgroups, std::string path) {
-  while (true) {
-    if (auto cpus = effective_cpus(at(cgroups, path))) return *std::move(cpus);
-    if (path.empty()) return {};
-    const std::size_t slash = path.rfind('/');
-    path = slash == std::string::npos ? "" : path.substr(0, slash);
-  }
-}
-
-/// True for an adopted group, and for a group that has one somewhere below it.
-bool has_adopted(const Cgroups& cgroups, const std::string& directory) {
-  const auto& adopted = cgroups.adopted();
-  return std::any_of(adopted.begin(), adopted.end(), [&](const auto& entry) {
-    return entry.value == directory || entry.value.starts_with(directory + "/");
-  });
-}
-
-void add(const Cgroups& cgroups, const std::string& path, bool is_own,
-         std::vector<ForeignGroup>& found) {
-  const Group group = at(cgroups, path);
-  if (!is_own && has_adopted(cgroups, group.directory)) return;
-  const auto pids = is_own ? processes(group) : processes_below(group);
-  if (is_own && pids && pids->empty()) return;
-  ForeignGroup entry{path, group.directory, cpus_at(cgroups, path), 0, is_own};
-  if (pids) {
-    entry.processes = pids->size();
-  } else {
-    entry.problem = pids.error().message;
-  }
-  found.push_back(std::move(entry));
-}
-
-}  // namespace
-
-Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups) {
-  std::vector<ForeignGroup> found;
-  CgroupFs& fs = *cgroups.root_group().cpuset().fs;
-  add(cgroups, "", true, found);
-  PINFOLD_LET(const auto groups, fs.children(""));
-  for (const std::string& name : groups) {
-    const bool is_pod = pod_of_group(name).has_value();
-    add(cgroups, name, is_pod, found);
-    if (!is_pod) continue;
-    const auto containers = fs.children(name);
-    if (!containers) continue;  // removed since, or the pod's own problem
-    for (const std::string& container : *containers) {
-      if (!is_safe_name(container)) add(cgroups, child_of(name, container), false, found);
-    }
+/// Returns the adopted groups in a group, or the group itself if it is one.
+std::vector<GroupName> adopted_in(const Adopted& adopted, const std::string& directory) {
+  std::vector<GroupName> found;
+  if (const auto own = adopted.find(directory); own != adopted.end()) found.push_back(own->second);
+  const std::string inside = directory + "/";
+  for (auto it = adopted.lower_bound(inside); it != adopted.end() && it->first.starts_with(inside);
+       ++it) {
+    found.push_back(it->second);
   }
   return found;
 }
 
-Result<void> confine(const Cgroups& cgroups, const ForeignGroup& group, const CpuSet& allowed) {
-  const Group target = at(cgroups, group.path);
-  const auto has = effective_cpus(target);
+Group child_of(const Group& group, const std::string& name) {
+  Group child = group;
+  child.parts.resize(1);
+  std::string& path = child.parts.front().path;
+  path = path.empty() ? name : fmt::format("{}/{}", path, name);
+  child.directory += "/" + name;
+  child.label = child.directory;
+  return child;
+}
+
+/// Opens a foreign group below the root or elsewhere. Errors: those of Cgroups::open_elsewhere.
+Result<Group> open_foreign(const Cgroups& cgroups, const std::string& directory) {
+  const std::string& root = cgroups.root();
+  if (directory != root && !directory.starts_with(root + "/")) {
+    return cgroups.open_elsewhere(directory);
+  }
+  Group group = cgroups.root_group();
+  group.parts.resize(1);
+  if (directory == root) return group;
+  return child_of(group, directory.substr(root.size() + 1));
+}
+
+CpuSet chosen_cpus(const Group& group) { return read_set(group, kCpusFile).value_or(CpuSet()); }
+
+/// A threaded group does not list its processes, so it counts as having some.
+Result<bool> has_processes(const Group& group) {
+  const auto& part = group.cpuset();
+  const auto text = part.fs->read(part.path, "cgroup.procs");
+  if (text) return text->find_first_not_of(" \n") != std::string::npos;
+  if (is_gone(text.error())) return false;
+  if (text.error().sys_errno == EOPNOTSUPP) return true;
+  return fail(text.error());
+}
+
+/// Walks the groups below the root.
+class OwnTree {
+ public:
+  explicit OwnTree(const Cgroups& cgroups) : adopted_(adopted_of(cgroups)) {}
+
+  /// `above`: the CPUs of the group above.
+  void add(const Group& group, const CpuSet& above, bool is_own) {
+    auto inside = adopted_in(adopted_, group.directory);
+    if (!is_own && !inside.empty()) return;
+    const auto pids = is_own ? processes(group) : processes_below(group);
+    if (is_own && pids && pids->empty()) return;
+    ForeignGroup entry{group.directory, effective_cpus(group).value_or(above), chosen_cpus(group)};
+    entry.is_own = is_own;
+    entry.above = above;
+    entry.inside = std::move(inside);
+    if (pids) {
+      entry.processes = pids->size();
+    } else {
+      entry.problem = pids.error().message;
+    }
+    found.push_back(std::move(entry));
+  }
+
+  std::vector<ForeignGroup> found;
+
+ private:
+  Adopted adopted_;
+};
+
+/// Walks the groups below another root.
+struct OtherTree {
+  const Adopted& adopted;
+  const CpuSet& exclusive;
+  std::vector<ForeignGroup>& found;
+
+  [[nodiscard]] Result<void> look(const Group& group, const CpuSet& above, int depth) const {
+    constexpr int kMaxDepth = 16;
+    if (adopted.contains(group.directory) || depth > kMaxDepth) return {};
+    // Without a cpuset the group has the CPUs of the one above it.
+    ForeignGroup entry{group.directory, effective_cpus(group).value_or(above), chosen_cpus(group)};
+    const CpuSet cpus = entry.cpus;
+    if (cpus.intersects(exclusive)) {
+      PINFOLD_LET(const bool is_used, has_processes(group));
+      entry.processes = is_used ? 1 : 0;
+      entry.above = above;
+      entry.inside = adopted_in(adopted, group.directory);
+      if (is_used) found.push_back(std::move(entry));
+    }
+    const auto& part = group.cpuset();
+    const auto children = part.fs->children(part.path);
+    if (!children && is_gone(children.error())) return {};
+    if (!children) return fail(children.error());
+    for (const std::string& child : *children) {
+      PINFOLD_TRY(look(child_of(group, child), cpus, depth + 1));
+    }
+    return {};
+  }
+};
+
+template <class Ids>
+auto find_id(const Ids& ids, const std::string& directory) {
+  return std::find_if(ids.begin(), ids.end(), [&](const auto& entry) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(entry)>, std::string>) {
+      return is_group_of(directory, entry);
+    } else {
+      return is_group_of(directory, entry.first);
+    }
+  });
+}
+
+}  // namespace
+
+bool is_group_of(std::string_view directory, std::string_view id) {
+  std::string_view name = directory;
+  name.remove_prefix(name.rfind('/') + 1);
+  if (name.ends_with(".scope")) name.remove_suffix(6);
+  if (id.empty() || !name.ends_with(id)) return false;
+  name.remove_suffix(id.size());
+  return name.empty() || name.ends_with('-') || name.ends_with('_');
+}
+
+Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups) {
+  OwnTree tree(cgroups);
+  Group root = cgroups.root_group();
+  root.parts.resize(1);
+  CgroupFs& fs = *root.cpuset().fs;
+  const CpuSet all = effective_cpus(root).value_or(CpuSet());
+  tree.add(root, all, true);
+  PINFOLD_LET(const auto groups, fs.children(""));
+  for (const std::string& name : groups) {
+    const bool is_pod = pod_of_group(name).has_value();
+    const Group group = child_of(root, name);
+    tree.add(group, all, is_pod);
+    if (!is_pod) continue;
+    const auto containers = fs.children(name);
+    if (!containers) continue;  // removed since, or the pod's own problem
+    const CpuSet cpus = effective_cpus(group).value_or(all);
+    for (const std::string& container : *containers) {
+      if (!is_safe_name(container)) tree.add(child_of(group, container), cpus, false);
+    }
+  }
+  return std::move(tree.found);
+}
+
+Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups, const ForeignSearch& search,
+                                               const CpuSet& exclusive) {
+  std::vector<ForeignGroup> found;
+  const Adopted adopted = adopted_of(cgroups);
+  const OtherTree tree{adopted, exclusive, found};
+  for (const std::string& root : search.roots) {
+    const auto group = cgroups.open_elsewhere(root);
+    if (!group && is_gone(group.error())) continue;
+    if (!group) return fail(group.error());
+    PINFOLD_TRY(tree.look(*group, cpus_above(cgroups, root).value_or(exclusive), 0));
+  }
+  for (ForeignGroup& group : found) {
+    group.kills = find_id(search.sandboxes, group.directory) == search.sandboxes.end();
+  }
+  return found;
+}
+
+Result<std::optional<ForeignGroup>> read_foreign(const Cgroups& cgroups,
+                                                 const std::string& directory) {
+  const auto group = open_foreign(cgroups, directory);
+  if (!group && is_gone(group.error())) return std::nullopt;
+  if (!group) return fail(group.error());
+  const auto above = cpus_above(cgroups, directory);
+  const auto cpus = effective_cpus(*group);
+  if (!cpus && !group->cpuset().fs->children(group->cpuset().path)) return std::nullopt;
+  ForeignGroup entry{directory, cpus.value_or(above.value_or(CpuSet())), chosen_cpus(*group)};
+  entry.above = above;
+  entry.inside = adopted_in(adopted_of(cgroups), directory);
+  return entry;
+}
+
+Result<void> kill_foreign(const Cgroups& cgroups, const std::string& directory) {
+  constexpr std::chrono::milliseconds kTime(2000);
+  PINFOLD_LET(const auto group, open_foreign(cgroups, directory));
+  return kill_processes(group, kTime);
+}
+
+/// The part of Cgroups::apply for a foreign group.
+Result<void> Cgroups::apply_foreign(const Step& step) const {
+  const auto group = open_foreign(*this, step.directory);
+  if (!group && is_gone(group.error())) return {};
+  if (!group) return fail(group.error());
+  const Adopted adopted = adopted_of(*this);
+  const MayWrite may_write = [&](const std::string& name) {
+    return adopted_in(adopted, group->directory + "/" + name).empty();
+  };
+  // All groups of another root are found one by one, those in a group before the group.
+  const bool is_alone =
+      group->directory.starts_with(root() + "/") && adopted_in(adopted, group->directory).empty();
+  auto written = write_set(*group, kCpusFile, step.set, is_alone ? MayWrite() : may_write);
+  const auto has = effective_cpus(*group);
+  const bool is_there = group->cpuset().fs->children(group->cpuset().path).has_value();
+  if (!is_there) return {};
+  if (!written) return written;
   if (!has) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("'{}': it has no cpuset, and cannot be confined", target.directory));
+                fmt::format("'{}': it has no cpuset, and cannot be confined", group->directory));
   }
-  if (allowed.contains_all(*has)) return {};
-  const CpuSet left = *has & allowed;
-  return write_set(target, kCpusFile, left.empty() ? allowed : left);
+  if (step.set.empty() || step.set.contains_all(*has)) return {};
+  return fail(ErrorCode::kUnsupported, fmt::format("'{}' has CPUs {}, expected {}",
+                                                   group->directory, has->to_string(),
+                                                   step.set.to_string()));
 }
 
 }  // namespace pinfold::enforce

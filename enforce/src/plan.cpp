@@ -9,7 +9,8 @@
 // directly, which can free the CPUs of others; if some are left, there is no plan.
 //
 // Invariants, after every step: no CPU that is exclusive in either layout is in the set of another
-// container; a pod's set contains its containers' sets (cgroup v1), so a pod is widened before a
+// container, and no foreign group is on the CPUs that a container gains if the pool has a free CPU
+// for it; a pod's set contains its containers' sets (cgroup v1), so a pod is widened before a
 // container and reduced after it. If neither layout has exclusive CPUs, new groups get their final
 // CPUs at once.
 //
@@ -42,22 +43,31 @@ CpuSet exclusive_cpus(const Layout& layout) {
 
 class Planner {
  public:
-  Planner(const Layout& before, const Layout& after, const CpuSet& machine)
-      : before_(before), after_(after), machine_(machine), now_(before) {
-    const CpuSet exclusive = exclusive_cpus(before) | exclusive_cpus(after);
-    nothing_to_protect_ = exclusive.empty();
-    parking_ = machine - exclusive;
+  Planner(const Layout& before, const Layout& after, const CpuSet& machine,
+          const ForeignGroups& foreign)
+      : before_(before),
+        after_(after),
+        machine_(machine),
+        exclusive_(exclusive_cpus(before) | exclusive_cpus(after)),
+        parking_(machine - exclusive_),
+        now_(before),
+        foreign_(foreign) {
+    for (const ForeignGroup& group : foreign.groups) {
+      foreign_now_.push_back({&group, group.cpus, group.chosen, group.before});
+    }
   }
 
   Result<Plan> run() {
     remove_gone();
     complete();
     shrink_containers();
+    confine_foreign(exclusive_ | foreign_.exclusive);
     PINFOLD_TRY(park_movers());
     shrink_pods();
     PINFOLD_TRY(create_new());
     set_mems();
     grow();
+    follow_pool();
     verify();
     set_values();
     return std::move(plan_);
@@ -77,8 +87,93 @@ class Planner {
   }
   void set_cpus(const GroupName& name, const CpuSet& cpus) {
     if (now_.at(name).cpus == cpus) return;
+    if (!name.is_pod()) confine_foreign((cpus & owned(after_, name)) - owned(before_, name));
     add({Step::Kind::kCpus, name, cpus, "", ""});
     changed_.insert(name);
+  }
+
+  /// Returns a container's exclusive CPUs; empty if it has none.
+  [[nodiscard]] static CpuSet owned(const Layout& layout, const GroupName& name) {
+    const auto found = layout.find(name);
+    const bool has_some = found != layout.end() && found->second.isolation != Isolation::kHost;
+    return has_some ? found->second.cpus : CpuSet();
+  }
+
+  /// A foreign group after the steps so far.
+  struct Foreign {
+    const ForeignGroup* group;
+    CpuSet cpus;                   ///< on which it can run
+    CpuSet chosen;                 ///< its cpuset.cpus
+    std::optional<CpuSet> before;  ///< see ForeignGroup
+  };
+
+  /// Returns the CPUs of the nearest group above a foreign one.
+  [[nodiscard]] std::optional<CpuSet> above(const Foreign& foreign) const {
+    const std::string& directory = foreign.group->directory;
+    const auto is_above = [&](const Foreign& other) {
+      return directory.starts_with(other.group->directory + "/");
+    };
+    // The nearest one is the last in order.
+    const auto found = std::find_if(foreign_now_.rbegin(), foreign_now_.rend(), is_above);
+    return found == foreign_now_.rend() ? foreign.group->above : found->cpus;
+  }
+
+  /// Returns the CPUs that a foreign group gets: those of `chosen` that are `free`, or all that are
+  /// free if there are none. cgroup v1 refuses CPUs that the group above lacks, and v2 gives a group
+  /// with none of the CPUs above it all of them; so if the group above has none that are free, it
+  /// gets CPUs that are exclusive to nobody. On v1 it keeps the CPUs of the containers in it.
+  [[nodiscard]] CpuSet place_of(const Foreign& foreign, const CpuSet& chosen,
+                                const CpuSet& free) const {
+    CpuSet room = free;
+    const auto has = above(foreign);
+    if (has && (foreign_.is_v1 || !has->intersects(free))) {
+      room &= *has;
+      if (room.empty()) room = *has - exclusive_ - foreign_.exclusive;
+      if (room.empty()) room = free;
+    }
+    CpuSet place = chosen & room;
+    if (place.empty()) place = room;
+    if (!foreign_.is_v1) return place;
+    for (const GroupName& name : foreign.group->inside) {
+      const auto inside = now_.find(name);
+      if (inside != now_.end()) place |= inside->second.cpus;
+    }
+    return place;
+  }
+
+  /// Moves foreign groups off these CPUs, to CPUs of the pool that no container has exclusively at
+  /// this point. If there are none, they stay where they are.
+  void confine_foreign(const CpuSet& cpus) {
+    if (cpus.empty() || foreign_now_.empty()) return;
+    CpuSet free = foreign_.pool - cpus - foreign_.exclusive;
+    for (const auto& [name, group] : now_) {
+      if (!name.is_pod()) free -= group.cpus & (owned(before_, name) | owned(after_, name));
+    }
+    if (free.empty()) return;
+    // Those inside first: on cgroup v1 a group must have the CPUs of the groups in it.
+    for (auto foreign = foreign_now_.rbegin(); foreign != foreign_now_.rend(); ++foreign) {
+      if (foreign->group->is_own || !foreign->cpus.intersects(cpus)) continue;
+      CpuSet place = place_of(*foreign, foreign->cpus, free);
+      if (place == foreign->cpus) continue;
+      if (!foreign->before) foreign->before = foreign->chosen;
+      move_foreign(Step::Kind::kConfine, *foreign, std::move(place));
+    }
+  }
+
+  void follow_pool() {
+    if (foreign_.pool.empty()) return;
+    for (Foreign& foreign : foreign_now_) {
+      if (!foreign.before) continue;
+      CpuSet place = place_of(foreign, *foreign.before, foreign_.pool);
+      if (place == foreign.chosen) continue;
+      move_foreign(Step::Kind::kFollow, foreign, std::move(place));
+    }
+  }
+
+  void move_foreign(Step::Kind kind, Foreign& foreign, CpuSet cpus) {
+    const bool kills = kind == Step::Kind::kConfine && foreign.group->kills;
+    plan_.push_back({kind, {}, cpus, "", "", foreign.group->directory, kills});
+    foreign.cpus = foreign.chosen = std::move(cpus);
   }
 
   void remove_gone() {
@@ -195,7 +290,7 @@ class Planner {
     for (const auto& [name, group] : after_) {  // pods before their containers
       if (!is_new(name)) continue;
       CpuSet start = group.cpus;
-      if (!nothing_to_protect_) {
+      if (!exclusive_.empty()) {
         PINFOLD_TRY(need_parking(name));
         start = parking_;
       }
@@ -293,9 +388,11 @@ class Planner {
   const Layout& before_;
   const Layout& after_;
   const CpuSet& machine_;
-  CpuSet parking_;  ///< CPUs that are exclusive neither before nor after
-  bool nothing_to_protect_ = false;
+  const CpuSet exclusive_;  ///< before or after
+  const CpuSet parking_;    ///< CPUs that are exclusive neither before nor after
   Layout now_;
+  const ForeignGroups& foreign_;
+  std::vector<Foreign> foreign_now_;
   Plan plan_;
   std::vector<GroupName> movers_;
   std::set<GroupName> changed_;
@@ -303,8 +400,9 @@ class Planner {
 
 }  // namespace
 
-Result<Plan> plan(const Layout& before, const Layout& after, const CpuSet& machine) {
-  return Planner(before, after, machine).run();
+Result<Plan> plan(const Layout& before, const Layout& after, const CpuSet& machine,
+                  const ForeignGroups& foreign) {
+  return Planner(before, after, machine, foreign).run();
 }
 
 void apply_to(Layout& layout, const Step& step) {
@@ -325,6 +423,8 @@ void apply_to(Layout& layout, const Step& step) {
       layout[step.group].values.insert_or_assign(step.file, step.value);
       break;
     case Step::Kind::kVerify:
+    case Step::Kind::kConfine:
+    case Step::Kind::kFollow:
       break;
   }
 }
@@ -345,6 +445,9 @@ std::string to_string(const Step& step) {
       return group + ": " + step.file + " := " + step.value;
     case Step::Kind::kVerify:
       return group + ": verify that it runs on " + set;
+    case Step::Kind::kConfine:
+    case Step::Kind::kFollow:
+      return fmt::format("'{}': cpuset.cpus := {}", step.directory, set);
   }
   return group;
 }

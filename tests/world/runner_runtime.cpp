@@ -52,7 +52,7 @@ bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& c
     call(plugin, **agent);
     in_turn_ = nullptr;
     is_answered = true;
-    return node_.follower()->take_changes();
+    return node_.follower()->take_events();
   }});
   if (!submitted) return false;
   try {

@@ -198,6 +198,7 @@ Result<verbs::Answer> AgentSession::execute_once(const verbs::Action& action) {
     options.hides_warnings = true;          // print each warning only once
     PINFOLD_LET(*this, open_any(options));  // waits until the service has ended
   }
+  PINFOLD_TRY(verbs::check_size(action));
   return verbs::execute(agent_, action);
 }
 

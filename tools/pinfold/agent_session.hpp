@@ -53,9 +53,7 @@ class AgentSession {
   /// Executes an action with this type of answer.
   template <class Expected>
   [[nodiscard]] Result<Expected> execute(const verbs::Action& action) {
-    PINFOLD_LET(auto answer, execute(action));
-    if (auto* const expected = std::get_if<Expected>(&answer)) return std::move(*expected);
-    return fail(ErrorCode::kInternal, "the service gave another kind of answer");
+    return verbs::expect<Expected>(execute(action));
   }
   /// Makes stored changes durable in the kubelet's files, and brings view() up to date. If the
   /// former fails, prints a warning and returns the reason. Errors: those of open_agent.

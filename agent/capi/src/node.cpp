@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "node_call.hpp"
-#include "pinfold/agent/offline.hpp"
+#include "pinfold/verbs/execute.hpp"
 #include "pod.hpp"
 
 /// The functions of the C interface that take a node.
@@ -18,6 +18,10 @@ using agent::RunningProcesses;
 Result<RunningProcesses> read_remove_flags(std::uint32_t flags) {
   PINFOLD_TRY(check_flags(flags, PINFOLD_REMOVE_KILL));
   return flags == 0 ? RunningProcesses::kRefuse : RunningProcesses::kKill;
+}
+
+Result<agent::ChangeOutcome> changed(NodeAgent& agent, const verbs::Action& action) {
+  return verbs::expect<agent::ChangeOutcome>(verbs::execute(agent, action));
 }
 
 Result<pid_t> read_pid(std::int64_t pid) {
@@ -64,7 +68,8 @@ Result<pinfold_code> adopt(NodeAgent& agent, const ContainerId& container, const
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("'{}': {}", directory, failed ? failed.message() : "is no directory"));
   }
-  PINFOLD_LET(const auto outcome, agent.adopt(container.pod, {container.name, directory}));
+  PINFOLD_LET(const auto outcome,
+              changed(agent, verbs::Adopt{container.pod, {container.name, directory}}));
   const pinfold_code code = code_of(outcome.not_enforced, error);
   return previous == nullptr ? code : set_text(previous, before, code);
 }
@@ -73,25 +78,23 @@ Result<pinfold_code> explain(NodeAgent& agent, const char* manifest, pinfold_pod
                              char** error) {
   PINFOLD_TRY(require(pod, "pod"));
   PINFOLD_LET(const auto spec, read_manifest(manifest));
-  Trace trace;
-  Decision decision = decide(agent.node(), agent.state().node, spec, &trace, nullptr,
-                             AdmissionChecks::kManagersAndRequests);
-  if (auto* const rejected = std::get_if<Rejected>(&decision)) {
-    *pod = make_pod(agent, agent.state(), spec, rejected->why, trace).release();
-    return code_of(rejected->why, error);
-  }
-  agent::AgentState next;
-  next.node = std::move(std::get<Admitted>(decision).next);
-  PINFOLD_TRY(agent::check_no_gains(agent.state().node, next.node, agent.offline()));
-  *pod = make_pod(agent, next, spec, std::nullopt, trace).release();
-  return PINFOLD_OK;
+  std::vector<Trace> traces;
+  PINFOLD_LET(auto preview, agent.preview({spec}, &traces));
+  auto& rejection = preview.outcomes.front().rejection;
+  const pinfold_code code = rejection ? code_of(*rejection, error) : PINFOLD_OK;
+  *pod = make_pod(agent, preview.next, spec, std::move(rejection), traces.front()).release();
+  return code;
 }
 
 Result<pinfold_code> admit(NodeAgent& agent, const char* manifest, pinfold_pod** pod,
                            char** error) {
   PINFOLD_TRY(require(pod, "pod"));
   PINFOLD_LET(const auto spec, read_manifest(manifest));
-  PINFOLD_LET(const auto outcome, agent.admit(spec));
+  const verbs::Admit action{{spec}};
+  PINFOLD_TRY(verbs::check_size(action));
+  PINFOLD_LET(const auto admissions,
+              verbs::expect<verbs::Admissions>(verbs::execute(agent, action)));
+  const agent::AdmitOutcome& outcome = admissions.outcomes.front();
   *pod = make_pod(agent, agent.state(), spec, outcome.rejection, {}).release();
   if (outcome.rejection) return code_of(*outcome.rejection, error);
   return code_of(outcome.not_enforced, error);
@@ -99,7 +102,9 @@ Result<pinfold_code> admit(NodeAgent& agent, const char* manifest, pinfold_pod**
 
 Result<pinfold_code> reconcile(NodeAgent& agent, char** json, char** error) {
   PINFOLD_TRY(require(json, "json"));
-  PINFOLD_LET(const auto report, agent.reconcile());
+  const auto pages = agent.options().move_pages ? agent::PageMoves::kOn : agent::PageMoves::kOff;
+  PINFOLD_LET(const auto report, verbs::expect<agent::ReconcileReport>(
+                                     verbs::execute(agent, verbs::Reconcile{pages})));
   if (report.remaining.empty()) return set_text(json, to_json(report).dump());
   set_message(error, "reconcile: remaining: " + report.remaining.front());
   return set_text(json, to_json(report).dump(), PINFOLD_NOT_ENFORCED);
@@ -164,7 +169,7 @@ pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t
                       PINFOLD_TRY(require(pod_id, "pod_id"));
                       PINFOLD_LET(const auto uid, agent::find_pod_to_remove(agent, pod_id));
                       PINFOLD_LET(const auto running, read_remove_flags(flags));
-                      PINFOLD_LET(const auto outcome, agent.remove_pod(uid, running));
+                      PINFOLD_LET(const auto outcome, changed(agent, verbs::Remove{uid, "", running}));
                       return code_of(outcome.not_enforced, error);
                     });
 }
@@ -174,7 +179,7 @@ pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, con
   return with_pod(node, pod_id, Access::kChange, "start container", error,
                   [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(container, "container"));
-                    PINFOLD_LET(const auto outcome, agent.start({uid, container}));
+                    PINFOLD_LET(const auto outcome, changed(agent, verbs::Start{{uid, container}}));
                     return code_of(outcome.not_enforced, error);
                   });
 }
@@ -186,7 +191,7 @@ pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, co
       [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
         PINFOLD_TRY(require(container, "container"));
         PINFOLD_LET(const auto running, read_remove_flags(flags));
-        PINFOLD_LET(const auto outcome, agent.remove_container({uid, container}, running));
+        PINFOLD_LET(const auto outcome, changed(agent, verbs::Remove{uid, container, running}));
         return code_of(outcome.not_enforced, error);
       });
 }

@@ -7,8 +7,6 @@ namespace pinfold::verbs {
 namespace {
 
 struct CanChange {
-  bool operator()(const Verify& /*action*/) const { return false; }
-  bool operator()(const ResetAffinity& /*action*/) const { return false; }
   bool operator()(const Settle& /*action*/) const { return false; }
   bool operator()(const ReadComparison& /*action*/) const { return false; }
   bool operator()(const ReadService& /*action*/) const { return false; }

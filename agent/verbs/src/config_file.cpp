@@ -22,7 +22,7 @@ bool says(const std::optional<std::string>& text, const Config& config) {
 Result<ConfigFiles> ConfigFiles::open(std::unique_ptr<checkpoint::Fs> fs) {
   ConfigFiles files;
   files.fs_ = std::move(fs);
-  PINFOLD_LET(files.current_, files.fs_->read(kConfigFileName));
+  PINFOLD_LET(files.current_, files.fs_->read(agent::kConfigFileName));
   PINFOLD_LET(files.earlier_, files.fs_->read(kEarlierConfigFileName));
   return files;
 }
@@ -32,12 +32,12 @@ Result<void> ConfigFiles::install(const std::string& text) {
   if (current_) {
     PINFOLD_TRY(checkpoint::replace_all(*fs_, {{kEarlierConfigFileName, *current_}}));
   }
-  return checkpoint::replace_all(*fs_, {{kConfigFileName, text}});
+  return checkpoint::replace_all(*fs_, {{agent::kConfigFileName, text}});
 }
 
 Result<void> ConfigFiles::restore() {
   if (!has_changed_) return {};
-  PINFOLD_TRY(put(kConfigFileName, current_));
+  PINFOLD_TRY(put(agent::kConfigFileName, current_));
   return put(kEarlierConfigFileName, earlier_);
 }
 
@@ -47,7 +47,7 @@ bool ConfigFiles::is_interrupted(const Config& now,
   return !before || !says(current_, before->config);
 }
 
-Result<void> ConfigFiles::take_back() { return put(kConfigFileName, earlier_); }
+Result<void> ConfigFiles::take_back() { return put(agent::kConfigFileName, earlier_); }
 
 Result<void> ConfigFiles::put(const char* name, const std::optional<std::string>& text) {
   if (text) return checkpoint::replace_all(*fs_, {{name, *text}});

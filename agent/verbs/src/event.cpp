@@ -1,6 +1,5 @@
 #include "pinfold/verbs/event.hpp"
 
-#include <algorithm>
 #include <variant>
 
 namespace pinfold::verbs {
@@ -16,15 +15,6 @@ void add_moves(const Reconfigured& outcome, Events& events) {
   }
   for (const PodUid& uid : outcome.planned.plan.evicted) {
     events.push_back({EventKind::kRemoved, uid, ""});
-  }
-}
-
-void add_adopted(const AdoptAll& action, const agent::GroupsAdopted& answer, Events& events) {
-  for (const auto& [container, directory] : action.groups) {
-    const bool is_refused =
-        std::any_of(answer.refused.begin(), answer.refused.end(),
-                    [&id = container](const auto& refused) { return refused.first == id; });
-    if (!is_refused) events.push_back({EventKind::kAdopted, container.pod, container.name});
   }
 }
 
@@ -50,10 +40,6 @@ void add_events(const Action& action, const Answer& answer, Events& events) {
     add_moves(*outcome, events);
   } else if (const auto* const adopt = std::get_if<Adopt>(&action)) {
     events.push_back({EventKind::kAdopted, adopt->pod, adopt->adoption.container});
-  } else if (const auto* const all = std::get_if<AdoptAll>(&action)) {
-    add_adopted(*all, std::get<agent::GroupsAdopted>(answer), events);
-  } else if (const auto* const sandbox = std::get_if<AdoptSandbox>(&action)) {
-    events.push_back({EventKind::kAdopted, sandbox->pod, ""});
   } else if (const auto* const admit = std::get_if<AdmitHooked>(&action)) {
     const bool is_refused = std::get<HookOutcome>(answer).has_value();
     events.push_back({is_refused ? EventKind::kRejected : EventKind::kAdmitted, admit->pod.uid,

@@ -38,7 +38,6 @@ struct Execute {
   Result<Answer> operator()(const Admit& request) const {
     return std::move(admit_together(agent, {&request}).front());
   }
-  Result<Answer> operator()(const Note& request) const { return done(agent.note(request.notes)); }
   Result<Answer> operator()(const Start& request) const {
     return changed(agent.start(request.container));
   }
@@ -69,25 +68,6 @@ struct Execute {
   }
   Result<Answer> operator()(const Adopt& request) const {
     return changed(agent.adopt(request.pod, request.adoption));
-  }
-  Result<Answer> operator()(const AdoptAll& request) const {
-    PINFOLD_LET(auto adopted, agent.adopt(request.groups));
-    return adopted;
-  }
-  Result<Answer> operator()(const AdoptSandbox& request) const {
-    return changed(agent.adopt_sandbox(request.pod, request.directory));
-  }
-  Result<Answer> operator()(const Disown& request) const {
-    return changed(request.is_sandbox ? agent.disown_sandbox(request.container)
-                                      : agent.disown(request.container));
-  }
-  Result<Answer> operator()(const Verify& request) const {
-    return done(request.only_room ? agent.verify_room(request.container)
-                                  : agent.verify(request.container));
-  }
-  Result<Answer> operator()(const ResetAffinity& request) const {
-    agent.reset_affinity(request.container);
-    return Done{};
   }
   Result<Answer> operator()(const ReadComparison& /*request*/) const { return Done{}; }
   Result<Answer> operator()(const ReadService& /*request*/) const { return ServiceReport{}; }
@@ -131,7 +111,10 @@ std::vector<Result<Answer>> admit_together(NodeAgent& agent,
     wants_trace = wants_trace || request->wants_trace;
   }
   std::vector<Trace> traces;
-  auto outcomes = agent.admit(pods, wants_trace ? &traces : nullptr);
+  // What a runtime has shown belongs to one request, which waits for no other.
+  const agent::FromRuntime none;
+  const agent::FromRuntime& shown = requests.size() == 1 ? requests.front()->shown : none;
+  auto outcomes = agent.admit(pods, wants_trace ? &traces : nullptr, shown);
   std::vector<Result<Answer>> answers;
   if (!outcomes && requests.size() == 1) {
     answers.emplace_back(fail(std::move(outcomes).error()));

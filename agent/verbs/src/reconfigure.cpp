@@ -122,7 +122,7 @@ Result<void> install_and_apply(agent::NodeAgent& agent, const Reconfigure& reque
   if (const auto restored = files.restore(); !restored) {
     applied.error().message +=
         fmt::format("; '{}/{}' has the new configuration: {}", agent.options().state_dir,
-                    kConfigFileName, restored.error().message);
+                    agent::kConfigFileName, restored.error().message);
   }
   return applied;
 }
@@ -134,7 +134,7 @@ Result<Reconfigured> take_back(agent::NodeAgent& agent, const Reconfigure& reque
   Reconfigured outcome;
   outcome.planned = agent::plan_nothing(agent);
   outcome.planned.differences.push_back(
-      fmt::format("{}: as it was before a reconfiguration that was interrupted", kConfigFileName));
+      fmt::format("{}: as it was before a reconfiguration that was interrupted", agent::kConfigFileName));
   if (request.dry_run) return outcome;
   PINFOLD_TRY_WRAP(files.take_back(), "restore the configuration");
   PINFOLD_LET(outcome.change, agent.reconfigure(agent.state().node));

@@ -113,7 +113,7 @@ TEST(Readmission, WhereNothingIsEnforcedWhatWasStartedCountsAsRunning) {
 TEST(Readmission, OfAPodThatARuntimeShowsMayResizeButTakesNoCpus) {
   World world;
   NodeAgent agent = world.open();
-  agent.set_confine_others([](const NodeAgent& /*agent*/, const CpuSet& /*allowed*/) {});
+  agent.set_foreign_search({});
   must_admit(agent, active());
   test::run_processes(world.kernel, agent.desired().layout);
   EXPECT_TRUE(agent.admit(pod("x", {guaranteed("a", 3), test::half_a_cpu("s")})));

@@ -208,7 +208,8 @@ TEST_P(ApplyPlanV1, ReducesWhatIsBelowAForeignGroupToo) {
   nest("other/a/b", "2-3");
   const auto found = find_foreign(cgroups_).value();
   ASSERT_EQ(found.size(), 1U);
-  ASSERT_TRUE(confine(cgroups_, found.front(), CpuSet{0, 1}).has_value());
+  const Step step{Step::Kind::kConfine, {}, CpuSet{0, 1}, "", "", found.front().directory};
+  ASSERT_TRUE(cgroups_.apply(step).has_value());
   EXPECT_EQ(cpus("other"), "0-1");
   EXPECT_EQ(cpus("other/a/b"), "0-1");
 }

@@ -318,5 +318,99 @@ TEST(ApplyTo, ChangesWhatTheStepIsAbout) {
   EXPECT_EQ(after({Kind::kVerify, name, {3}, "", ""}), with([](auto&) {}));
 }
 
+ForeignGroup foreign(const char* directory, const char* cpus, const char* chosen = "") {
+  ForeignGroup group{directory, CpuSet::parse(cpus).value(), CpuSet::parse(chosen).value()};
+  group.processes = 1;
+  return group;
+}
+
+/// Returns the steps of the plan that concern foreign groups, and of containers before and after.
+std::string text_with(const Layout& before, const Layout& after, ForeignGroups groups) {
+  const auto steps = plan(before, after, kMachine, groups);
+  if (!steps) return steps.error().message;
+  std::string out;
+  for (const Step& step : *steps) {
+    const bool is_cpus = step.kind == Step::Kind::kCpus && !step.group.is_pod();
+    if (step.is_foreign() || is_cpus) out += to_string(step) + "\n";
+  }
+  return out;
+}
+
+TEST(PlanForeign, LeavesTheCpusBeforeAContainerGetsThem) {
+  EXPECT_EQ(text_with(shared_pod("0-7"), with_exclusive(shared_pod("0-1,4-7")),
+                      {{foreign("/k/other", "0-7")}, CpuSet::parse("0-1,4-7").value(), {}}),
+            "pods/c: cpuset.cpus := 0-1,4-7\n"
+            "'/k/other': cpuset.cpus := 0-1,4-7\n"
+            "podx/c: cpuset.cpus := 0-1,4-7\n"
+            "podx/c: cpuset.cpus := 2-3\n");
+}
+
+TEST(PlanForeign, KeepsWhatItChoseAndIsLeftAloneWhereItHarmsNobody) {
+  EXPECT_EQ(text_with(shared_pod("0-7"), with_exclusive(shared_pod("0-1,4-7")),
+                      {{foreign("/k/a", "3-4", "3-4"), foreign("/k/b", "5-6", "5-6")},
+                       CpuSet::parse("0-1,4-7").value(),
+                       {}}),
+            "pods/c: cpuset.cpus := 0-1,4-7\n"
+            "'/k/a': cpuset.cpus := 4\n"
+            "podx/c: cpuset.cpus := 0-1,4-7\n"
+            "podx/c: cpuset.cpus := 2-3\n");
+}
+
+TEST(PlanForeign, GroupsInAGroupComeFirst) {
+  EXPECT_EQ(text_with(shared_pod("0-7"), with_exclusive(shared_pod("0-1,4-7")),
+                      {{foreign("/k/a", "0-7"), foreign("/k/a/b", "2-3", "2-3")},
+                       CpuSet::parse("0-1,4-7").value(),
+                       {},
+                       true}),
+            "pods/c: cpuset.cpus := 0-1,4-7\n"
+            "'/k/a/b': cpuset.cpus := 0-1,4-7\n"
+            "'/k/a': cpuset.cpus := 0-1,4-7\n"
+            "podx/c: cpuset.cpus := 0-1,4-7\n"
+            "podx/c: cpuset.cpus := 2-3\n");
+}
+
+TEST(PlanForeign, FollowsThePoolWithinWhatItChose) {
+  ForeignGroup all = foreign("/k/all", "0-1,4-7", "0-1,4-7");
+  all.before = CpuSet();
+  ForeignGroup some = foreign("/k/some", "4", "4");
+  some.before = CpuSet{3, 4};
+  EXPECT_EQ(text_with(with_exclusive(shared_pod("0-1,4-7")), shared_pod("0-7"),
+                      {{all, some}, kMachine, {}}),
+            "pods/c: cpuset.cpus := 0-7\n"
+            "'/k/all': cpuset.cpus := 0-7\n"
+            "'/k/some': cpuset.cpus := 3-4\n");
+}
+
+/// The only CPU that it can have becomes free while the plan runs.
+TEST(PlanForeign, WaitsForACpuThatIsStillExclusive) {
+  const auto full = [](const char* shared, const char* exclusive) {
+    Layout layout = shared_pod(shared);
+    add_exclusive(layout, "x", exclusive);
+    return layout;
+  };
+  EXPECT_EQ(text_with(full("0", "1-7"), full("7", "0-6"), {{foreign("/k/a", "0")}, CpuSet{7}, {}}),
+            "podx/c: cpuset.cpus := 1-6\n"
+            "pods/c: cpuset.cpus := 7\n"
+            "'/k/a': cpuset.cpus := 7\n"
+            "podx/c: cpuset.cpus := 0-6\n");
+}
+
+TEST(PlanForeign, LeavesOtherExclusiveCpusToo) {
+  EXPECT_EQ(text_with(shared_pod("0-7"), shared_pod("0-7"),
+                      {{foreign("/k/a", "0-7")}, CpuSet::parse("0-5").value(), CpuSet{6, 7}}),
+            "'/k/a': cpuset.cpus := 0-5\n");
+}
+
+/// Processes in the root or in a pod's own group cannot be confined.
+TEST(PlanForeign, OwnGroupsStay) {
+  ForeignGroup own = foreign("/k", "0-7");
+  own.is_own = true;
+  EXPECT_EQ(text_with(shared_pod("0-7"), with_exclusive(shared_pod("0-1,4-7")),
+                      {{own}, CpuSet::parse("0-1,4-7").value(), {}}),
+            "pods/c: cpuset.cpus := 0-1,4-7\n"
+            "podx/c: cpuset.cpus := 0-1,4-7\n"
+            "podx/c: cpuset.cpus := 2-3\n");
+}
+
 }  // namespace
 }  // namespace pinfold::enforce

@@ -34,7 +34,7 @@ class NriConfined : public testing::TestWithParam<enforce::CgroupVersion> {
   /// Returns the containers reported as having run unpinned since the last call.
   std::vector<ContainerId> found_unpinned() {
     std::vector<ContainerId> found;
-    for (const verbs::Event& change : world_.follower->take_changes()) {
+    for (const verbs::Event& change : world_.follower->take_events()) {
       if (change.kind == verbs::EventKind::kFoundUnpinned) {
         found.push_back({change.pod, change.container});
       }
@@ -211,7 +211,7 @@ TEST_P(NriConfined, AContainerThatWasConfinedBeforeItWasKnownIsCounted) {
   world_.synchronize({b_, unseen});
   EXPECT_EQ(world_.follower->counters().found_unpinned, 1U);
   EXPECT_THAT(
-      world_.follower->take_changes(),
+      world_.follower->take_events(),
       testing::Contains(verbs::Event{verbs::EventKind::kFoundUnpinned, unseen.uid, "c"}));
   for (int i = 0; i < 3; ++i) look();
   EXPECT_EQ(world_.follower->counters().found_unpinned, 1U) << "once";

@@ -117,7 +117,7 @@ TEST_P(NriEnforcer, ARejectedContainerIsNotCreated) {
   const PodSpec big = exclusive("big", 9);
   world_.run_sandbox(big);
   EXPECT_THAT(cpus_of(world_.create(big)), HasSubstr("pod 'default/big' is rejected"));
-  EXPECT_THAT(world_.follower->take_changes(),
+  EXPECT_THAT(world_.follower->take_events(),
               Contains(verbs::Event{EventKind::kRejected, big.uid, ""}));
 }
 
@@ -230,7 +230,7 @@ TEST_P(NriEnforcer, LookingConfinesUnknownContainers) {
   EXPECT_EQ(counters().found_unpinned, 0U) << "it may have appeared just before the first look";
   world_.follower->look(*world_.agent);
   EXPECT_EQ(counters().found_unpinned, 2U) << "its sandbox is unknown too";
-  EXPECT_THAT(world_.follower->take_changes(),
+  EXPECT_THAT(world_.follower->take_events(),
               Contains(verbs::Event{EventKind::kFoundUnpinned, {}, ""}));
   world_.run(exclusive("d", 1));  // the pool shrinks
   EXPECT_EQ(world_.cpus(unseen), "0,4-7");

@@ -241,7 +241,7 @@ TEST_P(NriSynchronize, SynchronizePinsWhatRuns) {
   EXPECT_EQ(world_.cpus(a), "0,3-7");
   EXPECT_EQ(world_.cpus(world_.pause_group(b)), "0,3-7");
   EXPECT_EQ(counters().found_unpinned, 1U);
-  EXPECT_THAT(world_.follower->take_changes(),
+  EXPECT_THAT(world_.follower->take_events(),
               Contains(verbs::Event{EventKind::kFoundUnpinned, b.uid, "c"}));
   EXPECT_THAT(world_.log, Contains(HasSubstr("ran on CPUs 0-7, expected 1-2")));
 }

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "pinfold/agent/confined_groups.hpp"
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/log.hpp"
 #include "pinfold/agent/process_list.hpp"
@@ -17,6 +18,7 @@
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/enforce/cpu_quota.hpp"
 #include "pinfold/enforce/foreign.hpp"
+#include "pinfold/enforce/group_reader.hpp"
 #include "pinfold/enforce/page_placement.hpp"
 
 namespace pinfold::agent {
@@ -52,22 +54,13 @@ enum class RunningProcesses { kRefuse, kKill };
 using enforce::StepMoment;
 using enforce::StepWatcher;
 
-/// Called before an existing container gets additional exclusive CPUs. Confines the processes that
-/// only another part of the program knows to `allowed`: CPUs of the shared pool that are exclusive
-/// to no container at this point.
-using OthersConfiner = std::function<void(const CpuSet& allowed)>;
-
-/// Callbacks while a layout is applied; each may be empty.
-struct Participants {
-  OthersConfiner confine_others;
-  StepWatcher watch;
-};
-
 /// The control groups of a node, and an agent's knowledge of their contents. The only part of an
 /// agent that touches the kernel. Const functions only read.
 class EnforcedLayout {
  public:
-  EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted, LogSink log);
+  /// `former_pool`: see ConfinedGroups.
+  EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted, CpuSet former_pool,
+                 LogSink log);
 
   [[nodiscard]] const enforce::KernelFacts& facts() const { return cgroups_.facts(); }
   /// See Cgroups.
@@ -98,10 +91,8 @@ class EnforcedLayout {
   [[nodiscard]] enforce::PagesByNode pages_of(const ContainerId& container) const;
   /// Returns the current CPUs of the root. Errors: kIo.
   [[nodiscard]] Result<CpuSet> machine_cpus() const { return cgroups_.machine_cpus(); }
-  /// See Cgroups.
-  [[nodiscard]] Result<enforce::Group> open_elsewhere(const std::string& directory) const {
-    return cgroups_.open_elsewhere(directory);
-  }
+  /// Opens any group of the cpuset hierarchy to read it. Errors: as Cgroups::open_elsewhere.
+  [[nodiscard]] Result<enforce::GroupReader> reader(const std::string& directory) const;
   /// Returns the groups below the root that are not Pinfold's. Errors: kIo.
   [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find_foreign() const {
     return enforce::find_foreign(cgroups_);
@@ -143,7 +134,7 @@ class EnforcedLayout {
   /// not have all CPUs; the containers concerned then run on their remaining CPUs or in the shared
   /// pool. After kUnsupported, or if a write other than of a value failed, the layout is dirty: the
   /// next call observes the kernel first.
-  [[nodiscard]] Result<void> apply(const Desired& desired, const Participants& participants = {},
+  [[nodiscard]] Result<void> apply(const Desired& desired, const StepWatcher& watch = {},
                                    const std::optional<std::set<PodUid>>& pods = std::nullopt);
   /// Restores CPUs that the root lost while they were offline, then checks that some order of steps
   /// leads to the desired layout without an overlap. Does nothing if the layout is dirty or
@@ -156,8 +147,21 @@ class EnforcedLayout {
   /// Observes everything and brings it to the desired state. Moves processes of `known` that left
   /// their group back to it, and updates `known` to the current processes.
   /// Errors: kIo if the groups cannot be read.
-  [[nodiscard]] Result<ReconcileReport> reconcile(const Desired& desired, ProcessList& known,
-                                                  const Participants& participants = {});
+  [[nodiscard]] Result<ReconcileReport> reconcile(const Desired& desired, ProcessList& known);
+
+  /// Sets where a container runtime has groups: every apply() and reconcile() keeps those that no
+  /// container has adopted off exclusive CPUs.
+  void set_foreign_search(enforce::ForeignSearch search) { confined_.set_search(std::move(search)); }
+  /// Returns whether a container runtime is followed.
+  [[nodiscard]] bool has_foreign_search() const { return confined_.search().has_value(); }
+  /// Confines foreign groups now, and the group `also`, even if it has no processes yet. Returns the
+  /// exclusive CPUs on which some can still run. Errors: kIo.
+  [[nodiscard]] Result<CpuSet> confine_foreign(const Desired& desired, const std::string& also);
+  /// Returns what has happened to foreign groups since the last call.
+  [[nodiscard]] std::vector<ConfinedNews> take_news() { return std::exchange(news_, {}); }
+  /// Sets the CFS quota of a pod's group that its runtime has made. Errors: kNotFound, kIo.
+  [[nodiscard]] Result<void> set_quota(const std::string& directory,
+                                       const enforce::CpuQuota& quota);
   /// Moves pages of the containers' processes to the desired NUMA nodes.
   void move_pages(const Desired& desired, ReconcileReport& report);
   /// Moves a process into a group. Errors: kNotFound; kBusy if a process in the group could run on
@@ -169,6 +173,8 @@ class EnforcedLayout {
   /// the group does not exist.
   [[nodiscard]] Result<std::vector<pid_t>> widen_affinities(const ContainerId& container,
                                                             std::optional<pid_t> only);
+  /// Errors: kBusy if processes run in these groups; kIo.
+  [[nodiscard]] Result<void> check_empty(const std::vector<enforce::GroupName>& groups) const;
   /// Makes sure that no process runs in these groups.
   /// Errors: kBusy if processes run there and `running` forbids killing them, or they survive; kIo.
   [[nodiscard]] Result<void> make_empty(const std::vector<enforce::GroupName>& groups,
@@ -192,7 +198,7 @@ class EnforcedLayout {
   }
   void set_adopted(const ContainerMap<std::string>& adopted);
   [[nodiscard]] std::optional<enforce::CpuQuota> quota_above(const enforce::Group& group) const;
-  [[nodiscard]] Result<Observation> observe_all(const Desired& desired) const;
+  [[nodiscard]] Result<Observation> observe_all(const Desired& desired);
   [[nodiscard]] enforce::Layout with_processes(const enforce::Layout& layout) const;
   void limit_adopted(const Desired& desired, const enforce::Layout& observed,
                      enforce::Layout& layout, bool is_new) const;
@@ -212,13 +218,21 @@ class EnforcedLayout {
     [[nodiscard]] bool is_retried() const;
   };
   [[nodiscard]] Result<Enforced> enforce(const Desired& desired, const Observation& observed,
-                                         const Participants& participants);
+                                         const StepWatcher& watch);
   void keep(const Observation& observed, enforce::Layout target, const Enforced& enforced);
   [[nodiscard]] Result<CpuSet> effective_above(const std::string& directory) const;
   [[nodiscard]] Result<void> check_exclusive(const Desired& desired,
                                              const enforce::Layout::value_type& own) const;
   [[nodiscard]] CpuSet overlap(const Desired& desired, const Observation& observed) const;
-  void confine_foreign(const Desired& desired, const Observation& observed) const;
+  [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> observe_foreign(
+      const Desired& desired, const enforce::Layout& observed);
+  [[nodiscard]] std::vector<enforce::ForeignGroup> below_root(
+      std::vector<enforce::ForeignGroup> groups) const;
+  [[nodiscard]] enforce::ForeignGroups to_confine(const Desired& desired,
+                                                  std::vector<enforce::ForeignGroup> groups,
+                                                  const CpuSet& cpus) const;
+  void learn(const enforce::PlanResult& result, const enforce::ForeignGroups& foreign,
+             bool has_followed);
   [[nodiscard]] Result<void> report(const Desired& desired, const Enforced& enforced,
                                     const std::optional<std::set<PodUid>>& pods) const;
 
@@ -226,6 +240,8 @@ class EnforcedLayout {
   LogSink log_;
   std::variant<Unknown, Dirty, Clean> kernel_;
   std::map<enforce::GroupName, std::string> partition_problems_;
+  ConfinedGroups confined_;
+  std::vector<ConfinedNews> news_;
 };
 
 }  // namespace pinfold::agent

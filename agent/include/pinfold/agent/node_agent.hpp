@@ -10,29 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "pinfold/agent/admission.hpp"
 #include "pinfold/agent/durations.hpp"
 #include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/kept_state.hpp"
 #include "pinfold/agent/measured_steps.hpp"
 #include "pinfold/agent/options.hpp"
-#include "pinfold/decide/keep.hpp"
 #include "pinfold/enforce/live_process.hpp"
 
 namespace pinfold::agent {
-
-/// The answer to one pod: admitted unless there is a rejection.
-struct AdmitOutcome {
-  std::optional<Rejection> rejection;
-  /// The change is durable but not applied to the kernel; reconcile() tries again.
-  std::optional<Error> not_enforced;
-};
-
-/// What a container runtime reported about the pods to admit.
-struct FromRuntime {
-  PodNotes notes;
-  std::map<PodUid, Places> places;  ///< of containers that already run; they are kept if possible
-  Unstored unstored = Unstored::kFails;
-};
 
 /// Outcome of a removal or start; the change is already durable.
 struct ChangeOutcome {
@@ -110,10 +96,18 @@ class NodeAgent {
   /// nothing. Errors: kIo.
   [[nodiscard]] Result<std::vector<std::string>> find_drift() const;
 
-  /// Sets the callback for the moment before running containers get exclusive CPUs: see
-  /// OthersConfiner. It is called with this agent, whose state is already the new one.
-  using ConfineOthers = std::function<void(const NodeAgent&, const CpuSet& allowed)>;
-  void set_confine_others(ConfineOthers confine) { confine_others_ = std::move(confine); }
+  /// Sets where a container runtime has groups. From now on those that no container has adopted are
+  /// kept off exclusive CPUs. Does nothing if the agent enforces nothing.
+  void set_foreign_search(enforce::ForeignSearch search);
+  /// Keeps foreign groups off exclusive CPUs now. See EnforcedLayout::confine_foreign.
+  /// Errors: kUnsupported if the agent enforces nothing; kIo.
+  [[nodiscard]] Result<CpuSet> confine_foreign(const std::string& also = "");
+  /// Returns what has happened to foreign groups since the last call.
+  [[nodiscard]] std::vector<ConfinedNews> take_news();
+  /// Sets the CFS quota of a pod's group that its runtime has made.
+  /// Errors: kUnsupported if the agent enforces nothing; kNotFound, kIo.
+  [[nodiscard]] Result<void> set_quota(const std::string& directory,
+                                       const enforce::CpuQuota& quota);
 
   /// Admits or rejects a pod, and records the reasons in `trace` if it is given. Rejects a pod that
   /// would need memory that the machine no longer has (machine_changes()).
@@ -127,6 +121,10 @@ class NodeAgent {
   [[nodiscard]] Result<std::vector<AdmitOutcome>> admit(const std::vector<PodSpec>& pods,
                                                         std::vector<Trace>* traces = nullptr,
                                                         const FromRuntime& shown = {});
+  /// Does the same on a copy of the state, and changes nothing. Errors: as admit, except those of the
+  /// store.
+  [[nodiscard]] Result<Preview> preview(const std::vector<PodSpec>& pods,
+                                        std::vector<Trace>* traces = nullptr) const;
   /// Stores a runtime's notes about active pods, if they have changed.
   /// Errors: those of the store; then nothing has changed.
   [[nodiscard]] Result<void> note(const PodNotes& notes);
@@ -249,11 +247,14 @@ class NodeAgent {
   [[nodiscard]] Result<Decided> decide_all(const std::vector<PodSpec>& pods,
                                            std::vector<Trace>* traces,
                                            const FromRuntime& shown = {}) const;
+  [[nodiscard]] Result<Decided> decide_checked(const std::vector<PodSpec>& pods,
+                                               std::vector<Trace>* traces,
+                                               const FromRuntime& shown) const;
   [[nodiscard]] Result<std::string> directory_to_adopt(const PodSpec& pod,
                                                        const Adoption& adoption) const;
   [[nodiscard]] Result<bool> runs_beside(const ContainerId& container) const;
   void end_pods();
-  [[nodiscard]] Result<void> check_forgotten(const AgentState& next);
+  [[nodiscard]] Result<void> check_forgotten(const AgentState& next) const;
   [[nodiscard]] Result<void> check_replaced(const std::vector<PodSpec>& pods,
                                             const AgentState& next) const;
   [[nodiscard]] bool runs(const ContainerId& container) const;
@@ -268,7 +269,8 @@ class NodeAgent {
                                              const ChangedPods& pods);
   [[nodiscard]] std::optional<Error> apply(const ChangedPods& pods,
                                            const StepWatcher& watcher = nullptr);
-  [[nodiscard]] Participants participants(const StepWatcher& watcher = nullptr) const;
+  /// Returns whether a container runtime is followed.
+  [[nodiscard]] bool has_runtime() const { return enforced_ && enforced_->has_foreign_search(); }
   [[nodiscard]] ReconfigureOutcome apply_and_measure();
   [[nodiscard]] Result<ReconfigureOutcome> go_on(std::shared_ptr<const Node> to, NodeState next,
                                                  RunningProcesses running);
@@ -282,7 +284,6 @@ class NodeAgent {
   CpuSet offline_;
   std::optional<Machine> observed_;  ///< see KnownMachine
   enforce::Layout earlier_;          ///< see Desired
-  ConfineOthers confine_others_;
   Timings timings_;
 };
 

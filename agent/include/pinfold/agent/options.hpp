@@ -22,6 +22,7 @@ enum class Abandoned {
 };
 
 inline constexpr const char* kDefaultStateDir = "/var/lib/pinfold";
+inline constexpr const char* kConfigFileName = "config.yaml";  ///< in the state directory
 
 /// Where an agent keeps its state and control groups, and what it does with them.
 struct AgentOptions {

@@ -51,7 +51,7 @@ using CgroupResolver =
 
 /// The control groups below a root, with one interface for cgroup v1, v2 and both (hybrid). Opens
 /// and observes them, and applies the steps of a plan. Writes nothing outside the root except the
-/// cpusets of adopted groups. Every written value is read back, and the effective sets show whether
+/// cpusets of adopted and of foreign groups. Every written value is read back, and the effective sets show whether
 /// it took effect: docs/cgroups.md.
 /// Thread-safety: none; one user at a time.
 class Cgroups {
@@ -144,6 +144,7 @@ class Cgroups {
 
  private:
   Cgroups() = default;
+  [[nodiscard]] Result<void> apply_foreign(const Step& step) const;
   [[nodiscard]] Result<void> prepare();
   [[nodiscard]] Result<bool> make_usable(const Hierarchy& hierarchy, Controller controller);
   [[nodiscard]] const std::string* find_adopted(const GroupName& name) const;

@@ -1,35 +1,51 @@
 #pragma once
 
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "pinfold/enforce/cgroups.hpp"
 
-/// Foreign groups and processes below the root: groups with other names, and processes directly in
-/// the root or in a pod's own group. They must not run on exclusive CPUs.
+/// Groups that are not Pinfold's, and must not run on exclusive CPUs: groups below the root with
+/// other names, processes directly in the root or in a pod's own group, and below other roots every
+/// group that no container has adopted.
 namespace pinfold::enforce {
 
-struct ForeignGroup {
-  std::string path;           ///< relative to the root, "" is the root itself
-  std::string directory;      ///< absolute
-  CpuSet cpus;                ///< the CPUs that its processes use, or would use
-  std::size_t processes = 0;  ///< for groups that are not `is_own`, including the groups below
-  bool is_own = false;        ///< the root or a pod's group: only its processes are foreign
-  std::string problem = {};   ///< why its processes could not be read; "" if they were
-
-  /// Returns true if a process runs in it, or might.
-  [[nodiscard]] bool may_run() const { return processes > 0 || !problem.empty(); }
+/// Where foreign groups are besides those below the root, as far as a container runtime has shown
+/// it.
+struct ForeignSearch {
+  std::set<std::string> roots;  ///< absolute directories; one that does not exist is skipped
+  /// Containers that were created and have not started, by an id with which the name of their group
+  /// ends. Their groups may have the CPUs of their containers.
+  std::map<std::string, ContainerId> starting;
+  /// Ids of sandboxes. If a group cannot be confined, its processes are killed, but not those of a
+  /// sandbox.
+  std::set<std::string> sandboxes;
 };
 
-/// Returns the groups whose names Pinfold would not give, except adopted groups and those above
-/// them; also the root and pods' own groups if they have processes. Errors: kIo if the root cannot
-/// be listed.
+/// Returns whether the group is that of a sandbox or container with this id: its name is the id or
+/// ends with it ("cri-containerd-ID.scope", "kata_ID").
+[[nodiscard]] bool is_group_of(std::string_view directory, std::string_view id);
+
+/// Returns the groups below the root whose names Pinfold would not give, except adopted groups and
+/// those above them; also the root and pods' own groups if they have processes. Errors: kIo if the
+/// root cannot be listed.
 [[nodiscard]] Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups);
 
-/// Takes all CPUs except `allowed` away from a foreign group and the groups below it.
-/// Domain: not is_own; `allowed` is not empty.
-/// Errors: as write_set; kUnsupported if it has no cpuset.
-[[nodiscard]] Result<void> confine(const Cgroups& cgroups, const ForeignGroup& group,
-                                   const CpuSet& allowed);
+/// Returns the groups below the other roots that have processes, can run on a CPU of `exclusive`,
+/// and are neither adopted nor below an adopted group. A group comes before those in it.
+/// Errors: kIo.
+[[nodiscard]] Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups,
+                                                             const ForeignSearch& search,
+                                                             const CpuSet& exclusive);
+
+/// Reads a foreign group that was found before; nullopt if it does not exist. Errors: kIo.
+[[nodiscard]] Result<std::optional<ForeignGroup>> read_foreign(const Cgroups& cgroups,
+                                                               const std::string& directory);
+
+/// Kills the processes of a foreign group. Errors: those of kill_processes.
+[[nodiscard]] Result<void> kill_foreign(const Cgroups& cgroups, const std::string& directory);
 
 }  // namespace pinfold::enforce

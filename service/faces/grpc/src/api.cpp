@@ -23,7 +23,7 @@ using ::grpc::CallbackServerContext;
 using ::grpc::ServerUnaryReactor;
 
 /// Returns the time until the deadline of a call; nullopt if it is more than a year.
-std::optional<Clock::duration> time_left(const CallbackServerContext& context) {
+std::optional<worker::Clock::duration> time_left(const CallbackServerContext& context) {
   constexpr std::int64_t kYear = std::int64_t{365} * 24 * 3600;
   const gpr_timespec deadline =
       ::gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_MONOTONIC);
@@ -35,19 +35,11 @@ std::optional<Clock::duration> time_left(const CallbackServerContext& context) {
 Result<void> explain(const worker::Worker& worker, const v1::ExplainRequest& request, v1::Admission& out) {
   PINFOLD_LET(const PodSpec pod, read_one_pod(request.manifest(), request.skip_validation()));
   const auto snapshot = worker.snapshot();
-  agent::AgentState state = snapshot->state;
-  Trace trace;
-  Decision decision = decide(worker.node(), std::move(state.node), pod, &trace, nullptr,
-                             AdmissionChecks::kManagersAndRequests);
-  agent::AdmitOutcome outcome;
-  if (auto* const rejected = std::get_if<Rejected>(&decision)) {
-    outcome.rejection = std::move(rejected->why);
-  } else {
-    state.node = std::move(std::get<Admitted>(decision).next);
-    PINFOLD_TRY(agent::check_no_gains(snapshot->state.node, state.node, worker.offline()));
-    std::erase_if(state.removed, [&](const ContainerId& id) { return id.pod == pod.uid; });
-  }
-  fill(worker.node(), state, pod, outcome, &trace, out);
+  std::vector<Trace> traces;
+  PINFOLD_LET(const auto preview,
+              agent::preview_admission({worker.node(), worker.offline(), worker.observed()},
+                                       snapshot->state, {pod}, &traces));
+  fill(worker.node(), preview.next, pod, preview.outcomes.front(), &traces.front(), out);
   return {};
 }
 
@@ -56,7 +48,7 @@ Result<void> explain(const worker::Worker& worker, const v1::ExplainRequest& req
 /// A call that becomes a request to the worker.
 class Api::Call {
  public:
-  socket::Call(Api& api, CallbackServerContext& context) : api_(api), context_(context) {
+  Call(Api& api, CallbackServerContext& context) : api_(api), context_(context) {
     if (const auto left = time_left(context)) deadline_ = api.now_() + *left;
   }
 
@@ -97,7 +89,7 @@ class Api::Call {
 
   /// Submits a request that is answered with a Reconfigured.
   template <class Request, class Response>
-  ServerUnaryReactor* verbs::reconfigure(const worker::Request& request, Response& response) {
+  ServerUnaryReactor* reconfigure(const Request& request, Response& response) {
     return submit(to_action(request), [&response](const verbs::Answer& answer) {
       fill(std::get<verbs::Reconfigured>(answer), response);
     });
@@ -122,12 +114,12 @@ class Api::Call {
  private:
   Api& api_;
   CallbackServerContext& context_;
-  Clock::time_point deadline_ = Clock::time_point::max();
+  worker::Clock::time_point deadline_ = worker::Clock::time_point::max();
 };
 
 ServerUnaryReactor* Api::Admit(CallbackServerContext* context, const v1::AdmitRequest* request,
                                v1::AdmitResponse* response) {
-  return socket::Call(*this, *context).admit(to_action(*request), [response] {
+  return Call(*this, *context).admit(to_action(*request), [response] {
     return response->mutable_admission();
   });
 }
@@ -135,7 +127,7 @@ ServerUnaryReactor* Api::Admit(CallbackServerContext* context, const v1::AdmitRe
 ServerUnaryReactor* Api::AdmitTogether(CallbackServerContext* context,
                                        const v1::AdmitTogetherRequest* request,
                                        v1::AdmitTogetherResponse* response) {
-  return socket::Call(*this, *context).admit(to_action(*request), [response] {
+  return Call(*this, *context).admit(to_action(*request), [response] {
     return response->add_admissions();
   });
 }
@@ -150,22 +142,22 @@ ServerUnaryReactor* Api::Explain(CallbackServerContext* context, const v1::Expla
 
 ServerUnaryReactor* Api::Start(CallbackServerContext* context, const v1::StartRequest* request,
                                v1::StartResponse* response) {
-  return socket::Call(*this, *context).change(*request, *response);
+  return Call(*this, *context).change(*request, *response);
 }
 
 ServerUnaryReactor* Api::Remove(CallbackServerContext* context, const v1::RemoveRequest* request,
                                 v1::RemoveResponse* response) {
-  return socket::Call(*this, *context).change(*request, *response);
+  return Call(*this, *context).change(*request, *response);
 }
 
 ServerUnaryReactor* Api::Adopt(CallbackServerContext* context, const v1::AdoptRequest* request,
                                v1::AdoptResponse* response) {
-  return socket::Call(*this, *context).change(*request, *response);
+  return Call(*this, *context).change(*request, *response);
 }
 
 ServerUnaryReactor* Api::Attach(CallbackServerContext* context, const v1::AttachRequest* request,
                                 v1::AttachResponse* /*response*/) {
-  return socket::Call(*this, *context).submit(to_action(*request), [](const verbs::Answer& /*answer*/) {});
+  return Call(*this, *context).submit(to_action(*request), [](const verbs::Answer& /*answer*/) {});
 }
 
 ServerUnaryReactor* Api::Status(CallbackServerContext* context,
@@ -185,7 +177,7 @@ ServerUnaryReactor* Api::Status(CallbackServerContext* context,
 ServerUnaryReactor* Api::Reconcile(CallbackServerContext* context,
                                    const v1::ReconcileRequest* request,
                                    v1::ReconcileResponse* response) {
-  return socket::Call(*this, *context).submit(to_action(*request), [response](const verbs::Answer& answer) {
+  return Call(*this, *context).submit(to_action(*request), [response](const verbs::Answer& answer) {
     fill(std::get<agent::ReconcileReport>(answer), *response);
   });
 }
@@ -193,13 +185,13 @@ ServerUnaryReactor* Api::Reconcile(CallbackServerContext* context,
 ServerUnaryReactor* Api::Reconfigure(CallbackServerContext* context,
                                      const v1::ReconfigureRequest* request,
                                      v1::ReconfigureResponse* response) {
-  return socket::Call(*this, *context).reconfigure(*request, *response);
+  return Call(*this, *context).reconfigure(*request, *response);
 }
 
 ServerUnaryReactor* Api::Defragment(CallbackServerContext* context,
                                     const v1::DefragmentRequest* request,
                                     v1::DefragmentResponse* response) {
-  return socket::Call(*this, *context).reconfigure(*request, *response);
+  return Call(*this, *context).reconfigure(*request, *response);
 }
 
 }  // namespace pinfold::grpc

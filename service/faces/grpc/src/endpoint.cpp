@@ -47,7 +47,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::start(socket::Listener listener,
       return socket::check_client(connection, group);
     };
   }
-  if (!options.is_owner) options.is_owner = is_owner;
+  if (!options.is_owner) options.is_owner = socket::is_owner;
   std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(listener), std::move(options)));
   endpoint->stop_ = UniqueFd(::eventfd(0, EFD_CLOEXEC));
   if (!endpoint->stop_) return fail_errno(errno, "eventfd");

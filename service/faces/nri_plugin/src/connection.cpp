@@ -206,7 +206,7 @@ class RuntimeConnection::Link final : public Handler {
     const std::lock_guard lock(mutex_);
     static_cast<worker::FollowerCounters&>(counters_) = follower_->counters();
     counters_.runtime_overlap = group_.overlap().size();
-    return follower_->take_changes();
+    return follower_->take_events();
   }
 
   /// Acknowledges an event whose error the runtime would ignore (containerd) or answer by leaving a

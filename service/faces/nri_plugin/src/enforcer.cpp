@@ -54,8 +54,8 @@ agent::FromRuntime from_runtime(const AgentRequests& requests) {
 
 /// Returns the CPUs of a group as the kernel reports them; empty if they cannot be read.
 CpuSet cpus_of(const NodeAgent& agent, const std::string& directory) {
-  const auto group = agent.enforced()->open_elsewhere(directory);
-  return group ? effective_cpus(*group).value_or(CpuSet()) : CpuSet();
+  const auto group = agent.enforced()->reader(directory);
+  return group ? group->cpus().value_or(CpuSet()) : CpuSet();
 }
 
 }  // namespace
@@ -68,23 +68,16 @@ CpuSet Enforcer::desired_cpus(const agent::Desired& desired, const ContainerId& 
 /// Carries out the removals. A failed one is tried again with the next event.
 void Enforcer::remove(Agent& agent, const AgentRequests& requests) {
   for (const PodUid& uid : requests.remove_pods) {
-    const auto removed = agent.remove_pod(uid, RunningProcesses::kRefuse);
-    if (removed) {
-      add_change(EventKind::kRemoved, uid);
-    } else {
-      log(LogLevel::kWarning,
-          fmt::format("NRI: remove pod '{}': {}", uid, removed.error().message));
-    }
+    const auto removed = run(agent, verbs::Remove{uid, "", RunningProcesses::kRefuse});
+    if (removed) continue;
+    log(LogLevel::kWarning, fmt::format("NRI: remove pod '{}': {}", uid, removed.error().message));
   }
   for (const ContainerId& id : requests.remove_containers) {
     if (is_in_sandbox(agent, id)) (void)agent.disown_sandbox(id);  // the sandbox keeps running
-    const auto removed = agent.remove_container(id, RunningProcesses::kRefuse);
-    if (removed) {
-      add_change(EventKind::kRemoved, id.pod, id.name);
-    } else {
-      log(LogLevel::kWarning,
-          fmt::format("NRI: remove {}: {}", title_of(id), removed.error().message));
-    }
+    const auto removed = run(agent, verbs::Remove{id.pod, id.name, RunningProcesses::kRefuse});
+    if (removed) continue;
+    log(LogLevel::kWarning,
+        fmt::format("NRI: remove {}: {}", title_of(id), removed.error().message));
   }
 }
 
@@ -101,21 +94,23 @@ void Enforcer::note(Agent& agent, const agent::PodNotes& notes) const {
 /// Returns the error of the first rejected pod; the other pods are still decided.
 Result<void> Enforcer::execute(Agent& agent, const AgentRequests& requests) {
   for (const std::string& note : requests.notes) log(LogLevel::kInfo, "NRI: " + note);
+  show_groups(agent);
   remove(agent, requests);
   const agent::FromRuntime shown = from_runtime(requests);
   if (requests.admit.empty()) {
     note(agent, shown.notes);
     return {};
   }
-  auto admitted = agent.admit(requests.admit, nullptr, shown);
+  auto admitted =
+      verbs::expect<verbs::Admissions>(run(agent, verbs::Admit{requests.admit, false, shown}));
+  note_confined(agent);
   if (!admitted && requests.admit.size() > 1) return execute_each(agent, requests);
-  PINFOLD_LET(const auto outcomes, std::move(admitted));
+  PINFOLD_LET(const auto admissions, std::move(admitted));
   note(agent, shown.notes);
   Result<void> result;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+  for (std::size_t i = 0; i < requests.admit.size(); ++i) {
     const PodSpec& pod = requests.admit[i];
-    const auto& rejection = outcomes[i].rejection;
-    add_change(rejection ? EventKind::kRejected : EventKind::kAdmitted, pod.uid);
+    const auto& rejection = admissions.outcomes[i].rejection;
     if (!rejection) continue;
     Error error{ErrorCode::kUnsupported, 0,
                 fmt::format("pod '{}/{}' is rejected, {}: {}", pod.namespace_name, pod.name,
@@ -157,17 +152,14 @@ void Enforcer::add_records(Agent& agent, const std::string& except, Response& an
 api::SynchronizeResponse Enforcer::synchronize(Agent& agent,
                                                const api::SynchronizeRequest& request) {
   known_ = KnownPods(request, age());
-  if (!std::exchange(is_synchronized_, true)) {
-    const auto recognized = confined_.recognize(*agent.enforced(), others_of(agent));
-    if (!recognized) log(LogLevel::kError, "NRI: " + recognized.error().message);
-  }
+  is_synchronized_ = true;
   leave_sandboxes(agent);
   const auto done = execute(agent, plan_synchronize(known_, premises(agent), agent.state().node));
   if (!done) log(LogLevel::kWarning, "NRI: synchronize: " + done.error().message);
   adopt_running(agent);
   revert(agent);
   set_pod_quotas(agent);
-  (void)confine_others(agent, desired_now(agent));
+  (void)confine_others(agent);
   api::SynchronizeResponse answer;
   add_records(agent, "", answer);
   return answer;
@@ -283,7 +275,7 @@ void Enforcer::count_unpinned(const std::string& directory, const ContainerId& i
   const bool gets_name = !noted.is_named && !id.name.empty();
   noted.is_named = noted.is_named || gets_name;
   if (is_new) ++counters_.found_unpinned;
-  if (is_new || gets_name) add_change(EventKind::kFoundUnpinned, id.pod, id.name);
+  if (is_new || gets_name) events_.push_back({EventKind::kFoundUnpinned, id.pod, id.name});
 }
 
 Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
@@ -346,7 +338,7 @@ Result<void> Enforcer::change(Agent& agent, const api::StateChangeEvent& event) 
     case api::Event::RUN_POD_SANDBOX:
       known_.change(event);
       run_sandbox(agent, event.pod());
-      (void)confine_others(agent, desired_now(agent));
+      (void)confine_others(agent);
       return {};
     case api::Event::START_CONTAINER: {
       auto started = start(agent, event);
@@ -421,7 +413,9 @@ Result<ContainerId> Enforcer::start(Agent& agent, const api::StateChangeEvent& e
     known_.create(event.pod(), container);
   }
   known_.change(event);
-  const auto noted = agent.start(*id);
+  show_groups(agent);
+  const verbs::Action action = verbs::Start{*id};
+  const auto noted = verbs::execute(agent, action);
   if (has_exclusive_cpus(agent.desired(), *id)) {
     PINFOLD_TRY(noted);
     PINFOLD_TRY(start_exclusive(agent, event, *id));
@@ -429,7 +423,7 @@ Result<ContainerId> Enforcer::start(Agent& agent, const api::StateChangeEvent& e
     if (!noted) log(LogLevel::kWarning, fmt::format("NRI: {}", noted.error().message));
     PINFOLD_TRY(start_shared(agent, event, *id));
   }
-  add_change(EventKind::kStarted, id->pod, id->name);
+  verbs::add_events(action, noted.value_or(verbs::Done()), events_);  // only now it may start
   if (const KnownPod* const pod = known_.find(container.pod_sandbox_id())) {
     set_pod_quota(agent, options_.mount, *pod, options_.log);
   }
@@ -467,9 +461,19 @@ void Enforcer::note_stop(Agent& agent, const api::Container& container) {
   }
 }
 
+/// Executes an action and keeps its events.
+Result<verbs::Answer> Enforcer::run(Agent& agent, const verbs::Action& action) {
+  auto answer = verbs::execute(agent, action);
+  if (answer) verbs::add_events(action, *answer, events_);
+  return answer;
+}
+
 /// Brings the cgroups back to the desired state after someone else may have changed them.
 void Enforcer::revert(Agent& agent) {
-  const auto report = agent.reconcile(agent::PageMoves::kOff);
+  show_groups(agent);
+  const auto report =
+      verbs::expect<agent::ReconcileReport>(verbs::execute(agent, verbs::Reconcile{}));
+  note_confined(agent);
   if (!report) return log(LogLevel::kError, "NRI: " + report.error().message);
   counters_.reverted += report->drift.size();
   for (const std::string& line : report->drift) log(LogLevel::kWarning, "drift: " + line);

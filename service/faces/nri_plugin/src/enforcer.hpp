@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "confined_groups.hpp"
 #include "pinfold/nri_plugin/follower.hpp"
 #include "pinfold/nri_pods/plan.hpp"
 #include "pinfold/nri_pods/records.hpp"
@@ -15,9 +14,7 @@ namespace pinfold::nri {
 /// Follows a runtime and has the agent decide and apply.
 class Enforcer final : public Follower {
  public:
-  /// `former_pool` is the shared pool in the state that an earlier service left.
-  Enforcer(CpuSet former_pool, FollowerOptions options)
-      : Follower(std::move(options)), confined_(std::move(former_pool)) {}
+  explicit Enforcer(FollowerOptions options) : Follower(std::move(options)) {}
 
   [[nodiscard]] api::SynchronizeResponse synchronize(
       Agent& agent, const api::SynchronizeRequest& request) override;
@@ -29,9 +26,6 @@ class Enforcer final : public Follower {
                                                 const api::StopContainerRequest& request) override;
   [[nodiscard]] Result<void> change(Agent& agent, const api::StateChangeEvent& event) override;
   void look(Agent& agent) override;
-  /// Called before running containers get exclusive CPUs: moves groups that the agent does not know
-  /// to the CPUs `allowed`, once all pods are known.
-  void leave_room(const Agent& agent, const CpuSet& allowed);
 
  private:
   // enforcer_gate.cpp: decides whether a container may be created and started
@@ -41,7 +35,8 @@ class Enforcer final : public Follower {
                                              const ContainerId& id);
   [[nodiscard]] Result<void> start_shared(Agent& agent, const api::StateChangeEvent& event,
                                           const ContainerId& id);
-  [[nodiscard]] Result<void> keep_off_exclusive(const Agent& agent, const std::string& directory);
+  [[nodiscard]] Result<void> check_off_exclusive(const Agent& agent,
+                                                 const std::string& directory) const;
   [[nodiscard]] Result<void> enter_sandbox(Agent& agent, const api::PodSandbox& pod,
                                            const ContainerId& id);
   [[nodiscard]] bool is_run_by_sandbox(const Agent& agent, const api::PodSandbox& pod,
@@ -84,21 +79,24 @@ class Enforcer final : public Follower {
   void remove_ended(Agent& agent);
   /// Returns the desired CPUs of a container; empty means any.
   [[nodiscard]] static CpuSet desired_cpus(const agent::Desired& desired, const ContainerId& id);
-  [[nodiscard]] OtherSearch others_of(const Agent& agent);
-  [[nodiscard]] static agent::Desired desired_now(const Agent& agent);
-  CpuSet confine_others(const Agent& agent, const agent::Desired& desired);
+
+  // enforcer_others.cpp: groups that the runtime has not shown
+  [[nodiscard]] enforce::ForeignSearch search_of(const Agent& agent);
+  void show_groups(Agent& agent);
+  CpuSet confine_others(Agent& agent, const std::string& also = "");
+  void note_confined(Agent& agent);
+  void note_confined(const Agent& agent, const agent::ConfinedNews& news);
+  [[nodiscard]] static ContainerId id_of(const Agent& agent, const KnownPod& pod,
+                                         const KnownContainer& container);
   struct Owner;
   [[nodiscard]] Owner owner_of(const Agent& agent, const std::string& directory) const;
-  void confine_other(const Agent& agent, const agent::Desired& desired, const SharedPlace& place,
-                     const OtherGroup& other, CpuSet& left);
-  void follow_pool(const Agent& agent, const agent::Desired& desired);
   void note_unexplained(const Agent& agent);
   void note_unknown(const Agent& agent, const std::string& directory);
-  void set_pod_quotas(const Agent& agent) const;
+  void set_pod_quotas(Agent& agent) const;
+  Result<verbs::Answer> run(Agent& agent, const verbs::Action& action);
   void revert(Agent& agent);
 
   bool is_synchronized_ = false;
-  ConfinedGroups confined_;
   Records records_;
   /// A group that was counted as an unpinned container.
   struct Noted {
@@ -110,25 +108,18 @@ class Enforcer final : public Follower {
   std::set<std::string> unreported_;
   /// Confined groups, with the number of looks since then that no event has explained.
   std::map<std::string, int> unexplained_;
-  std::set<std::string> unconfined_;  ///< groups with a logged failure
+  std::map<std::string, std::string> unconfined_;  ///< groups, and why they are not confined
   std::set<std::string> kubepods_;    ///< directories of pods seen so far
   std::set<std::string> refused_;     ///< ids of containers that were not allowed to start
   std::map<ContainerId, std::string> narrowed_;  ///< the last line logged per container
   std::set<std::string> remaining_;              ///< what the last revert could not restore
 };
 
-/// Returns whether the group is that of this sandbox or container: its name is the id or ends with
-/// it ("cri-containerd-ID.scope", "kata_ID").
-[[nodiscard]] bool is_group_of(const std::string& directory, const std::string& id);
 /// Returns the processes of a group and of the groups below it; none if it is gone.
 [[nodiscard]] std::vector<pid_t> processes_of(const agent::NodeAgent& agent,
                                               const std::string& directory);
 /// Returns whether a group exists and has processes. True if it cannot be read.
 [[nodiscard]] bool runs_in(const agent::NodeAgent& agent, const std::string& directory);
-/// Returns the groups of all adopted containers.
-[[nodiscard]] std::set<std::string> adopted_directories(const agent::NodeAgent& agent);
-[[nodiscard]] SharedPlace shared_place(const agent::NodeAgent& agent,
-                                       const agent::Desired& desired);
 [[nodiscard]] bool has_exclusive_cpus(const agent::Desired& desired, const ContainerId& id);
 /// "container 'c' of pod 'UID'".
 [[nodiscard]] std::string title_of(const ContainerId& id);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "enforcer.hpp"
-#include "other_groups.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 
 /// Decides whether a container may be created and started. Strict only where exclusive CPUs are at
@@ -22,7 +21,7 @@ using agent::NodeAgent;
 template <class Check>
 Result<void> ensure(NodeAgent& agent, Check check) {
   if (check()) return {};
-  (void)agent.reconcile(agent::PageMoves::kOff);
+  (void)verbs::execute(agent, verbs::Reconcile{});
   return check();
 }
 
@@ -62,7 +61,7 @@ Result<void> Enforcer::make_room(Agent& agent, const api::PodSandbox& pod, const
     PINFOLD_TRY(ensure(agent, [&] { return agent.verify_room(id); }));
   }
   // Leftovers are looked for again at the start.
-  (void)confine_others(agent, desired_now(agent));
+  (void)confine_others(agent);
   const bool is_declared = is_in_list(options_.handlers_without_groups, pod.runtime_handler());
   return is_exclusive && is_declared ? enter_sandbox(agent, pod, id) : Result<void>();
 }
@@ -77,8 +76,7 @@ Result<void> Enforcer::start_exclusive(Agent& agent, const api::StateChangeEvent
     PINFOLD_TRY(agent.adopt(id.pod, {id.name, directory}));
     PINFOLD_TRY(ensure(agent, [&] { return agent.verify(id); }));
   }
-  const agent::Desired desired = desired_now(agent);
-  const CpuSet left = confine_others(agent, desired) & desired_cpus(desired, id);
+  const CpuSet left = confine_others(agent) & desired_cpus(agent.desired(), id);
   if (left.empty()) return {};
   return fail(ErrorCode::kBusy,
               fmt::format("other groups can run on its exclusive CPUs {}", left.to_string()));
@@ -98,29 +96,28 @@ Result<void> Enforcer::start_shared(Agent& agent, const api::StateChangeEvent& e
                                           adopted.error().message));
     }
   }
-  (void)confine_others(agent, desired_now(agent));
+  (void)confine_others(agent, has_group ? *directory : "");
   if (!has_group) return {};
   note_narrowed(agent, id);
-  return keep_off_exclusive(agent, *directory);
+  return check_off_exclusive(agent, *directory);
 }
 
-/// Errors: kBusy if a group can run on exclusive CPUs and cannot be confined.
-Result<void> Enforcer::keep_off_exclusive(const Agent& agent, const std::string& directory) {
-  const agent::Desired desired = desired_now(agent);
-  const CpuSet exclusive = exclusive_cpus(desired);
-  const auto group = agent.enforced()->open_elsewhere(directory);
+/// Errors: kBusy if a group can run on exclusive CPUs because it cannot be confined.
+Result<void> Enforcer::check_off_exclusive(const Agent& agent,
+                                            const std::string& directory) const {
+  const CpuSet exclusive = exclusive_cpus(agent.desired());
+  const auto group = agent.enforced()->reader(directory);
   if (!group) return {};  // it has ended
-  CpuSet has = effective_cpus(*group).value_or(CpuSet());
+  CpuSet has = group->cpus().value_or(CpuSet());
   if (has.empty()) has = agent.enforced()->cpus_above(directory).value_or(CpuSet());
   if (!has.intersects(exclusive)) return {};
-  const auto confined =
-      confined_.confine(*agent.enforced(), {*group, has}, shared_place(agent, desired));
-  if (confined) return {};
+  const auto known = unconfined_.find(directory);
   return fail(
       ErrorCode::kBusy,
       fmt::format("'{}' can run on CPUs {}, which are exclusive to other containers, and is "
                   "not confined: {}",
-                  directory, (has & exclusive).to_string(), confined.error().message));
+                  directory, (has & exclusive).to_string(),
+                  known == unconfined_.end() ? "no CPU is left for it" : known->second));
 }
 
 /// Logs once why a container has other CPUs than it should.
@@ -150,7 +147,7 @@ bool Enforcer::is_run_by_sandbox(const Agent& agent, const api::PodSandbox& pod,
   const std::string& handler = pod.runtime_handler();
   const bool is_sandboxed =
       is_in_list(options_.handlers_without_groups, handler) || is_sandboxed_by_name(handler);
-  if (is_sandboxed || !agent.enforced()->open_elsewhere(directory)) return true;
+  if (is_sandboxed || !agent.enforced()->reader(directory)) return true;
   const auto sandbox = sandbox_group(agent, pod);
   if (!sandbox || container.pid() == 0) return false;
   const auto pids = processes_of(agent, *sandbox);
@@ -160,14 +157,11 @@ bool Enforcer::is_run_by_sandbox(const Agent& agent, const api::PodSandbox& pod,
 /// Returns the group of a sandbox, whose processes run its containers.
 Result<std::string> Enforcer::sandbox_group(const Agent& agent, const api::PodSandbox& pod) const {
   PINFOLD_LET(const std::string above, pod_directory(options_.mount, pod.linux().cgroup_parent()));
-  const auto group = agent.enforced()->open_elsewhere(above);
-  if (group) {
-    const auto& part = group->cpuset();
-    for (const std::string& name :
-         part.fs->children(part.path).value_or(std::vector<std::string>())) {
-      std::string directory = child_of(*group, name).directory;
-      if (is_group_of(directory, pod.id()) && runs_in(agent, directory)) return directory;
-    }
+  const auto group = agent.enforced()->reader(above);
+  const auto children = group ? group->children() : Result<std::vector<std::string>>();
+  for (const std::string& name : children.value_or(std::vector<std::string>())) {
+    std::string directory = fmt::format("{}/{}", above, name);
+    if (enforce::is_group_of(directory, pod.id()) && runs_in(agent, directory)) return directory;
   }
   return fail(ErrorCode::kUnsupported,
               fmt::format("'{}' has no group of sandbox '{}' with processes", above, pod.id()));
@@ -177,7 +171,7 @@ bool Enforcer::is_in_sandbox(const Agent& agent, const ContainerId& id) const {
   const std::string* const directory = agent.state().adopted.find(id);
   return directory != nullptr &&
          std::any_of(known_.all().begin(), known_.all().end(), [&](const auto& entry) {
-           return entry.second.uid() == id.pod && is_group_of(*directory, entry.first);
+           return entry.second.uid() == id.pod && enforce::is_group_of(*directory, entry.first);
          });
 }
 
@@ -230,7 +224,6 @@ void Enforcer::take_back(Agent& agent, const api::PodSandbox& pod, const Contain
     log(LogLevel::kWarning, fmt::format("NRI: {} keeps what was decided for it: {}", title_of(id),
                                         done.error().message));
   }
-  follow_pool(agent, desired_now(agent));
 }
 
 /// Returns the CPUs that a shared container can have. On cgroup v1 a group cannot have a CPU that

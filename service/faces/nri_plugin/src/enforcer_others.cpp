@@ -1,14 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "enforcer.hpp"
-#include "pinfold/agent/offline.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 #include "pod_quotas.hpp"
@@ -16,24 +14,18 @@
 // How it works
 //
 // The agent pins the groups of containers that it has adopted. All other groups below the kubelet's
-// directories, of sandboxes and of containers that it does not know, could run on exclusive CPUs.
-// This file finds and confines them to the shared pool:
-// - others_of() says where to look: the directories of kubelets, and the pods that the runtime
-//   shows.
-// - confine_others() walks these trees without the adopted groups, and writes the pool to each
-//   group that has processes and can run on an exclusive CPU. A group that cannot be confined and
-//   is no sandbox has its processes killed.
-// - follow_pool() lets confined groups grow with the pool, unless the layout is dirty, that is
-//   unless a change of the cgroups is still outstanding.
+// directories, of sandboxes and of containers that it does not know, could run on exclusive CPUs. The
+// agent finds and confines them, as part of each plan; this file tells it where they are and counts
+// what it has done:
+// - search_of() says where to look: the directories of kubelets, and the pods that the runtime shows;
+//   which groups are those of containers about to start; and whose processes are never killed.
+// - confine_others() has the agent look now, without another change.
+// - note_confined() logs and counts the groups that were confined or could not be.
 // - look() also adopts containers whose start no event has reported, and ends pods whose group is
 //   gone.
 //
-// Invariants:
-// - Before a container gets exclusive CPUs, groups are confined to what will be left of the pool.
-// - A group is never confined because of CPUs that it will own: a container that was created but
-//   whose start is not reported yet keeps its desired CPUs.
-// - While held pods exist and the runtime has not shown its pods, look() and leave_room() confine
-//   nothing: the groups of held pods look like unknown ones.
+// Invariant: while held pods exist and the runtime has not shown its pods, the agent is told of no
+// directory, because the groups of held pods look like unknown ones.
 //
 // Cost: a look reads each group in the searched trees once.
 
@@ -44,35 +36,19 @@ namespace {
 using agent::LogLevel;
 using verbs::EventKind;
 
-/// Returns false if the group was removed. A group without a cpuset also exists.
-bool exists(const enforce::Group& group) {
-  const auto& part = group.cpuset();
-  const auto listed = part.fs->children(part.path);
-  return listed || !enforce::is_gone(listed.error());
-}
-
 }  // namespace
 
 std::vector<pid_t> processes_of(const agent::NodeAgent& agent, const std::string& directory) {
-  const auto group = agent.enforced()->open_elsewhere(directory);
-  const auto found = group ? processes_below(*group) : Result<std::vector<pid_t>>();
+  const auto group = agent.enforced()->reader(directory);
+  const auto found = group ? group->processes() : Result<std::vector<pid_t>>();
   return found.value_or(std::vector<pid_t>());
 }
 
 bool runs_in(const agent::NodeAgent& agent, const std::string& directory) {
-  const auto group = agent.enforced()->open_elsewhere(directory);
+  const auto group = agent.enforced()->reader(directory);
   if (!group) return !enforce::is_gone(group.error());
-  const auto found = processes_below(*group);
+  const auto found = group->processes();
   return found ? !found->empty() : !enforce::is_gone(found.error());
-}
-
-bool is_group_of(const std::string& directory, const std::string& id) {
-  std::string_view name = directory;
-  name.remove_prefix(name.rfind('/') + 1);
-  if (name.ends_with(".scope")) name.remove_suffix(6);
-  if (id.empty() || !name.ends_with(id)) return false;
-  name.remove_suffix(id.size());
-  return name.empty() || name.ends_with('-') || name.ends_with('_');
 }
 
 void Enforcer::look(Agent& agent) {
@@ -83,21 +59,13 @@ void Enforcer::look(Agent& agent) {
     note_unexplained(agent);
     set_pod_quotas(agent);
   }
-  confined_.forget_gone(*agent.enforced());
-  if (knows_all_pods(agent)) (void)confine_others(agent, desired_now(agent));
+  if (knows_all_pods(agent)) (void)confine_others(agent);
 }
 
-void Enforcer::set_pod_quotas(const Agent& agent) const {
+void Enforcer::set_pod_quotas(Agent& agent) const {
   for (const auto& [id, pod] : known_.all()) {
     set_pod_quota(agent, options_.mount, pod, options_.log);
   }
-}
-
-void Enforcer::leave_room(const Agent& agent, const CpuSet& allowed) {
-  if (!knows_all_pods(agent)) return;
-  agent::Desired desired = agent.desired();
-  desired.pool = allowed;
-  (void)confine_others(agent, desired);  // leftovers are looked for again
 }
 
 /// Until the runtime has shown its pods, groups of held pods cannot be told from others.
@@ -112,7 +80,7 @@ void Enforcer::remove_ended_pods(Agent& agent) {
   for (const auto& [id, pod] : known_.all()) {
     const auto directory = pod_directory(options_.mount, pod.sandbox.linux().cgroup_parent());
     if (!directory) continue;
-    const auto group = agent.enforced()->open_elsewhere(*directory);
+    const auto group = agent.enforced()->reader(*directory);
     if (group || !enforce::is_gone(group.error())) continue;
     log(LogLevel::kInfo,
         fmt::format("NRI: pod '{}' has ended: '{}' is gone", pod.sandbox.uid(), *directory));
@@ -154,7 +122,7 @@ void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
   if (is_known && is_placed && !has_own) return;
   adopt_running(agent);
   revert(agent);
-  (void)confine_others(agent, desired_now(agent));
+  (void)confine_others(agent);
 }
 
 /// Finds containers whose start containerd 1.7 never reports, because they started while a plugin
@@ -187,35 +155,30 @@ void Enforcer::adopt_unreported(Agent& agent) {
 void Enforcer::remove_ended(Agent& agent) {
   const AgentRequests ended = plan_removal(known_, agent.state().node);
   if (ended.remove_pods.empty() && ended.remove_containers.empty()) return;
+  show_groups(agent);
   remove(agent, ended);
-  follow_pool(agent, desired_now(agent));
-}
-
-SharedPlace shared_place(const agent::NodeAgent& agent, const agent::Desired& desired) {
-  return {desired.pool, exclusive_cpus(desired), adopted_directories(agent)};
-}
-
-std::set<std::string> adopted_directories(const agent::NodeAgent& agent) {
-  std::set<std::string> directories;
-  for (const auto& entry : agent.state().adopted) directories.insert(entry.value);
-  return directories;
+  note_confined(agent);
 }
 
 /// A kubelet's directory stays known after its last pod has ended, and after a restart through its
 /// configuration and the adopted groups.
-OtherSearch Enforcer::others_of(const Agent& agent) {
+enforce::ForeignSearch Enforcer::search_of(const Agent& agent) {
   const auto add_kubepods = [this](const std::string& directory) {
     std::string kubepods = kubepods_of(directory);
     const bool is_one = !kubepods.empty();
     if (is_one) kubepods_.insert(std::move(kubepods));
     return is_one;
   };
-  OtherSearch search;
-  search.adopted = adopted_directories(agent);
-  for (const std::string& directory : search.adopted) (void)add_kubepods(directory);
+  enforce::ForeignSearch search;
+  for (const auto& entry : agent.state().adopted) (void)add_kubepods(entry.value);
   for (const auto& [id, pod] : known_.all()) {
+    search.sandboxes.insert(id);
     const auto directory = pod_directory(options_.mount, pod.sandbox.linux().cgroup_parent());
     if (directory && !add_kubepods(*directory)) search.roots.insert(*directory);
+    for (const KnownContainer& container : pod.containers) {
+      if (container.phase == Phase::kStarted) continue;
+      search.starting.insert_or_assign(container.shown.id(), id_of(agent, pod, container));
+    }
   }
   search.roots.merge(
       std::set<std::string>({options_.mount + "/kubepods", options_.mount + "/kubepods.slice"}));
@@ -224,49 +187,27 @@ OtherSearch Enforcer::others_of(const Agent& agent) {
   return search;
 }
 
-/// Returns the desired state with the part of the shared pool that is online. The agent does not
-/// know of CPUs that went offline since its start. If none of the pool were left, the kernel would
-/// give a group the CPUs of its parent.
-agent::Desired Enforcer::desired_now(const Agent& agent) {
-  agent::Desired desired = agent.desired();
-  const auto cpus = agent.enforced()->machine_cpus();
-  if (!cpus || desired.pool.intersects(*cpus)) return desired;
-  const CpuSet left = agent::pool_in(*cpus, desired.pool, exclusive_cpus(desired));
-  if (!left.empty()) desired.pool = left;
-  return desired;
+/// Tells the agent where the runtime's groups are. Until the runtime has shown all its pods: nowhere.
+void Enforcer::show_groups(Agent& agent) {
+  agent.set_foreign_search(knows_all_pods(agent) ? search_of(agent) : enforce::ForeignSearch());
 }
 
-/// Confines the groups of sandboxes and of unknown containers to the shared pool, and updates
-/// groups that were confined before. Returns the exclusive CPUs on which they can still run.
-CpuSet Enforcer::confine_others(const Agent& agent, const agent::Desired& desired) {
-  const CpuSet exclusive = exclusive_cpus(desired);
-  CpuSet left;
-  if (!exclusive.empty()) {
-    OtherSearch search = others_of(agent);
-    search.without = exclusive;
-    search.wanted = [&](const OtherGroup& other) { return other.cpus.intersects(exclusive); };
-    const auto others = find_others(*agent.enforced(), search);
-    if (!others) {
-      log(LogLevel::kError, "NRI: " + others.error().message);
-      return exclusive_cpus(desired);
-    }
-    const SharedPlace place = shared_place(agent, desired);
-    // Deepest first: on cgroup v1 a group must contain the CPUs of its children.
-    for (auto other = others->rbegin(); other != others->rend(); ++other) {
-      confine_other(agent, desired, place, *other, left);
-    }
-  }
-  follow_pool(agent, desired);
-  return left & exclusive;
+/// Keeps the groups of sandboxes and of unknown containers off exclusive CPUs, and `also`, even if
+/// it has no processes. Returns the exclusive CPUs on which some can still run.
+CpuSet Enforcer::confine_others(Agent& agent, const std::string& also) {
+  show_groups(agent);
+  const auto left = agent.confine_foreign(also);
+  note_confined(agent);
+  if (left) return *left;
+  log(LogLevel::kError, "NRI: " + left.error().message);
+  return exclusive_cpus(agent.desired());
 }
 
-/// Gives confined groups the CPUs that the pool has gained. Those CPUs are free: a pod that still
-/// runs on them is not removed, and while a change could not be applied the layout is dirty.
-void Enforcer::follow_pool(const Agent& agent, const agent::Desired& desired) {
-  if (agent.enforced()->is_dirty()) return;
-  for (const Error& error : confined_.follow(*agent.enforced(), shared_place(agent, desired))) {
-    log(LogLevel::kWarning, "NRI: " + error.message);
-  }
+ContainerId Enforcer::id_of(const Agent& agent, const KnownPod& pod,
+                            const KnownContainer& container) {
+  const PodUid uid = pod.uid();
+  const std::string& name = container.shown.name();
+  return find_container(agent.state().node, uid, name).value_or(ContainerId{uid, name});
 }
 
 /// The owner of a group, as far as the runtime has reported it.
@@ -279,57 +220,57 @@ struct Enforcer::Owner {
 Enforcer::Owner Enforcer::owner_of(const Agent& agent, const std::string& directory) const {
   Owner owner;
   for (const auto& [id, pod] : known_.all()) {
-    owner.is_sandbox = owner.is_sandbox || is_group_of(directory, id);
+    owner.is_sandbox = owner.is_sandbox || enforce::is_group_of(directory, id);
     for (const KnownContainer& container : pod.containers) {
-      if (!is_group_of(directory, container.shown.id())) continue;
-      const PodUid uid = pod.uid();
+      if (!enforce::is_group_of(directory, container.shown.id())) continue;
       owner.is_started = container.phase == Phase::kStarted;
-      owner.container = find_container(agent.state().node, uid, container.shown.name())
-                            .value_or(ContainerId{uid, container.shown.name()});
+      owner.container = id_of(agent, pod, container);
     }
   }
   return owner;
 }
 
-void Enforcer::confine_other(const Agent& agent, const agent::Desired& desired,
-                             const SharedPlace& place, const OtherGroup& other, CpuSet& left) {
-  constexpr std::chrono::milliseconds kKillTime(2000);
-  const std::string& directory = other.group.directory;
-  const Owner owner = owner_of(agent, directory);
-  if (owner.container && !owner.is_started) {
-    // The runtime is about to report its start, and the CPUs belong to it.
-    const CpuSet own = desired_cpus(desired, *owner.container);
-    if (!own.empty() && own.contains_all(other.cpus)) return;
+/// Logs and counts what has happened to the runtime's groups. Those below the agent's root are not
+/// the runtime's.
+void Enforcer::note_confined(Agent& agent) {
+  const std::string root = agent.enforced()->root() + "/";
+  for (const agent::ConfinedNews& news : agent.take_news()) {
+    if (!news.directory.starts_with(root)) note_confined(agent, news);
   }
+}
+
+void Enforcer::note_confined(const Agent& agent, const agent::ConfinedNews& news) {
+  const std::string& directory = news.directory;
+  if (news.only_follows) {
+    return log(LogLevel::kWarning, fmt::format("NRI: '{}' does not get CPUs {}: {}", directory,
+                                               news.gets.to_string(), news.unconfined->message));
+  }
+  const Owner owner = owner_of(agent, directory);
   if (!owner.is_sandbox && !noted_.contains(directory)) {
     log(LogLevel::kInfo,
-        fmt::format("NRI: '{}' could run on CPUs {}: confined to the shared pool {}", directory,
-                    other.cpus.to_string(), desired.pool.to_string()));
+        fmt::format("NRI: '{}' could run on CPUs {}: confined to CPUs {} of the shared pool",
+                    directory, news.had.to_string(), news.gets.to_string()));
     if (owner.is_started) {
       note_unknown(agent, directory);
     } else {
       unexplained_.try_emplace(directory, 0);
     }
   }
-  const auto confined = confined_.confine(*agent.enforced(), other, place);
-  if (confined || !exists(other.group)) {
+  if (!news.unconfined) {
     unconfined_.erase(directory);
     return;
   }
-  if (unconfined_.insert(directory).second) {
+  const auto [known, is_new] = unconfined_.insert_or_assign(directory, news.unconfined->message);
+  if (is_new) {
     log(LogLevel::kError,
-        fmt::format("NRI: '{}' is not confined: {}", directory, confined.error().message));
+        fmt::format("NRI: '{}' is not confined: {}", directory, news.unconfined->message));
   }
-  if (!owner.is_sandbox) {
-    note_unknown(agent, directory);
-    ++counters_.stopped;
-    const auto killed = kill_processes(other.group, kKillTime);
-    log(LogLevel::kError,
-        fmt::format("NRI: '{}': {}", directory,
-                    killed ? "its processes were killed" : killed.error().message));
-    if (killed) return;
-  }
-  left |= other.cpus;
+  if (owner.is_sandbox) return;
+  note_unknown(agent, directory);
+  ++counters_.stopped;
+  log(LogLevel::kError,
+      fmt::format("NRI: '{}': {}", directory,
+                  news.was_killed ? "its processes were killed" : "its processes still run"));
 }
 
 /// Counts confined groups that no event has explained for a whole interval, because the runtime
@@ -341,7 +282,7 @@ void Enforcer::note_unexplained(const Agent& agent) {
     const std::string directory = it->first;
     const Owner owner = owner_of(agent, directory);
     const bool is_adopted = owner.container && agent.state().adopted.contains(*owner.container);
-    const bool is_gone = !agent.enforced()->open_elsewhere(directory);
+    const bool is_gone = !agent.enforced()->reader(directory);
     const bool is_due = !owner.is_sandbox && !is_adopted && !is_gone && ++it->second == kLooks;
     if (is_due) note_unknown(agent, directory);
     it = is_due || owner.is_sandbox || is_adopted || is_gone ? unexplained_.erase(it)

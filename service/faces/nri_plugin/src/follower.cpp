@@ -9,7 +9,6 @@
 
 #include "enforcer.hpp"
 #include "observer.hpp"
-#include "pinfold/enforce/cpu_quota.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 #include "pinfold/nri_pods/plan.hpp"
@@ -18,7 +17,7 @@ namespace pinfold::nri {
 namespace {
 
 /// Returns whether a group has a limit of 0 for every size of huge pages that the machine has.
-bool forbids_huge_pages(const enforce::Group& group, const Machine& machine) {
+bool forbids_huge_pages(const enforce::GroupReader& group, const Machine& machine) {
   std::set<std::string> sizes;
   for (const NumaNode& numa : machine.numa_nodes()) {
     for (const auto& [resource, bytes] : numa.hugepages) {
@@ -28,7 +27,7 @@ bool forbids_huge_pages(const enforce::Group& group, const Machine& machine) {
   }
   return std::all_of(sizes.begin(), sizes.end(), [&](std::string size) {
     size.back() = 'B';
-    const auto limit = read_huge_page_limit(group, size);
+    const auto limit = group.huge_page_limit(size);
     return limit && *limit == 0U;
   });
 }
@@ -54,8 +53,8 @@ Premises Follower::premises(const Agent& agent) const {
   if (options_.pod_level == PodLevelResources::kNone) premises.gates.pod_level_resources = false;
   premises.has_no_huge_pages = [this, &agent](const std::string& cgroup_parent) {
     const auto directory = pod_directory(options_.mount, cgroup_parent);
-    const auto group = directory ? agent.enforced()->open_elsewhere(*directory)
-                                 : Result<enforce::Group>(fail(directory.error()));
+    const auto group = directory ? agent.enforced()->reader(*directory)
+                                 : Result<enforce::GroupReader>(fail(directory.error()));
     return group && forbids_huge_pages(*group, agent.node().machine());
   };
   return premises;
@@ -78,12 +77,8 @@ Result<std::unique_ptr<Follower>> make_follower(NriMode mode, agent::NodeAgent& 
   if (mode == NriMode::kObserve) {
     return std::make_unique<Observer>(agent.node(), std::move(options));
   }
-  auto enforcer = std::make_unique<Enforcer>(agent.desired().pool, std::move(options));
-  agent.set_confine_others(
-      [one = enforcer.get()](const agent::NodeAgent& now, const CpuSet& allowed) {
-        one->leave_room(now, allowed);
-      });
-  return enforcer;
+  agent.set_foreign_search({});  // its groups are not known yet, only that they exist
+  return std::make_unique<Enforcer>(std::move(options));
 }
 
 }  // namespace pinfold::nri

@@ -141,10 +141,10 @@ void Observer::compare(const Agent& agent, const KnownPod& pod, const KnownConta
   const auto directory = group_directory(options_.mount, container.shown.linux().cgroups_path());
   if (!id || !directory) return;
   const auto resources = container_resources(agent.node(), state_, *id);
-  const auto group = agent.enforced()->open_elsewhere(*directory);
+  const auto group = agent.enforced()->reader(*directory);
   if (!resources || !group) return;
-  auto cpus = effective_cpus(*group);
-  auto mems = effective_mems(*group);
+  auto cpus = group->cpus();
+  auto mems = group->mems();
   auto desired_mems = enforce::NodeSet::parse(resources->cpuset_mems);
   if (!cpus || !mems || !desired_mems) return;
   ++comparison.compared;

@@ -29,17 +29,17 @@ std::string text_of(const CpuQuota& quota) {
 
 }  // namespace
 
-void set_pod_quota(const agent::NodeAgent& agent, const std::string& mount, const KnownPod& pod,
+void set_pod_quota(agent::NodeAgent& agent, const std::string& mount, const KnownPod& pod,
                    const agent::LogSink& log) {
   const auto wanted = pod_resources(agent.node(), agent.state().node, pod.uid());
   const auto directory = pod_directory(mount, pod.sandbox.linux().cgroup_parent());
   if (!wanted || !wanted->cpu_quota || !directory) return;
-  const auto group = agent.enforced()->open_elsewhere(*directory);
-  const auto has = group ? read_cpu_quota(*group) : Result<CpuQuota>(fail(group.error()));
+  const auto group = agent.enforced()->reader(*directory);
+  const auto has = group ? group->quota() : Result<CpuQuota>(fail(group.error()));
   if (!has) return;  // it has ended, or has no limit
   const auto change = find_change(*wanted, *has, pod.sandbox.linux().pod_resources().cpu());
   if (!change) return;
-  const auto written = write_cpu_quota(*group, *change);
+  const auto written = agent.set_quota(*directory, *change);
   if (!log) return;
   if (written) {
     log(LogLevel::kInfo,

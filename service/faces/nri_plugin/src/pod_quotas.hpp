@@ -12,7 +12,7 @@ namespace pinfold::nri {
 /// quota to a pod with exclusive CPUs. It writes the quota when it makes the group and when it
 /// resizes the pod. Removes the quota of a pod with exclusive CPUs; restores that of the sandbox
 /// when the pod no longer has any. `mount` is the cpuset mount. A failure is logged as a warning.
-void set_pod_quota(const agent::NodeAgent& agent, const std::string& mount, const KnownPod& pod,
+void set_pod_quota(agent::NodeAgent& agent, const std::string& mount, const KnownPod& pod,
                    const agent::LogSink& log);
 
 }  // namespace pinfold::nri

@@ -10,8 +10,8 @@ using agent::LogLevel;
 /// Returns the CPUs of a group; without a cpuset, those of its nearest parent that has one.
 Result<CpuSet> cpus_of_group(const agent::EnforcedLayout& enforced, std::string directory) {
   for (;;) {
-    PINFOLD_LET(const auto group, enforced.open_elsewhere(directory));
-    auto cpus = effective_cpus(group);
+    PINFOLD_LET(const auto group, enforced.reader(directory));
+    auto cpus = group.cpus();
     const auto above = directory.rfind('/');
     if (cpus || cpus.error().code != ErrorCode::kNotFound || above == 0 || above == directory.npos)
       return cpus;

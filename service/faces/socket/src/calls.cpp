@@ -8,6 +8,7 @@
 #include "messages.hpp"
 #include "pinfold/socket/protocol.hpp"
 #include "pinfold/text/field.hpp"
+#include "reconfiguration.hpp"
 
 namespace pinfold::socket {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/socket/unix_socket.hpp"
+#include "pinfold/worker/request.hpp"
 
 namespace pinfold::socket {
 namespace {

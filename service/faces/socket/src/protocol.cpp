@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "messages.hpp"
+#include "pinfold/text/field.hpp"
 
 namespace pinfold::socket {
 namespace {

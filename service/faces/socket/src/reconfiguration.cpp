@@ -268,7 +268,7 @@ Result<verbs::Reconfigure> reconfigure_from(Members& members) {
 }
 
 json to_json(const verbs::Reconfigured& outcome) {
-  json body = {{"plan", agent::to_json(outcome.planned)},
+  json body = {{"plan", verbs::to_json(outcome.planned)},
                {"applied", outcome.is_applied},
                {"measured", verbs::measured_json(outcome)}};
   if (outcome.planned.room) body["room"] = room_json(*outcome.planned.room);

@@ -20,10 +20,6 @@ struct Admit {
   bool wants_trace = false;
   agent::FromRuntime shown = {};  ///< only of a container runtime
 };
-/// See NodeAgent::note.
-struct Note {
-  agent::PodNotes notes;
-};
 /// See NodeAgent::start.
 struct Start {
   ContainerId container;
@@ -62,29 +58,6 @@ struct Adopt {
   PodUid pod;
   agent::Adoption adoption;
 };
-/// Adopts several groups in one transaction: see NodeAgent::adopt.
-struct AdoptAll {
-  std::vector<agent::AdoptedGroup> groups;
-};
-/// See NodeAgent::adopt_sandbox.
-struct AdoptSandbox {
-  PodUid pod;
-  std::string directory;
-};
-/// Forgets the group of a container. See NodeAgent::disown and disown_sandbox.
-struct Disown {
-  ContainerId container;
-  bool is_sandbox = false;  ///< the group is that of the pod's sandbox, which keeps running
-};
-/// See NodeAgent::verify and verify_room.
-struct Verify {
-  ContainerId container;
-  bool only_room = false;
-};
-/// See NodeAgent::reset_affinity.
-struct ResetAffinity {
-  ContainerId container;
-};
 /// Reads the comparison of the snapshot. Answer: Done if there is none.
 /// Waits for no other request.
 struct ReadComparison {};
@@ -92,9 +65,8 @@ struct ReadComparison {};
 struct ReadService {};
 
 using Action =
-    std::variant<Admit, Note, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked,
-                 Reconcile, Settle, Adopt, AdoptAll, AdoptSandbox, Disown, Verify, ResetAffinity,
-                 ReadComparison, ReadService, Reconfigure, Defragment>;
+    std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked, Reconcile,
+                 Settle, Adopt, ReadComparison, ReadService, Reconfigure, Defragment>;
 
 /// Returns whether an action can change the node. False if it only reads, plans, or applies again
 /// what is stored.

@@ -31,8 +31,7 @@ struct ServiceReport {
 /// Empty if the hook's request was carried out.
 using HookOutcome = std::optional<Refusal>;
 
-using Answer = std::variant<Done, Admissions, agent::ChangeOutcome, agent::GroupsAdopted,
-                            HookOutcome, agent::ReconcileReport, Comparison, ServiceReport,
-                            Reconfigured>;
+using Answer = std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome,
+                            agent::ReconcileReport, Comparison, ServiceReport, Reconfigured>;
 
 }  // namespace pinfold::verbs

@@ -9,7 +9,6 @@
 
 namespace pinfold::verbs {
 
-inline constexpr const char* kConfigFileName = "config.yaml";
 inline constexpr const char* kEarlierConfigFileName = "config.yaml.before";
 
 /// Replaces config.yaml of a state directory, where the commands look for the configuration, during

@@ -13,13 +13,13 @@ namespace pinfold::grpc {
 /// lets its completions finish the calls. No call blocks a thread. Thread-safe.
 class Api final : public v1::Pinfold::CallbackService {
  public:
-  using Now = std::function<Clock::time_point()>;
+  using Now = std::function<worker::Clock::time_point()>;
 
   /// The worker must outlive every call and answer the requests that it took. `now` is the worker's
   /// clock.
-  explicit Api(worker::Worker& worker, Now now = Clock::now) : worker_(worker), now_(std::move(now)) {}
+  explicit Api(worker::Worker& worker, Now now = worker::Clock::now) : worker_(worker), now_(std::move(now)) {}
 
-  ::grpc::ServerUnaryReactor* verbs::Admit(::grpc::CallbackServerContext* context,
+  ::grpc::ServerUnaryReactor* Admit(::grpc::CallbackServerContext* context,
                                     const v1::AdmitRequest* request,
                                     v1::AdmitResponse* response) override;
   ::grpc::ServerUnaryReactor* AdmitTogether(::grpc::CallbackServerContext* context,
@@ -28,16 +28,16 @@ class Api final : public v1::Pinfold::CallbackService {
   ::grpc::ServerUnaryReactor* Explain(::grpc::CallbackServerContext* context,
                                       const v1::ExplainRequest* request,
                                       v1::ExplainResponse* response) override;
-  ::grpc::ServerUnaryReactor* verbs::Start(::grpc::CallbackServerContext* context,
+  ::grpc::ServerUnaryReactor* Start(::grpc::CallbackServerContext* context,
                                     const v1::StartRequest* request,
                                     v1::StartResponse* response) override;
-  ::grpc::ServerUnaryReactor* verbs::Remove(::grpc::CallbackServerContext* context,
+  ::grpc::ServerUnaryReactor* Remove(::grpc::CallbackServerContext* context,
                                      const v1::RemoveRequest* request,
                                      v1::RemoveResponse* response) override;
-  ::grpc::ServerUnaryReactor* verbs::Adopt(::grpc::CallbackServerContext* context,
+  ::grpc::ServerUnaryReactor* Adopt(::grpc::CallbackServerContext* context,
                                     const v1::AdoptRequest* request,
                                     v1::AdoptResponse* response) override;
-  ::grpc::ServerUnaryReactor* verbs::Attach(::grpc::CallbackServerContext* context,
+  ::grpc::ServerUnaryReactor* Attach(::grpc::CallbackServerContext* context,
                                      const v1::AttachRequest* request,
                                      v1::AttachResponse* response) override;
   ::grpc::ServerUnaryReactor* Status(::grpc::CallbackServerContext* context,
@@ -45,13 +45,13 @@ class Api final : public v1::Pinfold::CallbackService {
                                      v1::StatusResponse* response) override;
   ::grpc::ServerWriteReactor<v1::WatchResponse>* Watch(::grpc::CallbackServerContext* context,
                                                        const v1::WatchRequest* request) override;
-  ::grpc::ServerUnaryReactor* verbs::Reconcile(::grpc::CallbackServerContext* context,
+  ::grpc::ServerUnaryReactor* Reconcile(::grpc::CallbackServerContext* context,
                                         const v1::ReconcileRequest* request,
                                         v1::ReconcileResponse* response) override;
-  ::grpc::ServerUnaryReactor* verbs::Reconfigure(::grpc::CallbackServerContext* context,
+  ::grpc::ServerUnaryReactor* Reconfigure(::grpc::CallbackServerContext* context,
                                           const v1::ReconfigureRequest* request,
                                           v1::ReconfigureResponse* response) override;
-  ::grpc::ServerUnaryReactor* verbs::Defragment(::grpc::CallbackServerContext* context,
+  ::grpc::ServerUnaryReactor* Defragment(::grpc::CallbackServerContext* context,
                                          const v1::DefragmentRequest* request,
                                          v1::DefragmentResponse* response) override;
 

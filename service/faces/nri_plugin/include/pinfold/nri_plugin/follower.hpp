@@ -57,8 +57,8 @@ class Follower {
   virtual void look(Agent& agent) = 0;
 
   [[nodiscard]] const worker::FollowerCounters& counters() const { return counters_; }
-  /// Returns the changes since the last call.
-  [[nodiscard]] std::vector<verbs::Event> take_changes() { return std::exchange(changes_, {}); }
+  /// Returns the events since the last call.
+  [[nodiscard]] verbs::Events take_events() { return std::exchange(events_, {}); }
   /// Returns the latest comparison if one was made since the last call.
   [[nodiscard]] std::optional<verbs::Comparison> take_comparison() {
     return std::exchange(comparison_, std::nullopt);
@@ -77,21 +77,15 @@ class Follower {
   }
   /// StopContainer is the only notice of a stopped container; returns it as an event.
   [[nodiscard]] static api::StateChangeEvent event_of(const api::StopContainerRequest& request);
-  void add_change(verbs::EventKind kind, const PodUid& pod, const std::string& container = "") {
-    changes_.push_back({kind, pod, container});
-  }
 
   FollowerOptions options_;
   KnownPods known_;
   worker::FollowerCounters counters_;
   std::optional<verbs::Comparison> comparison_;
-
- private:
-  std::vector<verbs::Event> changes_;
+  verbs::Events events_;
 };
 
-/// The agent calls the follower when it moves containers, so the agent must not change anything
-/// after the follower is gone. Errors: those of check_node; kUnsupported if the agent enforces
+/// Errors: those of check_node; kUnsupported if the agent enforces
 /// nothing.
 [[nodiscard]] Result<std::unique_ptr<Follower>> make_follower(settings::NriMode mode,
                                                               agent::NodeAgent& agent,

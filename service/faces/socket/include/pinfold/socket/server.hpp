@@ -7,6 +7,7 @@
 
 #include "pinfold/socket/listener.hpp"
 #include "pinfold/socket/protocol.hpp"
+#include "pinfold/worker/request.hpp"
 
 namespace pinfold::socket {
 

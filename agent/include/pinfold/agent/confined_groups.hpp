@@ -1,0 +1,72 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pinfold/agent/desired.hpp"
+#include "pinfold/enforce/apply_plan.hpp"
+#include "pinfold/enforce/foreign.hpp"
+
+namespace pinfold::agent {
+
+/// A foreign group that was confined, or could not be.
+struct ConfinedNews {
+  std::string directory;
+  CpuSet had;                        ///< the CPUs on which it could run
+  CpuSet gets;                       ///< the CPUs that it should have now
+  std::optional<Error> unconfined;   ///< why it does not have them
+  bool was_killed = false;           ///< so its processes were killed
+  bool only_follows = false;         ///< it is off exclusive CPUs, and lacks others of the pool
+};
+
+/// What an agent knows of foreign groups: where to look for them, and which it has confined. Those
+/// follow the shared pool, within the CPUs that they had chosen before, until someone else changes
+/// their cpuset.
+class ConfinedGroups {
+ public:
+  /// A group with exactly the CPUs `former_pool` was confined by an earlier agent.
+  explicit ConfinedGroups(CpuSet former_pool) : former_pool_(std::move(former_pool)) {}
+
+  void set_search(enforce::ForeignSearch search) { search_ = std::move(search); }
+  /// Nullopt until a container runtime is followed.
+  [[nodiscard]] const std::optional<enforce::ForeignSearch>& search() const { return search_; }
+
+  /// Finds the foreign groups that can run on a CPU of `exclusive`, and adds those that were
+  /// confined before. Leaves out the group of a container that has not started and has no other CPUs
+  /// than its own. A group comes before those in it. Errors: kIo if the root cannot be listed; for
+  /// the directories of the search see take_unread().
+  [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find(const enforce::Cgroups& cgroups,
+                                                                const Desired& desired,
+                                                                const CpuSet& exclusive);
+  /// Returns why a directory of the search could not be read by the last find().
+  [[nodiscard]] std::optional<Error> take_unread() { return std::exchange(unread_, std::nullopt); }
+  /// Returns only those that were confined before and do not follow `pool` yet.
+  [[nodiscard]] std::vector<enforce::ForeignGroup> find_confined(const enforce::Cgroups& cgroups,
+                                                                 const CpuSet& pool);
+  /// Returns the steps that give groups below an adopted one their former cpuset back; the adopted
+  /// group keeps them in place.
+  [[nodiscard]] enforce::Plan take_given_back(const enforce::Cgroups& cgroups);
+  /// Remembers what a plan for `pool` has done to `groups`, and returns what is new.
+  std::vector<ConfinedNews> learn(const enforce::PlanResult& result,
+                                  const std::vector<enforce::ForeignGroup>& groups,
+                                  const CpuSet& pool);
+
+ private:
+  struct Confined {
+    CpuSet before;   ///< the cpuset that someone else had chosen; empty if none
+    CpuSet written;  ///< the group is ours as long as it has this cpuset
+  };
+  [[nodiscard]] Result<void> recognize(const enforce::Cgroups& cgroups);
+  void add_confined(const enforce::Cgroups& cgroups, std::vector<enforce::ForeignGroup>& groups);
+
+  std::optional<enforce::ForeignSearch> search_;
+  CpuSet former_pool_;
+  std::map<std::string, Confined> groups_;
+  std::optional<Error> unread_;
+  CpuSet followed_;  ///< the pool that all confined groups follow
+};
+
+}  // namespace pinfold::agent

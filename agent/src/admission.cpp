@@ -1,0 +1,73 @@
+#include "pinfold/agent/admission.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/offline.hpp"
+
+namespace pinfold::agent {
+namespace {
+
+/// Decides one pod, and updates `state`.
+AdmitOutcome decide_into(const AdmissionFacts& facts, AgentState& state, const PodSpec& pod,
+                         Trace* trace, Counts* counts, const FromRuntime& shown) {
+  std::optional<NodeState> before;
+  if (facts.observed) before = state.node;
+  const auto places = shown.places.find(pod.uid);
+  Decision decision = decide_keeping(facts.node, std::move(state.node), pod,
+                                     places == shown.places.end() ? Places() : places->second,
+                                     trace, counts, AdmissionChecks::kManagersAndRequests);
+  AdmitOutcome outcome;
+  auto* const admitted = std::get_if<Admitted>(&decision);
+  if (before && admitted != nullptr) {
+    const auto missing = memory_that_is_gone(before->memory, admitted->next.memory, *facts.observed);
+    if (!missing.empty()) {
+      state.node = *std::move(before);
+      outcome.rejection = Rejection::unexpected(missing.front());
+      return outcome;
+    }
+  }
+  if (auto* const rejected = std::get_if<Rejected>(&decision)) {
+    state.node = std::move(rejected->next);
+    outcome.rejection = std::move(rejected->why);
+  } else {
+    state.node = std::move(std::get<Admitted>(decision).next);
+    // Its containers run again, and it no longer ends with its adopted containers.
+    std::erase_if(state.removed, [&](const ContainerId& id) { return id.pod == pod.uid; });
+    state.ending.erase(pod.uid);
+    const auto note = shown.notes.find(pod.uid);
+    state.notes.erase(pod.uid);
+    if (note != shown.notes.end()) state.notes.insert(*note);
+  }
+  remove_inactive(state);
+  return outcome;
+}
+
+}  // namespace
+
+std::string intent_to_admit(const std::vector<PodSpec>& pods) {
+  std::string text = "admit pod";
+  for (const PodSpec& pod : pods) {
+    text += fmt::format("{} '{}'", &pod == &pods.front() ? "" : ",", pod.name);
+  }
+  return text;
+}
+
+Result<Preview> preview_admission(const AdmissionFacts& facts, const AgentState& state,
+                                  const std::vector<PodSpec>& pods, std::vector<Trace>* traces,
+                                  const FromRuntime& shown, Counts* counts) {
+  Preview preview{{}, state};
+  for (const PodSpec& pod : pods) {
+    Trace* const trace = traces != nullptr ? &traces->emplace_back() : nullptr;
+    preview.outcomes.push_back(decide_into(facts, preview.next, pod, trace, counts, shown));
+  }
+  PINFOLD_TRY_WRAP(check_no_gains(state.node, preview.next.node, facts.offline),
+                   intent_to_admit(pods));
+  return preview;
+}
+
+}  // namespace pinfold::agent
