@@ -81,7 +81,7 @@ class Api::Call {
 
   /// Submits a request that is answered with a ChangeOutcome.
   template <class Request, class Response>
-  ServerUnaryReactor* change(const worker::Request& request, Response& response) {
+  ServerUnaryReactor* change(const Request& request, Response& response) {
     return submit(to_action(request), [&response](const verbs::Answer& answer) {
       fill(std::get<agent::ChangeOutcome>(answer), response);
     });

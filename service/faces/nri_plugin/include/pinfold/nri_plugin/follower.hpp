@@ -14,6 +14,8 @@
 #include "pinfold/nri_pods/known_pods.hpp"
 #include "pinfold/nri_pods/recover.hpp"
 #include "pinfold/settings/nri_settings.hpp"
+#include "pinfold/verbs/event.hpp"
+#include "pinfold/verbs/execute.hpp"
 #include "pinfold/worker/snapshot.hpp"
 
 namespace pinfold::nri {
