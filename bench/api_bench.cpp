@@ -46,7 +46,7 @@ class Served {
     v1::AdmitRequest request;
     request.set_manifest(to_json(a_pod(uid)).dump());
     v1::AdmitResponse response;
-    grpc::ClientContext context;
+    ::grpc::ClientContext context;
     const auto status = stub_->Admit(&context, request, &response);
     require(status.ok() && response.admission().admitted(), status.error_message());
   }
@@ -54,7 +54,7 @@ class Served {
     v1::RemoveRequest request;
     request.set_pod_uid(uid);
     v1::RemoveResponse response;
-    grpc::ClientContext context;
+    ::grpc::ClientContext context;
     const auto status = stub_->Remove(&context, request, &response);
     require(status.ok(), status.error_message());
   }
@@ -84,7 +84,7 @@ class Served {
       grpc::Endpoint::start(socket::Listener::open(dir_ / "api.sock").value(), {&api_}, {})
           .value();
   std::unique_ptr<Pinfold::Stub> stub_ = Pinfold::NewStub(
-      grpc::CreateChannel("unix:" + (dir_ / "api.sock"), grpc::InsecureChannelCredentials()));
+      ::grpc::CreateChannel("unix:" + (dir_ / "api.sock"), ::grpc::InsecureChannelCredentials()));
   std::thread thread_;
 };
 

@@ -53,8 +53,8 @@ class SocketClient final : public Client {
 class GrpcClient final : public Client {
  public:
   explicit GrpcClient(const LoadedNode& node) {
-    const auto channel = grpc::CreateCustomChannel("unix:" + node / "pinfold.sock",
-                                                   grpc::InsecureChannelCredentials(), arguments());
+    const auto channel = ::grpc::CreateCustomChannel("unix:" + node / "pinfold.sock",
+                                                   ::grpc::InsecureChannelCredentials(), arguments());
     constexpr std::chrono::seconds kMost(60);
     require(channel->WaitForConnected(std::chrono::system_clock::now() + kMost),
             "no connection to the gRPC socket");
@@ -65,7 +65,7 @@ class GrpcClient final : public Client {
     v1::AdmitRequest request;
     request.set_manifest(pod.manifest);
     v1::AdmitResponse response;
-    grpc::ClientContext context;
+    ::grpc::ClientContext context;
     check(stub_->Admit(&context, request, &response));
     return response.admission().admitted();
   }
@@ -74,7 +74,7 @@ class GrpcClient final : public Client {
     request.set_pod_uid(pod.spec.uid.value);
     request.set_container(kContainer);
     v1::StartResponse response;
-    grpc::ClientContext context;
+    ::grpc::ClientContext context;
     check(stub_->Start(&context, request, &response));
     require(!response.has_not_enforced(), response.not_enforced().message());
   }
@@ -82,19 +82,19 @@ class GrpcClient final : public Client {
     v1::RemoveRequest request;
     request.set_pod_uid(pod.spec.uid.value);
     v1::RemoveResponse response;
-    grpc::ClientContext context;
+    ::grpc::ClientContext context;
     check(stub_->Remove(&context, request, &response));
     require(!response.has_not_enforced(), response.not_enforced().message());
   }
 
  private:
   /// Gives each client its own connection instead of one for the whole program.
-  static grpc::ChannelArguments arguments() {
-    grpc::ChannelArguments made;
+  static ::grpc::ChannelArguments arguments() {
+    ::grpc::ChannelArguments made;
     made.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     return made;
   }
-  static void check(const grpc::Status& status) { require(status.ok(), status.error_message()); }
+  static void check(const ::grpc::Status& status) { require(status.ok(), status.error_message()); }
 
   std::unique_ptr<v1::Pinfold::Stub> stub_;
 };

@@ -33,7 +33,7 @@ Node node_of(const std::string& text) {
 struct Session {
   explicit Session(const std::shared_ptr<Disk>& disk, const MemoryFs::Hook& hook = {})
       : files(disk, hook), agent(open(disk, hook)) {
-    source.file = ConfigFile::kReplace;
+    source.file = verbs::ConfigFile::kReplace;
     source.files = [disk, hook]() -> Result<std::unique_ptr<checkpoint::Fs>> {
       return std::make_unique<MemoryFs>(disk, hook);
     };
@@ -51,18 +51,18 @@ struct Session {
   }
   [[nodiscard]] std::string config_file() { return files.read(kConfigFileName).value().value(); }
 
-  Result<void> act(const Reconfigure& request) {
+  Result<void> act(const verbs::Reconfigure& request) {
     PINFOLD_LET(const auto done, verbs::reconfigure(agent, request, source));
     EXPECT_TRUE(done.is_applied);
     return agent.settle();
   }
   Result<void> reconfigure() {
-    Reconfigure request;
+    verbs::Reconfigure request;
     request.config = kNewText;
     return act(request);
   }
   Result<void> undo() {
-    Reconfigure request;
+    verbs::Reconfigure request;
     request.undo = true;
     auto done = act(request);
     // `pinfold` says that there is nothing to undo; nothing has changed.
@@ -72,7 +72,7 @@ struct Session {
 
   MemoryFs files;
   NodeAgent agent;
-  NodeSource source;
+  verbs::NodeSource source;
 };
 
 Image image_of(const Disk& disk) {

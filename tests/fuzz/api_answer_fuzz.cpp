@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!agent::decode_pods(text, snapshot.state)) return 0;
   snapshot.reconciled.emplace(fail(ErrorCode::kIo, std::string(text)));
   pinfold::v1::StatusResponse status;
-  grpc::fill(kNode, {}, snapshot, status);
+  pinfold::grpc::fill(kNode, {}, snapshot, status);
   if (static_cast<std::size_t>(status.pods_size()) != snapshot.state.node.pods.size()) {
     std::abort();
   }

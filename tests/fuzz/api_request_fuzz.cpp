@@ -18,7 +18,7 @@ template <class Request>
 void check(std::string_view bytes) {
   Request request;
   if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
-  const auto action = grpc::to_action(request);
+  const auto action = pinfold::grpc::to_action(request);
   if (action) {
     const auto* const admit = std::get_if<verbs::Admit>(&*action);
     if (admit != nullptr && admit->pods.empty()) std::abort();
@@ -27,7 +27,7 @@ void check(std::string_view bytes) {
   const auto& error = action.error();
   const bool is_clients =
       error.code == ErrorCode::kInvalidArgument || error.code == ErrorCode::kNotFound;
-  if (!is_clients || grpc::to_status(error).error_message().empty()) std::abort();
+  if (!is_clients || pinfold::grpc::to_status(error).error_message().empty()) std::abort();
 }
 
 }  // namespace
@@ -38,8 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check<pinfold::v1::AdmitRequest>,     check<pinfold::v1::AdmitTogetherRequest>,
       check<pinfold::v1::StartRequest>,     check<pinfold::v1::RemoveRequest>,
       check<pinfold::v1::AdoptRequest>,     check<pinfold::v1::AttachRequest>,
-      check<pinfold::v1::ReconcileRequest>, check<pinfold::v1::Reconfigure>,
-      check<pinfold::v1::Defragment>};
+      check<pinfold::v1::ReconcileRequest>, check<pinfold::v1::ReconfigureRequest>,
+      check<pinfold::v1::DefragmentRequest>};
   [[maybe_unused]] static const auto kSilent = google::protobuf::SetLogHandler(nullptr);
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -77,29 +77,29 @@ std::string memory_text(const Message& memory) {
   return text;
 }
 
-grpc::ByteBuffer empty_message() {
-  const grpc::Slice nothing("");
+::grpc::ByteBuffer empty_message() {
+  const ::grpc::Slice nothing("");
   return {&nothing, 1};
 }
 
-std::string bytes_of(const grpc::ByteBuffer& message) {
-  std::vector<grpc::Slice> slices;
+std::string bytes_of(const ::grpc::ByteBuffer& message) {
+  std::vector<::grpc::Slice> slices;
   (void)message.Dump(&slices);
   std::string bytes;
-  for (const grpc::Slice& slice : slices) bytes.append(slice.begin(), slice.end());
+  for (const ::grpc::Slice& slice : slices) bytes.append(slice.begin(), slice.end());
   return bytes;
 }
 
 void print_pods(const std::string& socket) {
-  const auto channel = grpc::CreateChannel("unix:" + socket, grpc::InsecureChannelCredentials());
-  grpc::GenericStub stub(channel);
-  grpc::ClientContext context;
-  grpc::CompletionQueue queue;
+  const auto channel = ::grpc::CreateChannel("unix:" + socket, ::grpc::InsecureChannelCredentials());
+  ::grpc::GenericStub stub(channel);
+  ::grpc::ClientContext context;
+  ::grpc::CompletionQueue queue;
   const auto call =
       stub.PrepareUnaryCall(&context, "/v1.PodResourcesLister/List", empty_message(), &queue);
   call->StartCall();
-  grpc::ByteBuffer answer;
-  grpc::Status status;
+  ::grpc::ByteBuffer answer;
+  ::grpc::Status status;
   call->Finish(&answer, &status, nullptr);
   void* tag = nullptr;
   bool is_ok = false;
@@ -126,18 +126,18 @@ void print_pods(const std::string& socket) {
 
 /// A call of Watch whose request has been sent.
 struct Watch {
-  grpc::ClientContext context;
-  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
+  ::grpc::ClientContext context;
+  std::unique_ptr<::grpc::GenericClientAsyncReaderWriter> stream;
 
-  Watch(grpc::GenericStub& stub, grpc::CompletionQueue& queue)
+  Watch(::grpc::GenericStub& stub, ::grpc::CompletionQueue& queue)
       : stream(stub.PrepareCall(&context, "/pinfold.v1.Pinfold/Watch", &queue)) {
     stream->StartCall(nullptr);
     (void)wait(queue);
-    stream->WriteLast(empty_message(), grpc::WriteOptions(), nullptr);
+    stream->WriteLast(empty_message(), ::grpc::WriteOptions(), nullptr);
     if (!wait(queue)) throw std::runtime_error("Watch: the stream has ended");
   }
   /// Waits for the next event; returns false if it failed.
-  static bool wait(grpc::CompletionQueue& queue) {
+  static bool wait(::grpc::CompletionQueue& queue) {
     void* tag = nullptr;
     bool is_ok = false;
     return queue.Next(&tag, &is_ok) && is_ok;
@@ -146,10 +146,10 @@ struct Watch {
 
 /// Prints until the stream ends. The service's first answer says that earlier changes are missing.
 void print_changes(const std::string& socket) {
-  grpc::GenericStub stub(grpc::CreateChannel("unix:" + socket, grpc::InsecureChannelCredentials()));
-  grpc::CompletionQueue queue;
+  ::grpc::GenericStub stub(::grpc::CreateChannel("unix:" + socket, ::grpc::InsecureChannelCredentials()));
+  ::grpc::CompletionQueue queue;
   Watch watch(stub, queue);
-  grpc::ByteBuffer message;
+  ::grpc::ByteBuffer message;
   const auto read = [&] {
     watch.stream->Read(&message, nullptr);
     return Watch::wait(queue);
@@ -198,9 +198,9 @@ void fill(int fd, std::string_view text) {
   }
   // Streams of changes that are never read.
   const auto channel =
-      grpc::CreateChannel("unix:" + grpc_socket, grpc::InsecureChannelCredentials());
-  grpc::GenericStub stub(channel);
-  grpc::CompletionQueue queue;
+      ::grpc::CreateChannel("unix:" + grpc_socket, ::grpc::InsecureChannelCredentials());
+  ::grpc::GenericStub stub(channel);
+  ::grpc::CompletionQueue queue;
   std::vector<std::unique_ptr<Watch>> watches;
   for (int i = 0; i < kEach; ++i) watches.push_back(std::make_unique<Watch>(stub, queue));
   std::puts("hangs");

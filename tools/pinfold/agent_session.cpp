@@ -14,6 +14,7 @@
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/socket/unix_socket.hpp"
+#include "pinfold/worker/request.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -58,7 +59,8 @@ bool says_change(const verbs::Answer& answer) {
     return std::any_of(admissions->outcomes.begin(), admissions->outcomes.end(),
                        [](const auto& outcome) { return !outcome.rejection; });
   }
-  return true;
+  const auto* const moved = std::get_if<verbs::Reconfigured>(&answer);
+  return moved == nullptr || moved->is_applied;
 }
 
 }  // namespace
@@ -134,7 +136,8 @@ std::optional<ServiceView> read_service(const AgentOptions& options) {
 }
 
 Result<AgentSession> AgentSession::open(const AgentOptions& options) {
-  PINFOLD_LET(auto session, open_any(options));
+  AgentSession session(options, std::nullopt);
+  PINFOLD_TRY(session.connect_or_open());
   if (options.release_unknown) {
     PINFOLD_TRY(session.execute(verbs::ReleaseUnknown{}));
     PINFOLD_TRY(session.settle());  // now, because the command itself may fail
@@ -142,40 +145,58 @@ Result<AgentSession> AgentSession::open(const AgentOptions& options) {
   return session;
 }
 
-Result<AgentSession> AgentSession::open_any(const AgentOptions& options) {
-  std::optional<AgentSession> session;
-  if (!options.dry_run) {
-    PINFOLD_LET(session, open_remote(options));
-  }
-  if (!session) {
-    auto agent = open_agent(options);
-    if (agent) {
-      session = AgentSession(options, *std::move(agent), std::nullopt, {});
-    } else {
-      const bool is_locked = agent.error().code == ErrorCode::kBusy && !options.dry_run;
-      if (is_locked) {
-        PINFOLD_LET(session, open_remote(options));  // a service has started meanwhile
-      }
-      if (!session) return fail(std::move(agent).error());
-    }
-  }
-  return *std::move(session);
+Result<AgentSession> AgentSession::open(const AgentOptions& options, OwnAgent own) {
+  AgentSession session(options, std::move(own));
+  PINFOLD_TRY(session.connect_or_open());
+  return session;
 }
 
-Result<std::optional<AgentSession>> AgentSession::open_remote(const AgentOptions& options) {
-  PINFOLD_LET(auto client, socket::Client::connect(options.socket));
-  if (!client || !is_same_directory(client->hello().state_dir, options.state_dir)) {
-    return std::nullopt;
+Result<agent::NodeAgent> AgentSession::open_own() const {
+  return own_ ? own_->open() : open_agent(options_);
+}
+
+Result<void> AgentSession::connect_or_open() {
+  client_.reset();
+  agent_.reset();
+  const bool asks_service = own_ ? !own_->is_required : !options_.dry_run;
+  PINFOLD_LET(const bool is_connected, asks_service ? connect() : Result<bool>(false));
+  if (is_connected) return {};
+  auto agent = open_own();
+  if (!agent && asks_service && agent.error().code == ErrorCode::kBusy) {
+    PINFOLD_LET(const bool has_started, connect());  // a service has started meanwhile
+    if (has_started) return {};
   }
-  const socket::Hello& hello = client->hello();
-  PINFOLD_TRY(check_options(options, hello));
-  agent::AgentOptions reader = agent_options_of(options, hello.profile_source);
-  reader.is_query = true;
-  reader.enforce = !hello.cgroup_root.empty();
-  reader.cgroup_root = hello.cgroup_root;
-  PINFOLD_LET(auto view, agent::open_agent(hello.machine, hello.config, reader));
-  reader.log = nullptr;  // print each warning only once
-  return AgentSession(options, std::move(view), std::move(client), std::move(reader));
+  PINFOLD_LET(agent_, std::move(agent));
+  return {};
+}
+
+/// Returns false if no service runs for the state directory.
+Result<bool> AgentSession::connect() {
+  PINFOLD_LET(auto client, socket::Client::connect(options_.socket));
+  if (!client || !is_same_directory(client->hello().state_dir, options_.state_dir)) return false;
+  PINFOLD_TRY(own_ ? own_->check(client->hello()) : check_options(options_, client->hello()));
+  client_ = std::move(client);
+  const socket::Hello& hello = client_->hello();
+  reader_ = agent_options_of(options_, hello.profile_source);
+  reader_.is_query = true;
+  reader_.enforce = !hello.cgroup_root.empty();
+  reader_.cgroup_root = hello.cgroup_root;
+  PINFOLD_TRY(view_service());
+  reader_.log = nullptr;  // print each warning only once
+  return true;
+}
+
+/// Reads the state of the service.
+Result<void> AgentSession::view_service() {
+  if (own_) return {};
+  const socket::Hello& hello = client_->hello();
+  PINFOLD_LET(agent_, agent::open_agent(hello.machine, hello.config, reader_));
+  return {};
+}
+
+verbs::NodeParts AgentSession::node_parts() const {
+  if (client_) return {client_->hello().machine, client_->hello().config};
+  return {agent_->node().machine(), agent_->node().config()};
 }
 
 Result<verbs::Answer> AgentSession::execute(const verbs::Action& action) {
@@ -194,21 +215,16 @@ Result<verbs::Answer> AgentSession::execute_once(const verbs::Action& action) {
     // A request that changes nothing can be repeated with the next service.
     const bool is_lost = answer.error().sys_errno == ECONNRESET && !verbs::can_change(action);
     if (!is_lost && !worker::is_stopping(answer.error())) return answer;
-    AgentOptions options = options_;
-    options.hides_warnings = true;          // print each warning only once
-    PINFOLD_LET(*this, open_any(options));  // waits until the service has ended
+    options_.hides_warnings = true;   // print each warning only once
+    PINFOLD_TRY(connect_or_open());  // waits until the service has ended
   }
   PINFOLD_TRY(verbs::check_size(action));
-  return verbs::execute(agent_, action);
+  return verbs::execute(*agent_, action, own_ ? own_->source : verbs::NodeSource());
 }
 
 Result<std::optional<std::string>> AgentSession::settle() {
   const auto settled = execute(verbs::Settle{});
-  if (client_) {
-    const socket::Hello& hello = client_->hello();
-    PINFOLD_LET(auto view, agent::open_agent(hello.machine, hello.config, reader_));
-    agent_ = std::move(view);
-  }
+  if (client_) PINFOLD_TRY(view_service());
   if (settled) return std::nullopt;
   if (agent::is_unknown_outcome(settled.error())) note_change();
   warn(fmt::format("{}; the next command that writes tries again",

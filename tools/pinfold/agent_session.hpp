@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
 
 #include "agent_options.hpp"
 #include "pinfold/socket/client.hpp"
+#include "pinfold/verbs/execute.hpp"
 
 namespace pinfold::tools {
 
@@ -34,6 +36,15 @@ struct ServiceView {
 /// warning on standard error.
 [[nodiscard]] std::optional<ServiceView> read_service(const AgentOptions& options);
 
+/// How a command that changes the node itself works without a service.
+struct OwnAgent {
+  std::function<Result<agent::NodeAgent>()> open;
+  verbs::NodeSource source;
+  bool is_required = false;  ///< the service is not asked
+  /// Checks that the options do not contradict those of a service.
+  std::function<Result<void>(const socket::Hello& hello)> check;
+};
+
 /// A node agent that a command changes: the service's if one runs for the state directory, else one
 /// that the command opens itself. If the service stops before it has done a request, the session
 /// continues with the next service, or opens an agent itself.
@@ -42,9 +53,14 @@ class AgentSession {
   /// Opens a session, and prints warnings to standard error. Errors: those of open_agent;
   /// kInvalidArgument if an option contradicts those of the service; those of Client::connect.
   [[nodiscard]] static Result<AgentSession> open(const AgentOptions& options);
+  /// Opens a session for Reconfigure or Defragment: one with a service has no view(). Errors: those
+  /// of `own` and of Client::connect.
+  [[nodiscard]] static Result<AgentSession> open(const AgentOptions& options, OwnAgent own);
 
   /// The agent when the session was opened or last settled; read-only.
-  [[nodiscard]] const agent::NodeAgent& view() const { return agent_; }
+  [[nodiscard]] const agent::NodeAgent& view() const { return *agent_; }
+  /// What the node is made of now, without a view.
+  [[nodiscard]] verbs::NodeParts node_parts() const;
   [[nodiscard]] bool uses_service() const { return client_.has_value(); }
 
   /// Executes an action; after a change calls note_change(). Errors: those of execute and
@@ -60,18 +76,17 @@ class AgentSession {
   [[nodiscard]] Result<std::optional<std::string>> settle();
 
  private:
-  AgentSession(const AgentOptions& options, agent::NodeAgent agent,
-               std::optional<socket::Client> client, agent::AgentOptions reader)
-      : options_(options),
-        agent_(std::move(agent)),
-        client_(std::move(client)),
-        reader_(std::move(reader)) {}
+  AgentSession(const AgentOptions& options, std::optional<OwnAgent> own)
+      : options_(options), own_(std::move(own)) {}
   [[nodiscard]] Result<verbs::Answer> execute_once(const verbs::Action& action);
-  [[nodiscard]] static Result<AgentSession> open_any(const AgentOptions& options);
-  [[nodiscard]] static Result<std::optional<AgentSession>> open_remote(const AgentOptions& options);
+  [[nodiscard]] Result<void> connect_or_open();
+  [[nodiscard]] Result<bool> connect();
+  [[nodiscard]] Result<void> view_service();
+  [[nodiscard]] Result<agent::NodeAgent> open_own() const;
 
   AgentOptions options_;
-  agent::NodeAgent agent_;  ///< only reads if there is a client
+  std::optional<OwnAgent> own_;  ///< of a session without a view
+  std::optional<agent::NodeAgent> agent_;  ///< only reads if there is a client
   std::optional<socket::Client> client_;
   agent::AgentOptions reader_;  ///< options to read the state of the service
 };

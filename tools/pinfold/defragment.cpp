@@ -14,7 +14,7 @@
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/text/message.hpp"
 #include "pod_validation.hpp"
-#include "reconfigure_session.hpp"
+#include "reconfigure_drawing.hpp"
 #include "reconfigure_text.hpp"
 #include "status_picture.hpp"
 #include "text.hpp"

@@ -22,15 +22,15 @@ int fail(const std::string& message) {
 }
 
 int list(const std::string& socket) {
-  grpc::ChannelArguments arguments;
+  ::grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxAnswerBytes);
   const auto channel =
-      grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments);
+      ::grpc::CreateCustomChannel("unix:" + socket, ::grpc::InsecureChannelCredentials(), arguments);
   const auto stub = v1::PodResourcesLister::NewStub(channel);
-  grpc::ClientContext context;
+  ::grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kTimeLimit);
   v1::ListPodResourcesResponse response;
-  const grpc::Status status = stub->List(&context, {}, &response);
+  const ::grpc::Status status = stub->List(&context, {}, &response);
   if (!status.ok()) {
     return fail(fmt::format("'{}': List: {}", socket, status.error_message()));
   }

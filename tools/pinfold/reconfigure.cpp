@@ -10,7 +10,7 @@
 #include "commands.hpp"
 #include "config_source.hpp"
 #include "node_source.hpp"
-#include "reconfigure_session.hpp"
+#include "reconfigure_drawing.hpp"
 #include "reconfigure_text.hpp"
 #include "status_picture.hpp"
 

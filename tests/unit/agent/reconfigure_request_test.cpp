@@ -22,19 +22,19 @@ constexpr const char* kReservesTwo = "cpuManagerPolicy: static\nreservedSystemCP
 /// One CPU is left.
 constexpr const char* kReservesSeven = "cpuManagerPolicy: static\nreservedSystemCPUs: '0-6'\n";
 
-Reconfigure with_config(const std::string& text) {
-  Reconfigure request;
+verbs::Reconfigure with_config(const std::string& text) {
+  verbs::Reconfigure request;
   request.config = text;
   return request;
 }
-Reconfigure undo() {
-  Reconfigure request;
+verbs::Reconfigure undo() {
+  verbs::Reconfigure request;
   request.undo = true;
   return request;
 }
-NodeSource writing() {
-  NodeSource source;
-  source.file = ConfigFile::kWrite;
+verbs::NodeSource writing() {
+  verbs::NodeSource source;
+  source.file = verbs::ConfigFile::kWrite;
   return source;
 }
 
@@ -45,9 +45,9 @@ class ReconfigureRequests : public testing::Test {
     must_admit(agent_, pod("y", {guaranteed("a", 2)}));
     EXPECT_EQ(world_.cpus("podx/a"), "1-2");
   }
-  [[nodiscard]] std::string error_of(const Reconfigure& request,
-                                     const NodeSource& source = {}) {
-    const auto done = reconfigure(agent_, request, source);
+  [[nodiscard]] std::string error_of(const verbs::Reconfigure& request,
+                                     const verbs::NodeSource& source = {}) {
+    const auto done = verbs::reconfigure(agent_, request, source);
     EXPECT_EQ(agent_.node().config().reserved_system_cpus, "0");
     EXPECT_EQ(world_.cpus("podx/a"), "1-2");
     return done ? "done" : done.error().message;
@@ -58,14 +58,14 @@ class ReconfigureRequests : public testing::Test {
 };
 
 TEST_F(ReconfigureRequests, AppliesATextAndSaysWhatTheNodeIsMadeOf) {
-  Reconfigure request = with_config(kReservesTwo);
+  verbs::Reconfigure request = with_config(kReservesTwo);
   request.dry_run = true;
-  const auto planned = reconfigure(agent_, request, {});
+  const auto planned = verbs::reconfigure(agent_, request, {});
   ASSERT_TRUE(planned) << planned.error().message;
   EXPECT_FALSE(planned->is_applied);
   EXPECT_EQ(world_.cpus("podx/a"), "1-2");
   request.dry_run = false;
-  const auto done = reconfigure(agent_, request, {});
+  const auto done = verbs::reconfigure(agent_, request, {});
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_TRUE(done->is_applied);
   EXPECT_EQ(done->planned.differences, planned->planned.differences);
@@ -81,14 +81,14 @@ TEST_F(ReconfigureRequests, AppliesATextAndSaysWhatTheNodeIsMadeOf) {
 }
 
 TEST_F(ReconfigureRequests, InstallsTheConfigurationAndGoesBackToTheOneBefore) {
-  ASSERT_TRUE(reconfigure(agent_, with_config(kReservesTwo), writing()));
+  ASSERT_TRUE(verbs::reconfigure(agent_, with_config(kReservesTwo), writing()));
   EXPECT_EQ(world_.file("config.yaml"), kReservesTwo);
   EXPECT_EQ(world_.file("config.yaml.before"), "") << "there was none";
   const std::string by_hand = std::string("# by hand\n") + kReservesOne;
-  ASSERT_TRUE(reconfigure(agent_, with_config(by_hand), writing()));
+  ASSERT_TRUE(verbs::reconfigure(agent_, with_config(by_hand), writing()));
   EXPECT_EQ(world_.file("config.yaml"), by_hand);
   EXPECT_EQ(world_.file("config.yaml.before"), kReservesTwo);
-  const auto undone = reconfigure(agent_, undo(), writing());
+  const auto undone = verbs::reconfigure(agent_, undo(), writing());
   ASSERT_TRUE(undone) << undone.error().message;
   EXPECT_TRUE(undone->planned.is_undo);
   EXPECT_EQ(world_.file("config.yaml"), kReservesTwo) << "its text, not its meaning";
@@ -96,15 +96,15 @@ TEST_F(ReconfigureRequests, InstallsTheConfigurationAndGoesBackToTheOneBefore) {
 }
 
 TEST_F(ReconfigureRequests, ReplacesOnlyAFileThatExists) {
-  NodeSource source;
-  source.file = ConfigFile::kReplace;
-  ASSERT_TRUE(reconfigure(agent_, with_config(kReservesTwo), source));
+  verbs::NodeSource source;
+  source.file = verbs::ConfigFile::kReplace;
+  ASSERT_TRUE(verbs::reconfigure(agent_, with_config(kReservesTwo), source));
   EXPECT_EQ(world_.file("config.yaml"), "");
 }
 
 TEST_F(ReconfigureRequests, AnUndoWithoutAFileWritesWhatTheNodeHad) {
-  ASSERT_TRUE(reconfigure(agent_, with_config(kReservesTwo), {}));
-  ASSERT_TRUE(reconfigure(agent_, undo(), writing()));
+  ASSERT_TRUE(verbs::reconfigure(agent_, with_config(kReservesTwo), {}));
+  ASSERT_TRUE(verbs::reconfigure(agent_, undo(), writing()));
   const auto written = parse_config(world_.file("config.yaml"));
   ASSERT_TRUE(written) << written.error().message;
   EXPECT_EQ(written->config, agent_.node().config());
@@ -115,19 +115,19 @@ TEST_F(ReconfigureRequests, AFailureLeavesTheFilesAsTheyWere) {
   std::ofstream(world_.state / "config.yaml") << kReservesOne;
   ASSERT_TRUE(agent_.attach({PodUid("x"), "a"}, 77));
   ASSERT_TRUE(agent_.attach({PodUid("y"), "a"}, 78));
-  Reconfigure request = with_config(kReservesSeven);
-  request.evict = Evict::kLost;
+  verbs::Reconfigure request = with_config(kReservesSeven);
+  request.evict = verbs::Evict::kLost;
   EXPECT_THAT(error_of(request, writing()), HasSubstr("process"));
   EXPECT_EQ(world_.file("config.yaml"), kReservesOne);
   EXPECT_EQ(world_.file("config.yaml.before"), "");
 }
 
 TEST_F(ReconfigureRequests, PodsThatCannotStayNeedConsent) {
-  const Reconfigure request = with_config(kReservesSeven);
-  const auto refused = reconfigure(agent_, request, writing());
+  const verbs::Reconfigure request = with_config(kReservesSeven);
+  const auto refused = verbs::reconfigure(agent_, request, writing());
   ASSERT_TRUE(refused) << refused.error().message;
   EXPECT_FALSE(refused->is_applied);
-  EXPECT_EQ(check_consent(request, *refused).error().message,
+  EXPECT_EQ(verbs::check_consent(request, *refused).error().message,
             "pods that cannot stay: x, y; nothing has changed");
   EXPECT_EQ(world_.cpus("podx/a"), "1-2");
   EXPECT_EQ(world_.file("config.yaml"), "");
@@ -135,8 +135,8 @@ TEST_F(ReconfigureRequests, PodsThatCannotStayNeedConsent) {
 
 /// Like a client that does not know whether its first request was carried out.
 TEST_F(ReconfigureRequests, ARepeatedRequestKeepsTheWayBack) {
-  ASSERT_TRUE(reconfigure(agent_, with_config(kReservesTwo), {}));
-  const auto again = reconfigure(agent_, with_config(kReservesTwo), {});
+  ASSERT_TRUE(verbs::reconfigure(agent_, with_config(kReservesTwo), {}));
+  const auto again = verbs::reconfigure(agent_, with_config(kReservesTwo), {});
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE(again->is_applied);
   EXPECT_FALSE(again->other_node);
@@ -145,16 +145,16 @@ TEST_F(ReconfigureRequests, ARepeatedRequestKeepsTheWayBack) {
 }
 
 TEST_F(ReconfigureRequests, TheSourceSaysWhatIsReadAndWhetherItWillBeFound) {
-  NodeSource source;
-  source.config = [](const std::optional<std::string>& text) -> Result<NodeConfig> {
+  verbs::NodeSource source;
+  source.config = [](const std::optional<std::string>& text) -> Result<verbs::NodeConfig> {
     PINFOLD_LET(auto parsed, parse_config(text.value_or(kReservesTwo)));
-    return NodeConfig{std::move(parsed.config), ProfileSource::kConfiguration};
+    return verbs::NodeConfig{std::move(parsed.config), ProfileSource::kConfiguration};
   };
   source.check = [](const Node& to) -> Result<void> {
     return fail(ErrorCode::kUnsupported, "reserved " + to.config().reserved_system_cpus);
   };
   EXPECT_EQ(error_of({}, source), "reserved 0-1");
-  Reconfigure dry_run;
+  verbs::Reconfigure dry_run;
   dry_run.dry_run = true;
   EXPECT_EQ(error_of(dry_run, source), "done") << "nothing has to find it";
 }
@@ -162,7 +162,7 @@ TEST_F(ReconfigureRequests, TheSourceSaysWhatIsReadAndWhetherItWillBeFound) {
 TEST_F(ReconfigureRequests, NamesWhatIsWrong) {
   EXPECT_EQ(error_of(undo()), "undo: state directory '" + world_.state.path() +
                                   "' was not reconfigured, or its configuration has changed since");
-  Reconfigure both = with_config(kReservesTwo);
+  verbs::Reconfigure both = with_config(kReservesTwo);
   both.undo = true;
   EXPECT_THAT(error_of(both), HasSubstr("undo: expected nothing else"));
   EXPECT_THAT(error_of(both), HasSubstr("got a configuration"));
@@ -180,23 +180,23 @@ TEST(DefragmentRequests, MakesRoomAndDoesNotAdmit) {
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
   must_admit(agent, pod("y", {guaranteed("a", 2)}));
   const PodSpec big = pod("big", {guaranteed("a", 3)});
-  const auto planned = defragment(agent, {big, true});
+  const auto planned = verbs::defragment(agent, {big, true});
   ASSERT_TRUE(planned) << planned.error().message;
   EXPECT_FALSE(planned->is_applied);
   ASSERT_TRUE(planned->planned.room && planned->planned.room->is_possible);
   EXPECT_EQ(to_json(*planned).at("reason"), "TopologyAffinityError");
   ASSERT_TRUE(agent.admit(big)->rejection);
-  const auto done = defragment(agent, {big, false});
+  const auto done = verbs::defragment(agent, {big, false});
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_TRUE(done->is_applied);
   EXPECT_FALSE(done->other_node);
   EXPECT_EQ(agent.state().node.find(PodUid("big")), nullptr);
   must_admit(agent, big);
-  const auto again = defragment(agent, {big, false});
+  const auto again = verbs::defragment(agent, {big, false});
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE(again->planned.room->is_active);
   EXPECT_FALSE(again->is_applied);
-  EXPECT_FALSE(defragment(agent, {pod("huge", {guaranteed("a", 6)}), false})->is_applied);
+  EXPECT_FALSE(verbs::defragment(agent, {pod("huge", {guaranteed("a", 6)}), false})->is_applied);
 }
 
 }  // namespace

@@ -54,18 +54,18 @@ class ApiTest : public testing::Test {
   }
   /// Calls `method` with a request that `set` filled in; must succeed.
   template <class Request, class Response>
-  Response must(::grpc::Status (v1::Pinfold::Stub::*method)(ClientContext*, const worker::Request&,
+  Response must(::grpc::Status (v1::Pinfold::Stub::*method)(ClientContext*, const Request&,
                                                             Response*),
-                const worker::Request& request) {
+                const Request& request) {
     Response response;
     const auto status = call(method, request, response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
   }
   template <class Request, class Response>
-  ::grpc::Status call(::grpc::Status (v1::Pinfold::Stub::*method)(ClientContext*, const worker::Request&,
+  ::grpc::Status call(::grpc::Status (v1::Pinfold::Stub::*method)(ClientContext*, const Request&,
                                                                   Response*),
-                      const worker::Request& request, Response& response) {
+                      const Request& request, Response& response) {
     ClientContext context;
     return (stub_.get()->*method)(&context, request, &response);
   }
@@ -78,8 +78,8 @@ class ApiTest : public testing::Test {
   v1::StatusResponse status() { return must(&v1::Pinfold::Stub::Status, v1::StatusRequest()); }
 
   World world_;
-  std::atomic<Clock::duration> later_{Clock::duration::zero()};
-  std::function<Clock::time_point()> now_ = [this] { return Clock::now() + later_.load(); };
+  std::atomic<worker::Clock::duration> later_{worker::Clock::duration::zero()};
+  std::function<worker::Clock::time_point()> now_ = [this] { return worker::Clock::now() + later_.load(); };
   worker::Worker worker_{world_.open(), [this] {
                    worker::WorkerOptions options;
                    options.now = now_;

@@ -18,8 +18,8 @@ namespace pinfold::test {
 class ServedSocket {
  public:
   explicit ServedSocket(const std::vector<::grpc::Service*>& services,
-                        ::grpc::EndpointOptions options = {}) {
-    auto started = ::grpc::Endpoint::start(socket::Listener::open(path()).value(), services,
+                        pinfold::grpc::EndpointOptions options = {}) {
+    auto started = pinfold::grpc::Endpoint::start(socket::Listener::open(path()).value(), services,
                                             std::move(options));
     if (!started) throw std::runtime_error(started.error().message);
     endpoint_ = *std::move(started);
@@ -38,7 +38,7 @@ class ServedSocket {
 
  private:
   TempDir dir_;
-  std::unique_ptr<::grpc::Endpoint> endpoint_;
+  std::unique_ptr<pinfold::grpc::Endpoint> endpoint_;
 };
 
 }  // namespace pinfold::test

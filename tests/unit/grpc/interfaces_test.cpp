@@ -37,7 +37,7 @@ class InterfacesTest : public testing::Test {
     return Interfaces::start(
         {"", {socket_, second_, ""}, ""}, worker_,
         [this](agent::LogLevel level, std::string_view message) {
-          log_.push_back(std::string(to_string(level)) + ": " + std::string(message));
+          log_.push_back(std::string(settings::to_string(level)) + ": " + std::string(message));
         });
   }
   /// Returns whether pods can be listed there.

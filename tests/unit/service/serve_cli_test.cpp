@@ -117,7 +117,7 @@ class StoppingService {
                                ""};
     listener_.emplace(socket::Listener::open(node.dir() / "s.sock").value());
     server_.emplace(
-        io_, *listener_, hello, [this](const Request& request) { return answer(request); },
+        io_, *listener_, hello, [this](const worker::Request& request) { return answer(request); },
         socket::ServerOptions{});
     thread_ = std::thread([this] { run(); });
   }
@@ -144,7 +144,7 @@ class StoppingService {
                              config.value().config, options)
         .value();
   }
-  Result<void> answer(const Request& request) {
+  Result<void> answer(const worker::Request& request) {
     if (requests_-- > 0) {
       if (comparison_ && std::holds_alternative<verbs::ReadComparison>(request.action)) {
         request.done(*comparison_);
@@ -157,7 +157,7 @@ class StoppingService {
     }
     has_refused_ = true;
     io_.stop();
-    return fail(stopping_error());
+    return fail(worker::stopping_error());
   }
   void run() {
     (void)io_.run();
@@ -215,7 +215,7 @@ class DyingService {
                                ""};
     server_.emplace(
         io_, *listener_, hello,
-        [this](const Request& /*request*/) {
+        [this](const worker::Request& /*request*/) {
           io_.stop();
           return Result<void>();
         },

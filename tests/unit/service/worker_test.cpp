@@ -398,7 +398,7 @@ TEST_F(WorkerTest, MeasuresTransactionsAndReconciliations) {
   worker->run_round();
   const auto& counters = worker->snapshot()->counters;
   constexpr std::size_t kOneSecond = 8;
-  EXPECT_EQ(Durations::kBounds.at(kOneSecond), 1);
+  EXPECT_EQ(agent::Durations::kBounds.at(kOneSecond), 1);
   EXPECT_EQ(counters.admissions.buckets.at(kOneSecond), 1U);
   EXPECT_EQ(counters.admissions.sum, 1);
   EXPECT_EQ(counters.reconciling.buckets.at(kOneSecond), counters.reconciliations);
