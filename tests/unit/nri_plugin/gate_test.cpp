@@ -134,13 +134,13 @@ TEST_P(NriGate, OnCgroupV1TheRuntimeGetsWhatTheGroupAboveHas) {
 /// Facts that the runtime shows again need no disk; exclusive CPUs do.
 TEST_P(NriGate, OnAFullDiskASharedContainerStarts) {
   namespace disk = checkpoint::testing;
-  bool is_full = false;
+  const auto is_full = std::make_shared<bool>(false);  // the last agent settles after this test
   const auto memory = std::make_shared<disk::Disk>();
-  world_.open_store = [&] {
+  world_.open_store = [memory, is_full] {
     return checkpoint::Store::open(
                std::make_unique<disk::MemoryFs>(memory,
-                                                [&](const std::string& /*operation*/) {
-                                                  const int error = is_full ? ENOSPC : 0;
+                                                [is_full](const std::string& /*operation*/) {
+                                                  const int error = *is_full ? ENOSPC : 0;
                                                   return disk::MemoryFs::Fault{error, false};
                                                 }))
         .value();
@@ -152,7 +152,7 @@ TEST_P(NriGate, OnAFullDiskASharedContainerStarts) {
   must_run(a_);
   must_run(b_);
 
-  is_full = true;
+  *is_full = true;
   must_run(c);
   EXPECT_EQ(world_.cpus(c), "0,3-7");
   EXPECT_THAT(logged("pod 'c'"), Contains(HasSubstr("No space left on device")));
@@ -163,15 +163,15 @@ TEST_P(NriGate, OnAFullDiskASharedContainerStarts) {
   EXPECT_EQ(pool(), "0,3-7");
   EXPECT_FALSE(world_.agent->settle()) << "the state is not stored";
 
-  is_full = false;
+  *is_full = false;
   EXPECT_TRUE(world_.agent->settle());
   world_.restart();
   EXPECT_NE(world_.agent->state().node.find(c.uid), nullptr);
-  is_full = true;
+  *is_full = true;
   const PodSpec e = shared("e");
   must_run(e);
   world_.agent.reset();
-  is_full = false;
+  *is_full = false;
   world_.restart();
   EXPECT_EQ(world_.agent->state().node.find(e.uid), nullptr);
   world_.synchronize({a_, b_, c, e});
