@@ -66,6 +66,13 @@ Result<std::vector<ForeignGroup>> ConfinedGroups::find(const enforce::Cgroups& c
   return groups;
 }
 
+Result<std::vector<ForeignGroup>> ConfinedGroups::find_below_root(
+    const enforce::Cgroups& cgroups) {
+  PINFOLD_LET(auto groups, find_foreign(cgroups));
+  add_confined(cgroups, groups);
+  return groups;
+}
+
 std::vector<ForeignGroup> ConfinedGroups::find_confined(const enforce::Cgroups& cgroups,
                                                         const CpuSet& pool) {
   std::vector<ForeignGroup> groups;
@@ -130,9 +137,8 @@ std::vector<ConfinedNews> ConfinedGroups::learn(const enforce::PlanResult& resul
     const auto [known, is_new] = groups_.try_emplace(step.directory);
     if (is_new) known->second.before = group->before.value_or(group->chosen);
     known->second.written = step.set;
-    if (step.kind == Step::Kind::kConfine) {
-      news.push_back({step.directory, group->cpus, step.set, std::nullopt});
-    }
+    news.push_back({step.directory, group->cpus, step.set, std::nullopt, false,
+                    step.kind == Step::Kind::kFollow});
   }
   for (const enforce::UnconfinedGroup& failed : result.unconfined) {
     const auto group = group_of(failed.step.directory);

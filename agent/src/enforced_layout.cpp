@@ -87,9 +87,9 @@ CpuSet owned(const Layout& layout, const GroupName& name) {
   return has_some ? found->second.cpus : CpuSet();
 }
 
-/// Returns whether a container gets exclusive CPUs that it does not have yet.
+/// Returns whether an existing container gets exclusive CPUs that it does not have yet.
 bool has_gains(const Layout& before, const Layout& after) {
-  return std::any_of(after.begin(), after.end(), [&](const auto& entry) {
+  return std::any_of(before.begin(), before.end(), [&](const auto& entry) {
     const GroupName& name = entry.first;
     return !name.is_pod() && !owned(before, name).contains_all(owned(after, name));
   });
@@ -131,7 +131,7 @@ enforce::PagesByNode pages_of_all(const std::vector<pid_t>& pids) {
 }  // namespace
 
 EnforcedLayout::EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted,
-                               CpuSet former_pool, LogSink log)
+                               LogSink log, CpuSet former_pool)
     : cgroups_(std::move(cgroups)), log_(std::move(log)), confined_(std::move(former_pool)) {
   cgroups_.set_adopted(std::move(adopted));
 }
@@ -366,12 +366,15 @@ CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observ
   return found;
 }
 
-/// Returns the foreign groups that a plan from `observed` may have to confine. A directory of the
-/// runtime that cannot be read is looked at again by the next call.
+/// Returns the foreign groups that a plan from `observed` may have to confine: those of a runtime
+/// only if containers that exist get more CPUs, because a new one may be about to adopt its group. A
+/// directory of the runtime that cannot be read is looked at again by the next call.
 Result<std::vector<enforce::ForeignGroup>> EnforcedLayout::observe_foreign(const Desired& desired,
                                                                            const Layout& observed) {
   const CpuSet exclusive = exclusive_cpus(observed) | exclusive_cpus(desired);
-  PINFOLD_LET(auto found, confined_.find(cgroups_, desired, exclusive));
+  PINFOLD_LET(auto found, has_gains(observed, desired.layout)
+                              ? confined_.find(cgroups_, desired, exclusive)
+                              : confined_.find_below_root(cgroups_));
   if (const auto unread = confined_.take_unread()) log(LogLevel::kError, unread->message);
   return found;
 }

@@ -78,8 +78,8 @@ Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
   std::optional<EnforcedLayout> enforced;
   if (cgroups) kept.rename_adopted(canonical_adopted(kept.state(), *cgroups, options.log));
   if (cgroups) {
-    enforced.emplace(*std::move(cgroups), kept.state().adopted,
-                     make_desired(node, kept.state(), {}, offline).pool, options.log);
+    enforced.emplace(*std::move(cgroups), kept.state().adopted, options.log,
+                     make_desired(node, kept.state(), {}, offline).pool);
   }
   NodeAgent agent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
                   std::move(offline), std::move(observed));

@@ -6,7 +6,6 @@
 
 #include <optional>
 
-#include "pinfold/verbs/config_file.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/decide/start_advice.hpp"

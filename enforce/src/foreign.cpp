@@ -105,8 +105,8 @@ struct OtherTree {
   std::vector<ForeignGroup>& found;
 
   [[nodiscard]] Result<void> look(const Group& group, const CpuSet& above, int depth) const {
-    constexpr int kMaxDepth = 16;
-    if (adopted.contains(group.directory) || depth > kMaxDepth) return {};
+    constexpr int kDeepestGroup = 16;
+    if (adopted.contains(group.directory) || depth > kDeepestGroup) return {};
     // Without a cpuset the group has the CPUs of the one above it.
     ForeignGroup entry{group.directory, effective_cpus(group).value_or(above), chosen_cpus(group)};
     const CpuSet cpus = entry.cpus;

@@ -111,7 +111,7 @@ TEST_P(AffinityOfAgent, IsResetByTheHookBeforeTheProgramRuns) {
   }
   run("run-a", 7);
   NodeAgent agent = open();
-  const auto refusal = admit_hooked(agent, pod("a", {guaranteed("c", 3)}), {"c", "/model/run-a"},
+  const auto refusal = verbs::admit_hooked(agent, pod("a", {guaranteed("c", 3)}), {"c", "/model/run-a"},
                                     [] { return false; });
   ASSERT_FALSE(refusal) << refusal->error.message;
   EXPECT_THAT(table_.processes[7].threads, ElementsAre(CpuSet{1, 2, 3}));

@@ -12,14 +12,14 @@
 
 namespace pinfold::agent {
 
-/// A foreign group that was confined, or could not be.
+/// What a plan has done to a foreign group.
 struct ConfinedNews {
   std::string directory;
   CpuSet had;                        ///< the CPUs on which it could run
   CpuSet gets;                       ///< the CPUs that it should have now
   std::optional<Error> unconfined;   ///< why it does not have them
   bool was_killed = false;           ///< so its processes were killed
-  bool only_follows = false;         ///< it is off exclusive CPUs, and lacks others of the pool
+  bool only_follows = false;         ///< it was off exclusive CPUs, and gets what the pool gained
 };
 
 /// What an agent knows of foreign groups: where to look for them, and which it has confined. Those
@@ -41,6 +41,9 @@ class ConfinedGroups {
   [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find(const enforce::Cgroups& cgroups,
                                                                 const Desired& desired,
                                                                 const CpuSet& exclusive);
+  /// Finds only those below the root, and adds those that were confined before. Errors: as find.
+  [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find_below_root(
+      const enforce::Cgroups& cgroups);
   /// Returns why a directory of the search could not be read by the last find().
   [[nodiscard]] std::optional<Error> take_unread() { return std::exchange(unread_, std::nullopt); }
   /// Returns only those that were confined before and do not follow `pool` yet.
@@ -49,7 +52,7 @@ class ConfinedGroups {
   /// Returns the steps that give groups below an adopted one their former cpuset back; the adopted
   /// group keeps them in place.
   [[nodiscard]] enforce::Plan take_given_back(const enforce::Cgroups& cgroups);
-  /// Remembers what a plan for `pool` has done to `groups`, and returns what is new.
+  /// Remembers what a plan for `pool` has done to `groups`, and returns it.
   std::vector<ConfinedNews> learn(const enforce::PlanResult& result,
                                   const std::vector<enforce::ForeignGroup>& groups,
                                   const CpuSet& pool);

@@ -59,8 +59,8 @@ using enforce::StepWatcher;
 class EnforcedLayout {
  public:
   /// `former_pool`: see ConfinedGroups.
-  EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted, CpuSet former_pool,
-                 LogSink log);
+  EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted, LogSink log,
+                 CpuSet former_pool = {});
 
   [[nodiscard]] const enforce::KernelFacts& facts() const { return cgroups_.facts(); }
   /// See Cgroups.

@@ -241,9 +241,17 @@ void Enforcer::note_confined(Agent& agent) {
 
 void Enforcer::note_confined(const Agent& agent, const agent::ConfinedNews& news) {
   const std::string& directory = news.directory;
+  if (news.only_follows && !news.unconfined) {
+    unconfined_.erase(directory);
+    return;
+  }
   if (news.only_follows) {
-    return log(LogLevel::kWarning, fmt::format("NRI: '{}' does not get CPUs {}: {}", directory,
-                                               news.gets.to_string(), news.unconfined->message));
+    std::string line = fmt::format("NRI: '{}' does not get CPUs {}: {}", directory,
+                                   news.gets.to_string(), news.unconfined->message);
+    std::string& logged = unconfined_[directory];
+    if (logged != line) log(LogLevel::kWarning, line);
+    logged = std::move(line);
+    return;
   }
   const Owner owner = owner_of(agent, directory);
   if (!owner.is_sandbox && !noted_.contains(directory)) {
