@@ -26,6 +26,9 @@ class Enforcer final : public Follower {
                                                 const api::StopContainerRequest& request) override;
   [[nodiscard]] Result<void> change(Agent& agent, const api::StateChangeEvent& event) override;
   void look(Agent& agent) override;
+  /// Tells the agent where the runtime's groups are. Until the runtime has shown all its pods:
+  /// nowhere.
+  void show_groups(Agent& agent);
 
  private:
   // enforcer_gate.cpp: decides whether a container may be created and started
@@ -82,7 +85,6 @@ class Enforcer final : public Follower {
 
   // enforcer_others.cpp: groups that the runtime has not shown
   [[nodiscard]] enforce::ForeignSearch search_of(const Agent& agent);
-  void show_groups(Agent& agent);
   CpuSet confine_others(Agent& agent, const std::string& also = "");
   void note_confined(Agent& agent);
   void note_confined(const Agent& agent, const agent::ConfinedNews& news);

@@ -187,7 +187,6 @@ enforce::ForeignSearch Enforcer::search_of(const Agent& agent) {
   return search;
 }
 
-/// Tells the agent where the runtime's groups are. Until the runtime has shown all its pods: nowhere.
 void Enforcer::show_groups(Agent& agent) {
   agent.set_foreign_search(knows_all_pods(agent) ? search_of(agent) : enforce::ForeignSearch());
 }

@@ -77,8 +77,9 @@ Result<std::unique_ptr<Follower>> make_follower(NriMode mode, agent::NodeAgent& 
   if (mode == NriMode::kObserve) {
     return std::make_unique<Observer>(agent.node(), std::move(options));
   }
-  agent.set_foreign_search({});  // its groups are not known yet, only that they exist
-  return std::make_unique<Enforcer>(std::move(options));
+  auto enforcer = std::make_unique<Enforcer>(std::move(options));
+  enforcer->show_groups(agent);
+  return enforcer;
 }
 
 }  // namespace pinfold::nri
