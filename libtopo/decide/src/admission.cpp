@@ -1,8 +1,8 @@
 #include "admission.hpp"
 
 #include "pinfold/align/explanation.hpp"
+#include "pinfold/decide/stale.hpp"
 #include "provider_states.hpp"
-#include "stale.hpp"
 
 namespace pinfold {
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "pinfold/decide/decide.hpp"
+#include "pinfold/decide/decision.hpp"
+#include "pinfold/types/trace.hpp"
 #include "tally.hpp"
 
 namespace pinfold {

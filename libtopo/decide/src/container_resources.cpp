@@ -1,9 +1,10 @@
+#include "pinfold/decide/container_resources.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "derive_linux_resources.hpp"
-#include "pinfold/decide/decide.hpp"
 
 namespace pinfold {
 namespace {
@@ -31,36 +32,6 @@ tl::unexpected<Error> no_pod(const PodUid& pod) {
   return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", pod));
 }
 
-}  // namespace
-
-std::string_view to_string(Isolation isolation) {
-  switch (isolation) {
-    case Isolation::kContainer:
-      return "container";
-    case Isolation::kPod:
-      return "pod";
-    case Isolation::kHost:
-      return "host";
-  }
-  return "unknown";
-}
-
-std::vector<ContainerId> containers_with_assignments(const NodeState& state, const PodUid& uid) {
-  std::set<std::string> names;
-  const auto add = [&](const auto* of_pod) {
-    if (of_pod == nullptr) return;
-    for (const auto& [name, value] : *of_pod) names.insert(name);
-  };
-  add(state.cpu.assignments.find(uid));
-  add(state.memory.assignments.find(uid));
-  std::vector<ContainerId> containers;
-  containers.reserve(names.size());
-  for (const std::string& name : names) containers.push_back({uid, name});
-  return containers;
-}
-
-namespace {
-
 ContainerResources resources_of(const Node& node, const NodeState& state, const PodTotals& totals,
                                 const Container& spec) {
   const ContainerId container{totals.pod.uid, spec.name};
@@ -84,6 +55,18 @@ ContainerResources resources_of(const Node& node, const NodeState& state, const 
 }
 
 }  // namespace
+
+std::string_view to_string(Isolation isolation) {
+  switch (isolation) {
+    case Isolation::kContainer:
+      return "container";
+    case Isolation::kPod:
+      return "pod";
+    case Isolation::kHost:
+      return "host";
+  }
+  return "unknown";
+}
 
 Result<ContainerResources> container_resources(const Node& node, const NodeState& state,
                                                const ContainerId& container) {
