@@ -1,8 +1,9 @@
+#include "take.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "accumulator.hpp"
 #include "distribute.hpp"
 
 namespace pinfold::cpu {
@@ -60,8 +61,8 @@ Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& c
   return accumulator.result();
 }
 
-}  // namespace
-
+/// distribute-cpus-across-numa: spreads evenly over the smallest number of NUMA nodes that allows
+/// it; falls back to take_packed if none does.
 Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int count, Steps* steps) {
   const int group = rules.numa_group_size;
   if (count < 1) return CpuSet{};
@@ -101,6 +102,13 @@ Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int coun
     if (!choice.nodes.empty()) return take_choice(rules, d, choice, available, steps);
   }
   return take_packed(rules, available, count, steps);
+}
+
+}  // namespace
+
+Taken take(const TakeRules& rules, const CpuSet& available, int count, Steps* steps) {
+  return rules.across_numa ? take_across_numa(rules, available, count, steps)
+                           : take_packed(rules, available, count, steps);
 }
 
 }  // namespace pinfold::cpu

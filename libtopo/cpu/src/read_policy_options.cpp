@@ -1,3 +1,5 @@
+#include "read_policy_options.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 
 #include "pinfold/api/topology_policy.hpp"
 #include "pinfold/text/go_text.hpp"
-#include "read_policy_options.hpp"
 
 namespace pinfold::cpu {
 namespace {
