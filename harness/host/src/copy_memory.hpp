@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/harness/machine_copy.hpp"
+#include "pinfold/machine/machine.hpp"
 
 namespace pinfold::harness {
 

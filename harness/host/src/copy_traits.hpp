@@ -1,6 +1,8 @@
 #pragma once
 
 #include "pinfold/harness/machine_copy.hpp"
+#include "pinfold/harness/source_traits.hpp"
+#include "pinfold/machine/machine.hpp"
 
 namespace pinfold::harness {
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "pinfold/harness/copy_machine.hpp"
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/machine_view.hpp"
 #include "pinfold/harness/scenario.hpp"
