@@ -8,7 +8,7 @@
 
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/process.hpp"
-#include "pinfold/harness/session.hpp"
+#include "pinfold/harness/temporary_folder.hpp"
 
 namespace pinfold::harness {
 namespace {

@@ -1,9 +1,7 @@
-#include <fmt/format.h>
+#include "pinfold/harness/container_table.hpp"
 
 #include <algorithm>
 #include <array>
-
-#include "pinfold/harness/report.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -11,10 +9,6 @@ namespace {
 std::string shown(const std::string& text) { return text.empty() ? "-" : text; }
 
 }  // namespace
-
-std::string format_seconds(Milliseconds elapsed) {
-  return fmt::format("{:.1f} s", static_cast<double>(elapsed.count()) / 1000);
-}
 
 std::string container_table(const std::vector<ContainerRow>& rows) {
   constexpr std::size_t kColumns = 9;

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "pinfold/harness/json.hpp"
-#include "pinfold/harness/report.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -35,6 +34,10 @@ std::string seconds_of(const Json& json) {
 }
 
 }  // namespace
+
+std::string format_seconds(Milliseconds elapsed) {
+  return fmt::format("{:.1f} s", static_cast<double>(elapsed.count()) / 1000);
+}
 
 Json costs_json(const std::vector<ScenarioResult>& results) {
   std::vector<Cost> costs;

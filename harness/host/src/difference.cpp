@@ -7,8 +7,8 @@
 #include <sstream>
 #include <vector>
 
+#include "exec_reply.hpp"
 #include "pinfold/harness/json.hpp"
-#include "step_result.hpp"
 
 namespace pinfold::harness {
 namespace {

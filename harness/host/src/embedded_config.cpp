@@ -1,12 +1,13 @@
+#include "embedded_config.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <optional>
 
-#include "pinfold/harness/own_kernel.hpp"
 #include "pinfold/harness/process.hpp"
-#include "pinfold/harness/session.hpp"
+#include "pinfold/harness/temporary_folder.hpp"
 
 /// Extracts the configuration that CONFIG_IKCONFIG=y puts into a kernel image.
 namespace pinfold::harness {

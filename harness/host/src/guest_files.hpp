@@ -5,7 +5,8 @@
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/harness/image.hpp"
-#include "pinfold/harness/run.hpp"
+#include "pinfold/harness/initramfs.hpp"
+#include "pinfold/harness/run_options.hpp"
 #include "pinfold/harness/scenario.hpp"
 
 namespace pinfold::harness {

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "pinfold/harness/image.hpp"
+#include "launch.hpp"
+#include "pinfold/harness/cache.hpp"
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/snapshot.hpp"
 

@@ -1,10 +1,10 @@
+#include "pinfold/harness/kernel_config.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <charconv>
-
-#include "pinfold/harness/own_kernel.hpp"
 
 namespace pinfold::harness {
 namespace {

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 
+#include "pinfold/harness/run_options.hpp"
+#include "pinfold/harness/scenario.hpp"
+#include "pinfold/harness/scenario_result.hpp"
 #include "pinfold/harness/session.hpp"
 
-/// The two parts of open_session.
+/// Prepares, boots and restores machines.
 namespace pinfold::harness {
 
 /// Finds or makes everything that the machine needs; fills in `result` on failure.
@@ -15,6 +19,15 @@ namespace pinfold::harness {
 [[nodiscard]] std::optional<Session> open_launch(const Scenario& scenario,
                                                  const RunOptions& options, const Launch& ready,
                                                  ScenarioResult& result);
+
+/// Verifies the guest's machine. Returns false if it differs; `result` then has the reason.
+[[nodiscard]] VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options,
+                                         Session& session, ScenarioResult& result);
+
+/// Starts QEMU from a snapshot and resumes the machine.
+[[nodiscard]] VmResult<Session> restore_machine(const Launch& launch,
+                                                const std::filesystem::path& snapshot,
+                                                int interrupt_fd, Milliseconds limit);
 
 /// Returns a time limit multiplied by the time scale of the run.
 [[nodiscard]] inline Milliseconds scaled(const RunOptions& options, Milliseconds limit) {

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "embedded_config.hpp"
 #include "pinfold/harness/process.hpp"
 
 namespace pinfold::harness {

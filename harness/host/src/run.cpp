@@ -7,8 +7,8 @@
 
 #include "guest_coverage.hpp"
 #include "pinfold/harness/kept_guest.hpp"
+#include "pinfold/harness/open_session.hpp"
 #include "pinfold/harness/qemu_command.hpp"
-#include "pinfold/harness/session.hpp"
 #include "step_runner.hpp"
 
 namespace pinfold::harness {

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <thread>
 
+#include "exec_reply.hpp"
 #include "pinfold/harness/container_images.hpp"
+#include "pinfold/harness/initramfs.hpp"
 #include "runtime_texts.hpp"
-#include "step_result.hpp"
 
 namespace pinfold::harness {
 namespace {

@@ -1,3 +1,5 @@
+#include "scenario_expect.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include "cgroup_paths.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/harness/json.hpp"
-#include "scenario_steps.hpp"
 
 namespace pinfold::harness {
 namespace {

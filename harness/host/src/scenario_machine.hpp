@@ -4,7 +4,8 @@
 #include <optional>
 
 #include "field_reader.hpp"
-#include "pinfold/harness/scenario.hpp"
+#include "pinfold/harness/machines.hpp"
+#include "pinfold/harness/vm_machine.hpp"
 
 namespace pinfold::harness {
 

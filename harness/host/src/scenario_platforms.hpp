@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "field_reader.hpp"
+#include "pinfold/harness/machines.hpp"
 #include "pinfold/harness/platform.hpp"
-#include "pinfold/harness/scenario.hpp"
 
 namespace pinfold::harness {
 

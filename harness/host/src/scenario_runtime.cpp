@@ -1,3 +1,5 @@
+#include "scenario_runtime.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,7 +7,7 @@
 #include <vector>
 
 #include "pinfold/harness/runtime.hpp"
-#include "scenario_steps.hpp"
+#include "scenario_fields.hpp"
 
 /// Reads the container runtime of a scenario and the steps that use it.
 namespace pinfold::harness {

@@ -6,6 +6,9 @@
 
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/runtime.hpp"
+#include "scenario_expect.hpp"
+#include "scenario_fields.hpp"
+#include "scenario_runtime.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -337,28 +340,6 @@ std::vector<PlacedStep> read_steps(const Json* list, const PlatformScope& scope,
         path, fmt::format("{} for {}: {}", steps.size(), to_string(scope.current), kStepsExpected)};
   }
   return steps;
-}
-
-std::vector<std::string> read_command(FieldReader& fields) {
-  std::vector<std::string> command = fields.texts("command");
-  if (command.empty()) fields.complain("command", "expected a program and its arguments");
-  return command;
-}
-
-std::optional<int> read_status(FieldReader& fields) {
-  if (fields.text("status", "0") == "any") return std::nullopt;
-  return fields.integer("status", 0, 0, 255);
-}
-
-KubeletSource read_kubelet(FieldReader& fields, const char* key) {
-  KubeletSource source;
-  const Json* value = fields.find(key);
-  if (value != nullptr && value->is_object()) {
-    source.config = *value;
-  } else {
-    source.file = fields.text(key, "");
-  }
-  return source;
 }
 
 }  // namespace pinfold::harness

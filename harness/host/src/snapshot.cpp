@@ -18,10 +18,11 @@
 #include <thread>
 #include <utility>
 
+#include "pinfold/harness/cache.hpp"
 #include "pinfold/harness/fingerprint.hpp"
-#include "pinfold/harness/image.hpp"
 #include "pinfold/harness/process.hpp"
 #include "pinfold/harness/saved_state.hpp"
+#include "sum_of_file.hpp"
 
 namespace pinfold::harness {
 namespace {

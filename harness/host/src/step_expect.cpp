@@ -1,20 +1,16 @@
+#include "step_expect.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
+
 #include "cgroup_paths.hpp"
+#include "step_product.hpp"
 #include "step_result.hpp"
-#include "step_runner.hpp"
 
 namespace pinfold::harness {
 namespace {
-
-/// Returns the value of one file in a reply to "read"; an error is returned as "(ENOENT)".
-std::string value_of(const Json& reply, const std::string& path) {
-  const Json files = reply.value("files", Json::object());
-  const Json file = files.value(path, Json::object());
-  if (file.contains("value")) return file.value("value", "");
-  return "(" + file.value("errno", "nothing") + ")";
-}
 
 bool is_of_process(const std::string& name) {
   return name == "Cpus_allowed_list" || name == "Mems_allowed_list" || name.starts_with("page");
@@ -29,23 +25,20 @@ std::string process_value(const Json& process, const std::string& name) {
   return pages_on(pages, name.substr(slash + 1), name.starts_with("pageShare"));
 }
 
-}  // namespace
-
-VmResult<std::string> StepRunner::read_one(const std::string& path) {
-  PINFOLD_LET(const auto reply, ask({{"op", "read"}, {"paths", {path}}}));
-  return value_of(reply, path);
-}
-
-VmResult<std::string> StepRunner::folder_of(const std::string& group, StepResult& result) {
+/// Returns a container's cgroup; a full path is returned unchanged.
+VmResult<std::string> folder_of(StepContext& context, const std::string& group,
+                                StepResult& result) {
   if (group.starts_with('/')) return group;
-  return cgroup_of(group, result);
+  return cgroup_of(context, group, result);
 }
 
-VmResult<void> StepRunner::expect_disjoint(const Expectation& expectation, StepResult& result) {
+VmResult<void> expect_disjoint(StepContext& context, const Expectation& expectation,
+                               StepResult& result) {
   std::vector<std::pair<std::string, std::string>> lists;
   for (const std::string& group : expectation.disjoint) {
-    PINFOLD_LET(const auto folder, folder_of(group, result));
-    PINFOLD_LET(auto cpus, read_one(folder + "/" + effective_file(cgroup_mode(), "cpus")));
+    PINFOLD_LET(const auto folder, folder_of(context, group, result));
+    PINFOLD_LET(auto cpus,
+                context.read_one(folder + "/" + effective_file(context.cgroup_mode(), "cpus")));
     lists.emplace_back(group, std::move(cpus));
   }
   const auto checks = check_disjoint(lists);
@@ -53,9 +46,10 @@ VmResult<void> StepRunner::expect_disjoint(const Expectation& expectation, StepR
   return {};
 }
 
-VmResult<void> StepRunner::expect_threads(const Expectation& expectation, StepResult& result) {
-  PINFOLD_LET(const auto folder, folder_of(expectation.subject, result));
-  PINFOLD_LET(const auto reply, ask({{"op", "threads"}, {"group", folder}}));
+VmResult<void> expect_threads(StepContext& context, const Expectation& expectation,
+                              StepResult& result) {
+  PINFOLD_LET(const auto folder, folder_of(context, expectation.subject, result));
+  PINFOLD_LET(const auto reply, context.ask({{"op", "threads"}, {"group", folder}}));
   const Json threads = reply.value("threads", Json::array());
   for (const auto& [name, expected_value] : expectation.values) {
     const std::string observed =
@@ -69,23 +63,26 @@ VmResult<void> StepRunner::expect_threads(const Expectation& expectation, StepRe
   return {};
 }
 
-VmResult<std::string> StepRunner::group_value(const Expectation& expectation,
-                                              const std::string& folder, const std::string& name) {
+VmResult<std::string> group_value(StepContext& context, const Expectation& expectation,
+                                  const std::string& folder, const std::string& name) {
   const std::size_t slash = name.find('/');
   const std::string file = name.substr(0, slash);
-  auto text = read_one(expectation.of == Expectation::Of::kContainer
-                           ? group_file(cgroup_mode(), folder, file)
-                           : folder + "/" + file);
+  auto text = context.read_one(expectation.of == Expectation::Of::kContainer
+                                   ? group_file(context.cgroup_mode(), folder, file)
+                                   : folder + "/" + file);
   if (!text || slash == std::string::npos) return text;
   return line_value(*text, name.substr(slash + 1));
 }
 
-VmResult<void> StepRunner::expect_one(const Expectation& expectation, StepResult& result) {
-  if (expectation.of == Expectation::Of::kDisjoint) return expect_disjoint(expectation, result);
-  if (expectation.of == Expectation::Of::kProcesses) return expect_threads(expectation, result);
+VmResult<void> expect_one(StepContext& context, const Expectation& expectation,
+                          StepResult& result) {
+  if (expectation.of == Expectation::Of::kDisjoint)
+    return expect_disjoint(context, expectation, result);
+  if (expectation.of == Expectation::Of::kProcesses)
+    return expect_threads(context, expectation, result);
   std::string folder = expectation.subject;
   if (expectation.of == Expectation::Of::kContainer) {
-    PINFOLD_LET(auto cgroup, cgroup_of(expectation.subject, result));
+    PINFOLD_LET(auto cgroup, cgroup_of(context, expectation.subject, result));
     if (!result.message.empty()) return {};
     folder = cgroup;
   }
@@ -95,14 +92,14 @@ VmResult<void> StepRunner::expect_one(const Expectation& expectation, StepResult
     VmResult<std::string> observed;
     if (is_of_process(name)) {
       if (process.is_null()) {
-        PINFOLD_LET(process, ask({{"op", "inspect"}, {"name", expectation.subject}}));
+        PINFOLD_LET(process, context.ask({{"op", "inspect"}, {"name", expectation.subject}}));
       }
       observed = process.value("alive", false) ? process_value(process, name) : "(no process)";
     } else if (expectation.of == Expectation::Of::kFile) {
       what = expectation.subject;
-      observed = read_one(folder);
+      observed = context.read_one(folder);
     } else {
-      observed = group_value(expectation, folder, name);
+      observed = group_value(context, expectation, folder, name);
     }
     if (!observed) return tl::unexpected(observed.error());
     result.checks.push_back(
@@ -111,23 +108,15 @@ VmResult<void> StepRunner::expect_one(const Expectation& expectation, StepResult
   return {};
 }
 
-VmResult<StepResult> StepRunner::act(const ExpectStep& step) {
-  StepResult result;
-  for (const Expectation& expectation : step.expectations) {
-    PINFOLD_TRY(expect_one(expectation, result));
-  }
-  return concluded(std::move(result));
-}
-
-VmResult<ObservedContainer> StepRunner::look_at(const DesiredContainer& container) {
+VmResult<ObservedContainer> look_at(StepContext& context, const DesiredContainer& container) {
   ObservedContainer kernel;
-  const std::string cpus = container.cgroup + "/" + effective_file(cgroup_mode(), "cpus");
-  const std::string mems = container.cgroup + "/" + effective_file(cgroup_mode(), "mems");
-  PINFOLD_LET(const auto reply, ask({{"op", "read"}, {"paths", {cpus, mems}}}));
-  kernel.cpus = value_of(reply, cpus);
-  kernel.mems = value_of(reply, mems);
-  if (!running_.contains(container.name)) return kernel;
-  PINFOLD_LET(const auto process, ask({{"op", "inspect"}, {"name", container.name}}));
+  const std::string cpus = container.cgroup + "/" + effective_file(context.cgroup_mode(), "cpus");
+  const std::string mems = container.cgroup + "/" + effective_file(context.cgroup_mode(), "mems");
+  PINFOLD_LET(const auto reply, context.ask({{"op", "read"}, {"paths", {cpus, mems}}}));
+  kernel.cpus = file_value(reply, cpus);
+  kernel.mems = file_value(reply, mems);
+  if (!context.running.contains(container.name)) return kernel;
+  PINFOLD_LET(const auto process, context.ask({{"op", "inspect"}, {"name", container.name}}));
   kernel.has_process = true;
   kernel.cpus_allowed = process_value(process, "Cpus_allowed_list");
   kernel.mems_allowed = process_value(process, "Mems_allowed_list");
@@ -135,22 +124,32 @@ VmResult<ObservedContainer> StepRunner::look_at(const DesiredContainer& containe
   return kernel;
 }
 
-VmResult<StepResult> StepRunner::act(const VerifyStep&) {
+}  // namespace
+
+VmResult<StepResult> act(StepContext& context, const ExpectStep& step) {
   StepResult result;
-  PINFOLD_LET(const auto containers, desired(result.message));
+  for (const Expectation& expectation : step.expectations) {
+    PINFOLD_TRY(expect_one(context, expectation, result));
+  }
+  return concluded(std::move(result));
+}
+
+VmResult<StepResult> act(StepContext& context, const VerifyStep&) {
+  StepResult result;
+  PINFOLD_LET(const auto containers, desired(context, result.message));
   if (result.message.empty() && containers.empty()) result.message = "there is no container";
   std::map<std::string, ObservedContainer> kernel;
   for (const DesiredContainer& container : containers) {
-    PINFOLD_LET(kernel[container.name], look_at(container));
+    PINFOLD_LET(kernel[container.name], look_at(context, container));
   }
   static const std::string kOnline = "/sys/devices/system/cpu/online";
-  PINFOLD_LET(const auto reply, ask({{"op", "read"}, {"paths", {kOnline}}}));
-  const auto online = CpuSet::parse(value_of(reply, kOnline));
+  PINFOLD_LET(const auto reply, context.ask({{"op", "read"}, {"paths", {kOnline}}}));
+  const auto online = CpuSet::parse(file_value(reply, kOnline));
   if (!online) {
     result.message = "the guest's online CPUs: " + online.error().message;
     return result;
   }
-  result.rows = judge_containers(containers, kernel, {*online, machine_.memory_nodes()});
+  result.rows = judge_containers(containers, kernel, {*online, context.machine.memory_nodes()});
   for (const ContainerRow& row : result.rows) {
     result.checks.insert(result.checks.end(), row.checks.begin(), row.checks.end());
   }

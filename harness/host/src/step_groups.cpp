@@ -1,5 +1,10 @@
+#include "step_groups.hpp"
+
+#include <map>
+#include <utility>
+
 #include "cgroup_paths.hpp"
-#include "step_runner.hpp"
+#include "step_runtime.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -13,28 +18,28 @@ std::string read_value(const Json& files, const std::string& path) {
 
 }  // namespace
 
-VmResult<void> StepRunner::note_groups(const Action& action, StepResult& result) {
+VmResult<void> note_groups(StepContext& context, const Action& action, StepResult& result) {
   const auto* expect = std::get_if<ExpectStep>(&action);
   if (expect == nullptr && !std::holds_alternative<VerifyStep>(action)) return {};
-  std::map<std::string, std::string> folders = running_;
-  folders.merge(runtime_cgroups());
-  if (desired_) {
-    for (const DesiredContainer& one : *desired_) folders[one.name] = one.cgroup;
+  std::map<std::string, std::string> folders = context.running;
+  folders.merge(runtime_cgroups(context));
+  if (context.desired) {
+    for (const DesiredContainer& one : *context.desired) folders[one.name] = one.cgroup;
   }
   if (expect != nullptr) {
     for (const Expectation& one : expect->expectations) {
       if (one.of == Expectation::Of::kCgroup) folders[one.subject] = one.subject;
     }
   }
-  const auto file_of = [this](const std::string& folder, const char* what) {
-    return folder + "/" + effective_file(cgroup_mode(), what);
+  const auto file_of = [&context](const std::string& folder, const char* what) {
+    return folder + "/" + effective_file(context.cgroup_mode(), what);
   };
   Json paths = {kOnline};
   for (const auto& [name, folder] : folders) {
     paths.push_back(file_of(folder, "cpus"));
     paths.push_back(file_of(folder, "mems"));
   }
-  PINFOLD_LET(const auto reply, ask({{"op", "read"}, {"paths", paths}}));
+  PINFOLD_LET(const auto reply, context.ask({{"op", "read"}, {"paths", paths}}));
   const Json files = reply.value("files", Json::object());
   result.online = read_value(files, kOnline);
   for (const auto& [name, folder] : folders) {

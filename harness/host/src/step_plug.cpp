@@ -1,14 +1,18 @@
+#include "step_plug.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <thread>
+#include <utility>
 
+#include "exec_reply.hpp"
 #include "step_result.hpp"
-#include "step_runner.hpp"
+#include "step_write.hpp"
 
-/// Hot-plugging: QEMU's monitor adds the hardware, the guest brings it online.
 namespace pinfold::harness {
 namespace {
 
@@ -31,39 +35,25 @@ std::uint64_t total_of(const std::string& meminfo) {
   return at == std::string::npos ? 0 : std::strtoull(meminfo.c_str() + at + 9, nullptr, 10) * 1024;
 }
 
-}  // namespace
-
-VmResult<StepResult> StepRunner::act(const PlugStep& step) {
-  if (step.memory > 0) {
-    auto plugged = plug_memory(step.memory, step.node);
-    if (!plugged || !plugged->ok) return plugged;
-    machine_.nodes[static_cast<std::size_t>(step.node)].memory += step.memory;
-  }
-  for (const CpuId cpu : step.cpus) {
-    auto plugged = plug_cpu(cpu);
-    if (!plugged || !plugged->ok) return plugged;
-    machine_.absent.erase(cpu);
-  }
-  return look_at_machine();
-}
-
-VmResult<StepResult> StepRunner::look_at_machine() {
-  PINFOLD_LET(const auto reply, ask({{"op", "machine"}}));
+/// Verifies the guest's machine against its expected state after plugging.
+VmResult<StepResult> look_at_machine(StepContext& context) {
+  PINFOLD_LET(const auto reply, context.ask({{"op", "machine"}}));
   StepResult result;
   result.machine = reply.value("machine", Json::object());
   // The kernel's topology omits CPUs that a step has taken offline.
   if (result.machine.value("online", "") == result.machine.value("present", "")) {
-    const auto differences = machine_differences(machine_, result.machine);
+    const auto differences = machine_differences(context.machine, result.machine);
     result.message = fmt::format("{}", fmt::join(differences, "; "));
   }
   return concluded(std::move(result));
 }
 
-VmResult<StepResult> StepRunner::wait_for(const std::string& path,
-                                          const std::function<bool(const std::string&)>& done) {
-  const Clock::time_point deadline = Clock::now() + time_limit_;
+/// Reads a file of the guest repeatedly until `done` returns true.
+VmResult<StepResult> wait_for(StepContext& context, const std::string& path,
+                              const std::function<bool(const std::string&)>& done) {
+  const Clock::time_point deadline = Clock::now() + context.time_limit;
   while (true) {
-    PINFOLD_LET(const auto text, read_one(path));
+    PINFOLD_LET(const auto text, context.read_one(path));
     if (done(text)) return success();
     if (Clock::now() > deadline) {
       return failure(
@@ -73,9 +63,9 @@ VmResult<StepResult> StepRunner::wait_for(const std::string& path,
   }
 }
 
-VmResult<StepResult> StepRunner::plug_cpu(CpuId cpu) {
+VmResult<StepResult> plug_cpu(StepContext& context, CpuId cpu) {
   PINFOLD_LET(const auto slots,
-              session_.vm.monitor("query-hotpluggable-cpus", Json::object(), kMonitorLimit));
+              context.session.vm.monitor("query-hotpluggable-cpus", Json::object(), kMonitorLimit));
   const auto sorted = in_order(slots);
   const auto index = static_cast<std::size_t>(cpu.value);
   if (index >= sorted.size() || sorted[index].contains("qom-path")) {
@@ -84,30 +74,48 @@ VmResult<StepResult> StepRunner::plug_cpu(CpuId cpu) {
   Json device = sorted[index].value("props", Json::object());
   device["driver"] = sorted[index].value("type", "");
   device["id"] = fmt::format("cpu{}", cpu.value);
-  PINFOLD_TRY(session_.vm.monitor("device_add", std::move(device), kMonitorLimit));
-  auto present = wait_for("/sys/devices/system/cpu/present", [&](const std::string& list) {
+  PINFOLD_TRY(context.session.vm.monitor("device_add", std::move(device), kMonitorLimit));
+  auto present = wait_for(context, "/sys/devices/system/cpu/present", [&](const std::string& list) {
     const auto cpus = CpuSet::parse(list);
     return cpus && cpus->contains(cpu);
   });
   if (!present || !present->ok) return present;
-  return act(CpusStep{CpuSet::of(cpu), true});
+  return act(context, CpusStep{CpuSet::of(cpu), true});
 }
 
-VmResult<StepResult> StepRunner::plug_memory(std::uint64_t bytes, int node) {
-  auto online = act(WriteStep{"/sys/devices/system/memory/auto_online_blocks", "", "online", ""});
+VmResult<StepResult> plug_memory(StepContext& context, std::uint64_t bytes, int node) {
+  auto online =
+      act(context, WriteStep{"/sys/devices/system/memory/auto_online_blocks", "", "online", ""});
   if (!online || !online->ok) return online;
   const std::string meminfo = fmt::format("/sys/devices/system/node/node{}/meminfo", node);
-  PINFOLD_LET(const auto before, read_one(meminfo));
-  const std::string backend = fmt::format("plugged{}", plugged_++);
-  PINFOLD_TRY(session_.vm.monitor(
+  PINFOLD_LET(const auto before, context.read_one(meminfo));
+  const std::string backend = fmt::format("plugged{}", context.plugged++);
+  PINFOLD_TRY(context.session.vm.monitor(
       "object-add", {{"qom-type", "memory-backend-ram"}, {"id", backend}, {"size", bytes}},
       kMonitorLimit));
-  PINFOLD_TRY(session_.vm.monitor(
+  PINFOLD_TRY(context.session.vm.monitor(
       "device_add",
       {{"driver", "pc-dimm"}, {"id", "dimm-" + backend}, {"memdev", backend}, {"node", node}},
       kMonitorLimit));
-  return wait_for(
-      meminfo, [&](const std::string& text) { return total_of(text) >= total_of(before) + bytes; });
+  return wait_for(context, meminfo, [&](const std::string& text) {
+    return total_of(text) >= total_of(before) + bytes;
+  });
+}
+
+}  // namespace
+
+VmResult<StepResult> act(StepContext& context, const PlugStep& step) {
+  if (step.memory > 0) {
+    auto plugged = plug_memory(context, step.memory, step.node);
+    if (!plugged || !plugged->ok) return plugged;
+    context.machine.nodes[static_cast<std::size_t>(step.node)].memory += step.memory;
+  }
+  for (const CpuId cpu : step.cpus) {
+    auto plugged = plug_cpu(context, cpu);
+    if (!plugged || !plugged->ok) return plugged;
+    context.machine.absent.erase(cpu);
+  }
+  return look_at_machine(context);
 }
 
 }  // namespace pinfold::harness

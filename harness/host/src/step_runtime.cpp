@@ -1,12 +1,16 @@
+#include "step_runtime.hpp"
+
 #include <fmt/format.h>
+
+#include <utility>
 
 #include "cgroup_paths.hpp"
 #include "difference.hpp"
+#include "exec_reply.hpp"
+#include "pinfold/harness/runtime.hpp"
 #include "pinfold/text/base64.hpp"
 #include "step_result.hpp"
-#include "step_runner.hpp"
 
-/// Steps that call the container runtime in the guest.
 namespace pinfold::harness {
 namespace {
 
@@ -29,36 +33,38 @@ std::string pod_of(const std::string& container) {
   return container.substr(0, container.find('/'));
 }
 
-}  // namespace
-
-VmResult<CriAnswer> StepRunner::call(const std::string& method, const Json& request) {
-  return call_runtime(session_.vm, method, request, time_limit_);
+/// Calls the container runtime, within the step's limit.
+VmResult<CriAnswer> call(StepContext& context, const std::string& method, const Json& request) {
+  return call_runtime(context.session.vm, method, request, context.time_limit);
 }
 
-VmResult<StepResult> StepRunner::act(const RunPodStep& step) {
-  auto requests = kubelet_requests(scenario_.machine, step.manifest);
+}  // namespace
+
+VmResult<StepResult> act(StepContext& context, const RunPodStep& step) {
+  auto requests = kubelet_requests(context.scenario.machine, step.manifest);
   if (!requests) return failure(requests.error().message);
-  PINFOLD_LET(const auto answer, call("RunPodSandbox", {{"config", requests->sandbox}}));
+  PINFOLD_LET(const auto answer, call(context, "RunPodSandbox", {{"config", requests->sandbox}}));
   if (answer.error.empty()) {
-    runtime_pods_[step.pod] = {std::move(*requests), answer.reply.value("pod_sandbox_id", ""), {}};
+    context.runtime_pods[step.pod] = {
+        std::move(*requests), answer.reply.value("pod_sandbox_id", ""), {}};
   }
   return judge_answer(answer, step.error);
 }
 
-VmResult<StepResult> StepRunner::act(const PodStep& step) {
+VmResult<StepResult> act(StepContext& context, const PodStep& step) {
   const bool stops = step.what == PodStep::Do::kStop;
-  PINFOLD_LET(const auto answer, call(stops ? "StopPodSandbox" : "RemovePodSandbox",
-                                      {{"pod_sandbox_id", runtime_pods_[step.pod].id}}));
-  if (!stops && answer.error.empty()) runtime_pods_.erase(step.pod);
+  PINFOLD_LET(const auto answer, call(context, stops ? "StopPodSandbox" : "RemovePodSandbox",
+                                      {{"pod_sandbox_id", context.runtime_pods[step.pod].id}}));
+  if (!stops && answer.error.empty()) context.runtime_pods.erase(step.pod);
   return judge_answer(answer, step.error);
 }
 
-VmResult<StepResult> StepRunner::act(const ContainerStep& step) {
-  RuntimePod& pod = runtime_pods_[pod_of(step.container)];
+VmResult<StepResult> act(StepContext& context, const ContainerStep& step) {
+  RuntimePod& pod = context.runtime_pods[pod_of(step.container)];
   const std::string name = step.container.substr(step.container.find('/') + 1);
   if (step.what == ContainerStep::Do::kCreate) {
-    PINFOLD_LET(const auto answer,
-                call("CreateContainer", {{"pod_sandbox_id", pod.id},
+    PINFOLD_LET(const auto answer, call(context, "CreateContainer",
+                                        {{"pod_sandbox_id", pod.id},
                                          {"config", pod.requests.containers[name]},
                                          {"sandbox_config", pod.requests.sandbox}}));
     if (answer.error.empty()) pod.containers[name] = answer.reply.value("container_id", "");
@@ -72,19 +78,20 @@ VmResult<StepResult> StepRunner::act(const ContainerStep& step) {
   } else if (step.what == ContainerStep::Do::kRemove) {
     method = "RemoveContainer";
   }
-  PINFOLD_LET(const auto answer, call(method, request));
+  PINFOLD_LET(const auto answer, call(context, method, request));
   if (step.what == ContainerStep::Do::kRemove && answer.error.empty()) pod.containers.erase(name);
   return judge_answer(answer, step.error);
 }
 
-VmResult<StepResult> StepRunner::act(const ExecContainerStep& step) {
-  const RuntimePod& pod = runtime_pods_[pod_of(step.container)];
+VmResult<StepResult> act(StepContext& context, const ExecContainerStep& step) {
+  const RuntimePod& pod = context.runtime_pods[pod_of(step.container)];
   const auto id = pod.containers.find(step.container.substr(step.container.find('/') + 1));
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time_limit_);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(context.time_limit);
   PINFOLD_LET(const auto answer,
-              call("ExecSync", {{"container_id", id == pod.containers.end() ? "" : id->second},
-                                {"cmd", step.command},
-                                {"timeout", seconds.count()}}));
+              call(context, "ExecSync",
+                   {{"container_id", id == pod.containers.end() ? "" : id->second},
+                    {"cmd", step.command},
+                    {"timeout", seconds.count()}}));
   if (!answer.error.empty()) return failure(answer.error);
   const std::string out = decode_base64(answer.reply.value("stdout", ""));
   const std::string said = excerpt(out + decode_base64(answer.reply.value("stderr", "")));
@@ -99,17 +106,17 @@ VmResult<StepResult> StepRunner::act(const ExecContainerStep& step) {
   return success();
 }
 
-VmResult<StepResult> StepRunner::act(const RuntimeStep& step) {
+VmResult<StepResult> act(StepContext& context, const RuntimeStep& step) {
   const auto verb =
       step.what == RuntimeStep::Do::kKill ? RuntimeVerb::kKill : RuntimeVerb::kRestart;
-  PINFOLD_LET(const auto answer, control_runtime(session_.vm, verb, time_limit_));
+  PINFOLD_LET(const auto answer, control_runtime(context.session.vm, verb, context.time_limit));
   return judge_answer(answer, "");
 }
 
-std::map<std::string, std::string> StepRunner::runtime_cgroups() const {
+std::map<std::string, std::string> runtime_cgroups(const StepContext& context) {
   std::map<std::string, std::string> groups;
-  for (const auto& [name, pod] : runtime_pods_) {
-    const std::string parent = cpuset_mount(cgroup_mode()) + pod.requests.cgroup_parent;
+  for (const auto& [name, pod] : context.runtime_pods) {
+    const std::string parent = cpuset_mount(context.cgroup_mode()) + pod.requests.cgroup_parent;
     for (const auto& [container, id] : pod.containers) {
       groups[fmt::format("{}/{}", name, container)] = fmt::format("{}/{}", parent, id);
     }

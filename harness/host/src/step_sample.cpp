@@ -1,12 +1,14 @@
+#include "step_sample.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cgroup_paths.hpp"
+#include "step_product.hpp"
 #include "step_result.hpp"
-#include "step_runner.hpp"
 
-/// The sampler: checks that no exclusive CPU is ever in another container, even briefly.
 namespace pinfold::harness {
 namespace {
 
@@ -39,40 +41,42 @@ void name_containers(Timeline& timeline, const std::vector<DesiredContainer>& co
 
 }  // namespace
 
-VmResult<StepResult> StepRunner::act(const StartSamplingStep&) {
-  exclusive_.clear();
-  const bool has_runtime = !scenario_.runtime.empty();
+VmResult<StepResult> act(StepContext& context, const StartSamplingStep&) {
+  context.exclusive.clear();
+  const bool has_runtime = !context.scenario.runtime.empty();
   if (has_runtime) {  // the runtime makes the group with its first pod
-    PINFOLD_TRY(ask({{"op", "mkdir"}, {"path", judged_root(scenario_, cgroup_mode())}}));
+    PINFOLD_TRY(context.ask(
+        {{"op", "mkdir"}, {"path", judged_root(context.scenario, context.cgroup_mode())}}));
   }
   // A killed runtime leaves groups without processes behind.
-  PINFOLD_LET(const auto reply, ask({{"op", "sample"},
-                                     {"root", cpuset_mount(cgroup_mode())},
-                                     {"file", effective_file(cgroup_mode(), "cpus")},
-                                     {"onlyInUse", has_runtime}}));
-  sampling_ = reply.value("ok", false);
+  PINFOLD_LET(const auto reply,
+              context.ask({{"op", "sample"},
+                           {"root", cpuset_mount(context.cgroup_mode())},
+                           {"file", effective_file(context.cgroup_mode(), "cpus")},
+                           {"onlyInUse", has_runtime}}));
+  context.sampling = reply.value("ok", false);
   return as_result(reply);
 }
 
-VmResult<void> StepRunner::note_exclusive(StepResult& result) {
-  if (!needs_product(scenario_)) return {};
+VmResult<void> note_exclusive(StepContext& context, StepResult& result) {
+  if (!needs_product(context.scenario)) return {};
   std::string problem;
-  PINFOLD_LET(const auto containers, desired(problem));
+  PINFOLD_LET(const auto containers, desired(context, problem));
   if (!problem.empty() && result.ok) result = failure(problem);
-  const std::string root = judged_root(scenario_, cgroup_mode()) + "/";
+  const std::string root = judged_root(context.scenario, context.cgroup_mode()) + "/";
   for (const DesiredContainer& container : containers) {
     const auto cpus = CpuSet::parse(container.cpus);
     if (!cpus || !container.cgroup.starts_with(root)) continue;
     const std::string group = container.cgroup.substr(root.size());
-    if (container.isolation == "container") exclusive_[group] |= *cpus;
-    if (container.isolation == "pod") exclusive_[group.substr(0, group.find('/'))] |= *cpus;
+    if (container.isolation == "container") context.exclusive[group] |= *cpus;
+    if (container.isolation == "pod") context.exclusive[group.substr(0, group.find('/'))] |= *cpus;
   }
   return {};
 }
 
-VmResult<StepResult> StepRunner::act(const StopSamplingStep& step) {
-  sampling_ = false;
-  PINFOLD_LET(const auto reply, ask({{"op", "samples"}}));
+VmResult<StepResult> act(StepContext& context, const StopSamplingStep& step) {
+  context.sampling = false;
+  PINFOLD_LET(const auto reply, context.ask({{"op", "samples"}}));
   StepResult result = as_result(reply);
   if (!result.ok) return result;
   const auto looks = reply.value("looks", std::uint64_t{0});
@@ -82,29 +86,31 @@ VmResult<StepResult> StepRunner::act(const StopSamplingStep& step) {
                            reply.value("overflow", true) ? "false" : "true",
                            !reply.value("overflow", true)});
   if (!step.exclusive.empty()) {
-    PINFOLD_LET(const auto text, read_one(step.exclusive));
+    PINFOLD_LET(const auto text, context.read_one(step.exclusive));
     auto named = parse_exclusive(text);
     if (!named) return failure(std::move(named).error().wrap(step.exclusive).message);
-    for (const auto& [group, cpus] : *named) exclusive_[group] |= cpus;
+    for (const auto& [group, cpus] : *named) context.exclusive[group] |= cpus;
   }
-  SplitChanges changes =
-      split_changes(reply.value("changes", ""), judged_folder(scenario_, cgroup_mode()));
-  if (!scenario_.runtime.empty()) {
+  SplitChanges changes = split_changes(reply.value("changes", ""),
+                                       judged_folder(context.scenario, context.cgroup_mode()));
+  if (!context.scenario.runtime.empty()) {
     changes.below = changes_of_runtime(changes.below, step.never_pinned);
   }
-  const auto overlaps = overlaps_seen(changes.below, exclusive_);
+  const auto overlaps = overlaps_seen(changes.below, context.exclusive);
   result.timeline = timeline_of(changes, reply.value("timesMs", std::vector<std::int64_t>{}),
-                                reply.value("elapsedMs", std::int64_t{0}), exclusive_);
-  if (needs_product(scenario_)) {
+                                reply.value("elapsedMs", std::int64_t{0}), context.exclusive);
+  if (needs_product(context.scenario)) {
     std::string problem;  // no reason to fail: the groups keep their names then
-    PINFOLD_LET(const auto containers, desired(problem));
-    name_containers(*result.timeline, containers, judged_root(scenario_, cgroup_mode()) + "/");
+    PINFOLD_LET(const auto containers, desired(context, problem));
+    name_containers(*result.timeline, containers,
+                    judged_root(context.scenario, context.cgroup_mode()) + "/");
   }
   std::string first = overlaps.empty() ? "" : overlaps.front();
   if (overlaps.size() > 1) first += fmt::format(", and {} more", overlaps.size() - 1);
-  result.checks.push_back({fmt::format("exclusive CPUs of {} groups seen in others, in {} states",
-                                       exclusive_.size(), reply.value("states", std::uint64_t{0})),
-                           "", first, overlaps.empty()});
+  result.checks.push_back(
+      {fmt::format("exclusive CPUs of {} groups seen in others, in {} states",
+                   context.exclusive.size(), reply.value("states", std::uint64_t{0})),
+       "", first, overlaps.empty()});
   return concluded(std::move(result));
 }
 

@@ -1,9 +1,11 @@
+#include "step_tests.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "step_result.hpp"
+#include "exec_reply.hpp"
 
 namespace pinfold::harness {
 namespace {

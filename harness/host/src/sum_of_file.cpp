@@ -1,3 +1,5 @@
+#include "sum_of_file.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -7,11 +9,10 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <vector>
 
+#include "pinfold/base/unique_fd.hpp"
 #include "pinfold/harness/saved_state.hpp"
-#include "pinfold/harness/snapshot.hpp"
 
 namespace pinfold::harness {
 namespace {

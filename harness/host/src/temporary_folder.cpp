@@ -1,3 +1,5 @@
+#include "pinfold/harness/temporary_folder.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -5,8 +7,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-
-#include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {
 namespace {

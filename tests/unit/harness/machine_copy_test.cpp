@@ -13,6 +13,7 @@
 #include "pinfold/harness/copy_machine.hpp"
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/machine_view.hpp"
+#include "pinfold/harness/read_scenarios.hpp"
 #include "pinfold/harness/scenario.hpp"
 #include "temp_dir.hpp"
 

@@ -8,6 +8,7 @@
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/harness/cpio.hpp"
+#include "pinfold/harness/guest_programs.hpp"
 #include "pinfold/harness/image.hpp"
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/process.hpp"

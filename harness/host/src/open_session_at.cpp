@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "launch.hpp"
+#include "pinfold/harness/cache.hpp"
 #include "pinfold/harness/fingerprint.hpp"
-#include "pinfold/harness/image.hpp"
+#include "pinfold/harness/open_session.hpp"
 #include "pinfold/harness/process.hpp"
 #include "pinfold/harness/snapshot.hpp"
 #include "step_runner.hpp"
 
-/// Opens the machine of a scenario before one of its steps.
 namespace pinfold::harness {
 namespace {
 
@@ -115,13 +115,6 @@ void save_state(const std::string& key, const StepRunner& runner, Session& sessi
 }
 
 }  // namespace
-
-bool plugs_hardware(const Scenario& scenario, std::size_t count) {
-  const auto end = scenario.steps.begin() + static_cast<std::ptrdiff_t>(count);
-  return std::any_of(scenario.steps.begin(), end, [](const Step& step) {
-    return std::holds_alternative<PlugStep>(step.action);
-  });
-}
 
 std::optional<Session> open_session_at(const Scenario& scenario, std::size_t step,
                                        const RunOptions& options, ScenarioResult& result) {

@@ -1,4 +1,4 @@
-#include "guest_libraries.hpp"
+#include "pinfold/harness/guest_programs.hpp"
 
 #include <fmt/format.h>
 
@@ -8,12 +8,17 @@
 #include <optional>
 #include <sstream>
 
+#include "pinfold/harness/cache.hpp"
+#include "pinfold/harness/fingerprint.hpp"
 #include "pinfold/harness/process.hpp"
 
 namespace pinfold::harness {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// The limit of the cache of stripped programs, in bytes.
+constexpr std::uintmax_t kMaxStripped = std::uintmax_t{1} << 30U;
 
 /// Returns the architecture of a program from its ELF header; nullopt for a script and the like.
 std::optional<std::string> arch_of(const fs::path& program) {
@@ -112,6 +117,27 @@ Result<std::vector<GuestProgram>> libraries_of_arm64(const fs::path& program) {
 }
 
 }  // namespace
+
+Result<std::string> read_program(const fs::path& program) {
+  std::error_code failed;
+  const auto size = fs::file_size(program, failed);
+  const auto time = fs::last_write_time(program, failed).time_since_epoch().count();
+  if (failed) return fail_errno(failed.value(), fmt::format("read '{}'", program.string()));
+  const fs::path folder = cache_folder() / "stripped";
+  const fs::path kept =
+      folder / Fingerprint().add(fmt::format("{} {} {}", program.string(), size, time)).to_string();
+  if (!fs::exists(kept, failed)) {
+    fs::create_directories(folder, failed);
+    const fs::path draft =
+        fmt::format("{}.{}.tmp", kept.string(), Clock::now().time_since_epoch().count());
+    const auto stripped =
+        run_program({"strip", "-o", draft.string(), program.string()}, Milliseconds(30000));
+    if (!stripped || stripped->exit_status != 0) return read_file(program, kMaxProgram);
+    fs::rename(draft, kept, failed);
+    prune_cache(folder, kMaxStripped);
+  }
+  return read_file(kept, kMaxProgram);
+}
 
 Result<std::vector<GuestProgram>> libraries_of(const fs::path& program, Arch arch) {
   const auto its_arch = arch_of(program);
