@@ -6,9 +6,8 @@
 
 #include "field_reader.hpp"
 #include "pinfold/api/pod.hpp"
+#include "pinfold/base/read_file.hpp"
 #include "pinfold/harness/json.hpp"
-#include "pinfold/harness/process.hpp"
-#include "pinfold/harness/runtime.hpp"
 #include "pinfold/text/document.hpp"
 #include "scenario_fields.hpp"
 #include "scenario_machine.hpp"

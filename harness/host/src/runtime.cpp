@@ -8,6 +8,7 @@
 #include "exec_reply.hpp"
 #include "pinfold/harness/container_images.hpp"
 #include "pinfold/harness/initramfs.hpp"
+#include "pinfold/harness/scenario.hpp"
 #include "runtime_texts.hpp"
 
 namespace pinfold::harness {

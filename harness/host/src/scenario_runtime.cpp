@@ -6,7 +6,6 @@
 #include <map>
 #include <vector>
 
-#include "pinfold/harness/runtime.hpp"
 #include "scenario_fields.hpp"
 
 /// Reads the container runtime of a scenario and the steps that use it.

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "pinfold/harness/json.hpp"
-#include "pinfold/harness/runtime.hpp"
 #include "scenario_expect.hpp"
 #include "scenario_fields.hpp"
 #include "scenario_runtime.hpp"

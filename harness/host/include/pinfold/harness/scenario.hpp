@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,6 +18,15 @@
 #include "pinfold/harness/vm_machine.hpp"
 
 namespace pinfold::harness {
+
+/// The container runtimes that vm-images/build prepares.
+inline constexpr std::string_view kRuntimes[] = {"containerd-1.7", "containerd-2.1"};
+
+/// The runtime's log in the guest, written by runtime.sh.
+inline constexpr const char* kRuntimeLog = "/run/containerd.log";
+
+/// The default time limit of each step with the runtime.
+inline constexpr int kRuntimeLimitS = 120;
 
 /// A KubeletConfiguration: inline, or in a file.
 struct KubeletSource {
