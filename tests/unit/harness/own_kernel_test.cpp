@@ -6,7 +6,7 @@
 #include <fstream>
 #include <set>
 
-#include "embedded_config.hpp"
+#include "image/embedded_config.hpp"
 #include "machine.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/harness/cache.hpp"
