@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "merge.hpp"
-#include "pinfold/align/topology_policies.hpp"
 #include "pinfold/text/go_text.hpp"
 #include "single_numa.hpp"
 
@@ -96,6 +95,18 @@ Result<TopologyScope> read_scope(const std::string& name) {
 }
 
 }  // namespace
+
+bool admits(TopologyPolicy policy, const TopologyHint& affinity) {
+  switch (policy) {
+    case TopologyPolicy::kNone:        // none: always; nothing is aligned
+    case TopologyPolicy::kBestEffort:  // best-effort: always, aligned or not
+      return true;
+    case TopologyPolicy::kRestricted:      // restricted: only if aligned, on any set of nodes
+    case TopologyPolicy::kSingleNumaNode:  // single-numa-node: only if aligned on one node
+      break;
+  }
+  return affinity.preferred;
+}
 
 Result<TopologyManager> TopologyManager::make(Numa numa, const Config& config) {
   TopologyManager manager;

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "aligned_resources.hpp"
-#include "pinfold/align/topology_policies.hpp"
+#include "pinfold/align/topology_manager.hpp"
 #include "scoring.hpp"
 
 namespace pinfold {

@@ -35,6 +35,11 @@ struct MergedHint {
   friend bool operator==(const MergedHint&, const MergedHint&) = default;
 };
 
+/// Returns whether a topology policy admits a pod. `affinity` is the result of the policy's merge;
+/// preferred means that all resources are aligned.
+/// Source: kubelet 1.36 cm/topologymanager/policy_*.go, canAdmitPodResult.
+[[nodiscard]] bool admits(TopologyPolicy policy, const TopologyHint& affinity);
+
 /// The topology manager: merges the hints of all providers into one affinity. Immutable.
 class TopologyManager {
  public:
