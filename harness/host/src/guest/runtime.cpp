@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "judge/exec_reply.hpp"
+#include "judge/difference.hpp"
 #include "pinfold/harness/container_images.hpp"
 #include "pinfold/harness/initramfs.hpp"
 #include "pinfold/harness/scenario.hpp"

@@ -7,7 +7,6 @@
 #include <sstream>
 #include <vector>
 
-#include "judge/exec_reply.hpp"
 #include "pinfold/harness/json.hpp"
 
 namespace pinfold::harness {
@@ -51,6 +50,18 @@ void collect_reasons(const Json& json, int depth, std::vector<std::string>& reas
 }
 
 }  // namespace
+
+std::string describe_end(const Json& reply) {
+  if (reply.value("timedOut", false)) return "the time limit";
+  if (reply.contains("signal")) return "signal " + reply["signal"].dump();
+  return "status " + reply.value("status", Json()).dump();
+}
+
+std::string excerpt(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  if (text.size() > 2000) text = "..." + text.substr(text.size() - 2000);
+  return text;
+}
 
 std::string list_difference(const Check& check) {
   if (!is_list_value(std::string_view(check.what).substr(check.what.rfind(' ') + 1))) return "";

@@ -6,8 +6,13 @@
 
 #include "pinfold/harness/judge.hpp"
 
-/// Shows what matters in two long texts when a step fails.
+/// Shows what matters when a step fails: how a program ended, and where long texts differ.
 namespace pinfold::harness {
+
+/// Returns "status 1", "signal 9" or "the time limit" for an exec reply.
+[[nodiscard]] std::string describe_end(const nlohmann::json& reply);
+/// Returns the end of a program's output.
+[[nodiscard]] std::string excerpt(std::string text);
 
 /// Returns "lacks 3, also has 5" for lists of CPUs or NUMA nodes that differ; "" for other values.
 [[nodiscard]] std::string list_difference(const Check& check);

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <utility>
 
-#include "judge/exec_reply.hpp"
+#include "judge/difference.hpp"
 #include "steps/step_result.hpp"
 
 namespace pinfold::harness {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "judge/exec_reply.hpp"
+#include "judge/difference.hpp"
 #include "steps/step_result.hpp"
 #include "steps/step_write.hpp"
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "judge/difference.hpp"
-#include "judge/exec_reply.hpp"
 #include "scenario/cgroup_paths.hpp"
 #include "steps/step_program.hpp"
 #include "steps/step_result.hpp"

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "judge/difference.hpp"
-#include "judge/exec_reply.hpp"
 #include "steps/step_result.hpp"
 #include "steps/step_tests.hpp"
 

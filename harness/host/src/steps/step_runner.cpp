@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "judge/exec_reply.hpp"
+#include "judge/difference.hpp"
 #include "steps/step_expect.hpp"
 #include "steps/step_groups.hpp"
 #include "steps/step_memory.hpp"

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "judge/difference.hpp"
-#include "judge/exec_reply.hpp"
 #include "pinfold/harness/runtime.hpp"
 #include "pinfold/text/base64.hpp"
 #include "scenario/cgroup_paths.hpp"

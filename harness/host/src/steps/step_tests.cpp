@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "judge/exec_reply.hpp"
+#include "judge/difference.hpp"
 
 namespace pinfold::harness {
 namespace {
