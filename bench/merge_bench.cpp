@@ -34,7 +34,7 @@ void run(benchmark::State& state, const char* policy, const std::vector<Resource
   const TopologyManager topology = manager(policy, static_cast<int>(state.range(0)));
   MergedHint merged;
   for (auto _ : state) {
-    merged = topology.merge(offers, {}, nullptr);
+    merged = topology.merge(offers, {});
     benchmark::DoNotOptimize(merged);
   }
   state.SetLabel((merged.best.numa ? merged.best.numa->to_string() : "any") +

@@ -1,6 +1,7 @@
+#include "pinfold/audit/bundles.hpp"
+
 #include <nlohmann/json.hpp>
 
-#include "pinfold/audit/container_names.hpp"
 #include "pinfold/audit/proc_files.hpp"
 
 namespace pinfold::audit {

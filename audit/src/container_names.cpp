@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "pinfold/audit/group_names.hpp"
-#include "pinfold/audit/observed.hpp"
 
 namespace pinfold::audit {
 namespace {

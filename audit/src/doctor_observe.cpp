@@ -142,16 +142,6 @@ void read_state(const Tree& tree, ObservedService& service, Problems& problems) 
 
 }  // namespace
 
-bool has_word(std::string_view list, char separator, std::string_view word) {
-  std::size_t begin = 0;
-  while (begin <= list.size()) {
-    const std::size_t end = std::min(list.find(separator, begin), list.size());
-    if (list.substr(begin, end - begin) == word) return true;
-    begin = end + 1;
-  }
-  return false;
-}
-
 ObservedCgroupSetup observe_cgroup_setup(const Tree& tree, const std::string& cgroup_root) {
   ObservedCgroupSetup setup;
   auto mounts = read_mounts(tree);

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "pinfold/audit/doctor.hpp"
+#include "pinfold/audit/checks.hpp"
+#include "pinfold/audit/doctor_observed.hpp"
 
 /// The parts of observe_system() and check_system().
 namespace pinfold::audit {
@@ -36,8 +36,6 @@ void check_systemd(const ObservedSystem& system, Checks& checks);
 void check_service(const ObservedSystem& system, Checks& checks);
 void check_containerd(const ObservedSystem& system, Checks& checks);
 
-/// Returns true if `word` is in a list with separators.
-[[nodiscard]] bool has_word(std::string_view list, char separator, std::string_view word);
 /// Returns the reserved CPUs: reservedSystemCPUs of the kubelet, or else of Pinfold's own
 /// configuration; empty if neither names any.
 [[nodiscard]] CpuSet reserved_cpus(const ObservedSystem& system);

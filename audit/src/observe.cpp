@@ -26,12 +26,6 @@ void observe_pods(const Tree& tree, Observed& observed, Problems& problems) {
 
 }  // namespace
 
-void Problems::add(const std::string& kind, const Error& error) {
-  Problem& problem =
-      problems_[fmt::format("{}: {}/{}", kind, to_string(error.code), error.sys_errno)];
-  if (problem.count++ == 0) problem.message = error.message;
-}
-
 std::vector<ObservedIrq> observe_irqs(const Tree& tree, Problems& problems) {
   constexpr const char* kIrqs = "/proc/irq";
   std::vector<ObservedIrq> irqs;
@@ -86,6 +80,11 @@ Observed observe(const Tree& tree, const ObserveOptions& options) {
   }
   observed.problems = problems.all();
   return observed;
+}
+
+ObservedKubelet observe_kubelet(const Tree& tree, const ObserveOptions& options) {
+  Problems ignored;
+  return observe_kubelet(tree, options, ignored);
 }
 
 Observed observe_again(const Tree& tree, const Observed& before) {

@@ -98,9 +98,4 @@ ObservedKubelet observe_kubelet(const Tree& tree, const ObserveOptions& options,
   return kubelet;
 }
 
-ObservedKubelet observe_kubelet(const Tree& tree, const ObserveOptions& options) {
-  Problems ignored;
-  return observe_kubelet(tree, options, ignored);
-}
-
 }  // namespace pinfold::audit

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cerrno>
+#include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "pinfold/audit/distributions.hpp"
-#include "pinfold/audit/observe.hpp"
+#include "pinfold/audit/observed.hpp"
+#include "pinfold/audit/tree.hpp"
 
 /// The parts of observe().
 namespace pinfold::audit {

@@ -211,4 +211,14 @@ std::optional<CpuSet> parse_cpu_mask(std::string_view text) {
   return cpus;
 }
 
+bool has_word(std::string_view list, char separator, std::string_view word) {
+  std::size_t begin = 0;
+  while (begin <= list.size()) {
+    const std::size_t end = std::min(list.find(separator, begin), list.size());
+    if (list.substr(begin, end - begin) == word) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
 }  // namespace pinfold::audit

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "pinfold/checkpoint/without_pod_entries.hpp"
 #include "repair_states.hpp"
 
 namespace pinfold::checkpoint {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "pinfold/checkpoint/diff.hpp"
+#include "pinfold/checkpoint/without_pod_entries.hpp"
 #include "repair_states.hpp"
 
 namespace pinfold::checkpoint {

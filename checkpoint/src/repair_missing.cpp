@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "pinfold/api/pod_level.hpp"
-#include "pinfold/checkpoint/store.hpp"
+#include "pinfold/checkpoint/files.hpp"
 #include "repair_states.hpp"
 
 namespace pinfold::checkpoint {

@@ -1,6 +1,11 @@
 #pragma once
 
-#include "pinfold/checkpoint/repair.hpp"
+#include <vector>
+
+#include "pinfold/checkpoint/kubelet_files.hpp"
+#include "pinfold/checkpoint/note.hpp"
+#include "pinfold/checkpoint/other_files.hpp"
+#include "pinfold/decide/node.hpp"
 
 /// The parts of repair(): each changes one state until its manager would start from it.
 namespace pinfold::checkpoint {

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "pinfold/checkpoint/files.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
-#include "pinfold/checkpoint/store.hpp"
 
 namespace pinfold::checkpoint {
 namespace {

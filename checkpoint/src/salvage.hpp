@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "go_value.hpp"
-#include "pinfold/checkpoint/convert.hpp"
+#include "pinfold/checkpoint/kubelet_files.hpp"
+#include "pinfold/checkpoint/note.hpp"
 
 /// Reads the remains of a damaged state file.
 namespace pinfold::checkpoint {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pinfold/checkpoint/convert.hpp"
+#include "pinfold/checkpoint/note.hpp"
 
 namespace pinfold::checkpoint {
 

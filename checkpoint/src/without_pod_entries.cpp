@@ -1,10 +1,10 @@
+#include "pinfold/checkpoint/without_pod_entries.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
-
-#include "pinfold/checkpoint/convert.hpp"
 
 namespace pinfold::checkpoint {
 namespace {

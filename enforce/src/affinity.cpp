@@ -1,45 +1,12 @@
 #include "pinfold/enforce/affinity.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
-
-#include "fields.hpp"
-#include "kernel_files.hpp"
+#include <utility>
 
 namespace pinfold::enforce {
 namespace {
-
-/// The largest number of CPUs that Linux can be configured for; Linux ignores unknown bits.
-constexpr std::size_t kMaxCpus = 8192;
-constexpr std::size_t kSetSize = CPU_ALLOC_SIZE(kMaxCpus);
-using SetBuffer = std::array<cpu_set_t, kSetSize / sizeof(cpu_set_t)>;
-/// Further threads of one process are ignored.
-constexpr std::size_t kMaxThreads = 16384;
-constexpr int kMaxDepth = 16;
-
-std::vector<pid_t> threads_of(pid_t process) {
-  std::vector<pid_t> threads;
-  for (const std::string& name : list_kernel_directory(fmt::format("/proc/{}/task", process))) {
-    pid_t thread = 0;
-    if (read_number(name, thread)) threads.push_back(thread);
-    if (threads.size() == kMaxThreads) break;
-  }
-  std::sort(threads.begin(), threads.end());
-  return threads;
-}
-
-CpuSet to_set(const SetBuffer& buffer) {
-  CpuSet cpus;
-  for (std::size_t cpu = 0; cpu < kMaxCpus; ++cpu) {
-    if (CPU_ISSET_S(cpu, kSetSize, buffer.data())) cpus.insert(CpuId{static_cast<int>(cpu)});
-  }
-  return cpus;
-}
 
 /// Returns true if a process is still in a group, judged by the last component of its path. The
 /// full path depends on the mount and the cgroup namespace.
@@ -53,6 +20,7 @@ bool is_still_in(const Group& group, const std::string& name, pid_t pid) {
 /// groups below it: a container may make cpusets inside its own group.
 template <class Visit>
 void for_each_process(const Group& group, const CpuSet& above, int depth, const Visit& visit) {
+  constexpr int kMaxDepth = 16;
   const CpuSet cpus = effective_cpus(group).value_or(above);  // without a cpuset: as above
   Group own = group;
   own.adopted = nullptr;
@@ -85,37 +53,6 @@ bool is_earlier(const ProcessId& one, const ProcessId& other) {
 }
 
 }  // namespace
-
-std::vector<CpuSet> ProcessTable::allowed_cpus(pid_t /*pid*/) const { return {}; }
-
-Result<void> ProcessTable::widen_affinity(pid_t pid) const {
-  return fail(ErrorCode::kUnsupported, fmt::format("process {}: of another kernel", pid));
-}
-
-std::vector<CpuSet> allowed_cpus(pid_t pid) {
-  std::vector<CpuSet> sets;
-  for (const pid_t thread : threads_of(pid)) {
-    SetBuffer buffer{};
-    if (::sched_getaffinity(thread, kSetSize, buffer.data()) == 0) sets.push_back(to_set(buffer));
-  }
-  return sets;
-}
-
-Result<void> widen_affinity(pid_t pid) {
-  SetBuffer all;
-  std::memset(all.data(), 0xFF, sizeof(all));
-  bool is_done = false;
-  for (const pid_t thread : threads_of(pid)) {
-    if (::sched_setaffinity(thread, kSetSize, all.data()) == 0) {
-      is_done = true;
-    } else if (errno != ESRCH) {
-      return fail_errno(errno, fmt::format("widen the CPU affinity of process {}", pid));
-    }
-  }
-  if (is_done) return {};
-  return fail(ErrorCode::kNotFound,
-              fmt::format("process {}: it does not exist, or has ended", pid));
-}
 
 Affinity affinity_of(const Group& group) {
   const ProcessTable& table = *group.process_table();

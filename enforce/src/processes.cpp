@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "fields.hpp"
-#include "kernel_files.hpp"
 
 namespace pinfold::enforce {
 namespace {
@@ -57,28 +56,7 @@ Result<std::vector<pid_t>> processes_below(CgroupFs& fs, const std::string& path
   return pids;
 }
 
-class ThisKernel final : public ProcessTable {
- public:
-  [[nodiscard]] std::optional<ProcessId> identify(pid_t pid) const override {
-    return enforce::identify(pid);
-  }
-  [[nodiscard]] std::string cpuset_path(pid_t pid, CgroupVersion cpusets) const override {
-    return enforce::cpuset_path(pid, cpusets);
-  }
-  [[nodiscard]] std::vector<CpuSet> allowed_cpus(pid_t pid) const override {
-    return enforce::allowed_cpus(pid);
-  }
-  [[nodiscard]] Result<void> widen_affinity(pid_t pid) const override {
-    return enforce::widen_affinity(pid);
-  }
-};
-
 }  // namespace
-
-const ProcessTable& this_kernel() {
-  static const ThisKernel kTable;
-  return kTable;
-}
 
 Result<std::vector<pid_t>> processes_below(const Group& group) {
   return processes_below(*group.cpuset().fs, group.cpuset().path, 0);
@@ -156,60 +134,6 @@ std::string to_list(const std::vector<pid_t>& processes) {
   const auto end = processes.begin() + std::min(kShown, std::ssize(processes));
   std::string text = fmt::format("{}", fmt::join(processes.begin(), end, ", "));
   return end == processes.end() ? text : text + ", ...";
-}
-
-std::optional<ProcessStat> stat_of(pid_t pid) {
-  constexpr std::uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD
-  const std::string text = read_process_file(pid, "stat");
-  std::string_view rest = text;
-  // The second field is the name in parentheses, which may contain any character.
-  const std::size_t name_end = rest.rfind(") ");
-  if (name_end == std::string_view::npos) return std::nullopt;
-  rest.remove_prefix(name_end + 2);
-  if (next_field(rest, ' ') == "Z") return std::nullopt;
-  ProcessStat stat;
-  std::uint64_t flags = 0;
-  const auto skip = [&rest](int count) {
-    for (int i = 0; i < count; ++i) next_field(rest, ' ');
-  };
-  if (!read_number(next_field(rest, ' '), stat.parent)) return std::nullopt;
-  skip(4);  // fields 5 to 8
-  if (!read_number(next_field(rest, ' '), flags)) return std::nullopt;
-  skip(12);  // fields 10 to 21
-  if (!read_number(next_field(rest, ' '), stat.start_time)) return std::nullopt;
-  stat.is_kernel_thread = (flags & kKernelThread) != 0;
-  return stat;
-}
-
-std::optional<ProcessId> identify(pid_t pid) {
-  const auto stat = stat_of(pid);
-  return stat ? std::optional(ProcessId{pid, stat->start_time}) : std::nullopt;
-}
-
-bool descends_from(pid_t process, pid_t ancestor) {
-  while (process > 0 && process != ancestor) {
-    const auto stat = stat_of(process);
-    if (!stat) return false;
-    process = stat->parent;
-  }
-  return process == ancestor;
-}
-
-std::string cpuset_path(pid_t pid, CgroupVersion cpusets) {
-  return cpuset_path(read_process_file(pid, "cgroup"), cpusets);
-}
-
-bool is_within(std::string_view path, std::string_view group) {
-  const std::string inner = fmt::format("/{}/", group);
-  return (std::string(path) + "/").find(inner) != std::string::npos;
-}
-
-Result<std::string> directory_of_process(pid_t pid, CgroupVersion cpusets) {
-  PINFOLD_LET(auto mounts, parse_mountinfo(read_kernel_file("/proc/self/mountinfo")));
-  PINFOLD_LET_WRAP(auto directory,
-                   group_of_process(read_process_file(pid, "cgroup"), mounts, cpusets),
-                   fmt::format("'/proc/{}/cgroup'", pid));
-  return directory;
 }
 
 }  // namespace pinfold::enforce

@@ -75,6 +75,8 @@ void describe_end(Json& report, int wait_status);
 /// Prints a message to the console.
 void note(const std::string& text);
 void mount_or_note(const char* type, const char* where);
+/// Shuts the machine down; QEMU's exit status becomes (code << 1) | 1.
+[[noreturn]] void end_machine(int code);
 
 /// Mounts the cgroup hierarchies: version 2, or what the kernel argument pinfold_cgroup says: v1,
 /// or hybrid (cpu and hugetlb on version 1, all others on version 2).
@@ -186,8 +188,5 @@ int hog_main();
 
 /// `pinfold-guest pause`: waits until SIGTERM or SIGINT, like the pause container of a pod.
 int pause_main();
-
-/// Shuts the machine down; QEMU's exit status becomes (code << 1) | 1.
-[[noreturn]] void end_machine(int code);
 
 }  // namespace pinfold::guest

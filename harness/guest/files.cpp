@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "agent.hpp"
 #include "pinfold/base/unique_fd.hpp"
@@ -17,6 +18,8 @@ std::string errno_name(int sys_errno) {
 std::string describe_errno(std::string_view what, int sys_errno) {
   return "'" + std::string(what) + "': " + errno_name(sys_errno);
 }
+
+Json refuse(std::string error) { return {{"ok", false}, {"error", std::move(error)}}; }
 
 std::string read_text(const std::string& path, int& sys_errno) {
   sys_errno = 0;

@@ -1,6 +1,4 @@
 #include <fcntl.h>
-#include <sys/mount.h>
-#include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -14,16 +12,11 @@
 
 #include "agent.hpp"
 
-#if defined(__x86_64__)
-#include <sys/io.h>
-#endif
-
 namespace pinfold::guest {
 namespace {
 
 #if defined(__x86_64__)
 constexpr const char* kPort = "/dev/ttyS1";  // ttyS0 is the console
-constexpr unsigned short kDebugExitPort = 0xf4;
 #else
 constexpr const char* kPort = "/dev/ttyS0";  // the console is not a ttyS
 #endif
@@ -143,25 +136,6 @@ void install_busybox() {
 }
 
 }  // namespace
-
-void note(const std::string& text) {
-  (void)std::fprintf(stderr, "pinfold-guest: %s\n", text.c_str());
-  (void)std::fflush(stderr);
-}
-
-void mount_or_note(const char* type, const char* where) {
-  (void)mkdir(where, 0755);
-  if (mount(type, where, type, MS_NOSUID, nullptr) != 0) note(describe_errno(where, errno));
-}
-
-void end_machine([[maybe_unused]] int code) {
-  sync();
-#if defined(__x86_64__)
-  if (ioperm(kDebugExitPort, 4, 1) == 0) outb(static_cast<unsigned char>(code), kDebugExitPort);
-#endif
-  (void)reboot(RB_POWER_OFF);  // only if the machine does not have that port
-  while (true) (void)pause();
-}
 
 }  // namespace pinfold::guest
 

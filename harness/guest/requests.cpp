@@ -121,8 +121,6 @@ Json dump_coverage() {
 
 }  // namespace
 
-Json refuse(std::string error) { return {{"ok", false}, {"error", std::move(error)}}; }
-
 Json handle(Agent& agent, const Json& request) {
   try {
     const std::string op = request.value("op", "");

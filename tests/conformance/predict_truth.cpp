@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "limitations.hpp"
-#include "pinfold/align/topology_policies.hpp"
+#include "pinfold/align/topology_manager.hpp"
 
 namespace pinfold::test {
 namespace {

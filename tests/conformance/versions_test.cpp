@@ -8,7 +8,7 @@
 
 #include "../support/corpus.hpp"
 #include "../support/cpu_fixture.hpp"
-#include "accumulator.hpp"
+#include "take.hpp"
 
 namespace pinfold::test {
 namespace {

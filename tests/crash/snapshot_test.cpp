@@ -14,6 +14,7 @@
 #include <fstream>
 #include <random>
 
+#include "pinfold/checkpoint/store.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold::checkpoint::testing {

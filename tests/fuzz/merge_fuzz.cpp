@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     combinations *= std::max<std::size_t>(1, list->size());
     if (combinations > 100'000) return 0;  // the enumeration would take too long
   }
-  const auto fast = pinfold::test::manager_of(rules).merge(providers, rules.scores, nullptr);
+  const auto fast = pinfold::test::manager_of(rules).merge(providers, rules.scores);
   if (fast != pinfold::test::NaiveMerge(rules)(providers)) std::abort();
   return 0;
 }

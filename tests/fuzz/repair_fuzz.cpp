@@ -5,6 +5,7 @@
 #include <string>
 
 #include "node_samples.hpp"
+#include "pinfold/checkpoint/convert.hpp"
 #include "pinfold/checkpoint/repair.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "pinfold/harness/qemu_command.hpp"
+#include "pinfold/harness/read_scenarios.hpp"
 #include "pinfold/harness/scenario.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -92,7 +92,7 @@ std::vector<ResourceHints> any_providers(int nodes) {
 }
 
 void same_as_naive(const NaiveRules& rules, const std::vector<ResourceHints>& providers) {
-  const MergedHint fast = manager_of(rules).merge(providers, rules.scores, nullptr);
+  const MergedHint fast = manager_of(rules).merge(providers, rules.scores);
   const MergedHint naive = NaiveMerge(rules)(providers);
   RC_LOG() << rules.nodes << " nodes, " << to_string(rules.policy) << " " << describe(providers)
            << "\nfast " << fast << ", naive " << naive << "\n";
@@ -140,7 +140,7 @@ RC_GTEST_PROP(MergeProperty, AStricterPolicyAdmitsNoMore, ()) {
   const auto providers = any_providers(nodes);
   const auto admits = [&](TopologyPolicy policy) {
     rules.policy = policy;
-    return manager_of(rules).merge(providers, {}, nullptr).admit;
+    return manager_of(rules).merge(providers, {}).admit;
   };
   if (admits(TopologyPolicy::kSingleNumaNode)) RC_ASSERT(admits(TopologyPolicy::kRestricted));
   RC_ASSERT(admits(TopologyPolicy::kBestEffort));
@@ -154,9 +154,9 @@ RC_GTEST_PROP(MergeProperty, OrderOfProvidersDoesNotMatter, ()) {
   rules.options.prefer_most_allocated_numa_node = false;
   auto providers = any_providers(nodes);
   const TopologyManager manager = manager_of(rules);
-  const MergedHint merged = manager.merge(providers, {}, nullptr);
+  const MergedHint merged = manager.merge(providers, {});
   std::reverse(providers.begin(), providers.end());
-  RC_ASSERT(manager.merge(providers, {}, nullptr) == merged);
+  RC_ASSERT(manager.merge(providers, {}) == merged);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "pinfold/harness/read_scenarios.hpp"
 #include "pinfold/harness/scenario.hpp"
 #include "pinfold/text/document.hpp"
 

@@ -61,7 +61,7 @@ MergedHint merge_with(const std::string& policy, const Node& node, const PodSpec
   const std::vector<ResourceHints> offers = {
       {{"cpu", std::vector<TopologyHint>{cpu}}},
       node.manager.container_hints(node.state, pod, pod.containers[0])};
-  return manager->merge(offers, {}, nullptr);
+  return manager->merge(offers, {});
 }
 
 TEST(MemoryManagerSpec, TheTopologyManagerAdmitsByItsHints) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "pinfold/harness/cache.hpp"
 #include "pinfold/harness/image.hpp"
 #include "pinfold/harness/session.hpp"
 

@@ -7,6 +7,7 @@
 #include "command.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/discover/pci.hpp"
+#include "pinfold/harness/copy_machine.hpp"
 #include "pinfold/harness/machine_copy.hpp"
 #include "pinfold/types/quantity.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "command.hpp"
 #include "kernels.hpp"
+#include "pinfold/harness/cache.hpp"
 #include "pinfold/harness/host.hpp"
 #include "pinfold/harness/image.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "command.hpp"
 #include "parts.hpp"
+#include "pinfold/harness/read_scenarios.hpp"
 
 namespace pinfold::harness {
 namespace {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "pinfold/harness/read_scenarios.hpp"
 
 namespace pinfold::harness {
 namespace {

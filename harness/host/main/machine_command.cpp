@@ -4,6 +4,7 @@
 
 #include "command.hpp"
 #include "pinfold/harness/machine_view.hpp"
+#include "pinfold/harness/open_session.hpp"
 #include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {

@@ -11,6 +11,7 @@
 
 #include "command.hpp"
 #include "parts.hpp"
+#include "pinfold/harness/container_table.hpp"
 #include "pinfold/harness/costs.hpp"
 #include "pinfold/harness/preflight.hpp"
 #include "pinfold/harness/report.hpp"

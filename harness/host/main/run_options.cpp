@@ -5,6 +5,7 @@
 
 #include "command.hpp"
 #include "parts.hpp"
+#include "pinfold/harness/cache.hpp"
 #include "pinfold/harness/host.hpp"
 #include "pinfold/harness/image.hpp"
 

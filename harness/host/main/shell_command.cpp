@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "pinfold/harness/open_session.hpp"
 #include "pinfold/harness/report.hpp"
 #include "pinfold/harness/session.hpp"
 

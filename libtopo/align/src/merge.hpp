@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pinfold/align/topology_manager.hpp"
+#include "pinfold/types/hint.hpp"
 
 /// The steps of TopologyManager::merge. docs/topology-merge.md shows why the result equals the
 /// kubelet's.

@@ -6,9 +6,9 @@
 #include <limits>
 #include <utility>
 
-#include "pinfold/align/explanation.hpp"
-#include "pinfold/align/topology_policies.hpp"
+#include "merge.hpp"
 #include "pinfold/text/go_text.hpp"
+#include "single_numa.hpp"
 
 namespace pinfold {
 namespace {
@@ -96,6 +96,18 @@ Result<TopologyScope> read_scope(const std::string& name) {
 
 }  // namespace
 
+bool admits(TopologyPolicy policy, const TopologyHint& affinity) {
+  switch (policy) {
+    case TopologyPolicy::kNone:        // none: always; nothing is aligned
+    case TopologyPolicy::kBestEffort:  // best-effort: always, aligned or not
+      return true;
+    case TopologyPolicy::kRestricted:      // restricted: only if aligned, on any set of nodes
+    case TopologyPolicy::kSingleNumaNode:  // single-numa-node: only if aligned on one node
+      break;
+  }
+  return affinity.preferred;
+}
+
 Result<TopologyManager> TopologyManager::make(Numa numa, const Config& config) {
   TopologyManager manager;
   manager.numa_ = std::move(numa);
@@ -123,16 +135,29 @@ NumaId TopologyManager::numa_id(int position) const {
 }
 
 MergedHint TopologyManager::merge(std::span<const ResourceHints> providers,
-                                  const AllocationScores& scores, Trace* trace,
-                                  std::string_view object, const HintCauses& causes) const {
+                                  const AllocationScores& scores) const {
   const TopologyHint affinity = choose_affinity(providers, scores);
-  const MergedHint merged{affinity, admits(policy_, affinity)};
-  if (trace != nullptr) {
-    for (std::string& text : sentences(*this, explain_merge(*this, providers, merged, causes))) {
-      trace->add("topology", object, std::move(text));
-    }
+  return {affinity, admits(policy_, affinity)};
+}
+
+TopologyHint TopologyManager::choose_affinity(std::span<const ResourceHints> providers,
+                                              const AllocationScores& scores) const {
+  // none: ignores the hints.
+  if (policy_ == TopologyPolicy::kNone) return {};
+  const std::vector<align::HintsOfResource> hints = align::filter_hints(providers);
+  align::MergeRules rules{NumaMask::all(numa_.count), nullptr};
+
+  // single-numa-node: one node that every resource prefers. An affinity to every node of the
+  // machine is stored as no affinity.
+  if (policy_ == TopologyPolicy::kSingleNumaNode) {
+    const auto mask = align::merge_single_numa(
+        hints, rules, options_.prefer_most_allocated_numa_node ? &scores : nullptr);
+    return {mask == rules.all ? std::nullopt : mask, mask.has_value()};
   }
-  return merged;
+
+  // best-effort, restricted: the best of all merged hints, preferred or not.
+  if (options_.prefer_closest_numa_nodes) rules.distances = &numa_.distances;
+  return align::merge_hints(hints, rules);
 }
 
 }  // namespace pinfold

@@ -192,9 +192,4 @@ Taken take_packed(const TakeRules& rules, const CpuSet& available, int count, St
   return accumulator.result();
 }
 
-Taken take(const TakeRules& rules, const CpuSet& available, int count, Steps* steps) {
-  return rules.across_numa ? take_across_numa(rules, available, count, steps)
-                           : take_packed(rules, available, count, steps);
-}
-
 }  // namespace pinfold::cpu

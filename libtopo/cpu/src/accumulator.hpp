@@ -74,15 +74,6 @@ class Accumulator {
 [[nodiscard]] Taken take_packed(const TakeRules& rules, const CpuSet& available, int count,
                                 Steps* steps);
 
-/// distribute-cpus-across-numa: spreads evenly over the smallest number of NUMA nodes that allows
-/// it; falls back to take_packed if none does.
-[[nodiscard]] Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int count,
-                                     Steps* steps);
-
-/// Takes `count` of the `available` CPUs by the rules.
-/// Domain: CPUs of the machine; count <= 0 gives the empty set.
-[[nodiscard]] Taken take(const TakeRules& rules, const CpuSet& available, int count, Steps* steps);
-
 /// "not enough cpus available to satisfy request: requested=4, available=3".
 [[nodiscard]] std::string not_enough(int count, const CpuSet& available);
 

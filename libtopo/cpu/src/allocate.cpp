@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
-#include "accumulator.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
+#include "take.hpp"
 #include "whole_cpus.hpp"
 
 namespace pinfold {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "accumulator.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
+#include "take.hpp"
 #include "whole_cpus.hpp"
 
 // Pods with pod-level resources: one set of CPUs for the pod, divided among its containers.

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "accumulator.hpp"
 #include "hierarchy.hpp"
 #include "pinfold/api/topology_policy.hpp"
 #include "read_policy_options.hpp"
+#include "take.hpp"
 
 namespace pinfold {
 namespace {

@@ -1,7 +1,8 @@
 #include "admission.hpp"
 
+#include "pinfold/align/explanation.hpp"
+#include "pinfold/decide/stale.hpp"
 #include "provider_states.hpp"
-#include "stale.hpp"
 
 namespace pinfold {
 namespace {
@@ -136,8 +137,20 @@ MergedHint AdmissionInProgress::merge(const Container* container,
     if (node_.cpu().is_static()) scores.cpu = node_.cpu().allocation_scores(state_.cpu);
     if (node_.memory().is_static()) scores.memory = node_.memory().allocation_scores(state_.memory);
   }
+  const MergedHint merged = node_.topology().merge(hints, scores);
+  if (trace_ != nullptr) explain_merged(container, object, hints, merged);
+  note_amounts(container, object);
+  if (trace_ != nullptr && !merged.best.preferred) explain_amounts(object);
+  ResourceHints& all = hints_[object];
+  for (ResourceHints& of_provider : hints) all.merge(of_provider);
+  return merged;
+}
+
+void AdmissionInProgress::explain_merged(const Container* container, const std::string& object,
+                                         const std::vector<ResourceHints>& hints,
+                                         const MergedHint& merged) {
   HintCauses causes;
-  if (trace_ != nullptr && container == nullptr) {
+  if (container == nullptr) {
     if (auto why = node_.cpu().why_no_pod_hints(state_.cpu, pod_); !why.empty()) {
       causes["cpu"] = std::move(why);
     }
@@ -145,12 +158,10 @@ MergedHint AdmissionInProgress::merge(const Container* container,
       for (const auto& [resource, list] : hints[kMemoryHints]) causes[resource] = why;
     }
   }
-  const MergedHint merged = node_.topology().merge(hints, scores, trace_, object, causes);
-  note_amounts(container, object);
-  if (trace_ != nullptr && !merged.best.preferred) explain_amounts(object);
-  ResourceHints& all = hints_[object];
-  for (ResourceHints& of_provider : hints) all.merge(of_provider);
-  return merged;
+  const TopologyManager& topology = node_.topology();
+  for (std::string& text : sentences(topology, explain_merge(topology, hints, merged, causes))) {
+    trace_->add("topology", object, std::move(text));
+  }
 }
 
 Admission AdmissionInProgress::reject(const Container* container) {

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "pinfold/decide/decide.hpp"
+#include "pinfold/decide/decision.hpp"
+#include "pinfold/types/trace.hpp"
 #include "tally.hpp"
 
 namespace pinfold {
@@ -33,6 +34,9 @@ class AdmissionInProgress {
   std::vector<ResourceHints> pod_hints();
   /// Merges the hints for a container or (nullptr) the pod.
   MergedHint merge(const Container* container, std::vector<ResourceHints> hints);
+  /// Adds how the hints were merged to the trace.
+  void explain_merged(const Container* container, const std::string& object,
+                      const std::vector<ResourceHints>& hints, const MergedHint& merged);
   /// With a trace: records once what an object needs, and what is free, held and reserved.
   void note_amounts(const Container* container, const std::string& object);
   /// Adds the recorded amounts of an object to the trace.

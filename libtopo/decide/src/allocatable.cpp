@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "pinfold/api/pod_level.hpp"
-#include "pinfold/decide/decide.hpp"
 
 namespace pinfold {
 namespace {

@@ -25,21 +25,6 @@ void release_container(const Node& node, NodeState& state, const ContainerId& co
 
 }  // namespace
 
-const ActivePod* NodeState::find(const PodUid& pod) const {
-  const auto found = std::find_if(pods.begin(), pods.end(), [&](const ActivePod& candidate) {
-    return candidate.spec.uid == pod;
-  });
-  return found == pods.end() ? nullptr : &*found;
-}
-
-NodeState empty_state(const Node& node) {
-  NodeState state;
-  // A start without state checks nothing, so it cannot fail.
-  (void)node.cpu().start(state.cpu);
-  (void)node.memory().start(state.memory);
-  return state;
-}
-
 Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* trace, Counts* counts,
                 AdmissionChecks checks) {
   // DEVIATION (quirk): the kubelet cannot roll back.

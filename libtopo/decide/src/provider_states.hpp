@@ -1,6 +1,6 @@
 #pragma once
 
-#include "pinfold/decide/decide.hpp"
+#include "pinfold/decide/node_state.hpp"
 
 /// The strings that hint providers keep in NodeState::providers.
 namespace pinfold {

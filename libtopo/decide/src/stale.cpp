@@ -1,4 +1,4 @@
-#include "stale.hpp"
+#include "pinfold/decide/stale.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "pinfold/decide/counts.hpp"
-#include "pinfold/decide/decide.hpp"
+#include "pinfold/decide/node_state.hpp"
 
 namespace pinfold {
 

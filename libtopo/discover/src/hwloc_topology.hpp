@@ -4,7 +4,9 @@
 
 #include <memory>
 
-#include "pinfold/discover/discover.hpp"
+#include "pinfold/base/result.hpp"
+#include "pinfold/discover/source.hpp"
+#include "pinfold/machine/machine.hpp"
 
 namespace pinfold {
 

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "pinfold/discover/discover.hpp"
+#include "pinfold/base/result.hpp"
+#include "pinfold/discover/source.hpp"
+#include "pinfold/machine/machine.hpp"
 
 namespace pinfold {
 

@@ -99,7 +99,7 @@ std::string runner_up(const Node& node, const TopologyHint& winner, const Resour
     if (!list) continue;
     std::erase_if(*list, [&](const TopologyHint& hint) { return hint.numa == winner.numa; });
   }
-  const MergedHint next = manager.merge(std::vector<ResourceHints>{others}, {}, nullptr);
+  const MergedHint next = manager.merge(std::vector<ResourceHints>{others}, {});
   const bool is_other = next.best.numa && *next.best.numa != *winner.numa;
   if (is_other && next.best.preferred) {
     return fmt::format("runner-up: {}, which has enough of everything, too",

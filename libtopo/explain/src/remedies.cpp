@@ -6,20 +6,6 @@
 
 namespace pinfold {
 
-std::string_view to_string(Remedy::Kind kind) {
-  switch (kind) {
-    case Remedy::Kind::kRequest:
-      return "request";
-    case Remedy::Kind::kMoves:
-      return "moves";
-    case Remedy::Kind::kPods:
-      return "pods";
-    case Remedy::Kind::kSetting:
-      return "setting";
-  }
-  return "unknown";
-}
-
 std::vector<Remedy> find_remedies(const Node& node, const NodeState& state, const PodSpec& pod) {
   using namespace explain_detail;
   constexpr int kMostTrials = 2000;  // for each kind

@@ -73,7 +73,7 @@ std::string conflict(const Failure& failure) {
   constexpr std::string_view kPrefix = "not aligned: ";
   const TopologyManager& manager = failure.node.topology();
   const std::vector<ResourceHints> providers = {failure.hints};
-  const MergedHint merged = manager.merge(providers, {}, nullptr);
+  const MergedHint merged = manager.merge(providers, {});
   for (std::string& text : sentences(manager, explain_merge(manager, providers, merged))) {
     if (!text.starts_with(kPrefix)) continue;
     text.erase(0, kPrefix.size());

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "outcome.hpp"
-#include "pinfold/explain/remedies.hpp"
+#include "pinfold/explain/remedy.hpp"
 
 namespace pinfold::explain_detail {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "pinfold/machine/machine.hpp"
+#include "pinfold/base/result.hpp"
 
 /// Fields that both JSON forms of a machine share.
 namespace pinfold {
@@ -33,12 +33,5 @@ Result<void> read_id(const nlohmann::json& object, const char* key, const std::s
 /// Reads a page size: "hugepages-2Mi" from "hugepages-2Mi", "2Mi" or "2048Ki".
 /// Errors: kInvalidArgument for anything but a size of whole KiB.
 [[nodiscard]] Result<std::string> parse_page_size(std::string_view name);
-
-/// Returns whether a JSON object has the form of cadvisor's MachineInfo.
-[[nodiscard]] bool is_machine_info(const nlohmann::json& object);
-/// Reads a MachineInfo.
-/// Source: kubernetes v1.36.2 pkg/kubelet/cm/cpumanager/topology/cpu_topology.go Discover: a core
-/// is its lowest CPU, its cache is the first of uncore_caches, else its socket.
-[[nodiscard]] Result<MachineDescription> describe_machine_info(const nlohmann::json& info);
 
 }  // namespace pinfold

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "machine_fields.hpp"
+#include "machine_info.hpp"
 #include "pinfold/machine/machine.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"

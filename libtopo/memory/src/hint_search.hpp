@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "pinfold/memory/memory_manager.hpp"
+#include "pinfold/machine/machine.hpp"
+#include "pinfold/memory/memory_state.hpp"
+#include "pinfold/types/hint.hpp"
 #include "pinfold/types/mask_sums.hpp"
 #include "requests.hpp"
 

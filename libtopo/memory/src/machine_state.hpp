@@ -5,7 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "pinfold/memory/memory_manager.hpp"
+#include "pinfold/api/config.hpp"
+#include "pinfold/api/reservation.hpp"
+#include "pinfold/base/result.hpp"
+#include "pinfold/machine/machine.hpp"
+#include "pinfold/memory/memory_state.hpp"
 
 namespace pinfold::memory_detail {
 

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "pinfold/predict/bound_pods.hpp"
 #include "pinfold/predict/pod_query.hpp"
 #include "topology_names.hpp"
 

@@ -1,38 +1,9 @@
 #include "scoring.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-namespace pinfold {
-namespace {
-
-constexpr std::array<std::pair<ScoringStrategy, std::string_view>, 4> kNames = {{
-    {ScoringStrategy::kLeastNumaNodes, "LeastNUMANodes"},
-    {ScoringStrategy::kLeastAllocated, "LeastAllocated"},
-    {ScoringStrategy::kMostAllocated, "MostAllocated"},
-    {ScoringStrategy::kBalancedAllocation, "BalancedAllocation"},
-}};
-
-}  // namespace
-
-std::string_view to_string(ScoringStrategy strategy) {
-  return kNames[static_cast<std::size_t>(strategy)].second;
-}
-
-Result<ScoringStrategy> parse_scoring_strategy(std::string_view name) {
-  for (const auto& [strategy, known] : kNames) {
-    if (known == name) return strategy;
-  }
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("'{}': expected LeastNUMANodes, LeastAllocated, MostAllocated or "
-                          "BalancedAllocation",
-                          name));
-}
-
-namespace predict {
+namespace pinfold::predict {
 
 void Scoring::add(NumaMask zones, std::span<const ZoneDemand> demands) {
   zones_ = zones_ | zones;
@@ -68,5 +39,4 @@ std::uint8_t Scoring::score() const {
   return static_cast<std::uint8_t>(std::lround(100 * value));
 }
 
-}  // namespace predict
-}  // namespace pinfold
+}  // namespace pinfold::predict

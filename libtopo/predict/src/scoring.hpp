@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <span>
 
-#include "pinfold/predict/pod_query.hpp"
+#include "pinfold/predict/evaluator.hpp"
+#include "pinfold/predict/scoring_strategy.hpp"
 
 namespace pinfold::predict {
 

@@ -1,11 +1,8 @@
+#include "placing.hpp"
+
 #include <algorithm>
 #include <map>
 #include <utility>
-#include <vector>
-
-#include "search.hpp"
-
-// Chooses the spots of one pod's units; see search.cpp.
 
 namespace pinfold::planning {
 namespace {
@@ -32,30 +29,14 @@ void add_sharing(const CpuSet& cpus, int& last, std::vector<int>& sharing) {
   }
 }
 
-}  // namespace
-
-Enumeration Search::units_from(Placing& placing, const PlanCost& cost) {
-  if (placing.spots.size() == placing.pod->units.size()) return placed(placing);
-  const Unit& unit = placing.pod->units[placing.spots.size()];
-  if (unit.had && available(placing, unit).contains_all(unit.had->cpus)) {
-    if (try_spot(placing, cost, *unit.had) == Enumeration::kStop) return Enumeration::kStop;
-  }
-  if (unit.cpus == 0) return try_cpus(placing, cost, {});
-  const CpuChoice choice = cpu_choice(placing, unit);
-  if (choice.available.size() < unit.cpus) return Enumeration::kContinue;
-  const VisitCpus visit = [&](const CpuSet& cpus) { return try_cpus(placing, cost, cpus); };
-  if (pass_ == Pass::kAll) return for_each_choice_of_cpus(choice, visit);
-  if (unit.had_cpus.empty()) {
-    // Any CPUs cost the same, so those that the policy options prefer are tried first.
-    const auto natural = natural_spot(placing, unit, choice);
-    if (natural && try_spot(placing, cost, *natural) == Enumeration::kStop) {
-      return Enumeration::kStop;
-    }
-  }
-  return for_each_good_choice(choice, visit);
+void add_new(NumaMask mask, std::vector<NumaMask>& masks) {
+  const bool is_new = std::find(masks.begin(), masks.end(), mask) == masks.end();
+  if (is_new && !mask.empty()) masks.push_back(mask);
 }
 
-CpuSet Search::available(const Placing& placing, const Unit& unit) const {
+}  // namespace
+
+CpuSet available_cpus(const Placing& placing, const Unit& unit) {
   CpuSet cpus = placing.before.free - placing.taken;
   if (!unit.is_init()) return cpus;
   CpuSet others;  // an init container may have been given CPUs of one that runs later
@@ -66,13 +47,14 @@ CpuSet Search::available(const Placing& placing, const Unit& unit) const {
   return cpus - others;
 }
 
-CpuChoice Search::cpu_choice(const Placing& placing, const Unit& unit) const {
+CpuChoice cpu_choice(const Machine& machine, const Placing& placing, const Unit& unit,
+                     std::vector<int> owners) {
   CpuChoice choice;
-  choice.machine = &node_.machine();
-  choice.available = available(placing, unit);
+  choice.machine = &machine;
+  choice.available = available_cpus(placing, unit);
   choice.own = unit.had_cpus;
   choice.count = unit.cpus;
-  choice.owner = owners(placing.index + 1);
+  choice.owner = std::move(owners);
   int number = static_cast<int>(choice.owner.size());  // greater than all owners
   const auto& units = placing.pod->units;
   for (std::size_t i = placing.spots.size() + 1; i < units.size(); ++i, ++number) {
@@ -92,130 +74,57 @@ CpuChoice Search::cpu_choice(const Placing& placing, const Unit& unit) const {
   return choice;
 }
 
-std::optional<Spot> Search::natural_spot(const Placing& placing, const Unit& unit,
-                                         const CpuChoice& choice) const {
+std::optional<Spot> natural_spot(Judge& judge, const Placing& placing, const Unit& unit,
+                                 const CpuChoice& choice) {
   Board board = placing.before;
   for (const CpuId cpu : choice.available) {
     if (choice.owner[static_cast<std::size_t>(cpu.value)] >= 0) board.free.erase(cpu);
   }
   board.free &= choice.available;
-  if (auto spot = judge_.natural(*placing.pod, unit, board)) return spot;
+  if (auto spot = judge.natural(*placing.pod, unit, board)) return spot;
   board.free = choice.available;
-  return judge_.natural(*placing.pod, unit, board);
+  return judge.natural(*placing.pod, unit, board);
 }
 
-/// Returns the NUMA nodes to try: those that the unit has, those of its CPUs, single ones, all of
-/// them; in the last pass every set.
-std::vector<NumaMask> Search::memory_masks(const Unit& unit, const CpuSet& cpus) {
-  const Machine& machine = node_.machine();
+std::vector<NumaMask> likely_memory(const Machine& machine, const Unit& unit, const CpuSet& cpus) {
   std::vector<NumaMask> masks;
-  const auto add = [&](NumaMask mask) {
-    const bool is_new = std::find(masks.begin(), masks.end(), mask) == masks.end();
-    if (is_new && !mask.empty()) masks.push_back(mask);
-  };
-  if (unit.had) add(unit.had->memory);
+  if (unit.had) add_new(unit.had->memory, masks);
   NumaMask near;
   for (const CpuId cpu : cpus) near = near | NumaMask::of(machine.groups_of(cpu).numa);
-  add(near);
-  for (const int position : machine.all_numa().positions()) add(NumaMask::of(position));
-  add(machine.all_numa());
-  if (pass_ != Pass::kAll) return masks;
-  if (machine.numa_count() > kMaxNodesForEveryMemoryMask) {
-    is_complete_ = false;
-    return masks;
-  }
-  for_each_mask(machine.numa_count(), add);
+  add_new(near, masks);
+  for (const int position : machine.all_numa().positions()) add_new(NumaMask::of(position), masks);
+  add_new(machine.all_numa(), masks);
   return masks;
 }
 
-/// Returns whether NUMA nodes have enough free memory for a unit, as far as this is known without
-/// the memory manager: with init containers, less can do.
-bool Search::has_memory(const Placing& placing, const Unit& unit, NumaMask mask) const {
+bool add_every_mask(const Machine& machine, std::vector<NumaMask>& masks) {
+  if (machine.numa_count() > kMaxNodesForEveryMemoryMask) return false;
+  for_each_mask(machine.numa_count(), [&](NumaMask mask) { add_new(mask, masks); });
+  return true;
+}
+
+bool has_memory(const Machine& machine, const Placing& placing, const Unit& unit, NumaMask mask) {
   const auto& units = placing.pod->units;
   if (std::any_of(units.begin(), units.end(), [](const Unit& other) { return other.is_init(); })) {
     return true;
   }
-  const auto ids = node_.machine().numa_ids(mask);
+  const auto ids = machine.numa_ids(mask);
   return std::all_of(unit.memory.begin(), unit.memory.end(), [&](const auto& amount) {
     const auto& [type, bytes] = amount;
     return free_bytes(placing.before.memory, {ids, type, bytes}) >= bytes;
   });
 }
 
-Enumeration Search::try_cpus(Placing& placing, const PlanCost& cost, const CpuSet& cpus) {
-  const Unit& unit = placing.pod->units[placing.spots.size()];
-  if (unit.memory.empty()) return try_spot(placing, cost, {cpus, {}});
-  for (const NumaMask mask : memory_masks(unit, cpus)) {
-    if (!has_memory(placing, unit, mask)) continue;
-    if (try_spot(placing, cost, {cpus, mask}) == Enumeration::kStop) return Enumeration::kStop;
-  }
-  return Enumeration::kContinue;
-}
-
-Enumeration Search::try_spot(Placing& placing, const PlanCost& cost, const Spot& spot) {
-  const PodCase& pod = *placing.pod;
-  const Unit& unit = pod.units[placing.spots.size()];
-  if (!step()) return Enumeration::kStop;
-  PlanCost next = cost;
-  if (unit.container != nullptr) {
-    // Without the bytes, which are known only after the memory is allocated.
-    const Part before = part_of(pod.before, unit.container->name);
-    Part after = before;
-    if (unit.cpus > 0) after.cpus = spot.cpus;
-    if (is_moved(before, after)) {
-      next = next + PlanCost{0, 0, 1, moved_cpus(before, after), 0};
-    }
-  }
-  const CpuSet free = placing.before.free - placing.taken - spot.cpus;
-  if (!can_improve(next, placing.index + 1, free)) return Enumeration::kContinue;
-  if (!pod.is_joint && !judge_.allows(pod, unit, spot)) return Enumeration::kContinue;
-  const CpuSet taken = placing.taken;
-  const bool all_kept = placing.all_kept;
-  placing.taken |= spot.cpus;
-  placing.spots.push_back(spot);
-  placing.all_kept = all_kept && unit.had == spot;
-  const Enumeration result = units_from(placing, next);
-  placing.spots.pop_back();
-  placing.taken = taken;
-  placing.all_kept = all_kept;
-  return result;
-}
-
-bool Search::allows_together(const Placing& placing) const {
-  const PodCase& pod = *placing.pod;
-  if (judge_.allows_together(pod, placing.spots)) return true;
-  // If the other pods leave no set of NUMA nodes that is large enough for the pod, decide() may
-  // admit it container by container. Where the target really goes, rules_.accepts checks last.
-  return order_[placing.index] == target_ &&
-         judge_.allows_together(pod, placing.spots, Neighbours::kOnTheSameNodes);
-}
-
-Enumeration Search::placed(const Placing& placing) {
-  const PodCase& pod = *placing.pod;
-  const bool is_target = order_[placing.index] == target_;
-  if (placing.all_kept && !is_target) return Enumeration::kContinue;  // see keep_all()
-  Board next = placing.before;
-  next.free -= placing.taken;
-  if (!allocate_memory(pod, placing.spots, next)) return Enumeration::kContinue;
-  if (pod.is_joint && !allows_together(placing)) return Enumeration::kContinue;
-  Choice choice = choice_of(pod, placing.spots, next);
-  const PlanCost cost = placing.cost + cost_of_moves(pod, choice.after);
-  choices_[order_[placing.index]] = std::move(choice);
-  return from(placing.index + 1, next, cost);
-}
-
-/// Lets the memory manager allocate on exactly the NUMA nodes of the spots. Returns false if it
-/// cannot, because too little is free there or other memory has made groups of NUMA nodes.
-bool Search::allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
-                             Board& board) const {
+bool allocate_memory(const Node& node, const PodCase& pod, const std::vector<Spot>& spots,
+                     Board& board) {
   const PodUid& uid = pod.spec().uid;
   const PodView view(pod.spec());
   const auto is_at = [&](const std::vector<MemoryBlock>& blocks, NumaMask mask) {
-    return nodes_of(node_.machine(), blocks) == mask;
+    return nodes_of(node.machine(), blocks) == mask;
   };
   // DEVIATION (quirk): kubelets make overlapping groups; a plan does not.
   const auto can_be_at = [&](NumaMask mask) {
-    const auto ids = node_.machine().numa_ids(mask);
+    const auto ids = node.machine().numa_ids(mask);
     board.new_memory.insert(ids.begin(), ids.end());
     return can_be_group(board.memory, ids);
   };
@@ -223,7 +132,7 @@ bool Search::allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
     if (pod.units.front().memory.empty()) return true;
     const NumaMask mask = spots.front().memory;
     return can_be_at(mask) &&
-           node_.memory().allocate_pod(board.memory, view, {mask, false}, nullptr) &&
+           node.memory().allocate_pod(board.memory, view, {mask, false}, nullptr) &&
            is_at(board.memory.pods[uid], mask);
   }
   for (const Container& container : pod.spec().containers) {
@@ -232,7 +141,7 @@ bool Search::allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
       if (unit.container != &container || unit.memory.empty()) continue;
       const NumaMask mask = spots[i].memory;
       if (!can_be_at(mask) ||
-          !node_.memory().allocate(board.memory, view, container, {mask, false}, nullptr)) {
+          !node.memory().allocate(board.memory, view, container, {mask, false}, nullptr)) {
         return false;
       }
       const auto* const blocks = board.memory.assignments.find({uid, container.name});
@@ -242,13 +151,13 @@ bool Search::allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
   return true;
 }
 
-Choice Search::choice_of(const PodCase& pod, const std::vector<Spot>& spots,
-                         const Board& board) const {
+Choice choice_of(Judge& judge, const PodCase& pod, const std::vector<Spot>& spots,
+                 const Board& board) {
   const PodUid& uid = pod.spec().uid;
   Choice choice;
   if (pod.is_whole) {
     if (spots.empty()) return choice;
-    choice.after = judge_.divide(pod, spots.front());
+    choice.after = judge.divide(pod, spots.front());
     if (pod.units.front().cpus > 0) choice.whole_after.cpus = spots.front().cpus;
     const auto memory = board.memory.pods.find(uid);
     if (memory != board.memory.pods.end()) choice.whole_after.memory = memory->second;

@@ -12,7 +12,7 @@
 //
 // The search gives every pod, in a fixed order, one of these: what it has, new spots, what it has
 // against the rules, or eviction. It is a branch and bound: from() handles one pod, units_from()
-// in placing.cpp the units of that pod, and both recurse until all pods have a choice. solved()
+// the units of that pod, and both recurse until all pods have a choice. solved()
 // then asks SearchRules::accepts.
 //
 // There are four passes:
@@ -227,8 +227,8 @@ Enumeration Search::keep_all(std::size_t index, const Board& board, const PlanCo
     spots.push_back(*unit.had);
   }
   if (!take_verbatim(node_, pod.spec().uid, parts, whole, next)) return Enumeration::kContinue;
-  choice =
-      pod.is_whole ? choice_of(pod, spots, next) : Choice{Outcome::kPlaced, std::move(parts), {}};
+  choice = pod.is_whole ? choice_of(judge_, pod, spots, next)
+                        : Choice{Outcome::kPlaced, std::move(parts), {}};
   return from(index + 1, next, cost + cost_of_moves(pod, choice.after));
 }
 
@@ -249,6 +249,92 @@ Enumeration Search::stay(std::size_t index, const Board& board, const PlanCost& 
   }
   choice = {Outcome::kEvicted, {}, {}};
   return from(index + 1, board, cost + PlanCost{1, 0, 0, 0, 0});
+}
+
+Enumeration Search::units_from(Placing& placing, const PlanCost& cost) {
+  if (placing.spots.size() == placing.pod->units.size()) return placed(placing);
+  const Unit& unit = placing.pod->units[placing.spots.size()];
+  if (unit.had && available_cpus(placing, unit).contains_all(unit.had->cpus)) {
+    if (try_spot(placing, cost, *unit.had) == Enumeration::kStop) return Enumeration::kStop;
+  }
+  if (unit.cpus == 0) return try_cpus(placing, cost, {});
+  const CpuChoice choice = cpu_choice(node_.machine(), placing, unit, owners(placing.index + 1));
+  if (choice.available.size() < unit.cpus) return Enumeration::kContinue;
+  const VisitCpus visit = [&](const CpuSet& cpus) { return try_cpus(placing, cost, cpus); };
+  if (pass_ == Pass::kAll) return for_each_choice_of_cpus(choice, visit);
+  if (unit.had_cpus.empty()) {
+    // Any CPUs cost the same, so those that the policy options prefer are tried first.
+    const auto natural = natural_spot(judge_, placing, unit, choice);
+    if (natural && try_spot(placing, cost, *natural) == Enumeration::kStop) {
+      return Enumeration::kStop;
+    }
+  }
+  return for_each_good_choice(choice, visit);
+}
+
+Enumeration Search::try_cpus(Placing& placing, const PlanCost& cost, const CpuSet& cpus) {
+  const Unit& unit = placing.pod->units[placing.spots.size()];
+  if (unit.memory.empty()) return try_spot(placing, cost, {cpus, {}});
+  const Machine& machine = node_.machine();
+  std::vector<NumaMask> masks = likely_memory(machine, unit, cpus);
+  if (pass_ == Pass::kAll && !add_every_mask(machine, masks)) is_complete_ = false;
+  for (const NumaMask mask : masks) {
+    if (!has_memory(machine, placing, unit, mask)) continue;
+    if (try_spot(placing, cost, {cpus, mask}) == Enumeration::kStop) return Enumeration::kStop;
+  }
+  return Enumeration::kContinue;
+}
+
+Enumeration Search::try_spot(Placing& placing, const PlanCost& cost, const Spot& spot) {
+  const PodCase& pod = *placing.pod;
+  const Unit& unit = pod.units[placing.spots.size()];
+  if (!step()) return Enumeration::kStop;
+  PlanCost next = cost;
+  if (unit.container != nullptr) {
+    // Without the bytes, which are known only after the memory is allocated.
+    const Part before = part_of(pod.before, unit.container->name);
+    Part after = before;
+    if (unit.cpus > 0) after.cpus = spot.cpus;
+    if (is_moved(before, after)) {
+      next = next + PlanCost{0, 0, 1, moved_cpus(before, after), 0};
+    }
+  }
+  const CpuSet free = placing.before.free - placing.taken - spot.cpus;
+  if (!can_improve(next, placing.index + 1, free)) return Enumeration::kContinue;
+  if (!pod.is_joint && !judge_.allows(pod, unit, spot)) return Enumeration::kContinue;
+  const CpuSet taken = placing.taken;
+  const bool all_kept = placing.all_kept;
+  placing.taken |= spot.cpus;
+  placing.spots.push_back(spot);
+  placing.all_kept = all_kept && unit.had == spot;
+  const Enumeration result = units_from(placing, next);
+  placing.spots.pop_back();
+  placing.taken = taken;
+  placing.all_kept = all_kept;
+  return result;
+}
+
+bool Search::allows_together(const Placing& placing) const {
+  const PodCase& pod = *placing.pod;
+  if (judge_.allows_together(pod, placing.spots)) return true;
+  // If the other pods leave no set of NUMA nodes that is large enough for the pod, decide() may
+  // admit it container by container. Where the target really goes, rules_.accepts checks last.
+  return order_[placing.index] == target_ &&
+         judge_.allows_together(pod, placing.spots, Neighbours::kOnTheSameNodes);
+}
+
+Enumeration Search::placed(const Placing& placing) {
+  const PodCase& pod = *placing.pod;
+  const bool is_target = order_[placing.index] == target_;
+  if (placing.all_kept && !is_target) return Enumeration::kContinue;  // see keep_all()
+  Board next = placing.before;
+  next.free -= placing.taken;
+  if (!allocate_memory(node_, pod, placing.spots, next)) return Enumeration::kContinue;
+  if (pod.is_joint && !allows_together(placing)) return Enumeration::kContinue;
+  Choice choice = choice_of(judge_, pod, placing.spots, next);
+  const PlanCost cost = placing.cost + cost_of_moves(pod, choice.after);
+  choices_[order_[placing.index]] = std::move(choice);
+  return from(placing.index + 1, next, cost);
 }
 
 }  // namespace pinfold::planning

@@ -9,6 +9,7 @@
 
 #include "candidates.hpp"
 #include "judge.hpp"
+#include "placing.hpp"
 #include "problem.hpp"
 
 namespace pinfold::planning {
@@ -44,17 +45,6 @@ class Search {
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_; }
 
  private:
-  /// A pod whose units get their spots one after the other.
-  struct Placing {
-    std::size_t index = 0;  ///< position in order_
-    const PodCase* pod = nullptr;
-    Board before;
-    PlanCost cost;  ///< cost of the pods before it
-    CpuSet taken;   ///< CPUs of the units so far
-    std::vector<Spot> spots;
-    bool all_kept = true;
-  };
-
   void order_pods();
   [[nodiscard]] PlanCost least(const PodCase& pod, const CpuSet& free) const;
   [[nodiscard]] PlanCost least_of_unit(const Unit& unit, const CpuSet& free) const;
@@ -71,18 +61,8 @@ class Search {
   Enumeration units_from(Placing& placing, const PlanCost& cost);
   Enumeration try_spot(Placing& placing, const PlanCost& cost, const Spot& spot);
   Enumeration try_cpus(Placing& placing, const PlanCost& cost, const CpuSet& cpus);
-  [[nodiscard]] bool has_memory(const Placing& placing, const Unit& unit, NumaMask mask) const;
   [[nodiscard]] bool allows_together(const Placing& placing) const;
   Enumeration placed(const Placing& placing);
-  [[nodiscard]] bool allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
-                                     Board& board) const;
-  [[nodiscard]] Choice choice_of(const PodCase& pod, const std::vector<Spot>& spots,
-                                 const Board& board) const;
-  [[nodiscard]] CpuSet available(const Placing& placing, const Unit& unit) const;
-  [[nodiscard]] CpuChoice cpu_choice(const Placing& placing, const Unit& unit) const;
-  [[nodiscard]] std::optional<Spot> natural_spot(const Placing& placing, const Unit& unit,
-                                                 const CpuChoice& choice) const;
-  [[nodiscard]] std::vector<NumaMask> memory_masks(const Unit& unit, const CpuSet& cpus);
 
   const Problem& problem_;
   const Node& node_;

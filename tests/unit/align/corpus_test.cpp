@@ -92,7 +92,7 @@ void check_admission(const TopologyManager& manager, const Node& node, const Jso
     const std::string key = pod_scope ? "pod" : name;
     if (!hints.contains(key)) continue;
     const std::vector<ResourceHints> providers = {node.hints(hints.at(key))};
-    const MergedHint merged = manager.merge(providers, {}, nullptr);
+    const MergedHint merged = manager.merge(providers, {});
     EXPECT_EQ(merged.admit, !(refused && (pod_scope || name == last))) << describe(providers);
     (merged.admit ? tally.admitted : tally.refused) += 1;
     // The draft option's choice depends on more than the hints; and when a pod is admitted again,

@@ -17,8 +17,7 @@ std::vector<std::string> said(TopologyPolicy policy, const ResourceHints& hints,
   const TopologyManager manager =
       TopologyManager::make({.count = 4, .ids = std::move(ids)}, config_of(policy, {})).value();
   const std::vector<ResourceHints> providers = {hints};
-  return sentences(manager,
-                   explain_merge(manager, providers, manager.merge(providers, {}, nullptr)));
+  return sentences(manager, explain_merge(manager, providers, manager.merge(providers, {})));
 }
 
 const Hints kOneOfTwo = {on(0b01), on(0b10), off(0b11)};
@@ -64,12 +63,13 @@ TEST(Explanation, NamesTheResourceThatFitsNowhere) {
 TEST(Explanation, NamesTheCauseOfAnImpossibleHint) {
   const TopologyManager manager =
       TopologyManager::make({.count = 2}, config_of(kRestricted, {})).value();
-  Trace trace;
-  (void)manager.merge(std::vector<ResourceHints>{{{"cpu", Hints{}}, {"memory", Hints{on(1)}}}}, {},
-                      &trace, "pod", {{"cpu", "nothing is left"}, {"memory", "not impossible"}});
-  EXPECT_EQ(trace.facts[0].text, "cpu cannot be given: nothing is left");
-  EXPECT_EQ(trace.facts[1].text, "memory fits on NUMA 0");
-  EXPECT_EQ(trace.facts[2].text, "not aligned: cpu cannot be given: nothing is left");
+  const std::vector<ResourceHints> providers = {{{"cpu", Hints{}}, {"memory", Hints{on(1)}}}};
+  const auto explained = explain_merge(manager, providers, manager.merge(providers, {}),
+                                       {{"cpu", "nothing is left"}, {"memory", "not impossible"}});
+  const std::vector<std::string> texts = sentences(manager, explained);
+  EXPECT_EQ(texts[0], "cpu cannot be given: nothing is left");
+  EXPECT_EQ(texts[1], "memory fits on NUMA 0");
+  EXPECT_EQ(texts[2], "not aligned: cpu cannot be given: nothing is left");
 }
 
 TEST(Explanation, NamesTheResourceThatIsNotPreferredUnderRestricted) {
@@ -113,7 +113,7 @@ TEST(Explanation, IsDataFirst) {
       TopologyManager::make({.count = 2}, config_of(kSingle, {})).value();
   const std::vector<ResourceHints> providers = {
       {}, {{"cpu", kOneOfTwo}}, {{"memory", Hints{off(0b11)}}}};
-  const MergedHint merged = manager.merge(providers, {}, nullptr);
+  const MergedHint merged = manager.merge(providers, {});
   const MergeExplanation explained = explain_merge(manager, providers, merged);
   EXPECT_EQ(explained.result, merged);
   EXPECT_THAT(explained.responsible, ElementsAre("memory"));
@@ -122,18 +122,6 @@ TEST(Explanation, IsDataFirst) {
                           HintSummary{"memory", HintSummary::Kind::kUnfit, {NumaMask(3)}}));
   EXPECT_THAT(explained.changes, ElementsAre(AlignmentChange{NumaMask(1), {"memory"}},
                                              AlignmentChange{NumaMask(2), {"memory"}}));
-}
-
-TEST(Explanation, IsPartOfTheTrace) {
-  const TopologyManager manager =
-      TopologyManager::make({.count = 2}, config_of(kSingle, {})).value();
-  Trace trace;
-  (void)manager.merge(std::vector<ResourceHints>{{{"cpu", kOneOfTwo}}}, {}, &trace, "c1");
-  EXPECT_THAT(trace.facts,
-              ElementsAre(TraceFact{"topology", "c1", "cpu fits on NUMA 0 or 1"},
-                          TraceFact{"topology", "c1",
-                                    "aligned on NUMA 0, the best of 2 choices that suit every "
-                                    "resource"}));
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ void expect_same_for_pairs(const NaiveRules& rules, const std::vector<HintList>&
     for (std::size_t j = i % step; j < second.size(); j += step) {
       providers[1] = {{"memory", second[j]}};
       const MergedHint expected = naive(providers);
-      ASSERT_EQ(manager.merge(providers, rules.scores, nullptr), expected)
+      ASSERT_EQ(manager.merge(providers, rules.scores), expected)
           << to_string(rules.policy) << " " << describe(providers);
     }
   }
@@ -192,7 +192,7 @@ TEST(MergeExhaustive, EveryListOnTwoNodesForThreeResources) {
       for (const HintList& b : lists) {
         for (const HintList& c : lists) {
           providers = {{{"gpu", a}, {"nic", b}}, {{"cpu", c}}};
-          ASSERT_EQ(manager.merge(providers, rules.scores, nullptr), naive(providers))
+          ASSERT_EQ(manager.merge(providers, rules.scores), naive(providers))
               << to_string(rules.policy) << " " << describe(providers);
         }
       }
@@ -233,7 +233,7 @@ TEST(MergeExhaustive, UpwardClosedSetsOnFourNodesForThreeResources) {
           const std::vector<ResourceHints> providers = {{{"gpu", hints_of(families[a], 4, 2)}},
                                                         {{"cpu", hints_of(families[b], 4, 1)}},
                                                         {{"memory", hints_of(families[c], 4, 2)}}};
-          ASSERT_EQ(manager.merge(providers, rules.scores, nullptr), naive(providers))
+          ASSERT_EQ(manager.merge(providers, rules.scores), naive(providers))
               << to_string(rules.policy) << " " << describe(providers);
         }
       }

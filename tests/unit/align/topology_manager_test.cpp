@@ -172,7 +172,7 @@ TEST_P(TopologyManagerMerge, KeepsTheKubeletsHint) {
   const MergeCase& c = GetParam();
   const TopologyManager manager =
       TopologyManager::make({c.nodes, {}}, config_of(c.policy, {})).value();
-  EXPECT_EQ(manager.merge(c.providers, {}, nullptr), c.expected);
+  EXPECT_EQ(manager.merge(c.providers, {}), c.expected);
 }
 
 const TopologyHint kNowhere{std::nullopt, false};
@@ -249,8 +249,7 @@ TEST(PreferMostAllocated, MayBeCyclic) {
   rules.scores = {{10, 0, 20}, {10, 30, 20}};
   const TopologyManager manager = manager_of(rules);
   const auto merged = [&](Hints order) {
-    return manager.merge(std::vector<ResourceHints>{{{"cpu", std::move(order)}}}, rules.scores,
-                         nullptr);
+    return manager.merge(std::vector<ResourceHints>{{{"cpu", std::move(order)}}}, rules.scores);
   };
   EXPECT_EQ(merged({on(1), on(2), on(4)}).best, on(4));
   EXPECT_EQ(merged({on(2), on(4), on(1)}).best, on(1));

@@ -72,6 +72,17 @@ TEST(Decide, ExplainsWhenTraced) {
   EXPECT_NE(trace.facts.front().text.find("2-3"), std::string::npos) << trace.facts.front().text;
 }
 
+TEST(Decide, ExplainsTheMergeOfTheHintsWhenTraced) {
+  const Node node = node_of(kStatic + std::string("\ntopologyManagerPolicy: restricted"));
+  Trace trace;
+  (void)decide(node, empty_state(node), pod_of("a", {{"2", "1Gi"}}), &trace);
+  EXPECT_THAT(trace.facts,
+              testing::IsSupersetOf({TraceFact{"topology", "c1", "cpu fits on NUMA 0 or 1"},
+                                     TraceFact{"topology", "c1",
+                                               "aligned on NUMA 0, the best of 2 choices that suit "
+                                               "every resource"}}));
+}
+
 /// The facts of a rejection, as "source: text".
 std::vector<std::string> facts_of_rejection(const Node& node, const NodeState& state,
                                             const PodSpec& pod) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "pinfold/discover/discover.hpp"
 #include "tree_builder.hpp"
 
 namespace pinfold {

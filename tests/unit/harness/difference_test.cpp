@@ -1,4 +1,4 @@
-#include "difference.hpp"
+#include "judge/difference.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "pinfold/harness/cache.hpp"
+#include "pinfold/harness/initramfs.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold::harness {

@@ -1,4 +1,4 @@
-#include "kubelet_requests.hpp"
+#include "guest/kubelet_requests.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "pinfold/harness/copy_machine.hpp"
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/machine_view.hpp"
+#include "pinfold/harness/read_scenarios.hpp"
 #include "pinfold/harness/scenario.hpp"
 #include "temp_dir.hpp"
 

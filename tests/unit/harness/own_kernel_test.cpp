@@ -6,8 +6,10 @@
 #include <fstream>
 #include <set>
 
+#include "image/embedded_config.hpp"
 #include "machine.hpp"
 #include "pinfold/base/read_file.hpp"
+#include "pinfold/harness/cache.hpp"
 #include "pinfold/harness/process.hpp"
 #include "temp_dir.hpp"
 

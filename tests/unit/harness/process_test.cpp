@@ -13,6 +13,7 @@
 #include "pinfold/harness/accelerator.hpp"
 #include "pinfold/harness/session.hpp"
 #include "pinfold/harness/snapshot.hpp"
+#include "vm/sum_of_file.hpp"
 
 namespace pinfold::harness {
 namespace {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "pinfold/harness/container_table.hpp"
 #include "pinfold/harness/costs.hpp"
 
 namespace pinfold::harness {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/harness/read_scenarios.hpp"
 #include "pinfold/harness/scenario.hpp"
 #include "temp_dir.hpp"
 

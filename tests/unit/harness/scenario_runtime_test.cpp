@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "pinfold/harness/read_scenarios.hpp"
 #include "pinfold/harness/scenario.hpp"
 #include "temp_dir.hpp"
 

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pinfold/harness/read_scenarios.hpp"
+
 namespace pinfold::harness {
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "step_result.hpp"
+#include "steps/step_tests.hpp"
 
 namespace pinfold::harness {
 

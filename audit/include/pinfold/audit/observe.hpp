@@ -1,18 +1,10 @@
 #pragma once
 
-#include <optional>
-#include <string>
-
 #include "pinfold/audit/observed.hpp"
 #include "pinfold/audit/tree.hpp"
 
 /// Reads a node. Writes nothing and runs no program.
 namespace pinfold::audit {
-
-struct ObserveOptions {
-  std::string kubelet_dir = {};     ///< "": --root-dir of the running kubelet, or its default
-  std::string kubelet_config = {};  ///< "": --config of the running kubelet, or its default
-};
 
 /// Reads all input of an audit. Whatever cannot be read is a problem, not an error.
 [[nodiscard]] Observed observe(const Tree& tree, const ObserveOptions& options);

@@ -13,6 +13,7 @@
 #include "pinfold/audit/container_names.hpp"
 #include "pinfold/audit/group_names.hpp"
 #include "pinfold/audit/pod_resources.hpp"
+#include "pinfold/audit/problems.hpp"
 #include "pinfold/audit/proc_files.hpp"
 #include "pinfold/checkpoint/start.hpp"
 #include "pinfold/enforce/layout.hpp"
@@ -23,22 +24,10 @@
 /// Data read from a node. Read in observe.hpp, judged in findings.hpp.
 namespace pinfold::audit {
 
-/// Files of one kind that could not be read or parsed.
-struct Problem {
-  std::string message;    ///< for the first file; names it
-  std::size_t count = 0;  ///< of files
-
-  friend bool operator==(const Problem&, const Problem&) = default;
-};
-/// Problems by kind of file and error, so that one cause is reported once.
-class Problems {
- public:
-  /// `kind`: the path without its variable parts, such as "/proc/PID/numa_maps".
-  void add(const std::string& kind, const Error& error);
-  [[nodiscard]] const std::map<std::string, Problem>& all() const { return problems_; }
-
- private:
-  std::map<std::string, Problem> problems_;
+/// Where the kubelet's files are.
+struct ObserveOptions {
+  std::string kubelet_dir = {};     ///< "": --root-dir of the running kubelet, or its default
+  std::string kubelet_config = {};  ///< "": --config of the running kubelet, or its default
 };
 
 /// The kubelet: its process, and the files that it would read when it starts.

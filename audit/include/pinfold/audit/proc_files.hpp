@@ -100,4 +100,7 @@ struct KernelParameter {
 /// Parses a decimal number; nullopt for any other text.
 [[nodiscard]] std::optional<std::int64_t> parse_number(std::string_view text);
 
+/// Returns true if `word` is in a list with separators.
+[[nodiscard]] bool has_word(std::string_view list, char separator, std::string_view word);
+
 }  // namespace pinfold::audit

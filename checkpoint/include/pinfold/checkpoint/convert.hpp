@@ -4,35 +4,13 @@
 #include <vector>
 
 #include "pinfold/checkpoint/kubelet.hpp"
+#include "pinfold/checkpoint/note.hpp"
 #include "pinfold/checkpoint/start.hpp"
+#include "pinfold/checkpoint/without_pod_entries.hpp"
 
 /// Converts state files for a newer or older kubelet; docs/rollback.md says what each version can
 /// hold and what happens to the rest. Pure functions; no file is touched.
 namespace pinfold::checkpoint {
-
-/// One fact about an object: a pod, a container ("POD/CONTAINER") or a file.
-struct Note {
-  std::string object;
-  std::string text;
-
-  friend bool operator==(const Note&, const Note&) = default;
-};
-
-/// A state without pod-level reservations, for kubelets that do not know them.
-template <class State>
-struct ContainersOnly {
-  State state;
-  std::vector<Note> lost;  ///< what such a kubelet cannot express, and how it is kept
-};
-
-/// Removes the pod entries. Every container keeps its CPUs; CPUs of a pod that none of its
-/// containers holds return to the shared pool.
-[[nodiscard]] ContainersOnly<CpuCheckpoint> without_pod_entries(CpuCheckpoint state);
-
-/// Removes the pod entries. Every container keeps the NUMA nodes of its memory. The sizes of a
-/// pod's containers add up to at most the pod's size: memory that several containers share is
-/// counted for one of them, and the others keep a block of 0 bytes. The machine state is adjusted.
-[[nodiscard]] ContainersOnly<MemoryCheckpoint> without_pod_entries(MemoryCheckpoint state);
 
 /// Parses "cpu-v3", "memory-v1", ...; the other file gets the format that the same kubelet writes.
 /// Errors: kInvalidArgument.

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <map>
-#include <set>
-#include <string>
+#include <string_view>
 #include <vector>
 
-#include "pinfold/checkpoint/convert.hpp"
+#include "pinfold/checkpoint/note.hpp"
+#include "pinfold/checkpoint/other_files.hpp"
+#include "pinfold/checkpoint/start.hpp"
+#include "pinfold/decide/node.hpp"
 
 /// Repairs state files that a kubelet refuses to load, so that it starts and keeps every assignment
 /// that can be kept. Pure functions; docs/repair.md has the rules.
@@ -17,14 +18,6 @@ struct Repaired {
   std::vector<Note> lost;  ///< what could not be kept: an assignment or a part of one
 
   [[nodiscard]] bool changed() const { return !done.empty() || !lost.empty(); }
-};
-
-/// What other files in the directory say.
-struct OtherFiles {
-  /// Contents by name: temporary files and copies in journals; any of them may be a state file.
-  std::map<std::string, std::string> copies = {};
-  std::vector<PodSpec> pods = {};      ///< the active pods, from .pinfold_pods
-  std::set<ContainerId> removed = {};  ///< those of their containers that were removed
 };
 
 /// Repairs files for `node`: its configuration, its machine, and the kubelet whose files it reads

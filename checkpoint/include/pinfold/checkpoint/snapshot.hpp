@@ -4,8 +4,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
-#include "pinfold/checkpoint/store.hpp"
+#include "pinfold/base/result.hpp"
+#include "pinfold/checkpoint/files.hpp"
 
 /// The state in shared memory: a file in the state directory that the writer maps and updates after
 /// each commit. Readers take no lock and never delay the writer. Format and guarantees:

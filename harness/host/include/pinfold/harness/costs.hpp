@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "pinfold/harness/run.hpp"
+#include "pinfold/harness/process.hpp"
+#include "pinfold/harness/scenario_result.hpp"
 
 namespace pinfold::harness {
 
@@ -15,6 +16,9 @@ namespace pinfold::harness {
 /// `what`: "boot", "restore", "reset" or "step 3 (exec: true)"; the ten longest, longest first.
 /// `otherMs`: the time that scenarios took after their last step.
 [[nodiscard]] nlohmann::json costs_json(const std::vector<ScenarioResult>& results);
+
+/// Returns "1.2 s".
+[[nodiscard]] std::string format_seconds(Milliseconds elapsed);
 
 /// Formats the same as text lines, with at most `most` of the longest. Domain: a result of
 /// costs_json.

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/base/result.hpp"
+#include "pinfold/harness/scenario_result.hpp"
 #include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {

@@ -1,15 +1,13 @@
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "pinfold/base/result.hpp"
-#include "pinfold/harness/source_traits.hpp"
 #include "pinfold/harness/vm_machine.hpp"
-#include "pinfold/machine/machine.hpp"
+#include "pinfold/types/cpuset.hpp"
+#include "pinfold/types/ids.hpp"
 
 namespace pinfold::harness {
 
@@ -33,13 +31,6 @@ struct MachineCopy {
   std::vector<NumaId> nodes;               ///< NUMA node of the source for each one of the copy
   std::vector<CopyDifference> differences;
 };
-
-/// Copies a machine. If it has more than `memory` bytes (nullopt: 4 GiB, or the least that its NUMA
-/// nodes need), its memory is scaled down to that. Everything that the source has and the copy does
-/// not is among the differences. Errors: kInvalidArgument if `memory` is too little for its NUMA
-/// nodes.
-[[nodiscard]] Result<MachineCopy> copy_machine(const Machine& source, const SourceTraits& traits,
-                                               std::optional<std::uint64_t> memory);
 
 /// Returns the `machine` of a scenario in YAML, with the differences from the source as comments.
 [[nodiscard]] std::string copy_yaml(const MachineCopy& copy, const std::string& source);

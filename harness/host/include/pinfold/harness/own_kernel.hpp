@@ -1,13 +1,12 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/harness/image.hpp"
+#include "pinfold/harness/kernel_config.hpp"
 #include "pinfold/harness/vm_machine.hpp"
 
 namespace pinfold::harness {
@@ -25,26 +24,6 @@ enum class KernelKind {
 
 /// Returns the version in the header of a bzImage: "6.1.0-56-cloud-amd64"; "" if it has none.
 [[nodiscard]] std::string version_of_image(std::string_view bytes);
-
-/// A kernel's configuration: "CONFIG_NUMA" to "y", "m", "n" (explicitly not set) or a value.
-using KernelConfig = std::map<std::string, std::string, std::less<>>;
-/// Parses any text: lines that set nothing are skipped.
-[[nodiscard]] KernelConfig parse_kernel_config(std::string_view text);
-
-/// Returns the configuration embedded in a kernel image (CONFIG_IKCONFIG=y); "" if it has none, or
-/// if the program to unpack the kernel is missing. Domain: any bytes.
-[[nodiscard]] std::string embedded_config(std::string_view image);
-
-/// What a scenario's guest does in addition to booting its machine.
-enum class GuestWork {
-  kPlain,
-  kPods,     ///< runs the product
-  kRuntime,  ///< runs a container runtime
-};
-/// Returns the options that a guest on this machine needs and the kernel does not have, each with
-/// the reason: "CONFIG_NUMA=y (2 NUMA nodes)".
-[[nodiscard]] std::vector<std::string> missing_options(const KernelConfig& config,
-                                                       const VmMachine& machine, GuestWork work);
 
 /// Makes an image from the kernel at `path`, with a busybox from Debian. The script `script`
 /// (vm-images/build) unpacks it. The configuration is the file next to the kernel, or the one

@@ -5,7 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pinfold/harness/run.hpp"
+#include "pinfold/base/result.hpp"
+#include "pinfold/harness/scenario_result.hpp"
 
 namespace pinfold::harness {
 
@@ -22,11 +23,5 @@ namespace pinfold::harness {
 [[nodiscard]] std::string report_junit(const nlohmann::json& report);
 /// Returns a self-contained HTML page: pictures of the machines, tables, consoles.
 [[nodiscard]] std::string report_html(const nlohmann::json& report);
-
-/// Returns the table of a `verify` step: desired and observed values.
-[[nodiscard]] std::string container_table(const std::vector<ContainerRow>& rows);
-
-/// Returns "1.2 s".
-[[nodiscard]] std::string format_seconds(Milliseconds elapsed);
 
 }  // namespace pinfold::harness

@@ -8,21 +8,13 @@
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/harness/cpio.hpp"
+#include "pinfold/harness/guest_programs.hpp"
 #include "pinfold/harness/image.hpp"
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/process.hpp"
 #include "pinfold/harness/vm.hpp"
 
 namespace pinfold::harness {
-
-/// The container runtimes that vm-images/build prepares.
-inline constexpr std::string_view kRuntimes[] = {"containerd-1.7", "containerd-2.1"};
-
-/// The runtime's log in the guest, written by runtime.sh.
-inline constexpr const char* kRuntimeLog = "/run/containerd.log";
-
-/// The default time limit of each step with the runtime.
-inline constexpr int kRuntimeLimitS = 120;
 
 /// Additional contents of a guest with a container runtime.
 struct RuntimeParts {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -12,7 +11,6 @@
 #include <variant>
 #include <vector>
 
-#include "pinfold/base/result.hpp"
 #include "pinfold/harness/judge.hpp"
 #include "pinfold/harness/power_cuts.hpp"
 #include "pinfold/harness/test_output.hpp"
@@ -20,6 +18,15 @@
 #include "pinfold/harness/vm_machine.hpp"
 
 namespace pinfold::harness {
+
+/// The container runtimes that vm-images/build prepares.
+inline constexpr std::string_view kRuntimes[] = {"containerd-1.7", "containerd-2.1"};
+
+/// The runtime's log in the guest, written by runtime.sh.
+inline constexpr const char* kRuntimeLog = "/run/containerd.log";
+
+/// The default time limit of each step with the runtime.
+inline constexpr int kRuntimeLimitS = 120;
 
 /// A KubeletConfiguration: inline, or in a file.
 struct KubeletSource {
@@ -206,24 +213,6 @@ struct Scenario {
 };
 
 [[nodiscard]] std::string full_name(const Scenario& scenario);
-
-/// Machines by name, each in the form of a scenario's `machine`.
-using Machines = std::map<std::string, nlohmann::json, std::less<>>;
-
-/// Parses a machines file: an object with a machine for each name.
-/// Errors: kInvalidArgument, "line 3: two-numa.cores: 'many': expected a number from 1 to 64".
-[[nodiscard]] Result<Machines> parse_machines(std::string_view yaml_or_json);
-
-/// Parses a scenario: one result for each platform that it runs on, in the order of `on`. Does not
-/// open the files that it names. `arch`: replaces the architectures of its platforms.
-/// Errors: kInvalidArgument, "line 7: steps[2].write.value: 3: expected a string".
-[[nodiscard]] Result<std::vector<Scenario>> parse_scenarios(std::string_view yaml_or_json,
-                                                            const Machines& machines,
-                                                            std::optional<Arch> arch = {});
-/// Reads a scenario file and the files that it names. Looks machines up in the nearest
-/// `machines.yaml`, in the file's directory or in a parent. Errors name the file.
-[[nodiscard]] Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file,
-                                                           std::optional<Arch> arch = {});
 
 /// Returns true if any step calls the product.
 [[nodiscard]] bool needs_product(const Scenario& scenario);

@@ -45,8 +45,4 @@ class SnapshotStore {
 /// Waits until a machine started from a snapshot has loaded it, then resumes it.
 [[nodiscard]] VmResult<void> resume(Vm& vm, Milliseconds limit);
 
-/// Returns a checksum of a large file, many times faster than Fingerprint; any damaged word changes
-/// it. Holes count as zeros and take no time.
-[[nodiscard]] Result<std::string> sum_of_file(const std::filesystem::path& file);
-
 }  // namespace pinfold::harness

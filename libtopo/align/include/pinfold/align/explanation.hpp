@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,10 @@ struct MergeExplanation {
 
   friend bool operator==(const MergeExplanation&, const MergeExplanation&) = default;
 };
+
+/// Maps a resource name to the reason why it has no hints. Only for reasons other than too little
+/// capacity on every set of NUMA nodes.
+using HintCauses = std::map<std::string, std::string>;
 
 /// Explains a merge. Domain: `result` is what manager.merge() returned for the same providers.
 [[nodiscard]] MergeExplanation explain_merge(const TopologyManager& manager,

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <map>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "pinfold/api/config.hpp"
@@ -11,7 +8,6 @@
 #include "pinfold/base/result.hpp"
 #include "pinfold/types/hint.hpp"
 #include "pinfold/types/ids.hpp"
-#include "pinfold/types/trace.hpp"
 
 namespace pinfold {
 
@@ -31,13 +27,6 @@ struct TopologyOptions {
   friend bool operator==(const TopologyOptions&, const TopologyOptions&) = default;
 };
 
-/// How much of each NUMA node is allocated, in per cent, by position. A manager with an empty list
-/// does not take part.
-struct AllocationScores {
-  std::vector<int> cpu;
-  std::vector<int> memory;
-};
-
 /// The result of a merge: the affinity, and whether the policy admits it.
 struct MergedHint {
   TopologyHint best;
@@ -46,9 +35,10 @@ struct MergedHint {
   friend bool operator==(const MergedHint&, const MergedHint&) = default;
 };
 
-/// Maps a resource name to the reason why it has no hints, for explanations. Only for reasons other
-/// than too little capacity on every set of NUMA nodes.
-using HintCauses = std::map<std::string, std::string>;
+/// Returns whether a topology policy admits a pod. `affinity` is the result of the policy's merge;
+/// preferred means that all resources are aligned.
+/// Source: kubelet 1.36 cm/topologymanager/policy_*.go, canAdmitPodResult.
+[[nodiscard]] bool admits(TopologyPolicy policy, const TopologyHint& affinity);
 
 /// The topology manager: merges the hints of all providers into one affinity. Immutable.
 class TopologyManager {
@@ -72,14 +62,10 @@ class TopologyManager {
   [[nodiscard]] NumaId numa_id(int position) const;
 
   /// The kubelet's Merge. `providers` are in the kubelet's order (devices, cpu, memory). `scores`
-  /// are used only with prefer-most-allocated-numa-node. Records the sentences of explanation.hpp
-  /// in the trace, about `object` ("pod" or the container's name), with `causes`.
-  /// Cost: docs/topology-merge.md.
+  /// are used only with prefer-most-allocated-numa-node. Cost: docs/topology-merge.md.
   /// Source: kubelet 1.36 cm/topologymanager/policy.go; seeds/000 for the draft option.
   [[nodiscard]] MergedHint merge(std::span<const ResourceHints> providers,
-                                 const AllocationScores& scores, Trace* trace,
-                                 std::string_view object = "pod",
-                                 const HintCauses& causes = {}) const;
+                                 const AllocationScores& scores) const;
 
  private:
   TopologyManager() = default;

@@ -3,14 +3,11 @@
 #include <optional>
 
 #include "pinfold/api/pod.hpp"
-#include "pinfold/decide/node.hpp"
+#include "pinfold/decide/node_state.hpp"
 #include "pinfold/types/rejection.hpp"
 
 /// The kubelet's check that the requests of all pods fit into the allocatable resources.
 namespace pinfold {
-
-struct ActivePod;
-struct NodeState;
 
 /// Returns what is allocatable on a node: "cpu", "memory" and huge pages. Excludes what is reserved
 /// (see NodeReservation); huge pages are not allocatable as memory.

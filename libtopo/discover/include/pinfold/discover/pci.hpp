@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
-#include "pinfold/discover/discover.hpp"
+#include "pinfold/discover/source.hpp"
+#include "pinfold/machine/machine.hpp"
 
 namespace pinfold {
 

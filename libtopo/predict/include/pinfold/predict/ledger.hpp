@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "pinfold/predict/bound_pods.hpp"
 #include "pinfold/predict/fleet.hpp"
 
 namespace pinfold {

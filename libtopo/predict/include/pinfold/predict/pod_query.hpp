@@ -11,6 +11,7 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/predict/evaluator.hpp"
 #include "pinfold/predict/fleet.hpp"
+#include "pinfold/predict/scoring_strategy.hpp"
 
 namespace pinfold {
 
@@ -23,17 +24,6 @@ enum class PredictedOutcome : std::uint8_t {
 };
 /// Returns "fits", "passes" or "rejected".
 [[nodiscard]] std::string_view to_string(PredictedOutcome outcome);
-
-/// How nodes that admit the pod are ranked. A score never changes an outcome.
-enum class ScoringStrategy : std::uint8_t {
-  kLeastNumaNodes,      ///< 100 for one zone, 50 for two, 33 for three ...
-  kLeastAllocated,      ///< percentage of the zones that stays free, averaged over the resources
-  kMostAllocated,       ///< percentage of the zones that is in use, averaged over the resources
-  kBalancedAllocation,  ///< 100 if all resources of the zones are equally used
-};
-[[nodiscard]] std::string_view to_string(ScoringStrategy strategy);
-/// Errors: kInvalidArgument, with the known names.
-[[nodiscard]] Result<ScoringStrategy> parse_scoring_strategy(std::string_view name);
 
 /// The predicted decision of a node about a pod.
 struct Prediction {

@@ -26,4 +26,11 @@ using HintList = std::optional<std::vector<TopologyHint>>;
 /// The hints of one provider by resource name. A missing entry means no preference.
 using ResourceHints = std::map<std::string, HintList>;
 
+/// How much of each NUMA node is allocated, in per cent, by position. A manager with an empty list
+/// does not take part.
+struct AllocationScores {
+  std::vector<int> cpu;
+  std::vector<int> memory;
+};
+
 }  // namespace pinfold

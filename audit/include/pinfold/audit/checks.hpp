@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The result of a check of a machine.
+namespace pinfold::audit {
+
+enum class Verdict {
+  kProblem,  ///< something does not work
+  kWarning,  ///< it works, but less well than it could
+  kUnknown,  ///< it could not be read
+  kOk,
+};
+[[nodiscard]] std::string_view to_string(Verdict verdict);
+
+struct Check {
+  std::string name;  ///< a word of docs/doctor.md: "cgroup-mode"
+  Verdict verdict = Verdict::kOk;
+  std::string observed;       ///< "cgroup v2 at /sys/fs/cgroup"
+  std::string expected = {};  ///< "" for kOk
+  std::string mend = {};      ///< the command or setting that fixes it; "": none is known
+  std::string caution = {};   ///< side effects of `mend`; "": none
+
+  friend bool operator==(const Check&, const Check&) = default;
+};
+using Checks = std::vector<Check>;
+
+[[nodiscard]] std::size_t count(const Checks& checks, Verdict verdict);
+
+}  // namespace pinfold::audit

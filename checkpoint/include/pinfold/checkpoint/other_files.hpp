@@ -1,0 +1,21 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pinfold/api/pod.hpp"
+#include "pinfold/types/container_id.hpp"
+
+namespace pinfold::checkpoint {
+
+/// What other files in the directory say.
+struct OtherFiles {
+  /// Contents by name: temporary files and copies in journals; any of them may be a state file.
+  std::map<std::string, std::string> copies = {};
+  std::vector<PodSpec> pods = {};      ///< the active pods, from .pinfold_pods
+  std::set<ContainerId> removed = {};  ///< those of their containers that were removed
+};
+
+}  // namespace pinfold::checkpoint

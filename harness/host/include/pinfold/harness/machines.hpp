@@ -1,0 +1,20 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "pinfold/base/result.hpp"
+
+namespace pinfold::harness {
+
+/// Machines by name, each in the form of a scenario's `machine`.
+using Machines = std::map<std::string, nlohmann::json, std::less<>>;
+
+/// Parses a machines file: an object with a machine for each name.
+/// Errors: kInvalidArgument, "line 3: two-numa.cores: 'many': expected a number from 1 to 64".
+[[nodiscard]] Result<Machines> parse_machines(std::string_view yaml_or_json);
+
+}  // namespace pinfold::harness

@@ -1,0 +1,153 @@
+#include "pinfold/harness/guest_programs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "pinfold/harness/cache.hpp"
+#include "pinfold/harness/fingerprint.hpp"
+#include "pinfold/harness/process.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The limit of the cache of stripped programs, in bytes.
+constexpr std::uintmax_t kMaxStripped = std::uintmax_t{1} << 30U;
+
+/// Returns the architecture of a program from its ELF header; nullopt for a script and the like.
+std::optional<std::string> arch_of(const fs::path& program) {
+  std::array<char, 20> header{};
+  std::ifstream in(program, std::ios::binary);
+  if (!in.read(header.data(), header.size()) || std::string_view(header.data(), 4) !=
+                                                    "\x7f"
+                                                    "ELF") {
+    return std::nullopt;
+  }
+  switch (static_cast<unsigned char>(header[18])) {  // e_machine
+    case 62:
+      return std::string(to_string(Arch::kAmd64));
+    case 183:
+      return std::string(to_string(Arch::kArm64));
+    default:
+      return "another architecture";
+  }
+}
+
+Result<std::vector<GuestProgram>> libraries_of_host(const fs::path& program) {
+  // For a static program ldd exits with 1; that answer should be cached too.
+  PINFOLD_LET(auto listed, ask_program({"sh", "-c", "ldd \"$0\" || true", program.string()},
+                                       Milliseconds(10000)));
+  std::vector<GuestProgram> libraries;
+  std::istringstream lines(listed.output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("not found") != std::string::npos) {
+      return fail(ErrorCode::kNotFound, fmt::format("'{}':{}", program.string(), line));
+    }
+    const std::size_t begin = line.find('/');
+    const std::size_t end = line.find(" (0x");
+    if (begin == std::string::npos || end == std::string::npos || end < begin) continue;
+    const std::string path = line.substr(begin, end - begin);
+    libraries.push_back({path, path});
+  }
+  return libraries;
+}
+
+/// Returns what a program or library needs directly: names of libraries, and the path of the
+/// dynamic linker.
+Result<std::vector<std::string>> asked_by(const fs::path& file) {
+  PINFOLD_LET(const auto printed, ask_program({"env", "LC_ALL=C", "readelf", "-dlW", file.string()},
+                                              Milliseconds(10000)));
+  if (printed.exit_status == 127) {
+    return fail(ErrorCode::kNotFound, "readelf: not found, install it (package binutils)");
+  }
+  std::vector<std::string> names;
+  std::istringstream lines(printed.output);
+  for (std::string line; std::getline(lines, line);) {
+    for (const std::string_view before : {"Shared library: [", "program interpreter: "}) {
+      const std::size_t at = line.find(before);
+      const std::size_t end = line.rfind(']');
+      if (at == std::string::npos || end == std::string::npos) continue;
+      names.push_back(line.substr(at + before.size(), end - at - before.size()));
+    }
+  }
+  return names;
+}
+
+/// Finds a library for arm64: among those that vm-images/build has downloaded, Debian's own, and
+/// those of its cross-compiler.
+std::optional<fs::path> find_arm64_library(const std::string& name) {
+  const fs::path downloaded = cache_folder() / "images/libraries-arm64";
+  std::error_code failed;
+  for (const fs::path& folder :
+       {downloaded / "usr/lib/aarch64-linux-gnu", downloaded / "lib/aarch64-linux-gnu",
+        fs::path("/usr/lib/aarch64-linux-gnu"), fs::path("/lib/aarch64-linux-gnu"),
+        fs::path("/usr/aarch64-linux-gnu/lib")}) {
+    if (fs::exists(folder / name, failed)) return folder / name;
+  }
+  return std::nullopt;
+}
+
+Result<std::vector<GuestProgram>> libraries_of_arm64(const fs::path& program) {
+  std::vector<GuestProgram> libraries;
+  PINFOLD_LET(auto wanted, asked_by(program));
+  for (std::size_t i = 0; i < wanted.size(); ++i) {  // the list grows
+    const fs::path name = wanted[i];
+    const auto found = find_arm64_library(name.filename());
+    if (!found) {
+      return fail(
+          ErrorCode::kNotFound,
+          fmt::format("'{}': library '{}' for arm64 not found; get those of Pinfold with "
+                      "`pinfold-harness fetch --arch arm64`, or install it from Debian's arm64",
+                      program.string(), name.filename().string()));
+    }
+    const fs::path place = name.is_absolute() ? name : "/usr/lib/aarch64-linux-gnu" / name;
+    libraries.push_back({*found, place.string()});
+    PINFOLD_LET(const auto more, asked_by(*found));
+    for (const std::string& one : more) {
+      if (std::find(wanted.begin(), wanted.end(), one) == wanted.end()) wanted.push_back(one);
+    }
+  }
+  return libraries;
+}
+
+}  // namespace
+
+Result<std::string> read_program(const fs::path& program) {
+  std::error_code failed;
+  const auto size = fs::file_size(program, failed);
+  const auto time = fs::last_write_time(program, failed).time_since_epoch().count();
+  if (failed) return fail_errno(failed.value(), fmt::format("read '{}'", program.string()));
+  const fs::path folder = cache_folder() / "stripped";
+  const fs::path kept =
+      folder / Fingerprint().add(fmt::format("{} {} {}", program.string(), size, time)).to_string();
+  if (!fs::exists(kept, failed)) {
+    fs::create_directories(folder, failed);
+    const fs::path draft =
+        fmt::format("{}.{}.tmp", kept.string(), Clock::now().time_since_epoch().count());
+    const auto stripped =
+        run_program({"strip", "-o", draft.string(), program.string()}, Milliseconds(30000));
+    if (!stripped || stripped->exit_status != 0) return read_file(program, kMaxProgram);
+    fs::rename(draft, kept, failed);
+    prune_cache(folder, kMaxStripped);
+  }
+  return read_file(kept, kMaxProgram);
+}
+
+Result<std::vector<GuestProgram>> libraries_of(const fs::path& program, Arch arch) {
+  const auto its_arch = arch_of(program);
+  if (!its_arch) return std::vector<GuestProgram>{};
+  if (*its_arch != to_string(arch)) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("program '{}': of {}, expected one of {}", program.string(), *its_arch,
+                            to_string(arch)));
+  }
+  return arch == Arch::kArm64 ? libraries_of_arm64(program) : libraries_of_host(program);
+}
+
+}  // namespace pinfold::harness

@@ -1,0 +1,201 @@
+#include "scenario/field_reader.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+
+#include "pinfold/harness/json.hpp"
+#include "pinfold/text/message.hpp"
+#include "pinfold/types/quantity.hpp"
+
+namespace pinfold::harness {
+bool is_index(const std::string& key) {
+  return !key.empty() && key.size() < 9 && key.find_first_not_of("0123456789") == std::string::npos;
+}
+
+std::string to_string(const FieldPath& path) {
+  std::string text;
+  for (const std::string& key : path) {
+    if (is_index(key)) {
+      text += fmt::format("[{}]", key);
+    } else {
+      text += (text.empty() ? "" : ".") + key;
+    }
+  }
+  return text;
+}
+
+std::optional<std::string> scalar_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number() || value.is_boolean()) return value.dump();
+  return std::nullopt;
+}
+
+std::string expected_one_of(const std::vector<std::string_view>& words, std::string_view given) {
+  const std::string_view similar = nearest(given, words);
+  return fmt::format("expected one of: {}{}", fmt::join(words, ", "),
+                     similar.empty() ? "" : fmt::format("; did you mean '{}'?", similar));
+}
+
+std::string show_value(const Json& value) {
+  std::string text = value.is_string() ? "'" + value.get<std::string>() + "'"
+                                       : value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  if (text.size() > 60) text = text.substr(0, 57) + "...";
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
+  }
+  return text;
+}
+
+FieldReader::FieldReader(const Json& object, FieldPath path, std::optional<Complaint>& complaint)
+    : object_(object), path_(std::move(path)), complaint_(complaint) {
+  if (!object_.is_object() && !complaint_) {
+    complaint_ = Complaint{path_, show_value(object_) + ": expected fields with values"};
+  }
+}
+
+FieldPath FieldReader::path_of(const char* key) const {
+  FieldPath path = path_;
+  path.emplace_back(key);
+  return path;
+}
+
+void FieldReader::complain(const char* key, std::string text) {
+  if (!complaint_) complaint_ = Complaint{path_of(key), std::move(text)};
+}
+
+const Json* FieldReader::find(const char* key) {
+  asked_.insert(key);
+  if (complaint_) return nullptr;
+  const auto found = object_.find(key);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+std::string FieldReader::text(const char* key, std::string fallback) {
+  const Json* value = find(key);
+  if (value == nullptr) return fallback;
+  if (auto text = scalar_text(*value)) return *text;
+  complain(key, show_value(*value) + ": expected a text");
+  return fallback;
+}
+
+std::string FieldReader::required_text(const char* key) {
+  if (!failed() && find(key) == nullptr) complain(key, "missing");
+  return text(key, "");
+}
+
+int FieldReader::integer(const char* key, int fallback, int least, int most) {
+  const Json* value = find(key);
+  if (value == nullptr) return fallback;
+  const bool number = value->is_number_integer();
+  const auto n = number ? value->get<std::int64_t>() : 0;
+  if (number && n >= least && n <= most) return static_cast<int>(n);
+  complain(key,
+           fmt::format("{}: expected a number from {} to {}", show_value(*value), least, most));
+  return fallback;
+}
+
+std::optional<double> FieldReader::number(const char* key) {
+  const Json* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_number()) return value->get<double>();
+  complain(key, show_value(*value) + ": expected a number");
+  return std::nullopt;
+}
+
+bool FieldReader::boolean(const char* key, bool fallback) {
+  const Json* value = find(key);
+  if (value == nullptr) return fallback;
+  if (value->is_boolean()) return value->get<bool>();
+  complain(key, show_value(*value) + ": expected true or false");
+  return fallback;
+}
+
+CpuSet FieldReader::cpus(const char* key) {
+  const std::string list = text(key, "");
+  auto set = CpuSet::parse(list);
+  if (set) return std::move(*set);
+  complain(key, fmt::format("'{}': expected a list such as 0-3,8", list.substr(0, 60)));
+  return {};
+}
+
+std::size_t FieldReader::chosen(const char* key, const std::vector<std::string_view>& words) {
+  const std::string word = text(key, std::string(words.front()));
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  complain(key, fmt::format("'{}': {}", word.substr(0, 60), expected_one_of(words, word)));
+  return 0;
+}
+
+std::uint64_t FieldReader::bytes(const char* key, std::uint64_t fallback) {
+  const Json* value = find(key);
+  if (value == nullptr) return fallback;
+  const auto text = scalar_text(*value);
+  const auto quantity = text ? Quantity::parse(*text) : fail(ErrorCode::kInvalidArgument, "");
+  if (quantity && quantity->sign() >= 0 && quantity->is_whole()) {
+    return static_cast<std::uint64_t>(quantity->value());
+  }
+  complain(key, show_value(*value) + ": expected an amount such as 512Mi");
+  return fallback;
+}
+
+std::vector<std::string> FieldReader::texts(const char* key) {
+  const Json* value = find(key);
+  if (value == nullptr) return {};
+  std::vector<std::string> list;
+  const bool array = value->is_array();
+  for (std::size_t i = 0; array && i < value->size(); ++i) {
+    if (auto text = scalar_text((*value)[i])) list.push_back(*text);
+  }
+  if (!array || list.size() != value->size()) {
+    complain(key, show_value(*value) + ": expected a list of texts");
+  }
+  return list;
+}
+
+void FieldReader::finish() {
+  if (complaint_) return;
+  for (const auto& [key, value] : object_.items()) {
+    if (!asked_.contains(key)) {
+      const std::vector<std::string_view> known(asked_.begin(), asked_.end());
+      complain(key.c_str(), "unknown field, " + expected_one_of(known, key));
+    }
+  }
+}
+
+int line_of(std::string_view text, const FieldPath& path) {
+  try {
+    YAML::Node node = YAML::Load(std::string(text));
+    int line = node.Mark().line;
+    for (const std::string& key : path) {
+      YAML::Node next;
+      if (node.IsSequence() && is_index(key)) {
+        const auto index = static_cast<std::size_t>(std::stoul(key));
+        if (index < node.size()) next.reset(node[index]);
+      } else if (node.IsMap()) {
+        for (const auto& member : node) {
+          if (!member.first.IsScalar() || member.first.Scalar() != key) continue;
+          line = member.first.Mark().line;
+          next.reset(member.second);
+        }
+      }
+      if (!next.IsDefined() || next.IsNull()) break;  // missing: use the parent's line
+      if (node.IsSequence()) line = next.Mark().line;
+      node.reset(next);
+    }
+    return line + 1;
+  } catch (const YAML::Exception&) {
+    return 0;
+  }
+}
+
+Error error_of(std::string_view text, const Complaint& complaint) {
+  const std::string path = to_string(complaint.path);
+  return {ErrorCode::kInvalidArgument, 0,
+          fmt::format("line {}: {}{}{}", line_of(text, complaint.path), path,
+                      path.empty() ? "" : ": ", complaint.text)};
+}
+
+}  // namespace pinfold::harness

@@ -1,0 +1,36 @@
+#include "pinfold/decide/node_state.hpp"
+
+#include <algorithm>
+
+namespace pinfold {
+
+const ActivePod* NodeState::find(const PodUid& pod) const {
+  const auto found = std::find_if(pods.begin(), pods.end(), [&](const ActivePod& candidate) {
+    return candidate.spec.uid == pod;
+  });
+  return found == pods.end() ? nullptr : &*found;
+}
+
+NodeState empty_state(const Node& node) {
+  NodeState state;
+  // A start without state checks nothing, so it cannot fail.
+  (void)node.cpu().start(state.cpu);
+  (void)node.memory().start(state.memory);
+  return state;
+}
+
+std::vector<ContainerId> containers_with_assignments(const NodeState& state, const PodUid& uid) {
+  std::set<std::string> names;
+  const auto add = [&](const auto* of_pod) {
+    if (of_pod == nullptr) return;
+    for (const auto& [name, value] : *of_pod) names.insert(name);
+  };
+  add(state.cpu.assignments.find(uid));
+  add(state.memory.assignments.find(uid));
+  std::vector<ContainerId> containers;
+  containers.reserve(names.size());
+  for (const std::string& name : names) containers.push_back({uid, name});
+  return containers;
+}
+
+}  // namespace pinfold

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <variant>
+
+namespace pinfold {
+
+/// The kernel's files below root/sys and root/proc: "/" is the live machine, any other directory a
+/// captured tree, such as one made by hwloc-gather-topology.
+struct SysTree {
+  std::string root = "/";
+};
+
+/// The text of a topology exported by hwloc ("lstopo machine.xml").
+struct HwlocXml {
+  std::string text;
+};
+
+/// hwloc's one-line form: "pack:2 [numa(memory=16GB)] l3:1 core:4 pu:2".
+struct HwlocSynthetic {
+  std::string text;
+};
+
+/// JSON or YAML for Machine::from_json: Pinfold's own form or the kubelet's MachineInfo.
+struct MachineText {
+  std::string text;
+};
+
+/// The input from which a machine is read.
+using Source = std::variant<SysTree, HwlocXml, HwlocSynthetic, MachineText>;
+
+/// Returns a text as the source whose form it has: XML, hwloc's one-line form, else a MachineText.
+[[nodiscard]] Source source_of_text(std::string text);
+
+}  // namespace pinfold

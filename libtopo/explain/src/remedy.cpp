@@ -1,0 +1,19 @@
+#include "pinfold/explain/remedy.hpp"
+
+namespace pinfold {
+
+std::string_view to_string(Remedy::Kind kind) {
+  switch (kind) {
+    case Remedy::Kind::kRequest:
+      return "request";
+    case Remedy::Kind::kMoves:
+      return "moves";
+    case Remedy::Kind::kPods:
+      return "pods";
+    case Remedy::Kind::kSetting:
+      return "setting";
+  }
+  return "unknown";
+}
+
+}  // namespace pinfold

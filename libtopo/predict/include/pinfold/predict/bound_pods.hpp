@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/predict/fleet.hpp"
+#include "pinfold/predict/placement.hpp"
+#include "pinfold/types/ids.hpp"
+
+namespace pinfold {
+
+/// What is known about a pod's placement. Unknown placements are never guessed.
+struct PlacementRecord {
+  std::optional<Placement> predicted;  ///< what the scheduler expected when it bound the pod
+  std::optional<Placement> observed;   ///< what an exporter read from the kubelet
+
+  /// Returns the observed placement, else the predicted one; nullptr if neither is known.
+  [[nodiscard]] const Placement* known() const;
+};
+
+/// A pod that the scheduler sees on a node, whether bound, running or being deleted. It occupies
+/// what its record says.
+struct BoundPod {
+  PodUid uid;
+  std::size_t node = 0;
+  PlacementRecord record;
+};
+
+/// Sets what is available on every node to what is allocatable minus the known placements of
+/// `pods`. The result does not depend on the delay of exporters.
+void reconstruct(Fleet& fleet, const std::vector<BoundPod>& pods);
+
+/// Writes a placement as JSON, for example for an annotation:
+/// {"node-0":{"cpu":"2","memory":"1Gi"}}.
+[[nodiscard]] nlohmann::json to_json(const Fleet& fleet, std::size_t node,
+                                     const Placement& placement);
+/// Reads a placement back; ignores resources that the node does not report by zone.
+/// Errors: kInvalidArgument for a zone that the node does not have, and for a malformed amount.
+[[nodiscard]] Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node,
+                                                    const nlohmann::json& document);
+
+/// Reads {"uid", "node", "predicted", "observed"}; the last two are placements and may be absent.
+/// Errors: kInvalidArgument for a node that is not in the fleet; else as for placement_from_json.
+[[nodiscard]] Result<BoundPod> bound_pod_from_json(const Fleet& fleet,
+                                                   const nlohmann::json& document);
+[[nodiscard]] nlohmann::json to_json(const Fleet& fleet, const BoundPod& pod);
+
+}  // namespace pinfold
