@@ -1,5 +1,5 @@
 // pinfold-schema DIR: writes DIR/NAME.schema.json for each document of the commands, the C
-// interface and the service's protocol.
+// interface and the service's protocol, and DIR/README.md with a list of them.
 
 #include <fmt/format.h>
 
@@ -22,24 +22,40 @@ bool is_ambiguous(const nlohmann::json& schema) {
   return false;
 }
 
+constexpr const char* kListHead = R"(# JSON schemas
+
+A file for each document of [JSON](../json.md): JSON Schema, draft 2020-12. This page and they are written by
+
+    cmake --build build/dev --target schemas
+
+The package `pinfold` installs them in `/usr/share/pinfold/schema`.
+
+| schema | document |
+|---|---|
+)";
+
+bool write(const std::string& file, const std::string& text) {
+  std::ofstream out(file);
+  out << text;
+  out.close();
+  if (!out) fmt::print(stderr, "{}: cannot be written\n", file);
+  return bool{out};
+}
+
 int write_all(const std::string& directory) {
   int status = 0;
+  std::string list = kListHead;
   for (const DocumentKind& kind : pinfold::tools::document_kinds()) {
     const nlohmann::json schema = kind.schema(kind.title);
-    const std::string file = fmt::format("{}/{}.schema.json", directory, kind.name);
-    std::ofstream out(file);
-    out << schema.dump(1) << "\n";
-    out.close();
-    if (!out) {
-      fmt::print(stderr, "{}: cannot be written\n", file);
-      return 1;
-    }
+    const std::string name = fmt::format("{}.schema.json", kind.name);
+    if (!write(fmt::format("{}/{}", directory, name), schema.dump(1) + "\n")) return 1;
+    list += fmt::format("| [{}]({}) | {} |\n", kind.name, name, kind.title);
     if (is_ambiguous(schema)) {
-      fmt::print(stderr, "{}: two types have the same name\n", file);
+      fmt::print(stderr, "{}: two types have the same name\n", name);
       status = 1;
     }
   }
-  return status;
+  return write(directory + "/README.md", list) ? status : 1;
 }
 
 }  // namespace
