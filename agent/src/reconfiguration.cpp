@@ -11,6 +11,7 @@
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/checkpoint/start.hpp"
+#include "pinfold/decide/fields.hpp"
 #include "pinfold/enforce/plan.hpp"
 
 // How it works
@@ -41,14 +42,6 @@ namespace {
 CpuSet cpus_in(const enforce::Layout& layout, const ContainerId& id, const CpuSet& all) {
   const auto found = layout.find(enforce::GroupName(id));
   return found == layout.end() || found->second.cpus.empty() ? all : found->second.cpus;
-}
-
-std::map<PodUid, std::string> names_of_pods(const NodeAgent& agent) {
-  std::map<PodUid, std::string> names;
-  for (const ActivePod& pod : agent.state().node.pods) {
-    names.emplace(pod.spec.uid, pod.spec.namespace_name + "/" + pod.spec.name);
-  }
-  return names;
 }
 
 AgentState with_node(AgentState state, NodeState node) {
@@ -108,7 +101,7 @@ Reconfiguration reconfiguration_of(const NodeAgent& agent, const Node& to,
   planned.parked = find_parked(layouts, plan);
   planned.steps = find_steps(layouts);
   planned.plan = std::move(plan);
-  planned.pods = names_of_pods(agent);
+  planned.pods = names_of_pods(agent.state().node);
   return planned;
 }
 
@@ -175,9 +168,8 @@ std::vector<std::string> differences(const Machine& machine_before, const Config
   return out;
 }
 
-const std::string& pod_name(const Reconfiguration& planned, const PodUid& uid) {
-  const auto found = planned.pods.find(uid);
-  return found == planned.pods.end() ? uid.value : found->second;
+std::string pod_name(const Reconfiguration& planned, const PodUid& uid) {
+  return to_string(ref_of(planned.pods, uid));
 }
 
 Result<StoredNode> read_stored_node(const AgentOptions& options) {
@@ -226,7 +218,7 @@ Result<Reconfiguration> plan_defragmentation(const NodeAgent& agent, const PodSp
   plan.optimal = found.optimal;
   plan.next = std::move(found.next);
   Reconfiguration planned = reconfiguration_of(agent, agent.node(), std::move(plan));
-  planned.room = Room{name, std::move(found.rejection), found.possible, /*is_active=*/false,
+  planned.room = Room{ref_of(pod), std::move(found.rejection), found.possible, /*is_active=*/false,
                       std::move(found.limit)};
   return planned;
 }

@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "pinfold/agent/offline.hpp"
 
 namespace pinfold::agent {
 namespace {
-
-using nlohmann::json;
 
 /// Describes how a container differs from the desired settings, and which group above narrows it;
 /// "" if it does not differ.
@@ -50,59 +47,6 @@ std::string why_shared(const Node& node, const PodSpec& pod, const PodNote* note
   if (note != nullptr && !note->why_shared.empty()) return note->why_shared;
   const Container* const container = pod.find(resources.name);
   return container == nullptr ? "" : node.cpu().why_shared(pod, *container);
-}
-
-/// Adds a quota as in the kernel, with -1 for no limit.
-void add_quota(const std::optional<enforce::CpuQuota>& quota, const char* name, json& out) {
-  if (!quota) return;
-  out[name] = {{"quota", quota->quota_us.value_or(-1)}, {"period", quota->period_us}};
-}
-
-template <class Value>
-json or_null(const std::optional<Value>& value) {
-  return value ? json(*value) : json();
-}
-
-/// Returns null if no process is known.
-json affinity_json(const enforce::Affinity& affinity) {
-  if (affinity.main.pid == 0) return {};
-  return {{"process", affinity.main.pid},
-          {"cpus", affinity.cpus.to_string()},
-          {"threads", affinity.threads},
-          {"narrowedThreads", affinity.narrowed},
-          {"note", limit_of(affinity)}};
-}
-
-json to_json(const ContainerStatus& container) {
-  const LinuxResources& linux_resources = container.resources.linux_resources;
-  json out = {{"name", container.resources.name},
-              {"isolation", to_string(container.desired.isolation)},
-              {"cpus", container.desired.cpus.to_string()},
-              {"exclusiveCpus", container.resources.exclusive_cpus.to_string()},
-              {"mems", container.resources.cpuset_mems},
-              {"cgroup", container.cgroup},
-              {"quota", or_null(linux_resources.cpu_quota)},
-              {"period", or_null(linux_resources.cpu_period)},
-              {"shares", linux_resources.cpu_shares},
-              {"weight", cpu_weight_runtime(linux_resources.cpu_shares)},
-              {"memoryLimit", or_null(linux_resources.memory_limit)},
-              {"values", container.desired.values},
-              {"whyShared", container.why_shared}};
-  if (!container.resources.devices.empty()) out["devices"] = container.resources.devices;
-  if (!container.cgroup_path.empty()) {
-    out["cgroupPath"] = container.cgroup_path;
-    out["problem"] = container.problem;
-  }
-  if (container.observed) {
-    out["cpusetCpusEffective"] = container.observed->effective_cpus.to_string();
-    out["cpusetMemsEffective"] = container.observed->effective_mems.to_string();
-    out["processes"] = container.observed->processes;
-    out["pagePlacement"] = container.observed->page_placement;
-    out["affinity"] = affinity_json(container.observed->affinity);
-    add_quota(container.observed->quota, "cpuQuotaEffective", out);
-    add_quota(container.observed->quota_above, "parentCpuQuotaEffective", out);
-  }
-  return out;
 }
 
 }  // namespace
@@ -218,27 +162,17 @@ Result<PodUid> find_pod_to_remove(const NodeAgent& agent, const std::string& pod
   return find_pod_uid(agent, pod);
 }
 
-json to_json(const PodStatus& pod) {
-  json containers = json::array();
-  for (const ContainerStatus& container : pod.containers) containers.push_back(to_json(container));
-  json out = {{"uid", pod.spec.uid.value},
-              {"name", pod.spec.name},
-              {"namespace", pod.spec.namespace_name},
-              {"qosClass", to_string(pod.qos)},
-              {"containers", std::move(containers)}};
-  if (!pod.cgroup_path.empty()) {
-    out["cgroup"] = pod.cgroup;
-    out["cgroupPath"] = pod.cgroup_path;
-    out["problem"] = pod.problem;
-  }
-  return out;
+PodStatus pod_without_groups(const NodeAgent& agent, const PodSpec& spec) {
+  PodStatus pod;
+  pod.spec = spec;
+  pod.qos = qos_class(spec, agent.node().gates());
+  return pod;
 }
 
-json cgroups_json(const NodeAgent& agent) {
+std::optional<CgroupsStatus> cgroups_status(const NodeAgent& agent) {
   const EnforcedLayout* const enforced = agent.enforced();
-  if (enforced == nullptr) return nullptr;
-  return {
-      {"mode", enforced->mode()}, {"root", enforced->root()}, {"warnings", enforced->warnings()}};
+  if (enforced == nullptr) return std::nullopt;
+  return CgroupsStatus{std::string(enforced->mode()), enforced->root(), enforced->warnings()};
 }
 
 std::vector<HeldContainer> held_containers(const Desired& desired) {
@@ -252,6 +186,9 @@ std::vector<HeldContainer> held_containers(const Desired& desired) {
 Result<NodeStatus> node_status(const NodeAgent& agent) {
   NodeStatus status;
   const Desired desired = agent.desired();
+  status.cgroups = cgroups_status(agent);
+  status.profile = agent.node().config().profile;
+  status.profile_source = agent.profile_source();
   if (agent.enforces()) {
     PINFOLD_LET(status.foreign, agent.enforced()->find_foreign());
     PINFOLD_LET(status.drift, agent.enforced()->find_drift(desired, status.foreign));
@@ -270,46 +207,6 @@ Result<NodeStatus> node_status(const NodeAgent& agent) {
     status.pods.push_back(*std::move(pod));
   }
   return status;
-}
-
-json to_json(const NodeStatus& status, const NodeAgent& agent) {
-  json out = {{"cgroups", cgroups_json(agent)},
-              {"profile", to_string(agent.node().config().profile)},
-              {"profileSource", to_string(agent.profile_source())},
-              {"sharedPool", status.shared_pool.to_string()},
-              {"reserved", status.reserved.to_string()},
-              {"pods", json::array()},
-              {"held", json::array()},
-              {"foreign", json::array()},
-              {"drift", status.drift},
-              {"offline", status.offline.to_string()},
-              {"affected", status.affected},
-              {"machineChanges", status.machine_changes},
-              {"ok", status.ok}};
-  for (const PodStatus& pod : status.pods) out["pods"].push_back(to_json(pod));
-  for (const enforce::ForeignGroup& group : status.foreign) {
-    out["foreign"].push_back({{"cgroupPath", group.directory},
-                              {"cpus", group.cpus.to_string()},
-                              {"processes", group.processes}});
-  }
-  for (const HeldContainer& held : status.held) {
-    out["held"].push_back({{"uid", held.id.pod.value},
-                           {"container", held.id.name},
-                           {"cpus", held.cpus.to_string()},
-                           {"mems", held.mems.to_string()}});
-  }
-  return out;
-}
-
-json to_json(const ReconcileReport& report) {
-  std::vector<std::string> steps;
-  for (const enforce::Step& step : report.done) steps.push_back(to_string(step));
-  steps.insert(steps.end(), report.moved.begin(), report.moved.end());
-  return {{"drift", report.drift},
-          {"steps", steps},
-          {"remaining", report.remaining},
-          {"notes", report.notes},
-          {"ok", report.remaining.empty()}};
 }
 
 }  // namespace pinfold::agent

@@ -1,7 +1,6 @@
 #include "pinfold/audit/doctor.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "doctor_parts.hpp"
 
@@ -25,24 +24,6 @@ Checks check_system(const ObservedSystem& system) {
   std::stable_sort(checks.begin(), checks.end(),
                    [](const Check& a, const Check& b) { return a.verdict < b.verdict; });
   return checks;
-}
-
-nlohmann::json to_json(const Checks& checks, const ObservedSystem& system) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const Check& check : checks) {
-    list.push_back({{"name", check.name},
-                    {"verdict", to_string(check.verdict)},
-                    {"observed", check.observed},
-                    {"expected", check.expected},
-                    {"mend", check.mend},
-                    {"caution", check.caution}});
-  }
-  return {{"root", system.root.empty() ? "/" : system.root},
-          {"ok", count(checks, Verdict::kProblem) == 0},
-          {"problems", count(checks, Verdict::kProblem)},
-          {"warnings", count(checks, Verdict::kWarning)},
-          {"unknown", count(checks, Verdict::kUnknown)},
-          {"checks", std::move(list)}};
 }
 
 }  // namespace pinfold::audit

@@ -23,22 +23,15 @@ void name_assignments(const Observed& observed, CpuCheckpoint& state) {
   }
 }
 
-/// The name of a pod, taken from any of its containers: "shop/web"; its UID if no file has it.
-using PodLabels = std::map<PodUid, std::string>;
-
-PodLabels label_pods(const Observed& observed) {
-  PodLabels labels;
+/// Returns the names of pods, taken from any of their containers.
+PodNames name_pods(const Observed& observed) {
+  PodNames names;
   for (const ObservedGroup& group : observed.cgroups.groups) {
     const auto& name = group.container;
     if (!name || name->pod.empty()) continue;
-    labels.try_emplace(group.name.pod, fmt::format("{}/{}", name->namespace_name, name->pod));
+    names.try_emplace(group.name.pod, PodRef{group.name.pod, name->namespace_name, name->pod});
   }
-  return labels;
-}
-
-std::string label_of(const PodLabels& pods, const PodUid& pod, const std::string& container) {
-  const auto found = pods.find(pod);
-  return fmt::format("{}/{}", found == pods.end() ? pod.value : found->second, container);
+  return names;
 }
 
 /// Names the only container of a pod that no file names, if exactly one of the pod's container
@@ -109,7 +102,7 @@ Placed place(const ObservedGroup& group) {
 }
 
 /// Adds the containers with exclusive CPUs that have no group.
-void add_absent(const Decisions& decisions, const PodLabels& labels,
+void add_absent(const Decisions& decisions, const PodNames& names,
                 std::vector<Placed>& containers) {
   if (!decisions.is_static()) return;
   std::set<ContainerId> present;
@@ -118,7 +111,8 @@ void add_absent(const Decisions& decisions, const PodLabels& labels,
     const ContainerId id{pod, name};
     if (present.contains(id)) continue;
     Placed placed;
-    placed.audited.label = label_of(labels, pod, name);
+    placed.audited.pod = ref_of(names, pod);
+    placed.audited.label = to_string(ContainerRef{placed.audited.pod, name});
     placed.audited.id = id;
     placed.audited.expected = cpus;
     placed.audited.is_exclusive = true;
@@ -183,7 +177,7 @@ Decisions read_decisions(const Observed& observed) {
 
 Case make_case(const Observed& observed) {
   Case made{observed, read_decisions(observed), {}, {}, {}, {}, {}};
-  const PodLabels labels = label_pods(observed);
+  const PodNames names = name_pods(observed);
   for (const ObservedGroup& group : observed.cgroups.groups) {
     if (group.name.role == GroupRole::kContainer) made.containers.push_back(place(group));
   }
@@ -194,11 +188,12 @@ Case make_case(const Observed& observed) {
     const std::string last = audited.is_sandbox        ? "(sandbox)"
                              : audited.id.name.empty() ? audited.runtime_id.substr(0, kShownDigits)
                                                        : audited.id.name;
-    audited.label = label_of(labels, audited.id.pod, last);
+    audited.pod = ref_of(names, audited.id.pod);
+    audited.label = to_string(ContainerRef{audited.pod, last});
     expect_cpus(made.decisions, audited);
     expect_mems(made.decisions, audited);
   }
-  add_absent(made.decisions, labels, made.containers);
+  add_absent(made.decisions, names, made.containers);
   std::sort(made.containers.begin(), made.containers.end(), [](const Placed& a, const Placed& b) {
     return std::tie(a.audited.label, a.audited.runtime_id) <
            std::tie(b.audited.label, b.audited.runtime_id);
@@ -225,12 +220,13 @@ std::string group_file(const ObservedGroup& group, std::string_view file) {
 }
 
 Subject subject_of(const AuditedContainer& container) {
-  return {"container", container.label, container.id.pod.value, container.runtime_id, {}};
+  return {"container", container.label, container.pod, container.id.name, container.runtime_id};
 }
 
 Subject subject_of(const ObservedProcess& process) {
-  return {"process", fmt::format("process {} ({})", process.pid, process.stat.name), "", "",
-          process.pid};
+  Subject subject{"process", fmt::format("process {} ({})", process.pid, process.stat.name)};
+  subject.pid = process.pid;
+  return subject;
 }
 
 }  // namespace pinfold::audit

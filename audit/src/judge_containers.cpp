@@ -127,7 +127,7 @@ void judge_file(const Case& given, std::vector<Finding>& findings) {
   const auto add = [&](const std::string& name, const CpuSet& cpus, const std::string& with) {
     findings.push_back({"state-overlap",
                         Severity::kError,
-                        {"file", given.observed.root + file, "", "", {}},
+                        {"file", given.observed.root + file},
                         cpus.to_string(),
                         "",
                         fmt::format("gives CPUs {} to {} and to {}", cpus.to_string(), name, with),
@@ -210,7 +210,7 @@ void judge_overlaps(const Case& given, const std::vector<Overlap>& overlaps,
   if (sandboxes == 0) return;
   findings.push_back({"sandboxes",
                       Severity::kNote,
-                      {"node", "sandboxes", "", "", {}},
+                      {"node", "sandboxes"},
                       std::to_string(sandboxes),
                       "",
                       fmt::format("{} of them can run on exclusive CPUs {}: kubelets do not pin "

@@ -14,7 +14,7 @@
 namespace pinfold::audit {
 namespace {
 
-Subject kubelet_subject() { return {"kubelet", "kubelet", "", "", {}}; }
+Subject kubelet_subject() { return {"kubelet", "kubelet"}; }
 
 checkpoint::ContainerIds runtime_ids(const Case& given) {
   checkpoint::ContainerIds ids;
@@ -76,7 +76,7 @@ void judge_config(const Case& given, std::vector<Finding>& findings) {
   if (!kubelet.config) return;
   const std::string path =
       kubelet.settings_path.empty() ? kubelet.config_path : kubelet.settings_path;
-  const Subject file{"file", given.observed.root + path, "", "", {}};
+  const Subject file{"file", given.observed.root + path};
   for (const std::string& warning : kubelet.config_warnings) {
     findings.push_back({"config-warning", Severity::kWarning, file, "", "", warning,
                         fmt::format("cat '{}{}'", given.observed.root, path)});
@@ -95,7 +95,7 @@ void judge_files(const Case& given, std::vector<Finding>& findings) {
     const std::string path = fmt::format("{}/{}", kubelet.root_dir, name);
     findings.push_back({"state-missing",
                         Severity::kWarning,
-                        {"file", given.observed.root + path, "", "", {}},
+                        {"file", given.observed.root + path},
                         "",
                         "",
                         fmt::format("is missing, although the policy is static: {}", what),
@@ -114,7 +114,7 @@ void judge_files(const Case& given, std::vector<Finding>& findings) {
     findings.push_back(
         {"state-unreadable",
          Severity::kError,
-         {"file", given.observed.root + path, "", "", {}},
+         {"file", given.observed.root + path},
          "",
          "",
          fmt::format("no kubelet reads it: {}", inspect(*contents).error().message),
@@ -130,7 +130,7 @@ void judge_files(const Case& given, std::vector<Finding>& findings) {
 
 void judge_groups(const Case& given, std::vector<Finding>& findings) {
   const ObservedGroups& cgroups = given.observed.cgroups;
-  const Subject node{"node", "cgroups", "", "", {}};
+  const Subject node{"node", "cgroups"};
   if (!cgroups.version) {
     findings.push_back({"cgroups-missing", Severity::kError, node, "", "",
                         "no hierarchy with cpusets is mounted at /sys/fs/cgroup",
@@ -149,7 +149,7 @@ void judge_groups(const Case& given, std::vector<Finding>& findings) {
     findings.push_back(
         {"driver-differs",
          Severity::kWarning,
-         {"group", root, "", "", {}},
+         {"group", root},
          std::string(to_string(*driver)),
          std::string(to_string(*configured)),
          fmt::format("has the name of the cgroup driver {}, the kubelet is configured for {}: "
@@ -183,7 +183,7 @@ void judge_kubelet(const Case& given, std::vector<Finding>& findings) {
   for (const auto& [kind, problem] : given.observed.problems) {
     findings.push_back({"unreadable",
                         Severity::kWarning,
-                        {"node", kind.substr(0, kind.find(": ")), "", "", {}},
+                        {"node", kind.substr(0, kind.find(": "))},
                         std::to_string(problem.count),
                         "",
                         problem.count == 1 ? problem.message

@@ -93,8 +93,8 @@ void judge_pages(const Case& given, const Placed& placed, const ObservedProcess&
   findings.push_back(
       {"pages-elsewhere",
        container.expected_mems ? Severity::kWarning : Severity::kNote,
-       {"process", fmt::format("{}: {}", container.label, subject_of(process).name),
-        container.id.pod.value, container.runtime_id, process.pid},
+       {"process", fmt::format("{}: {}", container.label, subject_of(process).name), container.pod,
+        container.id.name, container.runtime_id, process.pid},
        fmt::format("{:.0f}%", 100 * (1 - share)),
        nodes.to_string(),
        fmt::format("has {:.0f}% of its memory ({} KiB) away from NUMA nodes {}, which its "
@@ -117,7 +117,7 @@ void judge_threads(const Case& given, const Placed& placed, const ObservedProces
          Severity::kError,
          {"process",
           fmt::format("{}: thread {} of {}", container.label, tid, subject_of(process).name),
-          container.id.pod.value, container.runtime_id, process.pid},
+          container.pod, container.id.name, container.runtime_id, process.pid},
          cpus.to_string(),
          container.expected->to_string(),
          fmt::format("runs on CPUs {}, its container has CPUs {}", cpus.to_string(),
@@ -139,7 +139,8 @@ bool judge_escaped(const Case& given, const Namespaces& pods, const ObservedProc
                              ? fmt::format("container '{}'", container->audited.label)
                              : fmt::format("pod {}", pod->second.value);
   Subject subject = subject_of(process);
-  subject.pod_uid = container != nullptr ? container->audited.id.pod.value : pod->second.value;
+  subject.pod = container != nullptr ? container->audited.pod : PodRef{pod->second, {}, {}};
+  if (container != nullptr) subject.container = container->audited.id.name;
   findings.push_back(
       {"process-outside", Severity::kError, std::move(subject), process.group, "",
        fmt::format("belongs to {} and is in the group '{}': its limits and CPUs are not the "
@@ -207,7 +208,7 @@ class SystemProcesses {
       const std::string cpus = service.cpus.to_string();
       findings.push_back({"service",
                           Severity::kWarning,
-                          {"group", group.empty() ? "/" : group, "", "", {}},
+                          {"group", group.empty() ? "/" : group},
                           cpus,
                           "",
                           fmt::format("{} process{} outside the pods can run on exclusive CPUs {}",
@@ -219,7 +220,7 @@ class SystemProcesses {
     findings.push_back(
         {"kernel-threads",
          Severity::kNote,
-         {"node", "kernel threads", "", "", {}},
+         {"node", "kernel threads"},
          std::to_string(kernel_),
          "",
          fmt::format("{} of them, which could be moved, can run on exclusive CPUs {}", kernel_,

@@ -87,7 +87,8 @@ void judge_quotas(const Case& given, std::vector<Finding>& findings) {
                                            ? &higher->second
                                            : nullptr;
     if (limit == nullptr || !limit->quota) continue;
-    Subject subject{"group", path, pod != nullptr ? pod->name.pod.value : "", "", {}};
+    Subject subject{"group", path};
+    if (pod != nullptr) subject.pod = PodRef{pod->name.pod, {}, {}};
     findings.push_back(
         finding_of(given, path, *limit, std::move(subject),
                    fmt::format("contains {}, which {} exclusive CPUs, and has", owners_text(owners),

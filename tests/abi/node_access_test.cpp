@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "callback_runtime.hpp"
@@ -177,9 +178,14 @@ TEST(PodList, HasActiveAndHeldPods) {
   EXPECT_EQ(pinfold_pod_is_admitted(held), 0);
   EXPECT_STREQ(pinfold_pod_name(held), "");
   EXPECT_STREQ(pinfold_pod_trace(held), "[]");
-  EXPECT_STREQ(pinfold_pod_json(held),
-               "{\"containers\":[{\"cpus\":\"2-3\",\"mems\":\"\",\"name\":\"c\"}],\"held\":true,"
-               "\"uid\":\"old\"}");
+  const auto json = nlohmann::json::parse(pinfold_pod_json(held));
+  EXPECT_EQ(json.at("uid"), "old");
+  EXPECT_EQ(json.at("held"), true);
+  EXPECT_EQ(json.at("admitted"), false);
+  EXPECT_TRUE(json.at("qosClass").is_null());
+  EXPECT_EQ(json.at("containers").at(0).at("name"), "c");
+  EXPECT_EQ(json.at("containers").at(0).at("cpus"), "2-3");
+  EXPECT_EQ(json.at("containers").at(0).at("mems"), "");
   pinfold_container container = PINFOLD_CONTAINER_INIT;
   ASSERT_EQ(pinfold_pod_find_container(held, "c", &container, nullptr), PINFOLD_OK);
   EXPECT_STREQ(container.cpus, "2-3");

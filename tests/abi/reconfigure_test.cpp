@@ -76,7 +76,7 @@ TEST_F(ReconfigureNode, PlansAppliesAndGoesBack) {
   EXPECT_EQ(runtime_.cpus("poda/c"), "1");
   EXPECT_EQ(reconfigure(0, kTwo), PINFOLD_OK) << message_;
   EXPECT_EQ(plan_.at("applied"), true);
-  EXPECT_EQ(plan_.at("containers").at(0).at("cpusAfter"), runtime_.cpus("poda/c"));
+  EXPECT_EQ(plan_.at("plan").at("containers").at(0).at("cpusAfter"), runtime_.cpus("poda/c"));
   EXPECT_NE(runtime_.cpus("poda/c"), "1");
   admit("b", 1);  // the handle has the new configuration
   EXPECT_EQ(reconfigure(PINFOLD_RECONFIGURE_UNDO, nullptr), PINFOLD_UNSUPPORTED);
@@ -93,7 +93,7 @@ TEST_F(ReconfigureNode, PodsThatCannotStayNeedAFlag) {
   admit("b", 2);
   EXPECT_EQ(reconfigure(0, kThree), PINFOLD_UNSUPPORTED);
   EXPECT_THAT(message_, HasSubstr("pods that cannot stay: b; nothing has changed"));
-  EXPECT_EQ(plan_.at("evicted").at(0), "b");
+  EXPECT_EQ(plan_.at("plan").at("evicted").at(0).at("uid"), "b");
   EXPECT_EQ(runtime_.cpus("podb/c"), "2-3");
   EXPECT_EQ(reconfigure(PINFOLD_RECONFIGURE_EVICT_LOST, kThree), PINFOLD_OK) << message_;
   EXPECT_EQ(runtime_.cpus("podb/c"), "gone");
@@ -139,12 +139,12 @@ TEST_F(ReconfigureNode, MakesRoomForAPod) {
   admit("b", 2, PINFOLD_REJECTED);
   EXPECT_EQ(defragment(pod("b", 2), PINFOLD_RECONFIGURE_DRY_RUN), PINFOLD_OK) << message_;
   EXPECT_EQ(plan_.at("applied"), false);
-  EXPECT_EQ(plan_.at("possible"), true);
+  EXPECT_EQ(plan_.at("room").at("possible"), true);
   EXPECT_EQ(defragment(pod("b", 2), 0), PINFOLD_OK) << message_;
   EXPECT_EQ(plan_.at("applied"), true);
   admit("b", 2);
   EXPECT_EQ(defragment(pod("e", 3), 0), PINFOLD_REJECTED);
-  EXPECT_EQ(plan_.at("possible"), false);
+  EXPECT_EQ(plan_.at("room").at("possible"), false);
 }
 
 TEST_F(ReconfigureNode, AReadOnlyNodePlansAndAppliesNothing) {

@@ -71,9 +71,11 @@ TEST(AuditCommand, PrintsJson) {
   EXPECT_EQ(outcome.status, 1);
   const auto out = nlohmann::json::parse(outcome.out, nullptr, false);
   ASSERT_TRUE(out.is_object()) << outcome.out;
-  EXPECT_EQ(out["errors"], 1);
+  EXPECT_EQ(out["errorCount"], 1);
   EXPECT_EQ(out["findings"][0]["kind"], "cpuset-differs");
-  EXPECT_EQ(out["findings"][0]["subject"]["name"], "shop/web/app");
+  EXPECT_EQ(out["findings"][0]["subject"]["label"], "shop/web/app");
+  EXPECT_EQ(out["findings"][0]["subject"]["pod"]["name"], "web");
+  EXPECT_EQ(out["findings"][0]["subject"]["container"], "app");
 }
 
 TEST(AuditCommand, EscapesNamesOfProcesses) {
@@ -95,8 +97,10 @@ TEST(AuditCommand, WatchesForOverlaps) {
   const auto event = nlohmann::json::parse(outcome.out, nullptr, false);
   ASSERT_TRUE(event.is_object()) << outcome.out;
   EXPECT_EQ(event["event"], "overlaps");
-  EXPECT_EQ(event["container"], "shop/web/app");
-  EXPECT_EQ(event["other"], "shop/log/agent");
+  EXPECT_EQ(event["pod"]["name"], "web");
+  EXPECT_EQ(event["container"], "app");
+  EXPECT_EQ(event["other"]["pod"]["name"], "log");
+  EXPECT_EQ(event["other"]["container"], "agent");
   EXPECT_EQ(event["cpus"], "2");
 }
 

@@ -63,7 +63,7 @@ TEST_F(Checkpoint, ShowPrintsTheKubeletsFormAsJson) {
   const auto shown = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(shown.at("version"), 3);
   EXPECT_EQ(shown.at("kind"), "cpu");
-  EXPECT_EQ(shown.at("entries").at("pod-a").at("c1"), "2-3");
+  EXPECT_EQ(shown.at("state").at("entries").at("pod-a").at("c1"), "2-3");
 }
 
 TEST_F(Checkpoint, VerifyAnswersForTheKubeletGiven) {
@@ -299,7 +299,7 @@ TEST_F(CheckpointOfANode, ConvertExplainsWhyTheOlderKubeletWouldNotStart) {
   EXPECT_EQ(outcome.status, 1) << outcome.out;
   const auto printed = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(printed.at("starts"), false);
-  EXPECT_EQ(printed.at("error"),
+  EXPECT_EQ(printed.at("startError"),
             "cpumanager: not all reserved cpus: \"2-3\" are present in defaultCpuSet: \"0-1,6-7\"");
 }
 

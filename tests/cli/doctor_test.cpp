@@ -72,7 +72,7 @@ TEST(DoctorCommand, PrintsJson) {
   EXPECT_EQ(outcome.status, 1);
   const auto out = nlohmann::json::parse(outcome.out, nullptr, false);
   ASSERT_TRUE(out.is_object()) << outcome.out;
-  EXPECT_EQ(out["problems"], 1);
+  EXPECT_EQ(out["problemCount"], 1);
   EXPECT_EQ(out["checks"][0]["name"], "state-files");
   EXPECT_EQ(out["checks"][0]["mend"], "pinfold checkpoint repair '/srv/pinfold'");
 }

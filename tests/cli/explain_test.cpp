@@ -117,16 +117,20 @@ TEST_F(Explain, Json) {
   EXPECT_EQ(answer.at("profile"), "fixed");
   const json& explained = answer.at("pods").at(0);
   EXPECT_EQ(explained.at("admitted"), false);
-  EXPECT_EQ(explained.at("reason"), "TopologyAffinityError");
+  EXPECT_EQ(explained.at("rejection").at("reason"), "TopologyAffinityError");
   EXPECT_EQ(explained.at("resources").at(0).at("resource"), "cpu");
-  EXPECT_EQ(explained.at("resources").at(0).at("needed"), "12");
+  EXPECT_EQ(explained.at("resources").at(0).at("neededAmount"), 12000);
   EXPECT_EQ(explained.at("resources").at(0).at("places").at(0).at("holders").at(0),
-            (json{{"name", "shop/db/main"}, {"amount", "6"}}));
+            (json{{"pod", {{"uid", "shop_db"}, {"namespace", "shop"}, {"name", "db"}}},
+                  {"container", "main"},
+                  {"amount", 6000},
+                  {"numaNodes", json::array()},
+                  {"earlier", false}}));
   EXPECT_THAT(explained.at("limit").get<std::string>(), HasSubstr("8 CPUs for pods on one NUMA"));
   EXPECT_EQ(explained.at("remedies").at(0).at("kind"), "request");
   EXPECT_EQ(explained.at("remedies")
                 .at(0)
-                .at("pod")
+                .at("manifest")
                 .at("spec")
                 .at("containers")
                 .at(0)

@@ -159,14 +159,19 @@ TEST_F(Pictures, WhoPrintsJson) {
   EXPECT_EQ(reserved.at("mayRun").at(0).at("cgroupPath"),
             "/sys/fs/cgroup/system.slice/ssh.service");
   const json& taken = out.at("cpus").at(1);
-  EXPECT_EQ(taken.at("cpu"), 3);
-  EXPECT_EQ(taken.at("numaNode"), 0);
+  EXPECT_EQ(taken.at("id"), 3);
+  EXPECT_EQ(taken.at("numa"), 0);
   EXPECT_EQ(taken.at("use"), "exclusive");
-  EXPECT_EQ(taken.at("owner"), "shop/db/main");
-  EXPECT_EQ(taken.at("siblings"), json::parse(R"([{"cpu":2,"owner":"shop/db/main"}])"));
+  EXPECT_EQ(taken.at("label"), "shop/db/main");
+  const json owner = {{"pod", {{"uid", "shop_db"}, {"namespace", "shop"}, {"name", "db"}}},
+                      {"container", "main"}};
+  EXPECT_EQ(taken.at("owner"), owner);
+  ASSERT_EQ(taken.at("siblings").size(), 1U);
+  EXPECT_EQ(taken.at("siblings").at(0).at("id"), 2);
+  EXPECT_EQ(taken.at("siblings").at(0).at("owner"), owner);
   ASSERT_EQ(taken.at("threads").size(), 1U);
-  EXPECT_EQ(taken.at("threads").at(0).at("process"), 10);
-  EXPECT_EQ(taken.at("threads").at(0).at("thread"), 11);
+  EXPECT_EQ(taken.at("threads").at(0).at("pid"), 10);
+  EXPECT_EQ(taken.at("threads").at(0).at("tid"), 11);
   EXPECT_EQ(taken.at("threads").at(0).at("command"), "db-io");
 }
 

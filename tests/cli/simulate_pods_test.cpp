@@ -66,7 +66,9 @@ TEST_F(SimulatePods, ComparesTwoConfigurations) {
   EXPECT_THAT(text.out, HasSubstr("rejected: SMTAlignmentError"));
   EXPECT_THAT(text.out, HasSubstr("1 pod the same, 0 moved, 1 only rejected by b.yaml"));
   const json compared = run_json("--compare-config a.yaml b.yaml pods.yaml").at("compared");
-  EXPECT_EQ(compared.at("pods"), json::parse(R"([{"name": "default/odd", "change": "rejected"}])"));
+  EXPECT_EQ(compared.at("pods"),
+            json::parse(R"([{"uid": "default_odd", "namespace": "default", "name": "odd",
+                                                  "change": "rejected"}])"));
   // A pod that both reject is no reason against B.
   EXPECT_EQ(run("--compare-config a.yaml a.yaml pods.yaml").status, 0);
 }
@@ -79,19 +81,20 @@ TEST_F(SimulatePods, TotalsAddUpForEveryMixAndSeed) {
       const json run = out.at("runs").at(0);
       EXPECT_TRUE(out.at("complete"));
       EXPECT_EQ(run.at("pods").size(), 60U) << workload;
-      EXPECT_EQ(run.at("admitted").get<int>() + run.at("rejected").get<int>(), 60) << workload;
-      EXPECT_EQ(run.at("exclusiveCpus").get<int>() + run.at("freeCpus").get<int>(),
-                run.at("allocatableCpus"))
+      EXPECT_EQ(run.at("admittedCount").get<int>() + run.at("rejectedCount").get<int>(), 60)
+          << workload;
+      EXPECT_EQ(run.at("exclusiveCpuCount").get<int>() + run.at("freeCpuCount").get<int>(),
+                run.at("allocatableCpuCount"))
           << workload;
       int exclusive = 0;
       int free = 0;
       for (const json& numa : run.at("numaNodes")) {
-        exclusive += numa.at("exclusiveCpus").get<int>();
-        free += numa.at("freeCpus").get<int>();
+        exclusive += numa.at("exclusiveCpuCount").get<int>();
+        free += numa.at("freeCpuCount").get<int>();
       }
-      EXPECT_EQ(exclusive, run.at("exclusiveCpus")) << workload;
-      EXPECT_EQ(free, run.at("freeCpus")) << workload;
-      EXPECT_LE(run.at("exclusiveCpus"), run.at("peakExclusiveCpus")) << workload;
+      EXPECT_EQ(exclusive, run.at("exclusiveCpuCount")) << workload;
+      EXPECT_EQ(free, run.at("freeCpuCount")) << workload;
+      EXPECT_LE(run.at("exclusiveCpuCount"), run.at("peakExclusiveCpuCount")) << workload;
     }
   }
 }

@@ -103,7 +103,7 @@ class StateFiles {
     if (answer.at("reads")) {
       seen["state"] = answer.at("state");
     } else {
-      seen[answer.at("crashes") ? "panic" : "error"] = answer.at("error");
+      seen[answer.at("crashes") ? "panic" : "error"] = answer.at("readError");
     }
     compare(fmt::format("{}, {}", expected.name, expected.reader), seen, expected.outcome);
   }

@@ -5,10 +5,21 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "temp_dir.hpp"
 
 namespace pinfold::test {
+namespace {
+
+OutcomeCheck& outcome_check() {
+  static OutcomeCheck check;
+  return check;
+}
+
+}  // namespace
+
+void set_outcome_check(OutcomeCheck check) { outcome_check() = std::move(check); }
 
 Outcome run_shell(const std::string& command_line) {
   const TempDir dir;
@@ -18,8 +29,10 @@ Outcome run_shell(const std::string& command_line) {
     std::ifstream in(dir / name, std::ios::binary);
     return std::string{std::istreambuf_iterator<char>(in), {}};
   };
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content("out"),
-          content("err")};
+  Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content("out"),
+                  content("err")};
+  if (outcome_check()) outcome_check()(command_line, outcome);
+  return outcome;
 }
 
 }  // namespace pinfold::test

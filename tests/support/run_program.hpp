@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace pinfold::test {
@@ -13,5 +14,9 @@ struct Outcome {
 
 /// Runs a shell command line and captures both output streams.
 [[nodiscard]] Outcome run_shell(const std::string& command_line);
+
+/// Checks each outcome of run_shell; see documents.cpp.
+using OutcomeCheck = std::function<void(const std::string& command_line, const Outcome& outcome)>;
+void set_outcome_check(OutcomeCheck check);
 
 }  // namespace pinfold::test

@@ -91,12 +91,15 @@ class SimulatedCluster {
 
   /// Returns the resources that a pod took, by zone.
   static nlohmann::json difference(const NodeTopology& before, const NodeTopology& after) {
-    nlohmann::json taken = nlohmann::json::object();
+    nlohmann::json taken = nlohmann::json::array();
     for (std::size_t zone = 0; zone < before.zones.size(); ++zone) {
       for (std::size_t i = 0; i < before.zones[zone].resources.size(); ++i) {
         const ZoneResource& was = before.zones[zone].resources[i];
         const Quantity part = was.available - after.zones[zone].resources[i].available;
-        if (part.sign() > 0) taken[before.zones[zone].name][was.name] = part.to_string();
+        if (part.sign() <= 0) continue;
+        taken.push_back({{"zone", before.zones[zone].name},
+                         {"resource", was.name},
+                         {"amount", base_units(was.name, part)}});
       }
     }
     return taken;
@@ -194,7 +197,8 @@ class SimulatedScheduler {
       (void)view.fleet.add(cluster_->published(name));
     }
     for (const Record& record : bound_) {
-      nlohmann::json pod = {{"uid", record.uid}, {"node", record.node}};
+      nlohmann::json pod = {{"pod", {{"uid", record.uid}, {"namespace", ""}, {"name", ""}}},
+                            {"node", record.node}};
       pod["predicted"] = record.predicted;
       pod["observed"] = cluster_->observed(record.uid);
       view.bound.push_back(bound_pod_from_json(view.fleet, pod).value());

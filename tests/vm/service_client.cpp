@@ -187,7 +187,7 @@ void fill(int fd, std::string_view text) {
 
 [[noreturn]] void hang(const std::string& socket, const std::string& grpc_socket) {
   constexpr int kEach = 4;
-  const std::string_view hello = "{\"hello\":{\"version\":1}}\n";
+  const std::string_view hello = "{\"hello\":{\"version\":2}}\n";
   for (int i = 0; i < kEach; ++i) {
     (void)connect_to(socket);  // silent
     (void)::send(connect_to(socket), hello.data(), hello.size() / 2, MSG_NOSIGNAL);

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "agent_options.hpp"
 #include "agent_session.hpp"
 #include "commands.hpp"
+#include "documents.hpp"
 #include "explain.hpp"
 #include "input.hpp"
 #include "pinfold/api/pod.hpp"
@@ -19,8 +19,6 @@
 
 namespace pinfold::tools {
 namespace {
-
-using nlohmann::json;
 
 struct AdmitOptions {
   AgentOptions agent;
@@ -48,19 +46,17 @@ Result<void> start_all(AgentSession& session, Admission& admission) {
   return {};
 }
 
-json pod_json(const agent::NodeAgent& agent, const Admission& admission, bool explain) {
+AdmittedPod pod_document(const agent::NodeAgent& agent, const Admission& admission, bool explain) {
   const auto& [pod, outcome, trace, notes] = admission;
-  json out = {{"uid", pod.uid.value}, {"name", pod.name}, {"namespace", pod.namespace_name}};
-  if (const auto view = agent::pod_status(agent, pod.uid); view && !outcome.rejection) {
-    out = to_json(*view);
-  }
-  out["admitted"] = !outcome.rejection;
-  out["reason"] = outcome.rejection ? outcome.rejection->reason : "";
-  out["message"] = outcome.rejection ? outcome.rejection->message : "";
-  out["enforced"] = agent.enforces() && !outcome.not_enforced;
-  if (!notes.empty()) out["notes"] = notes;
-  if (outcome.not_enforced) out["error"] = outcome.not_enforced->message;
-  if (explain) out["trace"] = to_json(trace);
+  AdmittedPod out;
+  auto view = outcome.rejection ? std::nullopt : agent::pod_status(agent, pod.uid);
+  static_cast<agent::PodStatus&>(out) =
+      view ? *std::move(view) : agent::pod_without_groups(agent, pod);
+  out.rejection = outcome.rejection;
+  out.is_enforced = agent.enforces() && !outcome.not_enforced;
+  out.not_enforced = outcome.not_enforced;
+  out.notes = notes;
+  if (explain) out.trace = trace;
   return out;
 }
 
@@ -116,8 +112,7 @@ Result<std::vector<Admission>> admit_all(AgentSession& session, const std::vecto
                                          const AdmitOptions& options) {
   std::vector<Admission> admissions;
   const auto admit = [&](const std::vector<PodSpec>& some) -> Result<void> {
-    PINFOLD_LET(auto got,
-                session.execute<verbs::Admissions>(verbs::Admit{some, options.explain}));
+    PINFOLD_LET(auto got, session.execute<verbs::Admissions>(verbs::Admit{some, options.explain}));
     if (got.outcomes.size() != some.size() ||
         got.traces.size() != (options.explain ? some.size() : 0)) {
       return fail(ErrorCode::kInternal, "the service answered other pods");
@@ -203,16 +198,16 @@ Result<ExitStatus> run(const AdmitOptions& options) {
                   [](const Admission& admission) { return admission.outcome.rejection; });
   ExitStatus status = rejected ? kNo : kYes;
   if (options.agent.output == OutputFormat::kJson) {
-    json out = {{"cgroups", agent::cgroups_json(agent)},
-                {"profile", to_string(agent.node().config().profile)},
-                {"profileSource", to_string(agent.profile_source())},
-                {"stored", !options.agent.dry_run},
-                {"pods", json::array()}};
-    if (not_settled) out["notSettled"] = *not_settled;
+    AdmitDocument document{agent::cgroups_status(agent),
+                           agent.node().config().profile,
+                           agent.profile_source(),
+                           !options.agent.dry_run,
+                           not_settled,
+                           {}};
     for (const Admission& admission : admissions) {
-      out["pods"].push_back(pod_json(agent, admission, options.explain));
+      document.pods.push_back(pod_document(agent, admission, options.explain));
     }
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}", json_text(document));
   } else {
     print_found_profile(agent);
     print_text(agent, admissions, options.explain);

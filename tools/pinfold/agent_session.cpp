@@ -120,11 +120,8 @@ std::optional<ServiceView> read_service(const AgentOptions& options) {
     if (auto* const comparison = std::get_if<verbs::Comparison>(&answer)) {
       view->comparison = std::move(*comparison);
     }
-    auto report = client->call(verbs::ReadService{}, kNoLimit);
-    const bool is_older = !report && report.error().code == ErrorCode::kInvalidArgument;
-    if (is_older) return {};
-    if (!report) return fail(std::move(report).error());
-    if (auto* const found = std::get_if<verbs::ServiceReport>(&*report)) {
+    PINFOLD_LET(auto report, client->call(verbs::ReadService{}, kNoLimit));
+    if (auto* const found = std::get_if<verbs::ServiceReport>(&report)) {
       view->report = std::move(*found);
     }
     return {};
@@ -222,7 +219,7 @@ Result<verbs::Answer> AgentSession::execute_once(const verbs::Action& action) {
   return verbs::execute(*agent_, action, own_ ? own_->source : verbs::NodeSource());
 }
 
-Result<std::optional<std::string>> AgentSession::settle() {
+Result<std::optional<Error>> AgentSession::settle() {
   const auto settled = execute(verbs::Settle{});
   if (client_) PINFOLD_TRY(view_service());
   if (settled) return std::nullopt;
@@ -230,7 +227,7 @@ Result<std::optional<std::string>> AgentSession::settle() {
   warn(fmt::format("{}; the next command that writes tries again",
                    agent::describe_not_settled(settled.error())),
        "not settled");
-  return settled.error().message;
+  return settled.error();
 }
 
 }  // namespace pinfold::tools

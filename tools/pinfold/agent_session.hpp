@@ -72,8 +72,8 @@ class AgentSession {
     return verbs::expect<Expected>(execute(action));
   }
   /// Makes stored changes durable in the kubelet's files, and brings view() up to date. If the
-  /// former fails, prints a warning and returns the reason. Errors: those of open_agent.
-  [[nodiscard]] Result<std::optional<std::string>> settle();
+  /// former fails, prints a warning and returns the error. Errors: those of open_agent.
+  [[nodiscard]] Result<std::optional<Error>> settle();
 
  private:
   AgentSession(const AgentOptions& options, std::optional<OwnAgent> own)

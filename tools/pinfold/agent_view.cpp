@@ -22,7 +22,7 @@ std::vector<std::string> row_of(const PodStatus& pod, const ContainerStatus& con
   const auto or_any = [](const std::string& list) { return list.empty() ? "any" : list; };
   return {pod.spec.namespace_name + "/" + pod.spec.name,
           container.resources.name,
-          std::string(to_string(pod.qos)),
+          pod.qos ? std::string(to_string(*pod.qos)) : "-",
           std::string(to_string(container.desired.isolation)),
           or_any(container.desired.cpus.to_string()),
           or_any(container.resources.cpuset_mems)};
@@ -95,7 +95,7 @@ std::string comparison_text(const verbs::Comparison& comparison) {
                    wrapping("WHY SHARED")});
   for (const verbs::Difference& difference : comparison.differences) {
     std::vector<std::string> row = {
-        difference.namespace_name + "/" + difference.pod_name, difference.container.name,
+        to_string(difference.container.pod), difference.container.container,
         difference.observed_cpus.to_string(),
         difference.desired_cpus.empty() ? "any" : difference.desired_cpus.to_string()};
     const enforce::NodeSet& mems = difference.desired_mems;

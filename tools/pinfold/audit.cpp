@@ -6,14 +6,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "audit_text.hpp"
 #include "commands.hpp"
+#include "documents.hpp"
 #include "input.hpp"
 #include "output.hpp"
+#include "pinfold/audit/fields.hpp"
 #include "pinfold/audit/observe.hpp"
 #include "program_output.hpp"
 #include "stop_signals.hpp"
@@ -21,7 +22,6 @@
 namespace pinfold::tools {
 namespace {
 
-using nlohmann::json;
 using std::chrono::milliseconds;
 
 struct AuditCommand {
@@ -35,18 +35,13 @@ struct AuditCommand {
   int seconds = 0;
 };
 
-std::string dump(const json& value, int indent) {
-  return value.dump(indent, ' ', false, json::error_handler_t::replace);
-}
-
-void print_event(const AuditCommand& options, const audit::WatchEvent& event, milliseconds at) {
+void print_event(const AuditCommand& options, const audit::WatchEvent& event,
+                 const audit::LabelledContainers& containers, milliseconds at) {
   if (options.format == OutputFormat::kText) {
     fmt::print("{:9.1f} s  {}\n", std::chrono::duration<double>(at).count(), event_text(event));
     return;
   }
-  json line = event_json(event);
-  line["atMs"] = at.count();
-  fmt::print("{}\n", dump(line, -1));
+  fmt::print("{}", json_text(audit::watch_line(event, containers, at), -1));
 }
 
 /// Audits periodically, and prints changes. Returns true if no overlap was found.
@@ -57,13 +52,15 @@ bool watch(const AuditCommand& options, const audit::Tree& tree, const audit::Ob
   const auto begin = Clock::now();
   const auto time = [&] { return std::chrono::duration_cast<milliseconds>(Clock::now() - begin); };
   audit::OverlapWatch overlaps;
+  audit::LabelledContainers containers;
   bool is_clean = true;
   StopSignals stop;
   for (milliseconds at{0};; at = time()) {
     const auto report = audit::judge_containers(audit::observe_again(tree, first));
     if (is_text && at == at.zero()) fmt::print("{}", watched_text(report, interval));
+    audit::add_labels(report, containers);
     for (const audit::WatchEvent& event : overlaps.look(report, at)) {
-      print_event(options, event, at);
+      print_event(options, event, containers, at);
       is_clean = is_clean && event.kind != audit::WatchEvent::Kind::kOverlaps;
     }
     // Flush, so that a reader sees each event at once; a closed pipe ends the watch.
@@ -128,7 +125,7 @@ Result<ExitStatus> audit_node(const AuditCommand& options) {
   PINFOLD_TRY(add_pod_resources(options, observed));
   const audit::Report report = audit::judge(observed);
   if (options.format == OutputFormat::kJson) {
-    fmt::print("{}\n", dump(audit::to_json(report, observed), 2));
+    fmt::print("{}", json_text(audit::audit_document(report, observed)));
   } else {
     fmt::print("{}", audit_text(report, observed, terminal_style()));
   }

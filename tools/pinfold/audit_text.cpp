@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
@@ -135,17 +133,6 @@ std::string event_text(const audit::WatchEvent& event) {
   return escaped(fmt::format("cleared   {}: '{}' was able to run on its CPUs {} for {:.1f} s, {}",
                              event.container, event.other, event.cpus.to_string(),
                              std::chrono::duration<double>(event.lasted).count(), after));
-}
-
-nlohmann::json event_json(const audit::WatchEvent& event) {
-  nlohmann::json out = {{"event", audit::to_string(event.kind)}, {"container", event.container}};
-  using Kind = audit::WatchEvent::Kind;
-  if (event.kind == Kind::kStarted || event.kind == Kind::kEnded) return out;
-  out["other"] = event.other;
-  out["cpus"] = event.cpus.to_string();
-  out["after"] = event.after;
-  if (event.kind == Kind::kCleared) out["lastedMs"] = event.lasted.count();
-  return out;
 }
 
 }  // namespace pinfold::tools

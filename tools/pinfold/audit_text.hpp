@@ -18,6 +18,5 @@ namespace pinfold::tools {
                                        std::chrono::milliseconds interval);
 /// Returns one event of --watch, without its time.
 [[nodiscard]] std::string event_text(const audit::WatchEvent& event);
-[[nodiscard]] nlohmann::json event_json(const audit::WatchEvent& event);
 
 }  // namespace pinfold::tools

@@ -114,19 +114,6 @@ std::string text_of(const std::vector<Verdict>& verdicts) {
   return table.render(terminal_style(), 2);
 }
 
-json json_of(const Verdict& verdict) {
-  json lost = json::array();
-  for (const auto& [object, before, after] : verdict.lost) {
-    lost.push_back({{"object", object}, {"before", before}, {"after", after}});
-  }
-  return {{"kubelet", version_of(verdict.kubelet)},
-          {"podLevelResourceManagers", verdict.kubelet.pod_level_gate},
-          {"writes", verdict.writes},
-          {"reads", verdict.error.empty()},
-          {"starts", verdict.starts()},
-          {"lost", std::move(lost)}};
-}
-
 /// Shows a file, even if its checksum is wrong.
 template <class State>
 Result<Inspected<State>> inspect(const StateFile& file,
@@ -156,13 +143,14 @@ ExitStatus show_state(const StateFile& file, const Result<Inspected<State>>& ins
   }
   const auto kubelets = verdicts(file, std::nullopt, ids);
   if (options.format == OutputFormat::kJson) {
-    json out = json_of(inspected->state, inspected->policy);
-    out["file"] = file.path;
-    out["kind"] = file.is_cpu ? "cpu" : "memory";
-    out["version"] = inspected->version;
-    out["warnings"] = warnings;
-    for (const Verdict& verdict : kubelets) out["kubelets"].push_back(json_of(verdict));
-    fmt::print("{}\n", out.dump());
+    ShowDocument document{file.path,
+                          file.is_cpu ? "cpu" : "memory",
+                          inspected->version,
+                          warnings,
+                          {},
+                          {json_of(inspected->state, inspected->policy)}};
+    for (const Verdict& verdict : kubelets) document.kubelets.push_back(document_of(verdict));
+    fmt::print("{}", json_text(document, -1));
     return kYes;
   }
   fmt::print("{}: {} V{}, policy {}\n{}\n{}", escaped(file.path), file.is_cpu ? "CPU" : "memory",

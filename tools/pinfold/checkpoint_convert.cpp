@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "checkpoint_files.hpp"
 #include "checkpoint_verdicts.hpp"
 #include "config_source.hpp"
+#include "documents.hpp"
 #include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -136,14 +136,10 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files,
 void print(const ConvertOptions& options, const Target& to, const checkpoint::Conversion& converted,
            const Start& start) {
   if (options.output == OutputFormat::kJson) {
-    nlohmann::json out = {{"kept", to_json(converted.kept)},
-                          {"lost", to_json(converted.lost)},
-                          {"rejected", to_json(start.rejected)},
-                          {"written", !options.dry_run},
-                          {"starts", nullptr}};
-    if (start.is_known) out["starts"] = start.problem.empty();
-    if (!start.problem.empty()) out["error"] = start.problem;
-    fmt::print("{}\n", out.dump(2));
+    ConvertDocument document{converted.kept,   converted.lost, start.rejected,
+                             !options.dry_run, std::nullopt,   start.problem};
+    if (start.is_known) document.starts = start.problem.empty();
+    fmt::print("{}", json_text(document));
     return;
   }
   print_notes("kept", converted.kept);

@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "checkpoint_files.hpp"
+#include "documents.hpp"
 #include "pinfold/checkpoint/diff.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "text.hpp"
@@ -58,7 +57,7 @@ Result<ExitStatus> run(const DiffOptions& options) {
   PINFOLD_LET(const auto before, read_files({options.before}));
   PINFOLD_LET(const auto after, read_files({options.after}));
   ExitStatus status = kYes;
-  nlohmann::json lines = nlohmann::json::array();
+  std::vector<DiffLine> lines;
   for (const bool is_cpu : {true, false}) {
     PINFOLD_LET(const auto found, compare_kind(before, after, is_cpu));
     if (!found.empty()) status = kNo;
@@ -66,10 +65,7 @@ Result<ExitStatus> run(const DiffOptions& options) {
       fmt::print("{}:\n", is_cpu ? "CPU" : "memory");
     }
     for (const auto& [object, old_text, new_text] : found) {
-      lines.push_back({{"kind", is_cpu ? "cpu" : "memory"},
-                       {"object", object},
-                       {"before", old_text},
-                       {"after", new_text}});
+      lines.push_back({is_cpu ? "cpu" : "memory", {object, old_text, new_text}});
       if (options.output == OutputFormat::kJson) continue;
       if (!old_text.empty()) {
         fmt::print("{}\n",
@@ -81,7 +77,7 @@ Result<ExitStatus> run(const DiffOptions& options) {
       }
     }
   }
-  if (options.output == OutputFormat::kJson) fmt::print("{}\n", lines.dump(2));
+  if (options.output == OutputFormat::kJson) fmt::print("{}", json_text(lines));
   return status;
 }
 

@@ -137,10 +137,4 @@ void print_notes(const std::string& title, const std::vector<checkpoint::Note>& 
   }
 }
 
-json to_json(const std::vector<checkpoint::Note>& notes) {
-  json out = json::array();
-  for (const auto& note : notes) out.push_back({{"object", note.object}, {"text", note.text}});
-  return out;
-}
-
 }  // namespace pinfold::tools

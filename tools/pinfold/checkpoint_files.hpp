@@ -1,6 +1,5 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -49,6 +48,5 @@ struct StateFile {
 
 /// Prints the title and aligned lines "  OBJECT  text"; prints nothing without notes.
 void print_notes(const std::string& title, const std::vector<checkpoint::Note>& notes);
-[[nodiscard]] nlohmann::json to_json(const std::vector<checkpoint::Note>& notes);
 
 }  // namespace pinfold::tools

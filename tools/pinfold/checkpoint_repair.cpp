@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "checkpoint_files.hpp"
+#include "documents.hpp"
 #include "pinfold/checkpoint/repair.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -205,11 +205,9 @@ std::string_view why_not_written(const RepairOptions& options, const Outcome& ou
 void print(const RepairOptions& options, const Outcome& outcome) {
   const cp::Repaired& repaired = outcome.repaired;
   if (options.output == OutputFormat::kJson) {
-    const nlohmann::json out = {
-        {"done", to_json(repaired.done)}, {"lost", to_json(repaired.lost)},
-        {"kept", to_json(outcome.kept)},  {"written", outcome.written},
-        {"starts", outcome.starts},       {"validation", outcome.validation}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}",
+               json_text(RepairDocument{repaired.done, repaired.lost, outcome.kept, outcome.written,
+                                        outcome.starts, outcome.validation}));
     return;
   }
   print_notes("repaired", repaired.done);

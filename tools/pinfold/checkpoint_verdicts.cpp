@@ -79,6 +79,16 @@ void warn_of_unknown_keys(const StateFile& file) {
   }
 }
 
+KubeletVerdict document_of(const Verdict& verdict) {
+  return {version_of(verdict.kubelet),
+          verdict.kubelet.pod_level_gate,
+          verdict.writes,
+          verdict.error,
+          verdict.is_crash,
+          verdict.start_error,
+          verdict.lost};
+}
+
 std::string version_of(const checkpoint::Kubelet& kubelet) {
   return fmt::format("1.{}", kubelet.minor);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checkpoint_files.hpp"
+#include "documents.hpp"
 #include "pinfold/checkpoint/diff.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
@@ -33,6 +34,8 @@ struct Verdict {
 [[nodiscard]] std::vector<checkpoint::WrongSum> wrong_sums(const StateFile& file);
 /// Warns of keys that a kubelet would drop.
 void warn_of_unknown_keys(const StateFile& file);
+
+[[nodiscard]] KubeletVerdict document_of(const Verdict& verdict);
 
 /// Returns "1.36".
 [[nodiscard]] std::string version_of(const checkpoint::Kubelet& kubelet);

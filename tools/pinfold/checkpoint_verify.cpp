@@ -47,27 +47,11 @@ Result<void> check_selection(const VerifyOptions& options) {
                           options.gate, options.kubelet));
 }
 
-json sums_json(const std::vector<checkpoint::WrongSum>& sums) {
-  json out = json::array();
-  for (const auto& [field, found, computed] : sums) {
-    out.push_back({{"field", field}, {"found", found}, {"computed", computed}});
-  }
-  return out;
-}
-
-json to_json(const StateFile& file, const Verdict& verdict,
-             const std::vector<checkpoint::WrongSum>& sums) {
-  json out = {{"file", file.path},
-              {"kubelet", version_of(verdict.kubelet)},
-              {"podLevelResourceManagers", verdict.kubelet.pod_level_gate},
-              {"reads", verdict.error.empty()},
-              {"error", verdict.error},
-              {"crashes", verdict.is_crash},
-              {"starts", verdict.starts()},
-              {"startError", verdict.start_error},
-              {"wrongChecksums", sums_json(sums)}};
-  if (!verdict.state.empty()) out["state"] = json::parse(verdict.state);
-  return out;
+VerifiedFile document_of(const StateFile& file, const Verdict& verdict,
+                         const std::vector<checkpoint::WrongSum>& sums) {
+  VerifiedFile document{file.path, tools::document_of(verdict), sums, std::nullopt};
+  if (!verdict.state.empty()) document.state = KubeletState{json::parse(verdict.state)};
+  return document;
 }
 
 /// Extracts the reason from a kubelet's message.
@@ -91,7 +75,7 @@ Result<ExitStatus> verify(const VerifyOptions& options) {
   std::optional<std::string> policy;
   if (!options.policy.empty()) policy = options.policy;
   ExitStatus status = kYes;
-  json lines = json::array();
+  std::vector<VerifiedFile> documents;
   for (const StateFile& file : files) {
     bool is_valid = false;
     const auto sums = wrong_sums(file);
@@ -103,7 +87,7 @@ Result<ExitStatus> verify(const VerifyOptions& options) {
       is_valid = is_valid || verdict.starts();
       table.add({version_of(verdict.kubelet), verdict.kubelet.pod_level_gate ? "on" : "off",
                  answer(verdict)});
-      lines.push_back(to_json(file, verdict, sums));
+      documents.push_back(document_of(file, verdict, sums));
     }
     if (!is_valid) status = kNo;
     warn_of_unknown_keys(file);
@@ -113,7 +97,7 @@ Result<ExitStatus> verify(const VerifyOptions& options) {
       for (const std::string& line : checkpoint::describe(sums)) fmt::print("  {}\n", line);
     }
   }
-  if (options.format == OutputFormat::kJson) fmt::print("{}\n", lines.dump());
+  if (options.format == OutputFormat::kJson) fmt::print("{}", json_text(documents, -1));
   return status;
 }
 

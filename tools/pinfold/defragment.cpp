@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "command_line.hpp"
 #include "commands.hpp"
+#include "documents.hpp"
 #include "explain.hpp"
 #include "input.hpp"
 #include "pinfold/api/pod_documents.hpp"
@@ -21,8 +21,6 @@
 
 namespace pinfold::tools {
 namespace {
-
-using nlohmann::json;
 
 constexpr int kMostSteps = 1'000'000;
 
@@ -68,7 +66,7 @@ std::string impossible_text(const DefragmentOptions& options,
 void print_plan(const DefragmentOptions& options, const verbs::Reconfigured& done) {
   const agent::Reconfiguration& planned = done.planned;
   const agent::Room& room = *planned.room;
-  const std::string name = escaped(room.pod);
+  const std::string name = escaped(to_string(room.pod));
   if (room.is_active) {
     fmt::print("{}: is active on this node already, nothing has to move\n", name);
     return;
@@ -91,9 +89,9 @@ void print_plan(const DefragmentOptions& options, const verbs::Reconfigured& don
 
 void print_json(const DefragmentOptions& options, const verbs::Reconfigured& done) {
   const agent::Room& room = *done.planned.room;
-  json out = to_json(done);
-  if (room.is_possible && !room.is_active) out["then"] = admit_command_line(options);
-  fmt::print("{}\n", out.dump(2));
+  DefragmentDocument document{done, std::nullopt};
+  if (room.is_possible && !room.is_active) document.then = admit_command_line(options);
+  fmt::print("{}", json_text(document));
 }
 
 ExitStatus finish_moves(const DefragmentOptions& options, const verbs::Reconfigured& done) {
@@ -106,7 +104,8 @@ ExitStatus finish_moves(const DefragmentOptions& options, const verbs::Reconfigu
                  describe_measured(done));
     }
     print_dry_run(options.agent);
-    fmt::print("To admit {}:\n  {}\n", escaped(room.pod), escaped(admit_command_line(options)));
+    fmt::print("To admit {}:\n  {}\n", escaped(to_string(room.pod)),
+               escaped(admit_command_line(options)));
   }
   if (done.change.not_enforced) return report_not_enforced(*done.change.not_enforced);
   return room.is_possible ? kYes : kNo;
@@ -115,7 +114,7 @@ ExitStatus finish_moves(const DefragmentOptions& options, const verbs::Reconfigu
 Result<ExitStatus> run(const DefragmentOptions& options) {
   PINFOLD_LET(PodSpec pod, read_wanted_pod(options));
   const verbs::Defragment request{std::move(pod), options.agent.dry_run,
-                                    static_cast<std::size_t>(options.steps)};
+                                  static_cast<std::size_t>(options.steps)};
   const OwnAgent own{
       [&] { return open_agent(options.agent); },
       {},
@@ -128,7 +127,7 @@ Result<ExitStatus> run(const DefragmentOptions& options) {
   if (done.planned.room->rejection && done.planned.room->is_possible) {
     Drawing drawing = options.drawing;
     drawing.picture = drawing.picture && options.is_text();
-    PINFOLD_TRY(draw(drawing, "Room for " + done.planned.room->pod, answered));
+    PINFOLD_TRY(draw(drawing, "Room for " + to_string(done.planned.room->pod), answered));
   }
   return finish_moves(options, done);
 }

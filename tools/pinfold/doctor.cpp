@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "commands.hpp"
+#include "documents.hpp"
 #include "output.hpp"
+#include "pinfold/audit/fields.hpp"
 #include "pinfold/text/message.hpp"
 #include "text.hpp"
 
@@ -107,8 +108,8 @@ Result<ExitStatus> examine(const DoctorCommand& options) {
   const audit::ObservedSystem system = audit::observe_system(tree, options.files);
   const audit::Checks checks = audit::check_system(system);
   if (options.format == OutputFormat::kJson) {
-    fmt::print("{}\n", audit::to_json(checks, system)
-                           .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}",
+               json_text(audit::DoctorDocument{system.root.empty() ? "/" : system.root, checks}));
   } else {
     fmt::print("{}", checks_text(checks, system.root, terminal_style()));
   }

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "command_line.hpp"
 #include "commands.hpp"
+#include "documents.hpp"
 #include "input.hpp"
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/api/pod_documents.hpp"
@@ -20,8 +20,6 @@
 
 namespace pinfold::tools {
 namespace {
-
-using nlohmann::json;
 
 struct ExplainOptions {
   AgentOptions agent;
@@ -117,7 +115,7 @@ std::string holders_text(const OccupiedPlace& place) {
   std::vector<std::string> parts;
   for (const Holder& holder : place.holders) {
     if (parts.size() == kMost) break;
-    std::string part = holder.name + " " + readable(holder.amount, AmountRounding::kDown);
+    std::string part = to_string(holder) + " " + readable(holder.amount, AmountRounding::kDown);
     if (!holder.spread_over.empty()) {
       part += fmt::format(" on NUMA {}", fmt::join(holder.spread_over, ","));
     }
@@ -232,20 +230,16 @@ Result<ExitStatus> run(const ExplainOptions& options) {
     PINFOLD_TRY(agent::check_no_gains(agent.state().node, one.state, agent.offline()));
   }
   PINFOLD_TRY(write_panels(options, agent, all));
-  json pods = json::array();
+  ExplainDocument document{agent.node().config().profile, {}};
   for (const auto& [explanation, state] : all) {
     if (options.agent.output == OutputFormat::kJson) {
-      pods.push_back(to_json(explanation));
+      document.pods.push_back(explanation);
     } else {
       fmt::print("{}{}", &explanation == &all.front().explanation ? "" : "\n",
                  as_text(explanation, options));
     }
   }
-  if (options.agent.output == OutputFormat::kJson) {
-    const json out = {{"profile", to_string(agent.node().config().profile)},
-                      {"pods", std::move(pods)}};
-    fmt::print("{}\n", out.dump(2));
-  }
+  if (options.agent.output == OutputFormat::kJson) fmt::print("{}", json_text(document));
   const bool rejected = std::any_of(all.begin(), all.end(), [](const Explained& one) {
     return one.explanation.rejection.has_value();
   });

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "documents.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -30,10 +30,7 @@ int& changes_in_progress() {
   return count;
 }
 
-void print_json_line(const nlohmann::json& object) {
-  using nlohmann::json;
-  fmt::print(stderr, "{}\n", object.dump(-1, ' ', false, json::error_handler_t::replace));
-}
+void print_json_line(const MessageLine& line) { fmt::print(stderr, "{}", json_text(line, -1)); }
 
 }  // namespace
 
@@ -61,7 +58,7 @@ OutputFormat requested_format(int argc, const char* const* argv) {
 
 ExitStatus report(const Error& error) {
   if (message_format() == OutputFormat::kJson) {
-    print_json_line({{"error", {{"code", to_string(error.code)}, {"message", error.message}}}});
+    print_json_line({error, std::nullopt});
   } else {
     fmt::print(stderr, "pinfold: {}\n", escaped(error.message));
   }
@@ -74,9 +71,7 @@ void print_warnings(const Machine& machine) {
 
 void warn(const std::string& message, std::string_view code) {
   if (message_format() == OutputFormat::kJson) {
-    nlohmann::json warning = {{"message", message}};
-    if (!code.empty()) warning["code"] = code;
-    print_json_line({{"warning", std::move(warning)}});
+    print_json_line({std::nullopt, WarningText{std::string(code), message}});
   } else {
     fmt::print(stderr, "pinfold: warning: {}\n", escaped(message));
   }

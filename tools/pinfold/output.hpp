@@ -45,12 +45,12 @@ void set_message_format(OutputFormat format);
 [[nodiscard]] OutputFormat requested_format(int argc, const char* const* argv);
 
 /// Prints an error to standard error, and returns kBadRequest. Text: "pinfold: message". JSON, on
-/// one line: {"error": {"code": "not found", "message": "..."}}. Escapes control characters.
+/// one line: {"error": {"code": "not found", "errno": 0, "message": "..."}}. Escapes control
+/// characters.
 ExitStatus report(const Error& error);
 /// Prints the contradictions that discovery found to standard error.
 void print_warnings(const Machine& machine);
-/// Prints "pinfold: warning: message", or {"warning": {"message": "..."}}, with "code" if there is
-/// one.
+/// Prints "pinfold: warning: message", or {"warning": {"code": "", "message": "..."}}.
 void warn(const std::string& message, std::string_view code = {});
 /// Returns the exit status of a command. Reports its error, and whether it changed something
 /// before.

@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "documents.hpp"
 #include "input.hpp"
 #include "output.hpp"
 #include "pinfold/api/pod_documents.hpp"
+#include "pinfold/predict/fields.hpp"
 #include "pinfold/predict/ledger.hpp"
 #include "pinfold/predict/pod_query.hpp"
 #include "pinfold/text/document.hpp"
@@ -97,7 +99,7 @@ class Answers {
   [[nodiscard]] const Prediction& prediction(std::size_t node) const { return predictions_[node]; }
   PodQuery& query() { return query_; }
 
-  json as_json() { return predictions_json(fleet_, pod_, query_, predictions_); }
+  PodPredictions document() { return predictions_of(fleet_, pod_, query_, predictions_); }
 
   std::string as_text() {
     const auto admitting =
@@ -139,17 +141,17 @@ class Answers {
 ExitStatus ask_each(const PredictOptions& options, const Fleet& fleet,
                     const std::vector<PodSpec>& pods, ScoringStrategy strategy) {
   ExitStatus status = kYes;
-  json out = json::array();
+  std::vector<PodPredictions> documents;
   for (const PodSpec& pod : pods) {
     Answers answers(fleet, pod, strategy);
     if (!answers.best()) status = kNo;
     if (options.format == OutputFormat::kJson) {
-      out.push_back(answers.as_json());
+      documents.push_back(answers.document());
     } else {
       fmt::print("{}", answers.as_text());
     }
   }
-  if (options.format == OutputFormat::kJson) fmt::print("{}\n", out.dump(1));
+  if (options.format == OutputFormat::kJson) fmt::print("{}", json_text(documents, 1));
   return status;
 }
 
@@ -158,7 +160,7 @@ ExitStatus run_cycle(const PredictOptions& options, Fleet& fleet, const std::vec
                      ScoringStrategy strategy) {
   Ledger ledger(fleet);
   ExitStatus status = kYes;
-  json placed = json::array();
+  std::vector<PlacedPod> placed;
   TextTable table({{"POD", TextTable::Align::kLeft},
                    {"NODE", TextTable::Align::kLeft},
                    {"SCORE", TextTable::Align::kRight},
@@ -169,17 +171,17 @@ ExitStatus run_cycle(const PredictOptions& options, Fleet& fleet, const std::vec
     if (!node) {
       status = kNo;
       table.add({name_of(pod), "nowhere", "", answers.why_nowhere()});
-      placed.push_back({{"uid", pod.uid.value}, {"node", nullptr}, {"why", answers.why_nowhere()}});
+      placed.push_back({ref_of(pod), {}, {}, {}, answers.why_nowhere()});
       continue;
     }
     table.add({name_of(pod), fleet.name(*node), std::to_string(answers.prediction(*node).score),
                answers.query().explain(*node)});
-    BoundPod bound{pod.uid, *node, {answers.query().place(*node), std::nullopt}};
-    placed.push_back(to_json(fleet, bound));
-    ledger.place(pod.uid, *node, std::move(*bound.record.predicted));
+    Placement placement = answers.query().place(*node);
+    placed.push_back({ref_of(pod), fleet.name(*node), amounts_of(fleet, *node, placement), {}, {}});
+    ledger.place(pod.uid, *node, std::move(placement));
   }
   if (options.format == OutputFormat::kJson) {
-    fmt::print("{}\n", placed.dump(1));
+    fmt::print("{}", json_text(placed, 1));
   } else {
     fmt::print("{}", table.render(terminal_style()));
   }

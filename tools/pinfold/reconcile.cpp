@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "agent_options.hpp"
 #include "agent_session.hpp"
 #include "commands.hpp"
+#include "documents.hpp"
 #include "pinfold/agent/watch.hpp"
 #include "pinfold/text/message.hpp"
 #include "stop_signals.hpp"
@@ -25,12 +25,10 @@ struct ReconcileOptions {
   int interval_s = 10;
 };
 
-void print(const agent::ReconcileReport& found, const std::optional<std::string>& not_settled,
+void print(const agent::ReconcileReport& found, const std::optional<Error>& not_settled,
            OutputFormat format, bool watches) {
   if (format == OutputFormat::kJson) {
-    nlohmann::json out = to_json(found);
-    if (not_settled) out["notSettled"] = *not_settled;
-    fmt::print("{}\n", out.dump(watches ? -1 : 2));
+    fmt::print("{}", json_text(ReconcileDocument{found, not_settled}, watches ? -1 : 2));
   } else {
     if (found.drift.empty() && !watches) fmt::print("no drift\n");
     for (const std::string& line : found.drift) fmt::print("drift     {}\n", escaped(line));

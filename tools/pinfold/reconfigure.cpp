@@ -2,13 +2,13 @@
 
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "commands.hpp"
 #include "config_source.hpp"
+#include "documents.hpp"
 #include "node_source.hpp"
 #include "reconfigure_drawing.hpp"
 #include "reconfigure_text.hpp"
@@ -143,7 +143,9 @@ Result<void> print(const ReconfigureOptions& options, const AnsweredReconfigure&
 ExitStatus finish(const ReconfigureOptions& options, const verbs::Reconfigure& request,
                   const verbs::Reconfigured& outcome) {
   if (options.agent.output == OutputFormat::kJson) {
-    fmt::print("{}\n", to_json(outcome).dump(2));
+    verbs::Reconfigured shown = outcome;
+    shown.other_node.reset();  // it has the machine and the configuration in full
+    fmt::print("{}", json_text(shown));
   } else if (options.agent.dry_run) {
     print_dry_run(options.agent);
   } else if (outcome.is_applied) {

@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
 #include "agent_session.hpp"
 #include "commands.hpp"
+#include "documents.hpp"
+#include "pinfold/decide/fields.hpp"
 #include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
@@ -22,6 +23,7 @@ Result<ExitStatus> run(const RemoveOptions& options) {
   PINFOLD_LET(auto session, AgentSession::open(options.agent));
   const agent::NodeAgent& agent = session.view();
   PINFOLD_LET(const auto uid, agent::find_pod_to_remove(agent, options.pod));
+  const PodRef pod = ref_of(names_of_pods(agent.state().node), uid);
   const auto running =
       options.kill ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse;
   auto outcome =
@@ -32,18 +34,14 @@ Result<ExitStatus> run(const RemoveOptions& options) {
   }
   if (!outcome) return fail(std::move(outcome).error());
   PINFOLD_LET(const auto not_settled, session.settle());
-  const std::string pool = agent::shared_pool(agent.node(), agent.state().node).to_string();
+  const CpuSet shared_pool = agent::shared_pool(agent.node(), agent.state().node);
   if (options.agent.output == OutputFormat::kJson) {
-    nlohmann::json out = {{"removed", true},
-                          {"pod", uid.value},
-                          {"sharedPool", pool},
-                          {"stored", !options.agent.dry_run},
-                          {"enforced", agent.enforces() && !outcome->not_enforced}};
-    if (!options.container.empty()) out["container"] = options.container;
-    if (outcome->not_enforced) out["error"] = outcome->not_enforced->message;
-    if (not_settled) out["notSettled"] = *not_settled;
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}",
+               json_text(RemoveDocument{pod, options.container, shared_pool, !options.agent.dry_run,
+                                        agent.enforces() && !outcome->not_enforced,
+                                        outcome->not_enforced, not_settled}));
   } else {
+    const std::string pool = shared_pool.to_string();
     fmt::print("{}{}: removed; shared pool: {}\n", escaped(options.pod),
                options.container.empty() ? "" : "/" + escaped(options.container),
                pool.empty() ? "any" : pool);

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "documents.hpp"
 #include "output.hpp"
 #include "pinfold/text/message.hpp"
 #include "simulate_pods.hpp"
@@ -51,13 +53,13 @@ Result<void> print_outcomes(Profile profile, const json& vector) {
 
 Result<void> print_times(const SimulateOptions& options, Profile profile, const json& vector) {
   PINFOLD_LET(auto times, simulate::time_admissions(vector, profile, options.bench));
-  json line = {{"name", name_of(vector)}, {"admissions", times.size()}};
+  BenchLine line{name_of(vector), times.size(), {}, {}};
   if (!times.empty()) {
     std::sort(times.begin(), times.end());
-    line["p50Ns"] = times[times.size() / 2];
-    line["p99Ns"] = times[(times.size() - 1) * 99 / 100];
+    line.p50 = std::chrono::nanoseconds(times[times.size() / 2]);
+    line.p99 = std::chrono::nanoseconds(times[(times.size() - 1) * 99 / 100]);
   }
-  fmt::print("{}\n", line.dump());
+  fmt::print("{}", json_text(line, -1));
   return {};
 }
 
@@ -212,7 +214,7 @@ cli::Command simulate_command() {
         "status 1 if there are differences"},
        {.name = "--bench",
         .target = cli::Integer{&options->bench, 1, kMost},
-        .help = "Replay each vector N times and print nanoseconds per admission (p50, p99) as JSON",
+        .help = "Replay each vector N times and print the time per admission (p50, p99) as JSON",
         .excludes = {"--compare"}},
        {.name = "--profile",
         .target = &options->pods.profile,

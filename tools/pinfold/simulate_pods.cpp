@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "config_source.hpp"
@@ -155,12 +154,10 @@ Result<SimulatedNode> simulate_one(const SimulatedPods& options, const std::stri
 
 void print(const SimulatedPods& options, const std::vector<SimulatedNode>& runs, bool is_complete) {
   if (options.output == OutputFormat::kJson) {
-    nlohmann::json out = {{"machine", runs.front().node.machine().name()},
-                          {"complete", is_complete},
-                          {"runs", nlohmann::json::array()}};
-    for (const SimulatedNode& run : runs) out["runs"].push_back(simulation_json(run));
-    if (runs.size() > 1) out["compared"] = comparison_json(runs.front(), runs.back());
-    fmt::print("{}\n", out.dump(2));
+    SimulateDocument document{runs.front().node.machine().name(), is_complete, {}, {}};
+    for (const SimulatedNode& run : runs) document.runs.push_back(simulation_document(run));
+    if (runs.size() > 1) document.compared = comparison_document(runs.front(), runs.back());
+    fmt::print("{}", json_text(document));
     return;
   }
   if (runs.size() == 1) {

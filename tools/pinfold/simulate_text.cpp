@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "pinfold/agent/desired.hpp"
@@ -20,7 +20,6 @@ namespace {
 using simulate::Change;
 using simulate::Placement;
 using simulate::PodOutcome;
-using SimulatedJson = nlohmann::json;
 
 /// The totals of a simulation.
 struct Totals {
@@ -85,6 +84,23 @@ std::string memory_of(const Placement& placement) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+/// Returns a placement as the resources that other documents show.
+ContainerResources resources_of(const Placement& placement) {
+  ContainerResources resources;
+  resources.name = placement.container;
+  resources.isolation = placement.isolation;
+  resources.cpuset_cpus = placement.cpus;
+  resources.exclusive_cpus = placement.cpus;
+  resources.memory = placement.memory;
+  resources.devices = placement.devices;
+  std::set<std::int32_t> mems;
+  for (const MemoryBlock& block : placement.memory) {
+    mems.insert(block.numa_affinity.begin(), block.numa_affinity.end());
+  }
+  resources.cpuset_mems = fmt::format("{}", fmt::join(mems, ","));
+  return resources;
+}
+
 std::string numa_of(const Machine& machine, const CpuSet& cpus) {
   std::vector<std::int32_t> ids;
   for (int numa = 0; numa < machine.numa_count(); ++numa) {
@@ -106,7 +122,7 @@ std::string placement_table(const SimulatedNode& simulated) {
   for (const PodOutcome& pod : simulated.result.pods) {
     if (pod.removed) continue;
     for (const Placement& placement : pod.placements) {
-      table.add({pod.name, placement.container, cpus_of(placement),
+      table.add({to_string(pod.pod), placement.container, cpus_of(placement),
                  numa_of(simulated.node.machine(), placement.cpus), memory_of(placement)});
     }
   }
@@ -119,8 +135,8 @@ std::string rejection_lines(const std::vector<PodOutcome>& pods) {
   std::size_t count = 0;
   for (const PodOutcome& pod : pods) {
     if (!pod.rejection || ++count > kMost) continue;
-    text += fmt::format("{}: rejected, {}: {}\n", escaped(pod.name), pod.rejection->reason,
-                        escaped(pod.rejection->message));
+    text += fmt::format("{}: rejected, {}: {}\n", escaped(to_string(pod.pod)),
+                        pod.rejection->reason, escaped(pod.rejection->message));
   }
   if (count > kMost) text += fmt::format("... and {} more rejected pods\n", count - kMost);
   return text.empty() ? "" : text + "\n";
@@ -225,7 +241,7 @@ std::string comparison_text(const SimulatedNode& a, const SimulatedNode& b, bool
     if (change == Change::kSame && !all) continue;
     const auto& placements = before.rejection ? after.placements : before.placements;
     for (std::size_t c = 0; c < std::max<std::size_t>(1, placements.size()); ++c) {
-      table.add({before.name, c < placements.size() ? placements[c].container : "",
+      table.add({to_string(before.pod), c < placements.size() ? placements[c].container : "",
                  side_text(before, c), side_text(after, c), change_text(change, b.label)});
     }
   }
@@ -237,65 +253,49 @@ std::string comparison_text(const SimulatedNode& a, const SimulatedNode& b, bool
   return text + totals_table(a, b);
 }
 
-SimulatedJson simulation_json(const SimulatedNode& simulated) {
+SimulatedRun simulation_document(const SimulatedNode& simulated) {
   const Totals totals = totals_of(simulated);
   const Machine& machine = simulated.node.machine();
-  SimulatedJson out = {{"config", simulated.label},
-                       {"events", simulated.result.events},
-                       {"admitted", totals.admitted},
-                       {"rejected", totals.rejected},
-                       {"removed", totals.removed},
-                       {"rejections", totals.by_reason},
-                       {"allocatableCpus", totals.allocatable},
-                       {"exclusiveCpus", totals.exclusive},
-                       {"meanExclusiveCpus", totals.exclusive_mean},
-                       {"peakExclusiveCpus", simulated.result.exclusive_peak},
-                       {"freeCpus", totals.free.cpus.size()},
-                       {"freeWholeCores", totals.free.whole_cores},
-                       {"freeInSplitCores", totals.free.in_parts},
-                       {"mostFreeOnOneNumaNode", most_on_one(totals)},
-                       {"numaNodes", SimulatedJson::array()},
-                       {"pods", SimulatedJson::array()}};
+  SimulatedRun run{simulated.label,
+                   simulated.result.events,
+                   totals.removed,
+                   totals.by_reason,
+                   totals.allocatable,
+                   totals.exclusive,
+                   totals.exclusive_mean,
+                   simulated.result.exclusive_peak,
+                   totals.free.cpus.size(),
+                   totals.free.whole_cores,
+                   totals.free.in_parts,
+                   most_on_one(totals),
+                   {},
+                   {}};
   const CpuSet exclusive = simulate::exclusive_cpus(simulated.result.last);
   for (int numa = 0; numa < machine.numa_count(); ++numa) {
     const CpuSet& cpus = machine.cpus_of_numa(numa);
-    out["numaNodes"].push_back({{"id", machine.numa_id(numa).value},
-                                {"cpus", cpus.size()},
-                                {"exclusiveCpus", cpus.count_common(exclusive)},
-                                {"freeCpus", totals.free_of_numa[static_cast<std::size_t>(numa)]}});
+    run.numa_nodes.push_back({machine.numa_id(numa).value, cpus.size(),
+                              cpus.count_common(exclusive),
+                              totals.free_of_numa[static_cast<std::size_t>(numa)]});
   }
   for (const PodOutcome& pod : simulated.result.pods) {
-    SimulatedJson containers = SimulatedJson::array();
+    SimulatedPod& shown = run.pods.emplace_back();
+    shown.pod = pod.pod;
+    shown.rejection = pod.rejection;
+    shown.is_removed = pod.removed;
     for (const Placement& placement : pod.placements) {
-      containers.push_back({{"name", placement.container},
-                            {"isolation", to_string(placement.isolation)},
-                            {"cpus", placement.cpus.to_string()},
-                            {"memory", memory_of(placement)}});
+      shown.containers.push_back(resources_of(placement));
     }
-    out["pods"].push_back({{"uid", pod.uid.value},
-                           {"name", pod.name},
-                           {"admitted", !pod.rejection},
-                           {"reason", pod.rejection ? pod.rejection->reason : ""},
-                           {"message", pod.rejection ? pod.rejection->message : ""},
-                           {"removed", pod.removed},
-                           {"containers", std::move(containers)}});
   }
-  return out;
+  return run;
 }
 
-SimulatedJson comparison_json(const SimulatedNode& a, const SimulatedNode& b) {
-  auto counts = count_changes(a, b);
-  SimulatedJson out = {{"pods", SimulatedJson::array()}};
-  for (const Change change :
-       {Change::kSame, Change::kMoves, Change::kRejected, Change::kAdmitted}) {
-    out[std::string(to_string(change))] = counts[change];
-  }
+RunComparison comparison_document(const SimulatedNode& a, const SimulatedNode& b) {
+  RunComparison comparison{count_changes(a, b), {}};
   for (std::size_t i = 0; i < common_pods(a, b); ++i) {
     const Change change = change_between(a.result.pods[i], b.result.pods[i]);
-    if (change == Change::kSame) continue;
-    out["pods"].push_back({{"name", a.result.pods[i].name}, {"change", to_string(change)}});
+    if (change != Change::kSame) comparison.pods.push_back({a.result.pods[i].pod, change});
   }
-  return out;
+  return comparison;
 }
 
 }  // namespace pinfold::tools

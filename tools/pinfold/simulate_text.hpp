@@ -1,9 +1,9 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "documents.hpp"
 #include "pinfold/simulate/pods.hpp"
 #include "topology_picture.hpp"
 
@@ -24,9 +24,7 @@ struct SimulatedNode {
 [[nodiscard]] std::string simulation_text(const SimulatedNode& simulated, bool draws);
 /// Compares two nodes side by side. `all`: also lists pods with the same result on both.
 [[nodiscard]] std::string comparison_text(const SimulatedNode& a, const SimulatedNode& b, bool all);
-/// Returns an element of "runs" in docs/simulate.md.
-[[nodiscard]] nlohmann::json simulation_json(const SimulatedNode& simulated);
-/// Returns "compared" in docs/simulate.md.
-[[nodiscard]] nlohmann::json comparison_json(const SimulatedNode& a, const SimulatedNode& b);
+[[nodiscard]] SimulatedRun simulation_document(const SimulatedNode& simulated);
+[[nodiscard]] RunComparison comparison_document(const SimulatedNode& a, const SimulatedNode& b);
 
 }  // namespace pinfold::tools

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "agent_options.hpp"
 #include "agent_session.hpp"
 #include "commands.hpp"
+#include "documents.hpp"
+#include "pinfold/decide/fields.hpp"
 #include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
@@ -24,13 +24,11 @@ Result<ExitStatus> run(const StartOptions& options) {
               session.execute<agent::ChangeOutcome>(verbs::Start{{uid, options.container}}));
   PINFOLD_LET(const auto not_settled, session.settle());
   if (options.agent.output == OutputFormat::kJson) {
-    nlohmann::json out = {{"started", true},
-                          {"pod", uid.value},
-                          {"container", options.container},
-                          {"enforced", agent.enforces() && !outcome.not_enforced}};
-    if (outcome.not_enforced) out["error"] = outcome.not_enforced->message;
-    if (not_settled) out["notSettled"] = *not_settled;
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}", json_text(StartDocument{
+                         {ref_of(names_of_pods(agent.state().node), uid), options.container},
+                         agent.enforces() && !outcome.not_enforced,
+                         outcome.not_enforced,
+                         not_settled}));
   } else {
     fmt::print("{}/{}: started\n", escaped(options.pod), escaped(options.container));
   }

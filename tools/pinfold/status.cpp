@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,8 +12,8 @@
 #include "agent_options.hpp"
 #include "agent_session.hpp"
 #include "commands.hpp"
+#include "documents.hpp"
 #include "live_node.hpp"
-#include "pinfold/socket/comparison.hpp"
 #include "pinfold/text/message.hpp"
 #include "status_picture.hpp"
 #include "status_watch.hpp"
@@ -67,11 +66,6 @@ std::string pod_resources_text(const verbs::ServiceReport& report) {
       report.pod_resources_socket.empty() ? "not served" : escaped(report.pod_resources_socket);
   return fmt::format("PodResources: {}{}\n", place,
                      reason.empty() ? "" : " (" + escaped(reason) + ")");
-}
-
-nlohmann::json pod_resources_json(const verbs::ServiceReport& report) {
-  if (report.pod_resources_socket.empty() && report.pod_resources_reason.empty()) return nullptr;
-  return {{"socket", report.pod_resources_socket}, {"reason", report.pod_resources_reason}};
 }
 
 /// Lists Guaranteed pods without exclusive CPUs, and CPU limits of containers that have some.
@@ -165,17 +159,15 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
   const bool is_names = options.agent.output == OutputFormat::kName;
   const auto service = is_names ? std::nullopt : read_service(options.agent);
   if (options.agent.output == OutputFormat::kJson) {
-    nlohmann::json out = to_json(view, agent);
-    const bool compares = service && service->comparison;
-    out["comparison"] = compares ? socket::to_json(*service->comparison) : nlohmann::json();
-    const bool reports = service && service->report;
-    out["podResources"] = reports ? pod_resources_json(*service->report) : nlohmann::json();
+    StatusDocument document{view, std::nullopt, std::nullopt, {}};
     if (service) {
-      out["profile"] = to_string(service->profile);
-      out["profileSource"] = to_string(service->profile_source);
+      document.comparison = service->comparison;
+      if (service->report) document.pod_resources = verbs::pod_resources_of(*service->report);
+      document.node.profile = service->profile;
+      document.node.profile_source = service->profile_source;
     }
-    for (const auto& [cpu, share] : load) out["load"][std::to_string(cpu.value)] = share;
-    return WatchFrame{out.dump(options.watch ? -1 : 2) + "\n", status};
+    for (const auto& [cpu, share] : load) document.load[std::to_string(cpu.value)] = share;
+    return WatchFrame{json_text(document, options.watch ? -1 : 2), status};
   }
   if (is_names) {
     PINFOLD_LET(auto names, names_text(options, agent, view));

@@ -37,11 +37,12 @@ void add_pod(const PodStatus& pod, std::vector<Overlay::Entry>& entries) {
     if (container.desired.isolation != Isolation::kContainer) continue;
     entries.push_back({overlay_label(entries.size()), CpuUse::kExclusive,
                        name + "/" + container.resources.name, container.desired.cpus,
-                       memory_text(container.resources.memory)});
+                       memory_text(container.resources.memory),
+                       ContainerRef{ref_of(pod.spec), container.resources.name}});
   }
   if (within_pod.empty()) return;
-  entries.push_back(
-      {overlay_label(entries.size()), CpuUse::kExclusive, name + ", pod shared pool", within_pod});
+  entries.push_back({overlay_label(entries.size()), CpuUse::kExclusive, name + ", pod shared pool",
+                     within_pod, "", ContainerRef{ref_of(pod.spec), ""}});
 }
 
 /// Returns the CPUs on which a container can run but should not, or should but cannot, and the
@@ -74,7 +75,8 @@ Overlay owners_of(const Machine& machine, const agent::NodeStatus& status) {
   for (const agent::HeldContainer& held : status.held) {
     if (held.cpus.empty()) continue;
     entries.push_back({overlay_label(entries.size()), CpuUse::kExclusive,
-                       fmt::format("{}/{}, held", held.id.pod, held.id.name), held.cpus});
+                       fmt::format("{}/{}, held", held.id.pod, held.id.name), held.cpus, "",
+                       ContainerRef{{held.id.pod, {}, {}}, held.id.name}});
   }
   const CpuSet pool =
       status.shared_pool.empty() && entries.empty() ? machine.all_cpus() : status.shared_pool;

@@ -9,6 +9,7 @@
 
 #include "pinfold/discover/pci.hpp"
 #include "pinfold/machine/machine.hpp"
+#include "pinfold/types/pod_ref.hpp"
 #include "text.hpp"
 
 namespace pinfold::tools {
@@ -27,6 +28,8 @@ struct Overlay {
     std::string text;  ///< "default/db/main", "shared pool"
     CpuSet cpus;
     std::string memory = {};  ///< "2 GiB on NUMA 0"; "": not shown
+    /// The container that has the CPUs exclusively; its name is "" for a pod shared pool.
+    std::optional<ContainerRef> owner = std::nullopt;
   };
   /// In the order of the legend; a CPU in two entries is drawn with the first one.
   std::vector<Entry> entries;

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "agent_options.hpp"
 #include "commands.hpp"
+#include "documents.hpp"
 #include "pinfold/text/message.hpp"
 #include "status_picture.hpp"
 #include "tasks.hpp"
@@ -17,8 +17,6 @@
 
 namespace pinfold::tools {
 namespace {
-
-using nlohmann::json;
 
 struct WhoOptions {
   AgentOptions agent;
@@ -35,44 +33,48 @@ struct Scan {
 
 const Machine& machine_of(const Scan& scan) { return scan.agent.node().machine(); }
 
-std::string owner_of(const Scan& scan, CpuId cpu) {
+const Overlay::Entry* entry_with(const Scan& scan, CpuId cpu) {
   const std::size_t entry = entry_of(scan.owners, cpu);
-  return entry == kNoEntry ? "none" : scan.owners.entries[entry].text;
+  return entry == kNoEntry ? nullptr : &scan.owners.entries[entry];
 }
 
-std::string_view use_of(const Scan& scan, CpuId cpu) {
-  const std::size_t entry = entry_of(scan.owners, cpu);
-  return entry == kNoEntry ? "none" : to_string(scan.owners.entries[entry].use);
+CpuOwner owner_of(const Scan& scan, CpuId cpu) {
+  const Overlay::Entry* const entry = entry_with(scan, cpu);
+  if (entry == nullptr) return {cpu.value, "none", "none", std::nullopt};
+  return {cpu.value, std::string(to_string(entry->use)), entry->text, entry->owner};
 }
+
+std::string use_of(const Scan& scan, CpuId cpu) { return owner_of(scan, cpu).use; }
 
 CpuSet siblings_of(const Scan& scan, CpuId cpu) {
   const auto core = static_cast<std::size_t>(machine_of(scan).groups_of(cpu).core);
   return machine_of(scan).cores()[core].cpus - CpuSet::of(cpu);
 }
 
-/// Returns the container that a group belongs to, "default/db/main"; "" for a foreign group.
-std::string container_of(const Scan& scan, const std::string& group) {
+/// Returns the container that a group belongs to; nullopt for a foreign group.
+std::optional<ContainerRef> container_of(const Scan& scan, const std::string& group) {
   for (const agent::PodStatus& pod : scan.status.pods) {
     for (const agent::ContainerStatus& container : pod.containers) {
       const std::string& own = container.cgroup_path;
       if (own.empty() || !group.starts_with(own)) continue;
       if (group.size() > own.size() && group[own.size()] != '/') continue;
-      return fmt::format("{}/{}/{}", pod.spec.namespace_name, pod.spec.name,
-                         container.resources.name);
+      return ContainerRef{ref_of(pod.spec), container.resources.name};
     }
   }
-  return "";
+  return std::nullopt;
 }
 
-/// Returns the containers that may run on a CPU in the desired state, with their isolation.
-std::map<std::string, std::string> containers_on(const Scan& scan, CpuId cpu) {
-  std::map<std::string, std::string> containers;
+/// Returns the containers that may run on a CPU in the desired state, by their names.
+std::map<std::string, CpuCandidate> containers_on(const Scan& scan, CpuId cpu) {
+  std::map<std::string, CpuCandidate> containers;
   for (const agent::PodStatus& pod : scan.status.pods) {
     for (const agent::ContainerStatus& container : pod.containers) {
       const CpuSet& cpus = container.desired.cpus;
       if (!cpus.empty() && !cpus.contains(cpu)) continue;
-      containers[fmt::format("{}/{}/{}", pod.spec.namespace_name, pod.spec.name,
-                             container.resources.name)] = to_string(container.desired.isolation);
+      ContainerRef owner{ref_of(pod.spec), container.resources.name};
+      CpuCandidate& candidate = containers[to_string(owner)];
+      candidate.owner = std::move(owner);
+      candidate.isolation = to_string(container.desired.isolation);
     }
   }
   return containers;
@@ -84,39 +86,26 @@ std::map<std::string, std::string> limits_of(const Scan& scan) {
   for (const agent::PodStatus& pod : scan.status.pods) {
     for (const agent::ContainerStatus& container : pod.containers) {
       if (!container.observed || !container.observed->affinity.is_limited()) continue;
-      limits[fmt::format("{}/{}/{}", pod.spec.namespace_name, pod.spec.name,
-                         container.resources.name)] = limit_of(container.observed->affinity);
+      limits[to_string(ContainerRef{ref_of(pod.spec), container.resources.name})] =
+          limit_of(container.observed->affinity);
     }
   }
   return limits;
 }
 
-/// Something that may run on a CPU: a container, a foreign group, or kernel threads.
-struct Candidate {
-  std::string container;
-  std::string group;
-  bool is_kernel = false;
-  std::string isolation;      ///< of a container that the state permits there; else ""
-  std::size_t processes = 0;  ///< that may run there
-  std::size_t threads = 0;
-  std::string note;  ///< see enforce::limit_of
-};
-
-std::vector<Candidate> candidates_of(const Scan& scan, CpuId cpu) {
-  std::map<std::string, Candidate> by_name;  // containers first
-  for (const auto& [name, isolation] : containers_on(scan, cpu)) {
-    by_name["1" + name] = {name, "", false, isolation, 0, 0, ""};
-  }
+std::vector<CpuCandidate> candidates_of(const Scan& scan, CpuId cpu) {
+  std::map<std::string, CpuCandidate> by_name;  // containers first
+  for (auto& [name, candidate] : containers_on(scan, cpu)) by_name["1" + name] = candidate;
   std::map<std::string, pid_t> last;
   for (const Task& task : scan.tasks) {  // ordered by process
     if (!task.allowed.contains(cpu)) continue;
-    const std::string container = task.is_kernel ? "" : container_of(scan, task.group);
-    const std::string key = task.is_kernel      ? "3"
-                            : container.empty() ? "2" + task.group
-                                                : "1" + container;
-    Candidate& candidate = by_name[key];
-    candidate.container = container;
-    if (!task.is_kernel) candidate.group = task.group;
+    const auto owner = task.is_kernel ? std::nullopt : container_of(scan, task.group);
+    const std::string key = task.is_kernel ? "3"
+                            : owner        ? "1" + to_string(*owner)
+                                           : "2" + task.group;
+    CpuCandidate& candidate = by_name[key];
+    candidate.owner = owner;
+    if (!task.is_kernel) candidate.cgroup_path = task.group;
     candidate.is_kernel = task.is_kernel;
     ++candidate.threads;
     if (std::exchange(last[key], task.process) != task.process) ++candidate.processes;
@@ -125,7 +114,7 @@ std::vector<Candidate> candidates_of(const Scan& scan, CpuId cpu) {
     const auto limited = by_name.find("1" + name);
     if (limited != by_name.end()) limited->second.note = note;
   }
-  std::vector<Candidate> candidates;
+  std::vector<CpuCandidate> candidates;
   candidates.reserve(by_name.size());
   for (auto& [key, candidate] : by_name) candidates.push_back(std::move(candidate));
   return candidates;
@@ -147,45 +136,22 @@ std::vector<const Task*> tasks_on(const Scan& scan, CpuId cpu) {
 
 std::string name_of(const Scan& scan, const Task& task) {
   if (task.is_kernel) return "the kernel";
-  std::string container = container_of(scan, task.group);
-  if (!container.empty()) return container;
+  if (const auto container = container_of(scan, task.group)) return to_string(*container);
   return task.group.empty() ? "unknown" : task.group;
 }
 
-json cpu_json(const Scan& scan, CpuId cpu) {
-  const Cpu& facts = *machine_of(scan).find(cpu);
-  json out = {{"cpu", cpu.value},
-              {"socket", facts.socket.value},
-              {"numaNode", facts.numa.value},
-              {"l3", facts.l3.value},
-              {"core", facts.core.value},
-              {"use", use_of(scan, cpu)},
-              {"owner", owner_of(scan, cpu)},
-              {"siblings", json::array()},
-              {"threads", json::array()},
-              {"mayRun", json::array()}};
+CpuDocument cpu_document(const Scan& scan, CpuId cpu) {
+  CpuDocument document{
+      *machine_of(scan).find(cpu), owner_of(scan, cpu), {}, {}, candidates_of(scan, cpu)};
   for (const CpuId sibling : siblings_of(scan, cpu)) {
-    out["siblings"].push_back({{"cpu", sibling.value}, {"owner", owner_of(scan, sibling)}});
+    document.siblings.push_back(owner_of(scan, sibling));
   }
   for (const Task* task : tasks_on(scan, cpu)) {
-    out["threads"].push_back({{"process", task->process},
-                              {"thread", task->thread},
-                              {"command", escaped(task->command)},
-                              {"state", std::string(1, task->state)},
-                              {"isKernel", task->is_kernel},
-                              {"container", container_of(scan, task->group)},
-                              {"cgroupPath", task->group}});
+    document.threads.push_back({task->process, task->thread, escaped(task->command),
+                                std::string(1, task->state), task->is_kernel,
+                                container_of(scan, task->group), task->group});
   }
-  for (const Candidate& candidate : candidates_of(scan, cpu)) {
-    out["mayRun"].push_back({{"container", candidate.container},
-                             {"cgroupPath", candidate.group},
-                             {"isKernel", candidate.is_kernel},
-                             {"isolation", candidate.isolation},
-                             {"processes", candidate.processes},
-                             {"threads", candidate.threads},
-                             {"note", candidate.note}});
-  }
-  return out;
+  return document;
 }
 
 std::string tasks_text(const Scan& scan, CpuId cpu) {
@@ -224,11 +190,11 @@ std::string candidates_text(const Scan& scan, CpuId cpu) {
                    {"THREADS", TextTable::Align::kRight},
                    {""}});
   std::string notes;
-  for (const Candidate& candidate : candidates_of(scan, cpu)) {
-    const std::string name = candidate.is_kernel            ? "threads of the kernel"
-                             : !candidate.container.empty() ? candidate.container
-                             : candidate.group.empty()      ? "group unknown"
-                                                            : candidate.group;
+  for (const CpuCandidate& candidate : candidates_of(scan, cpu)) {
+    const std::string name = candidate.is_kernel             ? "threads of the kernel"
+                             : candidate.owner               ? to_string(*candidate.owner)
+                             : candidate.cgroup_path.empty() ? "group unknown"
+                                                             : candidate.cgroup_path;
     const bool intrudes = is_exclusive && !candidate.is_kernel && candidate.isolation.empty();
     table.add_painted({escaped(name), candidate.isolation,
                        candidate.is_kernel ? "" : std::to_string(candidate.processes),
@@ -246,13 +212,13 @@ std::string cpu_text(const Scan& scan, CpuId cpu) {
   const CpuSet& numa = machine.cpus_of_numa(machine.groups_of(cpu).numa);
   const Style style = terminal_style();
   std::string text = paint(style, Paint::kBold, fmt::format("CPU {}", cpu.value));
-  const std::string_view use = use_of(scan, cpu);
-  text += use == "exclusive" ? fmt::format("   exclusive to {}\n", escaped(owner_of(scan, cpu)))
-                             : fmt::format("   {}\n", escaped(owner_of(scan, cpu)));
+  const CpuOwner owner = owner_of(scan, cpu);
+  text += fmt::format("   {}{}\n", owner.use == "exclusive" ? "exclusive to " : "",
+                      escaped(owner.label));
   std::string siblings;
   for (const CpuId sibling : siblings_of(scan, cpu)) {
     siblings += fmt::format("{}{} ({})", siblings.empty() ? "" : ", ", sibling.value,
-                            escaped(owner_of(scan, sibling)));
+                            escaped(owner_of(scan, sibling).label));
   }
   text += fmt::format("  siblings   {}\n", siblings.empty() ? "none" : siblings);
   text += fmt::format("  NUMA node  {}: CPUs {}, {} free\n", facts.numa.value, numa.to_string(),
@@ -286,10 +252,9 @@ Result<ExitStatus> run(const WhoOptions& options) {
   PINFOLD_LET(auto tasks, read_tasks(options.agent.sysfs, cpus));
   const Scan scan{agent, status, owners_of(agent.node().machine(), status), std::move(tasks)};
   if (options.agent.output == OutputFormat::kJson) {
-    json all = json::array();
-    for (const CpuId cpu : cpus) all.push_back(cpu_json(scan, cpu));
-    const json out = {{"cpus", std::move(all)}};
-    fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
+    WhoDocument document;
+    for (const CpuId cpu : cpus) document.cpus.push_back(cpu_document(scan, cpu));
+    fmt::print("{}", json_text(document));
     return kYes;
   }
   for (const CpuId cpu : cpus) {

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "call.hpp"
+#include "pinfold/fields/json.hpp"
+#include "pinfold/predict/fields.hpp"
 #include "pinfold/predict/ledger.hpp"
 #include "pinfold/predict/pod_query.hpp"
 
@@ -62,7 +64,8 @@ Result<pinfold_code> predict(const pinfold_fleet& fleet, const char* manifest, c
   query.predict_all(strategy, predictions);
   const bool fits = std::any_of(predictions.begin(), predictions.end(),
                                 [](const Prediction& prediction) { return prediction.admits(); });
-  return set_text(json, predictions_json(fleet.fleet, pod, query, predictions).dump(),
+  return set_text(json,
+                  fields::to_json(predictions_of(fleet.fleet, pod, query, predictions)).dump(),
                   fits ? PINFOLD_OK : PINFOLD_REJECTED);
 }
 

@@ -121,7 +121,7 @@ pinfold_code pinfold_node_get_status(pinfold_node* node, char** json, char** err
                     [&](NodeAgent& agent) -> Result<pinfold_code> {
                       PINFOLD_TRY(require(json, "json"));
                       PINFOLD_LET(const auto status, agent::node_status(agent));
-                      return set_text(json, to_json(status, agent).dump());
+                      return set_text(json, to_json(status).dump());
                     });
 }
 
@@ -164,14 +164,14 @@ pinfold_code pinfold_node_list_pods(pinfold_node* node, pinfold_pod_list** list,
 
 pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t flags,
                                 char** error) {
-  return with_agent(node, Access::kChange, "remove pod", error,
-                    [&](NodeAgent& agent) -> Result<pinfold_code> {
-                      PINFOLD_TRY(require(pod_id, "pod_id"));
-                      PINFOLD_LET(const auto uid, agent::find_pod_to_remove(agent, pod_id));
-                      PINFOLD_LET(const auto running, read_remove_flags(flags));
-                      PINFOLD_LET(const auto outcome, changed(agent, verbs::Remove{uid, "", running}));
-                      return code_of(outcome.not_enforced, error);
-                    });
+  return with_agent(
+      node, Access::kChange, "remove pod", error, [&](NodeAgent& agent) -> Result<pinfold_code> {
+        PINFOLD_TRY(require(pod_id, "pod_id"));
+        PINFOLD_LET(const auto uid, agent::find_pod_to_remove(agent, pod_id));
+        PINFOLD_LET(const auto running, read_remove_flags(flags));
+        PINFOLD_LET(const auto outcome, changed(agent, verbs::Remove{uid, "", running}));
+        return code_of(outcome.not_enforced, error);
+      });
 }
 
 pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, const char* container,

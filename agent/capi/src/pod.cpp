@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "call.hpp"
+#include "pinfold/agent/fields.hpp"
+#include "pinfold/fields/json.hpp"
 #include "sized_struct.hpp"
 
 /// A pinfold_pod and its accessors.
@@ -64,6 +66,10 @@ pinfold_container to_c(const pinfold_pod::Container& container) {
   return out;
 }
 
+std::string dump(const nlohmann::json& document) {
+  return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 /// Makes a held pod from the kubelet's state files; nothing else is known about it.
 std::unique_ptr<pinfold_pod> make_held_pod(const PodUid& uid,
                                            const std::vector<agent::HeldContainer>& held) {
@@ -71,7 +77,9 @@ std::unique_ptr<pinfold_pod> make_held_pod(const PodUid& uid,
   pod->is_held = true;
   pod->spec.uid = uid;
   pod->trace = "[]";
-  nlohmann::json containers = nlohmann::json::array();
+  agent::DecidedPod document;
+  document.spec.uid = uid;
+  document.is_held = true;
   for (const agent::HeldContainer& container : held) {
     if (container.id.pod != uid) continue;
     agent::ContainerStatus status;
@@ -80,14 +88,10 @@ std::unique_ptr<pinfold_pod> make_held_pod(const PodUid& uid,
     status.resources.exclusive_cpus = container.cpus;
     status.desired.cpus = container.cpus;
     status.desired.isolation = Isolation::kContainer;
-    containers.push_back({{"name", container.id.name},
-                          {"cpus", container.cpus.to_string()},
-                          {"mems", container.mems.to_string()}});
+    document.containers.push_back(status);
     pod->containers.push_back(make_container(std::move(status)));
   }
-  pod->json =
-      nlohmann::json{{"uid", uid.value}, {"held", true}, {"containers", std::move(containers)}}
-          .dump();
+  pod->json = dump(fields::to_json(document));
   return pod;
 }
 
@@ -105,22 +109,18 @@ std::unique_ptr<pinfold_pod> make_pod(agent::NodeAgent& agent, const agent::Agen
                                       const Trace& trace) {
   auto pod = std::make_unique<pinfold_pod>();
   pod->spec = spec;
-  pod->trace = to_json(trace).dump();
-  nlohmann::json document = {
-      {"uid", spec.uid.value}, {"name", spec.name}, {"namespace", spec.namespace_name}};
+  pod->trace = dump(fields::to_json(trace));
   std::optional<agent::PodStatus> status;
   if (!rejection) status = agent::desired_pod(agent, state, spec.uid);
-  if (status) {
-    document = to_json(*status);
-    pod->containers.reserve(status->containers.size());
-    for (agent::ContainerStatus& container : status->containers) {
-      pod->containers.push_back(make_container(std::move(container)));
-    }
+  agent::DecidedPod document;
+  static_cast<agent::PodStatus&>(document) =
+      status ? *std::move(status) : agent::pod_without_groups(agent, spec);
+  document.rejection = rejection;
+  pod->json = dump(fields::to_json(document));
+  pod->containers.reserve(document.containers.size());
+  for (agent::ContainerStatus& container : document.containers) {
+    pod->containers.push_back(make_container(std::move(container)));
   }
-  document["admitted"] = !rejection;
-  document["reason"] = rejection ? rejection->reason : "";
-  document["message"] = rejection ? rejection->message : "";
-  pod->json = document.dump();
   pod->rejection = std::move(rejection);
   return pod;
 }

@@ -14,8 +14,9 @@
 namespace pinfold::verbs {
 namespace {
 
-Result<NodeConfig> read_config_for(const agent::NodeAgent& agent, const std::optional<std::string>& text,
-                               const NodeSource& source) {
+Result<NodeConfig> read_config_for(const agent::NodeAgent& agent,
+                                   const std::optional<std::string>& text,
+                                   const NodeSource& source) {
   if (source.config) return source.config(text);
   if (!text) return NodeConfig{agent.node().config(), agent.profile_source()};
   PINFOLD_LET_WRAP(auto parsed, parse_config(*text), "configuration");
@@ -24,7 +25,8 @@ Result<NodeConfig> read_config_for(const agent::NodeAgent& agent, const std::opt
 }
 
 /// Reads the target configuration; it has the profile of the node if nothing names another one.
-Result<Config> read_target_config(const agent::NodeAgent& agent, const std::optional<std::string>& text,
+Result<Config> read_target_config(const agent::NodeAgent& agent,
+                                  const std::optional<std::string>& text,
                                   const NodeSource& source) {
   PINFOLD_LET(auto read, read_config_for(agent, text, source));
   return agent::with_profile_of(agent.node().config(), std::move(read.config), read.profile_source);
@@ -76,9 +78,8 @@ Result<ConfigFiles> open_config_files(const agent::NodeAgent& agent, const NodeS
 
 /// Returns the text of config.yaml that a start needs; nullopt if it already yields the target.
 std::optional<std::string> text_to_install(const agent::NodeAgent& agent,
-                                           const Reconfigure& request,
-                                           const NodeSource& source, const Config& target,
-                                           const ConfigFiles& files) {
+                                           const Reconfigure& request, const NodeSource& source,
+                                           const Config& target, const ConfigFiles& files) {
   if (request.config) {
     return request.config == files.current() ? std::nullopt : request.config;
   }
@@ -101,7 +102,8 @@ Result<void> install(const agent::NodeAgent& agent, const Reconfigure& request,
   return installed;
 }
 
-Result<void> apply(agent::NodeAgent& agent, Node to, agent::RunningProcesses running, Reconfigured& outcome) {
+Result<void> apply(agent::NodeAgent& agent, Node to, agent::RunningProcesses running,
+                   Reconfigured& outcome) {
   PINFOLD_LET(outcome.change, agent.reconfigure(std::move(to), outcome.planned.plan.next, running));
   outcome.is_applied = true;
   return {};
@@ -133,8 +135,8 @@ Result<Reconfigured> take_back(agent::NodeAgent& agent, const Reconfigure& reque
                                ConfigFiles& files) {
   Reconfigured outcome;
   outcome.planned = agent::plan_nothing(agent);
-  outcome.planned.differences.push_back(
-      fmt::format("{}: as it was before a reconfiguration that was interrupted", agent::kConfigFileName));
+  outcome.planned.differences.push_back(fmt::format(
+      "{}: as it was before a reconfiguration that was interrupted", agent::kConfigFileName));
   if (request.dry_run) return outcome;
   PINFOLD_TRY_WRAP(files.take_back(), "restore the configuration");
   PINFOLD_LET(outcome.change, agent.reconfigure(agent.state().node));
@@ -177,8 +179,8 @@ Result<Reconfigured> reconfigure(agent::NodeAgent& agent, const Reconfigure& req
   PlanOptions rules;
   rules.evict = request.evict == Evict::kRejected;
   Reconfigured outcome;
-  PINFOLD_LET(outcome.planned,
-              request.undo ? agent::plan_undo(agent, to) : agent::plan_reconfiguration(agent, to, rules));
+  PINFOLD_LET(outcome.planned, request.undo ? agent::plan_undo(agent, to)
+                                            : agent::plan_reconfiguration(agent, to, rules));
   const Node& from = agent.node();
   if (to.config() != from.config() || to.machine() != from.machine()) {
     outcome.other_node.emplace(NodeParts{to.machine(), to.config()});
@@ -193,7 +195,7 @@ Result<Reconfigured> defragment(agent::NodeAgent& agent, const Defragment& reque
   Reconfigured outcome;
   if (agent.state().node.find(request.pod.uid) != nullptr) {
     outcome.planned.room.emplace();
-    outcome.planned.room->pod = request.pod.namespace_name + "/" + request.pod.name;
+    outcome.planned.room->pod = ref_of(request.pod);
     outcome.planned.room->is_active = true;
     outcome.planned.room->is_possible = true;
     return outcome;

@@ -81,6 +81,16 @@ bool is_memory_resource(std::string_view name) {
 
 bool is_native_resource(std::string_view name) { return name == "cpu" || is_memory_resource(name); }
 
+std::int64_t base_units(std::string_view resource, const Quantity& amount) {
+  return resource == "cpu" ? amount.milli_value() : amount.value();
+}
+
+Quantity from_base_units(std::string_view resource, std::int64_t amount) {
+  if (resource == "cpu") return Quantity::milli(amount);
+  return is_memory_resource(resource) ? Quantity::bytes(amount)
+                                      : Quantity::of(amount, Quantity::Format::kDecimalSi);
+}
+
 std::string_view to_string(QosClass qos) {
   switch (qos) {
     case QosClass::kGuaranteed:

@@ -5,6 +5,7 @@
 
 #include "admitted.hpp"
 #include "pinfold/decide/allocatable.hpp"
+#include "pinfold/decide/fields.hpp"
 #include "pinfold/explain/explanation.hpp"
 #include "pinfold/explain/quirks.hpp"
 #include "summary.hpp"
@@ -25,6 +26,7 @@ Explanation of_rejection(const Failure& failure, Trace trace) {
   out.trace = std::move(trace);
   out.table = explain_detail::occupied(failure);
   out.remedies = find_remedies(failure.node, failure.state, failure.pod);
+  out.names = names_of_pods(failure.state);
   const NodeState empty = empty_state(failure.node);
   if (const auto alone = explain_detail::find_failure(failure.node, empty, failure.pod, nullptr)) {
     out.limit = explain_detail::summarize_limit(failure, *alone);

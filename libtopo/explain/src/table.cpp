@@ -15,11 +15,16 @@ Quantity count(std::size_t number) {
   return Quantity::of(static_cast<std::int64_t>(number), Quantity::Format::kDecimalSi);
 }
 
+PodRef ref_in(const NodeState& state, const PodUid& uid) {
+  const ActivePod* const pod = state.find(uid);
+  return pod == nullptr ? PodRef{uid, {}, {}} : ref_of(pod->spec);
+}
+
 /// Collects what one pod holds.
 class OfPod {
  public:
   OfPod(const Failure& failure, const PodUid& uid)
-      : failure_(failure), uid_(uid), name_(name_of(failure.state, uid)) {}
+      : failure_(failure), uid_(uid), pod_(ref_in(failure.state, uid)) {}
 
   [[nodiscard]] std::vector<Holder> of(const std::string& resource, const PlaceAmounts& place) {
     if (failure_.step.source == kRequests) {
@@ -38,8 +43,7 @@ class OfPod {
   void add(const std::string& container, const Quantity& amount,
            std::vector<std::int32_t> spread_over = {}) {
     if (amount.is_zero()) return;
-    holders_.push_back(
-        {container.empty() ? name_ : name_ + "/" + container, amount, std::move(spread_over)});
+    holders_.push_back({pod_, container, amount, std::move(spread_over)});
   }
 
   void requested(const std::string& resource) {
@@ -124,7 +128,7 @@ class OfPod {
 
   const Failure& failure_;
   const PodUid& uid_;
-  std::string name_;
+  PodRef pod_;
   std::vector<Holder> holders_;
 };
 
@@ -147,8 +151,7 @@ void add_own_containers(const Failure& failure, OccupiedPlace& place) {
     others += holder.amount;
   }
   if (others >= place.held) return;
-  place.holders.push_back(
-      {name_of(failure.pod) + ", containers before this one", place.held - others, {}});
+  place.holders.push_back({ref_of(failure.pod), "", place.held - others, {}, true});
 }
 
 }  // namespace
@@ -172,10 +175,10 @@ std::vector<OccupiedResource> occupied(const Failure& failure) {
           place.holders.push_back(std::move(holder));
         }
       }
-      std::stable_sort(place.holders.begin(), place.holders.end(),
-                       [](const Holder& a, const Holder& b) {
-                         return a.amount != b.amount ? a.amount > b.amount : a.name < b.name;
-                       });
+      std::stable_sort(
+          place.holders.begin(), place.holders.end(), [](const Holder& a, const Holder& b) {
+            return a.amount != b.amount ? a.amount > b.amount : to_string(a) < to_string(b);
+          });
       add_own_containers(failure, place);
     }
   }
@@ -183,3 +186,13 @@ std::vector<OccupiedResource> occupied(const Failure& failure) {
 }
 
 }  // namespace pinfold::explain_detail
+
+namespace pinfold {
+
+std::string to_string(const Holder& holder) {
+  const std::string pod = to_string(holder.pod);
+  if (holder.is_earlier) return pod + ", containers before this one";
+  return holder.container.empty() ? pod : pod + "/" + holder.container;
+}
+
+}  // namespace pinfold

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
+#include "pinfold/fields/json.hpp"
+#include "pinfold/predict/fields.hpp"
 #include "pinfold/text/field.hpp"
 
 namespace pinfold {
@@ -19,23 +22,25 @@ std::optional<int> find_zone(const Fleet& fleet, std::size_t node, const std::st
   return std::nullopt;
 }
 
-/// Adds the amounts of one zone to `placement`.
-Result<void> read_shares(const Fleet& fleet, std::size_t node, int zone, const json& amounts,
-                         Placement& placement) {
-  const std::string& name = fleet.zone_name(node, zone);
-  if (!amounts.is_object()) return fail_field(name, amounts, "expected amounts by resource");
+/// Adds the amounts of the zones of a node.
+Result<Placement> placement_of(const Fleet& fleet, std::size_t node,
+                               const std::vector<ZoneAmount>& amounts) {
+  Placement placement;
   const auto reported = fleet.resources_of_shape(fleet.shape_number(node));
-  for (const auto& [resource, value] : amounts.items()) {
-    const std::string path = join(name, resource);
-    PINFOLD_LET(const auto text, scalar_text(path, value));
-    const auto amount = Quantity::parse(text);
-    if (!amount) return fail_field(path, value, amount.error().message);
-    if (amount->sign() < 0) return fail_field(path, value, "expected 0 or more");
-    const auto id = fleet.resource_id(resource);
+  for (const ZoneAmount& one : amounts) {
+    const auto zone = find_zone(fleet, node, one.zone);
+    if (!zone) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("zone '{}': expected a zone of node '{}'", printable(one.zone),
+                              fleet.name(node)));
+    }
+    const auto id = fleet.resource_id(one.resource);
     if (!id || !std::binary_search(reported.begin(), reported.end(), *id)) continue;
-    placement.add(zone, *id, fleet_units(resource, *amount, Rounding::kUp));
+    placement.add(
+        *zone, *id,
+        fleet_units(one.resource, from_base_units(one.resource, one.amount), Rounding::kUp));
   }
-  return {};
+  return placement;
 }
 
 }  // namespace
@@ -52,61 +57,43 @@ void reconstruct(Fleet& fleet, const std::vector<BoundPod>& pods) {
   }
 }
 
-json to_json(const Fleet& fleet, std::size_t node, const Placement& placement) {
-  json out = json::object();
+std::vector<ZoneAmount> amounts_of(const Fleet& fleet, std::size_t node,
+                                   const Placement& placement) {
+  std::vector<ZoneAmount> amounts;
   for (const Share& share : placement.shares) {
     const std::string& resource = fleet.resource_name(share.resource);
-    out[fleet.zone_name(node, share.zone)][resource] =
-        from_fleet_units(resource, share.amount).to_string();
+    amounts.push_back({fleet.zone_name(node, share.zone), resource,
+                       base_units(resource, from_fleet_units(resource, share.amount))});
   }
-  return out;
+  return amounts;
+}
+
+json to_json(const Fleet& fleet, std::size_t node, const Placement& placement) {
+  return fields::to_json(amounts_of(fleet, node, placement));
 }
 
 Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node, const json& document) {
-  if (!document.is_object()) return fail_field("placement", document, "expected zones");
-  Placement placement;
-  for (const auto& [name, amounts] : document.items()) {
-    const auto zone = find_zone(fleet, node, name);
-    if (!zone) {
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("zone '{}': expected a zone of node '{}'", printable(name),
-                              fleet.name(node)));
-    }
-    PINFOLD_TRY(read_shares(fleet, node, *zone, amounts, placement));
-  }
-  return placement;
+  PINFOLD_LET(const auto amounts,
+              fields::read<std::vector<ZoneAmount>>(document, {.whole = "placement"}));
+  return placement_of(fleet, node, amounts);
 }
 
 Result<BoundPod> bound_pod_from_json(const Fleet& fleet, const json& document) {
-  if (!document.is_object()) return fail_field("pod", document, "expected an object");
-  BoundPod pod;
-  std::string node;
-  for (const auto& [key, text] : {std::pair("uid", &pod.uid.value), std::pair("node", &node)}) {
-    const json* const value = member(document, key);
-    if (value == nullptr || !value->is_string()) {
-      return fail_field(key, value == nullptr ? json() : *value, "expected a string");
-    }
-    *text = value->get<std::string>();
-  }
-  const auto number = fleet.find(node);
-  if (!number) return fail_field("node", node, "expected the name of a node");
-  pod.node = *number;
-  for (const auto& [key, placement] : {std::pair("predicted", &pod.record.predicted),
-                                       std::pair("observed", &pod.record.observed)}) {
-    const json* const value = member(document, key);
-    if (value == nullptr) continue;
-    PINFOLD_LET_WRAP(auto read, placement_from_json(fleet, pod.node, *value),
+  PINFOLD_LET(const auto placed,
+              fields::read<PlacedPod>(
+                  document, {.whole = "pod", .unknown = fields::UnknownMembers::kIgnore}));
+  if (!placed.node) return fail_field("node", json(), "expected a string");
+  const auto number = fleet.find(*placed.node);
+  if (!number) return fail_field("node", *placed.node, "expected the name of a node");
+  BoundPod pod{placed.pod.uid, *number, {}};
+  for (const auto& [key, amounts, placement] :
+       {std::tuple("predicted", &placed.predicted, &pod.record.predicted),
+        std::tuple("observed", &placed.observed, &pod.record.observed)}) {
+    if (!*amounts) continue;
+    PINFOLD_LET_WRAP(*placement, placement_of(fleet, pod.node, **amounts),
                      fmt::format("pod '{}': {}", pod.uid, key));
-    *placement = std::move(read);
   }
   return pod;
-}
-
-json to_json(const Fleet& fleet, const BoundPod& pod) {
-  json out = {{"uid", pod.uid.value}, {"node", fleet.name(pod.node)}};
-  if (pod.record.predicted) out["predicted"] = to_json(fleet, pod.node, *pod.record.predicted);
-  if (pod.record.observed) out["observed"] = to_json(fleet, pod.node, *pod.record.observed);
-  return out;
 }
 
 }  // namespace pinfold

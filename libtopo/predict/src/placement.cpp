@@ -31,9 +31,7 @@ std::int64_t fleet_units(const std::string& resource, const Quantity& amount, Ro
 }
 
 Quantity from_fleet_units(const std::string& resource, std::int64_t amount) {
-  if (resource == "cpu") return Quantity::milli(amount);
-  return is_memory_resource(resource) ? Quantity::bytes(amount)
-                                      : Quantity::of(amount, Quantity::Format::kDecimalSi);
+  return from_base_units(resource, amount);
 }
 
 }  // namespace pinfold

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_world.hpp"
-#include "pinfold/verbs/hooked.hpp"
 #include "pinfold/agent/status.hpp"
+#include "pinfold/verbs/hooked.hpp"
 #include "process_table.hpp"
 
 /// What an agent reports about the CPU affinity of its containers' processes, and where it resets
@@ -52,11 +52,11 @@ TEST_P(AffinityOfAgent, IsANoteOfStatusAndReconcileAndNoDrift) {
   EXPECT_TRUE(status->ok);
   EXPECT_THAT(status->drift, IsEmpty());
   const nlohmann::json affinity =
-      to_json(*status, agent).at("pods").at(0).at("containers").at(0).at("affinity");
-  EXPECT_EQ(affinity.at("process"), 7);
+      to_json(*status).at("pods").at(0).at("containers").at(0).at("affinity");
+  EXPECT_EQ(affinity.at("pid"), 7);
   EXPECT_EQ(affinity.at("cpus"), "1-2");
-  EXPECT_EQ(affinity.at("threads"), 1);
-  EXPECT_EQ(affinity.at("narrowedThreads"), 1);
+  EXPECT_EQ(affinity.at("threadCount"), 1);
+  EXPECT_EQ(affinity.at("narrowedThreadCount"), 1);
   EXPECT_EQ(affinity.at("note"),
             "its process 7 may run on 1-2 only: CPU affinity, inherited or its own; "
             "'taskset -apc 0-4095 7' widens it");
@@ -75,7 +75,7 @@ TEST_P(AffinityOfAgent, IsANoteOfStatusAndReconcileAndNoDrift) {
 TEST_P(AffinityOfAgent, OfNoProcessIsNull) {
   NodeAgent agent = open();
   test::must_admit(agent, pod("a", {guaranteed("c", 3)}));
-  const nlohmann::json status = to_json(node_status(agent).value(), agent);
+  const nlohmann::json status = to_json(node_status(agent).value());
   EXPECT_TRUE(status.at("pods").at(0).at("containers").at(0).at("affinity").is_null());
 }
 

@@ -93,7 +93,7 @@ TEST_F(AgentCli, ExplainsInTextAndInJson) {
   const auto json = nlohmann::json::parse(answer.text);
   const auto& pod = json.at("pods").at(0);
   EXPECT_EQ(pod.at("admitted"), true);
-  EXPECT_EQ(pod.at("reason"), "");
+  EXPECT_TRUE(pod.at("rejection").is_null());
   EXPECT_EQ(pod.at("enforced"), false);
   EXPECT_FALSE(pod.at("trace").empty());
   const auto& container = pod.at("containers").at(0);
@@ -101,7 +101,7 @@ TEST_F(AgentCli, ExplainsInTextAndInJson) {
   EXPECT_EQ(container.at("isolation"), "container");
   EXPECT_EQ(container.at("cpus"), "3");
   EXPECT_EQ(container.at("cgroup"), "poddefault_web2/main");
-  EXPECT_EQ(container.at("quota"), -1);
+  EXPECT_EQ(container.at("cpuQuota"), -1);
 }
 
 TEST_F(AgentCli, ReportsInvalidInput) {

@@ -57,7 +57,7 @@ TEST_F(Defragment, MovesAContainerAndThenTheNodeAdmitsThePod) {
   ASSERT_TRUE(planned) << planned.error().message;
   ASSERT_TRUE(planned->room);
   EXPECT_TRUE(planned->room->is_possible);
-  EXPECT_EQ(planned->room->pod, "default/new");
+  EXPECT_EQ(to_string(planned->room->pod), "default/new");
   EXPECT_EQ(planned->room->rejection->reason, "TopologyAffinityError");
   EXPECT_TRUE(planned->differences.empty());
   EXPECT_EQ(planned->plan.cost, (PlanCost{0, 0, 1, 1, 0}));

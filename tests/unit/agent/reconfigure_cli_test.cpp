@@ -88,10 +88,11 @@ TEST_F(ReconfigureCli, AppliesAndGoesBack) {
   ASSERT_EQ(done.status, 0) << done.err;
   const auto json = nlohmann::json::parse(done.out);
   EXPECT_EQ(json.at("applied"), true);
-  EXPECT_EQ(json.at("cost").at("containersMoved"), 1);
-  EXPECT_EQ(json.at("containers").at(0).at("cpusBefore"), "1");
-  EXPECT_EQ(json.at("containers").at(0).at("parked"), true);
-  EXPECT_EQ(cpus("db"), json.at("containers").at(0).at("cpusAfter"));
+  const auto& plan = json.at("plan");
+  EXPECT_EQ(plan.at("cost").at("movedContainerCount"), 1);
+  EXPECT_EQ(plan.at("containers").at(0).at("cpusBefore"), "1");
+  EXPECT_EQ(plan.at("containers").at(0).at("parked"), true);
+  EXPECT_EQ(cpus("db"), plan.at("containers").at(0).at("cpusAfter"));
   EXPECT_EQ(cpus("web"), "2-3");
   EXPECT_EQ(get("state/config.yaml"), kNew);
   EXPECT_EQ(get("state/config.yaml.before"), kOld);

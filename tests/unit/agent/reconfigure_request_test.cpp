@@ -75,9 +75,9 @@ TEST_F(ReconfigureRequests, AppliesATextAndSaysWhatTheNodeIsMadeOf) {
   EXPECT_EQ(agent_.node().config().reserved_system_cpus, "0-1");
   const auto json = to_json(*done);
   EXPECT_EQ(json.at("applied"), true);
-  EXPECT_EQ(json.at("containers").at(0).at("pod"), "default/x");
-  EXPECT_EQ(json.at("containers").at(0).at("cpusAfter"), world_.cpus("podx/a"));
-  EXPECT_EQ(json.at("undo"), false);
+  EXPECT_EQ(json.at("plan").at("containers").at(0).at("pod").at("name"), "x");
+  EXPECT_EQ(json.at("plan").at("containers").at(0).at("cpusAfter"), world_.cpus("podx/a"));
+  EXPECT_EQ(json.at("plan").at("undo"), false);
 }
 
 TEST_F(ReconfigureRequests, InstallsTheConfigurationAndGoesBackToTheOneBefore) {
@@ -184,7 +184,7 @@ TEST(DefragmentRequests, MakesRoomAndDoesNotAdmit) {
   ASSERT_TRUE(planned) << planned.error().message;
   EXPECT_FALSE(planned->is_applied);
   ASSERT_TRUE(planned->planned.room && planned->planned.room->is_possible);
-  EXPECT_EQ(to_json(*planned).at("reason"), "TopologyAffinityError");
+  EXPECT_EQ(to_json(*planned).at("room").at("rejection").at("reason"), "TopologyAffinityError");
   ASSERT_TRUE(agent.admit(big)->rejection);
   const auto done = verbs::defragment(agent, {big, false});
   ASSERT_TRUE(done) << done.error().message;

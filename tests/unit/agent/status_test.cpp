@@ -60,8 +60,8 @@ TEST(PodStatus, SaysWhyAPodIsSharedAndWhatThrottlesIt) {
   EXPECT_THAT(throttles(y),
               testing::ElementsAre(HasSubstr("the CFS quota of its group is 100000 of 100000 us")));
   const auto json = to_json(y).at("containers").at(0);
-  EXPECT_EQ(json.at("quota"), -1) << "what is desired";
-  EXPECT_EQ(json.at("cpuQuotaEffective").at("quota"), 100'000);
+  EXPECT_EQ(json.at("cpuQuota"), -1) << "what is desired";
+  EXPECT_EQ(json.at("cpuQuotaEffective").at("cpuQuota"), 100'000);
   EXPECT_EQ(json.at("whyShared"), "");
   EXPECT_EQ(to_json(x).at("qosClass"), "Guaranteed");
   ASSERT_TRUE(agent.remove_pod(PodUid("x"), RunningProcesses::kRefuse).has_value());

@@ -162,7 +162,7 @@ TEST_P(AuditedNode, NamesAQuotaOfEveryGroupAbove) {
                             "CPUs, and has a quota of 300000 us"),
                   kSandboxes));
   EXPECT_THAT(report.findings[0].mend, HasSubstr(pod + "/cpu."));
-  EXPECT_EQ(report.findings[0].subject.pod_uid, KubeletTree::kWebUid);
+  EXPECT_EQ(report.findings[0].subject.pod.value().uid.value, KubeletTree::kWebUid);
 }
 
 TEST_P(AuditedNode, FindsTheFirstProcessInAnotherGroup) {
@@ -335,7 +335,7 @@ TEST_P(AuditedNode, NamesAProcessThatLeftItsContainer) {
   const Report report = audit(tree);
   ASSERT_THAT(lines_of(report), Contains(HasSubstr("error process-outside process 1011 (worker): "
                                                    "belongs to container 'shop/web/app'")));
-  EXPECT_EQ(report.findings[0].subject.pod_uid, KubeletTree::kWebUid);
+  EXPECT_EQ(report.findings[0].subject.pod.value().uid.value, KubeletTree::kWebUid);
 }
 
 TEST(Audit, KnowsAnOrphanByItsPidNamespace) {
@@ -548,7 +548,7 @@ TEST(Audit, PrintsWhatPodsAndProcessesAreCalledAsJson) {
   tree.write_process(70, 1, "a\"\xff", "2", "user.slice");
   const Observed observed = observe_tree(tree);
   const nlohmann::json out = to_json(judge(observed), observed);
-  EXPECT_EQ(out["errors"], 1);
+  EXPECT_EQ(out["errorCount"], 1);
   EXPECT_EQ(out["ok"], false);
   EXPECT_EQ(out["cgroups"]["mode"], "v2");
   EXPECT_EQ(out["kubelet"]["pid"], 100);

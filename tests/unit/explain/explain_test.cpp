@@ -130,6 +130,7 @@ TEST(Explain, TheContainersThatHaveToMove) {
   const auto& shown = json.at("remedies").at(1);
   EXPECT_EQ(shown.at("kind"), "moves");
   EXPECT_EQ(shown.at("moves").at(0).at("cpusAfter"), "13-14");
+  EXPECT_EQ(shown.at("moves").at(0).at("pod").at("name"), "a");
 }
 
 TEST(Explain, MoreThanThreePodsInTheWay) {
@@ -156,7 +157,7 @@ TEST(Explain, AHeldPodIsInTheWayUnderItsUid) {
   state.held.insert(PodUid("held-uid"));
   const Explanation explained =
       explain(node.node(), state, pod("web", {{"cpu", "7"}, {"memory", "1Gi"}}));
-  EXPECT_EQ(explained.table.at(0).places.at(0).holders.at(0).name, "held-uid/c");
+  EXPECT_EQ(to_string(explained.table.at(0).places.at(0).holders.at(0)), "held-uid/c");
   EXPECT_THAT(texts(explained.remedies), Contains("held-uid (7 CPUs on NUMA node 0) is removed"));
 }
 
@@ -175,7 +176,7 @@ TEST(Explain, OfHeldPodsItSaysWhatIsNotKnown) {
               ElementsAre("1 pod is known only from the kubelet's files (held-uid): it counts with "
                           "12 CPUs, what else is requested is not known, name the manifest before "
                           "that of this pod"));
-  EXPECT_EQ(explained.table.at(0).places.at(0).holders.at(0).name, "held-uid");
+  EXPECT_EQ(to_string(explained.table.at(0).places.at(0).holders.at(0)), "held-uid");
   EXPECT_THAT(texts(explained.remedies), Contains(HasSubstr("held-uid")));
 }
 
@@ -253,7 +254,8 @@ TEST(Explain, ContainersOfThePodThatWereServedBeforeAreHolders) {
   EXPECT_THAT(explained.summary, HasSubstr("Container three of default/web needs 4 CPUs"));
   const OccupiedPlace& place = explained.table.at(0).places.at(0);
   EXPECT_EQ(place.holders,
-            (std::vector<Holder>{{"default/web, containers before this one", place.held, {}}}));
+            (std::vector<Holder>{{ref_of(web), "", place.held, {}, /*is_earlier=*/true}}));
+  EXPECT_EQ(to_string(place.holders.at(0)), "default/web, containers before this one");
 }
 
 TEST(Explain, HoldersAreListedWithTheLargestFirst) {
@@ -265,7 +267,7 @@ TEST(Explain, HoldersAreListedWithTheLargestFirst) {
       explain(node.node(), node.state(), pod("web", {{"cpu", "9"}, {"memory", "1Gi"}}));
   std::vector<std::string> names;
   for (const Holder& holder : explained.table.at(0).places.at(0).holders) {
-    names.push_back(holder.name);
+    names.push_back(to_string(holder));
   }
   EXPECT_THAT(names, ElementsAre("default/b/c", "default/c/c", "default/a/c"));
 }

@@ -81,10 +81,10 @@ class ApiTest : public testing::Test {
   std::atomic<worker::Clock::duration> later_{worker::Clock::duration::zero()};
   std::function<worker::Clock::time_point()> now_ = [this] { return worker::Clock::now() + later_.load(); };
   worker::Worker worker_{world_.open(), [this] {
-                   worker::WorkerOptions options;
-                   options.now = now_;
-                   return options;
-                 }()};
+                           worker::WorkerOptions options;
+                           options.now = now_;
+                           return options;
+                         }()};
   Api api_{worker_, now_};
   test::ServedSocket socket_{{&api_}};
   std::unique_ptr<v1::Pinfold::Stub> stub_ = v1::Pinfold::NewStub(socket_.connect());
@@ -94,9 +94,7 @@ class ApiTest : public testing::Test {
 TEST_F(ApiTest, StatusHasWhatModeObserveHasCompared) {
   EXPECT_FALSE(status().has_comparison());
   worker_.set_comparison({3,
-                          {{{PodUid("u"), "c"},
-                            "default",
-                            "web\xff",
+                          {{{{PodUid("u"), "default", "web\xff"}, "c"},
                             CpuSet::range(0, 7),
                             CpuSet{1, 2},
                             {0, 1},
@@ -104,17 +102,17 @@ TEST_F(ApiTest, StatusHasWhatModeObserveHasCompared) {
                             "it is Burstable, not Guaranteed"}}});
   worker_.run_round();
   const auto comparison = status().comparison();
-  EXPECT_EQ(comparison.compared(), 3U);
+  EXPECT_EQ(comparison.compared_count(), 3U);
   ASSERT_EQ(comparison.differences_size(), 1);
   const v1::Difference& difference = comparison.differences(0);
-  EXPECT_EQ(difference.pod_uid(), "u");
-  EXPECT_EQ(difference.pod_name(), "web\\xff");
-  EXPECT_EQ(difference.pod_namespace(), "default");
+  EXPECT_EQ(difference.pod().uid(), "u");
+  EXPECT_EQ(difference.pod().name(), "web\\xff");
+  EXPECT_EQ(difference.pod().namespace_(), "default");
   EXPECT_EQ(difference.container(), "c");
-  EXPECT_EQ(difference.observed_cpus(), "0-7");
-  EXPECT_EQ(difference.desired_cpus(), "1-2");
-  EXPECT_EQ(difference.observed_mems(), "0-1");
-  EXPECT_EQ(difference.desired_mems(), "");
+  EXPECT_EQ(difference.cpuset_cpus_effective(), "0-7");
+  EXPECT_EQ(difference.cpus(), "1-2");
+  EXPECT_EQ(difference.cpuset_mems_effective(), "0-1");
+  EXPECT_EQ(difference.mems(), "");
   EXPECT_EQ(difference.why_shared(), "it is Burstable, not Guaranteed");
 }
 
@@ -123,7 +121,7 @@ TEST_F(ApiTest, AdmitsAPodAndSaysWhatItsContainersHave) {
   const auto admission = admit(pod("a", {guaranteed("c", 2), test::best_effort("d")}), true);
   EXPECT_TRUE(admission.admitted());
   EXPECT_EQ(admission.uid(), "a");
-  EXPECT_EQ(admission.reason(), "");
+  EXPECT_FALSE(admission.has_rejection());
   ASSERT_EQ(admission.containers_size(), 2);
   EXPECT_EQ(admission.containers(1).isolation(), v1::ISOLATION_HOST);
   EXPECT_GT(admission.trace_size(), 0);
@@ -141,9 +139,10 @@ TEST_F(ApiTest, ARejectedPodIsAnAnswer) {
   run();
   const auto admission = admit(pod("a", {guaranteed("c", 9)}));
   EXPECT_FALSE(admission.admitted());
-  EXPECT_EQ(admission.reason(), "UnexpectedAdmissionError");
-  EXPECT_THAT(admission.message(), HasSubstr("which is unexpected"));
-  EXPECT_THAT(admission.cause(), HasSubstr("not enough cpus available"));
+  const v1::Rejection& rejection = admission.rejection();
+  EXPECT_EQ(rejection.reason(), "UnexpectedAdmissionError");
+  EXPECT_THAT(rejection.message(), HasSubstr("which is unexpected"));
+  EXPECT_THAT(rejection.cause(), HasSubstr("not enough cpus available"));
   EXPECT_EQ(admission.containers_size(), 0);
 }
 
@@ -191,7 +190,7 @@ TEST_F(ApiTest, ExplainsAndChangesNothing) {
   EXPECT_EQ(explained.containers(0).exclusive_cpus(), "1-2");
   EXPECT_GT(explained.trace_size(), 0);
   request.set_manifest(manifest(pod("a", {guaranteed("c", 9)})));
-  EXPECT_EQ(must(&v1::Pinfold::Stub::Explain, request).admission().reason(),
+  EXPECT_EQ(must(&v1::Pinfold::Stub::Explain, request).admission().rejection().reason(),
             "UnexpectedAdmissionError");
   EXPECT_EQ(status().pods_size(), 0);
 }
@@ -208,7 +207,7 @@ TEST_F(ApiTest, FollowsAPodFromItsStartToItsEnd) {
   EXPECT_EQ(running.pods(0).qos_class(), "Guaranteed");
   EXPECT_TRUE(running.pods(0).containers(0).started());
   EXPECT_EQ(running.shared_pool(), "0,3-7");
-  EXPECT_EQ(running.reserved(), "0");
+  EXPECT_EQ(running.reserved_cpus(), "0");
   v1::RemoveRequest remove;
   remove.set_pod_uid("a");
   (void)must(&v1::Pinfold::Stub::Remove, remove);
@@ -227,7 +226,7 @@ TEST_F(ApiTest, AdoptsAndAttaches) {
   v1::AdoptRequest adopt;
   adopt.set_pod_uid("a");
   adopt.set_container("c");
-  adopt.set_directory("/model/run-a");
+  adopt.set_cgroup_path("/model/run-a");
   EXPECT_FALSE(must(&v1::Pinfold::Stub::Adopt, adopt).has_not_enforced());
   EXPECT_EQ(world_.cpus("run-a"), "1-2");
   v1::AttachRequest attach;
@@ -251,12 +250,12 @@ TEST_F(ApiTest, AdoptsNoGroupTwiceHoweverItIsSpelt) {
   v1::AdoptRequest adopt;
   adopt.set_pod_uid("a");
   adopt.set_container("c");
-  adopt.set_directory("/model/run-a");
+  adopt.set_cgroup_path("/model/run-a");
   EXPECT_FALSE(must(&v1::Pinfold::Stub::Adopt, adopt).has_not_enforced());
   adopt.set_pod_uid("b");
   for (const char* directory : {"/model/run-a", "/model//run-a/", "/model/x/../run-a", "/link",
                                 "/proc/self/root/model/run-a", "//model/./run-a"}) {
-    adopt.set_directory(directory);
+    adopt.set_cgroup_path(directory);
     v1::AdoptResponse response;
     EXPECT_EQ(call(&v1::Pinfold::Stub::Adopt, adopt, response).error_code(),
               StatusCode::INVALID_ARGUMENT)
@@ -285,7 +284,7 @@ TEST_F(ApiTest, PlansAndAppliesAnotherConfiguration) {
   request.set_config("cpuManagerPolicy: static\nreservedSystemCPUs: '0-6'\n");
   const auto refused = must(&v1::Pinfold::Stub::Reconfigure, request);
   EXPECT_FALSE(refused.applied());
-  EXPECT_EQ(refused.plan().evicted_pod_uids_size(), 1);
+  EXPECT_EQ(refused.plan().evicted_size(), 1);
   request.set_config("cpuManagerPolicy: static\nreservedSystemCPUs: '0-1'\n");
   const auto done = must(&v1::Pinfold::Stub::Reconfigure, request);
   EXPECT_TRUE(done.applied());
@@ -300,12 +299,12 @@ TEST_F(ApiTest, MakesNoRoomThatThereIsNot) {
   request.set_manifest(manifest(pod("x", {guaranteed("c", 2)})));
   const auto free = must(&v1::Pinfold::Stub::Defragment, request);
   EXPECT_FALSE(free.applied());
-  EXPECT_FALSE(free.has_rejection()) << "the node admits it";
+  EXPECT_FALSE(free.room().has_rejection()) << "the node admits it";
   request.set_manifest(manifest(pod("y", {guaranteed("c", 9)})));
   const auto full = must(&v1::Pinfold::Stub::Defragment, request);
   EXPECT_FALSE(full.applied());
-  EXPECT_FALSE(full.possible());
-  EXPECT_NE(full.rejection().reason(), "");
+  EXPECT_FALSE(full.room().possible());
+  EXPECT_NE(full.room().rejection().reason(), "");
 }
 
 TEST_F(ApiTest, ReconcilesDrift) {

@@ -55,7 +55,7 @@ TEST(Messages, APlanHasEachContainer) {
   outcome.planned.plan.short_of_requests = {{PodUid("u"), {"OutOfcpu", "m", ""}}};
   outcome.planned.parked = {moved.id};
   outcome.planned.steps[moved.id] = {"cpuset.cpus := 0"};
-  outcome.planned.pods = {{PodUid("u"), "shop/web"}};
+  outcome.planned.pods = {{PodUid("u"), {PodUid("u"), "shop", "web"}}};
   outcome.change.not_enforced = Error{ErrorCode::kIo, 28, "no space"};
   outcome.change.measured = {{moved.id, std::chrono::nanoseconds(7), std::nullopt, 9}};
   v1::ReconfigureResponse response;
@@ -63,8 +63,8 @@ TEST(Messages, APlanHasEachContainer) {
   const auto received = sent(response);
   ASSERT_EQ(received.plan().containers_size(), 2);
   const v1::PlannedContainer& first = received.plan().containers(0);
-  EXPECT_EQ(first.pod_namespace(), "shop");
-  EXPECT_EQ(first.pod_name(), "web");
+  EXPECT_EQ(first.pod().namespace_(), "shop");
+  EXPECT_EQ(first.pod().name(), "web");
   EXPECT_EQ(first.change(), v1::PLANNED_CHANGE_MOVED);
   EXPECT_EQ(first.cpus_before(), "1-2");
   EXPECT_FALSE(first.has_cpus_after());
@@ -73,28 +73,29 @@ TEST(Messages, APlanHasEachContainer) {
   EXPECT_TRUE(first.parked());
   EXPECT_THAT(first.steps(), ElementsAre("cpuset.cpus := 0"));
   EXPECT_EQ(received.plan().containers(1).change(), v1::PLANNED_CHANGE_EVICTED);
-  EXPECT_EQ(received.plan().containers(1).pod_name(), "");
+  EXPECT_EQ(received.plan().containers(1).pod().name(), "");
   EXPECT_EQ(received.plan().containers(1).rejection().reason(), "reason");
-  EXPECT_THAT(received.plan().evicted_pod_uids(), ElementsAre("held"));
-  EXPECT_EQ(received.plan().cost().bytes_moved(), 5U);
+  ASSERT_EQ(received.plan().evicted_size(), 1);
+  EXPECT_EQ(received.plan().evicted(0).uid(), "held");
+  EXPECT_EQ(received.plan().cost().moved_bytes(), 5U);
   EXPECT_EQ(received.plan().short_of_requests(0).rejection().reason(), "OutOfcpu");
-  EXPECT_EQ(received.measured(0).parked_ns(), 7U);
-  EXPECT_FALSE(received.measured(0).has_moving_pages_ns());
+  EXPECT_DOUBLE_EQ(received.measured(0).parked_seconds(), 7e-9);
+  EXPECT_FALSE(received.measured(0).has_moving_pages_seconds());
   EXPECT_EQ(received.not_enforced().sys_errno(), 28);
   EXPECT_FALSE(received.other_node());
 }
 
 TEST(Messages, ChangesHaveTheirKind) {
   const worker::Subscription::Taken taken{{{verbs::EventKind::kAdmitted, PodUid("a"), ""},
-                                   {verbs::EventKind::kRejected, PodUid("b"), ""},
-                                   {verbs::EventKind::kStarted, PodUid("a"), "c"},
-                                   {verbs::EventKind::kRemoved, PodUid("a"), "c"},
-                                   {verbs::EventKind::kReleased, {}, ""},
-                                   {verbs::EventKind::kReconciled, {}, ""},
-                                   {verbs::EventKind::kAdopted, PodUid("a"), "d"},
-                                   {verbs::EventKind::kFoundUnpinned, PodUid("a"), "e"},
-                                   {verbs::EventKind::kMoved, PodUid("a"), "f"}},
-                                  false};
+                                           {verbs::EventKind::kRejected, PodUid("b"), ""},
+                                           {verbs::EventKind::kStarted, PodUid("a"), "c"},
+                                           {verbs::EventKind::kRemoved, PodUid("a"), "c"},
+                                           {verbs::EventKind::kReleased, {}, ""},
+                                           {verbs::EventKind::kReconciled, {}, ""},
+                                           {verbs::EventKind::kAdopted, PodUid("a"), "d"},
+                                           {verbs::EventKind::kFoundUnpinned, PodUid("a"), "e"},
+                                           {verbs::EventKind::kMoved, PodUid("a"), "f"}},
+                                          false};
   v1::WatchResponse response;
   fill(taken, response);
   std::vector<int> kinds;

@@ -89,7 +89,7 @@ TEST(Requests, EveryFieldReachesTheWorker) {
   v1::AdoptRequest adopt;
   adopt.set_pod_uid("u");
   adopt.set_container("c");
-  adopt.set_directory("/sys/fs/cgroup/x");
+  adopt.set_cgroup_path("/sys/fs/cgroup/x");
   const auto adoption = to_action(adopt);
   EXPECT_EQ(std::get<verbs::Adopt>(*adoption).pod.value, "u");
   EXPECT_EQ(std::get<verbs::Adopt>(*adoption).adoption.container, "c");
@@ -132,8 +132,8 @@ TEST(Requests, AReconfigurationReachesTheWorker) {
   EXPECT_EQ(std::get<verbs::Defragment>(*to_action(defragment)).pod.uid.value, "u1");
   EXPECT_TRUE(std::get<verbs::Defragment>(*to_action(defragment)).dry_run);
   EXPECT_EQ(std::get<verbs::Defragment>(*to_action(defragment)).steps, PlanOptions{}.steps);
-  defragment.set_steps(10'001);
-  EXPECT_EQ(to_action(defragment).error().message, "steps: 10001: expected at most 10000");
+  defragment.set_step_count(10'001);
+  EXPECT_EQ(to_action(defragment).error().message, "step_count: 10001: expected at most 10000");
 }
 
 TEST(Requests, AProcessWithoutAStartTimeIsTheOneThatRunsNow) {

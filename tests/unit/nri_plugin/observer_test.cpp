@@ -59,8 +59,7 @@ TEST(NriObserver, ComparesEachRunningContainer) {
   const auto comparison = world.follower->take_comparison();
   ASSERT_TRUE(comparison.has_value());
   EXPECT_EQ(comparison->compared, 2U) << "of the third nothing is decided";
-  const verbs::Difference of_b{{b.uid, "c"}, b.namespace_name, "b", CpuSet::range(0, 7),
-                                 CpuSet{1, 2}, {0, 1},           {}};
+  const verbs::Difference of_b{{ref_of(b), "c"}, CpuSet::range(0, 7), CpuSet{1, 2}, {0, 1}, {}};
   EXPECT_THAT(comparison->differences, testing::ElementsAre(of_b));
   EXPECT_FALSE(world.follower->take_comparison().has_value()) << "it is news once";
   EXPECT_THAT(world.log, testing::Not(testing::Contains(HasSubstr("runs on CPUs"))))
@@ -108,9 +107,9 @@ TEST(NriObserver, ComparesContainersThatAKubeletHasPinned) {
   ASSERT_TRUE(comparison.has_value());
   EXPECT_EQ(comparison->compared, 3U);
   ASSERT_EQ(comparison->differences.size(), 2U);
-  EXPECT_EQ(comparison->differences[0].container.pod, later.uid);
+  EXPECT_EQ(comparison->differences[0].container.pod.uid, later.uid);
   EXPECT_EQ(comparison->differences[0].desired_cpus, (CpuSet{3, 4}));
-  EXPECT_EQ(comparison->differences[1].container.pod, missed.uid);
+  EXPECT_EQ(comparison->differences[1].container.pod.uid, missed.uid);
   EXPECT_EQ(comparison->differences[1].desired_cpus, (CpuSet{5, 6}));
   EXPECT_THAT(world.log, IsEmpty());
 }

@@ -15,6 +15,20 @@ using test::predicted;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+/// Writes the JSON of a placement from {"node-0":{"cpu":"2"}}.
+nlohmann::json placement(const char* text) {
+  auto out = nlohmann::json::array();
+  const auto zones = nlohmann::json::parse(text);
+  for (const auto& [zone, amounts] : zones.items()) {
+    for (const auto& [resource, amount] : amounts.items()) {
+      const auto parsed = Quantity::parse(amount.get<std::string>()).value();
+      out.push_back(
+          {{"zone", zone}, {"resource", resource}, {"amount", base_units(resource, parsed)}});
+    }
+  }
+  return out;
+}
+
 /// One node with two zones of 8 CPUs and 4 GPUs.
 class Ledgers : public testing::Test {
  protected:
@@ -26,10 +40,10 @@ class Ledgers : public testing::Test {
   }
 
   Placement at(const char* text, std::size_t node = 0) {
-    return placement_from_json(fleet_, node, nlohmann::json::parse(text)).value();
+    return placement_from_json(fleet_, node, placement(text)).value();
   }
-  void bind(const std::string& uid, const char* placement, std::size_t node = 0) {
-    BoundPod pod{PodUid(uid), node, {at(placement, node), std::nullopt}};
+  void bind(const std::string& uid, const char* amounts, std::size_t node = 0) {
+    BoundPod pod{PodUid(uid), node, {at(amounts, node), std::nullopt}};
     fleet_.charge(node, *pod.record.predicted);
     ASSERT_TRUE(ledger_.add_bound(pod));
   }
@@ -141,8 +155,8 @@ TEST_F(Ledgers, ConsolidationMovesAPodToMakeRoom) {
 TEST_F(Ledgers, PlacementOfSeveralZonesIsSplitFromTheLowestOn) {
   fleet_.charge(0, at(R"({"node-0":{"cpu":"1"}})"));
   PodQuery query(fleet_, wants("10"));
-  EXPECT_EQ(to_json(fleet_, 0, query.place(0)).dump(),
-            R"({"node-0":{"cpu":"7"},"node-1":{"cpu":"3"}})");
+  EXPECT_EQ(to_json(fleet_, 0, query.place(0)),
+            placement(R"({"node-0":{"cpu":"7"},"node-1":{"cpu":"3"}})"));
 }
 
 TEST(PlacementRecord, ObservedWinsOverPredicted) {
@@ -158,30 +172,40 @@ TEST(PlacementJson, ReadsBackWhatItWrites) {
   Fleet fleet;
   ASSERT_TRUE(fleet.add(test::two_zones("restricted", "pod", {{"cpu", "8"}}, "a")));
   ASSERT_TRUE(fleet.add(test::two_zones("restricted", "pod", {{"cpu", "8"}}, "b")));
-  const auto text = nlohmann::json::parse(
-      R"({"uid":"p","node":"b","predicted":{"node-0":{"cpu":"2"}},"observed":{"node-1":{"cpu":"2"}}})");
-  const auto pod = bound_pod_from_json(fleet, text);
+  const auto predicted_json = placement(R"({"node-0":{"cpu":"2"}})");
+  const auto observed_json = placement(R"({"node-1":{"cpu":"2"}})");
+  const auto pod =
+      bound_pod_from_json(fleet, {{"pod", {{"uid", "p"}, {"namespace", "default"}, {"name", "p"}}},
+                                  {"node", "b"},
+                                  {"predicted", predicted_json},
+                                  {"observed", observed_json}});
   ASSERT_TRUE(pod) << pod.error().message;
+  EXPECT_EQ(pod->uid, PodUid("p"));
   EXPECT_EQ(pod->node, 1U);
-  EXPECT_EQ(to_json(fleet, *pod), text);
+  EXPECT_EQ(to_json(fleet, 1, pod->record.predicted.value()), predicted_json);
+  EXPECT_EQ(to_json(fleet, 1, pod->record.observed.value()), observed_json);
 }
 
 TEST(PlacementJson, ReportsInvalidFields) {
   Fleet fleet;
   ASSERT_TRUE(fleet.add(test::two_zones("restricted", "pod", {{"cpu", "8"}}, "a")));
-  const auto error = [&](const char* text) {
-    const auto pod = bound_pod_from_json(fleet, nlohmann::json::parse(text));
+  const auto error = [&](const std::string& members) {
+    const auto pod = bound_pod_from_json(
+        fleet,
+        nlohmann::json::parse(R"({"pod":{"uid":"p","namespace":"","name":""})" + members + "}"));
     return pod ? "" : pod.error().message;
   };
-  EXPECT_EQ(error(R"({"uid":"p","node":"a","observed":{"node-1":{"cpu":"1","other":"3"}}})"), "");
-  EXPECT_EQ(error(R"({"uid":"p"})"), "node: null: expected a string");
-  EXPECT_EQ(error(R"({"uid":"p","node":"z"})"), "node: 'z': expected the name of a node");
-  EXPECT_EQ(error(R"({"uid":"p","node":"a","observed":{"node-7":{}}})"),
+  EXPECT_EQ(error(R"(,"node":"a","more":1,"observed":[{"zone":"node-1","resource":"cpu",)"
+                  R"("amount":1000},{"zone":"node-1","resource":"other","amount":3}])"),
+            "");
+  EXPECT_EQ(error(""), "node: null: expected a string");
+  EXPECT_EQ(error(R"(,"node":"z")"), "node: 'z': expected the name of a node");
+  EXPECT_EQ(error(R"(,"node":"a","observed":[{"zone":"node-7","resource":"cpu","amount":1}])"),
             "pod 'p': observed: zone 'node-7': expected a zone of node 'a'");
-  EXPECT_EQ(error(R"({"uid":"p","node":"a","predicted":{"node-1":{"cpu":"-1"}}})"),
-            "pod 'p': predicted: node-1.cpu: '-1': expected 0 or more");
-  EXPECT_EQ(error(R"({"uid":"p","node":"a","predicted":{"node-1":5}})"),
-            "pod 'p': predicted: node-1: 5: expected amounts by resource");
+  EXPECT_EQ(error(R"(,"node":"a","predicted":[{"zone":"node-1","resource":"cpu","amount":-1}])"),
+            "predicted[0].amount: -1: expected a whole number from 0 to 9223372036854775807");
+  EXPECT_EQ(error(R"(,"node":"a","predicted":{"node-1":5})"),
+            "predicted: an object: expected a list");
 }
 
 TEST(Reconstruct, SubtractsKnownPlacementsFromAllocatable) {

@@ -299,7 +299,7 @@ shop/db      c\n        0-1      any         0-1        1
 )"));
     const auto json = node.pinfold(with_options("status -o json"));
     EXPECT_EQ(json.status, 0) << json.err;
-    EXPECT_THAT(json.out, HasSubstr(R"("compared": 3)"));
+    EXPECT_THAT(json.out, HasSubstr(R"("comparedCount": 3)"));
     EXPECT_THAT(json.out, HasSubstr(R"("cpusetCpusEffective": "0-3")"));
   }
   {

@@ -74,9 +74,7 @@ TEST(Protocol, KeepsPodsAsTheyAre) {
 
 verbs::Comparison some_comparison() {
   verbs::Difference difference;
-  difference.container = kContainer;
-  difference.namespace_name = "default";
-  difference.pod_name = "web";
+  difference.container = {{PodUid("u"), "default", "web"}, "c"};
   difference.observed_cpus = CpuSet::range(0, 7);
   difference.desired_cpus = CpuSet{1, 2};
   difference.observed_mems = {0, 1};
@@ -109,9 +107,12 @@ verbs::Reconfigured some_plan() {
   planned.parked = {kContainer};
   planned.steps[kContainer] = {"cpuset.cpus := 0", "cpuset.cpus := 6-7"};
   planned.is_undo = true;
-  planned.pods = {{PodUid("u"), "default/web"}};
-  planned.room =
-      agent::Room{"default/big", Rejection{"r", "m", ""}, true, true, Rejection{"l", "n", ""}};
+  planned.pods = {{PodUid("u"), {PodUid("u"), "default", "web"}}};
+  planned.room = agent::Room{{PodUid("b"), "default", "big"},
+                             Rejection{"r", "m", "c"},
+                             true,
+                             true,
+                             Rejection{"l", "n", ""}};
   outcome.is_applied = true;
   outcome.other_node = verbs::NodeParts{test::two_sockets(), Config{}};
   outcome.change.not_enforced = Error{ErrorCode::kIo, 28, "no space"};
@@ -131,17 +132,18 @@ std::vector<NamedAnswer> all_answers() {
   report.drift = {"a", "b"};
   report.moved = {"step"};
   report.notes = {"note"};
-  return {{"done", verbs::Done{}},
-          {"admissions", verbs::Admissions{{{}, rejected}, {Trace{{{"cpu", "c", "text"}}}, Trace{}}}},
-          {"change", agent::ChangeOutcome{error}},
-          {"hook", verbs::HookOutcome{}},
-          {"refusal", verbs::HookOutcome{verbs::Refusal{"summary", error}}},
-          {"report", report},
-          {"empty comparison", verbs::Comparison{}},
-          {"comparison", some_comparison()},
-          {"service", verbs::ServiceReport{milliseconds(7), false, "/run/p.sock", "a reason"}},
-          {"plan", verbs::Reconfigured{}},
-          {"reconfiguration", some_plan()}};
+  return {
+      {"done", verbs::Done{}},
+      {"admissions", verbs::Admissions{{{}, rejected}, {Trace{{{"cpu", "c", "text"}}}, Trace{}}}},
+      {"change", agent::ChangeOutcome{error}},
+      {"hook", verbs::HookOutcome{}},
+      {"refusal", verbs::HookOutcome{verbs::Refusal{"summary", error}}},
+      {"report", report},
+      {"empty comparison", verbs::Comparison{}},
+      {"comparison", some_comparison()},
+      {"service", verbs::ServiceReport{milliseconds(7), false, "/run/p.sock", "a reason"}},
+      {"plan", verbs::Reconfigured{}},
+      {"reconfiguration", some_plan()}};
 }
 
 TEST(Protocol, ReadsEveryAnswerThatItWrites) {
@@ -165,8 +167,9 @@ TEST(Protocol, KeepsAComparison) {
   const auto read = decode_answer(encode(Result<verbs::Answer>(some_comparison())));
   EXPECT_EQ(std::get<verbs::Comparison>(read.value()), some_comparison());
   const auto wrong = decode_answer(
-      R"({"comparison":{"compared":1,"differences":[{"uid":"u","container":"c","namespace":"n",)"
-      R"("name":"p","cpus":"2-1","mems":"","cpusetCpusEffective":"","cpusetMemsEffective":""}]}})");
+      R"({"comparison":{"comparedCount":1,"differences":[{"pod":{"uid":"u","namespace":"n",)"
+      R"("name":"p"},"container":"c","cpus":"2-1","mems":"","cpusetCpusEffective":"",)"
+      R"("cpusetMemsEffective":"","whyShared":""}]}})");
   ASSERT_FALSE(wrong.has_value());
   EXPECT_THAT(wrong.error().message, HasSubstr("comparison.differences[0].cpus: '2-1'"));
 }
@@ -230,10 +233,13 @@ TEST(Protocol, HelloKeepsTheNode) {
 
 TEST(Protocol, RefusesAnotherVersion) {
   EXPECT_TRUE(decode_hello_request(encode_hello_request()).has_value());
-  const auto later = decode_hello_request(R"({"hello":{"version":2}})");
-  ASSERT_FALSE(later.has_value());
-  EXPECT_EQ(later.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(later.error().message, HasSubstr("hello.version: 2: this service speaks version 1"));
+  const auto older = decode_hello_request(R"({"hello":{"version":1}})");
+  ASSERT_FALSE(older.has_value());
+  EXPECT_EQ(older.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(older.error().message, HasSubstr("hello.version: 1: this service speaks version 2"));
+  const auto hello = decode_hello(R"({"hello":{"version":1,"software":"0.2.0"}})");
+  ASSERT_FALSE(hello.has_value());
+  EXPECT_EQ(hello.error().message, "hello.version: 1: expected 2");
 }
 
 struct BadMessage {
@@ -246,24 +252,26 @@ TEST(Protocol, NamesWhatIsWrongInARequest) {
       {"", "message: expected a JSON object"},
       {"{admit: {}}", "message: expected a JSON object"},
       {R"({"admit":)", "message"},
-      {R"({"admit":{"pods":[]},"start":{}})", "message: an object: expected an object with one"},
-      {R"({"timeoutMs":5})", "message: an object: expected an object with one member"},
+      {R"({"admit":{"manifests":[]},"start":{}})",
+       "message: an object: expected an object with one"},
+      {R"({"timeoutSeconds":5})", "message: an object: expected an object with one member"},
       {R"({"dance":{}})", "message: 'dance': expected the name of a request"},
       {R"({"admit":3})", "admit: 3: expected an object"},
-      {R"({"admit":{}})", "admit.pods: missing"},
-      {R"({"admit":{"pods":[]}})", "admit.pods: expected at least one pod"},
-      {R"({"admit":{"pods":{}}})", "admit.pods: an object: expected a list"},
-      {R"({"admit":{"pods":[{}]}})", "admit.pods[0]"},
-      {R"({"admit":{"pods":[{"metadata":{"name":"../x"},"spec":{"containers":[{"name":"c"}]}}]}})",
+      {R"({"admit":{}})", "admit.manifests: missing"},
+      {R"({"admit":{"manifests":[]}})", "admit.manifests: expected at least one pod"},
+      {R"({"admit":{"manifests":{}}})", "admit.manifests: an object: expected a list"},
+      {R"({"admit":{"manifests":[{}]}})", "admit.manifests[0]"},
+      {R"({"admit":{"manifests":[{"metadata":{"name":"../x"},)"
+       R"("spec":{"containers":[{"name":"c"}]}}]}})",
        "metadata.name"},
-      {R"({"start":{"pod":"u"}})", "start.container: missing"},
-      {R"({"start":{"pod":"u","container":3}})", "start.container: 3: expected a string"},
-      {R"({"start":{"pod":"u","container":"c","x":1}})", "start.x: 1: expected no such member"},
-      {R"({"attach":{"pod":"u","container":"c","process":{"pid":-1}}})",
-       "attach.process.pid: -1: expected a number"},
-      {R"({"attach":{"pod":"u","container":"c","process":{"pid":4294967296}}})",
-       "attach.process.pid: 4294967296: expected a number from 0 to 2147483647"},
-      {R"({"remove":{"pod":"u","kill":"yes"}})", "remove.kill: 'yes': expected true or false"},
+      {R"({"start":{"podUid":"u"}})", "start.container: missing"},
+      {R"({"start":{"podUid":"u","container":3}})", "start.container: 3: expected a string"},
+      {R"({"start":{"podUid":"u","container":"c","x":1}})", "start.x: 1: expected no such member"},
+      {R"({"attach":{"podUid":"u","container":"c","process":{"pid":-1}}})",
+       "attach.process.pid: -1: expected a whole number"},
+      {R"({"attach":{"podUid":"u","container":"c","process":{"pid":4294967296}}})",
+       "attach.process.pid: 4294967296: expected a whole number from 0 to 2147483647"},
+      {R"({"remove":{"podUid":"u","kill":"yes"}})", "remove.kill: 'yes': expected true or false"},
       {R"({"reconfigure":{"evict":"all"}})",
        "reconfigure.evict: 'all': expected 'none', 'lost' or 'rejected'"},
       {R"({"reconfigure":{"config":{}}})", "reconfigure.config: an object: expected a string"},
@@ -271,14 +279,16 @@ TEST(Protocol, NamesWhatIsWrongInARequest) {
       {R"({"reconfigure":{"machine":7}})", "reconfigure.machine"},
       {R"({"reconfigure":{"undo":1}})", "reconfigure.undo: 1: expected true or false"},
       {R"({"reconfigure":{"dryrun":true}})", "reconfigure.dryrun: true: expected no such member"},
-      {R"({"defragment":{}})", "defragment.pod"},
-      {R"({"defragment":{"pod":{"metadata":{"name":"x"},"spec":{"containers":[{"name":"c"}]}},)"
-       R"("steps":10001}})",
-       "defragment.steps: 10001: expected a number from 0 to 10000"},
-      {R"({"defragment":{"pod":{"metadata":{"name":"../x"},"spec":{"containers":[{"name":"c"}]}}}})",
+      {R"({"defragment":{}})", "defragment.manifest: missing"},
+      {R"({"defragment":{"manifest":{"metadata":{"name":"x"},"spec":{"containers":[{"name":"c"}]}},)"
+       R"("stepCount":10001}})",
+       "defragment.stepCount: 10001: expected a whole number from 0 to 10000"},
+      {R"({"defragment":{"manifest":{"metadata":{"name":"../x"},)"
+       R"("spec":{"containers":[{"name":"c"}]}}}})",
        "metadata.name"},
       {R"({"settle":{"now":true}})", "settle.now: true: expected no such member"},
-      {R"({"settle":{},"timeoutMs":-1})", "timeoutMs: -1: expected a number from 0 to 3600000"},
+      {R"({"settle":{},"timeoutSeconds":-1})",
+       "timeoutSeconds: -1: expected a number of seconds from 0 to 3600"},
   };
   for (const auto& [line, message] : cases) {
     const auto call = decode_call(line);
@@ -296,9 +306,11 @@ TEST(Protocol, RefusesWhatIsNested) {
 TEST(Protocol, NamesWhatIsWrongInAnAnswer) {
   const BadMessage cases[] = {
       {R"({"sung":{}})", "message: 'sung': expected the name of an answer"},
-      {R"({"error":{"code":"odd","message":"m"}})", "error.code: 'odd': expected the name of an"},
-      {R"({"admissions":{}})", "admissions: an object: expected a list"},
-      {R"({"admissions":[{"notEnforced":3}]})", "admissions[0].notEnforced: 3: expected an object"},
+      {R"({"error":{"code":"odd","message":"m"}})",
+       "error.code: 'odd': expected 'invalid argument', 'not found', "},
+      {R"({"admissions":{"outcomes":{}}})", "admissions.outcomes: an object: expected a list"},
+      {R"({"admissions":{"outcomes":[{"notEnforced":3}]}})",
+       "admissions.outcomes[0].notEnforced: 3: expected an object"},
       {R"({"report":{"drift":[1],"steps":[],"remaining":[]}})", "report.drift[0]: 1: expected a"},
       {R"({"reconfiguration":{}})", "reconfiguration.plan: missing"},
       {R"({"reconfiguration":{"plan":{"differences":[],"containers":[{"change":"gone"}]}}})",

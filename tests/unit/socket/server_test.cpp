@@ -69,7 +69,8 @@ class ServerTest : public testing::Test {
     const Hello hello{"0", "/state", Config{}, agent::ProfileSource::kDefault, test::two_sockets(),
                       ""};
     server_ = std::make_unique<Server>(
-        io_, listener_, hello, [this](worker::Request request) { return submit_(std::move(request)); },
+        io_, listener_, hello,
+        [this](worker::Request request) { return submit_(std::move(request)); },
         std::move(options));
     thread_ = std::thread([&] { io_.run(); });
   }
@@ -242,7 +243,7 @@ TEST_F(ServerTest, LetsItsOwnUserIn) {
 TEST_F(ServerTest, RefusesAnotherVersion) {
   start();
   const RawClient client(listener_.path());
-  client.send("{\"hello\":{\"version\":2}}\n");
+  client.send("{\"hello\":{\"version\":1}}\n");
   EXPECT_THAT(client.line(), HasSubstr("speaks version 1"));
   EXPECT_EQ(client.line(), "");
 }
@@ -251,7 +252,7 @@ TEST_F(ServerTest, WantsAHelloFirst) {
   start();
   const RawClient client(listener_.path());
   client.send("{\"settle\":{}}\n");
-  EXPECT_THAT(client.line(), HasSubstr("expected 'hello'"));
+  EXPECT_THAT(client.line(), HasSubstr("expected the name of a greeting"));
   EXPECT_EQ(client.line(), "");
 }
 

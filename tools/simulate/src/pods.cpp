@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
@@ -28,7 +29,7 @@ class Course {
   explicit Course(const Node& node) : node_(node) { course_.last = empty_state(node); }
 
   Result<void> arrive(const PodSpec& pod) {
-    PodOutcome outcome{pod.uid, full_name(pod), std::nullopt, false, {}};
+    PodOutcome outcome{ref_of(pod), std::nullopt, false, {}};
     Decision decision = decide(node_, std::move(course_.last), pod, nullptr, nullptr,
                                AdmissionChecks::kManagersAndRequests);
     if (auto* const rejected = std::get_if<Rejected>(&decision)) {
@@ -90,7 +91,11 @@ std::vector<Placement> placements_of(const Node& node, const NodeState& state,
   for (ContainerResources& resources : all_container_resources(node, state, pod)) {
     const Container* const container = pod.spec.find(resources.name);
     if (container == nullptr || container->kind == ContainerKind::kInit) continue;
-    Placement placement{resources.name, Isolation::kHost, {}, std::move(resources.memory)};
+    Placement placement{resources.name,
+                        Isolation::kHost,
+                        {},
+                        std::move(resources.memory),
+                        std::move(resources.devices)};
     if (resources.cpus && !resources.cpus->empty()) {
       placement.isolation = resources.isolation;
       placement.cpus = *resources.cpus;
@@ -111,7 +116,7 @@ Simulation as_it_is(const Node& node, NodeState state) {
   Simulation simulation;
   for (const ActivePod& pod : state.pods) {
     simulation.pods.push_back(
-        {pod.spec.uid, full_name(pod.spec), std::nullopt, false, placements_of(node, state, pod)});
+        {ref_of(pod.spec), std::nullopt, false, placements_of(node, state, pod)});
   }
   simulation.exclusive_peak = exclusive_cpus(state).size();
   simulation.exclusive_sum = simulation.exclusive_peak;
@@ -149,6 +154,12 @@ std::string_view to_string(Change change) {
       break;
   }
   return "same";
+}
+
+std::span<const Change> enumerators(Change /*type*/) {
+  static constexpr std::array kAll = {Change::kSame, Change::kMoves, Change::kRejected,
+                                      Change::kAdmitted};
+  return kAll;
 }
 
 Change change_between(const PodOutcome& first, const PodOutcome& second) {

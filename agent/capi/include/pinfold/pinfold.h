@@ -269,12 +269,12 @@ pinfold_code pinfold_node_open(const pinfold_node_options* options, pinfold_node
                                char** error);
 void pinfold_node_close(pinfold_node* node);
 
-/** Returns the desired and observed resources of every pod, as `pinfold status -o json` prints them
- * (docs/operations.md). */
+/** Returns the desired and observed resources of every pod, as `pinfold status -o json` prints them,
+ * without `comparison`, `podResources` and `load` (docs/json.md). */
 pinfold_code pinfold_node_get_status(pinfold_node* node, char** json, char** error);
 
-/** Brings cgroups back to the desired state. *json is {"drift", "steps", "remaining", "ok"}.
- * Returns PINFOLD_NOT_ENFORCED, with *json set, if drift remains. */
+/** Brings cgroups back to the desired state. *json is as `pinfold reconcile -o json` prints it,
+ * without `notSettled`. Returns PINFOLD_NOT_ENFORCED, with *json set, if drift remains. */
 pinfold_code pinfold_node_reconcile(pinfold_node* node, char** json, char** error);
 
 /* ---- Another configuration or machine, and room for a pod ---- */
@@ -385,7 +385,8 @@ const char* pinfold_pod_message(const pinfold_pod* pod);
 /** The explanation by pinfold_pod_explain as JSON, [{"source", "object", "text"}]; "[]" if the pod
  * comes from another function. */
 const char* pinfold_pod_trace(const pinfold_pod* pod);
-/** The whole pod as JSON, like an element of `pods` in `pinfold status -o json`. */
+/** The whole pod as JSON, like an element of `pods` in `pinfold status -o json`, with `held`,
+ * `admitted` and `rejection`. */
 const char* pinfold_pod_json(const pinfold_pod* pod);
 
 /* ---- Containers ---- */

@@ -19,7 +19,7 @@ namespace pinfold::agent {
 
 /// The pod that a defragmentation makes room for.
 struct Room {
-  std::string pod;  ///< "default/web"
+  PodRef pod;
   /// Why the node rejects it now; nullopt: the node admits it, and nothing moves.
   std::optional<Rejection> rejection;
   bool is_possible = false;  ///< the node admits the pod after the moves; if not, nothing moves
@@ -41,12 +41,11 @@ struct Reconfiguration {
   ContainerMap<std::vector<std::string>> steps;
   bool is_undo = false;      ///< the plan restores the previous state; nothing was searched for
   std::optional<Room> room;  ///< only of a defragmentation
-  /// Names of active pods: "default/db".
-  std::map<PodUid, std::string> pods = {};
+  PodNames pods = {};        ///< the active pods
 };
 
 /// Returns the pod's name from `pods`, or its UID if it is not there, as for a held pod.
-[[nodiscard]] const std::string& pod_name(const Reconfiguration& planned, const PodUid& uid);
+[[nodiscard]] std::string pod_name(const Reconfiguration& planned, const PodUid& uid);
 
 /// Plans what the pods of an agent get on the node `to`. Errors: those of
 /// pinfold::plan_reconfiguration; kUnsupported while CPUs of `to` are offline.

@@ -22,7 +22,8 @@ struct ContainerStatus {
 };
 struct PodStatus {
   PodSpec spec;
-  QosClass qos = QosClass::kBestEffort;  ///< the kubelet's, even if admitted without limits
+  /// The kubelet's, even if admitted without limits; nullopt: unknown, as of a held pod.
+  std::optional<QosClass> qos;
   std::string cgroup;
   std::string cgroup_path;                  ///< "" if nothing is enforced
   std::vector<ContainerStatus> containers;  ///< except removed ones
@@ -49,10 +50,27 @@ struct PodStatus {
 /// Finds the held pod with this UID, or an active pod as find_pod_uid does.
 [[nodiscard]] Result<PodUid> find_pod_to_remove(const NodeAgent& agent, const std::string& pod);
 
-/// Returns an element of `pods` in docs/operations.md.
+/// A pod and the decision about it.
+struct DecidedPod : PodStatus {
+  bool is_held = false;                ///< only the kubelet's files name it
+  std::optional<Rejection> rejection;  ///< nullopt: admitted, unless it is held
+
+  [[nodiscard]] bool is_admitted() const { return !rejection && !is_held; }
+};
+/// Returns a pod of which the node has nothing, such as a rejected one.
+[[nodiscard]] PodStatus pod_without_groups(const NodeAgent& agent, const PodSpec& spec);
+
+/// The control groups that an agent enforces.
+struct CgroupsStatus {
+  std::string mode;  ///< "v2"
+  std::string root;
+  std::vector<std::string> warnings;
+};
+/// Returns nullopt if nothing is enforced.
+[[nodiscard]] std::optional<CgroupsStatus> cgroups_status(const NodeAgent& agent);
+
+/// Returns the JSON form of a pod: docs/operations.md.
 [[nodiscard]] nlohmann::json to_json(const PodStatus& pod);
-/// Returns {"mode", "root", "warnings"}; null if nothing is enforced.
-[[nodiscard]] nlohmann::json cgroups_json(const NodeAgent& agent);
 
 /// A container of a held pod, with its exclusive CPUs and its memory nodes.
 struct HeldContainer {
@@ -65,6 +83,9 @@ struct HeldContainer {
 
 /// The status of a node, as `pinfold status` shows it.
 struct NodeStatus {
+  std::optional<CgroupsStatus> cgroups;  ///< nullopt: nothing is enforced
+  Profile profile = Profile::kFixed;
+  ProfileSource profile_source = ProfileSource::kDefault;
   CpuSet shared_pool;  ///< empty: any CPU
   CpuSet reserved;
   CpuSet offline;
@@ -78,9 +99,7 @@ struct NodeStatus {
 };
 /// Errors: those of NodeAgent::find_drift.
 [[nodiscard]] Result<NodeStatus> node_status(const NodeAgent& agent);
-/// Includes cgroups_json() as "cgroups".
-[[nodiscard]] nlohmann::json to_json(const NodeStatus& status, const NodeAgent& agent);
-/// Returns {"drift", "steps", "remaining", "notes", "ok"}.
+[[nodiscard]] nlohmann::json to_json(const NodeStatus& status);
 [[nodiscard]] nlohmann::json to_json(const ReconcileReport& report);
 
 }  // namespace pinfold::agent

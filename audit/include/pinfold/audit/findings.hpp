@@ -25,8 +25,9 @@ enum class Severity {
 struct Subject {
   std::string kind;  ///< "node", "kubelet", "file", "container", "process", "group", "irq"
   std::string name;  ///< "shop/web/app", "process 4711 (stress)"; for a file its path on the node
-  std::string pod_uid = {};
-  std::string container_id = {};
+  std::optional<PodRef> pod = {};
+  std::string container = {};     ///< its name
+  std::string container_id = {};  ///< the runtime's
   std::optional<pid_t> pid = {};
 
   friend bool operator==(const Subject&, const Subject&) = default;
@@ -57,6 +58,7 @@ struct AuditedContainer {
   bool is_exclusive = false;       ///< `expected` has exclusive CPUs
   enforce::NodeSet observed_mems;
   std::optional<enforce::NodeSet> expected_mems;  ///< nullopt: any
+  PodRef pod = {};
 
   friend bool operator==(const AuditedContainer&, const AuditedContainer&) = default;
 };
@@ -86,6 +88,5 @@ struct Report {
 
 /// Returns the object that `pinfold audit -o json` prints: docs/audit.md.
 [[nodiscard]] nlohmann::json to_json(const Report& report, const Observed& observed);
-[[nodiscard]] nlohmann::json to_json(const Finding& finding);
 
 }  // namespace pinfold::audit

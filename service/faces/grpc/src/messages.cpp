@@ -60,17 +60,15 @@ void fill_container(const ContainerResources& resources, bool is_started, v1::Co
 }
 
 void fill_comparison(const verbs::Comparison& comparison, v1::Comparison& out) {
-  out.set_compared(comparison.compared);
+  out.set_compared_count(comparison.compared);
   for (const verbs::Difference& difference : comparison.differences) {
     v1::Difference& entry = *out.add_differences();
-    entry.set_pod_uid(valid_text(difference.container.pod.value));
-    entry.set_pod_name(valid_text(difference.pod_name));
-    entry.set_pod_namespace(valid_text(difference.namespace_name));
-    entry.set_container(valid_text(difference.container.name));
-    entry.set_observed_cpus(difference.observed_cpus.to_string());
-    entry.set_desired_cpus(difference.desired_cpus.to_string());
-    entry.set_observed_mems(difference.observed_mems.to_string());
-    entry.set_desired_mems(difference.desired_mems.to_string());
+    fill(difference.container.pod, *entry.mutable_pod());
+    entry.set_container(valid_text(difference.container.container));
+    entry.set_cpuset_cpus_effective(difference.observed_cpus.to_string());
+    entry.set_cpus(difference.desired_cpus.to_string());
+    entry.set_cpuset_mems_effective(difference.observed_mems.to_string());
+    entry.set_mems(difference.desired_mems.to_string());
     entry.set_why_shared(valid_text(difference.why_shared));
   }
 }
@@ -93,6 +91,18 @@ void fill(const Error& error, v1::Error& out) {
   out.set_message(valid_text(error.message));
 }
 
+void fill(const PodRef& pod, v1::PodRef& out) {
+  out.set_uid(valid_text(pod.uid.value));
+  out.set_namespace_(valid_text(pod.namespace_name));
+  out.set_name(valid_text(pod.name));
+}
+
+void fill(const Rejection& rejection, v1::Rejection& out) {
+  out.set_reason(rejection.reason);
+  out.set_message(valid_text(rejection.message));
+  out.set_cause(valid_text(rejection.cause));
+}
+
 void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
           const agent::AdmitOutcome& outcome, const Trace* trace, v1::Admission& out) {
   out.set_uid(pod.uid.value);
@@ -100,9 +110,7 @@ void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
   out.set_namespace_(pod.namespace_name);
   out.set_admitted(!outcome.rejection);
   if (outcome.rejection) {
-    out.set_reason(outcome.rejection->reason);
-    out.set_message(valid_text(outcome.rejection->message));
-    out.set_cause(valid_text(outcome.rejection->cause));
+    fill(*outcome.rejection, *out.mutable_rejection());
   } else if (const ActivePod* const active = state.node.find(pod.uid)) {
     add_containers(node, state, *active, *out.mutable_containers());
   }
@@ -118,7 +126,7 @@ void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
 
 void fill(const MemoryBlock& block, v1::MemoryBlock& out) {
   out.set_type(block.type);
-  out.set_size(block.size);
+  out.set_size_bytes(block.size);
   for (const std::int32_t node : block.numa_affinity) out.add_numa_nodes(node);
 }
 
@@ -135,8 +143,8 @@ void fill(const Node& node, const CpuSet& offline, const worker::Snapshot& snaps
   const NodeState& state = snapshot.state.node;
   out.set_round(snapshot.round);
   out.set_shared_pool((agent::shared_pool(node, state) - offline).to_string());
-  out.set_reserved(node.cpu().reserved().to_string());
-  out.set_offline(offline.to_string());
+  out.set_reserved_cpus(node.cpu().reserved().to_string());
+  out.set_offline_cpus(offline.to_string());
   for (const ActivePod& pod : state.pods) {
     v1::PodStatus& status = *out.add_pods();
     status.set_uid(pod.spec.uid.value);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -26,31 +27,21 @@ v1::PlannedChange to_message(pinfold::Change change) {
   return v1::PLANNED_CHANGE_EVICTED;
 }
 
-void fill_rejection(const Rejection& rejection, v1::Rejection& out) {
-  out.set_reason(rejection.reason);
-  out.set_message(valid_text(rejection.message));
-}
-
 void fill_container(const agent::Reconfiguration& planned, const PlannedContainer& container,
                     v1::PlannedContainer& out) {
-  out.set_pod_uid(valid_text(container.id.pod.value));
-  const std::string name = agent::pod_name(planned, container.id.pod);
-  if (const auto slash = name.find('/'); slash != std::string::npos) {
-    out.set_pod_namespace(valid_text(name.substr(0, slash)));
-    out.set_pod_name(valid_text(name.substr(slash + 1)));
-  }
+  fill(ref_of(planned.pods, container.id.pod), *out.mutable_pod());
   out.set_container(valid_text(container.id.name));
   out.set_change(to_message(container.change));
   if (container.cpus_before) out.set_cpus_before(container.cpus_before->to_string());
   if (container.cpus_after) out.set_cpus_after(container.cpus_after->to_string());
   for (const MemoryBlock& block : container.memory_before) fill(block, *out.add_memory_before());
   for (const MemoryBlock& block : container.memory_after) fill(block, *out.add_memory_after());
-  out.set_cpus_moved(container.cpus_moved);
-  out.set_bytes_moved(container.bytes_moved);
+  out.set_moved_cpu_count(container.cpus_moved);
+  out.set_moved_bytes(container.bytes_moved);
   const auto& parked = planned.parked;
   out.set_parked(std::find(parked.begin(), parked.end(), container.id) != parked.end());
   out.set_why(valid_text(container.why));
-  if (container.rejection) fill_rejection(*container.rejection, *out.mutable_rejection());
+  if (container.rejection) fill(*container.rejection, *out.mutable_rejection());
   if (const auto* const steps = planned.steps.find(container.id)) {
     for (const std::string& step : *steps) out.add_steps(valid_text(step));
   }
@@ -61,19 +52,21 @@ void fill_plan(const agent::Reconfiguration& planned, v1::Plan& out) {
   for (const PlannedContainer& container : planned.plan.containers) {
     fill_container(planned, container, *out.add_containers());
   }
-  for (const PodUid& uid : planned.plan.evicted) out.add_evicted_pod_uids(valid_text(uid.value));
+  for (const PodUid& uid : planned.plan.evicted) {
+    fill(ref_of(planned.pods, uid), *out.add_evicted());
+  }
   const PlanCost& cost = planned.plan.cost;
   v1::PlanCost& costs = *out.mutable_cost();
-  costs.set_pods_evicted(cost.pods_evicted);
-  costs.set_pods_against_rules(cost.pods_against_rules);
-  costs.set_containers_moved(cost.containers_moved);
-  costs.set_cpus_moved(cost.cpus_moved);
-  costs.set_bytes_moved(cost.bytes_moved);
+  costs.set_evicted_pod_count(cost.pods_evicted);
+  costs.set_against_rules_pod_count(cost.pods_against_rules);
+  costs.set_moved_container_count(cost.containers_moved);
+  costs.set_moved_cpu_count(cost.cpus_moved);
+  costs.set_moved_bytes(cost.bytes_moved);
   out.set_optimal(planned.plan.optimal);
   for (const ShortOfRequests& pod : planned.plan.short_of_requests) {
     v1::ShortOfRequests& entry = *out.add_short_of_requests();
-    entry.set_pod_uid(valid_text(pod.pod.value));
-    fill_rejection(pod.why, *entry.mutable_rejection());
+    fill(ref_of(planned.pods, pod.pod), *entry.mutable_pod());
+    fill(pod.why, *entry.mutable_rejection());
   }
 }
 
@@ -85,15 +78,14 @@ void fill_outcome(const verbs::Reconfigured& outcome, Response& out) {
   fill(outcome.change, out);
   for (const agent::MeasuredContainer& container : outcome.change.measured) {
     v1::MeasuredContainer& entry = *out.add_measured();
-    entry.set_pod_uid(valid_text(container.id.pod.value));
+    fill(ref_of(outcome.planned.pods, container.id.pod), *entry.mutable_pod());
     entry.set_container(valid_text(container.id.name));
-    if (container.parked) {
-      entry.set_parked_ns(static_cast<std::uint64_t>(container.parked->count()));
-    }
+    using Seconds = std::chrono::duration<double>;
+    if (container.parked) entry.set_parked_seconds(Seconds(*container.parked).count());
     if (container.moving_pages) {
-      entry.set_moving_pages_ns(static_cast<std::uint64_t>(container.moving_pages->count()));
+      entry.set_moving_pages_seconds(Seconds(*container.moving_pages).count());
     }
-    entry.set_bytes_moved(container.bytes_moved);
+    entry.set_moved_bytes(container.bytes_moved);
   }
 }
 
@@ -108,10 +100,13 @@ void fill(const verbs::Reconfigured& outcome, v1::DefragmentResponse& out) {
   fill_outcome(outcome, out);
   if (!outcome.planned.room) return;
   const agent::Room& room = *outcome.planned.room;
-  out.set_possible(room.is_possible);
-  out.set_active(room.is_active);
-  if (room.rejection) fill_rejection(*room.rejection, *out.mutable_rejection());
-  if (room.limit) fill_rejection(*room.limit, *out.mutable_limit());
+  v1::Room& message = *out.mutable_room();
+  fill(room.pod, *message.mutable_pod());
+  message.set_active(room.is_active);
+  message.set_admitted(!room.rejection);
+  message.set_possible(room.is_possible);
+  if (room.rejection) fill(*room.rejection, *message.mutable_rejection());
+  if (room.limit) fill(*room.limit, *message.mutable_limit());
 }
 
 }  // namespace pinfold::grpc

@@ -98,14 +98,15 @@ Result<verbs::Action> to_action(const v1::StartRequest& request) {
 
 Result<verbs::Action> to_action(const v1::RemoveRequest& request) {
   PINFOLD_TRY(require(request.pod_uid(), "pod_uid"));
-  return verbs::Remove{PodUid(request.pod_uid()), request.container(),
-                request.kill() ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse};
+  return verbs::Remove{
+      PodUid(request.pod_uid()), request.container(),
+      request.kill() ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse};
 }
 
 Result<verbs::Action> to_action(const v1::AdoptRequest& request) {
   PINFOLD_LET(auto container, read_container(request.pod_uid(), request.container()));
-  PINFOLD_TRY(require(request.directory(), "directory"));
-  return verbs::Adopt{std::move(container.pod), {std::move(container.name), request.directory()}};
+  PINFOLD_TRY(require(request.cgroup_path(), "cgroup_path"));
+  return verbs::Adopt{std::move(container.pod), {std::move(container.name), request.cgroup_path()}};
 }
 
 Result<verbs::Action> to_action(const v1::AttachRequest& request) {
@@ -145,11 +146,11 @@ Result<verbs::Action> to_action(const v1::ReconfigureRequest& request) {
 Result<verbs::Action> to_action(const v1::DefragmentRequest& request) {
   PINFOLD_LET(auto pod, read_one_pod(request.manifest(), request.skip_validation()));
   verbs::Defragment out{std::move(pod), request.dry_run()};
-  if (request.steps() > verbs::kMostSteps) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("steps: {}: expected at most {}", request.steps(), verbs::kMostSteps));
+  if (request.step_count() > verbs::kMostSteps) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("step_count: {}: expected at most {}",
+                                                         request.step_count(), verbs::kMostSteps));
   }
-  if (request.steps() > 0) out.steps = request.steps();
+  if (request.step_count() > 0) out.steps = request.step_count();
   return out;
 }
 

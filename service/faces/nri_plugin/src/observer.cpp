@@ -15,8 +15,8 @@ namespace {
 
 std::string describe(const verbs::Difference& difference) {
   std::string text =
-      fmt::format("NRI: container '{}' of pod '{}/{}' runs on CPUs {}, would have {}",
-                  difference.container.name, difference.namespace_name, difference.pod_name,
+      fmt::format("NRI: container '{}' of pod '{}' runs on CPUs {}, would have {}",
+                  difference.container.container, to_string(difference.container.pod),
                   difference.observed_cpus.to_string(),
                   difference.desired_cpus.empty() ? "any" : difference.desired_cpus.to_string());
   const enforce::NodeSet& mems = difference.desired_mems;
@@ -153,9 +153,7 @@ void Observer::compare(const Agent& agent, const KnownPod& pod, const KnownConta
   const bool has_mems = desired_mems->empty() || *mems == *desired_mems;
   if (has_cpus && has_mems) return;
   comparison.differences.push_back(
-      {{pod.uid(), container.shown.name()},
-       pod.sandbox.namespace_(),
-       pod.sandbox.name(),
+      {{{pod.uid(), pod.sandbox.namespace_(), pod.sandbox.name()}, container.shown.name()},
        *std::move(cpus),
        std::move(desired_cpus),
        *std::move(mems),
@@ -173,7 +171,7 @@ void Observer::look(Agent& agent) {
   }
   std::map<ContainerId, std::string> lines;
   for (const verbs::Difference& difference : comparison.differences) {
-    const ContainerId& id = difference.container;
+    const ContainerId id = id_of(difference.container);
     std::string& line = lines[id];
     line = describe(difference);
     const auto before = logged_.find(id);

@@ -2,90 +2,233 @@
 
 #include <fmt/format.h>
 
-#include <limits>
+#include <array>
+#include <cerrno>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
-#include "messages.hpp"
+#include "pinfold/agent/fields.hpp"
+#include "pinfold/api/fields.hpp"
+#include "pinfold/fields/json.hpp"
+#include "pinfold/machine/fields.hpp"
+#include "pinfold/socket/fields.hpp"
+#include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
+#include "pinfold/verbs/fields.hpp"
 
 namespace pinfold::socket {
 namespace {
 
+using fields::Alternative;
+using fields::Fields;
 using nlohmann::json;
+using std::chrono::milliseconds;
 
-agent::ProfileSource read_profile_source(Members& members) {
-  using agent::ProfileSource;
-  const std::string name = members.text("profileSource");
-  for (const auto source :
-       {ProfileSource::kCommandLine, ProfileSource::kConfiguration, ProfileSource::kKubelet,
-        ProfileSource::kStateFiles, ProfileSource::kDefault}) {
-    if (to_string(source) == name) return source;
-  }
-  members.fail_at("profileSource", name, "expected what determines a profile");
-  return ProfileSource::kDefault;
+/// In the order of verbs::Action.
+constexpr std::array<Alternative, std::variant_size_v<verbs::Action>> kRequests = {{
+    {"admit", "Admits pods."},
+    {"start", "Starts a container."},
+    {"attach", "Attaches a process."},
+    {"remove", "Removes a pod or container."},
+    {"releaseUnknown", "Releases held pods."},
+    {"admitHooked", "Of the OCI hook."},
+    {"removeHooked", "Of the OCI hook."},
+    {"reconcile", "Reconciles."},
+    {"settle", "Brings the state files up to date."},
+    {"adopt", "Adopts a control group."},
+    {"comparison", "Reads the comparison; answered with 'done' if there is none."},
+    {"service", "Reads the state of the service."},
+    {"reconfigure", "Changes the node."},
+    {"defragment", "Makes room for a pod."},
+}};
+
+/// In the order of AnswerMessage::answer.
+constexpr std::array<Alternative, std::variant_size_v<decltype(AnswerMessage::answer)>> kAnswers = {
+    {
+        {"done", "Success."},
+        {"admissions", "To 'admit'."},
+        {"change", "To requests that change the node."},
+        {"hook", "To requests of the OCI hook; null: success."},
+        {"report", "To 'reconcile'."},
+        {"comparison", "To 'comparison'."},
+        {"service", "To 'service'."},
+        {"reconfiguration", "To 'reconfigure' and 'defragment'."},
+        {"error", "Nothing was done, unless the message says otherwise."},
+    }};
+
+/// A client's first message.
+struct HelloRequest {
+  std::uint32_t version = kProtocolVersion;
+};
+void describe(Fields& fields, HelloRequest& hello) {
+  fields.type("HelloRequest", "Begins a connection.");
+  fields.member("version", hello.version, "Of the protocol.");
 }
 
-/// Returns the value of a message {"NAME": value}; an answered error becomes the error.
-Result<const json*> body_of(const json& message, const char* name) {
-  PINFOLD_LET(const auto entry, only_member(message));
-  if (entry.first == "error") {
-    PINFOLD_LET(auto error, read_error(*entry.second, "error"));
-    return fail(std::move(error));
+/// A Hello that may have no machine yet.
+struct HelloAnswer {
+  std::uint32_t version = kProtocolVersion;
+  std::string software;
+  std::string state_dir;
+  Config config;
+  agent::ProfileSource profile_source = agent::ProfileSource::kDefault;
+  std::optional<Machine> machine;
+  std::string cgroup_root;
+};
+void describe(Fields& fields, HelloAnswer& hello) {
+  fields.type("Hello", "The introduction of a service.");
+  fields.member("version", hello.version, "Of the protocol.");
+  fields.member("software", hello.software, "Of the program.");
+  fields.member("stateDir", hello.state_dir, "Absolute.");
+  fields.member("config", hello.config, "With its profile.");
+  fields.member("profileSource", hello.profile_source, "");
+  fields.member("machine", hello.machine, "As observed.");
+  if (!hello.machine) fields.refuse("machine", "missing");
+  fields.member("cgroupRoot", hello.cgroup_root, "Absolute; \"\": it enforces nothing.");
+}
+
+/// A message {"hello": ...}, or {"error": ...}.
+template <class Greeting>
+struct HelloMessage {
+  std::variant<Greeting, Error> hello;
+};
+template <class Greeting>
+void describe(Fields& fields, HelloMessage<Greeting>& message) {
+  static constexpr std::array<Alternative, 2> kNames = {{{"hello", ""}, {"error", ""}}};
+  fields.alternatives(message.hello, kNames, "a greeting");
+}
+
+/// Returns a message as one line, without a line break.
+template <class Message>
+std::string to_line(const Message& message) {
+  return fields::to_json(message).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// Errors: kInvalidArgument if it is too long or not a JSON object with members.
+Result<json> parse_line(std::string_view line) {
+  if (line.size() > kMaxMessage) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("message: longer than {} bytes", kMaxMessage));
   }
-  if (name == entry.first) return entry.second;
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("message: '{}': expected '{}'", printable(entry.first), name));
+  if (!line.starts_with("{\"")) {  // parse_document also reads YAML
+    return fail(ErrorCode::kInvalidArgument, "message: expected a JSON object with members");
+  }
+  PINFOLD_LET_WRAP(auto message, parse_document(line), "message");
+  return message;
+}
+
+template <class Message>
+Result<Message> read_message(const json& message) {
+  return fields::read<Message>(message, {.whole = "message"});
+}
+
+/// Returns the greeting of a message; an answered error becomes the error.
+template <class Greeting>
+Result<Greeting> read_hello(const json& message) {
+  PINFOLD_LET(auto read, read_message<HelloMessage<Greeting>>(message));
+  if (auto* const error = std::get_if<Error>(&read.hello)) return fail(std::move(*error));
+  return std::get<Greeting>(std::move(read.hello));
+}
+
+/// Returns the version of the protocol in a message, whatever else it has; nullopt if it has none.
+std::optional<std::uint64_t> version_of(const json& message) {
+  const json* const hello = member(message, "hello");
+  const json* const version =
+      hello != nullptr && hello->is_object() ? member(*hello, "version") : nullptr;
+  if (version == nullptr || !version->is_number_unsigned()) return std::nullopt;
+  return version->get<std::uint64_t>();
 }
 
 }  // namespace
 
-std::string encode_hello_request() { return to_line({{"hello", {{"version", kProtocolVersion}}}}); }
+void describe(Fields& fields, RequestMessage& message) {
+  constexpr std::chrono::hours kLongest(1);
+  fields.type("Request", "A request to the service, on one line.");
+  Call& call = message.call;
+  std::optional<milliseconds> timeout;
+  if (call.timeout > milliseconds::zero()) timeout = call.timeout;
+  if (fields.writes() && timeout) {
+    fields.may_lack("timeoutSeconds", fields::up_to(*timeout, kLongest), "");
+  } else if (!fields.writes()) {
+    milliseconds read{0};
+    fields.may_lack("timeoutSeconds", fields::up_to(read, kLongest),
+                    "How long it may wait; absent or 0: no limit.");
+    if (fields.reads()) call.timeout = read;
+  }
+  fields.alternatives(call.action, kRequests, "a request");
+}
+
+void describe(Fields& fields, AnswerMessage& message) {
+  fields.type("Answer", "An answer of the service, on one line.");
+  fields.alternatives(message.answer, kAnswers, "an answer");
+}
+
+std::string encode_hello_request() { return to_line(HelloMessage<HelloRequest>{HelloRequest{}}); }
 
 Result<void> decode_hello_request(std::string_view line) {
   PINFOLD_LET(const json message, parse_line(line));
-  PINFOLD_LET(const json* const body, body_of(message, "hello"));
-  Members members(*body, "hello");
-  const auto version = members.number("version", std::numeric_limits<std::int32_t>::max());
-  if (version != kProtocolVersion) {
-    (void)members.ok(Result<void>(
-        fail(ErrorCode::kUnsupported,
-             fmt::format("hello.version: {}: this service speaks version {} of the protocol",
-                         version, kProtocolVersion))));
+  if (const auto version = version_of(message); version && *version != kProtocolVersion) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("hello.version: {}: this service speaks version {} of the protocol",
+                            *version, kProtocolVersion));
   }
-  return members.end();
+  PINFOLD_TRY(read_hello<HelloRequest>(message));
+  return {};
 }
 
 std::string encode(const Hello& hello) {
-  return to_line({{"hello",
-                   {{"version", kProtocolVersion},
-                    {"software", hello.version},
-                    {"stateDir", hello.state_dir},
-                    {"config", pinfold::to_json(hello.config)},
-                    {"profileSource", to_string(hello.profile_source)},
-                    {"machine", hello.machine.to_json()},
-                    {"cgroupRoot", hello.cgroup_root}}}});
+  return to_line(HelloMessage<HelloAnswer>{
+      HelloAnswer{kProtocolVersion, hello.version, hello.state_dir, hello.config,
+                  hello.profile_source, hello.machine, hello.cgroup_root}});
 }
 
 Result<Hello> decode_hello(std::string_view line) {
   PINFOLD_LET(const json message, parse_line(line));
-  PINFOLD_LET(const json* const body, body_of(message, "hello"));
-  Members members(*body, "hello");
-  const json& version = members.get("version");
-  if (version != kProtocolVersion) {
-    members.fail_at("version", version, fmt::format("expected {}", kProtocolVersion));
+  if (const auto version = version_of(message); version && *version != kProtocolVersion) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("hello.version: {}: expected {}", *version, kProtocolVersion));
   }
-  std::string software = members.text("software");
-  std::string state_dir = members.text("stateDir");
-  const json& config_json = members.get("config");
-  const agent::ProfileSource profile_source = read_profile_source(members);
-  const json& machine_json = members.get("machine");
-  std::string cgroup_root = members.text("cgroupRoot");
-  PINFOLD_TRY(members.end());
-  PINFOLD_LET_WRAP(auto config, config_from_json(config_json), "hello.config");
-  PINFOLD_LET_WRAP(auto machine, Machine::from_json(machine_json), "hello.machine");
-  return Hello{std::move(software), std::move(state_dir), std::move(config.config),
-               profile_source,      std::move(machine),   std::move(cgroup_root)};
+  PINFOLD_LET(auto hello, read_hello<HelloAnswer>(message));
+  return Hello{std::move(hello.software), std::move(hello.state_dir), std::move(hello.config),
+               hello.profile_source,      *std::move(hello.machine),  std::move(hello.cgroup_root)};
+}
+
+std::string encode(const Call& call) { return to_line(RequestMessage{call}); }
+
+Result<Call> decode_call(std::string_view line) {
+  PINFOLD_LET(const json message, parse_line(line));
+  PINFOLD_LET(auto read, read_message<RequestMessage>(message));
+  return std::move(read.call);
+}
+
+std::string encode(const Result<verbs::Answer>& answer) {
+  AnswerMessage message;
+  if (answer) {
+    std::visit([&](const auto& one) { message.answer = one; }, *answer);
+  } else {
+    message.answer = answer.error();
+  }
+  std::string line = to_line(message);
+  if (line.size() <= kMaxMessage || !answer) return line;
+  const std::string text =
+      fmt::format("it is done, but the answer is longer than {} bytes", kMaxMessage);
+  return to_line(AnswerMessage{Error{ErrorCode::kIo, ENOTRECOVERABLE, text}});
+}
+
+Result<verbs::Answer> decode_answer(std::string_view line) {
+  PINFOLD_LET(const json message, parse_line(line));
+  PINFOLD_LET(auto read, read_message<AnswerMessage>(message));
+  return std::visit(
+      [](auto&& one) -> Result<verbs::Answer> {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(one)>, Error>) {
+          return fail(std::move(one));
+        } else {
+          return verbs::Answer(std::move(one));
+        }
+      },
+      std::move(read.answer));
 }
 
 }  // namespace pinfold::socket

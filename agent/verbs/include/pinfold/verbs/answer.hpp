@@ -28,6 +28,13 @@ struct ServiceReport {
 
   friend bool operator==(const ServiceReport&, const ServiceReport&) = default;
 };
+/// Where exporters read PodResources.
+struct PodResourcesSocket {
+  std::string socket;  ///< "": it is not served
+  std::string reason;  ///< see ServiceReport
+};
+/// Returns nullopt if the service does not serve PodResources, and says nothing about it.
+[[nodiscard]] std::optional<PodResourcesSocket> pod_resources_of(const ServiceReport& report);
 /// Empty if the hook's request was carried out.
 using HookOutcome = std::optional<Refusal>;
 

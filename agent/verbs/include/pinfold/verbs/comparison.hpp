@@ -4,16 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "pinfold/api/pod.hpp"
 #include "pinfold/enforce/layout.hpp"
+#include "pinfold/types/pod_ref.hpp"
 
 namespace pinfold::verbs {
 
 /// A running container whose CPUs or memory nodes differ from Pinfold's choice.
 struct Difference {
-  ContainerId container;
-  std::string namespace_name;  ///< of the pod
-  std::string pod_name;
+  ContainerRef container;
   CpuSet observed_cpus;
   CpuSet desired_cpus;  ///< empty: any CPU
   enforce::NodeSet observed_mems;

@@ -101,14 +101,9 @@ struct NodeSource {
 
 /// Checks that the request permits the removals of the plan. Errors: kUnsupported with the pods'
 /// UIDs.
-[[nodiscard]] Result<void> check_consent(const Reconfigure& request,
-                                         const Reconfigured& outcome);
+[[nodiscard]] Result<void> check_consent(const Reconfigure& request, const Reconfigured& outcome);
 
-/// Converts the plan, without `room`.
-[[nodiscard]] nlohmann::json to_json(const agent::Reconfiguration& planned);
-/// Returns [{"uid", "pod", "container", "parkedSeconds", "movingPagesSeconds", "bytesMoved"}].
-[[nodiscard]] nlohmann::json measured_json(const Reconfigured& done);
-/// Returns the output of `pinfold reconfigure -o json` and `pinfold defragment -o json`.
-[[nodiscard]] nlohmann::json to_json(const Reconfigured& done);
+/// Returns the JSON of `pinfold reconfigure -o json`, without the other node.
+[[nodiscard]] nlohmann::json to_json(Reconfigured done);
 
 }  // namespace pinfold::verbs

@@ -10,6 +10,7 @@
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/types/container_id.hpp"
+#include "pinfold/types/pod_ref.hpp"
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold {
@@ -30,6 +31,12 @@ inline constexpr std::string_view kHugePagesPrefix = "hugepages-";
 /// True for "cpu" and memory resources, the only ones that count at pod level. All others are
 /// devices.
 [[nodiscard]] bool is_native_resource(std::string_view name);
+
+/// Converts an amount to the unit that JSON has it in: thousandths of a CPU for "cpu", bytes of
+/// memory, devices. Rounds up; capped to the range of int64.
+[[nodiscard]] std::int64_t base_units(std::string_view resource, const Quantity& amount);
+/// Converts back.
+[[nodiscard]] Quantity from_base_units(std::string_view resource, std::int64_t amount);
 
 struct Resources {
   ResourceList requests;
@@ -81,6 +88,9 @@ struct PodSpec {
 
   friend bool operator==(const PodSpec&, const PodSpec&) = default;
 };
+[[nodiscard]] inline PodRef ref_of(const PodSpec& pod) {
+  return {pod.uid, pod.namespace_name, pod.name};
+}
 
 /// Checks the fields of a Pod that a user wrote, as kubectl does by default: rejects misspelt
 /// fields and values of wrong types, down to the containers and their resources. (A kubelet that

@@ -12,13 +12,18 @@ namespace pinfold {
 
 /// The share of a resource at one place that a container, or a pod as a whole, holds.
 struct Holder {
-  std::string name;  ///< "shop/db/main"; "UID/main" for a held pod; "shop/db" for a whole pod
+  PodRef pod;
+  std::string container;  ///< "": the pod as a whole
   Quantity amount;
   /// OS ids of the NUMA nodes over which the amount is spread, if there are several.
   std::vector<std::int32_t> spread_over;
+  /// The containers of the explained pod that were served before the one that failed.
+  bool is_earlier = false;
 
   friend bool operator==(const Holder&, const Holder&) = default;
 };
+/// "shop/db/main"; "UID/main" for a held pod; "shop/db" for a whole pod.
+[[nodiscard]] std::string to_string(const Holder& holder);
 
 struct OccupiedPlace : PlaceAmounts {
   std::vector<Holder> holders;  ///< largest amounts first
@@ -54,6 +59,7 @@ struct Explanation {
   std::vector<OccupiedResource> table;  ///< only for a rejected pod, like the members below
   std::vector<Remedy> remedies;
   std::string limit;  ///< why it would not fit even without any other pod; "" if it would
+  PodNames names;     ///< of the active pods, for `remedies`
 };
 
 /// Explains the decision about a pod that the node has not admitted, or that is to be admitted

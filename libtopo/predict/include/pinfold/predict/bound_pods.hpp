@@ -1,14 +1,15 @@
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/predict/fleet.hpp"
 #include "pinfold/predict/placement.hpp"
-#include "pinfold/types/ids.hpp"
+#include "pinfold/types/pod_ref.hpp"
 
 namespace pinfold {
 
@@ -29,12 +30,33 @@ struct BoundPod {
   PlacementRecord record;
 };
 
+/// A share with the names of its zone and resource, for output.
+struct ZoneAmount {
+  std::string zone;
+  std::string resource;
+  std::int64_t amount = 0;  ///< in base units
+
+  friend bool operator==(const ZoneAmount&, const ZoneAmount&) = default;
+};
+/// Names the shares of a placement.
+[[nodiscard]] std::vector<ZoneAmount> amounts_of(const Fleet& fleet, std::size_t node,
+                                                 const Placement& placement);
+
+/// A pod and its node, as `pinfold predict --cycle -o json` prints it: docs/predict.md.
+struct PlacedPod {
+  PodRef pod;
+  std::optional<std::string> node;  ///< nullopt: nowhere
+  std::optional<std::vector<ZoneAmount>> predicted;
+  std::optional<std::vector<ZoneAmount>> observed;
+  std::string why;  ///< why it is nowhere; "": it is not
+};
+
 /// Sets what is available on every node to what is allocatable minus the known placements of
 /// `pods`. The result does not depend on the delay of exporters.
 void reconstruct(Fleet& fleet, const std::vector<BoundPod>& pods);
 
 /// Writes a placement as JSON, for example for an annotation:
-/// {"node-0":{"cpu":"2","memory":"1Gi"}}.
+/// [{"zone": "node-0", "resource": "cpu", "amount": 2000}].
 [[nodiscard]] nlohmann::json to_json(const Fleet& fleet, std::size_t node,
                                      const Placement& placement);
 /// Reads a placement back; ignores resources that the node does not report by zone.
@@ -42,10 +64,9 @@ void reconstruct(Fleet& fleet, const std::vector<BoundPod>& pods);
 [[nodiscard]] Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node,
                                                     const nlohmann::json& document);
 
-/// Reads {"uid", "node", "predicted", "observed"}; the last two are placements and may be absent.
+/// Reads a PlacedPod with a node; other members are ignored.
 /// Errors: kInvalidArgument for a node that is not in the fleet; else as for placement_from_json.
 [[nodiscard]] Result<BoundPod> bound_pod_from_json(const Fleet& fleet,
                                                    const nlohmann::json& document);
-[[nodiscard]] nlohmann::json to_json(const Fleet& fleet, const BoundPod& pod);
 
 }  // namespace pinfold

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -135,10 +134,24 @@ class PodQuery {
 /// score, then by number.
 [[nodiscard]] std::vector<std::size_t> ranked(const std::vector<Prediction>& predictions);
 
-/// Returns {"pod", "uid", "nodes"}: the predictions for all nodes, best first (docs/predict.md).
+/// A prediction for output: docs/predict.md.
+struct NodePrediction {
+  std::string node;
+  std::string outcome;  ///< of a node that could not be read: "unknown"
+  bool admits = false;
+  std::uint8_t score = 0;
+  std::string policy;  ///< "": unknown, like the scope
+  std::string scope;
+  std::string why;
+  std::vector<ZoneAmount> placement;
+};
+/// The predictions for a pod, the best node first.
+struct PodPredictions {
+  PodRef pod;
+  std::vector<NodePrediction> nodes;
+};
 /// Domain: `query` is for `pod`; `predictions` are its result.
-[[nodiscard]] nlohmann::json predictions_json(const Fleet& fleet, const PodSpec& pod,
-                                              PodQuery& query,
-                                              const std::vector<Prediction>& predictions);
+[[nodiscard]] PodPredictions predictions_of(const Fleet& fleet, const PodSpec& pod, PodQuery& query,
+                                            const std::vector<Prediction>& predictions);
 
 }  // namespace pinfold

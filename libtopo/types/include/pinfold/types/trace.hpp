@@ -1,6 +1,5 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +22,5 @@ struct Trace {
 
   void add(std::string_view source, std::string_view object, std::string text);
 };
-
-/// [{"source", "object", "text"}].
-[[nodiscard]] nlohmann::json to_json(const Trace& trace);
 
 }  // namespace pinfold

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -27,16 +28,20 @@ struct Placement {
   Isolation isolation = Isolation::kHost;
   CpuSet cpus;  ///< exclusive to the container or its pod; empty with isolation level host
   std::vector<MemoryBlock> memory;
+  DeviceState::OfContainer devices = {};
 
-  friend bool operator==(const Placement&, const Placement&) = default;
+  /// Compares CPUs and memory, which configurations place; devices have no say in that.
+  friend bool operator==(const Placement& a, const Placement& b) {
+    return a.container == b.container && a.isolation == b.isolation && a.cpus == b.cpus &&
+           a.memory == b.memory;
+  }
 };
 [[nodiscard]] std::vector<Placement> placements_of(const Node& node, const NodeState& state,
                                                    const ActivePod& pod);
 
 /// One pod and its fate.
 struct PodOutcome {
-  PodUid uid;
-  std::string name;  ///< "default/web"
+  PodRef pod;
   std::optional<Rejection> rejection;
   bool removed = false;
   std::vector<Placement> placements;  ///< since its admission; empty for a rejected pod
@@ -75,6 +80,7 @@ enum class Change {
   kAdmitted,  ///< only the first one rejects it
 };
 [[nodiscard]] std::string_view to_string(Change change);
+[[nodiscard]] std::span<const Change> enumerators(Change type);
 [[nodiscard]] Change change_between(const PodOutcome& first, const PodOutcome& second);
 
 }  // namespace pinfold::simulate

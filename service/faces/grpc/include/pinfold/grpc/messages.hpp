@@ -18,6 +18,8 @@ void fill(const Node& node, const CpuSet& offline, const worker::Snapshot& snaps
           v1::StatusResponse& out);
 void fill(const worker::Subscription::Taken& taken, v1::WatchResponse& out);
 void fill(const Error& error, v1::Error& out);
+void fill(const PodRef& pod, v1::PodRef& out);
+void fill(const Rejection& rejection, v1::Rejection& out);
 void fill(const MemoryBlock& block, v1::MemoryBlock& out);
 
 /// `Response` is a message with not_enforced.

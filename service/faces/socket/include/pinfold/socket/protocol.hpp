@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,7 @@
 /// See docs/service.md.
 namespace pinfold::socket {
 
-inline constexpr int kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 /// Limit of an answer without its line break, in bytes.
 inline constexpr std::size_t kMaxMessage = std::size_t{16} << 20U;
 /// Limit of a request in bytes; the same over gRPC.
@@ -46,7 +47,7 @@ struct Call {
 [[nodiscard]] Result<Hello> decode_hello(std::string_view line);
 
 [[nodiscard]] std::string encode(const Call& call);
-/// Errors: kInvalidArgument, "admit.pods[0].metadata.name: ...: expected ...".
+/// Errors: kInvalidArgument, "admit.manifests[0]: metadata.name: ...: expected ...".
 [[nodiscard]] Result<Call> decode_call(std::string_view line);
 
 /// Encodes an answer. One that is too long becomes an error that says so.

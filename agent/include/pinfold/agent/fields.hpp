@@ -1,0 +1,37 @@
+#pragma once
+
+#include <span>
+
+#include "pinfold/agent/reconfiguration.hpp"
+#include "pinfold/agent/status.hpp"
+#include "pinfold/fields/types.hpp"
+
+/// The JSON of an agent's values: docs/json.md.
+namespace pinfold::agent {
+
+[[nodiscard]] std::span<const ProfileSource> enumerators(ProfileSource type);
+
+void describe(fields::Fields& fields, CgroupsStatus& cgroups);
+void describe(fields::Fields& fields, ContainerStatus& container);
+void describe(fields::Fields& fields, PodStatus& pod);
+void describe(fields::Fields& fields, DecidedPod& pod);
+void describe(fields::Fields& fields, HeldContainer& held);
+void describe(fields::Fields& fields, NodeStatus& status);
+
+void describe(fields::Fields& fields, AdmitOutcome& outcome);
+void describe(fields::Fields& fields, ChangeOutcome& outcome);
+/// A reader has all steps in `moved`, as text.
+void describe(fields::Fields& fields, ReconcileReport& report);
+
+void describe(fields::Fields& fields, Room& room);
+/// The plan, without its room. A reader does not have the planned state.
+void describe(fields::Fields& fields, Reconfiguration& planned);
+
+/// What a container was measured to take, with the names of its pod.
+struct NamedMeasurement {
+  ContainerRef container;
+  MeasuredContainer measured;
+};
+void describe(fields::Fields& fields, NamedMeasurement& named);
+
+}  // namespace pinfold::agent

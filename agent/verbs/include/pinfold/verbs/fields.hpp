@@ -1,0 +1,39 @@
+#pragma once
+
+#include <span>
+
+#include "pinfold/fields/types.hpp"
+#include "pinfold/verbs/action.hpp"
+#include "pinfold/verbs/answer.hpp"
+
+/// The JSON of requests and answers: docs/json.md.
+namespace pinfold::verbs {
+
+[[nodiscard]] std::span<const Evict> enumerators(Evict type);
+
+void describe(fields::Fields& fields, Admit& request);
+void describe(fields::Fields& fields, Start& request);
+void describe(fields::Fields& fields, Attach& request);
+void describe(fields::Fields& fields, Remove& request);
+void describe(fields::Fields& fields, ReleaseUnknown& request);
+void describe(fields::Fields& fields, AdmitHooked& request);
+void describe(fields::Fields& fields, RemoveHooked& request);
+void describe(fields::Fields& fields, Reconcile& request);
+void describe(fields::Fields& fields, Settle& request);
+void describe(fields::Fields& fields, Adopt& request);
+void describe(fields::Fields& fields, ReadComparison& request);
+void describe(fields::Fields& fields, ReadService& request);
+void describe(fields::Fields& fields, Reconfigure& request);
+void describe(fields::Fields& fields, Defragment& request);
+
+void describe(fields::Fields& fields, Done& done);
+void describe(fields::Fields& fields, Admissions& admissions);
+void describe(fields::Fields& fields, Refusal& refusal);
+void describe(fields::Fields& fields, Difference& difference);
+void describe(fields::Fields& fields, Comparison& comparison);
+void describe(fields::Fields& fields, PodResourcesSocket& place);
+void describe(fields::Fields& fields, ServiceReport& report);
+/// A reader does not have the planned state.
+void describe(fields::Fields& fields, Reconfigured& outcome);
+
+}  // namespace pinfold::verbs

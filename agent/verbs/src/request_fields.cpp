@@ -1,0 +1,120 @@
+#include <array>
+
+#include "pinfold/api/fields.hpp"
+#include "pinfold/enforce/fields.hpp"
+#include "pinfold/machine/fields.hpp"
+#include "pinfold/verbs/fields.hpp"
+
+namespace pinfold::verbs {
+namespace {
+
+using agent::RunningProcesses;
+using fields::Fields;
+
+void describe_container(Fields& fields, ContainerId& container) {
+  fields.member("podUid", container.pod, "");
+  fields.member("container", container.name, "");
+}
+
+void describe_kill(Fields& fields, RunningProcesses& running) {
+  bool kill = running == RunningProcesses::kKill;
+  fields.may_lack("kill", kill, "Kill processes that still run; otherwise they are an error.");
+  if (fields.reads()) running = kill ? RunningProcesses::kKill : RunningProcesses::kRefuse;
+}
+
+constexpr const char* kGroupDoc = "The group that the runtime made, absolute.";
+
+}  // namespace
+
+std::span<const Evict> enumerators(Evict /*type*/) {
+  static constexpr std::array kAll = {Evict::kNone, Evict::kLost, Evict::kRejected};
+  return kAll;
+}
+
+void describe(Fields& fields, Admit& request) {
+  fields.type("AdmitRequest", "Admits pods in one transaction.");
+  fields.member("manifests", request.pods, "At least one.");
+  if (request.pods.empty()) fields.refuse("manifests", "expected at least one pod");
+  fields.may_lack("trace", request.wants_trace, "The answer has the reasons.");
+}
+
+void describe(Fields& fields, Start& request) {
+  fields.type("StartRequest", "A container is about to start.");
+  describe_container(fields, request.container);
+}
+
+void describe(Fields& fields, Attach& request) {
+  fields.type("AttachRequest", "Moves a process into the group of a container.");
+  describe_container(fields, request.container);
+  fields.member("process", request.process, "");
+}
+
+void describe(Fields& fields, Remove& request) {
+  fields.type("RemoveRequest", "Removes a pod, or one of its containers, for good.");
+  fields.member("podUid", request.pod, "");
+  fields.may_lack("container", request.container, "\"\": the whole pod.");
+  describe_kill(fields, request.running);
+}
+
+void describe(Fields& fields, ReleaseUnknown& /*request*/) {
+  fields.type("ReleaseUnknownRequest", "Releases what held pods have.");
+}
+
+void describe(Fields& fields, AdmitHooked& request) {
+  fields.type("AdmitHookedRequest", "Admits the pod of an OCI hook and adopts its group.");
+  fields.member("manifest", request.pod, "");
+  fields.member("container", request.adoption.container, "");
+  fields.member("cgroupPath", request.adoption.directory, kGroupDoc);
+  fields.member("process", request.process, "The container's first process.");
+}
+
+void describe(Fields& fields, RemoveHooked& request) {
+  fields.type("RemoveHookedRequest", "The container of an OCI hook has ended.");
+  describe_container(fields, request.container);
+}
+
+void describe(Fields& fields, Reconcile& request) {
+  fields.type("ReconcileRequest", "Brings the control groups to the desired state.");
+  bool moves = request.pages == agent::PageMoves::kOn;
+  fields.may_lack("movePages", moves, "Also move pages to the desired NUMA nodes.");
+  if (fields.reads()) request.pages = moves ? agent::PageMoves::kOn : agent::PageMoves::kOff;
+}
+
+void describe(Fields& fields, Settle& /*request*/) {
+  fields.type("SettleRequest", "Brings the state files up to date.");
+}
+
+void describe(Fields& fields, Adopt& request) {
+  fields.type("AdoptRequest", "Adopts the group that a container runtime made.");
+  fields.member("podUid", request.pod, "");
+  fields.member("container", request.adoption.container, "");
+  fields.member("cgroupPath", request.adoption.directory, kGroupDoc);
+}
+
+void describe(Fields& fields, ReadComparison& /*request*/) {
+  fields.type("ReadComparisonRequest", "Asks what a service in mode observe has compared.");
+}
+
+void describe(Fields& fields, ReadService& /*request*/) {
+  fields.type("ReadServiceRequest", "Asks for the state of the service.");
+}
+
+void describe(Fields& fields, Reconfigure& request) {
+  fields.type("ReconfigureRequest", "Changes the configuration or machine.");
+  fields.if_set("config", request.config, "A KubeletConfiguration, YAML or JSON.");
+  fields.if_set("machine", request.machine, "");
+  fields.may_lack("evict", request.evict, "Which pods may be removed.");
+  describe_kill(fields, request.running);
+  fields.may_lack("undo", request.undo, "Undo the last change.");
+  fields.may_lack("dryRun", request.dry_run, "Plan only.");
+}
+
+void describe(Fields& fields, Defragment& request) {
+  fields.type("DefragmentRequest", "Makes room for a pod that the node rejects now.");
+  fields.member("manifest", request.pod, "");
+  fields.may_lack("dryRun", request.dry_run, "Plan only.");
+  fields.may_lack("stepCount", fields::up_to(request.steps, kMostSteps),
+                  "Limit of the search, in placements tried.");
+}
+
+}  // namespace pinfold::verbs

@@ -1,0 +1,28 @@
+#include "pinfold/checkpoint/fields.hpp"
+
+namespace pinfold::checkpoint {
+
+using fields::Fields;
+
+void describe(Fields& fields, Note& note) {
+  fields.type("Note", "A fact about a pod, a container or a file.");
+  fields.member("object", note.object, "POD, POD/CONTAINER or the file's name.");
+  fields.member("text", note.text, "");
+}
+
+void describe(Fields& fields, Difference& difference) {
+  fields.type("StateDifference", "What two states have for an object.");
+  fields.member("object", difference.object,
+                "\"shared pool\", POD, POD/CONTAINER, \"NUMA node 0 memory\".");
+  fields.member("before", difference.before, "\"\": it did not exist.");
+  fields.member("after", difference.after, "\"\": it does not exist.");
+}
+
+void describe(Fields& fields, WrongSum& sum) {
+  fields.type("WrongChecksum", "A checksum that does not fit the contents.");
+  fields.member("field", sum.field, "\"checksum (V3)\": computed as for that version.");
+  fields.member("found", sum.found, "");
+  fields.member("computed", sum.computed, "");
+}
+
+}  // namespace pinfold::checkpoint

@@ -1,0 +1,48 @@
+#include "pinfold/decide/fields.hpp"
+
+#include <array>
+
+#include "pinfold/memory/fields.hpp"
+
+namespace pinfold {
+
+using fields::Fields;
+
+std::span<const Isolation> enumerators(Isolation /*type*/) {
+  static constexpr std::array kAll = {Isolation::kContainer, Isolation::kPod, Isolation::kHost};
+  return kAll;
+}
+
+void describe(Fields& fields, ContainerResources& container) {
+  fields.type("Container", "A container in its pod, and its resources.");
+  fields.member("name", container.name, "Unique within the pod.");
+  fields.member("isolation", container.isolation,
+                "Who shares its CPUs: \"container\": none, they are exclusive; \"pod\": the "
+                "containers in the pod shared pool; \"host\": all in the node's shared pool.");
+  fields.member("cpus", container.cpuset_cpus,
+                "Desired cpuset.cpus; \"\": any CPU, in a simulation the shared pool.");
+  fields.member("exclusiveCpus", container.exclusive_cpus,
+                "Its exclusive CPUs, or those of the pod shared pool; \"\": none.");
+  fields.member("mems", container.cpuset_mems, "Desired cpuset.mems: \"0,1\"; \"\": any.");
+  fields.member("memory", container.memory, "The memory that it holds.");
+  fields.member("devices", container.devices, "Ids of its devices by resource.");
+}
+
+void describe(Fields& fields, LinuxResources& resources) {
+  fields.member("cpuQuota", resources.cpu_quota,
+                "Desired CFS quota in microseconds; 0: no limit; -1: no limit because its CPUs are "
+                "exclusive; null: none is set.");
+  fields.member("cpuPeriod", resources.cpu_period, "Desired CFS period in microseconds.");
+  fields.member("cpuShares", resources.cpu_shares, "Desired CPU shares, as of cgroup v1.");
+  fields.computed("cpuWeight", cpu_weight_runtime(resources.cpu_shares),
+                  "Desired cpu.weight of cgroup v2.");
+  fields.member("memoryLimitBytes", resources.memory_limit, "Desired limit; null: none.");
+}
+
+PodNames names_of_pods(const NodeState& state) {
+  PodNames names;
+  for (const ActivePod& pod : state.pods) names.emplace(pod.spec.uid, ref_of(pod.spec));
+  return names;
+}
+
+}  // namespace pinfold

@@ -1,0 +1,79 @@
+#include "pinfold/predict/fields.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "topology_names.hpp"
+
+namespace pinfold {
+
+using fields::Fields;
+
+std::vector<std::size_t> ranked(const std::vector<Prediction>& predictions) {
+  std::vector<std::size_t> nodes(predictions.size());
+  std::iota(nodes.begin(), nodes.end(), 0);
+  std::stable_sort(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {
+    const Prediction& x = predictions[a];
+    const Prediction& y = predictions[b];
+    return x.admits() != y.admits() ? x.admits() : x.score > y.score;
+  });
+  return nodes;
+}
+
+PodPredictions predictions_of(const Fleet& fleet, const PodSpec& pod, PodQuery& query,
+                              const std::vector<Prediction>& predictions) {
+  PodPredictions out{ref_of(pod), {}};
+  for (const std::size_t node : ranked(predictions)) {
+    const Prediction& prediction = predictions[node];
+    out.nodes.push_back({fleet.name(node), std::string(to_string(prediction.outcome)),
+                         prediction.admits(), prediction.score,
+                         std::string(to_string(fleet.policy(node))),
+                         std::string(to_string(fleet.scope(node))), query.explain(node),
+                         amounts_of(fleet, node, query.place(node))});
+  }
+  for (const UnreadTopology& unread : fleet.unread()) {
+    out.nodes.push_back({unread.name, "unknown", false, 0, "", "", unread.why, {}});
+  }
+  return out;
+}
+
+void describe(Fields& fields, ZoneAmount& amount) {
+  fields.type("ZoneAmount", "An amount of a resource on a zone of a node.");
+  fields.member("zone", amount.zone, "\"node-0\".");
+  fields.member("resource", amount.resource, "\"cpu\", \"memory\" ...");
+  fields.member(
+      "amount",
+      fields::between(amount.amount, std::int64_t{0}, std::numeric_limits<std::int64_t>::max()),
+      "In base units: thousandths of a CPU, bytes of memory, devices.");
+}
+
+void describe(Fields& fields, PlacedPod& placed) {
+  fields.type("PlacedPod", "A pod and its node.");
+  fields.member("pod", placed.pod, "");
+  fields.member("node", placed.node, "Null: no node admits it.");
+  fields.member("predicted", placed.predicted, "Where it is expected; null: unknown.");
+  fields.member("observed", placed.observed, "Where an exporter has seen it; null: unknown.");
+  fields.may_lack("why", placed.why, "Why no node admits it; \"\": one does.");
+}
+
+void describe(Fields& fields, NodePrediction& prediction) {
+  fields.type("NodePrediction", "Whether a node would admit the pod.");
+  fields.member("node", prediction.node, "");
+  fields.member("outcome", prediction.outcome,
+                "\"fits\", \"passes\", \"rejected\" or \"unknown\".");
+  fields.member("admits", prediction.admits, "");
+  fields.member("score", prediction.score, "0 to 100.");
+  fields.member("policy", prediction.policy, "Of its topology manager; \"\": unknown.");
+  fields.member("scope", prediction.scope, "Of its topology manager; \"\": unknown.");
+  fields.member("why", prediction.why, "One sentence.");
+  fields.member("placement", prediction.placement, "Empty: nothing is aligned, or not known.");
+}
+
+void describe(Fields& fields, PodPredictions& predictions) {
+  fields.type("PodPredictions", "Which nodes would admit a pod.");
+  fields.member("pod", predictions.pod, "");
+  fields.member("nodes", predictions.nodes, "The best first.");
+}
+
+}  // namespace pinfold

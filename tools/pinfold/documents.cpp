@@ -1,0 +1,217 @@
+#include "documents.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "pinfold/api/fields.hpp"
+#include "pinfold/audit/fields.hpp"
+#include "pinfold/checkpoint/fields.hpp"
+#include "pinfold/decide/fields.hpp"
+#include "pinfold/explain/fields.hpp"
+#include "pinfold/machine/fields.hpp"
+#include "pinfold/predict/fields.hpp"
+#include "pinfold/socket/fields.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using fields::Fields;
+using fields::up_to;
+
+constexpr pid_t kMaxPid = std::numeric_limits<pid_t>::max();
+constexpr const char* kNotEnforcedDoc =
+    "Set if the change is stored, but not yet applied to the kernel; reconciliations try again.";
+constexpr const char* kNotSettledDoc =
+    "Set if the change is in the journal only, because the state files cannot be written.";
+
+}  // namespace
+
+void describe(Fields& fields, StatusDocument& document) {
+  describe(fields, document.node);
+  fields.may_lack("comparison", document.comparison, "Null: no service in mode observe runs here.");
+  fields.may_lack("podResources", document.pod_resources, "Null: no service serves it.");
+  fields.may_lack("load", document.load, "Share of time that each CPU was busy; with --watch.");
+}
+
+void describe(Fields& fields, AdmittedPod& pod) {
+  fields.type("AdmittedPod", "A pod of an admission.");
+  describe(fields, static_cast<agent::DecidedPod&>(pod));
+  fields.member("enforced", pod.is_enforced, "Its control groups are as desired.");
+  fields.member("notEnforced", pod.not_enforced, kNotEnforcedDoc);
+  fields.member("notes", pod.notes, "Known bugs of the kubelet that took effect.");
+  fields.member("trace", pod.trace, "Null without --explain.");
+}
+
+void describe(Fields& fields, AdmitDocument& document) {
+  fields.type("Admission", "Answers to pods.");
+  fields.member("cgroups", document.cgroups, "Null: nothing is enforced.");
+  fields.member("profile", document.profile, "Whose decisions are made.");
+  fields.member("profileSource", document.profile_source, "What determined the profile.");
+  fields.member("stored", document.is_stored, "False after a dry run.");
+  fields.member("notSettled", document.not_settled, kNotSettledDoc);
+  fields.member("pods", document.pods, "In the order of the manifests.");
+}
+
+void describe(Fields& fields, StartDocument& document) {
+  fields.type("StartedContainer", "A container that is about to start.");
+  describe(fields, document.container);
+  fields.computed("started", true, "");
+  fields.member("enforced", document.is_enforced, "Its control group is as desired.");
+  fields.member("notEnforced", document.not_enforced, kNotEnforcedDoc);
+  fields.member("notSettled", document.not_settled, kNotSettledDoc);
+}
+
+void describe(Fields& fields, RemoveDocument& document) {
+  fields.type("Removal", "A pod or container that was removed.");
+  fields.member("pod", document.pod, "");
+  fields.member("container", document.container, "\"\": the whole pod.");
+  fields.computed("removed", true, "");
+  fields.member("sharedPool", document.shared_pool, "Afterwards; \"\": any CPU.");
+  fields.member("stored", document.is_stored, "False after a dry run.");
+  fields.member("enforced", document.is_enforced, "The control groups are as desired.");
+  fields.member("notEnforced", document.not_enforced, kNotEnforcedDoc);
+  fields.member("notSettled", document.not_settled, kNotSettledDoc);
+}
+
+void describe(Fields& fields, ReconcileDocument& document) {
+  describe(fields, document.report);
+  fields.may_lack("notSettled", document.not_settled, kNotSettledDoc);
+}
+
+void describe(Fields& fields, DefragmentDocument& document) {
+  fields.type("Defragmentation", "Moves that make room for a pod.");
+  describe(fields, document.outcome);
+  fields.may_lack("then", document.then, "The command that admits the pod; null: none does.");
+}
+
+void describe(Fields& fields, ExplainDocument& document) {
+  fields.type("Explanations", "Decisions and their reasons.");
+  fields.member("profile", document.profile, "Whose decisions are made.");
+  fields.member("pods", document.pods, "");
+}
+
+void describe(Fields& fields, CpuOwner& owner) {
+  fields.type("CpuOwner", "Who has a CPU.");
+  fields.member("id", up_to(owner.id, std::numeric_limits<std::int32_t>::max()),
+                "The kernel's number.");
+  fields.member("use", owner.use,
+                "\"exclusive\", \"shared\", \"reserved\", \"offline\" or \"none\".");
+  fields.member("label", owner.label, "For people.");
+  fields.member("owner", owner.owner,
+                "The container that has it exclusively, without a name for a pod shared pool; "
+                "null: none.");
+}
+
+void describe(Fields& fields, CpuThread& thread) {
+  fields.type("CpuThread", "A thread that runs on a CPU, or ran there last.");
+  fields.member("pid", up_to(thread.pid, kMaxPid), "");
+  fields.member("tid", up_to(thread.tid, kMaxPid), "");
+  fields.member("command", thread.command, "");
+  fields.member("state", thread.state, "As in /proc: \"R\", \"S\" ...");
+  fields.member("kernel", thread.is_kernel, "It is a thread of the kernel.");
+  fields.member("owner", thread.owner, "The container that it is in; null: none.");
+  fields.member("cgroupPath", thread.cgroup_path, "Absolute; \"\": unknown.");
+}
+
+void describe(Fields& fields, CpuCandidate& candidate) {
+  fields.type("CpuCandidate", "Something that may run on a CPU.");
+  fields.member("owner", candidate.owner, "The container; null: a foreign group or the kernel.");
+  fields.member("cgroupPath", candidate.cgroup_path, "Absolute; \"\": unknown.");
+  fields.member("kernel", candidate.is_kernel, "Threads of the kernel.");
+  fields.member("isolation", candidate.isolation,
+                "Of a container that the state permits there; else \"\".");
+  fields.member("processCount", candidate.processes, "That may run there.");
+  fields.member("threadCount", candidate.threads, "That may run there.");
+  fields.member("note", candidate.note, "About its CPU affinity; \"\": nothing.");
+}
+
+void describe(Fields& fields, CpuDocument& document) {
+  fields.type("CpuUsers", "A CPU and who uses it.");
+  describe(fields, document.cpu);
+  CpuOwner& owner = document.owner;
+  if (fields.reads()) owner.id = document.cpu.id.value;
+  fields.member("use", owner.use, "As of a CpuOwner.");
+  fields.member("label", owner.label, "As of a CpuOwner.");
+  fields.member("owner", owner.owner, "As of a CpuOwner.");
+  fields.member("siblings", document.siblings, "The other CPUs of its core.");
+  fields.member("threads", document.threads, "Those that run there or ran there last.");
+  fields.member("mayRun", document.may_run, "Who may run there.");
+}
+
+void describe(Fields& fields, WhoDocument& document) {
+  fields.type("Who", "CPUs and who uses them.");
+  fields.member("cpus", document.cpus, "");
+}
+
+void describe(Fields& fields, WarningText& warning) {
+  fields.type("Warning", "A warning.");
+  fields.member("code", warning.code, "\"not settled\", or \"\".");
+  fields.member("message", warning.message, "");
+}
+
+void describe(Fields& fields, MessageLine& line) {
+  fields.type("Message", "A line on standard error: an error or a warning.");
+  fields.if_set("error", line.error, "");
+  fields.if_set("warning", line.warning, "");
+}
+
+namespace {
+
+template <class T>
+Result<void> check_as(const nlohmann::json& value) {
+  PINFOLD_TRY(fields::read<T>(value));
+  return {};
+}
+
+template <class T>
+constexpr DocumentKind kind(std::string_view name, std::string_view title) {
+  return {name, title, &fields::schema<T>, &check_as<T>};
+}
+
+constexpr std::array kKinds = {
+    kind<AdmitDocument>("admit", "pinfold admit -o json"),
+    kind<audit::AuditDocument>("audit", "pinfold audit -o json"),
+    kind<audit::WatchLine>("audit-watch", "A line of pinfold audit --watch -o json"),
+    kind<ConvertDocument>("checkpoint-convert", "pinfold checkpoint convert -o json"),
+    kind<std::vector<DiffLine>>("checkpoint-diff", "pinfold checkpoint diff -o json"),
+    kind<RepairDocument>("checkpoint-repair", "pinfold checkpoint repair -o json"),
+    kind<ShowDocument>("checkpoint-show", "A line of pinfold checkpoint show -o json"),
+    kind<std::vector<VerifiedFile>>("checkpoint-verify", "pinfold checkpoint verify -o json"),
+    kind<DefragmentDocument>("defragment", "pinfold defragment -o json"),
+    kind<audit::DoctorDocument>("doctor", "pinfold doctor -o json"),
+    kind<ExplainDocument>("explain", "pinfold explain -o json"),
+    kind<MachineDescription>("machine", "pinfold topology -o json, and a machine in any input"),
+    kind<MessageLine>("message", "A line on standard error with -o json"),
+    kind<agent::DecidedPod>("pod", "pinfold_pod_json"),
+    kind<PodPredictions>("pod-predictions", "pinfold_fleet_predict"),
+    kind<std::vector<PodPredictions>>("predict", "pinfold predict -o json"),
+    kind<std::vector<PlacedPod>>("predict-cycle", "pinfold predict --cycle -o json"),
+    kind<ReconcileDocument>("reconcile", "pinfold reconcile -o json, pinfold_node_reconcile"),
+    kind<verbs::Reconfigured>("reconfigure",
+                              "pinfold reconfigure -o json, pinfold_node_reconfigure"),
+    kind<RemoveDocument>("remove", "pinfold remove -o json"),
+    kind<SimulateDocument>("simulate", "pinfold simulate of pods -o json"),
+    kind<BenchLine>("simulate-bench", "A line of pinfold simulate --bench"),
+    kind<socket::AnswerMessage>("socket-answer", "An answer of the service to a command"),
+    kind<socket::RequestMessage>("socket-request", "A request of a command to the service"),
+    kind<StartDocument>("start", "pinfold start -o json"),
+    kind<StatusDocument>("status", "pinfold status -o json, pinfold_node_get_status"),
+    kind<Trace>("trace", "pinfold_pod_trace"),
+    kind<WhoDocument>("who", "pinfold who -o json"),
+};
+
+}  // namespace
+
+std::span<const DocumentKind> document_kinds() { return kKinds; }
+
+const DocumentKind* document_of_command(std::string_view words) {
+  std::string name(words == "topology" ? "machine" : words);
+  std::replace(name.begin(), name.end(), ' ', '-');
+  const auto* const found = std::find_if(kKinds.begin(), kKinds.end(),
+                                         [&](const DocumentKind& one) { return one.name == name; });
+  return found == kKinds.end() ? nullptr : &*found;
+}
+
+}  // namespace pinfold::tools
