@@ -2,15 +2,13 @@
 
 namespace pinfold::checkpoint {
 
-using fields::Fields;
-
-void describe(Fields& fields, Note& note) {
+void describe(fields::Fields& fields, Note& note) {
   fields.type("Note", "A fact about a pod, a container or a file.");
   fields.member("object", note.object, "POD, POD/CONTAINER or the file's name.");
   fields.member("text", note.text, "");
 }
 
-void describe(Fields& fields, Difference& difference) {
+void describe(fields::Fields& fields, Difference& difference) {
   fields.type("StateDifference", "What two states have for an object.");
   fields.member("object", difference.object,
                 "\"shared pool\", POD, POD/CONTAINER, \"NUMA node 0 memory\".");
@@ -18,7 +16,7 @@ void describe(Fields& fields, Difference& difference) {
   fields.member("after", difference.after, "\"\": it does not exist.");
 }
 
-void describe(Fields& fields, WrongSum& sum) {
+void describe(fields::Fields& fields, WrongSum& sum) {
   fields.type("WrongChecksum", "A checksum that does not fit the contents.");
   fields.member("field", sum.field, "\"checksum (V3)\": computed as for that version.");
   fields.member("found", sum.found, "");

@@ -15,6 +15,8 @@
 #include <sstream>
 
 #include "callback_runtime.hpp"
+#include "pinfold/agent/fields.hpp"
+#include "pinfold/fields/json.hpp"
 
 /// Read-only nodes, lists of pods, and a runtime's own cgroups on this kernel.
 namespace pinfold {
@@ -68,6 +70,36 @@ TEST(NodeProfile, IsThatOfTheConfigurationElseThatOfTheStateFiles) {
       "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\npinfold: {profile: kubelet-1.38}\n";
   EXPECT_THAT(status_of(runtime),
               HasSubstr(R"("profile":"kubelet-1.38","profileSource":"configuration")"));
+}
+
+/// Expects that the reader of the type takes the text whole.
+template <class T>
+void expect_type(const char* text) {
+  ASSERT_NE(text, nullptr);
+  const auto read = fields::read<T>(nlohmann::json::parse(text));
+  EXPECT_TRUE(read) << read.error().message << ": " << text;
+}
+
+TEST(NodeJson, IsOfTheTypesOfTheCommands) {
+  Runtime runtime(CgroupVersion::kV2);
+  pinfold_node* const node = runtime.open();
+  for (const int cpus : {1, 9}) {  // the second one is rejected
+    pinfold_pod* answer = nullptr;
+    (void)pinfold_pod_explain(node, pod("a", cpus).c_str(), &answer, nullptr);
+    expect_type<Trace>(pinfold_pod_trace(answer));
+    expect_type<agent::DecidedPod>(pinfold_pod_json(answer));
+    pinfold_pod_free(answer);
+  }
+  must_admit(node, pod("a", 1));
+  char* json = nullptr;
+  EXPECT_EQ(pinfold_node_get_status(node, &json, nullptr), PINFOLD_OK);
+  expect_type<agent::NodeStatus>(json);
+  pinfold_free(json);
+  json = nullptr;
+  EXPECT_EQ(pinfold_node_reconcile(node, &json, nullptr), PINFOLD_OK);
+  expect_type<agent::ReconcileReport>(json);
+  pinfold_free(json);
+  pinfold_node_close(node);
 }
 
 class ReadOnlyNode : public testing::TestWithParam<CgroupVersion> {

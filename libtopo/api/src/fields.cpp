@@ -6,7 +6,6 @@
 
 namespace pinfold {
 
-using fields::Fields;
 using nlohmann::json;
 
 std::span<const QosClass> enumerators(QosClass /*type*/) {
@@ -17,7 +16,7 @@ std::span<const QosClass> enumerators(QosClass /*type*/) {
 
 std::span<const Profile> enumerators(Profile /*type*/) { return kProfiles; }
 
-void describe_value(Fields& fields, PodSpec& pod) {
+void describe_value(fields::Fields& fields, PodSpec& pod) {
   fields.foreign({"Pod", "A v1 Pod of Kubernetes.", [&] { return to_json(pod); },
                   [&](const json& value) -> Result<void> {
                     PINFOLD_LET(pod, pod_from_json(value));
@@ -25,7 +24,7 @@ void describe_value(Fields& fields, PodSpec& pod) {
                   }});
 }
 
-void describe_value(Fields& fields, Config& config) {
+void describe_value(fields::Fields& fields, Config& config) {
   fields.foreign({"KubeletConfiguration",
                   "A KubeletConfiguration of Kubernetes, with Pinfold's own settings in 'pinfold'.",
                   [&] { return to_json(config); },

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/fields.hpp"
+#include "pinfold/fields/json.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -78,6 +80,18 @@ TEST(PodStatus, ReportsARemovedAdoptedGroup) {
   EXPECT_THAT(status.containers.at(0).problem, HasSubstr("/model/run-a"));
   must_admit(agent, pod("y", {guaranteed("a", 1)}));
   EXPECT_EQ(world.cpus("podx/a"), "gone") << "no group is made in its place";
+}
+
+TEST(NodeStatus, IsReadBackAsItWasWritten) {
+  WorldWithGroup world;
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("x", {guaranteed("a", 1), test::half_a_cpu("b")}));
+  ASSERT_FALSE(agent.adopt(PodUid("x"), {"a", "/model/run-a"}).value().not_enforced);
+  ASSERT_TRUE(world.kernel.fs()->write("podx/b", "cpuset.cpus", "1").has_value());
+  const auto written = to_json(node_status(agent).value());
+  const auto read = fields::read<NodeStatus>(written);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(fields::to_json(*read), written);
 }
 
 TEST(NodeStatus, ChangesNothing) {
