@@ -6,9 +6,9 @@
 #include <climits>
 #include <cstdlib>
 
-#include "fields.hpp"
 #include "kernel_files.hpp"
 #include "pinfold/enforce/cgroups.hpp"
+#include "text_fields.hpp"
 
 /// Detects and opens the hierarchies of the running kernel.
 namespace pinfold::enforce {

@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "fields.hpp"
 #include "kernel_files.hpp"
+#include "text_fields.hpp"
 
 namespace pinfold::enforce {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "fields.hpp"
+#include "text_fields.hpp"
 
 namespace pinfold::enforce {
 namespace {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "fields.hpp"
 #include "kernel_files.hpp"
+#include "text_fields.hpp"
 
 namespace pinfold::enforce {
 namespace {

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "fields.hpp"
 #include "kernel_files.hpp"
+#include "text_fields.hpp"
 
 namespace pinfold::enforce {
 namespace {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "fields.hpp"
+#include "text_fields.hpp"
 
 namespace pinfold::enforce {
 namespace {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "node_fixture.hpp"
+#include "pinfold/predict/fields.hpp"
 #include "pinfold/predict/ledger.hpp"
 #include "pinfold/predict/pod_query.hpp"
 

@@ -3,44 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <tuple>
 
-#include "pinfold/fields/json.hpp"
-#include "pinfold/predict/fields.hpp"
 #include "pinfold/text/field.hpp"
 
 namespace pinfold {
 namespace {
-
-using nlohmann::json;
 
 std::optional<int> find_zone(const Fleet& fleet, std::size_t node, const std::string& name) {
   for (int zone = 0; zone < fleet.zone_count(node); ++zone) {
     if (fleet.zone_name(node, zone) == name) return zone;
   }
   return std::nullopt;
-}
-
-/// Adds the amounts of the zones of a node.
-Result<Placement> placement_of(const Fleet& fleet, std::size_t node,
-                               const std::vector<ZoneAmount>& amounts) {
-  Placement placement;
-  const auto reported = fleet.resources_of_shape(fleet.shape_number(node));
-  for (const ZoneAmount& one : amounts) {
-    const auto zone = find_zone(fleet, node, one.zone);
-    if (!zone) {
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("zone '{}': expected a zone of node '{}'", printable(one.zone),
-                              fleet.name(node)));
-    }
-    const auto id = fleet.resource_id(one.resource);
-    if (!id || !std::binary_search(reported.begin(), reported.end(), *id)) continue;
-    placement.add(
-        *zone, *id,
-        fleet_units(one.resource, from_base_units(one.resource, one.amount), Rounding::kUp));
-  }
-  return placement;
 }
 
 }  // namespace
@@ -68,32 +41,24 @@ std::vector<ZoneAmount> amounts_of(const Fleet& fleet, std::size_t node,
   return amounts;
 }
 
-json to_json(const Fleet& fleet, std::size_t node, const Placement& placement) {
-  return fields::to_json(amounts_of(fleet, node, placement));
-}
-
-Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node, const json& document) {
-  PINFOLD_LET(const auto amounts,
-              fields::read<std::vector<ZoneAmount>>(document, {.whole = "placement"}));
-  return placement_of(fleet, node, amounts);
-}
-
-Result<BoundPod> bound_pod_from_json(const Fleet& fleet, const json& document) {
-  PINFOLD_LET(const auto placed,
-              fields::read<PlacedPod>(
-                  document, {.whole = "pod", .unknown = fields::UnknownMembers::kIgnore}));
-  if (!placed.node) return fail_field("node", json(), "expected a string");
-  const auto number = fleet.find(*placed.node);
-  if (!number) return fail_field("node", *placed.node, "expected the name of a node");
-  BoundPod pod{placed.pod.uid, *number, {}};
-  for (const auto& [key, amounts, placement] :
-       {std::tuple("predicted", &placed.predicted, &pod.record.predicted),
-        std::tuple("observed", &placed.observed, &pod.record.observed)}) {
-    if (!*amounts) continue;
-    PINFOLD_LET_WRAP(*placement, placement_of(fleet, pod.node, **amounts),
-                     fmt::format("pod '{}': {}", pod.uid, key));
+Result<Placement> placement_of(const Fleet& fleet, std::size_t node,
+                               const std::vector<ZoneAmount>& amounts) {
+  Placement placement;
+  const auto reported = fleet.resources_of_shape(fleet.shape_number(node));
+  for (const ZoneAmount& one : amounts) {
+    const auto zone = find_zone(fleet, node, one.zone);
+    if (!zone) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("zone '{}': expected a zone of node '{}'", printable(one.zone),
+                              fleet.name(node)));
+    }
+    const auto id = fleet.resource_id(one.resource);
+    if (!id || !std::binary_search(reported.begin(), reported.end(), *id)) continue;
+    placement.add(
+        *zone, *id,
+        fleet_units(one.resource, from_base_units(one.resource, one.amount), Rounding::kUp));
   }
-  return pod;
+  return placement;
 }
 
 }  // namespace pinfold

@@ -1,14 +1,21 @@
 #include "pinfold/predict/fields.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <numeric>
+#include <tuple>
 
+#include "pinfold/fields/json.hpp"
+#include "pinfold/text/field.hpp"
 #include "topology_names.hpp"
 
 namespace pinfold {
 
 using fields::Fields;
+using nlohmann::json;
 
 std::vector<std::size_t> ranked(const std::vector<Prediction>& predictions) {
   std::vector<std::size_t> nodes(predictions.size());
@@ -74,6 +81,34 @@ void describe(Fields& fields, PodPredictions& predictions) {
   fields.type("PodPredictions", "Which nodes would admit a pod.");
   fields.member("pod", predictions.pod, "");
   fields.member("nodes", predictions.nodes, "The best first.");
+}
+
+json to_json(const Fleet& fleet, std::size_t node, const Placement& placement) {
+  return fields::to_json(amounts_of(fleet, node, placement));
+}
+
+Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node, const json& document) {
+  PINFOLD_LET(const auto amounts,
+              fields::read<std::vector<ZoneAmount>>(document, {.whole = "placement"}));
+  return placement_of(fleet, node, amounts);
+}
+
+Result<BoundPod> bound_pod_from_json(const Fleet& fleet, const json& document) {
+  PINFOLD_LET(const auto placed,
+              fields::read<PlacedPod>(
+                  document, {.whole = "pod", .unknown = fields::UnknownMembers::kIgnore}));
+  if (!placed.node) return fail_field("node", json(), "expected a string");
+  const auto number = fleet.find(*placed.node);
+  if (!number) return fail_field("node", *placed.node, "expected the name of a node");
+  BoundPod pod{placed.pod.uid, *number, {}};
+  for (const auto& [key, amounts, placement] :
+       {std::tuple("predicted", &placed.predicted, &pod.record.predicted),
+        std::tuple("observed", &placed.observed, &pod.record.observed)}) {
+    if (!*amounts) continue;
+    PINFOLD_LET_WRAP(*placement, placement_of(fleet, pod.node, **amounts),
+                     fmt::format("pod '{}': {}", pod.uid, key));
+  }
+  return pod;
 }
 
 }  // namespace pinfold

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "node_fixture.hpp"
+#include "pinfold/predict/fields.hpp"
 #include "zones.hpp"
 
 namespace pinfold {

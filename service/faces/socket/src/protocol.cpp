@@ -16,7 +16,6 @@
 #include "pinfold/socket/fields.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
-#include "pinfold/verbs/fields.hpp"
 
 namespace pinfold::socket {
 namespace {
@@ -24,39 +23,6 @@ namespace {
 using fields::Alternative;
 using fields::Fields;
 using nlohmann::json;
-using std::chrono::milliseconds;
-
-/// In the order of verbs::Action.
-constexpr std::array<Alternative, std::variant_size_v<verbs::Action>> kRequests = {{
-    {"admit", "Admits pods."},
-    {"start", "Starts a container."},
-    {"attach", "Attaches a process."},
-    {"remove", "Removes a pod or container."},
-    {"releaseUnknown", "Releases held pods."},
-    {"admitHooked", "Of the OCI hook."},
-    {"removeHooked", "Of the OCI hook."},
-    {"reconcile", "Reconciles."},
-    {"settle", "Brings the state files up to date."},
-    {"adopt", "Adopts a control group."},
-    {"comparison", "Reads the comparison; answered with 'done' if there is none."},
-    {"service", "Reads the state of the service."},
-    {"reconfigure", "Changes the node."},
-    {"defragment", "Makes room for a pod."},
-}};
-
-/// In the order of AnswerMessage::answer.
-constexpr std::array<Alternative, std::variant_size_v<decltype(AnswerMessage::answer)>> kAnswers = {
-    {
-        {"done", "Success."},
-        {"admissions", "To 'admit'."},
-        {"change", "To requests that change the node."},
-        {"hook", "To requests of the OCI hook; null: success."},
-        {"report", "To 'reconcile'."},
-        {"comparison", "To 'comparison'."},
-        {"service", "To 'service'."},
-        {"reconfiguration", "To 'reconfigure' and 'defragment'."},
-        {"error", "Nothing was done, unless the message says otherwise."},
-    }};
 
 /// A client's first message.
 struct HelloRequest {
@@ -142,28 +108,6 @@ std::optional<std::uint64_t> version_of(const json& message) {
 }
 
 }  // namespace
-
-void describe(Fields& fields, RequestMessage& message) {
-  constexpr std::chrono::hours kLongest(1);
-  fields.type("Request", "A request to the service, on one line.");
-  Call& call = message.call;
-  std::optional<milliseconds> timeout;
-  if (call.timeout > milliseconds::zero()) timeout = call.timeout;
-  if (fields.writes() && timeout) {
-    fields.may_lack("timeoutSeconds", fields::up_to(*timeout, kLongest), "");
-  } else if (!fields.writes()) {
-    milliseconds read{0};
-    fields.may_lack("timeoutSeconds", fields::up_to(read, kLongest),
-                    "How long it may wait; absent or 0: no limit.");
-    if (fields.reads()) call.timeout = read;
-  }
-  fields.alternatives(call.action, kRequests, "a request");
-}
-
-void describe(Fields& fields, AnswerMessage& message) {
-  fields.type("Answer", "An answer of the service, on one line.");
-  fields.alternatives(message.answer, kAnswers, "an answer");
-}
 
 std::string encode_hello_request() { return to_line(HelloMessage<HelloRequest>{HelloRequest{}}); }
 

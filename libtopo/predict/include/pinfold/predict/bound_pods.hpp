@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +40,10 @@ struct ZoneAmount {
 /// Names the shares of a placement.
 [[nodiscard]] std::vector<ZoneAmount> amounts_of(const Fleet& fleet, std::size_t node,
                                                  const Placement& placement);
+/// Finds named shares; ignores resources that the node does not report by zone.
+/// Errors: kInvalidArgument for a zone that the node does not have.
+[[nodiscard]] Result<Placement> placement_of(const Fleet& fleet, std::size_t node,
+                                             const std::vector<ZoneAmount>& amounts);
 
 /// A pod and its node, as `pinfold predict --cycle -o json` prints it: docs/predict.md.
 struct PlacedPod {
@@ -54,19 +57,5 @@ struct PlacedPod {
 /// Sets what is available on every node to what is allocatable minus the known placements of
 /// `pods`. The result does not depend on the delay of exporters.
 void reconstruct(Fleet& fleet, const std::vector<BoundPod>& pods);
-
-/// Writes a placement as JSON, for example for an annotation:
-/// [{"zone": "node-0", "resource": "cpu", "amount": 2000}].
-[[nodiscard]] nlohmann::json to_json(const Fleet& fleet, std::size_t node,
-                                     const Placement& placement);
-/// Reads a placement back; ignores resources that the node does not report by zone.
-/// Errors: kInvalidArgument for a zone that the node does not have, and for a malformed amount.
-[[nodiscard]] Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node,
-                                                    const nlohmann::json& document);
-
-/// Reads a PlacedPod with a node; other members are ignored.
-/// Errors: kInvalidArgument for a node that is not in the fleet; else as for placement_from_json.
-[[nodiscard]] Result<BoundPod> bound_pod_from_json(const Fleet& fleet,
-                                                   const nlohmann::json& document);
 
 }  // namespace pinfold

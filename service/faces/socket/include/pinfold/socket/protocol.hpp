@@ -1,13 +1,12 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "pinfold/machine/machine.hpp"
-#include "pinfold/verbs/execute.hpp"
+#include "pinfold/socket/messages.hpp"
 
 /// The messages between the commands and the service: one JSON object per line, in both directions.
 /// A client sends a hello request, gets a Hello, then sends requests and gets an answer to each.
@@ -30,12 +29,6 @@ struct Hello {
   agent::ProfileSource profile_source = agent::ProfileSource::kDefault;
   Machine machine;          ///< as observed
   std::string cgroup_root;  ///< absolute; empty: it enforces nothing
-};
-
-/// A request, and the longest time that it may wait; zero: no limit.
-struct Call {
-  verbs::Action action;
-  std::chrono::milliseconds timeout{0};
 };
 
 /// Without a line break, like all messages here.
