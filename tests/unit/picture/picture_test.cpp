@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "pinfold/discover/discover.hpp"
 #include "topology_picture.hpp"
 
 namespace pinfold::tools {

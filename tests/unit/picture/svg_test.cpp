@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "picture_svg.hpp"
+#include "pinfold/discover/discover.hpp"
 
 namespace pinfold::tools {
 namespace {

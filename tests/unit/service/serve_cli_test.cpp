@@ -22,8 +22,8 @@
 
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/base/unique_fd.hpp"
-#include "pinfold/socket/server.hpp"
 #include "pinfold/socket/client.hpp"
+#include "pinfold/socket/server.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 #include "serve_world.hpp"
 
@@ -110,11 +110,11 @@ class StoppingService {
                   std::optional<verbs::Comparison> comparison = std::nullopt)
       : requests_(requests), comparison_(std::move(comparison)), agent_(open(node)) {
     const socket::Hello hello{"0",
-                               node.dir() / "state",
-                               agent_->node().config(),
-                               agent_->profile_source(),
-                               agent_->node().machine(),
-                               ""};
+                              node.dir() / "state",
+                              agent_->node().config(),
+                              agent_->profile_source(),
+                              agent_->node().machine(),
+                              ""};
     listener_.emplace(socket::Listener::open(node.dir() / "s.sock").value());
     server_.emplace(
         io_, *listener_, hello, [this](const worker::Request& request) { return answer(request); },
@@ -205,14 +205,14 @@ class DyingService {
   explicit DyingService(const Node& node) {
     listener_.emplace(socket::Listener::open(node.dir() / "s.sock").value());
     const socket::Hello hello{"0",
-                               node.dir() / "state",
-                               agent::read_config(node.dir() / "state", node.dir() / "config.yaml",
-                                                  checkpoint::OwnerCheck::kOff)
-                                   .value()
-                                   .config,
-                               agent::ProfileSource::kDefault,
-                               parse_machine(read_all(node.dir() / "node.json")).value(),
-                               ""};
+                              node.dir() / "state",
+                              agent::read_config(node.dir() / "state", node.dir() / "config.yaml",
+                                                 checkpoint::OwnerCheck::kOff)
+                                  .value()
+                                  .config,
+                              agent::ProfileSource::kDefault,
+                              parse_machine(read_all(node.dir() / "node.json")).value(),
+                              ""};
     server_.emplace(
         io_, *listener_, hello,
         [this](const worker::Request& /*request*/) {
@@ -279,8 +279,8 @@ verbs::Comparison two_of_three() {
   verbs::Comparison comparison;
   comparison.compared = 3;
   comparison.differences = {
-      {{PodUid("u1"), "main"}, "default", "web", CpuSet{0, 1, 2, 3}, CpuSet{1, 2}, {0}, {}},
-      {{PodUid("u2"), "c\n"}, "shop", "db", CpuSet{0, 1}, {}, CpuSet{0, 1}, CpuSet{1}}};
+      {{{PodUid("u1"), "default", "web"}, "main"}, CpuSet{0, 1, 2, 3}, CpuSet{1, 2}, {0}, {}},
+      {{{PodUid("u2"), "shop", "db"}, "c\n"}, CpuSet{0, 1}, {}, CpuSet{0, 1}, CpuSet{1}}};
   return comparison;
 }
 
