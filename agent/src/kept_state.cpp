@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/agent/pods_file.hpp"
-#include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/start.hpp"
 #include "side_file.hpp"

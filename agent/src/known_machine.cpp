@@ -7,7 +7,7 @@
 #include <set>
 
 #include "pinfold/agent/node_file.hpp"
-#include "pinfold/agent/open_agent.hpp"
+#include "pinfold/decide/start_advice.hpp"
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold::agent {
@@ -100,6 +100,12 @@ MachineDescription without_sizes(MachineDescription description) {
 }
 
 }  // namespace
+
+Result<Node> make_node(const Machine& machine, const Config& config, Node::Providers providers) {
+  auto node = Node::make(machine, config, std::move(providers));
+  if (node) return *std::move(node);
+  return fail(ErrorCode::kInvalidArgument, describe_start_error(machine, config, node.error()));
+}
 
 KnownMachine known_machine(Machine observed, checkpoint::Store& store, const LogSink& log) {
   const auto files = store.load();

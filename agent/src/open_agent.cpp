@@ -8,7 +8,6 @@
 
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/base/read_file.hpp"
-#include "pinfold/decide/start_advice.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -57,12 +56,6 @@ Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options)
 }
 
 }  // namespace
-
-Result<Node> make_node(const Machine& machine, const Config& config, Node::Providers providers) {
-  auto node = Node::make(machine, config, std::move(providers));
-  if (node) return *std::move(node);
-  return fail(ErrorCode::kInvalidArgument, describe_start_error(machine, config, node.error()));
-}
 
 Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions options,
                              Node::Providers providers) {

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "node_call.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "pinfold/verbs/execute.hpp"
 #include "pod.hpp"
 
@@ -40,7 +41,7 @@ Result<pinfold_code> attach(NodeAgent& agent, const pinfold_node& node,
     return PINFOLD_OK;
   }
   PINFOLD_LET(const auto process, enforce::LiveProcess::open(number));
-  PINFOLD_TRY(agent.attach(container, process));
+  PINFOLD_TRY(agent::attach(agent, container, process));
   return PINFOLD_OK;
 }
 
@@ -50,7 +51,7 @@ Result<pinfold_code> attach_pidfd(NodeAgent& agent, const pinfold_node& node,
     return fail(ErrorCode::kUnsupported, "a pidfd is of this kernel, and the cgroups are not");
   }
   PINFOLD_LET(const auto process, enforce::LiveProcess::from_pidfd(pidfd));
-  PINFOLD_TRY(agent.attach(container, process));
+  PINFOLD_TRY(agent::attach(agent, container, process));
   return PINFOLD_OK;
 }
 

@@ -139,7 +139,8 @@ Result<Reconfigured> take_back(agent::NodeAgent& agent, const Reconfigure& reque
       "{}: as it was before a reconfiguration that was interrupted", agent::kConfigFileName));
   if (request.dry_run) return outcome;
   PINFOLD_TRY_WRAP(files.take_back(), "restore the configuration");
-  PINFOLD_LET(outcome.change, agent.reconfigure(agent.state().node));
+  PINFOLD_LET(outcome.change, agent.reconfigure(std::nullopt, agent.state().node,
+                                                agent::RunningProcesses::kRefuse));
   outcome.is_applied = true;
   return outcome;
 }
@@ -205,7 +206,8 @@ Result<Reconfigured> defragment(agent::NodeAgent& agent, const Defragment& reque
   PINFOLD_LET(outcome.planned, agent::plan_defragmentation(agent, request.pod, rules));
   const agent::Room& room = *outcome.planned.room;
   if (request.dry_run || !room.rejection || !room.is_possible) return outcome;
-  PINFOLD_LET(outcome.change, agent.reconfigure(outcome.planned.plan.next));
+  PINFOLD_LET(outcome.change, agent.reconfigure(std::nullopt, outcome.planned.plan.next,
+                                                agent::RunningProcesses::kRefuse));
   outcome.is_applied = true;
   return outcome;
 }

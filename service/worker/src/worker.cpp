@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "pinfold/agent/outcome.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "queue_entry.hpp"
 
 // How it works
@@ -73,7 +74,8 @@ Worker::~Worker() = default;
 
 Result<void> Worker::submit(Request request) {
   PINFOLD_TRY(verbs::check_size(request.action));
-  if (!std::holds_alternative<verbs::ReadComparison>(request.action)) return put(std::move(request));
+  if (!std::holds_alternative<verbs::ReadComparison>(request.action))
+    return put(std::move(request));
   const auto comparison = snapshot()->comparison;
   request.done(comparison == nullptr ? verbs::Answer(verbs::Done{}) : verbs::Answer(*comparison));
   return {};
@@ -280,7 +282,7 @@ void Worker::do_due() {
   bool is_ok = true;
   if (agent_.enforces()) {
     const auto begin = now();
-    auto report = agent_.reconcile(pages);
+    auto report = reconcile(agent_, pages);
     state_.counters.reconciling.observe(now() - begin);
     // Only the owner of a group above can end narrowing, so it is no reason to look more often.
     is_ok = report && report->remaining.size() == report->narrowed.size();

@@ -7,6 +7,7 @@
 #include "../../crash/memory_fs.hpp"
 #include "agent_world.hpp"
 #include "pinfold/agent/process_list.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "pinfold/base/read_file.hpp"
 
 /// Side files that cannot be read or written: their contents are lost, but never a decision.
@@ -156,7 +157,7 @@ TEST(SideFiles, AreReportedAndReplacedIfUnreadable) {
   {
     NodeAgent agent = world.try_open({}, options).value();
     must_admit(agent, pod("x", {guaranteed("a", 2)}));
-    EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
+    EXPECT_THAT(reconcile(agent).value().drift, IsEmpty());
     EXPECT_TRUE(agent.settle());
   }
   for (const std::string_view name : kSideFiles) {
@@ -165,7 +166,7 @@ TEST(SideFiles, AreReportedAndReplacedIfUnreadable) {
   warnings.clear();
   NodeAgent agent = world.try_open({}, options).value();
   EXPECT_EQ(agent.metrics().counts[Counter::kTopologyRequests], 1U);
-  EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
+  EXPECT_THAT(reconcile(agent).value().drift, IsEmpty());
   EXPECT_THAT(warnings, IsEmpty());
 }
 
@@ -181,10 +182,10 @@ TEST(SideFiles, DistinguishProcessesWithAReusedPid) {
         << encode_processes({{"podx/a", {process}}});
   };
   put({self->pid, self->start_time - 1});
-  EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
+  EXPECT_THAT(reconcile(agent).value().drift, IsEmpty());
   EXPECT_THAT(world.kernel.find("podx/a")->processes, IsEmpty());
   put(*self);
-  EXPECT_THAT(agent.reconcile().value().drift, Contains(HasSubstr("podx/a: process ")));
+  EXPECT_THAT(reconcile(agent).value().drift, Contains(HasSubstr("podx/a: process ")));
   EXPECT_THAT(world.kernel.find("podx/a")->processes, Contains(self->pid));
 }
 

@@ -14,25 +14,13 @@
 #include "pinfold/agent/log.hpp"
 #include "pinfold/agent/observed_cgroups.hpp"
 #include "pinfold/agent/process_list.hpp"
+#include "pinfold/agent/reconcile_report.hpp"
 #include "pinfold/enforce/apply_plan.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/enforce/cpu_quota.hpp"
 #include "pinfold/enforce/foreign.hpp"
 
 namespace pinfold::agent {
-
-/// The result of a reconciliation.
-struct ReconcileReport {
-  std::vector<std::string> drift;      ///< the differences found, as find_drift words them
-  CpuSet overlap;                      ///< exclusive CPUs on which processes of others could run
-  enforce::Plan done;                  ///< the steps that were applied
-  std::vector<std::string> moved;      ///< processes and pages that were moved back
-  std::vector<std::string> remaining;  ///< what still differs, and why
-  std::vector<std::string> notes;      ///< as desired, but worth knowing: CPU affinities
-  /// The part of `remaining` about containers whose CPUs differ because a group above theirs does
-  /// not have them. Pinfold cannot fix that.
-  std::vector<std::string> narrowed;
-};
 
 enum class RunningProcesses { kRefuse, kKill };
 

@@ -7,6 +7,7 @@
 #include "pinfold/agent/log.hpp"
 #include "pinfold/api/config.hpp"
 #include "pinfold/checkpoint/store.hpp"
+#include "pinfold/decide/node.hpp"
 #include "pinfold/machine/machine.hpp"
 #include "pinfold/memory/memory_manager.hpp"
 
@@ -41,6 +42,10 @@ struct KnownMachine {
 /// DEVIATION: a kubelet does not start in case 1 or 3.
 [[nodiscard]] KnownMachine machine_to_start_with(Machine observed, const Config& config,
                                                  checkpoint::Store& store, const LogSink& log);
+
+/// Calls Node::make. An error names the stage of the start that failed, and what would help.
+[[nodiscard]] Result<Node> make_node(const Machine& machine, const Config& config,
+                                     Node::Providers providers = {});
 
 /// Whether the sizes of memory and huge pages are part of a node.
 enum class MemorySizes { kCount, kIgnored };

@@ -73,7 +73,8 @@ void Enforcer::remove(Agent& agent, const AgentRequests& requests) {
     log(LogLevel::kWarning, fmt::format("NRI: remove pod '{}': {}", uid, removed.error().message));
   }
   for (const ContainerId& id : requests.remove_containers) {
-    if (is_in_sandbox(agent, id)) (void)agent.disown_sandbox(id);  // the sandbox keeps running
+    if (is_in_sandbox(agent, id))
+      (void)agent.disown(id, agent::LeftProcesses::kAllow);  // the sandbox keeps running
     const auto removed = run(agent, verbs::Remove{id.pod, id.name, RunningProcesses::kRefuse});
     if (removed) continue;
     log(LogLevel::kWarning,
@@ -180,7 +181,7 @@ void Enforcer::leave_sandboxes(Agent& agent) const {
     }
     if (!is_known) ended.push_back(id);
   }
-  for (const ContainerId& id : ended) (void)agent.disown_sandbox(id);
+  for (const ContainerId& id : ended) (void)agent.disown(id, agent::LeftProcesses::kAllow);
 }
 
 /// Adopts the groups of all started containers. A group that cannot be adopted counts as another's
@@ -218,8 +219,8 @@ void Enforcer::adopt_running(Agent& agent) {
   if (groups.empty()) return;
   const auto adopted = agent.adopt(groups);
   if (!adopted) return log(LogLevel::kError, "NRI: " + adopted.error().message);
-  for (const auto& [id, error] : adopted->refused) {
-    log(LogLevel::kError, fmt::format("NRI: {}: {}", title_of(id), error.message));
+  for (const auto& [owner, error] : adopted->refused) {
+    log(LogLevel::kError, fmt::format("NRI: {}: {}", title_of(owner.id()), error.message));
   }
 }
 

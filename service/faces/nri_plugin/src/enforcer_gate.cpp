@@ -73,7 +73,7 @@ Result<void> Enforcer::start_exclusive(Agent& agent, const api::StateChangeEvent
   if (is_run_by_sandbox(agent, event.pod(), event.container(), directory)) {
     PINFOLD_TRY(enter_sandbox(agent, event.pod(), id));
   } else {
-    PINFOLD_TRY(agent.adopt(id.pod, {id.name, directory}));
+    PINFOLD_TRY(adopt(agent, {{id.pod, id.name}, directory}));
     PINFOLD_TRY(ensure(agent, [&] { return agent.verify(id); }));
   }
   const CpuSet left = confine_others(agent) & desired_cpus(agent.desired(), id);
@@ -90,7 +90,7 @@ Result<void> Enforcer::start_shared(Agent& agent, const api::StateChangeEvent& e
   const bool has_group =
       directory && !is_run_by_sandbox(agent, event.pod(), event.container(), *directory);
   if (has_group) {
-    const auto adopted = agent.adopt(id.pod, {id.name, *directory});
+    const auto adopted = adopt(agent, {{id.pod, id.name}, *directory});
     if (!adopted) {
       log(LogLevel::kWarning, fmt::format("NRI: {} has no group that is followed: {}", title_of(id),
                                           adopted.error().message));
@@ -103,8 +103,7 @@ Result<void> Enforcer::start_shared(Agent& agent, const api::StateChangeEvent& e
 }
 
 /// Errors: kBusy if a group can run on exclusive CPUs because it cannot be confined.
-Result<void> Enforcer::check_off_exclusive(const Agent& agent,
-                                            const std::string& directory) const {
+Result<void> Enforcer::check_off_exclusive(const Agent& agent, const std::string& directory) const {
   const CpuSet exclusive = exclusive_cpus(agent.desired());
   const auto group = agent.enforced()->reader(directory);
   if (!group) return {};  // it has ended
@@ -183,7 +182,7 @@ Result<void> Enforcer::enter_sandbox(Agent& agent, const api::PodSandbox& pod,
       lack_of_groups(pod, is_in_list(options_.handlers_without_groups, pod.runtime_handler()));
   const std::string intent = lack + ", and its pods get no exclusive CPUs";
   PINFOLD_LET_WRAP(const std::string directory, sandbox_group(agent, pod), intent);
-  PINFOLD_TRY_WRAP(agent.adopt_sandbox(id.pod, directory), intent);
+  PINFOLD_TRY_WRAP(adopt(agent, {enforce::GroupName(id.pod), directory}), intent);
   PINFOLD_TRY_WRAP(ensure(agent, [&] { return agent.verify(id); }), intent);
   log(LogLevel::kInfo,
       fmt::format("NRI: {}: {}: CPUs {} are those of its sandbox, '{}'", title_of(id), lack,
@@ -209,7 +208,7 @@ void Enforcer::take_back(Agent& agent, const api::PodSandbox& pod, const Contain
   for (const Container& container : before.containers) {
     const ContainerId one{id.pod, container.name};
     const bool leaves = !has_others || container.name == id.name;
-    if (leaves && is_in_sandbox(agent, one)) (void)agent.disown_sandbox(one);
+    if (leaves && is_in_sandbox(agent, one)) (void)agent.disown(one, agent::LeftProcesses::kAllow);
   }
   AgentRequests requests;
   if (has_others) {
