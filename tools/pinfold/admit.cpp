@@ -10,6 +10,7 @@
 #include "documents.hpp"
 #include "explain.hpp"
 #include "input.hpp"
+#include "pinfold/agent/admission.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/explain/quirks.hpp"
@@ -142,12 +143,13 @@ std::vector<std::vector<std::string>> find_acting_quirks(const agent::NodeAgent&
                                                          const std::vector<PodSpec>& pods) {
   std::vector<std::vector<std::string>> all(pods.size());
   if (agent.node().quirks() == Quirks{}) return all;
-  NodeState state = agent.state().node;
+  const agent::AdmissionFacts facts{agent.node(), agent.offline(), agent.observed()};
+  agent::AgentState state = agent.state();
   for (std::size_t i = 0; i < pods.size(); ++i) {
-    all[i] = acting_quirks(agent.node(), state, pods[i]);
-    Decision decision = decide(agent.node(), std::move(state), pods[i], nullptr, nullptr,
-                               AdmissionChecks::kManagersAndRequests);
-    state = std::visit([](auto& decided) { return std::move(decided.next); }, decision);
+    all[i] = acting_quirks(agent.node(), state.node, pods[i]);
+    auto preview = agent::preview_admission(facts, state, {pods[i]});
+    if (!preview) break;  // admit() fails for the same reason
+    state = std::move(preview->next);
   }
   return all;
 }

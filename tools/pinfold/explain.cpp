@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "documents.hpp"
 #include "input.hpp"
+#include "pinfold/agent/admission.hpp"
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/explain/amount_text.hpp"
@@ -38,6 +39,14 @@ bool is_called(const PodSpec& pod, const std::string& name) {
   return pod.uid.value == name || pod.name == name || pod.namespace_name + "/" + pod.name == name;
 }
 
+/// Adds the rejection of a pod that this node decides otherwise than one with the stored machine.
+void add_rejection(const agent::AdmitOutcome& outcome, Explanation& explanation) {
+  if (!outcome.rejection || explanation.rejection) return;
+  explanation.rejection = outcome.rejection;
+  explanation.summary = outcome.rejection->message;
+  explanation.containers.clear();
+}
+
 /// Decides the pods of the files one after another, like admit. A pod that is active with the same
 /// spec is unchanged.
 Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
@@ -45,21 +54,23 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
   PINFOLD_LET(const auto pods, read_pods(options.files));
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
   std::vector<Explained> all;
-  NodeState state = agent.state().node;
+  const agent::AdmissionFacts facts{agent.node(), agent.offline(), agent.observed()};
+  agent::AgentState state = agent.state();
   for (const PodSpec& pod : pods) {
     const bool is_wanted = options.pod.empty() || is_called(pod, options.pod);
-    const ActivePod* const active = state.find(pod.uid);
+    const ActivePod* const active = state.node.find(pod.uid);
     if (active != nullptr && active->spec == pod) {
       if (!is_wanted) continue;
-      PINFOLD_LET(auto explained, explain_active(agent.node(), state, pod.uid));
-      all.push_back({std::move(explained), state});
+      PINFOLD_LET(auto explained, explain_active(agent.node(), state.node, pod.uid));
+      all.push_back({std::move(explained), state.node});
       continue;
     }
-    if (is_wanted) all.push_back({explain(agent.node(), state, pod), {}});
-    Decision decision = decide(agent.node(), std::move(state), pod, nullptr, nullptr,
-                               AdmissionChecks::kManagersAndRequests);
-    state = std::visit([](auto& decided) { return std::move(decided.next); }, decision);
-    if (is_wanted) all.back().state = state;
+    PINFOLD_LET(auto preview, agent::preview_admission(facts, state, {pod}));
+    if (is_wanted) {
+      all.push_back({explain(agent.node(), state.node, pod), preview.next.node});
+      add_rejection(preview.outcomes.front(), all.back().explanation);
+    }
+    state = std::move(preview.next);
   }
   if (all.empty()) {
     return fail(ErrorCode::kNotFound, fmt::format("pod '{}': the files have no such pod: {}",
