@@ -123,7 +123,7 @@ void describe(Fields& fields, DecidedPod& pod) {
 }
 
 void describe(Fields& fields, HeldContainer& held) {
-  fields.type("HeldContainer", "A container that only the kubelet's files name.");
+  fields.type("HeldContainer", "A container known only from the kubelet's files.");
   ContainerRef container{{held.id.pod, {}, {}}, held.id.name};
   describe(fields, container);
   if (fields.reads()) held.id = id_of(container);
@@ -140,7 +140,7 @@ void describe(Fields& fields, NodeStatus& status) {
   fields.member("reservedCpus", status.reserved, "Reserved for the system.");
   fields.member("offlineCpus", status.offline, "CPUs of the node that are offline.");
   fields.member("pods", status.pods, "The active pods, in the order of their admission.");
-  fields.member("held", status.held, "Containers of pods that only the kubelet's files name.");
+  fields.member("held", status.held, "Containers of pods known only from the kubelet's files.");
   fields.member("foreign", status.foreign, "Groups below the root that are not Pinfold's.");
   fields.member("drift", status.drift, "How the kernel differs from the desired state.");
   fields.member("affected", status.affected, "Effects of the offline CPUs.");

@@ -90,8 +90,8 @@ Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions option
                                           std::move(known.observed)));
   if (const auto changes = agent.machine_changes(); log && !changes.empty()) {
     log(LogLevel::kWarning,
-        fmt::format("the machine is not as the state has it: {}; 'pinfold reconfigure' takes this "
-                    "over",
+        fmt::format("the machine differs from that of the state: {}; 'pinfold reconfigure' adapts "
+                    "the state",
                     fmt::join(changes, "; ")));
   }
   return agent;

@@ -285,10 +285,10 @@ TEST_F(CheckpointOfANode, ConvertWritesFilesForAKubelet) {
       std::string::npos);
   EXPECT_EQ(dry("--to 1.37").out.find("lost with"), std::string::npos);
   EXPECT_EQ(dry("--to 1.35 --pod-level-resource-managers on").out,
-            "pinfold: --pod-level-resource-managers on: not with --to 1.35\n");
+            "pinfold: --pod-level-resource-managers on: --to 1.35 does not have this gate\n");
   EXPECT_EQ(dry("--to cpu-v2 --pod-level-resource-managers on").status, 2);
   EXPECT_EQ(dry("--to 1.34").out,
-            "pinfold: --to '1.34': expected 1.35 to 1.38, the version of a kubelet, or a format: "
+            "pinfold: --to '1.34': expected a kubelet version, 1.35 to 1.38, or a format: "
             "cpu-v1 to cpu-v4, memory-v1 to memory-v3\n");
 }
 

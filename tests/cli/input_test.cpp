@@ -297,7 +297,7 @@ TEST_F(Input, TakesFlagsOfAKubelet) {
   EXPECT_THAT(name.err, HasSubstr("did you mean 'static'?"));
   EXPECT_THAT(explain("--kubelet-flags missing").err, HasSubstr("--kubelet-flags: read 'missing'"));
   EXPECT_THAT(explain("--config . --kubelet-flags --v=2").err,
-              HasSubstr("'.': no configuration of a kubelet"));
+              HasSubstr("'.': not the configuration of a kubelet"));
 }
 
 TEST_F(Input, WarnsOfResourcesThatNothingOffers) {

@@ -85,9 +85,8 @@ void warn_of_held_pods(const agent::NodeAgent& agent) {
   const auto& held = agent.state().node.held;
   if (held.empty()) return;
   warn(fmt::format(
-      "held for pods that only the kubelet's files name: {}; of their requests only the "
-      "exclusive CPUs and memory count: admit them here too, or release them with "
-      "--release-unknown",
+      "held pods, known only from the kubelet's files: {}; only their exclusive CPUs and memory "
+      "are counted: admit them here too, or release them with --release-unknown",
       fmt::join(held, ", ")));
 }
 
@@ -115,7 +114,7 @@ Result<std::vector<Admission>> admit_all(AgentSession& session, const std::vecto
     PINFOLD_LET(auto got, session.execute<verbs::Admissions>(verbs::Admit{some, options.explain}));
     if (got.outcomes.size() != some.size() ||
         got.traces.size() != (options.explain ? some.size() : 0)) {
-      return fail(ErrorCode::kInternal, "the service answered other pods");
+      return fail(ErrorCode::kInternal, "the service's answer is for different pods");
     }
     for (std::size_t i = 0; i < some.size(); ++i) {
       admissions.push_back({some[i],
@@ -245,7 +244,7 @@ cli::Command admit_command() {
        {{"pinfold admit --dry-run --explain pod.yaml",
          "Print which CPUs and memory a pod would get, and why"},
         {"pinfold admit pod.yaml", "Admit the pod"},
-        {"kubectl get pod web -o yaml | pinfold admit -", "Admit a pod of the API server"}}}};
+        {"kubectl get pod web -o yaml | pinfold admit -", "Admit a pod from the API server"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

@@ -117,7 +117,7 @@ std::string watched_text(const audit::Report& report, std::chrono::milliseconds 
 
 std::string event_text(const audit::WatchEvent& event) {
   using Kind = audit::WatchEvent::Kind;
-  const std::string after = event.after.empty() ? "since before the watch"
+  const std::string after = event.after.empty() ? "since before the watch began"
                                                 : fmt::format("after '{}' started", event.after);
   switch (event.kind) {
     case Kind::kStarted:

@@ -62,8 +62,8 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
     if (is_wanted) all.back().state = state;
   }
   if (all.empty()) {
-    return fail(ErrorCode::kNotFound, fmt::format("pod '{}': the files have no such pod: {}",
-                                                  options.pod, fmt::join(options.files, ", ")));
+    return fail(ErrorCode::kNotFound, fmt::format("pod '{}': not in these files: {}", options.pod,
+                                                  fmt::join(options.files, ", ")));
   }
   return all;
 }
@@ -267,8 +267,8 @@ cli::Command explain_command() {
   cli::Option pod = pod_option(options->pod);
   pod.required = false;
   pod.help =
-      "Only the pod with this UID, name or NAMESPACE/NAME; without files an active pod: why "
-      "it has what it has";
+      "Only the pod with this UID, name or NAMESPACE/NAME; without files an active pod: why it "
+      "has its CPUs and memory";
   command.add({state_dir_option(options->agent.state_dir),
                insecure_state_dir_option(options->agent.insecure_state_dir)});
   command.add(node_options(options->agent));
@@ -282,10 +282,10 @@ cli::Command explain_command() {
   command.sections = {
       {"Examples",
        {{"pinfold explain pod.yaml", "Explain what this node would answer to a pod"},
-        {"pinfold explain --pod default/web", "Explain why an active pod has what it has"},
+        {"pinfold explain --pod default/web", "Explain why an active pod has its CPUs and memory"},
         {"pinfold explain --state-dir /var/lib/kubelet --config /var/lib/kubelet/config.yaml "
          "pod.yaml",
-         "The same on a node that a kubelet runs"}}}};
+         "The same on a node that a kubelet manages"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

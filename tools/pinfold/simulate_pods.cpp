@@ -99,7 +99,7 @@ Result<Subject> live_subject(const SimulatedPods& options) {
               agent::open_agent(stored.machine, stored.config, std::move(opened)));
   const NodeState& state = agent.state().node;
   if (!state.held.empty()) {
-    warn(fmt::format("left out: {} that only the kubelet's files name",
+    warn(fmt::format("left out: {} known only from the kubelet's files",
                      counted(state.held.size(), "pod")));
   }
   std::vector<PodSpec> pods;

@@ -104,7 +104,7 @@ TEST_F(ChangedMachine, IsSaidAndStopsNobodyWithStaticMemory) {
     EXPECT_EQ(agent->node().machine(), two_sockets()) << row.name;
     EXPECT_THAT(agent->machine_changes(), ElementsAre(row.change)) << row.name;
     EXPECT_THAT(warnings_, ElementsAre(HasSubstr(row.change))) << row.name;
-    EXPECT_THAT(warnings_.front(), HasSubstr("'pinfold reconfigure' takes this over")) << row.name;
+    EXPECT_THAT(warnings_.front(), HasSubstr("'pinfold reconfigure' adapts the state")) << row.name;
     const auto status = node_status(*agent);
     ASSERT_TRUE(status) << row.name;
     EXPECT_TRUE(status->ok) << row.name;

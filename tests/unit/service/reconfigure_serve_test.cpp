@@ -139,7 +139,8 @@ TEST_F(ReconfigureServe, WhatContradictsTheServiceChangesNothing) {
       "reconfigure --state-dir state --no-enforce --socket s.sock --machine other.json";
   const auto machine = served_.pinfold(line + " --evict lost");
   EXPECT_EQ(machine.status, 2);
-  EXPECT_THAT(machine.err, HasSubstr("machine: the service reads another one from 'node.json'"));
+  EXPECT_THAT(machine.err,
+              HasSubstr("machine: the service reads a different one from 'node.json'"));
   const auto planned = served_.pinfold(line + " --dry-run");
   EXPECT_EQ(planned.status, 1) << "a pod would be removed: " << planned.err;
   EXPECT_THAT(planned.out, HasSubstr("machine: CPUs 2-3 are gone"));

@@ -83,7 +83,7 @@ std::vector<MetricFamily> service_families(const Node& node, const worker::Snaps
   families.push_back(durations_family("pinfold_enforcement_seconds",
                                       "Duration of applying what was committed to cgroups.",
                                       snapshot.timings.enforcements));
-  families.push_back(gauge_family("pinfold_held_pods", "Pods that only the kubelet's files name.",
+  families.push_back(gauge_family("pinfold_held_pods", "Pods known only from the kubelet's files.",
                                   static_cast<double>(snapshot.state.node.held.size())));
   if (node.cpu().is_static()) {
     families.push_back(gauge_family("pinfold_largest_free_numa_cpus",
