@@ -258,7 +258,7 @@ TEST_F(CheckpointOfANode, ConvertWritesFilesThatTheOlderKubeletLoads) {
             0);
   const Outcome again = run(command + folder_.path());
   EXPECT_EQ(again.status, 2);
-  EXPECT_NE(again.out.find("has state files already"), std::string::npos) << again.out;
+  EXPECT_NE(again.out.find("already has state files"), std::string::npos) << again.out;
 }
 
 TEST_F(CheckpointOfANode, ConvertWritesFilesForAKubelet) {

@@ -189,7 +189,7 @@ TEST_F(Input, SkipsFinishedPodsAndTakesPodTemplates) {
   EXPECT_EQ(outcome.err,
             "pinfold: warning: pod 'default/done' has finished (Succeeded): skipped\n"
             "pinfold: warning: pod 'default/failed' has finished (Failed): skipped\n"
-            "pinfold: warning: Deployment 'default/web': its pod template is taken as one pod\n");
+            "pinfold: warning: Deployment 'default/web': its pod template is read as one pod\n");
 }
 
 TEST_F(Input, CountsPodsAndOverhead) {

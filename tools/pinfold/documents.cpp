@@ -128,7 +128,7 @@ void describe(Fields& fields, CpuCandidate& candidate) {
 }
 
 void describe(Fields& fields, CpuDocument& document) {
-  fields.type("CpuUsers", "A CPU and who uses it.");
+  fields.type("CpuUsers", "A CPU and its users.");
   describe(fields, document.cpu);
   CpuOwner& owner = document.owner;
   if (fields.reads()) owner.id = document.cpu.id.value;
@@ -141,7 +141,7 @@ void describe(Fields& fields, CpuDocument& document) {
 }
 
 void describe(Fields& fields, WhoDocument& document) {
-  fields.type("Who", "CPUs and who uses them.");
+  fields.type("Who", "CPUs and their users.");
   fields.member("cpus", document.cpus, "");
 }
 

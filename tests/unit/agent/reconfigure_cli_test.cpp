@@ -117,7 +117,7 @@ TEST_F(ReconfigureCli, AfterAnAdmissionThereIsNoWayBack) {
 TEST_F(ReconfigureCli, PodsThatCannotStayNeedConsent) {
   const auto planned = run("reconfigure --dry-run --config three.yaml " + machine_);
   EXPECT_EQ(planned.status, 1) << "as the command itself";
-  EXPECT_THAT(planned.err, HasSubstr("--evict lost removes them"));
+  EXPECT_THAT(planned.err, HasSubstr("Remove them with --evict lost"));
   EXPECT_EQ(run("reconfigure --dry-run --config three.yaml --evict lost " + machine_).status, 0);
   const auto refused = run("reconfigure --config three.yaml " + machine_);
   EXPECT_EQ(refused.status, 1);

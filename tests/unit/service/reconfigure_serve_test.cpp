@@ -203,7 +203,7 @@ TEST(ReconfigureServeFile, TheServiceFollowsTheFileThatItIsGiven) {
   const auto refused = node.pinfold(command + " --config new.yaml");
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err, HasSubstr("the service reads its configuration from 'config.yaml', "
-                                     "which says another one"));
+                                     "which is different"));
   node.dir().write("config.yaml", kTwo);
   const auto done = node.pinfold(command);
   EXPECT_EQ(done.status, 0) << done.err;
