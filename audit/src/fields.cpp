@@ -94,7 +94,7 @@ void describe(Fields& fields, Subject& subject) {
 }
 
 void describe(Fields& fields, Finding& finding) {
-  fields.type("Finding", "Something that an operator should know.");
+  fields.type("Finding", "A finding for the operator.");
   fields.member("kind", finding.kind, "A word of docs/audit.md: \"cpuset-differs\".");
   fields.member("severity", finding.severity, "");
   fields.member("subject", finding.subject, "");
@@ -142,7 +142,7 @@ void describe(Fields& fields, AuditDocument& document) {
 }
 
 void describe(Fields& fields, WatchLine& line) {
-  fields.type("WatchLine", "A change between two looks at a node.");
+  fields.type("WatchLine", "A change between two checks of a node.");
   fields.member("event", line.kind, "");
   describe(fields, line.container);
   fields.member("other", line.other,

@@ -78,7 +78,7 @@ Result<LiveProcess> LiveProcess::check(pid_t pid, UniqueFd pidfd) {
   if (pid == 1) return refused(pid, "it is the init process");
   const auto stat = stat_of(pid);
   if (!stat) return has_ended(pid);
-  if (stat->is_kernel_thread) return refused(pid, "it is a thread of the kernel");
+  if (stat->is_kernel_thread) return refused(pid, "it is a kernel thread");
   const auto leader = find_number<pid_t>(read_process_file(pid, "status"), "Tgid");
   if (leader && *leader != pid) {
     return refused(pid, fmt::format("it is a thread of process {}", *leader));

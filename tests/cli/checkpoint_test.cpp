@@ -335,7 +335,7 @@ TEST_F(CheckpointOfANode, RepairIsForTheKubeletOfTheProfile) {
   const std::string command = "repair --dry-run" + node() + " " + out_.path() + " --profile ";
   EXPECT_EQ(run(command + "kubelet-1.37").out, "nothing to repair\nstart-up validation: passes\n");
   const Outcome older = run(command + "kubelet-1.36");
-  EXPECT_NE(older.out.find("is V4, and the kubelet would not read all of it: written as V3"),
+  EXPECT_NE(older.out.find("is V4, and the kubelet would not read all of it: rewritten as V3"),
             std::string::npos)
       << older.out;
 }

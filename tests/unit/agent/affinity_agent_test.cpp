@@ -58,7 +58,7 @@ TEST_P(AffinityOfAgent, IsANoteOfStatusAndReconcileAndNoDrift) {
   EXPECT_EQ(affinity.at("threadCount"), 1);
   EXPECT_EQ(affinity.at("narrowedThreadCount"), 1);
   EXPECT_EQ(affinity.at("note"),
-            "its process 7 may run on 1-2 only: CPU affinity, inherited or its own; "
+            "the CPU affinity of its process 7 permits only 1-2; "
             "'taskset -apc 0-4095 7' widens it");
   for (int round = 0; round < 2; ++round) {  // it is not fought
     const auto report = agent.reconcile();

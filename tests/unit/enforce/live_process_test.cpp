@@ -77,7 +77,7 @@ TEST(LiveProcess, RefusesAThreadOfTheKernel) {
   if (read_file("/proc/2/comm").value_or("") != "kthreadd\n") {
     GTEST_SKIP() << "this pid namespace has no threads of the kernel";
   }
-  expect_error(LiveProcess::open(kKthreadd), ErrorCode::kInvalidArgument, "thread of the kernel");
+  expect_error(LiveProcess::open(kKthreadd), ErrorCode::kInvalidArgument, "kernel thread");
 }
 
 TEST(LiveProcess, RefusesAProcessOfAnotherUser) {

@@ -329,7 +329,7 @@ TEST(ServeCli, ReleasesUnknownPodsThroughTheService) {
   ASSERT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
   node.dir().remove("state/.pinfold_pods");
   node.serve();
-  EXPECT_THAT(node.pinfold(with_options("admit db.yaml")).err, HasSubstr("held for pods"));
+  EXPECT_THAT(node.pinfold(with_options("admit db.yaml")).err, HasSubstr("held pods"));
   const auto admitted = node.pinfold(with_options("admit --release-unknown web.yaml"));
   EXPECT_EQ(admitted.status, 0) << admitted.err;
   EXPECT_THAT(admitted.err, Not(HasSubstr("held")));
