@@ -77,7 +77,7 @@ TEST_P(AuditedNode, NamesAContainerWithOtherCpus) {
   tree.write_group(tree.web(), "2", "0-1", {1001});
   const Report report = audit(tree);
   EXPECT_THAT(lines_of(report),
-              ElementsAre("error cpuset-differs shop/web/app: runs on CPUs 2, the "
+              ElementsAre("error cpuset-differs shop/web/app: runs on CPUs 2, but the "
                           "kubelet gave it CPUs 2-3 exclusively",
                           kSandboxes));
   EXPECT_EQ(report.findings[0].observed, "2");
@@ -93,7 +93,7 @@ TEST_P(AuditedNode, NamesWhoOverlaps) {
       lines_of(audit(tree)),
       ElementsAre("error overlap shop/log/agent: can run on CPUs 2, which 'shop/web/app' has "
                   "exclusively",
-                  "warning cpuset-differs shop/log/agent: runs on CPUs 0-2,6-7, its shared "
+                  "warning cpuset-differs shop/log/agent: runs on CPUs 0-2,6-7, but its shared "
                   "pool is 0-1,6-7",
                   kSandboxes));
 }
