@@ -114,8 +114,8 @@ void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const 
                         ? fmt::format("'{}': {} in this group itself, on CPUs {} that are "
                                       "exclusive to containers: move them into another group",
                                       group.directory, processes, overlap.to_string())
-                        : fmt::format("'{}': not a group of Pinfold's, {}, on CPUs {} that are "
-                                      "exclusive to containers",
+                        : fmt::format("'{}': a foreign group, {}, on CPUs {} that are exclusive "
+                                      "to containers",
                                       group.directory, processes, overlap.to_string()));
   }
 }
@@ -702,8 +702,7 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
     report.remaining.insert(report.remaining.end(), report.narrowed.begin(), report.narrowed.end());
     for (const GroupName& name : observed.strays) {
       report.remaining.push_back(fmt::format(
-          "{}: belongs to no active pod, but processes run in it; they are confined to the shared "
-          "pool",
+          "{}: belongs to no active pod, but has processes, which are confined to the shared pool",
           to_string(name)));
     }
     break;

@@ -16,7 +16,7 @@ namespace {
 using fields::Fields;
 
 constexpr const char* kNotEnforcedDoc =
-    "Set if the change is stored, but not yet applied to the kernel; reconciliations try again.";
+    "Set if the change is stored but not yet applied to the kernel; reconciliations retry it.";
 
 /// The observed part of a container. Every member is null if the kernel was not read.
 void describe_observed(Fields& fields, std::optional<ObservedContainer>& observed) {
@@ -88,7 +88,7 @@ void describe(Fields& fields, ContainerStatus& container) {
   }
   fields.member("values", container.desired.values, "Desired values of its group by file.");
   fields.member("whyShared", container.why_shared,
-                "Why it has no exclusive CPUs; \"\": it has some.");
+                "Why it has no exclusive CPUs; \"\": it has exclusive CPUs.");
   fields.member("cgroup", container.cgroup, "Its group below the root.");
   fields.member("cgroupPath", container.cgroup_path,
                 "Its group, absolute; \"\": nothing is enforced.");
@@ -106,11 +106,11 @@ void describe(Fields& fields, PodStatus& pod) {
     pod.spec.namespace_name = names.namespace_name;
     pod.spec.name = names.name;
   }
-  fields.member("qosClass", pod.qos, "Null: unknown, as of a held pod.");
+  fields.member("qosClass", pod.qos, "Null: unknown, for example for a held pod.");
   fields.member("cgroup", pod.cgroup, "Its group below the root; \"\": it has none.");
   fields.member("cgroupPath", pod.cgroup_path, "Its group, absolute; \"\": nothing is enforced.");
   fields.member("problem", pod.problem, "The drift of its own group; \"\": none, or not read.");
-  fields.member("containers", pod.containers, "In start order, without those that are gone.");
+  fields.member("containers", pod.containers, "In start order, without those that have ended.");
 }
 
 void describe(Fields& fields, DecidedPod& pod) {

@@ -47,7 +47,7 @@ namespace {
 Result<void> check_container(const PodSpec& pod, const std::string& name) {
   if (pod.find(name) != nullptr) return {};
   return fail(ErrorCode::kNotFound,
-              fmt::format("container '{}': pod '{}' has none of this name", name, pod.name));
+              fmt::format("container '{}': pod '{}' has no container of this name", name, pod.name));
 }
 
 Result<const ActivePod*> find_active(const AgentState& state, const PodUid& uid) {
@@ -66,7 +66,7 @@ Result<std::string> check_adoption(const AgentState& state, const EnforcedLayout
 }
 
 tl::unexpected<Error> enforces_nothing() {
-  return fail(ErrorCode::kUnsupported, "this agent enforces nothing: it has no control groups");
+  return fail(ErrorCode::kUnsupported, "this agent has no control groups, so it enforces nothing");
 }
 
 }  // namespace
@@ -390,7 +390,8 @@ void NodeAgent::reset_affinity(const ContainerId& container, std::optional<pid_t
     return log(LogLevel::kWarning, fmt::format("{}: {}", label, widened.error().message));
   if (widened->empty()) return;
   log(LogLevel::kInfo,
-      fmt::format("{}: CPU affinity of process{} {} reset: it allowed a part of its CPUs only",
+      fmt::format("{}: CPU affinity of process{} {} reset: it permitted only some of the "
+                  "container's CPUs",
                   label, widened->size() == 1 ? "" : "es", enforce::to_list(*widened)));
 }
 
@@ -461,7 +462,7 @@ Result<ReconcileReport> NodeAgent::reconcile(PageMoves pages) {
   removed.reserve(abandoned.size());
   for (const ContainerId& container : abandoned) {
     removed.push_back(
-        fmt::format("{}: the container that a runtime ran there is gone, but was not removed",
+        fmt::format("{}: the container that a runtime ran there is gone but was not removed",
                     to_string(enforce::GroupName(container))));
   }
   report.drift.insert(report.drift.begin(), removed.begin(), removed.end());

@@ -25,7 +25,8 @@ Result<ChangeOutcome> NodeAgent::disown(const ContainerId& container) {
 
 Result<ChangeOutcome> NodeAgent::adopt_sandbox(const PodUid& uid, const std::string& directory) {
   if (!enforced_) {
-    return fail(ErrorCode::kUnsupported, "this agent enforces nothing: it has no control groups");
+    return fail(ErrorCode::kUnsupported,
+                "this agent has no control groups, so it enforces nothing");
   }
   AgentState next = state();
   std::vector<ContainerId> added;
@@ -106,7 +107,7 @@ std::vector<ContainerId> NodeAgent::remove_abandoned() {
     }
     if (!remove_adopted(container, RunningProcesses::kRefuse)) continue;
     log(LogLevel::kWarning,
-        fmt::format("{}: its container in '{}' has ended, and its runtime did not remove it: "
+        fmt::format("{}: its container in '{}' has ended, but its runtime did not remove it: "
                     "removed",
                     to_string(enforce::GroupName(container)), entry.value));
     removed.push_back(container);

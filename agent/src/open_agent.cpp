@@ -39,7 +39,7 @@ Result<checkpoint::Store> open_store(const AgentOptions& options) {
   }
   return fail(
       ErrorCode::kNotFound,
-      fmt::format("state directory '{}': it does not exist; 'pinfold admit' makes it", directory));
+      fmt::format("state directory '{}' does not exist; 'pinfold admit' creates it", directory));
 }
 
 Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options) {

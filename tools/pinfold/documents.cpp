@@ -22,7 +22,7 @@ using fields::up_to;
 
 constexpr pid_t kMaxPid = std::numeric_limits<pid_t>::max();
 constexpr const char* kNotEnforcedDoc =
-    "Set if the change is stored, but not yet applied to the kernel; reconciliations try again.";
+    "Set if the change is stored but not yet applied to the kernel; reconciliations retry it.";
 constexpr const char* kNotSettledDoc =
     "Set if the change is in the journal only, because the state files cannot be written.";
 

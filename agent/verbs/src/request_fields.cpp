@@ -57,7 +57,7 @@ void describe(Fields& fields, Remove& request) {
 }
 
 void describe(Fields& fields, ReleaseUnknown& /*request*/) {
-  fields.type("ReleaseUnknownRequest", "Releases what held pods have.");
+  fields.type("ReleaseUnknownRequest", "Releases the resources of held pods.");
 }
 
 void describe(Fields& fields, AdmitHooked& request) {
@@ -92,7 +92,7 @@ void describe(Fields& fields, Adopt& request) {
 }
 
 void describe(Fields& fields, ReadComparison& /*request*/) {
-  fields.type("ReadComparisonRequest", "Asks what a service in mode observe has compared.");
+  fields.type("ReadComparisonRequest", "Asks what a service in mode observe would do differently.");
 }
 
 void describe(Fields& fields, ReadService& /*request*/) {

@@ -167,7 +167,7 @@ TEST_F(AgentCli, ReportsAStateDirectoryThatAQueryDoesNotFind) {
                                   "remove --dry-run --pod web", "oci-resources --pod web"}) {
     const Answer answer = agent(query);
     EXPECT_EQ(answer.status, 2) << query << ": " << answer.text;
-    EXPECT_THAT(answer.text, HasSubstr("state directory 'state': it does not exist")) << query;
+    EXPECT_THAT(answer.text, HasSubstr("state directory 'state' does not exist")) << query;
     EXPECT_FALSE(std::filesystem::exists(dir_ / "state")) << query;
   }
 }

@@ -175,8 +175,8 @@ TEST_F(ChangedMachine, SaysWhatIsAllocatedOfMemoryThatIsGone) {
       kStatic);
   ASSERT_TRUE(agent) << agent.error().message;
   EXPECT_THAT(agent->machine_changes(),
-              Contains("NUMA node 0: 64Mi of memory are allocated and 1Gi reserved, and the "
-                       "machine has only 1056Mi now"));
+              Contains("NUMA node 0: 64Mi of memory are allocated and 1Gi reserved, but the "
+                       "machine now has only 1056Mi"));
 }
 
 TEST_F(ChangedMachine, IsTakenOverByAServiceThatStartsIfNothingMoves) {

@@ -249,8 +249,8 @@ TEST_F(ReconfigureCli, UndoTakesBackWhatWasInterrupted) {
   put("state/config.yaml.before", kNew);
   put("state/config.yaml", get("three-reserved.yaml"));
   const auto planned = run("reconfigure --undo --dry-run");
-  EXPECT_THAT(planned.out, HasSubstr("config.yaml: as it was before a reconfiguration that was "
-                                     "interrupted"));
+  EXPECT_THAT(planned.out, HasSubstr("config.yaml: becomes what it was before an interrupted "
+                                     "reconfiguration"));
   EXPECT_EQ(get("state/config.yaml"), get("three-reserved.yaml"));
   ASSERT_EQ(run("reconfigure --undo").status, 0);
   EXPECT_EQ(get("state/config.yaml"), kNew);

@@ -245,7 +245,7 @@ TEST(ServeCli, AChangeWhoseAnswerIsLostHasAStatusOfItsOwn) {
     const DyingService service(node);
     const auto lost = node.pinfold(with_options(command));
     EXPECT_EQ(lost.status, 3) << command << ": " << lost.out;
-    EXPECT_THAT(lost.err, HasSubstr("the change may be made or not: 'pinfold status' shows it"))
+    EXPECT_THAT(lost.err, HasSubstr("the change may have been made: 'pinfold status' shows it"))
         << command;
     EXPECT_THAT(lost.err, Not(HasSubstr("stored in the journal"))) << command;
   }
