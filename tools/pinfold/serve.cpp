@@ -362,7 +362,7 @@ void Service::reload() {
 }
 
 void Service::start_again() {
-  log_(LogLevel::kInfo, "goes on with another configuration of the node");
+  log_(LogLevel::kInfo, "now uses another configuration of the node");
   goes_on_ = true;
   server_->stop();
   io_.stop();

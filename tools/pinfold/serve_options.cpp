@@ -53,7 +53,7 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
        "configuration file: pod-resources/kubelet.sock next to the socket of the service]",
        "FILE"},
       {"--metrics-address", &options->metrics_address,
-       "Also serve metrics over HTTP at this address, '127.0.0.1:9470'", "ADDRESS"},
+       "Also serve metrics over HTTP at this address, such as '127.0.0.1:9470'", "ADDRESS"},
       {.name = "--interval",
        .target = cli::Integer{&options->interval_s, 1, 3600},
        .help = "Seconds between two reconciliations, 1 to 3600; doubles up to 300 while drift "

@@ -180,7 +180,7 @@ TEST(DefragmentServe, DoesTheSameAsWithoutAService) {
     EXPECT_EQ(actual.err, expected.err) << line;
   }
   EXPECT_THAT(served.pinfold(test::with_options("status")).out, HasSubstr("2-3"));
-  EXPECT_THAT(served.log(), Not(HasSubstr("goes on with another"))) << "the node is the same";
+  EXPECT_THAT(served.log(), Not(HasSubstr("now uses another"))) << "the node is the same";
   const auto many = served.pinfold(test::with_options("defragment --for db.yaml --steps 20000"));
   EXPECT_EQ(many.status, 2);
   EXPECT_THAT(many.err, HasSubstr("defragment.steps: 20000: expected a number from 0 to 10000"));
