@@ -305,7 +305,7 @@ void Worker::log_report(const agent::ReconcileReport& report) {
   }
   for (const std::string& line : report.drift) log(LogLevel::kWarning, "drift: " + line);
   if (!report.overlap.empty()) {
-    log(LogLevel::kWarning, "overlap: foreign processes could run on the exclusive CPUs " +
+    log(LogLevel::kWarning, "overlap: other processes could run on the exclusive CPUs " +
                                 report.overlap.to_string());
   }
   for (const enforce::Step& step : report.done) log(LogLevel::kInfo, "applied: " + to_string(step));

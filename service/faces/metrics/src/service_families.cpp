@@ -105,7 +105,7 @@ std::vector<MetricFamily> service_families(const Node& node, const worker::Snaps
       snapshot.not_settled ? 1 : 0));
   families.push_back(counter_family(
       "pinfold_overlap_found_total",
-      "Due reconciliations that found foreign processes on exclusive CPUs.", counted.overlaps));
+      "Due reconciliations that found other processes on exclusive CPUs.", counted.overlaps));
   families.push_back(gauge_family("pinfold_pods", "Active pods.",
                                   static_cast<double>(snapshot.state.node.pods.size())));
   families.push_back(durations_family("pinfold_reconciliation_seconds",
