@@ -256,7 +256,7 @@ Json start_program(Agent& agent, const std::string& name, const Spawn& spawn,
       (void)waitpid(child.pid, &wait_status, 0);
       std::string complaint;
       (void)drain(child.err.get(), complaint);
-      Json failure = refuse("'" + name + "' did not come up: " + complaint);
+      Json failure = refuse("'" + name + "' did not start: " + complaint);
       describe_end(failure, wait_status);
       return failure;
     }

@@ -234,7 +234,7 @@ Json stop_sampler(Agent& agent) {
   agent.sampler = {};
   Json report = Json::parse(text, nullptr, false);
   if (!report.is_object()) {
-    Json failure = refuse("the sampler came to no end");
+    Json failure = refuse("the sampler did not stop");
     describe_end(failure, wait_status);
     return failure;
   }
