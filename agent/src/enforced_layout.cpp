@@ -164,7 +164,7 @@ Result<std::string> EnforcedLayout::check_adoptable(const ContainerId& container
   if (!is_alive) return real;
   return fail(
       ErrorCode::kBusy,
-      fmt::format("container '{}' of pod '{}' runs in '{}' already: '{}' is that of another "
+      fmt::format("container '{}' of pod '{}' already runs in '{}': '{}' belongs to another "
                   "container, which needs another name",
                   container.name, container.pod, has, real));
 }

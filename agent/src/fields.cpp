@@ -109,7 +109,8 @@ void describe(Fields& fields, PodStatus& pod) {
   fields.member("qosClass", pod.qos, "Null: unknown, for example for a held pod.");
   fields.member("cgroup", pod.cgroup, "Its group below the root; \"\": it has none.");
   fields.member("cgroupPath", pod.cgroup_path, "Its group, absolute; \"\": nothing is enforced.");
-  fields.member("problem", pod.problem, "The drift of its own group; \"\": none, or not read.");
+  fields.member("problem", pod.problem,
+                "The drift of the pod's own group; \"\": none, or not read.");
   fields.member("containers", pod.containers, "In start order, without those that have ended.");
 }
 
@@ -134,7 +135,7 @@ void describe(Fields& fields, HeldContainer& held) {
 void describe(Fields& fields, NodeStatus& status) {
   fields.type("Status", "A node, desired and observed.");
   fields.member("cgroups", status.cgroups, "Null: nothing is enforced.");
-  fields.member("profile", status.profile, "Whose decisions are made.");
+  fields.member("profile", status.profile, "The profile that decides.");
   fields.member("profileSource", status.profile_source, "What determined the profile.");
   fields.member("sharedPool", status.shared_pool, "The node's shared pool; \"\": any CPU.");
   fields.member("reservedCpus", status.reserved, "Reserved for the system.");
@@ -179,8 +180,8 @@ void describe(Fields& fields, ReconcileReport& report) {
 void describe(Fields& fields, Room& room) {
   fields.type("Room", "The pod that a defragmentation makes room for.");
   fields.member("pod", room.pod, "");
-  fields.member("active", room.is_active, "It is active already, and nothing moves.");
-  fields.computed("admitted", !room.rejection, "The node admits it as it is.");
+  fields.member("active", room.is_active, "It is already active, and nothing moves.");
+  fields.computed("admitted", !room.rejection, "The node admits it now, without moves.");
   fields.member("possible", room.is_possible, "The node admits it after the moves.");
   fields.member("rejection", room.rejection, "Why the node rejects it now; null: it admits it.");
   fields.member("limit", room.limit,

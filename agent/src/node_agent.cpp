@@ -400,8 +400,8 @@ Result<void> NodeAgent::attach(const ContainerId& container, const enforce::Live
   auto attached = attach(container, process.pid());
   if (process.is_running()) return attached;
   return fail(ErrorCode::kNotFound,
-              fmt::format("process {} ended while it was moved; if another process has its number "
-                          "now, that one may have been moved",
+              fmt::format("process {} ended while it was being moved; if another process has its "
+                          "id by now, that one may have been moved",
                           process.pid()));
 }
 

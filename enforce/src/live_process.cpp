@@ -62,7 +62,8 @@ Result<LiveProcess> LiveProcess::from_pidfd(int pidfd) {
   const auto pid =
       find_number<pid_t>(read_kernel_file(fmt::format("/proc/self/fdinfo/{}", own.get())), "Pid");
   if (!pid) {
-    return fail(ErrorCode::kInvalidArgument, fmt::format("descriptor {}: it is no pidfd", pidfd));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("descriptor {}: it is not a pidfd", pidfd));
   }
   if (*pid < 0) {
     return fail(ErrorCode::kNotFound, fmt::format("pidfd {}: its process has ended", pidfd));

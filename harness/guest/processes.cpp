@@ -236,7 +236,7 @@ Json run_to_end(Agent& agent, const Spawn& spawn) {
 
 Json start_program(Agent& agent, const std::string& name, const Spawn& spawn,
                    bool wait_for_report) {
-  if (agent.running.contains(name)) return refuse("'" + name + "' runs already");
+  if (agent.running.contains(name)) return refuse("'" + name + "' is already running");
   const Child child = start_child(spawn);
   if (child.pid < 0) return refuse(child.error);
   Running program;

@@ -164,7 +164,7 @@ void print_explaining_command(const AdmitOptions& options,
     pod = rejected.front()->namespace_name + "/" + rejected.front()->name;
   }
   fmt::print(
-      "What is missing, who has it and what would help:\n  {}\n",
+      "What is missing, who holds it and what would help:\n  {}\n",
       escaped(explain_command_line(options.agent, options.files, pod, options.no_validation)));
 }
 

@@ -78,7 +78,7 @@ std::string heading(Severity severity) {
     case Severity::kError:
       return "Errors: a decision of the kubelet is not in effect, or its next start fails";
     case Severity::kWarning:
-      return "Warnings: something takes time from exclusive CPUs, or cannot be judged";
+      return "Warnings: something takes time from exclusive CPUs, or cannot be checked";
     case Severity::kNote:
       break;
   }

@@ -30,7 +30,7 @@ void describe(Fields& fields, KubeletVerdict& verdict) {
 }
 
 void describe(Fields& fields, ShowDocument& document) {
-  fields.type("StateFile", "A state file and what kubelets make of it.");
+  fields.type("StateFile", "A state file, and how kubelets treat it.");
   fields.member("file", document.file, "");
   fields.member("kind", document.kind, "\"cpu\" or \"memory\".");
   fields.member("version", document.version, "Of the format.");
@@ -60,7 +60,8 @@ void describe(Fields& fields, ConvertDocument& document) {
   fields.member("lost", document.lost, "With that kubelet.");
   fields.member("rejected", document.rejected, "Pods that it would reject.");
   fields.member("written", document.is_written, "");
-  fields.member("starts", document.starts, "Null: unknown without its configuration.");
+  fields.member("starts", document.starts,
+                "Null: unknown, because its configuration is not given.");
   fields.member("startError", document.start_error, "The error; \"\": it starts, or unknown.");
 }
 

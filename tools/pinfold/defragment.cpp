@@ -79,7 +79,7 @@ void print_plan(const DefragmentOptions& options, const verbs::Reconfigured& don
              escaped(room.rejection->message));
   if (!room.is_possible) {
     fmt::print(
-        "{}What is missing, who has it and what would help:\n  {}\n",
+        "{}What is missing, who holds it and what would help:\n  {}\n",
         impossible_text(options, planned),
         escaped(explain_command_line(options.agent, {options.file}, "", options.no_validation)));
     return;

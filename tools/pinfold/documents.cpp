@@ -47,7 +47,7 @@ void describe(Fields& fields, AdmittedPod& pod) {
 void describe(Fields& fields, AdmitDocument& document) {
   fields.type("Admission", "Answers to pods.");
   fields.member("cgroups", document.cgroups, "Null: nothing is enforced.");
-  fields.member("profile", document.profile, "Whose decisions are made.");
+  fields.member("profile", document.profile, "The profile that decides.");
   fields.member("profileSource", document.profile_source, "What determined the profile.");
   fields.member("stored", document.is_stored, "False after a dry run.");
   fields.member("notSettled", document.not_settled, kNotSettledDoc);
@@ -88,12 +88,12 @@ void describe(Fields& fields, DefragmentDocument& document) {
 
 void describe(Fields& fields, ExplainDocument& document) {
   fields.type("Explanations", "Decisions and their reasons.");
-  fields.member("profile", document.profile, "Whose decisions are made.");
+  fields.member("profile", document.profile, "The profile that decides.");
   fields.member("pods", document.pods, "");
 }
 
 void describe(Fields& fields, CpuOwner& owner) {
-  fields.type("CpuOwner", "Who has a CPU.");
+  fields.type("CpuOwner", "The owner of a CPU.");
   fields.member("id", up_to(owner.id, std::numeric_limits<std::int32_t>::max()),
                 "The kernel's number.");
   fields.member("use", owner.use,

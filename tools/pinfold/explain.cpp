@@ -263,7 +263,7 @@ cli::Command explain_command() {
   options->agent.no_enforce = true;  // it reads the state, not the kernel
   cli::Command command{
       "explain",
-      "Explain why a pod is admitted or rejected: what is missing, who has it, what would help"};
+      "Explain why a pod is admitted or rejected: what is missing, who holds it, what would help"};
   cli::Option pod = pod_option(options->pod);
   pod.required = false;
   pod.help =
@@ -281,7 +281,7 @@ cli::Command explain_command() {
                 .help = "Pod manifests, YAML or JSON; - for standard input"}});
   command.sections = {
       {"Examples",
-       {{"pinfold explain pod.yaml", "Explain what this node would answer to a pod"},
+       {{"pinfold explain pod.yaml", "Explain whether this node would admit a pod"},
         {"pinfold explain --pod default/web", "Explain why an active pod has its CPUs and memory"},
         {"pinfold explain --state-dir /var/lib/kubelet --config /var/lib/kubelet/config.yaml "
          "pod.yaml",

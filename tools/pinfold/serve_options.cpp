@@ -83,7 +83,7 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
         {"pinfold serve --check live", "For a liveness probe"}}},
       {"Signals",
        {{"TERM, INT", "Finish the current requests, bring the state files up to date, and exit"},
-        {"HUP", "Read the configuration file again; what needs a restart is logged"}}}};
+        {"HUP", "Read the configuration file again; changes that need a restart are logged"}}}};
   return command;
 }
 

@@ -269,7 +269,7 @@ cli::Command who_command() {
   auto options = std::make_shared<WhoOptions>();
   options->agent.is_query = true;
   cli::Command command{"who",
-                       "Show who has a CPU: its owner, its siblings, the threads on it now, and "
+                       "Show who owns a CPU: its owner, its siblings, the threads on it now, and "
                        "who may run there"};
   command.add(agent_options(options->agent));
   command.add({output_option(options->agent.output),
@@ -279,7 +279,7 @@ cli::Command who_command() {
                 .value = "LIST",
                 .required = true}});
   command.sections = {{"Examples",
-                       {{"pinfold who 17", "Show who has CPU 17 and what runs there"},
+                       {{"pinfold who 17", "Show who owns CPU 17 and what runs there"},
                         {"pinfold who 4-7 -o json", "The same for four CPUs, as JSON"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;

@@ -105,7 +105,7 @@ void describe(Fields& fields, ServiceReport& report) {
 void describe(Fields& fields, Reconfigured& outcome) {
   fields.type("Reconfiguration", "A planned or applied change of the node.");
   fields.member("plan", outcome.planned, "");
-  fields.member("room", outcome.planned.room, "Null: it is no defragmentation.");
+  fields.member("room", outcome.planned.room, "Null: not a defragmentation.");
   fields.member("applied", outcome.is_applied, "False after a dry run, or if nothing is possible.");
   auto measured = measurements_of(outcome);
   fields.member("measured", measured,

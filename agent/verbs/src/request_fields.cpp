@@ -22,7 +22,7 @@ void describe_kill(Fields& fields, RunningProcesses& running) {
   if (fields.reads()) running = kill ? RunningProcesses::kKill : RunningProcesses::kRefuse;
 }
 
-constexpr const char* kGroupDoc = "The group that the runtime made, absolute.";
+constexpr const char* kGroupDoc = "The group that the runtime created; absolute.";
 
 }  // namespace
 
@@ -85,7 +85,7 @@ void describe(Fields& fields, Settle& /*request*/) {
 }
 
 void describe(Fields& fields, Adopt& request) {
-  fields.type("AdoptRequest", "Adopts the group that a container runtime made.");
+  fields.type("AdoptRequest", "Adopts the group that a container runtime created.");
   fields.member("podUid", request.pod, "");
   fields.member("container", request.adoption.container, "");
   fields.member("cgroupPath", request.adoption.directory, kGroupDoc);
