@@ -46,9 +46,9 @@ namespace {
 
 Result<void> check_container(const PodSpec& pod, const std::string& name) {
   if (pod.find(name) != nullptr) return {};
-  return fail(ErrorCode::kNotFound,
-              fmt::format("container '{}': pod '{}' has no container of this name", name,
-                          pod.name));
+  return fail(
+      ErrorCode::kNotFound,
+      fmt::format("container '{}': pod '{}' has no container of this name", name, pod.name));
 }
 
 Result<const ActivePod*> find_active(const AgentState& state, const PodUid& uid) {

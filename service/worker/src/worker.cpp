@@ -305,8 +305,8 @@ void Worker::log_report(const agent::ReconcileReport& report) {
   }
   for (const std::string& line : report.drift) log(LogLevel::kWarning, "drift: " + line);
   if (!report.overlap.empty()) {
-    log(LogLevel::kWarning, "overlap: other processes could run on the exclusive CPUs " +
-                                report.overlap.to_string());
+    log(LogLevel::kWarning,
+        "overlap: other processes could run on the exclusive CPUs " + report.overlap.to_string());
   }
   for (const enforce::Step& step : report.done) log(LogLevel::kInfo, "applied: " + to_string(step));
   for (const std::string& line : report.moved) log(LogLevel::kInfo, "applied: " + line);

@@ -65,7 +65,9 @@ TEST_P(AffinityOfAgent, IsANoteOfStatusAndReconcileAndNoDrift) {
     ASSERT_TRUE(report.has_value()) << report.error().message;
     EXPECT_THAT(report->drift, IsEmpty());
     EXPECT_THAT(report->remaining, IsEmpty());
-    EXPECT_THAT(report->notes, ElementsAre(HasSubstr("poda/c: the CPU affinity of its process 7 permits only 1-2")));
+    EXPECT_THAT(
+        report->notes,
+        ElementsAre(HasSubstr("poda/c: the CPU affinity of its process 7 permits only 1-2")));
     EXPECT_EQ(to_json(*report).at("ok"), true);
     EXPECT_EQ(to_json(*report).at("notes").size(), 1U);
   }

@@ -222,8 +222,8 @@ void Enforcer::take_back(Agent& agent, const api::PodSandbox& pod, const Contain
   }
   if (const auto done = execute(agent, requests); !done) {
     log(LogLevel::kWarning, fmt::format("NRI: {} could not be removed again and keeps its "
-                                        "resources: {}", title_of(id),
-                                        done.error().message));
+                                        "resources: {}",
+                                        title_of(id), done.error().message));
   }
 }
 
