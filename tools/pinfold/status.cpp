@@ -38,9 +38,8 @@ std::string other_groups_text(const agent::NodeStatus& view) {
   std::string text;
   if (!view.held.empty()) {
     text +=
-        "\nHeld pods, known only from the kubelet's files. 'pinfold admit' takes over such a pod;\n"
-        "'pinfold remove --pod UID' or 'pinfold reconcile --release-unknown' releases its "
-        "resources:\n";
+        "\nHeld pods, known only from the kubelet's files. 'pinfold admit' takes one over;\n"
+        "'pinfold remove --pod UID' or 'pinfold reconcile --release-unknown' releases it:\n";
     for (const agent::HeldContainer& held : view.held) {
       text +=
           fmt::format("  {}/{}  CPUs {}, memory nodes {}\n", escaped(held.id.pod.value),
@@ -119,7 +118,7 @@ std::string status_text(const std::optional<ServiceView>& service, const agent::
   }
   if (!view.machine_changes.empty()) {
     text +=
-        "\nThe machine differs from that of the state ('pinfold reconfigure' adapts the state):\n";
+        "\nThe machine differs from the state's ('pinfold reconfigure' adapts the state):\n";
     for (const std::string& line : view.machine_changes) text += "  " + escaped(line) + "\n";
   }
   if (!view.drift.empty()) {

@@ -295,8 +295,8 @@ TEST_F(AgentCli, AnswersAndWarnsAfterTheMachineHasChanged) {
   }
   const Answer status = agent("status");
   EXPECT_THAT(status.text,
-              HasSubstr("The machine differs from that of the state ('pinfold reconfigure' adapts "
-                        "the state):\n  " +
+              HasSubstr("The machine differs from the state's ('pinfold reconfigure' adapts the "
+                        "state):\n  " +
                         change + "\n"));
   put("other.yaml", pod_yaml("other", 1));
   EXPECT_EQ(agent("admit", "other.yaml").status, 0);
