@@ -90,7 +90,7 @@ Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions option
                                           std::move(known.observed)));
   if (const auto changes = agent.machine_changes(); log && !changes.empty()) {
     log(LogLevel::kWarning,
-        fmt::format("the machine differs from that of the state: {}; 'pinfold reconfigure' adapts "
+        fmt::format("the machine differs from the state's: {}; 'pinfold reconfigure' adapts "
                     "the state",
                     fmt::join(changes, "; ")));
   }

@@ -52,7 +52,7 @@ Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) 
   const auto changes = session.view().machine_changes();
   if (!options.watch && !changes.empty()) {
     warn(
-        fmt::format("the machine differs from that of the state: {}; 'pinfold reconfigure' adapts "
+        fmt::format("the machine differs from the state's: {}; 'pinfold reconfigure' adapts "
                     "the state",
                     fmt::join(changes, "; ")));
   }

@@ -117,8 +117,7 @@ std::string status_text(const std::optional<ServiceView>& service, const agent::
     for (const std::string& line : view.affected) text += "  " + escaped(line) + "\n";
   }
   if (!view.machine_changes.empty()) {
-    text +=
-        "\nThe machine differs from the state's ('pinfold reconfigure' adapts the state):\n";
+    text += "\nThe machine differs from the state's ('pinfold reconfigure' adapts the state):\n";
     for (const std::string& line : view.machine_changes) text += "  " + escaped(line) + "\n";
   }
   if (!view.drift.empty()) {

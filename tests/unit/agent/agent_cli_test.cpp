@@ -288,9 +288,8 @@ TEST_F(AgentCli, AnswersAndWarnsAfterTheMachineHasChanged) {
                                     "admit --dry-run web.yaml", "oci-resources --pod web"}) {
     const Answer answer = agent(command);
     EXPECT_EQ(answer.status, 0) << command << ": " << answer.text;
-    EXPECT_THAT(
-        answer.text,
-        HasSubstr("pinfold: warning: the machine differs from that of the state: " + change))
+    EXPECT_THAT(answer.text,
+                HasSubstr("pinfold: warning: the machine differs from the state's: " + change))
         << command;
   }
   const Answer status = agent("status");
