@@ -29,8 +29,8 @@ void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const 
                         ? fmt::format("'{}': {} in this group itself, on CPUs {} that are "
                                       "exclusive to containers: move them into another group",
                                       group.directory, processes, overlap.to_string())
-                        : fmt::format("'{}': not a group of Pinfold's, {}, on CPUs {} that are "
-                                      "exclusive to containers",
+                        : fmt::format("'{}': a foreign group, {}, on CPUs {} that are exclusive "
+                                      "to containers",
                                       group.directory, processes, overlap.to_string()));
   }
 }

@@ -447,8 +447,7 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
     report.remaining.insert(report.remaining.end(), report.narrowed.begin(), report.narrowed.end());
     for (const GroupName& name : observed.strays) {
       report.remaining.push_back(fmt::format(
-          "{}: belongs to no active pod, but processes run in it; they are confined to the shared "
-          "pool",
+          "{}: belongs to no active pod, but has processes, which are confined to the shared pool",
           to_string(name)));
     }
     break;

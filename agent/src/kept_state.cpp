@@ -60,8 +60,8 @@ std::string advice(const checkpoint::Files& files, const Node& node) {
   const std::size_t more = changes.size() - std::min(changes.size(), kShown);
   changes.resize(changes.size() - more);
   return fmt::format(
-      "; the state is for another node ({}{}): 'pinfold reconfigure' makes it one "
-      "for this node while containers run",
+      "; the state is for another node ({}{}): 'pinfold reconfigure' adapts it to this node while "
+      "containers run",
       fmt::join(changes, "; "), more > 0 ? fmt::format("; {} more", more) : "");
 }
 
@@ -120,7 +120,7 @@ Result<void> KeptState::restore_pods(const Node& node, const std::string& direct
   if (has_damaged_pods_) {
     if (log_) {
       log_(LogLevel::kWarning,
-           fmt::format("{} is damaged: {}; what the kubelet's files say of its pods is held", path,
+           fmt::format("{} is damaged: {}; the assignments in the kubelet's files are held", path,
                        decoded.error().message));
     }
     state_ = AgentState();
@@ -210,7 +210,7 @@ Result<void> KeptState::settle() {
         store_files({base_.cpu, base_.memory, pods_encoder_.encode(state_), node_text_});
     if (!stored) {
       return fail(unknown_outcome(
-          fmt::format("an earlier request could not be stored, and what the state is now cannot be "
+          fmt::format("an earlier request could not be stored, and the current state cannot be "
                       "stored either: {}",
                       stored.error().message)));
     }

@@ -20,10 +20,8 @@ std::optional<Machine> read_known(const checkpoint::Files& files, const LogSink&
   auto node = decode_node(*files.node);
   if (node) return std::move(node->machine);
   if (log) {
-    log(LogLevel::kWarning,
-        fmt::format("'{}' is damaged: {}; which machine the state is for is not "
-                    "known",
-                    checkpoint::kNodeFileName, node.error().message));
+    log(LogLevel::kWarning, fmt::format("'{}' is damaged: {}; the machine of the state is unknown",
+                                        checkpoint::kNodeFileName, node.error().message));
   }
   return std::nullopt;
 }
@@ -157,8 +155,8 @@ std::vector<std::string> memory_that_is_gone(const MemoryState& before, const Me
       const std::uint64_t needed = table.reserved + table.system_reserved;
       if (table.reserved <= reserved(before, id, type) || needed <= sizes[type]) continue;
       out.push_back(
-          fmt::format("NUMA node {}: {} of {} are allocated and {} reserved, and the "
-                      "machine has only {} now",
+          fmt::format("NUMA node {}: {} of {} are allocated and {} reserved, but the machine now "
+                      "has only {}",
                       id, size_text(table.reserved), type, size_text(table.system_reserved),
                       size_text(sizes[type])));
     }

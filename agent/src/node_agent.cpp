@@ -40,8 +40,9 @@ namespace {
 
 Result<void> check_container(const PodSpec& pod, const std::string& name) {
   if (pod.find(name) != nullptr) return {};
-  return fail(ErrorCode::kNotFound,
-              fmt::format("container '{}': pod '{}' has none of this name", name, pod.name));
+  return fail(
+      ErrorCode::kNotFound,
+      fmt::format("container '{}': pod '{}' has no container of this name", name, pod.name));
 }
 
 Result<const ActivePod*> find_active(const AgentState& state, const PodUid& uid) {
@@ -50,7 +51,7 @@ Result<const ActivePod*> find_active(const AgentState& state, const PodUid& uid)
 }
 
 tl::unexpected<Error> enforces_nothing() {
-  return fail(ErrorCode::kUnsupported, "this agent enforces nothing: it has no control groups");
+  return fail(ErrorCode::kUnsupported, "this agent has no control groups, so it enforces nothing");
 }
 
 }  // namespace
@@ -303,7 +304,8 @@ void NodeAgent::reset_affinity(const ContainerId& container, std::optional<pid_t
     return log(LogLevel::kWarning, fmt::format("{}: {}", label, widened.error().message));
   if (widened->empty()) return;
   log(LogLevel::kInfo,
-      fmt::format("{}: CPU affinity of process{} {} reset: it allowed a part of its CPUs only",
+      fmt::format("{}: CPU affinity of process{} {} reset: it permitted only some of the "
+                  "container's CPUs",
                   label, widened->size() == 1 ? "" : "es", enforce::to_list(*widened)));
 }
 
@@ -418,8 +420,8 @@ Result<void> attach(NodeAgent& agent, const ContainerId& container,
   auto attached = agent.attach(container, process.pid());
   if (process.is_running()) return attached;
   return fail(ErrorCode::kNotFound,
-              fmt::format("process {} ended while it was moved; if another process has its number "
-                          "now, that one may have been moved",
+              fmt::format("process {} ended while it was being moved; if another process has its "
+                          "id by now, that one may have been moved",
                           process.pid()));
 }
 

@@ -12,7 +12,7 @@ namespace pinfold::agent {
 namespace {
 
 tl::unexpected<Error> enforces_nothing() {
-  return fail(ErrorCode::kUnsupported, "this agent enforces nothing: it has no control groups");
+  return fail(ErrorCode::kUnsupported, "this agent has no control groups, so it enforces nothing");
 }
 
 }  // namespace

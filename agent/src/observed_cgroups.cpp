@@ -58,7 +58,7 @@ Result<std::string> ObservedCgroups::check_adoptable(const ContainerId& containe
   if (!is_alive) return real;
   return fail(
       ErrorCode::kBusy,
-      fmt::format("container '{}' of pod '{}' runs in '{}' already: '{}' is that of another "
+      fmt::format("container '{}' of pod '{}' already runs in '{}': '{}' belongs to another "
                   "container, which needs another name",
                   container.name, container.pod, has, real));
 }

@@ -57,7 +57,7 @@ std::vector<ContainerId> remove_abandoned(NodeAgent& agent) {
     if (!remove_adopted(agent, container, RunningProcesses::kRefuse)) continue;
     if (const LogSink& log = agent.options().log) {
       log(LogLevel::kWarning,
-          fmt::format("{}: its container in '{}' has ended, and its runtime did not remove it: "
+          fmt::format("{}: its container in '{}' has ended, but its runtime did not remove it: "
                       "removed",
                       to_string(enforce::GroupName(container)), entry.value));
     }
@@ -75,7 +75,7 @@ Result<ReconcileReport> reconcile(NodeAgent& agent, std::optional<PageMoves> pag
   removed.reserve(abandoned.size());
   for (const ContainerId& container : abandoned) {
     removed.push_back(
-        fmt::format("{}: the container that a runtime ran there is gone, but was not removed",
+        fmt::format("{}: the container that a runtime ran there is gone but was not removed",
                     to_string(enforce::GroupName(container))));
   }
   report.drift.insert(report.drift.begin(), removed.begin(), removed.end());

@@ -131,7 +131,7 @@ Result<StoredNode> read_stored_node(const AgentOptions& options) {
   const std::string path = fmt::format("'{}/{}'", options.state_dir, checkpoint::kNodeFileName);
   if (!files.node) {
     return fail(ErrorCode::kNotFound,
-                path + " does not exist, so nothing says which configuration the state is for");
+                path + " does not exist, so the configuration of the state is unknown");
   }
   PINFOLD_LET_WRAP(auto node, decode_node(*files.node), path);
   return node;
@@ -141,8 +141,8 @@ Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node&
                                              const PlanOptions& options) {
   if (const CpuSet offline = agent.offline() & to.machine().all_cpus(); !offline.empty()) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("CPUs {} of this node are offline, and a plan could use them: bring "
-                            "them online; if they are gone for good, end the service and run "
+                fmt::format("CPUs {} of this node are offline, but a plan could use them: bring "
+                            "them online; if they are gone for good, stop the service and run "
                             "'pinfold reconfigure'",
                             offline.to_string()));
   }
@@ -191,8 +191,8 @@ Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
     if (agent.before()->pods.contains(pod.spec.uid)) continue;
     return fail(
         ErrorCode::kUnsupported,
-        fmt::format("pod '{}/{}' was admitted after the reconfiguration, so there is no way "
-                    "back: reconfigure to the earlier configuration instead",
+        fmt::format("pod '{}/{}' was admitted after the reconfiguration, so it cannot be undone: "
+                    "reconfigure to the earlier configuration instead",
                     pod.spec.namespace_name, pod.spec.name));
   }
   ReconfigurationPlan plan;
@@ -209,7 +209,7 @@ Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
       if (std::find(earlier.begin(), earlier.end(), id) != earlier.end()) continue;
       return fail(ErrorCode::kUnsupported,
                   fmt::format("container '{}' of the held pod '{}' was admitted after the "
-                              "reconfiguration, so there is no way back: reconfigure to the "
+                              "reconfiguration, so it cannot be undone: reconfigure to the "
                               "earlier configuration instead",
                               id.name, id.pod));
     }
@@ -249,7 +249,8 @@ void take_machine_over(NodeAgent& agent) {
   const auto done =
       agent.reconfigure(*std::move(to), planned->plan.next, RunningProcesses::kRefuse);
   if (const LogSink& log = agent.options().log; log && done) {
-    log(LogLevel::kInfo, fmt::format("takes the changed machine over, no container moves: {}",
+    log(LogLevel::kInfo, fmt::format("adapted the state to the changed machine, no container "
+                                     "moves: {}",
                                      fmt::join(planned->differences, "; ")));
   }
 }

@@ -133,7 +133,7 @@ std::string affinity_caution(const ObservedSystem& system) {
           ? ""
           : fmt::format(", {} now, such as {}", system.pinned.count, system.pinned.example);
   return fmt::format(
-      "before Linux 6.2 processes lose their CPU affinity by this (systemd's CPUAffinity=, "
+      "before Linux 6.2 this resets the CPU affinity of processes (systemd's CPUAffinity=, "
       "taskset{}): use AllowedCPUs= for system.slice, init.scope and user.slice first: systemctl "
       "set-property UNIT AllowedCPUs={}",
       now, reserved.empty() ? "CPUS" : reserved.to_string());

@@ -58,9 +58,9 @@ void check_containerd(const ObservedSystem& system, Checks& checks) {
   }
   checks.push_back(
       {"containerd-huge-pages", Verdict::kWarning,
-       fmt::format("'{}' leaves {} on, its default: pods with huge pages have no exclusive CPUs",
+       fmt::format("'{}' leaves {} on, the default: pods with huge pages get no exclusive CPUs",
                    kFile, kSetting),
-       "limits of huge pages that containerd passes on: the memory policy is Static",
+       "containerd passes on the limits of huge pages, because the memory policy is Static",
        fmt::format(
            "set '{} = false' in the CRI section of '{}', then: systemctl restart containerd",
            kSetting, kFile)});

@@ -159,14 +159,15 @@ void check_set(const ObservedSystem& system, const ObservedCpuset& group, const 
                const CpuSet& set, const CpuSet& all, bool lacks_exclusive, Checks& checks) {
   const bool is_v2 = system.cpusets.version == CgroupVersion::kV2;
   const bool is_class = group.role == Role::kOfClass;
-  checks.push_back(
-      {"live-cpusets", lacks_exclusive && !is_class ? Verdict::kProblem : Verdict::kWarning,
-       fmt::format("{}/{} is {}, and no unit file says so", group.directory, file, set.to_string()),
-       fmt::format("{}: containers below cannot have more{}", all.to_string(),
-                   is_class ? "; those of this QoS class share what is left" : ""),
-       is_v2 ? fmt::format("echo > '{}/{}'", group.directory, file)
-             : fmt::format("cat '{}/{}' > '{}/{}'", system.cpusets.mount, file, group.directory,
-                           file)});
+  checks.push_back({"live-cpusets",
+                    lacks_exclusive && !is_class ? Verdict::kProblem : Verdict::kWarning,
+                    fmt::format("{}/{} is {}, but no unit file sets this", group.directory, file,
+                                set.to_string()),
+                    fmt::format("{}: containers below it cannot have more{}", all.to_string(),
+                                is_class ? "; those of this QoS class share what is left" : ""),
+                    is_v2 ? fmt::format("echo > '{}/{}'", group.directory, file)
+                          : fmt::format("cat '{}/{}' > '{}/{}'", system.cpusets.mount, file,
+                                        group.directory, file)});
 }
 
 void check_narrowed(const ObservedSystem& system, Checks& checks) {

@@ -85,12 +85,14 @@ constexpr std::array kFeatures = {
             {5, 0},
             "cpusets of cgroup v2",
             "nothing can be pinned on cgroup v2"},
-    Feature{
-        &KernelFeatures::pidfd, {5, 3}, "pidfd", "a process id that is used again can be mistaken"},
+    Feature{&KernelFeatures::pidfd,
+            {5, 3},
+            "pidfd",
+            "a reused process id can be mistaken for the old process"},
     Feature{&KernelFeatures::openat2,
             {5, 6},
             "openat2",
-            "'pinfold audit' and 'pinfold doctor' read no other root"},
+            "'pinfold audit' and 'pinfold doctor' cannot read another root"},
     Feature{&KernelFeatures::cgroup_kill,
             {5, 14},
             "cgroup.kill",
@@ -98,7 +100,7 @@ constexpr std::array kFeatures = {
     Feature{&KernelFeatures::remote_partitions,
             {6, 7},
             "partitions below other groups",
-            "the configured partitions can fall back to ordinary groups"},
+            "the configured partitions can degrade to ordinary groups"},
 };
 
 bool is_needed(const Feature& feature, const ObservedSystem& system) {
@@ -143,9 +145,9 @@ void check_features(const ObservedSystem& system, Checks& checks) {
     const std::optional<bool> shown = system.kernel.features.*feature.shown;
     if (!shown) only_by_release.push_back(feature.name);
     if (shown.value_or(!version || *version >= feature.since)) continue;
-    missing.push_back(fmt::format("{} ({}.{}{}): {}", feature.name, feature.since.first,
-                                  feature.since.second, shown ? "" : ", by the release number",
-                                  feature.without));
+    missing.push_back(
+        fmt::format("{} ({}.{}{}): {}", feature.name, feature.since.first, feature.since.second,
+                    shown ? "" : ", according to the release number", feature.without));
   }
   if (!missing.empty()) {
     checks.push_back({"kernel", Verdict::kWarning,
@@ -159,7 +161,7 @@ void check_features(const ObservedSystem& system, Checks& checks) {
     checks.push_back({"kernel", Verdict::kOk,
                       only_by_release.empty()
                           ? fmt::format("Linux {}", release)
-                          : fmt::format("Linux {}; by its release number: {}", release,
+                          : fmt::format("Linux {}; according to the release number: {}", release,
                                         fmt::join(only_by_release, ", "))});
   }
 }

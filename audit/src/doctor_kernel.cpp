@@ -59,8 +59,8 @@ void check_cpus(const ObservedSystem& system, const char* name, const CpuSet& cp
   }
   if (std::string_view(name) == "isolcpus" && has_exclusive_cpus(system)) {
     checks.push_back({name, Verdict::kWarning,
-                      fmt::format("{}: the kernel balances no load there, also not of containers "
-                                  "in the shared pool",
+                      fmt::format("{}: the kernel does not balance load there, not even for "
+                                  "containers in the shared pool",
                                   observed),
                       "no isolcpus; Pinfold's partition 'isolated' isolates exclusive CPUs only",
                       "remove 'isolcpus=' from the kernel's command line, and reboot"});
@@ -94,7 +94,7 @@ void check_parameter(const ObservedSystem& system, const CpuParameter& parameter
   } else if (cpus->empty()) {
     checks.push_back({parameter.name, Verdict::kOk,
                       values.empty() ? "none"
-                                     : fmt::format("'{}={}' has no CPUs in the kernel's reading",
+                                     : fmt::format("'{}={}' names no CPUs that the kernel knows",
                                                    parameter.name, values.back())});
   } else {
     check_cpus(system, parameter.name, *cpus, checks);
@@ -156,7 +156,7 @@ void check_offline(const ObservedSystem& system, Checks& checks) {
     for (const CpuId cpu : offline) ids.push_back(cpu.value);
     checks.push_back(
         {"offline-cpus", Verdict::kWarning, offline.to_string(),
-         "all CPUs online, or the change planned by 'pinfold reconfigure'",
+         "all CPUs online, or 'pinfold reconfigure' for the changed machine",
          fmt::format("for cpu in {}; do echo 1 > /sys/devices/system/cpu/cpu$cpu/online; done",
                      fmt::join(ids, " "))});
   }

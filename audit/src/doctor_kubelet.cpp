@@ -91,7 +91,7 @@ void check_config_warnings(const ObservedKubelet& kubelet, Checks& checks) {
   }
   for (const std::string& warning : warnings) {
     checks.push_back({"kubelet-config-warning", Verdict::kWarning, warning,
-                      "only settings that the kubelet knows, and with an effect",
+                      "only settings that the kubelet knows and that have an effect",
                       edit_kubelet(kubelet)});
   }
 }
@@ -106,7 +106,7 @@ void check_kubelet_config(const ObservedSystem& system, Checks& checks) {
     check_config_warnings(kubelet, checks);
   } else if (!kubelet.pid && !system.has_kubelet_config) {
     checks.push_back({"kubelet-config", Verdict::kOk,
-                      "no kubelet: no process of one, and none of the usual files"});
+                      "no kubelet found: neither a process nor the usual files"});
   } else {
     checks.push_back({"kubelet-config", Verdict::kProblem, kubelet.config_error,
                       "a KubeletConfiguration", edit_kubelet(kubelet)});
@@ -159,7 +159,7 @@ void check_reserved_pages(const Machine& machine, const char* who,
     checks.push_back(
         {"huge-pages", Verdict::kProblem,
          fmt::format("NUMA node {} has {} bytes of {}", reserved.numa_node, configured, resource),
-         fmt::format("the {} that reservedMemory of {} names", text, who),
+         fmt::format("the {} in reservedMemory of {}", text, who),
          fmt::format("echo {} > /sys/devices/system/node/node{}/hugepages/hugepages-{}kB/"
                      "nr_hugepages",
                      (needed / 1024 + kilobytes - 1) / kilobytes, reserved.numa_node, kilobytes)});

@@ -25,7 +25,7 @@ std::string kubelet_policy(const ObservedKubelet& kubelet) {
 
 void check_kubevirt(const ObservedSystem& system, Checks& checks) {
   if (system.kubevirt.empty()) {
-    checks.push_back({"kubevirt", Verdict::kOk, "neither a process nor a directory of KubeVirt"});
+    checks.push_back({"kubevirt", Verdict::kOk, "no process or directory of KubeVirt"});
     return;
   }
   const std::string policy = kubelet_policy(system.kubelet);
@@ -43,7 +43,7 @@ void check_kubevirt(const ObservedSystem& system, Checks& checks) {
   if (policy.empty()) {
     checks.push_back(
         {"kubevirt", Verdict::kUnknown,
-         fmt::format("{} shows KubeVirt; the kubelet's CPU manager policy is not known",
+         fmt::format("{} belongs to KubeVirt; the kubelet's CPU manager policy is unknown",
                      system.kubevirt),
          expected, ""});
   } else if (policy == "static") {
@@ -53,7 +53,7 @@ void check_kubevirt(const ObservedSystem& system, Checks& checks) {
   } else {
     checks.push_back(
         {"kubevirt", Verdict::kWarning,
-         fmt::format("{} shows KubeVirt, and the kubelet's CPU manager policy is '{}': "
+         fmt::format("{} belongs to KubeVirt, but the kubelet's CPU manager policy is '{}': "
                      "virtual machines with dedicatedCpuPlacement stay Pending here",
                      system.kubevirt, policy),
          expected, mend});

@@ -93,7 +93,7 @@ void check_socket(const ObservedSystem& system, Checks& checks) {
   if (service.socket_status && !is_socket) {
     checks.push_back({"service", Verdict::kProblem,
                       fmt::format("'{}' is not a socket", service.socket),
-                      "a socket, or no file while the service does not run",
+                      "a socket, or no file if the service does not run",
                       fmt::format("rm '{}' && systemctl restart pinfold", service.socket)});
   } else if (service.pid && !is_socket) {
     checks.push_back(
@@ -103,7 +103,7 @@ void check_socket(const ObservedSystem& system, Checks& checks) {
   } else if (!service.pid && is_socket) {
     checks.push_back(
         {"service", Verdict::kWarning,
-         fmt::format("'{}' exists, and no process 'pinfold-serve' runs", service.socket),
+         fmt::format("'{}' exists, but no process 'pinfold-serve' runs", service.socket),
          "a service that answers", "systemctl start pinfold"});
   } else {
     checks.push_back({"service", Verdict::kOk,

@@ -150,7 +150,7 @@ void check_cpusets(const ObservedSystem& system, Checks& checks) {
                       fmt::format("{}={} of '{}' in '{}': systemd writes it again at each "
                                   "daemon-reload",
                                   setting.key, setting.value, setting.unit, setting.file),
-                      "no cpuset from systemd for a unit with containers", undo(setting)});
+                      "no cpuset set by systemd for a unit with containers", undo(setting)});
   }
   if (bad > 0) return;
   checks.push_back({"systemd-cpusets", Verdict::kOk,

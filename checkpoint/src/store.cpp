@@ -143,7 +143,7 @@ Files merged(Files before, const Files& next) {
 }
 
 Error opened_to_read() {
-  return {ErrorCode::kUnsupported, 0, "the state directory was opened only to be read"};
+  return {ErrorCode::kUnsupported, 0, "the state directory was opened read-only"};
 }
 
 /// Reads until two readings in a row agree, so no commit came between them. If a writer never
@@ -258,8 +258,9 @@ Result<void> Store::try_commit(const Files& next) {
   needs_recovery_ = true;
   if (auto appended = append_to_journal(record, is_new); !appended) {
     if (const auto dropped = drop_record(); !dropped) {
-      appended.error().message += fmt::format(
-          "; its record could not be dropped, which is tried again: {}", dropped.error().message);
+      appended.error().message +=
+          fmt::format("; its record could not be dropped either, which will be tried again: {}",
+                      dropped.error().message);
     }
     return fail(std::move(appended).error());
   }

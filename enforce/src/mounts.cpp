@@ -221,7 +221,7 @@ Result<std::string> group_of_process(std::string_view proc_cgroup, std::span<con
                                      CgroupVersion cpusets) {
   const std::string path = cpuset_path(proc_cgroup, cpusets);
   if (!path.starts_with('/') || path.starts_with("/..")) {
-    return fail(ErrorCode::kNotFound, "no group with a cpuset that can be seen from here");
+    return fail(ErrorCode::kNotFound, "no group with a cpuset is visible to this process");
   }
   for (const Mount& mount : mounts) {
     const bool fits = cpusets == CgroupVersion::kV2

@@ -236,7 +236,7 @@ Json run_to_end(Agent& agent, const Spawn& spawn) {
 
 Json start_program(Agent& agent, const std::string& name, const Spawn& spawn,
                    bool wait_for_report) {
-  if (agent.running.contains(name)) return refuse("'" + name + "' runs already");
+  if (agent.running.contains(name)) return refuse("'" + name + "' is already running");
   const Child child = start_child(spawn);
   if (child.pid < 0) return refuse(child.error);
   Running program;
@@ -256,7 +256,7 @@ Json start_program(Agent& agent, const std::string& name, const Spawn& spawn,
       (void)waitpid(child.pid, &wait_status, 0);
       std::string complaint;
       (void)drain(child.err.get(), complaint);
-      Json failure = refuse("'" + name + "' did not come up: " + complaint);
+      Json failure = refuse("'" + name + "' did not start: " + complaint);
       describe_end(failure, wait_status);
       return failure;
     }

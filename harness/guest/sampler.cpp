@@ -210,7 +210,7 @@ std::string difference(const Look& before, const Look& now) {
 }  // namespace
 
 Json start_sampler(Agent& agent, const SampleRequest& request) {
-  if (agent.sampler.pid >= 0) return refuse("the sampler runs already");
+  if (agent.sampler.pid >= 0) return refuse("the sampler is already running");
   UniqueFd results(memfd_create("samples", MFD_CLOEXEC));
   if (!results) return refuse(describe_errno("memfd_create", errno));
   const pid_t pid = fork();
@@ -234,7 +234,7 @@ Json stop_sampler(Agent& agent) {
   agent.sampler = {};
   Json report = Json::parse(text, nullptr, false);
   if (!report.is_object()) {
-    Json failure = refuse("the sampler came to no end");
+    Json failure = refuse("the sampler did not stop");
     describe_end(failure, wait_status);
     return failure;
   }

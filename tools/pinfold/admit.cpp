@@ -86,9 +86,8 @@ void warn_of_held_pods(const agent::NodeAgent& agent) {
   const auto& held = agent.state().node.held;
   if (held.empty()) return;
   warn(fmt::format(
-      "held for pods that only the kubelet's files name: {}; of their requests only the "
-      "exclusive CPUs and memory count: admit them here too, or release them with "
-      "--release-unknown",
+      "held pods, known only from the kubelet's files: {}; only their exclusive CPUs and memory "
+      "are counted: admit them here too, or release them with --release-unknown",
       fmt::join(held, ", ")));
 }
 
@@ -116,7 +115,7 @@ Result<std::vector<Admission>> admit_all(AgentSession& session, const std::vecto
     PINFOLD_LET(auto got, session.execute<verbs::Admissions>(verbs::Admit{some, options.explain}));
     if (got.outcomes.size() != some.size() ||
         got.traces.size() != (options.explain ? some.size() : 0)) {
-      return fail(ErrorCode::kInternal, "the service answered other pods");
+      return fail(ErrorCode::kInternal, "the service's answer is for different pods");
     }
     for (std::size_t i = 0; i < some.size(); ++i) {
       admissions.push_back({some[i],
@@ -167,7 +166,7 @@ void print_explaining_command(const AdmitOptions& options,
     pod = rejected.front()->namespace_name + "/" + rejected.front()->name;
   }
   fmt::print(
-      "What is missing, who has it and what would help:\n  {}\n",
+      "What is missing, who holds it and what would help:\n  {}\n",
       escaped(explain_command_line(options.agent, options.files, pod, options.no_validation)));
 }
 
@@ -247,7 +246,7 @@ cli::Command admit_command() {
        {{"pinfold admit --dry-run --explain pod.yaml",
          "Print which CPUs and memory a pod would get, and why"},
         {"pinfold admit pod.yaml", "Admit the pod"},
-        {"kubectl get pod web -o yaml | pinfold admit -", "Admit a pod of the API server"}}}};
+        {"kubectl get pod web -o yaml | pinfold admit -", "Admit a pod from the API server"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

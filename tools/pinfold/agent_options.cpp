@@ -117,14 +117,14 @@ Result<Node> make_node(const NodeOptions& options, const Config& config) {
 std::vector<cli::Option> node_options(NodeOptions& options) {
   return {
       {"--config", &options.config,
-       "KubeletConfiguration, or any file that has one; a directory: the file system of a node "
-       "with a kubelet, / for this one [config.yaml in the state directory if it exists, else the "
-       "kubelet's defaults]",
+       "KubeletConfiguration, or a file that contains one; or a directory: the root of the file "
+       "system of a node that runs a kubelet, / for this node [config.yaml in the state directory "
+       "if it exists, else the kubelet's defaults]",
        "FILE"},
       kubelet_flags_option(options.kubelet_flags),
       {"--machine", &options.machine,
-       "The machine: JSON of 'pinfold topology -o json', MachineInfo of a kubelet, XML of hwloc "
-       "(also .gz), a directory with sys/ and proc/, or hwloc's synthetic form [discovered]",
+       "The machine: output of 'pinfold topology -o json', a kubelet's MachineInfo, hwloc XML "
+       "(also .gz), a directory with sys/ and proc/, or an hwloc synthetic topology [discovered]",
        "FILE"},
       {.name = "--sysfs",
        .target = &options.sysfs,
@@ -134,16 +134,15 @@ std::vector<cli::Option> node_options(NodeOptions& options) {
       {.name = "--profile",
        .target = &options.profile,
        .help =
-           "fixed, or kubelet-1.36, -1.37 or -1.38: without or with the known bugs of that "
-           "kubelet [from the "
-           "configuration, else that of the kubelet that wrote the state files, if they tell it, "
-           "else fixed]",
+           "fixed (without the kubelet's known bugs), or kubelet-1.36, -1.37 or -1.38 (with those "
+           "of that kubelet) [from the configuration, else the kubelet that wrote the state files "
+           "if they show its version, else fixed]",
        .value = "NAME",
        .suggestions = profile_names()},
       {.name = "--kubelet-binary",
        .target = &options.kubelet_binary,
        .help = "Run FILE --version and use the profile of that kubelet, unless the configuration "
-               "has one; 'unit': the program of kubelet.service",
+               "names one; 'unit': the program that kubelet.service runs",
        .value = "FILE",
        .excludes = {"--profile"},
        .suggestions = {"unit"}}};
@@ -154,7 +153,7 @@ std::vector<cli::Option> agent_options(AgentOptions& options) {
       state_dir_option(options.state_dir),
       insecure_state_dir_option(options.insecure_state_dir),
       {"--cgroup-root", &options.cgroup_root,
-       "Cgroup below which Pinfold keeps all groups [pinfold, at the mount of the cpuset "
+       "Cgroup under which Pinfold creates its groups [pinfold, at the mount of the cpuset "
        "controller]",
        "DIR"},
       {.name = "--no-enforce",
@@ -170,8 +169,8 @@ cli::Option kubelet_flags_option(std::vector<std::string>& flags) {
   return {.name = "--kubelet-flags",
           .target = &flags,
           .help =
-              "Flags of a kubelet over the configuration, or a file with them: an environment "
-              "file, a unit of systemd; may be repeated",
+              "Kubelet flags that override the configuration, or a file with them (an environment "
+              "file or a systemd unit); may be repeated",
           .value = "FLAGS",
           .is_verbatim = true,
           .one_at_a_time = true};
@@ -213,8 +212,8 @@ cli::Option dry_run_option(AgentOptions& options) {
 
 cli::Option release_unknown_option(AgentOptions& options) {
   return {"--release-unknown", &options.release_unknown,
-          "Release the CPUs and memory of pods that only the kubelet's files name: they no longer "
-          "run"};
+          "Release the CPUs and memory of held pods (known only from the kubelet's files): they "
+          "no longer run"};
 }
 
 void print_dry_run(const AgentOptions& options) {
@@ -249,10 +248,10 @@ Error with_own_advice(const AgentOptions& options, Error error) {
       error.message.find("differs from state checkpoint policy") != std::string::npos;
   error.message +=
       lacks_config ? fmt::format(
-                         "; no configuration is named, so the kubelet's defaults count: name that "
-                         "of the state with --config, for example '{}'",
+                         "; no configuration is given, so the kubelet's defaults apply: name the "
+                         "configuration of the state with --config, for example '{}'",
                          own_config_file(options))
-                   : fmt::format("; '{} {}' keeps what can be read of it", repair_command(options),
+                   : fmt::format("; '{} {}' recovers what can be read", repair_command(options),
                                  shell_word(options.state_dir));
   return error;
 }

@@ -102,8 +102,8 @@ bool is_same_directory(const std::string& a, const std::string& b) {
 cli::Option socket_option(AgentOptions& options) {
   return {"--socket", &options.socket,
           options.is_query
-              ? "Socket of the service: if one runs for the state directory, where it serves "
-                "PodResources and what it has compared in mode observe is shown"
+              ? "Socket of the service. If one runs for the state directory, also shows where it "
+                "serves PodResources and, in mode observe, what differs"
               : "Socket of the service: if one runs for the state directory, it does the work",
           "FILE"};
 }
@@ -127,7 +127,7 @@ std::optional<ServiceView> read_service(const AgentOptions& options) {
     return {};
   };
   if (const auto done = read(); !done && !worker::is_stopping(done.error())) {
-    warn("what the service says is not shown: " + done.error().message);
+    warn("the answer of the service is not shown: " + done.error().message);
   }
   return view;
 }

@@ -87,8 +87,9 @@ std::string container_table(const std::vector<PodStatus>& pods, bool enforced, c
 
 std::string comparison_text(const verbs::Comparison& comparison) {
   if (comparison.differences.empty()) {
-    return fmt::format("Mode observe: {} compared, none would have other CPUs or memory nodes.\n",
-                       counted(comparison.compared, "running container"));
+    return fmt::format(
+        "Mode observe: {} compared, none would have different CPUs or memory nodes.\n",
+        counted(comparison.compared, "running container"));
   }
   TextTable table({wrapping("POD"), wrapping("CONTAINER"), wrapping("RUNS ON"),
                    wrapping("WOULD HAVE"), wrapping("MEMORY ON"), wrapping("WOULD HAVE"),
@@ -105,7 +106,7 @@ std::string comparison_text(const verbs::Comparison& comparison) {
     row.push_back(difference.why_shared);
     table.add(std::move(row));
   }
-  return fmt::format("Mode observe: {} of {} would have other CPUs or memory nodes:\n{}",
+  return fmt::format("Mode observe: {} of {} would have different CPUs or memory nodes:\n{}",
                      comparison.differences.size(),
                      counted(comparison.compared, "running container"),
                      table.render(terminal_style()));

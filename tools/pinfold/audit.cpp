@@ -138,15 +138,15 @@ Result<ExitStatus> audit_node(const AuditCommand& options) {
 std::vector<cli::Option> options_of(AuditCommand& options) {
   using audit::Severity;
   return {{"--root", &options.root,
-           "Root of the node's file system: this machine, another one's file system, or a captured "
-           "tree with /proc and /sys",
+           "Root of the node's file system: / for this machine, the mounted file system of "
+           "another one, or a captured tree with /proc and /sys",
            "DIR"},
           output_option(options.format),
           {"--fail-on",
            cli::one_of<Severity>(options.fail_on, {{"error", Severity::kError},
                                                    {"warning", Severity::kWarning},
                                                    {"note", Severity::kNote}}),
-           "The least severity of a finding for exit status 1"},
+           "Lowest severity of a finding that gives exit status 1"},
           {"--kubelet-dir", &options.files.kubelet_dir,
            "The kubelet's root directory on the node [that of the running kubelet, or "
            "/var/lib/kubelet]",
@@ -155,8 +155,8 @@ std::vector<cli::Option> options_of(AuditCommand& options) {
            "KubeletConfiguration on the node [that of the running kubelet, or the usual files]",
            "FILE"},
           {"--pod-resources", &options.pod_resources,
-           "Compare with the kubelet's PodResources API, too: its answer to List in JSON, '-' for "
-           "standard input",
+           "Also compare with the kubelet's PodResources API: its response to List as JSON, '-' "
+           "for standard input",
            "FILE"},
           {.name = "--watch",
            .target = &options.watch,
@@ -165,12 +165,12 @@ std::vector<cli::Option> options_of(AuditCommand& options) {
            .excludes = {"--fail-on", "--pod-resources"}},
           {.name = "--interval",
            .target = cli::Integer{&options.interval_ms, 10, 60'000},
-           .help = "Milliseconds between two looks",
+           .help = "Milliseconds between two checks",
            .value = "MS",
            .needs = "--watch"},
           {.name = "--for",
            .target = cli::Integer{&options.seconds, 1, INT_MAX},
-           .help = "End the watch after this time",
+           .help = "Stop watching after this time",
            .value = "SECONDS",
            .needs = "--watch"}};
 }
@@ -180,13 +180,13 @@ std::vector<cli::Option> options_of(AuditCommand& options) {
 cli::Command audit_command() {
   const auto options = std::make_shared<AuditCommand>();
   cli::Command command{"audit",
-                       "Check a node that a kubelet runs alone: whether its decisions are in "
-                       "effect, and what else runs on exclusive CPUs. Only reads"};
+                       "Check a node that only a kubelet manages: whether its decisions are in "
+                       "effect, and what else runs on exclusive CPUs. Changes nothing"};
   command.add(options_of(*options));
   command.run = [options] { return exit_status(audit_node(*options)); };
   command.sections = {
       {"Examples",
-       {{"pinfold audit", "Check this node; as root, because others' processes are read"},
+       {{"pinfold audit", "Check this node; as root, to read the processes of other users"},
         {"pinfold audit --fail-on error -o json", "The same for monitoring"},
         {"pinfold audit --root /host", "In a privileged container with the node's file system"},
         {"pinfold audit --watch --for 60", "Measure how long overlaps last after pods start"}}}};

@@ -78,7 +78,7 @@ std::string heading(Severity severity) {
     case Severity::kError:
       return "Errors: a decision of the kubelet is not in effect, or its next start fails";
     case Severity::kWarning:
-      return "Warnings: something takes time from exclusive CPUs, or cannot be judged";
+      return "Warnings: something takes time from exclusive CPUs, or cannot be checked";
     case Severity::kNote:
       break;
   }
@@ -117,7 +117,7 @@ std::string watched_text(const audit::Report& report, std::chrono::milliseconds 
 
 std::string event_text(const audit::WatchEvent& event) {
   using Kind = audit::WatchEvent::Kind;
-  const std::string after = event.after.empty() ? "since before the watch"
+  const std::string after = event.after.empty() ? "since before the watch began"
                                                 : fmt::format("after '{}' started", event.after);
   switch (event.kind) {
     case Kind::kStarted:

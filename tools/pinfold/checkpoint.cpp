@@ -182,8 +182,8 @@ Result<ExitStatus> show(const ShowOptions& options) {
 cli::Command show_command() {
   auto options = std::make_shared<ShowOptions>();
   cli::Command command{"show",
-                       "Print the contents of state files, which kubelets write them and start "
-                       "from them, and what each of these loses"};
+                       "Print the contents of state files, which kubelets write or load them, and "
+                       "what each kubelet would lose"};
   command.add({state_files_option(options->paths), output_option(options->format),
                container_ids_option(options->container_ids)});
   command.sections = {{"Examples",

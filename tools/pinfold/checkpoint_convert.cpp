@@ -76,8 +76,8 @@ Result<Target> parse_target(const ConvertOptions& options, const std::optional<C
     const auto formats = checkpoint::parse_formats(options.to);
     if (!formats) {
       return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("--to '{}': expected 1.35 to 1.38, the version of a kubelet, or a "
-                              "format: cpu-v1 to cpu-v4, memory-v1 to memory-v3",
+                  fmt::format("--to '{}': expected a kubelet version, 1.35 to 1.38, or a format: "
+                              "cpu-v1 to cpu-v4, memory-v1 to memory-v3",
                               options.to));
     }
     // Each format before CPU V4 implies one setting of the gate.
@@ -86,9 +86,9 @@ Result<Target> parse_target(const ConvertOptions& options, const std::optional<C
     target.formats = *formats;
   }
   if (options.gate == "any" || target.kubelet.pod_level_gate == *gate) return target;
-  return fail(
-      ErrorCode::kInvalidArgument,
-      fmt::format("--pod-level-resource-managers {}: not with --to {}", options.gate, options.to));
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("--pod-level-resource-managers {}: --to {} does not have this gate",
+                          options.gate, options.to));
 }
 
 Result<Start> try_start(const ConvertOptions& options, std::optional<Config> config,
@@ -115,9 +115,9 @@ Result<void> check_target(const std::string& directory) {
   PINFOLD_LET(const auto fs, checkpoint::open_directory(directory));
   PINFOLD_LET(const auto before, checkpoint::read_files(*fs));
   if (!before.cpu && !before.memory && !before.pods) return {};
-  return fail(
-      ErrorCode::kInvalidArgument,
-      fmt::format("--out '{}': has state files already, expected a directory without", directory));
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("--out '{}': already has state files, expected a directory without any",
+                          directory));
 }
 
 Result<void> write(const std::string& directory, const checkpoint::Files& files,
@@ -183,7 +183,7 @@ cli::Command checkpoint_convert_command() {
   cli::Command command{
       "convert",
       "Write state files for another kubelet version, for example an older one; exit status 1 if "
-      "that kubelet would not start from them, or would reject a pod of them"};
+      "that kubelet would not start from them, or would reject one of their pods"};
   command.add(
       {{.name = "directory",
         .target = &options->from,
@@ -191,15 +191,16 @@ cli::Command checkpoint_convert_command() {
         .required = true},
        {.name = "--to",
         .target = &options->to,
-        .help = "The kubelet that starts from the files, 1.35 to 1.38, or a format: cpu-v1 to "
-                "cpu-v4, memory-v1 to memory-v3; the other file gets the format of the same "
-                "kubelet",
+        .help = "Version of the kubelet that will read the files, 1.35 to 1.38; or a format, "
+                "cpu-v1 to cpu-v4 or memory-v1 to memory-v3: the other file gets the format of "
+                "the same kubelet",
         .value = "VERSION",
         .required = true,
         .suggestions = {"cpu-v1", "cpu-v2", "cpu-v3", "cpu-v4", "memory-v1", "memory-v2",
                         "memory-v3", "1.35", "1.36", "1.37", "1.38"}},
        {"--pod-level-resource-managers", cli::one_of(options->gate, {"on", "off", "any"}),
-        "Its feature gate PodLevelResourceManagers [as in its configuration, else off]"},
+        "Feature gate PodLevelResourceManagers of that kubelet [as in its configuration, else "
+        "off]"},
        {.name = "--out",
         .target = &options->out,
         .help = "Output directory, without state files",
@@ -212,7 +213,7 @@ cli::Command checkpoint_convert_command() {
   command.add({output_option(options->output)});
   command.sections = {{"Examples",
                        {{"pinfold checkpoint convert /var/lib/kubelet --to 1.36 --out older",
-                         "Write files from which kubelet 1.36 starts"}}}};
+                         "Write files that kubelet 1.36 can load"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

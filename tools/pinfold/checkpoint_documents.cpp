@@ -21,15 +21,16 @@ void describe(Fields& fields, KubeletVerdict& verdict) {
   fields.member("podLevelResourceManagers", verdict.has_pod_level_gate, "Its feature gate.");
   fields.member("writes", verdict.writes, "It would write the same bytes for this state.");
   fields.computed("reads", verdict.read_error.empty(), "");
-  fields.member("readError", verdict.read_error, "Its text; \"\": it reads the file.");
+  fields.member("readError", verdict.read_error, "The error; \"\": it can read the file.");
   fields.member("crashes", verdict.is_crash, "");
   fields.computed("starts", verdict.read_error.empty() && verdict.start_error.empty(), "");
-  fields.member("startError", verdict.start_error, "Its text; \"\": it starts, or does not read.");
+  fields.member("startError", verdict.start_error,
+                "The error; \"\": it starts, or cannot read the file.");
   fields.member("lost", verdict.lost, "What it drops.");
 }
 
 void describe(Fields& fields, ShowDocument& document) {
-  fields.type("StateFile", "A state file and what kubelets make of it.");
+  fields.type("StateFile", "A state file, and how kubelets treat it.");
   fields.member("file", document.file, "");
   fields.member("kind", document.kind, "\"cpu\" or \"memory\".");
   fields.member("version", document.version, "Of the format.");
@@ -43,7 +44,8 @@ void describe(Fields& fields, VerifiedFile& file) {
   fields.member("file", file.file, "");
   describe(fields, file.verdict);
   fields.member("wrongChecksums", file.wrong_sums, "");
-  fields.member("state", file.state, "What the kubelet has then; null: it does not read it.");
+  fields.member("state", file.state,
+                "The kubelet's state after loading; null: it cannot read the file.");
 }
 
 void describe(Fields& fields, DiffLine& line) {
@@ -58,8 +60,9 @@ void describe(Fields& fields, ConvertDocument& document) {
   fields.member("lost", document.lost, "With that kubelet.");
   fields.member("rejected", document.rejected, "Pods that it would reject.");
   fields.member("written", document.is_written, "");
-  fields.member("starts", document.starts, "Null: unknown without its configuration.");
-  fields.member("startError", document.start_error, "Its text; \"\": it starts, or unknown.");
+  fields.member("starts", document.starts,
+                "Null: unknown, because its configuration is not given.");
+  fields.member("startError", document.start_error, "The error; \"\": it starts, or unknown.");
 }
 
 void describe(Fields& fields, RepairDocument& document) {

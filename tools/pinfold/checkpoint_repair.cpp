@@ -198,7 +198,7 @@ Outcome evaluate(const RepairOptions& options, const Node& node, const cp::Conta
 
 std::string_view why_not_written(const RepairOptions& options, const Outcome& outcome) {
   if (!outcome.starts) return "";
-  if (!outcome.allowed) return ": something would be lost (--accept-loss writes nevertheless)";
+  if (!outcome.allowed) return ": something would be lost (--accept-loss writes anyway)";
   return options.dry_run ? " (--dry-run)" : "";
 }
 
@@ -254,15 +254,14 @@ cli::Command checkpoint_repair_command() {
   options->node.state_dir.clear();  // passed as the argument
   cli::Command command{"repair",
                        "Repair state files that a kubelet refuses to load; keeps every assignment "
-                       "that can be saved, and a copy of the old files. Writes nothing, with exit "
-                       "status 1, if something would be lost, unless --accept-loss is given"};
+                       "that can be saved, and a copy of the old files. Writes nothing and exits "
+                       "with status 1 if something would be lost, unless --accept-loss is given"};
   command.add({{.name = "directory",
                 .target = &options->node.state_dir,
                 .help = "Directory with state files",
                 .required = true},
                {"--dry-run", &options->dry_run, "Print what would be done, write nothing"},
-               {"--accept-loss", &options->accepts_loss,
-                "Write even if something is lost; without it nothing is written then"},
+               {"--accept-loss", &options->accepts_loss, "Write even if something is lost"},
                insecure_state_dir_option(options->is_insecure),
                container_ids_option(options->container_ids)});
   command.add(node_options(options->node));

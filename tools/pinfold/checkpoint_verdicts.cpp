@@ -74,7 +74,7 @@ std::vector<checkpoint::WrongSum> wrong_sums(const StateFile& file) {
 void warn_of_unknown_keys(const StateFile& file) {
   for (const std::string& name : checkpoint::unknown_keys(file.bytes).names()) {
     warn(fmt::format(
-        "'{}': key '{}': no kubelet up to 1.38 has it; one that writes this file drops it",
+        "'{}': key '{}': unknown to kubelets up to 1.38; a kubelet that writes this file drops it",
         input_name(file.path), name));
   }
 }

@@ -107,8 +107,9 @@ cli::Command checkpoint_verify_command() {
   auto options = std::make_shared<VerifyOptions>();
   cli::Command command{
       "verify",
-      "Check which kubelets load state files, and print with -o json what each has then; exit "
-      "status 1 if none loads a file. Does not compare with a machine: 'repair --dry-run' does"};
+      "Check which kubelets load state files; with -o json also print the state that each would "
+      "have. Exit status 1 if none loads a file. Does not compare with the machine; 'repair "
+      "--dry-run' does"};
   command.add({state_files_option(options->paths),
                output_option(options->format),
                container_ids_option(options->container_ids),

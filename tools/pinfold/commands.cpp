@@ -10,8 +10,8 @@ cli::Section exit_statuses() {
   return {"Exit status",
           {{"0", "Done, admitted, equal; also with a warning"},
            {"1",
-            "A negative answer, below for each command that has one. Of commands that change "
-            "containers also: decided and stored, but not applied to the kernel"},
+            "A negative result, listed below by command. Of commands that change containers also: "
+            "decided and stored, but not applied to the kernel"},
            {"1 of admit, explain", "A pod is rejected"},
            {"1 of audit",
             "A finding is at least as severe as --fail-on; with --watch: there was an "
@@ -21,23 +21,23 @@ cli::Section exit_statuses() {
            {"1 of checkpoint repair", "Something would be lost, or the kubelet would not start"},
            {"1 of checkpoint verify", "None of the selected kubelets loads a file"},
            {"1 of defragment", "No moves make room for the pod, or none were found"},
-           {"1 of doctor", "There is a problem; a warning is none"},
+           {"1 of doctor", "There is a problem (warnings do not count)"},
            {"1 of predict", "No node admits a pod"},
            {"1 of reconcile", "Drift remains"},
-           {"1 of reconfigure", "Pods would be removed, and --evict does not allow it"},
+           {"1 of reconfigure", "Pods would be removed, and --evict does not permit it"},
            {"1 of remove", "Processes still run, and --kill was not given"},
            {"1 of serve --check", "The service is not live or ready"},
            {"1 of simulate",
-            "A pod is rejected, of two runs only by the second; with --compare: a "
+            "A pod is rejected (with two configurations: only by the second); with --compare: a "
             "vector differs"},
            {"1 of status", "Drift, or offline CPUs"},
-           {"2", "Not done: an error, and nothing has changed"},
+           {"2", "An error; nothing has changed"},
            {"3",
-            "Unknown: an error after which the change, or a part of it, may be made or not, for "
+            "An error with unknown outcome: all or part of the change may have been made, for "
             "example because the connection to the service broke or the output could not be "
-            "written. The message says which; 'pinfold status' shows the state, and the command "
-            "can be repeated"},
-           {"130 of simulate", "Interrupted: the output ends there"}}};
+            "written. The message says why; 'pinfold status' shows the state, and the command can "
+            "be repeated"},
+           {"130 of simulate", "Interrupted; the output is incomplete"}}};
 }
 
 }  // namespace
@@ -66,20 +66,21 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
              "Print which CPUs and memory a pod would get, and why"},
             {"pinfold admit pod.yaml", "Admit the pod, and pin its containers when they start"},
             {"pinfold explain pod.yaml",
-             "Print what a rejected pod lacks, who has it and what would make it fit"},
-            {"pinfold explain --pod default/web", "Explain why an active pod has what it has"},
-            {"pinfold status", "Compare what containers should have with what they have"},
+             "Print what a rejected pod is missing, who holds it and what would make it fit"},
+            {"pinfold explain --pod default/web",
+             "Explain why an active pod has its CPUs and memory"},
+            {"pinfold status", "Compare the desired and observed CPUs of every container"},
             {"pinfold status --watch", "Show the same as a picture with the load of each CPU"},
-            {"pinfold who 17", "Show who has CPU 17 and what runs there"},
+            {"pinfold who 17", "Show who owns CPU 17 and what runs there"},
             {"pinfold remove --pod default/web", "Remove the pod and release its resources"},
             {"kubectl get pod web -o yaml | pinfold predict --nodes nodes.yaml --pod -",
              "Predict which nodes would admit a pod"},
             {"pinfold checkpoint verify /var/lib/kubelet",
              "Check which kubelets load the state files of a directory"},
-            {"pinfold audit", "Check a node that a kubelet runs alone"},
-            {"pinfold doctor", "Check what Pinfold needs of this machine"}}},
+            {"pinfold audit", "Check a node that only a kubelet manages"},
+            {"pinfold doctor", "Check that this machine has what Pinfold needs"}}},
           {"Environment",
-           {{"NO_COLOR", "Set: no colours, even on a terminal. TERM=dumb has the same effect"},
+           {{"NO_COLOR", "If set: no colours, even on a terminal. TERM=dumb has the same effect"},
             {"LC_ALL, LC_CTYPE, LANG",
              "The first one that is set chooses between Unicode and ASCII frames"}}},
           {"Files",

@@ -24,8 +24,9 @@ Result<std::string> text_of_node(const std::string& root) {
   PINFOLD_LET(const auto tree, audit::Tree::open(root));
   auto kubelet = audit::observe_kubelet(tree, {});
   if (kubelet.config) return std::move(kubelet.config_text);
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("'{}': no configuration of a kubelet: {}", root, kubelet.config_error));
+  return fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("'{}': not the configuration of a kubelet: {}", root, kubelet.config_error));
 }
 
 /// Reads flags from a command line, or from a file that has one.
@@ -34,8 +35,8 @@ Result<FlagsText> read_flags(const std::string& argument) {
   PINFOLD_LET_WRAP(const auto text, read_input(argument), "--kubelet-flags");
   if (auto flags = flags_of_text(text)) return *std::move(flags);
   return fail(ErrorCode::kInvalidArgument,
-              fmt::format("--kubelet-flags: '{}': expected flags of a kubelet, an environment file "
-                          "or a unit of systemd",
+              fmt::format("--kubelet-flags: '{}': expected kubelet flags, an environment file or "
+                          "a systemd unit",
                           argument));
 }
 

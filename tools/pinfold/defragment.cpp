@@ -57,9 +57,9 @@ std::string impossible_text(const DefragmentOptions& options,
                        escaped(planned.room->limit->message));
   }
   if (planned.plan.optimal) {
-    return "No moves of containers make room for it: the search has tried everything\n";
+    return "No moves of containers make room for it: the search tried all of them\n";
   }
-  return fmt::format("No plan was found in {}: there may be one, --steps allows more\n",
+  return fmt::format("No plan found in {}: one may exist, allow more with --steps\n",
                      counted(static_cast<std::size_t>(options.steps), "step"));
 }
 
@@ -68,18 +68,18 @@ void print_plan(const DefragmentOptions& options, const verbs::Reconfigured& don
   const agent::Room& room = *planned.room;
   const std::string name = escaped(to_string(room.pod));
   if (room.is_active) {
-    fmt::print("{}: is active on this node already, nothing has to move\n", name);
+    fmt::print("{}: already active on this node, nothing has to move\n", name);
     return;
   }
   if (!room.rejection) {
-    fmt::print("{}: the node admits it as it is, nothing has to move\n", name);
+    fmt::print("{}: the node can admit it now, nothing has to move\n", name);
     return;
   }
   fmt::print("{}: rejected, {}: {}\n", name, room.rejection->reason,
              escaped(room.rejection->message));
   if (!room.is_possible) {
     fmt::print(
-        "{}What is missing, who has it and what would help:\n  {}\n",
+        "{}What is missing, who holds it and what would help:\n  {}\n",
         impossible_text(options, planned),
         escaped(explain_command_line(options.agent, {options.file}, "", options.no_validation)));
     return;
@@ -100,8 +100,9 @@ ExitStatus finish_moves(const DefragmentOptions& options, const verbs::Reconfigu
     print_json(options, done);
   } else if (room.is_possible && !room.is_active) {
     if (done.is_applied) {
-      fmt::print("{}moved; 'pinfold reconfigure --undo' goes back until a pod is admitted\n",
-                 describe_measured(done));
+      fmt::print(
+          "{}moved; 'pinfold reconfigure --undo' undoes this until another pod is admitted\n",
+          describe_measured(done));
     }
     print_dry_run(options.agent);
     fmt::print("To admit {}:\n  {}\n", escaped(to_string(room.pod)),
@@ -138,8 +139,8 @@ cli::Command defragment_command() {
   auto options = std::make_shared<DefragmentOptions>();
   cli::Command command{
       "defragment",
-      "Make room for a pod that the node rejects: move as few containers as possible, with no "
-      "moment of overlap, so that the pod is admitted afterwards"};
+      "Make room for a pod that the node rejects: move as few containers as possible, without any "
+      "overlap of exclusive CPUs meanwhile"};
   command.add(agent_options(options->agent));
   command.add({{.name = "--for",
                 .target = &options->file,
@@ -151,7 +152,7 @@ cli::Command defragment_command() {
                {"--picture", &options->drawing.picture, "Draw the node before and after"},
                svg_option(options->drawing.svg),
                {"--steps", cli::Integer{&options->steps, 1, kMostSteps},
-                "How long the search may last: placements that are tried"},
+                "Limit of the search: placements to try"},
                no_validation_option(options->no_validation),
                socket_option(options->agent)});
   command.sections = {

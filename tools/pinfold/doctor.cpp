@@ -121,12 +121,13 @@ Result<ExitStatus> examine(const DoctorCommand& options) {
 cli::Command doctor_command() {
   const auto options = std::make_shared<DoctorCommand>();
   cli::Command command{"doctor",
-                       "Check what Pinfold, and a kubelet with a static policy, need of this "
-                       "machine, and print the command that mends each problem. Only reads"};
+                       "Check that this machine has what Pinfold and a kubelet with a static "
+                       "policy need, and print the command that fixes each problem. Changes "
+                       "nothing"};
   command.add(
       {{"--root", &options->root,
-        "Root of the machine's file system: this machine, another one's file system, or a captured "
-        "tree with /proc and /sys",
+        "Root of the machine's file system: / for this machine, the mounted file system of "
+        "another one, or a captured tree with /proc and /sys",
         "DIR"},
        output_option(options->format),
        {"--state-dir", &options->files.state_dir,
@@ -147,7 +148,7 @@ cli::Command doctor_command() {
   command.run = [options] { return exit_status(examine(*options)); };
   command.sections = {
       {"Examples",
-       {{"pinfold doctor", "Check this machine; as root, because of the state directory"},
+       {{"pinfold doctor", "Check this machine; as root, to read the state directory"},
         {"pinfold doctor -o json", "The same for monitoring"},
         {"pinfold doctor --root /host", "In a privileged container with the node's file system"}}}};
   return command;

@@ -73,8 +73,8 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
     state = std::move(preview.next);
   }
   if (all.empty()) {
-    return fail(ErrorCode::kNotFound, fmt::format("pod '{}': the files have no such pod: {}",
-                                                  options.pod, fmt::join(options.files, ", ")));
+    return fail(ErrorCode::kNotFound, fmt::format("pod '{}': not in these files: {}", options.pod,
+                                                  fmt::join(options.files, ", ")));
   }
   return all;
 }
@@ -274,12 +274,12 @@ cli::Command explain_command() {
   options->agent.no_enforce = true;  // it reads the state, not the kernel
   cli::Command command{
       "explain",
-      "Explain why a pod is admitted or rejected: what is missing, who has it, what would help"};
+      "Explain why a pod is admitted or rejected: what is missing, who holds it, what would help"};
   cli::Option pod = pod_option(options->pod);
   pod.required = false;
   pod.help =
-      "Only the pod with this UID, name or NAMESPACE/NAME; without files an active pod: why "
-      "it has what it has";
+      "Only the pod with this UID, name or NAMESPACE/NAME; without files an active pod: why it "
+      "has its CPUs and memory";
   command.add({state_dir_option(options->agent.state_dir),
                insecure_state_dir_option(options->agent.insecure_state_dir)});
   command.add(node_options(options->agent));
@@ -292,11 +292,11 @@ cli::Command explain_command() {
                 .help = "Pod manifests, YAML or JSON; - for standard input"}});
   command.sections = {
       {"Examples",
-       {{"pinfold explain pod.yaml", "Explain what this node would answer to a pod"},
-        {"pinfold explain --pod default/web", "Explain why an active pod has what it has"},
+       {{"pinfold explain pod.yaml", "Explain whether this node would admit a pod"},
+        {"pinfold explain --pod default/web", "Explain why an active pod has its CPUs and memory"},
         {"pinfold explain --state-dir /var/lib/kubelet --config /var/lib/kubelet/config.yaml "
          "pod.yaml",
-         "The same on a node that a kubelet runs"}}}};
+         "The same on a node that a kubelet manages"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

@@ -106,11 +106,11 @@ cli::Command hook_command() {
                no_validation_option(options->no_validation),
                {"--keep-affinity", &options->agent.keeps_affinity,
                 "Do not reset the CPU affinity that the container's process has inherited; a "
-                "running service does as its own configuration says"},
+                "running service follows its own configuration"},
                output_option(options->agent.output)});
   command.sections = {{"Examples",
                        {{"pinfold hook --pod-file-dir /etc/pinfold/pods < state.json",
-                         "What a container runtime runs; others do not call it"}}}};
+                         "For container runtimes; not run by users"}}}};
   command.run = [options] { return exit_status(run_hook(*options)); };
   return command;
 }

@@ -21,9 +21,9 @@ Result<void> check_machine(const AgentOptions& options, const Node& to) {
   return fail(
       ErrorCode::kUnsupported,
       options.machine.empty()
-          ? "machine: the service discovers another one: a plan for it can be made, but "
+          ? "machine: the service discovers a different one: plans for this one can be made, but "
             "not applied here"
-          : fmt::format("machine: the service reads another one from '{}': change that file "
+          : fmt::format("machine: the service reads a different one from '{}': change that file "
                         "first",
                         options.machine));
 }
@@ -34,7 +34,7 @@ Result<void> check_config_file(const AgentOptions& options, const Config& target
     return {};
   }
   return fail(ErrorCode::kUnsupported,
-              fmt::format("the service reads its configuration from '{}', which says another one: "
+              fmt::format("the service reads its configuration from '{}', which is different: "
                           "change that file, then reconfigure without naming a configuration",
                           config_name(options)));
 }

@@ -25,7 +25,7 @@ Result<std::string> text_of(const json& object, const char* name) {
   const auto it = object.find(name);
   if (it != object.end() && it->is_string()) return it->get<std::string>();
   return fail(ErrorCode::kInvalidArgument,
-              fmt::format("state.{}: '{}': expected a text", name,
+              fmt::format("state.{}: '{}': expected a string", name,
                           it == object.end() ? "absent" : it->dump().substr(0, 80)));
 }
 
@@ -91,8 +91,8 @@ Result<HookRequest> request_of_file(const HookState& state, const std::string& t
   auto pod = pod_of(text, validation);
   if (!pod) {  // drops the error, because it quotes the file
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("annotation {}: '{}' is no valid Pod; 'pinfold admit --dry-run' shows "
-                            "its operator why",
+                fmt::format("annotation {}: '{}' is not a valid Pod; run 'pinfold admit "
+                            "--dry-run' on it to see why",
                             kPodFile, printable(path)));
   }
   std::string container = annotation(state, kContainer);
@@ -112,13 +112,14 @@ Result<void> check_annotations(const HookState& state) {
     if (resource_of(name).empty()) {
       return fail(ErrorCode::kInvalidArgument,
                   fmt::format("annotation {}: unknown; expected cpu, memory, hugepages-SIZE, pod, "
-                              "pod-file or container behind io.pinfold.",
+                              "pod-file or container after io.pinfold.",
                               printable(name)));
     }
     if (state.annotations.contains(kPodFile)) {
       return fail(
           ErrorCode::kInvalidArgument,
-          fmt::format("annotation {}: the Pod file says what the container gets", printable(name)));
+          fmt::format("annotation {}: not allowed with a Pod file, which defines the resources",
+                      printable(name)));
     }
   }
   return {};
@@ -157,7 +158,7 @@ Result<HookState> parse_hook_state(std::string_view text) {
   for (const auto& [name, value] : annotations->items()) {
     if (!value.is_string()) {
       return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("state.annotations.'{}': expected a text", printable(name)));
+                  fmt::format("state.annotations.'{}': expected a string", printable(name)));
     }
     state.annotations[name] = value.get<std::string>();
   }

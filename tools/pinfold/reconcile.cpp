@@ -52,8 +52,8 @@ Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) 
   const auto changes = session.view().machine_changes();
   if (!options.watch && !changes.empty()) {
     warn(
-        fmt::format("the machine is not as the state has it: {}; 'pinfold reconfigure' takes this "
-                    "over",
+        fmt::format("the machine differs from the state's: {}; 'pinfold reconfigure' adapts "
+                    "the state",
                     fmt::join(changes, "; ")));
   }
   const bool is_quiet =
@@ -121,7 +121,7 @@ cli::Command reconcile_command() {
   command.sections = {{"Examples",
                        {{"pinfold reconcile", "Correct the drift that pinfold status shows"},
                         {"pinfold reconcile --release-unknown",
-                         "Also release what pods of an earlier kubelet hold"}}}};
+                         "Also release the resources of pods of an earlier kubelet"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

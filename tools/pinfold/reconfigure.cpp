@@ -47,9 +47,9 @@ Result<agent::NodeAgent> open_from(const ReconfigureOptions& options) {
   if (agent || agent.error().code != ErrorCode::kCorrupt) return agent;
   return fail(ErrorCode::kCorrupt,
               with_own_advice(options.agent, agent.error()).message +
-                  "; the state is not that of --from and this machine: if the machine has changed, "
-                  "name the one until now with --from-machine, or run 'pinfold checkpoint repair' "
-                  "with the configuration until now first");
+                  "; the state does not match --from and this machine: if the machine has "
+                  "changed, name the previous one with --from-machine, or first run 'pinfold "
+                  "checkpoint repair' with the previous configuration");
 }
 
 /// Opens the agent before the reconfiguration.
@@ -81,8 +81,8 @@ Result<agent::NodeAgent> open_to_change(const ReconfigureOptions& options) {
   if (is_named || agent.node().config() == defaults) return agent;
   return fail(
       ErrorCode::kInvalidArgument,
-      fmt::format("no configuration to go on with: name it with --config (there is no '{}', "
-                  "and the kubelet's defaults are not that of this node)",
+      fmt::format("no new configuration: name one with --config ('{}' does not exist, and this "
+                  "node does not use the kubelet's defaults)",
                   own_config_file(options.agent)));
 }
 
@@ -133,8 +133,8 @@ Result<void> print(const ReconfigureOptions& options, const AnsweredReconfigure&
     fmt::print("{}", describe(done.outcome.planned));
     if (options.agent.no_enforce && !done.outcome.planned.steps.empty()) {
       fmt::print(
-          "--no-enforce: Pinfold does none of these steps. A kubelet that starts sets the CPUs; "
-          "containers that run keep their memory nodes\n");
+          "--no-enforce: Pinfold performs none of these steps. The kubelet sets the CPUs when it "
+          "starts; running containers keep their memory nodes\n");
     }
   }
   return draw(drawing, "Reconfiguration of " + done.from.machine.name(), done);
@@ -151,12 +151,13 @@ ExitStatus finish(const ReconfigureOptions& options, const verbs::Reconfigure& r
   } else if (outcome.is_applied) {
     fmt::print("{}{}\n", describe_measured(outcome),
                options.undo ? "the node is as it was before"
-                            : "reconfigured; 'pinfold reconfigure --undo' goes back");
+                            : "reconfigured; 'pinfold reconfigure --undo' undoes it");
   }
   if (outcome.change.not_enforced) return report_not_enforced(*outcome.change.not_enforced);
   if (outcome.is_applied) return kYes;
   if (auto refused = verbs::check_consent(request, outcome); !refused) {
-    refused.error().message += ". --evict lost removes them, or remove others";
+    refused.error().message +=
+        ". Remove them with --evict lost, or make room by removing other pods";
     (void)report(refused.error());
     return kNo;
   }
@@ -181,35 +182,33 @@ cli::Command reconfigure_command() {
   auto options = std::make_shared<ReconfigureOptions>();
   cli::Command command{
       "reconfigure",
-      "Go on with another configuration or machine while containers run: plan which containers "
-      "keep their CPUs and memory and which move, then apply it without a moment of overlap"};
+      "Change the configuration or machine while containers run: plan which containers keep their "
+      "CPUs and memory and which move, then apply the plan without any overlap of exclusive CPUs"};
   command.add(agent_options(options->agent));
   command.add(
       {output_option(options->agent.output),
        dry_run_option(options->agent),
        {.name = "--from",
         .target = &options->from,
-        .help = "The KubeletConfiguration that the state is for, if the state directory does not "
-                "say: a kubelet has written it until now",
+        .help = "The KubeletConfiguration of the current state, if the state directory does not "
+                "have it because a kubelet wrote the state",
         .value = "FILE",
         .excludes = {"--undo"}},
        {.name = "--from-machine",
         .target = &options->from_machine,
-        .help = "With --from: the machine that the state is for, as JSON [the machine as it is]",
+        .help = "With --from: the machine of the current state, as JSON [this machine]",
         .value = "FILE",
         .needs = "--from"},
        {.name = "--evict",
         .target = cli::one_of<Evict>(
             options->evict,
             {{"none", Evict::kNone}, {"lost", Evict::kLost}, {"rejected", Evict::kRejected}}),
-        .help =
-            "The pods that are removed: none, those that cannot keep enough, or also those that "
-            "the new rules would reject"},
+        .help = "Pods that may be removed: none; lost, those that cannot keep enough; or rejected, "
+                "also those that the new rules would reject"},
        {"--kill", &options->kill, "Kill the processes of pods that are removed"},
        {.name = "--undo",
         .target = &options->undo,
-        .help = "Go back to the node before the last reconfiguration, with what each container had "
-                "then",
+        .help = "Undo the last reconfiguration, and give each container back what it had before",
         .excludes = {"--config", "--kubelet-flags", "--machine", "--sysfs", "--profile",
                      "--kubelet-binary", "--evict"}},
        {"--picture", &options->drawing.picture, "Draw the node before and after"},
@@ -218,11 +217,11 @@ cli::Command reconfigure_command() {
   command.sections = {{"Examples",
                        {{"pinfold reconfigure --config new.yaml --dry-run",
                          "Print what each container would keep and what would move"},
-                        {"pinfold reconfigure --config new.yaml", "Do it"},
-                        {"pinfold reconfigure --undo", "Go back"},
+                        {"pinfold reconfigure --config new.yaml", "Apply the plan"},
+                        {"pinfold reconfigure --undo", "Undo it"},
                         {"pinfold reconfigure --no-enforce --state-dir /var/lib/kubelet --from "
                          "/var/lib/kubelet/config.yaml --config new.yaml",
-                         "The same for a kubelet that is stopped: it starts with new.yaml"}}}};
+                         "The same for a stopped kubelet that will start with new.yaml"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

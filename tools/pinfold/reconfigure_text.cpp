@@ -49,14 +49,19 @@ Paint paint_of(Change change) {
 std::string summary(const Reconfiguration& planned) {
   const PlanCost& cost = planned.plan.cost;
   const auto& containers = planned.plan.containers;
-  const auto kept =
-      std::count_if(containers.begin(), containers.end(),
-                    [](const PlannedContainer& one) { return one.change == Change::kKept; });
-  std::string text =
-      fmt::format("{} of {} {}", kept, counted(containers.size(), "container"),
-                  containers.size() == 1 ? "keeps what it has" : "keep what they have");
+  const auto count = [&](Change change) {
+    return std::count_if(containers.begin(), containers.end(),
+                         [=](const PlannedContainer& one) { return one.change == change; });
+  };
+  const auto against_rules = count(Change::kKeptAgainstRules);
+  const auto kept = count(Change::kKept) + against_rules;
+  std::string text = fmt::format("{} of {} {}", kept, counted(containers.size(), "container"),
+                                 kept == 1 ? "keeps what it has" : "keep what they have");
+  if (against_rules > 0) text += fmt::format(", {} of them against the new rules", against_rules);
   if (cost.containers_moved > 0) {
-    text += fmt::format("; {} move, {}", cost.containers_moved, counted(cost.cpus_moved, "CPU"));
+    text +=
+        fmt::format("; {} {}, {}", cost.containers_moved,
+                    cost.containers_moved == 1 ? "moves" : "move", counted(cost.cpus_moved, "CPU"));
     if (cost.bytes_moved > 0) text += " and " + human_bytes(cost.bytes_moved) + " of memory";
   }
   if (cost.pods_evicted > 0) {
@@ -169,10 +174,8 @@ std::string describe(const Reconfiguration& planned) {
   text +=
       container_rows(planned) + step_rows(planned) + "\n" + summary(planned) + short_text(planned);
   for (const ContainerId& id : planned.parked) {
-    text += fmt::format(
-        "{}/{} runs on CPUs that are exclusive to no container while its CPUs are "
-        "exchanged\n",
-        escaped(pod_name(planned, id.pod)), escaped(id.name));
+    text += fmt::format("{}/{} runs on shared CPUs for a moment, while its CPUs are swapped\n",
+                        escaped(pod_name(planned, id.pod)), escaped(id.name));
   }
   return text;
 }
@@ -182,7 +185,7 @@ std::string describe_measured(const verbs::Reconfigured& done) {
   for (const agent::MeasuredContainer& container : done.change.measured) {
     std::vector<std::string> parts;
     if (container.parked) {
-      parts.push_back(time_text(*container.parked) + " on CPUs that are exclusive to no container");
+      parts.push_back(time_text(*container.parked) + " on shared CPUs");
     }
     if (container.moving_pages) {
       parts.push_back(fmt::format("{} until its NUMA nodes had changed, {} of memory moved",

@@ -176,8 +176,9 @@ Result<Follower> Service::make_follower([[maybe_unused]] agent::NodeAgent& agent
 #ifdef PINFOLD_NRI
   if (!environment("NRI_PLUGIN_SOCKET").empty()) {
     return fail(ErrorCode::kUnsupported,
-                "NRI_PLUGIN_SOCKET is set: a plugin that the runtime starts is not told of running "
-                "pods by containerd 1.7, and never started again: run this as a service");
+                "NRI_PLUGIN_SOCKET is set, so the runtime started this plugin. containerd 1.7 "
+                "neither reports running pods to such a plugin nor restarts it: run this as a "
+                "service");
   }
   if (settings_.nri->mode == settings::NriMode::kEnforce) {
     PINFOLD_TRY(nri::check_kubelet(settings_.nri->kubelet_root));
@@ -361,7 +362,7 @@ void Service::reload() {
 }
 
 void Service::start_again() {
-  log_(LogLevel::kInfo, "goes on with another configuration of the node");
+  log_(LogLevel::kInfo, "now uses another configuration of the node");
   goes_on_ = true;
   server_->stop();
   io_.stop();

@@ -20,13 +20,13 @@ Result<verbs::ServiceReport> ask(const std::string& socket) {
   if (!client) return fail(ErrorCode::kNotFound, fmt::format("no service at '{}'", socket));
   PINFOLD_LET(auto answer, client->call(verbs::ReadService{}, milliseconds(0)));
   if (auto* const report = std::get_if<verbs::ServiceReport>(&answer)) return std::move(*report);
-  return fail(ErrorCode::kInternal, "the service gave another kind of answer");
+  return fail(ErrorCode::kInternal, "the service gave an unexpected kind of answer");
 }
 
 /// Describes what is wrong with a service; "" if nothing.
 std::string find_problem(const verbs::ServiceReport& report, bool wants_ready) {
   if (report.busy >= worker::WorkerOptions{}.longest_request) {
-    return fmt::format("what the service does now takes {} s already",
+    return fmt::format("the service's current request has taken {} s so far",
                        std::chrono::duration_cast<std::chrono::seconds>(report.busy).count());
   }
   if (wants_ready && !report.is_following) {

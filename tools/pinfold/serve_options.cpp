@@ -22,24 +22,24 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
        "FILE"},
       {.name = "--kubelet-flags",
        .target = &options->kubelet_flags,
-       .help = "Flags of a kubelet over the configuration, or a file with them: an environment "
-               "file, a unit of systemd",
+       .help = "Kubelet flags that override the configuration, or a file with them (an "
+               "environment file or a systemd unit)",
        .value = "FLAGS",
        .is_verbatim = true},
       {"--machine", &options->machine,
        "The machine, in any form that 'pinfold topology --machine' reads [discovered]", "FILE"},
       {.name = "--profile",
        .target = &options->profile,
-       .help = "fixed, or that of a kubelet: without or with its known bugs",
+       .help = "fixed (without the kubelet's known bugs), or that of a kubelet (with them)",
        .value = "NAME",
        .suggestions = profile_names()},
       {.name = "--kubelet-binary",
        .target = &options->kubelet_binary,
        .help = "Run FILE --version and use the profile of that kubelet, unless the configuration "
-               "has one",
+               "names one",
        .value = "FILE",
        .excludes = {"--profile"}},
-      {"--cgroup-root", &options->cgroup_root, "Cgroup below which Pinfold keeps all groups",
+      {"--cgroup-root", &options->cgroup_root, "Cgroup under which Pinfold creates its groups",
        "DIR"},
       {.name = "--no-enforce",
        .target = &options->no_enforce,
@@ -50,10 +50,10 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
        "FILE"},
       {"--pod-resources-socket", &options->pod_resources_socket,
        "Also serve the kubelet's PodResources API on this socket; 'off': nowhere [with nri in the "
-       "configuration file: pod-resources/kubelet.sock beside the socket of the service]",
+       "configuration file: pod-resources/kubelet.sock next to the socket of the service]",
        "FILE"},
       {"--metrics-address", &options->metrics_address,
-       "Also serve metrics over HTTP at this address, '127.0.0.1:9470'", "ADDRESS"},
+       "Also serve metrics over HTTP at this address, such as '127.0.0.1:9470'", "ADDRESS"},
       {.name = "--interval",
        .target = cli::Integer{&options->interval_s, 1, 3600},
        .help = "Seconds between two reconciliations, 1 to 3600; doubles up to 300 while drift "
@@ -65,13 +65,14 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
        "Do not reset the CPU affinity that containers inherit from their runtime"},
       {.name = "--log-level",
        .target = &options->log_level,
-       .help = "The least level that is logged: debug, info, warning or error [info]",
+       .help = "Lowest level to log: debug, info, warning or error [info]",
        .value = "LEVEL",
        .suggestions = {"debug", "info", "warning", "error"}},
       {.name = "--check",
        .target = &options->check,
-       .help = "Run no service, but ask the one at the socket: live, if it answers; ready, if it "
-               "also follows a container runtime or need not. Status 1: it is not",
+       .help = "Do not run a service but check the one at the socket: live if it answers, ready "
+               "if it also follows a container runtime or does not have to. Exit status 1 if it "
+               "is not",
        .value = "WHAT",
        .suggestions = {"live", "ready"}},
   });
@@ -79,10 +80,10 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
       {"Examples",
        {{"pinfold serve --settings agent.yaml",
          "Run with this configuration until a signal arrives"},
-        {"pinfold serve --check live", "What a liveness probe runs"}}},
+        {"pinfold serve --check live", "For a liveness probe"}}},
       {"Signals",
-       {{"TERM, INT", "Finish the requests that are being done, settle the state, and exit"},
-        {"HUP", "Read the configuration file again; what needs a restart is logged"}}}};
+       {{"TERM, INT", "Finish the current requests, bring the state files up to date, and exit"},
+        {"HUP", "Read the configuration file again; changes that need a restart are logged"}}}};
   return command;
 }
 

@@ -177,20 +177,21 @@ std::vector<cli::Option> pods_options(SimulatedPods& pods) {
        .excludes = {"--config", "--compare", "--bench", "--only", "--show"}},
       {.name = "--workload",
        .target = &pods.workload,
-       .help = "Made-up pods that arrive and go: general, pinned or large, with "
+       .help = "Generated pods that come and go: general, pinned or large, with "
                ":seed=N,pods=N,lifetime=PERCENT",
        .value = "MIX",
        .excludes = of_replays,
        .suggestions = {"general", "pinned", "large"}},
       {.name = "--state-dir",
        .target = &pods.state_dir,
-       .help = "The machine and the pods of this node, in the order of their admission; without "
-               "--compare-config compared with what they have now. Nothing is changed",
+       .help =
+           "Use the machine and the pods of this node, in the order of their admission; without "
+           "--compare-config compare with what they have now. Changes nothing",
        .value = "DIR",
        .excludes = {"--machine", "--synthetic", "--workload", "--compare", "--bench", "--only",
                     "--show"}},
       insecure_state_dir_option(pods.insecure_state_dir),
-      {"--picture", &pods.picture, "Of pods: draw the node afterwards"},
+      {"--picture", &pods.picture, "With pods: draw the node afterwards"},
       output_option(pods.output)};
 }
 
@@ -218,8 +219,8 @@ cli::Command simulate_command() {
         .excludes = {"--compare"}},
        {.name = "--profile",
         .target = &options->pods.profile,
-        .help = "kubelet-1.36, -1.37 or -1.38, or fixed: with or without the known bugs of that "
-                "kubelet [kubelet-1.36; of pods: from the configuration, else fixed]",
+        .help = "kubelet-1.36, -1.37 or -1.38 (with the known bugs of that kubelet), or fixed "
+                "(without) [kubelet-1.36; with pods: from the configuration, else fixed]",
         .value = "NAME",
         .suggestions = profile_names()},
        {"--only", &options->only, "Replay only vectors whose name contains TEXT"},
@@ -230,9 +231,9 @@ cli::Command simulate_command() {
                          "Print what the pods get on a machine, and what stays free"},
                         {"pinfold simulate --machine node.json --workload general:seed=1,pods=30 "
                          "--compare-config config.yaml new.yaml",
-                         "Compare two configurations with made-up pods"},
+                         "Compare two configurations with generated pods"},
                         {"pinfold simulate --state-dir /var/lib/pinfold --config new.yaml",
-                         "Print who would be rejected and who would move on this node"},
+                         "Print which pods of this node would be rejected and which would move"},
                         {"pinfold simulate --compare vectors.jsonl.gz",
                          "Compare decisions with those of a kubelet"}}}};
   command.run = [options] { return exit_status(run(*options)); };

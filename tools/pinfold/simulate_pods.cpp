@@ -99,7 +99,7 @@ Result<Subject> live_subject(const SimulatedPods& options) {
               agent::open_agent(stored.machine, stored.config, std::move(opened)));
   const NodeState& state = agent.state().node;
   if (!state.held.empty()) {
-    warn(fmt::format("left out: {} that only the kubelet's files name",
+    warn(fmt::format("left out: {} known only from the kubelet's files",
                      counted(state.held.size(), "pod")));
   }
   std::vector<PodSpec> pods;
@@ -142,7 +142,7 @@ Result<SimulatedNode> simulate_one(const SimulatedPods& options, const std::stri
   if (!file.empty() || !options.kubelet_flags.empty() || !subject.config) {
     PINFOLD_LET(config, config_of(options, file));
   }
-  const std::string label = file.empty() ? subject.config ? "admitted anew" : "defaults" : file;
+  const std::string label = file.empty() ? subject.config ? "admitted again" : "defaults" : file;
   PINFOLD_LET_WRAP(auto node, agent::make_node(subject.machine, config), label);
   ProgressLine line(label, subject.events.size());
   PINFOLD_LET(auto result, simulate::simulate_pods(node, subject.events, [&](std::size_t happened) {

@@ -38,8 +38,8 @@ std::string other_groups_text(const agent::NodeStatus& view) {
   std::string text;
   if (!view.held.empty()) {
     text +=
-        "\nHeld for pods that only the kubelet's files name. 'pinfold admit' takes such a pod\n"
-        "over; 'pinfold remove --pod UID' or 'pinfold reconcile --release-unknown' releases:\n";
+        "\nHeld pods, known only from the kubelet's files. 'pinfold admit' takes one over;\n"
+        "'pinfold remove --pod UID' or 'pinfold reconcile --release-unknown' releases it:\n";
     for (const agent::HeldContainer& held : view.held) {
       text +=
           fmt::format("  {}/{}  CPUs {}, memory nodes {}\n", escaped(held.id.pod.value),
@@ -48,7 +48,7 @@ std::string other_groups_text(const agent::NodeStatus& view) {
     }
   }
   if (!view.foreign.empty()) {
-    text += "\nNot Pinfold's, below the root:\n";
+    text += "\nForeign groups below the root:\n";
     for (const enforce::ForeignGroup& group : view.foreign) {
       text += fmt::format("  {}{}  {} process{}, CPUs {}\n", escaped(group.directory),
                           group.is_own ? " itself" : "", group.processes,
@@ -85,7 +85,7 @@ std::string limits_text(const agent::NodeStatus& view) {
   }
   std::string text;
   if (!shared.empty()) text += "\nGuaranteed, without exclusive CPUs:\n" + shared;
-  if (!throttled.empty()) text += "\nExclusive, with a limit of CPU time:\n" + throttled;
+  if (!throttled.empty()) text += "\nExclusive CPUs, but with a limit of CPU time:\n" + throttled;
   return text;
 }
 
@@ -117,7 +117,7 @@ std::string status_text(const std::optional<ServiceView>& service, const agent::
     for (const std::string& line : view.affected) text += "  " + escaped(line) + "\n";
   }
   if (!view.machine_changes.empty()) {
-    text += "\nThe machine is not as the state has it ('pinfold reconfigure' takes this over):\n";
+    text += "\nThe machine differs from the state's ('pinfold reconfigure' adapts the state):\n";
     for (const std::string& line : view.machine_changes) text += "  " + escaped(line) + "\n";
   }
   if (!view.drift.empty()) {
@@ -200,7 +200,7 @@ class LoadMeter {
 
 Result<ExitStatus> run(const StatusOptions& options) {
   if (!options.pod.empty() && options.agent.output != OutputFormat::kName) {
-    return fail(ErrorCode::kInvalidArgument, "--pod: expected '-o name' with it");
+    return fail(ErrorCode::kInvalidArgument, "--pod: only allowed with '-o name'");
   }
   if (!options.watch) {
     PINFOLD_LET(const auto frame, make_frame(options, {}));
@@ -235,8 +235,8 @@ cli::Command status_command() {
        svg_option(options->svg),
        {.name = "--watch",
         .target = &options->watch,
-        .help = "Show it again in intervals, with the load of each CPU, until a signal or the key "
-                "q; json: one line each time",
+        .help = "Redraw at intervals, with the load of each CPU, until a signal or the key q; "
+                "json: one line each time",
         .excludes = {"--svg"}},
        {.name = "--interval",
         .target = cli::Integer{&options->interval_s, 1, 3600},

@@ -186,9 +186,9 @@ cli::Command topology_command() {
       {{.name = "--machine",
         .target = &options->machine,
         .help =
-            "The machine: JSON as this command prints it, MachineInfo of a kubelet or "
-            "cadvisor, XML of hwloc, each also .gz, a directory with sys/ and proc/, or hwloc's "
-            "synthetic form; - for standard input [this machine]",
+            "The machine: JSON from this command, MachineInfo of a kubelet or cAdvisor, or hwloc "
+            "XML (each also .gz), a directory with sys/ and proc/, or an hwloc synthetic "
+            "topology; - for standard input [this machine]",
         .value = "FILE",
         .excludes = {"--sysfs", "--xml", "--synthetic"}},
        {.name = "--sysfs",
@@ -217,8 +217,8 @@ cli::Command topology_command() {
        svg_option(options->svg),
        {.name = "--config",
         .target = &options->node.config,
-        .help = "For nrt: KubeletConfiguration, or any file that has one [config.yaml in the state "
-                "directory if it exists, else the kubelet's defaults]",
+        .help = "For nrt: KubeletConfiguration, or a file that contains one [config.yaml in the "
+                "state directory if it exists, else the kubelet's defaults]",
         .value = "FILE",
         .needs = "--output"},
        kubelet_flags_option(options->node.kubelet_flags),
@@ -232,7 +232,7 @@ cli::Command topology_command() {
                        {{"pinfold topology", "Draw this machine"},
                         {"pinfold topology --synthetic 'pack:2 [numa(memory=16GiB)] l3:1 core:4 "
                          "pu:2' -o json > node.json",
-                         "Make a machine for pinfold admit --machine node.json"},
+                         "Describe a machine for pinfold admit --machine node.json"},
                         {"pinfold topology --machine node.json", "Draw it"},
                         {"pinfold topology -o nrt --state-dir /var/lib/kubelet --config "
                          "/var/lib/kubelet/config.yaml",

@@ -110,14 +110,14 @@ std::string pci_table(const std::vector<PciDevice>& devices, const Style& style)
   std::string out = "\n" + paint(style, Paint::kBold, "PCI devices");
   const std::size_t others = devices.size() - shown.size();
   if (table.empty()) {
-    out += others == 0 ? "   none\n"
-                       : fmt::format("   none for workloads, {}\n", counted(others, "other"));
+    out += others == 0
+               ? "   none\n"
+               : fmt::format("   none for workloads, {} of the system\n", counted(others, "other"));
     return out;
   }
   out += "\n" + table.render(style, 2);
   if (others > 0) {
-    out +=
-        "  " + paint(style, Paint::kDim, fmt::format("and {} of the system itself", others)) + "\n";
+    out += "  " + paint(style, Paint::kDim, fmt::format("and {} of the system", others)) + "\n";
   }
   return out;
 }

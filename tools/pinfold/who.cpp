@@ -173,11 +173,11 @@ std::string tasks_text(const Scan& scan, CpuId cpu) {
     ++shown;
     table.add_painted({std::to_string(task->process), std::to_string(task->thread),
                        escaped(task->command),
-                       runs ? paint(style, Paint::kGreen, "running") : std::string("was here last"),
+                       runs ? paint(style, Paint::kGreen, "running") : std::string("ran here last"),
                        escaped(name_of(scan, *task))});
   }
   std::string text = table.empty() ? "  no thread\n" : table.render(style, 2);
-  if (left_out > 0) text += fmt::format("  and {} more that were here last\n", left_out);
+  if (left_out > 0) text += fmt::format("  and {} more that ran here last\n", left_out);
   return text;
 }
 
@@ -193,7 +193,7 @@ std::string candidates_text(const Scan& scan, CpuId cpu) {
   for (const CpuCandidate& candidate : candidates_of(scan, cpu)) {
     const std::string name = candidate.is_kernel             ? "threads of the kernel"
                              : candidate.owner               ? to_string(*candidate.owner)
-                             : candidate.cgroup_path.empty() ? "group unknown"
+                             : candidate.cgroup_path.empty() ? "unknown group"
                                                              : candidate.cgroup_path;
     const bool intrudes = is_exclusive && !candidate.is_kernel && candidate.isolation.empty();
     table.add_painted({escaped(name), candidate.isolation,
@@ -269,7 +269,7 @@ cli::Command who_command() {
   auto options = std::make_shared<WhoOptions>();
   options->agent.is_query = true;
   cli::Command command{"who",
-                       "Show who has a CPU: its owner, its siblings, the threads on it now, and "
+                       "Show who owns a CPU: its owner, its siblings, the threads on it now, and "
                        "who may run there"};
   command.add(agent_options(options->agent));
   command.add({output_option(options->agent.output),
@@ -279,8 +279,8 @@ cli::Command who_command() {
                 .value = "LIST",
                 .required = true}});
   command.sections = {{"Examples",
-                       {{"pinfold who 17", "Show who has CPU 17 and what runs there"},
-                        {"pinfold who 4-7 -o json", "The same of four CPUs, for programs"}}}};
+                       {{"pinfold who 17", "Show who owns CPU 17 and what runs there"},
+                        {"pinfold who 4-7 -o json", "The same for four CPUs, as JSON"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

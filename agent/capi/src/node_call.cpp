@@ -29,7 +29,7 @@ NodesLock::NodesLock(bool& is_held) : lock_(nodes_mutex), is_held_(&is_held) { i
 
 Result<NodesLock> NodesLock::acquire() {
   if (is_held_here()) {
-    return fail(ErrorCode::kBusy, "called from a callback, while the call before still uses nodes");
+    return fail(ErrorCode::kBusy, "called from a callback, while the outer call still uses nodes");
   }
   return NodesLock(thread_holds_nodes);
 }

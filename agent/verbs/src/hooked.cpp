@@ -13,7 +13,7 @@ namespace {
 Refusal refusal_of(Error error) {
   std::string summary =
       error.code == ErrorCode::kBusy
-          ? "a container of this name runs already"
+          ? "a container of this name is already running"
           : fmt::format("the container is not admitted ({})", to_string(error.code));
   return {std::move(summary), std::move(error)};
 }

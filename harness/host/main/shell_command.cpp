@@ -97,7 +97,7 @@ std::optional<Session> open_machine(const Scenario& scenario, std::size_t step,
 
 int talk_to_guest(Session& session) {
   if (isatty(0) == 0) return run_script(session);
-  fmt::print(stderr, "end the shell to leave\n");
+  fmt::print(stderr, "exit the shell to stop the machine\n");
   const nlohmann::json request = {
       {"op", "start"},
       {"name", "shell"},

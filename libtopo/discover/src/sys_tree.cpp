@@ -215,7 +215,7 @@ Result<NumaId> node_of_cpu(const KernelTree& tree, CpuId cpu,
   }
   const std::int32_t chosen = links.empty() ? claims.front() : links.front();
   warnings.push_back(fmt::format(
-      "{}: cpu {} is listed by {}: taken to be on NUMA node {}{}", tree.shown(kNodeDirectory),
+      "{}: cpu {} is listed by {}: assumed to be on NUMA node {}{}", tree.shown(kNodeDirectory),
       cpu.value,
       claims.empty() ? std::string("no NUMA node")
                      : fmt::format("NUMA nodes {}", fmt::join(claims, ",")),

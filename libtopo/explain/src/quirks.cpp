@@ -93,8 +93,9 @@ std::vector<std::string> acting_quirks(const Node& node, const NodeState& state,
     if (!outcome || *outcome == with.outcome) continue;
     std::string kubelet(to_string(profile));
     std::replace(kubelet.begin(), kubelet.end(), '-', ' ');
-    std::string text = fmt::format("A known bug of {} acts: {} (quirk {}{}{})", kubelet, quirk.what,
-                                   quirk.name, quirk.issue.empty() ? "" : ", ", quirk.issue);
+    std::string text =
+        fmt::format("A known bug of {} applies: {} (quirk {}{}{})", kubelet, quirk.what, quirk.name,
+                    quirk.issue.empty() ? "" : ", ", quirk.issue);
     for (const std::string& consequence : consequences(node, state, with.next, pod)) {
       text += "; " + consequence;
     }

@@ -47,7 +47,8 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
                                                  const PodSpec& pod, const PlanOptions& options) {
   if (state.find(pod.uid) != nullptr || state.held.contains(pod.uid)) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("pod '{}': expected one that has nothing on this node", pod.uid));
+                fmt::format("pod '{}': expected a pod that is neither active nor held on this node",
+                            pod.uid));
   }
   DefragmentationPlan plan;
   plan.next = state;

@@ -46,7 +46,7 @@ Result<ReconfigurationPlan> plan_reconfiguration(const Node& from, const NodeSta
   search.run();
   const auto& best = search.best();
   if (!best) {
-    return fail(ErrorCode::kUnsupported, "no state was found from which a kubelet would start");
+    return fail(ErrorCode::kUnsupported, "found no state that a kubelet would start with");
   }
 
   ReconfigurationPlan plan;

@@ -65,10 +65,10 @@ std::string why_moved(const Problem& problem, const PodCase& pod, const PlannedC
   }
   for (const Unit& unit : pod.units) {
     if (unit.container != nullptr && unit.container->name != moved.id.name) continue;
-    if (!unit.keep_allowed) return "the rules would not admit it on what it has";
+    if (!unit.keep_allowed) return "the rules would not admit it with its CPUs and memory";
   }
   if (pod.is_joint && !pod.keep_allowed) {
-    return "the rules would not admit its pod on what it has";
+    return "the rules would not admit its pod with its CPUs and memory";
   }
   return "other containers need what it has";
 }
@@ -88,7 +88,7 @@ std::string why(const Problem& problem, const PodCase& pod, const PlannedContain
     case Change::kKept:
       return container.cpus_after || !container.memory_after.empty()
                  ? "the rules allow what it has"
-                 : "it has no exclusive CPUs and no NUMA nodes, before and after";
+                 : "it has no exclusive CPUs or NUMA nodes, before or after";
     case Change::kMoved:
       return why_moved(problem, pod, container);
     case Change::kBecomesExclusive:

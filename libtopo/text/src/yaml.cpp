@@ -25,7 +25,7 @@ constexpr std::string_view kDigits = "0123456789";
 /// Limit on the bytes that anchors and aliases may copy within one stream.
 constexpr std::size_t kMaxCopied = 1U << 20U;
 constexpr std::size_t kNodeCost = 16;
-constexpr const char* kKeyRule = "expected a key that is a plain or quoted text";
+constexpr const char* kKeyRule = "expected a key that is a plain or quoted string";
 
 /// The approximate size in bytes of a copy of a value, and its nesting depth.
 struct Extent {
@@ -255,7 +255,7 @@ constexpr std::string_view kEnd = "\n...\n";
 std::string problem_at_end(const YAML::Exception& error, std::string_view text) {
   const auto lines = std::count(text.begin(), text.end(), '\n') + 1;
   if (error.mark.line < lines || error.msg != YAML::ErrorMsg::DOC_IN_SCALAR) return "";
-  return "the text ends within a quoted text: expected its closing quote";
+  return "the document ends within a quoted string: expected its closing quote";
 }
 
 /// Returns yaml-cpp's message, or a clearer one if the text ends inside quotes or the line is

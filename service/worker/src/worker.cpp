@@ -307,8 +307,8 @@ void Worker::log_report(const agent::ReconcileReport& report) {
   }
   for (const std::string& line : report.drift) log(LogLevel::kWarning, "drift: " + line);
   if (!report.overlap.empty()) {
-    log(LogLevel::kWarning, "overlap: processes of others could run on the exclusive CPUs " +
-                                report.overlap.to_string());
+    log(LogLevel::kWarning,
+        "overlap: other processes could run on the exclusive CPUs " + report.overlap.to_string());
   }
   for (const enforce::Step& step : report.done) log(LogLevel::kInfo, "applied: " + to_string(step));
   for (const std::string& line : report.moved) log(LogLevel::kInfo, "applied: " + line);
@@ -339,7 +339,7 @@ void Worker::settle_if_due() {
 void Worker::settle() {
   const auto settled = agent_.settle();
   if (!settled && !state_.not_settled) {
-    log(LogLevel::kError, fmt::format("{}; tried again with every reconciliation",
+    log(LogLevel::kError, fmt::format("{}; retried with every reconciliation",
                                       agent::describe_not_settled(settled.error())));
   }
   set_settled(settled);

@@ -23,7 +23,7 @@ Result<void> Worker::put(Entry entry) {
     if (queue_.size() >= options_.queue_limit - reserved) {
       ++busy_;
       return fail(ErrorCode::kBusy,
-                  fmt::format("{} requests wait already: try again later", queue_.size()));
+                  fmt::format("{} requests are already waiting: try again later", queue_.size()));
     }
     if (deadline_of(entry) != Clock::time_point::max()) has_news_.notify_one();
     queue_.push_back({next_number_++, std::move(entry)});

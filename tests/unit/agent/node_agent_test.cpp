@@ -296,7 +296,7 @@ TEST(NodeAgent, HoldsWhatAFileOfDamagedPodsDoesNotName) {
   NodeAgent agent = world.try_open({}, options).value();
   EXPECT_THAT(warnings,
               ElementsAre(AllOf(HasSubstr("/.pinfold_pods' is damaged: wrong checksum: "),
-                                HasSubstr("what the kubelet's files say of its pods is held"))));
+                                HasSubstr("the assignments in the kubelet's files are held"))));
   EXPECT_EQ(agent.state().node.held, std::set{PodUid("x")});
   must_admit(agent, pod("y", {guaranteed("a", 2)}));
   EXPECT_EQ(world.cpus("pody/a"), "3-4");

@@ -229,12 +229,11 @@ TEST_P(ReconcileTest, GroupsOfOthersLeaveExclusiveCpus) {
   const auto status = node_status(agent);
   ASSERT_TRUE(status.has_value()) << status.error().message;
   EXPECT_FALSE(status->ok);
-  EXPECT_THAT(
-      status->drift,
-      ElementsAre("'/model/batch': not a group of Pinfold's, 1 process, on CPUs 1-2 that are "
-                  "exclusive to containers",
-                  HasSubstr("'/model/pod..evil': not a group of Pinfold's, 0 processes"),
-                  HasSubstr("'/model/podx/cri:abc': not a group of Pinfold's, 0 processes")));
+  EXPECT_THAT(status->drift,
+              ElementsAre("'/model/batch': a foreign group, 1 process, on CPUs 1-2 that are "
+                          "exclusive to containers",
+                          HasSubstr("'/model/pod..evil': a foreign group, 0 processes"),
+                          HasSubstr("'/model/podx/cri:abc': a foreign group, 0 processes")));
   EXPECT_EQ(status->foreign.size(), 3U);
 
   const auto report = reconcile(agent);

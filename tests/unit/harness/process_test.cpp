@@ -115,8 +115,8 @@ TEST(KvmProbe, NamesADeviceThatIsNone) {
       std::filesystem::temp_directory_path() / ("pinfold-k" + std::to_string(getpid()));
   EXPECT_EQ(probe_kvm(file).why, "'" + file.string() + "': does not exist");
   std::ofstream(file) << "a plain file";
-  EXPECT_EQ(probe_kvm(file).why, "'" + file.string() + "': is no KVM device");
-  EXPECT_EQ(probe_kvm("/dev/null").why, "'/dev/null': is no KVM device");
+  EXPECT_EQ(probe_kvm(file).why, "'" + file.string() + "': is not a KVM device");
+  EXPECT_EQ(probe_kvm("/dev/null").why, "'/dev/null': is not a KVM device");
   std::filesystem::remove(file);
 }
 

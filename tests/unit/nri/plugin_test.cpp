@@ -405,7 +405,7 @@ TEST_F(NriPlugin, ChecksItsOptions) {
   wrong = options();
   wrong.least_pause = milliseconds(0);
   EXPECT_EQ(Plugin::start(io_, handler_, wrong).error().message,
-            "NRI: a time of 0 ms: expected 1 ms to a day");
+            "NRI: time limit 0 ms: expected 1 ms to a day");
 }
 
 }  // namespace

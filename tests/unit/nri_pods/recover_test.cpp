@@ -40,7 +40,7 @@ TEST(NriPods, WithoutWholeCpusNothingIsExclusive) {
   const PodSpec spec = pod_with({limited("a", "1500m", "1Gi")});
   EXPECT_EQ(demanded(spec).pod, spec);
   EXPECT_THAT(demanded(spec).exclusive, IsEmpty());
-  EXPECT_EQ(demanded(spec).why_shared, "no container has a whole number of CPUs of its own");
+  EXPECT_EQ(demanded(spec).why_shared, "no container requests a whole number of CPUs");
 }
 
 TEST(NriPods, EveryMilliCpuFrom3mOnIsExact) {
@@ -147,7 +147,7 @@ TEST(NriPods, HugePagesAreExactIfTheRuntimeShowsThem) {
   const Demand hidden = demand(recovered(spec, {}, premises), premises);
   EXPECT_THAT(hidden.exclusive, IsEmpty());
   EXPECT_EQ(hidden.why_shared,
-            "the node has huge pages, and the runtime does not show those of container 'a': "
+            "the node has huge pages, but the runtime does not show those of container 'a': "
             "containerd needs 'disable_hugetlb_controller = false'");
 }
 
@@ -203,19 +203,19 @@ TEST(NriPods, ContainersGetNoMoreThanTheirPodHas) {
        "2",
        "8Gi",
        {},
-       "a CFS quota in us of 300000 together, and the pod has one of 200000"},
+       "together have a CFS quota in us of 300000, but the pod has one of 200000"},
       {"CPUs without quotas",
        {limited("a", "1", "1Gi"), limited("b", "2", "2Gi")},
        "2",
        "8Gi",
        {.cfs_quota = false},
-       "CPU shares of 3072 together, and the pod has some of 2048"},
+       "together have CPU shares of 3072, but the pod has some of 2048"},
       {"memory",
        {limited("a", "1", "1Gi"), limited("b", "1", "2Gi")},
        "2",
        "2Gi",
        {},
-       "a memory limit in bytes of 3221225472 together, and the pod has one of 2147483648"},
+       "together have a memory limit in bytes of 3221225472, but the pod has one of 2147483648"},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.name);

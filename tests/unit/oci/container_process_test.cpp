@@ -49,7 +49,7 @@ TEST(ContainerProcess, IsNoThreadOfTheKernel) {
   constexpr pid_t kThreadd = 2;
   const auto stat = enforce::stat_of(kThreadd);
   if (!stat || !stat->is_kernel_thread) GTEST_SKIP() << "threads of the kernel cannot be seen";
-  EXPECT_THAT(error_of(kThreadd), HasSubstr("a thread of the kernel"));
+  EXPECT_THAT(error_of(kThreadd), HasSubstr("a kernel thread"));
 }
 
 TEST(ContainerProcess, HasAGroupWithoutOtherProcesses) {

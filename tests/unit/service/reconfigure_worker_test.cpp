@@ -57,7 +57,7 @@ TEST_F(ReconfigureWorker, IsOverWhenItsNodeIsReplaced) {
   submit(worker, reserving_two());
   submit(worker, verbs::Admit{{pod("y", {guaranteed("a", 2)})}});
   worker.run_round();
-  EXPECT_THAT(seen_, ElementsAre("answer", "replaced", "the service stops"));
+  EXPECT_THAT(seen_, ElementsAre("answer", "replaced", "the service is stopping"));
   EXPECT_TRUE(outcome().is_applied);
   EXPECT_TRUE(worker.is_replaced());
   EXPECT_EQ(worker.node().config().reserved_system_cpus, "0") << "readers have what they had";

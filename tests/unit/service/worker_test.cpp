@@ -147,7 +147,7 @@ TEST_F(WorkerTest, DoesATaskInItsTurn) {
   ASSERT_TRUE(worker->submit(task("left")).has_value());
   worker->stop();
   worker->run();
-  EXPECT_THAT(seen.back(), HasSubstr("left the service stops"));
+  EXPECT_THAT(seen.back(), HasSubstr("left the service is stopping"));
   EXPECT_FALSE(worker->submit(task("refused")).has_value());
 }
 
@@ -603,7 +603,7 @@ TEST_F(WorkerTest, AnswersWhatStillWaitsWhenItStops) {
   must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 2)})}});
   worker->stop();
   worker->run();
-  EXPECT_EQ(text(0), "error: the service stops");
+  EXPECT_EQ(text(0), "error: the service is stopping");
   EXPECT_EQ(worker->snapshot()->state.node.find(PodUid("a")), nullptr);
 }
 

@@ -206,7 +206,7 @@ TEST(Protocol, AnAnswerThatIsTooLongBecomesAnError) {
   verbs::Admissions admissions{{{}}, {Trace{{{"cpu", "c", std::string(kMaxMessage, 'x')}}}}};
   const auto read = decode_answer(encode(Result<verbs::Answer>(std::move(admissions))));
   ASSERT_FALSE(read.has_value());
-  EXPECT_THAT(read.error().message, HasSubstr("it is done, but the answer is longer"));
+  EXPECT_THAT(read.error().message, HasSubstr("the request is done, but the answer is longer"));
   EXPECT_TRUE(agent::is_unknown_outcome(read.error())) << "not an error that changes nothing";
 }
 

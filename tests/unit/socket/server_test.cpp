@@ -386,12 +386,12 @@ TEST_F(ServerTest, StopsAfterTheAnswersThatAreDue) {
   waits.send(encode_hello_request() + "\n{\"settle\":{}}\n");
   const worker::Request request = got.get_future().get();
   boost::asio::post(io_, [&] { server_->stop(); });
-  EXPECT_THAT(idle.line(), HasSubstr("the service stops"));
+  EXPECT_THAT(idle.line(), HasSubstr("the service is stopping"));
   EXPECT_EQ(idle.line(), "");
   request.done(verbs::Answer(verbs::Done{}));
   EXPECT_THAT(waits.line(), HasSubstr("hello"));
   EXPECT_THAT(waits.line(), HasSubstr("done"));
-  EXPECT_THAT(waits.line(), HasSubstr("the service stops"));
+  EXPECT_THAT(waits.line(), HasSubstr("the service is stopping"));
   EXPECT_EQ(waits.line(), "");
   wait_for_connections(0);
 }
@@ -407,7 +407,7 @@ TEST_F(ServerTest, AClientThatSendsToAStoppingServiceHearsThatNothingWasDone) {
   ASSERT_FALSE(answer.has_value());
   EXPECT_EQ(answer.error(), worker::stopping_error());
   EXPECT_TRUE(worker::is_stopping(answer.error()));
-  EXPECT_THAT(silent.line(), HasSubstr("the service stops"));
+  EXPECT_THAT(silent.line(), HasSubstr("the service is stopping"));
 }
 
 TEST_F(ServerTest, AClientThatLeavesCostsNothing) {
@@ -437,7 +437,7 @@ TEST_F(ServerTest, AChangeWhoseAnswerIsLostHasAnUnknownOutcome) {
   const auto lost = client.call(verbs::Remove{PodUid("u"), "", {}}, milliseconds(0));
   ASSERT_FALSE(lost);
   EXPECT_TRUE(agent::is_unknown_outcome(lost.error())) << lost.error().message;
-  EXPECT_THAT(lost.error().message, HasSubstr("the change may be made or not"));
+  EXPECT_THAT(lost.error().message, HasSubstr("the change may have been made"));
 }
 
 TEST_F(ServerTest, ALostAnswerToAQuestionIsNoUnknownOutcome) {

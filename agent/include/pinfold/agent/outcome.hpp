@@ -9,7 +9,7 @@
 namespace pinfold::agent {
 
 /// Makes the error for a request that may have been done, fully or partly, or not at all: kIo with
-/// ENOTRECOVERABLE, "MESSAGE; the change may be made or not".
+/// ENOTRECOVERABLE, "MESSAGE; the change may have been made".
 [[nodiscard]] Error unknown_outcome(const std::string& message);
 [[nodiscard]] bool is_unknown_outcome(const Error& error);
 

@@ -110,8 +110,8 @@ std::vector<KeptGuest> kept_guests() {
 Result<Session> open_kept_guest(const KeptGuest& guest, int interrupt_fd) {
   const auto state = SnapshotStore(guest.folder).find(kState);
   if (!state) {
-    return fail(ErrorCode::kCorrupt, fmt::format("'{}': its state is damaged, expected the "
-                                                 "checksum that it had when it was kept",
+    return fail(ErrorCode::kCorrupt, fmt::format("'{}': its saved state is damaged: the checksum "
+                                                 "differs",
                                                  guest.folder.string()));
   }
   auto session = restore_machine({guest.command, "", nullptr}, *state, interrupt_fd, kResumeLimit);

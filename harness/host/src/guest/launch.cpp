@@ -235,8 +235,8 @@ VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options, 
   const auto differences = machine_differences(scenario.machine, result.guest);
   if (!differences.empty()) {
     result.verdict = Verdict::kWrongMachine;
-    result.message =
-        fmt::format("the guest is not the machine described: {}", fmt::join(differences, "; "));
+    result.message = fmt::format("the guest's machine differs from the description: {}",
+                                 fmt::join(differences, "; "));
     result.console = end_of_console(session.vm.console());
     return false;
   }

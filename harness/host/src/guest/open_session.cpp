@@ -42,7 +42,7 @@ void remember(const Scenario& scenario, const RunOptions& options, Session& sess
 std::optional<Session> reset(const Scenario& scenario, const RunOptions& options,
                              const Launch& ready, Session session, ScenarioResult& result) {
   const auto give_up = [&](const std::string& why) {
-    result.notes.push_back("another guest than that of the scenario before: " + why);
+    result.notes.push_back("not in the guest of the previous scenario: " + why);
     return std::nullopt;
   };
   if (session.launch.snapshot_key != ready.snapshot_key ||

@@ -107,7 +107,7 @@ PowerCuts judge(const Json& report, const PowerCutQuestion& question) {
     const auto position = cut.at(0).get<std::size_t>();
     const auto number = cut.at(1).get<std::size_t>();
     if (number >= std::size(kLosses) || position > report["log"].size()) {
-      throw std::out_of_range("a cut that nobody asked for");
+      throw std::out_of_range("a power cut that was not requested");
     }
     const auto loss = static_cast<Loss>(number);
     ++sum.cuts;

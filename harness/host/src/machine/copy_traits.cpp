@@ -34,7 +34,7 @@ class Comparison {
   void compare() {
     if (!traits_.is_read) {
       add("unread", "architecture, page size, dies, clusters, smaller caches, memory access",
-          "those of QEMU: the file was read for what decisions depend on");
+          "those of QEMU: only what decisions depend on was read from the file");
       return;
     }
     if (traits_.arch != kArch) add("architecture", or_unknown(traits_.arch), std::string(kArch));

@@ -138,8 +138,9 @@ std::optional<Session> open_session_at(const Scenario& scenario, std::size_t ste
   StepRunner runner(scenario, options, *session);
   if (state && !runner.recall(state->memory)) {
     result.verdict = Verdict::kHarnessError;
-    result.message = fmt::format("'{}': expected what the steps before the state have told",
-                                 memory_file(keys[state->step - 1]).string());
+    result.message =
+        fmt::format("'{}': expected what the steps before the saved state have reported",
+                    memory_file(keys[state->step - 1]).string());
     return std::nullopt;
   }
   if (!run_steps_before(scenario, state ? state->step : 0, step, options, runner, *session, result))

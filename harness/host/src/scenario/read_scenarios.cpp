@@ -116,7 +116,7 @@ std::vector<Platform> read_platforms_and_kernel(FieldReader& fields, std::option
     fields.complain(
         "on", fmt::format("expected a platform with the `kernel`, such as {}/v2", kOwnKernel));
   } else if (is_used && !has_kernel) {
-    fields.complain("on", fmt::format("'{}': expected `kernel` at the top level with it, such as "
+    fields.complain("on", fmt::format("'{}': expected `kernel` at the top level as well, such as "
                                       "kernel: /boot/vmlinuz-6.1.0",
                                       kOwnKernel));
   }

@@ -256,14 +256,14 @@ void Enforcer::note_unpinned(const Agent& agent, const agent::Desired& desired,
       unexplained_.erase(directory) != 0 || (noted != noted_.end() && !noted->second.is_named);
   if (!was_confined && (own.empty() || own.contains_all(has))) return;
   if (!was_confined && is_pinned_elsewhere(agent, desired, id, has)) {
-    return log(LogLevel::kInfo, fmt::format("NRI: {} had the CPUs {} of another, has {} now",
+    return log(LogLevel::kInfo, fmt::format("NRI: {} had CPUs {} of another container, now has {}",
                                             title_of(id), has.to_string(), own.to_string()));
   }
   const double seconds = options_.age(static_cast<pid_t>(container.pid()));
   count_unpinned(directory, id, seconds);
   log(LogLevel::kWarning,
       fmt::format("NRI: {}: {} CPUs {}, expected {}, for {:.0f} s at most", title_of(id),
-                  was_confined ? "unknown, was confined to" : "ran on", has.to_string(),
+                  was_confined ? "unknown container, was confined to" : "ran on", has.to_string(),
                   own.to_string(), seconds));
 }
 
@@ -408,7 +408,7 @@ Result<ContainerId> Enforcer::start(Agent& agent, const api::StateChangeEvent& e
     count_unpinned(directory.value_or(container.id()), *id,
                    options_.age(static_cast<pid_t>(container.pid())));
     log(LogLevel::kWarning,
-        fmt::format("NRI: {}: created without Pinfold, pinned at its start", title_of(*id)));
+        fmt::format("NRI: {}: created without Pinfold, pinned when it started", title_of(*id)));
   } else if (!knows(container)) {
     // Created before Synchronize, which has missed it.
     known_.create(event.pod(), container);

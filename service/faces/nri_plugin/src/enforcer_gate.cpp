@@ -92,7 +92,7 @@ Result<void> Enforcer::start_shared(Agent& agent, const api::StateChangeEvent& e
   if (has_group) {
     const auto adopted = adopt(agent, {{id.pod, id.name}, *directory});
     if (!adopted) {
-      log(LogLevel::kWarning, fmt::format("NRI: {} has no group that is followed: {}", title_of(id),
+      log(LogLevel::kWarning, fmt::format("NRI: the group of {} is not managed: {}", title_of(id),
                                           adopted.error().message));
     }
   }
@@ -113,8 +113,8 @@ Result<void> Enforcer::check_off_exclusive(const Agent& agent, const std::string
   const auto known = unconfined_.find(directory);
   return fail(
       ErrorCode::kBusy,
-      fmt::format("'{}' can run on CPUs {}, which are exclusive to other containers, and is "
-                  "not confined: {}",
+      fmt::format("'{}' can run on CPUs {}, which are exclusive to other containers, and could "
+                  "not be confined: {}",
                   directory, (has & exclusive).to_string(),
                   known == unconfined_.end() ? "no CPU is left for it" : known->second));
 }
@@ -185,7 +185,7 @@ Result<void> Enforcer::enter_sandbox(Agent& agent, const api::PodSandbox& pod,
   PINFOLD_TRY_WRAP(adopt(agent, {enforce::GroupName(id.pod), directory}), intent);
   PINFOLD_TRY_WRAP(ensure(agent, [&] { return agent.verify(id); }), intent);
   log(LogLevel::kInfo,
-      fmt::format("NRI: {}: {}: CPUs {} are those of its sandbox, '{}'", title_of(id), lack,
+      fmt::format("NRI: {}: {}: its CPUs {} are given to its sandbox, '{}'", title_of(id), lack,
                   desired_cpus(agent.desired(), id).to_string(), directory));
   return {};
 }
@@ -220,8 +220,9 @@ void Enforcer::take_back(Agent& agent, const api::PodSandbox& pod, const Contain
     requests.remove_pods = {id.pod};
   }
   if (const auto done = execute(agent, requests); !done) {
-    log(LogLevel::kWarning, fmt::format("NRI: {} keeps what was decided for it: {}", title_of(id),
-                                        done.error().message));
+    log(LogLevel::kWarning, fmt::format("NRI: {} could not be removed again and keeps its "
+                                        "resources: {}",
+                                        title_of(id), done.error().message));
   }
 }
 

@@ -43,7 +43,7 @@ void set_pod_quota(agent::NodeAgent& agent, const std::string& mount, const Know
   if (!log) return;
   if (written) {
     log(LogLevel::kInfo,
-        fmt::format("NRI: '{}': the CFS quota of pod '{}' was {}, is {}", *directory,
+        fmt::format("NRI: '{}': the CFS quota of pod '{}' was {}, now {}", *directory,
                     pod.sandbox.uid(), text_of(*has), text_of(*change)));
   } else if (!enforce::is_gone(written.error())) {
     log(LogLevel::kWarning,

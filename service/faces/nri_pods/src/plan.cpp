@@ -258,7 +258,7 @@ std::optional<api::ContainerUpdate> find_update(const Node& node, const NodeStat
 Result<void> check_node(const Node& node) {
   if (!node.quirks().rejected_pod_keeps_resources) return {};
   return fail(ErrorCode::kUnsupported,
-              fmt::format("profile '{}': a rejection would end the pod while its containers run: "
+              fmt::format("profile '{}': a rejection would end a pod whose containers run: "
                           "expected the profile '{}'",
                           to_string(node.config().profile), to_string(Profile::kFixed)));
 }
@@ -300,8 +300,8 @@ Result<CreatePlan> plan_create(const KnownPods& known, const api::CreateContaine
   const std::string& cpus = container.linux().resources().cpu().cpus();
   if (!cpus.empty()) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("container '{}' has the cpuset '{}' already: the kubelet needs "
-                            "cpuManagerPolicy none, and no other plugin may set cpusets",
+                fmt::format("container '{}' already has the cpuset '{}': set cpuManagerPolicy: "
+                            "none for the kubelet, and let no other plugin set cpusets",
                             container.name(), cpus));
   }
   const KnownPod* const pod = known.find(request.pod().id());

@@ -229,8 +229,8 @@ std::string find_contradiction(const RecoveredPod& pod, const api::PodSandbox& s
   const auto exceeds = [&](std::string_view what, std::int64_t has, std::string_view of_pod,
                            std::int64_t limit) {
     return fmt::format(
-        "its containers have {} {} together, and the pod has {} {}: pod-level "
-        "resources need the annotation {}",
+        "its containers together have {} {}, but the pod has {} {}: pod-level resources need the "
+        "annotation {}",
         what, has, of_pod, limit, kResourcesAnnotation);
   };
   if (has_quota && cpu_quota(least, period) > cpu.quota().value()) {
