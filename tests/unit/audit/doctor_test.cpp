@@ -574,7 +574,7 @@ TEST(Doctor, WritesJson) {
   const nlohmann::json out = to_json(check_system(system), system);
   EXPECT_EQ(out["root"], tree.path());
   EXPECT_EQ(out["ok"], true);
-  EXPECT_EQ(out["warnings"], 1);
+  EXPECT_EQ(out["warningCount"], 1);
   EXPECT_EQ(out["checks"][0]["name"], "nohz_full");
   EXPECT_EQ(out["checks"][0]["verdict"], "warning");
 }

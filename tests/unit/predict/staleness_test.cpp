@@ -111,8 +111,8 @@ TEST(Staleness, ExporterReportsTheObservedPlacementLater) {
   cluster.advance(kLate - 1);
   EXPECT_TRUE(cluster.observed("p2").is_null());
   cluster.advance(1);
-  EXPECT_EQ(cluster.observed("p1").dump(), R"({"node-0":{"cpu":"6"}})");
-  EXPECT_EQ(cluster.observed("p2").dump(), R"({"node-1":{"cpu":"6"}})");
+  EXPECT_EQ(cluster.observed("p1").dump(), R"([{"amount":6000,"resource":"cpu","zone":"node-0"}])");
+  EXPECT_EQ(cluster.observed("p2").dump(), R"([{"amount":6000,"resource":"cpu","zone":"node-1"}])");
 }
 
 }  // namespace

@@ -244,7 +244,7 @@ TEST_F(ServerTest, RefusesAnotherVersion) {
   start();
   const RawClient client(listener_.path());
   client.send("{\"hello\":{\"version\":1}}\n");
-  EXPECT_THAT(client.line(), HasSubstr("speaks version 1"));
+  EXPECT_THAT(client.line(), HasSubstr("speaks version 2"));
   EXPECT_EQ(client.line(), "");
 }
 
