@@ -148,15 +148,15 @@ void check_features(const ObservedSystem& system, Checks& checks) {
                                   feature.without));
   }
   if (!missing.empty()) {
-    checks.push_back({"kernel", Verdict::kWarning,
+    checks.push_back({"kernel", CheckStatus::kWarning,
                       fmt::format("Linux {} lacks {}", release, fmt::join(missing, "; ")),
                       "a kernel with these features", "install a newer kernel, and reboot"});
   } else if (!version && !only_by_release.empty()) {
-    checks.push_back({"kernel", Verdict::kUnknown,
+    checks.push_back({"kernel", CheckStatus::kUnknown,
                       fmt::format("'/proc/sys/kernel/osrelease': '{}'", release),
                       "a release such as '6.1.0'", ""});
   } else {
-    checks.push_back({"kernel", Verdict::kOk,
+    checks.push_back({"kernel", CheckStatus::kOk,
                       only_by_release.empty()
                           ? fmt::format("Linux {}", release)
                           : fmt::format("Linux {}; by its release number: {}", release,

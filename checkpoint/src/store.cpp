@@ -38,15 +38,15 @@ namespace pinfold::checkpoint {
 
 namespace {
 
-struct StateFile {
+struct StateFileEntry {
   std::string_view name;
   std::optional<std::string> Files::*bytes;
 };
 
-constexpr std::array<StateFile, 4> kStateFiles = {{{kCpuFileName, &Files::cpu},
-                                                   {kMemoryFileName, &Files::memory},
-                                                   {kPodsFileName, &Files::pods},
-                                                   {kNodeFileName, &Files::node}}};
+constexpr std::array<StateFileEntry, 4> kStateFiles = {{{kCpuFileName, &Files::cpu},
+                                                        {kMemoryFileName, &Files::memory},
+                                                        {kPodsFileName, &Files::pods},
+                                                        {kNodeFileName, &Files::node}}};
 
 std::string temp_name(const std::string& name) { return std::string(kTempPrefix) + name; }
 
@@ -97,19 +97,19 @@ Result<void> remove_temporary_files(Fs& fs) {
 }
 
 /// Checks that the whole contents fit into one record that can be read back.
-Result<void> check_size(const std::vector<StateFile>& changed, const Files& next) {
+Result<void> check_size(const std::vector<StateFileEntry>& changed, const Files& next) {
   constexpr std::size_t kMost = kMaxStateFileBytes - kJournalBlock;
   std::size_t size = 0;
-  for (const StateFile& file : changed) size += (next.*file.bytes)->size();
+  for (const StateFileEntry& file : changed) size += (next.*file.bytes)->size();
   if (size <= kMost) return {};
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("a transaction of {} bytes, expected at most {}", size, kMost));
 }
 
 /// Returns the files that a commit of `next` replaces.
-std::vector<StateFile> changed_files(const Files& before, const Files& next) {
-  std::vector<StateFile> changed;
-  for (const StateFile& file : kStateFiles) {
+std::vector<StateFileEntry> changed_files(const Files& before, const Files& next) {
+  std::vector<StateFileEntry> changed;
+  for (const StateFileEntry& file : kStateFiles) {
     const auto& bytes = next.*file.bytes;
     if (bytes && bytes != before.*file.bytes) changed.push_back(file);
   }
@@ -118,12 +118,12 @@ std::vector<StateFile> changed_files(const Files& before, const Files& next) {
 
 /// Builds the record of a commit. Files in `edited`, whose contents the journal already has, are
 /// stored as changes, the others completely.
-std::string record_of(const std::vector<StateFile>& changed, const Files& before, const Files& next,
-                      const std::set<std::string_view>& edited) {
+std::string record_of(const std::vector<StateFileEntry>& changed, const Files& before,
+                      const Files& next, const std::set<std::string_view>& edited) {
   Changes changes;
   for (const auto& [name, bytes] : changed) {
     const auto& old = before.*bytes;
-    Change& change = changes[std::string(name)];
+    FileChange& change = changes[std::string(name)];
     if (old) change.before = content_sum(*old);
     if (old && edited.contains(name)) {
       change.after = difference(*old, *(next.*bytes));
@@ -265,7 +265,7 @@ Result<void> Store::try_commit(const Files& next) {
   }
   needs_recovery_ = false;
   current_ = merged(std::move(current_), next);
-  for (const StateFile& file : changed) {
+  for (const StateFileEntry& file : changed) {
     in_journal_.insert(file.name);
     behind_.insert(file.name);
   }

@@ -21,7 +21,7 @@ namespace pinfold::tools {
 namespace {
 
 struct AdmitOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::vector<std::string> files;
   bool explain = false;
   bool start = false;

@@ -25,7 +25,7 @@ namespace {
 constexpr int kMostSteps = 1'000'000;
 
 struct DefragmentOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::string file;
   int steps = static_cast<int>(PlanOptions{}.steps);
   Drawing drawing;

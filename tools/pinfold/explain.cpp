@@ -22,7 +22,7 @@ namespace pinfold::tools {
 namespace {
 
 struct ExplainOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::vector<std::string> files;
   std::string pod;
   bool no_validation = false;
@@ -248,8 +248,9 @@ Result<ExitStatus> run(const ExplainOptions& options) {
 
 }  // namespace
 
-std::string explain_command_line(const AgentOptions& options, const std::vector<std::string>& files,
-                                 const std::string& pod, bool no_validation) {
+std::string explain_command_line(const AgentArguments& options,
+                                 const std::vector<std::string>& files, const std::string& pod,
+                                 bool no_validation) {
   std::string line = command_line("explain", options);
   if (no_validation) line += " --no-validation";
   if (!pod.empty()) line += " --pod " + shell_word(pod);

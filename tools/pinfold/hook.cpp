@@ -22,7 +22,7 @@ namespace {
 using agent::NodeAgent;
 
 struct HookOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::vector<std::string> pod_file_dirs;
   bool no_validation = false;
 };

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 
 struct ReconcileOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   bool watch = false;
   int interval_s = 10;
 };

@@ -26,7 +26,7 @@ Result<void> draw(const Drawing& drawing, const std::string& title,
   return drawing.svg.empty() ? Result<void>() : write_svg(drawing.svg, title, panels);
 }
 
-Result<AnsweredReconfigure> reconfigure_node(const AgentOptions& options,
+Result<AnsweredReconfigure> reconfigure_node(const AgentArguments& options,
                                              const verbs::Action& action, OwnAgent own) {
   PINFOLD_LET(auto session, AgentSession::open(options, std::move(own)));
   verbs::NodeParts from = session.node_parts();

@@ -13,7 +13,7 @@ namespace pinfold::tools {
 namespace {
 
 struct RemoveOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::string pod;
   std::string container;
   bool kill = false;

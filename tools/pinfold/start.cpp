@@ -11,7 +11,7 @@ namespace pinfold::tools {
 namespace {
 
 struct StartOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::string pod;
   std::string container;
 };

@@ -62,7 +62,7 @@ void Accumulator::note(std::string_view what, const CpuSet& cpus) const {
 }
 
 void Accumulator::take_whole(Level level) {
-  const Hierarchy& hierarchy = *rules_->hierarchy;
+  const CpuHierarchy& hierarchy = *rules_->hierarchy;
   const auto& groups = hierarchy.groups(level);
   // DEVIATION (quirk): a group that spans two groups of the level above is listed twice, and the
   // kubelet checks it against the CPUs that were free at the start.
@@ -112,7 +112,7 @@ void Accumulator::take_part_of_cache(const Machine::Group& cache) {
 }
 
 void Accumulator::take_by_cache() {
-  const Hierarchy& hierarchy = *rules_->hierarchy;
+  const CpuHierarchy& hierarchy = *rules_->hierarchy;
   for (const std::int32_t index : hierarchy.sorted(Level::kCache, free_)) {
     if (needed_ >= hierarchy.machine().cpus_per_cache()) take_whole(Level::kCache);
     if (satisfied()) return;
@@ -122,7 +122,7 @@ void Accumulator::take_by_cache() {
 }
 
 void Accumulator::take_singly(Level level) {
-  const Hierarchy& hierarchy = *rules_->hierarchy;
+  const CpuHierarchy& hierarchy = *rules_->hierarchy;
   const auto& groups = hierarchy.groups(level);
   CpuSet taken;
   for (const std::int32_t index : hierarchy.sorted(level, free_)) {
@@ -142,7 +142,7 @@ void Accumulator::take_singly(Level level) {
 }
 
 void Accumulator::take_across_cores() {
-  const Hierarchy& hierarchy = *rules_->hierarchy;
+  const CpuHierarchy& hierarchy = *rules_->hierarchy;
   const Machine& machine = hierarchy.machine();
   CpuSet taken;
   for (const std::int32_t socket : hierarchy.sorted(Level::kSocket, free_)) {
@@ -174,7 +174,7 @@ Taken take_packed(const TakeRules& rules, const CpuSet& available, int count, St
   if (!accumulator.satisfied() && accumulator.has_too_few_free()) {
     return tl::unexpected(not_enough(count, available));
   }
-  const Hierarchy& hierarchy = *rules.hierarchy;
+  const CpuHierarchy& hierarchy = *rules.hierarchy;
   if (!accumulator.satisfied()) accumulator.take_whole(hierarchy.first());
   if (!accumulator.satisfied()) accumulator.take_whole(hierarchy.second());
   if (!accumulator.satisfied() && rules.by_uncore_cache) accumulator.take_by_cache();

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "hierarchy.hpp"
+#include "cpu_hierarchy.hpp"
 #include "pinfold/api/topology_policy.hpp"
 #include "read_policy_options.hpp"
 #include "take.hpp"
@@ -96,7 +96,7 @@ Result<CpuManager> CpuManager::make(const Machine& machine, const Config& config
   manager.machine_ = &machine;
   manager.gates_ = config.gates();
   manager.quirks_ = config.quirks();
-  manager.hierarchy_ = std::make_unique<const cpu::Hierarchy>(machine);
+  manager.hierarchy_ = std::make_unique<const cpu::CpuHierarchy>(machine);
   if (config.cpu_manager_policy == "none") {
     if (config.cpu_manager_policy_options.empty()) return manager;
     std::string options;

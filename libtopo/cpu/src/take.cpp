@@ -19,7 +19,7 @@ int socket_of_numa(const Machine& machine, int node) {
 }
 
 /// Takes the shares of a choice, packed within each NUMA node.
-Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& choice,
+Taken take_choice(const TakeRules& rules, const NumaDistribution& d, const NumaChoice& choice,
                   const CpuSet& available, Steps* steps) {
   const Machine& machine = rules.hierarchy->machine();
   Accumulator accumulator(rules, available, d.count, nullptr);
@@ -71,7 +71,7 @@ Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int coun
     return tl::unexpected(not_enough(count, available));
   }
   const Machine& machine = rules.hierarchy->machine();
-  Distribution d;
+  NumaDistribution d;
   d.best_combination_overwritten = rules.quirks.best_numa_combination_overwritten;
   // DEVIATION (quirk): in the kubelet, align-by-socket has no effect here.
   d.within_socket = rules.align_by_socket && !rules.quirks.align_by_socket_ignored_in_distribution;
@@ -98,7 +98,7 @@ Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int coun
     fewest = std::max(fewest, rules.affinity_nodes);
   }
   for (int k = fewest; k <= most; ++k) {
-    const Choice choice = best_choice(d, k);
+    const NumaChoice choice = best_choice(d, k);
     if (!choice.nodes.empty()) return take_choice(rules, d, choice, available, steps);
   }
   return take_packed(rules, available, count, steps);

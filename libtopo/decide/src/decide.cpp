@@ -47,11 +47,11 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
 
   AdmissionInProgress admission(node, state, pod, trace, counts);
   auto done = admission.run();
-  FailedStep step = admission.take_failed_step();
+  AdmissionStep step = admission.take_failed_step();
   if (done && checks == AdmissionChecks::kManagersAndRequests) {
     if (auto shortage = find_shortage(node, state.pods, pod, others_held(state, pod.uid))) {
       done = tl::unexpected(*std::move(shortage));
-      step = FailedStep{"requests", "pod"};
+      step = AdmissionStep{"requests", "pod"};
     }
   }
   if (done) {

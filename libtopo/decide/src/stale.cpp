@@ -22,9 +22,9 @@ std::vector<const ActivePod*> pods_by_uid(const NodeState& state) {
 
 /// The container names of a pod, for lookups. Every admission looks at all containers of the node;
 /// most pods have few, which need no sorting.
-class Names {
+class NameLookup {
  public:
-  explicit Names(const ActivePod* pod) {
+  explicit NameLookup(const ActivePod* pod) {
     if (pod == nullptr) return;
     names_.reserve(pod->spec.containers.size());
     for (const Container& container : pod->spec.containers) names_.push_back(container.name);
@@ -59,7 +59,7 @@ std::vector<ContainerId> find_stale(const ContainerMap<T>& assignments, const No
   for_each_pod(assignments, state,
                [&](const PodUid& uid, const auto& containers, const ActivePod* pod) {
                  if (pod == nullptr && state.held.contains(uid)) return;
-                 const Names active(pod);
+                 const NameLookup active(pod);
                  for (const auto& [name, value] : containers) {
                    if (!active.contains(name)) stale.push_back({uid, name});
                  }

@@ -207,7 +207,7 @@ bool take_verbatim(const Node& node, const PodUid& uid, const std::map<std::stri
   return true;
 }
 
-NodeState assemble(const Problem& problem, const std::vector<Choice>& choices) {
+NodeState assemble(const SearchProblem& problem, const std::vector<PodChoice>& choices) {
   const Node& node = *problem.node;
   const NodeState& state = *problem.state;
   NodeState next = empty_state(node);

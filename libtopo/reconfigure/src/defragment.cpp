@@ -15,7 +15,8 @@ namespace {
 
 /// Returns the state after the moves. The node keeps running, so affinities of unmoved containers
 /// stay.
-NodeState moved_state(const planning::Problem& problem, std::vector<planning::Choice> choices) {
+NodeState moved_state(const planning::SearchProblem& problem,
+                      std::vector<planning::PodChoice> choices) {
   choices.pop_back();  // the last choice is for the pod to be admitted
   NodeState next = planning::assemble(problem, choices);
   next.affinity = problem.state->affinity;
@@ -72,13 +73,13 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
     plan.optimal = true;
     return plan;
   }
-  planning::Problem problem = planning::survey(node, current, judge);
+  planning::SearchProblem problem = planning::survey(node, current, judge);
   problem.pods.push_back(std::move(wanted));
   planning::SearchRules rules;
   rules.may_lose = false;
   rules.same_rules = true;
   rules.steps = options.steps;
-  rules.accepts = [&](const std::vector<planning::Choice>& choices) {
+  rules.accepts = [&](const std::vector<planning::PodChoice>& choices) {
     return admits(node, moved_state(problem, choices), pod, options.checks);
   };
   planning::Search search(problem, judge, std::move(rules), problem.pods.size() - 1);

@@ -151,10 +151,10 @@ bool allocate_memory(const Node& node, const PodCase& pod, const std::vector<Spo
   return true;
 }
 
-Choice choice_of(Judge& judge, const PodCase& pod, const std::vector<Spot>& spots,
-                 const Board& board) {
+PodChoice choice_of(Judge& judge, const PodCase& pod, const std::vector<Spot>& spots,
+                    const Board& board) {
   const PodUid& uid = pod.spec().uid;
-  Choice choice;
+  PodChoice choice;
   if (pod.is_whole) {
     if (spots.empty()) return choice;
     choice.after = judge.divide(pod, spots.front());

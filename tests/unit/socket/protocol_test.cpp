@@ -73,7 +73,7 @@ TEST(Protocol, KeepsPodsAsTheyAre) {
 }
 
 verbs::Comparison some_comparison() {
-  verbs::Difference difference;
+  verbs::CpusetDifference difference;
   difference.container = {{PodUid("u"), "default", "web"}, "c"};
   difference.observed_cpus = CpuSet::range(0, 7);
   difference.desired_cpus = CpuSet{1, 2};

@@ -147,7 +147,7 @@ bool may_have_own(const Demand& wanted, const Places& places) {
 }
 
 /// A pod found by Synchronize.
-struct Found {
+struct SynchronizedPod {
   const KnownPod* known = nullptr;
   RecoveredPod pod;
   Places places;
@@ -155,9 +155,9 @@ struct Found {
 };
 
 /// Recovers all pods and puts them into the order of decision. Errors become notes.
-std::vector<Found> find_pods(const KnownPods& known, const Premises& premises,
-                             std::vector<std::string>& notes) {
-  std::vector<Found> found;
+std::vector<SynchronizedPod> find_pods(const KnownPods& known, const Premises& premises,
+                                       std::vector<std::string>& notes) {
+  std::vector<SynchronizedPod> found;
   for (const auto& [id, pod] : known.all()) {
     auto recovered = recover(pod.sandbox, shown_of(pod), premises);
     if (!recovered) {
@@ -168,10 +168,11 @@ std::vector<Found> find_pods(const KnownPods& known, const Premises& premises,
     const bool has_own = may_have_own(demand(*recovered, premises), places);
     found.push_back({&pod, *std::move(recovered), std::move(places), has_own});
   }
-  std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
-    if (a.may_have_own != b.may_have_own) return a.may_have_own;
-    return a.known->age > b.known->age;
-  });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const SynchronizedPod& a, const SynchronizedPod& b) {
+                     if (a.may_have_own != b.may_have_own) return a.may_have_own;
+                     return a.known->age > b.known->age;
+                   });
   return found;
 }
 
@@ -326,7 +327,7 @@ Result<CreatePlan> plan_create(const KnownPods& known, const api::CreateContaine
 AgentRequests plan_synchronize(const KnownPods& known, const Premises& premises,
                                const NodeState& state) {
   AgentRequests requests = plan_removal(known, state);
-  for (Found& found : find_pods(known, premises, requests.notes)) {
+  for (SynchronizedPod& found : find_pods(known, premises, requests.notes)) {
     RecoveredPod& pod = found.pod;
     const std::vector<std::string> added = new_containers(*found.known, pod.uid, state);
     if (is_decided(pod, state)) pod.unannounced = added;

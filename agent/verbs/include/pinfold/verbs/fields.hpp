@@ -29,7 +29,7 @@ void describe(fields::Fields& fields, Defragment& request);
 void describe(fields::Fields& fields, Done& done);
 void describe(fields::Fields& fields, Admissions& admissions);
 void describe(fields::Fields& fields, Refusal& refusal);
-void describe(fields::Fields& fields, Difference& difference);
+void describe(fields::Fields& fields, CpusetDifference& difference);
 void describe(fields::Fields& fields, Comparison& comparison);
 void describe(fields::Fields& fields, PodResourcesSocket& place);
 void describe(fields::Fields& fields, ServiceReport& report);
