@@ -141,7 +141,7 @@ Result<void> CpuManager::start(CpuState& state) const {
   state.reusable_pod = {};
   state.reusable.clear();
   if (!is_static_) return {};
-  // DEVIATION (quirk): without the quirk, a start releases the CPUs of pods without containers.
+  // QUIRK: without the quirk, a start releases the CPUs of pods without containers.
   if (!quirks_.cpus_of_empty_pod_stay_taken) release_cpus_of_empty_pods(state);
   // strict-cpu-reservation: the shared pool excludes the reserved CPUs.
   const bool strict = options_.strict_cpu_reservation;
@@ -151,7 +151,7 @@ Result<void> CpuManager::start(CpuState& state) const {
       state.default_set = usable;
       return {};
     }
-    // DEVIATION (quirk): without the quirk, exclusive containers can use up the shared pool under
+    // QUIRK: without the quirk, exclusive containers can use up the shared pool under
     // strict-cpu-reservation.
     if (quirks_.empty_shared_pool_prevents_start || !strict) {
       return corrupt("default cpuset cannot be empty");
@@ -187,7 +187,7 @@ Result<void> CpuManager::start(CpuState& state) const {
 }
 
 CpuSet CpuManager::available(const CpuState& state) const {
-  // DEVIATION (quirk): the kubelet counts siblings of reserved CPUs as taken, but still allocates
+  // QUIRK: the kubelet counts siblings of reserved CPUs as taken, but still allocates
   // them if a NUMA affinity leaves nothing else.
   const bool keeps_siblings =
       options_.full_pcpus_only && !quirks_.siblings_of_reserved_cpus_allocated;

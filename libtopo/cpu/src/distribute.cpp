@@ -46,7 +46,7 @@ double choices(int n, int k) {
 
 /// The best choice of an enumeration so far.
 ///
-/// DEVIATION (quirk best_numa_combination_overwritten): the kubelet keeps a Go slice of the list
+/// QUIRK best_numa_combination_overwritten: the kubelet keeps a Go slice of the list
 /// that it continues to extend. Adding a 1st, 2nd, 3rd, 5th, 9th, ... member copies the list to a
 /// new array; every other member is written in place. So a later choice overwrites the kept one if
 /// both have the same members up to the last copy. Without the quirk, a copy is kept.
@@ -337,7 +337,7 @@ int cut_share(const NumaDistribution& d, std::span<const int> nodes) {
 }
 
 NumaChoice best_choice(const NumaDistribution& d, int k) {
-  // DEVIATION: with very many combinations the kubelet would need minutes to years. All profiles
+  // DIFFERENCE: with very many combinations the kubelet would need minutes to years. All profiles
   // then use the choice that is best before the score is rounded.
   const bool too_many = choices(static_cast<int>(d.order.size()), k) > kMaxCombinations ||
                         static_cast<std::size_t>(k) > kMaxSubsetNodes;

@@ -94,7 +94,7 @@ int oom_score_adj(const Node& node, const PodTotals& totals, const Container& co
     adj = std::min(adj, score(*totals.smallest_app_memory));
   }
   adj = std::max<std::int64_t>(adj, 1000 + kGuaranteedOomScoreAdj);
-  // DEVIATION (quirk): without the quirk, the value is capped, because the kernel rejects more than
+  // QUIRK: without the quirk, the value is capped, because the kernel rejects more than
   // 1000.
   const bool is_capped = adj == kBestEffortOomScoreAdj || !node.quirks().oom_score_adj_above_1000;
   return static_cast<int>(is_capped ? std::min<std::int64_t>(adj, kBestEffortOomScoreAdj - 1)

@@ -84,13 +84,13 @@ void release_stale_memory(const Node& node, NodeState& state) {
 void release_stale_devices(const Node& node, NodeState& state) {
   auto reusable = state.devices.reusable;
   for (const ContainerId& container : find_stale(state.devices.assignments, state)) {
-    // DEVIATION (quirk): without the quirk, devices of a container that its pod no longer has are
+    // QUIRK: without the quirk, devices of a container that its pod no longer has are
     // stale.
     if (!node.quirks().devices_return_with_pod || state.find(container.pod) == nullptr) {
       node.devices().remove_container(state.devices, container);
     }
   }
-  // DEVIATION (quirk): without the quirk, what init containers left to later ones ends with the
+  // QUIRK: without the quirk, what init containers left to later ones ends with the
   // pod.
   if (node.quirks().removed_pod_keeps_devices) state.devices.reusable = std::move(reusable);
 }

@@ -122,7 +122,7 @@ bool allocate_memory(const Node& node, const PodCase& pod, const std::vector<Spo
   const auto is_at = [&](const std::vector<MemoryBlock>& blocks, NumaMask mask) {
     return nodes_of(node.machine(), blocks) == mask;
   };
-  // DEVIATION (quirk): kubelets make overlapping groups; a plan does not.
+  // QUIRK: kubelets make overlapping groups; a plan does not.
   const auto can_be_at = [&](NumaMask mask) {
     const auto ids = node.machine().numa_ids(mask);
     board.new_memory.insert(ids.begin(), ids.end());
