@@ -1,8 +1,8 @@
 // How it works. A commit appends one record to the journal and syncs it; that makes the new state
-// durable. The files themselves are brought up to date later, by settle() or when the store is
-// closed: temporary files are written and synced, renamed, and the directory is synced. Only then
-// may the journal be removed. A record has the complete contents of a file when the journal names
-// the file for the first time, afterwards only what changes.
+// durable. The files themselves are brought up to date later, by checkpoint_journal() or when the
+// store is closed: temporary files are written and synced, renamed, and the directory is synced.
+// Only then may the journal be removed. A record has the complete contents of a file when the
+// journal names the file for the first time, afterwards only what changes.
 //
 // Recovery runs at each opening and after every failure: decode the journal up to the first
 // incomplete record, compare it with the files (roll_forward.cpp), make the journal itself durable
@@ -192,7 +192,7 @@ Store& Store::operator=(Store&& other) noexcept {
 Store::~Store() {
   if (fs_ == nullptr || needs_recovery_) return;
   try {
-    (void)checkpoint_journal();
+    (void)checkpoint_and_remove_journal();
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the journal has everything
   }
 }
@@ -250,7 +250,7 @@ Result<void> Store::try_commit(const Files& next) {
   PINFOLD_TRY(check_size(changed, next));
   std::string record = record_of(changed, current_, next, in_journal_);
   if (journal_size_ + record.size() > journal_limit_ && journal_ != nullptr) {
-    PINFOLD_TRY(checkpoint_journal());
+    PINFOLD_TRY(checkpoint_and_remove_journal());
     record = record_of(changed, current_, next, in_journal_);
   }
   const bool is_new = journal_ == nullptr;
@@ -297,8 +297,8 @@ Result<void> Store::append_to_journal(const std::string& record, bool is_first) 
 Result<void> Store::reserve_in_journal(std::size_t record_size) {
   constexpr std::size_t kMost = std::size_t{256} << 10U;
   if (journal_size_ + record_size <= journal_room_) return {};
-  const std::size_t wanted = record_size + std::min(journal_size_, kMost);
-  std::size_t size = std::min(wanted, journal_limit_ - journal_size_);
+  const std::size_t target = record_size + std::min(journal_size_, kMost);
+  std::size_t size = std::min(target, journal_limit_ - journal_size_);
   if (!journal_->reserve(size)) {
     size = record_size;
     PINFOLD_TRY(journal_->reserve(size));
@@ -334,8 +334,8 @@ Result<void> Store::cut_journal(std::size_t size) {
   return replace_all(*fs_, {{name, *std::move(bytes)}});
 }
 
-Result<void> Store::settle() {
-  if (journal_size_ > kKeptJournal) return checkpoint_journal();
+Result<void> Store::checkpoint_journal() {
+  if (journal_size_ > kKeptJournal) return checkpoint_and_remove_journal();
   return update_files();
 }
 
@@ -353,7 +353,7 @@ Result<void> Store::update_files() {
   return {};
 }
 
-Result<void> Store::checkpoint_journal() {
+Result<void> Store::checkpoint_and_remove_journal() {
   PINFOLD_TRY(update_files());
   if (journal_ == nullptr) return {};
   needs_recovery_ = true;

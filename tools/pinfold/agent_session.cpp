@@ -137,7 +137,7 @@ Result<AgentSession> AgentSession::open(const AgentArguments& options) {
   PINFOLD_TRY(session.connect_or_open());
   if (options.release_unknown) {
     PINFOLD_TRY(session.execute(verbs::ReleaseUnknown{}));
-    PINFOLD_TRY(session.settle());  // now, because the command itself may fail
+    PINFOLD_TRY(session.checkpoint_journal());  // now, because the command itself may fail
   }
   return session;
 }
@@ -219,15 +219,15 @@ Result<verbs::Answer> AgentSession::execute_once(const verbs::Action& action) {
   return verbs::execute(*agent_, action, own_ ? own_->source : verbs::NodeSource());
 }
 
-Result<std::optional<Error>> AgentSession::settle() {
-  const auto settled = execute(verbs::Settle{});
+Result<std::optional<Error>> AgentSession::checkpoint_journal() {
+  const auto checkpointed = execute(verbs::CheckpointJournal{});
   if (client_) PINFOLD_TRY(view_service());
-  if (settled) return std::nullopt;
-  if (agent::is_unknown_outcome(settled.error())) note_change();
+  if (checkpointed) return std::nullopt;
+  if (agent::is_unknown_outcome(checkpointed.error())) note_change();
   warn(fmt::format("{}; the next command that writes tries again",
-                   agent::describe_not_settled(settled.error())),
+                   agent::describe_not_settled(checkpointed.error())),
        "not settled");
-  return settled.error();
+  return checkpointed.error();
 }
 
 }  // namespace pinfold::tools

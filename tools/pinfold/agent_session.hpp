@@ -57,7 +57,7 @@ class AgentSession {
   /// of `own` and of Client::connect.
   [[nodiscard]] static Result<AgentSession> open(const AgentArguments& options, OwnAgent own);
 
-  /// The agent when the session was opened or last settled; read-only.
+  /// The agent when the session was opened or checkpoint_journal() was last called; read-only.
   [[nodiscard]] const agent::NodeAgent& view() const { return *agent_; }
   /// What the node is made of now, without a view.
   [[nodiscard]] verbs::NodeParts node_parts() const;
@@ -73,7 +73,7 @@ class AgentSession {
   }
   /// Makes stored changes durable in the kubelet's files, and brings view() up to date. If the
   /// former fails, prints a warning and returns the error. Errors: those of open_agent.
-  [[nodiscard]] Result<std::optional<Error>> settle();
+  [[nodiscard]] Result<std::optional<Error>> checkpoint_journal();
 
  private:
   AgentSession(const AgentArguments& options, std::optional<OwnAgent> own)

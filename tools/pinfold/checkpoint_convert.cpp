@@ -131,7 +131,7 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files,
   PINFOLD_TRY(check_target(directory));  // again, now that other processes are locked out
   PINFOLD_TRY(changing([&] { return store.commit(files); }));
   note_change();
-  PINFOLD_TRY_WRAP(store.checkpoint_journal(), only_in_journal());
+  PINFOLD_TRY_WRAP(store.checkpoint_and_remove_journal(), only_in_journal());
   return {};
 }
 

@@ -132,7 +132,7 @@ Result<std::vector<cp::Note>> replace(cp::Store& store, cp::Fs& fs, const cp::Re
     for (const std::string& aside : asides) (void)fs.remove(aside);
     return fail(std::move(done).error());
   }
-  PINFOLD_TRY_WRAP(store.checkpoint_journal(), only_in_journal());
+  PINFOLD_TRY_WRAP(store.checkpoint_and_remove_journal(), only_in_journal());
   return kept;
 }
 

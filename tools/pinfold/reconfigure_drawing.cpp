@@ -32,7 +32,7 @@ Result<AnsweredReconfigure> reconfigure_node(const AgentArguments& options,
   verbs::NodeParts from = session.node_parts();
   PINFOLD_LET(auto outcome, session.execute<verbs::Reconfigured>(action));
   if (session.uses_service()) return AnsweredReconfigure{session.node_parts(), std::move(outcome)};
-  if (outcome.is_applied) PINFOLD_TRY(session.settle());
+  if (outcome.is_applied) PINFOLD_TRY(session.checkpoint_journal());
   return AnsweredReconfigure{std::move(from), std::move(outcome)};
 }
 

@@ -81,7 +81,7 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
          "Run with this configuration until a signal arrives"},
         {"pinfold serve --check live", "What a liveness probe runs"}}},
       {"Signals",
-       {{"TERM, INT", "Finish the requests that are being done, settle the state, and exit"},
+       {{"TERM, INT", "Finish the current requests, bring the state files up to date, and exit"},
         {"HUP", "Read the configuration file again; what needs a restart is logged"}}}};
   return command;
 }

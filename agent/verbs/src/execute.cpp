@@ -63,8 +63,8 @@ struct Execute {
     PINFOLD_LET(auto report, agent.reconcile(request.pages));
     return report;
   }
-  Result<Answer> operator()(const Settle& /*request*/) const {
-    return done(agent.settle());
+  Result<Answer> operator()(const CheckpointJournal& /*request*/) const {
+    return done(agent.checkpoint_journal());
   }
   Result<Answer> operator()(const Adopt& request) const {
     return changed(agent.adopt(request.pod, request.adoption));

@@ -19,7 +19,7 @@ void describe(fields::Fields& fields, ReleaseUnknown& request);
 void describe(fields::Fields& fields, AdmitHooked& request);
 void describe(fields::Fields& fields, RemoveHooked& request);
 void describe(fields::Fields& fields, Reconcile& request);
-void describe(fields::Fields& fields, Settle& request);
+void describe(fields::Fields& fields, CheckpointJournal& request);
 void describe(fields::Fields& fields, Adopt& request);
 void describe(fields::Fields& fields, ReadComparison& request);
 void describe(fields::Fields& fields, ReadService& request);
