@@ -69,12 +69,12 @@ Result<ChangeOutcome> NodeAgent::remove_adopted(const ContainerId& container,
   ContainerMap<std::string> others = state().adopted;
   others.erase(container);
   const bool is_last = !others.contains(container.pod) && state().ending.contains(container.pod);
-  PINFOLD_LET(const bool goes_on, is_last ? runs_beside(container) : Result<bool>(true));
+  PINFOLD_LET(const bool goes_on, is_last ? has_other_processes(container) : Result<bool>(true));
   return goes_on ? remove_container(container, running) : remove_pod(container.pod, running);
 }
 
 /// Returns whether processes run in other groups of the container's pod.
-Result<bool> NodeAgent::runs_beside(const ContainerId& container) const {
+Result<bool> NodeAgent::has_other_processes(const ContainerId& container) const {
   if (!enforced_) return false;
   PINFOLD_LET(const auto groups, enforced_->groups_of_pod(container.pod));
   for (const enforce::GroupName& name : groups) {

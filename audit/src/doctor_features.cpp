@@ -38,14 +38,14 @@ std::vector<std::string> groups_of(const Tree& tree, const std::string& mount) {
   return groups;
 }
 
-/// Returns true if a group has `file`. Groups that have `beside` should have it; nullopt if none
+/// Returns true if a group has `file`. Groups that have `sibling` should have it; nullopt if none
 /// has that.
 std::optional<bool> have_file(const Tree& tree, const std::vector<std::string>& groups,
-                              const char* file, const char* beside) {
+                              const char* file, const char* sibling) {
   bool is_known = false;
   for (const std::string& group : groups) {
     if (tree.has(fmt::format("{}/{}", group, file))) return true;
-    is_known = is_known || tree.has(fmt::format("{}/{}", group, beside));
+    is_known = is_known || tree.has(fmt::format("{}/{}", group, sibling));
   }
   // In a copied tree a file may be missing although the kernel has it.
   return is_known && tree.root().empty() ? std::optional(false) : std::nullopt;

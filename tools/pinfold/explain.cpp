@@ -47,19 +47,19 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
   std::vector<Explained> all;
   NodeState state = agent.state().node;
   for (const PodSpec& pod : pods) {
-    const bool is_wanted = options.pod.empty() || is_called(pod, options.pod);
+    const bool is_selected = options.pod.empty() || is_called(pod, options.pod);
     const ActivePod* const active = state.find(pod.uid);
     if (active != nullptr && active->spec == pod) {
-      if (!is_wanted) continue;
+      if (!is_selected) continue;
       PINFOLD_LET(auto explained, explain_active(agent.node(), state, pod.uid));
       all.push_back({std::move(explained), state});
       continue;
     }
-    if (is_wanted) all.push_back({explain(agent.node(), state, pod), {}});
+    if (is_selected) all.push_back({explain(agent.node(), state, pod), {}});
     Decision decision = decide(agent.node(), std::move(state), pod, nullptr, nullptr,
                                AdmissionChecks::kManagersAndRequests);
     state = std::visit([](auto& decided) { return std::move(decided.next); }, decision);
-    if (is_wanted) all.back().state = state;
+    if (is_selected) all.back().state = state;
   }
   if (all.empty()) {
     return fail(ErrorCode::kNotFound, fmt::format("pod '{}': the files have no such pod: {}",

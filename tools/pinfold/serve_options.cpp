@@ -50,7 +50,7 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
        "FILE"},
       {"--pod-resources-socket", &options->pod_resources_socket,
        "Also serve the kubelet's PodResources API on this socket; 'off': nowhere [with nri in the "
-       "configuration file: pod-resources/kubelet.sock beside the socket of the service]",
+       "configuration file: pod-resources/kubelet.sock next to the socket of the service]",
        "FILE"},
       {"--metrics-address", &options->metrics_address,
        "Also serve metrics over HTTP at this address, '127.0.0.1:9470'", "ADDRESS"},

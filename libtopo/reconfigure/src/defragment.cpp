@@ -62,19 +62,20 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
   const NodeState current = release_stale(node, state);
   planning::Judge judge(node, current);
   const ActivePod target{pod, {}};
-  planning::PodCase wanted = planning::survey(node, current, target, judge);
-  if (wanted.rejection) {
-    auto beside_others =
+  planning::PodCase pod_case = planning::survey(node, current, target, judge);
+  if (pod_case.rejection) {
+    auto next_to_others =
         planning::survey(node, current, target, judge, planning::Neighbours::kOnTheSameNodes);
-    if (!beside_others.rejection) wanted = std::move(beside_others);
+    if (!next_to_others.rejection) pod_case = std::move(next_to_others);
   }
-  plan.limit = wanted.rejection ? wanted.rejection : shortage_of(node, state, pod, options.checks);
+  plan.limit =
+      pod_case.rejection ? pod_case.rejection : shortage_of(node, state, pod, options.checks);
   if (plan.limit) {
     plan.optimal = true;
     return plan;
   }
   planning::SearchProblem problem = planning::survey(node, current, judge);
-  problem.pods.push_back(std::move(wanted));
+  problem.pods.push_back(std::move(pod_case));
   planning::SearchRules rules;
   rules.may_lose = false;
   rules.same_rules = true;

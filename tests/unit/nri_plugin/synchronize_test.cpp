@@ -53,7 +53,7 @@ TEST_P(NriSynchronize, APodIsSharedForAReasonThatOutlivesTheService) {
   const PodSpec half = named("half", {limited("c", "500m", "64Mi")});
   world_.run(half);
   const auto note = world_.agent->state().notes.at(half.uid);
-  EXPECT_EQ(note.why_shared, "no container has a whole number of CPUs of its own");
+  EXPECT_EQ(note.why_shared, "no container requests a whole number of CPUs");
   EXPECT_EQ(note.qos, QosClass::kGuaranteed);
   world_.restart();
   EXPECT_EQ(world_.agent->state().notes.at(half.uid), note);

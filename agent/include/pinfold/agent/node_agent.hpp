@@ -252,7 +252,7 @@ class NodeAgent {
                                                const FromRuntime& shown) const;
   [[nodiscard]] Result<std::string> directory_to_adopt(const PodSpec& pod,
                                                        const Adoption& adoption) const;
-  [[nodiscard]] Result<bool> runs_beside(const ContainerId& container) const;
+  [[nodiscard]] Result<bool> has_other_processes(const ContainerId& container) const;
   void end_pods();
   [[nodiscard]] Result<void> check_forgotten(const AgentState& next) const;
   [[nodiscard]] Result<void> check_replaced(const std::vector<PodSpec>& pods,

@@ -113,7 +113,7 @@ std::string why_none(const PodSpec& pod, const FeatureGates& gates) {
   if (!is_manageable(gates, pod)) {
     return "it has pod-level resources, and PodLevelResourceManagers is off";
   }
-  return "no container has a whole number of CPUs of its own";
+  return "no container requests a whole number of CPUs";
 }
 
 }  // namespace
