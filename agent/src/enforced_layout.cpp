@@ -131,8 +131,8 @@ CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observ
   }
   for (const auto& [name, settings] : observed.layout) {
     if (name.is_pod()) continue;
-    const auto wanted = desired.layout.find(name);
-    const CpuSet own = wanted == desired.layout.end() ? CpuSet() : wanted->second.cpus;
+    const auto entry = desired.layout.find(name);
+    const CpuSet own = entry == desired.layout.end() ? CpuSet() : entry->second.cpus;
     CpuSet has = settings.cpus;
     const auto pod = observed.layout.find(name.parent());
     if (has.empty() && pod != observed.layout.end()) has = pod->second.cpus;
@@ -255,18 +255,18 @@ std::map<GroupName, Error> EnforcedLayout::find_displaced(const Desired& desired
                                                           const CpuSet& missing) const {
   std::map<GroupName, Error> found;
   for (const auto& [name, settings] : target) {
-    const auto wanted = desired.layout.find(name);
-    if (wanted == desired.layout.end() || !cgroups_.is_adopted(name)) continue;
-    const bool is_displaced = wanted->second.isolation != Isolation::kHost &&
+    const auto entry = desired.layout.find(name);
+    if (entry == desired.layout.end() || !cgroups_.is_adopted(name)) continue;
+    const bool is_displaced = entry->second.isolation != Isolation::kHost &&
                               settings.isolation == Isolation::kHost &&
-                              !missing.contains_all(wanted->second.cpus);
+                              !missing.contains_all(entry->second.cpus);
     if (!is_displaced) continue;
     const std::string directory = cgroups_.directory(name);
-    const std::string by = narrowed_by(directory, wanted->second.cpus);
+    const std::string by = narrowed_by(directory, entry->second.cpus);
     found.emplace(name,
                   Error{ErrorCode::kBusy, 0,
                         fmt::format("'{}' has none of its CPUs {}{}{}", directory,
-                                    wanted->second.cpus.to_string(), by.empty() ? "" : ": ", by)});
+                                    entry->second.cpus.to_string(), by.empty() ? "" : ": ", by)});
   }
   return found;
 }
@@ -402,16 +402,16 @@ Result<void> EnforcedLayout::adopt(const Desired& desired, const ContainerId& co
   cgroups_.remove_replaced(container);
   // Only this group differs from the known layout: it has the settings that its runtime gave it.
   auto* const clean = std::get_if<Clean>(&before);
-  const auto wanted = desired.layout.find(container);
-  if (clean == nullptr || wanted == desired.layout.end() ||
-      !clean->layout.contains(wanted->first.parent())) {
+  const auto entry = desired.layout.find(container);
+  if (clean == nullptr || entry == desired.layout.end() ||
+      !clean->layout.contains(entry->first.parent())) {
     return {};
   }
-  PINFOLD_LET(auto settings, cgroups_.observe_adopted(wanted->first, wanted->second));
+  PINFOLD_LET(auto settings, cgroups_.observe_adopted(entry->first, entry->second));
   if (!settings) return {};
-  Layout group{{wanted->first, *std::move(settings)}};
+  Layout group{{entry->first, *std::move(settings)}};
   mark_isolation(desired.layout, {}, group);
-  clean->layout.insert_or_assign(wanted->first, std::move(group.begin()->second));
+  clean->layout.insert_or_assign(entry->first, std::move(group.begin()->second));
   kernel_ = std::move(*clean);
   return {};
 }

@@ -19,7 +19,7 @@
 // A state is four files that change in one transaction of checkpoint::Store: the kubelet's CPU and
 // memory state, .pinfold_pods (what the kubelet's files do not hold) and .pinfold_node (the node,
 // and the one before the last reconfiguration). The store's journal makes a commit durable; the
-// files follow in settle().
+// files follow in checkpoint_journal().
 //
 // Three copies are kept in memory: state_ (decoded), stored_ (the bytes on disk), and base_, from
 // which the next commit's bytes are made: stored_ plus the changes that a starting kubelet makes.
@@ -29,7 +29,7 @@
 //   - state_ changes only after its bytes are durable. Exceptions: dry runs, and changes of no
 //     assignment with Unstored::kIsKept.
 //   - After a failed commit the disk holds the old or the new state. is_uncertain_ then makes the
-//     next commit or settle() write the current state, even if it equals stored_.
+//     next commit or checkpoint_journal() write the current state, even if it equals stored_.
 //   - A damaged .pinfold_pods is copied aside before a commit replaces it.
 //
 // Cost: a commit encodes only the pods and kubelet files that changed, but compares and assembles
@@ -199,7 +199,7 @@ Result<void> KeptState::store_files(checkpoint::Files files) {
   return {};
 }
 
-Result<void> KeptState::settle() {
+Result<void> KeptState::checkpoint_journal() {
   if (has_new_metrics_) {
     has_new_metrics_ = !write_side_file(store_, kMetricsFileName, encode_metrics(metrics_), log_);
   }
@@ -215,7 +215,7 @@ Result<void> KeptState::settle() {
                       stored.error().message)));
     }
   }
-  return store_.settle();
+  return store_.checkpoint_journal();
 }
 
 void KeptState::set_metrics(const Metrics& metrics) {

@@ -9,7 +9,7 @@ namespace pinfold::agent {
 namespace {
 
 /// Returns whether processes run in other groups of the container's pod.
-Result<bool> runs_beside(const NodeAgent& agent, const ContainerId& container) {
+Result<bool> has_other_processes(const NodeAgent& agent, const ContainerId& container) {
   if (!agent.enforces()) return false;
   PINFOLD_LET(const auto groups, agent.enforced()->groups_of_pod(container.pod));
   for (const enforce::GroupName& name : groups) {
@@ -37,7 +37,7 @@ Result<ChangeOutcome> remove_adopted(NodeAgent& agent, const ContainerId& contai
   others.erase(container);
   const bool is_last =
       !others.contains(container.pod) && agent.state().ending.contains(container.pod);
-  PINFOLD_LET(const bool goes_on, is_last ? runs_beside(agent, container) : Result<bool>(true));
+  PINFOLD_LET(const bool goes_on, is_last ? has_other_processes(agent, container) : Result<bool>(true));
   return goes_on ? agent.remove_container(container, running)
                  : agent.remove_pod(container.pod, running);
 }

@@ -38,14 +38,14 @@ std::vector<std::string> groups_of(const Tree& tree, const std::string& mount) {
   return groups;
 }
 
-/// Returns true if a group has `file`. Groups that have `beside` should have it; nullopt if none
+/// Returns true if a group has `file`. Groups that have `sibling` should have it; nullopt if none
 /// has that.
 std::optional<bool> have_file(const Tree& tree, const std::vector<std::string>& groups,
-                              const char* file, const char* beside) {
+                              const char* file, const char* sibling) {
   bool is_known = false;
   for (const std::string& group : groups) {
     if (tree.has(fmt::format("{}/{}", group, file))) return true;
-    is_known = is_known || tree.has(fmt::format("{}/{}", group, beside));
+    is_known = is_known || tree.has(fmt::format("{}/{}", group, sibling));
   }
   // In a copied tree a file may be missing although the kernel has it.
   return is_known && tree.root().empty() ? std::optional(false) : std::nullopt;
@@ -150,15 +150,15 @@ void check_features(const ObservedSystem& system, Checks& checks) {
                     shown ? "" : ", according to the release number", feature.without));
   }
   if (!missing.empty()) {
-    checks.push_back({"kernel", Verdict::kWarning,
+    checks.push_back({"kernel", CheckStatus::kWarning,
                       fmt::format("Linux {} lacks {}", release, fmt::join(missing, "; ")),
                       "a kernel with these features", "install a newer kernel, and reboot"});
   } else if (!version && !only_by_release.empty()) {
-    checks.push_back({"kernel", Verdict::kUnknown,
+    checks.push_back({"kernel", CheckStatus::kUnknown,
                       fmt::format("'/proc/sys/kernel/osrelease': '{}'", release),
                       "a release such as '6.1.0'", ""});
   } else {
-    checks.push_back({"kernel", Verdict::kOk,
+    checks.push_back({"kernel", CheckStatus::kOk,
                       only_by_release.empty()
                           ? fmt::format("Linux {}", release)
                           : fmt::format("Linux {}; according to the release number: {}", release,

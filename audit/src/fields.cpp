@@ -69,9 +69,9 @@ std::span<const Severity> enumerators(Severity /*type*/) {
   return kAll;
 }
 
-std::span<const Verdict> enumerators(Verdict /*type*/) {
-  static constexpr std::array kAll = {Verdict::kProblem, Verdict::kWarning, Verdict::kUnknown,
-                                      Verdict::kOk};
+std::span<const CheckStatus> enumerators(CheckStatus /*type*/) {
+  static constexpr std::array kAll = {CheckStatus::kProblem, CheckStatus::kWarning,
+                                      CheckStatus::kUnknown, CheckStatus::kOk};
   return kAll;
 }
 
@@ -168,10 +168,10 @@ void describe(Fields& fields, DoctorDocument& document) {
   fields.type("Doctor", "What Pinfold and a kubelet need of a machine.");
   const Checks& checks = document.checks;
   fields.member("root", document.root, "Root of the machine's file system.");
-  fields.computed("ok", count(checks, Verdict::kProblem) == 0, "No problems.");
-  fields.computed("problemCount", count(checks, Verdict::kProblem), "");
-  fields.computed("warningCount", count(checks, Verdict::kWarning), "");
-  fields.computed("unknownCount", count(checks, Verdict::kUnknown), "");
+  fields.computed("ok", count(checks, CheckStatus::kProblem) == 0, "No problems.");
+  fields.computed("problemCount", count(checks, CheckStatus::kProblem), "");
+  fields.computed("warningCount", count(checks, CheckStatus::kWarning), "");
+  fields.computed("unknownCount", count(checks, CheckStatus::kUnknown), "");
   fields.member("checks", document.checks, "The worst first.");
 }
 

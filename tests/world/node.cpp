@@ -142,7 +142,7 @@ Result<void> SimulatedNode::run_command(const std::function<void(agent::NodeAgen
   make_process();
   PINFOLD_LET(auto agent, open());
   command(agent);
-  (void)agent.settle();
+  (void)agent.checkpoint_journal();
   process_->is_ending = true;
   return {};
 }

@@ -22,7 +22,7 @@ namespace pinfold::tools {
 namespace {
 
 struct AdmitOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::vector<std::string> files;
   bool explain = false;
   bool start = false;
@@ -190,7 +190,8 @@ Result<ExitStatus> run(const AdmitOptions& options) {
   }
   auto notes = find_acting_quirks(agent, pods);
   auto admitted = admit_all(session, pods, options);
-  PINFOLD_LET(const auto not_settled, session.settle());  // even after a failure, for earlier pods
+  // Even after a failure, for earlier pods.
+  PINFOLD_LET(const auto not_settled, session.checkpoint_journal());
   PINFOLD_LET(auto admissions, std::move(admitted));
   for (std::size_t i = 0; i < admissions.size(); ++i) admissions[i].notes = std::move(notes[i]);
   warn_of_held_pods(agent);

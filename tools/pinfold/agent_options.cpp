@@ -58,8 +58,8 @@ Result<NodeConfig> with_profile(const NodeOptions& options, Config config, bool 
 }
 
 /// Returns "pinfold checkpoint repair --config FILE ...".
-std::string repair_command(AgentOptions options) {
-  options.state_dir = AgentOptions().state_dir;  // that command takes it as its argument
+std::string repair_command(AgentArguments options) {
+  options.state_dir = AgentArguments().state_dir;  // that command takes it as its argument
   options.insecure_state_dir = false;
   return command_line("checkpoint repair", options);
 }
@@ -148,7 +148,7 @@ std::vector<cli::Option> node_options(NodeOptions& options) {
        .suggestions = {"unit"}}};
 }
 
-std::vector<cli::Option> agent_options(AgentOptions& options) {
+std::vector<cli::Option> agent_options(AgentArguments& options) {
   std::vector<cli::Option> all = {
       state_dir_option(options.state_dir),
       insecure_state_dir_option(options.insecure_state_dir),
@@ -206,21 +206,21 @@ cli::Option container_option(std::string& container) {
           .suggested_with = "--pod"};
 }
 
-cli::Option dry_run_option(AgentOptions& options) {
+cli::Option dry_run_option(AgentArguments& options) {
   return {"--dry-run", &options.dry_run, "Decide and print, but store and apply nothing"};
 }
 
-cli::Option release_unknown_option(AgentOptions& options) {
+cli::Option release_unknown_option(AgentArguments& options) {
   return {"--release-unknown", &options.release_unknown,
           "Release the CPUs and memory of held pods (known only from the kubelet's files): they "
           "no longer run"};
 }
 
-void print_dry_run(const AgentOptions& options) {
+void print_dry_run(const AgentArguments& options) {
   if (options.dry_run) fmt::print("nothing stored (--dry-run)\n");
 }
 
-agent::AgentOptions agent_options_of(const AgentOptions& options,
+agent::AgentOptions agent_options_of(const AgentArguments& options,
                                      agent::ProfileSource profile_source) {
   agent::AgentOptions opened;
   opened.profile_source = profile_source;
@@ -237,7 +237,7 @@ agent::AgentOptions agent_options_of(const AgentOptions& options,
   return opened;
 }
 
-Error with_own_advice(const AgentOptions& options, Error error) {
+Error with_own_advice(const AgentArguments& options, Error error) {
   const std::size_t begin = error.message.find(", please drain this node");
   if (begin == std::string::npos) return error;
   constexpr std::string_view kEnd = "before restarting Kubelet";
@@ -256,7 +256,7 @@ Error with_own_advice(const AgentOptions& options, Error error) {
   return error;
 }
 
-Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
+Result<agent::NodeAgent> open_agent(const AgentArguments& options) {
   PINFOLD_LET(auto node, read_config(options));
   PINFOLD_LET(auto machine, read_machine(options));
   auto agent = agent::open_agent(std::move(machine), std::move(node.config),

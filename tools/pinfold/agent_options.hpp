@@ -40,7 +40,7 @@ using verbs::NodeConfig;
 [[nodiscard]] Result<Node> make_node(const NodeOptions& options, const Config& config);
 
 /// Options of every command that works on the state of a node.
-struct AgentOptions : NodeOptions {
+struct AgentArguments : NodeOptions {
   std::string cgroup_root;  ///< "": the default
   bool no_enforce = false;
   bool is_query = false;  ///< the command only reads
@@ -53,7 +53,7 @@ struct AgentOptions : NodeOptions {
   agent::LogSink log;  ///< gets warnings in place of standard error
   OutputFormat output = OutputFormat::kText;
 };
-[[nodiscard]] std::vector<cli::Option> agent_options(AgentOptions& options);
+[[nodiscard]] std::vector<cli::Option> agent_options(AgentArguments& options);
 
 /// --kubelet-flags.
 [[nodiscard]] cli::Option kubelet_flags_option(std::vector<std::string>& flags);
@@ -66,20 +66,20 @@ struct AgentOptions : NodeOptions {
 /// --container, for a command about one container of that pod.
 [[nodiscard]] cli::Option container_option(std::string& container);
 /// --dry-run, for a command that changes the state.
-[[nodiscard]] cli::Option dry_run_option(AgentOptions& options);
+[[nodiscard]] cli::Option dry_run_option(AgentArguments& options);
 /// --release-unknown, for a command that opens the agent to write.
-[[nodiscard]] cli::Option release_unknown_option(AgentOptions& options);
+[[nodiscard]] cli::Option release_unknown_option(AgentArguments& options);
 /// After a dry run, prints that nothing was stored.
-void print_dry_run(const AgentOptions& options);
+void print_dry_run(const AgentArguments& options);
 
 /// Converts the options to those of the agent itself; its warnings go to standard error.
-[[nodiscard]] agent::AgentOptions agent_options_of(const AgentOptions& options,
+[[nodiscard]] agent::AgentOptions agent_options_of(const AgentArguments& options,
                                                    agent::ProfileSource profile_source);
 /// Rewords the error of an agent that does not open: the kubelet's advice to drain the node and
 /// delete its state is replaced with advice that preserves the state.
-[[nodiscard]] Error with_own_advice(const AgentOptions& options, Error error);
+[[nodiscard]] Error with_own_advice(const AgentArguments& options, Error error);
 /// Opens the agent that the options describe. Prints warnings to standard error.
-[[nodiscard]] Result<agent::NodeAgent> open_agent(const AgentOptions& options);
+[[nodiscard]] Result<agent::NodeAgent> open_agent(const AgentArguments& options);
 
 /// Formats the table of containers, followed by those that differ from the desired state. Observed
 /// values have their own columns if the style is wide enough; else only a verdict is shown.

@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kReadTime(2000);
 /// How long a command retries while services stop one after another.
 constexpr std::chrono::seconds kStopTime(30);
 
-tl::unexpected<Error> contradicts(const std::string& option, const AgentOptions& options,
+tl::unexpected<Error> contradicts(const std::string& option, const AgentArguments& options,
                                   const std::string& service) {
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("{}: the service at '{}' has the state directory '{}', and {}", option,
@@ -38,7 +38,7 @@ std::string without_slash(std::string path) {
   return path;
 }
 
-Result<void> check_config(const AgentOptions& options, const socket::Hello& hello) {
+Result<void> check_config(const AgentArguments& options, const socket::Hello& hello) {
   PINFOLD_LET(auto node, read_config(options));
   const Config config =
       agent::with_profile_of(hello.config, std::move(node.config), node.profile_source);
@@ -65,7 +65,7 @@ bool says_change(const verbs::Answer& answer) {
 
 }  // namespace
 
-Result<void> check_options(const AgentOptions& options, const socket::Hello& hello) {
+Result<void> check_options(const AgentArguments& options, const socket::Hello& hello) {
   if (names_config(options) || !options.profile.empty() || !options.kubelet_binary.empty()) {
     PINFOLD_TRY(check_config(options, hello));
   }
@@ -80,7 +80,7 @@ Result<void> check_options(const AgentOptions& options, const socket::Hello& hel
   return check_cgroup_options(options, hello);
 }
 
-Result<void> check_cgroup_options(const AgentOptions& options, const socket::Hello& hello) {
+Result<void> check_cgroup_options(const AgentArguments& options, const socket::Hello& hello) {
   if (options.no_enforce && !hello.cgroup_root.empty()) {
     return contradicts("--no-enforce", options,
                        fmt::format("enforces below '{}'", hello.cgroup_root));
@@ -99,7 +99,7 @@ bool is_same_directory(const std::string& a, const std::string& b) {
   return a == b || fs::equivalent(a, b, failed);
 }
 
-cli::Option socket_option(AgentOptions& options) {
+cli::Option socket_option(AgentArguments& options) {
   return {"--socket", &options.socket,
           options.is_query
               ? "Socket of the service. If one runs for the state directory, also shows where it "
@@ -108,7 +108,7 @@ cli::Option socket_option(AgentOptions& options) {
           "FILE"};
 }
 
-std::optional<ServiceView> read_service(const AgentOptions& options) {
+std::optional<ServiceView> read_service(const AgentArguments& options) {
   std::optional<ServiceView> view;
   const auto read = [&]() -> Result<void> {
     PINFOLD_LET(auto client, socket::Client::connect(options.socket, kReadTime));
@@ -132,17 +132,17 @@ std::optional<ServiceView> read_service(const AgentOptions& options) {
   return view;
 }
 
-Result<AgentSession> AgentSession::open(const AgentOptions& options) {
+Result<AgentSession> AgentSession::open(const AgentArguments& options) {
   AgentSession session(options, std::nullopt);
   PINFOLD_TRY(session.connect_or_open());
   if (options.release_unknown) {
     PINFOLD_TRY(session.execute(verbs::ReleaseUnknown{}));
-    PINFOLD_TRY(session.settle());  // now, because the command itself may fail
+    PINFOLD_TRY(session.checkpoint_journal());  // now, because the command itself may fail
   }
   return session;
 }
 
-Result<AgentSession> AgentSession::open(const AgentOptions& options, OwnAgent own) {
+Result<AgentSession> AgentSession::open(const AgentArguments& options, OwnAgent own) {
   AgentSession session(options, std::move(own));
   PINFOLD_TRY(session.connect_or_open());
   return session;
@@ -219,15 +219,15 @@ Result<verbs::Answer> AgentSession::execute_once(const verbs::Action& action) {
   return verbs::execute(*agent_, action, own_ ? own_->source : verbs::NodeSource());
 }
 
-Result<std::optional<Error>> AgentSession::settle() {
-  const auto settled = execute(verbs::Settle{});
+Result<std::optional<Error>> AgentSession::checkpoint_journal() {
+  const auto checkpointed = execute(verbs::CheckpointJournal{});
   if (client_) PINFOLD_TRY(view_service());
-  if (settled) return std::nullopt;
-  if (agent::is_unknown_outcome(settled.error())) note_change();
+  if (checkpointed) return std::nullopt;
+  if (agent::is_unknown_outcome(checkpointed.error())) note_change();
   warn(fmt::format("{}; the next command that writes tries again",
-                   agent::describe_not_settled(settled.error())),
+                   agent::describe_not_settled(checkpointed.error())),
        "not settled");
-  return settled.error();
+  return checkpointed.error();
 }
 
 }  // namespace pinfold::tools

@@ -16,14 +16,14 @@ namespace pinfold::tools {
 
 /// Checks the options against those of the service. Errors: kInvalidArgument if one contradicts
 /// them.
-[[nodiscard]] Result<void> check_options(const AgentOptions& options, const socket::Hello& hello);
+[[nodiscard]] Result<void> check_options(const AgentArguments& options, const socket::Hello& hello);
 /// Checks only --cgroup-root and --no-enforce. Errors: kInvalidArgument if one contradicts the
 /// service.
-[[nodiscard]] Result<void> check_cgroup_options(const AgentOptions& options,
+[[nodiscard]] Result<void> check_cgroup_options(const AgentArguments& options,
                                                 const socket::Hello& hello);
 
 /// --socket, for a command that changes the state, or for one that only reads.
-[[nodiscard]] cli::Option socket_option(AgentOptions& options);
+[[nodiscard]] cli::Option socket_option(AgentArguments& options);
 
 /// Information about a node and its service that only the service has.
 struct ServiceView {
@@ -34,7 +34,7 @@ struct ServiceView {
 };
 /// Asks the service, if one runs for the state directory, with a short timeout. A failure is a
 /// warning on standard error.
-[[nodiscard]] std::optional<ServiceView> read_service(const AgentOptions& options);
+[[nodiscard]] std::optional<ServiceView> read_service(const AgentArguments& options);
 
 /// How a command that changes the node itself works without a service.
 struct OwnAgent {
@@ -52,12 +52,12 @@ class AgentSession {
  public:
   /// Opens a session, and prints warnings to standard error. Errors: those of open_agent;
   /// kInvalidArgument if an option contradicts those of the service; those of Client::connect.
-  [[nodiscard]] static Result<AgentSession> open(const AgentOptions& options);
+  [[nodiscard]] static Result<AgentSession> open(const AgentArguments& options);
   /// Opens a session for Reconfigure or Defragment: one with a service has no view(). Errors: those
   /// of `own` and of Client::connect.
-  [[nodiscard]] static Result<AgentSession> open(const AgentOptions& options, OwnAgent own);
+  [[nodiscard]] static Result<AgentSession> open(const AgentArguments& options, OwnAgent own);
 
-  /// The agent when the session was opened or last settled; read-only.
+  /// The agent when the session was opened or checkpoint_journal() was last called; read-only.
   [[nodiscard]] const agent::NodeAgent& view() const { return *agent_; }
   /// What the node is made of now, without a view.
   [[nodiscard]] verbs::NodeParts node_parts() const;
@@ -73,10 +73,10 @@ class AgentSession {
   }
   /// Makes stored changes durable in the kubelet's files, and brings view() up to date. If the
   /// former fails, prints a warning and returns the error. Errors: those of open_agent.
-  [[nodiscard]] Result<std::optional<Error>> settle();
+  [[nodiscard]] Result<std::optional<Error>> checkpoint_journal();
 
  private:
-  AgentSession(const AgentOptions& options, std::optional<OwnAgent> own)
+  AgentSession(const AgentArguments& options, std::optional<OwnAgent> own)
       : options_(options), own_(std::move(own)) {}
   [[nodiscard]] Result<verbs::Answer> execute_once(const verbs::Action& action);
   [[nodiscard]] Result<void> connect_or_open();
@@ -84,7 +84,7 @@ class AgentSession {
   [[nodiscard]] Result<void> view_service();
   [[nodiscard]] Result<agent::NodeAgent> open_own() const;
 
-  AgentOptions options_;
+  AgentArguments options_;
   std::optional<OwnAgent> own_;  ///< of a session without a view
   std::optional<agent::NodeAgent> agent_;  ///< only reads if there is a client
   std::optional<socket::Client> client_;

@@ -94,7 +94,7 @@ std::string comparison_text(const verbs::Comparison& comparison) {
   TextTable table({wrapping("POD"), wrapping("CONTAINER"), wrapping("RUNS ON"),
                    wrapping("WOULD HAVE"), wrapping("MEMORY ON"), wrapping("WOULD HAVE"),
                    wrapping("WHY SHARED")});
-  for (const verbs::Difference& difference : comparison.differences) {
+  for (const verbs::CpusetDifference& difference : comparison.differences) {
     std::vector<std::string> row = {
         to_string(difference.container.pod), difference.container.container,
         difference.observed_cpus.to_string(),

@@ -100,13 +100,13 @@ std::string names_of(const std::vector<checkpoint::Difference>& lost) {
                      more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
-std::string text_of(const std::vector<Verdict>& verdicts) {
+std::string text_of(const std::vector<KubeletReading>& verdicts) {
   TextTable table({{"KUBELET", TextTable::Align::kLeft},
                    {"PodLevelResourceManagers", TextTable::Align::kLeft},
                    {"WRITES IT", TextTable::Align::kLeft},
                    {"STARTS FROM IT", TextTable::Align::kLeft},
                    {"LOSES", TextTable::Align::kLeft}});
-  for (const Verdict& verdict : verdicts) {
+  for (const KubeletReading& verdict : verdicts) {
     table.add({version_of(verdict.kubelet), verdict.kubelet.pod_level_gate ? "on" : "off",
                verdict.writes ? "yes" : "no", verdict.starts() ? "yes" : "no",
                verdict.starts() ? names_of(verdict.lost) : ""});
@@ -149,7 +149,8 @@ ExitStatus show_state(const StateFile& file, const Result<Inspected<State>>& ins
                           warnings,
                           {},
                           {json_of(inspected->state, inspected->policy)}};
-    for (const Verdict& verdict : kubelets) document.kubelets.push_back(document_of(verdict));
+    for (const KubeletReading& verdict : kubelets)
+      document.kubelets.push_back(document_of(verdict));
     fmt::print("{}", json_text(document, -1));
     return kYes;
   }

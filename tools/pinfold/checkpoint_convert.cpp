@@ -26,7 +26,7 @@ struct ConvertOptions {
 };
 
 /// Whether the kubelet starts from the converted files.
-struct Start {
+struct KubeletStart {
   bool is_known = false;  ///< its configuration is known
   std::string problem;    ///< why it does not start; "" if it does
   std::vector<checkpoint::Note> rejected;
@@ -46,7 +46,7 @@ Result<std::optional<Config>> read_kubelet_config(const NodeOptions& node) {
 }
 
 /// The kubelet and formats to convert to.
-struct Target {
+struct ConversionTarget {
   checkpoint::Kubelet kubelet;
   checkpoint::Formats formats;
 };
@@ -62,14 +62,15 @@ std::optional<checkpoint::Kubelet> find_kubelet(const std::string& name, bool ga
 }
 
 /// Parses the target. The gate comes from the option, else from the configuration, else from `to`.
-Result<Target> parse_target(const ConvertOptions& options, const std::optional<Config>& config) {
+Result<ConversionTarget> parse_target(const ConvertOptions& options,
+                                      const std::optional<Config>& config) {
   std::optional<bool> gate;
   if (options.gate != "any") {
     gate = options.gate == "on";
   } else if (config && config->feature_gates.contains(kGate)) {
     gate = config->feature_gates.at(kGate);
   }
-  Target target;
+  ConversionTarget target;
   if (const auto kubelet = find_kubelet(options.to, gate.value_or(false))) {
     target = {*kubelet, checkpoint::formats_of(*kubelet).writes};
   } else {
@@ -91,10 +92,11 @@ Result<Target> parse_target(const ConvertOptions& options, const std::optional<C
                           options.gate, options.to));
 }
 
-Result<Start> try_start(const ConvertOptions& options, std::optional<Config> config,
-                        const Target& to, const checkpoint::KubeletFiles& files,
-                        const checkpoint::ContainerIds& ids, const std::vector<PodSpec>& pods) {
-  Start start;
+Result<KubeletStart> try_start(const ConvertOptions& options, std::optional<Config> config,
+                               const ConversionTarget& to, const checkpoint::KubeletFiles& files,
+                               const checkpoint::ContainerIds& ids,
+                               const std::vector<PodSpec>& pods) {
+  KubeletStart start;
   if (!config) return start;
   start.is_known = true;
   config->feature_gates[kGate] = to.kubelet.pod_level_gate;
@@ -129,12 +131,12 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files,
   PINFOLD_TRY(check_target(directory));  // again, now that other processes are locked out
   PINFOLD_TRY(changing([&] { return store.commit(files); }));
   note_change();
-  PINFOLD_TRY_WRAP(store.checkpoint_journal(), only_in_journal());
+  PINFOLD_TRY_WRAP(store.checkpoint_and_remove_journal(), only_in_journal());
   return {};
 }
 
-void print(const ConvertOptions& options, const Target& to, const checkpoint::Conversion& converted,
-           const Start& start) {
+void print(const ConvertOptions& options, const ConversionTarget& to,
+           const checkpoint::Conversion& converted, const KubeletStart& start) {
   if (options.output == OutputFormat::kJson) {
     ConvertDocument document{converted.kept,   converted.lost, start.rejected,
                              !options.dry_run, std::nullopt,   start.problem};

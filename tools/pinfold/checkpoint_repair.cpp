@@ -132,7 +132,7 @@ Result<std::vector<cp::Note>> replace(cp::Store& store, cp::Fs& fs, const cp::Re
     for (const std::string& aside : asides) (void)fs.remove(aside);
     return fail(std::move(done).error());
   }
-  PINFOLD_TRY_WRAP(store.checkpoint_journal(), only_in_journal());
+  PINFOLD_TRY_WRAP(store.checkpoint_and_remove_journal(), only_in_journal());
   return kept;
 }
 
@@ -157,7 +157,7 @@ Result<std::vector<cp::Note>> write(cp::Store& store, cp::Fs& fs, const cp::Repa
   return kept;
 }
 
-struct Outcome {
+struct RepairOutcome {
   cp::Repaired repaired;
   std::vector<cp::Note> kept;
   std::string validation;  ///< by the kubelet's start-up: "passes", "fails: ..."
@@ -167,9 +167,9 @@ struct Outcome {
   bool written = false;
 };
 
-Outcome evaluate(const RepairOptions& options, const Node& node, const cp::ContainerIds& ids,
-                 const Directory& directory) {
-  Outcome outcome;
+RepairOutcome evaluate(const RepairOptions& options, const Node& node, const cp::ContainerIds& ids,
+                       const Directory& directory) {
+  RepairOutcome outcome;
   const auto& [files, others, orphans, pods_error, has_journal] = directory;
   outcome.repaired = cp::repair(node, {files.cpu, files.memory}, ids, others);
   if (has_journal) {
@@ -196,13 +196,13 @@ Outcome evaluate(const RepairOptions& options, const Node& node, const cp::Conta
   return outcome;
 }
 
-std::string_view why_not_written(const RepairOptions& options, const Outcome& outcome) {
+std::string_view why_not_written(const RepairOptions& options, const RepairOutcome& outcome) {
   if (!outcome.starts) return "";
   if (!outcome.allowed) return ": something would be lost (--accept-loss writes anyway)";
   return options.dry_run ? " (--dry-run)" : "";
 }
 
-void print(const RepairOptions& options, const Outcome& outcome) {
+void print(const RepairOptions& options, const RepairOutcome& outcome) {
   const cp::Repaired& repaired = outcome.repaired;
   if (options.output == OutputFormat::kJson) {
     fmt::print("{}",
@@ -229,7 +229,7 @@ Result<ExitStatus> run(const RepairOptions& options) {
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
   PINFOLD_LET(const auto fs, cp::open_directory(path));
   PINFOLD_LET(auto directory, read(*fs));
-  Outcome outcome = evaluate(options, node, ids, directory);
+  RepairOutcome outcome = evaluate(options, node, ids, directory);
   if (outcome.needed && outcome.allowed && !options.dry_run) {
     // Completes an interrupted commit, and locks out other writers until the end.
     PINFOLD_LET(auto store, cp::Store::open(path, cp::Store::kLockTimeout,

@@ -29,12 +29,13 @@ std::vector<Difference> losses(const Inspected<State>& file, const Reading<State
 /// Returns one verdict per kubelet. `read(kubelet)` reads the file, `write(state, policy, kubelet)`
 /// writes it.
 template <class State, class Read, class Write>
-std::vector<Verdict> verdicts_of(const StateFile& file, const Result<Inspected<State>>& inspected,
-                                 const Read& read, const Write& write) {
-  std::vector<Verdict> out;
+std::vector<KubeletReading> verdicts_of(const StateFile& file,
+                                        const Result<Inspected<State>>& inspected, const Read& read,
+                                        const Write& write) {
+  std::vector<KubeletReading> out;
   for (const checkpoint::KubeletFormats& known : checkpoint::kubelets()) {
     Reading<State> reading = read(known.kubelet);
-    Verdict verdict;
+    KubeletReading verdict;
     verdict.kubelet = known.kubelet;
     if (inspected) {
       verdict.lost = losses(*inspected, reading);
@@ -52,8 +53,9 @@ std::vector<Verdict> verdicts_of(const StateFile& file, const Result<Inspected<S
 
 }  // namespace
 
-std::vector<Verdict> verdicts(const StateFile& file, const std::optional<std::string>& policy,
-                              const checkpoint::ContainerIds& ids) {
+std::vector<KubeletReading> verdicts(const StateFile& file,
+                                     const std::optional<std::string>& policy,
+                                     const checkpoint::ContainerIds& ids) {
   if (file.is_cpu) {
     return verdicts_of(
         file, checkpoint::inspect_cpu(file.bytes),
@@ -79,7 +81,7 @@ void warn_of_unknown_keys(const StateFile& file) {
   }
 }
 
-KubeletVerdict document_of(const Verdict& verdict) {
+KubeletVerdict document_of(const KubeletReading& verdict) {
   return {version_of(verdict.kubelet),
           verdict.kubelet.pod_level_gate,
           verdict.writes,

@@ -13,7 +13,7 @@
 /// How each kubelet reads a state file, for `pinfold checkpoint show` and `verify`.
 namespace pinfold::tools {
 
-struct Verdict {
+struct KubeletReading {
   checkpoint::Kubelet kubelet;
   bool writes = false;                       ///< it would write these bytes for this state
   std::string error;                         ///< see checkpoint::Reading
@@ -27,15 +27,15 @@ struct Verdict {
 
 /// Returns a verdict for each of checkpoint::kubelets(). `policy`: the configured one; nullopt: the
 /// one in the file.
-[[nodiscard]] std::vector<Verdict> verdicts(const StateFile& file,
-                                            const std::optional<std::string>& policy,
-                                            const checkpoint::ContainerIds& ids);
+[[nodiscard]] std::vector<KubeletReading> verdicts(const StateFile& file,
+                                                   const std::optional<std::string>& policy,
+                                                   const checkpoint::ContainerIds& ids);
 
 [[nodiscard]] std::vector<checkpoint::WrongSum> wrong_sums(const StateFile& file);
 /// Warns of keys that a kubelet would drop.
 void warn_of_unknown_keys(const StateFile& file);
 
-[[nodiscard]] KubeletVerdict document_of(const Verdict& verdict);
+[[nodiscard]] KubeletVerdict document_of(const KubeletReading& verdict);
 
 /// Returns "1.36".
 [[nodiscard]] std::string version_of(const checkpoint::Kubelet& kubelet);

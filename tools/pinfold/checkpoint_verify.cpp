@@ -47,7 +47,7 @@ Result<void> check_selection(const VerifyOptions& options) {
                           options.gate, options.kubelet));
 }
 
-VerifiedFile document_of(const StateFile& file, const Verdict& verdict,
+VerifiedFile document_of(const StateFile& file, const KubeletReading& verdict,
                          const std::vector<checkpoint::WrongSum>& sums) {
   VerifiedFile document{file.path, tools::document_of(verdict), sums, std::nullopt};
   if (!verdict.state.empty()) document.state = KubeletState{json::parse(verdict.state)};
@@ -61,7 +61,7 @@ std::string reason(const std::string& error) {
   return error.substr(start, error.rfind(", please drain this node") - start);
 }
 
-std::string answer(const Verdict& verdict) {
+std::string answer(const KubeletReading& verdict) {
   if (verdict.starts()) return "yes";
   if (verdict.error.empty())
     return "no, it reads the file but does not start: " + verdict.start_error;
@@ -82,7 +82,7 @@ Result<ExitStatus> verify(const VerifyOptions& options) {
     TextTable table({{"KUBELET", TextTable::Align::kLeft},
                      {"PodLevelResourceManagers", TextTable::Align::kLeft},
                      {"LOADS IT", TextTable::Align::kLeft}});
-    for (const Verdict& verdict : verdicts(file, policy, ids)) {
+    for (const KubeletReading& verdict : verdicts(file, policy, ids)) {
       if (!is_selected(verdict.kubelet, options)) continue;
       is_valid = is_valid || verdict.starts();
       table.add({version_of(verdict.kubelet), verdict.kubelet.pod_level_gate ? "on" : "off",

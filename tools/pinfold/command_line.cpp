@@ -19,8 +19,8 @@ std::string shell_word(const std::string& word) {
   return text + "'";
 }
 
-std::string command_line(const std::string& command, const AgentOptions& options) {
-  const AgentOptions defaults;
+std::string command_line(const std::string& command, const AgentArguments& options) {
+  const AgentArguments defaults;
   std::string line = "pinfold " + command;
   const auto add = [&](const char* name, const std::string& value, const std::string& initial) {
     if (value != initial) line += fmt::format(" {} {}", name, shell_word(value));
@@ -36,8 +36,8 @@ std::string command_line(const std::string& command, const AgentOptions& options
   return line;
 }
 
-std::string changing_command_line(const std::string& command, const AgentOptions& options) {
-  const AgentOptions defaults;
+std::string changing_command_line(const std::string& command, const AgentArguments& options) {
+  const AgentArguments defaults;
   std::string line = command_line(command, options);
   if (options.no_enforce) line += " --no-enforce";
   if (!options.cgroup_root.empty()) line += " --cgroup-root " + shell_word(options.cgroup_root);

@@ -10,10 +10,10 @@ namespace pinfold::tools {
 [[nodiscard]] std::string shell_word(const std::string& word);
 
 /// Returns "pinfold COMMAND" with the options that select the node.
-[[nodiscard]] std::string command_line(const std::string& command, const AgentOptions& options);
+[[nodiscard]] std::string command_line(const std::string& command, const AgentArguments& options);
 /// Returns the same for a command that changes the state, with the options for enforcement and the
 /// service.
 [[nodiscard]] std::string changing_command_line(const std::string& command,
-                                                const AgentOptions& options);
+                                                const AgentArguments& options);
 
 }  // namespace pinfold::tools

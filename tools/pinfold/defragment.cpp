@@ -25,7 +25,7 @@ namespace {
 constexpr int kMostSteps = 1'000'000;
 
 struct DefragmentOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::string file;
   int steps = static_cast<int>(PlanOptions{}.steps);
   Drawing drawing;
@@ -34,7 +34,7 @@ struct DefragmentOptions {
   [[nodiscard]] bool is_text() const { return agent.output != OutputFormat::kJson; }
 };
 
-Result<PodSpec> read_wanted_pod(const DefragmentOptions& options) {
+Result<PodSpec> read_new_pod(const DefragmentOptions& options) {
   PINFOLD_LET(auto pods, read_pods({options.file}));
   if (pods.size() != 1) {
     return fail(ErrorCode::kInvalidArgument,
@@ -113,7 +113,7 @@ ExitStatus finish_moves(const DefragmentOptions& options, const verbs::Reconfigu
 }
 
 Result<ExitStatus> run(const DefragmentOptions& options) {
-  PINFOLD_LET(PodSpec pod, read_wanted_pod(options));
+  PINFOLD_LET(PodSpec pod, read_new_pod(options));
   const verbs::Defragment request{std::move(pod), options.agent.dry_run,
                                   static_cast<std::size_t>(options.steps)};
   const OwnAgent own{

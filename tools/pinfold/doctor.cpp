@@ -28,15 +28,15 @@ struct Mark {
   const char* ascii;
 };
 
-Mark mark_of(audit::Verdict verdict) {
+Mark mark_of(audit::CheckStatus verdict) {
   switch (verdict) {
-    case audit::Verdict::kProblem:
+    case audit::CheckStatus::kProblem:
       return {Paint::kRed, "✗", "x"};
-    case audit::Verdict::kWarning:
+    case audit::CheckStatus::kWarning:
       return {Paint::kYellow, "!", "!"};
-    case audit::Verdict::kUnknown:
+    case audit::CheckStatus::kUnknown:
       return {Paint::kCyan, "?", "?"};
-    case audit::Verdict::kOk:
+    case audit::CheckStatus::kOk:
       break;
   }
   return {Paint::kGreen, "✓", "+"};
@@ -86,9 +86,9 @@ std::string check_text(const audit::Check& check, const Style& style) {
 }
 
 std::string checks_text(const audit::Checks& checks, const std::string& root, const Style& style) {
-  const std::size_t problems = audit::count(checks, audit::Verdict::kProblem);
-  const std::size_t warnings = audit::count(checks, audit::Verdict::kWarning);
-  const std::size_t unknown = audit::count(checks, audit::Verdict::kUnknown);
+  const std::size_t problems = audit::count(checks, audit::CheckStatus::kProblem);
+  const std::size_t warnings = audit::count(checks, audit::CheckStatus::kWarning);
+  const std::size_t unknown = audit::count(checks, audit::CheckStatus::kUnknown);
   const Paint colour = problems > 0             ? Paint::kRed
                        : warnings + unknown > 0 ? Paint::kYellow
                                                 : Paint::kGreen;
@@ -97,7 +97,7 @@ std::string checks_text(const audit::Checks& checks, const std::string& root, co
                   paint(style, colour,
                         fmt::format("{}, {}, {} unknown, {} ok", counted(problems, "problem"),
                                     counted(warnings, "warning"), unknown,
-                                    audit::count(checks, audit::Verdict::kOk))),
+                                    audit::count(checks, audit::CheckStatus::kOk))),
                   escaped(root + "/"));
   for (const audit::Check& check : checks) out += check_text(check, style);
   return out;
@@ -113,7 +113,7 @@ Result<ExitStatus> examine(const DoctorCommand& options) {
   } else {
     fmt::print("{}", checks_text(checks, system.root, terminal_style()));
   }
-  return audit::count(checks, audit::Verdict::kProblem) == 0 ? kYes : kNo;
+  return audit::count(checks, audit::CheckStatus::kProblem) == 0 ? kYes : kNo;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace pinfold::tools {
 namespace {
 
 struct ExplainOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::vector<std::string> files;
   std::string pod;
   bool no_validation = false;
@@ -57,16 +57,16 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
   const agent::AdmissionFacts facts{agent.node(), agent.offline(), agent.observed()};
   agent::AgentState state = agent.state();
   for (const PodSpec& pod : pods) {
-    const bool is_wanted = options.pod.empty() || is_called(pod, options.pod);
+    const bool is_selected = options.pod.empty() || is_called(pod, options.pod);
     const ActivePod* const active = state.node.find(pod.uid);
     if (active != nullptr && active->spec == pod) {
-      if (!is_wanted) continue;
+      if (!is_selected) continue;
       PINFOLD_LET(auto explained, explain_active(agent.node(), state.node, pod.uid));
       all.push_back({std::move(explained), state.node});
       continue;
     }
     PINFOLD_LET(auto preview, agent::preview_admission(facts, state, {pod}));
-    if (is_wanted) {
+    if (is_selected) {
       all.push_back({explain(agent.node(), state.node, pod), preview.next.node});
       add_rejection(preview.outcomes.front(), all.back().explanation);
     }
@@ -259,8 +259,9 @@ Result<ExitStatus> run(const ExplainOptions& options) {
 
 }  // namespace
 
-std::string explain_command_line(const AgentOptions& options, const std::vector<std::string>& files,
-                                 const std::string& pod, bool no_validation) {
+std::string explain_command_line(const AgentArguments& options,
+                                 const std::vector<std::string>& files, const std::string& pod,
+                                 bool no_validation) {
   std::string line = command_line("explain", options);
   if (no_validation) line += " --no-validation";
   if (!pod.empty()) line += " --pod " + shell_word(pod);

@@ -22,7 +22,7 @@ namespace {
 using agent::NodeAgent;
 
 struct HookOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::vector<std::string> pod_file_dirs;
   bool no_validation = false;
 };
@@ -49,7 +49,8 @@ Result<std::string> group_of(const NodeAgent& agent, const enforce::LiveProcess&
 Result<void> answer(AgentSession& session, const HookRequest& request,
                     const verbs::Action& action) {
   auto outcome = session.execute<verbs::HookOutcome>(action);
-  (void)session.settle();  // even after a failure, for changes that were stored before it
+  // Even after a failure, for changes that were stored before it.
+  (void)session.checkpoint_journal();
   if (outcome) return answer_of(request, *std::move(outcome));
   return answer_of(request,
                    verbs::Refusal{fmt::format("the container is not admitted or removed ({})",

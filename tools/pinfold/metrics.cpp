@@ -10,7 +10,7 @@
 namespace pinfold::tools {
 namespace {
 
-Result<ExitStatus> print_metrics(const AgentOptions& options) {
+Result<ExitStatus> print_metrics(const AgentArguments& options) {
   PINFOLD_LET(const auto agent, open_agent(options));
   const auto families = metrics::node_families(agent.node(), agent.state().node, agent.metrics());
   fmt::print("{}", prometheus::TextSerializer().Serialize(families));
@@ -20,7 +20,7 @@ Result<ExitStatus> print_metrics(const AgentOptions& options) {
 }  // namespace
 
 cli::Command metrics_command() {
-  auto options = std::make_shared<AgentOptions>();
+  auto options = std::make_shared<AgentArguments>();
   options->is_query = true;
   options->no_enforce = true;  // metrics only need the state
   cli::Command command{"metrics",

@@ -12,7 +12,7 @@
 namespace pinfold::tools {
 namespace {
 
-Result<void> check_machine(const AgentOptions& options, const Node& to) {
+Result<void> check_machine(const AgentArguments& options, const Node& to) {
   PINFOLD_LET(auto machine, read_machine(options));
   if (!to.quirks().offline_cpus_prevent_start) {
     machine = agent::known_machine(std::move(machine), to.machine()).machine;
@@ -28,7 +28,7 @@ Result<void> check_machine(const AgentOptions& options, const Node& to) {
                         options.machine));
 }
 
-Result<void> check_config_file(const AgentOptions& options, const Config& target) {
+Result<void> check_config_file(const AgentArguments& options, const Config& target) {
   PINFOLD_LET(auto node, read_config(options));
   if (agent::with_profile_of(target, std::move(node.config), node.profile_source) == target) {
     return {};
@@ -41,7 +41,7 @@ Result<void> check_config_file(const AgentOptions& options, const Config& target
 
 }  // namespace
 
-verbs::NodeSource source_of_command(const AgentOptions& options) {
+verbs::NodeSource source_of_command(const AgentArguments& options) {
   verbs::NodeSource source;
   source.config = [options](const std::optional<std::string>& text) {
     return read_config(options, text);
@@ -51,7 +51,7 @@ verbs::NodeSource source_of_command(const AgentOptions& options) {
   return source;
 }
 
-verbs::NodeSource source_of_service(const AgentOptions& options) {
+verbs::NodeSource source_of_service(const AgentArguments& options) {
   verbs::NodeSource source = source_of_command(options);
   source.file = names_config(options) ? verbs::ConfigFile::kLeave : verbs::ConfigFile::kWrite;
   source.check = [options](const Node& to) -> Result<void> {

@@ -10,7 +10,7 @@ namespace pinfold::tools {
 namespace {
 
 struct ResourcesOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::string pod;
   std::string container;
 };

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 
 struct ReconcileOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   bool watch = false;
   int interval_s = 10;
 };
@@ -46,7 +46,7 @@ Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) 
   PINFOLD_LET(auto session, AgentSession::open(options.agent));
   const auto pages = options.agent.moves_pages ? agent::PageMoves::kOn : agent::PageMoves::kOff;
   const auto reconciled = session.execute<agent::ReconcileReport>(verbs::Reconcile{pages});
-  PINFOLD_LET(const auto not_settled, session.settle());  // even after a failure
+  PINFOLD_LET(const auto not_settled, session.checkpoint_journal());  // even after a failure
   PINFOLD_LET(const auto& found, reconciled);
   root = session.view().enforced()->root();
   const auto changes = session.view().machine_changes();

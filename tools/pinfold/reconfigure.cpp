@@ -20,7 +20,7 @@ namespace {
 using verbs::Evict;
 
 struct ReconfigureOptions {
-  AgentOptions agent;  ///< of the new node
+  AgentArguments agent;  ///< of the new node
   /// The old configuration, and the old machine as JSON, if the state directory does not record
   /// them. from_machine "": the machine is the same.
   std::string from;

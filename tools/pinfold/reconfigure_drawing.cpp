@@ -26,13 +26,13 @@ Result<void> draw(const Drawing& drawing, const std::string& title,
   return drawing.svg.empty() ? Result<void>() : write_svg(drawing.svg, title, panels);
 }
 
-Result<AnsweredReconfigure> reconfigure_node(const AgentOptions& options,
+Result<AnsweredReconfigure> reconfigure_node(const AgentArguments& options,
                                              const verbs::Action& action, OwnAgent own) {
   PINFOLD_LET(auto session, AgentSession::open(options, std::move(own)));
   verbs::NodeParts from = session.node_parts();
   PINFOLD_LET(auto outcome, session.execute<verbs::Reconfigured>(action));
   if (session.uses_service()) return AnsweredReconfigure{session.node_parts(), std::move(outcome)};
-  if (outcome.is_applied) PINFOLD_TRY(session.settle());
+  if (outcome.is_applied) PINFOLD_TRY(session.checkpoint_journal());
   return AnsweredReconfigure{std::move(from), std::move(outcome)};
 }
 

@@ -32,7 +32,7 @@ struct Drawing {
 /// files could not be written.
 /// Errors: those of the action, of `own.open` and of Client::connect; kInvalidArgument if an option
 /// contradicts those of the service.
-[[nodiscard]] Result<AnsweredReconfigure> reconfigure_node(const AgentOptions& options,
+[[nodiscard]] Result<AnsweredReconfigure> reconfigure_node(const AgentArguments& options,
                                                            const verbs::Action& action, OwnAgent own);
 
 }  // namespace pinfold::tools

@@ -13,7 +13,7 @@ namespace pinfold::tools {
 namespace {
 
 struct RemoveOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::string pod;
   std::string container;
   bool kill = false;
@@ -33,7 +33,7 @@ Result<ExitStatus> run(const RemoveOptions& options) {
     return kNo;
   }
   if (!outcome) return fail(std::move(outcome).error());
-  PINFOLD_LET(const auto not_settled, session.settle());
+  PINFOLD_LET(const auto not_settled, session.checkpoint_journal());
   const CpuSet shared_pool = agent::shared_pool(agent.node(), agent.state().node);
   if (options.agent.output == OutputFormat::kJson) {
     fmt::print("{}",

@@ -87,7 +87,7 @@ class Service {
   Result<ExitStatus> run();
 
  private:
-  [[nodiscard]] AgentOptions node_options();
+  [[nodiscard]] AgentArguments node_options();
   [[nodiscard]] Result<agent::NodeAgent> open();
   /// Serves until a signal ends it or the configuration of the node changes.
   Result<void> serve_node(const socket::Listener& listener);
@@ -128,8 +128,8 @@ class Service {
   bool is_ending_ = false;                          ///< ended by a signal
 };
 
-AgentOptions Service::node_options() {
-  AgentOptions options =
+AgentArguments Service::node_options() {
+  AgentArguments options =
       agent_options(settings_, options_.insecure_state_dir,
                     [this](LogLevel level, std::string_view message) { log_(level, message); });
   if (!options_.profile) options.profile_source = agent::ProfileSource::kConfiguration;
@@ -137,7 +137,7 @@ AgentOptions Service::node_options() {
 }
 
 Result<agent::NodeAgent> Service::open() {
-  const AgentOptions options = node_options();
+  const AgentArguments options = node_options();
   PINFOLD_LET(auto node, read_config(options));
   PINFOLD_LET(auto machine, read_machine(options));
   agent::AgentOptions opened = agent_options_of(options, node.profile_source);
@@ -376,7 +376,7 @@ void Service::follow_reconfiguration() {
 }
 
 Result<bool> Service::must_reconfigure() {
-  const AgentOptions options = node_options();
+  const AgentArguments options = node_options();
   PINFOLD_LET(auto node, read_config(options));
   node.config = agent::with_profile_of(hello_->config, std::move(node.config), node.profile_source);
   PINFOLD_LET(const auto machine, read_machine(options));

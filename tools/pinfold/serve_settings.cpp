@@ -46,8 +46,8 @@ Result<Settings> read_settings(const ServeOptions& options) {
   return settings;
 }
 
-AgentOptions agent_options(const Settings& settings, bool is_insecure, agent::LogSink log) {
-  AgentOptions options;
+AgentArguments agent_options(const Settings& settings, bool is_insecure, agent::LogSink log) {
+  AgentArguments options;
   options.state_dir = settings.state_dir;
   options.config = settings.config;
   if (!settings.kubelet_flags.empty()) options.kubelet_flags = {settings.kubelet_flags};

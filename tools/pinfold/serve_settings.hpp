@@ -11,8 +11,8 @@ namespace pinfold::tools {
 /// Reads the configuration file, and overrides it with the options.
 [[nodiscard]] Result<settings::Settings> read_settings(const ServeOptions& options);
 
-[[nodiscard]] AgentOptions agent_options(const settings::Settings& settings, bool is_insecure,
-                                         agent::LogSink log);
+[[nodiscard]] AgentArguments agent_options(const settings::Settings& settings, bool is_insecure,
+                                           agent::LogSink log);
 [[nodiscard]] agent::WatchTimes watch_times(const settings::Settings& settings);
 [[nodiscard]] agent::PageMoves page_moves(const settings::Settings& settings);
 

@@ -28,7 +28,7 @@ struct SimulateOptions {
   int show = 20;
 };
 
-struct Tally {
+struct MatchCount {
   int exact = 0;
   int all = 0;
 };
@@ -74,7 +74,7 @@ class Comparer {
 
   Result<void> add(Profile profile, const json& vector) {
     PINFOLD_LET(auto result, simulate::play(vector, profile));
-    Tally& tally = groups_[escaped(text_of(vector, "group", "(no group)"))];
+    MatchCount& tally = groups_[escaped(text_of(vector, "group", "(no group)"))];
     ++tally.all;
     const auto differences = simulate::compare(vector, result);
     if (differences.empty()) {
@@ -91,7 +91,7 @@ class Comparer {
   }
 
   [[nodiscard]] ExitStatus finish() const {
-    Tally sum;
+    MatchCount sum;
     for (const auto& [group, tally] : groups_) {
       sum.exact += tally.exact;
       sum.all += tally.all;
@@ -112,7 +112,7 @@ class Comparer {
 
  private:
   const SimulateOptions& options_;
-  std::map<std::string, Tally> groups_;
+  std::map<std::string, MatchCount> groups_;
   int printed_ = 0;
 };
 

@@ -56,18 +56,18 @@ void describe(Fields& fields, ChangedPod& pod) {
 }
 
 void describe(Fields& fields, RunComparison& comparison) {
-  using simulate::Change;
+  using simulate::PodChange;
   fields.type("SimulationComparison", "How the second configuration treats the pods.");
-  const auto count = [&](const char* name, Change change, const char* doc) {
+  const auto count = [&](const char* name, PodChange change, const char* doc) {
     const auto known = comparison.counts.find(change);
     std::size_t number = known == comparison.counts.end() ? 0 : known->second;
     fields.member(name, number, doc);
     if (fields.reads()) comparison.counts[change] = number;
   };
-  count("sameCount", Change::kSame, "Pods with the same placement, or rejected by both.");
-  count("movesCount", Change::kMoves, "Pods with other CPUs or NUMA nodes.");
-  count("rejectedCount", Change::kRejected, "Pods that only the second one rejects.");
-  count("admittedCount", Change::kAdmitted, "Pods that only the first one rejects.");
+  count("sameCount", PodChange::kSame, "Pods with the same placement, or rejected by both.");
+  count("movesCount", PodChange::kMoves, "Pods with other CPUs or NUMA nodes.");
+  count("rejectedCount", PodChange::kRejected, "Pods that only the second one rejects.");
+  count("admittedCount", PodChange::kAdmitted, "Pods that only the first one rejects.");
   fields.member("pods", comparison.pods, "Those that are not the same.");
 }
 

@@ -54,7 +54,7 @@ class ProgressLine {
 };
 
 /// The machine, configuration and events of a simulation.
-struct Subject {
+struct SimulationInput {
   Machine machine;
   std::optional<Config> config;  ///< of the state directory
   std::vector<simulate::Event> events;
@@ -87,8 +87,8 @@ Result<Config> config_of(const SimulatedPods& options, const std::string& file) 
 }
 
 /// Returns the pods of an agent and its current node. Only reads the directory.
-Result<Subject> live_subject(const SimulatedPods& options) {
-  AgentOptions of_directory;
+Result<SimulationInput> live_subject(const SimulatedPods& options) {
+  AgentArguments of_directory;
   of_directory.state_dir = *options.state_dir;
   of_directory.insecure_state_dir = options.insecure_state_dir;
   of_directory.no_enforce = true;
@@ -112,11 +112,11 @@ Result<Subject> live_subject(const SimulatedPods& options) {
   PINFOLD_LET(auto events, simulate::arrivals(pods));
   PINFOLD_LET(auto node, agent::make_node(stored.machine, stored.config));
   auto as_it_is = simulate::as_it_is(node, state);
-  return Subject{std::move(stored.machine), std::move(stored.config), std::move(events),
-                 SimulatedNode{"now", std::move(node), std::move(as_it_is)}};
+  return SimulationInput{std::move(stored.machine), std::move(stored.config), std::move(events),
+                         SimulatedNode{"now", std::move(node), std::move(as_it_is)}};
 }
 
-Result<Subject> subject_of(const SimulatedPods& options) {
+Result<SimulationInput> subject_of(const SimulatedPods& options) {
   const int sources =
       (options.state_dir ? 1 : 0) + (options.workload ? 1 : 0) + (options.files.empty() ? 0 : 1);
   if (sources != 1) {
@@ -128,16 +128,17 @@ Result<Subject> subject_of(const SimulatedPods& options) {
   if (options.workload) {
     PINFOLD_LET_WRAP(const auto workload, simulate::parse_workload(*options.workload),
                      "--workload");
-    return Subject{std::move(machine), std::nullopt, simulate::events_of(workload), std::nullopt};
+    return SimulationInput{std::move(machine), std::nullopt, simulate::events_of(workload),
+                           std::nullopt};
   }
   PINFOLD_LET(const auto pods, read_pods(options.files));
   PINFOLD_TRY(validate_all(pods));
   PINFOLD_LET(auto events, simulate::arrivals(pods));
-  return Subject{std::move(machine), std::nullopt, std::move(events), std::nullopt};
+  return SimulationInput{std::move(machine), std::nullopt, std::move(events), std::nullopt};
 }
 
 Result<SimulatedNode> simulate_one(const SimulatedPods& options, const std::string& file,
-                                   const Subject& subject, StopSignals& stop) {
+                                   const SimulationInput& subject, StopSignals& stop) {
   Config config = subject.config.value_or(Config());
   if (!file.empty() || !options.kubelet_flags.empty() || !subject.config) {
     PINFOLD_LET(config, config_of(options, file));

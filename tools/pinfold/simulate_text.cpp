@@ -17,8 +17,8 @@
 namespace pinfold::tools {
 namespace {
 
-using simulate::Change;
-using simulate::Placement;
+using simulate::PlacedContainer;
+using simulate::PodChange;
 using simulate::PodOutcome;
 
 /// The totals of a simulation.
@@ -68,13 +68,13 @@ double percent(double part, std::size_t whole) {
   return whole == 0 ? 0 : part * 100 / static_cast<double>(whole);
 }
 
-std::string cpus_of(const Placement& placement) {
+std::string cpus_of(const PlacedContainer& placement) {
   if (placement.isolation == Isolation::kHost) return "shared";
   const std::string cpus = placement.cpus.to_string();
   return placement.isolation == Isolation::kPod ? cpus + " (pod shared pool)" : cpus;
 }
 
-std::string memory_of(const Placement& placement) {
+std::string memory_of(const PlacedContainer& placement) {
   std::vector<std::string> parts;
   for (const MemoryBlock& block : placement.memory) {
     if (block.size == 0) continue;
@@ -85,7 +85,7 @@ std::string memory_of(const Placement& placement) {
 }
 
 /// Returns a placement as the resources that other documents show.
-ContainerResources resources_of(const Placement& placement) {
+ContainerResources resources_of(const PlacedContainer& placement) {
   ContainerResources resources;
   resources.name = placement.container;
   resources.isolation = placement.isolation;
@@ -121,7 +121,7 @@ std::string placement_table(const SimulatedNode& simulated) {
   TextTable table({{"POD"}, {"CONTAINER"}, {"CPUS"}, {"NUMA"}, {"MEMORY"}});
   for (const PodOutcome& pod : simulated.result.pods) {
     if (pod.removed) continue;
-    for (const Placement& placement : pod.placements) {
+    for (const PlacedContainer& placement : pod.placements) {
       table.add({to_string(pod.pod), placement.container, cpus_of(placement),
                  numa_of(simulated.node.machine(), placement.cpus), memory_of(placement)});
     }
@@ -146,14 +146,14 @@ std::string rejection_lines(const std::vector<PodOutcome>& pods) {
 std::string side_text(const PodOutcome& pod, std::size_t container) {
   if (pod.rejection) return "rejected: " + pod.rejection->reason;
   if (container >= pod.placements.size()) return "";
-  const Placement& placement = pod.placements[container];
+  const PlacedContainer& placement = pod.placements[container];
   const std::string memory = memory_of(placement);
   return cpus_of(placement) + (memory.empty() ? "" : "; " + memory);
 }
 
-std::string change_text(Change change, const std::string& second) {
-  if (change == Change::kSame) return "";
-  return change == Change::kMoves ? "moves" : fmt::format("{} by {}", to_string(change), second);
+std::string change_text(PodChange change, const std::string& second) {
+  if (change == PodChange::kSame) return "";
+  return change == PodChange::kMoves ? "moves" : fmt::format("{} by {}", to_string(change), second);
 }
 
 /// Returns the number of pods that both runs reached; a stopped run has fewer.
@@ -161,8 +161,8 @@ std::size_t common_pods(const SimulatedNode& a, const SimulatedNode& b) {
   return std::min(a.result.pods.size(), b.result.pods.size());
 }
 
-std::map<Change, std::size_t> count_changes(const SimulatedNode& a, const SimulatedNode& b) {
-  std::map<Change, std::size_t> counts;
+std::map<PodChange, std::size_t> count_changes(const SimulatedNode& a, const SimulatedNode& b) {
+  std::map<PodChange, std::size_t> counts;
   for (std::size_t i = 0; i < common_pods(a, b); ++i) {
     ++counts[change_between(a.result.pods[i], b.result.pods[i])];
   }
@@ -199,7 +199,8 @@ Picture picture_of(const SimulatedNode& simulated) {
   for (const ActivePod& active : state.pods) {
     agent::PodStatus pod;
     pod.spec = active.spec;
-    for (const Placement& placement : simulate::placements_of(simulated.node, state, active)) {
+    for (const PlacedContainer& placement :
+         simulate::placements_of(simulated.node, state, active)) {
       agent::ContainerStatus container;
       container.resources.name = placement.container;
       container.resources.memory = placement.memory;
@@ -237,8 +238,8 @@ std::string comparison_text(const SimulatedNode& a, const SimulatedNode& b, bool
   for (std::size_t i = 0; i < common_pods(a, b); ++i) {
     const PodOutcome& before = a.result.pods[i];
     const PodOutcome& after = b.result.pods[i];
-    const Change change = change_between(before, after);
-    if (change == Change::kSame && !all) continue;
+    const PodChange change = change_between(before, after);
+    if (change == PodChange::kSame && !all) continue;
     const auto& placements = before.rejection ? after.placements : before.placements;
     for (std::size_t c = 0; c < std::max<std::size_t>(1, placements.size()); ++c) {
       table.add({to_string(before.pod), c < placements.size() ? placements[c].container : "",
@@ -248,8 +249,8 @@ std::string comparison_text(const SimulatedNode& a, const SimulatedNode& b, bool
   auto counts = count_changes(a, b);
   std::string text = table.empty() ? "" : table.render(terminal_style()) + "\n";
   text += fmt::format("{} the same, {} moved, {} only rejected by {}, {} only admitted by it\n\n",
-                      counted(counts[Change::kSame], "pod"), counts[Change::kMoves],
-                      counts[Change::kRejected], escaped(b.label), counts[Change::kAdmitted]);
+                      counted(counts[PodChange::kSame], "pod"), counts[PodChange::kMoves],
+                      counts[PodChange::kRejected], escaped(b.label), counts[PodChange::kAdmitted]);
   return text + totals_table(a, b);
 }
 
@@ -282,7 +283,7 @@ SimulatedRun simulation_document(const SimulatedNode& simulated) {
     shown.pod = pod.pod;
     shown.rejection = pod.rejection;
     shown.is_removed = pod.removed;
-    for (const Placement& placement : pod.placements) {
+    for (const PlacedContainer& placement : pod.placements) {
       shown.containers.push_back(resources_of(placement));
     }
   }
@@ -292,8 +293,8 @@ SimulatedRun simulation_document(const SimulatedNode& simulated) {
 RunComparison comparison_document(const SimulatedNode& a, const SimulatedNode& b) {
   RunComparison comparison{count_changes(a, b), {}};
   for (std::size_t i = 0; i < common_pods(a, b); ++i) {
-    const Change change = change_between(a.result.pods[i], b.result.pods[i]);
-    if (change != Change::kSame) comparison.pods.push_back({a.result.pods[i].pod, change});
+    const PodChange change = change_between(a.result.pods[i], b.result.pods[i]);
+    if (change != PodChange::kSame) comparison.pods.push_back({a.result.pods[i].pod, change});
   }
   return comparison;
 }

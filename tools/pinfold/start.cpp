@@ -11,7 +11,7 @@ namespace pinfold::tools {
 namespace {
 
 struct StartOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::string pod;
   std::string container;
 };
@@ -22,7 +22,7 @@ Result<ExitStatus> run(const StartOptions& options) {
   PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
   PINFOLD_LET(const auto outcome,
               session.execute<agent::ChangeOutcome>(verbs::Start{{uid, options.container}}));
-  PINFOLD_LET(const auto not_settled, session.settle());
+  PINFOLD_LET(const auto not_settled, session.checkpoint_journal());
   if (options.agent.output == OutputFormat::kJson) {
     fmt::print("{}", json_text(StartDocument{
                          {ref_of(names_of_pods(agent.state().node), uid), options.container},

@@ -22,7 +22,7 @@ namespace pinfold::tools {
 namespace {
 
 struct StatusOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::string svg;
   std::string pod;
   bool watch = false;
@@ -30,7 +30,7 @@ struct StatusOptions {
 };
 
 /// Returns the directory with sys/ and proc/ of the machine; "" if a file describes it.
-std::string live_root(const AgentOptions& options) {
+std::string live_root(const AgentArguments& options) {
   return options.machine.empty() ? options.sysfs : "";
 }
 

@@ -44,7 +44,7 @@ std::string group_of(const std::string& process, const std::vector<enforce::Moun
 
 }  // namespace
 
-std::optional<Task> parse_task(std::string_view stat, std::string_view status) {
+std::optional<LinuxTask> parse_task(std::string_view stat, std::string_view status) {
   constexpr std::size_t kProcessor = 39;
   const auto fields = audit::split_proc_stat(stat);
   if (!fields || fields->rest.empty()) return std::nullopt;
@@ -54,7 +54,7 @@ std::optional<Task> parse_task(std::string_view stat, std::string_view status) {
   const auto process = id_from(audit::status_value(status, "Tgid"));
   auto allowed = audit::parse_allowed_cpus(status);
   if (!thread || !flags || !cpu || !process || !allowed) return std::nullopt;
-  Task task;
+  LinuxTask task;
   task.process = *process;
   task.thread = *thread;
   task.command = fields->name;
@@ -65,7 +65,7 @@ std::optional<Task> parse_task(std::string_view stat, std::string_view status) {
   return task;
 }
 
-Result<std::vector<Task>> read_tasks(const std::string& root, const CpuSet& cpus) {
+Result<std::vector<LinuxTask>> read_tasks(const std::string& root, const CpuSet& cpus) {
   const std::string proc = root + "/proc";
   std::error_code error;
   const std::vector<pid_t> processes = numbered_entries(proc, error);
@@ -78,7 +78,7 @@ Result<std::vector<Task>> read_tasks(const std::string& root, const CpuSet& cpus
   if (const auto text = read_file(proc + "/self/mountinfo")) {
     if (auto parsed = enforce::parse_mountinfo(*text)) mounts = *std::move(parsed);
   }
-  std::vector<Task> tasks;
+  std::vector<LinuxTask> tasks;
   for (const pid_t process : processes) {
     const std::string directory = fmt::format("{}/{}", proc, process);
     std::optional<std::string> group;  // of the process: threaded groups are not distinguished

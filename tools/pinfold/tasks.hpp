@@ -14,7 +14,7 @@
 namespace pinfold::tools {
 
 /// One thread. Process and thread are the same number for the first thread of a process.
-struct Task {
+struct LinuxTask {
   pid_t process = 0;
   pid_t thread = 0;
   std::string command;  ///< from the kernel, at most 15 bytes; may contain any byte
@@ -26,10 +26,11 @@ struct Task {
 };
 
 /// Parses the content of a thread's files stat and status; nullopt if something is missing.
-[[nodiscard]] std::optional<Task> parse_task(std::string_view stat, std::string_view status);
+[[nodiscard]] std::optional<LinuxTask> parse_task(std::string_view stat, std::string_view status);
 
 /// Reads all threads that run or may run on `cpus`. Threads that end meanwhile are left out.
 /// Errors: kNotFound, kIo if DIR/proc cannot be read.
-[[nodiscard]] Result<std::vector<Task>> read_tasks(const std::string& root, const CpuSet& cpus);
+[[nodiscard]] Result<std::vector<LinuxTask>> read_tasks(const std::string& root,
+                                                        const CpuSet& cpus);
 
 }  // namespace pinfold::tools

@@ -24,7 +24,7 @@ namespace {
 
 enum class Format { kText, kJson, kNrt };
 
-struct TopologyOptions {
+struct TopologyArguments {
   std::optional<std::string> machine;
   std::optional<std::string> sysfs;
   std::optional<std::string> xml;
@@ -36,7 +36,7 @@ struct TopologyOptions {
   }
   std::string name;
   std::vector<std::string> devices;
-  NodeSource node;
+  NrtSource node;
   std::string svg;
   Format format = Format::kText;
 };
@@ -56,7 +56,7 @@ void prepare_environment(const Source& source) {
   // NOLINTEND(concurrency-mt-unsafe)
 }
 
-Result<Source> source_of(const TopologyOptions& options) {
+Result<Source> source_of(const TopologyArguments& options) {
   if (options.synthetic) return HwlocSynthetic{*options.synthetic};
   if (options.sysfs) return SysTree{*options.sysfs};
   if (options.machine) return read_source(*options.machine);
@@ -83,7 +83,7 @@ std::string name_of_file(std::filesystem::path path) {
 }
 
 /// Returns the host name for the live machine, like the kubelet; else the name of the source.
-std::string name_of(const TopologyOptions& options, const Source& source) {
+std::string name_of(const TopologyArguments& options, const Source& source) {
   if (!options.name.empty()) return options.name;
   if (std::holds_alternative<HwlocSynthetic>(source)) return "synthetic";
   if (options.input()) return *options.input() == "-" ? "machine" : name_of_file(*options.input());
@@ -91,7 +91,7 @@ std::string name_of(const TopologyOptions& options, const Source& source) {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "";
 }
 
-Result<std::vector<DeviceRule>> rules_of(const TopologyOptions& options) {
+Result<std::vector<DeviceRule>> rules_of(const TopologyArguments& options) {
   std::vector<DeviceRule> rules;
   for (const std::string& text : options.devices) {
     PINFOLD_LET_WRAP(auto rule, DeviceRule::parse(text), "--device");
@@ -125,7 +125,7 @@ Result<Machine> renamed(const Machine& machine, const std::string& name) {
   return Machine::make(std::move(description));
 }
 
-Result<ExitStatus> show(const TopologyOptions& options) {
+Result<ExitStatus> show(const TopologyArguments& options) {
   PINFOLD_LET(const auto rules, rules_of(options));
   PINFOLD_LET(const auto source, source_of(options));
   prepare_environment(source);
@@ -179,7 +179,7 @@ Result<ExitStatus> show(const TopologyOptions& options) {
 }  // namespace
 
 cli::Command topology_command() {
-  auto options = std::make_shared<TopologyOptions>();
+  auto options = std::make_shared<TopologyArguments>();
   cli::Command command{
       "topology", "Show the topology of a machine: sockets, NUMA nodes, caches, cores, devices"};
   command.add(

@@ -95,10 +95,10 @@ std::vector<std::string> draw_cores(const std::vector<CpuSet>& all, const Cell& 
 
 }  // namespace
 
-std::string draw_frames(const std::vector<Frame>& frames, const Style& style) {
+std::string draw_frames(const std::vector<TitledBox>& frames, const Style& style) {
   const Glyphs& g = glyphs(style);
   std::size_t width = 0;
-  for (const Frame& frame : frames) {
+  for (const TitledBox& frame : frames) {
     width = std::max(width, display_width(frame.title) + 2);
     for (const std::string& line : frame.lines) width = std::max(width, display_width(line));
   }
@@ -109,7 +109,7 @@ std::string draw_frames(const std::vector<Frame>& frames, const Style& style) {
   };
   const auto dim = [&](const std::string& text) { return paint(style, Paint::kDim, text); };
   std::string out;
-  for (const Frame& frame : frames) {
+  for (const TitledBox& frame : frames) {
     out += dim(g.corners[0] + g.line) + " " + frame.title + " " +
            dim(run(width - display_width(frame.title) - 1) + g.corners[1]) + "\n";
     for (const std::string& line : frame.lines) {
@@ -132,7 +132,7 @@ std::string draw_boxes(const Machine& machine, const Scene& scene, const Picture
   if (machine.description().has_cache_info) {
     caption = fmt::format("L3 {}  ", machine.caches().back().id).size();
   }
-  std::vector<Frame> frames;
+  std::vector<TitledBox> frames;
   for (const Scene::Outer& outer : scene.outers) {
     frames.push_back({title_text(outer.title, style), {}});
     std::vector<std::string>& lines = frames.back().lines;

@@ -13,7 +13,7 @@ constexpr std::size_t kMargins = 6;   // of the frame, and the indent
 constexpr std::size_t kCaption = 18;  // columns that "L3 12  128-143  " may take
 
 /// The columns of a CPU: its label, its sign, its load.
-struct Slot {
+struct CpuColumns {
   std::size_t label = 1;
   bool has_sign = false;
   bool has_load = false;
@@ -22,8 +22,8 @@ struct Slot {
   }
 };
 
-Slot measure_slot(const Picture& picture) {
-  Slot slot;
+CpuColumns measure_slot(const Picture& picture) {
+  CpuColumns slot;
   for (const Overlay::Entry& entry : picture.overlay.entries) {
     slot.label = std::max(slot.label, display_width(entry.label));
   }
@@ -32,7 +32,7 @@ Slot measure_slot(const Picture& picture) {
   return slot;
 }
 
-std::string cpu_text(CpuId cpu, const Slot& slot, const Picture& picture) {
+std::string cpu_text(CpuId cpu, const CpuColumns& slot, const Picture& picture) {
   const std::size_t entry = entry_of(picture.overlay, cpu);
   std::string text = label_of(picture.overlay, cpu);
   text = pad_left(text.empty() ? "?" : std::move(text), slot.label);
@@ -57,7 +57,7 @@ struct DenseLine {
   std::string cells;  ///< the drawing
 };
 
-DenseLine dense_line(std::span<const CpuSet> cores, std::size_t thread, const Slot& slot,
+DenseLine dense_line(std::span<const CpuSet> cores, std::size_t thread, const CpuColumns& slot,
                      const Picture& picture) {
   DenseLine line;
   std::vector<CpuId> cpus;
@@ -74,7 +74,7 @@ DenseLine dense_line(std::span<const CpuSet> cores, std::size_t thread, const Sl
   return line;
 }
 
-std::vector<DenseLine> dense_lines(const Scene::Cache& cache, const Slot& slot,
+std::vector<DenseLine> dense_lines(const Scene::Cache& cache, const CpuColumns& slot,
                                    const Picture& picture) {
   const std::size_t fitting =
       std::max<std::size_t>(1, (picture.style.width - kMargins - kCaption) / (slot.width() + 1));
@@ -100,7 +100,7 @@ struct Captions {
   std::size_t cpus = 0;
 };
 
-Captions measure_captions(const Scene& scene, const Slot& slot, const Picture& picture) {
+Captions measure_captions(const Scene& scene, const CpuColumns& slot, const Picture& picture) {
   Captions captions;
   for (const Scene::Outer& outer : scene.outers) {
     for (const Scene::Inner& inner : outer.inners) {
@@ -147,7 +147,7 @@ std::vector<std::string> abreast(const std::vector<std::vector<std::string>>& bl
 
 std::string draw_dense(const Scene& scene, const Picture& picture) {
   const Style& style = picture.style;
-  const Slot slot = measure_slot(picture);
+  const CpuColumns slot = measure_slot(picture);
   const Captions captions = measure_captions(scene, slot, picture);
   const auto block_of = [&](const Scene::Cache& cache) {
     std::vector<std::string> block;
@@ -158,7 +158,7 @@ std::string draw_dense(const Scene& scene, const Picture& picture) {
     }
     return block;
   };
-  std::vector<Frame> frames;
+  std::vector<TitledBox> frames;
   for (const Scene::Outer& outer : scene.outers) {
     frames.push_back({title_text(outer.title, style), {}});
     for (const Scene::Inner& inner : outer.inners) {

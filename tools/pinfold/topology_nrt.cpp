@@ -43,7 +43,7 @@ Result<NodeState> read_state(const Node& node, const std::string& directory) {
 
 }  // namespace
 
-Result<ExitStatus> print_node_topology(const Machine& machine, const NodeSource& source) {
+Result<ExitStatus> print_node_topology(const Machine& machine, const NrtSource& source) {
   const bool has_config =
       !source.config.empty() || !source.kubelet_flags.empty() || !source.state_dir.empty();
   NodeConfig config;

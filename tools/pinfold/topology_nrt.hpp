@@ -9,7 +9,7 @@
 namespace pinfold::tools {
 
 /// Where the configuration and the state of a node come from.
-struct NodeSource {
+struct NrtSource {
   std::string config;  ///< "": config.yaml in state_dir, else the kubelet's defaults
   std::vector<std::string> kubelet_flags;
   std::string state_dir;  ///< "": all resources are available
@@ -17,6 +17,6 @@ struct NodeSource {
 
 /// Prints the NodeResourceTopology of a machine.
 [[nodiscard]] Result<ExitStatus> print_node_topology(const Machine& machine,
-                                                     const NodeSource& source);
+                                                     const NrtSource& source);
 
 }  // namespace pinfold::tools

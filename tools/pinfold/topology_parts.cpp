@@ -22,12 +22,12 @@ Layout lay_out(const Machine& machine) {
   Layout layout;
   layout.numa_outside = std::any_of(sockets_of_numa.begin(), sockets_of_numa.end(), several) &&
                         std::none_of(numa_of_socket.begin(), numa_of_socket.end(), several);
-  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, Part> parts;
+  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, MachinePart> parts;
   for (const Cpu& cpu : machine.cpus()) {
     const int numa = machine.groups_of(cpu.id).numa;
     const auto key = layout.numa_outside ? std::tuple(numa, cpu.socket.value, cpu.l3.value)
                                          : std::tuple(cpu.socket.value, numa, cpu.l3.value);
-    Part& part = parts[key];
+    MachinePart& part = parts[key];
     part.socket = cpu.socket.value;
     part.numa = numa;
     part.l3 = cpu.l3.value;
@@ -57,8 +57,8 @@ Scene::Title title_of_numa(const Machine& machine, int numa) {
 
 Scene make_scene(const Machine& machine, const Layout& layout) {
   Scene scene;
-  const Part* last = nullptr;
-  for (const Part& part : layout.parts) {
+  const MachinePart* last = nullptr;
+  for (const MachinePart& part : layout.parts) {
     const bool new_socket = last == nullptr || last->socket != part.socket;
     const bool new_numa = last == nullptr || last->numa != part.numa;
     Scene::Title socket = title_of_socket(part.socket);
@@ -179,7 +179,7 @@ Paint paint_of(const Overlay& overlay, std::size_t entry) {
   return kCycle[label_index(overlay.entries[entry].label) % kCycle.size()];
 }
 
-std::string cores_and_threads(const Part& part, const Style& style) {
+std::string cores_and_threads(const MachinePart& part, const Style& style) {
   std::map<std::size_t, std::size_t, std::greater<>>
       cores;  // by threads per core: hybrid CPUs have two kinds of cores
   for (const CpuSet& core : part.cores) ++cores[core.size()];

@@ -11,7 +11,7 @@
 namespace pinfold::tools {
 
 /// CPUs that share socket, NUMA node and last-level cache, with their cores.
-struct Part {
+struct MachinePart {
   std::int32_t socket = -1;
   int numa = -1;  ///< position of the NUMA node
   std::int32_t l3 = -1;
@@ -23,7 +23,7 @@ struct Part {
 /// contains sockets.
 struct Layout {
   bool numa_outside = false;
-  std::vector<Part> parts;  ///< by outer, inner and cache
+  std::vector<MachinePart> parts;  ///< by outer, inner and cache
 };
 [[nodiscard]] Layout lay_out(const Machine& machine);
 
@@ -97,7 +97,7 @@ struct FreeCpus {
                                                      const Picture& picture);
 
 /// Returns the cores of a part and their threads: "8 x 2".
-[[nodiscard]] std::string cores_and_threads(const Part& part, const Style& style);
+[[nodiscard]] std::string cores_and_threads(const MachinePart& part, const Style& style);
 /// Returns "16 GiB   huge pages 2Mi: 1 GiB, 1Gi: 0".
 [[nodiscard]] std::string memory_of(const NumaNode& node);
 /// Returns "2 sockets, 2 NUMA nodes, 4 cores, 8 CPUs (0-7), 32 GiB", with `dot` in place of commas.
@@ -117,11 +117,11 @@ struct FreeCpus {
 [[nodiscard]] std::string draw_numa_use(const Machine& machine, const Picture& picture);
 
 /// A frame with a title in its upper edge.
-struct Frame {
+struct TitledBox {
   std::string title;
   std::vector<std::string> lines;
 };
-[[nodiscard]] std::string draw_frames(const std::vector<Frame>& frames, const Style& style);
+[[nodiscard]] std::string draw_frames(const std::vector<TitledBox>& frames, const Style& style);
 /// Formats the title of a socket or NUMA node in bold, with its facts.
 [[nodiscard]] std::string title_text(const Scene::Title& title, const Style& style);
 

@@ -11,7 +11,7 @@ namespace pinfold::tools {
 namespace {
 
 /// Returns the users of the CPUs of a part, in lines of at most `width` columns: "a 0-3  s 4-7".
-std::vector<std::string> users(const Part& part, const Picture& picture, std::size_t width) {
+std::vector<std::string> users(const MachinePart& part, const Picture& picture, std::size_t width) {
   std::map<std::size_t, CpuSet> cpus;  // by entry; CPUs without a user are not listed
   for (const CpuId cpu : part.cpus) cpus[entry_of(picture.overlay, cpu)].insert(cpu);
   cpus.erase(kNoEntry);
@@ -40,7 +40,7 @@ std::size_t width_of_users(const Layout& layout, const Picture& picture, std::si
   constexpr std::size_t kColumn = 8;  // with its gap
   constexpr std::size_t kLeast = 24;
   std::size_t list = 0;
-  for (const Part& part : layout.parts) list = std::max(list, part.cpus.to_string().size());
+  for (const MachinePart& part : layout.parts) list = std::max(list, part.cpus.to_string().size());
   const std::size_t others = kColumn * (columns - 2) + list;
   return std::max(kLeast, picture.style.width - std::min(picture.style.width, others));
 }
@@ -56,29 +56,31 @@ std::vector<std::string> page_sizes(const Machine& machine) {
 
 /// One row of the table: parts of one socket and NUMA node. Parts with a single core (POWER, where
 /// every core has its own cache) share a row.
-struct Row {
-  Part part;
+struct TopologyRow {
+  MachinePart part;
   std::string caches;
   bool cache_each = false;
 };
 
-std::vector<Row> rows_of(const Layout& layout, int numa) {
-  std::map<std::int32_t, std::vector<const Part*>> by_socket;
-  for (const Part& part : layout.parts) {
+std::vector<TopologyRow> rows_of(const Layout& layout, int numa) {
+  std::map<std::int32_t, std::vector<const MachinePart*>> by_socket;
+  for (const MachinePart& part : layout.parts) {
     if (part.numa == numa) by_socket[part.socket].push_back(&part);
   }
-  std::vector<Row> rows;
+  std::vector<TopologyRow> rows;
   for (const auto& [socket, parts] : by_socket) {
     const bool cache_each =
-        parts.size() > 1 && std::all_of(parts.begin(), parts.end(),
-                                        [](const Part* part) { return part->cores.size() == 1; });
+        parts.size() > 1 && std::all_of(parts.begin(), parts.end(), [](const MachinePart* part) {
+          return part->cores.size() == 1;
+        });
     if (!cache_each) {
-      for (const Part* part : parts) rows.push_back({*part, std::to_string(part->l3), false});
+      for (const MachinePart* part : parts)
+        rows.push_back({*part, std::to_string(part->l3), false});
       continue;
     }
-    Row row{*parts.front(), "", true};
+    TopologyRow row{*parts.front(), "", true};
     CpuSet caches;  // the same list format
-    for (const Part* part : parts) {
+    for (const MachinePart* part : parts) {
       caches.insert(CpuId{part->l3});
       row.part.cpus |= part->cpus;
       if (part != parts.front()) row.part.cores.push_back(part->cpus);

@@ -19,7 +19,7 @@ namespace pinfold::tools {
 namespace {
 
 struct WhoOptions {
-  AgentOptions agent;
+  AgentArguments agent;
   std::vector<std::string> cpus;  ///< lists of CPUs
 };
 
@@ -28,7 +28,7 @@ struct Scan {
   const agent::NodeAgent& agent;
   const agent::NodeStatus& status;
   Overlay owners;
-  std::vector<Task> tasks;
+  std::vector<LinuxTask> tasks;
 };
 
 const Machine& machine_of(const Scan& scan) { return scan.agent.node().machine(); }
@@ -97,7 +97,7 @@ std::vector<CpuCandidate> candidates_of(const Scan& scan, CpuId cpu) {
   std::map<std::string, CpuCandidate> by_name;  // containers first
   for (auto& [name, candidate] : containers_on(scan, cpu)) by_name["1" + name] = candidate;
   std::map<std::string, pid_t> last;
-  for (const Task& task : scan.tasks) {  // ordered by process
+  for (const LinuxTask& task : scan.tasks) {  // ordered by process
     if (!task.allowed.contains(cpu)) continue;
     const auto owner = task.is_kernel ? std::nullopt : container_of(scan, task.group);
     const std::string key = task.is_kernel ? "3"
@@ -120,21 +120,21 @@ std::vector<CpuCandidate> candidates_of(const Scan& scan, CpuId cpu) {
   return candidates;
 }
 
-std::vector<const Task*> tasks_on(const Scan& scan, CpuId cpu) {
-  std::vector<const Task*> tasks;
-  for (const Task& task : scan.tasks) {
+std::vector<const LinuxTask*> tasks_on(const Scan& scan, CpuId cpu) {
+  std::vector<const LinuxTask*> tasks;
+  for (const LinuxTask& task : scan.tasks) {
     if (task.cpu == cpu) tasks.push_back(&task);
   }
   // Running threads come first, then those of processes, then kernel threads.
-  const auto rank = [](const Task* task) {
+  const auto rank = [](const LinuxTask* task) {
     return task->state == 'R' ? 0 : task->is_kernel ? 2 : 1;
   };
   std::stable_sort(tasks.begin(), tasks.end(),
-                   [&](const Task* a, const Task* b) { return rank(a) < rank(b); });
+                   [&](const LinuxTask* a, const LinuxTask* b) { return rank(a) < rank(b); });
   return tasks;
 }
 
-std::string name_of(const Scan& scan, const Task& task) {
+std::string name_of(const Scan& scan, const LinuxTask& task) {
   if (task.is_kernel) return "the kernel";
   if (const auto container = container_of(scan, task.group)) return to_string(*container);
   return task.group.empty() ? "unknown" : task.group;
@@ -146,7 +146,7 @@ CpuDocument cpu_document(const Scan& scan, CpuId cpu) {
   for (const CpuId sibling : siblings_of(scan, cpu)) {
     document.siblings.push_back(owner_of(scan, sibling));
   }
-  for (const Task* task : tasks_on(scan, cpu)) {
+  for (const LinuxTask* task : tasks_on(scan, cpu)) {
     document.threads.push_back({task->process, task->thread, escaped(task->command),
                                 std::string(1, task->state), task->is_kernel,
                                 container_of(scan, task->group), task->group});
@@ -164,7 +164,7 @@ std::string tasks_text(const Scan& scan, CpuId cpu) {
                    {"OF"}});
   std::size_t left_out = 0;
   std::size_t shown = 0;
-  for (const Task* task : tasks_on(scan, cpu)) {
+  for (const LinuxTask* task : tasks_on(scan, cpu)) {
     const bool runs = task->state == 'R';
     if (!runs && shown >= kMost) {
       ++left_out;

@@ -67,7 +67,7 @@ void describe(Fields& fields, Refusal& refusal) {
   fields.member("error", refusal.error, "With the details.");
 }
 
-void describe(Fields& fields, Difference& difference) {
+void describe(Fields& fields, CpusetDifference& difference) {
   fields.type("Difference", "A container whose CPUs or memory nodes differ from the desired ones.");
   describe(fields, difference.container);
   fields.member("cpus", difference.desired_cpus, "\"\": any.");

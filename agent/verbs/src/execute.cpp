@@ -64,7 +64,9 @@ struct Execute {
     PINFOLD_LET(auto report, reconcile(agent, request.pages));
     return report;
   }
-  Result<Answer> operator()(const Settle& /*request*/) const { return done(agent.settle()); }
+  Result<Answer> operator()(const CheckpointJournal& /*request*/) const {
+    return done(agent.checkpoint_journal());
+  }
   Result<Answer> operator()(const Adopt& request) const {
     return changed(
         adopt(agent, {{request.pod, request.adoption.container}, request.adoption.directory}));

@@ -80,7 +80,7 @@ void describe(Fields& fields, Reconcile& request) {
   if (fields.reads()) request.pages = moves ? agent::PageMoves::kOn : agent::PageMoves::kOff;
 }
 
-void describe(Fields& fields, Settle& /*request*/) {
+void describe(Fields& fields, CheckpointJournal& /*request*/) {
   fields.type("SettleRequest", "Brings the state files up to date.");
 }
 

@@ -2,8 +2,8 @@
 
 #include "command.hpp"
 #include "pinfold/harness/cache.hpp"
+#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/image.hpp"
-#include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {
 

@@ -13,10 +13,10 @@
 #include "parts.hpp"
 #include "pinfold/harness/container_table.hpp"
 #include "pinfold/harness/costs.hpp"
+#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/preflight.hpp"
 #include "pinfold/harness/report.hpp"
 #include "pinfold/harness/scenario_queue.hpp"
-#include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {
 namespace {

@@ -84,13 +84,13 @@ std::vector<std::string> about_reserved_cpus(const Node& node, const Explanation
 }  // namespace
 
 Explanation explain(const Node& node, const NodeState& state, const PodSpec& pod) {
-  const NodeState settled = release_stale(node, state);
+  const NodeState current = release_stale(node, state);
   Trace trace;
-  const auto failure = explain_detail::find_failure(node, settled, pod, &trace);
+  const auto failure = explain_detail::find_failure(node, current, pod, &trace);
   Explanation out = failure ? of_rejection(*failure, std::move(trace))
-                            : explain_detail::of_admission(node, settled, pod);
-  out.notes = acting_quirks(node, settled, pod);
-  if (auto unknown = unknown_requests(settled, pod.uid); !unknown.empty()) {
+                            : explain_detail::of_admission(node, current, pod);
+  out.notes = acting_quirks(node, current, pod);
+  if (auto unknown = unknown_requests(current, pod.uid); !unknown.empty()) {
     out.notes.push_back(std::move(unknown));
   }
   for (std::string& note : about_reserved_cpus(node, out)) out.notes.push_back(std::move(note));

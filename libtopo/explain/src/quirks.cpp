@@ -13,15 +13,15 @@ namespace pinfold {
 namespace {
 
 /// The result of a decision, as far as a quirk can change it.
-struct Outcome {
+struct DecisionOutcome {
   std::string rejection;  ///< empty: admitted
   std::vector<ContainerResources> containers;
 
-  friend bool operator==(const Outcome&, const Outcome&) = default;
+  friend bool operator==(const DecisionOutcome&, const DecisionOutcome&) = default;
 };
 
 struct Decided {
-  Outcome outcome;
+  DecisionOutcome outcome;
   NodeState next;
 };
 
@@ -37,8 +37,8 @@ Decided decided(const Node& node, const NodeState& state, const PodSpec& pod) {
 }
 
 /// Returns the outcome under a profile without a quirk; nullopt if the node would not start.
-std::optional<Outcome> without(const Node& node, const Quirk* quirk, Profile profile,
-                               const NodeState& state, const PodSpec& pod) {
+std::optional<DecisionOutcome> without(const Node& node, const Quirk* quirk, Profile profile,
+                                       const NodeState& state, const PodSpec& pod) {
   Config config = node.config();
   config.profile = profile;
   config.without_quirk = quirk;

@@ -24,7 +24,8 @@
 // (requests and tasks) into a queue and wake it through an eventfd. A round handles the entries
 // that were queued when it began, in order; later ones wait for the next round, so that a busy
 // client cannot put off a reconciliation forever. Consecutive Admit requests, up to pods_together
-// pods, become one transaction with one commit. A round also reconciles and settles if that is due.
+// pods, become one transaction with one commit. A round also reconciles, and checkpoints the
+// journal, if that is due.
 //
 // Readers never touch the agent: publish() copies its state into an immutable snapshot, once per
 // transaction and not once per reader. Pods are shared between the copies of a state.
@@ -152,7 +153,7 @@ void Worker::run() {
   }
   keeper.join();
   if (!is_replaced()) {
-    settle();
+    checkpoint_journal();
     publish();
   }
   for (const Waiting& one : left) give_up(one.entry, stopping_error());
@@ -180,7 +181,7 @@ void Worker::do_round() {
   const bool is_due = has_changed_ || now() >= reconcile_at_;
   if (is_idle && !is_due) {
     watch_if_due();
-    return settle_if_due();
+    return checkpoint_if_due();
   }
   changes_.reset();  // ignore the changes that this round makes itself
   while (true) {
@@ -192,7 +193,7 @@ void Worker::do_round() {
   }
   if (is_replaced()) return;
   if (is_due) do_due();
-  settle_if_due();
+  checkpoint_if_due();
   watch_from_ = now() + agent::kLeastPause;
 }
 
@@ -224,7 +225,7 @@ void Worker::do_admissions(const std::vector<Request>& requests) {
   }
   publish();  // before answering, so that a client that has its answer also sees it in the snapshot
   for (std::size_t i = 0; i < requests.size(); ++i) requests[i].done(std::move(answers[i]));
-  settle_later();
+  checkpoint_later();
 }
 
 void Worker::do_one(const Request& request) {
@@ -237,10 +238,10 @@ void Worker::do_one(const Request& request) {
     if (options_.replaced) options_.replaced();
     return;
   }
-  if (std::holds_alternative<verbs::Settle>(request.action)) {
-    set_settled(answer);
+  if (std::holds_alternative<verbs::CheckpointJournal>(request.action)) {
+    set_checkpointed(answer);
   } else {
-    settle_later();
+    checkpoint_later();
   }
   if (std::holds_alternative<verbs::Reconcile>(request.action)) {
     state_.reconciled.reset();
@@ -256,7 +257,7 @@ void Worker::do_one(const Request& request) {
 
 /// The state now belongs to another node than the readers'; they keep the last snapshot.
 void Worker::finish_replaced() {
-  settle();
+  checkpoint_journal();
   const std::lock_guard lock(mutex_);
   is_stopping_ = true;
   is_replaced_ = true;
@@ -266,10 +267,11 @@ void Worker::do_one(const Task& task) {
   auto changes = task.run(&agent_);
   std::move(changes.begin(), changes.end(), std::back_inserter(happened_));
   publish();
-  settle_later();
+  checkpoint_later();
 }
 
-/// Reconciles and settles, after a change below the root of the groups or when the time has come.
+/// Reconciles and checkpoints the journal, after a change below the root of the groups or when the
+/// time has come.
 void Worker::do_due() {
   has_changed_ = false;
   agent::WatchTimes times;
@@ -292,7 +294,7 @@ void Worker::do_due() {
     state_.reconciled.reset();
     state_.reconciled.emplace(std::move(report));
   }
-  settle();
+  checkpoint_journal();
   pause_ = next_pause(is_ok && !state_.not_settled, pause_, times);
   reconcile_at_ = now() + pause_;
   publish();
@@ -325,24 +327,24 @@ void Worker::log_report(const agent::ReconcileReport& report) {
   }
 }
 
-void Worker::settle_later() {
-  if (!settle_at_) settle_at_ = now() + options_.settle_after;
+void Worker::checkpoint_later() {
+  if (!checkpoint_at_) checkpoint_at_ = now() + options_.checkpoint_after;
 }
 
-void Worker::settle_if_due() {
-  if (!settle_at_ || now() < *settle_at_) return;
-  const bool was_settled = !state_.not_settled;
-  settle();
-  if (was_settled == state_.not_settled.has_value()) publish();
+void Worker::checkpoint_if_due() {
+  if (!checkpoint_at_ || now() < *checkpoint_at_) return;
+  const bool was_current = !state_.not_settled;
+  checkpoint_journal();
+  if (was_current == state_.not_settled.has_value()) publish();
 }
 
-void Worker::settle() {
-  const auto settled = agent_.settle();
-  if (!settled && !state_.not_settled) {
+void Worker::checkpoint_journal() {
+  const auto checkpointed = agent_.checkpoint_journal();
+  if (!checkpointed && !state_.not_settled) {
     log(LogLevel::kError, fmt::format("{}; retried with every reconciliation",
-                                      agent::describe_not_settled(settled.error())));
+                                      agent::describe_not_settled(checkpointed.error())));
   }
-  set_settled(settled);
+  set_checkpointed(checkpointed);
 }
 
 void Worker::publish() {
@@ -378,7 +380,7 @@ void Worker::watch_if_due() {
 void Worker::wait() {
   const auto time_now = now();
   auto until = std::min(
-      {reconcile_at_, settle_at_.value_or(reconcile_at_), time_now + options_.alive_every});
+      {reconcile_at_, checkpoint_at_.value_or(reconcile_at_), time_now + options_.alive_every});
   if (agent_.enforces() && time_now < watch_from_) until = std::min(until, watch_from_);
   const auto time =
       std::chrono::ceil<milliseconds>(std::max(until - time_now, Clock::duration::zero()));

@@ -202,7 +202,7 @@ TEST_P(NodeAgentTest, ReconcilesAfterAFailedWrite) {
     const bool is_value =
         message.find("cpuset.") == std::string::npos && message.find("create") == std::string::npos;
     EXPECT_NE(agent.enforced()->is_dirty(), is_value) << fail_at << ": " << message;
-    EXPECT_TRUE(agent.settle());
+    EXPECT_TRUE(agent.checkpoint_journal());
     EXPECT_THAT(world.file("cpu_manager_state"), HasSubstr(R"("x":{"a":"1-2"})")) << fail_at;
     if (world.cpus("podx/a") == "1-2") {
       EXPECT_EQ(world.cpus("pods/c"), "0,3-7") << fail_at;

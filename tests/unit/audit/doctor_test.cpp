@@ -33,7 +33,7 @@ ObservedSystem observe_doctor(const DoctorTree& tree) {
 std::vector<std::string> complaints(const Checks& checks) {
   std::vector<std::string> lines;
   for (const Check& check : checks) {
-    if (check.verdict == Verdict::kOk) continue;
+    if (check.verdict == CheckStatus::kOk) continue;
     lines.push_back(fmt::format("{} {}: {}", to_string(check.verdict), check.name, check.observed));
     EXPECT_NE(check.expected, "") << lines.back();
   }

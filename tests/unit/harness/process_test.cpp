@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "pinfold/harness/accelerator.hpp"
-#include "pinfold/harness/session.hpp"
+#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/snapshot.hpp"
 #include "vm/sum_of_file.hpp"
 

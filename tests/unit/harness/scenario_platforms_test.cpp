@@ -31,7 +31,7 @@ std::vector<Scenario> parse(const std::string& text) {
 
 std::vector<std::string> titles(const Scenario& scenario) {
   std::vector<std::string> titles;
-  for (const Step& step : scenario.steps) titles.push_back(step.title);
+  for (const ScenarioStep& step : scenario.steps) titles.push_back(step.title);
   return titles;
 }
 

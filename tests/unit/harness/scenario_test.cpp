@@ -115,7 +115,7 @@ TEST(ParseScenario, ReadsEveryVerb) {
   const auto& cuts = std::get<PowerCutsStep>(scenario->steps[16].action);
   EXPECT_EQ(cuts.files, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(cuts.commands, (std::vector<std::vector<std::string>>{{"ls"}, {"cat", "/disk/a"}}));
-  EXPECT_EQ(cuts.losses, (std::vector<Loss>{Loss::kAll, Loss::kTorn}));
+  EXPECT_EQ(cuts.losses, (std::vector<WriteLoss>{WriteLoss::kAll, WriteLoss::kTorn}));
   EXPECT_EQ(cuts.at_least, 5U);
   ASSERT_TRUE(scenario->steps[17].kill_at);
   EXPECT_EQ(scenario->steps[17].kill_at->call, "rename");

@@ -162,10 +162,10 @@ TEST_P(NriGate, OnAFullDiskASharedContainerStarts) {
   ASSERT_FALSE(created.has_value());
   EXPECT_THAT(created.error().message, HasSubstr("No space left on device"));
   EXPECT_EQ(pool(), "0,3-7");
-  EXPECT_FALSE(world_.agent->settle()) << "the state is not stored";
+  EXPECT_FALSE(world_.agent->checkpoint_journal()) << "the state is not stored";
 
   *is_full = false;
-  EXPECT_TRUE(world_.agent->settle());
+  EXPECT_TRUE(world_.agent->checkpoint_journal());
   world_.restart();
   EXPECT_NE(world_.agent->state().node.find(c.uid), nullptr);
   *is_full = true;

@@ -74,7 +74,7 @@ TEST_P(NriSynchronize, PodsOfTheKubeletsFilesKeepTheirCpus) {
   RuntimeWorld earlier(GetParam());
   for (const PodSpec& spec : {exclusive("first", 3), gone, b}) earlier.run(spec);
   EXPECT_EQ(earlier.cpus(b), "5-6");
-  ASSERT_TRUE(earlier.agent->settle().has_value());
+  ASSERT_TRUE(earlier.agent->checkpoint_journal().has_value());
   world_.follower.reset();
   world_.agent.reset();
   for (const auto& file : std::filesystem::directory_iterator(world_.state.path())) {

@@ -203,7 +203,7 @@ TEST_P(NriWalls, SynchronizeInPartsIsOne) {
     Session session({"pinfold", "10"}, now, now + std::chrono::seconds(5));
     std::string bytes;
     for (std::uint32_t i = 0; i < parts.size(); ++i) {
-      const ttrpc::Request request{
+      const ttrpc::TtrpcRequest request{
           "nri.pkg.api.v1alpha1.Plugin", "Synchronize", parts[i].SerializeAsString(), 0, {}};
       multiplex(ConnectionId::kPlugin,
                 ttrpc::encode(

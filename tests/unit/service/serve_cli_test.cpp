@@ -166,7 +166,7 @@ class StoppingService {
     (void)io_.run_for(std::chrono::seconds(2));
     constexpr std::chrono::milliseconds kPause(20);  // a command must wait for the lock
     std::this_thread::sleep_for(kPause);
-    EXPECT_TRUE(agent_->settle().has_value());
+    EXPECT_TRUE(agent_->checkpoint_journal().has_value());
     server_.reset();
     listener_.reset();
     agent_.reset();

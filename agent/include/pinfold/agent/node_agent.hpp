@@ -151,7 +151,7 @@ class NodeAgent : public NodeView {
   /// commits are durable in the journal, and the files are older. Also stores metrics(). The
   /// destructor checkpoints the journal, too, but cannot report a failure. Errors: kIo; nothing is
   /// lost, and the next call or opening tries again.
-  [[nodiscard]] Result<void> settle() { return kept_.settle(); }
+  [[nodiscard]] Result<void> checkpoint_journal() { return kept_.checkpoint_journal(); }
 
  private:
   using NodeView::NodeView;

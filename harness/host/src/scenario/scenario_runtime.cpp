@@ -204,7 +204,7 @@ bool needs_runtime(const Action& action) {
 
 std::optional<Complaint> check_runtime_steps(const Scenario& scenario) {
   RuntimeOrder order;
-  for (const Step& step : scenario.steps) {
+  for (const ScenarioStep& step : scenario.steps) {
     if (!needs_runtime(step.action)) continue;
     if (scenario.runtime.empty()) return Complaint{step.path, "expected a scenario with a runtime"};
     if (std::string wrong = order.follow(step.action); !wrong.empty()) {

@@ -57,7 +57,7 @@ VmResult<StepResult> start_one(StepContext& context, const StartStep& step, cons
 }
 
 /// Calls `pinfold start` for a container, or for all of a pod in order.
-VmResult<StepResult> start_in_product(StepContext& context, const AdmittedPod& pod,
+VmResult<StepResult> start_in_product(StepContext& context, const ScenarioPod& pod,
                                       const std::string& container) {
   for (const std::string& name : pod.containers) {
     if (!container.empty() && name != container) continue;

@@ -4,21 +4,21 @@
 
 namespace pinfold::nri {
 
-std::string_view to_string(Origin origin) {
+std::string_view to_string(ValueOrigin origin) {
   switch (origin) {
-    case Origin::kAnnotation:
+    case ValueOrigin::kAnnotation:
       return "annotation";
-    case Origin::kShares:
+    case ValueOrigin::kShares:
       return "CPU shares";
-    case Origin::kQuota:
+    case ValueOrigin::kQuota:
       return "CFS quota";
-    case Origin::kMemoryLimit:
+    case ValueOrigin::kMemoryLimit:
       return "memory limit";
-    case Origin::kHugePageLimits:
+    case ValueOrigin::kHugePageLimits:
       return "huge page limits";
-    case Origin::kOomScoreAdj:
+    case ValueOrigin::kOomScoreAdj:
       return "oom_score_adj";
-    case Origin::kQosClass:
+    case ValueOrigin::kQosClass:
       return "QoS class";
   }
   return "";

@@ -25,10 +25,10 @@ struct WorkerOptions {
   std::size_t queue_limit = 1024;
   /// Waiting admissions are combined into one transaction of at most this many pods.
   std::size_t pods_together = 128;
-  agent::WatchTimes reconcile;  ///< also the delay before a failed settle is tried again
+  agent::WatchTimes reconcile;  ///< also the delay before a failed checkpoint is tried again
   /// Delay from the first change that the kubelet's files do not contain to their update, so that
   /// changes in quick succession cost one write and one sync each.
-  std::chrono::milliseconds settle_after{100};
+  std::chrono::milliseconds checkpoint_after{100};
   agent::PageMoves pages = agent::PageMoves::kOff;  ///< for scheduled reconciliations
   agent::LogSink log;
   /// Where to read the node from when the service starts again.
@@ -90,7 +90,7 @@ class Worker {
   /// Returns when run_round() next has work even if nothing happens, on the clock
   /// WorkerOptions::now. To be called by the thread that calls run_round().
   [[nodiscard]] Clock::time_point due() const {
-    return std::min(reconcile_at_, settle_at_.value_or(reconcile_at_)) - gone_back_;
+    return std::min(reconcile_at_, checkpoint_at_.value_or(reconcile_at_)) - gone_back_;
   }
   /// Returns the number of queued requests.
   [[nodiscard]] std::size_t waiting() const;
@@ -106,7 +106,7 @@ class Worker {
   /// Changes the reconciliation intervals, from the next one on.
   void set_reconcile(const agent::WatchTimes& times, agent::PageMoves pages);
 
-  /// Runs rounds until stop(), then settles the state.
+  /// Runs rounds until stop(), then checkpoints the journal.
   void run();
   /// Runs one round: everything in the queue, and a reconciliation if one is due. Does not wait.
   void run_round();
@@ -134,12 +134,12 @@ class Worker {
   void finish_replaced();
   void do_due();
   void log_report(const agent::ReconcileReport& report);
-  void settle();
-  void settle_later();
-  void settle_if_due();
+  void checkpoint_journal();
+  void checkpoint_later();
+  void checkpoint_if_due();
   template <class T>
-  void set_settled(const Result<T>& outcome) {
-    settle_at_.reset();
+  void set_checkpointed(const Result<T>& outcome) {
+    checkpoint_at_.reset();
     state_.not_settled.reset();
     if (!outcome) state_.not_settled = outcome.error();
   }
@@ -160,7 +160,7 @@ class Worker {
   Clock::duration gone_back_{0};  ///< how far the clock is behind its highest value
   Clock::time_point watch_from_;
   Clock::time_point reconcile_at_;
-  std::optional<Clock::time_point> settle_at_;  ///< empty: nothing to settle
+  std::optional<Clock::time_point> checkpoint_at_;  ///< empty: the files are up to date
   std::chrono::milliseconds pause_;
   bool has_changed_ = false;      ///< below the root of the groups
   Snapshot state_;                ///< without the fields that publish() adds

@@ -13,7 +13,7 @@
 namespace pinfold::nri {
 
 /// The source of a value.
-enum class Origin {
+enum class ValueOrigin {
   kAnnotation,
   kShares,
   kQuota,
@@ -22,12 +22,12 @@ enum class Origin {
   kOomScoreAdj,
   kQosClass,  ///< Guaranteed: the request is the limit; BestEffort: there is none
 };
-[[nodiscard]] std::string_view to_string(Origin origin);
+[[nodiscard]] std::string_view to_string(ValueOrigin origin);
 
 /// The amount of a resource. Zero counts as absent.
 struct Amount {
   Quantity value;
-  Origin origin = Origin::kQosClass;
+  ValueOrigin origin = ValueOrigin::kQosClass;
   /// True if every Pod for which the kubelet sends the same messages has this amount (CPUs rounded
   /// up to 1m, bytes to 1). Otherwise it is an estimate.
   bool is_exact = false;

@@ -22,7 +22,7 @@ struct Launch {
 };
 
 /// A running machine whose hardware was verified.
-struct Session {
+struct GuestSession {
   TemporaryFolder folder;
   UniqueFd load_file;  ///< the memory that host and guest share
   Vm vm;
@@ -31,8 +31,8 @@ struct Session {
 
 /// A guest that scenarios on the same machine share, one after the other.
 struct SharedGuest {
-  std::optional<Session> session;  ///< in the state after the last scenario
-  bool is_wanted = false;          ///< by a scenario after the next one
+  std::optional<GuestSession> session;  ///< in the state after the last scenario
+  bool is_wanted = false;               ///< by a scenario after the next one
 };
 
 /// Returns true if both scenarios can use the same guest: equal machine, kernel, runtime, programs

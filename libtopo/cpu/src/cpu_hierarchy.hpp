@@ -19,10 +19,10 @@ using GroupList = boost::container::small_vector<std::int32_t, 256>;
 /// How the groups of a machine are nested, and the order in which the static policy tries them:
 /// NUMA nodes above sockets if there are at least as many sockets as NUMA nodes, else sockets above
 /// NUMA nodes; below them caches or cores. Built once per machine.
-class Hierarchy {
+class CpuHierarchy {
  public:
   /// Borrows the machine, which must outlive it.
-  explicit Hierarchy(const Machine& machine);
+  explicit CpuHierarchy(const Machine& machine);
 
   [[nodiscard]] const Machine& machine() const { return *machine_; }
   [[nodiscard]] const std::vector<Machine::Group>& groups(Level level) const;

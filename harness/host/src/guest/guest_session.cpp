@@ -1,4 +1,4 @@
-#include "pinfold/harness/session.hpp"
+#include "pinfold/harness/guest_session.hpp"
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ bool can_share_guest(const Scenario& scenario) {
 
 bool plugs_hardware(const Scenario& scenario, std::size_t count) {
   const auto end = scenario.steps.begin() + static_cast<std::ptrdiff_t>(count);
-  return std::any_of(scenario.steps.begin(), end, [](const Step& step) {
+  return std::any_of(scenario.steps.begin(), end, [](const ScenarioStep& step) {
     return std::holds_alternative<PlugStep>(step.action);
   });
 }

@@ -1,4 +1,4 @@
-#include "hierarchy.hpp"
+#include "cpu_hierarchy.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -6,7 +6,7 @@
 
 namespace pinfold::cpu {
 
-Hierarchy::Hierarchy(const Machine& machine)
+CpuHierarchy::CpuHierarchy(const Machine& machine)
     : machine_(&machine),
       first_(static_cast<int>(machine.sockets().size()) >= machine.numa_with_cpus()
                  ? Level::kNuma
@@ -19,7 +19,7 @@ Hierarchy::Hierarchy(const Machine& machine)
   std::iota(all_first_.begin(), all_first_.end(), 0);
 }
 
-const std::vector<Machine::Group>& Hierarchy::groups(Level level) const {
+const std::vector<Machine::Group>& CpuHierarchy::groups(Level level) const {
   switch (level) {
     case Level::kNuma:
       return machine_->numa_groups();
@@ -33,7 +33,7 @@ const std::vector<Machine::Group>& Hierarchy::groups(Level level) const {
   return machine_->cores();
 }
 
-std::int32_t Hierarchy::index_of(Level level, const Machine::CpuGroups& of_cpu) const {
+std::int32_t CpuHierarchy::index_of(Level level, const Machine::CpuGroups& of_cpu) const {
   switch (level) {
     case Level::kNuma:
       return of_cpu.numa;
@@ -47,7 +47,7 @@ std::int32_t Hierarchy::index_of(Level level, const Machine::CpuGroups& of_cpu) 
   return of_cpu.core;
 }
 
-Hierarchy::Nesting Hierarchy::nest(Level outer, Level inner) const {
+CpuHierarchy::Nesting CpuHierarchy::nest(Level outer, Level inner) const {
   Nesting nesting(groups(outer).size());
   for (const Cpu& cpu : machine_->cpus()) {
     const Machine::CpuGroups& of_cpu = machine_->groups_of(cpu.id);
@@ -60,9 +60,9 @@ Hierarchy::Nesting Hierarchy::nest(Level outer, Level inner) const {
   return nesting;
 }
 
-void Hierarchy::append_sorted(GroupList& list, Level level,
-                              const std::vector<std::int32_t>& candidates, const CpuSet& parent,
-                              const CpuSet& free) const {
+void CpuHierarchy::append_sorted(GroupList& list, Level level,
+                                 const std::vector<std::int32_t>& candidates, const CpuSet& parent,
+                                 const CpuSet& free) const {
   const auto& all = groups(level);
   boost::container::small_vector<std::pair<std::size_t, std::int32_t>, 128> ranked;
   for (const std::int32_t index : candidates) {
@@ -74,7 +74,7 @@ void Hierarchy::append_sorted(GroupList& list, Level level,
   for (const auto& [count, index] : ranked) list.push_back(index);
 }
 
-GroupList Hierarchy::sorted(Level level, const CpuSet& free) const {
+GroupList CpuHierarchy::sorted(Level level, const CpuSet& free) const {
   GroupList list;
   append_sorted(list, first_, all_first_, free, free);
   if (level == first_) return list;
