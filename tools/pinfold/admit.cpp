@@ -13,9 +13,9 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/explain/quirks.hpp"
+#include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
 #include "pod_validation.hpp"
-#include "text.hpp"
 
 namespace pinfold::tools {
 namespace {

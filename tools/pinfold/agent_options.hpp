@@ -6,11 +6,11 @@
 
 #include "output.hpp"
 #include "pinfold/agent/open_agent.hpp"
-#include "pinfold/verbs/reconfigure.hpp"
 #include "pinfold/agent/status.hpp"
-#include "pinfold/worker/snapshot.hpp"
+#include "pinfold/picture/text.hpp"
 #include "pinfold/socket/unix_socket.hpp"
-#include "text.hpp"
+#include "pinfold/verbs/reconfigure.hpp"
+#include "pinfold/worker/snapshot.hpp"
 
 namespace pinfold::tools {
 

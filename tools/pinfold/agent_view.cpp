@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "agent_options.hpp"
+#include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
-#include "text.hpp"
 
 /// Formats pods and containers of an agent as text.
 namespace pinfold::tools {

@@ -5,7 +5,7 @@
 
 #include "pinfold/audit/findings.hpp"
 #include "pinfold/audit/overlap_watch.hpp"
-#include "text.hpp"
+#include "pinfold/picture/text.hpp"
 
 namespace pinfold::tools {
 

@@ -8,8 +8,8 @@
 #include "commands.hpp"
 #include "input.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
-#include "text.hpp"
 
 namespace pinfold::tools {
 namespace {

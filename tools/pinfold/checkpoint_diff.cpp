@@ -4,7 +4,7 @@
 #include "documents.hpp"
 #include "pinfold/checkpoint/diff.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
-#include "text.hpp"
+#include "pinfold/picture/text.hpp"
 
 namespace pinfold::tools {
 namespace {

@@ -6,8 +6,8 @@
 #include "checkpoint_files.hpp"
 #include "checkpoint_verdicts.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
-#include "text.hpp"
 
 namespace pinfold::tools {
 namespace {

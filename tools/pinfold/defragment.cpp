@@ -12,12 +12,12 @@
 #include "explain.hpp"
 #include "input.hpp"
 #include "pinfold/api/pod_documents.hpp"
+#include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
 #include "pod_validation.hpp"
 #include "reconfigure_drawing.hpp"
 #include "reconfigure_text.hpp"
 #include "status_picture.hpp"
-#include "text.hpp"
 
 namespace pinfold::tools {
 namespace {

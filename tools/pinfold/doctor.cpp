@@ -10,8 +10,8 @@
 #include "documents.hpp"
 #include "output.hpp"
 #include "pinfold/audit/fields.hpp"
+#include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
-#include "text.hpp"
 
 namespace pinfold::tools {
 namespace {

@@ -13,10 +13,10 @@
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/explain/amount_text.hpp"
 #include "pinfold/explain/explanation.hpp"
+#include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
 #include "pod_validation.hpp"
 #include "status_picture.hpp"
-#include "text.hpp"
 
 namespace pinfold::tools {
 namespace {

@@ -10,12 +10,12 @@
 #include "input.hpp"
 #include "output.hpp"
 #include "pinfold/api/pod_documents.hpp"
+#include "pinfold/picture/text.hpp"
 #include "pinfold/predict/fields.hpp"
 #include "pinfold/predict/ledger.hpp"
 #include "pinfold/predict/pod_query.hpp"
 #include "pinfold/text/document.hpp"
 #include "pod_validation.hpp"
-#include "text.hpp"
 
 namespace pinfold::tools {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "agent_session.hpp"
-#include "picture_svg.hpp"
+#include "pinfold/picture/svg.hpp"
 #include "pinfold/verbs/reconfigure.hpp"
 
 namespace pinfold::tools {
@@ -33,6 +33,7 @@ struct Drawing {
 /// Errors: those of the action, of `own.open` and of Client::connect; kInvalidArgument if an option
 /// contradicts those of the service.
 [[nodiscard]] Result<AnsweredReconfigure> reconfigure_node(const AgentOptions& options,
-                                                           const verbs::Action& action, OwnAgent own);
+                                                           const verbs::Action& action,
+                                                           OwnAgent own);
 
 }  // namespace pinfold::tools

@@ -8,10 +8,10 @@
 #include <set>
 #include <vector>
 
+#include "pinfold/picture/render_node.hpp"
+#include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
 #include "status_picture.hpp"
-#include "text.hpp"
-#include "topology_picture.hpp"
 
 namespace pinfold::tools {
 namespace {

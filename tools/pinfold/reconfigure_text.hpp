@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "picture_svg.hpp"
+#include "pinfold/picture/svg.hpp"
 #include "pinfold/verbs/reconfigure.hpp"
 
 /// Formats a reconfiguration for people.

@@ -14,10 +14,10 @@
 #include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/discover/discover.hpp"
+#include "pinfold/picture/render_node.hpp"
 #include "pinfold/simulate/workload.hpp"
 #include "simulate_text.hpp"
 #include "stop_signals.hpp"
-#include "topology_picture.hpp"
 
 namespace pinfold::tools {
 namespace {

@@ -10,9 +10,10 @@
 #include <utility>
 
 #include "pinfold/agent/desired.hpp"
+#include "pinfold/picture/numa_use.hpp"
+#include "pinfold/picture/render_node.hpp"
 #include "pinfold/text/message.hpp"
 #include "status_picture.hpp"
-#include "topology_parts.hpp"
 
 namespace pinfold::tools {
 namespace {

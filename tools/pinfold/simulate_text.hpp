@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "documents.hpp"
+#include "pinfold/picture/picture.hpp"
 #include "pinfold/simulate/pods.hpp"
-#include "topology_picture.hpp"
 
 /// Formats simulations as text and JSON.
 namespace pinfold::tools {

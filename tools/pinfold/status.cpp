@@ -14,6 +14,7 @@
 #include "commands.hpp"
 #include "documents.hpp"
 #include "live_node.hpp"
+#include "pinfold/picture/render_node.hpp"
 #include "pinfold/text/message.hpp"
 #include "status_picture.hpp"
 #include "status_watch.hpp"

@@ -3,9 +3,9 @@
 #include <map>
 #include <string>
 
-#include "picture_svg.hpp"
 #include "pinfold/agent/status.hpp"
 #include "pinfold/cli/command.hpp"
+#include "pinfold/picture/svg.hpp"
 
 /// Makes the picture of an agent's node.
 namespace pinfold::tools {

@@ -16,7 +16,7 @@
 #include <system_error>
 
 #include "pinfold/base/unique_fd.hpp"
-#include "text.hpp"
+#include "pinfold/picture/text.hpp"
 
 namespace pinfold::tools {
 namespace {

@@ -15,9 +15,9 @@
 #include "output.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/discover/pci.hpp"
+#include "pinfold/picture/render_node.hpp"
 #include "status_picture.hpp"
 #include "topology_nrt.hpp"
-#include "topology_picture.hpp"
 
 namespace pinfold::tools {
 namespace {

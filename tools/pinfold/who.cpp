@@ -10,10 +10,10 @@
 #include "agent_options.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
+#include "pinfold/picture/numa_use.hpp"
 #include "pinfold/text/message.hpp"
 #include "status_picture.hpp"
 #include "tasks.hpp"
-#include "topology_parts.hpp"
 
 namespace pinfold::tools {
 namespace {

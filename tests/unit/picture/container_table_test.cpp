@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "agent_options.hpp"
-#include "text.hpp"
+#include "pinfold/picture/text.hpp"
 
 namespace pinfold::tools {
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -8,9 +9,8 @@
 #include <vector>
 
 #include "pinfold/discover/pci.hpp"
-#include "pinfold/machine/machine.hpp"
+#include "pinfold/picture/text.hpp"
 #include "pinfold/types/pod_ref.hpp"
-#include "text.hpp"
 
 namespace pinfold::tools {
 
@@ -45,6 +45,9 @@ struct Overlay {
 
 /// Returns the label of an entry by its position in the legend: a to z, then aa, ab and so on.
 [[nodiscard]] std::string overlay_label(std::size_t index);
+/// Returns the first entry that contains a CPU, or kNoEntry.
+[[nodiscard]] std::size_t entry_of(const Overlay& overlay, CpuId cpu);
+inline constexpr std::size_t kNoEntry = static_cast<std::size_t>(-1);
 
 /// The use of one kind of memory of a NUMA node, in bytes.
 struct MemoryUse {
@@ -73,10 +76,5 @@ struct Picture {
   /// Load of CPUs, 0 to 1; empty: not shown.
   std::map<CpuId, double> load = {};
 };
-
-/// Draws the node as text: sockets, NUMA nodes with memory and huge pages, last-level caches, cores
-/// with their SMT siblings, distances, PCI devices. Draws every core of machines with up to 64
-/// CPUs; with owners, one character per CPU up to 512 CPUs; otherwise a table with lists of CPUs.
-[[nodiscard]] std::string render_node(const Machine& machine, const Picture& picture);
 
 }  // namespace pinfold::tools

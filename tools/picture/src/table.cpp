@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "topology_parts.hpp"
+#include "drawings.hpp"
 
 namespace pinfold::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "topology_parts.hpp"
+#include "parts.hpp"
 
 #include <fmt/format.h>
 
@@ -108,11 +108,14 @@ const Glyphs& glyphs(const Style& style) {
   return style.unicode ? kUnicode : kAscii;
 }
 
-std::size_t entry_of(const Overlay& overlay, CpuId cpu) {
-  for (std::size_t i = 0; i < overlay.entries.size(); ++i) {
-    if (overlay.entries[i].cpus.contains(cpu)) return i;
+std::size_t label_index(std::string_view label) {
+  constexpr std::size_t kLetters = 26;
+  std::size_t index = 0;
+  for (const char c : label) {
+    if (c < 'a' || c > 'z') return 0;
+    index = index * kLetters + static_cast<std::size_t>(c - 'a') + 1;
   }
-  return kNoEntry;
+  return index == 0 ? 0 : index - 1;
 }
 
 std::string label_of(const Overlay& overlay, CpuId cpu) {
@@ -146,20 +149,6 @@ std::string load_glyph(const Picture& picture, CpuId cpu) {
   constexpr double kBusiest = 8;
   const double step = std::clamp(load->second, 0.0, 1.0) * kBusiest + 0.5;
   return glyphs(picture.style).loads[static_cast<std::size_t>(step)];
-}
-
-std::string_view to_string(CpuUse use) {
-  switch (use) {
-    case CpuUse::kShared:
-      return "shared";
-    case CpuUse::kReserved:
-      return "reserved";
-    case CpuUse::kOffline:
-      return "offline";
-    case CpuUse::kExclusive:
-      break;
-  }
-  return "exclusive";
 }
 
 Paint paint_of(const Overlay& overlay, std::size_t entry) {

@@ -1,10 +1,13 @@
-#include "picture_svg.hpp"
+#include "pinfold/picture/svg.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "picture_svg_parts.hpp"
+#include "facts.hpp"
+#include "parts.hpp"
+#include "pinfold/picture/numa_use.hpp"
+#include "svg_parts.hpp"
 
 namespace pinfold::tools {
 namespace {

@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "topology_picture.hpp"
+#include "pinfold/machine/machine.hpp"
+#include "pinfold/picture/picture.hpp"
 
 namespace pinfold::tools {
 

@@ -1,4 +1,4 @@
-#include "picture_svg_parts.hpp"
+#include "svg_parts.hpp"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "pinfold/picture/numa_use.hpp"
 #include "pinfold/text/message.hpp"
 #include "pinfold/text/xml.hpp"
 

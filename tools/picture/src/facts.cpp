@@ -1,28 +1,20 @@
-#include "topology_picture.hpp"
+#include "facts.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "pinfold/text/message.hpp"
-#include "topology_parts.hpp"
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace pinfold::tools {
 namespace {
 
-// More boxes than this would fill several screens.
-constexpr std::size_t kMaxBoxedCpus = 64;
-constexpr std::size_t kMaxBoxedParts = 16;
-// More characters than this would, too.
-constexpr std::size_t kMaxDenseCpus = 512;
 // Wider matrices do not fit a terminal.
 constexpr std::size_t kMaxMatrix = 20;
-
-std::string headline(const Machine& machine, const Style& style) {
-  const std::string name =
-      machine.name().empty() ? "" : paint(style, Paint::kBold, machine.name()) + "   ";
-  return name + machine_facts(machine, glyphs(style).dot) + "\n";
-}
 
 /// Returns the NUMA nodes at each distance, nearest first: "10: 0  21: 1-3".
 std::string distance_list(const Machine& machine, const std::vector<std::uint32_t>& row,
@@ -122,77 +114,11 @@ std::string pci_table(const std::vector<PciDevice>& devices, const Style& style)
   return out;
 }
 
-std::string legend(const Picture& picture) {
-  const Overlay& overlay = picture.overlay;
-  const Style& style = picture.style;
-  if (overlay.entries.empty()) return "";
-  // Limits the width of the list of CPUs, so that the rest of the line fits.
-  std::size_t text = 0;
-  for (const Overlay::Entry& entry : overlay.entries) {
-    text = std::max(text, display_width(entry.text) + display_width(entry.memory));
-  }
-  const std::size_t list = style.width - std::min(style.width - 30, text + 20);
-  TextTable table({{""}, {"CPUs"}, {"load", TextTable::Align::kRight}, {"used by"}, {"memory"}});
-  for (std::size_t i = 0; i < overlay.entries.size(); ++i) {
-    const Overlay::Entry& entry = overlay.entries[i];
-    const auto load = load_of(picture, entry.cpus);
-    const auto lines = wrapped_list(entry.cpus.empty() ? "none" : entry.cpus.to_string(), list);
-    table.add_painted({paint(style, paint_of(overlay, i), entry.label), lines.front(),
-                       load ? fmt::format("{:.0f} %", *load * 100) : "", escaped(entry.text),
-                       escaped(entry.memory)});
-    for (std::size_t line = 1; line < lines.size(); ++line) table.add({"", lines[line]});
-  }
-  for (const Overlay::Mark& mark : overlay.marks) {
-    const auto lines = wrapped_list(mark.cpus.to_string(), list);
-    if (lines.empty()) continue;
-    table.add_painted(
-        {paint(style, Paint::kRed, mark.sign), lines.front(), "", escaped(mark.text)});
-    for (std::size_t line = 1; line < lines.size(); ++line) table.add({"", lines[line]});
-  }
-  return "\n" + table.render(style, 2);
-}
-
 }  // namespace
-
-std::string overlay_label(std::size_t index) {
-  constexpr std::size_t kLetters = 26;
-  std::string label;
-  for (std::size_t rest = index + 1; rest > 0; rest = (rest - 1) / kLetters) {
-    label.insert(label.begin(), static_cast<char>('a' + (rest - 1) % kLetters));
-  }
-  return label;
-}
-
-std::size_t label_index(std::string_view label) {
-  constexpr std::size_t kLetters = 26;
-  std::size_t index = 0;
-  for (const char c : label) {
-    if (c < 'a' || c > 'z') return 0;
-    index = index * kLetters + static_cast<std::size_t>(c - 'a') + 1;
-  }
-  return index == 0 ? 0 : index - 1;
-}
 
 std::string more_facts(const Machine& machine, const Picture& picture) {
   return distances(machine, picture.style) +
          (picture.pci ? pci_table(*picture.pci, picture.style) : "");
-}
-
-std::string render_node(const Machine& machine, const Picture& picture) {
-  const Style& style = picture.style;
-  const Layout layout = lay_out(machine);
-  const std::size_t cpus = machine.cpus().size();
-  std::string out = headline(machine, style) + "\n";
-  if (cpus <= kMaxBoxedCpus && layout.parts.size() <= kMaxBoxedParts) {
-    out += draw_boxes(machine, make_scene(machine, layout), picture);
-  } else if (cpus <= kMaxDenseCpus && !picture.overlay.entries.empty()) {
-    out += draw_dense(make_scene(machine, layout), picture);
-  } else {
-    out += draw_table(machine, layout, picture);
-  }
-  out += legend(picture);
-  out += draw_numa_use(machine, picture);
-  return out + more_facts(machine, picture);
 }
 
 }  // namespace pinfold::tools

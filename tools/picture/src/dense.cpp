@@ -4,13 +4,14 @@
 #include <iterator>
 #include <span>
 
-#include "topology_parts.hpp"
+#include "drawings.hpp"
+#include "frames.hpp"
 
 namespace pinfold::tools {
 namespace {
 
-constexpr std::size_t kMargins = 6;   // of the frame, and the indent
-constexpr std::size_t kCaption = 18;  // columns that "L3 12  128-143  " may take
+constexpr std::size_t kMargins = 6;        // of the frame, and the indent
+constexpr std::size_t kCaptionWidth = 18;  // columns that "L3 12  128-143  " may take
 
 /// The columns of a CPU: its label, its sign, its load.
 struct Slot {
@@ -76,8 +77,8 @@ DenseLine dense_line(std::span<const CpuSet> cores, std::size_t thread, const Sl
 
 std::vector<DenseLine> dense_lines(const Scene::Cache& cache, const Slot& slot,
                                    const Picture& picture) {
-  const std::size_t fitting =
-      std::max<std::size_t>(1, (picture.style.width - kMargins - kCaption) / (slot.width() + 1));
+  const std::size_t fitting = std::max<std::size_t>(
+      1, (picture.style.width - kMargins - kCaptionWidth) / (slot.width() + 1));
   std::vector<DenseLine> lines;
   const std::span<const CpuSet> all = cache.cores;
   const std::size_t rows = (all.size() + fitting - 1) / fitting;

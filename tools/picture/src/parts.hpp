@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "pinfold/machine/machine.hpp"
-#include "topology_picture.hpp"
+#include "pinfold/picture/picture.hpp"
 
 namespace pinfold::tools {
 
@@ -67,9 +67,6 @@ struct Glyphs {
 
 /// Returns the colour of an entry of an overlay.
 [[nodiscard]] Paint paint_of(const Overlay& overlay, std::size_t entry);
-/// Returns the first entry that contains a CPU, or kNoEntry.
-[[nodiscard]] std::size_t entry_of(const Overlay& overlay, CpuId cpu);
-inline constexpr std::size_t kNoEntry = static_cast<std::size_t>(-1);
 /// Returns the inverse of overlay_label; 0 for other labels.
 [[nodiscard]] std::size_t label_index(std::string_view label);
 /// Returns the label of a CPU's entry; "" if it has none.
@@ -81,21 +78,6 @@ inline constexpr std::size_t kNoEntry = static_cast<std::size_t>(-1);
 /// Returns one character for the load; " " if it is unknown.
 [[nodiscard]] std::string load_glyph(const Picture& picture, CpuId cpu);
 
-/// CPUs that are neither exclusive to a container nor reserved, and how they are distributed.
-struct FreeCpus {
-  CpuSet cpus;
-  std::size_t whole_cores = 0;  ///< cores whose CPUs are all free
-  std::size_t in_parts = 0;     ///< free CPUs in other cores
-};
-[[nodiscard]] FreeCpus free_cpus(const Machine& machine, const Overlay& overlay,
-                                 const CpuSet& among);
-/// Returns the bytes that are neither reserved nor held.
-[[nodiscard]] std::uint64_t free_bytes(const MemoryUse& memory);
-/// Describes the fragmentation: "Free: 20 CPUs (9 whole cores, 2 in split cores), at most 12 on one
-/// NUMA node", and the same for memory.
-[[nodiscard]] std::vector<std::string> fragmentation(const Machine& machine,
-                                                     const Picture& picture);
-
 /// Returns the cores of a part and their threads: "8 x 2".
 [[nodiscard]] std::string cores_and_threads(const Part& part, const Style& style);
 /// Returns "16 GiB   huge pages 2Mi: 1 GiB, 1Gi: 0".
@@ -104,25 +86,5 @@ struct FreeCpus {
 [[nodiscard]] std::string machine_facts(const Machine& machine, const std::string& dot);
 /// Breaks a list of CPUs after commas into lines of at most `width` characters.
 [[nodiscard]] std::vector<std::string> wrapped_list(const std::string& list, std::size_t width);
-
-[[nodiscard]] std::string draw_boxes(const Machine& machine, const Scene& scene,
-                                     const Picture& picture);
-/// Draws one character per CPU, without its number.
-[[nodiscard]] std::string draw_dense(const Scene& scene, const Picture& picture);
-[[nodiscard]] std::string draw_table(const Machine& machine, const Layout& layout,
-                                     const Picture& picture);
-/// Formats distances, and PCI devices if the picture has them.
-[[nodiscard]] std::string more_facts(const Machine& machine, const Picture& picture);
-/// Draws free CPUs and memory of each NUMA node; "" if the picture has none.
-[[nodiscard]] std::string draw_numa_use(const Machine& machine, const Picture& picture);
-
-/// A frame with a title in its upper edge.
-struct Frame {
-  std::string title;
-  std::vector<std::string> lines;
-};
-[[nodiscard]] std::string draw_frames(const std::vector<Frame>& frames, const Style& style);
-/// Formats the title of a socket or NUMA node in bold, with its facts.
-[[nodiscard]] std::string title_text(const Scene::Title& title, const Style& style);
 
 }  // namespace pinfold::tools

@@ -1,9 +1,11 @@
+#include "pinfold/picture/numa_use.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "topology_parts.hpp"
+#include "parts.hpp"
 
 namespace pinfold::tools {
 namespace {

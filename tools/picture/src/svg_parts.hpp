@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "topology_parts.hpp"
+#include "parts.hpp"
 
 /// The parts of an SVG image. Lengths are in pixels.
 namespace pinfold::tools::svg {
