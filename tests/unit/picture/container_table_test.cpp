@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_view.hpp"
 #include "pinfold/picture/text.hpp"
 
 namespace pinfold::tools {

@@ -1,16 +1,11 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "output.hpp"
-#include "pinfold/agent/open_agent.hpp"
-#include "pinfold/agent/status.hpp"
-#include "pinfold/picture/text.hpp"
+#include "pinfold/agent/options.hpp"
 #include "pinfold/socket/unix_socket.hpp"
-#include "pinfold/verbs/reconfigure.hpp"
-#include "pinfold/worker/snapshot.hpp"
 
 namespace pinfold::tools {
 
@@ -27,17 +22,8 @@ struct NodeOptions {
       kubelet_binary;  ///< its version determines the profile if nothing else does; "": not run
   bool insecure_state_dir = false;
 };
-using verbs::NodeConfig;
 /// Declares all NodeOptions except the state directory.
 [[nodiscard]] std::vector<cli::Option> node_options(NodeOptions& options);
-/// Reads the configuration, and prints warnings to standard error.
-[[nodiscard]] Result<NodeConfig> read_config(const NodeOptions& options);
-/// Reads `text` in place of the configuration, without warnings; nullopt: the configuration itself.
-[[nodiscard]] Result<NodeConfig> read_config(const NodeOptions& options,
-                                             const std::optional<std::string>& text);
-/// Reads or discovers the machine, and prints the warnings of discovery to standard error.
-[[nodiscard]] Result<Machine> read_machine(const NodeOptions& options);
-[[nodiscard]] Result<Node> make_node(const NodeOptions& options, const Config& config);
 
 /// Options of every command that works on the state of a node.
 struct AgentOptions : NodeOptions {
@@ -71,27 +57,5 @@ struct AgentOptions : NodeOptions {
 [[nodiscard]] cli::Option release_unknown_option(AgentOptions& options);
 /// After a dry run, prints that nothing was stored.
 void print_dry_run(const AgentOptions& options);
-
-/// Converts the options to those of the agent itself; its warnings go to standard error.
-[[nodiscard]] agent::AgentOptions agent_options_of(const AgentOptions& options,
-                                                   agent::ProfileSource profile_source);
-/// Rewords the error of an agent that does not open: the kubelet's advice to drain the node and
-/// delete its state is replaced with advice that preserves the state.
-[[nodiscard]] Error with_own_advice(const AgentOptions& options, Error error);
-/// Opens the agent that the options describe. Prints warnings to standard error.
-[[nodiscard]] Result<agent::NodeAgent> open_agent(const AgentOptions& options);
-
-/// Formats the table of containers, followed by those that differ from the desired state. Observed
-/// values have their own columns if the style is wide enough; else only a verdict is shown.
-[[nodiscard]] std::string container_table(const std::vector<agent::PodStatus>& pods, bool enforced,
-                                          const Style& style);
-
-/// Formats the comparison of a service with mode observe.
-[[nodiscard]] std::string comparison_text(const verbs::Comparison& comparison);
-/// Formats the facts of a trace, one line each.
-[[nodiscard]] std::string trace_text(const Trace& trace);
-
-/// Reports that a decision is stored but not yet applied to the kernel; returns kNo.
-ExitStatus report_not_enforced(const Error& error);
 
 }  // namespace pinfold::tools

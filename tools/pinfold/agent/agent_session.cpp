@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "agent/config_source.hpp"
+#include "agent/open_agent.hpp"
+#include "agent/read_node.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/socket/unix_socket.hpp"
@@ -228,6 +230,14 @@ Result<std::optional<Error>> AgentSession::settle() {
                    agent::describe_not_settled(settled.error())),
        "not settled");
   return settled.error();
+}
+
+ExitStatus report_not_enforced(const Error& error) {
+  (void)report({error.code, error.sys_errno,
+                fmt::format("decided and stored, but not applied to the kernel: {}; remove the "
+                            "cause, then run 'pinfold reconcile'",
+                            error.message)});
+  return kNo;
 }
 
 }  // namespace pinfold::tools

@@ -91,4 +91,7 @@ class AgentSession {
   agent::AgentOptions reader_;  ///< options to read the state of the service
 };
 
+/// Reports that a decision is stored but not yet applied to the kernel; returns kNo.
+ExitStatus report_not_enforced(const Error& error);
+
 }  // namespace pinfold::tools

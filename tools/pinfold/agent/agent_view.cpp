@@ -1,12 +1,11 @@
+#include "agent/agent_view.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "agent/agent_options.hpp"
-#include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
 
-/// Formats pods and containers of an agent as text.
 namespace pinfold::tools {
 
 using agent::ContainerStatus;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agent/config_source.hpp"
+#include "agent/read_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 
 namespace pinfold::tools {

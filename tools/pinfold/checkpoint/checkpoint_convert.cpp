@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "agent/config_source.hpp"
+#include "agent/read_node.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/checkpoint_verdicts.hpp"
 #include "documents.hpp"

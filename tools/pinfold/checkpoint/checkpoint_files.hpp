@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "agent/agent_options.hpp"
+#include "pinfold/agent/desired.hpp"
 #include "pinfold/checkpoint/convert.hpp"
 #include "pinfold/checkpoint/store.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/read_node.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "documents.hpp"
 #include "pinfold/checkpoint/repair.hpp"

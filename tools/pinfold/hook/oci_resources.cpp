@@ -3,8 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/agent_options.hpp"
+#include "agent/open_agent.hpp"
 #include "commands.hpp"
 #include "hook/oci.hpp"
+#include "pinfold/agent/status.hpp"
 
 namespace pinfold::tools {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "agent/agent_options.hpp"
 #include "agent/agent_session.hpp"
+#include "agent/agent_view.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
 #include "input.hpp"

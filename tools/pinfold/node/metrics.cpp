@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "agent/agent_options.hpp"
+#include "agent/open_agent.hpp"
 #include "commands.hpp"
 #include "pinfold/metrics/families.hpp"
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/agent_options.hpp"
+#include "agent/read_node.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/pods_file.hpp"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/agent_options.hpp"
+#include "agent/open_agent.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
 #include "node/status_picture.hpp"

@@ -6,8 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "agent/agent_session.hpp"
 #include "agent/config_source.hpp"
 #include "agent/node_source.hpp"
+#include "agent/open_agent.hpp"
+#include "agent/read_node.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
 #include "node/status_picture.hpp"

@@ -17,6 +17,8 @@
 #include <variant>
 
 #include "agent/node_source.hpp"
+#include "agent/open_agent.hpp"
+#include "agent/read_node.hpp"
 #include "pinfold/process/notify.hpp"
 #include "pinfold/settings/log.hpp"
 #include "pinfold/socket/server.hpp"

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "agent/config_source.hpp"
+#include "agent/open_agent.hpp"
+#include "agent/read_node.hpp"
 #include "input.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/api/pod_documents.hpp"

@@ -1,3 +1,5 @@
+#include "pinfold_command.hpp"
+
 #include "commands.hpp"
 
 namespace pinfold::tools {
