@@ -1,7 +1,6 @@
-// Worker: the queue and its deadlines.
+#include "pinfold/worker/queue.hpp"
 
 #include <fmt/format.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <utility>
@@ -12,33 +11,34 @@ namespace pinfold::worker {
 
 using std::chrono::milliseconds;
 
-Result<void> Worker::put(Entry entry) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_stopping_) return fail(stopping_error());
-    constexpr std::size_t kReserve = 8;
-    const auto* const request = std::get_if<Request>(&entry);
-    const bool is_other = request != nullptr && request->origin == Origin::kOther;
-    const std::size_t reserved = is_other ? options_.queue_limit / kReserve : 0;
-    if (queue_.size() >= options_.queue_limit - reserved) {
-      ++busy_;
-      return fail(ErrorCode::kBusy,
-                  fmt::format("{} requests wait already: try again later", queue_.size()));
-    }
-    if (deadline_of(entry) != Clock::time_point::max()) has_news_.notify_one();
-    queue_.push_back({next_number_++, std::move(entry)});
+Result<void> Queue::put(Entry entry) {
+  const std::lock_guard lock(mutex_);
+  if (is_stopping_) return fail(stopping_error());
+  constexpr std::size_t kReserve = 8;
+  const auto* const request = std::get_if<Request>(&entry);
+  const bool is_other = request != nullptr && request->origin == Origin::kOther;
+  const std::size_t reserved = is_other ? options_.queue_limit / kReserve : 0;
+  if (queue_.size() >= options_.queue_limit - reserved) {
+    ++counters_.busy;
+    return fail(ErrorCode::kBusy,
+                fmt::format("{} requests wait already: try again later", queue_.size()));
   }
-  (void)::eventfd_write(wake_.get(), 1);
+  if (deadline_of(entry) != Clock::time_point::max()) has_news_.notify_one();
+  queue_.push_back({next_number_++, std::move(entry)});
   return {};
 }
 
-std::size_t Worker::waiting() const {
+std::size_t Queue::size() const {
   const std::lock_guard lock(mutex_);
   return queue_.size();
 }
 
-/// Takes the next entry with a number below `end`, or several consecutive admissions.
-std::vector<Worker::Entry> Worker::take(std::uint64_t end) {
+std::optional<std::uint64_t> Queue::end_of_waiting() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.empty() ? std::nullopt : std::optional(next_number_);
+}
+
+std::vector<Entry> Queue::take(std::uint64_t end) {
   std::vector<Entry> taken;
   std::size_t pods = 0;
   const std::lock_guard lock(mutex_);
@@ -55,19 +55,19 @@ std::vector<Worker::Entry> Worker::take(std::uint64_t end) {
   return taken;
 }
 
-milliseconds Worker::busy_for() const {
+milliseconds Queue::busy_for() const {
   const std::lock_guard lock(mutex_);
   if (!busy_since_) return milliseconds(0);
   return std::chrono::duration_cast<milliseconds>(options_.now() - *busy_since_);
 }
 
-void Worker::set_busy(bool is_busy) {
+void Queue::set_busy(bool is_busy) {
   const std::lock_guard lock(mutex_);
   busy_since_.reset();
   if (is_busy) busy_since_ = options_.now();
 }
 
-void Worker::give_up_late() {
+void Queue::give_up_late() {
   std::vector<Entry> late;
   {
     const std::lock_guard lock(mutex_);
@@ -77,7 +77,7 @@ void Worker::give_up_late() {
                                              [&](const Waiting& one) { return !is_late(one); });
     for (auto one = first; one != queue_.end(); ++one) late.push_back(std::move(one->entry));
     queue_.erase(first, queue_.end());
-    late_ += late.size();
+    counters_.late += late.size();
   }
   for (const Entry& entry : late) {
     give_up(entry, {ErrorCode::kBusy, 0,
@@ -85,8 +85,7 @@ void Worker::give_up_late() {
   }
 }
 
-/// Keeps deadlines and the alive signal while a request is being executed.
-void Worker::keep_time() {
+void Queue::keep_time() {
   std::unique_lock lock(mutex_);
   auto alive_at = options_.now() + options_.alive_every;
   while (!has_ended_) {
@@ -105,6 +104,31 @@ void Worker::keep_time() {
     if (is_alive && options_.alive) options_.alive();
     lock.lock();
   }
+}
+
+void Queue::stop() {
+  const std::lock_guard lock(mutex_);
+  is_stopping_ = true;
+}
+
+bool Queue::is_stopping() const {
+  const std::lock_guard lock(mutex_);
+  return is_stopping_;
+}
+
+std::vector<Entry> Queue::end() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Entry> left;
+  for (Waiting& one : queue_) left.push_back(std::move(one.entry));
+  queue_.clear();
+  has_ended_ = true;
+  has_news_.notify_one();
+  return left;
+}
+
+Queue::Counters Queue::counters() const {
+  const std::lock_guard lock(mutex_);
+  return counters_;
 }
 
 }  // namespace pinfold::worker
