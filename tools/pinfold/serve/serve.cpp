@@ -31,6 +31,7 @@
 #endif
 #ifdef PINFOLD_NRI
 #include "pinfold/nri_plugin/connection.hpp"
+#include "pinfold/nri_plugin/make_follower.hpp"
 #include "pinfold/nri_plugin/premises.hpp"
 #endif
 
