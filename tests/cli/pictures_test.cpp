@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "pinfold/picture/text.hpp"
 #include "run_program.hpp"
 #include "temp_dir.hpp"
-#include "text.hpp"
 #include "tree_builder.hpp"
 
 /// `pinfold who`, `--svg` and `status --watch`.

@@ -14,6 +14,7 @@
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/open_agent.hpp"
+#include "pinfold/nri_plugin/make_follower.hpp"
 #include "samples.hpp"
 
 namespace pinfold::world {

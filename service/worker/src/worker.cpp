@@ -36,10 +36,10 @@
 // - For a request, publish() comes before the completion, so that a client that has its answer also
 //   sees its effect in the snapshot. Only a request that replaces the node keeps the last snapshot.
 //   A task answers by itself, before publish().
-// - mutex_ is never held while the agent works or a completion runs.
-// - A second thread of run(), keep_time(), answers requests whose deadline has passed while a long
-//   request is being executed. An entry leaves the queue under mutex_, so that only one of the two
-//   threads gets it.
+// - No mutex is held while the agent works or a completion runs.
+// - A second thread of run(), in Queue::keep_time(), answers requests whose deadline has passed
+//   while a long request is being executed. An entry leaves the queue under its mutex, so that only
+//   one of the two threads gets it.
 // - now() never goes back; deadlines of entries are on the clock WorkerOptions::now itself.
 
 namespace pinfold::worker {
@@ -66,6 +66,7 @@ Worker::Worker(agent::NodeAgent agent, WorkerOptions options)
       watch_from_(last_now_),
       reconcile_at_(watch_from_),
       pause_(options_.reconcile.interval),
+      queue_(options_),
       times_(options_.reconcile),
       pages_(options_.pages) {
   publish();
@@ -83,6 +84,12 @@ Result<void> Worker::submit(Request request) {
 }
 
 Result<void> Worker::submit(Task task) { return put(std::move(task)); }
+
+Result<void> Worker::put(Entry entry) {
+  PINFOLD_TRY(queue_.put(std::move(entry)));
+  (void)::eventfd_write(wake_.get(), 1);
+  return {};
+}
 
 std::shared_ptr<const Snapshot> Worker::snapshot() const {
   const std::lock_guard lock(mutex_);
@@ -118,10 +125,7 @@ void Worker::set_reconcile(const agent::WatchTimes& times, agent::PageMoves page
 }
 
 void Worker::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_stopping_ = true;
-  }
+  queue_.stop();
   (void)::eventfd_write(wake_.get(), 1);
 }
 
@@ -134,44 +138,31 @@ Clock::time_point Worker::now() {
 }
 
 void Worker::run() {
-  std::thread keeper([this] { keep_time(); });
-  while (true) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (is_stopping_) break;
-    }
+  std::thread keeper([this] { queue_.keep_time(); });
+  while (!queue_.is_stopping()) {
     run_round();
     if (options_.alive) options_.alive();
     wait();
   }
-  std::deque<Waiting> left;
-  {
-    const std::lock_guard lock(mutex_);
-    left.swap(queue_);
-    has_ended_ = true;
-    has_news_.notify_one();
-  }
+  const std::vector<Entry> left = queue_.end();
   keeper.join();
   if (!is_replaced()) {
     checkpoint_journal();
     publish();
   }
-  for (const Waiting& one : left) give_up(one.entry, stopping_error());
+  for (const Entry& entry : left) give_up(entry, stopping_error());
 }
 
 void Worker::run_round() {
-  set_busy(true);
+  queue_.set_busy(true);
   do_round();
-  set_busy(false);
+  queue_.set_busy(false);
 }
 
 void Worker::do_round() {
-  std::uint64_t end = 0;  // later entries wait for the next round
-  bool is_idle = false;
+  const auto end = queue_.end_of_waiting();  // later entries wait for the next round
   {
     const std::lock_guard lock(mutex_);
-    is_idle = queue_.empty();
-    end = next_number_;
     if (std::exchange(has_new_times_, false)) {
       pause_ = times_.interval;
       reconcile_at_ = std::min(reconcile_at_, now() + pause_);
@@ -179,17 +170,17 @@ void Worker::do_round() {
   }
   has_changed_ = has_changed_ || is_readable(changes_);
   const bool is_due = has_changed_ || now() >= reconcile_at_;
-  if (is_idle && !is_due) {
+  if (!end && !is_due) {
     watch_if_due();
     return checkpoint_if_due();
   }
   changes_.reset();  // ignore the changes that this round makes itself
   while (true) {
     give_up_late();
-    auto entries = take(end);
+    auto entries = queue_.take(end.value_or(0));
     if (entries.empty()) break;
     do_entries(std::move(entries));
-    set_busy(true);  // measure each entry on its own
+    queue_.set_busy(true);  // measure each entry on its own
   }
   if (is_replaced()) return;
   if (is_due) do_due();
@@ -258,8 +249,8 @@ void Worker::do_one(const Request& request) {
 /// The state now belongs to another node than the readers'; they keep the last snapshot.
 void Worker::finish_replaced() {
   checkpoint_journal();
+  queue_.stop();
   const std::lock_guard lock(mutex_);
-  is_stopping_ = true;
   is_replaced_ = true;
 }
 
@@ -354,11 +345,12 @@ void Worker::publish() {
   snapshot->metrics = agent_.metrics();
   snapshot->timings = agent_.timings();
   std::vector<std::shared_ptr<Subscription>> subscriptions;
+  const Queue::Counters queued = queue_.counters();
+  snapshot->counters.busy = queued.busy;
+  snapshot->counters.expired = queued.late;
+  snapshot->counters.requests += queued.late;
   {
     const std::lock_guard lock(mutex_);
-    snapshot->counters.busy = busy_;
-    snapshot->counters.expired = late_;
-    snapshot->counters.requests += late_;
     snapshot->comparison = comparison_;
     snapshot_ = std::move(snapshot);
     std::erase_if(subscriptions_, [](const auto& subscription) { return subscription.expired(); });

@@ -1,5 +1,3 @@
-#include "container_process.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -10,6 +8,7 @@
 #include <string>
 
 #include "child.hpp"
+#include "hook/hooked_container.hpp"
 #include "pinfold/enforce/processes.hpp"
 
 /// The process id passed by a runtime, and the process that it refers to.

@@ -1,4 +1,4 @@
-#include "hooked_container.hpp"
+#include "hook/hooked_container.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

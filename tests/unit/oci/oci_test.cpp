@@ -1,4 +1,4 @@
-#include "oci.hpp"
+#include "hook/oci.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "pinfold/discover/discover.hpp"
-#include "topology_picture.hpp"
+#include "pinfold/picture/render_node.hpp"
 
 namespace pinfold::tools {
 namespace {

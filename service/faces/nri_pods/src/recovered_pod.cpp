@@ -1,5 +1,7 @@
 #include "pinfold/nri_pods/recovered_pod.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace pinfold::nri {
@@ -29,6 +31,10 @@ const RecoveredContainer* RecoveredPod::find(std::string_view container_name) co
       std::find_if(containers.begin(), containers.end(),
                    [&](const RecoveredContainer& c) { return c.name == container_name; });
   return found == containers.end() ? nullptr : &*found;
+}
+
+PodUid unannounced_uid(const PodUid& pod, std::string_view container) {
+  return PodUid(fmt::format("{}.{}", pod, container));
 }
 
 }  // namespace pinfold::nri

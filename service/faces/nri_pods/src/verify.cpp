@@ -12,6 +12,7 @@
 #include "pinfold/api/pod_level.hpp"
 #include "pinfold/decide/allocatable.hpp"
 #include "pinfold/decide/linux_resources.hpp"
+#include "pinfold/nri_pods/qos_of_cgroup.hpp"
 #include "pinfold/text/field.hpp"
 
 namespace pinfold::nri {

@@ -12,6 +12,11 @@
 /// A pod as NRI shows it, as values.
 namespace pinfold::nri {
 
+/// Annotation of a pod with the resources of its spec, as JSON or YAML in the shape of Pod.spec.
+inline constexpr std::string_view kResourcesAnnotation = "pinfold.io/resources";
+/// Annotation of the resource annotator of containers/nri-plugins: resources by container.
+inline constexpr std::string_view kAnnotatorAnnotation = "noderesource.dev/resources";
+
 /// The source of a value.
 enum class ValueOrigin {
   kAnnotation,
@@ -78,5 +83,8 @@ struct RecoveredPod {
 
   friend bool operator==(const RecoveredPod&, const RecoveredPod&) = default;
 };
+
+/// Returns the UID under which an unannounced container is admitted.
+[[nodiscard]] PodUid unannounced_uid(const PodUid& pod, std::string_view container);
 
 }  // namespace pinfold::nri
