@@ -145,7 +145,7 @@ void measure(int pods) {
                                   std::nullopt, {}));
   for (int pod = 0; pod < pods; ++pod) must(agent.admit(a_pod(pod)));
   must(agent.admit(a_pod(pods)));
-  must(agent.settle());
+  must(agent.checkpoint_journal());
   const auto files = must(checkpoint::read_files(*must(checkpoint::open_directory(ours.path()))));
   must(agent.remove_pod(a_pod(pods).uid, agent::RunningProcesses::kRefuse));
   const std::string block(checkpoint::kJournalBlock, 'x');
@@ -178,7 +178,7 @@ void measure(int pods) {
     bare_append.add(append_timer);
     if (round % kSettleEvery != 0) continue;
     const Timer settle_timer;
-    must(agent.settle());
+    must(agent.checkpoint_journal());
     settling.add(settle_timer);
     begin_journal();
   }
@@ -186,7 +186,7 @@ void measure(int pods) {
   print(pods, "kubelet, one write", one_write);
   print(pods, "kubelet, three writes", three_writes);
   print(pods, fmt::format("append {} bytes, sync", block.size()), bare_append);
-  print(pods, "settle", settling);
+  print(pods, "checkpoint", settling);
 }
 
 }  // namespace

@@ -21,12 +21,37 @@ foreach(library IN LISTS libraries)
   endif()
 endforeach()
 install(TARGETS ${libraries} EXPORT pinfold-cpp
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libpinfold-dev OPTIONAL
-  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libpinfold-dev)
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libpinfold-dev OPTIONAL)
 install(TARGETS pinfold_capi EXPORT pinfold-c
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     COMPONENT libpinfold0 NAMELINK_COMPONENT libpinfold-dev OPTIONAL
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libpinfold-dev)
+
+# The stable headers of docs/embedding.md (pinfold.hpp includes most of them), and those that they
+# include, which may change with any version. All other headers are private.
+set(todo pinfold/pinfold.hpp pinfold/discover/discover.hpp pinfold/explain/explanation.hpp
+  pinfold/predict/pod_query.hpp)
+if(PINFOLD_NRI)
+  list(APPEND todo pinfold/nri/messages.hpp pinfold/nri/mux.hpp pinfold/nri/plugin.hpp)
+endif()
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/libtopo/*.hpp
+  ${PROJECT_SOURCE_DIR}/checkpoint/*.hpp ${PROJECT_SOURCE_DIR}/enforce/*.hpp
+  ${PROJECT_SOURCE_DIR}/agent/*.hpp ${PROJECT_SOURCE_DIR}/service/faces/nri/*.hpp)
+set(installed)
+while(todo)
+  list(POP_FRONT todo name)
+  if(name IN_LIST installed)
+    continue()
+  endif()
+  list(APPEND installed ${name})
+  set(path ${headers})
+  list(FILTER path INCLUDE REGEX "/include/${name}$")
+  get_filename_component(folder ${name} DIRECTORY)
+  install(FILES ${path} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder} COMPONENT libpinfold-dev)
+  file(STRINGS ${path} includes REGEX "^#include \"pinfold/.*\.hpp\"")
+  list(TRANSFORM includes REPLACE "^#include \"(.*)\".*" "\\1")
+  list(APPEND todo ${includes})
+endwhile()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/pinfold)
 foreach(language c cpp)

@@ -49,7 +49,7 @@ endif()
 
 # pinfold_add_library(NAME SOURCES a.cpp ... [DEPENDS modules ...] [LIBS libraries ...]
 #                     [PRIVATE_LIBS libraries ...])
-# Declares pinfold_NAME (alias pinfold::NAME) from the current directory: public headers below
+# Declares pinfold_NAME (alias pinfold::NAME) from the current directory: its headers below
 # include/, sources listed one by one. DEPENDS names other modules of Pinfold.
 function(pinfold_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBS;PRIVATE_LIBS" ${ARGN})
@@ -57,10 +57,8 @@ function(pinfold_add_library name)
   add_library(pinfold::${name} ALIAS pinfold_${name})
   set_property(GLOBAL APPEND PROPERTY PINFOLD_MODULES ${name})
   set_target_properties(pinfold_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/*.hpp)
-  target_sources(pinfold_${name} PUBLIC FILE_SET HEADERS
-    BASE_DIRS $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> FILES ${headers})
-  set_target_properties(pinfold_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  target_include_directories(pinfold_${name} PUBLIC
+    $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
   target_compile_features(pinfold_${name} PUBLIC cxx_std_20)
   foreach(module IN LISTS ARG_DEPENDS)
     target_link_libraries(pinfold_${name} PUBLIC pinfold::${module})

@@ -24,7 +24,8 @@ AdmitOutcome decide_into(const AdmissionFacts& facts, AgentState& state, const P
   AdmitOutcome outcome;
   auto* const admitted = std::get_if<Admitted>(&decision);
   if (before && admitted != nullptr) {
-    const auto missing = memory_that_is_gone(before->memory, admitted->next.memory, *facts.observed);
+    const auto missing =
+        memory_that_is_gone(before->memory, admitted->next.memory, *facts.observed);
     if (!missing.empty()) {
       state.node = *std::move(before);
       outcome.rejection = Rejection::unexpected(missing.front());

@@ -66,8 +66,7 @@ Result<std::vector<ForeignGroup>> ConfinedGroups::find(const enforce::Cgroups& c
   return groups;
 }
 
-Result<std::vector<ForeignGroup>> ConfinedGroups::find_below_root(
-    const enforce::Cgroups& cgroups) {
+Result<std::vector<ForeignGroup>> ConfinedGroups::find_below_root(const enforce::Cgroups& cgroups) {
   PINFOLD_LET(auto groups, find_foreign(cgroups));
   add_confined(cgroups, groups);
   return groups;

@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "pinfold/agent/offline.hpp"
-
 namespace pinfold::agent {
 namespace {
 
@@ -164,6 +162,28 @@ void remove_inactive(AgentState& state) {
   });
   std::erase_if(state.ending, is_inactive);
   std::erase_if(state.notes, [&](const auto& note) { return is_inactive(note.first); });
+}
+
+CpuSet pool_in(const CpuSet& cpus, const CpuSet& pool, const CpuSet& exclusive) {
+  CpuSet left = pool & cpus;
+  return left.empty() && !pool.empty() ? cpus - exclusive : left;
+}
+
+enforce::Layout without_cpus(enforce::Layout desired, const CpuSet& offline, const CpuSet& pool) {
+  CpuSet fallen;  // CPUs that the pod needs for containers that fall back to the shared pool
+  for (auto it = desired.rbegin(); it != desired.rend(); ++it) {  // containers before their pod
+    auto& [name, group] = *it;
+    if (name.is_pod()) {
+      if (!group.cpus.empty()) group.cpus = (group.cpus - offline) | fallen;
+      fallen.clear();
+    } else if (group.cpus.intersects(offline)) {
+      group.cpus -= offline;
+      if (!group.cpus.empty()) continue;
+      group.cpus = fallen = pool;
+      group.isolation = Isolation::kHost;
+    }
+  }
+  return desired;
 }
 
 Desired make_desired(const Node& node, const AgentState& state, const enforce::KernelFacts& facts,

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "drift_text.hpp"
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/enforce/drift.hpp"
 #include "pinfold/enforce/narrowed.hpp"
@@ -22,7 +23,8 @@
 //   1. It marks the layout Dirty, and restores CPUs that the root lost.
 //   2. reachable() turns the desired layout into one that the kernel can have now: without missing
 //      CPUs, with strays confined, and with adopted groups limited to the CPUs of the groups above.
-//   3. plan() orders the steps from the known layout to that one, with those that keep foreign groups
+//   3. plan() orders the steps from the known layout to that one, with those that keep foreign
+//   groups
 //      off exclusive CPUs, and apply_plan() executes them.
 //   4. keep() makes the layout Clean if there are no strays or missing CPUs and at most writes of
 //      values failed.
@@ -37,7 +39,7 @@
 //
 // Cost: observing reads a fixed number of files per group and walks the groups below the root.
 // With a Clean layout, an apply() computes a plan over all groups in memory, and writes only what
-// differs. verify() reads the effective CPUs of every container's group.
+// differs.
 
 namespace pinfold::agent {
 namespace {
@@ -68,12 +70,6 @@ void report_missing_mems(const enforce::Cgroups& cgroups, const Layout& desired,
   }
 }
 
-std::string describe(const enforce::NarrowGroup& group) {
-  const std::string why =
-      group.partition.empty() ? "" : fmt::format(", as '{}' is a partition", group.partition);
-  return fmt::format("'{}' has CPUs {}{}", group.directory, group.cpus.to_string(), why);
-}
-
 CpuSet needed_cpus(const Desired& desired) {
   CpuSet cpus;
   for (const auto& [name, settings] : desired.layout) cpus |= settings.cpus;
@@ -95,232 +91,13 @@ bool has_gains(const Layout& before, const Layout& after) {
   });
 }
 
-/// Adds foreign groups whose processes run on exclusive CPUs or cannot be read.
-void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const Desired& desired,
-                       std::vector<std::string>& lines) {
-  const CpuSet exclusive = exclusive_cpus(desired);
-  for (const enforce::ForeignGroup& group : foreign) {
-    const CpuSet overlap = group.cpus & exclusive;
-    if (overlap.empty() && !group.problem.empty()) {
-      lines.push_back(
-          fmt::format("'{}': its processes are unknown: {}", group.directory, group.problem));
-    }
-    if (overlap.empty()) continue;
-    const std::string processes =
-        group.problem.empty()
-            ? fmt::format("{} process{}", group.processes, group.processes == 1 ? "" : "es")
-            : fmt::format("its processes are unknown ({})", group.problem);
-    lines.push_back(group.is_own
-                        ? fmt::format("'{}': {} in this group itself, on CPUs {} that are "
-                                      "exclusive to containers: move them into another group",
-                                      group.directory, processes, overlap.to_string())
-                        : fmt::format("'{}': not a group of Pinfold's, {}, on CPUs {} that are "
-                                      "exclusive to containers",
-                                      group.directory, processes, overlap.to_string()));
-  }
-}
-
-enforce::PagesByNode pages_of_all(const std::vector<pid_t>& pids) {
-  enforce::PagesByNode pages;
-  for (const pid_t pid : pids) {
-    for (const auto& [node, bytes] : enforce::pages_of(pid)) pages[node] += bytes;
-  }
-  return pages;
-}
-
 }  // namespace
 
 EnforcedLayout::EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted,
                                LogSink log, CpuSet former_pool)
-    : cgroups_(std::move(cgroups)), log_(std::move(log)), confined_(std::move(former_pool)) {
-  cgroups_.set_adopted(std::move(adopted));
-}
-
-Result<std::string> EnforcedLayout::directory_of_process(pid_t process) const {
-  const bool is_v2 = cgroups_.root_group().is_v2();
-  return enforce::directory_of_process(
-      process, is_v2 ? enforce::CgroupVersion::kV2 : enforce::CgroupVersion::kV1);
-}
-
-Result<enforce::GroupReader> EnforcedLayout::reader(const std::string& directory) const {
-  PINFOLD_LET(auto group, cgroups_.open_elsewhere(directory));
-  return enforce::GroupReader(std::move(group));
-}
-
-Result<bool> EnforcedLayout::has_processes(const GroupName& name) const {
-  const auto group = cgroups_.group(name);
-  if (!group && group.error().code == ErrorCode::kNotFound) return false;
-  if (!group) return fail(group.error());
-  PINFOLD_LET(const auto pids, processes(*group));
-  return !pids.empty();
-}
-
-Result<std::string> EnforcedLayout::check_adoptable(const ContainerId& container,
-                                                    const std::string& directory) const {
-  PINFOLD_LET(std::string real, cgroups_.check_adoptable(container, directory));
-  const std::string has = cgroups_.directory(container);
-  if (has == real) return real;
-  PINFOLD_LET(const bool is_alive, has_processes(container));
-  if (!is_alive) return real;
-  return fail(
-      ErrorCode::kBusy,
-      fmt::format("container '{}' of pod '{}' runs in '{}' already: '{}' is that of another "
-                  "container, which needs another name",
-                  container.name, container.pod, has, real));
-}
-
-Result<ObservedContainer> EnforcedLayout::observe(const ContainerId& container) const {
-  PINFOLD_LET(const auto group, cgroups_.group(container));
-  ObservedContainer observed;
-  PINFOLD_LET(observed.effective_cpus, effective_cpus(group));
-  PINFOLD_LET(observed.effective_mems, effective_mems(group));
-  PINFOLD_LET(const auto pids, processes(group));
-  observed.processes = pids.size();
-  if (group.process_table() != nullptr) observed.affinity = affinity_of(group);
-  if (const auto quota = read_cpu_quota(group)) observed.quota = *quota;
-  observed.quota_above = quota_above(group);
-  if (!group.is_this_kernel()) return observed;
-  observed.page_placement = enforce::share_on(pages_of_all(pids), observed.effective_mems);
-  return observed;
-}
-
-/// Returns the quota of the parent group, that of the pod.
-std::optional<enforce::CpuQuota> EnforcedLayout::quota_above(const enforce::Group& group) const {
-  const auto slash = group.directory.rfind('/');
-  if (slash == std::string::npos || slash == 0) return std::nullopt;
-  const auto above = reader(group.directory.substr(0, slash));
-  const auto quota = above ? above->quota() : Result<enforce::CpuQuota>(fail(above.error()));
-  return quota ? std::optional(*quota) : std::nullopt;
-}
-
-enforce::PagesByNode EnforcedLayout::pages_of(const ContainerId& container) const {
-  const auto group = cgroups_.group(container);
-  if (!group || !group->is_this_kernel()) return {};
-  const auto pids = processes(*group);
-  return pids ? pages_of_all(*pids) : enforce::PagesByNode();
-}
-
-std::map<GroupName, std::vector<std::string>> EnforcedLayout::find_drift(const Layout& desired,
-                                                                         const PodUid& pod) const {
-  const Layout observed = cgroups_.observe_pod(pod, desired);
-  std::map<GroupName, std::vector<std::string>> found;
-  for (auto it = desired.lower_bound(GroupName(pod)); it != desired.end() && it->first.pod == pod;
-       ++it) {
-    auto lines = enforce::drift_of(it->first, observed, desired);
-    if (!lines.empty()) found.emplace(it->first, std::move(lines));
-  }
-  return found;
-}
-
-Result<std::vector<std::string>> EnforcedLayout::find_drift(
-    const Desired& desired, const std::vector<enforce::ForeignGroup>& foreign) const {
-  PINFOLD_LET_WRAP(const Layout observed, cgroups_.observe(desired.layout),
-                   "observe the control groups");
-  Layout attainable = desired.layout;
-  limit_adopted(desired, observed, attainable, true);
-  std::vector<std::string> lines = enforce::drift(observed, attainable);
-  for (std::string& line : find_narrowed(desired)) lines.push_back(std::move(line));
-  add_foreign_drift(foreign, desired, lines);
-  const auto cpus = cgroups_.machine_cpus();
-  if (!cpus) {
-    const bool is_absent = cpus.error().code == ErrorCode::kNotFound;
-    lines.push_back(is_absent ? fmt::format("'{}' does not exist", root()) : cpus.error().message);
-  }
-  if (cpus && cpus->empty()) lines.push_back(fmt::format("'{}': its cpuset.cpus is empty", root()));
-  return lines;
-}
-
-std::optional<CpuSet> EnforcedLayout::cpus_above(const std::string& directory) const {
-  return enforce::cpus_above(cgroups_, directory);
-}
-
-std::string EnforcedLayout::narrowed_by(const std::string& directory,
-                                        const CpuSet& expected) const {
-  const auto found = enforce::find_narrow_group(cgroups_, directory, expected);
-  return found ? describe(*found) : "";
-}
-
-std::vector<std::string> EnforcedLayout::find_narrowed(const Desired& desired) const {
-  std::vector<std::string> lines;
-  for (const auto& [name, settings] : desired.layout) {
-    if (name.is_pod() || settings.cpus.empty()) continue;
-    const auto group = cgroups_.group(name);
-    const auto has = group ? effective_cpus(*group) : Result<CpuSet>(fail(group.error()));
-    if (!has || *has == settings.cpus) continue;
-    const std::string by = narrowed_by(group->directory, settings.cpus);
-    if (by.empty()) continue;
-    lines.push_back(fmt::format("{}: runs on CPUs {}, expected {}: {}", to_string(name),
-                                has->to_string(), settings.cpus.to_string(), by));
-  }
-  return lines;
-}
-
-Result<void> EnforcedLayout::verify(const Desired& desired, const ContainerId& container) const {
-  PINFOLD_TRY(verify_room(desired, container));
-  const auto own = desired.layout.find(container);
-  const CpuSet& cpus = own->second.cpus;
-  const bool is_shared = own->second.isolation == Isolation::kHost;
-  const auto group = cgroups_.group(container);
-  const auto has = group ? effective_cpus(*group) : Result<CpuSet>(fail(group.error()));
-  if (!has && is_shared && enforce::is_gone(has.error())) return {};
-  if (!has) return fail(has.error());
-  if (is_shared) {
-    const CpuSet taken = *has & exclusive_cpus(desired);
-    if (taken.empty()) return {};
-    return fail(ErrorCode::kBusy,
-                fmt::format("'{}' can run on CPUs {}, which are exclusive to other containers",
-                            group->directory, taken.to_string()));
-  }
-  if (*has == cpus) return {};
-  const std::string by = narrowed_by(group->directory, cpus);
-  return fail(ErrorCode::kBusy,
-              fmt::format("'{}' runs on CPUs {}, expected {}{}{}", group->directory,
-                          has->to_string(), cpus.to_string(), by.empty() ? "" : ": ", by));
-}
-
-Result<void> EnforcedLayout::verify_room(const Desired& desired,
-                                         const ContainerId& container) const {
-  const auto own = desired.layout.find(container);
-  if (own == desired.layout.end()) {
-    return fail(ErrorCode::kNotFound, fmt::format("container '{}' of pod '{}' has no group",
-                                                  container.name, container.pod));
-  }
-  if (own->second.isolation == Isolation::kHost) return {};
-  return check_exclusive(desired, *own);
-}
-
-Result<CpuSet> EnforcedLayout::effective_above(const std::string& directory) const {
-  PINFOLD_LET(const auto above, reader(directory.substr(0, directory.rfind('/'))));
-  return above.cpus();
-}
-
-/// Checks that no group can run on these CPUs, except this one and groups that may share them.
-Result<void> EnforcedLayout::check_exclusive(const Desired& desired,
-                                             const Layout::value_type& own) const {
-  const CpuSet& cpus = own.second.cpus;
-  const auto check = [&](const std::string& directory, const CpuSet& others) -> Result<void> {
-    if (!others.intersects(cpus)) return {};
-    return fail(ErrorCode::kBusy,
-                fmt::format("'{}' can run on CPUs {}, which are exclusive to '{}'", directory,
-                            (others & cpus).to_string(), to_string(own.first)));
-  };
-  for (const auto& [name, settings] : desired.layout) {
-    if (name.is_pod() || name == own.first) continue;
-    const auto other = cgroups_.group(name);
-    auto others = other ? effective_cpus(*other) : fail(Error(other.error()));
-    if (!others && enforce::is_gone(others.error())) continue;
-    // A group that cannot be read has at most the CPUs of the group above it.
-    const std::string directory = cgroups_.directory(name);
-    if (!others) others = effective_above(directory);
-    if (!others) return fail(others.error());
-    PINFOLD_TRY(check(directory, *others - settings.cpus));
-  }
-  PINFOLD_LET(const auto foreign, find_foreign());
-  for (const enforce::ForeignGroup& other : foreign) {
-    if (other.may_run()) PINFOLD_TRY(check(other.directory, other.cpus));
-  }
-  return {};
-}
+    : ObservedCgroups(std::move(cgroups), std::move(adopted)),
+      log_(std::move(log)),
+      confined_(std::move(former_pool)) {}
 
 Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& desired) {
   Observation observed;
@@ -354,8 +131,8 @@ CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observ
   }
   for (const auto& [name, settings] : observed.layout) {
     if (name.is_pod()) continue;
-    const auto wanted = desired.layout.find(name);
-    const CpuSet own = wanted == desired.layout.end() ? CpuSet() : wanted->second.cpus;
+    const auto entry = desired.layout.find(name);
+    const CpuSet own = entry == desired.layout.end() ? CpuSet() : entry->second.cpus;
     CpuSet has = settings.cpus;
     const auto pod = observed.layout.find(name.parent());
     if (has.empty() && pod != observed.layout.end()) has = pod->second.cpus;
@@ -367,8 +144,8 @@ CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observ
 }
 
 /// Returns the foreign groups that a plan from `observed` may have to confine: those of a runtime
-/// only if containers that exist get more CPUs, because a new one may be about to adopt its group. A
-/// directory of the runtime that cannot be read is looked at again by the next call.
+/// only if containers that exist get more CPUs, because a new one may be about to adopt its group.
+/// A directory of the runtime that cannot be read is looked at again by the next call.
 Result<std::vector<enforce::ForeignGroup>> EnforcedLayout::observe_foreign(const Desired& desired,
                                                                            const Layout& observed) {
   const CpuSet exclusive = exclusive_cpus(observed) | exclusive_cpus(desired);
@@ -397,10 +174,9 @@ enforce::ForeignGroups EnforcedLayout::to_confine(const Desired& desired,
           !cgroups_.root_group().is_v2()};
 }
 
-void EnforcedLayout::learn(const enforce::PlanResult& result,
-                           const enforce::ForeignGroups& foreign, bool has_followed) {
-  auto news =
-      confined_.learn(result, foreign.groups, has_followed ? foreign.pool : CpuSet());
+void EnforcedLayout::learn(const enforce::PlanResult& result, const enforce::ForeignGroups& foreign,
+                           bool has_followed) {
+  auto news = confined_.learn(result, foreign.groups, has_followed ? foreign.pool : CpuSet());
   std::move(news.begin(), news.end(), std::back_inserter(news_));
 }
 
@@ -423,8 +199,7 @@ Result<CpuSet> EnforcedLayout::confine_foreign(const Desired& desired, const std
   PINFOLD_LET(enforce::Plan steps, plan(layout, layout, cpus, foreign));
   // Only confines. What the pool has gained is free once the layout is as desired.
   std::erase_if(steps, [&](const enforce::Step& step) {
-    return !step.is_foreign() ||
-           (clean == nullptr && step.kind == enforce::Step::Kind::kFollow);
+    return !step.is_foreign() || (clean == nullptr && step.kind == enforce::Step::Kind::kFollow);
   });
   const auto result = apply_plan(cgroups_, steps, layout, layout, cpus);
   learn(result, foreign, clean != nullptr);
@@ -456,36 +231,6 @@ void EnforcedLayout::set_adopted(const ContainerMap<std::string>& adopted) {
   cgroups_.set_adopted(adopted);
 }
 
-/// Limits adopted groups to CPUs of the groups above them, which are not Pinfold's and may be
-/// narrowed by other programs: cgroup v1 refuses other CPUs. A set without any CPU of the group
-/// above would give a container all CPUs of that group; instead it gets CPUs that are not exclusive
-/// to any container, or keeps its current ones. Groups that are as desired are only checked if
-/// `is_new` (`observed` was just read).
-void EnforcedLayout::limit_adopted(const Desired& desired, const Layout& observed, Layout& layout,
-                                   bool is_new) const {
-  const CpuSet exclusive = exclusive_cpus(desired);
-  const bool is_v2 = cgroups_.root_group().is_v2();
-  for (auto& [name, settings] : layout) {
-    if (settings.cpus.empty() || !cgroups_.is_adopted(name)) continue;
-    const bool is_shared = settings.isolation == Isolation::kHost;
-    const auto has = observed.find(name);
-    const bool is_as_desired = has != observed.end() && has->second.cpus == settings.cpus;
-    if (is_as_desired && (is_shared || !is_new)) continue;
-    const auto above = cpus_above(cgroups_.directory(name));
-    if (!above || above->contains_all(settings.cpus)) continue;
-    const CpuSet both = *above & settings.cpus;
-    if (!both.empty()) {
-      if (!is_v2 && is_shared) settings.cpus = both;
-      continue;
-    }
-    settings.cpus = *above - exclusive;
-    settings.isolation = Isolation::kHost;
-    if (settings.cpus.empty()) settings.cpus = has == observed.end() ? *above : has->second.cpus;
-    const auto pod = layout.find(name.parent());
-    if (pod != layout.end() && !pod->second.cpus.empty()) pod->second.cpus |= settings.cpus;
-  }
-}
-
 /// Returns the desired layout as far as it is possible with `cpus`, those of the root, without the
 /// `missing` ones (a set without any CPU of the root would give a group all of them). Confines
 /// strays, and leaves out adopted groups that their runtime has removed.
@@ -510,18 +255,18 @@ std::map<GroupName, Error> EnforcedLayout::find_displaced(const Desired& desired
                                                           const CpuSet& missing) const {
   std::map<GroupName, Error> found;
   for (const auto& [name, settings] : target) {
-    const auto wanted = desired.layout.find(name);
-    if (wanted == desired.layout.end() || !cgroups_.is_adopted(name)) continue;
-    const bool is_displaced = wanted->second.isolation != Isolation::kHost &&
+    const auto entry = desired.layout.find(name);
+    if (entry == desired.layout.end() || !cgroups_.is_adopted(name)) continue;
+    const bool is_displaced = entry->second.isolation != Isolation::kHost &&
                               settings.isolation == Isolation::kHost &&
-                              !missing.contains_all(wanted->second.cpus);
+                              !missing.contains_all(entry->second.cpus);
     if (!is_displaced) continue;
     const std::string directory = cgroups_.directory(name);
-    const std::string by = narrowed_by(directory, wanted->second.cpus);
+    const std::string by = narrowed_by(directory, entry->second.cpus);
     found.emplace(name,
                   Error{ErrorCode::kBusy, 0,
                         fmt::format("'{}' has none of its CPUs {}{}{}", directory,
-                                    wanted->second.cpus.to_string(), by.empty() ? "" : ": ", by)});
+                                    entry->second.cpus.to_string(), by.empty() ? "" : ": ", by)});
   }
   return found;
 }
@@ -657,16 +402,16 @@ Result<void> EnforcedLayout::adopt(const Desired& desired, const ContainerId& co
   cgroups_.remove_replaced(container);
   // Only this group differs from the known layout: it has the settings that its runtime gave it.
   auto* const clean = std::get_if<Clean>(&before);
-  const auto wanted = desired.layout.find(container);
-  if (clean == nullptr || wanted == desired.layout.end() ||
-      !clean->layout.contains(wanted->first.parent())) {
+  const auto entry = desired.layout.find(container);
+  if (clean == nullptr || entry == desired.layout.end() ||
+      !clean->layout.contains(entry->first.parent())) {
     return {};
   }
-  PINFOLD_LET(auto settings, cgroups_.observe_adopted(wanted->first, wanted->second));
+  PINFOLD_LET(auto settings, cgroups_.observe_adopted(entry->first, entry->second));
   if (!settings) return {};
-  Layout group{{wanted->first, *std::move(settings)}};
+  Layout group{{entry->first, *std::move(settings)}};
   mark_isolation(desired.layout, {}, group);
-  clean->layout.insert_or_assign(wanted->first, std::move(group.begin()->second));
+  clean->layout.insert_or_assign(entry->first, std::move(group.begin()->second));
   kernel_ = std::move(*clean);
   return {};
 }
@@ -702,8 +447,7 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
     report.remaining.insert(report.remaining.end(), report.narrowed.begin(), report.narrowed.end());
     for (const GroupName& name : observed.strays) {
       report.remaining.push_back(fmt::format(
-          "{}: belongs to no active pod, but processes run in it; they are confined to the shared "
-          "pool",
+          "{}: belongs to no active pod, but has processes, which are confined to the shared pool",
           to_string(name)));
     }
     break;
@@ -754,21 +498,6 @@ Result<void> EnforcedLayout::make_empty(const std::vector<GroupName>& groups,
     if (!group) return fail(group.error());
     PINFOLD_LET(const auto pids, processes(*group));
     if (!pids.empty()) PINFOLD_TRY(kill_processes(*group, kKillTimeout));
-  }
-  return {};
-}
-
-Result<void> EnforcedLayout::check_empty(const std::vector<GroupName>& groups) const {
-  for (const GroupName& name : groups) {
-    const auto group = cgroups_.group(name);
-    if (!group && group.error().code == ErrorCode::kNotFound) continue;
-    if (!group) return fail(group.error());
-    PINFOLD_LET(const auto pids, processes(*group));
-    if (pids.empty()) continue;
-    return fail(ErrorCode::kBusy,
-                fmt::format("'{}' still has {} process{} ({}{}): stop the container first",
-                            to_string(name), pids.size(), pids.size() == 1 ? "" : "es",
-                            pids.front(), pids.size() == 1 ? "" : ", ..."));
   }
   return {};
 }

@@ -16,7 +16,7 @@ namespace {
 using fields::Fields;
 
 constexpr const char* kNotEnforcedDoc =
-    "Set if the change is stored, but not yet applied to the kernel; reconciliations try again.";
+    "Set if the change is stored but not yet applied to the kernel; reconciliations retry it.";
 
 /// The observed part of a container. Every member is null if the kernel was not read.
 void describe_observed(Fields& fields, std::optional<ObservedContainer>& observed) {
@@ -88,7 +88,7 @@ void describe(Fields& fields, ContainerStatus& container) {
   }
   fields.member("values", container.desired.values, "Desired values of its group by file.");
   fields.member("whyShared", container.why_shared,
-                "Why it has no exclusive CPUs; \"\": it has some.");
+                "Why it has no exclusive CPUs; \"\": it has exclusive CPUs.");
   fields.member("cgroup", container.cgroup, "Its group below the root.");
   fields.member("cgroupPath", container.cgroup_path,
                 "Its group, absolute; \"\": nothing is enforced.");
@@ -106,11 +106,12 @@ void describe(Fields& fields, PodStatus& pod) {
     pod.spec.namespace_name = names.namespace_name;
     pod.spec.name = names.name;
   }
-  fields.member("qosClass", pod.qos, "Null: unknown, as of a held pod.");
+  fields.member("qosClass", pod.qos, "Null: unknown, for example for a held pod.");
   fields.member("cgroup", pod.cgroup, "Its group below the root; \"\": it has none.");
   fields.member("cgroupPath", pod.cgroup_path, "Its group, absolute; \"\": nothing is enforced.");
-  fields.member("problem", pod.problem, "The drift of its own group; \"\": none, or not read.");
-  fields.member("containers", pod.containers, "In start order, without those that are gone.");
+  fields.member("problem", pod.problem,
+                "The drift of the pod's own group; \"\": none, or not read.");
+  fields.member("containers", pod.containers, "In start order, without those that have ended.");
 }
 
 void describe(Fields& fields, DecidedPod& pod) {
@@ -123,7 +124,7 @@ void describe(Fields& fields, DecidedPod& pod) {
 }
 
 void describe(Fields& fields, HeldContainer& held) {
-  fields.type("HeldContainer", "A container that only the kubelet's files name.");
+  fields.type("HeldContainer", "A container known only from the kubelet's files.");
   ContainerRef container{{held.id.pod, {}, {}}, held.id.name};
   describe(fields, container);
   if (fields.reads()) held.id = id_of(container);
@@ -134,13 +135,13 @@ void describe(Fields& fields, HeldContainer& held) {
 void describe(Fields& fields, NodeStatus& status) {
   fields.type("Status", "A node, desired and observed.");
   fields.member("cgroups", status.cgroups, "Null: nothing is enforced.");
-  fields.member("profile", status.profile, "Whose decisions are made.");
+  fields.member("profile", status.profile, "The profile that decides.");
   fields.member("profileSource", status.profile_source, "What determined the profile.");
   fields.member("sharedPool", status.shared_pool, "The node's shared pool; \"\": any CPU.");
   fields.member("reservedCpus", status.reserved, "Reserved for the system.");
   fields.member("offlineCpus", status.offline, "CPUs of the node that are offline.");
   fields.member("pods", status.pods, "The active pods, in the order of their admission.");
-  fields.member("held", status.held, "Containers of pods that only the kubelet's files name.");
+  fields.member("held", status.held, "Containers of pods known only from the kubelet's files.");
   fields.member("foreign", status.foreign, "Groups below the root that are not Pinfold's.");
   fields.member("drift", status.drift, "How the kernel differs from the desired state.");
   fields.member("affected", status.affected, "Effects of the offline CPUs.");
@@ -179,8 +180,8 @@ void describe(Fields& fields, ReconcileReport& report) {
 void describe(Fields& fields, Room& room) {
   fields.type("Room", "The pod that a defragmentation makes room for.");
   fields.member("pod", room.pod, "");
-  fields.member("active", room.is_active, "It is active already, and nothing moves.");
-  fields.computed("admitted", !room.rejection, "The node admits it as it is.");
+  fields.member("active", room.is_active, "It is already active, and nothing moves.");
+  fields.computed("admitted", !room.rejection, "The node admits it now, without moves.");
   fields.member("possible", room.is_possible, "The node admits it after the moves.");
   fields.member("rejection", room.rejection, "Why the node rejects it now; null: it admits it.");
   fields.member("limit", room.limit,

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/agent/pods_file.hpp"
-#include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/start.hpp"
 #include "side_file.hpp"
@@ -19,7 +19,7 @@
 // A state is four files that change in one transaction of checkpoint::Store: the kubelet's CPU and
 // memory state, .pinfold_pods (what the kubelet's files do not hold) and .pinfold_node (the node,
 // and the one before the last reconfiguration). The store's journal makes a commit durable; the
-// files follow in settle().
+// files follow in checkpoint_journal().
 //
 // Three copies are kept in memory: state_ (decoded), stored_ (the bytes on disk), and base_, from
 // which the next commit's bytes are made: stored_ plus the changes that a starting kubelet makes.
@@ -29,7 +29,7 @@
 //   - state_ changes only after its bytes are durable. Exceptions: dry runs, and changes of no
 //     assignment with Unstored::kIsKept.
 //   - After a failed commit the disk holds the old or the new state. is_uncertain_ then makes the
-//     next commit or settle() write the current state, even if it equals stored_.
+//     next commit or checkpoint_journal() write the current state, even if it equals stored_.
 //   - A damaged .pinfold_pods is copied aside before a commit replaces it.
 //
 // Cost: a commit encodes only the pods and kubelet files that changed, but compares and assembles
@@ -60,8 +60,8 @@ std::string advice(const checkpoint::Files& files, const Node& node) {
   const std::size_t more = changes.size() - std::min(changes.size(), kShown);
   changes.resize(changes.size() - more);
   return fmt::format(
-      "; the state is for another node ({}{}): 'pinfold reconfigure' makes it one "
-      "for this node while containers run",
+      "; the state is for another node ({}{}): 'pinfold reconfigure' adapts it to this node while "
+      "containers run",
       fmt::join(changes, "; "), more > 0 ? fmt::format("; {} more", more) : "");
 }
 
@@ -120,7 +120,7 @@ Result<void> KeptState::restore_pods(const Node& node, const std::string& direct
   if (has_damaged_pods_) {
     if (log_) {
       log_(LogLevel::kWarning,
-           fmt::format("{} is damaged: {}; what the kubelet's files say of its pods is held", path,
+           fmt::format("{} is damaged: {}; the assignments in the kubelet's files are held", path,
                        decoded.error().message));
     }
     state_ = AgentState();
@@ -199,7 +199,7 @@ Result<void> KeptState::store_files(checkpoint::Files files) {
   return {};
 }
 
-Result<void> KeptState::settle() {
+Result<void> KeptState::checkpoint_journal() {
   if (has_new_metrics_) {
     has_new_metrics_ = !write_side_file(store_, kMetricsFileName, encode_metrics(metrics_), log_);
   }
@@ -210,12 +210,12 @@ Result<void> KeptState::settle() {
         store_files({base_.cpu, base_.memory, pods_encoder_.encode(state_), node_text_});
     if (!stored) {
       return fail(unknown_outcome(
-          fmt::format("an earlier request could not be stored, and what the state is now cannot be "
+          fmt::format("an earlier request could not be stored, and the current state cannot be "
                       "stored either: {}",
                       stored.error().message)));
     }
   }
-  return store_.settle();
+  return store_.checkpoint_journal();
 }
 
 void KeptState::set_metrics(const Metrics& metrics) {

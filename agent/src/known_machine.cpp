@@ -7,7 +7,7 @@
 #include <set>
 
 #include "pinfold/agent/node_file.hpp"
-#include "pinfold/agent/open_agent.hpp"
+#include "pinfold/decide/start_advice.hpp"
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold::agent {
@@ -20,10 +20,8 @@ std::optional<Machine> read_known(const checkpoint::Files& files, const LogSink&
   auto node = decode_node(*files.node);
   if (node) return std::move(node->machine);
   if (log) {
-    log(LogLevel::kWarning,
-        fmt::format("'{}' is damaged: {}; which machine the state is for is not "
-                    "known",
-                    checkpoint::kNodeFileName, node.error().message));
+    log(LogLevel::kWarning, fmt::format("'{}' is damaged: {}; the machine of the state is unknown",
+                                        checkpoint::kNodeFileName, node.error().message));
   }
   return std::nullopt;
 }
@@ -101,6 +99,12 @@ MachineDescription without_sizes(MachineDescription description) {
 
 }  // namespace
 
+Result<Node> make_node(const Machine& machine, const Config& config, Node::Providers providers) {
+  auto node = Node::make(machine, config, std::move(providers));
+  if (node) return *std::move(node);
+  return fail(ErrorCode::kInvalidArgument, describe_start_error(machine, config, node.error()));
+}
+
 KnownMachine known_machine(Machine observed, checkpoint::Store& store, const LogSink& log) {
   const auto files = store.load();
   auto known = files ? read_known(*files, log) : std::nullopt;
@@ -151,8 +155,8 @@ std::vector<std::string> memory_that_is_gone(const MemoryState& before, const Me
       const std::uint64_t needed = table.reserved + table.system_reserved;
       if (table.reserved <= reserved(before, id, type) || needed <= sizes[type]) continue;
       out.push_back(
-          fmt::format("NUMA node {}: {} of {} are allocated and {} reserved, and the "
-                      "machine has only {} now",
+          fmt::format("NUMA node {}: {} of {} are allocated and {} reserved, but the machine now "
+                      "has only {}",
                       id, size_text(table.reserved), type, size_text(table.system_reserved),
                       size_text(sizes[type])));
     }

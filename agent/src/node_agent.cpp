@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "adopted_groups.hpp"
+#include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/offline.hpp"
-#include "pinfold/agent/readmission.hpp"
-#include "pinfold/agent/reconfiguration.hpp"
 
 // How it works
 //
@@ -37,17 +36,13 @@
 
 namespace pinfold::agent {
 
-struct NodeAgent::Decided : Preview {
-  Counts counts;
-  Clock::time_point begin;
-};
-
 namespace {
 
 Result<void> check_container(const PodSpec& pod, const std::string& name) {
   if (pod.find(name) != nullptr) return {};
-  return fail(ErrorCode::kNotFound,
-              fmt::format("container '{}': pod '{}' has none of this name", name, pod.name));
+  return fail(
+      ErrorCode::kNotFound,
+      fmt::format("container '{}': pod '{}' has no container of this name", name, pod.name));
 }
 
 Result<const ActivePod*> find_active(const AgentState& state, const PodUid& uid) {
@@ -55,18 +50,8 @@ Result<const ActivePod*> find_active(const AgentState& state, const PodUid& uid)
   return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", uid));
 }
 
-/// Checks that a container may adopt a group, and returns the group's canonical directory.
-Result<std::string> check_adoption(const AgentState& state, const EnforcedLayout& enforced,
-                                   const ContainerId& container, const std::string& directory) {
-  PINFOLD_LET(const ActivePod* const pod, find_active(state, container.pod));
-  PINFOLD_TRY(check_container(pod->spec, container.name));
-  PINFOLD_LET(std::string real, enforced.check_adoptable(container, directory));
-  PINFOLD_TRY(check_pod_of_group(state.node, enforced.root(), pod->spec, container.name, real));
-  return real;
-}
-
 tl::unexpected<Error> enforces_nothing() {
-  return fail(ErrorCode::kUnsupported, "this agent enforces nothing: it has no control groups");
+  return fail(ErrorCode::kUnsupported, "this agent has no control groups, so it enforces nothing");
 }
 
 }  // namespace
@@ -83,87 +68,8 @@ Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
   }
   NodeAgent agent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
                   std::move(offline), std::move(observed));
-  if (agent.enforced_) agent.earlier_ = earlier_layout(agent);
+  if (agent.enforced_) agent.earlier_ = earlier_layout(agent.before(), agent.state());
   return agent;
-}
-
-Desired NodeAgent::desired() const {
-  const enforce::KernelFacts facts = enforced_ ? enforced_->facts() : enforce::KernelFacts{};
-  Desired desired = make_desired(*node_, state(), facts, offline_);
-  desired.earlier = earlier_;
-  return desired;
-}
-
-Result<std::vector<std::string>> NodeAgent::find_drift() const {
-  if (!enforced_) return std::vector<std::string>{};
-  PINFOLD_LET(const auto foreign, enforced_->find_foreign());
-  return enforced_->find_drift(desired(), foreign);
-}
-
-std::vector<std::string> NodeAgent::machine_changes() const {
-  if (!observed_) return {};
-  auto changes =
-      machine_differences(node_->machine(), *observed_, memory_sizes_of(node_->config()), offline_);
-  for (std::string& line : memory_that_is_gone({}, state().node.memory, *observed_)) {
-    changes.push_back(std::move(line));
-  }
-  return changes;
-}
-
-/// Checks that adopted groups that are missing from the next state have no processes. They are not
-/// below the root, so nothing would keep processes there off exclusive CPUs. Not needed if a runtime
-/// is followed: they are foreign groups then.
-Result<void> NodeAgent::check_forgotten(const AgentState& next) const {
-  if (!enforced_ || has_runtime()) return {};
-  for (const auto& entry : state().adopted) {
-    if (next.adopted.contains(entry.id())) continue;
-    PINFOLD_TRY(enforced_->check_empty({entry.id()}));
-  }
-  return {};
-}
-
-/// Returns whether a container runs, or may run. Without enforcement, one with exclusive CPUs or a
-/// recorded start counts as running.
-bool NodeAgent::runs(const ContainerId& container) const {
-  if (enforced_) return enforced_->has_processes(container).value_or(true);
-  const ActivePod* const pod = state().node.find(container.pod);
-  const CpuSet* const cpus = state().node.cpu.assignments.find(container);
-  return (cpus != nullptr && !cpus->empty()) ||
-         (pod != nullptr && pod->started.contains(container.name));
-}
-
-/// Checks that pods that are active with another spec lose nothing that runs.
-Result<void> NodeAgent::check_replaced(const std::vector<PodSpec>& pods,
-                                       const AgentState& next) const {
-  for (const PodSpec& pod : pods) {
-    const ActivePod* const active = state().node.find(pod.uid);
-    if (active == nullptr || active->spec == pod) continue;
-    const auto resources = has_runtime() ? Resizes::kKeepWhatIsThere : Resizes::kAreLosses;
-    for (const Loss& loss : find_losses(*node_, state(), next, pod.uid, resources)) {
-      if (runs(loss.container)) return fail(ErrorCode::kBusy, describe(loss, active->spec));
-    }
-  }
-  return {};
-}
-
-Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pods,
-                                                 std::vector<Trace>* traces,
-                                                 const FromRuntime& shown) const {
-  const auto begin = now();
-  Counts counts = metrics().counts;
-  PINFOLD_LET(auto preview,
-              preview_admission({*node_, offline_, observed_}, state(), pods, traces, shown, &counts));
-  return Decided{std::move(preview), counts, begin};
-}
-
-/// Decides, and checks that nothing that runs loses what it has.
-Result<NodeAgent::Decided> NodeAgent::decide_checked(const std::vector<PodSpec>& pods,
-                                                     std::vector<Trace>* traces,
-                                                     const FromRuntime& shown) const {
-  PINFOLD_LET(Decided decided, decide_all(pods, traces, shown));
-  PINFOLD_TRY_WRAP(check_replaced(pods, decided.next), intent_to_admit(pods));
-  PINFOLD_TRY_WRAP(check_forgotten(decided.next), intent_to_admit(pods));
-  return decided;
 }
 
 /// Commits decisions, then logs and counts them.
@@ -227,14 +133,6 @@ std::optional<Error> NodeAgent::apply(const ChangedPods& pods, const StepWatcher
   return std::move(applied).error();
 }
 
-std::optional<Error> NodeAgent::adopt_and_apply(const ContainerId& container) {
-  if (enforced_) {
-    auto adopted = enforced_->adopt(desired(), container);
-    if (!adopted) return std::move(adopted).error();
-  }
-  return apply(std::set{container.pod});
-}
-
 Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
   std::vector<Trace> traces;
   PINFOLD_LET(auto outcomes, admit(std::vector{pod}, trace != nullptr ? &traces : nullptr));
@@ -254,26 +152,6 @@ Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& p
   return std::move(decided.outcomes);
 }
 
-Result<Preview> NodeAgent::preview(const std::vector<PodSpec>& pods,
-                                   std::vector<Trace>* traces) const {
-  PINFOLD_LET(Decided decided, decide_checked(pods, traces, {}));
-  return Preview(std::move(decided));
-}
-
-/// Returns the canonical directory of a group to adopt for a pod that is not active yet.
-Result<std::string> NodeAgent::directory_to_adopt(const PodSpec& pod,
-                                                  const Adoption& adoption) const {
-  if (!enforced_) {
-    if (adoption.directory.starts_with('/')) return adoption.directory;
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("'{}': expected an absolute path", adoption.directory));
-  }
-  PINFOLD_LET(std::string real,
-              enforced_->check_adoptable({pod.uid, adoption.container}, adoption.directory));
-  PINFOLD_TRY(check_pod_of_group(state().node, enforced_->root(), pod, adoption.container, real));
-  return real;
-}
-
 Result<void> NodeAgent::note(const PodNotes& notes) {
   if (notes.empty()) return {};
   AgentState next = state();
@@ -287,7 +165,8 @@ Result<void> NodeAgent::note(const PodNotes& notes) {
 Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption) {
   PINFOLD_TRY(check_container(pod, adoption.container));
   if (state().node.find(pod.uid) != nullptr) {
-    PINFOLD_LET(auto adopted, adopt(pod.uid, adoption));
+    PINFOLD_LET(auto adopted,
+                agent::adopt(*this, {{pod.uid, adoption.container}, adoption.directory}));
     return AdmitOutcome{std::nullopt, std::move(adopted.not_enforced)};
   }
   const ContainerId container{pod.uid, adoption.container};
@@ -300,19 +179,9 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
   }
   decided.outcomes.front() = outcome;
   PINFOLD_TRY(commit({pod}, decided));
-  outcome.not_enforced = outcome.rejection ? apply(std::set{pod.uid}) : adopt_and_apply(container);
+  outcome.not_enforced =
+      outcome.rejection ? apply(std::set{pod.uid}) : adopt_and_apply({container});
   return outcome;
-}
-
-Result<ChangeOutcome> NodeAgent::adopt(const PodUid& uid, const Adoption& adoption) {
-  if (!enforced_) return enforces_nothing();
-  const ContainerId container{uid, adoption.container};
-  PINFOLD_LET(const std::string directory,
-              check_adoption(state(), *enforced_, container, adoption.directory));
-  AgentState next = state();
-  next.adopted[container] = directory;
-  PINFOLD_TRY_WRAP(store(std::move(next)), fmt::format("adopt the group '{}'", directory));
-  return ChangeOutcome{adopt_and_apply(container)};
 }
 
 Result<GroupsAdopted> NodeAgent::adopt(const std::vector<AdoptedGroup>& groups) {
@@ -321,40 +190,85 @@ Result<GroupsAdopted> NodeAgent::adopt(const std::vector<AdoptedGroup>& groups) 
   AgentState next = state();
   std::vector<ContainerId> added;
   TakenDirectories taken;
-  for (const auto& [container, directory] : groups) {
-    auto checked = check_adoption(state(), *enforced_, container, directory);
-    if (checked && taken.take(*checked, container) != nullptr) {
+  for (const auto& [owner, directory] : groups) {
+    auto checked = owner.is_pod() ? check_sandbox(owner.pod, directory)
+                                  : check_container_group(owner.id(), directory);
+    if (checked && taken.take(checked->directory, checked->containers.front()) != nullptr) {
       checked = fail(ErrorCode::kInvalidArgument,
-                     fmt::format("'{}': another container has this group", *checked));
+                     fmt::format("'{}': another container has this group", checked->directory));
     }
     if (!checked) {
-      outcome.refused.emplace_back(container, std::move(checked).error());
+      outcome.refused.emplace_back(owner, std::move(checked).error());
       continue;
     }
-    next.adopted[container] = *checked;
-    added.push_back(container);
+    for (const ContainerId& container : checked->containers) {
+      next.adopted[container] = checked->directory;
+      added.push_back(container);
+    }
   }
   if (added.empty()) return outcome;
-  PINFOLD_TRY_WRAP(store(std::move(next)), fmt::format("adopt {} groups", added.size()));
-  const Desired target = desired();
-  for (const ContainerId& container : added) {
-    auto adopted = enforced_->adopt(target, container);
-    if (!adopted) outcome.refused.emplace_back(container, std::move(adopted).error());
-  }
-  std::set<PodUid> changed;
-  for (const ContainerId& container : added) changed.insert(container.pod);
-  outcome.change.not_enforced = apply(changed);
+  const std::string what = added.size() == 1 ? fmt::format("the group '{}'", next.adopted[added[0]])
+                                             : fmt::format("{} groups", added.size());
+  PINFOLD_TRY_WRAP(store(std::move(next)), "adopt " + what);
+  outcome.change.not_enforced = adopt_and_apply(added);
   return outcome;
 }
 
-Result<void> NodeAgent::verify(const ContainerId& container) const {
-  if (!enforced_) return enforces_nothing();
-  return enforced_->verify(desired(), container);
+std::optional<Error> NodeAgent::adopt_and_apply(const std::vector<ContainerId>& containers) {
+  std::optional<Error> error;
+  std::set<PodUid> changed;
+  const Desired target = desired();
+  for (const ContainerId& container : containers) {
+    changed.insert(container.pod);
+    auto adopted = enforced_ ? enforced_->adopt(target, container) : Result<void>();
+    if (!adopted && !error) error = std::move(adopted).error();
+  }
+  auto not_applied = apply(changed);
+  return error ? error : not_applied;
 }
 
-Result<void> NodeAgent::verify_room(const ContainerId& container) const {
-  if (!enforced_) return enforces_nothing();
-  return enforced_->verify_room(desired(), container);
+/// Checks that a container of an active pod may adopt a group.
+Result<NodeAgent::Adoptable> NodeAgent::check_container_group(const ContainerId& container,
+                                                              const std::string& directory) const {
+  PINFOLD_LET(const ActivePod* const pod, find_active(state(), container.pod));
+  PINFOLD_TRY(check_container(pod->spec, container.name));
+  PINFOLD_LET(std::string real, enforced_->check_adoptable(container, directory));
+  PINFOLD_TRY(check_pod_of_group(state().node, enforced_->root(), pod->spec, container.name, real));
+  return Adoptable{std::move(real), {container}};
+}
+
+/// Checks that the containers of a pod that have exclusive CPUs may adopt the group of its sandbox.
+Result<NodeAgent::Adoptable> NodeAgent::check_sandbox(const PodUid& uid,
+                                                      const std::string& directory) const {
+  Adoptable found{directory, {}};
+  bool is_checked = false;  // true if a container of the pod has adopted this group before
+  for (const auto& [name, settings] : desired().layout) {
+    if (name.pod != uid || name.is_pod() || settings.isolation == Isolation::kHost) continue;
+    const std::string* const has = state().adopted.find(name.id());
+    is_checked = is_checked || (has != nullptr && *has == directory);
+    found.containers.push_back(name.id());
+  }
+  if (found.containers.empty()) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("no container of pod '{}' has exclusive CPUs", uid));
+  }
+  if (is_checked) return found;
+  PINFOLD_LET(found.directory, enforced_->check_adoptable(found.containers.front(), directory));
+  return found;
+}
+
+Result<ChangeOutcome> NodeAgent::disown(const ContainerId& container, LeftProcesses processes) {
+  if (!state().adopted.contains(container)) {
+    return fail(ErrorCode::kNotFound, fmt::format("container '{}' of pod '{}' has no adopted group",
+                                                  container.name, container.pod));
+  }
+  if (enforced_ && processes == LeftProcesses::kRefuse) {
+    PINFOLD_TRY(enforced_->check_empty({container}));
+  }
+  AgentState next = state();
+  next.adopted.erase(container);
+  return change(std::move(next), fmt::format("disown the group of container '{}'", container.name),
+                std::set{container.pod});
 }
 
 Result<ChangeOutcome> NodeAgent::start(const ContainerId& container) {
@@ -390,17 +304,9 @@ void NodeAgent::reset_affinity(const ContainerId& container, std::optional<pid_t
     return log(LogLevel::kWarning, fmt::format("{}: {}", label, widened.error().message));
   if (widened->empty()) return;
   log(LogLevel::kInfo,
-      fmt::format("{}: CPU affinity of process{} {} reset: it allowed a part of its CPUs only",
+      fmt::format("{}: CPU affinity of process{} {} reset: it permitted only some of the "
+                  "container's CPUs",
                   label, widened->size() == 1 ? "" : "es", enforce::to_list(*widened)));
-}
-
-Result<void> NodeAgent::attach(const ContainerId& container, const enforce::LiveProcess& process) {
-  auto attached = attach(container, process.pid());
-  if (process.is_running()) return attached;
-  return fail(ErrorCode::kNotFound,
-              fmt::format("process {} ended while it was moved; if another process has its number "
-                          "now, that one may have been moved",
-                          process.pid()));
 }
 
 Result<ChangeOutcome> NodeAgent::remove_container(const ContainerId& container,
@@ -448,27 +354,75 @@ Result<ChangeOutcome> NodeAgent::release_unknown() {
   return outcome;
 }
 
-Result<ReconcileReport> NodeAgent::reconcile(PageMoves pages) {
+ReconfigureOutcome NodeAgent::apply_and_measure() {
+  if (!enforced_) return {};
+  const Desired target = desired();
+  StepMeter meter(
+      target, [this] { return now(); },
+      [this](const ContainerId& id) { return enforced_->pages_of(id); });
+  ReconfigureOutcome outcome;
+  outcome.not_enforced = apply(std::nullopt, [&](const enforce::Step& step, StepMoment moment) {
+    meter.watch(step, moment);
+  });
+  outcome.measured = meter.results();
+  return outcome;
+}
+
+Result<ReconfigureOutcome> NodeAgent::reconfigure(std::optional<Node> other, NodeState next,
+                                                  RunningProcesses running) {
+  const auto to = other ? std::make_shared<const Node>(*std::move(other)) : node_;
+  AgentState after = state();
+  after.node = std::move(next);
+  remove_inactive(after);
+  const CpuSet offline = offline_ & to->machine().all_cpus();  // ignores CPUs that `to` lost
+  if (enforced_) {
+    (void)apply(std::nullopt);  // completes an interrupted one, so that the layout is known
+    PINFOLD_TRY(enforced_->check_reachable(make_desired(*to, after, enforced_->facts(), offline)));
+    for (const ActivePod& pod : state().node.pods) {
+      const PodUid& uid = pod.spec.uid;
+      if (after.node.find(uid) != nullptr) continue;
+      PINFOLD_LET(const auto groups, enforced_->groups_of_pod(uid));
+      PINFOLD_TRY(enforced_->make_empty(groups, running));
+    }
+  }
+  enforce::Layout earlier = desired().layout;
+  PINFOLD_TRY_WRAP(kept_.replace_node(*node_, *to, std::move(after)), "reconfigure");
+  earlier_ = std::move(earlier);
+  if (!is_same_machine(node_->machine(), to->machine(), MemorySizes::kCount)) observed_.reset();
+  node_ = to;
+  offline_ = offline;
+  log(LogLevel::kInfo, "reconfigured");
+  return apply_and_measure();
+}
+
+Result<ReconcileReport> NodeAgent::enforce_again(PageMoves pages) {
   if (!enforced_) return enforces_nothing();
-  const auto abandoned = remove_abandoned();
   const Desired target = desired();
   const std::optional<ProcessList> known = kept_.processes();
   ProcessList processes = known.value_or(ProcessList());
   PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes));
   if (known != processes) kept_.keep_processes(processes);
   if (pages == PageMoves::kOn) enforced_->move_pages(target, report);
-  std::vector<std::string> removed;
-  removed.reserve(abandoned.size());
-  for (const ContainerId& container : abandoned) {
-    removed.push_back(
-        fmt::format("{}: the container that a runtime ran there is gone, but was not removed",
-                    to_string(enforce::GroupName(container))));
-  }
-  report.drift.insert(report.drift.begin(), removed.begin(), removed.end());
   for (std::string& line : lost_cpus(*node_, state(), offline_)) {
     report.remaining.push_back(std::move(line));
   }
   return report;
+}
+
+Result<ChangeOutcome> adopt(NodeAgent& agent, const AdoptedGroup& group) {
+  PINFOLD_LET(auto adopted, agent.adopt(std::vector{group}));
+  if (!adopted.refused.empty()) return fail(std::move(adopted.refused.front().second));
+  return std::move(adopted.change);
+}
+
+Result<void> attach(NodeAgent& agent, const ContainerId& container,
+                    const enforce::LiveProcess& process) {
+  auto attached = agent.attach(container, process.pid());
+  if (process.is_running()) return attached;
+  return fail(ErrorCode::kNotFound,
+              fmt::format("process {} ended while it was being moved; if another process has its "
+                          "id by now, that one may have been moved",
+                          process.pid()));
 }
 
 }  // namespace pinfold::agent

@@ -4,28 +4,6 @@
 
 namespace pinfold::agent {
 
-CpuSet pool_in(const CpuSet& cpus, const CpuSet& pool, const CpuSet& exclusive) {
-  CpuSet left = pool & cpus;
-  return left.empty() && !pool.empty() ? cpus - exclusive : left;
-}
-
-enforce::Layout without_cpus(enforce::Layout desired, const CpuSet& offline, const CpuSet& pool) {
-  CpuSet fallen;  // CPUs that the pod needs for containers that fall back to the shared pool
-  for (auto it = desired.rbegin(); it != desired.rend(); ++it) {  // containers before their pod
-    auto& [name, group] = *it;
-    if (name.is_pod()) {
-      if (!group.cpus.empty()) group.cpus = (group.cpus - offline) | fallen;
-      fallen.clear();
-    } else if (group.cpus.intersects(offline)) {
-      group.cpus -= offline;
-      if (!group.cpus.empty()) continue;
-      group.cpus = fallen = pool;
-      group.isolation = Isolation::kHost;
-    }
-  }
-  return desired;
-}
-
 Result<void> check_no_gains(const NodeState& before, const NodeState& after,
                             const CpuSet& offline) {
   if (offline.empty()) return {};

@@ -8,7 +8,6 @@
 
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/base/read_file.hpp"
-#include "pinfold/decide/start_advice.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -39,7 +38,7 @@ Result<checkpoint::Store> open_store(const AgentOptions& options) {
   }
   return fail(
       ErrorCode::kNotFound,
-      fmt::format("state directory '{}': it does not exist; 'pinfold admit' makes it", directory));
+      fmt::format("state directory '{}' does not exist; 'pinfold admit' creates it", directory));
 }
 
 Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options) {
@@ -57,12 +56,6 @@ Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options)
 }
 
 }  // namespace
-
-Result<Node> make_node(const Machine& machine, const Config& config, Node::Providers providers) {
-  auto node = Node::make(machine, config, std::move(providers));
-  if (node) return *std::move(node);
-  return fail(ErrorCode::kInvalidArgument, describe_start_error(machine, config, node.error()));
-}
 
 Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions options,
                              Node::Providers providers) {
@@ -90,8 +83,8 @@ Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions option
                                           std::move(known.observed)));
   if (const auto changes = agent.machine_changes(); log && !changes.empty()) {
     log(LogLevel::kWarning,
-        fmt::format("the machine is not as the state has it: {}; 'pinfold reconfigure' takes this "
-                    "over",
+        fmt::format("the machine differs from the state's: {}; 'pinfold reconfigure' adapts "
+                    "the state",
                     fmt::join(changes, "; ")));
   }
   return agent;

@@ -9,7 +9,7 @@
 namespace pinfold::agent {
 
 Error unknown_outcome(const std::string& message) {
-  return {ErrorCode::kIo, ENOTRECOVERABLE, message + "; the change may be made or not"};
+  return {ErrorCode::kIo, ENOTRECOVERABLE, message + "; the change may have been made"};
 }
 
 bool is_unknown_outcome(const Error& error) {

@@ -21,7 +21,7 @@ void describe(Fields& fields, ContainerOfPlan& container) {
   pinfold::describe(fields, container.container);
   pinfold::describe(fields, container.planned);
   fields.member("parked", container.is_parked,
-                "It keeps none of its CPUs, so it runs on others while they are swapped.");
+                "It keeps none of its CPUs, so it runs on shared CPUs while they are swapped.");
   fields.member("steps", container.steps, "Writes to its cpuset, in order.");
 }
 
@@ -70,7 +70,7 @@ void take(std::vector<ContainerOfPlan> containers, Reconfiguration& planned) {
 }  // namespace
 
 void describe(Fields& fields, Reconfiguration& planned) {
-  fields.type("Plan", "What each container of the node keeps and where it moves.");
+  fields.type("Plan", "What each container of the node keeps, and where it moves to.");
   fields.member("differences", planned.differences,
                 "How the node changes: \"reservedSystemCPUs: '0' becomes '0-1'\".");
   auto containers = containers_of(planned);

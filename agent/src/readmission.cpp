@@ -71,8 +71,7 @@ std::vector<Loss> find_losses(const Node& node, const AgentState& before, const 
 std::string describe(const Loss& loss, const PodSpec& active) {
   return fmt::format(
       "pod '{}/{}' with the UID '{}' is active with another spec, and its container "
-      "'{}' {}: remove that pod or container first, or give the new pod a UID of "
-      "its own",
+      "'{}' {}: remove that pod or container first, or give the new pod another UID",
       active.namespace_name, active.name, active.uid, loss.container.name, loss.what);
 }
 

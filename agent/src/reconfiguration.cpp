@@ -4,13 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "pinfold/agent/desired.hpp"
+#include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
-#include "pinfold/checkpoint/start.hpp"
 #include "pinfold/decide/fields.hpp"
 #include "pinfold/enforce/plan.hpp"
 
@@ -118,55 +117,7 @@ std::vector<PlannedContainer> all_containers(const NodeState& before, const Node
   return containers;
 }
 
-/// Returns the state before the last reconfiguration, with the current pods.
-Result<NodeState> earlier_state(const NodeAgent& agent, const Node& to) {
-  checkpoint::KubeletFiles files = agent.before()->files;
-  auto started = checkpoint::start(to, files, {});
-  if (!started) {
-    return fail(ErrorCode::kCorrupt, fmt::format("start: {}: {}", to_string(started.error().stage),
-                                                 started.error().error));
-  }
-  NodeState state = *std::move(started);
-  const NodeState& now = agent.state().node;
-  state.devices = now.devices;
-  state.providers = now.providers;
-  state.pods = now.pods;
-  state.held = now.held;
-  return release_stale(to, std::move(state));
-}
-
 }  // namespace
-
-std::vector<std::string> differences(const Machine& machine_before, const Config& config_before,
-                                     const Machine& machine_after, const Config& config_after) {
-  std::vector<std::string> out;
-  const bool counts = memory_sizes_of(config_before) == MemorySizes::kCount ||
-                      memory_sizes_of(config_after) == MemorySizes::kCount;
-  for (const std::string& line : machine_differences(
-           machine_before, machine_after, counts ? MemorySizes::kCount : MemorySizes::kIgnored)) {
-    out.push_back("machine: " + line);
-  }
-  const auto before = to_json(config_before).flatten();
-  const auto after = to_json(config_after).flatten();
-  const auto text = [](const nlohmann::json& config, const std::string& key) {
-    const auto found = config.find(key);
-    if (found == config.end() || found->is_null()) return std::string("not set");
-    return found->is_string() ? fmt::format("'{}'", found->get<std::string>()) : found->dump();
-  };
-  std::set<std::string> keys;
-  for (const auto& config : {before, after}) {
-    for (const auto& [key, value] : config.items()) keys.insert(key);
-  }
-  for (const std::string& key : keys) {
-    const std::string was = text(before, key);
-    const std::string is = text(after, key);
-    if (was == is) continue;
-    std::string name = key.substr(1);
-    std::replace(name.begin(), name.end(), '/', '.');
-    out.push_back(fmt::format("{}: {} becomes {}", name, was, is));
-  }
-  return out;
-}
 
 std::string pod_name(const Reconfiguration& planned, const PodUid& uid) {
   return to_string(ref_of(planned.pods, uid));
@@ -180,7 +131,7 @@ Result<StoredNode> read_stored_node(const AgentOptions& options) {
   const std::string path = fmt::format("'{}/{}'", options.state_dir, checkpoint::kNodeFileName);
   if (!files.node) {
     return fail(ErrorCode::kNotFound,
-                path + " does not exist, so nothing says which configuration the state is for");
+                path + " does not exist, so the configuration of the state is unknown");
   }
   PINFOLD_LET_WRAP(auto node, decode_node(*files.node), path);
   return node;
@@ -190,8 +141,8 @@ Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node&
                                              const PlanOptions& options) {
   if (const CpuSet offline = agent.offline() & to.machine().all_cpus(); !offline.empty()) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("CPUs {} of this node are offline, and a plan could use them: bring "
-                            "them online; if they are gone for good, end the service and run "
+                fmt::format("CPUs {} of this node are offline, but a plan could use them: bring "
+                            "them online; if they are gone for good, stop the service and run "
                             "'pinfold reconfigure'",
                             offline.to_string()));
   }
@@ -240,12 +191,12 @@ Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
     if (agent.before()->pods.contains(pod.spec.uid)) continue;
     return fail(
         ErrorCode::kUnsupported,
-        fmt::format("pod '{}/{}' was admitted after the reconfiguration, so there is no way "
-                    "back: reconfigure to the earlier configuration instead",
+        fmt::format("pod '{}/{}' was admitted after the reconfiguration, so it cannot be undone: "
+                    "reconfigure to the earlier configuration instead",
                     pod.spec.namespace_name, pod.spec.name));
   }
   ReconfigurationPlan plan;
-  PINFOLD_LET(plan.next, earlier_state(agent, to));
+  PINFOLD_LET(plan.next, earlier_state(*agent.before(), agent.state().node, to));
   plan.containers = compare_states(now, plan.next);
   for (PlannedContainer& container : plan.containers) {
     container.why = container.change == Change::kKept
@@ -258,7 +209,7 @@ Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
       if (std::find(earlier.begin(), earlier.end(), id) != earlier.end()) continue;
       return fail(ErrorCode::kUnsupported,
                   fmt::format("container '{}' of the held pod '{}' was admitted after the "
-                              "reconfiguration, so there is no way back: reconfigure to the "
+                              "reconfiguration, so it cannot be undone: reconfigure to the "
                               "earlier configuration instead",
                               id.name, id.pod));
     }
@@ -267,15 +218,6 @@ Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
   Reconfiguration planned = reconfiguration_of(agent, to, std::move(plan));
   planned.is_undo = true;
   return planned;
-}
-
-enforce::Layout earlier_layout(const NodeAgent& agent) {
-  if (!agent.before()) return {};
-  const auto node = make_node(agent.before()->machine, agent.before()->config);
-  if (!node) return {};
-  auto state = earlier_state(agent, *node);
-  if (!state) return {};
-  return desired_layout(*node, with_node(agent.state(), *std::move(state)), {});
 }
 
 Result<void> check_all_stay(const Reconfiguration& planned) {
@@ -307,7 +249,8 @@ void take_machine_over(NodeAgent& agent) {
   const auto done =
       agent.reconfigure(*std::move(to), planned->plan.next, RunningProcesses::kRefuse);
   if (const LogSink& log = agent.options().log; log && done) {
-    log(LogLevel::kInfo, fmt::format("takes the changed machine over, no container moves: {}",
+    log(LogLevel::kInfo, fmt::format("adapted the state to the changed machine, no container "
+                                     "moves: {}",
                                      fmt::join(planned->differences, "; ")));
   }
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "pinfold/enforce/affinity.hpp"
 #include "pinfold/enforce/page_placement.hpp"
 
 namespace pinfold::agent {

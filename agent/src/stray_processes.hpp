@@ -1,6 +1,9 @@
 #pragma once
 
-#include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/process_list.hpp"
+#include "pinfold/agent/reconcile_report.hpp"
+#include "pinfold/enforce/cgroups.hpp"
+#include "pinfold/enforce/layout.hpp"
 
 /// Processes and pages that are not where they belong.
 namespace pinfold::agent {

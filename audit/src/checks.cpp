@@ -4,21 +4,21 @@
 
 namespace pinfold::audit {
 
-std::string_view to_string(Verdict verdict) {
+std::string_view to_string(CheckStatus verdict) {
   switch (verdict) {
-    case Verdict::kProblem:
+    case CheckStatus::kProblem:
       return "problem";
-    case Verdict::kWarning:
+    case CheckStatus::kWarning:
       return "warning";
-    case Verdict::kUnknown:
+    case CheckStatus::kUnknown:
       return "unknown";
-    case Verdict::kOk:
+    case CheckStatus::kOk:
       break;
   }
   return "ok";
 }
 
-std::size_t count(const Checks& checks, Verdict verdict) {
+std::size_t count(const Checks& checks, CheckStatus verdict) {
   return static_cast<std::size_t>(
       std::count_if(checks.begin(), checks.end(),
                     [verdict](const Check& check) { return check.verdict == verdict; }));

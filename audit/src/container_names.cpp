@@ -13,23 +13,27 @@ namespace {
 constexpr const char* kLogs = "/var/log/containers";
 
 /// A file in which a runtime names a container; "{}" is the container's id.
-struct Place {
+struct NameFile {
   const char* path;
   std::optional<ContainerName> (*parse)(std::string_view);
 };
 constexpr std::array kPlaces = {
-    Place{"/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json", &parse_bundle},
-    Place{"/run/containerd/io.containerd.runtime.v1.linux/k8s.io/{}/config.json", &parse_bundle},
-    Place{"/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json", &parse_bundle},
-    Place{"/run/k0s/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json", &parse_bundle},
-    Place{"/var/snap/microk8s/common/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/"
-          "config.json",
-          &parse_bundle},
-    Place{"/var/snap/k8s/common/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json",
-          &parse_bundle},
-    Place{"/run/containers/storage/overlay-containers/{}/userdata/config.json", &parse_bundle},
-    Place{"/var/lib/containers/storage/overlay-containers/{}/userdata/config.json", &parse_bundle},
-    Place{"/var/lib/docker/containers/{}/config.v2.json", &parse_docker_config},
+    NameFile{"/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json", &parse_bundle},
+    NameFile{"/run/containerd/io.containerd.runtime.v1.linux/k8s.io/{}/config.json", &parse_bundle},
+    NameFile{"/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json",
+             &parse_bundle},
+    NameFile{"/run/k0s/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json",
+             &parse_bundle},
+    NameFile{"/var/snap/microk8s/common/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/"
+             "config.json",
+             &parse_bundle},
+    NameFile{
+        "/var/snap/k8s/common/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json",
+        &parse_bundle},
+    NameFile{"/run/containers/storage/overlay-containers/{}/userdata/config.json", &parse_bundle},
+    NameFile{"/var/lib/containers/storage/overlay-containers/{}/userdata/config.json",
+             &parse_bundle},
+    NameFile{"/var/lib/docker/containers/{}/config.v2.json", &parse_docker_config},
 };
 
 /// The files in which runtimes keep the id of a container's first process.
@@ -66,7 +70,7 @@ ContainerNames::ContainerNames(const Tree& tree, Problems& problems) : tree_(tre
 }
 
 std::optional<ContainerName> ContainerNames::find(const std::string& id) const {
-  for (const Place& place : kPlaces) {
+  for (const NameFile& place : kPlaces) {
     std::string path = fmt::format(fmt::runtime(place.path), id);
     const auto text = tree_.read(path);
     auto name = text ? place.parse(*text) : std::nullopt;

@@ -18,7 +18,7 @@ Checks check_system(const ObservedSystem& system) {
   check_neighbours(system, checks);
   check_containerd(system, checks);
   for (const auto& [kind, problem] : system.problems) {
-    checks.push_back({"unreadable", Verdict::kUnknown, problem.message,
+    checks.push_back({"unreadable", CheckStatus::kUnknown, problem.message,
                       "files that this user can read", "sudo pinfold doctor"});
   }
   std::stable_sort(checks.begin(), checks.end(),

@@ -74,7 +74,7 @@ void check_mode(const ObservedSystem& system, Checks& checks) {
   }
   const auto version = version_of(setup);
   if (!version) {
-    checks.push_back({"cgroup-mode", Verdict::kProblem,
+    checks.push_back({"cgroup-mode", CheckStatus::kProblem,
                       setup.mounts.empty() ? "no control groups are mounted"
                       : setup.hierarchies_error.empty()
                           ? "no mounted hierarchy of control groups has cpusets"
@@ -82,9 +82,9 @@ void check_mode(const ObservedSystem& system, Checks& checks) {
                       "cgroup v2 with the controller cpuset",
                       setup.mounts.empty() ? "mount -t cgroup2 none /sys/fs/cgroup" : kUseV2});
   } else if (*version == CgroupVersion::kV2) {
-    checks.push_back({"cgroup-mode", Verdict::kOk, fmt::format("cgroup v2 at {}", v2)});
+    checks.push_back({"cgroup-mode", CheckStatus::kOk, fmt::format("cgroup v2 at {}", v2)});
   } else {
-    checks.push_back({"cgroup-mode", Verdict::kWarning,
+    checks.push_back({"cgroup-mode", CheckStatus::kWarning,
                       v2.empty()
                           ? fmt::format("cgroup v1 below {}", v1)
                           : fmt::format("hybrid: cpusets on cgroup v1 below {}, v2 at {}", v1, v2),
@@ -107,13 +107,13 @@ void check_controllers(const ObservedSystem& system, Checks& checks) {
     if (!is_on_v2 && !is_located(setup, controller)) missing.push_back(controller);
   }
   if (missing.empty()) {
-    checks.push_back({"cgroup-controllers", Verdict::kOk, names_of(needed, "")});
+    checks.push_back({"cgroup-controllers", CheckStatus::kOk, names_of(needed, "")});
     return;
   }
   const bool is_severe = missing.front() == Controller::kCpuset;
   const std::string command_line = system.kernel.command_line.value_or("");
   const bool is_disabled = command_line.find("cgroup_disable=") != std::string::npos;
-  checks.push_back({"cgroup-controllers", is_severe ? Verdict::kProblem : Verdict::kWarning,
+  checks.push_back({"cgroup-controllers", is_severe ? CheckStatus::kProblem : CheckStatus::kWarning,
                     fmt::format("missing: {}", names_of(missing, "")),
                     fmt::format("{}; without cpu, memory or hugetlb their limits are not enforced",
                                 names_of(needed, "")),
@@ -133,7 +133,7 @@ std::string affinity_caution(const ObservedSystem& system) {
           ? ""
           : fmt::format(", {} now, such as {}", system.pinned.count, system.pinned.example);
   return fmt::format(
-      "before Linux 6.2 processes lose their CPU affinity by this (systemd's CPUAffinity=, "
+      "before Linux 6.2 this resets the CPU affinity of processes (systemd's CPUAffinity=, "
       "taskset{}): use AllowedCPUs= for system.slice, init.scope and user.slice first: systemctl "
       "set-property UNIT AllowedCPUs={}",
       now, reserved.empty() ? "CPUS" : reserved.to_string());
@@ -172,7 +172,7 @@ void check_enabled(const ObservedSystem& system, Checks& checks) {
     is_ok = false;
     checks.push_back(
         {"cgroup-enabled",
-         off.front() == Controller::kCpuset ? Verdict::kProblem : Verdict::kWarning,
+         off.front() == Controller::kCpuset ? CheckStatus::kProblem : CheckStatus::kWarning,
          fmt::format("'{}/cgroup.subtree_control' lacks {}", directory.path, names_of(off, "")),
          fmt::format("{} enabled from '{}' down to '{}'", names_of(needed, ""),
                      setup.directories.front().path, setup.root),
@@ -180,7 +180,7 @@ void check_enabled(const ObservedSystem& system, Checks& checks) {
          off.front() == Controller::kCpuset ? affinity_caution(system) : ""});
   }
   if (is_ok) {
-    checks.push_back({"cgroup-enabled", Verdict::kOk,
+    checks.push_back({"cgroup-enabled", CheckStatus::kOk,
                       fmt::format("{} down to {}", names_of(needed, ""), setup.root)});
   }
 }
@@ -214,10 +214,10 @@ void check_writable(const ObservedSystem& system, Checks& checks) {
   if (setup.directories.empty()) return;  // cgroup-mode explains it
   const ObservedDirectory& last = setup.directories.back();
   if (last.is_writable) {
-    checks.push_back({"cgroup-writable", Verdict::kOk, last.path});
+    checks.push_back({"cgroup-writable", CheckStatus::kOk, last.path});
     return;
   }
-  checks.push_back({"cgroup-writable", Verdict::kProblem,
+  checks.push_back({"cgroup-writable", CheckStatus::kProblem,
                     fmt::format("this user cannot write '{}'", last.path),
                     fmt::format("a directory where Pinfold can make '{}'", setup.root),
                     delegate_command(system)});
@@ -227,7 +227,7 @@ void check_writable(const ObservedSystem& system, Checks& checks) {
 
 void check_cgroups(const ObservedSystem& system, Checks& checks) {
   if (!system.cgroups.mounts_error.empty()) {
-    checks.push_back({"cgroup-mode", Verdict::kUnknown, system.cgroups.mounts_error,
+    checks.push_back({"cgroup-mode", CheckStatus::kUnknown, system.cgroups.mounts_error,
                       "the mounts of control groups in /proc/1/mountinfo", ""});
     return;
   }

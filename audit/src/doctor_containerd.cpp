@@ -53,14 +53,15 @@ void check_containerd(const ObservedSystem& system, Checks& checks) {
                       service.config->memory_manager_policy == "Static" && has_huge_pages(system);
   if (!counts || !service.containerd) return;
   if (passes_limits_of_huge_pages(*service.containerd)) {
-    checks.push_back({"containerd-huge-pages", Verdict::kOk, fmt::format("{} = false", kSetting)});
+    checks.push_back(
+        {"containerd-huge-pages", CheckStatus::kOk, fmt::format("{} = false", kSetting)});
     return;
   }
   checks.push_back(
-      {"containerd-huge-pages", Verdict::kWarning,
-       fmt::format("'{}' leaves {} on, its default: pods with huge pages have no exclusive CPUs",
+      {"containerd-huge-pages", CheckStatus::kWarning,
+       fmt::format("'{}' leaves {} on, the default: pods with huge pages get no exclusive CPUs",
                    kFile, kSetting),
-       "limits of huge pages that containerd passes on: the memory policy is Static",
+       "containerd passes on the limits of huge pages, because the memory policy is Static",
        fmt::format(
            "set '{} = false' in the CRI section of '{}', then: systemctl restart containerd",
            kSetting, kFile)});

@@ -21,9 +21,9 @@ constexpr int kMaxDepth = 8;
 constexpr std::size_t kMaxSearched = 20'000;
 
 /// Reads the files of a group in either cgroup version.
-class Reader {
+class CpusetReader {
  public:
-  Reader(const Tree& tree, CgroupVersion version, Problems& problems)
+  CpusetReader(const Tree& tree, CgroupVersion version, Problems& problems)
       : tree_(tree), is_v2_(version == CgroupVersion::kV2), problems_(problems) {}
 
   [[nodiscard]] std::vector<std::string> children(const std::string& directory) const {
@@ -84,15 +84,15 @@ void add_way(const std::string& mount, const std::string& directory, std::set<st
   }
 }
 
-struct Search {
+struct CpusetSearch {
   std::vector<ObservedCpuset> groups = {};  ///< breadth-first: parents first
   std::set<std::string> above_pods = {};
 };
 
 /// Finds all groups except those of pods and Pinfold's own.
-Search search(const Reader& reader, const std::string& mount, const std::string& own_root,
-              Problems& problems) {
-  Search found;
+CpusetSearch search(const CpusetReader& reader, const std::string& mount,
+                    const std::string& own_root, Problems& problems) {
+  CpusetSearch found;
   add_way(mount, own_root, found.above_pods);
   std::deque<std::pair<std::string, int>> open = {{mount, 0}};
   std::size_t searched = 0;
@@ -159,14 +159,15 @@ void check_set(const ObservedSystem& system, const ObservedCpuset& group, const 
                const CpuSet& set, const CpuSet& all, bool lacks_exclusive, Checks& checks) {
   const bool is_v2 = system.cpusets.version == CgroupVersion::kV2;
   const bool is_class = group.role == Role::kOfClass;
-  checks.push_back(
-      {"live-cpusets", lacks_exclusive && !is_class ? Verdict::kProblem : Verdict::kWarning,
-       fmt::format("{}/{} is {}, and no unit file says so", group.directory, file, set.to_string()),
-       fmt::format("{}: containers below cannot have more{}", all.to_string(),
-                   is_class ? "; those of this QoS class share what is left" : ""),
-       is_v2 ? fmt::format("echo > '{}/{}'", group.directory, file)
-             : fmt::format("cat '{}/{}' > '{}/{}'", system.cpusets.mount, file, group.directory,
-                           file)});
+  checks.push_back({"live-cpusets",
+                    lacks_exclusive && !is_class ? CheckStatus::kProblem : CheckStatus::kWarning,
+                    fmt::format("{}/{} is {}, but no unit file sets this", group.directory, file,
+                                set.to_string()),
+                    fmt::format("{}: containers below it cannot have more{}", all.to_string(),
+                                is_class ? "; those of this QoS class share what is left" : ""),
+                    is_v2 ? fmt::format("echo > '{}/{}'", group.directory, file)
+                          : fmt::format("cat '{}/{}' > '{}/{}'", system.cpusets.mount, file,
+                                        group.directory, file)});
 }
 
 void check_narrowed(const ObservedSystem& system, Checks& checks) {
@@ -186,8 +187,8 @@ void check_narrowed(const ObservedSystem& system, Checks& checks) {
     }
   }
   if (checks.size() > before) return;
-  checks.push_back(
-      {"live-cpusets", Verdict::kOk, "the groups above containers have all CPUs and NUMA nodes"});
+  checks.push_back({"live-cpusets", CheckStatus::kOk,
+                    "the groups above containers have all CPUs and NUMA nodes"});
 }
 
 void check_partitions(const ObservedSystem& system, Checks& checks) {
@@ -198,7 +199,7 @@ void check_partitions(const ObservedSystem& system, Checks& checks) {
     const CpuSet lost = group.held & candidates;
     if (group.role == Role::kAbovePods || group.partition.empty() || lost.empty()) continue;
     checks.push_back(
-        {"partitions", Verdict::kProblem,
+        {"partitions", CheckStatus::kProblem,
          fmt::format("'{}' is a partition ('{}') with CPUs {}: no container can have CPUs {}",
                      group.directory, group.partition, group.held.to_string(), lost.to_string()),
          fmt::format("CPUs {} reserved, or no partition of another program there",
@@ -208,8 +209,8 @@ void check_partitions(const ObservedSystem& system, Checks& checks) {
              : fmt::format("echo 0 > '{}/cpuset.cpu_exclusive'", group.directory)});
   }
   if (checks.size() > before) return;
-  checks.push_back(
-      {"partitions", Verdict::kOk, "no other program has a partition with CPUs for containers"});
+  checks.push_back({"partitions", CheckStatus::kOk,
+                    "no other program has a partition with CPUs for containers"});
 }
 
 }  // namespace
@@ -227,13 +228,13 @@ ObservedCpusets observe_cpusets(const Tree& tree, const ObservedCgroupSetup& set
   cpusets.is_searched = true;
   cpusets.version = hierarchy->version;
   cpusets.mount = setup.directories.front().path;
-  const Reader reader(tree, cpusets.version, problems);
+  const CpusetReader reader(tree, cpusets.version, problems);
   const bool is_v2 = cpusets.version == CgroupVersion::kV2;
   cpusets.all_cpus =
       reader.set(cpusets.mount, is_v2 ? "cpuset.cpus.effective" : "cpuset.cpus").value_or(CpuSet{});
   cpusets.all_mems =
       reader.set(cpusets.mount, is_v2 ? "cpuset.mems.effective" : "cpuset.mems").value_or(CpuSet{});
-  Search found = search(reader, cpusets.mount, setup.root, problems);
+  CpusetSearch found = search(reader, cpusets.mount, setup.root, problems);
   for (ObservedCpuset& group : found.groups) {
     if (found.above_pods.contains(group.directory)) group.role = Role::kAbovePods;
     group.partition = reader.partition(group.directory);
@@ -264,7 +265,8 @@ void check_live_cpusets(const ObservedSystem& system, Checks& checks) {
   if (!system.cpusets.is_searched) {  // cgroup-mode explains it
     const bool is_known = system.cgroups.mounts_error.empty();
     for (const char* const name : {"live-cpusets", "partitions"}) {
-      checks.push_back({name, Verdict::kUnknown, "not checked: no hierarchy with cpusets was found",
+      checks.push_back({name, CheckStatus::kUnknown,
+                        "not checked: no hierarchy with cpusets was found",
                         is_known ? "a mounted hierarchy with cpusets"
                                  : "the mounts of control groups in /proc/1/mountinfo"});
     }

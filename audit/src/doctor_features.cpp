@@ -38,14 +38,14 @@ std::vector<std::string> groups_of(const Tree& tree, const std::string& mount) {
   return groups;
 }
 
-/// Returns true if a group has `file`. Groups that have `beside` should have it; nullopt if none
+/// Returns true if a group has `file`. Groups that have `sibling` should have it; nullopt if none
 /// has that.
 std::optional<bool> have_file(const Tree& tree, const std::vector<std::string>& groups,
-                              const char* file, const char* beside) {
+                              const char* file, const char* sibling) {
   bool is_known = false;
   for (const std::string& group : groups) {
     if (tree.has(fmt::format("{}/{}", group, file))) return true;
-    is_known = is_known || tree.has(fmt::format("{}/{}", group, beside));
+    is_known = is_known || tree.has(fmt::format("{}/{}", group, sibling));
   }
   // In a copied tree a file may be missing although the kernel has it.
   return is_known && tree.root().empty() ? std::optional(false) : std::nullopt;
@@ -85,12 +85,14 @@ constexpr std::array kFeatures = {
             {5, 0},
             "cpusets of cgroup v2",
             "nothing can be pinned on cgroup v2"},
-    Feature{
-        &KernelFeatures::pidfd, {5, 3}, "pidfd", "a process id that is used again can be mistaken"},
+    Feature{&KernelFeatures::pidfd,
+            {5, 3},
+            "pidfd",
+            "a reused process id can be mistaken for the old process"},
     Feature{&KernelFeatures::openat2,
             {5, 6},
             "openat2",
-            "'pinfold audit' and 'pinfold doctor' read no other root"},
+            "'pinfold audit' and 'pinfold doctor' cannot read another root"},
     Feature{&KernelFeatures::cgroup_kill,
             {5, 14},
             "cgroup.kill",
@@ -98,7 +100,7 @@ constexpr std::array kFeatures = {
     Feature{&KernelFeatures::remote_partitions,
             {6, 7},
             "partitions below other groups",
-            "the configured partitions can fall back to ordinary groups"},
+            "the configured partitions can degrade to ordinary groups"},
 };
 
 bool is_needed(const Feature& feature, const ObservedSystem& system) {
@@ -143,23 +145,23 @@ void check_features(const ObservedSystem& system, Checks& checks) {
     const std::optional<bool> shown = system.kernel.features.*feature.shown;
     if (!shown) only_by_release.push_back(feature.name);
     if (shown.value_or(!version || *version >= feature.since)) continue;
-    missing.push_back(fmt::format("{} ({}.{}{}): {}", feature.name, feature.since.first,
-                                  feature.since.second, shown ? "" : ", by the release number",
-                                  feature.without));
+    missing.push_back(
+        fmt::format("{} ({}.{}{}): {}", feature.name, feature.since.first, feature.since.second,
+                    shown ? "" : ", according to the release number", feature.without));
   }
   if (!missing.empty()) {
-    checks.push_back({"kernel", Verdict::kWarning,
+    checks.push_back({"kernel", CheckStatus::kWarning,
                       fmt::format("Linux {} lacks {}", release, fmt::join(missing, "; ")),
                       "a kernel with these features", "install a newer kernel, and reboot"});
   } else if (!version && !only_by_release.empty()) {
-    checks.push_back({"kernel", Verdict::kUnknown,
+    checks.push_back({"kernel", CheckStatus::kUnknown,
                       fmt::format("'/proc/sys/kernel/osrelease': '{}'", release),
                       "a release such as '6.1.0'", ""});
   } else {
-    checks.push_back({"kernel", Verdict::kOk,
+    checks.push_back({"kernel", CheckStatus::kOk,
                       only_by_release.empty()
                           ? fmt::format("Linux {}", release)
-                          : fmt::format("Linux {}; by its release number: {}", release,
+                          : fmt::format("Linux {}; according to the release number: {}", release,
                                         fmt::join(only_by_release, ", "))});
   }
 }

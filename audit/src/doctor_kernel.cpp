@@ -49,7 +49,7 @@ void check_cpus(const ObservedSystem& system, const char* name, const CpuSet& cp
   const std::string observed = fmt::format("{}={}", name, cpus.to_string());
   if (cpus.intersects(reserved)) {
     checks.push_back(
-        {name, Verdict::kWarning,
+        {name, CheckStatus::kWarning,
          fmt::format("{} has reserved CPUs {}", observed, (cpus & reserved).to_string()),
          fmt::format("none of the reserved CPUs {}, where the system runs", reserved.to_string()),
          fmt::format("remove CPUs {} from '{}=' on the kernel's command line, and "
@@ -58,15 +58,15 @@ void check_cpus(const ObservedSystem& system, const char* name, const CpuSet& cp
     return;
   }
   if (std::string_view(name) == "isolcpus" && has_exclusive_cpus(system)) {
-    checks.push_back({name, Verdict::kWarning,
-                      fmt::format("{}: the kernel balances no load there, also not of containers "
-                                  "in the shared pool",
+    checks.push_back({name, CheckStatus::kWarning,
+                      fmt::format("{}: the kernel does not balance load there, not even for "
+                                  "containers in the shared pool",
                                   observed),
                       "no isolcpus; Pinfold's partition 'isolated' isolates exclusive CPUs only",
                       "remove 'isolcpus=' from the kernel's command line, and reboot"});
     return;
   }
-  checks.push_back({name, Verdict::kOk, observed});
+  checks.push_back({name, CheckStatus::kOk, observed});
 }
 
 void check_parameter(const ObservedSystem& system, const CpuParameter& parameter, Checks& checks) {
@@ -80,10 +80,10 @@ void check_parameter(const ObservedSystem& system, const CpuParameter& parameter
   }
   const bool is_absent = kernel.command_line && values.empty();
   if (is_absent && (!parameter.is_shown_by_itself || !(kernel.*parameter.shown))) {
-    checks.push_back({parameter.name, Verdict::kOk, "not on the kernel's command line"});
+    checks.push_back({parameter.name, CheckStatus::kOk, "not on the kernel's command line"});
   } else if (!cpus) {
     checks.push_back(
-        {parameter.name, Verdict::kUnknown,
+        {parameter.name, CheckStatus::kUnknown,
          values.empty() ? fmt::format("not checked: neither the kernel's command line nor "
                                       "/sys/devices/system/cpu shows '{}'",
                                       parameter.name)
@@ -92,9 +92,9 @@ void check_parameter(const ObservedSystem& system, const CpuParameter& parameter
                                       parameter.name, values.back()),
          "a list of CPUs such as '2-7' in '/sys/devices/system/cpu'", "cat /proc/cmdline"});
   } else if (cpus->empty()) {
-    checks.push_back({parameter.name, Verdict::kOk,
+    checks.push_back({parameter.name, CheckStatus::kOk,
                       values.empty() ? "none"
-                                     : fmt::format("'{}={}' has no CPUs in the kernel's reading",
+                                     : fmt::format("'{}={}' names no CPUs that the kernel knows",
                                                    parameter.name, values.back())});
   } else {
     check_cpus(system, parameter.name, *cpus, checks);
@@ -108,7 +108,7 @@ void check_irq_affinity(const ObservedSystem& system, Checks& checks) {
   const auto& command_line = system.kernel.command_line;
   const auto values = command_line ? values_of(*command_line, kName) : std::vector<std::string>();
   if (values.empty()) {
-    checks.push_back({kName, command_line ? Verdict::kOk : Verdict::kUnknown,
+    checks.push_back({kName, command_line ? CheckStatus::kOk : CheckStatus::kUnknown,
                       command_line ? "not on the kernel's command line"
                                    : "not checked: '/proc/cmdline' cannot be read",
                       command_line ? "" : "the kernel's command line"});
@@ -120,13 +120,13 @@ void check_irq_affinity(const ObservedSystem& system, Checks& checks) {
                                                  : std::nullopt;
   const CpuSet reserved = reserved_cpus(system);
   if (!cpus) {
-    checks.push_back({kName, Verdict::kUnknown,
+    checks.push_back({kName, CheckStatus::kUnknown,
                       fmt::format("not checked: '{}={}'", kName, values.back()),
                       "a list of CPUs such as '0-1', or a mask in '/proc/irq/default_smp_affinity'",
                       "cat /proc/cmdline /proc/irq/default_smp_affinity"});
   } else if (!reserved.empty() && !cpus->intersects(reserved)) {
     checks.push_back(
-        {kName, Verdict::kWarning,
+        {kName, CheckStatus::kWarning,
          fmt::format("{}={} has none of the reserved CPUs {}: interrupts go to CPUs that "
                      "containers can have exclusively",
                      kName, cpus->to_string(), reserved.to_string()),
@@ -134,7 +134,7 @@ void check_irq_affinity(const ObservedSystem& system, Checks& checks) {
          fmt::format("set '{}={}' on the kernel's command line, and reboot", kName,
                      reserved.to_string())});
   } else {
-    checks.push_back({kName, Verdict::kOk, fmt::format("{}={}", kName, cpus->to_string())});
+    checks.push_back({kName, CheckStatus::kOk, fmt::format("{}={}", kName, cpus->to_string())});
   }
 }
 
@@ -147,16 +147,16 @@ void check_offline(const ObservedSystem& system, Checks& checks) {
   const CpuSet offline = cpus_or_none(kernel.offline) & cpus_or_none(kernel.present);
   const std::string smt = kernel.smt_control.value_or("");
   if (offline.empty()) {
-    checks.push_back({"offline-cpus", Verdict::kOk, "none"});
+    checks.push_back({"offline-cpus", CheckStatus::kOk, "none"});
   } else if (smt == "off" || smt == "forceoff") {
-    checks.push_back(
-        {"offline-cpus", Verdict::kOk, fmt::format("{}, with SMT {}", offline.to_string(), smt)});
+    checks.push_back({"offline-cpus", CheckStatus::kOk,
+                      fmt::format("{}, with SMT {}", offline.to_string(), smt)});
   } else {
     std::vector<std::int32_t> ids;
     for (const CpuId cpu : offline) ids.push_back(cpu.value);
     checks.push_back(
-        {"offline-cpus", Verdict::kWarning, offline.to_string(),
-         "all CPUs online, or the change planned by 'pinfold reconfigure'",
+        {"offline-cpus", CheckStatus::kWarning, offline.to_string(),
+         "all CPUs online, or 'pinfold reconfigure' for the changed machine",
          fmt::format("for cpu in {}; do echo 1 > /sys/devices/system/cpu/cpu$cpu/online; done",
                      fmt::join(ids, " "))});
   }
@@ -170,13 +170,13 @@ void check_balancing(const ObservedSystem& system, Checks& checks) {
   };
   const bool is_used = is_static(system.kubelet.config) || is_static(system.service.config);
   if (!value || *value == "0" || !is_used) {
-    checks.push_back({"numa-balancing", Verdict::kOk,
+    checks.push_back({"numa-balancing", CheckStatus::kOk,
                       !value          ? "not in this kernel"
                       : *value == "0" ? "off"
                                       : "on, and the memory manager is off"});
     return;
   }
-  checks.push_back({"numa-balancing", Verdict::kWarning,
+  checks.push_back({"numa-balancing", CheckStatus::kWarning,
                     fmt::format("kernel.numa_balancing is {}: it scans and moves pages of pinned "
                                 "containers",
                                 *value),
@@ -213,16 +213,16 @@ void check_hwloc(const ObservedSystem& system, Checks& checks) {
   if (!system.machine) return;
   if (!system.hwloc) {
     if (system.hwloc_error.empty()) return;  // another machine, which hwloc does not read
-    checks.push_back({"hwloc", Verdict::kUnknown, system.hwloc_error,
+    checks.push_back({"hwloc", CheckStatus::kUnknown, system.hwloc_error,
                       "the machine that /sys describes", "lstopo --no-io"});
     return;
   }
   const std::string differs = difference(*system.machine, *system.hwloc);
   if (differs.empty()) {
-    checks.push_back({"hwloc", Verdict::kOk, "the same machine as in /sys"});
+    checks.push_back({"hwloc", CheckStatus::kOk, "the same machine as in /sys"});
     return;
   }
-  checks.push_back({"hwloc", Verdict::kWarning, fmt::format("/sys has {}", differs),
+  checks.push_back({"hwloc", CheckStatus::kWarning, fmt::format("/sys has {}", differs),
                     "the same machine: decisions use /sys, the positions of devices use hwloc",
                     "unset HWLOC_XMLFILE HWLOC_SYNTHETIC HWLOC_FSROOT; lstopo --no-io"});
 }
@@ -231,7 +231,7 @@ void check_hwloc(const ObservedSystem& system, Checks& checks) {
 
 void check_machine(const ObservedSystem& system, Checks& checks) {
   if (!system.machine) {
-    checks.push_back({"machine", Verdict::kProblem, system.machine_error,
+    checks.push_back({"machine", CheckStatus::kProblem, system.machine_error,
                       "CPUs and NUMA nodes in /sys/devices/system", "mount -t sysfs none /sys"});
     return;
   }
@@ -241,9 +241,9 @@ void check_machine(const ObservedSystem& system, Checks& checks) {
       fmt::format("CPUs {}, {} NUMA node{}", machine.all_cpus().to_string(), machine.numa_count(),
                   machine.numa_count() == 1 ? "" : "s");
   if (warnings.empty()) {
-    checks.push_back({"machine", Verdict::kOk, observed});
+    checks.push_back({"machine", CheckStatus::kOk, observed});
   } else {
-    checks.push_back({"machine", Verdict::kWarning,
+    checks.push_back({"machine", CheckStatus::kWarning,
                       fmt::format("{}; {}", observed, fmt::join(warnings, "; ")),
                       "files in /sys without contradictions", "pinfold topology"});
   }

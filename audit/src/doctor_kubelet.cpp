@@ -70,14 +70,14 @@ void check_start(const ObservedSystem& system, const OptionalConfig& config, con
   for (const auto& [error, of] : errors) refusing += of.size();
   for (const auto& [error, of] : errors) {
     checks.push_back(
-        {name, refusing == profiles.size() ? Verdict::kProblem : Verdict::kWarning,
+        {name, refusing == profiles.size() ? CheckStatus::kProblem : CheckStatus::kWarning,
          fmt::format("{} ({})", error, fmt::join(of, ", ")),
          fmt::format("a configuration that fits CPUs {} and {} NUMA nodes",
                      system.machine->all_cpus().to_string(), system.machine->numa_count()),
          edit(system, config)});
   }
   if (!errors.empty()) return;
-  checks.push_back({name, Verdict::kOk,
+  checks.push_back({name, CheckStatus::kOk,
                     fmt::format("CPU manager {}, memory manager {}, topology manager {}",
                                 config->cpu_manager_policy, config->memory_manager_policy,
                                 config->topology_manager_policy)});
@@ -90,8 +90,8 @@ void check_config_warnings(const ObservedKubelet& kubelet, Checks& checks) {
     warnings.push_back(std::move(one));
   }
   for (const std::string& warning : warnings) {
-    checks.push_back({"kubelet-config-warning", Verdict::kWarning, warning,
-                      "only settings that the kubelet knows, and with an effect",
+    checks.push_back({"kubelet-config-warning", CheckStatus::kWarning, warning,
+                      "only settings that the kubelet knows and that have an effect",
                       edit_kubelet(kubelet)});
   }
 }
@@ -105,10 +105,10 @@ void check_kubelet_config(const ObservedSystem& system, Checks& checks) {
     check_start(system, kubelet.config, "kubelet-config", profiles, checks);
     check_config_warnings(kubelet, checks);
   } else if (!kubelet.pid && !system.has_kubelet_config) {
-    checks.push_back({"kubelet-config", Verdict::kOk,
-                      "no kubelet: no process of one, and none of the usual files"});
+    checks.push_back({"kubelet-config", CheckStatus::kOk,
+                      "no kubelet found: neither a process nor the usual files"});
   } else {
-    checks.push_back({"kubelet-config", Verdict::kProblem, kubelet.config_error,
+    checks.push_back({"kubelet-config", CheckStatus::kProblem, kubelet.config_error,
                       "a KubeletConfiguration", edit_kubelet(kubelet)});
   }
 }
@@ -125,7 +125,7 @@ void check_smt(const ObservedSystem& system, Checks& checks) {
     const auto& options = config->cpu_manager_policy_options;
     const auto found = options.find("full-pcpus-only");
     if (threads > 1 || found == options.end() || found->second != "true") continue;
-    checks.push_back({"smt", Verdict::kWarning,
+    checks.push_back({"smt", CheckStatus::kWarning,
                       fmt::format("{}: full-pcpus-only of {} has no effect", observed, who),
                       "more than one CPU for each core, or full-pcpus-only false",
                       system.kernel.smt_control == "off"
@@ -133,7 +133,7 @@ void check_smt(const ObservedSystem& system, Checks& checks) {
                           : "remove 'full-pcpus-only' from cpuManagerPolicyOptions"});
     return;
   }
-  checks.push_back({"smt", Verdict::kOk, observed});
+  checks.push_back({"smt", CheckStatus::kOk, observed});
 }
 
 /// Returns 2048 for "hugepages-2Mi"; 0 if the name has no size.
@@ -157,9 +157,9 @@ void check_reserved_pages(const Machine& machine, const char* who,
     const std::uint64_t kilobytes = page_kilobytes(resource);
     if (kilobytes == 0) continue;
     checks.push_back(
-        {"huge-pages", Verdict::kProblem,
+        {"huge-pages", CheckStatus::kProblem,
          fmt::format("NUMA node {} has {} bytes of {}", reserved.numa_node, configured, resource),
-         fmt::format("the {} that reservedMemory of {} names", text, who),
+         fmt::format("the {} in reservedMemory of {}", text, who),
          fmt::format("echo {} > /sys/devices/system/node/node{}/hugepages/hugepages-{}kB/"
                      "nr_hugepages",
                      (needed / 1024 + kilobytes - 1) / kilobytes, reserved.numa_node, kilobytes)});
@@ -184,7 +184,7 @@ void check_hugepages(const ObservedSystem& system, Checks& checks) {
                                   resource));
     }
   }
-  checks.push_back({"huge-pages", Verdict::kOk,
+  checks.push_back({"huge-pages", CheckStatus::kOk,
                     found.empty() ? "none configured, and none reserved"
                                   : fmt::format("{}", fmt::join(found, "; "))});
 }
@@ -195,14 +195,14 @@ void check_two_managers(const ObservedSystem& system, Checks& checks) {
   const bool is_static = config && (config->cpu_manager_policy == "static" ||
                                     config->memory_manager_policy == "Static");
   if (!is_static || !system.service.has_nri) {
-    checks.push_back({"two-managers", Verdict::kOk,
+    checks.push_back({"two-managers", CheckStatus::kOk,
                       is_static                ? "the kubelet pins its pods"
                       : system.service.has_nri ? "the service pins the runtime's pods"
                                                : "nothing else pins pods"});
     return;
   }
   checks.push_back(
-      {"two-managers", Verdict::kProblem,
+      {"two-managers", CheckStatus::kProblem,
        fmt::format("the kubelet has cpuManagerPolicy {} and memoryManagerPolicy {}, and "
                    "the service pins the same pods through NRI",
                    config->cpu_manager_policy, config->memory_manager_policy),

@@ -25,7 +25,7 @@ std::string kubelet_policy(const ObservedKubelet& kubelet) {
 
 void check_kubevirt(const ObservedSystem& system, Checks& checks) {
   if (system.kubevirt.empty()) {
-    checks.push_back({"kubevirt", Verdict::kOk, "neither a process nor a directory of KubeVirt"});
+    checks.push_back({"kubevirt", CheckStatus::kOk, "no process or directory of KubeVirt"});
     return;
   }
   const std::string policy = kubelet_policy(system.kubelet);
@@ -42,18 +42,18 @@ void check_kubevirt(const ObservedSystem& system, Checks& checks) {
             "CPUManager";
   if (policy.empty()) {
     checks.push_back(
-        {"kubevirt", Verdict::kUnknown,
-         fmt::format("{} shows KubeVirt; the kubelet's CPU manager policy is not known",
+        {"kubevirt", CheckStatus::kUnknown,
+         fmt::format("{} belongs to KubeVirt; the kubelet's CPU manager policy is unknown",
                      system.kubevirt),
          expected, ""});
   } else if (policy == "static") {
-    checks.push_back({"kubevirt", Verdict::kOk,
+    checks.push_back({"kubevirt", CheckStatus::kOk,
                       "the kubelet's CPU manager policy is 'static', which KubeVirt's label "
                       "'cpumanager' needs"});
   } else {
     checks.push_back(
-        {"kubevirt", Verdict::kWarning,
-         fmt::format("{} shows KubeVirt, and the kubelet's CPU manager policy is '{}': "
+        {"kubevirt", CheckStatus::kWarning,
+         fmt::format("{} belongs to KubeVirt, but the kubelet's CPU manager policy is '{}': "
                      "virtual machines with dedicatedCpuPlacement stay Pending here",
                      system.kubevirt, policy),
          expected, mend});
@@ -66,7 +66,7 @@ void check_kubevirt(const ObservedSystem& system, Checks& checks) {
 void check_pod_resources(const ObservedSystem& system, Checks& checks) {
   const ObservedService& service = system.service;
   if (!service.has_nri) {
-    checks.push_back({"pod-resources", Verdict::kOk, "the service pins no pods of a runtime"});
+    checks.push_back({"pod-resources", CheckStatus::kOk, "the service pins no pods of a runtime"});
     return;
   }
   const std::string own =
@@ -76,7 +76,7 @@ void check_pod_resources(const ObservedSystem& system, Checks& checks) {
   const bool is_kubelets = named.starts_with(system.kubelet.root_dir + "/");
   if (named == "off" || is_kubelets) {
     checks.push_back(
-        {"pod-resources", Verdict::kWarning,
+        {"pod-resources", CheckStatus::kWarning,
          is_kubelets ? fmt::format("podResourcesSocket is '{}', where the kubelet listens: "
                                    "exporters see no CPUs of pods there",
                                    named)
@@ -88,7 +88,7 @@ void check_pod_resources(const ObservedSystem& system, Checks& checks) {
                      own)});
     return;
   }
-  checks.push_back({"pod-resources", Verdict::kOk,
+  checks.push_back({"pod-resources", CheckStatus::kOk,
                     fmt::format("at '{}', which exporters must read instead of the kubelet's '{}'",
                                 named.empty() ? own : named, kubelets)});
 }

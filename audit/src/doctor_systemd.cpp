@@ -146,14 +146,14 @@ void check_cpusets(const ObservedSystem& system, Checks& checks) {
   for (const SystemdSetting& setting : system.systemd.settings) {
     if (setting.key == "CPUAffinity" || !holds_containers(setting.unit)) continue;
     ++bad;
-    checks.push_back({"systemd-cpusets", Verdict::kProblem,
+    checks.push_back({"systemd-cpusets", CheckStatus::kProblem,
                       fmt::format("{}={} of '{}' in '{}': systemd writes it again at each "
                                   "daemon-reload",
                                   setting.key, setting.value, setting.unit, setting.file),
-                      "no cpuset from systemd for a unit with containers", undo(setting)});
+                      "no cpuset set by systemd for a unit with containers", undo(setting)});
   }
   if (bad > 0) return;
-  checks.push_back({"systemd-cpusets", Verdict::kOk,
+  checks.push_back({"systemd-cpusets", CheckStatus::kOk,
                     "no file of a unit with containers has AllowedCPUs= or AllowedMemoryNodes="});
 }
 
@@ -165,7 +165,7 @@ void check_affinity(const ObservedSystem& system, Checks& checks) {
         std::find(kParents.begin(), kParents.end(), setting.unit) != kParents.end();
     if (setting.key != "CPUAffinity" || !is_parent) continue;
     ++bad;
-    checks.push_back({"systemd-affinity", Verdict::kWarning,
+    checks.push_back({"systemd-affinity", CheckStatus::kWarning,
                       fmt::format("CPUAffinity={} of '{}' in '{}': containers can inherit it",
                                   setting.value, setting.unit, setting.file),
                       "AllowedCPUs= of 'system.slice' instead, which containers do not inherit",
@@ -173,13 +173,13 @@ void check_affinity(const ObservedSystem& system, Checks& checks) {
   }
   if (bad > 0) return;
   checks.push_back(
-      {"systemd-affinity", Verdict::kOk, "no CPUAffinity= that containers would inherit"});
+      {"systemd-affinity", CheckStatus::kOk, "no CPUAffinity= that containers would inherit"});
 }
 
 void check_delegation(const ObservedSystem& system, Checks& checks) {
   const ObservedSystemd& systemd = system.systemd;
   if (!systemd.has_service) {
-    checks.push_back({"delegation", Verdict::kOk, "pinfold.service is not installed"});
+    checks.push_back({"delegation", CheckStatus::kOk, "pinfold.service is not installed"});
     return;
   }
   const auto found = systemd.delegates.find("pinfold.service");
@@ -194,10 +194,10 @@ void check_delegation(const ObservedSystem& system, Checks& checks) {
   }
   if (is_enough) {
     checks.push_back(
-        {"delegation", Verdict::kOk, fmt::format("pinfold.service has Delegate={}", delegate)});
+        {"delegation", CheckStatus::kOk, fmt::format("pinfold.service has Delegate={}", delegate)});
     return;
   }
-  checks.push_back({"delegation", Verdict::kProblem,
+  checks.push_back({"delegation", CheckStatus::kProblem,
                     is_set ? fmt::format("pinfold.service has Delegate={}", delegate)
                            : "pinfold.service has no Delegate=",
                     "Delegate=cpuset cpu memory; else systemd can disable these controllers",

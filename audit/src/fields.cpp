@@ -69,9 +69,9 @@ std::span<const Severity> enumerators(Severity /*type*/) {
   return kAll;
 }
 
-std::span<const Verdict> enumerators(Verdict /*type*/) {
-  static constexpr std::array kAll = {Verdict::kProblem, Verdict::kWarning, Verdict::kUnknown,
-                                      Verdict::kOk};
+std::span<const CheckStatus> enumerators(CheckStatus /*type*/) {
+  static constexpr std::array kAll = {CheckStatus::kProblem, CheckStatus::kWarning,
+                                      CheckStatus::kUnknown, CheckStatus::kOk};
   return kAll;
 }
 
@@ -90,11 +90,11 @@ void describe(Fields& fields, Subject& subject) {
   fields.member("pod", subject.pod, "Null: it belongs to no pod.");
   fields.member("container", subject.container, "Its name; \"\": none, or unknown.");
   fields.member("containerId", subject.container_id, "The runtime's; \"\": none.");
-  fields.member("pid", subject.pid, "Null: it is no process.");
+  fields.member("pid", subject.pid, "Null: not a process.");
 }
 
 void describe(Fields& fields, Finding& finding) {
-  fields.type("Finding", "Something that an operator should know.");
+  fields.type("Finding", "A finding for the operator.");
   fields.member("kind", finding.kind, "A word of docs/audit.md: \"cpuset-differs\".");
   fields.member("severity", finding.severity, "");
   fields.member("subject", finding.subject, "");
@@ -142,7 +142,7 @@ void describe(Fields& fields, AuditDocument& document) {
 }
 
 void describe(Fields& fields, WatchLine& line) {
-  fields.type("WatchLine", "A change between two looks at a node.");
+  fields.type("WatchLine", "A change between two checks of a node.");
   fields.member("event", line.kind, "");
   describe(fields, line.container);
   fields.member("other", line.other,
@@ -150,7 +150,7 @@ void describe(Fields& fields, WatchLine& line) {
   fields.member("cpus", line.cpus, "Those CPUs.");
   fields.member("after", line.after,
                 "Which of the two started last; null: both ran before the watch.");
-  fields.member("lastedSeconds", line.lasted, "How long the overlap lasted; null: it goes on.");
+  fields.member("lastedSeconds", line.lasted, "How long the overlap lasted; null: it continues.");
   fields.member("atSeconds", line.at, "Since the watch began.");
 }
 
@@ -168,10 +168,10 @@ void describe(Fields& fields, DoctorDocument& document) {
   fields.type("Doctor", "What Pinfold and a kubelet need of a machine.");
   const Checks& checks = document.checks;
   fields.member("root", document.root, "Root of the machine's file system.");
-  fields.computed("ok", count(checks, Verdict::kProblem) == 0, "No problems.");
-  fields.computed("problemCount", count(checks, Verdict::kProblem), "");
-  fields.computed("warningCount", count(checks, Verdict::kWarning), "");
-  fields.computed("unknownCount", count(checks, Verdict::kUnknown), "");
+  fields.computed("ok", count(checks, CheckStatus::kProblem) == 0, "No problems.");
+  fields.computed("problemCount", count(checks, CheckStatus::kProblem), "");
+  fields.computed("warningCount", count(checks, CheckStatus::kWarning), "");
+  fields.computed("unknownCount", count(checks, CheckStatus::kUnknown), "");
   fields.member("checks", document.checks, "The worst first.");
 }
 

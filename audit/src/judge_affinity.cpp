@@ -47,14 +47,13 @@ void judge_affinity(const Case& given, std::vector<Finding>& findings) {
     if (process == nullptr) continue;
     const CpuSet usable = usable_cpus(*process, container.observed);
     if (usable == container.observed || usable.empty()) continue;
-    findings.push_back(
-        {"affinity", container.is_exclusive ? Severity::kWarning : Severity::kNote,
-         subject_of(container), usable.to_string(), container.observed.to_string(),
-         fmt::format("its process {} may run on {} only: CPU affinity, inherited or its own",
-                     process->pid, usable.to_string()),
-         fmt::format("grep Cpus_allowed_list '{}/proc/{}/status'", given.observed.root,
-                     process->pid),
-         enforce::widening_command(process->pid)});
+    findings.push_back({"affinity", container.is_exclusive ? Severity::kWarning : Severity::kNote,
+                        subject_of(container), usable.to_string(), container.observed.to_string(),
+                        fmt::format("the CPU affinity of its process {} permits only {}",
+                                    process->pid, usable.to_string()),
+                        fmt::format("grep Cpus_allowed_list '{}/proc/{}/status'",
+                                    given.observed.root, process->pid),
+                        enforce::widening_command(process->pid)});
   }
 }
 

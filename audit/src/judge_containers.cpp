@@ -43,13 +43,13 @@ void judge_cpus(const Case& given, const Placed& placed, std::vector<Finding>& f
                   sets_command(given, placed, "cpus"),
                   set_command(given, placed, "cpus", *container.expected)};
   if (container.is_exclusive) {
-    finding.text = fmt::format("runs on CPUs {}, the kubelet gave it CPUs {} exclusively",
+    finding.text = fmt::format("runs on CPUs {}, but the kubelet gave it CPUs {} exclusively",
                                finding.observed, finding.expected);
   } else {
     // On exclusive CPUs this is also an overlap, which is the error.
     finding.severity = Severity::kWarning;
-    finding.text =
-        fmt::format("runs on CPUs {}, its shared pool is {}", finding.observed, finding.expected);
+    finding.text = fmt::format("runs on CPUs {}, but its shared pool is {}", finding.observed,
+                               finding.expected);
   }
   findings.push_back(std::move(finding));
 }
@@ -59,11 +59,11 @@ void judge_mems(const Case& given, const Placed& placed, std::vector<Finding>& f
   if (!container.expected_mems || container.observed_mems == *container.expected_mems) return;
   const std::string observed = container.observed_mems.to_string();
   const std::string expected = container.expected_mems->to_string();
-  findings.push_back(
-      {"mems-differ", Severity::kError, subject_of(container), observed, expected,
-       fmt::format("may use memory of NUMA nodes {}, the kubelet gave it {}", observed, expected),
-       sets_command(given, placed, "mems"),
-       set_command(given, placed, "mems", *container.expected_mems)});
+  findings.push_back({"mems-differ", Severity::kError, subject_of(container), observed, expected,
+                      fmt::format("may use memory of NUMA nodes {}, but the kubelet gave it {}",
+                                  observed, expected),
+                      sets_command(given, placed, "mems"),
+                      set_command(given, placed, "mems", *container.expected_mems)});
 }
 
 void judge_absent(const Case& given, const Placed& placed, std::vector<Finding>& findings) {
@@ -73,8 +73,8 @@ void judge_absent(const Case& given, const Placed& placed, std::vector<Finding>&
       fmt::format("{}/pods/{}", given.observed.kubelet.root_dir, container.id.pod.value);
   findings.push_back(
       {"container-absent", Severity::kNote, subject_of(container), "", cpus,
-       fmt::format("has CPUs {} in the kubelet's file, and no control group: it does not run, or a "
-                   "file does not name its group",
+       fmt::format("has CPUs {} in the kubelet's file but no control group: it does not run, or "
+                   "no file names its group",
                    cpus),
        fmt::format("ls '{}{}'", given.observed.root, pod)});
 }
@@ -92,7 +92,7 @@ void judge_empty(const Case& given, const Placed& placed, std::vector<Finding>& 
   findings.push_back(
       {"container-empty", Severity::kWarning, subject_of(container), "",
        container.expected->to_string(),
-       "has exclusive CPUs and no process in its group, and the sandbox of its pod runs: it has "
+       "has exclusive CPUs but no process in its group, while the sandbox of its pod runs: it has "
        "just ended, or its processes were moved away",
        show_file(given.observed, placed.group->directory + "/cgroup.procs")});
 }

@@ -152,7 +152,7 @@ void judge_groups(const Case& given, std::vector<Finding>& findings) {
          {"group", root},
          std::string(to_string(*driver)),
          std::string(to_string(*configured)),
-         fmt::format("has the name of the cgroup driver {}, the kubelet is configured for {}: "
+         fmt::format("belongs to the cgroup driver {}, but the kubelet is configured for {}: "
                      "perhaps left over from before a change",
                      to_string(*driver), to_string(*configured)),
          fmt::format("ls '{}{}/{}'", given.observed.root, cgroups.mount, root)});
@@ -165,8 +165,8 @@ void judge_kubelet(const Case& given, std::vector<Finding>& findings) {
   const ObservedKubelet& kubelet = given.observed.kubelet;
   if (!kubelet.pid) {
     findings.push_back({"kubelet-stopped", Severity::kWarning, kubelet_subject(), "", "",
-                        "does not run: no process has its name, and none of k3s or MicroK8s "
-                        "contains it",
+                        "does not run: there is no process of this name, and none of k3s or "
+                        "MicroK8s, which contain it",
                         "", fmt::format("systemctl start {}", kubelet.unit)});
   }
   if (!kubelet.config) {
@@ -187,8 +187,8 @@ void judge_kubelet(const Case& given, std::vector<Finding>& findings) {
                         std::to_string(problem.count),
                         "",
                         problem.count == 1 ? problem.message
-                                           : fmt::format("{} (and {} more alike)", problem.message,
-                                                         problem.count - 1),
+                                           : fmt::format("{} (and {} more like it)",
+                                                         problem.message, problem.count - 1),
                         ""});
   }
 }

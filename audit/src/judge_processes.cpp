@@ -120,7 +120,7 @@ void judge_threads(const Case& given, const Placed& placed, const ObservedProces
           container.pod, container.id.name, container.runtime_id, process.pid},
          cpus.to_string(),
          container.expected->to_string(),
-         fmt::format("runs on CPUs {}, its container has CPUs {}", cpus.to_string(),
+         fmt::format("runs on CPUs {}, but its container has CPUs {}", cpus.to_string(),
                      container.expected->to_string()),
          status_command(given, fmt::format("{}/task/{}", process.pid, tid)),
          pin_command(*container.expected, tid)});
@@ -143,8 +143,8 @@ bool judge_escaped(const Case& given, const Namespaces& pods, const ObservedProc
   if (container != nullptr) subject.container = container->audited.id.name;
   findings.push_back(
       {"process-outside", Severity::kError, std::move(subject), process.group, "",
-       fmt::format("belongs to {} and is in the group '{}': its limits and CPUs are not the "
-                   "container's; it runs on CPUs {}",
+       fmt::format("belongs to {} but is in the group '{}', so the container's limits and CPUs do "
+                   "not apply to it; it runs on CPUs {}",
                    of, process.group, process.cpus.to_string()),
        fmt::format("cat '{}/proc/{}/cgroup'", given.observed.root, process.pid),
        container != nullptr && container->group != nullptr
@@ -217,15 +217,14 @@ class SystemProcesses {
                           confine(given_, group)});
     }
     if (kernel_ == 0) return;
-    findings.push_back(
-        {"kernel-threads",
-         Severity::kNote,
-         {"node", "kernel threads"},
-         std::to_string(kernel_),
-         "",
-         fmt::format("{} of them, which could be moved, can run on exclusive CPUs {}", kernel_,
-                     given_.exclusive.to_string()),
-         ""});
+    findings.push_back({"kernel-threads",
+                        Severity::kNote,
+                        {"node", "kernel threads"},
+                        std::to_string(kernel_),
+                        "",
+                        fmt::format("{} that could be moved can run on exclusive CPUs {}", kernel_,
+                                    given_.exclusive.to_string()),
+                        ""});
   }
 
  private:

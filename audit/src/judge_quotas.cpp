@@ -27,7 +27,7 @@ std::string unlimit(const Case& given, const std::string& path, bool is_pods) {
 std::string limit_text(const ObservedLimit& limit) {
   constexpr double kUsPerS = 1e6;
   const std::string quota =
-      fmt::format("quota of {} us in {} us, which ", limit.quota->quota_us, limit.quota->period_us);
+      fmt::format("quota of {} us in {} us, which ", *limit.quota.quota_us, limit.quota.period_us);
   if (limit.throttled.periods == 0) return quota + "has not throttled it yet";
   std::string text =
       fmt::format("{}has throttled it in {} periods", quota, limit.throttled.periods);
@@ -43,7 +43,7 @@ Finding finding_of(const Case& given, const std::string& path, const ObservedLim
   return {"quota",
           limit.throttled.periods > 0 ? Severity::kWarning : Severity::kNote,
           std::move(subject),
-          fmt::format("{} {}", limit.quota->quota_us, limit.quota->period_us),
+          fmt::format("{} {}", *limit.quota.quota_us, limit.quota.period_us),
           "no quota",
           fmt::format("{} a {}", what, limit_text(limit)),
           fmt::format("grep throttled '{}{}/{}/cpu.stat'", given.observed.root,
@@ -70,7 +70,7 @@ void judge_quotas(const Case& given, std::vector<Finding>& findings) {
   for (const Placed& placed : given.containers) {
     if (!placed.audited.is_exclusive || placed.group == nullptr) continue;
     const std::string& path = placed.group->path;
-    if (placed.group->limit.quota) {
+    if (placed.group->limit.quota.quota_us) {
       findings.push_back(finding_of(given, path, placed.group->limit, subject_of(placed.audited),
                                     "has exclusive CPUs and", true));
     }
@@ -86,7 +86,7 @@ void judge_quotas(const Case& given, std::vector<Finding>& findings) {
                                        : higher != given.observed.cgroups.limits.end()
                                            ? &higher->second
                                            : nullptr;
-    if (limit == nullptr || !limit->quota) continue;
+    if (limit == nullptr || !limit->quota.quota_us) continue;
     Subject subject{"group", path};
     if (pod != nullptr) subject.pod = PodRef{pod->name.pod, {}, {}};
     findings.push_back(

@@ -19,17 +19,17 @@ constexpr std::size_t kMaxSearched = 20'000;
 constexpr int kMaxGroupDepth = 16;
 
 /// The locations of the files with the sets and the limit.
-struct Hierarchy {
+struct CgroupMounts {
   CgroupVersion version;
   std::string cpusets;  ///< the mount
   std::string cpu;      ///< of the hierarchy with CPU limits; "": none
 };
 
-std::optional<Hierarchy> find_hierarchy(const Tree& tree) {
+std::optional<CgroupMounts> find_hierarchy(const Tree& tree) {
   const std::string base = "/sys/fs/cgroup";
-  if (tree.has(base + "/cgroup.controllers")) return Hierarchy{CgroupVersion::kV2, base, base};
+  if (tree.has(base + "/cgroup.controllers")) return CgroupMounts{CgroupVersion::kV2, base, base};
   if (!tree.has(base + "/cpuset")) return std::nullopt;
-  Hierarchy hierarchy{CgroupVersion::kV1, base + "/cpuset", ""};
+  CgroupMounts hierarchy{CgroupVersion::kV1, base + "/cpuset", ""};
   for (const char* const name : {"/cpu,cpuacct", "/cpu", "/cpuacct,cpu"}) {
     if (hierarchy.cpu.empty() && tree.has(base + name)) hierarchy.cpu = base + name;
   }
@@ -40,9 +40,9 @@ std::string below(const std::string& path, const std::string& name) {
   return path.empty() ? name : fmt::format("{}/{}", path, name);
 }
 
-class Reader {
+class ObservedGroupReader {
  public:
-  Reader(const Tree& tree, const Hierarchy& hierarchy, Problems& problems)
+  ObservedGroupReader(const Tree& tree, const CgroupMounts& hierarchy, Problems& problems)
       : tree_(tree), hierarchy_(hierarchy), problems_(problems) {}
 
   /// Finds the roots of kubelets, breadth-first: none is inside another.
@@ -87,7 +87,9 @@ class Reader {
                       ? parse_cpu_max(file(directory, "cpu.max").value_or(""))
                       : parse_cfs(file(directory, "cpu.cfs_quota_us").value_or(""),
                                   file(directory, "cpu.cfs_period_us").value_or(""));
-    if (limit.quota) limit.throttled = parse_throttled(file(directory, "cpu.stat").value_or(""));
+    if (limit.quota.quota_us) {
+      limit.throttled = parse_throttled(file(directory, "cpu.stat").value_or(""));
+    }
     return limit;
   }
 
@@ -160,7 +162,7 @@ class Reader {
   }
 
   const Tree& tree_;
-  const Hierarchy& hierarchy_;
+  const CgroupMounts& hierarchy_;
   Problems& problems_;
 };
 
@@ -182,7 +184,7 @@ std::vector<std::string> above(std::string path) {
   return paths;
 }
 
-void add_limits(const Reader& reader, ObservedGroups& cgroups) {
+void add_limits(const ObservedGroupReader& reader, ObservedGroups& cgroups) {
   std::map<std::string, ObservedLimit> seen;
   for (const ObservedGroup& group : cgroups.groups) {
     if (group.name.role != GroupRole::kPod) continue;
@@ -190,7 +192,7 @@ void add_limits(const Reader& reader, ObservedGroups& cgroups) {
       if (!seen.contains(path)) seen[path] = reader.limit(path);
     }
   }
-  std::erase_if(seen, [](const auto& one) { return !one.second.quota; });
+  std::erase_if(seen, [](const auto& one) { return !one.second.quota.quota_us; });
   cgroups.limits = std::move(seen);
 }
 
@@ -203,7 +205,7 @@ ObservedGroups observe_groups(const Tree& tree, Problems& problems) {
   cgroups.version = hierarchy->version;
   cgroups.mount = hierarchy->cpusets;
   cgroups.cpu_mount = hierarchy->cpu;
-  const Reader reader(tree, *hierarchy, problems);
+  const ObservedGroupReader reader(tree, *hierarchy, problems);
   cgroups.roots = reader.find_roots();
   for (const std::string& root : cgroups.roots) reader.add_pods(root, 0, cgroups.groups);
   add_limits(reader, cgroups);

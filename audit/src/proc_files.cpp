@@ -101,16 +101,16 @@ std::vector<pid_t> parse_pids(std::string_view text) {
   return pids;
 }
 
-std::optional<CpuQuota> parse_cpu_max(std::string_view text) {
+enforce::CpuQuota parse_cpu_max(std::string_view text) {
   const std::string_view quota = cut_word(text);
   return parse_cfs(quota, cut_word(text));
 }
 
-std::optional<CpuQuota> parse_cfs(std::string_view quota, std::string_view period) {
+enforce::CpuQuota parse_cfs(std::string_view quota, std::string_view period) {
   const auto quota_us = parse_number(trimmed(quota));
   const auto period_us = parse_number(trimmed(period));
-  if (!quota_us || !period_us || *quota_us <= 0 || *period_us <= 0) return std::nullopt;
-  return CpuQuota{*quota_us, *period_us};
+  if (!quota_us || !period_us || *quota_us <= 0 || *period_us <= 0) return {};
+  return {*quota_us, static_cast<std::uint64_t>(*period_us)};
 }
 
 Throttled parse_throttled(std::string_view cpu_stat) {

@@ -46,8 +46,9 @@ Result<CpuCheckpoint> resolve_ids(CpuCheckpoint state, const ContainerIds& ids) 
   for (const auto& [id, cpus] : by_id) {
     const auto found = ids.find(id);
     if (found == ids.end()) {
-      return fail(ErrorCode::kNotFound,
-                  fmt::format("container id '{}' of CPU V1: not in the list of containers", id));
+      return fail(
+          ErrorCode::kNotFound,
+          fmt::format("container id '{}' in a CPU V1 file: not in the list of containers", id));
     }
     state.assignments[found->second] = cpus;
   }

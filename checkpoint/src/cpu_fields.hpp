@@ -26,7 +26,7 @@ using Lists = std::map<std::string, std::string>;  // container to its CPUs
 using PodLists = std::map<std::string, Nullable<Lists>>;
 using PodSets = std::map<PodUid, CpuSet>;
 
-enum class Version { kV1 = 1, kV2, kV3, kV4, kDataOfV4 };
+enum class CpuFileVersion { kV1 = 1, kV2, kV3, kV4, kDataOfV4 };
 
 /// A file as read. V1 has `by_id`, the others have `entries`; V3 has `pods`. V4 has `data`, the
 /// fields of V3 as a text, and uses only these.
@@ -46,7 +46,7 @@ struct CpuFile {
 
 /// The fields of any version, taken from a CpuFile or a CpuCheckpoint.
 template <class Entries, class Pods>
-struct Fields {
+struct CpuFields {
   std::string_view policy;
   std::string_view default_set;
   std::string_view entries_type;
@@ -96,7 +96,7 @@ inline void put_pod(GoDump& out, const CpuSet& cpus) {
 }
 
 template <class Out, class Entries, class Pods>
-void put_fields(Out& out, const Fields<Entries, Pods>& fields) {
+void put_fields(Out& out, const CpuFields<Entries, Pods>& fields) {
   out.field("PolicyName", "policyName", "string");
   out.string(fields.policy);
   out.field("DefaultCPUSet", "defaultCpuSet", "string");
@@ -112,7 +112,7 @@ void put_fields(Out& out, const Fields<Entries, Pods>& fields) {
 }
 
 template <class Entries, class Pods>
-std::uint32_t fields_checksum(const Fields<Entries, Pods>& fields, std::string_view suffix) {
+std::uint32_t fields_checksum(const CpuFields<Entries, Pods>& fields, std::string_view suffix) {
   GoDump dump;
   dump.type(fmt::format("*state.CPUManagerCheckpoint{}", suffix));
   dump.open_struct();
@@ -125,14 +125,15 @@ std::uint32_t fields_checksum(const Fields<Entries, Pods>& fields, std::string_v
 inline constexpr std::string_view kEntriesType = "map[string]map[string]string";
 
 /// Reads a file as one version. Domain: `bytes` has no syntax error.
-[[nodiscard]] CpuFile read(std::string_view bytes, Version version, std::string_view go_type);
+[[nodiscard]] CpuFile read(std::string_view bytes, CpuFileVersion version,
+                           std::string_view go_type);
 /// Computes the checksum of a file as that version. Domain: V1, V2, V3.
-[[nodiscard]] std::uint32_t sum_of(const CpuFile& file, Version version);
-[[nodiscard]] bool has_right_sum(const CpuFile& file, Version version, Names names);
+[[nodiscard]] std::uint32_t sum_of(const CpuFile& file, CpuFileVersion version);
+[[nodiscard]] bool has_right_sum(const CpuFile& file, CpuFileVersion version, Names names);
 /// Returns the file, or why it is not of that version. Domain: V1, V2, V3.
-[[nodiscard]] Result<CpuFile> checked(CpuFile file, Version version, Names names);
+[[nodiscard]] Result<CpuFile> checked(CpuFile file, CpuFileVersion version, Names names);
 /// Returns "state.CPUManagerCheckpointV2".
-[[nodiscard]] std::string versioned_go_type(Version version);
+[[nodiscard]] std::string versioned_go_type(CpuFileVersion version);
 /// Reads the fields in `data` of a V4 file.
 [[nodiscard]] Result<CpuFile> load_data_of(const CpuFile& v4);
 /// `set_name`: the kubelet's name for the default set in its message, which changed in 1.37.

@@ -10,15 +10,15 @@ namespace pinfold::checkpoint {
 namespace cpu_file {
 namespace {
 
-std::uint32_t suffixed_sum(const CpuFile& file, Version version, std::string_view suffix) {
-  if (version == Version::kV1) {
-    const Fields<Nullable<Lists>, PodSets> v1{file.policy, file.default_set, "map[string]string",
-                                              &file.by_id, nullptr};
+std::uint32_t suffixed_sum(const CpuFile& file, CpuFileVersion version, std::string_view suffix) {
+  if (version == CpuFileVersion::kV1) {
+    const CpuFields<Nullable<Lists>, PodSets> v1{file.policy, file.default_set, "map[string]string",
+                                                 &file.by_id, nullptr};
     return fields_checksum(v1, suffix);
   }
-  const Fields<Nullable<PodLists>, Nullable<PodSets>> fields{
+  const CpuFields<Nullable<PodLists>, Nullable<PodSets>> fields{
       file.policy, file.default_set, kEntriesType, &file.entries,
-      version == Version::kV3 ? &file.pods : nullptr};
+      version == CpuFileVersion::kV3 ? &file.pods : nullptr};
   return fields_checksum(fields, suffix);
 }
 
@@ -62,28 +62,28 @@ void read_pods(JsonReader& json, CpuFile& file) {
 
 }  // namespace
 
-CpuFile read(std::string_view bytes, Version version, std::string_view go_type) {
+CpuFile read(std::string_view bytes, CpuFileVersion version, std::string_view go_type) {
   CpuFile file;
   JsonReader json(bytes);
-  const bool is_v4 = version == Version::kV4;
+  const bool is_v4 = version == CpuFileVersion::kV4;
   const auto field = [&](std::string_view name, bool known, const auto& read_value) {
     return versioned_field(json, name, known, read_value, is_v4 ? "CPUManagerCheckpointV2" : "");
   };
   const auto field_of_v4 = [&](std::string_view name, const auto& read_value) {
     return versioned_field(json, name, is_v4, read_value, "");
   };
-  const bool has_pods = version == Version::kV3 || version == Version::kDataOfV4;
+  const bool has_pods = version == CpuFileVersion::kV3 || version == CpuFileVersion::kDataOfV4;
   json.structure(
       go_type,  //
       field("policyName", true, [&] { json.read(file.policy); }),
       field("defaultCpuSet", true, [&] { json.read(file.default_set); }),
       field("entries", true,
             [&] {
-              version == Version::kV1 ? read_lists(json, file.by_id)
-                                      : read_entries(json, file.entries);
+              version == CpuFileVersion::kV1 ? read_lists(json, file.by_id)
+                                             : read_entries(json, file.entries);
             }),
       field("podEntries", has_pods, [&] { read_pods(json, file); }),
-      field("checksum", version != Version::kDataOfV4,
+      field("checksum", version != CpuFileVersion::kDataOfV4,
             [&] { json.read(file.checksum, "checksum.Checksum"); }),
       field_of_v4("data", [&] { json.read(file.data); }),
       field_of_v4("dataChecksum", [&] { json.read(file.data_checksum, "checksum.Checksum"); }));
@@ -91,30 +91,30 @@ CpuFile read(std::string_view bytes, Version version, std::string_view go_type) 
   return file;
 }
 
-std::uint32_t sum_of(const CpuFile& file, Version version) {
+std::uint32_t sum_of(const CpuFile& file, CpuFileVersion version) {
   return suffixed_sum(file, version, "");
 }
 
-bool has_right_sum(const CpuFile& file, Version version, Names names) {
-  if (version != Version::kV3 && file.checksum == 0) return true;
+bool has_right_sum(const CpuFile& file, CpuFileVersion version, Names names) {
+  if (version != CpuFileVersion::kV3 && file.checksum == 0) return true;
   if (file.checksum == sum_of(file, version)) return true;
   const auto suffix = fmt::format("V{}", static_cast<int>(version));
   return names == Names::kAlsoVersioned && file.checksum == suffixed_sum(file, version, suffix);
 }
 
-Result<CpuFile> checked(CpuFile file, Version version, Names names) {
+Result<CpuFile> checked(CpuFile file, CpuFileVersion version, Names names) {
   if (!file.error.empty()) return corrupt(file.error);
   if (!has_right_sum(file, version, names)) return wrong_checksum();
   return file;
 }
 
-std::string versioned_go_type(Version version) {
+std::string versioned_go_type(CpuFileVersion version) {
   return fmt::format("state.CPUManagerCheckpointV{}", static_cast<int>(version));
 }
 
 Result<CpuFile> load_data_of(const CpuFile& v4) {
   return load_data(v4, "cpu", [](std::string_view data) {
-    return read(data, Version::kDataOfV4, "state.CPUManagerCheckpointData");
+    return read(data, CpuFileVersion::kDataOfV4, "state.CPUManagerCheckpointData");
   });
 }
 
@@ -152,7 +152,7 @@ Result<CpuCheckpoint> to_state(CpuFile file, std::optional<std::string_view> pol
 std::string encode_cpu(const CpuCheckpoint& state, std::string_view policy, CpuFormat format) {
   const std::string default_set = state.default_set.to_string();
   const auto fields = [&](bool with_pods) {
-    return cpu_file::Fields<ContainerMap<CpuSet>::ByPod, cpu_file::PodSets>{
+    return cpu_file::CpuFields<ContainerMap<CpuSet>::ByPod, cpu_file::PodSets>{
         policy, default_set, cpu_file::kEntriesType, &state.assignments.by_pod(),
         with_pods ? &state.pods : nullptr};
   };
@@ -190,7 +190,7 @@ Result<std::string> encode_cpu_v1(const CpuCheckpoint& state, std::string_view p
     by_id[found->first] = cpus.to_string();
   }
   const std::string default_set = state.default_set.to_string();
-  const cpu_file::Fields<cpu_file::Lists, cpu_file::PodSets> fields{
+  const cpu_file::CpuFields<cpu_file::Lists, cpu_file::PodSets> fields{
       policy, default_set, "map[string]string", &by_id, nullptr};
   JsonWriter json;
   json.open_struct();

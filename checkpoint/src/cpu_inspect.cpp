@@ -17,10 +17,12 @@ Result<Inspected<CpuCheckpoint>> inspected(cpu_file::CpuFile file, int version) 
 
 Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
-  using cpu_file::Version;
+  using cpu_file::CpuFileVersion;
   int version = 4;
-  auto file = load_data_of(cpu_file::read(bytes, Version::kV4, "state.CPUManagerCheckpoint"));
-  for (const Version older : {Version::kV3, Version::kV2, Version::kV1}) {
+  auto file =
+      load_data_of(cpu_file::read(bytes, CpuFileVersion::kV4, "state.CPUManagerCheckpoint"));
+  for (const CpuFileVersion older :
+       {CpuFileVersion::kV3, CpuFileVersion::kV2, CpuFileVersion::kV1}) {
     if (file) break;
     --version;
     file = checked(cpu_file::read(bytes, older, cpu_file::versioned_go_type(older)), older,
@@ -32,15 +34,17 @@ Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes) {
 
 Result<Inspected<CpuCheckpoint>> inspect_cpu_unchecked(std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
-  using cpu_file::Version;
-  auto file = cpu_file::read(bytes, Version::kV4, "state.CPUManagerCheckpoint");
+  using cpu_file::CpuFileVersion;
+  auto file = cpu_file::read(bytes, CpuFileVersion::kV4, "state.CPUManagerCheckpoint");
   int version = 4;
   if (is_newest(file) && !json_syntax_error(file.data)) {
-    file = cpu_file::read(file.data, Version::kDataOfV4, "state.CPUManagerCheckpointData");
+    file = cpu_file::read(file.data, CpuFileVersion::kDataOfV4, "state.CPUManagerCheckpointData");
   } else {
-    file = cpu_file::read(bytes, Version::kV3, cpu_file::versioned_go_type(Version::kV3));
+    file = cpu_file::read(bytes, CpuFileVersion::kV3,
+                          cpu_file::versioned_go_type(CpuFileVersion::kV3));
     version = file.pods && !file.pods->empty() ? 3 : 2;
-    auto by_id = cpu_file::read(bytes, Version::kV1, cpu_file::versioned_go_type(Version::kV1));
+    auto by_id = cpu_file::read(bytes, CpuFileVersion::kV1,
+                                cpu_file::versioned_go_type(CpuFileVersion::kV1));
     if (!file.error.empty() && by_id.error.empty()) {
       file = std::move(by_id);
       version = 1;
@@ -52,20 +56,22 @@ Result<Inspected<CpuCheckpoint>> inspect_cpu_unchecked(std::string_view bytes) {
 
 std::vector<WrongSum> wrong_cpu_sums(std::string_view bytes) {
   using namespace cpu_file;
-  return wrong_sums<Version>(
-      bytes, Version::kV4, {{Version::kV3, "V3"}, {Version::kV2, "V2"}, {Version::kV1, "V1"}},
-      [&](Version version) { return read(bytes, version, ""); },
-      [](const CpuFile& file, Version version) {
+  return wrong_sums<CpuFileVersion>(
+      bytes, CpuFileVersion::kV4,
+      {{CpuFileVersion::kV3, "V3"}, {CpuFileVersion::kV2, "V2"}, {CpuFileVersion::kV1, "V1"}},
+      [&](CpuFileVersion version) { return read(bytes, version, ""); },
+      [](const CpuFile& file, CpuFileVersion version) {
         return has_right_sum(file, version, Names::kAlsoVersioned);
       },
-      [](const CpuFile& file, Version version) { return sum_of(file, version); });
+      [](const CpuFile& file, CpuFileVersion version) { return sum_of(file, version); });
 }
 
 Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& ids) {
   using namespace cpu_file;
   Salvaged<CpuCheckpoint> out;
-  CpuFile file =
-      salvage_fields<Version>(json, {Version::kV4, Version::kDataOfV4, Version::kV3, Version::kV2});
+  CpuFile file = salvage_fields<CpuFileVersion>(
+      json,
+      {CpuFileVersion::kV4, CpuFileVersion::kDataOfV4, CpuFileVersion::kV3, CpuFileVersion::kV2});
   out.policy = file.policy;
   const auto parse = [&](const std::string& object, const std::string& list) {
     auto cpus = CpuSet::parse(list);
@@ -73,7 +79,7 @@ Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& i
     return cpus;
   };
   out.state.default_set = parse("shared pool", file.default_set).value_or(CpuSet());
-  const CpuFile v1 = read(json, Version::kV1, "");
+  const CpuFile v1 = read(json, CpuFileVersion::kV1, "");
   if (v1.error.empty() && v1.by_id) {
     file.entries.reset();
     for (const auto& [id, list] : *v1.by_id) {

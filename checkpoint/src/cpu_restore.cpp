@@ -11,17 +11,17 @@ namespace {
 
 /// Returns the Go type of a version; the newest one that a kubelet knows has no version in its
 /// name.
-std::string go_type_of(const Kubelet& kubelet, Version version) {
-  const Version newest = kubelet.minor >= 37   ? Version::kV4
-                         : kubelet.minor == 36 ? Version::kV3
-                                               : Version::kV2;
+std::string go_type_of(const Kubelet& kubelet, CpuFileVersion version) {
+  const CpuFileVersion newest = kubelet.minor >= 37   ? CpuFileVersion::kV4
+                                : kubelet.minor == 36 ? CpuFileVersion::kV3
+                                                      : CpuFileVersion::kV2;
   return version == newest ? "state.CPUManagerCheckpoint" : versioned_go_type(version);
 }
 
-Names names_of(const Kubelet& kubelet, Version version) {
+Names names_of(const Kubelet& kubelet, CpuFileVersion version) {
   const bool also_versioned =
-      (version == Version::kV3 && kubelet.minor >= 37) ||
-      (version == Version::kV2 && kubelet.minor >= 36 && !kubelet.pod_level_gate);
+      (version == CpuFileVersion::kV3 && kubelet.minor >= 37) ||
+      (version == CpuFileVersion::kV2 && kubelet.minor >= 36 && !kubelet.pod_level_gate);
   return also_versioned ? Names::kAlsoVersioned : Names::kPlain;
 }
 
@@ -50,21 +50,21 @@ Result<CpuFile> load_as(const Kubelet& kubelet, std::string_view bytes, const Co
   Result<CpuFile> file;
   Nullable<PodSets> failed_pods;  // from the failed attempt to read V3
   for (const int number : formats_of(kubelet).reads_cpu) {
-    const auto version = static_cast<Version>(number);
+    const auto version = static_cast<CpuFileVersion>(number);
     const CpuFile found = read(bytes, version, go_type_of(kubelet, version));
-    file = version == Version::kV4 ? load_data_of(found)
-                                   : checked(found, version, names_of(kubelet, version));
-    if (!file && version == Version::kV4 && is_newest(found)) {
+    file = version == CpuFileVersion::kV4 ? load_data_of(found)
+                                          : checked(found, version, names_of(kubelet, version));
+    if (!file && version == CpuFileVersion::kV4 && is_newest(found)) {
       return fail(std::move(file).error().wrap("could not load v4 checkpoint"));
     }
-    if (!file && version == Version::kV3)
+    if (!file && version == CpuFileVersion::kV3)
       failed_pods = found.pods_before_error.value_or(found.pods);
     if (!file) continue;
-    if (version == Version::kV1) {
+    if (version == CpuFileVersion::kV1) {
       PINFOLD_LET(file, migrate(*std::move(file), kubelet, ids));
     }
     // Kubelet 1.36 reuses the object from its failed attempt.
-    if (kubelet.minor == 36 && version < Version::kV3) file->pods = std::move(failed_pods);
+    if (kubelet.minor == 36 && version < CpuFileVersion::kV3) file->pods = std::move(failed_pods);
     if (!kubelet.pod_level_gate) file->pods.reset();
     break;
   }

@@ -108,8 +108,8 @@ Result<void> apply_record(const Record& record, Contents& contents) {
             : std::nullopt;
     if (!after) {
       return fail(ErrorCode::kCorrupt,
-                  fmt::format("journal: a record edits other contents of '{}' than the records "
-                              "before it have",
+                  fmt::format("journal: a record edits contents of '{}' that differ from those of "
+                              "the records before it",
                               name));
     }
     before->second = *std::move(after);

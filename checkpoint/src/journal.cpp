@@ -83,7 +83,7 @@ bool take_entry(std::string_view& rest, int version, Changes& changes) {
   const auto before =
       before_text->size() == 16 ? number<std::uint64_t>(*before_text, 16) : std::nullopt;
   if (!before && *before_text != kNoFile) return false;
-  Change& change = changes[std::string(*name)];
+  FileChange& change = changes[std::string(*name)];
   change.before = before;
   if (version >= kFirstWithEdits && rest.starts_with('+')) {
     auto edits = take_edits(rest);

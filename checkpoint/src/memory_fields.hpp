@@ -40,7 +40,7 @@ using Blocks = Nullable<std::vector<FileBlock>>;
 using Containers = Nullable<std::map<std::string, Blocks>>;
 using Nodes = std::map<std::int64_t, Nullable<FileNode>>;
 
-enum class Version { kV1 = 1, kV2, kV3, kDataOfV3 };
+enum class MemoryFileVersion { kV1 = 1, kV2, kV3, kDataOfV3 };
 
 struct MemoryFile {
   std::string policy;
@@ -64,7 +64,7 @@ const auto& by_pod(const ContainerMap<T>& assignments) {
 
 /// The fields, taken from a MemoryFile or a MemoryCheckpoint.
 template <class State>
-struct Fields {
+struct MemoryFields {
   std::string_view policy;
   const State& state;
   bool with_pods;  ///< V1 has no podEntries
@@ -154,7 +154,7 @@ void put_pod(Out& out, const Array& blocks) {
 }
 
 template <class Out, class State>
-void put_fields(Out& out, const Fields<State>& fields) {
+void put_fields(Out& out, const MemoryFields<State>& fields) {
   const State& state = fields.state;
   out.field("PolicyName", "policyName", "string");
   out.string(fields.policy);
@@ -174,7 +174,7 @@ void put_fields(Out& out, const Fields<State>& fields) {
 }
 
 template <class State>
-std::uint32_t fields_checksum(const Fields<State>& fields, std::string_view suffix) {
+std::uint32_t fields_checksum(const MemoryFields<State>& fields, std::string_view suffix) {
   GoDump dump;
   dump.type(fmt::format("*state.MemoryManagerCheckpoint{}", suffix));
   dump.open_struct();
@@ -187,7 +187,8 @@ std::uint32_t fields_checksum(const Fields<State>& fields, std::string_view suff
 /// Returns the whole file, from a MemoryFile or a MemoryCheckpoint.
 template <class State>
 std::string file_text(const State& state, std::string_view policy, MemoryFormat format) {
-  const Fields<State> outside{policy, state, format == MemoryFormat::kV2};  // V3 is V1 plus `data`
+  const MemoryFields<State> outside{policy, state,
+                                    format == MemoryFormat::kV2};  // V3 is V1 plus `data`
   JsonWriter json;
   json.open_struct();
   put_fields(json, outside);
@@ -195,7 +196,7 @@ std::string file_text(const State& state, std::string_view policy, MemoryFormat 
   if (format == MemoryFormat::kV3) {
     JsonWriter data;
     data.open_struct();
-    put_fields(data, Fields<State>{policy, state, true});
+    put_fields(data, MemoryFields<State>{policy, state, true});
     data.close_struct();
     put_data(json, data.text());
   }
@@ -207,14 +208,17 @@ std::string file_text(const State& state, std::string_view policy, MemoryFormat 
 enum class Zero { kIsWrong, kIsRightInV1 };
 
 /// Reads a file as one version. Domain: `bytes` has no syntax error.
-[[nodiscard]] MemoryFile read(std::string_view bytes, Version version, std::string_view go_type);
+[[nodiscard]] MemoryFile read(std::string_view bytes, MemoryFileVersion version,
+                              std::string_view go_type);
 /// Computes the checksum of a file as that version. Domain: V1, V2.
-[[nodiscard]] std::uint32_t sum_of(const MemoryFile& file, Version version);
-[[nodiscard]] bool has_right_sum(const MemoryFile& file, Version version, Names names, Zero zero);
+[[nodiscard]] std::uint32_t sum_of(const MemoryFile& file, MemoryFileVersion version);
+[[nodiscard]] bool has_right_sum(const MemoryFile& file, MemoryFileVersion version, Names names,
+                                 Zero zero);
 /// Returns the file, or why it is not of that version. Domain: V1, V2.
-[[nodiscard]] Result<MemoryFile> checked(MemoryFile file, Version version, Names names, Zero zero);
+[[nodiscard]] Result<MemoryFile> checked(MemoryFile file, MemoryFileVersion version, Names names,
+                                         Zero zero);
 /// Returns "state.MemoryManagerCheckpointV1".
-[[nodiscard]] std::string versioned_go_type(Version version);
+[[nodiscard]] std::string versioned_go_type(MemoryFileVersion version);
 /// Reads the fields in `data` of a V3 file.
 [[nodiscard]] Result<MemoryFile> load_data_of(const MemoryFile& v3);
 [[nodiscard]] Result<std::vector<MemoryBlock>> to_blocks(const Blocks& blocks);

@@ -144,31 +144,33 @@ Result<NodeMemory> to_node(const FileNode& node) {
   return out;
 }
 
-std::uint32_t suffixed_sum(const MemoryFile& file, Version version, std::string_view suffix) {
-  const Fields<MemoryFile> fields{file.policy, file, version == Version::kV2};
+std::uint32_t suffixed_sum(const MemoryFile& file, MemoryFileVersion version,
+                           std::string_view suffix) {
+  const MemoryFields<MemoryFile> fields{file.policy, file, version == MemoryFileVersion::kV2};
   return fields_checksum(fields, suffix);
 }
 
 }  // namespace
 
-MemoryFile read(std::string_view bytes, Version version, std::string_view go_type) {
+MemoryFile read(std::string_view bytes, MemoryFileVersion version, std::string_view go_type) {
   MemoryFile file;
   JsonReader json(bytes);
-  const bool is_v3 = version == Version::kV3;
+  const bool is_v3 = version == MemoryFileVersion::kV3;
   const auto field = [&](std::string_view name, bool known, const auto& read_value) {
     return versioned_field(json, name, known, read_value, is_v3 ? "MemoryManagerCheckpointV1" : "");
   };
   const auto field_of_v3 = [&](std::string_view name, const auto& read_value) {
     return versioned_field(json, name, is_v3, read_value, "");
   };
-  const bool has_pods = version == Version::kV2 || version == Version::kDataOfV3;
+  const bool has_pods =
+      version == MemoryFileVersion::kV2 || version == MemoryFileVersion::kDataOfV3;
   json.structure(
       go_type,  //
       field("policyName", true, [&] { json.read(file.policy); }),
       field("machineState", true, [&] { read_nodes(json, file.machine_state); }),
       field("entries", true, [&] { read_entries(json, file); }),
       field("podEntries", has_pods, [&] { read_pods(json, file); }),
-      field("checksum", version != Version::kDataOfV3,
+      field("checksum", version != MemoryFileVersion::kDataOfV3,
             [&] { json.read(file.checksum, "checksum.Checksum"); }),
       field_of_v3("data", [&] { json.read(file.data); }),
       field_of_v3("dataChecksum", [&] { json.read(file.data_checksum, "checksum.Checksum"); }));
@@ -176,30 +178,31 @@ MemoryFile read(std::string_view bytes, Version version, std::string_view go_typ
   return file;
 }
 
-std::uint32_t sum_of(const MemoryFile& file, Version version) {
+std::uint32_t sum_of(const MemoryFile& file, MemoryFileVersion version) {
   return suffixed_sum(file, version, "");
 }
 
-bool has_right_sum(const MemoryFile& file, Version version, Names names, Zero zero) {
-  if (version == Version::kV1 && zero == Zero::kIsRightInV1 && file.checksum == 0) return true;
+bool has_right_sum(const MemoryFile& file, MemoryFileVersion version, Names names, Zero zero) {
+  if (version == MemoryFileVersion::kV1 && zero == Zero::kIsRightInV1 && file.checksum == 0)
+    return true;
   if (file.checksum == sum_of(file, version)) return true;
   const auto suffix = fmt::format("V{}", static_cast<int>(version));
   return names == Names::kAlsoVersioned && file.checksum == suffixed_sum(file, version, suffix);
 }
 
-Result<MemoryFile> checked(MemoryFile file, Version version, Names names, Zero zero) {
+Result<MemoryFile> checked(MemoryFile file, MemoryFileVersion version, Names names, Zero zero) {
   if (!file.error.empty()) return corrupt(file.error);
   if (!has_right_sum(file, version, names, zero)) return wrong_checksum();
   return file;
 }
 
-std::string versioned_go_type(Version version) {
+std::string versioned_go_type(MemoryFileVersion version) {
   return fmt::format("state.MemoryManagerCheckpointV{}", static_cast<int>(version));
 }
 
 Result<MemoryFile> load_data_of(const MemoryFile& v3) {
   return load_data(v3, "memory", [](std::string_view data) {
-    return read(data, Version::kDataOfV3, "state.MemoryManagerCheckpointData");
+    return read(data, MemoryFileVersion::kDataOfV3, "state.MemoryManagerCheckpointData");
   });
 }
 

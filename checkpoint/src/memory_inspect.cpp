@@ -18,8 +18,8 @@ Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
   using namespace memory_file;
   int version = 3;
-  auto file = load_data_of(read(bytes, Version::kV3, "state.MemoryManagerCheckpoint"));
-  for (const Version older : {Version::kV2, Version::kV1}) {
+  auto file = load_data_of(read(bytes, MemoryFileVersion::kV3, "state.MemoryManagerCheckpoint"));
+  for (const MemoryFileVersion older : {MemoryFileVersion::kV2, MemoryFileVersion::kV1}) {
     if (file) break;
     --version;
     file = checked(read(bytes, older, versioned_go_type(older)), older, Names::kAlsoVersioned,
@@ -32,12 +32,12 @@ Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes) {
 Result<Inspected<MemoryCheckpoint>> inspect_memory_unchecked(std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
   using namespace memory_file;
-  auto file = read(bytes, Version::kV3, "state.MemoryManagerCheckpoint");
+  auto file = read(bytes, MemoryFileVersion::kV3, "state.MemoryManagerCheckpoint");
   int version = 3;
   if (is_newest(file) && !json_syntax_error(file.data)) {
-    file = read(file.data, Version::kDataOfV3, "state.MemoryManagerCheckpointData");
+    file = read(file.data, MemoryFileVersion::kDataOfV3, "state.MemoryManagerCheckpointData");
   } else {
-    file = read(bytes, Version::kV2, versioned_go_type(Version::kV2));
+    file = read(bytes, MemoryFileVersion::kV2, versioned_go_type(MemoryFileVersion::kV2));
     version = file.pods && !file.pods->empty() ? 2 : 1;
   }
   if (!file.error.empty()) return corrupt(file.error);
@@ -46,13 +46,14 @@ Result<Inspected<MemoryCheckpoint>> inspect_memory_unchecked(std::string_view by
 
 std::vector<WrongSum> wrong_memory_sums(std::string_view bytes) {
   using namespace memory_file;
-  return wrong_sums<Version>(
-      bytes, Version::kV3, {{Version::kV2, "V2"}, {Version::kV1, "V1"}},
-      [&](Version version) { return read(bytes, version, ""); },
-      [](const MemoryFile& file, Version version) {
+  return wrong_sums<MemoryFileVersion>(
+      bytes, MemoryFileVersion::kV3,
+      {{MemoryFileVersion::kV2, "V2"}, {MemoryFileVersion::kV1, "V1"}},
+      [&](MemoryFileVersion version) { return read(bytes, version, ""); },
+      [](const MemoryFile& file, MemoryFileVersion version) {
         return has_right_sum(file, version, Names::kAlsoVersioned, Zero::kIsRightInV1);
       },
-      [](const MemoryFile& file, Version version) { return sum_of(file, version); });
+      [](const MemoryFile& file, MemoryFileVersion version) { return sum_of(file, version); });
 }
 
 bool has_machine_state(std::string_view bytes) {
@@ -71,7 +72,8 @@ Salvaged<MemoryCheckpoint> salvage_memory(std::string_view json) {
   using namespace memory_file;
   Salvaged<MemoryCheckpoint> out;
   const MemoryFile whole =
-      salvage_fields<Version>(json, {Version::kV3, Version::kDataOfV3, Version::kV2, Version::kV1});
+      salvage_fields<MemoryFileVersion>(json, {MemoryFileVersion::kV3, MemoryFileVersion::kDataOfV3,
+                                               MemoryFileVersion::kV2, MemoryFileVersion::kV1});
   out.policy = whole.policy;
   // Nodes one by one, so that a value out of range does not affect the others.
   for (const auto& [id, node] : whole.machine_state.value_or(Nodes())) {

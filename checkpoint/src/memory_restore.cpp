@@ -10,16 +10,16 @@ namespace {
 
 /// Returns the Go type of a version; the newest one that a kubelet knows has no version in its
 /// name.
-std::string go_type_of(const Kubelet& kubelet, Version version) {
-  const Version newest = kubelet.minor >= 37   ? Version::kV3
-                         : kubelet.minor == 36 ? Version::kV2
-                                               : Version::kV1;
+std::string go_type_of(const Kubelet& kubelet, MemoryFileVersion version) {
+  const MemoryFileVersion newest = kubelet.minor >= 37   ? MemoryFileVersion::kV3
+                                   : kubelet.minor == 36 ? MemoryFileVersion::kV2
+                                                         : MemoryFileVersion::kV1;
   return version == newest ? "state.MemoryManagerCheckpoint" : versioned_go_type(version);
 }
 
-Names names_of(const Kubelet& kubelet, Version version) {
+Names names_of(const Kubelet& kubelet, MemoryFileVersion version) {
   const bool also_versioned =
-      version == Version::kV1 && kubelet.minor == 36 && !kubelet.pod_level_gate;
+      version == MemoryFileVersion::kV1 && kubelet.minor == 36 && !kubelet.pod_level_gate;
   return also_versioned ? Names::kAlsoVersioned : Names::kPlain;
 }
 
@@ -30,17 +30,19 @@ Result<MemoryFile> load_as(const Kubelet& kubelet, std::string_view bytes) {
   Result<MemoryFile> file;
   decltype(MemoryFile::pods) failed_pods;  // from the failed attempt to read V2
   for (const int number : formats_of(kubelet).reads_memory) {
-    const auto version = static_cast<Version>(number);
+    const auto version = static_cast<MemoryFileVersion>(number);
     const MemoryFile found = read(bytes, version, go_type_of(kubelet, version));
-    file = version == Version::kV3 ? load_data_of(found)
-                                   : checked(found, version, names_of(kubelet, version), zero);
-    if (!file && version == Version::kV3 && is_newest(found)) {
+    file = version == MemoryFileVersion::kV3
+               ? load_data_of(found)
+               : checked(found, version, names_of(kubelet, version), zero);
+    if (!file && version == MemoryFileVersion::kV3 && is_newest(found)) {
       return fail(std::move(file).error().wrap("could not load v3 checkpoint"));
     }
-    if (!file && version == Version::kV2) failed_pods = found.pods;
+    if (!file && version == MemoryFileVersion::kV2) failed_pods = found.pods;
     if (!file) continue;
     // Kubelet 1.36 reuses the object from its failed attempt.
-    if (kubelet.minor == 36 && version == Version::kV1) file->pods = std::move(failed_pods);
+    if (kubelet.minor == 36 && version == MemoryFileVersion::kV1)
+      file->pods = std::move(failed_pods);
     if (!kubelet.pod_level_gate) file->pods.reset();
     break;
   }

@@ -115,7 +115,7 @@ template <class Kind>
 void read_damaged(FileInRepair<Kind>& file, const std::string& error, const ContainerIds& ids,
                   const OtherFiles& others) {
   file.is_damaged = true;
-  std::string what = fmt::format("has an error ({}): read nevertheless", error);
+  std::string what = fmt::format("has an error ({}): read anyway", error);
   const std::string problem = file.bytes.empty() ? "is missing or empty" : error;
   if (const auto* const copy = find_copy<Kind>(file.salvaged.state, others)) {
     file.is_replaced = true;
@@ -123,7 +123,7 @@ void read_damaged(FileInRepair<Kind>& file, const std::string& error, const Cont
     what = fmt::format("cannot be read ({}): replaced by '{}', which has all that can be read",
                        problem, *copy);
   } else if (file.bytes.empty()) {
-    what = fmt::format("{}: made anew", problem);
+    what = fmt::format("{}: created anew", problem);
   } else if (json_syntax_error(file.bytes)) {
     what = fmt::format("is torn ({}): read up to the last complete value", error);
   }
@@ -166,11 +166,11 @@ void write_file(const Node& node, FileInRepair<Kind>& file, const ContainerIds& 
     const int version = Kind::inspect(bytes)->version;
     const int next = Kind::inspect(written)->version;
     const std::string_view problem =
-        restored ? "the kubelet would not read all of it" : "the kubelet refuses it";
+        restored ? "the kubelet would not read all of it" : "the kubelet rejects it";
     file.notes.done.push_back(
-        {std::string(Kind::kName),
-         version == next ? fmt::format("{}: written again", problem)
-                         : fmt::format("is V{}, and {}: written as V{}", version, problem, next)});
+        {std::string(Kind::kName), version == next ? fmt::format("{}: rewritten", problem)
+                                                   : fmt::format("is V{}, and {}: rewritten as V{}",
+                                                                 version, problem, next)});
   }
   const std::string from = readable(bytes);
   const auto before = Kind::inspect_unchecked(from);

@@ -11,7 +11,7 @@ namespace pinfold::checkpoint {
 namespace {
 
 /// An assignment that cannot be read but that other files name.
-struct Missing {
+struct MissingAssignment {
   ContainerId id;                ///< name "": the pod-level reservation
   const PodSpec* pod = nullptr;  ///< nullptr: only the other state file names it
   std::string amount;            ///< "2 CPUs"; "": unknown
@@ -90,7 +90,7 @@ bool has(const State& state, const ContainerId& id) {
 /// Adds everything that `other` names and `state` does not, for pods whose spec is unknown.
 template <class State, class Other>
 void add_unknown(const State& state, const Other& other, std::string_view other_name,
-                 const OtherFiles& others, std::vector<Missing>& missing) {
+                 const OtherFiles& others, std::vector<MissingAssignment>& missing) {
   const auto add = [&](const ContainerId& id) {
     const bool is_known = std::any_of(others.pods.begin(), others.pods.end(),
                                       [&](const PodSpec& pod) { return pod.uid == id.pod; });
@@ -101,10 +101,10 @@ void add_unknown(const State& state, const Other& other, std::string_view other_
 }
 
 template <class State, class Other, class AmountOf>
-std::vector<Missing> find_missing(const Node& node, const State& state, const Other& other,
-                                  std::string_view other_name, const OtherFiles& others,
-                                  const AmountOf& amount_for) {
-  std::vector<Missing> missing;
+std::vector<MissingAssignment> find_missing(const Node& node, const State& state,
+                                            const Other& other, std::string_view other_name,
+                                            const OtherFiles& others, const AmountOf& amount_for) {
+  std::vector<MissingAssignment> missing;
   for_each_known(node, others,
                  [&](const PodSpec& pod, const Container* container, const ContainerId& id) {
                    std::string text = amount(amount_for(node, pod, container));
@@ -116,8 +116,9 @@ std::vector<Missing> find_missing(const Node& node, const State& state, const Ot
   return missing;
 }
 
-void note_lost(const std::vector<Missing>& missing, std::string_view resource, Notes& notes) {
-  for (const Missing& one : missing) {
+void note_lost(const std::vector<MissingAssignment>& missing, std::string_view resource,
+               Notes& notes) {
+  for (const MissingAssignment& one : missing) {
     const std::string what =
         one.amount.empty() ? fmt::format("its {}, if it had any", resource) : one.amount;
     notes.lost.push_back(
@@ -135,15 +136,15 @@ bool has_stranger(const State& state, const Other& other) {
                      [&](const auto& entry) { return !other.assignments.contains(entry.id()); });
 }
 
-void note_restored(const Missing& one, std::string_view what, Notes& notes) {
+void note_restored(const MissingAssignment& one, std::string_view what, Notes& notes) {
   notes.done.push_back(
       {object_of(one.id), fmt::format("{}: cannot be read; the only possibility, by '{}': restored",
                                       what, kPodsFileName)});
 }
 
 /// Gives the only missing pod or container the CPUs that are in no set, if their number is right.
-bool restore_only_one(const Node& node, const Missing& one, const CpuSet& free, CpuCheckpoint& cpu,
-                      Notes& notes) {
+bool restore_only_one(const Node& node, const MissingAssignment& one, const CpuSet& free,
+                      CpuCheckpoint& cpu, Notes& notes) {
   if (one.pod == nullptr) return false;
   CpuSet cpus = free;
   const bool is_pod = one.id.name.empty();
@@ -173,8 +174,9 @@ std::vector<std::int32_t> with_missing_assignments(const MemoryCheckpoint& file,
 
 /// Gives the only missing pod or container its memory on the NUMA nodes with missing assignments,
 /// if the machine state then agrees with all assignments.
-bool restore_only_one(const Node& node, const Missing& one, const std::vector<std::int32_t>& nodes,
-                      MemoryCheckpoint& memory, Notes& notes) {
+bool restore_only_one(const Node& node, const MissingAssignment& one,
+                      const std::vector<std::int32_t>& nodes, MemoryCheckpoint& memory,
+                      Notes& notes) {
   if (one.pod == nullptr || nodes.empty()) return false;
   const bool is_pod = one.id.name.empty();
   auto blocks = memory_of(node, *one.pod, is_pod ? nullptr : one.pod->find(one.id.name));
@@ -211,7 +213,7 @@ void restore_missing(const Node& node, const Damage& damage, const MemoryCheckpo
   auto missing = find_missing(node, cpu, memory, kMemoryFileName, damage.others, cpus_of);
   if (free.empty() && !damage.is_replaced && !has_stranger(cpu, memory)) {
     // Every CPU is accounted for, so what only the memory file names has no exclusive CPUs.
-    std::erase_if(missing, [](const Missing& one) { return one.pod == nullptr; });
+    std::erase_if(missing, [](const MissingAssignment& one) { return one.pod == nullptr; });
   }
   if (missing.size() == 1 && restore_only_one(node, missing.front(), free, cpu, notes)) {
     missing.clear();
@@ -230,7 +232,7 @@ void restore_missing(const Node& node, const Damage& damage, const CpuCheckpoint
                      MemoryCheckpoint& memory, Notes& notes) {
   if (!node.memory().is_static()) return;
   auto missing = find_missing(node, memory, cpu, kCpuFileName, damage.others, memory_of);
-  std::erase_if(missing, [](const Missing& one) {
+  std::erase_if(missing, [](const MissingAssignment& one) {
     // The memory of an init container is released when a later container starts.
     const Container* const container = one.pod == nullptr ? nullptr : one.pod->find(one.id.name);
     return container != nullptr && container->kind == ContainerKind::kInit;
@@ -239,7 +241,7 @@ void restore_missing(const Node& node, const Damage& damage, const CpuCheckpoint
   const auto nodes = with_missing_assignments(memory, counted);
   const bool is_read = !memory.machine_state.empty();
   if (is_read && nodes.empty() && !damage.is_replaced && !has_stranger(memory, cpu)) {
-    std::erase_if(missing, [](const Missing& one) { return one.pod == nullptr; });
+    std::erase_if(missing, [](const MissingAssignment& one) { return one.pod == nullptr; });
   }
   if (missing.size() == 1 && restore_only_one(node, missing.front(), nodes, memory, notes)) return;
   note_lost(missing, "memory", notes);

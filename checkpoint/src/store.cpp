@@ -1,8 +1,8 @@
 // How it works. A commit appends one record to the journal and syncs it; that makes the new state
-// durable. The files themselves are brought up to date later, by settle() or when the store is
-// closed: temporary files are written and synced, renamed, and the directory is synced. Only then
-// may the journal be removed. A record has the complete contents of a file when the journal names
-// the file for the first time, afterwards only what changes.
+// durable. The files themselves are brought up to date later, by checkpoint_journal() or when the
+// store is closed: temporary files are written and synced, renamed, and the directory is synced.
+// Only then may the journal be removed. A record has the complete contents of a file when the
+// journal names the file for the first time, afterwards only what changes.
 //
 // Recovery runs at each opening and after every failure: decode the journal up to the first
 // incomplete record, compare it with the files (roll_forward.cpp), make the journal itself durable
@@ -38,15 +38,15 @@ namespace pinfold::checkpoint {
 
 namespace {
 
-struct StateFile {
+struct StateFileEntry {
   std::string_view name;
   std::optional<std::string> Files::*bytes;
 };
 
-constexpr std::array<StateFile, 4> kStateFiles = {{{kCpuFileName, &Files::cpu},
-                                                   {kMemoryFileName, &Files::memory},
-                                                   {kPodsFileName, &Files::pods},
-                                                   {kNodeFileName, &Files::node}}};
+constexpr std::array<StateFileEntry, 4> kStateFiles = {{{kCpuFileName, &Files::cpu},
+                                                        {kMemoryFileName, &Files::memory},
+                                                        {kPodsFileName, &Files::pods},
+                                                        {kNodeFileName, &Files::node}}};
 
 std::string temp_name(const std::string& name) { return std::string(kTempPrefix) + name; }
 
@@ -97,19 +97,19 @@ Result<void> remove_temporary_files(Fs& fs) {
 }
 
 /// Checks that the whole contents fit into one record that can be read back.
-Result<void> check_size(const std::vector<StateFile>& changed, const Files& next) {
+Result<void> check_size(const std::vector<StateFileEntry>& changed, const Files& next) {
   constexpr std::size_t kMost = kMaxStateFileBytes - kJournalBlock;
   std::size_t size = 0;
-  for (const StateFile& file : changed) size += (next.*file.bytes)->size();
+  for (const StateFileEntry& file : changed) size += (next.*file.bytes)->size();
   if (size <= kMost) return {};
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("a transaction of {} bytes, expected at most {}", size, kMost));
 }
 
 /// Returns the files that a commit of `next` replaces.
-std::vector<StateFile> changed_files(const Files& before, const Files& next) {
-  std::vector<StateFile> changed;
-  for (const StateFile& file : kStateFiles) {
+std::vector<StateFileEntry> changed_files(const Files& before, const Files& next) {
+  std::vector<StateFileEntry> changed;
+  for (const StateFileEntry& file : kStateFiles) {
     const auto& bytes = next.*file.bytes;
     if (bytes && bytes != before.*file.bytes) changed.push_back(file);
   }
@@ -118,12 +118,12 @@ std::vector<StateFile> changed_files(const Files& before, const Files& next) {
 
 /// Builds the record of a commit. Files in `edited`, whose contents the journal already has, are
 /// stored as changes, the others completely.
-std::string record_of(const std::vector<StateFile>& changed, const Files& before, const Files& next,
-                      const std::set<std::string_view>& edited) {
+std::string record_of(const std::vector<StateFileEntry>& changed, const Files& before,
+                      const Files& next, const std::set<std::string_view>& edited) {
   Changes changes;
   for (const auto& [name, bytes] : changed) {
     const auto& old = before.*bytes;
-    Change& change = changes[std::string(name)];
+    FileChange& change = changes[std::string(name)];
     if (old) change.before = content_sum(*old);
     if (old && edited.contains(name)) {
       change.after = difference(*old, *(next.*bytes));
@@ -143,7 +143,7 @@ Files merged(Files before, const Files& next) {
 }
 
 Error opened_to_read() {
-  return {ErrorCode::kUnsupported, 0, "the state directory was opened only to be read"};
+  return {ErrorCode::kUnsupported, 0, "the state directory was opened read-only"};
 }
 
 /// Reads until two readings in a row agree, so no commit came between them. If a writer never
@@ -192,7 +192,7 @@ Store& Store::operator=(Store&& other) noexcept {
 Store::~Store() {
   if (fs_ == nullptr || needs_recovery_) return;
   try {
-    (void)checkpoint_journal();
+    (void)checkpoint_and_remove_journal();
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the journal has everything
   }
 }
@@ -250,7 +250,7 @@ Result<void> Store::try_commit(const Files& next) {
   PINFOLD_TRY(check_size(changed, next));
   std::string record = record_of(changed, current_, next, in_journal_);
   if (journal_size_ + record.size() > journal_limit_ && journal_ != nullptr) {
-    PINFOLD_TRY(checkpoint_journal());
+    PINFOLD_TRY(checkpoint_and_remove_journal());
     record = record_of(changed, current_, next, in_journal_);
   }
   const bool is_new = journal_ == nullptr;
@@ -258,14 +258,15 @@ Result<void> Store::try_commit(const Files& next) {
   needs_recovery_ = true;
   if (auto appended = append_to_journal(record, is_new); !appended) {
     if (const auto dropped = drop_record(); !dropped) {
-      appended.error().message += fmt::format(
-          "; its record could not be dropped, which is tried again: {}", dropped.error().message);
+      appended.error().message +=
+          fmt::format("; its record could not be dropped either, which will be tried again: {}",
+                      dropped.error().message);
     }
     return fail(std::move(appended).error());
   }
   needs_recovery_ = false;
   current_ = merged(std::move(current_), next);
-  for (const StateFile& file : changed) {
+  for (const StateFileEntry& file : changed) {
     in_journal_.insert(file.name);
     behind_.insert(file.name);
   }
@@ -297,8 +298,8 @@ Result<void> Store::append_to_journal(const std::string& record, bool is_first) 
 Result<void> Store::reserve_in_journal(std::size_t record_size) {
   constexpr std::size_t kMost = std::size_t{256} << 10U;
   if (journal_size_ + record_size <= journal_room_) return {};
-  const std::size_t wanted = record_size + std::min(journal_size_, kMost);
-  std::size_t size = std::min(wanted, journal_limit_ - journal_size_);
+  const std::size_t target = record_size + std::min(journal_size_, kMost);
+  std::size_t size = std::min(target, journal_limit_ - journal_size_);
   if (!journal_->reserve(size)) {
     size = record_size;
     PINFOLD_TRY(journal_->reserve(size));
@@ -334,8 +335,8 @@ Result<void> Store::cut_journal(std::size_t size) {
   return replace_all(*fs_, {{name, *std::move(bytes)}});
 }
 
-Result<void> Store::settle() {
-  if (journal_size_ > kKeptJournal) return checkpoint_journal();
+Result<void> Store::checkpoint_journal() {
+  if (journal_size_ > kKeptJournal) return checkpoint_and_remove_journal();
   return update_files();
 }
 
@@ -353,7 +354,7 @@ Result<void> Store::update_files() {
   return {};
 }
 
-Result<void> Store::checkpoint_journal() {
+Result<void> Store::checkpoint_and_remove_journal() {
   PINFOLD_TRY(update_files());
   if (journal_ == nullptr) return {};
   needs_recovery_ = true;

@@ -89,7 +89,7 @@ std::string keep_keys(std::string written, std::string_view from, bool is_same_f
   const UnknownKeys keys = unknown_keys(from);
   if (is_same_format) return with_keys(std::move(written), keys);
   for (std::string& name : keys.names()) {
-    lost.push_back({"key " + std::move(name), "no kubelet up to 1.38 has it"});
+    lost.push_back({"key " + std::move(name), "unknown to kubelets up to 1.38"});
   }
   return written;
 }

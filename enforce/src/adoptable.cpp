@@ -102,15 +102,15 @@ Result<std::string> canonical_directory(const std::string& directory,
       cpusets.processes != nullptr && ::stat(cpusets.directory.c_str(), &root) == 0;
   if (has_root) {
     if (root.st_dev != named.st_dev) {
-      return refused(directory, fmt::format("it is not in the hierarchy with the cpusets, that of "
-                                            "'{}'",
+      return refused(directory, fmt::format("it is not in the hierarchy with the cpusets, which "
+                                            "has '{}'",
                                             cpusets.directory));
     }
     PINFOLD_LET(path, path_at_home(fd.get(), path, cpusets.directory));
   }
   struct stat seen {};
   if (::stat(path.c_str(), &seen) != 0 || !is_same(named, seen)) {
-    return refused(directory, fmt::format("it is another group than '{}': expected one that can be "
+    return refused(directory, fmt::format("it is not the group at '{}': expected one that can be "
                                           "reached through the mounts of this process",
                                           path));
   }

@@ -75,9 +75,9 @@ Affinity affinity_of(const Group& group) {
 
 std::string limit_of(const Affinity& affinity) {
   if (!affinity.is_limited()) return "";
-  return fmt::format(
-      "its process {} may run on {} only: CPU affinity, inherited or its own; '{}' widens it",
-      affinity.main.pid, affinity.cpus.to_string(), widening_command(affinity.main.pid));
+  return fmt::format("the CPU affinity of its process {} permits only {}; '{}' widens it",
+                     affinity.main.pid, affinity.cpus.to_string(),
+                     widening_command(affinity.main.pid));
 }
 
 std::string widening_command(pid_t process) {

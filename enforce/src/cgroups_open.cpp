@@ -69,7 +69,7 @@ Result<void> fill_v1_root(Hierarchy& cpuset) {
     if (inherited.empty()) {
       return fail(ErrorCode::kUnsupported,
                   fmt::format("'{}' is empty, and so is that of the group above: write into both "
-                              "what these groups may use",
+                              "the CPUs or memory nodes that they may use",
                               cpuset.root.directory + "/" + file));
     }
     PINFOLD_TRY(cpuset.fs->write("", file, inherited));

@@ -229,7 +229,7 @@ Result<void> Cgroups::apply_foreign(const Step& step) const {
   if (!written) return written;
   if (!has) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("'{}': it has no cpuset, and cannot be confined", group->directory));
+                fmt::format("'{}': it has no cpuset, so it cannot be confined", group->directory));
   }
   if (step.set.empty() || step.set.contains_all(*has)) return {};
   return fail(ErrorCode::kUnsupported, fmt::format("'{}' has CPUs {}, expected {}",

@@ -62,7 +62,8 @@ Result<LiveProcess> LiveProcess::from_pidfd(int pidfd) {
   const auto pid =
       find_number<pid_t>(read_kernel_file(fmt::format("/proc/self/fdinfo/{}", own.get())), "Pid");
   if (!pid) {
-    return fail(ErrorCode::kInvalidArgument, fmt::format("descriptor {}: it is no pidfd", pidfd));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("descriptor {}: it is not a pidfd", pidfd));
   }
   if (*pid < 0) {
     return fail(ErrorCode::kNotFound, fmt::format("pidfd {}: its process has ended", pidfd));
@@ -78,7 +79,7 @@ Result<LiveProcess> LiveProcess::check(pid_t pid, UniqueFd pidfd) {
   if (pid == 1) return refused(pid, "it is the init process");
   const auto stat = stat_of(pid);
   if (!stat) return has_ended(pid);
-  if (stat->is_kernel_thread) return refused(pid, "it is a thread of the kernel");
+  if (stat->is_kernel_thread) return refused(pid, "it is a kernel thread");
   const auto leader = find_number<pid_t>(read_process_file(pid, "status"), "Tgid");
   if (leader && *leader != pid) {
     return refused(pid, fmt::format("it is a thread of process {}", *leader));

@@ -74,7 +74,7 @@ const Mount* mount_of(std::span<const Mount> mounts, const std::string& path) {
   return best;
 }
 
-struct Search {
+struct MountSearch {
   std::span<const Mount> mounts;
   const Mount* home;
   std::string relative;  ///< the path of the root below its mount: "" or "/a/b"
@@ -153,7 +153,7 @@ Result<std::vector<HierarchyRoot>> locate(
   }
   const std::string relative =
       home->point == "/" ? (root == "/" ? "" : root) : root.substr(home->point.size());
-  const Search search{mounts, home, relative, controllers_at};
+  const MountSearch search{mounts, home, relative, controllers_at};
   std::vector<HierarchyRoot> roots;
   for (const Controller controller : kAllControllers) {
     const Mount* mount = search.find(controller);
@@ -221,7 +221,7 @@ Result<std::string> group_of_process(std::string_view proc_cgroup, std::span<con
                                      CgroupVersion cpusets) {
   const std::string path = cpuset_path(proc_cgroup, cpusets);
   if (!path.starts_with('/') || path.starts_with("/..")) {
-    return fail(ErrorCode::kNotFound, "no group with a cpuset that can be seen from here");
+    return fail(ErrorCode::kNotFound, "no group with a cpuset is visible to this process");
   }
   for (const Mount& mount : mounts) {
     const bool fits = cpusets == CgroupVersion::kV2

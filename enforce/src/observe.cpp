@@ -48,9 +48,10 @@ Result<Values> read_values(const Group& group, const Values& desired) {
 }
 
 /// Observes groups one by one into a layout; a pod comes before its containers.
-class Observer {
+class LayoutObserver {
  public:
-  Observer(const Cgroups& cgroups, const Layout& desired) : cgroups_(cgroups), desired_(desired) {}
+  LayoutObserver(const Cgroups& cgroups, const Layout& desired)
+      : cgroups_(cgroups), desired_(desired) {}
 
   /// Adds a pod with its containers, including adopted ones. Skips an adopted group that its
   /// runtime has removed, and one whose pod has no group: a layout has no container without its
@@ -183,7 +184,7 @@ Result<std::optional<GroupSettings>> Cgroups::observe_adopted(const GroupName& n
 }
 
 Result<Layout> Cgroups::observe(const Layout& desired) const {
-  Observer observer(*this, desired);
+  LayoutObserver observer(*this, desired);
   CgroupFs& fs = *hierarchies_.front().fs;
   PINFOLD_LET(const auto directories, fs.children(""));
   for (const std::string& directory : directories) {
@@ -195,7 +196,7 @@ Result<Layout> Cgroups::observe(const Layout& desired) const {
 }
 
 Layout Cgroups::observe_pod(const PodUid& pod, const Layout& desired) const {
-  Observer observer(*this, desired);
+  LayoutObserver observer(*this, desired);
   observer.add_pod(pod);
   return std::move(observer).layout();
 }

@@ -119,9 +119,10 @@ class Planner {
   }
 
   /// Returns the CPUs that a foreign group gets: those of `chosen` that are `free`, or all that are
-  /// free if there are none. cgroup v1 refuses CPUs that the group above lacks, and v2 gives a group
-  /// with none of the CPUs above it all of them; so if the group above has none that are free, it
-  /// gets CPUs that are exclusive to nobody. On v1 it keeps the CPUs of the containers in it.
+  /// free if there are none. cgroup v1 refuses CPUs that the group above lacks, and v2 gives a
+  /// group with none of the CPUs above it all of them; so if the group above has none that are
+  /// free, it gets CPUs that are exclusive to no container. On v1 it keeps the CPUs of the
+  /// containers in it.
   [[nodiscard]] CpuSet place_of(const Foreign& foreign, const CpuSet& chosen,
                                 const CpuSet& free) const {
     CpuSet room = free;

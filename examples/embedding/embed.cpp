@@ -1,7 +1,6 @@
 #include <iostream>
-#include <pinfold/agent/open_agent.hpp>
-#include <pinfold/agent/status.hpp>
 #include <pinfold/discover/discover.hpp>
+#include <pinfold/pinfold.hpp>
 
 using namespace pinfold;
 

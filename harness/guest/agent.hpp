@@ -17,9 +17,11 @@
 #include <vector>
 
 #include "pinfold/base/unique_fd.hpp"
+#include "pinfold/harness/kill_point.hpp"
 
 namespace pinfold::guest {
 
+using harness::KillPoint;
 using Json = nlohmann::json;
 
 /// Describes a failed system call: "open '/x': ENOENT".
@@ -89,13 +91,6 @@ void set_up_cgroups(Agent& agent);
 /// Returns "v1" or "v2"; "" if no hierarchy has the controller.
 [[nodiscard]] std::string cgroup_version_of(const Agent& agent, std::string_view controller);
 
-/// A point in a program's run: just before the `number`-th of its system calls on files.
-struct KillPoint {
-  std::string call;  ///< "rename"; "": any call that trace.cpp knows
-  std::string file;  ///< a suffix of the file's path; "": any file
-  int number = 1;
-};
-
 enum class TraceStop { kGoesOn, kKilled, kEnded };
 
 /// Traces a child that called be_traced() before its exec, and kills it with SIGKILL at a point.
@@ -163,7 +158,7 @@ struct SampleRequest {
 /// Marks the current files on the disk as acknowledged: no power cut may lose them.
 [[nodiscard]] Json mark_disk(Agent& agent);
 /// Cuts the power at every point of what was written since the disk was made, mounts the resulting
-/// disks, runs "commands" on them and reads "files". "losses": values of enum Loss.
+/// disks, runs "commands" on them and reads "files". "losses": values of WriteLoss.
 [[nodiscard]] Json cut_power(Agent& agent, const Json& request);
 
 /// Writes "files" ("path", "offset", "bytes"), all of them programs, from the memory that host and

@@ -74,7 +74,7 @@ Pages Pages::copy() const {
 }
 
 std::vector<Cut> list_cuts(const BlockLog& log, const std::vector<std::size_t>& marks,
-                           const std::vector<Loss>& losses) {
+                           const std::vector<WriteLoss>& losses) {
   std::vector<Cut> cuts;
   std::size_t to_lose = 0;  // writes that may still be lost
   for (std::size_t position = 0; position <= log.size(); ++position) {
@@ -84,11 +84,11 @@ std::vector<Cut> list_cuts(const BlockLog& log, const std::vector<std::size_t>& 
     const bool written = before != nullptr && !before->flush;
     const bool forced = written && before->forced;
     const bool before_flush = position < log.size() && log[position].flush;
-    for (const Loss loss : losses) {
+    for (const WriteLoss loss : losses) {
       bool wanted = mark || written;
-      if (loss != Loss::kNone) {
+      if (loss != WriteLoss::kNone) {
         wanted = (mark || before_flush || forced) && to_lose > 0;
-        if (loss == Loss::kTorn && forced && !mark) wanted = true;
+        if (loss == WriteLoss::kTorn && forced && !mark) wanted = true;
       }
       if (wanted) cuts.push_back({position, loss});
     }
@@ -104,7 +104,7 @@ Pages Replay::after(const Cut& cut, bool acknowledged) {
   std::minstd_rand random(static_cast<std::uint32_t>(cut.position) + 1);
   random.discard(3);  // similar seeds start with similar values
   std::size_t torn = log_.size();
-  if (cut.loss == Loss::kTorn) {
+  if (cut.loss == WriteLoss::kTorn) {
     std::vector<std::size_t> candidates;
     for (std::size_t i = begin_; i < cut.position; ++i) {
       const bool in_flight = i + 1 == cut.position && !acknowledged;
@@ -115,8 +115,8 @@ Pages Replay::after(const Cut& cut, bool acknowledged) {
   Pages disk(&durable_);
   for (std::size_t i = begin_; i < cut.position; ++i) {
     const LogEntry& entry = log_[i];
-    bool kept = cut.loss == Loss::kNone || !can_be_lost(entry);
-    if (!kept && cut.loss != Loss::kAll) kept = random() % 2 == 0;
+    bool kept = cut.loss == WriteLoss::kNone || !can_be_lost(entry);
+    if (!kept && cut.loss != WriteLoss::kAll) kept = random() % 2 == 0;
     if (i == torn) {
       write_torn(disk, entry, sector_, random);
     } else if (kept) {

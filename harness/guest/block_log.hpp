@@ -12,7 +12,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "pinfold/harness/write_loss.hpp"
+
 namespace pinfold::guest {
+
+using harness::WriteLoss;
 
 /// The smallest sector of a disk, in bytes.
 inline constexpr std::size_t kSectorBytes = 512;
@@ -53,19 +57,10 @@ struct LogEntry {
 };
 using BlockLog = std::vector<LogEntry>;
 
-/// What happens to writes that the disk acknowledged but did not flush. The numeric values are part
-/// of the protocol with the host.
-enum class Loss {
-  kNone,  ///< all reached the disk
-  kAll,   ///< none reached the disk
-  kSome,  ///< a random subset is lost
-  kTorn,  ///< a random subset is lost, one write only in part of its sectors
-};
-
 /// A power cut after the first `position` entries have completed.
 struct Cut {
   std::size_t position = 0;
-  Loss loss = Loss::kNone;
+  WriteLoss loss = WriteLoss::kNone;
 
   friend bool operator==(const Cut&, const Cut&) = default;
 };
@@ -74,7 +69,7 @@ struct Cut {
 /// mark. With loss: where the most can be lost, which is before a flush, after a forced write and
 /// at a mark. A mark is a position at which something was acknowledged.
 [[nodiscard]] std::vector<Cut> list_cuts(const BlockLog& log, const std::vector<std::size_t>& marks,
-                                         const std::vector<Loss>& losses);
+                                         const std::vector<WriteLoss>& losses);
 
 /// Computes the disks that remain after cuts. Both arguments must outlive it.
 class Replay {

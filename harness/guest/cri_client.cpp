@@ -54,7 +54,7 @@ class Definition {
     std::ifstream in(file, std::ios::binary);
     protobuf::FileDescriptorSet set;
     if (!in || !set.ParseFromIstream(&in)) {
-      throw std::runtime_error("'" + file + "' is no descriptor set");
+      throw std::runtime_error("'" + file + "' is not a descriptor set");
     }
     for (const protobuf::FileDescriptorProto& one : set.file()) {
       const protobuf::FileDescriptor* built = pool_.BuildFile(one);
@@ -125,7 +125,7 @@ class Runtime {
     std::string text;
     if (!reply->ParseFromString(bytes_of(answer)) ||
         !protobuf::util::MessageToJsonString(*reply, &text, options).ok()) {
-      return error_of(name + ": the answer is no " + method->output_type()->full_name());
+      return error_of(name + ": the answer is not a valid " + method->output_type()->full_name());
     }
     return {{"reply", Json::parse(text, nullptr, false)}};
   }

@@ -76,7 +76,7 @@ Tree read_tree(const std::string& folder) {
 }
 
 Json make_disk(Agent& agent, const Json& request) {
-  if (agent.disk) return refuse("there is a disk already");
+  if (agent.disk) return refuse("the guest already has a disk");
   auto disk = std::make_shared<RecordedDisk>();
   disk->filesystem = request.at("filesystem");
   disk->folder = request.at("folder");

@@ -16,7 +16,7 @@ using Tree = std::map<std::string, std::string>;
 inline constexpr std::size_t kExt4SuperblockBytes = 1024;
 
 /// The acknowledged files at a position of the log.
-struct Mark {
+struct LogMark {
   std::size_t position = 0;
   Tree files;
 };
@@ -29,7 +29,7 @@ class RecordedDisk {
   std::string filesystem;
   std::string folder;  ///< mount point
   Pages base;          ///< the disk before the first entry of the log
-  std::vector<Mark> marks;
+  std::vector<LogMark> marks;
 
   /// Writes are not torn within this many bytes. ext4 does not mount a superblock (1 KiB, with a
   /// checksum) that is half old and half new; only e2fsck can repair it, from a copy.

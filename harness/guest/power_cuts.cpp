@@ -161,7 +161,7 @@ Json describe_log(const BlockLog& log) {
 
 /// Tries cuts until all are done, time is up or a disk cannot be unmounted.
 Json try_cuts(Agent& agent, const BlockLog& log, const std::vector<std::size_t>& marks,
-              const std::vector<Loss>& losses, const Work& work) {
+              const std::vector<WriteLoss>& losses, const Work& work) {
   const AnotherBoot while_cutting;
   RecordedDisk& disk = *agent.disk;
   Pages base = disk.base.copy();
@@ -194,14 +194,14 @@ Json cut_power(Agent& agent, const Json& request) {
                   begin + std::chrono::milliseconds(request.value("timeLimitMs", 30000))};
   std::vector<std::size_t> positions;
   Json marks = Json::array();
-  for (const Mark& mark : agent.disk->marks) {
+  for (const LogMark& mark : agent.disk->marks) {
     positions.push_back(mark.position);
     marks.push_back({{"position", mark.position}, {"state", state_of(mark.files, work.files)}});
   }
   BlockLog log = agent.disk->device.log();
   log.resize(positions.back());  // later entries do not belong to a step
-  std::vector<Loss> losses;
-  for (const int loss : request.at("losses")) losses.push_back(static_cast<Loss>(loss));
+  std::vector<WriteLoss> losses;
+  for (const int loss : request.at("losses")) losses.push_back(static_cast<WriteLoss>(loss));
   Json reply = try_cuts(agent, log, positions, losses, work);
   reply["elapsedMs"] =
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();

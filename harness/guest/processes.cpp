@@ -34,7 +34,7 @@ Pipe make_pipe() {
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-struct Child {
+struct SpawnedProgram {
   pid_t pid = -1;
   UniqueFd out;
   UniqueFd err;
@@ -78,7 +78,7 @@ struct Child {
   _exit(127);
 }
 
-Child start_child(const Spawn& spawn) {
+SpawnedProgram start_child(const Spawn& spawn) {
   Pipe out = make_pipe();
   Pipe err = make_pipe();
   Pipe report = make_pipe();
@@ -87,7 +87,7 @@ Child start_child(const Spawn& spawn) {
     (void)!write(in.get(), spawn.input.data(), spawn.input.size());
     (void)lseek(in.get(), 0, SEEK_SET);
   }
-  Child child;
+  SpawnedProgram child;
   child.pid = fork();
   if (child.pid < 0) {
     child.error = describe_errno("fork", errno);
@@ -151,8 +151,8 @@ class ChildSignals {
 
 /// Reads both streams until the child ends; returns false if the deadline passes first. Reaps other
 /// processes meanwhile: a container runtime waits until those of its container are gone.
-bool collect(Agent& agent, const Child& child, Clock::time_point deadline, std::string& out,
-             std::string& err) {
+bool collect(Agent& agent, const SpawnedProgram& child, Clock::time_point deadline,
+             std::string& out, std::string& err) {
   const UniqueFd ended(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
   const ChildSignals signals;
   pollfd watched[] = {{child.out.get(), POLLIN, 0},
@@ -175,7 +175,7 @@ bool collect(Agent& agent, const Child& child, Clock::time_point deadline, std::
 }
 
 /// Like collect, for a traced child. Sets wait_status if it has ended.
-bool collect_traced(const Child& child, Tracer& tracer, Clock::time_point deadline,
+bool collect_traced(const SpawnedProgram& child, Tracer& tracer, Clock::time_point deadline,
                     std::string& out, std::string& err, std::optional<int>& wait_status) {
   const ChildSignals signals;
   pollfd watched[] = {
@@ -205,7 +205,7 @@ void describe_end(Json& report, int wait_status) {
 
 Json run_to_end(Agent& agent, const Spawn& spawn) {
   const Clock::time_point begin = Clock::now();
-  const Child child = start_child(spawn);
+  const SpawnedProgram child = start_child(spawn);
   if (child.pid < 0) return refuse(child.error);
   Json report = {{"ok", true}, {"timedOut", false}};
   std::string out;
@@ -236,8 +236,8 @@ Json run_to_end(Agent& agent, const Spawn& spawn) {
 
 Json start_program(Agent& agent, const std::string& name, const Spawn& spawn,
                    bool wait_for_report) {
-  if (agent.running.contains(name)) return refuse("'" + name + "' runs already");
-  const Child child = start_child(spawn);
+  if (agent.running.contains(name)) return refuse("'" + name + "' is already running");
+  const SpawnedProgram child = start_child(spawn);
   if (child.pid < 0) return refuse(child.error);
   Running program;
   program.pid = child.pid;
@@ -256,7 +256,7 @@ Json start_program(Agent& agent, const std::string& name, const Spawn& spawn,
       (void)waitpid(child.pid, &wait_status, 0);
       std::string complaint;
       (void)drain(child.err.get(), complaint);
-      Json failure = refuse("'" + name + "' did not come up: " + complaint);
+      Json failure = refuse("'" + name + "' did not start: " + complaint);
       describe_end(failure, wait_status);
       return failure;
     }

@@ -112,7 +112,7 @@ std::string difference(const Facts& before, const Facts& now) {
     }
   }
   for (const auto& [name, value] : now) {
-    if (!before.contains(name)) return joined({"'", name, "' (", value, ") was not there"});
+    if (!before.contains(name)) return joined({"'", name, "' (", value, ") did not exist"});
   }
   return "";
 }
@@ -132,7 +132,7 @@ Json remember(Agent& agent) {
 }
 
 Json reset(Agent& agent) {
-  if (!agent.baseline) return refuse("the guest does not know what it was");
+  if (!agent.baseline) return refuse("the guest has no recorded state");
   if (agent.disk) return refuse("a disk is never reset");
   const Baseline& before = *agent.baseline;
   const Clock::time_point deadline = Clock::now() + kResetLimit;

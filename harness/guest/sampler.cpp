@@ -33,7 +33,7 @@ void on_end(int /*signal*/) { g_end = 1; }
 using Look = std::vector<std::pair<std::string, std::string>>;
 
 /// A group and its files, held open.
-struct Group {
+struct SampledGroup {
   std::string name;
   UniqueFd file;
   UniqueFd events;  ///< only with only_in_use
@@ -95,8 +95,8 @@ class Groups {
          !failed && it != end; it.increment(failed)) {
       if (!it->is_directory(failed)) continue;
       watch(it->path());
-      Group group{it->path().string().substr(request_.root.size() + 1),
-                  opened(it->path() / request_.file), UniqueFd()};
+      SampledGroup group{it->path().string().substr(request_.root.size() + 1),
+                         opened(it->path() / request_.file), UniqueFd()};
       if (request_.only_in_use) group.events = opened(it->path() / "cgroup.events");
       if (!group.file || (request_.only_in_use && !group.events)) {
         is_file_missing_ = true;
@@ -105,7 +105,7 @@ class Groups {
       groups_.push_back(std::move(group));
     }
     std::sort(groups_.begin(), groups_.end(),
-              [](const Group& a, const Group& b) { return a.name < b.name; });
+              [](const SampledGroup& a, const SampledGroup& b) { return a.name < b.name; });
   }
   static UniqueFd opened(const std::filesystem::path& file) {
     return UniqueFd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
@@ -116,7 +116,7 @@ class Groups {
 
   SampleRequest request_;
   UniqueFd changes_;
-  std::vector<Group> groups_;
+  std::vector<SampledGroup> groups_;
   /// A group gets its file when the controller is enabled above it; no event reports that.
   bool is_file_missing_ = false;
 };
@@ -210,7 +210,7 @@ std::string difference(const Look& before, const Look& now) {
 }  // namespace
 
 Json start_sampler(Agent& agent, const SampleRequest& request) {
-  if (agent.sampler.pid >= 0) return refuse("the sampler runs already");
+  if (agent.sampler.pid >= 0) return refuse("the sampler is already running");
   UniqueFd results(memfd_create("samples", MFD_CLOEXEC));
   if (!results) return refuse(describe_errno("memfd_create", errno));
   const pid_t pid = fork();
@@ -234,7 +234,7 @@ Json stop_sampler(Agent& agent) {
   agent.sampler = {};
   Json report = Json::parse(text, nullptr, false);
   if (!report.is_object()) {
-    Json failure = refuse("the sampler came to no end");
+    Json failure = refuse("the sampler did not stop");
     describe_end(failure, wait_status);
     return failure;
   }

@@ -258,7 +258,7 @@ TEST_F(CheckpointOfANode, ConvertWritesFilesThatTheOlderKubeletLoads) {
             0);
   const Outcome again = run(command + folder_.path());
   EXPECT_EQ(again.status, 2);
-  EXPECT_NE(again.out.find("has state files already"), std::string::npos) << again.out;
+  EXPECT_NE(again.out.find("already has state files"), std::string::npos) << again.out;
 }
 
 TEST_F(CheckpointOfANode, ConvertWritesFilesForAKubelet) {
@@ -285,10 +285,10 @@ TEST_F(CheckpointOfANode, ConvertWritesFilesForAKubelet) {
       std::string::npos);
   EXPECT_EQ(dry("--to 1.37").out.find("lost with"), std::string::npos);
   EXPECT_EQ(dry("--to 1.35 --pod-level-resource-managers on").out,
-            "pinfold: --pod-level-resource-managers on: not with --to 1.35\n");
+            "pinfold: --pod-level-resource-managers on: --to 1.35 does not have this gate\n");
   EXPECT_EQ(dry("--to cpu-v2 --pod-level-resource-managers on").status, 2);
   EXPECT_EQ(dry("--to 1.34").out,
-            "pinfold: --to '1.34': expected 1.35 to 1.38, the version of a kubelet, or a format: "
+            "pinfold: --to '1.34': expected a kubelet version, 1.35 to 1.38, or a format: "
             "cpu-v1 to cpu-v4, memory-v1 to memory-v3\n");
 }
 
@@ -335,7 +335,7 @@ TEST_F(CheckpointOfANode, RepairIsForTheKubeletOfTheProfile) {
   const std::string command = "repair --dry-run" + node() + " " + out_.path() + " --profile ";
   EXPECT_EQ(run(command + "kubelet-1.37").out, "nothing to repair\nstart-up validation: passes\n");
   const Outcome older = run(command + "kubelet-1.36");
-  EXPECT_NE(older.out.find("is V4, and the kubelet would not read all of it: written as V3"),
+  EXPECT_NE(older.out.find("is V4, and the kubelet would not read all of it: rewritten as V3"),
             std::string::npos)
       << older.out;
 }

@@ -148,7 +148,7 @@ TEST_F(Explain, ARejectionByAdmitNamesTheCommand) {
   for (const char* const admit : {"admit --no-enforce", "admit --no-enforce --dry-run"}) {
     const Outcome outcome = on_node(admit, "both.yaml");
     EXPECT_EQ(outcome.status, 1) << outcome.err;
-    const std::string marker = "What is missing, who has it and what would help:\n  pinfold ";
+    const std::string marker = "What is missing, who holds it and what would help:\n  pinfold ";
     const auto begin = outcome.out.find(marker);
     ASSERT_NE(begin, std::string::npos) << outcome.out;
     const std::string command = outcome.out.substr(begin + marker.size());

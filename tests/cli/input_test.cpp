@@ -189,7 +189,7 @@ TEST_F(Input, SkipsFinishedPodsAndTakesPodTemplates) {
   EXPECT_EQ(outcome.err,
             "pinfold: warning: pod 'default/done' has finished (Succeeded): skipped\n"
             "pinfold: warning: pod 'default/failed' has finished (Failed): skipped\n"
-            "pinfold: warning: Deployment 'default/web': its pod template is taken as one pod\n");
+            "pinfold: warning: Deployment 'default/web': its pod template is read as one pod\n");
 }
 
 TEST_F(Input, CountsPodsAndOverhead) {
@@ -297,7 +297,7 @@ TEST_F(Input, TakesFlagsOfAKubelet) {
   EXPECT_THAT(name.err, HasSubstr("did you mean 'static'?"));
   EXPECT_THAT(explain("--kubelet-flags missing").err, HasSubstr("--kubelet-flags: read 'missing'"));
   EXPECT_THAT(explain("--config . --kubelet-flags --v=2").err,
-              HasSubstr("'.': no configuration of a kubelet"));
+              HasSubstr("'.': not the configuration of a kubelet"));
 }
 
 TEST_F(Input, WarnsOfResourcesThatNothingOffers) {

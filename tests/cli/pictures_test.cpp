@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "pinfold/picture/text.hpp"
 #include "run_program.hpp"
 #include "temp_dir.hpp"
-#include "text.hpp"
 #include "tree_builder.hpp"
 
 /// `pinfold who`, `--svg` and `status --watch`.
@@ -109,8 +109,8 @@ TEST_F(Pictures, WhoNamesOwnerSiblingsAndThreads) {
 Threads here now
   PID  THREAD  COMMAND      STATE          OF
    10      10  db (1) x     running        /sys/fs/cgroup/db.slice
-   20      20  sshd         was here last  /sys/fs/cgroup/system.slice/ssh.service
-    2       2  kworker/2:0  was here last  the kernel
+   20      20  sshd         ran here last  /sys/fs/cgroup/system.slice/ssh.service
+    2       2  kworker/2:0  ran here last  the kernel
 
 Who may run here
   WHO                                      ISOLATION  PROCS  THREADS

@@ -117,8 +117,9 @@ class StateFiles {
     if (vector.at("file") == "cpu") {
       return compare(name, checkpoint::write_cpu(cpu_state(state), policy, kubelet), bytes);
     }
-    const auto file = checkpoint::memory_file::copied(checkpoint::memory_file::read(
-        state.dump(), checkpoint::memory_file::Version::kV2, "state.MemoryManagerCheckpoint"));
+    const auto file = checkpoint::memory_file::copied(
+        checkpoint::memory_file::read(state.dump(), checkpoint::memory_file::MemoryFileVersion::kV2,
+                                      "state.MemoryManagerCheckpoint"));
     compare(name, checkpoint::memory_file::file_text(file, policy, checkpoint::MemoryFormat::kV3),
             bytes);
     if (state.dump().find("null") != std::string::npos) return;  // not in a MemoryCheckpoint

@@ -51,7 +51,7 @@ class Versions : public testing::Test {
   }
 
   void take(const Json& json) {
-    const cpu::Hierarchy hierarchy(topologies_.at(json.at("topology")));
+    const cpu::CpuHierarchy hierarchy(topologies_.at(json.at("topology")));
     const auto options = json.at("options").get<std::vector<std::string>>();
     const auto has = [&](const char* option) {
       return std::find(options.begin(), options.end(), option) != options.end();

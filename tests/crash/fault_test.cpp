@@ -54,11 +54,11 @@ std::size_t count_operations(const Files& before, bool is_settled, const Files& 
   machine.boot();
   EXPECT_TRUE(machine.store->commit(before));
   if (is_settled) {
-    EXPECT_TRUE(machine.store->checkpoint_journal());
+    EXPECT_TRUE(machine.store->checkpoint_and_remove_journal());
   }
   machine.operations = 0;
   EXPECT_TRUE(machine.store->commit(after));
-  EXPECT_TRUE(machine.store->checkpoint_journal());
+  EXPECT_TRUE(machine.store->checkpoint_and_remove_journal());
   return machine.operations;
 }
 
@@ -100,13 +100,13 @@ void fail_once(std::span<const Files, 3> states, bool is_settled, std::size_t at
   machine.boot();
   ASSERT_TRUE(machine.store->commit(before));
   if (is_settled) {
-    ASSERT_TRUE(machine.store->checkpoint_journal());
+    ASSERT_TRUE(machine.store->checkpoint_and_remove_journal());
   }
   machine.operations = 0;
   machine.fail_at = at;
   machine.failure = failure;
   const auto done = machine.store->commit(after);
-  (void)machine.store->checkpoint_journal();
+  (void)machine.store->checkpoint_and_remove_journal();
   if (failure.fault.short_write) {
     EXPECT_TRUE(done) << done.error().message;  // not an error, just less to write
   }
@@ -169,7 +169,7 @@ TEST(DiskFault, InTheSyncOfTheJournalDropsTheRecord) {
     machine.boot();
     ASSERT_TRUE(machine.store->commit(old));
     if (!has_records) {
-      ASSERT_TRUE(machine.store->checkpoint_journal());
+      ASSERT_TRUE(machine.store->checkpoint_and_remove_journal());
     }
     machine.fail_from = "sync .pinfold_journal";
     const auto done = machine.store->commit({"c2", "m2", "p2"});
@@ -189,24 +189,24 @@ TEST(DiskFault, AfterTheCommitIsReportedUntilItIsRepaired) {
   Machine machine;
   machine.boot();
   ASSERT_TRUE(machine.store->commit({"c", "m", "p"}));
-  ASSERT_TRUE(machine.store->checkpoint_journal());
+  ASSERT_TRUE(machine.store->checkpoint_and_remove_journal());
   machine.fail_from = "rename";
   machine.failure = {"ENOSPC from then on", {ENOSPC, false}, true};
   const Files next{"c2", "m2", "p2"};
   ASSERT_TRUE(machine.store->commit(next));
   for (int i = 0; i < 2; ++i) {
-    const auto settled = machine.store->checkpoint_journal();
+    const auto settled = machine.store->checkpoint_and_remove_journal();
     ASSERT_FALSE(settled) << "the disk is still full";
     EXPECT_EQ(settled.error().sys_errno, ENOSPC);
     EXPECT_EQ(machine.disk->inodes[machine.disk->names.at("cpu_manager_state")].now, "c");
   }
   EXPECT_EQ(open_and_load(*machine.disk), next);
   machine.fail_at = SIZE_MAX;
-  EXPECT_TRUE(machine.store->checkpoint_journal());
+  EXPECT_TRUE(machine.store->checkpoint_and_remove_journal());
   EXPECT_EQ(machine.disk->inodes[machine.disk->names.at("cpu_manager_state")].now, "c2");
   EXPECT_FALSE(machine.disk->names.contains(std::string(kJournalFileName)));
   EXPECT_TRUE(machine.store->commit({"c3", "m3", "p3"}));
-  EXPECT_TRUE(machine.store->checkpoint_journal());
+  EXPECT_TRUE(machine.store->checkpoint_and_remove_journal());
 }
 
 /// Every operation that makes the state files durable fails once; afterwards none of them counts as
@@ -225,7 +225,7 @@ TEST(DiskFault, WhileTheJournalIsCheckpointedIsReportedAndLosesNothing) {
       machine.operations = 0;
       machine.fail_at = at;
       machine.failure = failure;
-      const auto done = machine.store->checkpoint_journal();
+      const auto done = machine.store->checkpoint_and_remove_journal();
       if (machine.operations <= at) {
         EXPECT_TRUE(done);
         EXPECT_GT(at, 5U);
@@ -241,7 +241,7 @@ TEST(DiskFault, WhileTheJournalIsCheckpointedIsReportedAndLosesNothing) {
       };
       holds_second();
       machine.fail_at = SIZE_MAX;
-      ASSERT_TRUE(machine.store->checkpoint_journal());
+      ASSERT_TRUE(machine.store->checkpoint_and_remove_journal());
       holds_second();
       for (const std::string_view name : {"cpu_manager_state", "memory_manager_state"}) {
         const auto& inode = machine.disk->inodes[machine.disk->names.at(std::string(name))];
@@ -256,7 +256,7 @@ TEST(DiskFault, BeforeTheJournalNeedsNoRecovery) {
   machine.boot();
   const Files before{"c", "m", "p"};
   ASSERT_TRUE(machine.store->commit(before));
-  ASSERT_TRUE(machine.store->checkpoint_journal());
+  ASSERT_TRUE(machine.store->checkpoint_and_remove_journal());
   machine.fail_from = "create .pinfold_journal";
   machine.failure = {"ENOSPC from then on", {ENOSPC, false}, true};
   EXPECT_EQ(machine.store->commit({"c2", "m2", "p2"}).error().sys_errno, ENOSPC);
@@ -280,7 +280,7 @@ TEST(DiskFault, OfAFullDiskIsDecidedAtOnce) {
       }));
       ASSERT_TRUE(store->commit(old));
       if (!has_records) {
-        ASSERT_TRUE(store->checkpoint_journal());
+        ASSERT_TRUE(store->checkpoint_and_remove_journal());
       }
       is_full = true;
       const Files next{"c2", "m2", "p2"};

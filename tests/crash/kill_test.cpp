@@ -45,7 +45,7 @@ Progress* map_progress() {
   for (std::size_t i = shared.acknowledged + 1;; ++i) {
     if (!store->commit(states[i % states.size()])) ::_exit(3);
     shared.acknowledged = i;
-    if (i % 5 == 0 && !store->checkpoint_journal()) ::_exit(4);
+    if (i % 5 == 0 && !store->checkpoint_and_remove_journal()) ::_exit(4);
   }
 }
 

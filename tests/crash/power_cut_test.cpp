@@ -144,10 +144,10 @@ Commit store_commit(std::unique_ptr<Fs> fs, std::size_t journal_limit = kJournal
   auto store = std::make_shared<Store>(Store::open(std::move(fs), journal_limit).value());
   return [store, count = 0](const Files& files) mutable -> Result<void> {
     if (++count % 3 == 0) {
-      PINFOLD_TRY(store->settle());
+      PINFOLD_TRY(store->checkpoint_journal());
     }
     if (count % 7 == 0) {
-      PINFOLD_TRY(store->checkpoint_journal());
+      PINFOLD_TRY(store->checkpoint_and_remove_journal());
     }
     return store->commit(files);
   };

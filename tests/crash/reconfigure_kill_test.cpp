@@ -10,6 +10,7 @@
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/open_agent.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 
 namespace pinfold::agent {
@@ -101,7 +102,7 @@ class KilledNode {
     EXPECT_FALSE(done->not_enforced) << done->not_enforced->message;
   }
   static void reconcile(NodeAgent& agent) {
-    const auto report = agent.reconcile();
+    const auto report = reconcile(agent);
     ASSERT_TRUE(report) << report.error().message;
     EXPECT_TRUE(report->remaining.empty()) << report->remaining.front();
   }

@@ -54,7 +54,7 @@ struct Session {
   Result<void> act(const verbs::Reconfigure& request) {
     PINFOLD_LET(const auto done, verbs::reconfigure(agent, request, source));
     EXPECT_TRUE(done.is_applied);
-    return agent.settle();
+    return agent.checkpoint_journal();
   }
   Result<void> reconfigure() {
     verbs::Reconfigure request;
@@ -108,7 +108,7 @@ class ReconfigurePowerCut : public testing::Test {
       must_admit(agent, pod("x", {guaranteed("a", 1)}));
       must_admit(agent, pod("y", {guaranteed("a", 2)}));
       must_admit(agent, pod("s", {test::best_effort("a")}));
-      EXPECT_TRUE(agent.settle());
+      EXPECT_TRUE(agent.checkpoint_journal());
       old_ = side_of(agent);
     }
     before_ = image_of(*disk);

@@ -234,7 +234,7 @@ TEST(StateDirectory, TemporaryFilesThatRemainDoNotBlock) {
   }
   ASSERT_TRUE(store.commit({"c", "m", "p"}));
   ASSERT_TRUE(store.write_side_file(".pinfold_processes", "x"));
-  ASSERT_TRUE(store.checkpoint_journal());
+  ASSERT_TRUE(store.checkpoint_and_remove_journal());
   ASSERT_TRUE(store.commit({std::string(200'000, 'c'), "m", "p"}));  // a new snapshot
   for (const auto& entry : fs::directory_iterator(folder.path())) {
     EXPECT_FALSE(entry.path().filename().string().starts_with(kTempPrefix)) << entry.path();

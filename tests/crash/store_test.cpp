@@ -67,7 +67,7 @@ TEST_F(StoreInFolder, KeepsFilesAcrossProcesses) {
 TEST_F(StoreInFolder, DoesNotWriteFilesThatDoNotChange) {
   Store store = open();
   ASSERT_TRUE(store.commit({"c", "m", "p"}));
-  ASSERT_TRUE(store.checkpoint_journal());
+  ASSERT_TRUE(store.checkpoint_and_remove_journal());
   const auto inode = [&](std::string_view name) {
     struct stat status = {};
     EXPECT_EQ(::stat(file(name).c_str(), &status), 0) << name;
@@ -76,7 +76,7 @@ TEST_F(StoreInFolder, DoesNotWriteFilesThatDoNotChange) {
   const auto cpu = inode(kCpuFileName);
   const auto memory = inode(kMemoryFileName);
   ASSERT_TRUE(store.commit({"c", std::nullopt, "p2"}));
-  ASSERT_TRUE(store.checkpoint_journal());
+  ASSERT_TRUE(store.checkpoint_and_remove_journal());
   EXPECT_EQ(inode(kCpuFileName), cpu);
   EXPECT_EQ(inode(kMemoryFileName), memory);
   EXPECT_EQ(store.load(), (Files{"c", "m", "p2"}));
@@ -168,17 +168,17 @@ TEST_F(StoreInFolder, CheckpointsTheJournalOnRequest) {
   }
   const auto directory = open_directory(folder_.path()).value();
   EXPECT_EQ(read_files(*directory), (Files{"c", "m", "p"}));
-  ASSERT_TRUE(store.checkpoint_journal());
+  ASSERT_TRUE(store.checkpoint_and_remove_journal());
   EXPECT_FALSE(fs::exists(file(kJournalFileName)));
   EXPECT_EQ(read(kCpuFileName), "c");
   EXPECT_EQ(read(kPodsFileName), "p");
-  ASSERT_TRUE(store.checkpoint_journal());
+  ASSERT_TRUE(store.checkpoint_and_remove_journal());
 }
 
 TEST_F(StoreInFolder, KeepsAJournalThatIsNotLargeWhenItSettles) {
   Store store = open();
   ASSERT_TRUE(store.commit({"c", "m", "p"}));
-  ASSERT_TRUE(store.settle());
+  ASSERT_TRUE(store.checkpoint_journal());
   const auto journal = fs::file_size(file(kJournalFileName));
   EXPECT_EQ(read(kCpuFileName), "c");
   EXPECT_EQ(read(kMemoryFileName), "m");
@@ -186,12 +186,12 @@ TEST_F(StoreInFolder, KeepsAJournalThatIsNotLargeWhenItSettles) {
   ASSERT_TRUE(store.commit({"c2", std::nullopt, "p"}));
   EXPECT_GT(fs::file_size(file(kJournalFileName)), journal);
   EXPECT_EQ(read(kCpuFileName), "c");
-  ASSERT_TRUE(store.settle());
+  ASSERT_TRUE(store.checkpoint_journal());
   EXPECT_EQ(read(kCpuFileName), "c2");
   const auto directory = open_directory(folder_.path()).value();
   EXPECT_EQ(read_files(*directory), (Files{"c2", "m", "p"}));
   ASSERT_TRUE(store.commit({"c3", "m3", std::string(Store::kKeptJournal, 'p')}));
-  ASSERT_TRUE(store.settle());
+  ASSERT_TRUE(store.checkpoint_journal());
   EXPECT_FALSE(fs::exists(file(kJournalFileName)));
   EXPECT_EQ(read(kCpuFileName), "c3");
 }
@@ -202,7 +202,7 @@ TEST_F(StoreInFolder, SetsAKeptJournalAsideIfAnotherProgramHasWritten) {
   {
     Store store = open();
     ASSERT_TRUE(store.commit({"[1]", "[2]", "p"}));
-    ASSERT_TRUE(store.settle());
+    ASSERT_TRUE(store.checkpoint_journal());
     fs::copy(folder_.path(), copy.path(), fs::copy_options::recursive);
   }
   copy.write(std::string(kCpuFileName), "{}");
@@ -278,7 +278,7 @@ TEST_F(StoreInFolder, RefusesAJournalThatEditsWhatItDoesNotHave) {
   const auto store = Store::open(folder_.path());
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, ErrorCode::kCorrupt);
-  EXPECT_NE(store.error().message.find("edits other contents of 'cpu_manager_state'"),
+  EXPECT_NE(store.error().message.find("edits contents of 'cpu_manager_state' that differ"),
             std::string::npos)
       << store.error().message;
   EXPECT_EQ(read(kJournalFileName), kJournal + edits);

@@ -53,7 +53,8 @@ void read_kernel_files(std::string_view text) {
   for (std::size_t i = 0; i < pids.size(); ++i) {
     require(pids[i] > 0 && (i == 0 || pids[i - 1] < pids[i]));
   }
-  if (const auto quota = parse_cpu_max(text)) require(quota->quota_us > 0 && quota->period_us > 0);
+  const enforce::CpuQuota quota = parse_cpu_max(text);
+  if (quota.quota_us) require(*quota.quota_us > 0 && quota.period_us > 0);
   const Interrupts interrupts = parse_interrupts(text);
   for (const auto& [irq, counts] : interrupts.counts) {
     require(irq >= 0 && counts.size() == interrupts.cpus.size());

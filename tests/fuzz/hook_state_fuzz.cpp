@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "oci.hpp"
+#include "hook/oci.hpp"
 
 /// The state that a container runtime passes to a hook. Every resulting request names a container
 /// of its pod, every process id is one of Linux, and no message quotes a pod file.

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "live_node.hpp"
+#include "node/live_node.hpp"
 
 /// /proc/buddyinfo and /proc/stat. CPUs are ones that a machine can have, and loads are shares of
 /// the time in between.

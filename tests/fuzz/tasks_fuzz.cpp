@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "tasks.hpp"
+#include "node/tasks.hpp"
 
 /// The files stat and status of a thread, with an empty line between them. A thread that is read
 /// has ids and a CPU that the kernel can have, and may run somewhere.

@@ -83,7 +83,8 @@ RC_GTEST_PROP(DefragmentAgentProperty, TheNodeAdmitsThePodAfterTheMoves, ()) {
   RC_CLASSIFY(!room.is_possible, "impossible");
   RC_ASSERT(agent.state().node == before);
   if (room.rejection && room.is_possible) {
-    const auto done = agent.reconfigure(planned->plan.next);
+    const auto done =
+        agent.reconfigure(std::nullopt, planned->plan.next, RunningProcesses::kRefuse);
     RC_ASSERT(done.has_value());
     RC_ASSERT(!done->not_enforced.has_value());
     check_kernel(agent);

@@ -14,6 +14,7 @@
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/open_agent.hpp"
+#include "pinfold/nri_plugin/make_follower.hpp"
 #include "samples.hpp"
 
 namespace pinfold::world {
@@ -142,7 +143,7 @@ Result<void> SimulatedNode::run_command(const std::function<void(agent::NodeAgen
   make_process();
   PINFOLD_LET(auto agent, open());
   command(agent);
-  (void)agent.settle();
+  (void)agent.checkpoint_journal();
   process_->is_ending = true;
   return {};
 }

@@ -130,7 +130,7 @@ std::optional<verbs::Action> Runner::request_of(const Action& action) const {
     case Action::Kind::kReconcile:
       return verbs::Reconcile{};
     case Action::Kind::kSettle:
-      return verbs::Settle{};
+      return verbs::CheckpointJournal{};
     default:
       return std::nullopt;
   }

@@ -146,7 +146,7 @@ void Runner::quiet() {
   if (node_.tally.operations != operations) {
     return break_promise("idle", "a reconciliation of what is as it should be writes something");
   }
-  submit(verbs::Settle{});
+  submit(verbs::CheckpointJournal{});
   round({});
   check_files(true);
   check_kernel();

@@ -5,7 +5,7 @@
 
 #include "pinfold/cli/command.hpp"
 
-/// The command `pinfold`. Each subcommand has its own file.
+/// The commands of `pinfold`. Each has its own file.
 namespace pinfold::tools {
 
 [[nodiscard]] cli::Command admit_command();
@@ -28,8 +28,5 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Command status_command();
 [[nodiscard]] cli::Command topology_command();
 [[nodiscard]] cli::Command who_command();
-
-/// Declares the whole program. `arguments`: those of its command, without the command's name.
-[[nodiscard]] cli::Command pinfold_command(const std::vector<std::string>& arguments = {});
 
 }  // namespace pinfold::tools

@@ -22,7 +22,7 @@ using fields::up_to;
 
 constexpr pid_t kMaxPid = std::numeric_limits<pid_t>::max();
 constexpr const char* kNotEnforcedDoc =
-    "Set if the change is stored, but not yet applied to the kernel; reconciliations try again.";
+    "Set if the change is stored but not yet applied to the kernel; reconciliations retry it.";
 constexpr const char* kNotSettledDoc =
     "Set if the change is in the journal only, because the state files cannot be written.";
 
@@ -47,7 +47,7 @@ void describe(Fields& fields, AdmittedPod& pod) {
 void describe(Fields& fields, AdmitDocument& document) {
   fields.type("Admission", "Answers to pods.");
   fields.member("cgroups", document.cgroups, "Null: nothing is enforced.");
-  fields.member("profile", document.profile, "Whose decisions are made.");
+  fields.member("profile", document.profile, "The profile that decides.");
   fields.member("profileSource", document.profile_source, "What determined the profile.");
   fields.member("stored", document.is_stored, "False after a dry run.");
   fields.member("notSettled", document.not_settled, kNotSettledDoc);
@@ -88,12 +88,12 @@ void describe(Fields& fields, DefragmentDocument& document) {
 
 void describe(Fields& fields, ExplainDocument& document) {
   fields.type("Explanations", "Decisions and their reasons.");
-  fields.member("profile", document.profile, "Whose decisions are made.");
+  fields.member("profile", document.profile, "The profile that decides.");
   fields.member("pods", document.pods, "");
 }
 
 void describe(Fields& fields, CpuOwner& owner) {
-  fields.type("CpuOwner", "Who has a CPU.");
+  fields.type("CpuOwner", "The owner of a CPU.");
   fields.member("id", up_to(owner.id, std::numeric_limits<std::int32_t>::max()),
                 "The kernel's number.");
   fields.member("use", owner.use,
@@ -128,7 +128,7 @@ void describe(Fields& fields, CpuCandidate& candidate) {
 }
 
 void describe(Fields& fields, CpuDocument& document) {
-  fields.type("CpuUsers", "A CPU and who uses it.");
+  fields.type("CpuUsers", "A CPU and its users.");
   describe(fields, document.cpu);
   CpuOwner& owner = document.owner;
   if (fields.reads()) owner.id = document.cpu.id.value;
@@ -141,7 +141,7 @@ void describe(Fields& fields, CpuDocument& document) {
 }
 
 void describe(Fields& fields, WhoDocument& document) {
-  fields.type("Who", "CPUs and who uses them.");
+  fields.type("Who", "CPUs and their users.");
   fields.member("cpus", document.cpus, "");
 }
 

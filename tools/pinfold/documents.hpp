@@ -146,10 +146,10 @@ struct SimulatedRun {
 /// A pod that two simulations treat differently.
 struct ChangedPod {
   PodRef pod;
-  simulate::Change change = simulate::Change::kSame;
+  simulate::PodChange change = simulate::PodChange::kSame;
 };
 struct RunComparison {
-  std::map<simulate::Change, std::size_t> counts;
+  std::map<simulate::PodChange, std::size_t> counts;
   std::vector<ChangedPod> pods;
 };
 struct SimulateDocument {

@@ -95,4 +95,9 @@ Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files) {
   return pods;
 }
 
+cli::Option no_validation_option(bool& is_set) {
+  return {"--no-validation", &is_set,
+          "Accept pods whose resources the API server would reject, such as requests above limits"};
+}
+
 }  // namespace pinfold::tools

@@ -7,6 +7,7 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/base/result.hpp"
+#include "pinfold/cli/command.hpp"
 #include "pinfold/discover/discover.hpp"
 
 namespace pinfold::tools {
@@ -25,5 +26,8 @@ namespace pinfold::tools {
 /// are printed as warnings. Checks all files before it returns any pod.
 /// Errors: kInvalidArgument with file and document number, or if the files have no pod.
 [[nodiscard]] Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files);
+
+/// --no-validation, for commands that read pods from users.
+[[nodiscard]] cli::Option no_validation_option(bool& is_set);
 
 }  // namespace pinfold::tools

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "commands.hpp"
 #include "output.hpp"
+#include "pinfold_command.hpp"
 
 int main(int argc, char** argv) {
   using namespace pinfold;

@@ -1,8 +1,8 @@
 #include <cstdio>
 #include <exception>
 
-#include "commands.hpp"
 #include "pinfold/manual/manual.hpp"
+#include "pinfold_command.hpp"
 
 /// pinfold-manual FOLDER: writes the man page, the completions and, into FOLDER/commands, the pages
 /// of the documentation. Only the build uses it.

@@ -86,7 +86,7 @@ void end_change() { --changes_in_progress(); }
 int report_exception(ErrorCode code, std::string message) {
   if (changes_in_progress() > 0) note_change();
   if (has_changed())
-    message += "; the change, or a part of it, may be made: 'pinfold status' shows it";
+    message += "; all or part of the change may have been made: 'pinfold status' shows it";
   return final_status(report({code, 0, std::move(message)}));
 }
 
@@ -99,7 +99,7 @@ int exit_status(const Result<ExitStatus>& outcome) {
     note_change();
     error.message += ": 'pinfold status' shows it, and the command can be repeated";
   } else if (has_changed()) {
-    error.message += "; what the command has done before is stored: 'pinfold status' shows it";
+    error.message += "; what the command did before is stored: 'pinfold status' shows it";
   }
   return report(error);
 }

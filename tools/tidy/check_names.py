@@ -19,14 +19,14 @@ DEFINITION = re.compile(
 
 
 def definitions(root):
-    """Each type name with the files that define it."""
-    found = collections.defaultdict(set)
+    """Each type name with the files that define it, a file once for each definition."""
+    found = collections.defaultdict(list)
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in (".hpp", ".cpp", ".h"):
                 text = NOISE.sub(" ", path.read_text())
                 for match in DEFINITION.finditer(text):
-                    found[match.group(1)].add(str(path.relative_to(root)))
+                    found[match.group(1)].append(str(path.relative_to(root)))
     return found
 
 

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "node_call.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "pinfold/verbs/execute.hpp"
 #include "pod.hpp"
 
@@ -40,17 +41,17 @@ Result<pinfold_code> attach(NodeAgent& agent, const pinfold_node& node,
     return PINFOLD_OK;
   }
   PINFOLD_LET(const auto process, enforce::LiveProcess::open(number));
-  PINFOLD_TRY(agent.attach(container, process));
+  PINFOLD_TRY(agent::attach(agent, container, process));
   return PINFOLD_OK;
 }
 
 Result<pinfold_code> attach_pidfd(NodeAgent& agent, const pinfold_node& node,
                                   const ContainerId& container, int pidfd) {
   if (node.has_own_hierarchy) {
-    return fail(ErrorCode::kUnsupported, "a pidfd is of this kernel, and the cgroups are not");
+    return fail(ErrorCode::kUnsupported, "a pidfd belongs to this kernel, but the cgroups do not");
   }
   PINFOLD_LET(const auto process, enforce::LiveProcess::from_pidfd(pidfd));
-  PINFOLD_TRY(agent.attach(container, process));
+  PINFOLD_TRY(agent::attach(agent, container, process));
   return PINFOLD_OK;
 }
 
@@ -65,8 +66,9 @@ Result<pinfold_code> adopt(NodeAgent& agent, const ContainerId& container, const
   const std::string before = adopted_by(agent, container);
   std::error_code failed;
   if (before != directory && !std::filesystem::is_directory(directory, failed)) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("'{}': {}", directory, failed ? failed.message() : "is no directory"));
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("'{}': {}", directory, failed ? failed.message() : "is not a directory"));
   }
   PINFOLD_LET(const auto outcome,
               changed(agent, verbs::Adopt{container.pod, {container.name, directory}}));

@@ -29,7 +29,7 @@ NodesLock::NodesLock(bool& is_held) : lock_(nodes_mutex), is_held_(&is_held) { i
 
 Result<NodesLock> NodesLock::acquire() {
   if (is_held_here()) {
-    return fail(ErrorCode::kBusy, "called from a callback, while the call before still uses nodes");
+    return fail(ErrorCode::kBusy, "called from a callback, while the outer call still uses nodes");
   }
   return NodesLock(thread_holds_nodes);
 }
@@ -64,12 +64,12 @@ Result<void> check_access(const pinfold_node& node, Access access) {
 
 std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
 
-std::optional<Error> settle(agent::NodeAgent& agent, const agent::LogSink& log) {
-  const auto settled = agent.settle();
-  if (settled) return std::nullopt;
-  Error error = settled.error();
-  error.message =
-      fmt::format("{}; the next call tries again", agent::describe_not_settled(settled.error()));
+std::optional<Error> checkpoint_journal(agent::NodeAgent& agent, const agent::LogSink& log) {
+  const auto checkpointed = agent.checkpoint_journal();
+  if (checkpointed) return std::nullopt;
+  Error error = checkpointed.error();
+  error.message = fmt::format("{}; the next call tries again",
+                              agent::describe_not_settled(checkpointed.error()));
   if (log) log(agent::LogLevel::kWarning, error.message);
   return error;
 }

@@ -69,7 +69,8 @@ class NodesLock {
 
 /// Makes the changes of a call durable in the kubelet's files. Logs a failure as a warning, which
 /// is also the message of the error.
-[[nodiscard]] std::optional<Error> settle(agent::NodeAgent& agent, const agent::LogSink& log);
+[[nodiscard]] std::optional<Error> checkpoint_journal(agent::NodeAgent& agent,
+                                                      const agent::LogSink& log);
 
 /// Converts an error with an errno, of a callback or the kernel: ENOENT becomes kIo, because it
 /// says nothing about the pod, container or process that the caller named.
@@ -116,7 +117,7 @@ pinfold_code with_agent(pinfold_node* node, Access access, const char* intent, c
       PINFOLD_TRY(check_access(*node, access));
       PINFOLD_LET(auto agent, open_agent(*node).map_error(about_node));
       Result<pinfold_code> code = call_body(agent, access, intent, error, body);
-      const auto not_settled = settle(agent, node->agent_options.log);
+      const auto not_settled = checkpoint_journal(agent, node->agent_options.log);
       if (!not_settled) return code;
       if (!code && agent::is_unknown_outcome(*not_settled)) {
         set_message(error, code.error().message + "; " + not_settled->message);

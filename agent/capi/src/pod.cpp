@@ -204,7 +204,8 @@ pinfold_code pinfold_pod_find_container(const pinfold_pod* pod, const char* name
         pod->containers.begin(), pod->containers.end(),
         [&](const pinfold_pod::Container& one) { return one.status.resources.name == name; });
     if (found != pod->containers.end()) return write_container(*found, container);
-    return fail(ErrorCode::kNotFound, fmt::format("container '{}': pod '{}' has none of this name",
+    return fail(ErrorCode::kNotFound, fmt::format("container '{}': pod '{}' has no container of "
+                                                  "this name",
                                                   name, pod->spec.name));
   });
 }

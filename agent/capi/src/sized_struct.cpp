@@ -33,7 +33,7 @@ Result<void> read_struct(const void* given, void* copy, std::size_t known, std::
                                                      [](unsigned char byte) { return byte != 0; });
   if (uses_more) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("{} has members that version {} of the library does not know", name,
+                fmt::format("{} has members that version {} of the library does not have", name,
                             pinfold_version()));
   }
   std::memcpy(copy, given, std::min(size, known));

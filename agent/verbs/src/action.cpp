@@ -7,7 +7,7 @@ namespace pinfold::verbs {
 namespace {
 
 struct CanChange {
-  bool operator()(const Settle& /*action*/) const { return false; }
+  bool operator()(const CheckpointJournal& /*action*/) const { return false; }
   bool operator()(const ReadComparison& /*action*/) const { return false; }
   bool operator()(const ReadService& /*action*/) const { return false; }
   bool operator()(const Reconfigure& action) const { return !action.dry_run; }

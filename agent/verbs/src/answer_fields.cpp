@@ -67,7 +67,7 @@ void describe(Fields& fields, Refusal& refusal) {
   fields.member("error", refusal.error, "With the details.");
 }
 
-void describe(Fields& fields, Difference& difference) {
+void describe(Fields& fields, CpusetDifference& difference) {
   fields.type("Difference", "A container whose CPUs or memory nodes differ from the desired ones.");
   describe(fields, difference.container);
   fields.member("cpus", difference.desired_cpus, "\"\": any.");
@@ -94,7 +94,7 @@ void describe(Fields& fields, ServiceReport& report) {
   fields.type("ServiceReport", "The state of the service.");
   fields.member("busySeconds", report.busy, "Since the current request began.");
   fields.member("following", report.is_following,
-                "No runtime is followed, or one is connected or was until recently.");
+                "No runtime is followed, or one is connected or was so until recently.");
   auto place = pod_resources_of(report);
   fields.member("podResources", place, "Null: the service does not serve it.");
   if (!fields.reads()) return;
@@ -105,7 +105,7 @@ void describe(Fields& fields, ServiceReport& report) {
 void describe(Fields& fields, Reconfigured& outcome) {
   fields.type("Reconfiguration", "A planned or applied change of the node.");
   fields.member("plan", outcome.planned, "");
-  fields.member("room", outcome.planned.room, "Null: it is no defragmentation.");
+  fields.member("room", outcome.planned.room, "Null: not a defragmentation.");
   fields.member("applied", outcome.is_applied, "False after a dry run, or if nothing is possible.");
   auto measured = measurements_of(outcome);
   fields.member("measured", measured,

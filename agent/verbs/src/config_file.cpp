@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "pinfold/agent/options.hpp"
 #include "pinfold/agent/profile_source.hpp"
 #include "pinfold/checkpoint/replace_all.hpp"
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "pinfold/agent/reconcile.hpp"
 #include "pinfold/enforce/live_process.hpp"
 
 namespace pinfold::verbs {
@@ -43,7 +44,7 @@ struct Execute {
   }
   Result<Answer> operator()(const Attach& request) const {
     PINFOLD_LET(const auto process, open_process(request.process));
-    return done(agent.attach(request.container, process));
+    return done(attach(agent, request.container, process));
   }
   Result<Answer> operator()(const Remove& request) const {
     if (request.container.empty()) return changed(agent.remove_pod(request.pod, request.running));
@@ -60,14 +61,15 @@ struct Execute {
     return remove_hooked(agent, request.container);
   }
   Result<Answer> operator()(const Reconcile& request) const {
-    PINFOLD_LET(auto report, agent.reconcile(request.pages));
+    PINFOLD_LET(auto report, reconcile(agent, request.pages));
     return report;
   }
-  Result<Answer> operator()(const Settle& /*request*/) const {
-    return done(agent.settle());
+  Result<Answer> operator()(const CheckpointJournal& /*request*/) const {
+    return done(agent.checkpoint_journal());
   }
   Result<Answer> operator()(const Adopt& request) const {
-    return changed(agent.adopt(request.pod, request.adoption));
+    return changed(
+        adopt(agent, {{request.pod, request.adoption.container}, request.adoption.directory}));
   }
   Result<Answer> operator()(const ReadComparison& /*request*/) const { return Done{}; }
   Result<Answer> operator()(const ReadService& /*request*/) const { return ServiceReport{}; }
@@ -98,7 +100,7 @@ Result<Answer> execute(NodeAgent& agent, const Action& action, const NodeSource&
 
 HookOutcome admit_hooked(NodeAgent& agent, const AdmitHooked& request,
                          const std::function<bool()>& has_ended) {
-  (void)agent.remove_abandoned();  // containers whose runtime died must not block this one
+  (void)remove_abandoned(agent);  // containers whose runtime died must not block this one
   return admit_hooked(agent, request.pod, request.adoption, has_ended);
 }
 

@@ -5,13 +5,15 @@
 #include <string_view>
 #include <utility>
 
+#include "pinfold/agent/reconcile.hpp"
+
 namespace pinfold::verbs {
 namespace {
 
 Refusal refusal_of(Error error) {
   std::string summary =
       error.code == ErrorCode::kBusy
-          ? "a container of this name runs already"
+          ? "a container of this name is already running"
           : fmt::format("the container is not admitted ({})", to_string(error.code));
   return {std::move(summary), std::move(error)};
 }
@@ -42,7 +44,8 @@ std::optional<Refusal> start_hooked(agent::NodeAgent& agent, const ContainerId& 
 
 }  // namespace
 
-std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const PodSpec& pod, const agent::Adoption& adoption,
+std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const PodSpec& pod,
+                                    const agent::Adoption& adoption,
                                     const std::function<bool()>& has_ended) {
   const ContainerId container{pod.uid, adoption.container};
   const ActivePod* const active = agent.state().node.find(container.pod);
@@ -57,7 +60,7 @@ std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const PodSpec& pod,
   auto refusal = start_hooked(agent, container, *outcome, has_ended);
   if (!refusal) return std::nullopt;
   // The runtime ends a container whose hook fails. Kill it now, so that nothing runs unpinned.
-  if (!agent.remove_adopted(container, agent::RunningProcesses::kKill)) {
+  if (!remove_adopted(agent, container, agent::RunningProcesses::kKill)) {
     constexpr std::string_view kLeft = "; it is not removed: run 'pinfold reconcile'";
     refusal->summary += kLeft;
     refusal->error.message += kLeft;
@@ -67,7 +70,7 @@ std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const PodSpec& pod,
 
 std::optional<Refusal> remove_hooked(agent::NodeAgent& agent, const ContainerId& container) {
   if (!agent.state().adopted.contains(container)) return std::nullopt;
-  auto outcome = agent.remove_adopted(container, agent::RunningProcesses::kRefuse);
+  auto outcome = remove_adopted(agent, container, agent::RunningProcesses::kRefuse);
   if (!outcome) return Refusal{"processes run in its cgroup", std::move(outcome).error()};
   if (!outcome->not_enforced) return std::nullopt;
   return Refusal{"the cpusets of other containers cannot be applied",

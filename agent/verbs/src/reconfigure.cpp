@@ -41,7 +41,7 @@ Result<void> check_request(const Reconfigure& request) {
   if (other == nullptr) return {};
   return fail(
       ErrorCode::kInvalidArgument,
-      fmt::format("undo: expected nothing else that says what to go on with, got {}", other));
+      fmt::format("undo: expected no configuration, machine or pods to evict, got {}", other));
 }
 
 Result<Node> make_node_of(const NodeSource& source, const Machine& machine, const Config& config) {
@@ -136,10 +136,11 @@ Result<Reconfigured> take_back(agent::NodeAgent& agent, const Reconfigure& reque
   Reconfigured outcome;
   outcome.planned = agent::plan_nothing(agent);
   outcome.planned.differences.push_back(fmt::format(
-      "{}: as it was before a reconfiguration that was interrupted", agent::kConfigFileName));
+      "{}: becomes what it was before an interrupted reconfiguration", agent::kConfigFileName));
   if (request.dry_run) return outcome;
   PINFOLD_TRY_WRAP(files.take_back(), "restore the configuration");
-  PINFOLD_LET(outcome.change, agent.reconfigure(agent.state().node));
+  PINFOLD_LET(outcome.change, agent.reconfigure(std::nullopt, agent.state().node,
+                                                agent::RunningProcesses::kRefuse));
   outcome.is_applied = true;
   return outcome;
 }
@@ -205,7 +206,8 @@ Result<Reconfigured> defragment(agent::NodeAgent& agent, const Defragment& reque
   PINFOLD_LET(outcome.planned, agent::plan_defragmentation(agent, request.pod, rules));
   const agent::Room& room = *outcome.planned.room;
   if (request.dry_run || !room.rejection || !room.is_possible) return outcome;
-  PINFOLD_LET(outcome.change, agent.reconfigure(outcome.planned.plan.next));
+  PINFOLD_LET(outcome.change, agent.reconfigure(std::nullopt, outcome.planned.plan.next,
+                                                agent::RunningProcesses::kRefuse));
   outcome.is_applied = true;
   return outcome;
 }

@@ -22,7 +22,7 @@ void describe_kill(Fields& fields, RunningProcesses& running) {
   if (fields.reads()) running = kill ? RunningProcesses::kKill : RunningProcesses::kRefuse;
 }
 
-constexpr const char* kGroupDoc = "The group that the runtime made, absolute.";
+constexpr const char* kGroupDoc = "The group that the runtime created; absolute.";
 
 }  // namespace
 
@@ -57,7 +57,7 @@ void describe(Fields& fields, Remove& request) {
 }
 
 void describe(Fields& fields, ReleaseUnknown& /*request*/) {
-  fields.type("ReleaseUnknownRequest", "Releases what held pods have.");
+  fields.type("ReleaseUnknownRequest", "Releases the resources of held pods.");
 }
 
 void describe(Fields& fields, AdmitHooked& request) {
@@ -80,19 +80,19 @@ void describe(Fields& fields, Reconcile& request) {
   if (fields.reads()) request.pages = moves ? agent::PageMoves::kOn : agent::PageMoves::kOff;
 }
 
-void describe(Fields& fields, Settle& /*request*/) {
+void describe(Fields& fields, CheckpointJournal& /*request*/) {
   fields.type("SettleRequest", "Brings the state files up to date.");
 }
 
 void describe(Fields& fields, Adopt& request) {
-  fields.type("AdoptRequest", "Adopts the group that a container runtime made.");
+  fields.type("AdoptRequest", "Adopts the group that a container runtime created.");
   fields.member("podUid", request.pod, "");
   fields.member("container", request.adoption.container, "");
   fields.member("cgroupPath", request.adoption.directory, kGroupDoc);
 }
 
 void describe(Fields& fields, ReadComparison& /*request*/) {
-  fields.type("ReadComparisonRequest", "Asks what a service in mode observe has compared.");
+  fields.type("ReadComparisonRequest", "Asks what a service in mode observe would do differently.");
 }
 
 void describe(Fields& fields, ReadService& /*request*/) {

@@ -2,8 +2,8 @@
 
 #include "command.hpp"
 #include "pinfold/harness/cache.hpp"
+#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/image.hpp"
-#include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {
 
@@ -20,8 +20,8 @@ int clean_cache(bool all) {
     if (all) removed += fs::remove_all(cache / folder, failed);
   }
   const int swept = sweep_temporary_folders();
-  fmt::print("removed {} entries of '{}' and {} folders of runs that were killed\n", removed,
-             cache.string(), swept);
+  fmt::print("removed {} entries of '{}' and {} folders of killed runs\n", removed, cache.string(),
+             swept);
   return kOk;
 }
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "pinfold/cli/command.hpp"
+#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/run.hpp"
-#include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {
 
@@ -100,7 +100,7 @@ int list_scenarios(const Selection& selection);
 int run_shell(const ShellArguments& arguments, int interrupt_fd);
 int attach(const AttachArguments& arguments, int interrupt_fd);
 /// Runs a shell in the guest, or a script from standard input.
-int talk_to_guest(Session& session);
+int talk_to_guest(GuestSession& session);
 int show_machine(const MachineArguments& arguments, int interrupt_fd);
 /// Prints the machine section of a scenario that copies another machine.
 int copy_machine_of(const MachineArguments& arguments);

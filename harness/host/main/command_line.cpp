@@ -40,7 +40,8 @@ cli::Option platform_option(Selection& selection) {
       .name = "--on",
       .target = &selection.platforms,
       .help =
-          "Only on this kernel, cgroup version, architecture or several: debian-6.12, v1, v2/arm64",
+          "Only on this kernel, cgroup version, architecture or a combination: debian-6.12, v1, "
+          "v2/arm64",
       .value = "PLATFORM",
       .one_at_a_time = true,
       .suggestions = platform_words()};
@@ -52,12 +53,13 @@ cli::Option arch_option(Selection& selection) {
           cli::one_of(selection.arch, std::vector<Choice>{{"named", std::nullopt},
                                                           {"amd64", Arch::kAmd64},
                                                           {"arm64", Arch::kArm64}}),
-          "The architecture of all, or the one that each scenario names"};
+          "Architecture of all scenarios, or 'named': the one that each scenario names"};
 }
 
 cli::Option kernel_option(Selection& selection) {
   return {"--kernel", &selection.kernel,
-          "Instead of the scenarios' kernels: a bzImage, a build tree, or a Debian package",
+          "Kernel to use instead of the scenarios' own: a bzImage, a build tree, or a Debian "
+          "package",
           "PATH"};
 }
 
@@ -71,7 +73,7 @@ cli::Option files_argument(Selection& selection) {
 cli::Option file_argument(std::string& file) {
   return {.name = "scenario",
           .target = &file,
-          .help = "A scenario file; takes its first scenario",
+          .help = "A scenario file; uses its first scenario",
           .required = true,
           .suffix = kScenarioSuffix};
 }
@@ -87,26 +89,26 @@ std::vector<cli::Option> view_options(ReportViews& views) {
 
 cli::Command run_command(int interrupt_fd) {
   auto arguments = std::make_shared<RunArguments>();
-  cli::Command command{"run", "Run scenario files, or all in a folder"};
+  cli::Command command{"run", "Run scenario files, or all files in a folder"};
   command.add(common_options(arguments->common));
   command.add({files_argument(arguments->selection), platform_option(arguments->selection),
                arch_option(arguments->selection), kernel_option(arguments->selection),
                json_option(*arguments)});
   command.add(view_options(arguments->views));
   command.add(
-      {{"--coverage", &arguments->coverage, "Collect gcov data from guests into this folder",
+      {{"--coverage", &arguments->coverage, "Collect gcov data from guests into this directory",
         "DIR"},
        {"--keep", &arguments->keep, "Keep the guest of a failed step for `attach`"},
        {"--tables", &arguments->tables, "Print the table of every verify step"},
        {"-j,--jobs", cli::Integer{&arguments->jobs, 1, 64}, "Run N scenarios in parallel, 1 to 64"},
        {"-q,--quiet", &arguments->quiet, "Print one line for each scenario"}});
-  command.sections = {
-      {"Examples",
-       {{"pinfold-harness run scenario.yaml --html report.html", "one scenario, with a report"},
-        {"pinfold-harness run scenarios/ --on v1 --jobs 2 --junit results.xml",
-         "a folder on version 1 of control groups, two at a time"},
-        {"pinfold-harness run scenario.yaml --kernel ~/linux",
-         "on a kernel that you have built"}}}};
+  command.sections = {{"Examples",
+                       {{"pinfold-harness run scenario.yaml --html report.html",
+                         "run a scenario and write a report"},
+                        {"pinfold-harness run scenarios/ --on v1 --jobs 2 --junit results.xml",
+                         "run a folder on cgroup v1, two scenarios at a time"},
+                        {"pinfold-harness run scenario.yaml --kernel ~/linux",
+                         "run it on a kernel that you have built"}}}};
   command.run = [=] { return run_scenarios(*arguments, interrupt_fd); };
   return command;
 }
@@ -116,7 +118,7 @@ cli::Command demo_command(int interrupt_fd) {
   cli::Command command{"demo", "Pods on two NUMA nodes: desired and observed cpusets"};
   command.add({json_option(*arguments)});
   command.add(common_options(arguments->common));
-  command.sections = {{"Examples", {{"pinfold-harness demo", "the demo of Pinfold"}}}};
+  command.sections = {{"Examples", {{"pinfold-harness demo", "run the demo"}}}};
   command.run = [=] { return run_demo(*arguments, interrupt_fd); };
   return command;
 }
@@ -128,7 +130,7 @@ cli::Command list_command() {
   command.add({files_argument(*selection), platform_option(*selection), arch_option(*selection)});
   command.sections = {{"Examples",
                        {{"pinfold-harness list scenario.yaml",
-                         "each error with its line, field and what was expected"}}}};
+                         "print each error with its line, its field and what was expected"}}}};
   command.run = [=] { return list_scenarios(*selection); };
   return command;
 }
@@ -136,12 +138,12 @@ cli::Command list_command() {
 cli::Command new_command() {
   auto file = std::make_shared<std::string>();
   return {.name = "new",
-          .help = "Write a commented scenario that runs, to begin with",
-          .options = {{"file", file.get(), "The file to make [standard output]"}},
+          .help = "Write a commented example scenario that can be run as it is",
+          .options = {{"file", file.get(), "Output file [standard output]"}},
           .run = [=] { return write_new_scenario(*file); },
           .sections = {{"Examples",
                         {{"pinfold-harness new my.yaml && pinfold-harness run my.yaml",
-                          "a first scenario, and how it ends"}}}}};
+                          "write a first scenario and run it"}}}}};
 }
 
 cli::Command shell_command(int interrupt_fd) {
@@ -149,19 +151,20 @@ cli::Command shell_command(int interrupt_fd) {
   auto file = std::make_shared<std::string>();
   cli::Command command{
       "shell",
-      "Start the machine of a scenario with a shell in it, or with a script from standard input"};
+      "Start the machine of a scenario and open a shell in it, or run a script from standard "
+      "input"};
   command.add(common_options(arguments->common));
   command.add({file_argument(*file),
                platform_option(arguments->selection),
                arch_option(arguments->selection),
                kernel_option(arguments->selection),
                {"--at", &arguments->at,
-                "With the steps before this one done, which its number or its title names; their "
-                "state is saved for the next time",
+                "Run the steps before this one first, given by number or title; their state is "
+                "saved for the next time",
                 "STEP"}});
   command.sections = {
       {"Examples",
-       {{"pinfold-harness shell scenario.yaml", "a shell in the scenario's machine"},
+       {{"pinfold-harness shell scenario.yaml", "open a shell in the scenario's machine"},
         {"pinfold-harness shell scenario.yaml --at 7", "the same before its seventh step"}}}};
   command.run = [=] {
     arguments->selection.files = {*file};
@@ -174,18 +177,20 @@ cli::Command attach_command(int interrupt_fd) {
   auto arguments = std::make_shared<AttachArguments>();
   return {.name = "attach",
           .help =
-              "A shell in the guest that `run --keep` kept of a failed step, or a script from "
-              "standard input",
+              "Open a shell in the guest that `run --keep` kept after a failed step, or run a "
+              "script from standard input",
           .options = {{.name = "guest",
                        .target = &arguments->guest,
-                       .help = "The scenario, or the scenario on its platform [the only one kept]",
+                       .help = "The scenario, or the scenario and its platform [the only guest "
+                               "kept]",
                        .value = "NAME"},
                       {"--list", &arguments->list, "List the kept guests"}},
           .run = [=] { return attach(*arguments, interrupt_fd); },
           .sections = {{"Examples",
                         {{"pinfold-harness run --keep scenario.yaml; pinfold-harness attach",
                           "look around where a step has failed"},
-                         {"pinfold-harness attach 'drift on debian-6.1/v2'", "one of several"}}}}};
+                         {"pinfold-harness attach 'drift on debian-6.1/v2'",
+                          "choose one of several guests"}}}}};
 }
 
 cli::Command machine_command(int interrupt_fd) {
@@ -193,8 +198,8 @@ cli::Command machine_command(int interrupt_fd) {
   auto file = std::make_shared<std::string>();
   cli::Command command{
       "machine",
-      "Show the machine of a scenario, as described and as a guest's kernel reports it; or copy a "
-      "machine: print the `machine` of a scenario that is like it, and what differs"};
+      "Show the machine of a scenario, as described and as the guest's kernel reports it; or copy "
+      "a machine: print a `machine` for scenarios that resembles it, and the differences"};
   cli::Option scenario = file_argument(*file);
   scenario.required = false;
   scenario.excludes = {"--from"};
@@ -203,30 +208,30 @@ cli::Command machine_command(int interrupt_fd) {
        platform_option(arguments->selection),
        arch_option(arguments->selection),
        kernel_option(arguments->selection),
-       {"--boot", &arguments->boot, "Start it, and show what its kernel reports"},
+       {"--boot", &arguments->boot, "Start the machine and show what its kernel reports"},
        {.name = "--from",
         .target = &arguments->from,
-        .help = "Copy this machine: a folder with a captured /sys (hwloc-gather-topology), "
-                "an XML file of hwloc (lstopo machine.xml), or `this` machine",
+        .help = "Machine to copy: a folder with a captured /sys (hwloc-gather-topology), an hwloc "
+                "XML file (lstopo machine.xml), or `this` machine",
         .value = "DIR|XML|this",
         .excludes = {"--boot", "--on", "--kernel"},
         .suggestions = {"this"}},
        {.name = "--memory",
         .target = &arguments->memory,
         .help =
-            "Most memory of a copy; that of the NUMA nodes is scaled down to it (default 4Gi, or "
-            "what they need at least)",
+            "Memory limit of a copy; the NUMA nodes are scaled down to it (default: 4Gi, or the "
+            "least that they need)",
         .value = "QUANTITY"},
        {"-o,--output", cli::one_of(arguments->output, {"text", "yaml", "json"}),
-        "Output format: text for people, json for programs; a copy is in YAML else"}});
+        "Output format: text for people (a copy: YAML), json for programs"}});
   command.add(common_options(arguments->common));
-  command.sections = {
-      {"Examples",
-       {{"pinfold-harness machine --from this > machine.yaml", "this machine for a scenario"},
-        {"pinfold-harness machine --from captured/ --memory 8Gi -o json",
-         "a captured /sys for a program"},
-        {"pinfold-harness machine --boot scenario.yaml",
-         "what a guest's kernel makes of a scenario's machine"}}}};
+  command.sections = {{"Examples",
+                       {{"pinfold-harness machine --from this > machine.yaml",
+                         "describe this machine for a scenario"},
+                        {"pinfold-harness machine --from captured/ --memory 8Gi -o json",
+                         "describe a captured /sys as JSON"},
+                        {"pinfold-harness machine --boot scenario.yaml",
+                         "show what the guest's kernel reports of a scenario's machine"}}}};
   command.run = [=] {
     if (!arguments->from.empty()) return copy_machine_of(*arguments);
     if (file->empty()) {
@@ -248,7 +253,7 @@ cli::Command report_command() {
   command.add(view_options(arguments->views));
   command.sections = {{"Examples",
                        {{"pinfold-harness report results.json --html report.html",
-                         "a page from results that `run --json results.json` wrote"}}}};
+                         "write a page from the results of `run --json results.json`"}}}};
   command.run = [=] { return make_reports(*arguments); };
   return command;
 }
@@ -260,18 +265,18 @@ cli::Command fetch_command() {
       "Download kernels and programs into the cache once; afterwards runs need no network"};
   command.add({{.name = "scenario",
                 .target = &arguments->selection.files,
-                .help = "Scenario files or folders: what these need [what every scenario without "
-                        "a container runtime needs]",
+                .help = "Fetch what these scenario files or folders need [what every scenario "
+                        "without a container runtime needs]",
                 .suffix = kScenarioSuffix},
                platform_option(arguments->selection),
                arch_option(arguments->selection),
                images_option(arguments->image_script)});
   command.sections = {
       {"Examples",
-       {{"pinfold-harness fetch", "every kernel of amd64"},
-        {"pinfold-harness fetch --on debian-6.12", "what scenarios on one kernel need"},
+       {{"pinfold-harness fetch", "fetch every amd64 kernel"},
+        {"pinfold-harness fetch --on debian-6.12", "fetch what scenarios on one kernel need"},
         {"pinfold-harness fetch scenarios/ && PINFOLD_OFFLINE=1 pinfold-harness run scenarios/",
-         "a folder with its container runtimes, and a run that downloads nothing"}}}};
+         "fetch what a folder needs, container runtimes too, then run without downloads"}}}};
   command.run = [=] { return fetch_downloads(*arguments); };
   return command;
 }
@@ -282,14 +287,15 @@ cli::Command clean_command() {
           .help = "Remove snapshots, initramfs files and leftovers of killed runs",
           .options = {{"--all", all.get(), "Also remove kernels and downloaded packages"}},
           .run = [=] { return clean_cache(*all); },
-          .sections = {{"Examples", {{"pinfold-harness clean", "keeps what was downloaded"}}}}};
+          .sections = {{"Examples", {{"pinfold-harness clean", "keep what was downloaded"}}}}};
 }
 
 std::vector<cli::Section> sections() {
   return {{"Exit status",
            {{"0", "Every scenario ended as expected; done"},
             {"1",
-             "A scenario did not; of machine --boot: the guest has another machine than described"},
+             "A scenario did not; with machine --boot: the guest's machine differs from the "
+             "description"},
             {"2", "A usage or input error, or interrupted"}}},
           {"Examples",
            {{"pinfold-harness new first.yaml && pinfold-harness run first.yaml",
@@ -298,12 +304,12 @@ std::vector<cli::Section> sections() {
             {"pinfold-harness shell first.yaml", "A shell in its machine"}}},
           {"Environment",
            {{"PINFOLD_CACHE",
-             "The folder of everything that can be made again: kernels, snapshots "
+             "Cache directory; its contents can be recreated: kernels, snapshots "
              "[$XDG_CACHE_HOME/pinfold, else ~/.cache/pinfold]"},
             {"PINFOLD_DEBIAN_MIRROR", "Where kernels come from [http://deb.debian.org]"},
-            {"PINFOLD_DEBIAN_KEYRING", "The keys of a mirror that Debian has not signed"},
+            {"PINFOLD_DEBIAN_KEYRING", "The keys of a mirror that is not signed by Debian"},
             {"PINFOLD_OFFLINE",
-             "Set: download nothing; a run that lacks something says what to fetch"}}},
+             "If set: download nothing; a run that needs a missing file says what to fetch"}}},
           {"See also",
            {{"qemu-system-x86_64(1), cgroups(7), cpuset(7), numa(7)",
              "The format of scenarios is docs/scenario-format.md"}}}};

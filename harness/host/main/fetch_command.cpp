@@ -69,8 +69,7 @@ void say(const std::string& name, const std::filesystem::path& place) {
 /// Prints what a selection without scenarios does not cover.
 void say_what_is_left_out(const Selection& selection) {
   if (selection.arch != Arch::kArm64) {
-    fmt::print(
-        "not fetched: what guests of arm64 need; run `pinfold-harness fetch --arch arm64`\n");
+    fmt::print("not fetched: files for arm64 guests; run `pinfold-harness fetch --arch arm64`\n");
   }
   fmt::print(
       "not fetched: container runtimes; run `pinfold-harness fetch SCENARIO`\n"

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/machine_view.hpp"
 #include "pinfold/harness/open_session.hpp"
-#include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {
 namespace {

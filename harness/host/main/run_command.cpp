@@ -13,10 +13,10 @@
 #include "parts.hpp"
 #include "pinfold/harness/container_table.hpp"
 #include "pinfold/harness/costs.hpp"
+#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/preflight.hpp"
 #include "pinfold/harness/report.hpp"
 #include "pinfold/harness/scenario_queue.hpp"
-#include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -82,7 +82,9 @@ std::string result_text(const ScenarioResult& result, std::size_t number, std::s
   }
   text += indented(result.message, "    ");
   if (result.reset) {
-    text += "    in the guest of the scenario before, reset; --no-snapshots gives each its own\n";
+    text +=
+        "    ran in the guest of the previous scenario after a reset; --no-snapshots starts "
+        "one for each\n";
   }
   if (!result.console.empty()) {
     text += "    end of the guest's console:\n" + indented(result.console, "    | ");

@@ -68,8 +68,8 @@ Result<RunOptions> make_run_options(const CommonOptions& options, int interrupt_
     if (!kvm.usable && options.accelerator == "kvm") {
       return fail(
           ErrorCode::kUnsupported,
-          fmt::format("--accel kvm: {}, expected a KVM that runs a guest at the speed of the "
-                      "hardware; use --accel tcg",
+          fmt::format("--accel kvm: {}, expected a KVM that runs guests at hardware speed; use "
+                      "--accel tcg",
                       kvm.why));
     }
     if (kvm.usable) run.accelerator = Accelerator::kKvm;

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "command.hpp"
+#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/open_session.hpp"
 #include "pinfold/harness/report.hpp"
-#include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -36,7 +36,7 @@ class RawTerminal {
 };
 
 /// Runs standard input, which is not a terminal, as a script. Returns the script's exit status.
-int run_script(Session& session) {
+int run_script(GuestSession& session) {
   constexpr std::size_t kMaxScript = 32U << 10;
   constexpr std::chrono::hours kLimit(1);
   std::string script;
@@ -86,8 +86,8 @@ Result<std::size_t> number_of_step(const Scenario& scenario, const std::string& 
 }
 
 /// Opens the machine of a scenario before this step.
-std::optional<Session> open_machine(const Scenario& scenario, std::size_t step,
-                                    const RunOptions& options, ScenarioResult& result) {
+std::optional<GuestSession> open_machine(const Scenario& scenario, std::size_t step,
+                                         const RunOptions& options, ScenarioResult& result) {
   SharedGuest nobody;
   return step == 0 ? open_session(scenario, options, nobody, result)
                    : open_session_at(scenario, step, options, result);
@@ -95,9 +95,9 @@ std::optional<Session> open_machine(const Scenario& scenario, std::size_t step,
 
 }  // namespace
 
-int talk_to_guest(Session& session) {
+int talk_to_guest(GuestSession& session) {
   if (isatty(0) == 0) return run_script(session);
-  fmt::print(stderr, "end the shell to leave\n");
+  fmt::print(stderr, "exit the shell to stop the machine\n");
   const nlohmann::json request = {
       {"op", "start"},
       {"name", "shell"},

@@ -114,7 +114,7 @@ function timeBar(scenario) {
 function renderBody(scenario) {
   const body = html("div", { class: "body" });
   const boots = Number(scenario.boots ?? 0);
-  const from = scenario.reset ? ", the guest of the scenario before" : scenario.restored ? ", from a snapshot" : "";
+  const from = scenario.reset ? ", the guest of the previous scenario" : scenario.restored ? ", from a snapshot" : "";
   const fact = (name, value) => html("div", {}, html("dt", {}, name), html("dd", {}, value));
   body.append(html("dl", { class: "facts" }, fact("file", text(scenario.file)),
     fact("kernel", text(scenario.kernel)), fact("accelerator", text(scenario.accelerator)),

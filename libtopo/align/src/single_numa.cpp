@@ -57,7 +57,7 @@ using Outcome = std::vector<int>;
 constexpr int kNone = NumaMask::kMaxNodes + 1;
 
 /// Folds the lists from last to first. Once a list chooses a node, the lists after it can only add
-/// the same node, or rule it out if one of them does not offer it.
+/// the same node, or rule it out if one of them does not contain it.
 int fold_in_order(const std::vector<std::vector<int>>& lists, const MergeRules& rules,
                   const AllocationScores& scores) {
   Outcome behind(kNone + 1);

@@ -56,7 +56,7 @@ Result<int> parse_max_nodes(const std::string& value) {
 Result<TopologyOptions> parse_options(const Config& config) {
   const FeatureGates gates = config.gates();
   TopologyOptions options;
-  // DEVIATION (quirk): our merge does not grow exponentially, so it needs no limit of 8 nodes.
+  // QUIRK: our merge does not grow exponentially, so it needs no limit of 8 nodes.
   options.max_allowable_numa_nodes =
       config.quirks().numa_nodes_limited_to_8 ? kKubeletMaxNodes : NumaMask::kMaxNodes;
   for (const auto& [name, value] : config.topology_manager_policy_options) {

@@ -182,7 +182,7 @@ Quirks Config::quirks() const {
 
 FeatureGates Config::gates() const {
   FeatureGates gates;
-  // DEVIATION (quirk): without the quirk, empty pod-level resources are the same as none.
+  // QUIRK: without the quirk, empty pod-level resources are the same as none.
   gates.pod_level_resources_fix_kubelet_qos_class = !quirks().empty_pod_resources_set_qos_class;
   for (const auto& [name, target] : kGates) {
     const auto set = feature_gates.find(std::string(name));

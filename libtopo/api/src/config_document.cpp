@@ -30,21 +30,21 @@ struct Wrapper {
 };
 constexpr std::array kWrappers = {
     Wrapper{"KubeletConfig", "machineconfiguration.openshift.io", "spec.kubeletConfig", "",
-            "OpenShift adds its own settings: '/etc/kubernetes/kubelet.conf' of the node has "
-            "all"},
+            "OpenShift adds its own settings: '/etc/kubernetes/kubelet.conf' on the node is "
+            "complete"},
     Wrapper{"InitConfiguration", "kubeadm.k8s.io", "", "nodeRegistration.kubeletExtraArgs", ""},
     Wrapper{"JoinConfiguration", "kubeadm.k8s.io", "", "nodeRegistration.kubeletExtraArgs", ""},
     Wrapper{"NodeConfig", "node.eks.aws", "spec.kubelet.config", "spec.kubelet.flags",
-            "nodeadm adds its own settings: '/etc/kubernetes/kubelet/config.json' of the node "
-            "has all"},
+            "nodeadm adds its own settings: '/etc/kubernetes/kubelet/config.json' on the node is "
+            "complete"},
     Wrapper{"ConfigMap", "", "data.kubelet", "", ""},
     Wrapper{"EC2NodeClass", "karpenter.k8s.aws", "spec.kubelet", "",
-            "the node has all: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
+            "the complete configuration: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
     Wrapper{"", "", "kubeletconfig", "", ""},  // /configz
     Wrapper{"", "", "kubeletConfig", "", ""},  // GKE's --system-config-from-file
     Wrapper{"", "", "machine.kubelet.extraConfig", "machine.kubelet.extraArgs",
-            "Talos adds its own settings: 'talosctl read /etc/kubernetes/kubelet.yaml' prints "
-            "all"},
+            "Talos adds its own settings: 'talosctl read /etc/kubernetes/kubelet.yaml' prints the "
+            "complete configuration"},
     Wrapper{"", "", "", "services.kubelet.extra_args", ""},  // RKE
 };
 
@@ -64,11 +64,11 @@ constexpr std::array kElsewhere = {
     Elsewhere{"JoinConfiguration",
               "it has no nodeRegistration.kubeletExtraArgs: pass the document "
               "KubeletConfiguration or '/var/lib/kubelet/config.yaml'"},
-    Elsewhere{
-        "PerformanceProfile",
-        "pass what the operator makes from it: oc get kubeletconfig performance-NAME -o yaml"},
-    Elsewhere{"MachineConfig", "pass '/etc/kubernetes/kubelet.conf' of the node"},
-    Elsewhere{"Node", "pass the answer of: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
+    Elsewhere{"PerformanceProfile",
+              "pass the KubeletConfig that the operator generates from it: oc get kubeletconfig "
+              "performance-NAME -o yaml"},
+    Elsewhere{"MachineConfig", "pass '/etc/kubernetes/kubelet.conf' from the node"},
+    Elsewhere{"Node", "pass the output of: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
 };
 
 /// Keys of k3s and RKE2 that no other file has at its top level.
@@ -287,7 +287,7 @@ class Finder {
   Result<ConfigDocument> finish() && {
     if (configs_.empty() && !is_found_) return fail_other();
     if (configs_.size() > 1) {
-      return invalid(fmt::format("{} configurations of a kubelet: expected one", configs_.size()));
+      return invalid(fmt::format("{} kubelet configurations: expected one", configs_.size()));
     }
     ConfigDocument read{configs_.empty() ? json::object() : std::move(configs_.front()),
                         std::move(notes_)};
@@ -327,7 +327,7 @@ class Finder {
         merge_flags(flags_, flags_of_json(*arguments));
       }
     }
-    if (flags_.empty()) notes_.emplace_back("no 'kubelet-arg': the kubelet's defaults count");
+    if (flags_.empty()) notes_.emplace_back("no 'kubelet-arg': the kubelet's defaults apply");
     return {};
   }
 
@@ -346,8 +346,8 @@ class Finder {
     for (const auto& [name, value] : other_->items()) {
       if (names.size() < kMost) names.push_back(fmt::format("'{}'", printable(name)));
     }
-    return invalid(
-        fmt::format("not a {}: none of its fields, but {}", kConfigKind, fmt::join(names, ", ")));
+    return invalid(fmt::format("not a {}: it has none of its fields, but {}", kConfigKind,
+                               fmt::join(names, ", ")));
   }
 
   std::vector<json> configs_;
@@ -375,7 +375,7 @@ Result<ConfigDocument> read_config_document(std::string_view text) {
   if (const auto read = flags_of_text(text)) {
     const bool names_kubelet = text.find("kubelet") != std::string_view::npos ||
                                text.find("KUBELET") != std::string_view::npos;
-    if (read->flags.empty() && !names_kubelet) return invalid("no flags of a kubelet in it");
+    if (read->flags.empty() && !names_kubelet) return invalid("it contains no kubelet flags");
     ConfigDocument found{json::object(), read->notes};
     PINFOLD_TRY(apply_flags(read->flags, found.document));
     for (std::string& one : flag_warnings(read->flags)) found.notes.push_back(std::move(one));
@@ -383,8 +383,8 @@ Result<ConfigDocument> read_config_document(std::string_view text) {
   }
   if (text.find("[settings.kubernetes") != std::string_view::npos) {
     return invalid(
-        "settings of Bottlerocket: expected a KubeletConfiguration: pass "
-        "'/etc/kubernetes/kubelet/config' of the node");
+        "Bottlerocket settings: expected a KubeletConfiguration: pass "
+        "'/etc/kubernetes/kubelet/config' from the node");
   }
   if (is_section(first_line(text))) {
     return invalid("a TOML or INI file: expected a KubeletConfiguration in YAML or JSON");

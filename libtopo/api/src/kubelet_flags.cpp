@@ -287,7 +287,7 @@ std::vector<std::string> flag_warnings(const KubeletFlags& flags) {
     }
   }
   if (!ignored.empty()) {
-    warnings.push_back(fmt::format("flags that decide nothing here: {}", fmt::join(ignored, ", ")));
+    warnings.push_back(fmt::format("flags without effect here: {}", fmt::join(ignored, ", ")));
   }
   return warnings;
 }

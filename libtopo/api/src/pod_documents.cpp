@@ -92,7 +92,7 @@ Result<void> add_pod(const nlohmann::json& document, PodDocuments& out) {
   PINFOLD_LET(auto pod, read_pod(document));
   out.pods.push_back(std::move(pod));
   if (is_workload(document)) {
-    out.notes.push_back(fmt::format("{} {}: its pod template is taken as one pod",
+    out.notes.push_back(fmt::format("{} {}: its pod template is read as one pod",
                                     text_of(document, "kind"), name_of(document)));
   }
   return {};
@@ -115,7 +115,7 @@ Result<void> add_pods(const nlohmann::json& document, PodDocuments& out) {
 Result<nlohmann::json> as_pod(nlohmann::json document) {
   if (const std::string phase = final_phase(document); !phase.empty()) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("pod {} has finished ({}): expected a pod that runs or is to run",
+                fmt::format("pod {} has finished ({}): expected a running or pending pod",
                             name_of(document), phase));
   }
   const bool is_manifest = !document.is_object() || document.contains("kind") ||

@@ -23,7 +23,7 @@ constexpr const char* kConfigSource = "kubernetes.io/config.source";
 constexpr const char* kNodeCritical = "system-node-critical";
 constexpr std::int64_t kSystemCriticalPriority = 2'000'000'000;
 constexpr std::string_view kLabelRule =
-    "expected 1 to 63 characters of [a-z0-9-], alphanumeric at both ends";
+    "expected 1 to 63 lower-case letters, digits and '-', the first and last not '-'";
 
 bool is_lower_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 bool is_alnum(char c) { return is_lower_alnum(c) || (c >= 'A' && c <= 'Z'); }
@@ -123,8 +123,8 @@ Result<std::string> read_name(const json& metadata, std::string_view key,
   const std::string name = value != nullptr ? value->get<std::string>() : otherwise;
   if (!is_safe_name(name)) {
     return fail_field(field, name,
-                      fmt::format("expected 1 to {} characters of [A-Za-z0-9._-], alphanumeric at "
-                                  "both ends, without '..'",
+                      fmt::format("expected 1 to {} letters, digits, '.', '_' and '-', the first "
+                                  "and last a letter or digit, without '..'",
                                   kMaxPathPart));
   }
   return name;
@@ -222,7 +222,7 @@ Result<void> read_criticality(const json& document, const json& spec, PodSpec& p
   }
   const json* const priority = member(spec, "priority");
   if (priority != nullptr && !priority->is_number_integer()) {
-    return fail_field("spec.priority", *priority, "expected an integer of 32 bits");
+    return fail_field("spec.priority", *priority, "expected a 32-bit integer");
   }
   pod.is_node_critical =
       name != nullptr && *name == kNodeCritical &&

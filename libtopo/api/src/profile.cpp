@@ -23,10 +23,10 @@ constexpr std::array kQuirks = {
         Profile::kKubelet138,
         "with topology policy none each manager releases stale assignments only when it allocates"},
     Quirk{"removed_pod_keeps_devices", &Quirks::removed_pod_keeps_devices, Profile::kKubelet138,
-          "the devices of a removed pod stay taken until the next admission, and belong to a pod "
-          "that comes with its UID"},
+          "the devices of a removed pod stay taken until the next admission, and a new pod with "
+          "its UID gets them"},
     Quirk{"devices_return_with_pod", &Quirks::devices_return_with_pod, Profile::kKubelet138,
-          "a container's devices return with its pod"},
+          "a container's devices are released only with its pod"},
     Quirk{"readmitted_pod_takes_cpus_again", &Quirks::readmitted_pod_takes_cpus_again,
           Profile::kKubelet137,
           "a pod with pod-level resources that is admitted again takes CPUs a second time",
@@ -37,10 +37,10 @@ constexpr std::array kQuirks = {
           "kubernetes#140906"},
     Quirk{"stale_state_kept_until_pods_are_known", &Quirks::stale_state_kept_until_pods_are_known,
           Profile::kKubelet138,
-          "a kubelet that starts admits the pods that run before it releases anything stale"},
+          "a starting kubelet admits the running pods before it releases stale assignments"},
     Quirk{"pod_memory_hint_from_container", &Quirks::pod_memory_hint_from_container,
           Profile::kKubelet137,
-          "the memory hint of a pod that is admitted again is made from one container",
+          "the memory hint of a pod that is admitted again counts only one container",
           "kubernetes#141069"},
     Quirk{"empty_pod_resources_set_qos_class", &Quirks::empty_pod_resources_set_qos_class,
           Profile::kKubelet136,
@@ -87,15 +87,14 @@ constexpr std::array kQuirks = {
     Quirk{"large_group_taken_with_cpus_in_use", &Quirks::large_group_taken_with_cpus_in_use,
           Profile::kKubelet138,
           "a socket or core that is larger than the average, and has an average number of free "
-          "CPUs, is taken whole: CPUs in use included",
+          "CPUs, is taken whole, including CPUs in use",
           "kubernetes#140495"},
     Quirk{"spanning_group_taken_twice", &Quirks::spanning_group_taken_twice, Profile::kKubelet138,
-          "a cache, socket or NUMA node that spans two groups of the level above counts twice: "
-          "fewer CPUs than requested"},
+          "a cache, socket or NUMA node that spans two groups of the level above counts twice, so "
+          "the container gets fewer CPUs than it requests"},
     Quirk{"memory_spelled_with_fraction_rejected", &Quirks::memory_spelled_with_fraction_rejected,
           Profile::kKubelet138,
-          "memory that is spelled with a fraction, a negative exponent or too many digits is "
-          "rejected"},
+          "memory written with a fraction, a negative exponent or too many digits is rejected"},
     Quirk{"finished_init_containers_allocate_again",
           &Quirks::finished_init_containers_allocate_again, Profile::kKubelet138,
           "finished init containers take memory again when their pod is admitted again"},
@@ -104,11 +103,11 @@ constexpr std::array kQuirks = {
           "an affinity of one NUMA node that belongs to a group overwrites the group"},
     Quirk{"reusable_memory_outlives_pod", &Quirks::reusable_memory_outlives_pod,
           Profile::kKubelet138,
-          "memory that init containers left is still offered after their pod is removed"},
+          "memory left by init containers can still be reused after their pod is removed"},
     Quirk{"empty_request_needs_numa_nodes", &Quirks::empty_request_needs_numa_nodes,
           Profile::kKubelet138,
           "a container without memory requests in a pod with pod-level resources needs NUMA nodes "
-          "for nothing"},
+          "all the same"},
 };
 
 /// Returns "'kubelet-1.36', ... or 'fixed'".

@@ -40,9 +40,9 @@ std::string_view expectation(const json& value, FieldType type) {
     case FieldType::kBool:
       return value.is_boolean() ? "" : "expected true or false";
     case FieldType::kInt32:
-      return fits<std::int32_t>(value) ? "" : "expected an integer of 32 bits";
+      return fits<std::int32_t>(value) ? "" : "expected a 32-bit integer";
     case FieldType::kInt64:
-      return fits<std::int64_t>(value) ? "" : "expected an integer of 64 bits";
+      return fits<std::int64_t>(value) ? "" : "expected a 64-bit integer";
     case FieldType::kNumber:
       return value.is_number() ? "" : "expected a number";
     case FieldType::kQuantity:

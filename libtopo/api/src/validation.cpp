@@ -62,13 +62,13 @@ bool is_standard_of_container(std::string_view resource) {
   return is_native_resource(resource) || resource == "ephemeral-storage";
 }
 
-enum class Level { kPodLevel, kContainerLevel };
+enum class ResourceLevel { kPodLevel, kContainerLevel };
 
 /// Collects the violations of one pod.
 class Violations {
  public:
   /// Checks the requests and limits of a container or of the pod, at `path`.
-  void add_resources(const Resources& resources, const std::string& path, Level level) {
+  void add_resources(const Resources& resources, const std::string& path, ResourceLevel level) {
     for (const auto& [name, quantity] : resources.limits) {
       add_entry(name, quantity, fmt::format("{}.limits[{}]", path, name), level);
     }
@@ -106,18 +106,18 @@ class Violations {
   }
 
   void add_entry(const std::string& name, const Quantity& quantity, const std::string& field,
-                 Level level) {
+                 ResourceLevel level) {
     add_name(name, field, level);
     add_number(name, quantity, field);
     add_page_size(name, quantity, field);
   }
 
-  void add_name(const std::string& name, const std::string& field, Level level) {
+  void add_name(const std::string& name, const std::string& field, ResourceLevel level) {
     const bool is_unknown = !is_qualified(name) && !is_standard(name);
     if (is_unknown) {
       invalid(field, name, "must be a standard resource type or fully qualified");
     }
-    if (level == Level::kPodLevel) {
+    if (level == ResourceLevel::kPodLevel) {
       if (is_unknown || is_native_resource(name)) return;
       texts_.push_back(fmt::format(
           R"({}: Unsupported value: {}: supported values: "cpu", "hugepages-", "memory")", field,
@@ -204,7 +204,7 @@ void add_containers(Violations& violations, const PodSpec& pod, std::string_view
     if ((container.kind == ContainerKind::kApp) != is_app) continue;
     violations.add_resources(container.resources,
                              fmt::format("spec.{}[{}].resources", field, index++),
-                             Level::kContainerLevel);
+                             ResourceLevel::kContainerLevel);
   }
 }
 
@@ -215,7 +215,7 @@ std::vector<std::string> find_violations(const PodSpec& pod) {
   add_containers(violations, pod, "containers", true);
   add_containers(violations, pod, "initContainers", false);
   if (pod.resources) {
-    violations.add_resources(*pod.resources, "spec.resources", Level::kPodLevel);
+    violations.add_resources(*pod.resources, "spec.resources", ResourceLevel::kPodLevel);
     violations.add_consistency(pod);
   }
   return violations.take();

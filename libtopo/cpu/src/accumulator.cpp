@@ -62,9 +62,9 @@ void Accumulator::note(std::string_view what, const CpuSet& cpus) const {
 }
 
 void Accumulator::take_whole(Level level) {
-  const Hierarchy& hierarchy = *rules_->hierarchy;
+  const CpuHierarchy& hierarchy = *rules_->hierarchy;
   const auto& groups = hierarchy.groups(level);
-  // DEVIATION (quirk): a group that spans two groups of the level above is listed twice, and the
+  // QUIRK: a group that spans two groups of the level above is listed twice, and the
   // kubelet checks it against the CPUs that were free at the start.
   const CpuSet free_before = free_;
   const CpuSet& seen_as_free = rules_->quirks.spanning_group_taken_twice ? free_before : free_;
@@ -75,7 +75,7 @@ void Accumulator::take_whole(Level level) {
     const auto size = static_cast<int>(group.cpus.size());
     const auto free = static_cast<int>(seen_as_free.count_common(group.cpus));
     if (free != whole_size(hierarchy.machine(), level, group) || needed_ < size) continue;
-    // DEVIATION (quirk): the kubelet takes a larger-than-average group with an average number of
+    // QUIRK: the kubelet takes a larger-than-average group with an average number of
     // free CPUs.
     if (free != size && !rules_->quirks.large_group_taken_with_cpus_in_use) continue;
     take(group.cpus);
@@ -112,7 +112,7 @@ void Accumulator::take_part_of_cache(const Machine::Group& cache) {
 }
 
 void Accumulator::take_by_cache() {
-  const Hierarchy& hierarchy = *rules_->hierarchy;
+  const CpuHierarchy& hierarchy = *rules_->hierarchy;
   for (const std::int32_t index : hierarchy.sorted(Level::kCache, free_)) {
     if (needed_ >= hierarchy.machine().cpus_per_cache()) take_whole(Level::kCache);
     if (satisfied()) return;
@@ -122,12 +122,12 @@ void Accumulator::take_by_cache() {
 }
 
 void Accumulator::take_singly(Level level) {
-  const Hierarchy& hierarchy = *rules_->hierarchy;
+  const CpuHierarchy& hierarchy = *rules_->hierarchy;
   const auto& groups = hierarchy.groups(level);
   CpuSet taken;
   for (const std::int32_t index : hierarchy.sorted(level, free_)) {
     CpuSet candidates = free_ & groups[static_cast<std::size_t>(index)].cpus;
-    // DEVIATION (quirk): a group that spans two groups of the level above is listed twice, and the
+    // QUIRK: a group that spans two groups of the level above is listed twice, and the
     // kubelet counts its CPUs each time.
     if (!rules_->quirks.spanning_group_taken_twice) candidates -= taken;
     for (const CpuId cpu : candidates) {
@@ -142,7 +142,7 @@ void Accumulator::take_singly(Level level) {
 }
 
 void Accumulator::take_across_cores() {
-  const Hierarchy& hierarchy = *rules_->hierarchy;
+  const CpuHierarchy& hierarchy = *rules_->hierarchy;
   const Machine& machine = hierarchy.machine();
   CpuSet taken;
   for (const std::int32_t socket : hierarchy.sorted(Level::kSocket, free_)) {
@@ -174,13 +174,13 @@ Taken take_packed(const TakeRules& rules, const CpuSet& available, int count, St
   if (!accumulator.satisfied() && accumulator.has_too_few_free()) {
     return tl::unexpected(not_enough(count, available));
   }
-  const Hierarchy& hierarchy = *rules.hierarchy;
+  const CpuHierarchy& hierarchy = *rules.hierarchy;
   if (!accumulator.satisfied()) accumulator.take_whole(hierarchy.first());
   if (!accumulator.satisfied()) accumulator.take_whole(hierarchy.second());
   if (!accumulator.satisfied() && rules.by_uncore_cache) accumulator.take_by_cache();
   if (!accumulator.satisfied() && !rules.across_cores) accumulator.take_whole(Level::kCore);
   if (!accumulator.satisfied()) {
-    // DEVIATION (quirk): the kubelet takes CPUs by number, so neighbours can be threads of one
+    // QUIRK: the kubelet takes CPUs by number, so neighbours can be threads of one
     // core.
     if (rules.across_cores && !rules.quirks.cores_spread_by_cpu_number) {
       accumulator.take_across_cores();

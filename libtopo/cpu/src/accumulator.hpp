@@ -5,7 +5,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "hierarchy.hpp"
+#include "cpu_hierarchy.hpp"
 #include "pinfold/api/profile.hpp"
 #include "pinfold/types/cpuset.hpp"
 
@@ -13,7 +13,7 @@ namespace pinfold::cpu {
 
 /// The rules for taking CPUs, from the policy options and quirks.
 struct TakeRules {
-  const Hierarchy* hierarchy = nullptr;
+  const CpuHierarchy* hierarchy = nullptr;
   bool across_numa = false;      ///< distribute-cpus-across-numa
   int numa_group_size = 1;       ///< CPUs that stay together when spread over NUMA nodes
   bool across_cores = false;     ///< distribute-cpus-across-cores

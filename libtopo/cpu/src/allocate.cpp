@@ -145,7 +145,7 @@ Admission CpuManager::allocate(CpuState& state, const PodView& pod, const Contai
     return {};
   }
   const CpuSet* const known = state.assignments.find({pod.uid, container.name});
-  // DEVIATION (quirk): without the quirk, a container that already has its CPUs needs no free
+  // QUIRK: without the quirk, a container that already has its CPUs needs no free
   // cores.
   if (known == nullptr || quirks_.cores_counted_before_known_cpus) {
     if (auto aligned = check_smt_alignment(state, count); !aligned) {

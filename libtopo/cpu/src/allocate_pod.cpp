@@ -69,7 +69,7 @@ Admission CpuManager::allocate_pod(CpuState& state, const PodView& pod,
     if (trace != nullptr) trace->add("cpu", kObject, fits.error().message);
     return fits;
   }
-  // DEVIATION (quirk): without the quirk, a pod that is admitted again keeps its CPUs.
+  // QUIRK: without the quirk, a pod that is admitted again keeps its CPUs.
   if (!quirks_.readmitted_pod_takes_cpus_again) {
     const auto known = state.pods.find(pod.uid);
     if (known != state.pods.end() && static_cast<int>(known->second.size()) == count) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "hierarchy.hpp"
+#include "cpu_hierarchy.hpp"
 #include "pinfold/api/topology_policy.hpp"
 #include "read_policy_options.hpp"
 #include "take.hpp"
@@ -96,7 +96,7 @@ Result<CpuManager> CpuManager::make(const Machine& machine, const Config& config
   manager.machine_ = &machine;
   manager.gates_ = config.gates();
   manager.quirks_ = config.quirks();
-  manager.hierarchy_ = std::make_unique<const cpu::Hierarchy>(machine);
+  manager.hierarchy_ = std::make_unique<const cpu::CpuHierarchy>(machine);
   if (config.cpu_manager_policy == "none") {
     if (config.cpu_manager_policy_options.empty()) return manager;
     std::string options;
@@ -141,7 +141,7 @@ Result<void> CpuManager::start(CpuState& state) const {
   state.reusable_pod = {};
   state.reusable.clear();
   if (!is_static_) return {};
-  // DEVIATION (quirk): without the quirk, a start releases the CPUs of pods without containers.
+  // QUIRK: without the quirk, a start releases the CPUs of pods without containers.
   if (!quirks_.cpus_of_empty_pod_stay_taken) release_cpus_of_empty_pods(state);
   // strict-cpu-reservation: the shared pool excludes the reserved CPUs.
   const bool strict = options_.strict_cpu_reservation;
@@ -151,7 +151,7 @@ Result<void> CpuManager::start(CpuState& state) const {
       state.default_set = usable;
       return {};
     }
-    // DEVIATION (quirk): without the quirk, exclusive containers can use up the shared pool under
+    // QUIRK: without the quirk, exclusive containers can use up the shared pool under
     // strict-cpu-reservation.
     if (quirks_.empty_shared_pool_prevents_start || !strict) {
       return corrupt("default cpuset cannot be empty");
@@ -187,7 +187,7 @@ Result<void> CpuManager::start(CpuState& state) const {
 }
 
 CpuSet CpuManager::available(const CpuState& state) const {
-  // DEVIATION (quirk): the kubelet counts siblings of reserved CPUs as taken, but still allocates
+  // QUIRK: the kubelet counts siblings of reserved CPUs as taken, but still allocates
   // them if a NUMA affinity leaves nothing else.
   const bool keeps_siblings =
       options_.full_pcpus_only && !quirks_.siblings_of_reserved_cpus_allocated;

@@ -46,7 +46,7 @@ double choices(int n, int k) {
 
 /// The best choice of an enumeration so far.
 ///
-/// DEVIATION (quirk best_numa_combination_overwritten): the kubelet keeps a Go slice of the list
+/// QUIRK best_numa_combination_overwritten: the kubelet keeps a Go slice of the list
 /// that it continues to extend. Adding a 1st, 2nd, 3rd, 5th, 9th, ... member copies the list to a
 /// new array; every other member is written in place. So a later choice overwrites the kept one if
 /// both have the same members up to the last copy. Without the quirk, a copy is kept.
@@ -97,7 +97,7 @@ struct Score {
   std::int64_t rounded = std::numeric_limits<std::int64_t>::max();
 };
 
-Score score_of(const Distribution& d, std::int64_t squares) {
+Score score_of(const NumaDistribution& d, std::int64_t squares) {
   const auto n = static_cast<std::int64_t>(d.available.size());
   const std::int64_t sum = std::accumulate(d.available.begin(), d.available.end(), 0LL) - d.count;
   const std::int64_t mean = (2000 * sum + n) / (2 * n);
@@ -114,11 +114,11 @@ std::int64_t squares_of(const Ints& values) {
 std::int64_t drop(std::int64_t from, std::int64_t count) { return count * (2 * from - count); }
 
 /// Returns the share that the search assumes.
-int assumed_share(const Distribution& d, std::span<const int> nodes) {
+int assumed_share(const NumaDistribution& d, std::span<const int> nodes) {
   return d.within_socket ? cut_share(d, nodes) : even_share(d, nodes.size());
 }
 
-bool in_one_socket(const Distribution& d, std::span<const int> nodes) {
+bool in_one_socket(const NumaDistribution& d, std::span<const int> nodes) {
   const auto socket_of = [&](int node) { return d.sockets[static_cast<std::size_t>(node)]; };
   const int first = socket_of(nodes.front());
   return first != -1 && std::all_of(nodes.begin(), nodes.end(),
@@ -127,7 +127,7 @@ bool in_one_socket(const Distribution& d, std::span<const int> nodes) {
 
 /// Returns whether the NUMA nodes have enough. Like the kubelet, counts free CPUs once, but groups
 /// as often as a NUMA node is listed.
-bool can_hold(const Distribution& d, std::span<const int> nodes) {
+bool can_hold(const NumaDistribution& d, std::span<const int> nodes) {
   const int share = assumed_share(d, nodes);
   std::int64_t groups = 0;
   std::int64_t cpus = 0;
@@ -150,7 +150,7 @@ struct Rest {
   std::int64_t squares = 0;  ///< over all NUMA nodes, before the remainder is taken
 };
 
-Rest rest_of(const Distribution& d, std::span<const int> nodes, std::int64_t squares) {
+Rest rest_of(const NumaDistribution& d, std::span<const int> nodes, std::int64_t squares) {
   const int share = assumed_share(d, nodes);
   Rest rest;
   rest.squares = squares;
@@ -168,7 +168,7 @@ Rest rest_of(const Distribution& d, std::span<const int> nodes, std::int64_t squ
 
 /// Returns the least sum of squares that any way to take the remainder can leave: always from the
 /// fullest node.
-std::int64_t least_squares(const Distribution& d, const Rest& rest) {
+std::int64_t least_squares(const NumaDistribution& d, const Rest& rest) {
   Ints left = rest.left;
   std::int64_t squares = rest.squares;
   for (int i = 0; i < rest.groups && !rest.candidates.empty(); ++i) {
@@ -185,7 +185,7 @@ std::int64_t least_squares(const Distribution& d, const Rest& rest) {
 
 /// Returns the sum of squares after taking the remainder from a subset of the candidates in turn;
 /// nullopt if they have too few CPUs.
-std::optional<std::int64_t> take_in_turn(const Distribution& d, const Rest& rest,
+std::optional<std::int64_t> take_in_turn(const NumaDistribution& d, const Rest& rest,
                                          std::span<const int> subset) {
   Ints left = rest.left;
   std::int64_t squares = rest.squares;
@@ -208,7 +208,7 @@ std::optional<std::int64_t> take_in_turn(const Distribution& d, const Rest& rest
 
 /// Searches for NUMA nodes that can give the remainder with a score lower than `best`; updates
 /// `best`. Returns nullopt if there are none.
-std::optional<Ints> place_remainder(const Distribution& d, const Rest& rest, Score& best) {
+std::optional<Ints> place_remainder(const NumaDistribution& d, const Rest& rest, Score& best) {
   const std::int64_t least = least_squares(d, rest);
   if (least >= best.squares || score_of(d, least).rounded >= best.rounded) return std::nullopt;
   const auto n = static_cast<int>(rest.candidates.size());
@@ -239,9 +239,9 @@ std::optional<Ints> place_remainder(const Distribution& d, const Rest& rest, Sco
 
 /// Returns the combination of k NUMA nodes that the kubelet finds: the first one with the best
 /// score. With within_socket, combinations in one socket beat all others.
-Choice first_best(const Distribution& d, int k) {
+NumaChoice first_best(const NumaDistribution& d, int k) {
   const std::int64_t squares = squares_of(d.available);
-  Choice best;
+  NumaChoice best;
   Score score;
   bool is_within = false;  // whether the best one so far is in one socket
   BestChoice best_places(d.best_combination_overwritten);
@@ -298,8 +298,8 @@ Ints places(std::size_t count) {
 /// Returns the combination of k of the NUMA nodes that leaves the least sum of squares, without a
 /// search: those with the most free CPUs give the shares, and those of them with the most left give
 /// the remainder.
-Choice fullest(const Distribution& d, int k, const Ints& of) {
-  Choice choice;
+NumaChoice fullest(const NumaDistribution& d, int k, const Ints& of) {
+  NumaChoice choice;
   choice.nodes = greatest(d.available, of, static_cast<std::size_t>(k));
   const std::span<const int> nodes(choice.nodes.data(), choice.nodes.size());
   if (static_cast<int>(nodes.size()) < k || !can_hold(d, nodes)) return {};
@@ -309,14 +309,14 @@ Choice fullest(const Distribution& d, int k, const Ints& of) {
 }
 
 /// Like above; with within_socket, prefers the first socket with enough CPUs.
-Choice fullest(const Distribution& d, int k) {
+NumaChoice fullest(const NumaDistribution& d, int k) {
   const int sockets = d.sockets.empty() ? 0 : *std::max_element(d.sockets.begin(), d.sockets.end());
   for (int socket = 0; d.within_socket && socket <= sockets; ++socket) {
     Ints inside;
     for (std::size_t i = 0; i < d.sockets.size(); ++i) {
       if (d.sockets[i] == socket) inside.push_back(static_cast<int>(i));
     }
-    Choice choice = fullest(d, k, inside);
+    NumaChoice choice = fullest(d, k, inside);
     if (!choice.nodes.empty()) return choice;
   }
   return fullest(d, k, places(d.nodes.size()));
@@ -324,11 +324,11 @@ Choice fullest(const Distribution& d, int k) {
 
 }  // namespace
 
-int even_share(const Distribution& d, std::size_t nodes) {
+int even_share(const NumaDistribution& d, std::size_t nodes) {
   return d.count / static_cast<int>(nodes) / d.group * d.group;
 }
 
-int cut_share(const Distribution& d, std::span<const int> nodes) {
+int cut_share(const NumaDistribution& d, std::span<const int> nodes) {
   int share = even_share(d, nodes.size());
   for (const int node : nodes) {
     share = std::min(share, d.available[static_cast<std::size_t>(node)] / d.group * d.group);
@@ -336,8 +336,8 @@ int cut_share(const Distribution& d, std::span<const int> nodes) {
   return share;
 }
 
-Choice best_choice(const Distribution& d, int k) {
-  // DEVIATION: with very many combinations the kubelet would need minutes to years. All profiles
+NumaChoice best_choice(const NumaDistribution& d, int k) {
+  // DIFFERENCE: with very many combinations the kubelet would need minutes to years. All profiles
   // then use the choice that is best before the score is rounded.
   const bool too_many = choices(static_cast<int>(d.order.size()), k) > kMaxCombinations ||
                         static_cast<std::size_t>(k) > kMaxSubsetNodes;

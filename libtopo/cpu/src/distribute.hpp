@@ -3,7 +3,7 @@
 #include <boost/container/small_vector.hpp>
 #include <span>
 
-#include "hierarchy.hpp"
+#include "cpu_hierarchy.hpp"
 
 namespace pinfold::cpu {
 
@@ -12,7 +12,7 @@ using Ints = boost::container::small_vector<int, 64>;
 
 /// A request to spread over NUMA nodes (distribute-cpus-across-numa).
 // NOLINTNEXTLINE(bugprone-exception-escape): because of Boost's small_vector
-struct Distribution {
+struct NumaDistribution {
   bool best_combination_overwritten = false;  ///< Quirks::best_numa_combination_overwritten
   /// align-by-socket: NUMA nodes of one socket beat all others.
   bool within_socket = false;
@@ -26,21 +26,21 @@ struct Distribution {
   Ints order;
 };
 
-/// The NUMA nodes that give the CPUs, as indices into Distribution::nodes.
+/// The NUMA nodes that give the CPUs, as indices into NumaDistribution::nodes.
 // NOLINTNEXTLINE(bugprone-exception-escape): because of Boost's small_vector
-struct Choice {
+struct NumaChoice {
   Ints nodes;  ///< each gives an even share, or two if listed twice; empty if there are not enough
                ///< CPUs
   Ints remainder;  ///< these give one more group each, in turn, until the request is satisfied
 };
 
 /// Returns the share of each NUMA node before the remainder, in CPUs that form whole groups.
-[[nodiscard]] int even_share(const Distribution& d, std::size_t nodes);
+[[nodiscard]] int even_share(const NumaDistribution& d, std::size_t nodes);
 /// Like even_share, but at most what the NUMA node with the fewest CPUs has, in whole groups.
-[[nodiscard]] int cut_share(const Distribution& d, std::span<const int> nodes);
+[[nodiscard]] int cut_share(const NumaDistribution& d, std::span<const int> nodes);
 
 /// Returns the combination of k NUMA nodes that leaves the machine most balanced.
 /// Cost: tries at most about 20,000 combinations, each with at most 2^16 subsets.
-[[nodiscard]] Choice best_choice(const Distribution& d, int k);
+[[nodiscard]] NumaChoice best_choice(const NumaDistribution& d, int k);
 
 }  // namespace pinfold::cpu

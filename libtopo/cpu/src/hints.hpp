@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "hierarchy.hpp"
+#include "cpu_hierarchy.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
 #include "pinfold/types/cpuset.hpp"
 #include "pinfold/types/hint.hpp"

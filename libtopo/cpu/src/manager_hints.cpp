@@ -85,7 +85,7 @@ ResourceHints CpuManager::pod_hints(const CpuState& state, const PodView& pod) c
   if (count == 0) return {};
   if (is_managed_as_pod(gates_, pod)) {
     if (!check_shared_pool(pod)) return impossible();
-    // DEVIATION (quirk): as in allocate_pod.
+    // QUIRK: as in allocate_pod.
     const auto known = state.pods.find(pod.uid);
     if (!quirks_.readmitted_pod_takes_cpus_again && known != state.pods.end()) {
       if (static_cast<int>(known->second.size()) != count) return impossible();

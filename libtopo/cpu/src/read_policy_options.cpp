@@ -16,24 +16,25 @@ namespace {
 /// or none.
 enum class Maturity { kAlpha, kBeta, kStable };
 
-struct Option {
+struct PolicyOption {
   std::string_view name;
   Maturity maturity;
   bool CpuPolicyOptions::*flag;
 };
 
-constexpr Option kFullPcpusOnly{"full-pcpus-only", Maturity::kStable,
-                                &CpuPolicyOptions::full_pcpus_only};
-constexpr Option kAcrossNuma{"distribute-cpus-across-numa", Maturity::kBeta,
-                             &CpuPolicyOptions::distribute_cpus_across_numa};
-constexpr Option kBySocket{"align-by-socket", Maturity::kAlpha, &CpuPolicyOptions::align_by_socket};
-constexpr Option kAcrossCores{"distribute-cpus-across-cores", Maturity::kAlpha,
-                              &CpuPolicyOptions::distribute_cpus_across_cores};
+constexpr PolicyOption kFullPcpusOnly{"full-pcpus-only", Maturity::kStable,
+                                      &CpuPolicyOptions::full_pcpus_only};
+constexpr PolicyOption kAcrossNuma{"distribute-cpus-across-numa", Maturity::kBeta,
+                                   &CpuPolicyOptions::distribute_cpus_across_numa};
+constexpr PolicyOption kBySocket{"align-by-socket", Maturity::kAlpha,
+                                 &CpuPolicyOptions::align_by_socket};
+constexpr PolicyOption kAcrossCores{"distribute-cpus-across-cores", Maturity::kAlpha,
+                                    &CpuPolicyOptions::distribute_cpus_across_cores};
 // Observed: kubelet v1.36.2 accepts these two even without CPUManagerPolicyBetaOptions.
-constexpr Option kStrict{"strict-cpu-reservation", Maturity::kStable,
-                         &CpuPolicyOptions::strict_cpu_reservation};
-constexpr Option kByUncoreCache{"prefer-align-cpus-by-uncorecache", Maturity::kStable,
-                                &CpuPolicyOptions::prefer_align_cpus_by_uncorecache};
+constexpr PolicyOption kStrict{"strict-cpu-reservation", Maturity::kStable,
+                               &CpuPolicyOptions::strict_cpu_reservation};
+constexpr PolicyOption kByUncoreCache{"prefer-align-cpus-by-uncorecache", Maturity::kStable,
+                                      &CpuPolicyOptions::prefer_align_cpus_by_uncorecache};
 
 constexpr std::array kOptions{kFullPcpusOnly, kAcrossNuma, kBySocket,
                               kAcrossCores,   kStrict,     kByUncoreCache};
@@ -53,7 +54,7 @@ tl::unexpected<Error> invalid(std::string message) {
 Result<void> read_option(const std::string& name, const std::string& value,
                          const FeatureGates& gates, CpuPolicyOptions& options) {
   const auto* const option = std::find_if(kOptions.begin(), kOptions.end(),
-                                          [&](const Option& o) { return o.name == name; });
+                                          [&](const PolicyOption& o) { return o.name == name; });
   if (option == kOptions.end()) {
     return invalid("unknown CPU Manager Policy option: " + go::quote(name));
   }

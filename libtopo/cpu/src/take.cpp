@@ -19,7 +19,7 @@ int socket_of_numa(const Machine& machine, int node) {
 }
 
 /// Takes the shares of a choice, packed within each NUMA node.
-Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& choice,
+Taken take_choice(const TakeRules& rules, const NumaDistribution& d, const NumaChoice& choice,
                   const CpuSet& available, Steps* steps) {
   const Machine& machine = rules.hierarchy->machine();
   Accumulator accumulator(rules, available, d.count, nullptr);
@@ -31,7 +31,7 @@ Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& c
     const auto taken = take_packed(rules, accumulator.free() & cpus_of(place), count, nullptr);
     if (taken) accumulator.take(*taken);
   };
-  // DEVIATION (quirk): the kubelet does not cut a share to what a NUMA node has.
+  // QUIRK: the kubelet does not cut a share to what a NUMA node has.
   const int share = rules.quirks.align_by_socket_ignored_in_distribution
                         ? even_share(d, choice.nodes.size())
                         : cut_share(d, {choice.nodes.data(), choice.nodes.size()});
@@ -71,15 +71,15 @@ Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int coun
     return tl::unexpected(not_enough(count, available));
   }
   const Machine& machine = rules.hierarchy->machine();
-  Distribution d;
+  NumaDistribution d;
   d.best_combination_overwritten = rules.quirks.best_numa_combination_overwritten;
-  // DEVIATION (quirk): in the kubelet, align-by-socket has no effect here.
+  // QUIRK: in the kubelet, align-by-socket has no effect here.
   d.within_socket = rules.align_by_socket && !rules.quirks.align_by_socket_ignored_in_distribution;
   d.count = count;
   d.group = group;
   for (const std::int32_t node : rules.hierarchy->sorted(Level::kNuma, available)) {
     const auto known = std::find(d.nodes.begin(), d.nodes.end(), node);
-    // DEVIATION (quirk): the kubelet enumerates a NUMA node that spans two sockets twice.
+    // QUIRK: the kubelet enumerates a NUMA node that spans two sockets twice.
     if (known != d.nodes.end() && !rules.quirks.spanning_group_taken_twice) continue;
     d.order.push_back(static_cast<int>(known - d.nodes.begin()));
     if (known != d.nodes.end()) continue;
@@ -93,12 +93,12 @@ Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int coun
   const int groups_needed = divided_up(count, group);
   int fewest = divided_up(groups_needed, divided_up(groups, machine.numa_with_cpus()));
   const int most = std::min(groups_needed, static_cast<int>(d.nodes.size()));
-  // DEVIATION (quirk): without the quirk, an affinity that is wider than necessary is not narrowed.
+  // QUIRK: without the quirk, an affinity that is wider than necessary is not narrowed.
   if (!rules.quirks.affinity_width_ignored_in_distribution && rules.affinity_nodes <= most) {
     fewest = std::max(fewest, rules.affinity_nodes);
   }
   for (int k = fewest; k <= most; ++k) {
-    const Choice choice = best_choice(d, k);
+    const NumaChoice choice = best_choice(d, k);
     if (!choice.nodes.empty()) return take_choice(rules, d, choice, available, steps);
   }
   return take_packed(rules, available, count, steps);

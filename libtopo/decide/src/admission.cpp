@@ -38,10 +38,10 @@ Admission AdmissionInProgress::run() {
 
 Admission AdmissionInProgress::in_scope() {
   const bool is_none = node_.topology().policy() == TopologyPolicy::kNone;
-  // DEVIATION (quirk): the kubelet's managers release stale assignments when they are first called.
+  // QUIRK: the kubelet's managers release stale assignments when they are first called.
   // With policy none, that is when they allocate, which a rejection by an earlier manager prevents.
   releases_stale_late_ = is_none && node_.quirks().policy_none_releases_stale_late;
-  // DEVIATION (quirk): nor does the kubelet release them before it knows all its pods.
+  // QUIRK: nor does the kubelet release them before it knows all its pods.
   const bool keeps_stale =
       state_.pods_are_unknown && node_.quirks().stale_state_kept_until_pods_are_known;
   if (keeps_stale) releases_stale_late_ = false;

@@ -19,7 +19,7 @@ class AdmissionInProgress {
   HintsByObject take_hints() { return std::move(hints_); }
   AmountsByObject take_amounts() { return std::move(amounts_); }
   /// Returns the step that failed, after a rejection.
-  FailedStep take_failed_step() { return std::move(failed_); }
+  AdmissionStep take_failed_step() { return std::move(failed_); }
 
  private:
   Admission in_scope();
@@ -60,7 +60,7 @@ class AdmissionInProgress {
   bool releases_stale_late_ = false;
   HintsByObject hints_;
   AmountsByObject amounts_;
-  FailedStep failed_;
+  AdmissionStep failed_;
 };
 
 }  // namespace pinfold

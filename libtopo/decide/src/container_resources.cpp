@@ -22,10 +22,10 @@ Isolation isolation_of(const Node& node, const NodeState& state, const PodSpec& 
   return Isolation::kContainer;
 }
 
-CpuQuota quota_if(const Node& node, bool exclusive) {
+QuotaEnforcement quota_if(const Node& node, bool exclusive) {
   return exclusive && node.gates().disable_cpu_quota_with_exclusive_cpus
-             ? CpuQuota::kOffForExclusiveCpus
-             : CpuQuota::kEnforced;
+             ? QuotaEnforcement::kOffForExclusiveCpus
+             : QuotaEnforcement::kEnforced;
 }
 
 tl::unexpected<Error> no_pod(const PodUid& pod) {

@@ -27,7 +27,7 @@ void release_container(const Node& node, NodeState& state, const ContainerId& co
 
 Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* trace, Counts* counts,
                 AdmissionChecks checks) {
-  // DEVIATION (quirk): the kubelet cannot roll back.
+  // QUIRK: the kubelet cannot roll back.
   std::optional<NodeState> before;
   if (!node.quirks().rejected_pod_keeps_resources) before = state;
 
@@ -47,11 +47,11 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
 
   AdmissionInProgress admission(node, state, pod, trace, counts);
   auto done = admission.run();
-  FailedStep step = admission.take_failed_step();
+  AdmissionStep step = admission.take_failed_step();
   if (done && checks == AdmissionChecks::kManagersAndRequests) {
     if (auto shortage = find_shortage(node, state.pods, pod, others_held(state, pod.uid))) {
       done = tl::unexpected(*std::move(shortage));
-      step = FailedStep{"requests", "pod"};
+      step = AdmissionStep{"requests", "pod"};
     }
   }
   if (done) {
@@ -106,7 +106,7 @@ Result<NodeState> start_container(const Node& node, NodeState state, const Conta
 NodeState remove_container(const Node& node, NodeState state, const ContainerId& container) {
   release_container(node, state, container);
   release_in_providers(node, state, container);
-  // DEVIATION (quirk): without the quirk, devices are released with the container.
+  // QUIRK: without the quirk, devices are released with the container.
   if (!node.quirks().devices_return_with_pod) {
     node.devices().remove_container(state.devices, container);
   }
@@ -127,12 +127,12 @@ NodeState remove_pod(const Node& node, NodeState state, const PodUid& uid) {
   }
   for (const Container& container : pod->spec.containers) {
     const ContainerId id{uid, container.name};
-    // DEVIATION (quirk): the kubelet calls its managers only for containers that ran.
+    // QUIRK: the kubelet calls its managers only for containers that ran.
     if (!node.quirks().removed_pod_keeps_unstarted_containers ||
         pod->started.contains(container.name)) {
       release_container(node, state, id);
     }
-    // DEVIATION (quirk): the kubelet's device manager looks for removed pods only when another one
+    // QUIRK: the kubelet's device manager looks for removed pods only when another one
     // arrives.
     if (!node.quirks().removed_pod_keeps_devices) {
       node.devices().remove_container(state.devices, id);

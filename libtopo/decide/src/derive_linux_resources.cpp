@@ -94,7 +94,7 @@ int oom_score_adj(const Node& node, const PodTotals& totals, const Container& co
     adj = std::min(adj, score(*totals.smallest_app_memory));
   }
   adj = std::max<std::int64_t>(adj, 1000 + kGuaranteedOomScoreAdj);
-  // DEVIATION (quirk): without the quirk, the value is capped, because the kernel rejects more than
+  // QUIRK: without the quirk, the value is capped, because the kernel rejects more than
   // 1000.
   const bool is_capped = adj == kBestEffortOomScoreAdj || !node.quirks().oom_score_adj_above_1000;
   return static_cast<int>(is_capped ? std::min<std::int64_t>(adj, kBestEffortOomScoreAdj - 1)
@@ -119,7 +119,7 @@ PodTotals::PodTotals(const Node& node, const PodSpec& spec) : pod(spec) {
 }
 
 LinuxResources container_linux_resources(const Node& node, const PodTotals& totals,
-                                         const Container& container, CpuQuota quota) {
+                                         const Container& container, QuotaEnforcement quota) {
   const PodSpec& pod = totals.pod;
   LinuxResources out;
   const Quantity cpu_limit = effective_limit(node, pod, container, "cpu");
@@ -129,7 +129,7 @@ LinuxResources container_linux_resources(const Node& node, const PodTotals& tota
                                                                : request->second.milli_value());
   if (node.config().cpu_cfs_quota) {
     out.cpu_period = node.cfs_period_us();
-    out.cpu_quota = quota == CpuQuota::kOffForExclusiveCpus
+    out.cpu_quota = quota == QuotaEnforcement::kOffForExclusiveCpus
                         ? -1
                         : cpu_quota(cpu_limit.milli_value(), node.cfs_period_us());
   }
@@ -143,7 +143,7 @@ LinuxResources container_linux_resources(const Node& node, const PodTotals& tota
   return out;
 }
 
-LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod, CpuQuota quota) {
+LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod, QuotaEnforcement quota) {
   LinuxResources out;
   const ResourceList requests = total_requests(node.gates(), pod);
   const ResourceList limits = limits_of(node, pod);
@@ -163,7 +163,8 @@ LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod, CpuQuot
     return all_are_limited(pod, name);
   };
   if (is_bounded("cpu")) {
-    const bool off = quota == CpuQuota::kOffForExclusiveCpus || !node.config().cpu_cfs_quota;
+    const bool off =
+        quota == QuotaEnforcement::kOffForExclusiveCpus || !node.config().cpu_cfs_quota;
     out.cpu_quota =
         off ? -1 : cpu_quota(amount_of(limits, "cpu").milli_value(), node.cfs_period_us());
     out.cpu_period = node.cfs_period_us();

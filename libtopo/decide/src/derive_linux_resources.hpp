@@ -10,7 +10,7 @@
 namespace pinfold {
 
 /// Whether the CFS quota is enforced; it is off for exclusive CPUs.
-enum class CpuQuota { kEnforced, kOffForExclusiveCpus };
+enum class QuotaEnforcement { kEnforced, kOffForExclusiveCpus };
 
 /// Values of the whole pod on which its containers' cgroup values depend, computed once for all of
 /// them.
@@ -26,9 +26,10 @@ struct PodTotals {
 
 /// Returns the cgroup values of one container.
 [[nodiscard]] LinuxResources container_linux_resources(const Node& node, const PodTotals& totals,
-                                                       const Container& container, CpuQuota quota);
+                                                       const Container& container,
+                                                       QuotaEnforcement quota);
 /// Returns the cgroup values of the pod.
 [[nodiscard]] LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod,
-                                                 CpuQuota quota);
+                                                 QuotaEnforcement quota);
 
 }  // namespace pinfold

@@ -18,7 +18,8 @@ void describe(Fields& fields, ContainerResources& container) {
   fields.member("name", container.name, "Unique within the pod.");
   fields.member("isolation", container.isolation,
                 "Who shares its CPUs: \"container\": none, they are exclusive; \"pod\": the "
-                "containers in the pod shared pool; \"host\": all in the node's shared pool.");
+                "containers in the pod shared pool; \"host\": all containers in the node's shared "
+                "pool.");
   fields.member("cpus", container.cpuset_cpus,
                 "Desired cpuset.cpus; \"\": any CPU, in a simulation the shared pool.");
   fields.member("exclusiveCpus", container.exclusive_cpus,

@@ -9,33 +9,34 @@ namespace pinfold {
 namespace {
 
 /// Containers of a pod that are decided together: [begin, end) of its list.
-struct Step {
+struct ContainerRange {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
 
 /// Scope pod decides about all containers together, scope container about one at a time.
-std::vector<Step> steps_of(const Node& node, const PodSpec& pod) {
+std::vector<ContainerRange> steps_of(const Node& node, const PodSpec& pod) {
   const std::size_t count = pod.containers.size();
   const bool is_joint = node.topology().policy() != TopologyPolicy::kNone &&
                         node.topology().scope() == TopologyScope::kPod;
   if (is_joint) return {{0, count}};
-  std::vector<Step> steps;
+  std::vector<ContainerRange> steps;
   for (std::size_t i = 0; i < count; ++i) steps.push_back({i, i + 1});
   return steps;
 }
 
 /// The resources left to the containers of a step: exactly those that they should have.
-struct Room {
+struct AllowedResources {
   CpuSet cpus;                  ///< empty: no container needs exclusive CPUs
   std::set<std::int32_t> mems;  ///< empty: any
 };
 
 /// Returns the room for a step; nullopt if one of its containers cannot keep what it has.
-std::optional<Room> room_for(const Node& node, const NodeState& state, const PodSpec& pod,
-                             const Step& step, const Places& places) {
+std::optional<AllowedResources> room_for(const Node& node, const NodeState& state,
+                                         const PodSpec& pod, const ContainerRange& step,
+                                         const Places& places) {
   const PodView view(pod);
-  Room room;
+  AllowedResources room;
   for (std::size_t i = step.begin; i < step.end; ++i) {
     const Container& container = pod.containers[i];
     const auto place = places.find(container.name);
@@ -56,7 +57,7 @@ std::optional<Room> room_for(const Node& node, const NodeState& state, const Pod
 
 /// Returns the state after a step in which its containers could use only their room.
 std::optional<NodeState> take(const Node& node, const NodeState& state, const PodSpec& part,
-                              const Room& room) {
+                              const AllowedResources& room) {
   NodeState narrow = state;
   if (!room.cpus.empty()) narrow.cpu.default_set = room.cpus;
   for (auto& [id, of_node] : narrow.memory.machine_state) {
@@ -75,7 +76,8 @@ std::optional<NodeState> take(const Node& node, const NodeState& state, const Po
 }
 
 /// Returns whether all containers of a step that got CPUs got those of their places.
-bool has_places(const NodeState& next, const PodSpec& pod, const Step& step, const Places& places) {
+bool has_places(const NodeState& next, const PodSpec& pod, const ContainerRange& step,
+                const Places& places) {
   for (std::size_t i = step.begin; i < step.end; ++i) {
     const std::string& name = pod.containers[i].name;
     const auto place = places.find(name);
@@ -89,7 +91,7 @@ bool has_places(const NodeState& next, const PodSpec& pod, const Step& step, con
 std::optional<NodeState> keep_all(const Node& node, NodeState state, const PodSpec& pod,
                                   const Places& places) {
   state = release_stale(node, std::move(state));
-  for (const Step& step : steps_of(node, pod)) {
+  for (const ContainerRange& step : steps_of(node, pod)) {
     const auto room = room_for(node, state, pod, step, places);
     if (!room) return std::nullopt;
     PodSpec part = pod;

@@ -64,7 +64,9 @@ tl::expected<Node, StartError> Node::make(Machine machine, Config config, Provid
     const std::string name = provider->name();
     if (is_safe_name(name) && names.insert(name).second) continue;
     return stop(StartStage::kConfiguration,
-                fmt::format("hint provider '{}': expected a unique name of [A-Za-z0-9._-]", name));
+                fmt::format("hint provider '{}': expected a unique name of letters, digits, '.', "
+                            "'_' and '-'",
+                            name));
   }
   node.providers_ = std::move(providers);
   node.machine_ = std::make_unique<const Machine>(std::move(machine));

@@ -22,9 +22,9 @@ std::vector<const ActivePod*> pods_by_uid(const NodeState& state) {
 
 /// The container names of a pod, for lookups. Every admission looks at all containers of the node;
 /// most pods have few, which need no sorting.
-class Names {
+class NameLookup {
  public:
-  explicit Names(const ActivePod* pod) {
+  explicit NameLookup(const ActivePod* pod) {
     if (pod == nullptr) return;
     names_.reserve(pod->spec.containers.size());
     for (const Container& container : pod->spec.containers) names_.push_back(container.name);
@@ -59,7 +59,7 @@ std::vector<ContainerId> find_stale(const ContainerMap<T>& assignments, const No
   for_each_pod(assignments, state,
                [&](const PodUid& uid, const auto& containers, const ActivePod* pod) {
                  if (pod == nullptr && state.held.contains(uid)) return;
-                 const Names active(pod);
+                 const NameLookup active(pod);
                  for (const auto& [name, value] : containers) {
                    if (!active.contains(name)) stale.push_back({uid, name});
                  }
@@ -84,13 +84,13 @@ void release_stale_memory(const Node& node, NodeState& state) {
 void release_stale_devices(const Node& node, NodeState& state) {
   auto reusable = state.devices.reusable;
   for (const ContainerId& container : find_stale(state.devices.assignments, state)) {
-    // DEVIATION (quirk): without the quirk, devices of a container that its pod no longer has are
+    // QUIRK: without the quirk, devices of a container that its pod no longer has are
     // stale.
     if (!node.quirks().devices_return_with_pod || state.find(container.pod) == nullptr) {
       node.devices().remove_container(state.devices, container);
     }
   }
-  // DEVIATION (quirk): without the quirk, what init containers left to later ones ends with the
+  // QUIRK: without the quirk, what init containers left to later ones ends with the
   // pod.
   if (node.quirks().removed_pod_keeps_devices) state.devices.reusable = std::move(reusable);
 }

@@ -161,8 +161,9 @@ std::optional<StartAdvice> advise_start(const Machine& machine, const Config& co
   if (auto advice = correct_names(config)) return advice;
   if (mentions(error, "can't use reservedSystemCPUs")) {
     return StartAdvice{
-        "systemReservedCgroup and kubeReservedCgroup only go with CPUs that are reserved by count",
-        "systemReserved: {cpu: ...} in place of reservedSystemCPUs, or no systemReservedCgroup and "
+        "systemReservedCgroup and kubeReservedCgroup work only with CPUs that are reserved by "
+        "count",
+        "systemReserved: {cpu: ...} instead of reservedSystemCPUs, or no systemReservedCgroup and "
         "kubeReservedCgroup"};
   }
   if (mentions(error, "None policy: received unsupported options")) {

@@ -96,7 +96,7 @@ void Tally::memory_done(const Container* container, const Admission& result) {
 
 void Tally::memory_of_pod() {
   if (!state_.memory.pods.contains(pod_.uid)) return;
-  // DEVIATION (quirk): without the quirk, a pod that is admitted again keeps its memory.
+  // QUIRK: without the quirk, a pod that is admitted again keeps its memory.
   if (had_memory_ && !node_.quirks().readmitted_pod_takes_memory_again) return;
   for (const Container& container : pod_.containers) {
     const bool is_exclusive = is_guaranteed(container);

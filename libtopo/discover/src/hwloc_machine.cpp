@@ -134,8 +134,8 @@ void warn_of_disallowed(hwloc_topology* topology, MachineDescription& descriptio
   }
   if (allowed.size() == description.cpus.size()) return;
   description.warnings.push_back(fmt::format(
-      "the topology was exported by a program that was allowed to use {} of {} CPUs ({}): all are "
-      "taken",
+      "the topology was exported by a program that was allowed to use {} of {} CPUs ({}): all "
+      "CPUs are used",
       allowed.size(), description.cpus.size(), allowed.to_string()));
 }
 

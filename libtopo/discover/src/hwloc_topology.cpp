@@ -20,7 +20,7 @@ tl::unexpected<Error> invalid(std::string message) {
 
 Result<Topology> new_topology(Devices devices) {
   hwloc_topology* raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return fail(ErrorCode::kInternal, "hwloc cannot start");
+  if (hwloc_topology_init(&raw) != 0) return fail(ErrorCode::kInternal, "hwloc failed to start");
   Topology topology(raw);
   if (devices == Devices::kFind) {
     for (const auto type : {HWLOC_OBJ_PCI_DEVICE, HWLOC_OBJ_OS_DEVICE}) {
@@ -136,8 +136,8 @@ Result<Topology> load_topology(const HwlocXml& source, Devices devices) {
   constexpr int kNewest = HWLOC_API_VERSION >> 16;
   if (major_of(format) > kNewest) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("format {} of hwloc's XML: the newest that is read is {}.x; write it "
-                            "with 'lstopo --export-xml-flags v2 FILE'",
+                fmt::format("hwloc XML format {}: the newest supported is {}.x; write it with "
+                            "'lstopo --export-xml-flags v2 FILE'",
                             printable(format), kNewest));
   }
   // hwloc crashes on some texts that it did not write. So a child reads the text, and this process

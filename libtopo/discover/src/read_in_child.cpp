@@ -67,7 +67,7 @@ Result<std::string> read_all(int fd) {
   while (true) {
     const ssize_t count = ::read(fd, chunk.data(), chunk.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail_errno(errno, "read what a child writes");
+    if (count < 0) return fail_errno(errno, "read from a child process");
     if (count == 0) return bytes;
     bytes.append(chunk.data(), static_cast<std::size_t>(count));
   }
@@ -100,14 +100,14 @@ Result<std::optional<std::string>> read_in_child(
   if (WIFSIGNALED(status)) {
     const char* const name = ::sigabbrev_np(WTERMSIG(status));
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("the program that read it was ended by signal {}",
+                fmt::format("the process that read it was killed by signal {}",
                             name == nullptr ? std::to_string(WTERMSIG(status)) : name));
   }
   if (bytes->empty() && status == 0) return std::optional<std::string>();
   Size size = 0;
   if (bytes->size() >= sizeof(size)) std::memcpy(&size, bytes->data(), sizeof(size));
   if (bytes->size() != sizeof(size) + size) {
-    return fail(ErrorCode::kInvalidArgument, "the program that read it did not end well");
+    return fail(ErrorCode::kInvalidArgument, "the process that read it failed");
   }
   return std::optional(bytes->substr(sizeof(size)));
 }

@@ -171,17 +171,17 @@ Result<NumaNode> read_node(const KernelTree& tree, NumaId id, std::size_t node_c
   return node;
 }
 
-struct Nodes {
+struct NumaNodes {
   std::vector<NumaNode> nodes;
   std::map<CpuId, NumaId> of_cpu;
   std::vector<std::string> warnings;
 };
 
 /// A kernel without NUMA has no node directory, so all CPUs and memory are on NUMA node 0.
-Result<Nodes> read_single_node(const KernelTree& tree, const CpuSet& usable) {
+Result<NumaNodes> read_single_node(const KernelTree& tree, const CpuSet& usable) {
   NumaNode node;
   node.id = NumaId{0};
-  Nodes out;
+  NumaNodes out;
   PINFOLD_LET(node.memory, read_memory(tree, kMemInfo, node.id, out.warnings));
   PINFOLD_LET(node.hugepages, read_hugepages(tree, "sys/kernel/mm/hugepages"));
   out.nodes.push_back(std::move(node));
@@ -215,7 +215,7 @@ Result<NumaId> node_of_cpu(const KernelTree& tree, CpuId cpu,
   }
   const std::int32_t chosen = links.empty() ? claims.front() : links.front();
   warnings.push_back(fmt::format(
-      "{}: cpu {} is listed by {}: taken to be on NUMA node {}{}", tree.shown(kNodeDirectory),
+      "{}: cpu {} is listed by {}: assumed to be on NUMA node {}{}", tree.shown(kNodeDirectory),
       cpu.value,
       claims.empty() ? std::string("no NUMA node")
                      : fmt::format("NUMA nodes {}", fmt::join(claims, ",")),
@@ -223,10 +223,10 @@ Result<NumaId> node_of_cpu(const KernelTree& tree, CpuId cpu,
   return NumaId{chosen};
 }
 
-Result<Nodes> read_nodes(const KernelTree& tree, const CpuSet& usable) {
+Result<NumaNodes> read_nodes(const KernelTree& tree, const CpuSet& usable) {
   PINFOLD_LET(auto ids, online_nodes(tree));
   if (ids.empty()) return read_single_node(tree, usable);
-  Nodes out;
+  NumaNodes out;
   std::map<CpuId, std::vector<std::int32_t>> claims;
   for (const std::int32_t id : ids) {
     const std::string directory = fmt::format("{}/node{}", kNodeDirectory, id);

@@ -48,8 +48,8 @@ std::string unknown_requests(const NodeState& state, const PodUid& pod) {
     uids.push_back(fmt::format("{} more", count - kMostNamed));
   }
   return fmt::format(
-      "{} pod{} known only from the kubelet's files ({}): {} with {}, what else is requested is "
-      "not known, name the manifest{} before that of this pod",
+      "{} pod{} known only from the kubelet's files ({}): {} with {}, and any other requests are "
+      "unknown; pass the manifest{} before that of this pod",
       count, count == 1 ? " is" : "s are", explain_detail::listed(uids),
       count == 1 ? "it counts" : "they count",
       explain_detail::of_resource(amount_of(others_held(state, pod), "cpu"), "cpu",
@@ -68,8 +68,8 @@ std::vector<std::string> about_reserved_cpus(const Node& node, const Explanation
   if (!node.cpu().is_static() || reserved.empty() || !is_shared) return notes;
   if (!node.cpu().options().strict_cpu_reservation) {
     notes.push_back(fmt::format(
-        "The shared pool has the reserved CPUs {}, as in a kubelet: only exclusive CPUs are never "
-        "among them; cpuManagerPolicyOptions: strict-cpu-reservation keeps all pods off them",
+        "As in a kubelet, the shared pool includes the reserved CPUs {}; they are only never "
+        "exclusive. cpuManagerPolicyOptions: strict-cpu-reservation keeps all pods off them",
         reserved.to_string()));
   }
   if (const CpuSet siblings = node.cpu().reserved_cores() - reserved; !siblings.empty()) {
@@ -84,13 +84,13 @@ std::vector<std::string> about_reserved_cpus(const Node& node, const Explanation
 }  // namespace
 
 Explanation explain(const Node& node, const NodeState& state, const PodSpec& pod) {
-  const NodeState settled = release_stale(node, state);
+  const NodeState current = release_stale(node, state);
   Trace trace;
-  const auto failure = explain_detail::find_failure(node, settled, pod, &trace);
+  const auto failure = explain_detail::find_failure(node, current, pod, &trace);
   Explanation out = failure ? of_rejection(*failure, std::move(trace))
-                            : explain_detail::of_admission(node, settled, pod);
-  out.notes = acting_quirks(node, settled, pod);
-  if (auto unknown = unknown_requests(settled, pod.uid); !unknown.empty()) {
+                            : explain_detail::of_admission(node, current, pod);
+  out.notes = acting_quirks(node, current, pod);
+  if (auto unknown = unknown_requests(current, pod.uid); !unknown.empty()) {
     out.notes.push_back(std::move(unknown));
   }
   for (std::string& note : about_reserved_cpus(node, out)) out.notes.push_back(std::move(note));

@@ -60,7 +60,7 @@ void describe(Fields& fields, HolderOf& of) {
 
 void describe(Fields& fields, PlaceOf& of) {
   OccupiedPlace& place = of.part;
-  fields.type("OccupiedPlace", "How much of a resource a place of the machine has.");
+  fields.type("OccupiedPlace", "How much of a resource a part of the machine has.");
   fields.member("numaNodes", place.numa_nodes, "Empty: none, or the whole machine.");
   describe_amount(fields, "freeAmount", of.resource, place.free, "In base units.");
   describe_amount(fields, "reservedAmount", of.resource, place.reserved,
@@ -126,7 +126,7 @@ std::span<const Remedy::Kind> enumerators(Remedy::Kind /*type*/) {
 }
 
 void describe(Fields& fields, OccupiedResource& resource) {
-  fields.type("OccupiedResource", "A resource of which the pod needs more than is free.");
+  fields.type("OccupiedResource", "A resource that the pod needs more of than is free.");
   fields.member("resource", resource.resource, "\"cpu\", \"memory\", \"example.com/gpu\" ...");
   describe_amount(fields, "neededAmount", resource.resource, resource.needed, "In base units.");
   auto places = parts_of(resource.resource, resource.places);

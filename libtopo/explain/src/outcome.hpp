@@ -21,7 +21,7 @@ struct Failure {
   const NodeState& state;  ///< without stale assignments
   const PodSpec& pod;
   Rejection why;
-  FailedStep step;
+  AdmissionStep step;
   ResourceHints hints;  ///< the object's hints from all providers; empty if none were merged
   /// What the object of the step needs; for find_shortage() only the resources that are short.
   std::vector<Amounts> amounts;

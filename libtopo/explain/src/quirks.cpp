@@ -13,15 +13,15 @@ namespace pinfold {
 namespace {
 
 /// The result of a decision, as far as a quirk can change it.
-struct Outcome {
+struct DecisionOutcome {
   std::string rejection;  ///< empty: admitted
   std::vector<ContainerResources> containers;
 
-  friend bool operator==(const Outcome&, const Outcome&) = default;
+  friend bool operator==(const DecisionOutcome&, const DecisionOutcome&) = default;
 };
 
 struct Decided {
-  Outcome outcome;
+  DecisionOutcome outcome;
   NodeState next;
 };
 
@@ -37,8 +37,8 @@ Decided decided(const Node& node, const NodeState& state, const PodSpec& pod) {
 }
 
 /// Returns the outcome under a profile without a quirk; nullopt if the node would not start.
-std::optional<Outcome> without(const Node& node, const Quirk* quirk, Profile profile,
-                               const NodeState& state, const PodSpec& pod) {
+std::optional<DecisionOutcome> without(const Node& node, const Quirk* quirk, Profile profile,
+                                       const NodeState& state, const PodSpec& pod) {
   Config config = node.config();
   config.profile = profile;
   config.without_quirk = quirk;
@@ -93,8 +93,9 @@ std::vector<std::string> acting_quirks(const Node& node, const NodeState& state,
     if (!outcome || *outcome == with.outcome) continue;
     std::string kubelet(to_string(profile));
     std::replace(kubelet.begin(), kubelet.end(), '-', ' ');
-    std::string text = fmt::format("A known bug of {} acts: {} (quirk {}{}{})", kubelet, quirk.what,
-                                   quirk.name, quirk.issue.empty() ? "" : ", ", quirk.issue);
+    std::string text =
+        fmt::format("A known bug of {} applies: {} (quirk {}{}{})", kubelet, quirk.what, quirk.name,
+                    quirk.issue.empty() ? "" : ", ", quirk.issue);
     for (const std::string& consequence : consequences(node, state, with.next, pod)) {
       text += "; " + consequence;
     }

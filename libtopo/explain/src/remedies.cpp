@@ -9,8 +9,8 @@ namespace pinfold {
 std::vector<Remedy> find_remedies(const Node& node, const NodeState& state, const PodSpec& pod) {
   using namespace explain_detail;
   constexpr int kMostTrials = 2000;  // for each kind
-  const NodeState settled = release_stale(node, state);
-  const auto failure = find_failure(node, settled, pod, nullptr);
+  const NodeState current = release_stale(node, state);
+  const auto failure = find_failure(node, current, pod, nullptr);
   std::vector<Remedy> all;
   if (!failure) return all;
   for (auto* const find : {request_changes, container_moves, pods_in_the_way, setting_changes}) {

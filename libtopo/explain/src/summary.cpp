@@ -96,7 +96,7 @@ std::string grouped(const Failure& failure, std::int32_t numa_node) {
   if (cells.size() < 2) return "";
   return fmt::format(
       "needs {} on one NUMA node ({}): {} has enough, but a container has memory on {} together: "
-      "until it ends, others get memory from all of these or from none",
+      "until it ends, other containers get memory from all of these or from none",
       needs(failure.amounts), policy_of(failure), numa_nodes({numa_node}), numa_nodes(cells));
 }
 
@@ -234,7 +234,7 @@ std::string changed_devices(const Failure& failure) {
     if (ids == held->end()) continue;
     const auto count = static_cast<std::int64_t>(ids->second.size());
     if (count == amounts.needed.value()) continue;
-    return fmt::format("has {} {} and asks for {}: the devices of an active pod do not change",
+    return fmt::format("has {} {} and requests {}: the devices of an active pod do not change",
                        count, amounts.resource, amounts.needed.value());
   }
   return "";

@@ -21,9 +21,9 @@ PodRef ref_in(const NodeState& state, const PodUid& uid) {
 }
 
 /// Collects what one pod holds.
-class OfPod {
+class PodHolders {
  public:
-  OfPod(const Failure& failure, const PodUid& uid)
+  PodHolders(const Failure& failure, const PodUid& uid)
       : failure_(failure), uid_(uid), pod_(ref_in(failure.state, uid)) {}
 
   [[nodiscard]] std::vector<Holder> of(const std::string& resource, const PlaceAmounts& place) {
@@ -158,7 +158,7 @@ void add_own_containers(const Failure& failure, OccupiedPlace& place) {
 
 std::vector<Holder> holders_of(const Failure& failure, const std::string& resource,
                                const PlaceAmounts& place, const PodUid& uid) {
-  return OfPod(failure, uid).of(resource, place);
+  return PodHolders(failure, uid).of(resource, place);
 }
 
 std::vector<OccupiedResource> occupied(const Failure& failure) {

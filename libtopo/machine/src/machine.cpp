@@ -105,8 +105,8 @@ std::string crossing_of(const std::vector<Cpu>& cpus) {
     std::vector<std::int32_t> both;
     for (const SocketId socket : sockets[cpu.numa]) both.push_back(socket.value);
     return fmt::format(
-        "NUMA node {} is on sockets {}, and these are on other NUMA nodes, too: the firmware or "
-        "hypervisor contradicts itself; both are used as they are",
+        "NUMA node {} spans sockets {}, which also span other NUMA nodes: the firmware or "
+        "hypervisor reports a contradictory topology; it is used unchanged",
         cpu.numa.value, fmt::join(both, ","));
   }
   return {};

@@ -30,7 +30,7 @@ HintSearch::HintSearch(const Machine& machine, const MemoryState& state, const R
     std::vector<std::uint64_t> allocatable(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i] == nullptr) continue;
-      // DEVIATION: a NUMA node without a huge-page size has 0 bytes of it, where the kubelet
+      // DIFFERENCE: a NUMA node without a huge-page size has 0 bytes of it, where the kubelet
       // crashes.
       const auto table = nodes[i]->tables.find(resource);
       if (table == nodes[i]->tables.end()) continue;

@@ -96,8 +96,8 @@ Result<void> take_expected(MachineState& state, const std::vector<MemoryBlock>& 
                                                  holder.pod, holder.name, what));
   };
   for (const MemoryBlock& block : blocks) {
-    // DEVIATION: only one NUMA node of the block must have the resource. The kubelet requires it on
-    // each, but crashes before it can write a block over NUMA nodes without it.
+    // DIFFERENCE: only one NUMA node of the block must have the resource. The kubelet requires it
+    // on each, but crashes before it can write a block over NUMA nodes without it.
     const bool exists =
         std::any_of(block.numa_affinity.begin(), block.numa_affinity.end(), [&](std::int32_t id) {
           const auto node = state.find(id);

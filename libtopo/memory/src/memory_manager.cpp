@@ -103,7 +103,7 @@ Result<MemoryManager> MemoryManager::make(const Machine& machine, const Config& 
     return fail(ErrorCode::kInvalidArgument, "unknown policy: \"" + policy + "\"");
   }
   PINFOLD_LET(auto reserved, memory_detail::system_reserved(machine, config, reservation));
-  // DEVIATION (quirk): without the quirk, reserving more than a NUMA node has is an error.
+  // QUIRK: without the quirk, reserving more than a NUMA node has is an error.
   if (!manager.quirks_.excess_reserved_memory_wraps_around) {
     PINFOLD_TRY(check_capacity(machine, reserved));
   }
@@ -194,7 +194,7 @@ tl::expected<NumaMask, std::string> MemoryManager::choose_nodes(const MemoryStat
     best = *found;
     explain("no affinity is given, and no fewer or lower NUMA nodes have enough");
   }
-  // DEVIATION (quirk): without the quirk, a single NUMA node of a group is extended like an
+  // QUIRK: without the quirk, a single NUMA node of a group is extended like an
   // affinity that is too small.
   const bool extends_to_group =
       !quirks_.single_node_overwrites_group && search.is_grouped_node(*best.numa);
@@ -247,13 +247,13 @@ Admission MemoryManager::allocate(MemoryState& state, const PodView& pod,
     note_reuse(state, pod, container, *blocks);
     return {};
   }
-  // DEVIATION (quirk): without the quirk, a finished init container allocates nothing.
+  // QUIRK: without the quirk, a finished init container allocates nothing.
   if (!quirks_.finished_init_containers_allocate_again && has_finished(state, pod, container)) {
     return {};
   }
   const auto requests = container_requests(gates_, quirks_, pod, container);
   if (!requests) return tl::unexpected(Rejection::unexpected(memory_detail::kNotWholeBytes));
-  // DEVIATION (quirk): without the quirk, an empty request allocates nothing.
+  // QUIRK: without the quirk, an empty request allocates nothing.
   if (!quirks_.empty_request_needs_numa_nodes && requests->empty()) return {};
   TraceFact why;
   const auto nodes = choose_nodes(state, pod.uid, *requests, affinity, trace ? &why : nullptr);

@@ -44,7 +44,7 @@ ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodView& 
     for (const auto& [name, bytes] : *requests) impossible[name] = std::vector<TopologyHint>{};
     return impossible;
   }
-  // DEVIATION (quirk): without the quirk, the hint comes from the pod's memory, not a container's.
+  // QUIRK: without the quirk, the hint comes from the pod's memory, not a container's.
   const auto blocks_of_pod = state.pods.find(pod.uid);
   if (!quirks_.pod_memory_hint_from_container && blocks_of_pod != state.pods.end()) {
     return regenerate_hints(blocks_of_pod->second, *requests);
@@ -96,7 +96,7 @@ std::vector<Amounts> MemoryManager::amounts(const MemoryState& state, const PodV
 Admission MemoryManager::allocate_pod(MemoryState& state, const PodView& pod,
                                       const TopologyHint& affinity, Trace* trace) const {
   if (!is_static_ || qos_class(pod, gates_) != QosClass::kGuaranteed) return {};
-  // DEVIATION (quirk): without the quirk, a pod that is admitted again keeps its memory.
+  // QUIRK: without the quirk, a pod that is admitted again keeps its memory.
   if (!quirks_.readmitted_pod_takes_memory_again && state.pods.contains(pod.uid)) return {};
   const auto total = pod_requests(gates_, quirks_, pod);
   if (!total) return {};

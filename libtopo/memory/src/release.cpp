@@ -20,7 +20,7 @@ void MemoryManager::remove_container(MemoryState& state, const ContainerId& cont
   } else {
     memory_detail::release(state.machine_state, blocks);
   }
-  // DEVIATION (quirk): without the quirk, a later pod with the same UID cannot reuse released
+  // QUIRK: without the quirk, a later pod with the same UID cannot reuse released
   // memory.
   if (!quirks_.reusable_memory_outlives_pod && is_last) state.reusable.erase(container.pod);
 }

@@ -11,7 +11,7 @@ std::optional<Requests> memory_of(const Quirks& quirks, const ResourceList& amou
   Requests requests;
   for (const auto& [name, amount] : amounts) {
     if (!is_memory_resource(name)) continue;
-    // DEVIATION (quirk): without the quirk, any whole number of bytes will do, in any spelling.
+    // QUIRK: without the quirk, any whole number of bytes will do, in any spelling.
     const bool is_accepted = quirks.memory_spelled_with_fraction_rejected
                                  ? amount.as_int64_succeeds()
                                  : amount.is_whole();

@@ -60,7 +60,7 @@ void describe(Fields& fields, PlacedPod& placed) {
   fields.member("pod", placed.pod, "");
   fields.member("node", placed.node, "Null: no node admits it.");
   fields.member("predicted", placed.predicted, "Where it is expected; null: unknown.");
-  fields.member("observed", placed.observed, "Where an exporter has seen it; null: unknown.");
+  fields.member("observed", placed.observed, "Where an exporter observed it; null: unknown.");
   fields.may_lack("why", placed.why, "Why no node admits it; \"\": one does.");
 }
 

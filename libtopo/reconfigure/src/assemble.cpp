@@ -26,7 +26,7 @@ bool take_all(const Node& node, Board& board, const std::vector<MemoryBlock>& bl
     const bool is_where_it_was =
         std::none_of(block.numa_affinity.begin(), block.numa_affinity.end(),
                      [&](std::int32_t id) { return board.new_memory.contains(id); });
-    // DEVIATION (quirk): a kubelet may have made overlapping groups; the plan makes no new ones.
+    // QUIRK: a kubelet may have made overlapping groups; the plan makes no new ones.
     const bool can_group = can_be_group(memory, block.numa_affinity) ||
                            (node.quirks().single_node_overwrites_group && is_where_it_was);
     if (!has_nodes(memory, block.numa_affinity) || !can_group ||
@@ -207,7 +207,7 @@ bool take_verbatim(const Node& node, const PodUid& uid, const std::map<std::stri
   return true;
 }
 
-NodeState assemble(const Problem& problem, const std::vector<Choice>& choices) {
+NodeState assemble(const SearchProblem& problem, const std::vector<PodChoice>& choices) {
   const Node& node = *problem.node;
   const NodeState& state = *problem.state;
   NodeState next = empty_state(node);

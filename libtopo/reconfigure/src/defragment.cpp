@@ -15,7 +15,8 @@ namespace {
 
 /// Returns the state after the moves. The node keeps running, so affinities of unmoved containers
 /// stay.
-NodeState moved_state(const planning::Problem& problem, std::vector<planning::Choice> choices) {
+NodeState moved_state(const planning::SearchProblem& problem,
+                      std::vector<planning::PodChoice> choices) {
   choices.pop_back();  // the last choice is for the pod to be admitted
   NodeState next = planning::assemble(problem, choices);
   next.affinity = problem.state->affinity;
@@ -47,7 +48,8 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
                                                  const PodSpec& pod, const PlanOptions& options) {
   if (state.find(pod.uid) != nullptr || state.held.contains(pod.uid)) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("pod '{}': expected one that has nothing on this node", pod.uid));
+                fmt::format("pod '{}': expected a pod that is neither active nor held on this node",
+                            pod.uid));
   }
   DefragmentationPlan plan;
   plan.next = state;
@@ -61,24 +63,25 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
   const NodeState current = release_stale(node, state);
   planning::Judge judge(node, current);
   const ActivePod target{pod, {}};
-  planning::PodCase wanted = planning::survey(node, current, target, judge);
-  if (wanted.rejection) {
-    auto beside_others =
+  planning::PodCase pod_case = planning::survey(node, current, target, judge);
+  if (pod_case.rejection) {
+    auto next_to_others =
         planning::survey(node, current, target, judge, planning::Neighbours::kOnTheSameNodes);
-    if (!beside_others.rejection) wanted = std::move(beside_others);
+    if (!next_to_others.rejection) pod_case = std::move(next_to_others);
   }
-  plan.limit = wanted.rejection ? wanted.rejection : shortage_of(node, state, pod, options.checks);
+  plan.limit =
+      pod_case.rejection ? pod_case.rejection : shortage_of(node, state, pod, options.checks);
   if (plan.limit) {
     plan.optimal = true;
     return plan;
   }
-  planning::Problem problem = planning::survey(node, current, judge);
-  problem.pods.push_back(std::move(wanted));
+  planning::SearchProblem problem = planning::survey(node, current, judge);
+  problem.pods.push_back(std::move(pod_case));
   planning::SearchRules rules;
   rules.may_lose = false;
   rules.same_rules = true;
   rules.steps = options.steps;
-  rules.accepts = [&](const std::vector<planning::Choice>& choices) {
+  rules.accepts = [&](const std::vector<planning::PodChoice>& choices) {
     return admits(node, moved_state(problem, choices), pod, options.checks);
   };
   planning::Search search(problem, judge, std::move(rules), problem.pods.size() - 1);

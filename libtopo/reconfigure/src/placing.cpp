@@ -122,7 +122,7 @@ bool allocate_memory(const Node& node, const PodCase& pod, const std::vector<Spo
   const auto is_at = [&](const std::vector<MemoryBlock>& blocks, NumaMask mask) {
     return nodes_of(node.machine(), blocks) == mask;
   };
-  // DEVIATION (quirk): kubelets make overlapping groups; a plan does not.
+  // QUIRK: kubelets make overlapping groups; a plan does not.
   const auto can_be_at = [&](NumaMask mask) {
     const auto ids = node.machine().numa_ids(mask);
     board.new_memory.insert(ids.begin(), ids.end());
@@ -151,10 +151,10 @@ bool allocate_memory(const Node& node, const PodCase& pod, const std::vector<Spo
   return true;
 }
 
-Choice choice_of(Judge& judge, const PodCase& pod, const std::vector<Spot>& spots,
-                 const Board& board) {
+PodChoice choice_of(Judge& judge, const PodCase& pod, const std::vector<Spot>& spots,
+                    const Board& board) {
   const PodUid& uid = pod.spec().uid;
-  Choice choice;
+  PodChoice choice;
   if (pod.is_whole) {
     if (spots.empty()) return choice;
     choice.after = judge.divide(pod, spots.front());

@@ -48,7 +48,7 @@ struct Placing {
 [[nodiscard]] bool allocate_memory(const Node& node, const PodCase& pod,
                                    const std::vector<Spot>& spots, Board& board);
 /// Returns what a pod with these spots has; the memory is that of the board.
-[[nodiscard]] Choice choice_of(Judge& judge, const PodCase& pod, const std::vector<Spot>& spots,
-                               const Board& board);
+[[nodiscard]] PodChoice choice_of(Judge& judge, const PodCase& pod, const std::vector<Spot>& spots,
+                                  const Board& board);
 
 }  // namespace pinfold::planning

@@ -34,19 +34,19 @@ Result<ReconfigurationPlan> plan_reconfiguration(const Node& from, const NodeSta
   }
   const NodeState current = release_stale(from, state);
   planning::Judge judge(to, current);
-  const planning::Problem problem = planning::survey(to, current, judge);
+  const planning::SearchProblem problem = planning::survey(to, current, judge);
   planning::SearchRules rules;
   rules.evict = options.evict;
   rules.steps = options.steps;
   rules.same_rules = from.machine() == to.machine() && from.config() == to.config();
-  rules.accepts = [&](const std::vector<planning::Choice>& choices) {
+  rules.accepts = [&](const std::vector<planning::PodChoice>& choices) {
     return planning::starts(to, planning::assemble(problem, choices));
   };
   planning::Search search(problem, judge, std::move(rules));
   search.run();
   const auto& best = search.best();
   if (!best) {
-    return fail(ErrorCode::kUnsupported, "no state was found from which a kubelet would start");
+    return fail(ErrorCode::kUnsupported, "found no state that a kubelet would start with");
   }
 
   ReconfigurationPlan plan;

@@ -100,7 +100,7 @@ enum class Outcome {
 };
 
 /// The decision about one pod.
-struct Choice {
+struct PodChoice {
   Outcome outcome = Outcome::kPlaced;
   /// What each container has afterwards, by name, and what the pod as a whole has.
   std::map<std::string, Part> after;
@@ -132,7 +132,7 @@ struct Board {
 };
 
 /// The input of a search.
-struct Problem {
+struct SearchProblem {
   const Node* node = nullptr;
   const NodeState* state = nullptr;     ///< without stale assignments
   std::vector<PodCase> pods;            ///< in the order of their admission
@@ -150,7 +150,8 @@ struct Problem {
                                  Board& board);
 
 /// Builds the next state from one choice for each pod.
-[[nodiscard]] NodeState assemble(const Problem& problem, const std::vector<Choice>& choices);
+[[nodiscard]] NodeState assemble(const SearchProblem& problem,
+                                 const std::vector<PodChoice>& choices);
 /// Returns whether a kubelet starts from the state.
 [[nodiscard]] bool starts(const Node& node, const NodeState& state);
 

@@ -32,8 +32,8 @@ std::string what_is_gone(const Node& node, const Part& had) {
 
 /// Returns why the kubelet would reject the pod: on any node, on the planned one, or on what it
 /// has.
-std::optional<Rejection> reason(const Problem& problem, const Judge& judge, const PodCase& pod,
-                                const NodeState& next) {
+std::optional<Rejection> reason(const SearchProblem& problem, const Judge& judge,
+                                const PodCase& pod, const NodeState& next) {
   if (pod.rejection) return pod.rejection;
   NodeState without = next;
   without.cpu.assignments.erase(pod.spec().uid);
@@ -58,17 +58,18 @@ std::optional<Rejection> reason(const Problem& problem, const Judge& judge, cons
   return std::nullopt;
 }
 
-std::string why_moved(const Problem& problem, const PodCase& pod, const PlannedContainer& moved) {
+std::string why_moved(const SearchProblem& problem, const PodCase& pod,
+                      const PlannedContainer& moved) {
   if (auto gone = what_is_gone(*problem.node, {moved.cpus_before, moved.memory_before});
       !gone.empty()) {
     return gone;
   }
   for (const Unit& unit : pod.units) {
     if (unit.container != nullptr && unit.container->name != moved.id.name) continue;
-    if (!unit.keep_allowed) return "the rules would not admit it on what it has";
+    if (!unit.keep_allowed) return "the rules would not admit it with its CPUs and memory";
   }
   if (pod.is_joint && !pod.keep_allowed) {
-    return "the rules would not admit its pod on what it has";
+    return "the rules would not admit its pod with its CPUs and memory";
   }
   return "other containers need what it has";
 }
@@ -83,12 +84,13 @@ std::string why_shared(const PlannedContainer& container) {
                               : "the rules no longer give it NUMA nodes";
 }
 
-std::string why(const Problem& problem, const PodCase& pod, const PlannedContainer& container) {
+std::string why(const SearchProblem& problem, const PodCase& pod,
+                const PlannedContainer& container) {
   switch (container.change) {
     case Change::kKept:
       return container.cpus_after || !container.memory_after.empty()
                  ? "the rules allow what it has"
-                 : "it has no exclusive CPUs and no NUMA nodes, before and after";
+                 : "it has no exclusive CPUs or NUMA nodes, before or after";
     case Change::kMoved:
       return why_moved(problem, pod, container);
     case Change::kBecomesExclusive:
@@ -104,8 +106,8 @@ std::string why(const Problem& problem, const PodCase& pod, const PlannedContain
   return gone.empty() ? "the rules would reject its pod" : gone + ", and nothing else fits";
 }
 
-void report_pod(const Problem& problem, const Judge& judge, const PodCase& pod,
-                const Choice& choice, const NodeState& next,
+void report_pod(const SearchProblem& problem, const Judge& judge, const PodCase& pod,
+                const PodChoice& choice, const NodeState& next,
                 std::vector<PlannedContainer>& containers) {
   const bool is_lost = choice.outcome != Outcome::kPlaced;
   const auto rejection = is_lost ? reason(problem, judge, pod, next) : std::nullopt;
@@ -121,7 +123,7 @@ void report_pod(const Problem& problem, const Judge& judge, const PodCase& pod,
   }
 }
 
-void report_held(const Problem& problem, const PodUid& uid,
+void report_held(const SearchProblem& problem, const PodUid& uid,
                  std::vector<PlannedContainer>& containers) {
   const Node& node = *problem.node;
   for (const auto& [name, before] : parts_in(*problem.state, uid)) {
@@ -146,8 +148,8 @@ void report_held(const Problem& problem, const PodUid& uid,
 
 }  // namespace
 
-std::vector<PlannedContainer> report(const Problem& problem, const Judge& judge,
-                                     const std::vector<Choice>& choices, const NodeState& next) {
+std::vector<PlannedContainer> report(const SearchProblem& problem, const Judge& judge,
+                                     const std::vector<PodChoice>& choices, const NodeState& next) {
   std::vector<PlannedContainer> containers;
   for (std::size_t i = 0; i < choices.size(); ++i) {
     report_pod(problem, judge, problem.pods[i], choices[i], next, containers);

@@ -8,8 +8,8 @@
 namespace pinfold::planning {
 
 /// Returns what a plan does with each container. `next` is the state that `choices` lead to.
-[[nodiscard]] std::vector<PlannedContainer> report(const Problem& problem, const Judge& judge,
-                                                   const std::vector<Choice>& choices,
+[[nodiscard]] std::vector<PlannedContainer> report(const SearchProblem& problem, const Judge& judge,
+                                                   const std::vector<PodChoice>& choices,
                                                    const NodeState& next);
 
 }  // namespace pinfold::planning

@@ -35,7 +35,7 @@
 
 namespace pinfold::planning {
 
-Search::Search(const Problem& problem, Judge& judge, SearchRules rules,
+Search::Search(const SearchProblem& problem, Judge& judge, SearchRules rules,
                std::optional<std::size_t> target)
     : problem_(problem),
       node_(*problem.node),
@@ -203,7 +203,7 @@ Enumeration Search::from(std::size_t index, const Board& board, const PlanCost& 
 Enumeration Search::keep_all(std::size_t index, const Board& board, const PlanCost& cost) {
   const PodCase& pod = problem_.pods[order_[index]];
   Board next = board;
-  Choice& choice = choices_[order_[index]];
+  PodChoice& choice = choices_[order_[index]];
   const bool is_complete = std::all_of(pod.units.begin(), pod.units.end(),
                                        [](const Unit& unit) { return unit.had.has_value(); });
   if (!rules_.may_lose || (rules_.same_rules && is_complete)) {
@@ -228,14 +228,14 @@ Enumeration Search::keep_all(std::size_t index, const Board& board, const PlanCo
   }
   if (!take_verbatim(node_, pod.spec().uid, parts, whole, next)) return Enumeration::kContinue;
   choice = pod.is_whole ? choice_of(judge_, pod, spots, next)
-                        : Choice{Outcome::kPlaced, std::move(parts), {}};
+                        : PodChoice{Outcome::kPlaced, std::move(parts), {}};
   return from(index + 1, next, cost + cost_of_moves(pod, choice.after));
 }
 
 /// Lets the pod keep what it has against the rules, or evicts it.
 Enumeration Search::stay(std::size_t index, const Board& board, const PlanCost& cost) {
   const PodCase& pod = problem_.pods[order_[index]];
-  Choice& choice = choices_[order_[index]];
+  PodChoice& choice = choices_[order_[index]];
   Board next = board;
   if (!rules_.evict && take_verbatim(node_, pod.spec().uid, pod.before, pod.whole_before, next)) {
     choice = {Outcome::kVerbatim, {}, {}};
@@ -331,7 +331,7 @@ Enumeration Search::placed(const Placing& placing) {
   next.free -= placing.taken;
   if (!allocate_memory(node_, pod, placing.spots, next)) return Enumeration::kContinue;
   if (pod.is_joint && !allows_together(placing)) return Enumeration::kContinue;
-  Choice choice = choice_of(judge_, pod, placing.spots, next);
+  PodChoice choice = choice_of(judge_, pod, placing.spots, next);
   const PlanCost cost = placing.cost + cost_of_moves(pod, choice.after);
   choices_[order_[placing.index]] = std::move(choice);
   return from(placing.index + 1, next, cost);

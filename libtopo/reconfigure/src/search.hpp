@@ -22,11 +22,11 @@ struct SearchRules {
   bool evict = false;  ///< see PlanOptions
   std::size_t steps = 0;
   /// Returns whether a choice for every pod is a solution.
-  std::function<bool(const std::vector<Choice>&)> accepts;
+  std::function<bool(const std::vector<PodChoice>&)> accepts;
 };
 
 struct Solution {
-  std::vector<Choice> choices;  ///< by the index of the pod in the problem
+  std::vector<PodChoice> choices;  ///< by the index of the pod in the problem
   PlanCost cost;
 };
 
@@ -36,7 +36,7 @@ struct Solution {
 class Search {
  public:
   /// Borrows the first two. `target` is a pod that has nothing yet and must be placed.
-  Search(const Problem& problem, Judge& judge, SearchRules rules,
+  Search(const SearchProblem& problem, Judge& judge, SearchRules rules,
          std::optional<std::size_t> target = std::nullopt);
 
   void run();
@@ -64,12 +64,12 @@ class Search {
   [[nodiscard]] bool allows_together(const Placing& placing) const;
   Enumeration placed(const Placing& placing);
 
-  const Problem& problem_;
+  const SearchProblem& problem_;
   const Node& node_;
   Judge& judge_;
   SearchRules rules_;
   std::vector<std::size_t> order_;
-  std::vector<Choice> choices_;
+  std::vector<PodChoice> choices_;
   std::optional<Solution> best_;
   PlanCost least_cost_;
   std::size_t steps_ = 0;

@@ -116,7 +116,7 @@ void judge_what_it_has(PodCase& pod, Judge& judge) {
 }
 
 /// Lets held pods keep what they have, as far as the node can still provide it.
-void place_held(Problem& problem) {
+void place_held(SearchProblem& problem) {
   const Node& node = *problem.node;
   problem.board = {};
   problem.held_evicted.clear();
@@ -142,7 +142,7 @@ bool needs_free_cpus(const Node& node) {
 }
 
 /// Returns the held pod with the fewest exclusive CPUs among those that are kept.
-std::optional<PodUid> smallest_held(const Problem& problem) {
+std::optional<PodUid> smallest_held(const SearchProblem& problem) {
   std::optional<PodUid> smallest;
   std::size_t fewest = 0;
   for (const PodUid& uid : problem.state->held) {
@@ -182,8 +182,8 @@ PodCase survey(const Node& node, const NodeState& state, const ActivePod& pod, J
   return result;
 }
 
-Problem survey(const Node& node, const NodeState& state, Judge& judge) {
-  Problem problem;
+SearchProblem survey(const Node& node, const NodeState& state, Judge& judge) {
+  SearchProblem problem;
   problem.node = &node;
   problem.state = &state;
   place_held(problem);

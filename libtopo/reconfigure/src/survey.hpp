@@ -10,6 +10,6 @@ namespace pinfold::planning {
                              Judge& judge, Neighbours neighbours = Neighbours::kNone);
 
 /// Returns the problem of bringing the pods of `state` to `node`. Borrows everything.
-[[nodiscard]] Problem survey(const Node& node, const NodeState& state, Judge& judge);
+[[nodiscard]] SearchProblem survey(const Node& node, const NodeState& state, Judge& judge);
 
 }  // namespace pinfold::planning

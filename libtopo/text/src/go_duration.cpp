@@ -14,39 +14,39 @@ namespace {
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kMaxMagnitude = std::uint64_t{1} << 63U;
 
-struct Unit {
+struct DurationUnit {
   std::string_view name;
   std::uint64_t nanoseconds;
 };
 
-constexpr std::array<Unit, 8> kUnits = {{{"ns", 1},
-                                         {"us", 1000},
-                                         {"\u00b5s", 1000},
-                                         {"\u03bcs", 1000},
-                                         {"ms", 1'000'000},
-                                         {"s", kSecond},
-                                         {"m", 60 * kSecond},
-                                         {"h", 3600 * kSecond}}};
+constexpr std::array<DurationUnit, 8> kUnits = {{{"ns", 1},
+                                                 {"us", 1000},
+                                                 {"\u00b5s", 1000},
+                                                 {"\u03bcs", 1000},
+                                                 {"ms", 1'000'000},
+                                                 {"s", kSecond},
+                                                 {"m", 60 * kSecond},
+                                                 {"h", 3600 * kSecond}}};
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::optional<std::uint64_t> unit_of(std::string_view name) {
-  for (const Unit& unit : kUnits) {
+  for (const DurationUnit& unit : kUnits) {
     if (unit.name == name) return unit.nanoseconds;
   }
   return std::nullopt;
 }
 
 // The number in "<number><unit>".
-struct Part {
+struct DurationNumber {
   std::uint64_t whole = 0;
   std::uint64_t fraction = 0;  // numerator over `scale`
   std::uint64_t scale = 1;
 };
 
 // Cuts a number off the front of `rest`; nullopt if it is invalid.
-std::optional<Part> take_number(std::string_view& rest) {
-  Part part;
+std::optional<DurationNumber> take_number(std::string_view& rest) {
+  DurationNumber part;
   std::size_t digits = 0;
   for (; !rest.empty() && is_digit(rest[0]); rest.remove_prefix(1), ++digits) {
     if (part.whole > kMaxMagnitude / 10) return std::nullopt;

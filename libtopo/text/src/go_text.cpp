@@ -22,7 +22,7 @@ struct RuneRange {
   char32_t last;
 };
 /// Characters beyond ASCII that Go does not print: the Unicode categories Cc, Cf, Zs, Zl, Zp and
-/// Co, and noncharacters up to U+FFFF. DEVIATION: unassigned code points are printed.
+/// Co, and noncharacters up to U+FFFF. DIFFERENCE: unassigned code points are printed.
 constexpr std::array<RuneRange, 27> kNotPrintable = {{
     {0x80, 0xA0},       {0xAD, 0xAD},       {0x600, 0x605},      {0x61C, 0x61C},
     {0x6DD, 0x6DD},     {0x70F, 0x70F},     {0x890, 0x891},      {0x8E2, 0x8E2},

@@ -25,7 +25,7 @@ constexpr std::string_view kDigits = "0123456789";
 /// Limit on the bytes that anchors and aliases may copy within one stream.
 constexpr std::size_t kMaxCopied = 1U << 20U;
 constexpr std::size_t kNodeCost = 16;
-constexpr const char* kKeyRule = "expected a key that is a plain or quoted text";
+constexpr const char* kKeyRule = "expected a key that is a plain or quoted string";
 
 /// The approximate size in bytes of a copy of a value, and its nesting depth.
 struct Extent {
@@ -99,30 +99,30 @@ json plain_scalar(const std::string& text) {
 }
 
 /// Thrown to stop yaml-cpp in the middle of a document; caught in parse_yaml.
-struct Refusal {
+struct YamlError {
   YAML::Mark mark;
   std::string problem;
 };
 
 // The destructor of nlohmann's JSON allocates. NOLINTNEXTLINE(bugprone-exception-escape)
-class Reader final : public YAML::EventHandler {
+class YamlReader final : public YAML::EventHandler {
  public:
   /// `text` is yaml-cpp's input and must outlive this.
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit YamlReader(std::string_view text) : text_(text) {}
   [[nodiscard]] json take() { return builder_.take(); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     // At an unmatched ',' or ']', yaml-cpp reports empty documents forever.
-    if (mark.pos == start_) throw Refusal{mark, "unexpected text"};
+    if (mark.pos == start_) throw YamlError{mark, "unexpected text"};
     start_ = mark.pos;
     anchors_.clear();
   }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    if (expects_key()) throw Refusal{mark, kKeyRule};
+    if (expects_key()) throw YamlError{mark, kKeyRule};
     if (lacks_colon()) {
-      throw Refusal{key_mark_, fmt::format("key '{}': expected ':' after it", key_)};
+      throw YamlError{key_mark_, fmt::format("key '{}': expected ':' after it", key_)};
     }
     finish(mark, nullptr, anchor);
   }
@@ -131,10 +131,10 @@ class Reader final : public YAML::EventHandler {
                 const std::string& text) override {
     // yaml-cpp turns the escapes \N and \_ into single bytes.
     if (utf8::find_invalid(text) != std::string_view::npos) {
-      throw Refusal{mark, "an escape that is not supported (\\N or \\_)"};
+      throw YamlError{mark, "an escape that is not supported (\\N or \\_)"};
     }
     if (expects_key()) {
-      if (text == "<<") throw Refusal{mark, "merge keys ('<<') are not supported"};
+      if (text == "<<") throw YamlError{mark, "merge keys ('<<') are not supported"};
       check(mark, builder_.key(text));
       key_ = text;
       key_mark_ = mark;
@@ -147,14 +147,14 @@ class Reader final : public YAML::EventHandler {
     } else if (kind == "?" || kind.empty() || kind.starts_with("tag:yaml.org,2002:")) {
       finish(mark, plain_scalar(text), anchor);
     } else {
-      throw Refusal{mark, fmt::format("tag '{}': expected one of the core schema", tag)};
+      throw YamlError{mark, fmt::format("tag '{}': expected one of the core schema", tag)};
     }
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw Refusal{mark, "alias to an anchor that is not complete"};
-    if (expects_key()) throw Refusal{mark, kKeyRule};
+    if (found == anchors_.end()) throw YamlError{mark, "alias to an anchor that is not complete"};
+    if (expects_key()) throw YamlError{mark, kKeyRule};
     pay(mark, found->second);
     finish(mark, found->second, 0);
   }
@@ -176,14 +176,14 @@ class Reader final : public YAML::EventHandler {
   [[nodiscard]] bool expects_key() const { return !state_.empty() && state_.back() == State::kKey; }
 
   void check(const YAML::Mark& mark, bool accepted) {
-    if (!accepted) throw Refusal{mark, builder_.problem()};
+    if (!accepted) throw YamlError{mark, builder_.problem()};
   }
   void pay(const YAML::Mark& mark, const json& value) {
     const Extent extent = measure(value);
     check(mark, state_.size() + extent.depth <= DocumentBuilder::kMaxDepth ||
                     builder_.refuse(DocumentBuilder::kTooDeep));
     copied_ += extent.size;
-    if (copied_ > kMaxCopied) throw Refusal{mark, "anchors and aliases repeat more than 1 MiB"};
+    if (copied_ > kMaxCopied) throw YamlError{mark, "anchors and aliases repeat more than 1 MiB"};
   }
   /// True if the last key has no ':' after it. yaml-cpp accepts a word at the end of a block as a
   /// key without a value, which would hide a truncated text. In braces and after '?', a lone key is
@@ -199,7 +199,7 @@ class Reader final : public YAML::EventHandler {
   }
   void open(const YAML::Mark& mark, json container, YAML::anchor_t anchor, State state,
             YAML::EmitterStyle::value style) {
-    if (expects_key()) throw Refusal{mark, kKeyRule};
+    if (expects_key()) throw YamlError{mark, kKeyRule};
     check(mark, builder_.begin(std::move(container)));
     state_.push_back(state);
     is_flow_.push_back(style == YAML::EmitterStyle::Flow);
@@ -255,7 +255,7 @@ constexpr std::string_view kEnd = "\n...\n";
 std::string problem_at_end(const YAML::Exception& error, std::string_view text) {
   const auto lines = std::count(text.begin(), text.end(), '\n') + 1;
   if (error.mark.line < lines || error.msg != YAML::ErrorMsg::DOC_IN_SCALAR) return "";
-  return "the text ends within a quoted text: expected its closing quote";
+  return "the document ends within a quoted string: expected its closing quote";
 }
 
 /// Returns yaml-cpp's message, or a clearer one if the text ends inside quotes or the line is
@@ -277,12 +277,12 @@ Result<std::vector<json>> parse_yaml(std::string_view text) {
   try {
     std::istringstream stream{std::string(text).append(kEnd)};
     YAML::Parser parser(stream);
-    Reader reader(text);
+    YamlReader reader(text);
     while (parser.HandleNextDocument(reader)) {
       json document = reader.take();
       if (!document.is_null()) documents.push_back(std::move(document));
     }
-  } catch (const Refusal& refusal) {
+  } catch (const YamlError& refusal) {
     return fail_at(refusal.mark, refusal.problem);
   } catch (const YAML::Exception& error) {
     return fail_at(error.mark, problem_of(error, text));

@@ -39,7 +39,7 @@ constexpr std::array<Suffix, 6> kBinarySuffixes = {
     Suffix{"Pi", 0, 50, Format::kBinarySi}, Suffix{"Ei", 0, 60, Format::kBinarySi}};
 
 /// The parts of a quantity's text: [sign] whole [. fraction] [suffix].
-struct Parts {
+struct QuantityParts {
   bool negative = false;
   std::string_view whole;
   std::string_view fraction;
@@ -53,8 +53,8 @@ std::string_view take_while(std::string_view& text, std::string_view set) {
   return taken;
 }
 
-Result<Parts> split(std::string_view text) {
-  Parts parts;
+Result<QuantityParts> split(std::string_view text) {
+  QuantityParts parts;
   const bool empty = text.empty();
   if (!empty && (text[0] == '-' || text[0] == '+')) {
     parts.negative = text[0] == '-';
@@ -173,7 +173,7 @@ std::string print_binary(Int128 whole) {
 /// Returns whether Kubernetes stores a quantity with this spelling as an integer and a scale >= 0.
 /// It counts digits to be sure that the amount fits.
 /// Source: k8s.io/apimachinery v0.36 pkg/api/resource/quantity.go ParseQuantity.
-bool is_kept_as_integer(const Parts& parts, const Suffix& suffix, bool is_zero) {
+bool is_kept_as_integer(const QuantityParts& parts, const Suffix& suffix, bool is_zero) {
   std::string_view whole = parts.whole;
   whole.remove_prefix(std::min(whole.find_first_not_of('0'), whole.size()));
   const auto digits = static_cast<int>(std::max<std::size_t>(whole.size(), 1));

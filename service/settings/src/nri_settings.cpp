@@ -37,7 +37,7 @@ Result<std::string> read_index(const json& value) {
   const bool is_number =
       std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
   if (text.size() == 2 && is_number) return text;
-  return fail_field("nri.index", value, "expected two digits in quotes, '10'");
+  return fail_field("nri.index", value, "expected two digits in quotes, such as '10'");
 }
 
 Result<NriMode> read_mode(const json& value) {
@@ -49,7 +49,7 @@ Result<NriMode> read_mode(const json& value) {
 Result<std::vector<std::string>> read_handlers(const json& value) {
   constexpr std::string_view kField = "nri.handlersWithoutContainerGroups";
   constexpr std::string_view kExpected =
-      "expected a list of handlers of runtime classes, [kata-qemu]";
+      "expected a list of runtime class handlers, such as [kata-qemu]";
   if (!value.is_array()) return fail_field(kField, value, kExpected);
   std::vector<std::string> handlers;
   for (const json& handler : value) {
@@ -60,7 +60,8 @@ Result<std::vector<std::string>> read_handlers(const json& value) {
 }
 
 constexpr std::string_view kPodLevel =
-    "expected which pods of the cluster can have spec.resources:\n"
+    "expected one of the following, depending on which pods of the cluster can have "
+    "spec.resources:\n"
     "  none: no pod has them; every amount that containers show is their own\n"
     "  annotated: only pods with the annotation pinfold.io/resources have them\n"
     "  any: any pod may have them; only pods with the annotation get exclusive CPUs";

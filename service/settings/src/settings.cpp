@@ -151,7 +151,7 @@ PodResourcesPlaces pod_resources_places(const Settings& settings) {
   if (!settings.nri) return {named, std::move(own), ""};
   if (named.empty()) return {own, own, ""};
   if (!named.starts_with(settings.nri->kubelet_root + "/")) return {named, std::move(own), ""};
-  return {own, own, fmt::format("with NRI the kubelet serves '{}' itself", named)};
+  return {own, own, fmt::format("with NRI, the kubelet serves '{}' itself", named)};
 }
 
 std::vector<std::string> needs_restart(const Settings& before, const Settings& after) {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "pinfold/agent/outcome.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "queue_entry.hpp"
 
 // How it works
@@ -23,7 +24,8 @@
 // (requests and tasks) into a queue and wake it through an eventfd. A round handles the entries
 // that were queued when it began, in order; later ones wait for the next round, so that a busy
 // client cannot put off a reconciliation forever. Consecutive Admit requests, up to pods_together
-// pods, become one transaction with one commit. A round also reconciles and settles if that is due.
+// pods, become one transaction with one commit. A round also reconciles, and checkpoints the
+// journal, if that is due.
 //
 // Readers never touch the agent: publish() copies its state into an immutable snapshot, once per
 // transaction and not once per reader. Pods are shared between the copies of a state.
@@ -34,10 +36,10 @@
 // - For a request, publish() comes before the completion, so that a client that has its answer also
 //   sees its effect in the snapshot. Only a request that replaces the node keeps the last snapshot.
 //   A task answers by itself, before publish().
-// - mutex_ is never held while the agent works or a completion runs.
-// - A second thread of run(), keep_time(), answers requests whose deadline has passed while a long
-//   request is being executed. An entry leaves the queue under mutex_, so that only one of the two
-//   threads gets it.
+// - No mutex is held while the agent works or a completion runs.
+// - A second thread of run(), in Queue::keep_time(), answers requests whose deadline has passed
+//   while a long request is being executed. An entry leaves the queue under its mutex, so that only
+//   one of the two threads gets it.
 // - now() never goes back; deadlines of entries are on the clock WorkerOptions::now itself.
 
 namespace pinfold::worker {
@@ -64,6 +66,7 @@ Worker::Worker(agent::NodeAgent agent, WorkerOptions options)
       watch_from_(last_now_),
       reconcile_at_(watch_from_),
       pause_(options_.reconcile.interval),
+      queue_(options_),
       times_(options_.reconcile),
       pages_(options_.pages) {
   publish();
@@ -73,13 +76,20 @@ Worker::~Worker() = default;
 
 Result<void> Worker::submit(Request request) {
   PINFOLD_TRY(verbs::check_size(request.action));
-  if (!std::holds_alternative<verbs::ReadComparison>(request.action)) return put(std::move(request));
+  if (!std::holds_alternative<verbs::ReadComparison>(request.action))
+    return put(std::move(request));
   const auto comparison = snapshot()->comparison;
   request.done(comparison == nullptr ? verbs::Answer(verbs::Done{}) : verbs::Answer(*comparison));
   return {};
 }
 
 Result<void> Worker::submit(Task task) { return put(std::move(task)); }
+
+Result<void> Worker::put(Entry entry) {
+  PINFOLD_TRY(queue_.put(std::move(entry)));
+  (void)::eventfd_write(wake_.get(), 1);
+  return {};
+}
 
 std::shared_ptr<const Snapshot> Worker::snapshot() const {
   const std::lock_guard lock(mutex_);
@@ -115,10 +125,7 @@ void Worker::set_reconcile(const agent::WatchTimes& times, agent::PageMoves page
 }
 
 void Worker::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_stopping_ = true;
-  }
+  queue_.stop();
   (void)::eventfd_write(wake_.get(), 1);
 }
 
@@ -131,44 +138,31 @@ Clock::time_point Worker::now() {
 }
 
 void Worker::run() {
-  std::thread keeper([this] { keep_time(); });
-  while (true) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (is_stopping_) break;
-    }
+  std::thread keeper([this] { queue_.keep_time(); });
+  while (!queue_.is_stopping()) {
     run_round();
     if (options_.alive) options_.alive();
     wait();
   }
-  std::deque<Waiting> left;
-  {
-    const std::lock_guard lock(mutex_);
-    left.swap(queue_);
-    has_ended_ = true;
-    has_news_.notify_one();
-  }
+  const std::vector<Entry> left = queue_.end();
   keeper.join();
   if (!is_replaced()) {
-    settle();
+    checkpoint_journal();
     publish();
   }
-  for (const Waiting& one : left) give_up(one.entry, stopping_error());
+  for (const Entry& entry : left) give_up(entry, stopping_error());
 }
 
 void Worker::run_round() {
-  set_busy(true);
+  queue_.set_busy(true);
   do_round();
-  set_busy(false);
+  queue_.set_busy(false);
 }
 
 void Worker::do_round() {
-  std::uint64_t end = 0;  // later entries wait for the next round
-  bool is_idle = false;
+  const auto end = queue_.end_of_waiting();  // later entries wait for the next round
   {
     const std::lock_guard lock(mutex_);
-    is_idle = queue_.empty();
-    end = next_number_;
     if (std::exchange(has_new_times_, false)) {
       pause_ = times_.interval;
       reconcile_at_ = std::min(reconcile_at_, now() + pause_);
@@ -176,21 +170,21 @@ void Worker::do_round() {
   }
   has_changed_ = has_changed_ || is_readable(changes_);
   const bool is_due = has_changed_ || now() >= reconcile_at_;
-  if (is_idle && !is_due) {
+  if (!end && !is_due) {
     watch_if_due();
-    return settle_if_due();
+    return checkpoint_if_due();
   }
   changes_.reset();  // ignore the changes that this round makes itself
   while (true) {
     give_up_late();
-    auto entries = take(end);
+    auto entries = queue_.take(end.value_or(0));
     if (entries.empty()) break;
     do_entries(std::move(entries));
-    set_busy(true);  // measure each entry on its own
+    queue_.set_busy(true);  // measure each entry on its own
   }
   if (is_replaced()) return;
   if (is_due) do_due();
-  settle_if_due();
+  checkpoint_if_due();
   watch_from_ = now() + agent::kLeastPause;
 }
 
@@ -222,7 +216,7 @@ void Worker::do_admissions(const std::vector<Request>& requests) {
   }
   publish();  // before answering, so that a client that has its answer also sees it in the snapshot
   for (std::size_t i = 0; i < requests.size(); ++i) requests[i].done(std::move(answers[i]));
-  settle_later();
+  checkpoint_later();
 }
 
 void Worker::do_one(const Request& request) {
@@ -235,10 +229,10 @@ void Worker::do_one(const Request& request) {
     if (options_.replaced) options_.replaced();
     return;
   }
-  if (std::holds_alternative<verbs::Settle>(request.action)) {
-    set_settled(answer);
+  if (std::holds_alternative<verbs::CheckpointJournal>(request.action)) {
+    set_checkpointed(answer);
   } else {
-    settle_later();
+    checkpoint_later();
   }
   if (std::holds_alternative<verbs::Reconcile>(request.action)) {
     state_.reconciled.reset();
@@ -254,9 +248,9 @@ void Worker::do_one(const Request& request) {
 
 /// The state now belongs to another node than the readers'; they keep the last snapshot.
 void Worker::finish_replaced() {
-  settle();
+  checkpoint_journal();
+  queue_.stop();
   const std::lock_guard lock(mutex_);
-  is_stopping_ = true;
   is_replaced_ = true;
 }
 
@@ -264,10 +258,11 @@ void Worker::do_one(const Task& task) {
   auto changes = task.run(&agent_);
   std::move(changes.begin(), changes.end(), std::back_inserter(happened_));
   publish();
-  settle_later();
+  checkpoint_later();
 }
 
-/// Reconciles and settles, after a change below the root of the groups or when the time has come.
+/// Reconciles and checkpoints the journal, after a change below the root of the groups or when the
+/// time has come.
 void Worker::do_due() {
   has_changed_ = false;
   agent::WatchTimes times;
@@ -280,7 +275,7 @@ void Worker::do_due() {
   bool is_ok = true;
   if (agent_.enforces()) {
     const auto begin = now();
-    auto report = agent_.reconcile(pages);
+    auto report = reconcile(agent_, pages);
     state_.counters.reconciling.observe(now() - begin);
     // Only the owner of a group above can end narrowing, so it is no reason to look more often.
     is_ok = report && report->remaining.size() == report->narrowed.size();
@@ -290,7 +285,7 @@ void Worker::do_due() {
     state_.reconciled.reset();
     state_.reconciled.emplace(std::move(report));
   }
-  settle();
+  checkpoint_journal();
   pause_ = next_pause(is_ok && !state_.not_settled, pause_, times);
   reconcile_at_ = now() + pause_;
   publish();
@@ -305,8 +300,8 @@ void Worker::log_report(const agent::ReconcileReport& report) {
   }
   for (const std::string& line : report.drift) log(LogLevel::kWarning, "drift: " + line);
   if (!report.overlap.empty()) {
-    log(LogLevel::kWarning, "overlap: processes of others could run on the exclusive CPUs " +
-                                report.overlap.to_string());
+    log(LogLevel::kWarning,
+        "overlap: other processes could run on the exclusive CPUs " + report.overlap.to_string());
   }
   for (const enforce::Step& step : report.done) log(LogLevel::kInfo, "applied: " + to_string(step));
   for (const std::string& line : report.moved) log(LogLevel::kInfo, "applied: " + line);
@@ -323,24 +318,24 @@ void Worker::log_report(const agent::ReconcileReport& report) {
   }
 }
 
-void Worker::settle_later() {
-  if (!settle_at_) settle_at_ = now() + options_.settle_after;
+void Worker::checkpoint_later() {
+  if (!checkpoint_at_) checkpoint_at_ = now() + options_.checkpoint_after;
 }
 
-void Worker::settle_if_due() {
-  if (!settle_at_ || now() < *settle_at_) return;
-  const bool was_settled = !state_.not_settled;
-  settle();
-  if (was_settled == state_.not_settled.has_value()) publish();
+void Worker::checkpoint_if_due() {
+  if (!checkpoint_at_ || now() < *checkpoint_at_) return;
+  const bool was_current = !state_.not_settled;
+  checkpoint_journal();
+  if (was_current == state_.not_settled.has_value()) publish();
 }
 
-void Worker::settle() {
-  const auto settled = agent_.settle();
-  if (!settled && !state_.not_settled) {
-    log(LogLevel::kError, fmt::format("{}; tried again with every reconciliation",
-                                      agent::describe_not_settled(settled.error())));
+void Worker::checkpoint_journal() {
+  const auto checkpointed = agent_.checkpoint_journal();
+  if (!checkpointed && !state_.not_settled) {
+    log(LogLevel::kError, fmt::format("{}; retried with every reconciliation",
+                                      agent::describe_not_settled(checkpointed.error())));
   }
-  set_settled(settled);
+  set_checkpointed(checkpointed);
 }
 
 void Worker::publish() {
@@ -350,11 +345,12 @@ void Worker::publish() {
   snapshot->metrics = agent_.metrics();
   snapshot->timings = agent_.timings();
   std::vector<std::shared_ptr<Subscription>> subscriptions;
+  const Queue::Counters queued = queue_.counters();
+  snapshot->counters.busy = queued.busy;
+  snapshot->counters.expired = queued.late;
+  snapshot->counters.requests += queued.late;
   {
     const std::lock_guard lock(mutex_);
-    snapshot->counters.busy = busy_;
-    snapshot->counters.expired = late_;
-    snapshot->counters.requests += late_;
     snapshot->comparison = comparison_;
     snapshot_ = std::move(snapshot);
     std::erase_if(subscriptions_, [](const auto& subscription) { return subscription.expired(); });
@@ -376,7 +372,7 @@ void Worker::watch_if_due() {
 void Worker::wait() {
   const auto time_now = now();
   auto until = std::min(
-      {reconcile_at_, settle_at_.value_or(reconcile_at_), time_now + options_.alive_every});
+      {reconcile_at_, checkpoint_at_.value_or(reconcile_at_), time_now + options_.alive_every});
   if (agent_.enforces() && time_now < watch_from_) until = std::min(until, watch_from_);
   const auto time =
       std::chrono::ceil<milliseconds>(std::max(until - time_now, Clock::duration::zero()));

@@ -1,6 +1,5 @@
 #include <iostream>
-#include <pinfold/agent/open_agent.hpp>
-#include <pinfold/agent/status.hpp>
+#include <pinfold/pinfold.hpp>
 
 #include "machine.hpp"
 

@@ -4,6 +4,7 @@
 #include "model_kernel.hpp"
 #include "node_samples.hpp"
 #include "pinfold/agent/node_agent.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "temp_dir.hpp"
 
 /// Adoption of cgroups made by a container runtime.
@@ -73,10 +74,10 @@ TEST_P(AdoptionTest, FollowsDecisionsDuringThePodsLifetime) {
   EXPECT_EQ(cpus("run-s"), "0,3-7");  // the shared pool has shrunk
   EXPECT_EQ(cpus("poda/c"), "gone");
   EXPECT_THAT(agent.find_drift().value(), IsEmpty());
-  EXPECT_EQ(agent.remove_adopted({PodUid("a"), "c"}, RunningProcesses::kRefuse).error().code,
+  EXPECT_EQ(remove_adopted(agent, {PodUid("a"), "c"}, RunningProcesses::kRefuse).error().code,
             ErrorCode::kBusy);
   kernel_.find("run-a")->processes.clear();
-  ASSERT_TRUE(agent.remove_adopted({PodUid("a"), "c"}, RunningProcesses::kRefuse).has_value());
+  ASSERT_TRUE(remove_adopted(agent, {PodUid("a"), "c"}, RunningProcesses::kRefuse).has_value());
   EXPECT_EQ(agent.state().node.find(PodUid("a")), nullptr);
   EXPECT_EQ(cpus("run-s"), "0-7");
   EXPECT_NE(kernel_.find("run-a"), nullptr);  // removing it is the runtime's job
@@ -88,7 +89,7 @@ TEST_P(AdoptionTest, SurvivesARestart) {
   NodeAgent agent = open();
   EXPECT_FALSE(agent.enforced()->is_dirty());
   ASSERT_TRUE(kernel_.fs()->write("run-a", "cpuset.cpus", "5").has_value());
-  const auto report = agent.reconcile();
+  const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_THAT(report->drift, ElementsAre(HasSubstr("cpuset.cpus is '5', expected '1-2'")));
   EXPECT_EQ(cpus("run-a"), "1-2");
@@ -106,7 +107,7 @@ TEST_P(AdoptionTest, EndsIfTheRuntimeDied) {
   kernel_.find("run-b")->processes.clear();
   ASSERT_TRUE(kernel_.fs()->remove_group("run-b").has_value());  // this group was also removed
   NodeAgent agent = open();
-  const auto report = agent.reconcile();
+  const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_THAT(report->drift, Contains(HasSubstr("poda/c: the container that a runtime ran there")));
   EXPECT_THAT(report->drift, Contains(HasSubstr("podb/c: the container that a runtime ran there")));
@@ -121,13 +122,13 @@ TEST_P(AdoptionTest, OfOneContainerLeavesTheOthersAndAPodThatStaysAlone) {
   NodeAgent agent = open();
   must(agent.admit(pod("a", {guaranteed("c", 1), guaranteed("d", 1)})));
   EXPECT_EQ(cpus("poda/c"), "1");
-  const auto adopted = agent.adopt(PodUid("a"), {"c", "/model/run-a"});
+  const auto adopted = adopt(agent, {{PodUid("a"), "c"}, "/model/run-a"});
   ASSERT_TRUE(adopted.has_value()) << adopted.error().message;
   EXPECT_EQ(cpus("run-a"), "1");
   EXPECT_EQ(cpus("poda/c"), "gone");
   EXPECT_EQ(cpus("poda/d"), "2");
   kernel_.find("run-a")->processes.clear();
-  EXPECT_THAT(agent.remove_abandoned(), ElementsAre(ContainerId{PodUid("a"), "c"}));
+  EXPECT_THAT(remove_abandoned(agent), ElementsAre(ContainerId{PodUid("a"), "c"}));
   EXPECT_NE(agent.state().node.find(PodUid("a")), nullptr);
   EXPECT_EQ(cpus("poda/d"), "2");
 }
@@ -135,7 +136,7 @@ TEST_P(AdoptionTest, OfOneContainerLeavesTheOthersAndAPodThatStaysAlone) {
 TEST_P(AdoptionTest, CountsProcessesOfGroupsBelow) {
   NodeAgent agent = open();
   adopt_with_process_below(agent);
-  EXPECT_THAT(agent.remove_abandoned(), IsEmpty());
+  EXPECT_THAT(remove_abandoned(agent), IsEmpty());
 }
 
 TEST_P(AdoptionTest, AGroupThatCannotBeListedIsNotTakenForEmpty) {
@@ -144,7 +145,7 @@ TEST_P(AdoptionTest, AGroupThatCannotBeListedIsNotTakenForEmpty) {
   must(agent.admit(pod("b", {guaranteed("c", 1)})));
   kernel_.find("podb/c")->processes.insert(102);
   kernel_.unlistable = "run-a";
-  EXPECT_THAT(agent.remove_abandoned(), IsEmpty());
+  EXPECT_THAT(remove_abandoned(agent), IsEmpty());
   kernel_.unlistable = "podb";
   const auto refused = agent.remove_pod(PodUid("b"), RunningProcesses::kRefuse);
   ASSERT_FALSE(refused.has_value());
@@ -163,9 +164,12 @@ TEST_P(AdoptionTest, NeedsAGroupAndAContainer) {
   EXPECT_EQ(outcome.error().code, ErrorCode::kNotFound);
   EXPECT_THAT(agent.state().node.pods, IsEmpty());
   must(agent.admit(pod("a", {guaranteed("c", 2)})));
-  EXPECT_EQ(agent.adopt(PodUid("a"), {"x", "/model/nowhere"}).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(agent.adopt(PodUid("a"), {"c", "/model/nowhere"}).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(agent.adopt(PodUid("b"), {"c", "/model/nowhere"}).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(adopt(agent, {{PodUid("a"), "x"}, "/model/nowhere"}).error().code,
+            ErrorCode::kNotFound);
+  EXPECT_EQ(adopt(agent, {{PodUid("a"), "c"}, "/model/nowhere"}).error().code,
+            ErrorCode::kNotFound);
+  EXPECT_EQ(adopt(agent, {{PodUid("b"), "c"}, "/model/nowhere"}).error().code,
+            ErrorCode::kNotFound);
 }
 
 /// The same pod file is used twice, or a pod file has the UID of another pod.
@@ -179,7 +183,7 @@ TEST_P(AdoptionTest, NeverGivesOneContainersCpusToTwoGroups) {
   ASSERT_FALSE(second.has_value());
   EXPECT_EQ(second.error().code, ErrorCode::kBusy);
   EXPECT_THAT(second.error().message, HasSubstr("runs in '/model/run-a' already"));
-  EXPECT_EQ(agent.adopt(PodUid("a"), {"c", "/model/run-b"}).error().code, ErrorCode::kBusy);
+  EXPECT_EQ(adopt(agent, {{PodUid("a"), "c"}, "/model/run-b"}).error().code, ErrorCode::kBusy);
   EXPECT_EQ(cpus("run-a"), "1-2");
   EXPECT_EQ(cpus("run-b"), "0,3-7") << "a group of another";
   must(agent.admit_adopted(spec, {"c", "/model/run-a"}));  // the same request again
@@ -220,7 +224,7 @@ TEST_P(AdoptionTest, DisownForgetsTheGroupAndKeepsTheCpus) {
   {
     NodeAgent agent = open();
     must(agent.admit(pod("a", {guaranteed("c", 2)})));
-    ASSERT_TRUE(agent.adopt(PodUid("a"), {"c", "/model/run-a"}).has_value());
+    ASSERT_TRUE(adopt(agent, {{PodUid("a"), "c"}, "/model/run-a"}).has_value());
     const ContainerId container{PodUid("a"), "c"};
     EXPECT_EQ(agent.disown(container).error().code, ErrorCode::kBusy) << "it runs";
     EXPECT_TRUE(agent.state().adopted.contains(container));
@@ -234,7 +238,8 @@ TEST_P(AdoptionTest, DisownForgetsTheGroupAndKeepsTheCpus) {
   NodeAgent agent = open();  // the change is durable
   EXPECT_TRUE(agent.state().adopted.empty());
   EXPECT_EQ(agent.state().node.cpu.default_set, CpuSet::parse("0,3-7").value());
-  const auto adopted = agent.adopt(PodUid("a"), {"c", "/model/run-b"});  // the group was made again
+  const auto adopted =
+      adopt(agent, {{PodUid("a"), "c"}, "/model/run-b"});  // the group was made again
   ASSERT_TRUE(adopted.has_value()) << adopted.error().message;
   EXPECT_EQ(cpus("run-b"), "1-2");
 }
@@ -244,11 +249,11 @@ TEST_P(AdoptionTest, AContainerThatMayComeBackIsDisownedByAReconciliation) {
   make_group("run-b", 200);
   NodeAgent agent = open(Abandoned::kDisown);
   must(agent.admit(pod("a", {guaranteed("c", 2)})));
-  ASSERT_TRUE(agent.adopt(PodUid("a"), {"c", "/model/run-a"}).has_value());
+  ASSERT_TRUE(adopt(agent, {{PodUid("a"), "c"}, "/model/run-a"}).has_value());
   must(agent.admit_adopted(pod("b", {guaranteed("c", 1)}), {"c", "/model/run-b"}));
   kernel_.find("run-a")->processes.clear();
   kernel_.find("run-b")->processes.clear();
-  ASSERT_TRUE(agent.reconcile().has_value());
+  ASSERT_TRUE(reconcile(agent).has_value());
   EXPECT_TRUE(agent.state().adopted.empty());
   EXPECT_NE(agent.state().node.find(PodUid("a")), nullptr);
   EXPECT_TRUE(agent.state().removed.empty());
@@ -271,7 +276,7 @@ TEST_P(AdoptionTest, AnAdmissionForgetsNoGroupInWhichProcessesRun) {
   kernel_.find("run-a")->processes.clear();
   must(agent.admit(without));
   EXPECT_THAT(agent.state().ending, IsEmpty()) << "who admits it again removes it";
-  ASSERT_TRUE(agent.reconcile().has_value());
+  ASSERT_TRUE(reconcile(agent).has_value());
   EXPECT_NE(agent.state().node.find(PodUid("a")), nullptr);
 }
 
@@ -283,16 +288,16 @@ TEST_P(AdoptionTest, APodInWhichOthersRunEndsAfterThem) {
   const ContainerId other{PodUid("a"), "d"};
   ASSERT_TRUE(agent.start(other).has_value());
   ASSERT_TRUE(agent.attach(other, 200).has_value());
-  const auto refused = agent.remove_adopted({PodUid("a"), "c"}, RunningProcesses::kRefuse);
+  const auto refused = remove_adopted(agent, {PodUid("a"), "c"}, RunningProcesses::kRefuse);
   EXPECT_EQ(refused.error().code, ErrorCode::kBusy);
   kernel_.find("run-a")->processes.clear();
-  ASSERT_TRUE(agent.remove_adopted({PodUid("a"), "c"}, RunningProcesses::kKill).has_value());
+  ASSERT_TRUE(remove_adopted(agent, {PodUid("a"), "c"}, RunningProcesses::kKill).has_value());
   EXPECT_EQ(agent.state().node.cpu.default_set, CpuSet::parse("0-1,3-7").value());
-  ASSERT_TRUE(agent.reconcile().has_value());
+  ASSERT_TRUE(reconcile(agent).has_value());
   EXPECT_THAT(agent.find_drift().value(), IsEmpty());
   EXPECT_EQ(cpus("poda/d"), "2");
   kernel_.find("poda/d")->processes.clear();
-  ASSERT_TRUE(agent.reconcile().has_value());
+  ASSERT_TRUE(reconcile(agent).has_value());
   EXPECT_EQ(agent.state().node.find(PodUid("a")), nullptr);
   EXPECT_THAT(agent.state().ending, IsEmpty());
 }
@@ -329,7 +334,7 @@ TEST_P(AdoptionTest, GivesNoGroupToTwoContainersHoweverItIsSpelt) {
       ASSERT_FALSE(outcome.has_value());
       EXPECT_EQ(outcome.error().code, ErrorCode::kInvalidArgument) << outcome.error().message;
     };
-    expect_refusal(agent.adopt(PodUid("b"), {"c", directory}));
+    expect_refusal(adopt(agent, {{PodUid("b"), "c"}, directory}));
     expect_refusal(agent.admit_adopted(pod("x", {best_effort("c")}), {"c", directory}));
     const auto several = agent.adopt({{{PodUid("b"), "c"}, directory}});
     ASSERT_TRUE(several.has_value()) << several.error().message;
@@ -376,11 +381,11 @@ TEST_P(AdoptionTest, RefusesTheGroupsOfOtherPodsAndThoseThatContainPods) {
        {"", "poda", "podb", "podb/c", "podb/new", "poda/d", "kubepods", "kubepods/burstable",
         "kubepods.slice", "kubepods/podb", "kubepods/podb/x", "kubepods.slice/kubepods-podb.slice",
         "kubepods.slice/kubepods-podb.slice/x"}) {
-    const auto adopted = agent.adopt(PodUid("a"), {"c", std::string("/model/") + group});
+    const auto adopted = adopt(agent, {{PodUid("a"), "c"}, std::string("/model/") + group});
     ASSERT_FALSE(adopted.has_value()) << group;
     EXPECT_EQ(adopted.error().code, ErrorCode::kInvalidArgument) << adopted.error().message;
   }
-  const auto adopted = agent.adopt(PodUid("a"), {"c", "/model/kubepods/burstable/poda/x"});
+  const auto adopted = adopt(agent, {{PodUid("a"), "c"}, "/model/kubepods/burstable/poda/x"});
   EXPECT_TRUE(adopted.has_value()) << adopted.error().message;
 }
 
@@ -404,14 +409,14 @@ TEST_P(AdoptionTest, StoredNamesBecomeCanonicalWhenTheStateIsOpened) {
     make_group("other", 300);
     must(agent.admit(pod("b", {best_effort("c")})));
     must(agent.admit_adopted(pod("z", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
-    ASSERT_TRUE(agent.adopt(PodUid("b"), {"c", "/model/other"}).has_value());
+    ASSERT_TRUE(adopt(agent, {{PodUid("b"), "c"}, "/model/other"}).has_value());
   }
   kernel_.links = {{"/model/other", "/model/run-a"}};
   NodeAgent agent = open();
   EXPECT_EQ(*agent.state().adopted.find({PodUid("z"), "c"}), "/model/run-a")
       << "the container with exclusive CPUs keeps it";
   EXPECT_EQ(agent.state().adopted.find(PodUid("b")), nullptr);
-  ASSERT_TRUE(agent.reconcile().has_value());
+  ASSERT_TRUE(reconcile(agent).has_value());
   EXPECT_EQ(cpus("run-a"), "1-2");
 }
 
@@ -447,8 +452,8 @@ TEST_P(AdoptionTest, VerifyReadsBackTheContainerAndAllOthers) {
   must(agent.admit(pod("s", {best_effort("c")})));
   must(agent.admit(pod("a", {guaranteed("c", 2)})));
   const ContainerId container{PodUid("a"), "c"};
-  ASSERT_TRUE(agent.adopt(PodUid("a"), {"c", "/model/run-a"}).has_value());
-  ASSERT_TRUE(agent.adopt(PodUid("s"), {"c", "/model/run-s"}).has_value());
+  ASSERT_TRUE(adopt(agent, {{PodUid("a"), "c"}, "/model/run-a"}).has_value());
+  ASSERT_TRUE(adopt(agent, {{PodUid("s"), "c"}, "/model/run-s"}).has_value());
   const auto verified = agent.verify(container);
   EXPECT_TRUE(verified.has_value()) << verified.error().message;
   EXPECT_EQ(agent.verify({PodUid("x"), "c"}).error().code, ErrorCode::kNotFound);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "pinfold/agent/status.hpp"
 #include "pinfold/verbs/hooked.hpp"
 #include "process_table.hpp"
@@ -58,14 +59,16 @@ TEST_P(AffinityOfAgent, IsANoteOfStatusAndReconcileAndNoDrift) {
   EXPECT_EQ(affinity.at("threadCount"), 1);
   EXPECT_EQ(affinity.at("narrowedThreadCount"), 1);
   EXPECT_EQ(affinity.at("note"),
-            "its process 7 may run on 1-2 only: CPU affinity, inherited or its own; "
+            "the CPU affinity of its process 7 permits only 1-2; "
             "'taskset -apc 0-4095 7' widens it");
   for (int round = 0; round < 2; ++round) {  // it is not fought
-    const auto report = agent.reconcile();
+    const auto report = reconcile(agent);
     ASSERT_TRUE(report.has_value()) << report.error().message;
     EXPECT_THAT(report->drift, IsEmpty());
     EXPECT_THAT(report->remaining, IsEmpty());
-    EXPECT_THAT(report->notes, ElementsAre(HasSubstr("poda/c: its process 7 may run on 1-2 only")));
+    EXPECT_THAT(
+        report->notes,
+        ElementsAre(HasSubstr("poda/c: the CPU affinity of its process 7 permits only 1-2")));
     EXPECT_EQ(to_json(*report).at("ok"), true);
     EXPECT_EQ(to_json(*report).at("notes").size(), 1U);
   }
@@ -111,8 +114,8 @@ TEST_P(AffinityOfAgent, IsResetByTheHookBeforeTheProgramRuns) {
   }
   run("run-a", 7);
   NodeAgent agent = open();
-  const auto refusal = verbs::admit_hooked(agent, pod("a", {guaranteed("c", 3)}), {"c", "/model/run-a"},
-                                    [] { return false; });
+  const auto refusal = verbs::admit_hooked(agent, pod("a", {guaranteed("c", 3)}),
+                                           {"c", "/model/run-a"}, [] { return false; });
   ASSERT_FALSE(refusal) << refusal->error.message;
   EXPECT_THAT(table_.processes[7].threads, ElementsAre(CpuSet{1, 2, 3}));
 }

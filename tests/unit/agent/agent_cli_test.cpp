@@ -167,7 +167,7 @@ TEST_F(AgentCli, ReportsAStateDirectoryThatAQueryDoesNotFind) {
                                   "remove --dry-run --pod web", "oci-resources --pod web"}) {
     const Answer answer = agent(query);
     EXPECT_EQ(answer.status, 2) << query << ": " << answer.text;
-    EXPECT_THAT(answer.text, HasSubstr("state directory 'state': it does not exist")) << query;
+    EXPECT_THAT(answer.text, HasSubstr("state directory 'state' does not exist")) << query;
     EXPECT_FALSE(std::filesystem::exists(dir_ / "state")) << query;
   }
 }
@@ -289,13 +289,13 @@ TEST_F(AgentCli, AnswersAndWarnsAfterTheMachineHasChanged) {
     const Answer answer = agent(command);
     EXPECT_EQ(answer.status, 0) << command << ": " << answer.text;
     EXPECT_THAT(answer.text,
-                HasSubstr("pinfold: warning: the machine is not as the state has it: " + change))
+                HasSubstr("pinfold: warning: the machine differs from the state's: " + change))
         << command;
   }
   const Answer status = agent("status");
   EXPECT_THAT(status.text,
-              HasSubstr("The machine is not as the state has it ('pinfold reconfigure' "
-                        "takes this over):\n  " +
+              HasSubstr("The machine differs from the state's ('pinfold reconfigure' adapts the "
+                        "state):\n  " +
                         change + "\n"));
   put("other.yaml", pod_yaml("other", 1));
   EXPECT_EQ(agent("admit", "other.yaml").status, 0);
@@ -352,8 +352,7 @@ TEST_F(AgentCli, HoldsTheCpusOfUnknownPodsUntilTheyAreReleased) {
   const Answer held = agent("admit", "other.yaml");
   EXPECT_EQ(held.status, 0) << held.text;
   EXPECT_THAT(held.text, HasSubstr("default/other  main       Guaranteed  container  3"));
-  EXPECT_THAT(held.text,
-              HasSubstr("held for pods that only the kubelet's files name: default_web"));
+  EXPECT_THAT(held.text, HasSubstr("held pods, known only from the kubelet's files: default_web"));
   const Answer status = agent("status");
   EXPECT_EQ(status.status, 0) << status.text;
   EXPECT_THAT(status.text, HasSubstr("default_web/main  CPUs 1-2, memory nodes any"));

@@ -104,7 +104,7 @@ TEST_F(ChangedMachine, IsSaidAndStopsNobodyWithStaticMemory) {
     EXPECT_EQ(agent->node().machine(), two_sockets()) << row.name;
     EXPECT_THAT(agent->machine_changes(), ElementsAre(row.change)) << row.name;
     EXPECT_THAT(warnings_, ElementsAre(HasSubstr(row.change))) << row.name;
-    EXPECT_THAT(warnings_.front(), HasSubstr("'pinfold reconfigure' takes this over")) << row.name;
+    EXPECT_THAT(warnings_.front(), HasSubstr("'pinfold reconfigure' adapts the state")) << row.name;
     const auto status = node_status(*agent);
     ASSERT_TRUE(status) << row.name;
     EXPECT_TRUE(status->ok) << row.name;
@@ -175,8 +175,8 @@ TEST_F(ChangedMachine, SaysWhatIsAllocatedOfMemoryThatIsGone) {
       kStatic);
   ASSERT_TRUE(agent) << agent.error().message;
   EXPECT_THAT(agent->machine_changes(),
-              Contains("NUMA node 0: 64Mi of memory are allocated and 1Gi reserved, and the "
-                       "machine has only 1056Mi now"));
+              Contains("NUMA node 0: 64Mi of memory are allocated and 1Gi reserved, but the "
+                       "machine now has only 1056Mi"));
 }
 
 TEST_F(ChangedMachine, IsTakenOverByAServiceThatStartsIfNothingMoves) {

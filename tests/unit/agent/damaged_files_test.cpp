@@ -86,7 +86,7 @@ class DamagedFiles : public testing::Test {
       Metrics metrics;
       metrics.observe(std::chrono::milliseconds(3));
       kept.set_metrics(metrics);
-      EXPECT_TRUE(kept.settle());
+      EXPECT_TRUE(kept.checkpoint_journal());
       kept.keep_processes({{"podx/a", {{4711, 12345}, {4712, 67890}}}});
     }
     for (const auto& [name, inode] : disk->names) sound_[name] = disk->inodes[inode].now;
@@ -223,7 +223,7 @@ TEST_F(DamagedFiles, OlderFilesAreReadOnceAndReplaced) {
                     .value();
     EXPECT_TRUE(kept.commit(node_, kept.state()));
     kept.set_metrics(kept.metrics());
-    EXPECT_TRUE(kept.settle());
+    EXPECT_TRUE(kept.checkpoint_journal());
     kept.keep_processes(kept.processes().value());
   }
   for (const std::string& name : kEveryFile) {

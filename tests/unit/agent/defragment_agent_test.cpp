@@ -71,7 +71,8 @@ TEST_F(Defragment, MovesAContainerAndThenTheNodeAdmitsThePod) {
   EXPECT_EQ(planned->steps.find({PodUid("y"), "a"}), nullptr);
 
   ASSERT_TRUE(agent_->attach({PodUid("x"), "a"}, 77));
-  const auto done = agent_->reconfigure(planned->plan.next);
+  const auto done =
+      agent_->reconfigure(std::nullopt, planned->plan.next, RunningProcesses::kRefuse);
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_FALSE(done->not_enforced);
   EXPECT_EQ(world_.cpus("podx/a"), "6");
@@ -84,7 +85,7 @@ TEST_F(Defragment, MovesAContainerAndThenTheNodeAdmitsThePod) {
 TEST_F(Defragment, IsUndoneUntilAPodIsAdmitted) {
   const auto before = agent_->state().node.cpu.checkpoint();
   const auto planned = plan_defragmentation(*agent_, pod("new", 3), {});
-  ASSERT_TRUE(agent_->reconfigure(planned->plan.next));
+  ASSERT_TRUE(agent_->reconfigure(std::nullopt, planned->plan.next, RunningProcesses::kRefuse));
   ASSERT_TRUE(agent_->before());
   EXPECT_EQ(agent_->before()->config, agent_->node().config());
   const Node same = make_node(agent_->before()->machine, agent_->before()->config).value();
@@ -102,7 +103,8 @@ TEST_F(Defragment, IsUndoneUntilAPodIsAdmitted) {
 /// The clock is read twice for a parked container: when parking begins and when it ends.
 TEST_F(Defragment, MeasuresHowLongAContainerWasParked) {
   const auto planned = plan_defragmentation(*agent_, pod("new", 3), {});
-  const auto done = agent_->reconfigure(planned->plan.next);
+  const auto done =
+      agent_->reconfigure(std::nullopt, planned->plan.next, RunningProcesses::kRefuse);
   ASSERT_TRUE(done) << done.error().message;
   ASSERT_EQ(done->measured.size(), 1U);
   const MeasuredContainer& x = done->measured.front();

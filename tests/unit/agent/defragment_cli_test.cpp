@@ -90,7 +90,7 @@ TEST_F(DefragmentCli, ADryRunPrintsTheMovesAndStoresNothing) {
   EXPECT_THAT(planned.out, HasSubstr("default/a  main       moved   1 -> 6"));
   EXPECT_THAT(planned.out, HasSubstr("default/a/main  1 CPU  cpuset.cpus := "));
   EXPECT_THAT(planned.out, HasSubstr(", then cpuset.cpus := 6"));
-  EXPECT_THAT(planned.out, HasSubstr("1 of 2 containers keep what they have; 1 move, 1 CPU; no "
+  EXPECT_THAT(planned.out, HasSubstr("1 of 2 containers keeps what it has; 1 moves, 1 CPU; no "
                                      "plan costs less"));
   EXPECT_THAT(planned.out, HasSubstr("before\n"));
   EXPECT_THAT(planned.out, Not(HasSubstr("the node is the same")));
@@ -133,11 +133,11 @@ TEST_F(DefragmentCli, SaysWhenNothingHasToMove) {
   put("new.yaml", pod("new", 2));
   const auto fits = run("defragment --for new.yaml");
   EXPECT_EQ(fits.status, 0) << fits.err;
-  EXPECT_THAT(fits.out, HasSubstr("default/new: the node admits it as it is"));
+  EXPECT_THAT(fits.out, HasSubstr("default/new: the node can admit it now"));
   EXPECT_EQ(run_json("defragment --for new.yaml").at("room").at("admitted"), true);
   const auto active = run("defragment --for a.yaml");
   EXPECT_EQ(active.status, 0) << active.err;
-  EXPECT_THAT(active.out, HasSubstr("default/a: is active on this node already"));
+  EXPECT_THAT(active.out, HasSubstr("default/a: already active on this node"));
   EXPECT_EQ(run_json("defragment --for a.yaml").at("room").at("active"), true);
   EXPECT_EQ(cpus_of("a"), "1");
 }
@@ -171,12 +171,12 @@ TEST_F(DefragmentCli, SaysWhetherTheSearchHasTriedEverything) {
   ASSERT_EQ(run("admit b.yaml c.yaml").status, 0);
   const auto all = run("defragment --for new.yaml");
   EXPECT_EQ(all.status, 1) << all.err;
-  EXPECT_THAT(all.out, HasSubstr("No moves of containers make room for it: the search has tried "
-                                 "everything\n"));
+  EXPECT_THAT(all.out, HasSubstr("No moves of containers make room for it: the search tried all "
+                                 "of them\n"));
   EXPECT_EQ(run_json("defragment --for new.yaml").at("plan").at("optimal"), true);
   const auto some = run("defragment --for new.yaml --steps 1");
   EXPECT_EQ(some.status, 1) << some.err;
-  EXPECT_THAT(some.out, HasSubstr("No plan was found in 1 step: there may be one"));
+  EXPECT_THAT(some.out, HasSubstr("No plan found in 1 step: one may exist"));
 }
 
 TEST_F(DefragmentCli, WantsOnePod) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "pinfold/agent/status.hpp"
 
 /// A failure for one pod affects only that pod: for each control file, each errno and both
@@ -126,11 +127,11 @@ TEST_P(IndependentPods, ANewPodThatFailsFailsAlone) {
       for (const char* const uid : {"bad", "shared", "other", "later"}) {
         EXPECT_TRUE(world.is_pod_ok(uid)) << uid;
       }
-      const auto report = agent.reconcile().value();
+      const auto report = reconcile(agent).value();
       EXPECT_THAT(report.remaining, Not(IsEmpty()));
       EXPECT_THAT(report.remaining, Each(StartsWith("podnew")));
       world.kernel.fault = nullptr;
-      EXPECT_THAT(agent.reconcile().value().remaining, IsEmpty());
+      EXPECT_THAT(reconcile(agent).value().remaining, IsEmpty());
       EXPECT_TRUE(node_status(agent).value().ok);
     }
   }
@@ -144,7 +145,7 @@ TEST_P(IndependentPods, ARunningPodThatFailsFailsAlone) {
       NodeAgent& agent = world.agent;
       world.drift(file);
       world.break_file("bad", file, error);
-      const auto report = agent.reconcile().value();
+      const auto report = reconcile(agent).value();
       EXPECT_THAT(report.remaining, Not(IsEmpty()));
       EXPECT_THAT(report.remaining, Each(StartsWith("podbad")));
       EXPECT_FALSE(world.is_pod_ok("bad"));
@@ -159,7 +160,7 @@ TEST_P(IndependentPods, ARunningPodThatFailsFailsAlone) {
       EXPECT_FALSE(world.is_pod_ok("bad"));
       EXPECT_FALSE(node_status(agent).value().ok);
       world.kernel.fault = nullptr;
-      EXPECT_THAT(agent.reconcile().value().remaining, IsEmpty());
+      EXPECT_THAT(reconcile(agent).value().remaining, IsEmpty());
       EXPECT_TRUE(node_status(agent).value().ok);
     }
   }
@@ -182,7 +183,7 @@ TEST_P(IndependentPods, OnlyThePodThatNeedsItsCpusWaits) {
       EXPECT_TRUE(world.is_pod_ok(uid)) << uid;
     }
     world.kernel.fault = nullptr;
-    EXPECT_THAT(agent.reconcile().value().remaining, IsEmpty());
+    EXPECT_THAT(reconcile(agent).value().remaining, IsEmpty());
     EXPECT_EQ(world.cpus("podnew/c"), "3");
   }
 }
@@ -208,7 +209,7 @@ TEST_P(IndependentPods, AnIdlePodIsItsOwnProblem) {
   EXPECT_FALSE(is_ok(batch));
   EXPECT_THAT(batch.problem, StartsWith("cpu."));
   EXPECT_THAT(batch.containers.at(0).problem, StartsWith("cpu."));
-  EXPECT_THAT(later.reconcile().value().remaining, testing::SizeIs(2));
+  EXPECT_THAT(reconcile(later).value().remaining, testing::SizeIs(2));
   EXPECT_FALSE(later.enforced()->is_dirty()) << "what the kernel has is known";
 }
 

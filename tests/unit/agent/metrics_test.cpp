@@ -78,7 +78,7 @@ TEST(Metrics, SurviveARestart) {
     NodeAgent agent = open(dir);
     ASSERT_TRUE(agent.admit(pod("x", {guaranteed("a", 2)})).has_value());
     ASSERT_TRUE(agent.admit(pod("y", {guaranteed("a", 9)})).value().rejection);
-    ASSERT_TRUE(agent.settle());
+    ASSERT_TRUE(agent.checkpoint_journal());
   }
   NodeAgent agent = open(dir);
   EXPECT_EQ(agent.metrics().counts[Counter::kTopologyRequests], 2U);

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "pinfold/checkpoint/journal.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 
@@ -61,7 +62,7 @@ TEST_P(NodeAgentTest, ContinuesAfterARestart) {
   EXPECT_EQ(agent.state().node.pods.size(), 2U);
   EXPECT_EQ(world_.kernel.log, log) << "a start writes nothing";
   EXPECT_EQ(world_.file("cpu_manager_state"), before);
-  const auto report = agent.reconcile();
+  const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value());
   EXPECT_TRUE(report->drift.empty()) << testing::PrintToString(report->drift);
   EXPECT_TRUE(report->done.empty()) << testing::PrintToString(report->done);
@@ -130,10 +131,10 @@ TEST_P(NodeAgentTest, AttachesALiveProcess) {
   }
   const auto process = enforce::LiveProcess::open(child);
   ASSERT_TRUE(process.has_value()) << process.error().message;
-  EXPECT_TRUE(agent.attach({PodUid("x"), "a"}, *process).has_value());
+  EXPECT_TRUE(attach(agent, {PodUid("x"), "a"}, *process).has_value());
   (void)::kill(child, SIGKILL);
   (void)::waitpid(child, nullptr, 0);
-  const auto late = agent.attach({PodUid("x"), "a"}, *process);
+  const auto late = attach(agent, {PodUid("x"), "a"}, *process);
   ASSERT_FALSE(late.has_value());
   EXPECT_EQ(late.error().code, ErrorCode::kNotFound);
 }
@@ -151,12 +152,12 @@ TEST_P(NodeAgentTest, ConfinesProcessesOfInactivePods) {
     ASSERT_TRUE(fs->write(group, "cpuset.mems", "0-1").has_value());
   }
   ASSERT_TRUE(fs->write("podold/c", "cgroup.procs", "4711").has_value());
-  const auto report = agent.reconcile();
+  const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(world_.cpus("podold/c"), "0,3-7");
   EXPECT_THAT(report->remaining, ElementsAre(HasSubstr("podold/c: belongs to no active pod")));
   world_.kernel.find("podold/c")->processes.clear();
-  const auto again = agent.reconcile();
+  const auto again = reconcile(agent);
   ASSERT_TRUE(again.has_value());
   EXPECT_TRUE(again->remaining.empty());
   EXPECT_EQ(world_.cpus("podold"), "gone");
@@ -170,7 +171,7 @@ TEST_P(NodeAgentTest, ReconcilesDriftAndThenFindsNone) {
   ASSERT_TRUE(fs->write("pods", "cpuset.cpus", "0-7").has_value());
   ASSERT_TRUE(fs->write("pods/c", "cpuset.cpus", "0-7").has_value());
   ASSERT_TRUE(fs->remove_group("podx/a").has_value());
-  const auto report = agent.reconcile();
+  const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_THAT(report->drift, ElementsAre("pods: cpuset.cpus is '0-7', expected '0,3-7'",
                                          "pods/c: cpuset.cpus is '0-7', expected '0,3-7'",
@@ -178,7 +179,7 @@ TEST_P(NodeAgentTest, ReconcilesDriftAndThenFindsNone) {
   EXPECT_TRUE(report->remaining.empty());
   EXPECT_EQ(world_.cpus("pods/c"), "0,3-7");
   EXPECT_EQ(world_.cpus("podx/a"), "1-2");
-  EXPECT_TRUE(agent.reconcile()->done.empty());
+  EXPECT_TRUE(reconcile(agent)->done.empty());
 }
 
 /// For every write that may fail: the decision remains, nothing overlaps, and reconcile completes
@@ -201,13 +202,13 @@ TEST_P(NodeAgentTest, ReconcilesAfterAFailedWrite) {
     const bool is_value =
         message.find("cpuset.") == std::string::npos && message.find("create") == std::string::npos;
     EXPECT_NE(agent.enforced()->is_dirty(), is_value) << fail_at << ": " << message;
-    EXPECT_TRUE(agent.settle());
+    EXPECT_TRUE(agent.checkpoint_journal());
     EXPECT_THAT(world.file("cpu_manager_state"), HasSubstr(R"("x":{"a":"1-2"})")) << fail_at;
     if (world.cpus("podx/a") == "1-2") {
       EXPECT_EQ(world.cpus("pods/c"), "0,3-7") << fail_at;
     }
     world.kernel.writes_until_failure = -1;
-    const auto report = agent.reconcile();
+    const auto report = reconcile(agent);
     ASSERT_TRUE(report.has_value()) << fail_at << ": " << report.error().message;
     EXPECT_TRUE(report->remaining.empty()) << fail_at << testing::PrintToString(report->remaining);
     EXPECT_EQ(world.cpus("podx/a"), "1-2") << fail_at;
@@ -295,7 +296,7 @@ TEST(NodeAgent, HoldsWhatAFileOfDamagedPodsDoesNotName) {
   NodeAgent agent = world.try_open({}, options).value();
   EXPECT_THAT(warnings,
               ElementsAre(AllOf(HasSubstr("/.pinfold_pods' is damaged: wrong checksum: "),
-                                HasSubstr("what the kubelet's files say of its pods is held"))));
+                                HasSubstr("the assignments in the kubelet's files are held"))));
   EXPECT_EQ(agent.state().node.held, std::set{PodUid("x")});
   must_admit(agent, pod("y", {guaranteed("a", 2)}));
   EXPECT_EQ(world.cpus("pody/a"), "3-4");
@@ -347,7 +348,7 @@ TEST(NodeAgent, DecidesAndStoresWithoutCgroups) {
   ASSERT_TRUE(agent.has_value()) << agent.error().message;
   must_admit(*agent, pod("x", {guaranteed("a", 2)}));
   EXPECT_FALSE(agent->enforces());
-  EXPECT_EQ(agent->reconcile().error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(reconcile(*agent).error().code, ErrorCode::kUnsupported);
   EXPECT_TRUE(agent->find_drift().value().empty());
 }
 

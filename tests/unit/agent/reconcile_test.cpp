@@ -1,3 +1,5 @@
+#include "pinfold/agent/reconcile.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -98,7 +100,7 @@ TEST_P(ReconcileTest, ContainersLoseCpusThatAreOffline) {
                   "default/x, container b: has lost CPUs 3 of its 3, runs on 0,4,6-7 of the shared "
                   "pool",
                   "shared pool: has lost CPUs 5, 0,4,6-7 left"));
-  const auto report = agent.reconcile();
+  const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->remaining.size(), 3U);
   EXPECT_EQ(world_.cpus("podx/a"), "1");
@@ -118,13 +120,13 @@ TEST_P(ReconcileTest, WithoutASharedPoolContainersRunOnWhatIsExclusiveToNobody) 
     must_admit(agent, pod("x", {guaranteed("a", 3), guaranteed("b", 3)}));  // 1-6
     EXPECT_EQ(world_.cpus("pods/c"), "7");
     world_.kernel.set_online(CpuSet::range(0, 6));  // the agent does not know yet
-    EXPECT_TRUE(agent.reconcile().has_value());
+    EXPECT_TRUE(reconcile(agent).has_value());
     EXPECT_EQ(world_.cpus("pods/c"), "0");
   }
   NodeAgent agent = world_.try_open(config, {}, {7}).value();
   EXPECT_THAT(lost_cpus(agent.node(), agent.state(), agent.offline()),
               ElementsAre("shared pool: has lost CPUs 7, none left: its containers run on 0"));
-  EXPECT_TRUE(agent.reconcile().has_value());
+  EXPECT_TRUE(reconcile(agent).has_value());
   EXPECT_EQ(world_.cpus("pods/c"), "0");
   EXPECT_THAT(agent.find_drift().value(), IsEmpty());
 }
@@ -153,7 +155,7 @@ TEST_P(ReconcileTest, CpusThatAreOnlineAgainReturn) {
   ASSERT_TRUE(world_.open(CpuSet{2}).reconcile().has_value());
   EXPECT_EQ(world_.cpus("podx/a"), "1");
   NodeAgent agent = world_.open();
-  const auto report = agent.reconcile();
+  const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value());
   EXPECT_THAT(report->remaining, IsEmpty());
   EXPECT_EQ(world_.cpus("podx/a"), "1-2");
@@ -164,12 +166,12 @@ TEST(Reconcile, ReportsCpusThatAnAncestorGroupLacks) {
   NodeAgent agent = world.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
   world.kernel.cpus = CpuSet{0, 1, 3, 4, 5, 6, 7};
-  const auto report = agent.reconcile();
+  const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value());
   EXPECT_THAT(report->remaining,
               ElementsAre("podx/a: runs on CPUs 1, expected 1-2: '/model' has CPUs 0-1,3-7"));
   world.kernel.cpus = CpuSet::range(0, 7);
-  EXPECT_THAT(agent.reconcile().value().remaining, IsEmpty());
+  EXPECT_THAT(reconcile(agent).value().remaining, IsEmpty());
 }
 
 /// A set without any online CPU would give it all CPUs of its parent, including those of others.
@@ -178,13 +180,13 @@ TEST(Reconcile, AContainerThatLostItsOnlyCpuGetsTheSharedPool) {
   NodeAgent agent = world.open();
   must_admit(agent, pod("x", {guaranteed("a", 1)}));
   world.kernel.cpus = CpuSet{0, 2, 3, 4, 5, 6, 7};  // the agent does not know
-  const auto report = agent.reconcile();
+  const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value());
   EXPECT_THAT(report->remaining,
               ElementsAre("podx/a: runs on CPUs 0,2-7, expected 1: '/model' has CPUs 0,2-7"));
   EXPECT_EQ(world.cpus("podx/a"), "0,2-7");
   world.kernel.cpus = CpuSet::range(0, 7);
-  EXPECT_THAT(agent.reconcile().value().remaining, IsEmpty());
+  EXPECT_THAT(reconcile(agent).value().remaining, IsEmpty());
   EXPECT_EQ(world.cpus("podx/a"), "1");
 }
 
@@ -227,15 +229,14 @@ TEST_P(ReconcileTest, GroupsOfOthersLeaveExclusiveCpus) {
   const auto status = node_status(agent);
   ASSERT_TRUE(status.has_value()) << status.error().message;
   EXPECT_FALSE(status->ok);
-  EXPECT_THAT(
-      status->drift,
-      ElementsAre("'/model/batch': not a group of Pinfold's, 1 process, on CPUs 1-2 that are "
-                  "exclusive to containers",
-                  HasSubstr("'/model/pod..evil': not a group of Pinfold's, 0 processes"),
-                  HasSubstr("'/model/podx/cri:abc': not a group of Pinfold's, 0 processes")));
+  EXPECT_THAT(status->drift,
+              ElementsAre("'/model/batch': a foreign group, 1 process, on CPUs 1-2 that are "
+                          "exclusive to containers",
+                          HasSubstr("'/model/pod..evil': a foreign group, 0 processes"),
+                          HasSubstr("'/model/podx/cri:abc': a foreign group, 0 processes")));
   EXPECT_EQ(status->foreign.size(), 3U);
 
-  const auto report = agent.reconcile();
+  const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_THAT(report->drift, status->drift);
   EXPECT_EQ(report->overlap.to_string(), "1-2");
@@ -249,17 +250,17 @@ TEST_P(ReconcileTest, NamesExclusiveCpusOnWhichOthersCouldRun) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("s", {best_effort("c")}));
   must_admit(agent, pod("x", {guaranteed("a", 2), guaranteed("b", 1)}));  // 1-2 and 3
-  EXPECT_TRUE(agent.reconcile()->overlap.empty());
+  EXPECT_TRUE(reconcile(agent)->overlap.empty());
   const auto fs = world_.kernel.fs();
   ASSERT_TRUE(fs->write("pods", "cpuset.cpus", "0-7").has_value());
   ASSERT_TRUE(fs->write("pods/c", "cpuset.cpus", "0,2-7").has_value());
   ASSERT_TRUE(fs->write("podx/a", "cpuset.cpus", "1").has_value());
-  EXPECT_TRUE(agent.reconcile()->overlap.empty()) << "nothing runs there";
+  EXPECT_TRUE(reconcile(agent)->overlap.empty()) << "nothing runs there";
   world_.kernel.find("pods/c")->processes = {4711};
   ASSERT_TRUE(fs->write("pods", "cpuset.cpus", "0-7").has_value());
   ASSERT_TRUE(fs->write("pods/c", "cpuset.cpus", "0,2-7").has_value());
-  EXPECT_EQ(agent.reconcile()->overlap.to_string(), "2-3");
-  EXPECT_TRUE(agent.reconcile()->overlap.empty());
+  EXPECT_EQ(reconcile(agent)->overlap.to_string(), "2-3");
+  EXPECT_TRUE(reconcile(agent)->overlap.empty());
 }
 
 TEST_P(ReconcileTest, GroupsOfOthersLeaveCpusThatBecomeExclusive) {
@@ -279,7 +280,7 @@ TEST_P(ReconcileTest, ProcessesInTheRootItselfAreReported) {
   EXPECT_THAT(agent.find_drift().value(), IsEmpty()) << "no CPU is exclusive";
   EXPECT_EQ(node_status(agent)->foreign.size(), 1U);
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
-  const auto report = agent.reconcile();
+  const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_THAT(report->remaining,
               ElementsAre("'/model': 2 processes in this group itself, on CPUs 1-2 that are "
@@ -300,7 +301,7 @@ TEST(ReconcileV1, FillsAPodsGroupWithAnUnknownContainer) {
   must_admit(agent, pod("x", {guaranteed("a", 2)}));  // 1-2
   ASSERT_TRUE(world.kernel.fs()->make_group("podx/old").has_value());
   world.kernel.find("podx")->files["cpuset.cpus"] = "";
-  const auto report = agent.reconcile();
+  const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_TRUE(report->overlap.empty());
   EXPECT_EQ(world.cpus("podx/a"), "1-2");
@@ -311,14 +312,14 @@ TEST_P(ReconcileTest, AProcessThatWasMovedOutIsMovedBack) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
   ASSERT_TRUE(agent.attach({PodUid("x"), "a"}, process.pid()).has_value());
-  ASSERT_THAT(agent.reconcile().value().drift, IsEmpty());
+  ASSERT_THAT(reconcile(agent).value().drift, IsEmpty());
   world_.kernel.find("podx/a")->processes.clear();
-  const auto report = agent.reconcile();
+  const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value());
   ASSERT_THAT(report->drift, ElementsAre(HasSubstr("podx/a: process ")));
   EXPECT_EQ(report->moved.size(), 1U);
   EXPECT_THAT(world_.kernel.find("podx/a")->processes, ElementsAre(process.pid()));
-  EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
+  EXPECT_THAT(reconcile(agent).value().drift, IsEmpty());
 }
 
 TEST_P(ReconcileTest, AnEndedProcessIsNoDrift) {
@@ -326,10 +327,10 @@ TEST_P(ReconcileTest, AnEndedProcessIsNoDrift) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
   ASSERT_TRUE(agent.attach({PodUid("x"), "a"}, process.pid()).has_value());
-  ASSERT_TRUE(agent.reconcile().has_value());
+  ASSERT_TRUE(reconcile(agent).has_value());
   world_.kernel.find("podx/a")->processes.clear();
   process.end();
-  EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
+  EXPECT_THAT(reconcile(agent).value().drift, IsEmpty());
 }
 
 TEST_P(ReconcileTest, ExclusiveContainersBecomePartitionsAndEndAsOrdinaryGroups) {
@@ -348,7 +349,7 @@ TEST_P(ReconcileTest, ExclusiveContainersBecomePartitionsAndEndAsOrdinaryGroups)
     }
   }
   NodeAgent agent = world_.open();
-  ASSERT_TRUE(agent.reconcile().has_value());
+  ASSERT_TRUE(reconcile(agent).has_value());
   EXPECT_EQ(value("podx/a"), v2 ? "member" : "1");
 }
 
@@ -424,7 +425,7 @@ TEST(MovePages, MovesThePagesOfAProcessOnlyIfAsked) {
       EXPECT_EQ(agent.desired().layout.at({PodUid("x"), "a"}).mems, (enforce::NodeSet{1}));
       EXPECT_TRUE(agent.attach({PodUid("x"), "a"}, process.pid()).has_value());
     }
-    return agent.reconcile().value();
+    return reconcile(agent).value();
   };
   ReconcileReport report = reconcile(false);
   EXPECT_THAT(report.moved, IsEmpty());

@@ -74,10 +74,10 @@ TEST_F(ReconfigureCli, ADryRunPrintsThePlanAndStoresNothing) {
   EXPECT_THAT(planned.out, HasSubstr("reservedSystemCPUs: '0' becomes '0-1'"));
   EXPECT_THAT(planned.out, HasSubstr("default/db  main       moved   1 -> "));
   EXPECT_THAT(planned.out, Not(HasSubstr("default/web  main")));
-  EXPECT_THAT(planned.out, HasSubstr("1 of 2 containers keep what they have; 1 move, 1 CPU; no "
+  EXPECT_THAT(planned.out, HasSubstr("1 of 2 containers keeps what it has; 1 moves, 1 CPU; no "
                                      "plan costs less"));
-  EXPECT_THAT(planned.out, HasSubstr("default/db/main runs on CPUs that are exclusive to no"));
-  EXPECT_THAT(planned.out, HasSubstr("--no-enforce: Pinfold does none of these steps"));
+  EXPECT_THAT(planned.out, HasSubstr("default/db/main runs on shared CPUs for a moment"));
+  EXPECT_THAT(planned.out, HasSubstr("--no-enforce: Pinfold performs none of these steps"));
   EXPECT_THAT(planned.out, HasSubstr("before\n"));
   EXPECT_EQ(cpus("db"), "1");
   EXPECT_EQ(get("state/config.yaml"), kOld);
@@ -117,7 +117,7 @@ TEST_F(ReconfigureCli, AfterAnAdmissionThereIsNoWayBack) {
 TEST_F(ReconfigureCli, PodsThatCannotStayNeedConsent) {
   const auto planned = run("reconfigure --dry-run --config three.yaml " + machine_);
   EXPECT_EQ(planned.status, 1) << "as the command itself";
-  EXPECT_THAT(planned.err, HasSubstr("--evict lost removes them"));
+  EXPECT_THAT(planned.err, HasSubstr("Remove them with --evict lost"));
   EXPECT_EQ(run("reconfigure --dry-run --config three.yaml --evict lost " + machine_).status, 0);
   const auto refused = run("reconfigure --config three.yaml " + machine_);
   EXPECT_EQ(refused.status, 1);
@@ -208,7 +208,7 @@ TEST_F(ReconfigureCli, NeedsTheMachineOfAKubeletsDirectory) {
   const std::string arguments = "reconfigure --from old.yaml --machine smaller.json";
   const auto refused = run(arguments);
   EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err, HasSubstr("name the one until now with --from-machine"));
+  EXPECT_THAT(refused.err, HasSubstr("name the previous one with --from-machine"));
   const auto done = run(arguments + " --from-machine node.json");
   EXPECT_EQ(done.status, 0) << done.err;
   EXPECT_THAT(done.out, HasSubstr("machine: CPUs 7 are gone"));
@@ -249,8 +249,8 @@ TEST_F(ReconfigureCli, UndoTakesBackWhatWasInterrupted) {
   put("state/config.yaml.before", kNew);
   put("state/config.yaml", get("three-reserved.yaml"));
   const auto planned = run("reconfigure --undo --dry-run");
-  EXPECT_THAT(planned.out, HasSubstr("config.yaml: as it was before a reconfiguration that was "
-                                     "interrupted"));
+  EXPECT_THAT(planned.out, HasSubstr("config.yaml: becomes what it was before an interrupted "
+                                     "reconfiguration"));
   EXPECT_EQ(get("state/config.yaml"), get("three-reserved.yaml"));
   ASSERT_EQ(run("reconfigure --undo").status, 0);
   EXPECT_EQ(get("state/config.yaml"), kNew);

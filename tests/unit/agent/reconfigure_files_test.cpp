@@ -172,7 +172,7 @@ TEST(ReconfigureFiles, AKubeletStartsFromThemForEachRow) {
       const auto done =
           agent->reconfigure(test::copy_of(row.to), planned->plan.next, RunningProcesses::kRefuse);
       ASSERT_TRUE(done) << done.error().message;
-      ASSERT_TRUE(agent->settle());
+      ASSERT_TRUE(agent->checkpoint_journal());
       const NodeState state = started(row.to, directory.files());
       check_kept(planned->plan, row.state, state);
       // Without their specs the rules cannot be applied; a plan that knows the pods says which they
@@ -219,7 +219,7 @@ TEST(ReconfigureFiles, GoToALaterKubeletAndBackUnchanged) {
         EXPECT_EQ(planned->plan.cost, PlanCost{});
         ASSERT_TRUE(
             agent->reconfigure(test::copy_of(*to), planned->plan.next, RunningProcesses::kRefuse));
-        ASSERT_TRUE(agent->settle());
+        ASSERT_TRUE(agent->checkpoint_journal());
         (void)started(*to, directory.files());
       }
       EXPECT_EQ(directory.files(), before);
@@ -243,7 +243,7 @@ TEST(ReconfigureFiles, WhatAKubeletAdmittedSinceIsNotTakenBack) {
     const auto undo = plan_undo(agent, row->from);
     ASSERT_TRUE(undo) << undo.error().message;
     EXPECT_EQ(undo->plan.containers.size(), 1U) << "the pod that lost CPU 1 is gone";
-    ASSERT_TRUE(agent.settle());
+    ASSERT_TRUE(agent.checkpoint_journal());
   }
   KubeletFiles files = directory.files();
   NodeState running = checkpoint::start(row->to, files, {}).value();

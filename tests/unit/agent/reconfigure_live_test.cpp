@@ -14,6 +14,7 @@
 #include "model_kernel.hpp"
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/pods_file.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 #include "reconfiguration_rows.hpp"
 #include "temp_dir.hpp"
@@ -139,7 +140,7 @@ void apply_live(const LiveRow& row, CgroupVersion version) {
   expect_that_a_start_says_why(node, row);
   auto agent = node.open(row.from);
   ASSERT_TRUE(agent) << agent.error().message;
-  ASSERT_THAT(agent->reconcile().value().remaining, IsEmpty());
+  ASSERT_THAT(reconcile(*agent).value().remaining, IsEmpty());
   const auto planned = plan_reconfiguration(*agent, row.to, PlanOptions{});
   ASSERT_TRUE(planned) << planned.error().message;
   const ReconfigurationPlan& plan = planned->plan;

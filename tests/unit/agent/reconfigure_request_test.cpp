@@ -164,7 +164,7 @@ TEST_F(ReconfigureRequests, NamesWhatIsWrong) {
                                   "' was not reconfigured, or its configuration has changed since");
   verbs::Reconfigure both = with_config(kReservesTwo);
   both.undo = true;
-  EXPECT_THAT(error_of(both), HasSubstr("undo: expected nothing else"));
+  EXPECT_THAT(error_of(both), HasSubstr("undo: expected no configuration, machine or pods"));
   EXPECT_THAT(error_of(both), HasSubstr("got a configuration"));
   EXPECT_THAT(error_of(with_config("cpuManagerPolicy: [")), HasSubstr("configuration: "));
   EXPECT_THAT(error_of(with_config("cpuManagerPolicy: dynamic")), HasSubstr("dynamic"));

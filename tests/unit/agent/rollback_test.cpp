@@ -6,6 +6,7 @@
 #include "model_kernel.hpp"
 #include "node_fixture.hpp"
 #include "pinfold/agent/node_agent.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "pinfold/checkpoint/convert.hpp"
 #include "temp_dir.hpp"
 
@@ -31,7 +32,7 @@ class Rollback : public testing::Test {
   /// Restarts the agent, which reconciles the kernel.
   NodeAgent start(bool gate) {
     NodeAgent agent = try_start(gate).value();
-    EXPECT_TRUE(agent.reconcile()->remaining.empty());
+    EXPECT_TRUE(reconcile(agent)->remaining.empty());
     return agent;
   }
   void convert(const checkpoint::Formats& to) {

@@ -7,6 +7,7 @@
 #include "../../crash/memory_fs.hpp"
 #include "agent_world.hpp"
 #include "pinfold/agent/process_list.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "pinfold/base/read_file.hpp"
 
 /// Side files that cannot be read or written: their contents are lost, but never a decision.
@@ -59,7 +60,7 @@ TEST(SideFiles, WriteFailureKeepsTheDecision) {
     NodeAgent agent = full.open();
     must_admit(agent, pod("x", {guaranteed("a", 2)}));
     EXPECT_EQ(agent.metrics().counts[Counter::kTopologyRequests], 1U);
-    EXPECT_TRUE(agent.settle());
+    EXPECT_TRUE(agent.checkpoint_journal());
   }
   EXPECT_THAT(full.warnings, Contains(HasSubstr("side file '.pinfold_metrics': ")));
   NodeAgent agent = full.open();
@@ -72,10 +73,10 @@ TEST(SideFiles, AreWrittenOnceTheDiskHasSpace) {
   {
     NodeAgent agent = full.open();
     must_admit(agent, pod("x", {guaranteed("a", 2)}));
-    EXPECT_TRUE(agent.settle());
+    EXPECT_TRUE(agent.checkpoint_journal());
     full.fails = is_of_side_file;
     must_admit(agent, pod("y", {guaranteed("a", 1)}));
-    EXPECT_TRUE(agent.settle());
+    EXPECT_TRUE(agent.checkpoint_journal());
   }
   {
     NodeAgent agent = full.open();
@@ -83,7 +84,7 @@ TEST(SideFiles, AreWrittenOnceTheDiskHasSpace) {
         << "a file that cannot be replaced stays as it was";
     full.fails = [](const std::string&) { return false; };
     must_admit(agent, pod("z", {guaranteed("a", 1)}));
-    EXPECT_TRUE(agent.settle());
+    EXPECT_TRUE(agent.checkpoint_journal());
   }
   EXPECT_EQ(full.open().metrics().counts[Counter::kTopologyRequests], 2U);
 }
@@ -93,7 +94,7 @@ TEST(NodeAgentOnAFullDisk, SaysWhatIsNotSettledAndSettlesLater) {
   FullDisk full;
   NodeAgent agent = full.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
-  ASSERT_TRUE(agent.settle());
+  ASSERT_TRUE(agent.checkpoint_journal());
   const auto cpu_file = [&] {
     return full.disk->inodes[full.disk->names.at("cpu_manager_state")].now;
   };
@@ -102,18 +103,18 @@ TEST(NodeAgentOnAFullDisk, SaysWhatIsNotSettledAndSettlesLater) {
   const auto admitted = agent.admit(pod("y", {guaranteed("a", 2)}));
   ASSERT_TRUE(admitted) << admitted.error().message;
   EXPECT_FALSE(admitted->rejection);
-  const auto settled = agent.settle();
+  const auto settled = agent.checkpoint_journal();
   ASSERT_FALSE(settled);
   EXPECT_EQ(settled.error().sys_errno, ENOSPC);
   EXPECT_EQ(cpu_file(), before);
   EXPECT_FALSE(agent.remove_pod(PodUid("y"), RunningProcesses::kRefuse)) << "still full";
   EXPECT_NE(agent.state().node.find(PodUid("y")), nullptr);
   full.fails = [](const std::string&) { return false; };
-  EXPECT_TRUE(agent.settle());
+  EXPECT_TRUE(agent.checkpoint_journal());
   EXPECT_NE(cpu_file(), before);
   const auto removed = agent.remove_pod(PodUid("y"), RunningProcesses::kRefuse);
   ASSERT_TRUE(removed) << removed.error().message;
-  EXPECT_TRUE(agent.settle());
+  EXPECT_TRUE(agent.checkpoint_journal());
   EXPECT_EQ(cpu_file(), before);
 }
 
@@ -156,8 +157,8 @@ TEST(SideFiles, AreReportedAndReplacedIfUnreadable) {
   {
     NodeAgent agent = world.try_open({}, options).value();
     must_admit(agent, pod("x", {guaranteed("a", 2)}));
-    EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
-    EXPECT_TRUE(agent.settle());
+    EXPECT_THAT(reconcile(agent).value().drift, IsEmpty());
+    EXPECT_TRUE(agent.checkpoint_journal());
   }
   for (const std::string_view name : kSideFiles) {
     EXPECT_THAT(warnings, Contains(HasSubstr("side file '" + std::string(name) + "': ")));
@@ -165,7 +166,7 @@ TEST(SideFiles, AreReportedAndReplacedIfUnreadable) {
   warnings.clear();
   NodeAgent agent = world.try_open({}, options).value();
   EXPECT_EQ(agent.metrics().counts[Counter::kTopologyRequests], 1U);
-  EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
+  EXPECT_THAT(reconcile(agent).value().drift, IsEmpty());
   EXPECT_THAT(warnings, IsEmpty());
 }
 
@@ -181,10 +182,10 @@ TEST(SideFiles, DistinguishProcessesWithAReusedPid) {
         << encode_processes({{"podx/a", {process}}});
   };
   put({self->pid, self->start_time - 1});
-  EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
+  EXPECT_THAT(reconcile(agent).value().drift, IsEmpty());
   EXPECT_THAT(world.kernel.find("podx/a")->processes, IsEmpty());
   put(*self);
-  EXPECT_THAT(agent.reconcile().value().drift, Contains(HasSubstr("podx/a: process ")));
+  EXPECT_THAT(reconcile(agent).value().drift, Contains(HasSubstr("podx/a: process ")));
   EXPECT_THAT(world.kernel.find("podx/a")->processes, Contains(self->pid));
 }
 

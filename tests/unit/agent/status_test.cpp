@@ -31,7 +31,7 @@ TEST(PodStatus, NamesTheDirectoryOfAnAdoptedGroup) {
   WorldWithGroup world;
   NodeAgent agent = world.open();
   must_admit(agent, pod("x", {guaranteed("a", 1), guaranteed("b", 1)}));
-  ASSERT_FALSE(agent.adopt(PodUid("x"), {"a", "/model/run-a"}).value().not_enforced);
+  ASSERT_FALSE(adopt(agent, {{PodUid("x"), "a"}, "/model/run-a"}).value().not_enforced);
   const PodStatus status = pod_status(agent, PodUid("x")).value();
   EXPECT_EQ(status.cgroup_path, "/model/podx");
   EXPECT_EQ(status.containers.at(0).cgroup, "podx/a");
@@ -51,7 +51,7 @@ TEST(PodStatus, SaysWhyAPodIsSharedAndWhatThrottlesIt) {
   const PodSpec without_limits = pod("x", {test::best_effort("a")});
   const PodSpec exclusive = pod("y", {guaranteed("a", 1), test::half_a_cpu("b")});
   ASSERT_TRUE(agent.admit({without_limits, exclusive}, nullptr, shown).has_value());
-  ASSERT_FALSE(agent.adopt(PodUid("y"), {"a", "/model/run-a"}).value().not_enforced);
+  ASSERT_FALSE(adopt(agent, {{PodUid("y"), "a"}, "/model/run-a"}).value().not_enforced);
   world.kernel.find("run-a")->files["cpu.max"] = "100000 100000";
   const PodStatus x = pod_status(agent, PodUid("x")).value();
   EXPECT_EQ(x.qos, QosClass::kGuaranteed);
@@ -74,7 +74,7 @@ TEST(PodStatus, ReportsARemovedAdoptedGroup) {
   WorldWithGroup world;
   NodeAgent agent = world.open();
   must_admit(agent, pod("x", {guaranteed("a", 1)}));
-  ASSERT_FALSE(agent.adopt(PodUid("x"), {"a", "/model/run-a"}).value().not_enforced);
+  ASSERT_FALSE(adopt(agent, {{PodUid("x"), "a"}, "/model/run-a"}).value().not_enforced);
   ASSERT_TRUE(world.kernel.fs()->remove_group("run-a").has_value());
   const PodStatus status = pod_status(agent, PodUid("x")).value();
   EXPECT_THAT(status.containers.at(0).problem, HasSubstr("/model/run-a"));
@@ -86,7 +86,7 @@ TEST(NodeStatus, IsReadBackAsItWasWritten) {
   WorldWithGroup world;
   NodeAgent agent = world.open();
   must_admit(agent, pod("x", {guaranteed("a", 1), test::half_a_cpu("b")}));
-  ASSERT_FALSE(agent.adopt(PodUid("x"), {"a", "/model/run-a"}).value().not_enforced);
+  ASSERT_FALSE(adopt(agent, {{PodUid("x"), "a"}, "/model/run-a"}).value().not_enforced);
   ASSERT_TRUE(world.kernel.fs()->write("podx/b", "cpuset.cpus", "1").has_value());
   const auto written = to_json(node_status(agent).value());
   const auto read = fields::read<NodeStatus>(written);
@@ -113,7 +113,7 @@ TEST(NodeAgent, WritesNothingToTheKernelWhenItStarts) {
   {
     NodeAgent agent = world.open();
     must_admit(agent, pod("x", {guaranteed("a", 1)}));
-    ASSERT_FALSE(agent.adopt(PodUid("x"), {"a", "/model/run-a"}).value().not_enforced);
+    ASSERT_FALSE(adopt(agent, {{PodUid("x"), "a"}, "/model/run-a"}).value().not_enforced);
   }
   ASSERT_TRUE(world.kernel.fs()->make_group("podx/a").has_value());
   const auto log = world.kernel.log;

@@ -89,19 +89,19 @@ TEST(ConfigDocument, IsFoundInEveryKindOfFile) {
 TEST(ConfigDocument, OfAnotherKindIsAnError) {
   const Sample samples[] = {
       {"kind: 'Pod': expected 'KubeletConfiguration'", "kind: Pod"},
-      {"kind: 'PerformanceProfile': expected 'KubeletConfiguration': pass what the operator makes",
+      {"kind: 'PerformanceProfile': expected 'KubeletConfiguration': pass the KubeletConfig",
        "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\n"
        "spec: {cpu: {reserved: 0-1}}"},
       {"kubectl -n kube-system get configmap kubelet-config",
        "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration"},
-      {"pass '/etc/kubernetes/kubelet/config' of the node",
+      {"pass '/etc/kubernetes/kubelet/config' from the node",
        "[settings.kubernetes]\ncpu-manager-policy = \"static\"\n"},
       {"a TOML or INI file", "[plugins]\n[plugins.cri]\n"},
-      {"not a KubeletConfiguration: none of its fields, but 'devices', 'name'",
+      {"not a KubeletConfiguration: it has none of its fields, but 'devices', 'name'",
        R"({"name": "a", "devices": []})"},
-      {"2 configurations of a kubelet: expected one",
+      {"2 kubelet configurations: expected one",
        "kind: KubeletConfiguration\n---\nkind: KubeletConfiguration"},
-      {"no flags of a kubelet", "HTTP_PROXY=http://proxy:3128\n"},
+      {"contains no kubelet flags", "HTTP_PROXY=http://proxy:3128\n"},
       {"spec.kubeletConfig: 'text': expected a KubeletConfiguration",
        "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\n"
        "spec: {kubeletConfig: text}"},
@@ -120,7 +120,7 @@ TEST(ConfigDocument, SaysWhatItLeavesOut) {
       flags->warnings,
       ElementsAre(HasSubstr("'/a.yaml' is not read"),
                   "unknown flag '--cpu-manager-polcy', did you mean '--cpu-manager-policy'?",
-                  "flags that decide nothing here: --node-ip"));
+                  "flags without effect here: --node-ip"));
   const auto unit = parse_config(
       "[Service]\nEnvironmentFile=-/etc/default/kubelet\nEnvironment=A=--cpu-cfs-quota=false");
   ASSERT_TRUE(unit);

@@ -70,7 +70,7 @@ TEST(PodDocuments, AreThePodTemplatesOfWorkloads) {
   for (const auto& [kind, rest] : cases) {
     const std::string text = fmt::format(
         R"({{"kind": "{}", "metadata": {{"name": "w", "namespace": "n"}}, {}}})", kind, rest);
-    EXPECT_EQ(read(text), "w [" + kind + " 'n/w': its pod template is taken as one pod]");
+    EXPECT_EQ(read(text), "w [" + kind + " 'n/w': its pod template is read as one pod]");
     items += (items.empty() ? "" : ", ") + text;
     const auto without = read_pod(
         {{"kind", kind}, {"metadata", {{"name", "w"}}}, {"spec", nlohmann::json::object()}});
@@ -98,7 +98,7 @@ TEST(PodDocuments, LeaveOutPodsThatHaveFinished) {
                                pod_text("now"))),
               "now [pod 'b/a' has finished (" + phase + "): skipped]");
     EXPECT_EQ(read_pod(nlohmann::json::parse(with_phase(phase))).error().message,
-              "pod 'b/a' has finished (" + phase + "): expected a pod that runs or is to run");
+              "pod 'b/a' has finished (" + phase + "): expected a running or pending pod");
   }
 }
 
@@ -145,13 +145,12 @@ TEST(PodDocuments, HaveFieldsOfTheirTypes) {
   } cases[] = {
       {"/spec/priority", -2147483648LL, ""},
       {"/spec/priority", 2147483647, ""},
-      {"/spec/priority", -2147483649LL,
-       "spec.priority: -2147483649: expected an integer of 32 bits"},
-      {"/spec/priority", 2147483648LL, "spec.priority: 2147483648: expected an integer of 32 bits"},
-      {"/spec/priority", 1.5, "spec.priority: 1.5: expected an integer of 32 bits"},
+      {"/spec/priority", -2147483649LL, "spec.priority: -2147483649: expected a 32-bit integer"},
+      {"/spec/priority", 2147483648LL, "spec.priority: 2147483648: expected a 32-bit integer"},
+      {"/spec/priority", 1.5, "spec.priority: 1.5: expected a 32-bit integer"},
       {"/spec/activeDeadlineSeconds", 9223372036854775807LL, ""},
       {"/spec/activeDeadlineSeconds", 9223372036854775808ULL,
-       "spec.activeDeadlineSeconds: 9223372036854775808: expected an integer of 64 bits"},
+       "spec.activeDeadlineSeconds: 9223372036854775808: expected a 64-bit integer"},
       {"/spec/hostNetwork", true, ""},
       {"/spec/hostNetwork", "true", "spec.hostNetwork: 'true': expected true or false"},
       {"/spec/nodeName", 7, "spec.nodeName: 7: expected a string, in quotes"},

@@ -108,9 +108,10 @@ TEST(PodParse, FillsInDefaults) {
 
 TEST(PodParse, NamesTheInvalidField) {
   constexpr const char* kName =
-      "expected 1 to 253 characters of [A-Za-z0-9._-], alphanumeric at both ends, without '..'";
+      "expected 1 to 253 letters, digits, '.', '_' and '-', the first and last a letter or digit, "
+      "without '..'";
   constexpr const char* kLabel =
-      "expected 1 to 63 characters of [a-z0-9-], alphanumeric at both ends";
+      "expected 1 to 63 lower-case letters, digits and '-', the first and last not '-'";
   const std::string long_name(64, 'a');
   const struct {
     std::string path;  // JSON pointer into a valid pod

@@ -77,7 +77,7 @@ TEST_P(AuditedNode, NamesAContainerWithOtherCpus) {
   tree.write_group(tree.web(), "2", "0-1", {1001});
   const Report report = audit(tree);
   EXPECT_THAT(lines_of(report),
-              ElementsAre("error cpuset-differs shop/web/app: runs on CPUs 2, the "
+              ElementsAre("error cpuset-differs shop/web/app: runs on CPUs 2, but the "
                           "kubelet gave it CPUs 2-3 exclusively",
                           kSandboxes));
   EXPECT_EQ(report.findings[0].observed, "2");
@@ -93,7 +93,7 @@ TEST_P(AuditedNode, NamesWhoOverlaps) {
       lines_of(audit(tree)),
       ElementsAre("error overlap shop/log/agent: can run on CPUs 2, which 'shop/web/app' has "
                   "exclusively",
-                  "warning cpuset-differs shop/log/agent: runs on CPUs 0-2,6-7, its shared "
+                  "warning cpuset-differs shop/log/agent: runs on CPUs 0-2,6-7, but its shared "
                   "pool is 0-1,6-7",
                   kSandboxes));
 }
@@ -114,10 +114,10 @@ TEST_P(AuditedNode, NamesAContainerThatCannotUseAllItsCpus) {
   tree.write_process(1003, 1, "agent", "0-1", tree.log(), 1003);
   const Report report = audit(tree);
   EXPECT_THAT(lines_of(report),
-              ElementsAre("warning affinity shop/web/app: its process 1001 may run on 2 only: CPU "
-                          "affinity, inherited or its own",
-                          "note affinity shop/log/agent: its process 1003 may run on 0-1 only: CPU "
-                          "affinity, inherited or its own",
+              ElementsAre("warning affinity shop/web/app: the CPU affinity of its process 1001 "
+                          "permits only 2",
+                          "note affinity shop/log/agent: the CPU affinity of its process 1003 "
+                          "permits only 0-1",
                           kSandboxes));
   EXPECT_EQ(report.findings[0].observed, "2");
   EXPECT_EQ(report.findings[0].expected, "2-3");
@@ -184,7 +184,7 @@ TEST_P(AuditedNode, FindsTheFirstProcessInAnotherGroup) {
   EXPECT_THAT(
       lines_of(report),
       ElementsAre(HasSubstr("error process-outside process 1001 (app): belongs to container "
-                            "'shop/web/app' and is in the group '/agent'"),
+                            "'shop/web/app' but is in the group '/agent'"),
                   HasSubstr("error process-outside process 1011 (worker): belongs to "
                             "container 'shop/web/app'"),
                   kSandboxes));
@@ -209,7 +209,7 @@ TEST(Audit, NamesAnEmptyContainerWhoseProcessIsUnknown) {
   const KubeletTree tree;
   tree.write_group(tree.web(), "2-3", "0-1", {});
   EXPECT_THAT(lines_of(audit(tree)),
-              Contains(HasSubstr("warning container-empty shop/web/app: has exclusive CPUs and no "
+              Contains(HasSubstr("warning container-empty shop/web/app: has exclusive CPUs but no "
                                  "process in its group")));
 }
 
@@ -353,7 +353,7 @@ TEST(Audit, NamesAThreadThatIsPinnedElsewhere) {
   tree.write_thread(1001, 1022, "3");  // the program's own choice
   EXPECT_THAT(lines_of(audit(tree)),
               ElementsAre("error thread-elsewhere shop/web/app: thread 1021 of process 1001 (app): "
-                          "runs on CPUs 6, its container has CPUs 2-3",
+                          "runs on CPUs 6, but its container has CPUs 2-3",
                           kSandboxes));
 }
 
@@ -380,10 +380,9 @@ TEST(Audit, CountsProcessesOfAService) {
 TEST(Audit, ExcusesKernelThreadsThatCannotMove) {
   const KubeletTree tree;
   tree.write_process(61, 2, "kworker/u16:1", "0-7", "", 1, 0x00200000);
-  EXPECT_THAT(
-      lines_of(audit(tree)),
-      Contains("note kernel-threads kernel threads: 1 of them, which could be moved, can run "
-               "on exclusive CPUs 2-5"));
+  EXPECT_THAT(lines_of(audit(tree)),
+              Contains("note kernel-threads kernel threads: 1 that could be moved can run on "
+                       "exclusive CPUs 2-5"));
 }
 
 TEST(Audit, NamesPagesOnAnotherNumaNode) {
@@ -405,7 +404,7 @@ TEST(Audit, ComparesMemoryWithTheKubeletsFile) {
                    checkpoint::encode_memory(state, "Static", false));
   const Report report = audit(tree);
   EXPECT_THAT(lines_of(report), Contains("error mems-differ shop/web/app: may use memory of NUMA "
-                                         "nodes 0-1, the kubelet gave it 0"));
+                                         "nodes 0-1, but the kubelet gave it 0"));
 }
 
 TEST(Audit, NamesInterruptsThatComeOnExclusiveCpus) {
@@ -485,8 +484,8 @@ TEST(Audit, SeesGroupsOfAnotherDriver) {
   const KubeletTree tree({Driver::kCgroupfs, CgroupVersion::kV2, Runtime::kContainerd});
   tree.dir().write("var/lib/kubelet/config.yaml",
                    "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\ncgroupDriver: systemd\n");
-  EXPECT_THAT(lines_of(audit(tree)), Contains(HasSubstr("warning driver-differs kubepods: has the "
-                                                        "name of the cgroup driver cgroupfs")));
+  EXPECT_THAT(lines_of(audit(tree)), Contains(HasSubstr("warning driver-differs kubepods: belongs "
+                                                        "to the cgroup driver cgroupfs")));
 }
 
 TEST(Audit, TakesFlagsAndDropInsOverTheFile) {

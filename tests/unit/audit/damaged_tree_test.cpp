@@ -106,7 +106,7 @@ TEST(DamagedTree, HasOneFindingForManyUnreadableFiles) {
     fs::create_directory(tree.dir() / file);
   }
   const Report report = audit_damaged(tree.path());
-  EXPECT_THAT(texts_of(report), Contains(HasSubstr("(and 2 more alike)")));
+  EXPECT_THAT(texts_of(report), Contains(HasSubstr("(and 2 more like it)")));
 }
 
 TEST(DamagedTree, ExplainsAConfigurationThatIsNone) {

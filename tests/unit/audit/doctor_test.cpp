@@ -33,7 +33,7 @@ ObservedSystem observe_doctor(const DoctorTree& tree) {
 std::vector<std::string> complaints(const Checks& checks) {
   std::vector<std::string> lines;
   for (const Check& check : checks) {
-    if (check.verdict == Verdict::kOk) continue;
+    if (check.verdict == CheckStatus::kOk) continue;
     lines.push_back(fmt::format("{} {}: {}", to_string(check.verdict), check.name, check.observed));
     EXPECT_NE(check.expected, "") << lines.back();
   }
@@ -97,17 +97,17 @@ INSTANTIATE_TEST_SUITE_P(
                  {"proc/cmdline", "cgroup_disable=memory\n"}},
                 "warning cgroup-controllers: missing: memory",
                 "remove 'cgroup_disable='"},
-        Ailment{
-            "OldKernel",
-            {{"proc/sys/kernel/osrelease", "5.10.0-28-amd64\n"}},
-            "warning kernel: Linux 5.10.0-28-amd64 lacks cgroup.kill (5.14, by the release number)",
-            "newer kernel"},
+        Ailment{"OldKernel",
+                {{"proc/sys/kernel/osrelease", "5.10.0-28-amd64\n"}},
+                "warning kernel: Linux 5.10.0-28-amd64 lacks cgroup.kill (5.14, according to the "
+                "release number)",
+                "newer kernel"},
         Ailment{
             "PartitionsNeedANewerKernel",
             {{"proc/sys/kernel/osrelease", "6.1.0\n"},
              {"srv/pinfold/config.yaml", std::string(kStatic) + "pinfold: {partition: root}\n"}},
-            "warning kernel: Linux 6.1.0 lacks partitions below other groups (6.7, "
-            "by the release number)",
+            "warning kernel: Linux 6.1.0 lacks partitions below other groups (6.7, according to "
+            "the release number)",
             "newer kernel"},
         Ailment{"UnknownKernel",
                 {{"proc/sys/kernel/osrelease", "new\n"}},
@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "remove CPUs 1 from 'isolcpus='"},
         Ailment{"IsolatedSharedPool",
                 {{"proc/cmdline", "isolcpus=4-7\n"}, {kIsolated, "4-7\n"}},
-                "warning isolcpus: isolcpus=4-7: the kernel balances no load there",
+                "warning isolcpus: isolcpus=4-7: the kernel does not balance load there",
                 "remove 'isolcpus='"},
         Ailment{"TicklessReservedCpus",
                 {{"proc/cmdline", "nohz_full=0-7\n"}, {kNohzFull, "0-7\n"}},
@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
         Ailment{"IsolatedInQuotes",
                 {{"proc/cmdline", "\"isolcpus=managed_irq,domain,2-7\" isolcpus2=0\n"},
                  {kIsolated, "2-7\n"}},
-                "warning isolcpus: isolcpus=2-7: the kernel balances no load there",
+                "warning isolcpus: isolcpus=2-7: the kernel does not balance load there",
                 "remove 'isolcpus='"},
         Ailment{"TicklessEverything",
                 {{"proc/cmdline", "nohz_full=all\n"}, {kNohzFull, "0-7\n"}},
@@ -240,8 +240,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "kubepods-burstable.slice/cpuset.cpus'"},
         Ailment{"CpusThatNoFileSays",
                 {{"sys/fs/cgroup/kubepods.slice/cpuset.cpus", "4-5\n"}},
-                "problem live-cpusets: /sys/fs/cgroup/kubepods.slice/cpuset.cpus is 4-5, and no "
-                "unit file says so",
+                "problem live-cpusets: /sys/fs/cgroup/kubepods.slice/cpuset.cpus is 4-5, but no "
+                "unit file sets this",
                 "echo > '/sys/fs/cgroup/kubepods.slice/cpuset.cpus'"},
         Ailment{"CpusAboveThePods",
                 {{"sys/fs/cgroup/machine.slice/cpuset.cpus", "0-3\n"},
@@ -339,8 +339,8 @@ TEST(Doctor, WarnsThatOldKernelsForgetAffinities) {
   tree.write("proc/sys/kernel/osrelease", "6.1.0-40-amd64\n");
   tree.tree().write_process(812, 1, "db", "0-1", "system.slice/db.service");
   EXPECT_THAT(check_system(observe_doctor(tree)).front().caution,
-              AllOf(HasSubstr("processes lose their CPU affinity"), HasSubstr("such as process "),
-                    HasSubstr("AllowedCPUs=0-1")));
+              AllOf(HasSubstr("resets the CPU affinity of processes"),
+                    HasSubstr("such as process "), HasSubstr("AllowedCPUs=0-1")));
   tree.write("proc/sys/kernel/osrelease", "6.2.0-1-amd64\n");
   EXPECT_EQ(check_system(observe_doctor(tree)).front().caution, "");
   tree.write("proc/sys/kernel/osrelease", "6.1.0-40-amd64\n");
@@ -382,10 +382,11 @@ TEST(Doctor, WarnsThatKubeVirtNeedsAStaticKubelet) {
   EXPECT_THAT(complaints(check_system(observe_doctor(tree))), IsEmpty());
   tree.tree().write_process(77, 1, "virt-handler", "0-7", "kubepods.slice");
   const Checks checks = check_system(observe_doctor(tree));
-  EXPECT_THAT(complaints(checks),
-              ElementsAre("warning kubevirt: process 77 (virt-handler) shows KubeVirt, and the "
-                          "kubelet's CPU manager policy is 'none': virtual machines with "
-                          "dedicatedCpuPlacement stay Pending here"));
+  EXPECT_THAT(
+      complaints(checks),
+      ElementsAre("warning kubevirt: process 77 (virt-handler) belongs to KubeVirt, but the "
+                  "kubelet's CPU manager policy is 'none': virtual machines with "
+                  "dedicatedCpuPlacement stay Pending here"));
   EXPECT_THAT(checks.front().expected, HasSubstr("cpumanager=false"));
   tree.write_config(kStatic);
   EXPECT_THAT(complaints(check_system(observe_doctor(tree))), IsEmpty());
@@ -471,10 +472,10 @@ TEST(Doctor, JudgesByWhatTheKernelShows) {
   ObservedSystem system = observe_doctor(tree);
   EXPECT_EQ(system.kernel.features, (KernelFeatures{true, {}, {}, true, true}));
   EXPECT_THAT(complaints(check_system(system)),
-              ElementsAre("warning kernel: Linux 4.18.0-553.el8 lacks pidfd (5.3, by the release "
-                          "number): a process id that is used again can be mistaken; openat2 (5.6, "
-                          "by the release number): 'pinfold audit' and 'pinfold doctor' read no "
-                          "other root"));
+              ElementsAre("warning kernel: Linux 4.18.0-553.el8 lacks pidfd (5.3, according to "
+                          "the release number): a reused process id can be mistaken for the old "
+                          "process; openat2 (5.6, according to the release number): 'pinfold "
+                          "audit' and 'pinfold doctor' cannot read another root"));
   system.kernel.features = {true, true, true, true, true};
   EXPECT_THAT(complaints(check_system(system)), IsEmpty());
   system.kernel.release = "6.12.9";

@@ -52,11 +52,11 @@ TEST(CgroupProcs, AreSortedWithoutForeignOnes) {
 }
 
 TEST(CpuQuota, IsReadFromBothVersions) {
-  EXPECT_EQ(parse_cpu_max("200000 100000\n"), (CpuQuota{200000, 100000}));
-  EXPECT_FALSE(parse_cpu_max("max 100000"));
-  EXPECT_FALSE(parse_cpu_max(""));
-  EXPECT_EQ(parse_cfs("50000", "100000"), (CpuQuota{50000, 100000}));
-  EXPECT_FALSE(parse_cfs("-1", "100000"));
+  EXPECT_EQ(parse_cpu_max("200000 100000\n"), (enforce::CpuQuota{200000, 100000}));
+  EXPECT_FALSE(parse_cpu_max("max 100000").quota_us);
+  EXPECT_FALSE(parse_cpu_max("").quota_us);
+  EXPECT_EQ(parse_cfs("50000", "100000"), (enforce::CpuQuota{50000, 100000}));
+  EXPECT_FALSE(parse_cfs("-1", "100000").quota_us);
   EXPECT_EQ(parse_throttled("nr_periods 4\nnr_throttled 3\nthrottled_usec 70\n"),
             (Throttled{3, 70}));
   EXPECT_EQ(parse_throttled("nr_throttled 3\nthrottled_time 70999\n"), (Throttled{3, 70}));

@@ -241,7 +241,7 @@ TEST(Repair, MakesAFileAnewThatActivePodsNeed) {
   const auto repaired =
       repair(node(), {{}, memory_file({{"a", 0}})}, {}, {.pods = {test::pod("a", kTwoCpus)}});
   ASSERT_TRUE(repaired.files.cpu);
-  EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "is missing or empty: made anew"));
+  EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "is missing or empty: created anew"));
   EXPECT_TRUE(mentions(repaired.lost, "a/c", "2 CPUs: cannot be read"));
   EXPECT_FALSE(repair(node(), {{}, memory_file({})}, {}, {}).files.cpu);
 }

@@ -119,13 +119,13 @@ TEST(Decide, NamesTheStepThatFailed) {
                                      AdmissionChecks::kManagersAndRequests);
     return std::get<Rejected>(decision).step;
   };
-  EXPECT_EQ(step("", pod_of("a", {{"2", "1Gi"}, {"8", "1Gi"}})), (FailedStep{"cpu", "c2"}));
+  EXPECT_EQ(step("", pod_of("a", {{"2", "1Gi"}, {"8", "1Gi"}})), (AdmissionStep{"cpu", "c2"}));
   EXPECT_EQ(step("\ntopologyManagerPolicy: single-numa-node", pod_of("a", {{"6", "1Gi"}})),
-            (FailedStep{"topology", "c1"}));
+            (AdmissionStep{"topology", "c1"}));
   EXPECT_EQ(step("\ntopologyManagerPolicy: single-numa-node\ntopologyManagerScope: pod",
                  pod_of("a", {{"3", "1Gi"}, {"3", "1Gi"}})),
-            (FailedStep{"topology", "pod"}));
-  EXPECT_EQ(step("", pod_of("a", {{"1", "17Gi"}})), (FailedStep{"requests", "pod"}));
+            (AdmissionStep{"topology", "pod"}));
+  EXPECT_EQ(step("", pod_of("a", {{"1", "17Gi"}})), (AdmissionStep{"requests", "pod"}));
 }
 
 TEST(Decide, ExplainsThatAPodsBudgetIsUsedUp) {

@@ -127,8 +127,9 @@ TEST(NodeMake, RequiresUniqueNamesOfHintProviders) {
     const auto node = Node::make(machine_of({}), aligning_config("none"), providers(names));
     ASSERT_FALSE(node);
     EXPECT_EQ(node.error().stage, StartStage::kConfiguration);
-    EXPECT_EQ(node.error().error,
-              "hint provider '" + names.back() + "': expected a unique name of [A-Za-z0-9._-]");
+    EXPECT_EQ(node.error().error, "hint provider '" + names.back() +
+                                      "': expected a unique name of letters, digits, "
+                                      "'.', '_' and '-'");
   }
 }
 

@@ -189,7 +189,7 @@ TEST(Xml, HasTheWholeMachineWithAWarning) {
   EXPECT_EQ(machine->all_cpus().to_string(), "0-3");
   EXPECT_EQ(machine->description().warnings,
             std::vector<std::string>{"the topology was exported by a program that was allowed to "
-                                     "use 2 of 4 CPUs (0-1): all are taken"});
+                                     "use 2 of 4 CPUs (0-1): all CPUs are used"});
 }
 
 TEST(Xml, NamesALaterFormat) {
@@ -198,7 +198,7 @@ TEST(Xml, NamesALaterFormat) {
   ASSERT_FALSE(machine);
   EXPECT_EQ(machine.error().code, ErrorCode::kUnsupported);
   EXPECT_EQ(machine.error().message,
-            "format 3.0 of hwloc's XML: the newest that is read is 2.x; write it with 'lstopo "
+            "hwloc XML format 3.0: the newest supported is 2.x; write it with 'lstopo "
             "--export-xml-flags v2 FILE'");
 }
 

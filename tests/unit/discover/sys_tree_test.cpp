@@ -202,18 +202,18 @@ TEST(SysTree, DecidesContradictionsOfNumaNodesWithAWarning) {
   EXPECT_EQ(warnings_of(NumaId{0}), std::vector<std::string>{});
   dir.write("sys/devices/system/node/node1/cpulist", "1-3");
   EXPECT_EQ(warnings_of(NumaId{0}),
-            std::vector<std::string>{nodes + "cpu 1 is listed by NUMA nodes 0,1: taken to be on "
+            std::vector<std::string>{nodes + "cpu 1 is listed by NUMA nodes 0,1: assumed to be on "
                                              "NUMA node 0, the lowest of them"});
   dir.write("sys/devices/system/cpu/cpu1/node1/id", "");
   EXPECT_EQ(warnings_of(NumaId{1}).front(),
             nodes +
-                "cpu 1 is listed by NUMA nodes 0,1: taken to be on NUMA node 1, as "
+                "cpu 1 is listed by NUMA nodes 0,1: assumed to be on NUMA node 1, as "
                 "'sys/devices/system/cpu/cpu1' says");
   dir.write("sys/devices/system/node/node0/cpulist", "0");
   dir.write("sys/devices/system/node/node1/cpulist", "2-3");
   EXPECT_EQ(warnings_of(NumaId{1}).front(),
             nodes +
-                "cpu 1 is listed by no NUMA node: taken to be on NUMA node 1, as "
+                "cpu 1 is listed by no NUMA node: assumed to be on NUMA node 1, as "
                 "'sys/devices/system/cpu/cpu1' says");
 }
 
@@ -228,8 +228,8 @@ TEST(SysTree, FollowsNumaNodesThatCrossSocketsWithAWarning) {
   EXPECT_EQ(found->cpus_of_numa(1).to_string(), "1,3");
   EXPECT_EQ(found->description().warnings,
             std::vector<std::string>{
-                "NUMA node 0 is on sockets 0,1, and these are on other NUMA nodes, too: the "
-                "firmware or hypervisor contradicts itself; both are used as they are"});
+                "NUMA node 0 spans sockets 0,1, which also span other NUMA nodes: the firmware or "
+                "hypervisor reports a contradictory topology; it is used unchanged"});
 }
 
 TEST(SysTree, RejectsACpuOnNoNumaNode) {

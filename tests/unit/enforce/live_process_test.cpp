@@ -77,7 +77,7 @@ TEST(LiveProcess, RefusesAThreadOfTheKernel) {
   if (read_file("/proc/2/comm").value_or("") != "kthreadd\n") {
     GTEST_SKIP() << "this pid namespace has no threads of the kernel";
   }
-  expect_error(LiveProcess::open(kKthreadd), ErrorCode::kInvalidArgument, "thread of the kernel");
+  expect_error(LiveProcess::open(kKthreadd), ErrorCode::kInvalidArgument, "kernel thread");
 }
 
 TEST(LiveProcess, RefusesAProcessOfAnotherUser) {
@@ -114,7 +114,8 @@ TEST(LiveProcess, OfAPidfdIsTheSame) {
 TEST(LiveProcess, RefusesOtherDescriptors) {
   expect_error(LiveProcess::from_pidfd(-1), ErrorCode::kInvalidArgument, "it is not open");
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  expect_error(LiveProcess::from_pidfd(null.get()), ErrorCode::kInvalidArgument, "it is no pidfd");
+  expect_error(LiveProcess::from_pidfd(null.get()), ErrorCode::kInvalidArgument,
+               "it is not a pidfd");
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ TEST(Explain, OfHeldPodsItSaysWhatIsNotKnown) {
   EXPECT_EQ(explained.rejection->reason, "OutOfcpu");
   EXPECT_THAT(explained.notes,
               ElementsAre("1 pod is known only from the kubelet's files (held-uid): it counts with "
-                          "12 CPUs, what else is requested is not known, name the manifest before "
+                          "12 CPUs, and any other requests are unknown; pass the manifest before "
                           "that of this pod"));
   EXPECT_EQ(to_string(explained.table.at(0).places.at(0).holders.at(0)), "held-uid");
   EXPECT_THAT(texts(explained.remedies), Contains(HasSubstr("held-uid")));
@@ -193,9 +193,9 @@ TEST(Explain, NamesTheKnownBugsThatAct) {
   };
   EXPECT_THAT(
       notes(Profile::kKubelet136, "2"),
-      ElementsAre("A known bug of kubelet 1.36 acts: a socket or core that is larger than the "
-                  "average, and has an average number of free CPUs, is taken whole: CPUs in use "
-                  "included (quirk large_group_taken_with_cpus_in_use, kubernetes#140495); "
+      ElementsAre("A known bug of kubelet 1.36 applies: a socket or core that is larger than the "
+                  "average, and has an average number of free CPUs, is taken whole, including "
+                  "CPUs in use (quirk large_group_taken_with_cpus_in_use, kubernetes#140495); "
                   "container c has the reserved CPU 1; after this the kubelet does not start "
                   "again: not all reserved cpus: \"1\" are present in defaultCpuSet: \"2-3\""));
   EXPECT_THAT(notes(Profile::kKubelet136, "1"), ElementsAre());

@@ -351,7 +351,7 @@ TEST_F(ApiTest, AWorkerThatStopsIsUnavailable) {
   v1::AdmitResponse response;
   const auto status = call(&v1::Pinfold::Stub::Admit, request, response);
   EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
-  EXPECT_EQ(status.error_message(), "the service stops");
+  EXPECT_EQ(status.error_message(), "the service is stopping");
 }
 
 TEST_F(ApiTest, AWatcherReceivesChanges) {

@@ -156,7 +156,7 @@ TEST(Requests, MissingValuesAreErrors) {
   v1::AttachRequest attach;
   attach.set_pod_uid("u");
   attach.set_container("c");
-  EXPECT_EQ(to_action(attach).error().message, "pid: 0: expected the number of a process");
+  EXPECT_EQ(to_action(attach).error().message, "pid: 0: expected a process id");
 }
 
 TEST(Requests, EachErrorCodeHasAStatus) {

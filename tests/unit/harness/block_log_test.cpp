@@ -21,7 +21,7 @@ std::string look(const Pages& disk, std::size_t sectors = 4) {
   return seen;
 }
 
-std::vector<std::size_t> positions(const std::vector<Cut>& cuts, Loss loss) {
+std::vector<std::size_t> positions(const std::vector<Cut>& cuts, WriteLoss loss) {
   std::vector<std::size_t> found;
   for (const Cut& cut : cuts) {
     if (cut.loss == loss) found.push_back(cut.position);
@@ -29,8 +29,9 @@ std::vector<std::size_t> positions(const std::vector<Cut>& cuts, Loss loss) {
   return found;
 }
 
-constexpr Loss kAllLosses[] = {Loss::kNone, Loss::kAll, Loss::kSome, Loss::kTorn};
-const std::vector<Loss> kLosses(std::begin(kAllLosses), std::end(kAllLosses));
+constexpr WriteLoss kAllLosses[] = {WriteLoss::kNone, WriteLoss::kAll, WriteLoss::kSome,
+                                    WriteLoss::kTorn};
+const std::vector<WriteLoss> kLosses(std::begin(kAllLosses), std::end(kAllLosses));
 
 TEST(Pages, CopyOnWrite) {
   Pages below;
@@ -66,22 +67,23 @@ TEST(Pages, HaveEqualSumsExactlyIfTheirBytesAreEqual) {
 TEST(ListCuts, CutsAfterEveryWriteAndAtMarks) {
   const BlockLog log = {written(0, 'a'), written(512, 'b'), flushed(), written(0, 'c')};
   const auto cuts = list_cuts(log, {3}, kLosses);
-  EXPECT_EQ(positions(cuts, Loss::kNone), (std::vector<std::size_t>{1, 2, 3, 4}));
+  EXPECT_EQ(positions(cuts, WriteLoss::kNone), (std::vector<std::size_t>{1, 2, 3, 4}));
   // Before the flush, writes can be lost; at the mark after it, none.
-  EXPECT_EQ(positions(cuts, Loss::kAll), (std::vector<std::size_t>{2}));
+  EXPECT_EQ(positions(cuts, WriteLoss::kAll), (std::vector<std::size_t>{2}));
 }
 
 TEST(ListCuts, LosesUnflushedWritesAtMarks) {
   const BlockLog log = {written(0, 'a')};
-  for (const Loss loss : {Loss::kAll, Loss::kSome, Loss::kTorn}) {
+  for (const WriteLoss loss : {WriteLoss::kAll, WriteLoss::kSome, WriteLoss::kTorn}) {
     EXPECT_EQ(positions(list_cuts(log, {1}, kLosses), loss), (std::vector<std::size_t>{1}));
   }
 }
 
 TEST(ListCuts, TearsAForcedWriteInFlight) {
   const BlockLog log = {written(0, 'a', true), flushed()};
-  EXPECT_EQ(positions(list_cuts(log, {}, kLosses), Loss::kTorn), (std::vector<std::size_t>{1}));
-  EXPECT_TRUE(positions(list_cuts(log, {1}, kLosses), Loss::kTorn).empty());
+  EXPECT_EQ(positions(list_cuts(log, {}, kLosses), WriteLoss::kTorn),
+            (std::vector<std::size_t>{1}));
+  EXPECT_TRUE(positions(list_cuts(log, {1}, kLosses), WriteLoss::kTorn).empty());
 }
 
 TEST(Replay, LosesOnlyUnflushedWrites) {
@@ -90,11 +92,11 @@ TEST(Replay, LosesOnlyUnflushedWrites) {
   Pages base;
   base.write(1536, "z");
   Replay replay(base, log, kSectorBytes);
-  EXPECT_EQ(look(replay.after({0, Loss::kNone}, true)), "...z");
-  EXPECT_EQ(look(replay.after({1, Loss::kNone}, false)), "a..z");
-  EXPECT_EQ(look(replay.after({1, Loss::kAll}, false)), "...z");
-  EXPECT_EQ(look(replay.after({5, Loss::kNone}, false)), "bcdz");
-  EXPECT_EQ(look(replay.after({5, Loss::kAll}, false)), "ac.z");
+  EXPECT_EQ(look(replay.after({0, WriteLoss::kNone}, true)), "...z");
+  EXPECT_EQ(look(replay.after({1, WriteLoss::kNone}, false)), "a..z");
+  EXPECT_EQ(look(replay.after({1, WriteLoss::kAll}, false)), "...z");
+  EXPECT_EQ(look(replay.after({5, WriteLoss::kNone}, false)), "bcdz");
+  EXPECT_EQ(look(replay.after({5, WriteLoss::kAll}, false)), "ac.z");
 }
 
 TEST(Replay, LosesARandomSubset) {
@@ -103,30 +105,31 @@ TEST(Replay, LosesARandomSubset) {
     log.push_back(written(std::uint64_t{512} * static_cast<unsigned>(i), 'x'));
   Pages base;
   Replay replay(base, log, kSectorBytes);
-  const std::string first = look(replay.after({39, Loss::kSome}, false), 40);
-  EXPECT_EQ(look(replay.after({39, Loss::kSome}, false), 40), first);
+  const std::string first = look(replay.after({39, WriteLoss::kSome}, false), 40);
+  EXPECT_EQ(look(replay.after({39, WriteLoss::kSome}, false), 40), first);
   const auto kept = std::count(first.begin(), first.end(), 'x');
   EXPECT_GT(kept, 5);
   EXPECT_LT(kept, 35);
-  EXPECT_NE(look(replay.after({40, Loss::kSome}, false), 40), first);
+  EXPECT_NE(look(replay.after({40, WriteLoss::kSome}, false), 40), first);
 }
 
 TEST(Replay, TearsBetweenSectors) {
   const BlockLog log = {{false, true, 0, std::string(64 * kSectorBytes, 'x')}};
   Pages base;
   Replay replay(base, log, kSectorBytes);
-  const std::string torn = look(replay.after({1, Loss::kTorn}, false), 64);
+  const std::string torn = look(replay.after({1, WriteLoss::kTorn}, false), 64);
   const auto kept = std::count(torn.begin(), torn.end(), 'x');
   EXPECT_GT(kept, 10);
   EXPECT_LT(kept, 54);
-  EXPECT_EQ(look(replay.after({1, Loss::kTorn}, true), 64), std::string(64, 'x')) << "acknowledged";
+  EXPECT_EQ(look(replay.after({1, WriteLoss::kTorn}, true), 64), std::string(64, 'x'))
+      << "acknowledged";
 }
 
 TEST(Replay, TearsNothingWithinASector) {
   const BlockLog log = {{false, true, 0, std::string(64 * kSectorBytes, 'x')}};
   Pages base;
   Replay replay(base, log, 2 * kSectorBytes);
-  const std::string torn = look(replay.after({1, Loss::kTorn}, false), 64);
+  const std::string torn = look(replay.after({1, WriteLoss::kTorn}, false), 64);
   for (std::size_t i = 0; i < torn.size(); i += 2) EXPECT_EQ(torn[i], torn[i + 1]) << i;
   const auto kept = std::count(torn.begin(), torn.end(), 'x');
   EXPECT_GT(kept, 10);

@@ -12,7 +12,7 @@ std::vector<DesiredContainer> two_containers() {
   return {{"a/app", "container", "/cg/a", "2-3", "1"}, {"b/app", "host", "/cg/b", "0-1,4-7", ""}};
 }
 
-std::map<std::string, ObservedContainer> as_desired() {
+std::map<std::string, ContainerValues> as_desired() {
   return {{"a/app", {"2-3", "1", true, "2-3", "1", "1"}},
           {"b/app", {"0-1,4-7", "0-1", true, "0-1,4-7", "0-1", "0"}}};
 }
@@ -28,7 +28,7 @@ TEST(JudgeContainers, PassesIfTheKernelHasTheDesiredValues) {
 TEST(JudgeContainers, DetectsEveryDrift) {
   struct {
     const char* what;
-    void (*spoil)(std::map<std::string, ObservedContainer>&);
+    void (*spoil)(std::map<std::string, ContainerValues>&);
   } cases[] = {
       {"other CPUs", [](auto& k) { k["a/app"].cpus = "2"; }},
       {"other nodes", [](auto& k) { k["a/app"].mems = "0-1"; }},

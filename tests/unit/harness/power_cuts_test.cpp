@@ -26,7 +26,7 @@ Json report(Json cuts) {
 }
 
 const PowerCutQuestion kQuestion = {
-    {Loss::kNone, Loss::kAll}, {"check it"}, {"state"}, {"first", "second"}};
+    {WriteLoss::kNone, WriteLoss::kAll}, {"check it"}, {"state"}, {"first", "second"}};
 
 PowerCuts judged(Json cuts) {
   const auto result = judge_power_cuts(report(std::move(cuts)), kQuestion);

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "pinfold/harness/accelerator.hpp"
-#include "pinfold/harness/session.hpp"
+#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/snapshot.hpp"
 #include "vm/sum_of_file.hpp"
 
@@ -115,8 +115,8 @@ TEST(KvmProbe, NamesADeviceThatIsNone) {
       std::filesystem::temp_directory_path() / ("pinfold-k" + std::to_string(getpid()));
   EXPECT_EQ(probe_kvm(file).why, "'" + file.string() + "': does not exist");
   std::ofstream(file) << "a plain file";
-  EXPECT_EQ(probe_kvm(file).why, "'" + file.string() + "': is no KVM device");
-  EXPECT_EQ(probe_kvm("/dev/null").why, "'/dev/null': is no KVM device");
+  EXPECT_EQ(probe_kvm(file).why, "'" + file.string() + "': is not a KVM device");
+  EXPECT_EQ(probe_kvm("/dev/null").why, "'/dev/null': is not a KVM device");
   std::filesystem::remove(file);
 }
 

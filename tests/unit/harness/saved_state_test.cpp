@@ -98,7 +98,7 @@ TEST(SavedState, NamesWhatIsNotAsExpected) {
       {"QEVM" + std::string(100, 'x'), "the section 'ram'"},
       {stream_of({{"m0", 0}, {"m1", kPageBytes}}, "", ""), "the size of memory"},
       {stream_of(kSizes, number(0x40, 8) + named("m0") + page_of('a'), ""),
-       "a page as it is, or that it is zero"},
+       "a page, or a mark that it is zero"},
       {stream_of(kSizes, number(kPageBytes | 0x08U, 8) + named("m1") + page_of('a'), ""),
        "a page within the memory"},
       {stream_of(kSizes, number(0 | 0x08U, 8) + named("m7") + page_of('a'), ""),

@@ -31,7 +31,7 @@ std::vector<Scenario> parse(const std::string& text) {
 
 std::vector<std::string> titles(const Scenario& scenario) {
   std::vector<std::string> titles;
-  for (const Step& step : scenario.steps) titles.push_back(step.title);
+  for (const ScenarioStep& step : scenario.steps) titles.push_back(step.title);
   return titles;
 }
 
@@ -264,12 +264,13 @@ TEST(ParseScenarios, RejectsPlatformsWithLineAndField) {
       {"name: a\non: [debian-6.1/v2, debian-6.1/v2]\nmachine: {}\n" + tail,
        "line 2: on: 'debian-6.1/v2': expected each platform once"},
       {"name: a\nmachine: three\n" + tail,
-       "line 2: machine: 'three': no machine of machines.yaml, expected one of: small, two-numa"},
+       "line 2: machine: 'three': not a machine of machines.yaml, expected one of: small, "
+       "two-numa"},
       {"name: a\nmachine: two-nmua\n" + tail,
-       "line 2: machine: 'two-nmua': no machine of machines.yaml, expected one of: small, "
+       "line 2: machine: 'two-nmua': not a machine of machines.yaml, expected one of: small, "
        "two-numa; did you mean 'two-numa'?"},
       {"name: a\nmachine: {like: 7}\n" + tail,
-       "line 2: machine.like: 7: no machine of machines.yaml, expected one of: small, two-numa"},
+       "line 2: machine.like: 7: not a machine of machines.yaml, expected one of: small, two-numa"},
       {"name: a\nmachine: {like: two-numa, cores: x}\n" + tail,
        "line 2: machine.cores: 'x': expected a number from 1 to 128"},
       {head + tail + "    for: v3\n",
@@ -285,14 +286,14 @@ TEST(ParseScenarios, RejectsPlatformsWithLineAndField) {
       {"name: a\narch: amd46\nmachine: {}\n" + tail,
        "line 2: arch: 'amd46': expected one of: amd64, arm64; did you mean 'amd64'?"},
       {"name: a\narch: [arm64]\nmachine: {}\n" + tail,
-       "line 2: arch: [\"arm64\"]: expected a text"},
+       "line 2: arch: [\"arm64\"]: expected a string"},
       {"name: a\narch: arm64\nmachine: {dies: 2, nodes: [{cpus: 0-1}]}\n" + tail,
        "line 3: machine: dies: expected none on arm64"},
       {"name: a\narch: arm64\nmachine: {}\nruntime: containerd-1.7\n" + tail,
        "line 4: runtime: expected only platforms of amd64, not debian-6.1/v2/arm64"},
       {head + tail + "    for: [v1, hybrid]\n", "line 6: steps[0].for: 'hybrid': expected"},
       {head + tail + "    for: []\n", "line 6: steps[0].for: expected at least one"},
-      {head + tail + "    for: {}\n", "line 6: steps[0].for: {}: expected a list of texts"},
+      {head + tail + "    for: {}\n", "line 6: steps[0].for: {}: expected a list of strings"},
       {head + "steps:\n  - for: v1\n    verify: {}\n",
        "line 4: steps: 0 for debian-6.1/v2: expected a list of 1 to 1000 steps"},
       {head + "steps:\n  - steps: [{verify: {}}]\n", "line 5: steps[0].for: missing"},

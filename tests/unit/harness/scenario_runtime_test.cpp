@@ -114,7 +114,7 @@ TEST(RuntimeSteps, AreRejectedWithLineAndField) {
       {std::string(kRuntimeHead) +
            "  - runPod: {pod: pod.yaml}\n  - createContainer: {container: p/c}\n",
        "line 6: steps[1].createContainer: pod 'p' does not run: expected runPod before"},
-      {head + kRuntimePod, "line 6: steps[1].runPod: pod 'p' runs already"},
+      {head + kRuntimePod, "line 6: steps[1].runPod: pod 'p' is already running"},
       {head + "  - createContainer: {container: c}\n",
        "line 6: steps[1].createContainer.container: 'c': expected POD/CONTAINER"},
       {head + "  - createContainer: {container: p/x}\n",
@@ -127,7 +127,7 @@ TEST(RuntimeSteps, AreRejectedWithLineAndField) {
        "line 6: steps[1].startContainer: container 'p/c' is not created by an earlier step"},
       {head + "  - createContainer: {container: p/c}\n  - startContainer: {container: p/c}\n"
               "  - startContainer: {container: p/c}\n",
-       "line 8: steps[3].startContainer: container 'p/c' was started already"},
+       "line 8: steps[3].startContainer: container 'p/c' was already started"},
       {head + "  - createContainer: {container: p/c}\n"
               "  - execContainer: {container: p/c, command: [ls]}\n",
        "line 7: steps[2].execContainer: container 'p/c' is not started by an earlier step"},

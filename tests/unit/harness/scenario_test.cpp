@@ -115,7 +115,7 @@ TEST(ParseScenario, ReadsEveryVerb) {
   const auto& cuts = std::get<PowerCutsStep>(scenario->steps[16].action);
   EXPECT_EQ(cuts.files, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(cuts.commands, (std::vector<std::vector<std::string>>{{"ls"}, {"cat", "/disk/a"}}));
-  EXPECT_EQ(cuts.losses, (std::vector<Loss>{Loss::kAll, Loss::kTorn}));
+  EXPECT_EQ(cuts.losses, (std::vector<WriteLoss>{WriteLoss::kAll, WriteLoss::kTorn}));
   EXPECT_EQ(cuts.at_least, 5U);
   ASSERT_TRUE(scenario->steps[17].kill_at);
   EXPECT_EQ(scenario->steps[17].kill_at->call, "rename");
@@ -200,7 +200,7 @@ TEST(ParseScenario, RejectsWithLineAndField) {
        "line 4: steps[0].exec.results: 'tapp': expected one of: tap, kselftest, exit; did you mean "
        "'tap'?"},
       {"name: a\non: [own/v2]\nmachine: {}\nsteps: [{verify: {}}]",
-       "line 2: on: 'own': expected `kernel` at the top level with it"},
+       "line 2: on: 'own': expected `kernel` at the top level as well"},
       {"name: a\nkernel: vmlinuz\non: [debian-6.1/v2]\nmachine: {}\nsteps: [{verify: {}}]",
        "line 3: on: expected a platform with the `kernel`, such as own/v2"},
       {std::string(kHead) + "steps:\n  - exec: {}\n",
@@ -208,7 +208,7 @@ TEST(ParseScenario, RejectsWithLineAndField) {
       {std::string(kHead) + "steps:\n  - write: {file: a, value: 1}\n",
        "line 4: steps[0].write.file: 'a': expected a full path"},
       {std::string(kHead) + "steps:\n  - write:\n      file: /a\n      value: [1]\n",
-       "line 6: steps[0].write.value: [1]: expected a text"},
+       "line 6: steps[0].write.value: [1]: expected a string"},
       {std::string(kHead) + "steps:\n  - start: {}\n",
        "line 4: steps[0].start.program: expected either pod or program"},
       {std::string(kHead) + "steps:\n  - expect:\n      - {cgroup: /a}\n",

@@ -251,7 +251,7 @@ TEST(MemoryQuirks, ReusableMemoryOutlivesPod) {
   }
 }
 
-TEST(MemoryDeviation, ANodeWithoutAHugePageSizeHasNoneOfIt) {
+TEST(MemoryDifference, ANodeWithoutAHugePageSizeHasNoneOfIt) {
   Node node(machine_of({{.id = 0, .gib = 8, .hugepages = {}},
                         {.id = 1, .gib = 8, .hugepages = {{"hugepages-1Gi", 2 * kGi}}}}));
   const PodSpec pod =

@@ -274,7 +274,7 @@ TEST_F(NriPlugin, DoesNotReadFromARuntimeThatDoesNotRead) {
   std::size_t sent = 0;
   for (std::uint32_t stream = 101; sent < 64U << 20U; stream += 2) {
     const ttrpc::Frame frame{stream, ttrpc::FrameType::kRequest, 0,
-                             ttrpc::encode(ttrpc::Request{"x", "", "", 0, {}})};
+                             ttrpc::encode(ttrpc::TtrpcRequest{"x", "", "", 0, {}})};
     std::string bytes;
     multiplex(ConnectionId::kPlugin, ttrpc::encode(frame), bytes);
     bool is_taken = runtime_->try_send(bytes);
@@ -289,7 +289,7 @@ TEST_F(NriPlugin, DoesNotReadFromARuntimeThatDoesNotRead) {
   EXPECT_LT(sent, 8U << 20U);
   // Once it reads, it gets all answers.
   const std::size_t requests = sent / 21;
-  const std::string status = ttrpc::encode(ttrpc::Response{
+  const std::string status = ttrpc::encode(ttrpc::TtrpcResponse{
       ttrpc::Status{ttrpc::StatusCode::kUnimplemented, "unknown service 'x'"}, std::nullopt});
   run_until([&] { return runtime_->input().size() >= requests * (18 + status.size()); });
   EXPECT_EQ(runtime_->input().size(), requests * (18 + status.size()));
@@ -405,7 +405,7 @@ TEST_F(NriPlugin, ChecksItsOptions) {
   wrong = options();
   wrong.least_pause = milliseconds(0);
   EXPECT_EQ(Plugin::start(io_, handler_, wrong).error().message,
-            "NRI: a time of 0 ms: expected 1 ms to a day");
+            "NRI: time limit 0 ms: expected 1 ms to a day");
 }
 
 }  // namespace

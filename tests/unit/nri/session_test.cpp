@@ -36,11 +36,12 @@ std::string runtime_frame(ConnectionId connection, const ttrpc::Frame& frame) {
 std::string runtime_request(std::uint32_t stream, const std::string& method,
                             const std::string& payload, std::int64_t timeout_ns = 0,
                             const std::string& service = "nri.pkg.api.v1alpha1.Plugin") {
-  return runtime_frame(ConnectionId::kPlugin,
-                       {stream, ttrpc::FrameType::kRequest, 0,
-                        ttrpc::encode(ttrpc::Request{service, method, payload, timeout_ns, {}})});
+  return runtime_frame(
+      ConnectionId::kPlugin,
+      {stream, ttrpc::FrameType::kRequest, 0,
+       ttrpc::encode(ttrpc::TtrpcRequest{service, method, payload, timeout_ns, {}})});
 }
-std::string runtime_response(std::uint32_t stream, const ttrpc::Response& response) {
+std::string runtime_response(std::uint32_t stream, const ttrpc::TtrpcResponse& response) {
   return runtime_frame(ConnectionId::kRuntime,
                        {stream, ttrpc::FrameType::kResponse, 0, ttrpc::encode(response)});
 }

@@ -139,13 +139,14 @@ TEST(NriTtrpc, MalformedMessagesAreNamed) {
 TEST(NriTtrpc, IgnoresUnknownFields) {
   const auto request = decode_request("\x0a\1s\x38\1\x42\1x\x12\1m\x4d\1\2\3\4\x08\7");
   ASSERT_TRUE(request) << request.error().message;
-  EXPECT_EQ(*request, (Request{"s", "m", "", 0, {}}));
+  EXPECT_EQ(*request, (TtrpcRequest{"s", "m", "", 0, {}}));
 }
 
 /// Reads all calls. `answers` receives the frames that the server writes meanwhile.
-std::vector<Call> read_calls(Server& server, std::string_view input, std::vector<Frame>& answers) {
+std::vector<TtrpcCall> read_calls(TtrpcServer& server, std::string_view input,
+                                  std::vector<Frame>& answers) {
   std::string output;
-  std::vector<Call> calls;
+  std::vector<TtrpcCall> calls;
   for (;;) {
     auto call = server.next(input, output);
     EXPECT_TRUE(call) << call.error().message;
@@ -158,7 +159,8 @@ std::vector<Call> read_calls(Server& server, std::string_view input, std::vector
 }
 
 Frame request_frame(std::uint32_t stream) {
-  return {stream, FrameType::kRequest, 0, encode(Request{"service", "method", "payload", 0, {}})};
+  return {stream, FrameType::kRequest, 0,
+          encode(TtrpcRequest{"service", "method", "payload", 0, {}})};
 }
 
 Status status_of(const Frame& frame) {
@@ -167,7 +169,7 @@ Status status_of(const Frame& frame) {
 }
 
 TEST(NriTtrpcServer, AnswersEachCallOnce) {
-  Server server;
+  TtrpcServer server;
   std::vector<Frame> answers;
   const auto calls =
       read_calls(server, encode(request_frame(1)) + encode(request_frame(9)), answers);
@@ -187,7 +189,7 @@ TEST(NriTtrpcServer, AnswersEachCallOnce) {
 }
 
 TEST(NriTtrpcServer, RefusesWithAStatus) {
-  Server server;
+  TtrpcServer server;
   std::vector<Frame> answers;
   const std::string oversized = "\0\x40\0\1\0\0\0\7\1\0"s + std::string(kMaxPayload + 1, 'x');
   const auto calls = read_calls(
@@ -214,7 +216,7 @@ TEST(NriTtrpcServer, RefusesWithAStatus) {
 }
 
 TEST(NriTtrpcServer, LimitsOpenCalls) {
-  Server server;
+  TtrpcServer server;
   std::vector<Frame> answers;
   std::string input;
   for (std::uint32_t i = 0; i <= kMaxOpenCalls; ++i) input += encode(request_frame(2 * i + 1));
@@ -228,7 +230,7 @@ TEST(NriTtrpcServer, LimitsOpenCalls) {
 }
 
 TEST(NriTtrpcServer, AnOversizedAnswerBecomesAStatus) {
-  Server server;
+  TtrpcServer server;
   std::vector<Frame> answers;
   ASSERT_EQ(read_calls(server, encode(request_frame(1)), answers).size(), 1U);
   std::string output;
@@ -242,7 +244,7 @@ TEST(NriTtrpcServer, AnOversizedAnswerBecomesAStatus) {
 
 TEST(NriTtrpcServer, OnlyRequestsAreAllowed) {
   for (const int type : {0, 2, 3, 255}) {
-    Server server;
+    TtrpcServer server;
     std::string output;
     const std::string bytes = encode(Frame{1, static_cast<FrameType>(type), 0, ""});
     std::string_view input = bytes;
@@ -253,18 +255,18 @@ TEST(NriTtrpcServer, OnlyRequestsAreAllowed) {
   }
 }
 
-std::optional<Reply> read_reply(Client& client, std::string_view input) {
+std::optional<TtrpcReply> read_reply(TtrpcClient& client, std::string_view input) {
   auto reply = client.next(input);
   EXPECT_TRUE(reply) << reply.error().message;
   return reply.value_or(std::nullopt);
 }
 
-std::string response(std::uint32_t stream, const Response& response) {
+std::string response(std::uint32_t stream, const TtrpcResponse& response) {
   return encode(Frame{stream, FrameType::kResponse, 0, encode(response)});
 }
 
 TEST(NriTtrpcClient, MatchesRepliesWithCalls) {
-  Client client;
+  TtrpcClient client;
   std::string output;
   EXPECT_EQ(client.call({"service", "method", "", 0, {}}, output), 1U);
   EXPECT_EQ(client.call({"service", "method", "", 0, {}}, output), 3U);
@@ -280,7 +282,7 @@ TEST(NriTtrpcClient, MatchesRepliesWithCalls) {
 }
 
 TEST(NriTtrpcClient, IgnoresRepliesToNoOpenCall) {
-  Client client;
+  TtrpcClient client;
   std::string output;
   ASSERT_TRUE(client.call({"service", "method", "", 0, {}}, output));
   ASSERT_TRUE(client.call({"service", "method", "", 0, {}}, output));
@@ -305,7 +307,7 @@ TEST(NriTtrpcClient, AStatusIsAnError) {
            {StatusCode::kUnimplemented, ErrorCode::kUnsupported, "text"},
            {static_cast<StatusCode>(-7), ErrorCode::kInvalidArgument, "status -7: text"},
        }) {
-    Client client;
+    TtrpcClient client;
     std::string output;
     ASSERT_TRUE(client.call({"service", "method", "", 0, {}}, output));
     const auto reply = read_reply(client, response(1, {Status{status, "text"}, "payload"}));
@@ -315,7 +317,7 @@ TEST(NriTtrpcClient, AStatusIsAnError) {
 }
 
 TEST(NriTtrpcClient, AnUnreadableReplyFailsItsCallOnly) {
-  Client client;
+  TtrpcClient client;
   std::string output;
   ASSERT_TRUE(client.call({"service", "method", "", 0, {}}, output));
   ASSERT_TRUE(client.call({"service", "method", "", 0, {}}, output));
@@ -328,7 +330,7 @@ TEST(NriTtrpcClient, AnUnreadableReplyFailsItsCallOnly) {
 }
 
 TEST(NriTtrpcClient, LimitsItsCalls) {
-  Client client;
+  TtrpcClient client;
   std::string output;
   const auto too_large =
       client.call({"service", "method", std::string(kMaxPayload, 'x'), 0, {}}, output);
@@ -343,7 +345,7 @@ TEST(NriTtrpcClient, LimitsItsCalls) {
 }
 
 TEST(NriTtrpcClient, OnlyResponsesAreAllowed) {
-  Client client;
+  TtrpcClient client;
   const std::string bytes = encode(Frame{1, FrameType::kRequest, 0, ""});
   std::string_view input = bytes;
   EXPECT_EQ(client.next(input).error().message,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/agent/reconcile.hpp"
 #include "runtime_world.hpp"
 
 /// Groups confined to the shared pool follow it, on the model of both cgroup versions.
@@ -86,7 +87,8 @@ TEST_P(NriConfined, ASandboxLeavesBeforeAContainerIsMoved) {
   next.cpu.assignments[ContainerId{b_.uid, "c"}] = CpuSet::range(3, 4);
   next.cpu.default_set = CpuSet{0, 1, 2, 5, 6, 7};
   world_.kernel.log.clear();
-  ASSERT_TRUE(world_.agent->reconfigure(next).has_value());
+  ASSERT_TRUE(
+      world_.agent->reconfigure(std::nullopt, next, agent::RunningProcesses::kRefuse).has_value());
   const auto& log = world_.kernel.log;
   const auto find = [&](const std::string& end) {
     return std::find_if(log.begin(), log.end(),
@@ -180,7 +182,7 @@ TEST_P(NriConfined, NothingGrowsBeforeContainersHaveWhatIsDesired) {
   EXPECT_EQ(world_.cpus(d), "0,3-7");
   look();
   EXPECT_EQ(world_.cpus(world_.pause_group(a_)), "0,3-7") << "nothing was read back yet";
-  ASSERT_TRUE(world_.agent->reconcile().has_value());
+  ASSERT_TRUE(reconcile(*world_.agent).has_value());
   look();
   EXPECT_EQ(world_.cpus(d), "0-7");
   EXPECT_EQ(world_.cpus(world_.pause_group(a_)), "0-7");
@@ -210,9 +212,8 @@ TEST_P(NriConfined, AContainerThatWasConfinedBeforeItWasKnownIsCounted) {
   EXPECT_EQ(world_.follower->counters().found_unpinned, 0U);
   world_.synchronize({b_, unseen});
   EXPECT_EQ(world_.follower->counters().found_unpinned, 1U);
-  EXPECT_THAT(
-      world_.follower->take_events(),
-      testing::Contains(verbs::Event{verbs::EventKind::kFoundUnpinned, unseen.uid, "c"}));
+  EXPECT_THAT(world_.follower->take_events(),
+              testing::Contains(verbs::Event{verbs::EventKind::kFoundUnpinned, unseen.uid, "c"}));
   for (int i = 0; i < 3; ++i) look();
   EXPECT_EQ(world_.follower->counters().found_unpinned, 1U) << "once";
 }

@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "pinfold/agent/reconcile.hpp"
 #include "runtime_world.hpp"
 
 /// The handling of a runtime's requests, on the model of both cgroup versions.
 namespace pinfold::nri {
 namespace {
 
-using verbs::EventKind;
 using test::exclusive;
 using test::limited;
 using test::RuntimeWorld;
@@ -21,6 +21,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using verbs::EventKind;
 
 class NriEnforcer : public testing::TestWithParam<enforce::CgroupVersion> {
  protected:
@@ -202,7 +203,7 @@ TEST_P(NriEnforcer, AContainerThatStartsAgainKeepsItsCpus) {
   const PodSpec b = exclusive("b", 2);
   world_.run(b);
   world_.end(b);
-  ASSERT_TRUE(world_.agent->reconcile().has_value()) << "before the runtime has noticed";
+  ASSERT_TRUE(reconcile(*world_.agent).has_value()) << "before the runtime has noticed";
   ASSERT_TRUE(world_.send(api::Event::STOP_CONTAINER, b, "c").has_value());
   world_.run(exclusive("other", 1));
   world_.suffix = "-again";

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../crash/memory_fs.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "pinfold/agent/status.hpp"
 #include "pinfold/nri_plugin/premises.hpp"
 #include "runtime_world.hpp"
@@ -42,7 +43,7 @@ class NriGate : public testing::TestWithParam<enforce::CgroupVersion> {
   /// Does what happens every few seconds.
   agent::ReconcileReport pass_time() {
     world_.follower->look(*world_.agent);
-    return world_.agent->reconcile().value();
+    return reconcile(*world_.agent).value();
   }
   std::vector<std::string> logged(const std::string& part) {
     std::vector<std::string> found;
@@ -161,10 +162,10 @@ TEST_P(NriGate, OnAFullDiskASharedContainerStarts) {
   ASSERT_FALSE(created.has_value());
   EXPECT_THAT(created.error().message, HasSubstr("No space left on device"));
   EXPECT_EQ(pool(), "0,3-7");
-  EXPECT_FALSE(world_.agent->settle()) << "the state is not stored";
+  EXPECT_FALSE(world_.agent->checkpoint_journal()) << "the state is not stored";
 
   *is_full = false;
-  EXPECT_TRUE(world_.agent->settle());
+  EXPECT_TRUE(world_.agent->checkpoint_journal());
   world_.restart();
   EXPECT_NE(world_.agent->state().node.find(c.uid), nullptr);
   *is_full = true;
@@ -190,7 +191,7 @@ TEST_P(NriGate, WhatHasLostItsCpusGetsNoneThatAreHeld) {
   must_run(d);
   ASSERT_EQ(world_.cpus(d), "3-4");
   world_.write_cpus("kubepods/podd", "0-2");
-  (void)world_.agent->reconcile();
+  (void)reconcile(*world_.agent);
   EXPECT_EQ(world_.cpus(d), "0");
 }
 
@@ -370,7 +371,7 @@ TEST_P(NriGate, GroupsBelowAnAdoptedOnesKubeletAreConfined) {
   world_.kernel.make_path("pfnk/kubepods/podx/c");
   world_.kernel.find("pfnk/kubepods/podx/c")->processes = {1'400'000'000};
   world_.end(b_);
-  ASSERT_TRUE(world_.agent->adopt(b_.uid, {"c", "/model/pfnk/kubepods/podx/c"}).has_value());
+  ASSERT_TRUE(adopt(*world_.agent, {{b_.uid, "c"}, "/model/pfnk/kubepods/podx/c"}).has_value());
   world_.kernel.make_path(other);
   world_.kernel.find(other)->processes = {1'400'000'001};
   EXPECT_EQ(world_.cpus(other), "0-7");

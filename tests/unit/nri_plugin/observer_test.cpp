@@ -59,7 +59,8 @@ TEST(NriObserver, ComparesEachRunningContainer) {
   const auto comparison = world.follower->take_comparison();
   ASSERT_TRUE(comparison.has_value());
   EXPECT_EQ(comparison->compared, 2U) << "of the third nothing is decided";
-  const verbs::Difference of_b{{ref_of(b), "c"}, CpuSet::range(0, 7), CpuSet{1, 2}, {0, 1}, {}};
+  const verbs::CpusetDifference of_b{
+      {ref_of(b), "c"}, CpuSet::range(0, 7), CpuSet{1, 2}, {0, 1}, {}};
   EXPECT_THAT(comparison->differences, testing::ElementsAre(of_b));
   EXPECT_FALSE(world.follower->take_comparison().has_value()) << "it is news once";
   EXPECT_THAT(world.log, testing::Not(testing::Contains(HasSubstr("runs on CPUs"))))

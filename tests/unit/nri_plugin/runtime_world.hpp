@@ -16,6 +16,7 @@
 #include "node_samples.hpp"
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/nri_plugin/follower.hpp"
+#include "pinfold/nri_plugin/make_follower.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold::nri::test {

@@ -63,7 +63,7 @@ class SocketRuntime {
     send(ConnectionId::kPlugin, output);
     return stream;
   }
-  void answer(const ttrpc::Call& call, const ttrpc::Response& response) {
+  void answer(const ttrpc::TtrpcCall& call, const ttrpc::TtrpcResponse& response) {
     std::string output;
     ASSERT_TRUE(server_.answer(call.stream, response, output).has_value());
     send(ConnectionId::kRuntime, output);
@@ -123,8 +123,8 @@ class SocketRuntime {
   UniqueFd connection_;
   std::string output_;  ///< output that the socket did not take
   Demultiplexer demultiplexer_;
-  ttrpc::Server server_;
-  ttrpc::Client client_;
+  ttrpc::TtrpcServer server_;
+  ttrpc::TtrpcClient client_;
 };
 
 }  // namespace pinfold::nri::test

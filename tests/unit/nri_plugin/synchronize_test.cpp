@@ -53,7 +53,7 @@ TEST_P(NriSynchronize, APodIsSharedForAReasonThatOutlivesTheService) {
   const PodSpec half = named("half", {limited("c", "500m", "64Mi")});
   world_.run(half);
   const auto note = world_.agent->state().notes.at(half.uid);
-  EXPECT_EQ(note.why_shared, "no container has a whole number of CPUs of its own");
+  EXPECT_EQ(note.why_shared, "no container requests a whole number of CPUs");
   EXPECT_EQ(note.qos, QosClass::kGuaranteed);
   world_.restart();
   EXPECT_EQ(world_.agent->state().notes.at(half.uid), note);
@@ -74,7 +74,7 @@ TEST_P(NriSynchronize, PodsOfTheKubeletsFilesKeepTheirCpus) {
   RuntimeWorld earlier(GetParam());
   for (const PodSpec& spec : {exclusive("first", 3), gone, b}) earlier.run(spec);
   EXPECT_EQ(earlier.cpus(b), "5-6");
-  ASSERT_TRUE(earlier.agent->settle().has_value());
+  ASSERT_TRUE(earlier.agent->checkpoint_journal().has_value());
   world_.follower.reset();
   world_.agent.reset();
   for (const auto& file : std::filesystem::directory_iterator(world_.state.path())) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "naive_plugin.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "pinfold/nri/session.hpp"
 #include "runtime_world.hpp"
 
@@ -78,7 +79,7 @@ class NriWalls : public testing::TestWithParam<Case> {
   /// Does what happens every few seconds.
   static void pass_time(RuntimeWorld& world) {
     world.follower->look(*world.agent);
-    ASSERT_TRUE(world.agent->reconcile().has_value());
+    ASSERT_TRUE(reconcile(*world.agent).has_value());
   }
   static CpuSet cpus(RuntimeWorld& world, const PodSpec& pod) {
     return CpuSet::parse(world.cpus(pod)).value_or(CpuSet());
@@ -202,7 +203,7 @@ TEST_P(NriWalls, SynchronizeInPartsIsOne) {
     Session session({"pinfold", "10"}, now, now + std::chrono::seconds(5));
     std::string bytes;
     for (std::uint32_t i = 0; i < parts.size(); ++i) {
-      const ttrpc::Request request{
+      const ttrpc::TtrpcRequest request{
           "nri.pkg.api.v1alpha1.Plugin", "Synchronize", parts[i].SerializeAsString(), 0, {}};
       multiplex(ConnectionId::kPlugin,
                 ttrpc::encode(

@@ -47,7 +47,7 @@ TEST(NriAnnotation, SaysAllBeforeTheFirstContainer) {
   EXPECT_EQ(seen.refused_annotation, std::nullopt);
   EXPECT_EQ(seen.containers.at(1).kind, ContainerKind::kSidecar);
   EXPECT_TRUE(seen.containers.at(1).kind_is_exact);
-  EXPECT_EQ(seen.containers.at(1).requests.at("cpu"), exact("1m", Origin::kAnnotation));
+  EXPECT_EQ(seen.containers.at(1).requests.at("cpu"), exact("1m", ValueOrigin::kAnnotation));
   EXPECT_EQ(demand(seen, premises).pod, spec);
   EXPECT_THAT(demand(seen, premises).exclusive, ElementsAre("i", "a", "b"));
   // Nothing changes when the containers arrive.
@@ -178,7 +178,7 @@ TEST(NriAnnotation, NeedsTheKubeletsCgroupAndPodResources) {
 TEST(NriAnnotation, ARefusedOneLeavesAmountsEstimated) {
   const PodSpec spec = pod_with({limited("a", "2", "1Gi")});
   const RecoveredPod seen = recovered_with(spec, kResourcesAnnotation, "{}");
-  EXPECT_EQ(seen.containers.at(0).limits.at("cpu"), test::estimated("2", Origin::kQuota));
+  EXPECT_EQ(seen.containers.at(0).limits.at("cpu"), test::estimated("2", ValueOrigin::kQuota));
   EXPECT_FALSE(seen.resources_are_exact);
   EXPECT_EQ(qos_class(demand(seen, annotated_only()).pod, {}), QosClass::kBurstable);
 }
@@ -209,9 +209,9 @@ TEST(NriAnnotator, GivesAmountsByContainer) {
                             R"("containers":{"a":{"limits":{"cpu":"300","memory":"1Gi"}}}})";
   const auto seen = recovered_with(spec, kAnnotatorAnnotation, value, {.cfs_quota = false});
   EXPECT_EQ(seen.refused_annotation, std::nullopt);
-  EXPECT_EQ(seen.containers.at(0).requests.at("cpu"), exact("1m", Origin::kAnnotation));
+  EXPECT_EQ(seen.containers.at(0).requests.at("cpu"), exact("1m", ValueOrigin::kAnnotation));
   EXPECT_FALSE(seen.containers.at(0).kind_is_exact);
-  EXPECT_EQ(seen.containers.at(1).limits.at("cpu"), exact("300", Origin::kAnnotation));
+  EXPECT_EQ(seen.containers.at(1).limits.at("cpu"), exact("300", ValueOrigin::kAnnotation));
   EXPECT_TRUE(seen.containers.at(1).kind_is_exact);
   EXPECT_THAT(demand(seen, annotated_only()).exclusive, ElementsAre("a"));
 }

@@ -71,10 +71,10 @@ inline RecoveredPod recovered_with(const PodSpec& pod, std::string_view annotati
   return recover(sandbox, containers_of(pod, kubelet), premises).value();
 }
 
-inline Amount exact(std::string_view quantity, Origin origin) {
+inline Amount exact(std::string_view quantity, ValueOrigin origin) {
   return {Quantity::parse(quantity).value(), origin, true};
 }
-inline Amount estimated(std::string_view quantity, Origin origin) {
+inline Amount estimated(std::string_view quantity, ValueOrigin origin) {
   return {Quantity::parse(quantity).value(), origin, false};
 }
 

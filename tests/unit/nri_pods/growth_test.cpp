@@ -118,7 +118,7 @@ TEST(NriPodGrowth, ARejectionInAKubeletsProfileEndsThePod) {
   const auto decision = decide(node, admit(node, empty_state(node), steps[0].pod), steps[1].pod);
   EXPECT_THAT(std::get<Rejected>(decision).next.pods, IsEmpty());
   EXPECT_EQ(check_node(node).error().message,
-            "profile 'kubelet-1.36': a rejection would end the pod while its containers run: "
+            "profile 'kubelet-1.36': a rejection would end a pod whose containers run: "
             "expected the profile 'fixed'");
 }
 

@@ -263,8 +263,8 @@ TEST(NriPlan, RefusesAContainerThatHasACpuset) {
   container.mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus("2-3");
   const auto answer = world.create(running(spec), container, "1");
   EXPECT_EQ(answer.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(answer.error().message, HasSubstr("container 'a' has the cpuset '2-3' already: the "
-                                                "kubelet needs cpuManagerPolicy none"));
+  EXPECT_THAT(answer.error().message, HasSubstr("container 'a' already has the cpuset '2-3': set "
+                                                "cpuManagerPolicy: none for the kubelet"));
   EXPECT_THAT(world.uids(), IsEmpty());
 }
 
@@ -511,9 +511,8 @@ TEST(NriPlan, SaysTheClassOfAPodAndWhyItIsShared) {
               reported({{pinned, running(pinned)}, {half, running(half)}, {small, running(small)}}))
           .shown;
   EXPECT_EQ(shown.at(pinned.uid), (ShownPod{QosClass::kGuaranteed, "", {}}));
-  EXPECT_EQ(
-      shown.at(half.uid),
-      (ShownPod{QosClass::kGuaranteed, "no container has a whole number of CPUs of its own", {}}));
+  EXPECT_EQ(shown.at(half.uid),
+            (ShownPod{QosClass::kGuaranteed, "no container requests a whole number of CPUs", {}}));
   EXPECT_EQ(shown.at(small.uid),
             (ShownPod{QosClass::kBestEffort, "it is BestEffort, not Guaranteed", {}}));
 }

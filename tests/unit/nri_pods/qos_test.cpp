@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "fixture.hpp"
+#include "pinfold/nri_pods/qos_of_cgroup.hpp"
 
 namespace pinfold::nri {
 namespace {

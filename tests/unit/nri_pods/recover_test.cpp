@@ -27,11 +27,11 @@ TEST(NriPods, WholeCpusOfAGuaranteedPodAreExact) {
   const RecoveredPod seen = recovered(spec);
   EXPECT_EQ(seen.qos, QosClass::kGuaranteed);
   const RecoveredContainer& a = seen.containers.at(0);
-  EXPECT_EQ(a.requests.at("cpu"), exact("4", Origin::kShares));
-  EXPECT_EQ(a.limits.at("cpu"), exact("4", Origin::kQuota));
-  EXPECT_EQ(a.limits.at("memory"), exact("1Gi", Origin::kMemoryLimit));
-  EXPECT_EQ(a.requests.at("memory"), exact("1Gi", Origin::kQosClass));
-  EXPECT_EQ(seen.containers.at(1).requests.at("cpu"), exact("500m", Origin::kShares));
+  EXPECT_EQ(a.requests.at("cpu"), exact("4", ValueOrigin::kShares));
+  EXPECT_EQ(a.limits.at("cpu"), exact("4", ValueOrigin::kQuota));
+  EXPECT_EQ(a.limits.at("memory"), exact("1Gi", ValueOrigin::kMemoryLimit));
+  EXPECT_EQ(a.requests.at("memory"), exact("1Gi", ValueOrigin::kQosClass));
+  EXPECT_EQ(seen.containers.at(1).requests.at("cpu"), exact("500m", ValueOrigin::kShares));
   EXPECT_EQ(demanded(spec).pod, spec);
   EXPECT_THAT(demanded(spec).exclusive, ElementsAre("a"));
 }
@@ -40,20 +40,21 @@ TEST(NriPods, WithoutWholeCpusNothingIsExclusive) {
   const PodSpec spec = pod_with({limited("a", "1500m", "1Gi")});
   EXPECT_EQ(demanded(spec).pod, spec);
   EXPECT_THAT(demanded(spec).exclusive, IsEmpty());
-  EXPECT_EQ(demanded(spec).why_shared, "no container has a whole number of CPUs of its own");
+  EXPECT_EQ(demanded(spec).why_shared, "no container requests a whole number of CPUs");
 }
 
 TEST(NriPods, EveryMilliCpuFrom3mOnIsExact) {
   for (int milli = 3; milli < 256'000; milli += milli < 3000 ? 1 : 997) {
     const PodSpec spec = pod_with({limited("a", fmt::format("{}m", milli), "1Gi")});
     const Amount amount = recovered(spec, {.cfs_quota = false}).containers.at(0).requests.at("cpu");
-    ASSERT_EQ(amount, exact(fmt::format("{}m", milli), Origin::kShares));
+    ASSERT_EQ(amount, exact(fmt::format("{}m", milli), ValueOrigin::kShares));
   }
 }
 
 TEST(NriPods, LessThan3mIsEstimated) {
   const PodSpec spec = pod_with({limited("a", "2m", "1Gi"), limited("b", "1", "1Gi")});
-  EXPECT_EQ(recovered(spec).containers.at(0).requests.at("cpu"), estimated("0", Origin::kShares));
+  EXPECT_EQ(recovered(spec).containers.at(0).requests.at("cpu"),
+            estimated("0", ValueOrigin::kShares));
   EXPECT_THAT(demanded(spec).exclusive, IsEmpty());
   EXPECT_EQ(demanded(spec).why_shared,
             "the cpu request of container 'a' is estimated from its CPU shares");
@@ -63,11 +64,12 @@ TEST(NriPods, LessThan3mIsEstimated) {
 
 TEST(NriPods, From256CpusOnOnlyTheQuotaIsExact) {
   const PodSpec spec = pod_with({limited("a", "300", "1Gi")});
-  EXPECT_EQ(recovered(spec).containers.at(0).requests.at("cpu"), exact("300", Origin::kQosClass));
+  EXPECT_EQ(recovered(spec).containers.at(0).requests.at("cpu"),
+            exact("300", ValueOrigin::kQosClass));
   EXPECT_THAT(demanded(spec).exclusive, ElementsAre("a"));
   const Kubelet without{.cfs_quota = false};
   EXPECT_EQ(recovered(spec, without).containers.at(0).requests.at("cpu"),
-            estimated("256", Origin::kShares));
+            estimated("256", ValueOrigin::kShares));
   EXPECT_THAT(demanded(spec, without).exclusive, IsEmpty());
 }
 
@@ -75,16 +77,17 @@ TEST(NriPods, WithoutCfsQuotaTheSharesOfAGuaranteedPodAreEnough) {
   const PodSpec spec = pod_with({limited("a", "4", "1Gi")});
   const Kubelet without{.cfs_quota = false};
   EXPECT_EQ(recovered(spec, without).containers.at(0).limits.at("cpu"),
-            exact("4", Origin::kQosClass));
+            exact("4", ValueOrigin::kQosClass));
   EXPECT_EQ(demanded(spec, without).pod, spec);
 }
 
 TEST(NriPods, QuotasUpTo1000MicrosecondsAreEstimated) {
   const PodSpec spec = pod(
       "containers: [{name: a, resources: {requests: {cpu: 5m, memory: 1Gi}, limits: {cpu: 10m}}}]");
-  EXPECT_EQ(recovered(spec).containers.at(0).limits.at("cpu"), estimated("10m", Origin::kQuota));
+  EXPECT_EQ(recovered(spec).containers.at(0).limits.at("cpu"),
+            estimated("10m", ValueOrigin::kQuota));
   EXPECT_EQ(recovered(spec, {.period_us = 1'000'000}).containers.at(0).limits.at("cpu"),
-            exact("10m", Origin::kQuota));
+            exact("10m", ValueOrigin::kQuota));
 }
 
 TEST(NriPods, OfABurstablePodOnlyTheMemoryRequestIsEstimated) {
@@ -94,17 +97,17 @@ TEST(NriPods, OfABurstablePodOnlyTheMemoryRequestIsEstimated) {
   const RecoveredPod seen = recovered(spec);
   EXPECT_EQ(seen.qos, QosClass::kBurstable);
   const RecoveredContainer& a = seen.containers.at(0);
-  EXPECT_EQ(a.requests.at("cpu"), exact("2", Origin::kShares));
-  EXPECT_EQ(a.limits.at("cpu"), exact("4", Origin::kQuota));
-  EXPECT_EQ(a.limits.at("memory"), exact("16Gi", Origin::kMemoryLimit));
-  EXPECT_EQ(a.requests.at("memory").origin, Origin::kOomScoreAdj);
+  EXPECT_EQ(a.requests.at("cpu"), exact("2", ValueOrigin::kShares));
+  EXPECT_EQ(a.limits.at("cpu"), exact("4", ValueOrigin::kQuota));
+  EXPECT_EQ(a.limits.at("memory"), exact("16Gi", ValueOrigin::kMemoryLimit));
+  EXPECT_EQ(a.requests.at("memory").origin, ValueOrigin::kOomScoreAdj);
   EXPECT_FALSE(a.requests.at("memory").is_exact);
   // 1/1000 of the machine's 64 GiB is one step of the score.
   EXPECT_NEAR(static_cast<double>(a.requests.at("memory").value.value()), 8.0 * (1U << 30U),
               65.0 * (1U << 20U));
   const RecoveredContainer& b = seen.containers.at(1);
-  EXPECT_EQ(b.limits.at("cpu"), exact("0", Origin::kQuota));
-  EXPECT_EQ(b.limits.at("memory"), exact("0", Origin::kMemoryLimit));
+  EXPECT_EQ(b.limits.at("cpu"), exact("0", ValueOrigin::kQuota));
+  EXPECT_EQ(b.limits.at("memory"), exact("0", ValueOrigin::kMemoryLimit));
   EXPECT_EQ(demanded(spec).why_shared, "it is Burstable, not Guaranteed");
   EXPECT_EQ(qos_class(demanded(spec).pod, {}), QosClass::kBurstable);
 }
@@ -112,7 +115,7 @@ TEST(NriPods, OfABurstablePodOnlyTheMemoryRequestIsEstimated) {
 TEST(NriPods, WithoutCfsQuotaTheLimitsOfABurstablePodAreUnknown) {
   const PodSpec spec = pod("containers: [{name: a, resources: {requests: {cpu: 2}}}]");
   EXPECT_EQ(recovered(spec, {.cfs_quota = false}).containers.at(0).limits.at("cpu"),
-            estimated("0", Origin::kQuota));
+            estimated("0", ValueOrigin::kQuota));
 }
 
 TEST(NriPods, AContainerThatLooksGuaranteedInABurstablePodIsShared) {
@@ -128,8 +131,8 @@ TEST(NriPods, AContainerThatLooksGuaranteedInABurstablePodIsShared) {
 TEST(NriPods, OfABestEffortPodAllIsExact) {
   const PodSpec spec = pod_with({"{name: a}"});
   const RecoveredContainer a = recovered(spec).containers.at(0);
-  EXPECT_EQ(a.requests.at("cpu"), exact("0", Origin::kQosClass));
-  EXPECT_EQ(a.limits.at("memory"), exact("0", Origin::kQosClass));
+  EXPECT_EQ(a.requests.at("cpu"), exact("0", ValueOrigin::kQosClass));
+  EXPECT_EQ(a.limits.at("memory"), exact("0", ValueOrigin::kQosClass));
   EXPECT_EQ(demanded(spec).pod, spec);
 }
 
@@ -140,14 +143,14 @@ TEST(NriPods, HugePagesAreExactIfTheRuntimeShowsThem) {
   premises.huge_pages = true;
   const Kubelet shows{.page_sizes = {"2Mi", "1Gi"}};
   const RecoveredContainer a = recovered(spec, shows, premises).containers.at(0);
-  EXPECT_EQ(a.limits.at("hugepages-2Mi"), exact("64Mi", Origin::kHugePageLimits));
+  EXPECT_EQ(a.limits.at("hugepages-2Mi"), exact("64Mi", ValueOrigin::kHugePageLimits));
   EXPECT_FALSE(a.limits.contains("hugepages-1Gi"));
   EXPECT_EQ(demand(recovered(spec, shows, premises), premises).pod, spec);
 
   const Demand hidden = demand(recovered(spec, {}, premises), premises);
   EXPECT_THAT(hidden.exclusive, IsEmpty());
   EXPECT_EQ(hidden.why_shared,
-            "the node has huge pages, and the runtime does not show those of container 'a': "
+            "the node has huge pages, but the runtime does not show those of container 'a': "
             "containerd needs 'disable_hugetlb_controller = false'");
 }
 
@@ -203,19 +206,19 @@ TEST(NriPods, ContainersGetNoMoreThanTheirPodHas) {
        "2",
        "8Gi",
        {},
-       "a CFS quota in us of 300000 together, and the pod has one of 200000"},
+       "together have a CFS quota in us of 300000, but the pod has one of 200000"},
       {"CPUs without quotas",
        {limited("a", "1", "1Gi"), limited("b", "2", "2Gi")},
        "2",
        "8Gi",
        {.cfs_quota = false},
-       "CPU shares of 3072 together, and the pod has some of 2048"},
+       "together have CPU shares of 3072, but the pod has some of 2048"},
       {"memory",
        {limited("a", "1", "1Gi"), limited("b", "1", "2Gi")},
        "2",
        "2Gi",
        {},
-       "a memory limit in bytes of 3221225472 together, and the pod has one of 2147483648"},
+       "together have a memory limit in bytes of 3221225472, but the pod has one of 2147483648"},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.name);
@@ -250,7 +253,7 @@ TEST(NriPods, PodLevelResourcesThatAnyPodCanHaveMakeAmountsEstimates) {
   Premises any = annotated_only();
   any.pod_level = PodLevelUse::kAnyPod;
   const RecoveredPod seen = recovered(spec, {}, any);
-  EXPECT_EQ(seen.containers.at(0).limits.at("cpu"), estimated("4", Origin::kQuota));
+  EXPECT_EQ(seen.containers.at(0).limits.at("cpu"), estimated("4", ValueOrigin::kQuota));
   EXPECT_FALSE(seen.resources_are_exact);
   EXPECT_THAT(demand(seen, any).exclusive, IsEmpty());
   EXPECT_THAT(demand(seen, any).why_shared, HasSubstr("it may have pod-level resources"));
@@ -271,7 +274,7 @@ TEST(NriPods, InitContainersAndSidecarsLookLikeAppContainers) {
     const RecoveredContainer seen = recovered(spec).containers.at(position);
     EXPECT_EQ(seen.kind, ContainerKind::kApp);
     EXPECT_FALSE(seen.kind_is_exact);
-    EXPECT_EQ(seen.limits.at("cpu"), exact("2", Origin::kQuota));
+    EXPECT_EQ(seen.limits.at("cpu"), exact("2", ValueOrigin::kQuota));
   }
 }
 

@@ -1,5 +1,3 @@
-#include "container_process.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -10,6 +8,7 @@
 #include <string>
 
 #include "child.hpp"
+#include "hook/hooked_container.hpp"
 #include "pinfold/enforce/processes.hpp"
 
 /// The process id passed by a runtime, and the process that it refers to.
@@ -49,7 +48,7 @@ TEST(ContainerProcess, IsNoThreadOfTheKernel) {
   constexpr pid_t kThreadd = 2;
   const auto stat = enforce::stat_of(kThreadd);
   if (!stat || !stat->is_kernel_thread) GTEST_SKIP() << "threads of the kernel cannot be seen";
-  EXPECT_THAT(error_of(kThreadd), HasSubstr("a thread of the kernel"));
+  EXPECT_THAT(error_of(kThreadd), HasSubstr("a kernel thread"));
 }
 
 TEST(ContainerProcess, HasAGroupWithoutOtherProcesses) {

@@ -67,7 +67,7 @@ TEST_F(HookCli, QuotesNothingOfAPodFile) {
         hook(state_of_file("pods/db.yaml"),
              "--pod-file-dir /nothing --pod-file-dir " + dir_.path() + "/pods -o json");
     EXPECT_EQ(refused.status, 2) << file;
-    EXPECT_THAT(refused.err, HasSubstr("is no valid Pod")) << file;
+    EXPECT_THAT(refused.err, HasSubstr("is not a valid Pod")) << file;
     EXPECT_THAT(refused.err + refused.out, Not(HasSubstr("SECRET"))) << file;
   }
 }

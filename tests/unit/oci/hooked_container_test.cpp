@@ -1,4 +1,4 @@
-#include "hooked_container.hpp"
+#include "hook/hooked_container.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST_F(HookedContainer, HasItsCpusUntilItIsRemoved) {
 TEST_F(HookedContainer, KeepsItsCpusFromASecondOne) {
   ASSERT_EQ(admit(secret(2), "run-a"), "");
   EXPECT_EQ(admit(secret(2), "run-b"),
-            "pod file '/pods/db.yaml': a container of this name runs already");
+            "pod file '/pods/db.yaml': a container of this name is already running");
   EXPECT_EQ(admit(secret(3), "run-b"),
             "pod file '/pods/db.yaml': a different pod with its UID is active");
   EXPECT_THAT(admit(open_request("secret-uid", 1), "run-b"),

@@ -1,10 +1,9 @@
-#include "kubelet_unit.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
+#include "agent/kubelet_program.hpp"
 #include "temp_dir.hpp"
 
 /// The program that systemd would start as the kubelet.

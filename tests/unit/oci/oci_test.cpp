@@ -1,4 +1,4 @@
-#include "oci.hpp"
+#include "hook/oci.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -58,15 +58,15 @@ TEST(HookState, RejectsInvalidStates) {
   };
   for (const Case& one : {
            Case{"[]", "state: expected an object"},
-           Case{R"({"status":"x","bundle":"b"})", "state.id: 'absent': expected a text"},
+           Case{R"({"status":"x","bundle":"b"})", "state.id: 'absent': expected a string"},
            Case{R"({"id":"","status":"x","bundle":"b"})", "state.id: expected a name"},
-           Case{R"({"id":"c","status":1,"bundle":"b"})", "state.status: '1': expected a text"},
+           Case{R"({"id":"c","status":1,"bundle":"b"})", "state.status: '1': expected a string"},
            Case{R"({"id":"c","status":"x","bundle":"b","pid":"1"})", "state.pid: '1': expected"},
            Case{R"({"id":"c","status":"x","bundle":"b","pid":1.5})", "state.pid: 1.5: expected"},
            Case{R"({"id":"c","status":"x","bundle":"b","pid":18446744073709551615})",
                 "state.pid: 18446744073709551615: expected"},
            Case{R"({"id":"c","status":"x","bundle":"b","annotations":{"k":1}})",
-                "state.annotations.'k': expected a text"},
+                "state.annotations.'k': expected a string"},
        }) {
     const auto state = parse_hook_state(one.text);
     ASSERT_FALSE(state) << one.text;
@@ -135,7 +135,7 @@ TEST(HookRequestOf, RejectsAnnotationsThatWouldLoseCpus) {
               HasSubstr("annotation io.pinfold.cpus: unknown"));
   EXPECT_THAT(error_of({{"io.pinfold.cpu", "two"}}), HasSubstr("two"));
   EXPECT_THAT(error_of({{"io.pinfold.pod-file", "/pods/db.yaml"}, {"io.pinfold.cpu", "1"}}),
-              HasSubstr("annotation io.pinfold.cpu: the Pod file says"));
+              HasSubstr("annotation io.pinfold.cpu: not allowed with a Pod file"));
   EXPECT_THAT(error_of({{"io.pinfold.pod-file", "/none"}}),
               HasSubstr("annotation io.pinfold.pod-file: open '/none'"));
   EXPECT_THAT(error_of({{"io.pinfold.pod-file", "/pods/db.yaml"}}),
@@ -187,7 +187,7 @@ TEST(HookRequestOf, QuotesNothingOfAPodFile) {
     ASSERT_FALSE(made) << file;
     const std::string& message = made.error().message;
     EXPECT_THAT(message, testing::AnyOf(HasSubstr("annotation io.pinfold.pod-file: "
-                                                  "'/pods/db.yaml' is no valid Pod"),
+                                                  "'/pods/db.yaml' is not a valid Pod"),
                                         HasSubstr("annotation io.pinfold.container: 'other': ")))
         << file;
     for (const char* word : {"SECRET", "secret", "31337"}) {

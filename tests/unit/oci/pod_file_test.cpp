@@ -1,4 +1,4 @@
-#include "pod_file.hpp"
+#include "hook/pod_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

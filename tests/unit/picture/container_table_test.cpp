@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "agent_options.hpp"
-#include "text.hpp"
+#include "agent/agent_view.hpp"
+#include "pinfold/picture/text.hpp"
 
 namespace pinfold::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "live_node.hpp"
+#include "node/live_node.hpp"
 
 #include <gtest/gtest.h>
 

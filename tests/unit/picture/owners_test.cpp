@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "node/status_picture.hpp"
 #include "pinfold/discover/discover.hpp"
-#include "status_picture.hpp"
 
 namespace pinfold::tools {
 namespace {

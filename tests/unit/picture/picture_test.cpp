@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "pinfold/discover/discover.hpp"
-#include "topology_picture.hpp"
+#include "pinfold/picture/render_node.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -344,7 +344,7 @@ TEST(NodePicture, ListsPciDevicesByNode) {
   0     0000:03:00.0  3D        10de:2330
   1     0000:02:00.0  Ethernet  15b3:1013      eth0 mlx5_0
   any   0000:04:00.0  NVMe      144d:a80a      nvme0n1
-  and 1 of the system itself
+  and 1 of the system
 )");
 }
 

@@ -1,3 +1,5 @@
+#include "pinfold/picture/svg.hpp"
+
 #include <gtest/gtest.h>
 
 #include <boost/property_tree/ptree.hpp>
@@ -5,7 +7,6 @@
 #include <set>
 #include <sstream>
 
-#include "picture_svg.hpp"
 #include "pinfold/discover/discover.hpp"
 
 namespace pinfold::tools {

@@ -1,4 +1,4 @@
-#include "text.hpp"
+#include "pinfold/picture/text.hpp"
 
 #include <gtest/gtest.h>
 

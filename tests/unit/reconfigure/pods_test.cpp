@@ -84,7 +84,8 @@ TEST(PlannedPodScope, ContainersMoveAlongWithOneThatLosesCpus) {
       checked_plan(from, state, node_of(machine_of({}), with_reserved(config, "0-1")));
   EXPECT_EQ(plan.cost, (PlanCost{0, 0, 2, 3, 0})) << describe(plan);
   EXPECT_EQ(planned(plan, "a", "x").why, "CPUs 1 are reserved now");
-  EXPECT_EQ(planned(plan, "a", "y").why, "the rules would not admit its pod on what it has");
+  EXPECT_EQ(planned(plan, "a", "y").why,
+            "the rules would not admit its pod with its CPUs and memory");
 }
 
 TEST(PlannedPodScope, SaysOfASingleContainerThatTheRulesAreAboutIt) {
@@ -93,7 +94,7 @@ TEST(PlannedPodScope, SaysOfASingleContainerThatTheRulesAreAboutIt) {
   const Node to = node_of(machine_of({}), aligning_config("single-numa-node", "pod"));
   const auto plan = checked_plan(from, state, to);
   EXPECT_EQ(plan.cost, (PlanCost{0, 0, 1, 1, 0}));
-  EXPECT_EQ(planned(plan, "a").why, "the rules would not admit it on what it has");
+  EXPECT_EQ(planned(plan, "a").why, "the rules would not admit it with its CPUs and memory");
 }
 
 /// In the end all free CPUs are whole cores, and those of each container must be.

@@ -31,8 +31,7 @@ TEST(Reconfigure, CpuPolicyNoneToStaticGivesExclusiveCpus) {
     EXPECT_EQ(planned(result, "a").change, Change::kBecomesExclusive);
     EXPECT_EQ(planned(result, "a").cpus_after.value_or(CpuSet{}).size(), 2U);
     EXPECT_EQ(planned(result, "b").change, Change::kKept);
-    EXPECT_EQ(planned(result, "b").why,
-              "it has no exclusive CPUs and no NUMA nodes, before and after");
+    EXPECT_EQ(planned(result, "b").why, "it has no exclusive CPUs or NUMA nodes, before or after");
     EXPECT_EQ(result.cost, PlanCost{});
   }
 }
@@ -208,7 +207,7 @@ TEST(Reconfigure, TopologyPolicyMovesWhatItWouldReject) {
       const auto result = checked_plan(from, spread(from), to);
       EXPECT_EQ(planned(result, "a").change, Change::kMoved);
       EXPECT_EQ(result.cost, (PlanCost{0, 0, 1, 1, 0})) << describe(result);
-      EXPECT_EQ(planned(result, "a").why, "the rules would not admit it on what it has");
+      EXPECT_EQ(planned(result, "a").why, "the rules would not admit it with its CPUs and memory");
     }
     const Node to = node_of(smt_machine(), with(aligning_config("best-effort"), profile));
     EXPECT_EQ(checked_plan(from, spread(from), to).cost, PlanCost{});
@@ -336,7 +335,7 @@ TEST(Reconfigure, AContainerThatMakesRoomIsNotSaidToBreakTheRules) {
   state.cpu.assignments[{pod.uid, "y"}] = {6};
   state.cpu.default_set = {0, 2, 3};
   const auto result = checked_plan(from, state, to);
-  EXPECT_EQ(planned(result, "a", "x").why, "the rules would not admit it on what it has");
+  EXPECT_EQ(planned(result, "a", "x").why, "the rules would not admit it with its CPUs and memory");
   EXPECT_EQ(planned(result, "a", "y").change, Change::kMoved);
   EXPECT_EQ(planned(result, "a", "y").why, "other containers need what it has");
 }

@@ -330,11 +330,11 @@ TEST(Search, GivesUpAfterAsManySolutionsThatAreNotAcceptedAsItHasSteps) {
   const Node to = node_of(smt_machine(), of_whole_cores(aligning_config("none")));
   const NodeState state = state_with(lax, {sized("a", 3), sized("b", 5)});
   planning::Judge judge(to, state);
-  const planning::Problem problem = planning::survey(to, state, judge);
+  const planning::SearchProblem problem = planning::survey(to, state, judge);
   std::size_t asked = 0;
   planning::SearchRules rules;
   rules.steps = 3;
-  rules.accepts = [&](const std::vector<planning::Choice>&) {
+  rules.accepts = [&](const std::vector<planning::PodChoice>&) {
     ++asked;
     return false;
   };

@@ -139,7 +139,8 @@ TEST_F(ReconfigureServe, WhatContradictsTheServiceChangesNothing) {
       "reconfigure --state-dir state --no-enforce --socket s.sock --machine other.json";
   const auto machine = served_.pinfold(line + " --evict lost");
   EXPECT_EQ(machine.status, 2);
-  EXPECT_THAT(machine.err, HasSubstr("machine: the service reads another one from 'node.json'"));
+  EXPECT_THAT(machine.err,
+              HasSubstr("machine: the service reads a different one from 'node.json'"));
   const auto planned = served_.pinfold(line + " --dry-run");
   EXPECT_EQ(planned.status, 1) << "a pod would be removed: " << planned.err;
   EXPECT_THAT(planned.out, HasSubstr("machine: CPUs 2-3 are gone"));
@@ -179,7 +180,7 @@ TEST(DefragmentServe, DoesTheSameAsWithoutAService) {
     EXPECT_EQ(actual.err, expected.err) << line;
   }
   EXPECT_THAT(served.pinfold(test::with_options("status")).out, HasSubstr("2-3"));
-  EXPECT_THAT(served.log(), Not(HasSubstr("goes on with another"))) << "the node is the same";
+  EXPECT_THAT(served.log(), Not(HasSubstr("now uses another"))) << "the node is the same";
   const auto many = served.pinfold(test::with_options("defragment --for db.yaml --steps 20000"));
   EXPECT_EQ(many.status, 2);
   EXPECT_THAT(many.err, HasSubstr("defragment.stepCount: 20000: expected a whole number from 0 to 10000"));
@@ -202,7 +203,7 @@ TEST(ReconfigureServeFile, TheServiceFollowsTheFileThatItIsGiven) {
   const auto refused = node.pinfold(command + " --config new.yaml");
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err, HasSubstr("the service reads its configuration from 'config.yaml', "
-                                     "which says another one"));
+                                     "which is different"));
   node.dir().write("config.yaml", kTwo);
   const auto done = node.pinfold(command);
   EXPECT_EQ(done.status, 0) << done.err;

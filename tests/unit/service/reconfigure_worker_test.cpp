@@ -57,12 +57,13 @@ TEST_F(ReconfigureWorker, IsOverWhenItsNodeIsReplaced) {
   submit(worker, reserving_two());
   submit(worker, verbs::Admit{{pod("y", {guaranteed("a", 2)})}});
   worker.run_round();
-  EXPECT_THAT(seen_, ElementsAre("answer", "replaced", "the service stops"));
+  EXPECT_THAT(seen_, ElementsAre("answer", "replaced", "the service is stopping"));
   EXPECT_TRUE(outcome().is_applied);
   EXPECT_TRUE(worker.is_replaced());
   EXPECT_EQ(worker.node().config().reserved_system_cpus, "0") << "readers have what they had";
   EXPECT_EQ(worker.snapshot()->state, before->state);
-  const auto late = worker.submit({verbs::Settle{}, [](const Result<verbs::Answer>& /*answer*/) {}});
+  const auto late = worker.submit(
+      {verbs::CheckpointJournal{}, [](const Result<verbs::Answer>& /*answer*/) {}});
   ASSERT_FALSE(late);
   EXPECT_TRUE(is_stopping(late.error()));
   worker.run();  // returns

@@ -166,7 +166,7 @@ class StoppingService {
     (void)io_.run_for(std::chrono::seconds(2));
     constexpr std::chrono::milliseconds kPause(20);  // a command must wait for the lock
     std::this_thread::sleep_for(kPause);
-    EXPECT_TRUE(agent_->settle().has_value());
+    EXPECT_TRUE(agent_->checkpoint_journal().has_value());
     server_.reset();
     listener_.reset();
     agent_.reset();
@@ -245,7 +245,7 @@ TEST(ServeCli, AChangeWhoseAnswerIsLostHasAStatusOfItsOwn) {
     const DyingService service(node);
     const auto lost = node.pinfold(with_options(command));
     EXPECT_EQ(lost.status, 3) << command << ": " << lost.out;
-    EXPECT_THAT(lost.err, HasSubstr("the change may be made or not: 'pinfold status' shows it"))
+    EXPECT_THAT(lost.err, HasSubstr("the change may have been made: 'pinfold status' shows it"))
         << command;
     EXPECT_THAT(lost.err, Not(HasSubstr("stored in the journal"))) << command;
   }
@@ -292,7 +292,7 @@ TEST(ServeCli, StatusShowsWhatModeObserveHasCompared) {
     const auto text = node.pinfold(with_options("status"));
     EXPECT_EQ(text.status, 0) << text.err;
     EXPECT_THAT(text.out, HasSubstr(R"(
-Mode observe: 2 of 3 running containers would have other CPUs or memory nodes:
+Mode observe: 2 of 3 running containers would have different CPUs or memory nodes:
 POD          CONTAINER  RUNS ON  WOULD HAVE  MEMORY ON  WOULD HAVE
 default/web  main       0-3      1-2
 shop/db      c\n        0-1      any         0-1        1
@@ -308,7 +308,7 @@ shop/db      c\n        0-1      any         0-1        1
     StoppingService service(node, kMany, equal);
     EXPECT_THAT(
         node.pinfold(with_options("status")).out,
-        HasSubstr("Mode observe: 1 running container compared, none would have other CPUs"));
+        HasSubstr("Mode observe: 1 running container compared, none would have different CPUs"));
   }
   EXPECT_THAT(node.pinfold(with_options("status -o json")).out, HasSubstr(R"("comparison": null)"));
   EXPECT_THAT(node.pinfold(with_options("status")).out, Not(HasSubstr("observe")));
@@ -321,7 +321,7 @@ TEST(ServeCli, StatusDoesNotDependOnTheService) {
   const auto status = node.pinfold(with_options("status"));
   EXPECT_EQ(status.status, 0) << status.err;
   EXPECT_THAT(status.out, HasSubstr("shared pool: 0,3"));
-  EXPECT_THAT(status.err, HasSubstr("what the service says is not shown: service at 's.sock'"));
+  EXPECT_THAT(status.err, HasSubstr("the answer of the service is not shown: service at 's.sock'"));
 }
 
 TEST(ServeCli, ReleasesUnknownPodsThroughTheService) {
@@ -329,7 +329,7 @@ TEST(ServeCli, ReleasesUnknownPodsThroughTheService) {
   ASSERT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
   node.dir().remove("state/.pinfold_pods");
   node.serve();
-  EXPECT_THAT(node.pinfold(with_options("admit db.yaml")).err, HasSubstr("held for pods"));
+  EXPECT_THAT(node.pinfold(with_options("admit db.yaml")).err, HasSubstr("held pods"));
   const auto admitted = node.pinfold(with_options("admit --release-unknown web.yaml"));
   EXPECT_EQ(admitted.status, 0) << admitted.err;
   EXPECT_THAT(admitted.err, Not(HasSubstr("held")));

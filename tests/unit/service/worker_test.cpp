@@ -147,7 +147,7 @@ TEST_F(WorkerTest, DoesATaskInItsTurn) {
   ASSERT_TRUE(worker->submit(task("left")).has_value());
   worker->stop();
   worker->run();
-  EXPECT_THAT(seen.back(), HasSubstr("left the service stops"));
+  EXPECT_THAT(seen.back(), HasSubstr("left the service is stopping"));
   EXPECT_FALSE(worker->submit(task("refused")).has_value());
 }
 
@@ -220,16 +220,16 @@ TEST_F(WorkerTest, IsBusyIfTheQueueIsFull) {
   WorkerOptions small = options();
   small.queue_limit = 2;
   const auto worker = make(small);
-  must_submit(*worker, verbs::Settle{});
-  must_submit(*worker, verbs::Settle{});
-  const auto third = worker->submit(request(verbs::Settle{}));
+  must_submit(*worker, verbs::CheckpointJournal{});
+  must_submit(*worker, verbs::CheckpointJournal{});
+  const auto third = worker->submit(request(verbs::CheckpointJournal{}));
   ASSERT_FALSE(third.has_value());
   EXPECT_EQ(third.error().code, ErrorCode::kBusy);
   worker->run_round();
   EXPECT_EQ(text(1), "done");
   EXPECT_EQ(text(2), "none");
   EXPECT_EQ(worker->snapshot()->counters.busy, 1U);
-  must_submit(*worker, verbs::Settle{});
+  must_submit(*worker, verbs::CheckpointJournal{});
 }
 
 TEST_F(WorkerTest, KeepsRoomInTheQueueForTheOwner) {
@@ -237,7 +237,7 @@ TEST_F(WorkerTest, KeepsRoomInTheQueueForTheOwner) {
   small.queue_limit = 8;
   const auto worker = make(small);
   const auto submit = [&](Origin origin) {
-    Request one = request(verbs::Settle{});
+    Request one = request(verbs::CheckpointJournal{});
     one.origin = origin;
     return worker->submit(std::move(one));
   };
@@ -508,7 +508,7 @@ TEST_F(WorkerTest, RunsUntilItIsStopped) {
   EXPECT_TRUE(answer.get_future().get().has_value());
   worker.stop();
   thread.join();
-  EXPECT_EQ(worker.submit(request(verbs::Settle{})).error().code, ErrorCode::kBusy);
+  EXPECT_EQ(worker.submit(request(verbs::CheckpointJournal{})).error().code, ErrorCode::kBusy);
   EXPECT_THAT(world_.file("cpu_manager_state"), HasSubstr(R"("a":{"c":)"));
 }
 
@@ -577,7 +577,8 @@ TEST_F(WorkerTest, AnswersALateRequestWhileAnotherOneIsDone) {
   real.now = Clock::now;
   BusyWorker busy(world_.open(), std::move(real));
   std::promise<Result<verbs::Answer>> answer;
-  Request late{verbs::Settle{}, [&](Result<verbs::Answer> got) { answer.set_value(std::move(got)); }};
+  Request late{verbs::CheckpointJournal{},
+               [&](Result<verbs::Answer> got) { answer.set_value(std::move(got)); }};
   late.deadline = Clock::now() + milliseconds(5);
   ASSERT_TRUE(busy.worker().submit(std::move(late)));
   const auto got = answer.get_future().get();  // the other request is still running
@@ -603,7 +604,7 @@ TEST_F(WorkerTest, AnswersWhatStillWaitsWhenItStops) {
   must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 2)})}});
   worker->stop();
   worker->run();
-  EXPECT_EQ(text(0), "error: the service stops");
+  EXPECT_EQ(text(0), "error: the service is stopping");
   EXPECT_EQ(worker->snapshot()->state.node.find(PodUid("a")), nullptr);
 }
 

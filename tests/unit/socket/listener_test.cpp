@@ -82,7 +82,7 @@ TEST_F(ListenerTest, DoesNotReplaceAnotherFile) {
   dir_.write("agent.sock", "text");
   const auto listener = Listener::open(path_);
   ASSERT_FALSE(listener.has_value());
-  EXPECT_THAT(listener.error().message, HasSubstr("is no socket"));
+  EXPECT_THAT(listener.error().message, HasSubstr("is not a socket"));
 }
 
 TEST_F(ListenerTest, RefusesALongPath) {

@@ -45,7 +45,7 @@ std::vector<NamedAction> all_actions() {
           {"admitHooked", verbs::AdmitHooked{spec, {"c", "/sys/fs/cgroup/x"}, {7, 8}}},
           {"removeHooked", verbs::RemoveHooked{kContainer}},
           {"reconcile", verbs::Reconcile{agent::PageMoves::kOn}},
-          {"settle", verbs::Settle{}},
+          {"settle", verbs::CheckpointJournal{}},
           {"adopt", verbs::Adopt{PodUid("u"), {"c", "/sys/fs/cgroup/x"}}},
           {"comparison", verbs::ReadComparison{}},
           {"service", verbs::ReadService{}},
@@ -73,7 +73,7 @@ TEST(Protocol, KeepsPodsAsTheyAre) {
 }
 
 verbs::Comparison some_comparison() {
-  verbs::Difference difference;
+  verbs::CpusetDifference difference;
   difference.container = {{PodUid("u"), "default", "web"}, "c"};
   difference.observed_cpus = CpuSet::range(0, 7);
   difference.desired_cpus = CpuSet{1, 2};
@@ -206,7 +206,7 @@ TEST(Protocol, AnAnswerThatIsTooLongBecomesAnError) {
   verbs::Admissions admissions{{{}}, {Trace{{{"cpu", "c", std::string(kMaxMessage, 'x')}}}}};
   const auto read = decode_answer(encode(Result<verbs::Answer>(std::move(admissions))));
   ASSERT_FALSE(read.has_value());
-  EXPECT_THAT(read.error().message, HasSubstr("it is done, but the answer is longer"));
+  EXPECT_THAT(read.error().message, HasSubstr("the request is done, but the answer is longer"));
   EXPECT_TRUE(agent::is_unknown_outcome(read.error())) << "not an error that changes nothing";
 }
 

@@ -85,7 +85,7 @@ class ServerTest : public testing::Test {
   }
   void expect_answers() const {
     auto client = connect();
-    EXPECT_TRUE(client.call(verbs::Settle{}, milliseconds(0)).has_value());
+    EXPECT_TRUE(client.call(verbs::CheckpointJournal{}, milliseconds(0)).has_value());
   }
 
   test::TempDir dir_;
@@ -107,7 +107,7 @@ TEST_F(ServerTest, AnswersOneRequestAfterTheOther) {
   auto client = connect();
   EXPECT_EQ(client.hello().state_dir, "/state");
   for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(client.call(verbs::Settle{}, milliseconds(0)).has_value()) << i;
+    EXPECT_TRUE(client.call(verbs::CheckpointJournal{}, milliseconds(0)).has_value()) << i;
   }
 }
 
@@ -135,7 +135,7 @@ TEST_F(ServerTest, AnswersTheErrorOfAFullQueue) {
   };
   start();
   auto client = connect();
-  const auto answer = client.call(verbs::Settle{}, milliseconds(0));
+  const auto answer = client.call(verbs::CheckpointJournal{}, milliseconds(0));
   EXPECT_EQ(answer.error(), (Error{ErrorCode::kBusy, 0, "full"}));
 }
 
@@ -386,12 +386,12 @@ TEST_F(ServerTest, StopsAfterTheAnswersThatAreDue) {
   waits.send(encode_hello_request() + "\n{\"settle\":{}}\n");
   const worker::Request request = got.get_future().get();
   boost::asio::post(io_, [&] { server_->stop(); });
-  EXPECT_THAT(idle.line(), HasSubstr("the service stops"));
+  EXPECT_THAT(idle.line(), HasSubstr("the service is stopping"));
   EXPECT_EQ(idle.line(), "");
   request.done(verbs::Answer(verbs::Done{}));
   EXPECT_THAT(waits.line(), HasSubstr("hello"));
   EXPECT_THAT(waits.line(), HasSubstr("done"));
-  EXPECT_THAT(waits.line(), HasSubstr("the service stops"));
+  EXPECT_THAT(waits.line(), HasSubstr("the service is stopping"));
   EXPECT_EQ(waits.line(), "");
   wait_for_connections(0);
 }
@@ -403,11 +403,11 @@ TEST_F(ServerTest, AClientThatSendsToAStoppingServiceHearsThatNothingWasDone) {
   wait_for_connections(2);
   boost::asio::post(io_, [&] { server_->stop(); });
   wait_for_connections(0);
-  const auto answer = client.call(verbs::Settle{}, milliseconds(0));
+  const auto answer = client.call(verbs::CheckpointJournal{}, milliseconds(0));
   ASSERT_FALSE(answer.has_value());
   EXPECT_EQ(answer.error(), worker::stopping_error());
   EXPECT_TRUE(worker::is_stopping(answer.error()));
-  EXPECT_THAT(silent.line(), HasSubstr("the service stops"));
+  EXPECT_THAT(silent.line(), HasSubstr("the service is stopping"));
 }
 
 TEST_F(ServerTest, AClientThatLeavesCostsNothing) {
@@ -437,7 +437,7 @@ TEST_F(ServerTest, AChangeWhoseAnswerIsLostHasAnUnknownOutcome) {
   const auto lost = client.call(verbs::Remove{PodUid("u"), "", {}}, milliseconds(0));
   ASSERT_FALSE(lost);
   EXPECT_TRUE(agent::is_unknown_outcome(lost.error())) << lost.error().message;
-  EXPECT_THAT(lost.error().message, HasSubstr("the change may be made or not"));
+  EXPECT_THAT(lost.error().message, HasSubstr("the change may have been made"));
 }
 
 TEST_F(ServerTest, ALostAnswerToAQuestionIsNoUnknownOutcome) {
@@ -447,7 +447,7 @@ TEST_F(ServerTest, ALostAnswerToAQuestionIsNoUnknownOutcome) {
   };
   start();
   auto client = connect();
-  const auto lost = client.call(verbs::Settle{}, milliseconds(0));
+  const auto lost = client.call(verbs::CheckpointJournal{}, milliseconds(0));
   ASSERT_FALSE(lost);
   EXPECT_FALSE(agent::is_unknown_outcome(lost.error())) << lost.error().message;
   EXPECT_EQ(lost.error().sys_errno, ECONNRESET);

@@ -67,7 +67,7 @@ TEST(Settings, PodResourcesHasASecondPlace) {
       {"{nri: {podLevelResources: none}, podResourcesSocket: /p/k.sock}", {"/p/k.sock", own, ""}},
       {"{nri: {podLevelResources: none}, podResourcesSocket: "
        "/var/lib/kubelet/pod-resources/kubelet.sock}",
-       {own, own, "with NRI the kubelet serves '" + kubelets + "' itself"}},
+       {own, own, "with NRI, the kubelet serves '" + kubelets + "' itself"}},
       {"{nri: {podLevelResources: none}, podResourcesSocket: 'off'}", {}},
   }};
   for (const auto& [yaml, places] : rows) {
@@ -97,14 +97,15 @@ TEST(Settings, NamesWhatIsWrong) {
       {"nri: yes please", "line 1: nri: 'yes please': expected a mapping"},
       {"enforce: true\nnri: {index: '10'}", "line 2: nri.podLevelResources is missing"},
       {"nri: {}", "\n  any: any pod may have them; only pods with the annotation get exclusive"},
-      {"nri: {podLevelResources: some}", "nri.podLevelResources: 'some': expected which pods"},
+      {"nri: {podLevelResources: some}",
+       "nri.podLevelResources: 'some': expected one of the following"},
       {"nri: {podLevelResources: none, index: 10}", "nri.index: 10: expected a string"},
       {"nri: {podLevelResources: none, index: '1'}", "nri.index: '1': expected two digits"},
       {"nri: {podLevelResources: none, mode: watch}", "nri.mode: 'watch': expected 'enforce'"},
       {"nri: {podLevelResources: none, handlersWithoutContainerGroups: runsc}",
-       "handlersWithoutContainerGroups: 'runsc': expected a list of handlers"},
+       "handlersWithoutContainerGroups: 'runsc': expected a list of runtime class handlers"},
       {"nri: {podLevelResources: none, handlersWithoutContainerGroups: ['']}",
-       "handlersWithoutContainerGroups: '': expected a list of handlers"},
+       "handlersWithoutContainerGroups: '': expected a list of runtime class handlers"},
       {"nri: {podLevelResource: none}", "unknown field 'nri.podLevelResource', did you mean"},
   }};
   for (const auto& [text, message] : cases) {

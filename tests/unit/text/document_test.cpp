@@ -55,7 +55,8 @@ TEST(DocumentParse, CopiesAliasedValues) {
 
 /// A truncated file is not accepted as a shorter one.
 TEST(DocumentParse, RefusesTextsThatEndTooEarly) {
-  constexpr const char* kQuoted = "the text ends within a quoted text: expected its closing quote";
+  constexpr const char* kQuoted =
+      "the document ends within a quoted string: expected its closing quote";
   const struct {
     const char* name;
     std::string text;
@@ -133,7 +134,7 @@ TEST(DocumentParse, ReportsErrorsWithTheirPlace) {
       {"yaml merge", "a: &x {b: 1}\nc:\n  <<: *x\n",
        "line 3, column 3: merge keys ('<<') are not supported"},
       {"yaml key", "? [1]\n: 2\n",
-       "line 1, column 3: expected a key that is a plain or quoted text"},
+       "line 1, column 3: expected a key that is a plain or quoted string"},
       {"yaml tag", "a: !other 1",
        "line 1, column 4: tag '!other': expected one of the core schema"},
       {"yaml own alias", "a: &x [*x]", "line 1, column 8: alias to an anchor that is not complete"},

@@ -38,7 +38,7 @@ std::string bash_value(const cli::Option& option, const std::string& function) {
 
 /// Runs the program to print values, with the options of the line that it needs for that.
 constexpr const char* kBashRun =
-    R"(# Runs {p} with those options of the line that say what it is about. $2: an option that has to be
+    R"(# Runs {p} with those options on the line that select its input. $2: an option that must be
 # among them.
 {f}_run() {{
   local i value node=() with=${{2:+lacking}}

@@ -8,8 +8,8 @@ namespace pinfold::manual {
 namespace {
 
 constexpr const char* kFishRun =
-    R"(# Prints what {p} says with those options of the line that say what it is about. $argv[2]: an
-# option that has to be among them.
+    R"(# Prints what {p} says with those options on the line that select its input. $argv[2]: an
+# option that must be among them.
 function _{f}_run
     set -l words (commandline -opc)
     set -l node

@@ -91,8 +91,8 @@ void add_zsh_group(const cli::Command& group, const cli::Command& program,
 }
 
 constexpr const char* kZshRun =
-    R"zsh(# Offers what {p} prints with those options of the line that say what it is about. $2: an option
-# that has to be among them.
+    R"zsh(# Offers what {p} prints with those options on the line that select its input. $2: an option
+# that must be among them.
 {f}_run() {{
   local -a node values
   local i with=$2

@@ -31,9 +31,9 @@ bool records(const json& steps, const char* key) {
   });
 }
 
-class Comparison {
+class VectorComparison {
  public:
-  explicit Comparison(const json& vector)
+  explicit VectorComparison(const json& vector)
       : has_linux_(records(vector, "linux")), has_pod_(records(vector, "pod")) {}
 
   void objects(const std::string& where, const json& expected, const json& actual) {
@@ -65,7 +65,7 @@ class Comparison {
     differences.push_back({where, text_of(&expected), text_of(&actual)});
   }
 
-  std::vector<Difference> differences;
+  std::vector<Mismatch> differences;
 
  private:
   bool has_linux_;
@@ -90,10 +90,10 @@ class Comparison {
 
 }  // namespace
 
-std::vector<Difference> compare(const json& vector, const json& result) {
+std::vector<Mismatch> compare(const json& vector, const json& result) {
   static const json kNone = json::array();
   const json* const want = find_member(vector, "expect");
-  Comparison comparison(want == nullptr ? kNone : *want);
+  VectorComparison comparison(want == nullptr ? kNone : *want);
   for (const char* const part : {"startError", "start"}) {
     const json* const expected = find_member(vector, part);
     const json* const actual = find_member(result, part);

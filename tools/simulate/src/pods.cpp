@@ -85,17 +85,17 @@ Result<std::vector<Event>> arrivals(const std::vector<PodSpec>& pods) {
   return events;
 }
 
-std::vector<Placement> placements_of(const Node& node, const NodeState& state,
-                                     const ActivePod& pod) {
-  std::vector<Placement> placements;
+std::vector<PlacedContainer> placements_of(const Node& node, const NodeState& state,
+                                           const ActivePod& pod) {
+  std::vector<PlacedContainer> placements;
   for (ContainerResources& resources : all_container_resources(node, state, pod)) {
     const Container* const container = pod.spec.find(resources.name);
     if (container == nullptr || container->kind == ContainerKind::kInit) continue;
-    Placement placement{resources.name,
-                        Isolation::kHost,
-                        {},
-                        std::move(resources.memory),
-                        std::move(resources.devices)};
+    PlacedContainer placement{resources.name,
+                              Isolation::kHost,
+                              {},
+                              std::move(resources.memory),
+                              std::move(resources.devices)};
     if (resources.cpus && !resources.cpus->empty()) {
       placement.isolation = resources.isolation;
       placement.cpus = *resources.cpus;
@@ -142,31 +142,31 @@ Result<Simulation> simulate_pods(const Node& node, const std::vector<Event>& eve
   return course.take();
 }
 
-std::string_view to_string(Change change) {
+std::string_view to_string(PodChange change) {
   switch (change) {
-    case Change::kMoves:
+    case PodChange::kMoves:
       return "moves";
-    case Change::kRejected:
+    case PodChange::kRejected:
       return "rejected";
-    case Change::kAdmitted:
+    case PodChange::kAdmitted:
       return "admitted";
-    case Change::kSame:
+    case PodChange::kSame:
       break;
   }
   return "same";
 }
 
-std::span<const Change> enumerators(Change /*type*/) {
-  static constexpr std::array kAll = {Change::kSame, Change::kMoves, Change::kRejected,
-                                      Change::kAdmitted};
+std::span<const PodChange> enumerators(PodChange /*type*/) {
+  static constexpr std::array kAll = {PodChange::kSame, PodChange::kMoves, PodChange::kRejected,
+                                      PodChange::kAdmitted};
   return kAll;
 }
 
-Change change_between(const PodOutcome& first, const PodOutcome& second) {
-  if (first.rejection && second.rejection) return Change::kSame;
-  if (second.rejection) return Change::kRejected;
-  if (first.rejection) return Change::kAdmitted;
-  return first.placements == second.placements ? Change::kSame : Change::kMoves;
+PodChange change_between(const PodOutcome& first, const PodOutcome& second) {
+  if (first.rejection && second.rejection) return PodChange::kSame;
+  if (second.rejection) return PodChange::kRejected;
+  if (first.rejection) return PodChange::kAdmitted;
+  return first.placements == second.placements ? PodChange::kSame : PodChange::kMoves;
 }
 
 }  // namespace pinfold::simulate

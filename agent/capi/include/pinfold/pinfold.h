@@ -323,7 +323,7 @@ pinfold_code pinfold_node_defragment(pinfold_node* node, const char* manifest, u
 /* ---- Pods ---- */
 
 /* Functions that read a Pod return PINFOLD_INVALID_ARGUMENT, with the API server's message, if the
- * API server would refuse its resources, such as requests above limits. */
+ * API server would reject its resources, such as requests above limits. */
 
 /** One pod at the time of the call that returned it: the decision, and the desired resources of its
  * containers. */

@@ -15,11 +15,11 @@ namespace pinfold::agent {
 /// What a plan has done to a foreign group.
 struct ConfinedNews {
   std::string directory;
-  CpuSet had;                        ///< the CPUs on which it could run
-  CpuSet gets;                       ///< the CPUs that it should have now
-  std::optional<Error> unconfined;   ///< why it does not have them
-  bool was_killed = false;           ///< so its processes were killed
-  bool only_follows = false;         ///< it was off exclusive CPUs, and gets what the pool gained
+  CpuSet had;                       ///< the CPUs on which it could run
+  CpuSet gets;                      ///< the CPUs that it should have now
+  std::optional<Error> unconfined;  ///< why it does not have them
+  bool was_killed = false;          ///< so its processes were killed
+  bool only_follows = false;        ///< it was off exclusive CPUs, and gets what the pool gained
 };
 
 /// What an agent knows of foreign groups: where to look for them, and which it has confined. Those
@@ -35,9 +35,9 @@ class ConfinedGroups {
   [[nodiscard]] const std::optional<enforce::ForeignSearch>& search() const { return search_; }
 
   /// Finds the foreign groups that can run on a CPU of `exclusive`, and adds those that were
-  /// confined before. Leaves out the group of a container that has not started and has no other CPUs
-  /// than its own. A group comes before those in it. Errors: kIo if the root cannot be listed; for
-  /// the directories of the search see take_unread().
+  /// confined before. Leaves out the group of a container that has not started and has no other
+  /// CPUs than its own. A group comes before those in it. Errors: kIo if the root cannot be listed;
+  /// for the directories of the search see take_unread().
   [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find(const enforce::Cgroups& cgroups,
                                                                 const Desired& desired,
                                                                 const CpuSet& exclusive);

@@ -59,6 +59,16 @@ void add_pod_layout(const Node& node, const AgentState& state, const ActivePod& 
                     const std::vector<ContainerResources>& containers,
                     const enforce::KernelFacts& facts, enforce::Layout& layout);
 
+/// Returns the CPUs of containers without exclusive CPUs when only `cpus` are online: those of
+/// `pool`, or those that are not `exclusive` if the whole pool is offline. Empty if there are none,
+/// and for an empty pool.
+[[nodiscard]] CpuSet pool_in(const CpuSet& cpus, const CpuSet& pool, const CpuSet& exclusive);
+
+/// Returns `desired` without the `offline` CPUs. A container whose CPUs are all offline gets `pool`
+/// (see pool_in): it must run somewhere, and there it overlaps no exclusive CPUs.
+[[nodiscard]] enforce::Layout without_cpus(enforce::Layout desired, const CpuSet& offline,
+                                           const CpuSet& pool);
+
 /// The desired state of the kernel, for a machine where some CPUs may be offline.
 struct Desired {
   enforce::Layout layout;

@@ -12,42 +12,15 @@
 #include "pinfold/agent/confined_groups.hpp"
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/log.hpp"
+#include "pinfold/agent/observed_cgroups.hpp"
 #include "pinfold/agent/process_list.hpp"
-#include "pinfold/enforce/affinity.hpp"
+#include "pinfold/agent/reconcile_report.hpp"
 #include "pinfold/enforce/apply_plan.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/enforce/cpu_quota.hpp"
 #include "pinfold/enforce/foreign.hpp"
-#include "pinfold/enforce/group_reader.hpp"
-#include "pinfold/enforce/page_placement.hpp"
 
 namespace pinfold::agent {
-
-/// The result of a reconciliation.
-struct ReconcileReport {
-  std::vector<std::string> drift;      ///< the differences found, as find_drift words them
-  CpuSet overlap;                      ///< exclusive CPUs on which processes of others could run
-  enforce::Plan done;                  ///< the steps that were applied
-  std::vector<std::string> moved;      ///< processes and pages that were moved back
-  std::vector<std::string> remaining;  ///< what still differs, and why
-  std::vector<std::string> notes;      ///< as desired, but worth knowing: CPU affinities
-  /// The part of `remaining` about containers whose CPUs differ because a group above theirs does
-  /// not have them. Pinfold cannot fix that.
-  std::vector<std::string> narrowed;
-};
-
-/// One container as observed in the kernel.
-struct ObservedContainer {
-  CpuSet effective_cpus;
-  enforce::NodeSet effective_mems;
-  std::size_t processes = 0;
-  /// Share of its processes' resident memory on the NUMA nodes that it may use, 0 to 1.
-  double page_placement = 1;
-  enforce::Affinity affinity;  ///< empty without a process table
-  /// The quota of its own group, and of that group's parent; nullopt if unknown.
-  std::optional<enforce::CpuQuota> quota;
-  std::optional<enforce::CpuQuota> quota_above;
-};
 
 enum class RunningProcesses { kRefuse, kKill };
 
@@ -55,72 +28,13 @@ using enforce::StepMoment;
 using enforce::StepWatcher;
 
 /// The control groups of a node, and an agent's knowledge of their contents. The only part of an
-/// agent that touches the kernel. Const functions only read.
-class EnforcedLayout {
+/// agent that writes to the kernel.
+class EnforcedLayout : public ObservedCgroups {
  public:
   /// `former_pool`: see ConfinedGroups.
   EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted, LogSink log,
                  CpuSet former_pool = {});
 
-  [[nodiscard]] const enforce::KernelFacts& facts() const { return cgroups_.facts(); }
-  /// See Cgroups.
-  [[nodiscard]] const std::string& root() const { return cgroups_.root(); }
-  [[nodiscard]] std::string_view mode() const { return cgroups_.mode(); }
-  [[nodiscard]] std::vector<std::string> warnings() const { return cgroups_.warnings(); }
-  /// Returns the absolute directory of a group, which may be an adopted one.
-  [[nodiscard]] std::string directory(const enforce::GroupName& name) const {
-    return cgroups_.directory(name);
-  }
-  /// Returns the absolute directory of a process's group. Errors: kNotFound.
-  [[nodiscard]] Result<std::string> directory_of_process(pid_t process) const;
-  /// Returns the existing groups of a pod, its own first. Errors: kIo.
-  [[nodiscard]] Result<std::vector<enforce::GroupName>> groups_of_pod(const PodUid& pod) const {
-    return cgroups_.groups_of_pod(pod);
-  }
-  /// Returns false if a group has no process or does not exist. Errors: kIo.
-  [[nodiscard]] Result<bool> has_processes(const enforce::GroupName& name) const;
-  /// Checks whether this group may replace the container's current one, and returns its canonical
-  /// directory.
-  /// Errors: those of Cgroups::check_adoptable; kBusy if processes run in the current one.
-  [[nodiscard]] Result<std::string> check_adoptable(const ContainerId& container,
-                                                    const std::string& directory) const;
-  /// Reads the settings and processes of a container from the kernel. Errors: kNotFound, kIo.
-  [[nodiscard]] Result<ObservedContainer> observe(const ContainerId& container) const;
-  /// Returns on which NUMA nodes the pages of a container's processes are; empty if it has none, or
-  /// if the cgroups are a model.
-  [[nodiscard]] enforce::PagesByNode pages_of(const ContainerId& container) const;
-  /// Returns the current CPUs of the root. Errors: kIo.
-  [[nodiscard]] Result<CpuSet> machine_cpus() const { return cgroups_.machine_cpus(); }
-  /// Opens any group of the cpuset hierarchy to read it. Errors: as Cgroups::open_elsewhere.
-  [[nodiscard]] Result<enforce::GroupReader> reader(const std::string& directory) const;
-  /// Returns the groups below the root that are not Pinfold's. Errors: kIo.
-  [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find_foreign() const {
-    return enforce::find_foreign(cgroups_);
-  }
-  /// Returns the drift of each group of one pod, worded as in find_drift.
-  [[nodiscard]] std::map<enforce::GroupName, std::vector<std::string>> find_drift(
-      const enforce::Layout& desired, const PodUid& pod) const;
-  /// Returns the CPUs of the nearest group above this one: see enforce::cpus_above.
-  [[nodiscard]] std::optional<CpuSet> cpus_above(const std::string& directory) const;
-  /// Names the group above this one that does not have all the expected CPUs:
-  /// "'/sys/fs/cgroup/kubepods/besteffort' has CPUs 0"; "" if there is none.
-  [[nodiscard]] std::string narrowed_by(const std::string& directory, const CpuSet& expected) const;
-  /// Returns one sentence per container whose CPUs differ from the desired ones because a group
-  /// above, which the sentence names, does not have them. A container whose own cpuset differs is
-  /// left out: that is drift.
-  [[nodiscard]] std::vector<std::string> find_narrowed(const Desired& desired) const;
-  /// Returns one sentence per difference from the desired state, per container narrowed by a group
-  /// above, and per group of `foreign` that runs on exclusive CPUs. Errors: kIo.
-  [[nodiscard]] Result<std::vector<std::string>> find_drift(
-      const Desired& desired, const std::vector<enforce::ForeignGroup>& foreign) const;
-  /// Reads back that a container with exclusive CPUs has them, and calls verify_room(). Reads back
-  /// that any other container can run on no exclusive CPU; one without a group passes.
-  /// Errors: kNotFound; kBusy if the check fails; kIo.
-  [[nodiscard]] Result<void> verify(const Desired& desired, const ContainerId& container) const;
-  /// Reads back that no other container and no foreign group can run on the CPUs that are exclusive
-  /// to a container. Errors: as above.
-  [[nodiscard]] Result<void> verify_room(const Desired& desired,
-                                         const ContainerId& container) const;
   /// Returns true if the kernel is known to differ from the desired state.
   [[nodiscard]] bool is_dirty() const { return std::holds_alternative<Dirty>(kernel_); }
   /// The kernel's reason for each container that should be a partition but is not.
@@ -151,11 +65,13 @@ class EnforcedLayout {
 
   /// Sets where a container runtime has groups: every apply() and reconcile() keeps those that no
   /// container has adopted off exclusive CPUs.
-  void set_foreign_search(enforce::ForeignSearch search) { confined_.set_search(std::move(search)); }
+  void set_foreign_search(enforce::ForeignSearch search) {
+    confined_.set_search(std::move(search));
+  }
   /// Returns whether a container runtime is followed.
   [[nodiscard]] bool has_foreign_search() const { return confined_.search().has_value(); }
-  /// Confines foreign groups now, and the group `also`, even if it has no processes yet. Returns the
-  /// exclusive CPUs on which some can still run. Errors: kIo.
+  /// Confines foreign groups now, and the group `also`, even if it has no processes yet. Returns
+  /// the exclusive CPUs on which some can still run. Errors: kIo.
   [[nodiscard]] Result<CpuSet> confine_foreign(const Desired& desired, const std::string& also);
   /// Returns what has happened to foreign groups since the last call.
   [[nodiscard]] std::vector<ConfinedNews> take_news() { return std::exchange(news_, {}); }
@@ -173,8 +89,6 @@ class EnforcedLayout {
   /// the group does not exist.
   [[nodiscard]] Result<std::vector<pid_t>> widen_affinities(const ContainerId& container,
                                                             std::optional<pid_t> only);
-  /// Errors: kBusy if processes run in these groups; kIo.
-  [[nodiscard]] Result<void> check_empty(const std::vector<enforce::GroupName>& groups) const;
   /// Makes sure that no process runs in these groups.
   /// Errors: kBusy if processes run there and `running` forbids killing them, or they survive; kIo.
   [[nodiscard]] Result<void> make_empty(const std::vector<enforce::GroupName>& groups,
@@ -197,11 +111,8 @@ class EnforcedLayout {
     if (log_) log_(level, message);
   }
   void set_adopted(const ContainerMap<std::string>& adopted);
-  [[nodiscard]] std::optional<enforce::CpuQuota> quota_above(const enforce::Group& group) const;
   [[nodiscard]] Result<Observation> observe_all(const Desired& desired);
   [[nodiscard]] enforce::Layout with_processes(const enforce::Layout& layout) const;
-  void limit_adopted(const Desired& desired, const enforce::Layout& observed,
-                     enforce::Layout& layout, bool is_new) const;
   [[nodiscard]] Result<CpuSet> available_cpus(const enforce::Layout& groups,
                                               bool has_partitions) const;
   [[nodiscard]] enforce::Layout reachable(const Desired& desired, const Observation& observed,
@@ -220,9 +131,6 @@ class EnforcedLayout {
   [[nodiscard]] Result<Enforced> enforce(const Desired& desired, const Observation& observed,
                                          const StepWatcher& watch);
   void keep(const Observation& observed, enforce::Layout target, const Enforced& enforced);
-  [[nodiscard]] Result<CpuSet> effective_above(const std::string& directory) const;
-  [[nodiscard]] Result<void> check_exclusive(const Desired& desired,
-                                             const enforce::Layout::value_type& own) const;
   [[nodiscard]] CpuSet overlap(const Desired& desired, const Observation& observed) const;
   [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> observe_foreign(
       const Desired& desired, const enforce::Layout& observed);
@@ -236,7 +144,6 @@ class EnforcedLayout {
   [[nodiscard]] Result<void> report(const Desired& desired, const Enforced& enforced,
                                     const std::optional<std::set<PodUid>>& pods) const;
 
-  enforce::Cgroups cgroups_;
   LogSink log_;
   std::variant<Unknown, Dirty, Clean> kernel_;
   std::map<enforce::GroupName, std::string> partition_problems_;

@@ -35,7 +35,8 @@ class KeptState {
                                                  const AgentOptions& options);
 
   [[nodiscard]] const AgentState& state() const { return state_; }
-  /// The counts since the state directory was made. A crash loses those since the last settle().
+  /// The counts since the state directory was made. A crash loses those since the journal was last
+  /// checkpointed.
   [[nodiscard]] const Metrics& metrics() const { return metrics_; }
 
   /// Makes `next` durable, then makes it the state. A dry run only does the latter. `node`: the
@@ -51,8 +52,8 @@ class KeptState {
   void rename_adopted(ContainerMap<std::string> adopted) { state_.adopted = std::move(adopted); }
   /// The node before the last replacement.
   [[nodiscard]] const std::optional<EarlierNode>& before() const { return before_; }
-  /// Calls Store::settle, and writes the counts if they have changed.
-  [[nodiscard]] Result<void> settle();
+  /// Calls Store::checkpoint_journal, and writes the counts if they have changed.
+  [[nodiscard]] Result<void> checkpoint_journal();
   /// Replaces the counts; does nothing in a dry run.
   void set_metrics(const Metrics& metrics);
 

@@ -7,6 +7,7 @@
 #include "pinfold/agent/log.hpp"
 #include "pinfold/api/config.hpp"
 #include "pinfold/checkpoint/store.hpp"
+#include "pinfold/decide/node.hpp"
 #include "pinfold/machine/machine.hpp"
 #include "pinfold/memory/memory_manager.hpp"
 
@@ -24,7 +25,7 @@ struct KnownMachine {
 /// that a CPU that goes offline does not make the state unreadable; otherwise `observed`. It is the
 /// same machine if every CPU of `observed` is on the same socket and NUMA node, and the NUMA nodes
 /// are the same. A state directory without a state, or with an unreadable .pinfold_node, has no
-/// machine. DEVIATION: a kubelet does not start on such a node.
+/// machine. DIFFERENCE: a kubelet does not start on such a node.
 [[nodiscard]] KnownMachine known_machine(Machine observed, checkpoint::Store& store,
                                          const LogSink& log);
 /// Does the same, given `known`, the machine of the state.
@@ -38,9 +39,13 @@ struct KnownMachine {
 ///   3. else the machine of the state, if `observed` differs only in harmless ways: sizes of memory
 ///      and huge pages, new NUMA nodes and, if the profile permits offline CPUs, CPUs that are new;
 ///   4. else `observed`, on which the start then fails.
-/// DEVIATION: a kubelet does not start in case 1 or 3.
+/// DIFFERENCE: a kubelet does not start in case 1 or 3.
 [[nodiscard]] KnownMachine machine_to_start_with(Machine observed, const Config& config,
                                                  checkpoint::Store& store, const LogSink& log);
+
+/// Calls Node::make. An error names the stage of the start that failed, and what would help.
+[[nodiscard]] Result<Node> make_node(const Machine& machine, const Config& config,
+                                     Node::Providers providers = {});
 
 /// Whether the sizes of memory and huge pages are part of a node.
 enum class MemorySizes { kCount, kIgnored };

@@ -10,12 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "pinfold/agent/admission.hpp"
-#include "pinfold/agent/durations.hpp"
-#include "pinfold/agent/enforced_layout.hpp"
-#include "pinfold/agent/kept_state.hpp"
 #include "pinfold/agent/measured_steps.hpp"
-#include "pinfold/agent/options.hpp"
+#include "pinfold/agent/node_view.hpp"
 #include "pinfold/enforce/live_process.hpp"
 
 namespace pinfold::agent {
@@ -31,35 +27,31 @@ struct ReconfigureOutcome : ChangeOutcome {
   std::vector<MeasuredContainer> measured;
 };
 
-/// A group that a container runtime made for a container.
-struct Adoption {
-  std::string container;
-  /// Absolute path in the hierarchy with the cpusets, in any spelling; it is stored in its
-  /// canonical form, see enforce::Cgroups::canonical.
-  std::string directory;
-};
-
-/// A group to adopt, with its container.
+/// A group to adopt for a container; or the group of a pod's sandbox, for all containers of the pod
+/// that have exclusive CPUs: for runtimes that make no group per container. A sandbox gets the CPUs
+/// of all of them.
 struct AdoptedGroup {
-  ContainerId container;
-  std::string directory;
+  enforce::GroupName owner;  ///< a container, or the pod of a sandbox
+  std::string directory;     ///< see Adoption
 };
 /// Outcome of the adoption of several groups.
 struct GroupsAdopted {
   ChangeOutcome change;
-  /// The containers whose group was not adopted, with the reason.
-  std::vector<std::pair<ContainerId, Error>> refused;
+  /// The groups that were not adopted, with the reason.
+  std::vector<std::pair<enforce::GroupName, Error>> refused;
 };
+
+/// Whether a group may be disowned while processes run in it.
+enum class LeftProcesses { kRefuse, kAllow };
 
 /// Whether a reconciliation also moves pages to the desired NUMA nodes.
 enum class PageMoves { kOff, kOn };
 
 /// The node agent: decides, commits, applies. It connects the stored state (KeptState) with the
 /// control groups (EnforcedLayout). The state on disk leads and the kernel follows: a failure to
-/// apply never reverts a decision, and reconcile() applies it later. Const functions change
-/// nothing. Thread-safety: none; one caller at a time. The lock of the state directory keeps other
-/// processes out.
-class NodeAgent {
+/// apply never reverts a decision, and reconcile() applies it later. Thread-safety: none; one
+/// caller at a time. The lock of the state directory keeps other processes out.
+class NodeAgent : public NodeView {
  public:
   /// Restores and checks the state, like a restarting kubelet. Changes nothing on disk or in the
   /// kernel. Without `cgroups` the agent decides and stores, but enforces nothing. `options` are
@@ -70,31 +62,6 @@ class NodeAgent {
                                               std::optional<enforce::Cgroups> cgroups,
                                               AgentOptions options, CpuSet offline = {},
                                               std::optional<Machine> observed = std::nullopt);
-
-  [[nodiscard]] const Node& node() const { return *node_; }
-  /// The node as a shared pointer, for readers that outlive a reconfiguration.
-  [[nodiscard]] const std::shared_ptr<const Node>& shared_node() const { return node_; }
-  [[nodiscard]] const AgentOptions& options() const { return options_; }
-  [[nodiscard]] const AgentState& state() const { return kept_.state(); }
-  [[nodiscard]] const Metrics& metrics() const { return kept_.metrics(); }
-  [[nodiscard]] const Timings& timings() const { return timings_; }
-  /// CPUs of the node that are offline. While there are any, no container gets exclusive CPUs.
-  [[nodiscard]] const CpuSet& offline() const { return offline_; }
-  /// See KnownMachine.
-  [[nodiscard]] const std::optional<Machine>& observed() const { return observed_; }
-  /// Returns one sentence per difference between the current machine and the node, to which only a
-  /// reconfiguration can adapt, and per kind of memory that is allocated beyond its current size.
-  [[nodiscard]] std::vector<std::string> machine_changes() const;
-  /// What determined the profile of the node.
-  [[nodiscard]] ProfileSource profile_source() const { return options_.profile_source; }
-  [[nodiscard]] bool enforces() const { return enforced_.has_value(); }
-  /// The control groups; nullptr if the agent enforces nothing.
-  [[nodiscard]] const EnforcedLayout* enforced() const { return enforced_ ? &*enforced_ : nullptr; }
-  /// Returns the desired state of the kernel.
-  [[nodiscard]] Desired desired() const;
-  /// Returns the differences of the kernel from the desired state; empty if the agent enforces
-  /// nothing. Errors: kIo.
-  [[nodiscard]] Result<std::vector<std::string>> find_drift() const;
 
   /// Sets where a container runtime has groups. From now on those that no container has adopted are
   /// kept off exclusive CPUs. Does nothing if the agent enforces nothing.
@@ -121,10 +88,6 @@ class NodeAgent {
   [[nodiscard]] Result<std::vector<AdmitOutcome>> admit(const std::vector<PodSpec>& pods,
                                                         std::vector<Trace>* traces = nullptr,
                                                         const FromRuntime& shown = {});
-  /// Does the same on a copy of the state, and changes nothing. Errors: as admit, except those of the
-  /// store.
-  [[nodiscard]] Result<Preview> preview(const std::vector<PodSpec>& pods,
-                                        std::vector<Trace>* traces = nullptr) const;
   /// Stores a runtime's notes about active pods, if they have changed.
   /// Errors: those of the store; then nothing has changed.
   [[nodiscard]] Result<void> note(const PodNotes& notes);
@@ -134,34 +97,19 @@ class NodeAgent {
   /// Errors: as admit; kNotFound if the pod has no such container; those of
   /// EnforcedLayout::check_adoptable. Then nothing has changed.
   [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption);
-  /// Adopts the group of a container of an active pod: maintains its cpuset, and nothing else.
-  /// Errors: kNotFound; kUnsupported if the agent enforces nothing; those of
-  /// EnforcedLayout::check_adoptable and of the store. Then nothing has changed.
-  [[nodiscard]] Result<ChangeOutcome> adopt(const PodUid& uid, const Adoption& adoption);
-  /// Adopts several groups in one transaction. A group that cannot be adopted does not prevent the
-  /// others. Errors: kUnsupported if the agent enforces nothing; those of the store. Then nothing
-  /// has changed.
+  /// Adopts groups of active pods in one transaction: maintains their cpusets, and nothing else. A
+  /// group that cannot be adopted does not prevent the others; its error is kNotFound, or one of
+  /// EnforcedLayout::check_adoptable.
+  /// Errors: kUnsupported if the agent enforces nothing; those of the store. Then nothing has
+  /// changed.
   [[nodiscard]] Result<GroupsAdopted> adopt(const std::vector<AdoptedGroup>& groups);
   /// Forgets the adopted group of a container that has ended and may be started again. The
-  /// container keeps its resources.
-  /// Errors: kNotFound if it has no adopted group; kBusy if processes run there; those of the
-  /// store. Then nothing has changed.
-  [[nodiscard]] Result<ChangeOutcome> disown(const ContainerId& container);
-  /// Adopts the group of a pod's sandbox for all containers of the pod that have exclusive CPUs,
-  /// for runtimes that make no group per container. The group gets the CPUs of all of them.
-  /// Errors: as adopt; kNotFound if no container of the pod has exclusive CPUs.
-  [[nodiscard]] Result<ChangeOutcome> adopt_sandbox(const PodUid& uid,
-                                                    const std::string& directory);
-  /// Forgets that a container uses the group of its sandbox. Processes may still run there; the
-  /// caller keeps them off exclusive CPUs. Errors: kNotFound; those of the store.
-  [[nodiscard]] Result<ChangeOutcome> disown_sandbox(const ContainerId& container);
-  /// Reads back from the kernel that a container with exclusive CPUs has them, and calls
-  /// verify_room(). Reads back that any other container can run on no exclusive CPU.
-  /// Errors: kUnsupported if the agent enforces nothing; kNotFound; kBusy if the check fails; kIo.
-  [[nodiscard]] Result<void> verify(const ContainerId& container) const;
-  /// Reads back that no other container and nothing else below the root can run on the exclusive
-  /// CPUs of a container, which need not have a group yet. Errors: as verify.
-  [[nodiscard]] Result<void> verify_room(const ContainerId& container) const;
+  /// container keeps its resources. If processes may still run there, as in the group of a sandbox,
+  /// the caller keeps them off exclusive CPUs.
+  /// Errors: kNotFound if it has no adopted group; kBusy if processes run there and `processes`
+  /// forbids it; those of the store. Then nothing has changed.
+  [[nodiscard]] Result<ChangeOutcome> disown(const ContainerId& container,
+                                             LeftProcesses processes = LeftProcesses::kRefuse);
   /// Prepares for the start of a container: releases what its predecessors no longer need, and
   /// makes its group.
   /// Errors: kNotFound; those of the store.
@@ -174,10 +122,6 @@ class NodeAgent {
   /// Errors: kUnsupported if the agent enforces nothing; kNotFound; kBusy if the group has CPUs
   /// that are exclusive to others; kIo.
   [[nodiscard]] Result<void> attach(const ContainerId& container, pid_t process);
-  /// Does the same, and checks that the process id was not reused meanwhile.
-  /// Errors: also kNotFound if the process ended meanwhile.
-  [[nodiscard]] Result<void> attach(const ContainerId& container,
-                                    const enforce::LiveProcess& process);
 
   /// Removes a container, or a pod (active or held) with all its containers.
   /// Errors: kNotFound; kBusy if processes still run there and `running` forbids killing them, or
@@ -186,78 +130,31 @@ class NodeAgent {
                                                        RunningProcesses running);
   [[nodiscard]] Result<ChangeOutcome> remove_pod(const PodUid& uid, RunningProcesses running);
   /// Switches to another configuration or machine: commits `next`, the state of the pods on it,
-  /// then applies it without a moment of overlap. `next` comes from plan_reconfiguration(). Removes
-  /// pods that are missing from `next`. First applies the current desired state as far as possible,
-  /// in case an earlier reconfiguration was interrupted.
-  /// Errors: kInvalidArgument if no order of steps avoids an overlap; kBusy if processes of removed
-  /// pods still run and `running` forbids killing them, or they survive; kCorrupt if a kubelet on
-  /// `to` would not start from that state, with its text; those of the store. Then the node and its
-  /// state have not changed.
-  [[nodiscard]] Result<ReconfigureOutcome> reconfigure(Node to, NodeState next,
+  /// then applies it without a moment of overlap. `next` comes from plan_reconfiguration(), or from
+  /// plan_defragmentation() without `to` (the node stays). Removes pods that are missing from
+  /// `next`. First applies the current desired state as far as possible, in case an earlier
+  /// reconfiguration was interrupted. Errors: kInvalidArgument if no order of steps avoids an
+  /// overlap; kBusy if processes of removed pods still run and `running` forbids killing them, or
+  /// they survive; kCorrupt if a kubelet on `to` would not start from that state, with its text;
+  /// those of the store. Then the node and its state have not changed.
+  [[nodiscard]] Result<ReconfigureOutcome> reconfigure(std::optional<Node> to, NodeState next,
                                                        RunningProcesses running);
-  /// Does the same on the same node, with `next` from plan_defragmentation(): every pod stays.
-  /// Errors: as above, except kBusy.
-  [[nodiscard]] Result<ReconfigureOutcome> reconfigure(NodeState next);
-  /// The node before the last reconfiguration of this state directory.
-  [[nodiscard]] const std::optional<EarlierNode>& before() const { return kept_.before(); }
   /// Releases the resources of held pods (known only from the kubelet's files). The caller asserts
   /// that they no longer run. Errors: those of the store.
   [[nodiscard]] Result<ChangeOutcome> release_unknown();
-  /// Removes a container whose group was adopted, and its pod if the pod ends with it. If processes
-  /// run in other groups of the pod, the pod stays until remove_abandoned().
-  /// Errors: as remove_container.
-  [[nodiscard]] Result<ChangeOutcome> remove_adopted(const ContainerId& container,
-                                                     RunningProcesses running);
-  /// Does the same for every adopted container without a process: its runtime died without removing
-  /// it. With Abandoned::kDisown, containers whose pods do not end with them are disowned instead.
-  /// Returns the removed containers; a failure of one does not stop the others.
-  [[nodiscard]] std::vector<ContainerId> remove_abandoned();
 
-  /// Brings the kernel to the desired state, and removes abandoned containers. Idempotent.
+  /// Brings the kernel to the desired state. Idempotent. See agent::reconcile.
   /// Errors: kUnsupported if the agent enforces nothing; kIo if the groups cannot be read.
-  [[nodiscard]] Result<ReconcileReport> reconcile() {
-    return reconcile(options_.move_pages ? PageMoves::kOn : PageMoves::kOff);
-  }
-  /// Does the same with `pages` instead of AgentOptions::move_pages.
-  [[nodiscard]] Result<ReconcileReport> reconcile(PageMoves pages);
+  [[nodiscard]] Result<ReconcileReport> enforce_again(PageMoves pages);
 
   /// Checkpoints the journal: brings the state files up to date and makes them durable. Until then
   /// commits are durable in the journal, and the files are older. Also stores metrics(). The
   /// destructor checkpoints the journal, too, but cannot report a failure. Errors: kIo; nothing is
   /// lost, and the next call or opening tries again.
-  [[nodiscard]] Result<void> settle() { return kept_.settle(); }
+  [[nodiscard]] Result<void> checkpoint_journal() { return kept_.checkpoint_journal(); }
 
  private:
-  struct Decided;
-  using Clock = std::chrono::steady_clock;
-  NodeAgent(Node node, KeptState kept, std::optional<EnforcedLayout> enforced, AgentOptions options,
-            CpuSet offline, std::optional<Machine> observed)
-      : node_(std::make_shared<const Node>(std::move(node))),
-        kept_(std::move(kept)),
-        enforced_(std::move(enforced)),
-        options_(std::move(options)),
-        offline_(std::move(offline)),
-        observed_(std::move(observed)) {}
-  void log(LogLevel level, const std::string& message) const {
-    if (options_.log) options_.log(level, message);
-  }
-  [[nodiscard]] Clock::time_point now() const {
-    return options_.now ? options_.now() : Clock::now();
-  }
-  [[nodiscard]] Result<Decided> decide_all(const std::vector<PodSpec>& pods,
-                                           std::vector<Trace>* traces,
-                                           const FromRuntime& shown = {}) const;
-  [[nodiscard]] Result<Decided> decide_checked(const std::vector<PodSpec>& pods,
-                                               std::vector<Trace>* traces,
-                                               const FromRuntime& shown) const;
-  [[nodiscard]] Result<std::string> directory_to_adopt(const PodSpec& pod,
-                                                       const Adoption& adoption) const;
-  [[nodiscard]] Result<bool> runs_beside(const ContainerId& container) const;
-  void end_pods();
-  [[nodiscard]] Result<void> check_forgotten(const AgentState& next) const;
-  [[nodiscard]] Result<void> check_replaced(const std::vector<PodSpec>& pods,
-                                            const AgentState& next) const;
-  [[nodiscard]] bool runs(const ContainerId& container) const;
+  using NodeView::NodeView;
   [[nodiscard]] Result<void> commit(const std::vector<PodSpec>& pods, Decided& decided,
                                     Unstored unstored = Unstored::kFails);
   /// Commits and measures the time.
@@ -269,22 +166,25 @@ class NodeAgent {
                                              const ChangedPods& pods);
   [[nodiscard]] std::optional<Error> apply(const ChangedPods& pods,
                                            const StepWatcher& watcher = nullptr);
-  /// Returns whether a container runtime is followed.
-  [[nodiscard]] bool has_runtime() const { return enforced_ && enforced_->has_foreign_search(); }
   [[nodiscard]] ReconfigureOutcome apply_and_measure();
-  [[nodiscard]] Result<ReconfigureOutcome> go_on(std::shared_ptr<const Node> to, NodeState next,
-                                                 RunningProcesses running);
   void reset_affinity(const ContainerId& container, std::optional<pid_t> only);
-  [[nodiscard]] std::optional<Error> adopt_and_apply(const ContainerId& container);
-
-  std::shared_ptr<const Node> node_;
-  KeptState kept_;
-  std::optional<EnforcedLayout> enforced_;
-  AgentOptions options_;
-  CpuSet offline_;
-  std::optional<Machine> observed_;  ///< see KnownMachine
-  enforce::Layout earlier_;          ///< see Desired
-  Timings timings_;
+  /// A group that may be adopted, for these containers.
+  struct Adoptable {
+    std::string directory;  ///< canonical
+    std::vector<ContainerId> containers;
+  };
+  [[nodiscard]] Result<Adoptable> check_container_group(const ContainerId& container,
+                                                        const std::string& directory) const;
+  [[nodiscard]] Result<Adoptable> check_sandbox(const PodUid& uid,
+                                                const std::string& directory) const;
+  [[nodiscard]] std::optional<Error> adopt_and_apply(const std::vector<ContainerId>& containers);
 };
+
+/// Adopts one group. Errors: those of NodeAgent::adopt for it; then nothing has changed.
+[[nodiscard]] Result<ChangeOutcome> adopt(NodeAgent& agent, const AdoptedGroup& group);
+/// Calls NodeAgent::attach, and checks that the process id was not reused meanwhile.
+/// Errors: also kNotFound if the process ended meanwhile.
+[[nodiscard]] Result<void> attach(NodeAgent& agent, const ContainerId& container,
+                                  const enforce::LiveProcess& process);
 
 }  // namespace pinfold::agent

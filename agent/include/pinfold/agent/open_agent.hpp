@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/checkpoint/fs.hpp"
 
@@ -16,10 +17,6 @@ namespace pinfold::agent {
 /// Cgroups::open and NodeAgent::open; kIo.
 [[nodiscard]] Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions options,
                                            Node::Providers providers = {});
-
-/// Calls Node::make. An error names the stage of the start that failed, and what would help.
-[[nodiscard]] Result<Node> make_node(const Machine& machine, const Config& config,
-                                     Node::Providers providers = {});
 
 /// Reads the configuration of a state directory: from `file`; if that is "", from
 /// STATE_DIR/config.yaml; if that does not exist, the kubelet's defaults. `owners`: whether to

@@ -9,12 +9,12 @@
 namespace pinfold::agent {
 
 /// Makes the error for a request that may have been done, fully or partly, or not at all: kIo with
-/// ENOTRECOVERABLE, "MESSAGE; the change may be made or not".
+/// ENOTRECOVERABLE, "MESSAGE; the change may have been made".
 [[nodiscard]] Error unknown_outcome(const std::string& message);
 [[nodiscard]] bool is_unknown_outcome(const Error& error);
 
-/// Describes what an error of NodeAgent::settle means for readers of the state directory, or for
-/// the request before it.
+/// Describes what an error of NodeAgent::checkpoint_journal means for readers of the state
+/// directory, or for the request before it.
 [[nodiscard]] std::string describe_not_settled(const Error& error);
 
 }  // namespace pinfold::agent

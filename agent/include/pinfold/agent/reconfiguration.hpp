@@ -69,10 +69,6 @@ struct Reconfiguration {
 /// Returns the plan to undo a reconfiguration that was not committed: no container changes.
 [[nodiscard]] Reconfiguration plan_nothing(const NodeAgent& agent);
 
-/// Returns the control groups of an agent's pods before the last reconfiguration. Empty if there
-/// was none, or if the earlier node or state cannot be restored.
-[[nodiscard]] enforce::Layout earlier_layout(const NodeAgent& agent);
-
 /// Opens the agent of a state directory for a configuration. If the state is for another
 /// configuration, reconfigures the agent first, on the machine of the state. Then adapts the state
 /// to the current machine, if no container has to move for that.
@@ -80,11 +76,5 @@ struct Reconfiguration {
 /// kUnsupported if pods could not stay.
 [[nodiscard]] Result<NodeAgent> open_and_reconfigure(Machine machine, Config config,
                                                      AgentOptions options);
-
-/// Describes the differences between two nodes, one sentence each; empty if they are the same.
-[[nodiscard]] std::vector<std::string> differences(const Machine& machine_before,
-                                                   const Config& config_before,
-                                                   const Machine& machine_after,
-                                                   const Config& config_after);
 
 }  // namespace pinfold::agent

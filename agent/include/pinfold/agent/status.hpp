@@ -90,7 +90,7 @@ struct NodeStatus {
   CpuSet reserved;
   CpuSet offline;
   std::vector<PodStatus> pods;
-  std::vector<HeldContainer> held;  ///< of pods that only the kubelet's files name
+  std::vector<HeldContainer> held;  ///< of pods known only from the kubelet's files
   std::vector<enforce::ForeignGroup> foreign;
   std::vector<std::string> drift;
   std::vector<std::string> affected;         ///< effects of offline CPUs: see lost_cpus

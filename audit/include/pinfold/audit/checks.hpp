@@ -8,17 +8,17 @@
 /// The result of a check of a machine.
 namespace pinfold::audit {
 
-enum class Verdict {
+enum class CheckStatus {
   kProblem,  ///< something does not work
   kWarning,  ///< it works, but less well than it could
   kUnknown,  ///< it could not be read
   kOk,
 };
-[[nodiscard]] std::string_view to_string(Verdict verdict);
+[[nodiscard]] std::string_view to_string(CheckStatus verdict);
 
 struct Check {
   std::string name;  ///< a word of docs/doctor.md: "cgroup-mode"
-  Verdict verdict = Verdict::kOk;
+  CheckStatus verdict = CheckStatus::kOk;
   std::string observed;       ///< "cgroup v2 at /sys/fs/cgroup"
   std::string expected = {};  ///< "" for kOk
   std::string mend = {};      ///< the command or setting that fixes it; "": none is known
@@ -28,6 +28,6 @@ struct Check {
 };
 using Checks = std::vector<Check>;
 
-[[nodiscard]] std::size_t count(const Checks& checks, Verdict verdict);
+[[nodiscard]] std::size_t count(const Checks& checks, CheckStatus verdict);
 
 }  // namespace pinfold::audit

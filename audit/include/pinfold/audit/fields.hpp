@@ -15,7 +15,7 @@
 namespace pinfold::audit {
 
 [[nodiscard]] std::span<const Severity> enumerators(Severity type);
-[[nodiscard]] std::span<const Verdict> enumerators(Verdict type);
+[[nodiscard]] std::span<const CheckStatus> enumerators(CheckStatus type);
 [[nodiscard]] std::span<const WatchEvent::Kind> enumerators(WatchEvent::Kind type);
 
 /// `pinfold audit -o json`: docs/audit.md.

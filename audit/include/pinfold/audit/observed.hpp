@@ -49,7 +49,7 @@ struct ObservedKubelet {
 
 /// A group's CPU limit and how often it throttled.
 struct ObservedLimit {
-  std::optional<CpuQuota> quota = {};  ///< nullopt: no limit
+  enforce::CpuQuota quota = {};
   Throttled throttled = {};
 
   friend bool operator==(const ObservedLimit&, const ObservedLimit&) = default;

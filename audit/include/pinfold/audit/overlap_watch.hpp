@@ -10,7 +10,7 @@
 
 namespace pinfold::audit {
 
-/// A change between two looks at a node.
+/// A change between two checks of a node.
 struct WatchEvent {
   enum class Kind {
     kStarted,   ///< a container is now running

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/enforce/cpu_quota.hpp"
 #include "pinfold/types/cpuset.hpp"
 
 /// Parsers of the kernel's files about processes, quotas and interrupts. Pure; anything that a file
@@ -51,17 +52,10 @@ struct ProcStat {
 /// Parses the process ids of cgroup.procs, ascending; omits those of other pid namespaces (0).
 [[nodiscard]] std::vector<pid_t> parse_pids(std::string_view text);
 
-/// A CPU limit.
-struct CpuQuota {
-  std::int64_t quota_us = 0;
-  std::int64_t period_us = 0;
-
-  friend bool operator==(const CpuQuota&, const CpuQuota&) = default;
-};
-/// Parses cpu.max of cgroup v2, "200000 100000". nullopt: no limit.
-[[nodiscard]] std::optional<CpuQuota> parse_cpu_max(std::string_view text);
-/// Parses cpu.cfs_quota_us and cpu.cfs_period_us of cgroup v1. nullopt: no limit.
-[[nodiscard]] std::optional<CpuQuota> parse_cfs(std::string_view quota, std::string_view period);
+/// Parses cpu.max of cgroup v2, "200000 100000". The default value if it has no limit.
+[[nodiscard]] enforce::CpuQuota parse_cpu_max(std::string_view text);
+/// Parses cpu.cfs_quota_us and cpu.cfs_period_us of cgroup v1, likewise.
+[[nodiscard]] enforce::CpuQuota parse_cfs(std::string_view quota, std::string_view period);
 /// How often and how long a limit has stopped the processes of a group.
 struct Throttled {
   std::uint64_t periods = 0;

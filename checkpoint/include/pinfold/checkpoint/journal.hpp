@@ -32,19 +32,19 @@ struct Edit {
 using Edits = std::vector<Edit>;
 
 /// What one transaction does to one file.
-struct Change {
+struct FileChange {
   std::optional<std::uint64_t> before;  ///< content_sum of the replaced file; nullopt: none
   /// The new contents, or the edits that turn the contents of the earlier records into them.
   std::variant<std::string, Edits> after;
 
-  friend bool operator==(const Change&, const Change&) = default;
+  friend bool operator==(const FileChange&, const FileChange&) = default;
 };
 
 /// Complete contents by file name.
 using Contents = std::map<std::string, std::string>;
 
 /// By file name.
-using Changes = std::map<std::string, Change>;
+using Changes = std::map<std::string, FileChange>;
 
 /// One transaction in the journal.
 struct Record {

@@ -44,7 +44,7 @@ struct KubeletFormats {
 /// because later kubelets can read these files too.
 [[nodiscard]] Kubelet kubelet_of(const Node& node);
 /// Returns the kubelet as which `node` reads a file.
-/// DEVIATION: `fixed` reads every file as the latest kubelet that wrote such files.
+/// DIFFERENCE: `fixed` reads every file as the latest kubelet that wrote such files.
 [[nodiscard]] Kubelet reader_of(const Node& node, std::string_view bytes);
 
 /// The outcome of a kubelet reading one state file.

@@ -35,8 +35,8 @@ class Store {
   static constexpr std::chrono::milliseconds kLockTimeout{5000};
   /// The journal is checkpointed before a commit that would make it larger than this; in bytes.
   static constexpr std::size_t kJournalLimit = std::size_t{4} << 20U;
-  /// settle() removes a journal larger than this, because every opening or read replays it; in
-  /// bytes.
+  /// checkpoint_journal() removes a journal larger than this, because every opening or read replays
+  /// it; in bytes.
   static constexpr std::size_t kKeptJournal = std::size_t{128} << 10U;
 
   /// Takes the lock, then completes or drops what an interrupted commit left behind.
@@ -60,8 +60,8 @@ class Store {
 
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
-  /// Checkpoints the journal but cannot report a failure, so call settle() first. The next opening
-  /// repeats whatever fails here.
+  /// Checkpoints the journal but cannot report a failure, so call checkpoint_journal() first. The
+  /// next opening repeats whatever fails here.
   ~Store();
 
   /// Returns the stored state; nullopt for a file that does not exist. Recovers first after a disk
@@ -70,7 +70,7 @@ class Store {
 
   /// Stores all files that have a value in one step, with one write and one sync of the changes. A
   /// nullopt leaves its file alone. On success the new state is durable in the journal; the files
-  /// themselves are older until settle(). Errors: kInvalidArgument for more than
+  /// themselves are older until checkpoint_journal(). Errors: kInvalidArgument for more than
   /// kMaxStateFileBytes; kIo: the old state remains. If the disk does not even allow finding that
   /// out, the message says so, and the next load(), commit() or opening decides: the old or the new
   /// state, never a mixture.
@@ -80,9 +80,9 @@ class Store {
   /// state, and opening the store replaces them. Keeps a journal that is not large, so that the
   /// next commit needs no new one. Errors: kIo: the committed state stays durable in the journal,
   /// and the next call or opening tries again.
-  [[nodiscard]] Result<void> settle();
-  /// Like settle(), but always removes the journal.
   [[nodiscard]] Result<void> checkpoint_journal();
+  /// Like checkpoint_journal(), but always removes the journal.
+  [[nodiscard]] Result<void> checkpoint_and_remove_journal();
 
   /// Replaces a side file: one of Pinfold's own files that is not part of any commit. It is
   /// replaced as a whole but not synced, so a crash can restore the previous one.

@@ -42,7 +42,8 @@ Result<std::vector<std::string>> link_files(std::vector<std::string> command,
   return command;
 }
 
-Result<void> save_into(const fs::path& folder, Session& session, const ScenarioResult& result) {
+Result<void> save_into(const fs::path& folder, GuestSession& session,
+                       const ScenarioResult& result) {
   PINFOLD_LET(const auto command, link_files(session.launch.command, folder));
   const auto saved = SnapshotStore(folder).save(kState, session.vm);
   if (!saved) return fail(ErrorCode::kIo, saved.error().message);
@@ -55,7 +56,7 @@ Result<void> save_into(const fs::path& folder, Session& session, const ScenarioR
 
 }  // namespace
 
-Result<void> keep_guest(Session& session, const ScenarioResult& result) {
+Result<void> keep_guest(GuestSession& session, const ScenarioResult& result) {
   const fs::path folder = kept_folder() / folder_name(result.name, result.machine.platform);
   std::error_code failed;
   fs::remove_all(folder, failed);
@@ -107,11 +108,11 @@ std::vector<KeptGuest> kept_guests() {
   return guests;
 }
 
-Result<Session> open_kept_guest(const KeptGuest& guest, int interrupt_fd) {
+Result<GuestSession> open_kept_guest(const KeptGuest& guest, int interrupt_fd) {
   const auto state = SnapshotStore(guest.folder).find(kState);
   if (!state) {
-    return fail(ErrorCode::kCorrupt, fmt::format("'{}': its state is damaged, expected the "
-                                                 "checksum that it had when it was kept",
+    return fail(ErrorCode::kCorrupt, fmt::format("'{}': its saved state is damaged: the checksum "
+                                                 "differs",
                                                  guest.folder.string()));
   }
   auto session = restore_machine({guest.command, "", nullptr}, *state, interrupt_fd, kResumeLimit);

@@ -102,7 +102,7 @@ void conclude(ScenarioResult& result, const VmFailure& failure, std::string_view
 
 /// Starts the scenario's container runtime, if any. Returns false if that fails; `result` has the
 /// reason.
-bool boot_runtime(const Scenario& scenario, const RunOptions& options, Session& session,
+bool boot_runtime(const Scenario& scenario, const RunOptions& options, GuestSession& session,
                   ScenarioResult& result) {
   if (scenario.runtime.empty()) return true;
   options.on_progress("starting " + scenario.runtime);
@@ -137,7 +137,7 @@ bool write_all(int fd, std::string_view bytes) {
 }
 
 /// Loads the programs into a running guest. Returns false if that fails; `result` has the reason.
-bool load_programs(const Scenario& scenario, const RunOptions& options, Session& session,
+bool load_programs(const Scenario& scenario, const RunOptions& options, GuestSession& session,
                    ScenarioResult& result) {
   const GuestLoad& load = *session.launch.load;
   if (load.files.empty()) return true;
@@ -159,8 +159,8 @@ bool load_programs(const Scenario& scenario, const RunOptions& options, Session&
   return true;
 }
 
-VmResult<Session> start(const Launch& ready, const std::filesystem::path& snapshot,
-                        int interrupt_fd) {
+VmResult<GuestSession> start(const Launch& ready, const std::filesystem::path& snapshot,
+                             int interrupt_fd) {
   auto folder = TemporaryFolder::make();
   if (!folder) return tl::unexpected(VmFailure{Trouble::kHost, folder.error().message});
   auto load = make_load_file();
@@ -168,13 +168,13 @@ VmResult<Session> start(const Launch& ready, const std::filesystem::path& snapsh
   auto command = snapshot.empty() ? ready.command : with_saved_memory(ready.command, snapshot);
   PINFOLD_LET(auto vm,
               Vm::start({std::move(command), folder->path(), snapshot, interrupt_fd, load->get()}));
-  return Session{std::move(*folder), std::move(*load), std::move(vm), ready};
+  return GuestSession{std::move(*folder), std::move(*load), std::move(vm), ready};
 }
 
 /// Restores from a snapshot; nullopt if that fails, which is not fatal.
-std::optional<Session> restore(const Scenario& scenario, const RunOptions& options,
-                               const Launch& ready, const SnapshotStore& store,
-                               ScenarioResult& result) {
+std::optional<GuestSession> restore(const Scenario& scenario, const RunOptions& options,
+                                    const Launch& ready, const SnapshotStore& store,
+                                    ScenarioResult& result) {
   const auto snapshot = store.find(ready.snapshot_key);
   if (!snapshot) return std::nullopt;
   auto session = restore_machine(ready, *snapshot, options.interrupt_fd,
@@ -183,7 +183,7 @@ std::optional<Session> restore(const Scenario& scenario, const RunOptions& optio
     const auto same = check_guest(scenario, options, *session, result);
     if (same && *same) {
       result.restored = true;
-      return std::optional<Session>(std::move(*session));
+      return std::optional<GuestSession>(std::move(*session));
     }
     if (!same) session = tl::unexpected(same.error());
   }
@@ -198,8 +198,8 @@ std::optional<Session> restore(const Scenario& scenario, const RunOptions& optio
 }
 
 /// Boots once. `never_up`: the guest never reached its init, so a retry may help.
-std::optional<Session> boot(const Scenario& scenario, const RunOptions& options,
-                            const Launch& ready, ScenarioResult& result, bool& never_up) {
+std::optional<GuestSession> boot(const Scenario& scenario, const RunOptions& options,
+                                 const Launch& ready, ScenarioResult& result, bool& never_up) {
   ++result.boots;
   never_up = false;
   auto session = start(ready, {}, options.interrupt_fd);
@@ -218,7 +218,7 @@ std::optional<Session> boot(const Scenario& scenario, const RunOptions& options,
   if (!same)
     conclude(result, same.error(), session->vm.console(), "asking the guest for its machine");
   if (!same || !*same || !boot_runtime(scenario, options, *session, result)) return std::nullopt;
-  return std::optional<Session>(std::move(*session));
+  return std::optional<GuestSession>(std::move(*session));
 }
 
 }  // namespace
@@ -227,24 +227,24 @@ Milliseconds ready_limit(const VmMachine& machine, const RunOptions& options) {
   return scaled(options, Milliseconds(20000 + 500 * machine.cpu_count()));
 }
 
-VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options, Session& session,
-                           ScenarioResult& result) {
+VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options,
+                           GuestSession& session, ScenarioResult& result) {
   PINFOLD_LET(auto reply,
               session.vm.request({{"op", "machine"}}, ready_limit(scenario.machine, options)));
   result.guest = reply.value("machine", Json::object());
   const auto differences = machine_differences(scenario.machine, result.guest);
   if (!differences.empty()) {
     result.verdict = Verdict::kWrongMachine;
-    result.message =
-        fmt::format("the guest is not the machine described: {}", fmt::join(differences, "; "));
+    result.message = fmt::format("the guest's machine differs from the description: {}",
+                                 fmt::join(differences, "; "));
     result.console = end_of_console(session.vm.console());
     return false;
   }
   return true;
 }
 
-VmResult<Session> restore_machine(const Launch& launch, const std::filesystem::path& snapshot,
-                                  int interrupt_fd, Milliseconds limit) {
+VmResult<GuestSession> restore_machine(const Launch& launch, const std::filesystem::path& snapshot,
+                                       int interrupt_fd, Milliseconds limit) {
   PINFOLD_LET(auto session, start(launch, snapshot, interrupt_fd));
   PINFOLD_TRY(resume(session.vm, limit));
   return session;
@@ -262,10 +262,10 @@ std::optional<Launch> prepare_launch(const Scenario& scenario, const RunOptions&
   return std::nullopt;
 }
 
-std::optional<Session> open_launch(const Scenario& scenario, const RunOptions& options,
-                                   const Launch& ready, ScenarioResult& result) {
+std::optional<GuestSession> open_launch(const Scenario& scenario, const RunOptions& options,
+                                        const Launch& ready, ScenarioResult& result) {
   const SnapshotStore store(cache_folder() / "snapshots");
-  std::optional<Session> session;
+  std::optional<GuestSession> session;
   UniqueFd lock;
   if (options.use_snapshots) {
     lock = store.lock(ready.snapshot_key, options.interrupt_fd);

@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <optional>
 
+#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/run_options.hpp"
 #include "pinfold/harness/scenario.hpp"
 #include "pinfold/harness/scenario_result.hpp"
-#include "pinfold/harness/session.hpp"
 
 /// Prepares, boots and restores machines.
 namespace pinfold::harness {
@@ -16,18 +16,18 @@ namespace pinfold::harness {
                                                    const RunOptions& options,
                                                    ScenarioResult& result);
 /// Boots or restores the machine.
-[[nodiscard]] std::optional<Session> open_launch(const Scenario& scenario,
-                                                 const RunOptions& options, const Launch& ready,
-                                                 ScenarioResult& result);
+[[nodiscard]] std::optional<GuestSession> open_launch(const Scenario& scenario,
+                                                      const RunOptions& options,
+                                                      const Launch& ready, ScenarioResult& result);
 
 /// Verifies the guest's machine. Returns false if it differs; `result` then has the reason.
 [[nodiscard]] VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options,
-                                         Session& session, ScenarioResult& result);
+                                         GuestSession& session, ScenarioResult& result);
 
 /// Starts QEMU from a snapshot and resumes the machine.
-[[nodiscard]] VmResult<Session> restore_machine(const Launch& launch,
-                                                const std::filesystem::path& snapshot,
-                                                int interrupt_fd, Milliseconds limit);
+[[nodiscard]] VmResult<GuestSession> restore_machine(const Launch& launch,
+                                                     const std::filesystem::path& snapshot,
+                                                     int interrupt_fd, Milliseconds limit);
 
 /// Returns a time limit multiplied by the time scale of the run.
 [[nodiscard]] inline Milliseconds scaled(const RunOptions& options, Milliseconds limit) {

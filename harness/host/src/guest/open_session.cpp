@@ -26,7 +26,7 @@ namespace pinfold::harness {
 namespace {
 
 /// Makes the guest record its state for a reset. If that fails, it is not shared.
-void remember(const Scenario& scenario, const RunOptions& options, Session& session,
+void remember(const Scenario& scenario, const RunOptions& options, GuestSession& session,
               SharedGuest& shared, ScenarioResult& result) {
   const auto reply =
       session.vm.request({{"op", "remember"}}, ready_limit(scenario.machine, options));
@@ -39,10 +39,11 @@ void remember(const Scenario& scenario, const RunOptions& options, Session& sess
 
 /// Resets the guest of the previous scenario; nullopt if that is not possible, and `result` notes
 /// why.
-std::optional<Session> reset(const Scenario& scenario, const RunOptions& options,
-                             const Launch& ready, Session session, ScenarioResult& result) {
+std::optional<GuestSession> reset(const Scenario& scenario, const RunOptions& options,
+                                  const Launch& ready, GuestSession session,
+                                  ScenarioResult& result) {
   const auto give_up = [&](const std::string& why) {
-    result.notes.push_back("another guest than that of the scenario before: " + why);
+    result.notes.push_back("not in the guest of the previous scenario: " + why);
     return std::nullopt;
   };
   if (session.launch.snapshot_key != ready.snapshot_key ||
@@ -61,12 +62,12 @@ std::optional<Session> reset(const Scenario& scenario, const RunOptions& options
 
 }  // namespace
 
-std::optional<Session> open_session(const Scenario& scenario, const RunOptions& options,
-                                    SharedGuest& shared, ScenarioResult& result) {
+std::optional<GuestSession> open_session(const Scenario& scenario, const RunOptions& options,
+                                         SharedGuest& shared, ScenarioResult& result) {
   const Clock::time_point begin = Clock::now();
   const auto ready = prepare_launch(scenario, options, result);
   auto left = std::exchange(shared.session, std::nullopt);
-  std::optional<Session> session;
+  std::optional<GuestSession> session;
   if (ready && left) session = reset(scenario, options, *ready, std::move(*left), result);
   if (ready && !session) {
     session = open_launch(scenario, options, *ready, result);

@@ -119,11 +119,11 @@ std::string_view meaning(int status) {
     case kNotOpen:
       return "this user cannot open it";
     case kNoKvm:
-      return "is no KVM device";
+      return "is not a KVM device";
     case kNoMachine:
-      return "makes no virtual machine";
+      return "cannot create a virtual machine";
     case kTooSlow:
-      return "too slow: ten million turns of a loop took more than a second";
+      return "too slow: ten million iterations of a loop took more than a second";
     case kNoResult:
       return "the probe's guest gave no result";
     default:

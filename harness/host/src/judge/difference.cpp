@@ -63,7 +63,7 @@ std::string excerpt(std::string text) {
   return text;
 }
 
-std::string list_difference(const Check& check) {
+std::string list_difference(const CheckedValue& check) {
   if (!is_list_value(std::string_view(check.what).substr(check.what.rfind(' ') + 1))) return "";
   const auto expected = CpuSet::parse(check.expected);
   const auto observed = CpuSet::parse(check.observed);

@@ -15,7 +15,7 @@ namespace pinfold::harness {
 [[nodiscard]] std::string excerpt(std::string text);
 
 /// Returns "lacks 3, also has 5" for lists of CPUs or NUMA nodes that differ; "" for other values.
-[[nodiscard]] std::string list_difference(const Check& check);
+[[nodiscard]] std::string list_difference(const CheckedValue& check);
 
 /// Returns the line of a text with the longest part in common with `wanted`, at least half of it;
 /// "" if there is none. Domain: lines are compared up to their first 200 characters.

@@ -45,7 +45,7 @@ void judge_process(ContainerRow& row, const std::string& cpus, const std::string
 
 /// Checks that no other container's effective set contains CPUs of an exclusive container.
 void judge_overlap(ContainerRow& row, const std::vector<DesiredContainer>& desired,
-                   const std::map<std::string, ObservedContainer>& kernel) {
+                   const std::map<std::string, ContainerValues>& kernel) {
   if (row.desired.isolation != "container") return;
   const auto mine = CpuSet::parse(row.desired.cpus);
   for (const DesiredContainer& other : desired) {
@@ -66,8 +66,8 @@ bool is_list_value(std::string_view name) {
          name == "Cpus_allowed_list" || name == "Mems_allowed_list" || name == "pageNodes";
 }
 
-Check check_value(std::string what, std::string_view name, std::string expected,
-                  std::string observed) {
+CheckedValue check_value(std::string what, std::string_view name, std::string expected,
+                         std::string observed) {
   expected = trim(expected);
   observed = trim(observed);
   const bool ok = expected == observed || (is_list_value(name) && same_list(expected, observed));
@@ -75,7 +75,8 @@ Check check_value(std::string what, std::string_view name, std::string expected,
 }
 
 bool ContainerRow::ok() const {
-  return std::all_of(checks.begin(), checks.end(), [](const Check& check) { return check.ok; });
+  return std::all_of(checks.begin(), checks.end(),
+                     [](const CheckedValue& check) { return check.ok; });
 }
 
 Result<std::vector<DesiredContainer>> desired_containers(const Json& status) {
@@ -103,7 +104,7 @@ Result<std::vector<DesiredContainer>> desired_containers(const Json& status) {
 }
 
 std::vector<ContainerRow> judge_containers(const std::vector<DesiredContainer>& desired,
-                                           const std::map<std::string, ObservedContainer>& kernel,
+                                           const std::map<std::string, ContainerValues>& kernel,
                                            const Unset& unset) {
   std::vector<ContainerRow> rows;
   for (const DesiredContainer& container : desired) {

@@ -22,8 +22,8 @@ std::string describe(const ExpectedValue& expected_value) {
 
 }  // namespace
 
-Check check_expected(std::string what, std::string_view name, const ExpectedValue& expected_value,
-                     std::string observed) {
+CheckedValue check_expected(std::string what, std::string_view name,
+                            const ExpectedValue& expected_value, std::string observed) {
   if (!expected_value.at_least && !expected_value.at_most) {
     return check_value(std::move(what), name, expected_value.text, std::move(observed));
   }
@@ -91,7 +91,7 @@ bool belongs_to(const std::string& group, const std::string& owner) {
 
 /// Adds the groups that contain CPUs of the owner in one state.
 void find_overlaps(const Sets& seen, const std::string& owner, const CpuSet& own,
-                   std::set<Overlap>& found) {
+                   std::set<GroupOverlap>& found) {
   CpuSet held;  // only CPUs that the owner already has; others may still be in transition
   for (auto it = seen.lower_bound(owner); it != seen.end() && it->first.starts_with(owner); ++it) {
     if (belongs_to(it->first, owner)) held |= it->second & own;
@@ -221,8 +221,8 @@ bool read_state(std::istream& changes, Sets& state) {
   return false;
 }
 
-std::set<Overlap> overlaps_in(const Sets& state, const ExclusiveCpus& exclusive) {
-  std::set<Overlap> found;
+std::set<GroupOverlap> overlaps_in(const Sets& state, const ExclusiveCpus& exclusive) {
+  std::set<GroupOverlap> found;
   for (const auto& [group, cpus] : state) {
     for (const std::string& owner : {group, group.substr(0, group.find('/'))}) {
       const auto own = exclusive.find(owner);
@@ -244,8 +244,9 @@ std::vector<std::string> overlaps_seen(const std::string& changes, const Exclusi
   return {overlaps.begin(), overlaps.end()};
 }
 
-std::vector<Check> check_disjoint(const std::vector<std::pair<std::string, std::string>>& lists) {
-  std::vector<Check> checks;
+std::vector<CheckedValue> check_disjoint(
+    const std::vector<std::pair<std::string, std::string>>& lists) {
+  std::vector<CheckedValue> checks;
   for (std::size_t i = 0; i < lists.size(); ++i) {
     for (std::size_t j = i + 1; j < lists.size(); ++j) {
       const auto one = CpuSet::parse(lists[i].second);

@@ -17,12 +17,14 @@ constexpr std::string_view kLossesForPeople[] = {
     "no answered write lost", "all unflushed writes lost", "some unflushed writes lost",
     "some unflushed writes lost and one torn"};
 
-std::string_view for_people(Loss loss) { return kLossesForPeople[static_cast<std::size_t>(loss)]; }
+std::string_view for_people(WriteLoss loss) {
+  return kLossesForPeople[static_cast<std::size_t>(loss)];
+}
 
 /// Checks the outcome of one cut.
-class Judge {
+class PowerCutJudge {
  public:
-  Judge(const Json& report, const PowerCutQuestion& question)
+  PowerCutJudge(const Json& report, const PowerCutQuestion& question)
       : marks_(report.at("marks")), log_(report.at("log")), question_(question) {}
 
   /// Returns "" if everything is as expected.
@@ -44,7 +46,7 @@ class Judge {
     return wrong_files(done, state);
   }
 
-  [[nodiscard]] std::string place(std::size_t position, Loss loss) const {
+  [[nodiscard]] std::string place(std::size_t position, WriteLoss loss) const {
     const std::size_t done = acknowledged(position);
     const auto bytes = position == 0 ? 0 : log_.at(position - 1).get<std::int64_t>();
     std::string entry =
@@ -92,7 +94,7 @@ class Judge {
 };
 
 PowerCuts judge(const Json& report, const PowerCutQuestion& question) {
-  const Judge judge(report, question);
+  const PowerCutJudge judge(report, question);
   PowerCuts sum;
   for (const Json& entry : report.at("log")) ++(entry == 0 ? sum.flushes : sum.writes);
   sum.disks = report.at("disks").get<std::size_t>();
@@ -102,14 +104,14 @@ PowerCuts judge(const Json& report, const PowerCutQuestion& question) {
     std::size_t all = 0;
     std::size_t wrong = 0;
   };
-  std::map<Loss, Count> counts;
+  std::map<WriteLoss, Count> counts;
   for (const Json& cut : report.at("cuts")) {
     const auto position = cut.at(0).get<std::size_t>();
     const auto number = cut.at(1).get<std::size_t>();
     if (number >= std::size(kLosses) || position > report["log"].size()) {
-      throw std::out_of_range("a cut that nobody asked for");
+      throw std::out_of_range("a power cut that was not requested");
     }
-    const auto loss = static_cast<Loss>(number);
+    const auto loss = static_cast<WriteLoss>(number);
     ++sum.cuts;
     ++counts[loss].all;
     const std::string problem =
@@ -120,7 +122,7 @@ PowerCuts judge(const Json& report, const PowerCutQuestion& question) {
       sum.first = fmt::format("cut {}, {}: {}", sum.cuts, judge.place(position, loss), problem);
     }
   }
-  for (const Loss loss : question.losses) {
+  for (const WriteLoss loss : question.losses) {
     const Count& count = counts[loss];
     sum.checks.push_back({fmt::format("power cuts with {}: wrong", for_people(loss)),
                           fmt::format("0 of {}", count.all),
@@ -131,7 +133,7 @@ PowerCuts judge(const Json& report, const PowerCutQuestion& question) {
 
 }  // namespace
 
-std::string_view to_string(Loss loss) { return kLosses[static_cast<std::size_t>(loss)]; }
+std::string_view to_string(WriteLoss loss) { return kLosses[static_cast<std::size_t>(loss)]; }
 
 Result<PowerCuts> judge_power_cuts(const Json& report, const PowerCutQuestion& question) {
   try {

@@ -20,7 +20,7 @@ std::map<std::string, Row> rows_of(const std::map<std::string, CpuSet>& state,
                                    const ExclusiveCpus& exclusive) {
   std::map<std::string, Row> rows;
   for (const auto& [group, cpus] : state) rows[group] = {cpus.to_string(), ""};
-  for (const Overlap& overlap : overlaps_in(state, exclusive)) {
+  for (const GroupOverlap& overlap : overlaps_in(state, exclusive)) {
     std::string& text = rows[overlap.group].second;
     text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", overlap.cpus, overlap.owner);
   }

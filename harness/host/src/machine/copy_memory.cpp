@@ -24,14 +24,14 @@ const NumaNode& source_node(const MachineCopy& copy, std::size_t i, const Machin
   return source.numa_nodes()[static_cast<std::size_t>(position)];
 }
 
-struct Share {
+struct MemoryShare {
   std::uint64_t wanted = 0;  ///< MiB
   std::uint64_t least = 0;   ///< MiB
 };
 
 /// Splits a budget in proportion to the wanted amounts; no share is below its minimum.
 /// Domain: the minimums fit into the budget.
-std::vector<std::uint64_t> split(const std::vector<Share>& shares, std::uint64_t budget) {
+std::vector<std::uint64_t> split(const std::vector<MemoryShare>& shares, std::uint64_t budget) {
   std::vector<std::uint64_t> parts(shares.size(), 0);
   std::vector<bool> fixed(shares.size(), false);
   for (bool again = true; again;) {
@@ -64,8 +64,8 @@ std::string amount(std::uint64_t mebibytes) {
                            : fmt::format("{:.4g} GiB", static_cast<double>(mebibytes) / 1024);
 }
 
-std::vector<Share> shares_of(const MachineCopy& copy, const Machine& source) {
-  std::vector<Share> shares;
+std::vector<MemoryShare> shares_of(const MachineCopy& copy, const Machine& source) {
+  std::vector<MemoryShare> shares;
   for (std::size_t i = 0; i < copy.nodes.size(); ++i) {
     const std::uint64_t memory = source_node(copy, i, source).memory;
     const bool bare = copy.machine.nodes[i].cpus.empty();
@@ -129,7 +129,7 @@ void compare_page_sizes(MachineCopy& copy, const Machine& source) {
                               fmt::format("{}", fmt::join(ours, ", "))});
 }
 
-void compare_memory(MachineCopy& copy, const std::vector<Share>& shares,
+void compare_memory(MachineCopy& copy, const std::vector<MemoryShare>& shares,
                     const std::vector<std::uint64_t>& parts) {
   std::uint64_t wanted = 0;
   std::uint64_t total = 0;
@@ -196,9 +196,9 @@ void copy_huge_pages(MachineCopy& copy, std::size_t i, const NumaNode& from) {
 
 Result<void> copy_memory(MachineCopy& copy, const Machine& source,
                          std::optional<std::uint64_t> budget) {
-  const std::vector<Share> shares = shares_of(copy, source);
+  const std::vector<MemoryShare> shares = shares_of(copy, source);
   std::uint64_t least = 0;
-  for (const Share& share : shares) least += share.least;
+  for (const MemoryShare& share : shares) least += share.least;
   const std::uint64_t most = budget.value_or(std::max(kDefaultBudget, least * kMiB));
   if (most / kMiB < least) {
     return fail(ErrorCode::kInvalidArgument,

@@ -22,9 +22,9 @@ const std::map<std::string, std::set<std::string>>& guest_caches() {
   return kCaches;
 }
 
-class Comparison {
+class TraitComparison {
  public:
-  Comparison(MachineCopy& copy, const Machine& source, const SourceTraits& traits)
+  TraitComparison(MachineCopy& copy, const Machine& source, const SourceTraits& traits)
       : copy_(copy), source_(source), traits_(traits) {
     for (const auto& cpu : copy.cpus) {
       if (cpu) kept_.insert(*cpu);
@@ -34,7 +34,7 @@ class Comparison {
   void compare() {
     if (!traits_.is_read) {
       add("unread", "architecture, page size, dies, clusters, smaller caches, memory access",
-          "those of QEMU: the file was read for what decisions depend on");
+          "those of QEMU: only what decisions depend on was read from the file");
       return;
     }
     if (traits_.arch != kArch) add("architecture", or_unknown(traits_.arch), std::string(kArch));
@@ -199,7 +199,7 @@ class Comparison {
 }  // namespace
 
 void copy_traits(MachineCopy& copy, const Machine& source, const SourceTraits& traits) {
-  Comparison comparison(copy, source, traits);
+  TraitComparison comparison(copy, source, traits);
   comparison.compare();
   comparison.copy_devices();
 }

@@ -56,7 +56,7 @@ std::string copy_yaml(const MachineCopy& copy, const std::string& source) {
       name.begin(), name.end(), [](unsigned char c) { return c < 0x20; }, '?');
   std::string yaml =
       fmt::format("# The machine of '{}', by pinfold-harness machine --from.\n", name);
-  if (!copy.differences.empty()) yaml += "# Not as there:\n";
+  if (!copy.differences.empty()) yaml += "# Differences from the source machine:\n";
   for (const CopyDifference& one : copy.differences) {
     yaml += fmt::format("# - {}: {}; here: {}\n", one.field, one.source, one.copy);
   }

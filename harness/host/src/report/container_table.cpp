@@ -19,7 +19,7 @@ std::string container_table(const std::vector<ContainerRow>& rows) {
        "verdict"}};
   for (const ContainerRow& row : rows) {
     std::string verdict = "ok";
-    for (const Check& check : row.checks) {
+    for (const CheckedValue& check : row.checks) {
       if (!check.ok) verdict = "WRONG";
     }
     lines.push_back({row.desired.name, row.desired.isolation, row.desired.cpus,

@@ -18,7 +18,7 @@ struct Cost {
   Milliseconds elapsed;
 };
 
-struct Sum {
+struct CostSum {
   int count = 0;
   Milliseconds elapsed{0};
 
@@ -41,15 +41,15 @@ std::string format_seconds(Milliseconds elapsed) {
 
 Json costs_json(const std::vector<ScenarioResult>& results) {
   std::vector<Cost> costs;
-  Sum boots;
-  Sum restores;
-  Sum resets;
-  Sum steps;
+  CostSum boots;
+  CostSum restores;
+  CostSum resets;
+  CostSum steps;
   Milliseconds other{0};
   for (const ScenarioResult& result : results) {
     const std::string name = full_name(result.name, to_string(result.machine.platform));
     if (result.reset || result.restored || result.boots > 0) {
-      Sum& sum = result.reset ? resets : result.restored ? restores : boots;
+      CostSum& sum = result.reset ? resets : result.restored ? restores : boots;
       sum.add(result.until_ready);
       costs.push_back({result.reset      ? "reset"
                        : result.restored ? "restore"

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kFormat = "pinfold-harness/2";
 
-Json check_json(const Check& check) {
+Json check_json(const CheckedValue& check) {
   return {{"what", check.what},
           {"expected", check.expected},
           {"observed", check.observed},
@@ -69,10 +69,10 @@ Json step_json(const StepResult& step) {
                {"elapsedMs", step.elapsed.count()},
                {"checks", Json::array()}};
   if (!step.online.empty()) json["online"] = step.online;
-  for (const ObservedGroup& group : step.groups) {
+  for (const GroupCpuset& group : step.groups) {
     json["groups"].push_back({{"name", group.name}, {"cpus", group.cpus}, {"mems", group.mems}});
   }
-  for (const Check& check : step.checks) json["checks"].push_back(check_json(check));
+  for (const CheckedValue& check : step.checks) json["checks"].push_back(check_json(check));
   for (const ContainerRow& row : step.rows) json["containers"].push_back(row_json(row));
   if (!step.machine.is_null()) json["machine"] = step.machine;
   if (step.timeline) json["timeline"] = timeline_json(*step.timeline);
@@ -109,13 +109,13 @@ Json scenario_json(const ScenarioResult& result) {
 }
 
 /// A field of a scenario in a report; required unless `optional`.
-struct Field {
+struct ReportField {
   const char* name;
   bool (Json::*is)() const noexcept;
   const char* expected;
   bool optional = false;
 };
-constexpr Field kFields[] = {
+constexpr ReportField kFields[] = {
     {"name", &Json::is_string, "a string"},
     {"on", &Json::is_string, "a string"},
     {"verdict", &Json::is_string, "a string"},
@@ -154,7 +154,7 @@ Result<Json> parse_report(std::string_view text) {
   for (std::size_t i = 0; i < report["scenarios"].size(); ++i) {
     const Json& scenario = report["scenarios"][i];
     if (!scenario.is_object()) return refuse(fmt::format("scenarios[{}]: expected an object", i));
-    for (const Field& field : kFields) {
+    for (const ReportField& field : kFields) {
       const auto found = scenario.find(field.name);
       if (found == scenario.end() ? field.optional : ((*found).*field.is)()) continue;
       return refuse(fmt::format("scenarios[{}].{}: expected {}", i, field.name, field.expected));

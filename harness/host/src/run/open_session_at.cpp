@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxMemory = std::size_t{16} << 20U;
 
 /// Adds everything that a step does, including the files that it names.
-void add_step_to(Fingerprint& fingerprint, const Step& step) {
+void add_step_to(Fingerprint& fingerprint, const ScenarioStep& step) {
   fingerprint.add(step.definition);
   if (const auto* admit = std::get_if<AdmitStep>(&step.action)) fingerprint.add(admit->manifest);
   if (const auto* pod = std::get_if<RunPodStep>(&step.action)) fingerprint.add(pod->manifest);
@@ -51,7 +51,7 @@ fs::path memory_file(const std::string& key) { return states_folder() / (key + "
 
 /// A guest before a step, and what its runner knew.
 struct State {
-  Session session;
+  GuestSession session;
   std::size_t step = 1;
   Json memory;
 };
@@ -78,7 +78,7 @@ std::optional<State> nearest_state(const Scenario& scenario, const std::vector<s
 /// Runs the steps from number `from` (0: also prepares the guest) up to but not including `step`.
 /// Returns false if one fails; `result` then has the reason.
 bool run_steps_before(const Scenario& scenario, std::size_t from, std::size_t step,
-                      const RunOptions& options, StepRunner& runner, const Session& session,
+                      const RunOptions& options, StepRunner& runner, const GuestSession& session,
                       ScenarioResult& result) {
   const auto conclude = [&](const std::string& where, const std::string& why) {
     result.verdict = Verdict::kFailed;
@@ -101,7 +101,7 @@ bool run_steps_before(const Scenario& scenario, std::size_t from, std::size_t st
   return true;
 }
 
-void save_state(const std::string& key, const StepRunner& runner, Session& session,
+void save_state(const std::string& key, const StepRunner& runner, GuestSession& session,
                 const RunOptions& options) {
   const auto complain = [&](const std::string& why) {
     options.on_progress("its state could not be saved: " + why);
@@ -116,8 +116,8 @@ void save_state(const std::string& key, const StepRunner& runner, Session& sessi
 
 }  // namespace
 
-std::optional<Session> open_session_at(const Scenario& scenario, std::size_t step,
-                                       const RunOptions& options, ScenarioResult& result) {
+std::optional<GuestSession> open_session_at(const Scenario& scenario, std::size_t step,
+                                            const RunOptions& options, ScenarioResult& result) {
   const auto launch = prepare_launch(scenario, options, result);
   if (!launch) return std::nullopt;
   const std::vector<std::string> keys = state_keys(scenario, step, *launch);
@@ -127,7 +127,7 @@ std::optional<Session> open_session_at(const Scenario& scenario, std::size_t ste
     result.restored = true;
     return std::move(state->session);
   }
-  std::optional<Session> session;
+  std::optional<GuestSession> session;
   if (state) {
     options.on_progress(fmt::format("from the saved state before step {}", state->step));
     session = std::move(state->session);
@@ -138,8 +138,9 @@ std::optional<Session> open_session_at(const Scenario& scenario, std::size_t ste
   StepRunner runner(scenario, options, *session);
   if (state && !runner.recall(state->memory)) {
     result.verdict = Verdict::kHarnessError;
-    result.message = fmt::format("'{}': expected what the steps before the state have told",
-                                 memory_file(keys[state->step - 1]).string());
+    result.message =
+        fmt::format("'{}': expected what the steps before the saved state have reported",
+                    memory_file(keys[state->step - 1]).string());
     return std::nullopt;
   }
   if (!run_steps_before(scenario, state ? state->step : 0, step, options, runner, *session, result))

@@ -11,7 +11,7 @@ namespace pinfold::harness {
 namespace {
 
 /// Collects sentences without duplicates.
-class Problems {
+class PreflightProblems {
  public:
   template <class Value>
   void add_from(const Result<Value>& checked) {
@@ -42,7 +42,7 @@ struct HostNeeds {
 
 /// Collects the needs; checks the QEMUs of the host at once.
 HostNeeds host_needs_of(const std::vector<const Scenario*>& scenarios, const RunOptions& options,
-                        Problems& problems) {
+                        PreflightProblems& problems) {
   HostNeeds needs;
   for (const Scenario* scenario : scenarios) {
     const VmMachine& machine = scenario->machine;
@@ -66,7 +66,7 @@ HostNeeds host_needs_of(const std::vector<const Scenario*>& scenarios, const Run
 
 std::vector<std::string> preflight(const std::vector<const Scenario*>& scenarios,
                                    const RunOptions& options, int jobs) {
-  Problems problems;
+  PreflightProblems problems;
   problems.add_from(check_guests(scenarios, jobs));
   const HostNeeds needs = host_needs_of(scenarios, options, problems);
   // If the host has other problems, nothing is downloaded.

@@ -29,7 +29,7 @@ void add_step(StepResult step, const RunOptions& options, ScenarioResult& result
 }
 
 /// Keeps the guest if a step failed that should have succeeded.
-void keep_if_failed(const Scenario& scenario, const RunOptions& options, Session& session,
+void keep_if_failed(const Scenario& scenario, const RunOptions& options, GuestSession& session,
                     ScenarioResult& result) {
   const bool failed = result.verdict == Verdict::kFailed || result.verdict == Verdict::kOutOfMemory;
   if (!options.keep || !failed || result.ok()) return;
@@ -44,7 +44,7 @@ void keep_if_failed(const Scenario& scenario, const RunOptions& options, Session
 }
 
 /// Changes the verdict if a step failed because memory ran out.
-void see_out_of_memory(const Session& session, ScenarioResult& result) {
+void see_out_of_memory(const GuestSession& session, ScenarioResult& result) {
   if (result.verdict == Verdict::kFailed &&
       classify(Trouble::kEnded, session.vm.console()) == Verdict::kOutOfMemory) {
     result.verdict = Verdict::kOutOfMemory;
@@ -52,7 +52,7 @@ void see_out_of_memory(const Session& session, ScenarioResult& result) {
 }
 
 /// Ends the machine; its exit status shows that it ran to its end.
-void end(const Scenario& scenario, Session& session, ScenarioResult& result) {
+void end(const Scenario& scenario, GuestSession& session, ScenarioResult& result) {
   const int exit_status = exit_status_for(scenario.machine.platform.arch, kEndCode);
   auto ended = session.vm.quit(kEndCode, exit_status, std::chrono::seconds(20));
   const bool passed = result.verdict == Verdict::kPassed;
@@ -67,7 +67,7 @@ void end(const Scenario& scenario, Session& session, ScenarioResult& result) {
 
 /// Runs the steps until one fails. Returns false if the machine failed; `result` then has the
 /// reason.
-bool run_steps(const Scenario& scenario, const RunOptions& options, Session& session,
+bool run_steps(const Scenario& scenario, const RunOptions& options, GuestSession& session,
                ScenarioResult& result) {
   StepRunner runner(scenario, options, session);
   const auto conclude = [&](const VmFailure& failure, const std::string& doing) {
@@ -79,7 +79,7 @@ bool run_steps(const Scenario& scenario, const RunOptions& options, Session& ses
   if (auto ready = runner.prepare(); !ready) return conclude(ready.error(), "preparing the guest");
   result.verdict = Verdict::kPassed;
   for (std::size_t i = 0; i < scenario.steps.size(); ++i) {
-    const Step& step = scenario.steps[i];
+    const ScenarioStep& step = scenario.steps[i];
     const Clock::time_point begin = Clock::now();
     auto done = runner.run(step);
     const std::string where = fmt::format("step {} ({})", i + 1, step.title);
@@ -97,7 +97,7 @@ bool run_steps(const Scenario& scenario, const RunOptions& options, Session& ses
   return true;
 }
 
-void run_in(Session session, const Scenario& scenario, const RunOptions& options,
+void run_in(GuestSession session, const Scenario& scenario, const RunOptions& options,
             SharedGuest& shared, ScenarioResult& result) {
   if (!run_steps(scenario, options, session, result)) return;
   see_out_of_memory(session, result);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pinfold/harness/session.hpp"
+#include "pinfold/harness/guest_session.hpp"
 
 namespace pinfold::harness {
 

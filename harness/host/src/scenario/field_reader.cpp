@@ -77,7 +77,7 @@ std::string FieldReader::text(const char* key, std::string fallback) {
   const Json* value = find(key);
   if (value == nullptr) return fallback;
   if (auto text = scalar_text(*value)) return *text;
-  complain(key, show_value(*value) + ": expected a text");
+  complain(key, show_value(*value) + ": expected a string");
   return fallback;
 }
 
@@ -150,7 +150,7 @@ std::vector<std::string> FieldReader::texts(const char* key) {
     if (auto text = scalar_text((*value)[i])) list.push_back(*text);
   }
   if (!array || list.size() != value->size()) {
-    complain(key, show_value(*value) + ": expected a list of texts");
+    complain(key, show_value(*value) + ": expected a list of strings");
   }
   return list;
 }

@@ -31,13 +31,13 @@ std::string_view next_word(std::string_view& text) {
 }
 
 /// The words that each part of a platform can have.
-struct Words {
+struct PlatformWords {
   std::vector<std::string_view> kernels;
   std::vector<std::string_view> modes;
   std::vector<std::string_view> archs;
 };
-Words known_words() {
-  Words words{{std::begin(kKernels), std::end(kKernels)}, {}, {}};
+PlatformWords known_words() {
+  PlatformWords words{{std::begin(kKernels), std::end(kKernels)}, {}, {}};
   words.kernels.push_back(kOwnKernel);
   for (const CgroupMode mode : kModes) words.modes.push_back(to_string(mode));
   for (const Arch arch : kArchs) words.archs.push_back(to_string(arch));
@@ -50,7 +50,7 @@ bool is_one_of(std::string_view word, const std::vector<std::string_view>& words
 
 /// Explains the first unknown word of a platform; "" if all are known but in the wrong order.
 std::string unknown_word(std::string_view text, Arch otherwise) {
-  const Words words = known_words();
+  const PlatformWords words = known_words();
   const std::string_view kernel = next_word(text);
   const std::string_view mode = next_word(text);
   const std::string_view arch = text.empty() ? to_string(otherwise) : text;
@@ -163,7 +163,7 @@ bool selects(std::string_view selector, const Platform& platform) {
 }
 
 Result<void> check_selector(std::string_view selector) {
-  const Words words = known_words();
+  const PlatformWords words = known_words();
   std::vector<std::string_view> all = words.kernels;
   all.insert(all.end(), words.modes.begin(), words.modes.end());
   all.insert(all.end(), words.archs.begin(), words.archs.end());

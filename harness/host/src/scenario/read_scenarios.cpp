@@ -24,7 +24,7 @@ class StepNeeds {
   explicit StepNeeds(const VmMachine& machine)
       : machine_(machine), absent_(machine.absent), pluggable_(machine.pluggable_memory) {}
 
-  [[nodiscard]] std::optional<Complaint> check(const Step& step, FieldPath path) {
+  [[nodiscard]] std::optional<Complaint> check(const ScenarioStep& step, FieldPath path) {
     killed_ = killed_ || step.kill_at;
     if (std::holds_alternative<PowerCutsStep>(step.action)) {
       path.emplace_back("powerCuts");
@@ -116,7 +116,7 @@ std::vector<Platform> read_platforms_and_kernel(FieldReader& fields, std::option
     fields.complain(
         "on", fmt::format("expected a platform with the `kernel`, such as {}/v2", kOwnKernel));
   } else if (is_used && !has_kernel) {
-    fields.complain("on", fmt::format("'{}': expected `kernel` at the top level with it, such as "
+    fields.complain("on", fmt::format("'{}': expected `kernel` at the top level as well, such as "
                                       "kernel: /boot/vmlinuz-6.1.0",
                                       kOwnKernel));
   }
@@ -179,8 +179,8 @@ Result<void> load_kubelet(KubeletSource& source, const std::filesystem::path& fo
 }
 
 /// Reads the manifest of a step with a pod, and puts the pod into its default title.
-Result<void> load_manifest(Step& step, const std::filesystem::path& file, std::string& manifest,
-                           const std::filesystem::path& folder) {
+Result<void> load_manifest(ScenarioStep& step, const std::filesystem::path& file,
+                           std::string& manifest, const std::filesystem::path& folder) {
   if (file.empty()) return {};
   PINFOLD_LET(manifest, read_file(folder / file));
   const std::string& verb = step.path.back();
@@ -188,7 +188,7 @@ Result<void> load_manifest(Step& step, const std::filesystem::path& file, std::s
   return {};
 }
 
-Result<void> load_pod(Step& step, RunPodStep& run, const std::filesystem::path& folder) {
+Result<void> load_pod(ScenarioStep& step, RunPodStep& run, const std::filesystem::path& folder) {
   PINFOLD_TRY(load_manifest(step, run.file, run.manifest, folder));
   PINFOLD_LET(const auto pod, parse_pod(run.manifest));
   run.pod = pod.name;
@@ -196,7 +196,7 @@ Result<void> load_pod(Step& step, RunPodStep& run, const std::filesystem::path& 
   return {};
 }
 
-Result<void> load_pod(Step& step, AdmitStep& admit, const std::filesystem::path& folder) {
+Result<void> load_pod(ScenarioStep& step, AdmitStep& admit, const std::filesystem::path& folder) {
   PINFOLD_TRY(load_manifest(step, admit.file, admit.manifest, folder));
   const auto pod = parse_pod(admit.manifest);
   if (pod) {
@@ -217,7 +217,7 @@ Result<void> load_files(Scenario& scenario, const std::filesystem::path& folder)
     PINFOLD_LET_WRAP(file.text, read_file(folder / file.file), "files");
   }
   for (std::size_t i = 0; i < scenario.steps.size(); ++i) {
-    Step& step = scenario.steps[i];
+    ScenarioStep& step = scenario.steps[i];
     Result<void> loaded;
     if (auto* admit = std::get_if<AdmitStep>(&step.action)) loaded = load_pod(step, *admit, folder);
     if (auto* run = std::get_if<RunPodStep>(&step.action)) loaded = load_pod(step, *run, folder);

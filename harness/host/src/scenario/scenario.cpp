@@ -14,7 +14,7 @@ std::string full_name(const Scenario& scenario) {
 }
 
 bool needs_product(const Scenario& scenario) {
-  for (const Step& step : scenario.steps) {
+  for (const ScenarioStep& step : scenario.steps) {
     if (std::holds_alternative<AdmitStep>(step.action) ||
         std::holds_alternative<RemoveStep>(step.action) ||
         std::holds_alternative<RestartStep>(step.action) ||

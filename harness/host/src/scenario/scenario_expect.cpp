@@ -14,20 +14,20 @@ namespace {
 
 using Of = Expectation::Of;
 
-struct Subject {
+struct ExpectationSubject {
   const char* key;
   Of of;
 };
-constexpr std::array<Subject, 6> kSubjects = {{{"container", Of::kContainer},
-                                               {"cgroup", Of::kCgroup},
-                                               {"program", Of::kProgram},
-                                               {"processesOf", Of::kProcesses},
-                                               {"file", Of::kFile},
-                                               {"disjoint", Of::kDisjoint}}};
+constexpr std::array<ExpectationSubject, 6> kSubjects = {{{"container", Of::kContainer},
+                                                          {"cgroup", Of::kCgroup},
+                                                          {"program", Of::kProgram},
+                                                          {"processesOf", Of::kProcesses},
+                                                          {"file", Of::kFile},
+                                                          {"disjoint", Of::kDisjoint}}};
 
 bool is_subject(std::string_view key) {
   return std::any_of(kSubjects.begin(), kSubjects.end(),
-                     [&](const Subject& subject) { return key == subject.key; });
+                     [&](const ExpectationSubject& subject) { return key == subject.key; });
 }
 
 /// Returns true for "pages/1", with a NUMA node after the slash.

@@ -145,7 +145,7 @@ Json spelled_out(Json machine, const Machines& machines, std::optional<Complaint
     for (const auto& [one, fields] : machines) known.push_back(one);
     complaint = Complaint{
         changed ? FieldPath{"machine", "like"} : FieldPath{"machine"},
-        fmt::format("{}: no machine of machines.yaml, {}", show_value(name),
+        fmt::format("{}: not a machine of machines.yaml, {}", show_value(name),
                     known.empty() ? "which has none"
                                   : expected_one_of(known, scalar_text(name).value_or("")))};
     return machine;

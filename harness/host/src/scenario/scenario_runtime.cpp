@@ -50,7 +50,7 @@ class RuntimeOrder {
 
   [[nodiscard]] std::string check(const RunPodStep& step) {
     if (std::string wrong = needs_up(step.error); !wrong.empty()) return wrong;
-    if (pods_.contains(step.pod)) return fmt::format("pod '{}' runs already", step.pod);
+    if (pods_.contains(step.pod)) return fmt::format("pod '{}' is already running", step.pod);
     if (step.error.empty()) pods_[step.pod] = step.containers;
     return "";
   }
@@ -85,7 +85,7 @@ class RuntimeOrder {
     if (state == State::kUnknown) return is_not(step.container, "created");
     if (!step.error.empty()) return "";
     if (step.what == Do::kStart && state != State::kCreated) {
-      return fmt::format("container '{}' was started already", step.container);
+      return fmt::format("container '{}' was already started", step.container);
     }
     state = step.what == Do::kStart  ? State::kStarted
             : step.what == Do::kStop ? State::kStopped
@@ -204,7 +204,7 @@ bool needs_runtime(const Action& action) {
 
 std::optional<Complaint> check_runtime_steps(const Scenario& scenario) {
   RuntimeOrder order;
-  for (const Step& step : scenario.steps) {
+  for (const ScenarioStep& step : scenario.steps) {
     if (!needs_runtime(step.action)) continue;
     if (scenario.runtime.empty()) return Complaint{step.path, "expected a scenario with a runtime"};
     if (std::string wrong = order.follow(step.action); !wrong.empty()) {

@@ -144,11 +144,12 @@ std::vector<std::vector<std::string>> read_commands(FieldReader& fields, const c
 }
 
 Action read_power_cuts(FieldReader& fields) {
-  static constexpr Loss kAll[] = {Loss::kNone, Loss::kAll, Loss::kSome, Loss::kTorn};
+  static constexpr WriteLoss kAll[] = {WriteLoss::kNone, WriteLoss::kAll, WriteLoss::kSome,
+                                       WriteLoss::kTorn};
   PowerCutsStep step;
   const bool chosen = fields.find("losses") != nullptr;
   const std::vector<std::string> names = fields.texts("losses");
-  for (const Loss loss : kAll) {
+  for (const WriteLoss loss : kAll) {
     if (!chosen || std::count(names.begin(), names.end(), to_string(loss)) == 1) {
       step.losses.push_back(loss);
     }
@@ -258,7 +259,7 @@ class StepReader {
 
  private:
   void read_group(const PlatformScope& scope, std::vector<PlacedStep>& steps);
-  [[nodiscard]] Step read_step(const PlatformScope& scope);
+  [[nodiscard]] ScenarioStep read_step(const PlatformScope& scope);
 
   const Json& value_;
   FieldPath path_;
@@ -288,8 +289,8 @@ void StepReader::read_group(const PlatformScope& scope, std::vector<PlacedStep>&
   read_list(*list, fields_.path_of("steps"), scope, kWithoutGroups, steps, complaint_);
 }
 
-Step StepReader::read_step(const PlatformScope& scope) {
-  Step step;
+ScenarioStep StepReader::read_step(const PlatformScope& scope) {
+  ScenarioStep step;
   step.definition = value_.dump(-1, ' ', true, Json::error_handler_t::replace);
   int verbs = 0;
   const auto read_with = [&](const char* name, const auto& reader) {

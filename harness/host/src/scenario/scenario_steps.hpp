@@ -12,7 +12,7 @@ namespace pinfold::harness {
 
 /// A step and its path in the document.
 struct PlacedStep {
-  Step step;
+  ScenarioStep step;
   FieldPath path;
 };
 

@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "guest/kubelet_requests.hpp"
+#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/run_options.hpp"
 #include "pinfold/harness/scenario.hpp"
 #include "pinfold/harness/scenario_result.hpp"
-#include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {
 
 /// A pod that the product has admitted.
-struct AdmittedPod {
+struct ScenarioPod {
   std::string uid;
   std::vector<std::string> containers;
   bool counts_as_started = true;
@@ -31,7 +31,8 @@ struct RuntimePod {
 
 /// What the steps of a scenario share: its guest, and what is known about it.
 struct StepContext {
-  StepContext(const Scenario& its_scenario, const RunOptions& its_options, Session& its_session)
+  StepContext(const Scenario& its_scenario, const RunOptions& its_options,
+              GuestSession& its_session)
       : scenario(its_scenario),
         options(its_options),
         session(its_session),
@@ -53,7 +54,7 @@ struct StepContext {
 
   const Scenario& scenario;
   const RunOptions& options;
-  Session& session;
+  GuestSession& session;
   VmMachine machine;  ///< the scenario's machine plus plugged hardware
   Milliseconds time_limit{30000};
   std::optional<KillPoint> kill_at;  ///< of this step, until its first command has run
@@ -62,7 +63,7 @@ struct StepContext {
   ExclusiveCpus exclusive;  ///< of all containers since the sampler started
   /// Cached desired cpusets, until a step may change them.
   std::optional<std::vector<DesiredContainer>> desired;
-  std::map<std::string, AdmittedPod> pods;     ///< admitted, by name
+  std::map<std::string, ScenarioPod> pods;     ///< admitted, by name
   std::map<std::string, std::string> running;  ///< program to cgroup
   std::map<std::string, RuntimePod> runtime_pods;
 };

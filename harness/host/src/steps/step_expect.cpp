@@ -108,8 +108,8 @@ VmResult<void> expect_one(StepContext& context, const Expectation& expectation,
   return {};
 }
 
-VmResult<ObservedContainer> look_at(StepContext& context, const DesiredContainer& container) {
-  ObservedContainer kernel;
+VmResult<ContainerValues> look_at(StepContext& context, const DesiredContainer& container) {
+  ContainerValues kernel;
   const std::string cpus = container.cgroup + "/" + effective_file(context.cgroup_mode(), "cpus");
   const std::string mems = container.cgroup + "/" + effective_file(context.cgroup_mode(), "mems");
   PINFOLD_LET(const auto reply, context.ask({{"op", "read"}, {"paths", {cpus, mems}}}));
@@ -138,7 +138,7 @@ VmResult<StepResult> act(StepContext& context, const VerifyStep&) {
   StepResult result;
   PINFOLD_LET(const auto containers, desired(context, result.message));
   if (result.message.empty() && containers.empty()) result.message = "there is no container";
-  std::map<std::string, ObservedContainer> kernel;
+  std::map<std::string, ContainerValues> kernel;
   for (const DesiredContainer& container : containers) {
     PINFOLD_LET(kernel[container.name], look_at(context, container));
   }

@@ -43,8 +43,8 @@ VmResult<void> note_groups(StepContext& context, const Action& action, StepResul
   const Json files = reply.value("files", Json::object());
   result.online = read_value(files, kOnline);
   for (const auto& [name, folder] : folders) {
-    ObservedGroup group{name, read_value(files, file_of(folder, "cpus")),
-                        read_value(files, file_of(folder, "mems"))};
+    GroupCpuset group{name, read_value(files, file_of(folder, "cpus")),
+                      read_value(files, file_of(folder, "mems"))};
     if (!group.cpus.empty()) result.groups.push_back(std::move(group));
   }
   return {};

@@ -57,7 +57,7 @@ VmResult<StepResult> wait_for(StepContext& context, const std::string& path,
     if (done(text)) return success();
     if (Clock::now() > deadline) {
       return failure(
-          fmt::format("the guest does not take it: '{}' is still '{}'", path, excerpt(text)));
+          fmt::format("the guest does not accept it: '{}' is still '{}'", path, excerpt(text)));
     }
     std::this_thread::sleep_for(Milliseconds(50));
   }

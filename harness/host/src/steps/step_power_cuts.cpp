@@ -30,11 +30,11 @@ VmResult<void> mark_disk(StepContext& context) {
 VmResult<StepResult> act(StepContext& context, const PowerCutsStep& step) {
   PowerCutQuestion question{step.losses, {}, step.files, {}};
   std::vector<int> losses;
-  for (const Loss loss : step.losses) losses.push_back(static_cast<int>(loss));
+  for (const WriteLoss loss : step.losses) losses.push_back(static_cast<int>(loss));
   for (const auto& command : step.commands) {
     question.commands.push_back(fmt::format("{}", fmt::join(command, " ")));
   }
-  for (const Step& one : context.scenario.steps) question.steps.push_back(one.title);
+  for (const ScenarioStep& one : context.scenario.steps) question.steps.push_back(one.title);
   PINFOLD_LET(const auto reply, context.ask({{"op", "cut-power"},
                                              {"losses", losses},
                                              {"commands", step.commands},

@@ -49,7 +49,7 @@ VmResult<StepResult> start_one(StepContext& context, const StartStep& step, cons
   PINFOLD_LET(const auto reply, context.ask(std::move(request)));
   if (reply.value("ok", false)) {
     context.running[name] = cgroup;
-    return step.error.empty() ? success() : failure(fmt::format("{} came up", name));
+    return step.error.empty() ? success() : failure(fmt::format("{} started", name));
   }
   const std::string said = fmt::format("{} ({})", reply.value("error", ""), describe_end(reply));
   if (!step.error.empty() && said.find(step.error) != std::string::npos) return success();
@@ -57,7 +57,7 @@ VmResult<StepResult> start_one(StepContext& context, const StartStep& step, cons
 }
 
 /// Calls `pinfold start` for a container, or for all of a pod in order.
-VmResult<StepResult> start_in_product(StepContext& context, const AdmittedPod& pod,
+VmResult<StepResult> start_in_product(StepContext& context, const ScenarioPod& pod,
                                       const std::string& container) {
   for (const std::string& name : pod.containers) {
     if (!container.empty() && name != container) continue;

@@ -28,7 +28,7 @@ StepResult as_result(const Json& reply) {
 
 StepResult concluded(StepResult result) {
   std::vector<std::string> wrong;
-  for (const Check& check : result.checks) {
+  for (const CheckedValue& check : result.checks) {
     if (check.ok) continue;
     const std::string difference = list_difference(check);
     wrong.push_back(fmt::format("{}: expected '{}', the kernel has '{}'{}{}", check.what,

@@ -50,7 +50,7 @@ VmResult<void> StepRunner::prepare() {
   return mark_disk(context_);
 }
 
-VmResult<StepResult> StepRunner::run(const Step& step) {
+VmResult<StepResult> StepRunner::run(const ScenarioStep& step) {
   const bool only_looks = std::holds_alternative<StartStep>(step.action) ||
                           std::holds_alternative<WriteStep>(step.action) ||
                           std::holds_alternative<ExpectStep>(step.action);

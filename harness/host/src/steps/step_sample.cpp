@@ -80,9 +80,9 @@ VmResult<StepResult> act(StepContext& context, const StopSamplingStep& step) {
   StepResult result = as_result(reply);
   if (!result.ok) return result;
   const auto looks = reply.value("looks", std::uint64_t{0});
-  result.checks.push_back({"looks of the sampler", fmt::format("at least {}", step.at_least),
+  result.checks.push_back({"samples", fmt::format("at least {}", step.at_least),
                            std::to_string(looks), looks >= step.at_least});
-  result.checks.push_back({"every state was kept", "true",
+  result.checks.push_back({"every state was recorded", "true",
                            reply.value("overflow", true) ? "false" : "true",
                            !reply.value("overflow", true)});
   if (!step.exclusive.empty()) {
@@ -108,7 +108,7 @@ VmResult<StepResult> act(StepContext& context, const StopSamplingStep& step) {
   std::string first = overlaps.empty() ? "" : overlaps.front();
   if (overlaps.size() > 1) first += fmt::format(", and {} more", overlaps.size() - 1);
   result.checks.push_back(
-      {fmt::format("exclusive CPUs of {} groups seen in others, in {} states",
+      {fmt::format("exclusive CPUs of {} groups were in other groups' cpusets, in {} states",
                    context.exclusive.size(), reply.value("states", std::uint64_t{0})),
        "", first, overlaps.empty()});
   return concluded(std::move(result));

@@ -142,7 +142,7 @@ class Splitter {
       if (flags == kEnded) break;
       if ((flags & kContinued) == 0) name_ = take_name();
       const std::uint64_t kind = flags & ~kContinued;
-      if (kind != kZero && kind != kPage) return corrupt("a page as it is, or that it is zero");
+      if (kind != kZero && kind != kPage) return corrupt("a page, or a mark that it is zero");
       const std::string_view content = take(kind == kZero ? 1 : kPageBytes);
       if (is_short_) return corrupt("the content of a page");
       if (kind == kZero && content[0] != '\0') return corrupt("a page of zeros");

@@ -151,29 +151,29 @@ class MemoryFiles {
 };
 
 /// A file mapped into memory.
-class MappedFile {
+class MappedSnapshot {
  public:
-  static Result<MappedFile> open_at(const fs::path& path) {
+  static Result<MappedSnapshot> open_at(const fs::path& path) {
     const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat facts {};
     if (fd && fstat(fd.get(), &facts) == 0) {
-      MappedFile file;
+      MappedSnapshot file;
       file.size_ = static_cast<std::size_t>(facts.st_size);
       file.bytes_ = mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
       if (file.bytes_ != MAP_FAILED) return file;
     }
     return fail_errno(errno, fmt::format("read '{}'", path.string()));
   }
-  MappedFile(MappedFile&& other) noexcept
+  MappedSnapshot(MappedSnapshot&& other) noexcept
       : bytes_(std::exchange(other.bytes_, MAP_FAILED)), size_(other.size_) {}
-  MappedFile& operator=(MappedFile&&) = delete;
-  ~MappedFile() {
+  MappedSnapshot& operator=(MappedSnapshot&&) = delete;
+  ~MappedSnapshot() {
     if (bytes_ != MAP_FAILED) (void)munmap(bytes_, size_);
   }
   [[nodiscard]] std::string_view bytes() const { return {static_cast<const char*>(bytes_), size_}; }
 
  private:
-  MappedFile() = default;
+  MappedSnapshot() = default;
 
   void* bytes_ = MAP_FAILED;
   std::size_t size_ = 0;
@@ -247,7 +247,7 @@ VmResult<void> SnapshotStore::save(const std::string& key, Vm& vm) const {
 Result<void> SnapshotStore::keep(const std::string& key, const fs::path& saved,
                                  const std::string& drafts) const {
   const auto draft = [&](const std::string& name) { return file(key, name + drafts); };
-  PINFOLD_LET(const auto all, MappedFile::open_at(saved));
+  PINFOLD_LET(const auto all, MappedSnapshot::open_at(saved));
   MemoryFiles files(draft);
   PINFOLD_LET(const auto state, split_saved_state(all.bytes(), [&](const SavedPage& page) {
                 return files.write(page);

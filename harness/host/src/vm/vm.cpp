@@ -163,7 +163,7 @@ VmResult<void> Vm::pump(Clock::time_point deadline, const std::function<bool()>&
     read_ports();
     if (done()) return {};
     if (agent_buffer_.size() > kMaxAgentLine) {
-      return failed(Trouble::kGarbage, "the results port brings a line without end");
+      return failed(Trouble::kGarbage, "the results port sends a line that does not end");
     }
     if (!panicked && shows_panic(std::string_view(console_).substr(panic_searched_))) {
       panicked = true;
@@ -179,7 +179,7 @@ VmResult<void> Vm::pump(Clock::time_point deadline, const std::function<bool()>&
                                 complaints.empty() ? "" : ": ", complaints));
     }
     const auto left = std::chrono::ceil<Milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return failed(Trouble::kTimeout, "the time is up");
+    if (left <= 0) return failed(Trouble::kTimeout, "the time limit has expired");
     pollfd watched[] = {{interrupt_fd_, POLLIN, 0},
                         {qemu_.ended_fd(), POLLIN, 0},
                         {console_port_.get(), POLLIN, 0},
@@ -217,7 +217,7 @@ VmResult<Json> Vm::request(Json request, Milliseconds limit) {
   request["id"] = id;
   if (!agent_lines_.empty()) {
     return failed(Trouble::kGarbage,
-                  fmt::format("nobody asked for '{}'",
+                  fmt::format("unexpected result '{}'",
                               end_of_console(agent_lines_.front().substr(0, 200), 1)));
   }
   const std::string line = request.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
@@ -225,7 +225,7 @@ VmResult<Json> Vm::request(Json request, Milliseconds limit) {
     read_ports();
     return failed(
         qemu_.wait_until(Clock::now() + Milliseconds(200)) ? Trouble::kEnded : Trouble::kTimeout,
-        "the agent takes no request");
+        "the agent accepts no request");
   }
   auto reply = next_line(agent_lines_, deadline);
   if (reply && reply->value("id", Json()) != id) {
@@ -240,7 +240,7 @@ VmResult<void> Vm::quit(int code, int exit_status, Milliseconds limit) {
   PINFOLD_TRY(pump(deadline, [this] { return qemu_.wait_status().has_value(); }));
   const int status = *qemu_.wait_status();
   if (!agent_lines_.empty() || !agent_buffer_.empty()) {
-    return failed(Trouble::kGarbage, "the agent said more after its last result");
+    return failed(Trouble::kGarbage, "the agent sent more after its last result");
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != exit_status) {
     return failed(Trouble::kEnded, fmt::format("the machine ended with {}, expected status {}",
@@ -259,7 +259,7 @@ VmResult<Json> Vm::monitor(const std::string& command, Json arguments, Milliseco
   Json request = {{"execute", command}};
   if (!arguments.empty()) request["arguments"] = std::move(arguments);
   if (!send_all(monitor_port_, request.dump() + "\n", deadline)) {
-    return failed(Trouble::kEnded, "QEMU takes no command");
+    return failed(Trouble::kEnded, "QEMU accepts no command");
   }
   while (true) {
     PINFOLD_LET(auto message, next_line(monitor_lines_, deadline));

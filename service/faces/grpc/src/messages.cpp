@@ -61,7 +61,7 @@ void fill_container(const ContainerResources& resources, bool is_started, v1::Co
 
 void fill_comparison(const verbs::Comparison& comparison, v1::Comparison& out) {
   out.set_compared_count(comparison.compared);
-  for (const verbs::Difference& difference : comparison.differences) {
+  for (const verbs::CpusetDifference& difference : comparison.differences) {
     v1::Difference& entry = *out.add_differences();
     fill(difference.container.pod, *entry.mutable_pod());
     entry.set_container(valid_text(difference.container.container));

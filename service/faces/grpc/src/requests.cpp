@@ -113,7 +113,7 @@ Result<verbs::Action> to_action(const v1::AttachRequest& request) {
   PINFOLD_LET(auto container, read_container(request.pod_uid(), request.container()));
   if (request.pid() <= 0) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("pid: {}: expected the number of a process", request.pid()));
+                fmt::format("pid: {}: expected a process id", request.pid()));
   }
   enforce::ProcessId process{request.pid(), request.start_time()};
   if (process.start_time == 0) {

@@ -48,7 +48,8 @@ Result<tcp::endpoint> parse_address(const std::string& address) {
   }
   return fail(
       ErrorCode::kInvalidArgument,
-      fmt::format("metrics at '{}': expected an IP address and a port, '127.0.0.1:9470'", address));
+      fmt::format("metrics at '{}': expected an IP address and a port, such as '127.0.0.1:9470'",
+                  address));
 }
 
 std::string answer(std::string_view status, std::string_view type, std::string_view body) {

@@ -18,7 +18,7 @@ std::vector<prometheus::MetricFamily> runtime_families(const worker::RuntimeCoun
                                     "Containers that were not created.", counted.create_refusals));
   families.push_back(gauge_family(
       "pinfold_nri_differences",
-      "Mode observe: containers with other CPUs than they would have; 0 in mode enforce.",
+      "Mode observe: containers whose CPUs differ from those they would have; 0 in mode enforce.",
       static_cast<double>(counted.differences)));
   families.push_back(
       gauge_family("pinfold_nri_healthy",
@@ -27,10 +27,10 @@ std::vector<prometheus::MetricFamily> runtime_families(const worker::RuntimeCoun
                    counted.is_healthy ? 1 : 0));
   families.push_back(
       gauge_family("pinfold_nri_kubelet_static",
-                   "1 if the kubelet's own CPU manager is static: its containers are refused.",
+                   "1 if the kubelet's own CPU manager is static: its containers are rejected.",
                    counted.kubelet_is_static ? 1 : 0));
   families.push_back(counter_family("pinfold_nri_reverted_total",
-                                    "Cpusets that others had changed and that were set back.",
+                                    "Cpusets that others changed and that were restored.",
                                     counted.reverted));
   families.push_back(
       gauge_family("pinfold_nri_runtime_overlap_cpus",
@@ -43,11 +43,12 @@ std::vector<prometheus::MetricFamily> runtime_families(const worker::RuntimeCoun
                      "Unknown containers that were stopped, because they could not be confined.",
                      counted.stopped));
   families.push_back(counter_family("pinfold_nri_unpinned_containers_total",
-                                    "Containers that were found unknown or without their cpuset.",
+                                    "Containers found that were unknown or did not have their "
+                                    "cpuset.",
                                     counted.found_unpinned));
-  prometheus::MetricFamily seconds =
-      counter_family("pinfold_nri_unpinned_seconds_total",
-                     "Time for which running containers were without their cpuset, at most.", 0);
+  prometheus::MetricFamily seconds = counter_family(
+      "pinfold_nri_unpinned_seconds_total",
+      "Upper bound of the time that running containers did not have their cpuset.", 0);
   seconds.metric.front().counter.value = counted.unpinned_seconds;
   families.push_back(std::move(seconds));
   return families;

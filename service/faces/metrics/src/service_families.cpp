@@ -61,7 +61,7 @@ std::vector<MetricFamily> service_families(const Node& node, const worker::Snaps
   std::vector<MetricFamily> families;
   families.push_back(durations_family(
       "pinfold_admission_transaction_seconds",
-      "Duration of the transactions with admissions: decided, committed and applied to cgroups.",
+      "Duration of transactions with admissions: to decide, commit and apply to cgroups.",
       counted.admissions));
   families.push_back(counter_family("pinfold_admission_transactions_total",
                                     "Transactions with admissions.", counted.admit_rounds));
@@ -70,7 +70,7 @@ std::vector<MetricFamily> service_families(const Node& node, const worker::Snaps
       "Containers whose CPU affinity excluded some of their CPUs at the last reconciliation.",
       limited_by_affinity(snapshot)));
   families.push_back(durations_family("pinfold_commit_seconds",
-                                      "Duration of the commits: until the state was durable.",
+                                      "Duration of commits until the state is durable.",
                                       snapshot.timings.commits));
   families.push_back(counter_family("pinfold_drift_found_total",
                                     "Due reconciliations that found drift.", counted.drifts));
@@ -81,23 +81,23 @@ std::vector<MetricFamily> service_families(const Node& node, const worker::Snaps
                                     "Due reconciliations that found drift and left none.",
                                     counted.repaired));
   families.push_back(durations_family("pinfold_enforcement_seconds",
-                                      "Duration of applying what was committed to cgroups.",
+                                      "Duration of applying commits to cgroups.",
                                       snapshot.timings.enforcements));
-  families.push_back(gauge_family("pinfold_held_pods", "Pods that only the kubelet's files name.",
+  families.push_back(gauge_family("pinfold_held_pods", "Pods known only from the kubelet's files.",
                                   static_cast<double>(snapshot.state.node.held.size())));
   if (node.cpu().is_static()) {
     families.push_back(gauge_family("pinfold_largest_free_numa_cpus",
-                                    "CPUs of the NUMA node with the most free exclusive CPUs.",
+                                    "Free exclusive CPUs of the NUMA node that has the most.",
                                     static_cast<double>(free.cpus)));
   }
   if (node.memory().is_static()) {
     families.push_back(gauge_family("pinfold_largest_free_numa_memory_bytes",
-                                    "Free memory of the NUMA node that has most of it.",
+                                    "Free memory of the NUMA node that has the most.",
                                     static_cast<double>(free.memory)));
   }
   families.push_back(gauge_family("pinfold_narrowed_containers",
-                                  "Containers with other CPUs than they should have because a "
-                                  "group above theirs lacks them.",
+                                  "Containers that lack CPUs because a group above theirs lacks "
+                                  "them.",
                                   narrowed(snapshot)));
   families.push_back(gauge_family(
       "pinfold_not_settled",
@@ -105,7 +105,7 @@ std::vector<MetricFamily> service_families(const Node& node, const worker::Snaps
       snapshot.not_settled ? 1 : 0));
   families.push_back(counter_family(
       "pinfold_overlap_found_total",
-      "Due reconciliations that found processes of others on exclusive CPUs.", counted.overlaps));
+      "Due reconciliations that found other processes on exclusive CPUs.", counted.overlaps));
   families.push_back(gauge_family("pinfold_pods", "Active pods.",
                                   static_cast<double>(snapshot.state.node.pods.size())));
   families.push_back(durations_family("pinfold_reconciliation_seconds",
@@ -113,13 +113,13 @@ std::vector<MetricFamily> service_families(const Node& node, const worker::Snaps
   families.push_back(counter_family("pinfold_reconciliations_total", "Due reconciliations.",
                                     counted.reconciliations));
   families.push_back(counter_family("pinfold_requests_expired_total",
-                                    "Requests whose deadline passed before their turn.",
+                                    "Requests whose deadline passed before they ran.",
                                     counted.expired));
   families.push_back(counter_family("pinfold_requests_refused_total",
-                                    "Requests that the full queue did not take.", counted.busy));
+                                    "Requests rejected because the queue was full.", counted.busy));
   families.push_back(
-      counter_family("pinfold_requests_total", "Requests that had their turn.", counted.requests));
-  families.push_back(gauge_family("pinfold_requests_waiting", "Requests that wait for their turn.",
+      counter_family("pinfold_requests_total", "Requests that were run.", counted.requests));
+  families.push_back(gauge_family("pinfold_requests_waiting", "Requests that are waiting to run.",
                                   static_cast<double>(waiting)));
   return families;
 }

@@ -25,7 +25,7 @@ Result<Message> parse(std::string_view payload, std::string_view name) {
   if (payload.size() > std::numeric_limits<int>::max() ||
       !message.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("the payload of '{}' is no {}", name, message.GetTypeName()));
+                fmt::format("the payload of '{}' is not a valid {}", name, message.GetTypeName()));
   }
   return message;
 }

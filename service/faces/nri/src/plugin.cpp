@@ -50,7 +50,7 @@ Result<void> check_options(const PluginOptions& options) {
        {options.registration_timeout, options.least_pause, options.greatest_pause}) {
     if (time < milliseconds(1) || time > kLongestTime) {
       return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("NRI: a time of {} ms: expected 1 ms to a day", time.count()));
+                  fmt::format("NRI: time limit {} ms: expected 1 ms to a day", time.count()));
     }
   }
   return {};

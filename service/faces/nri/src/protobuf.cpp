@@ -45,10 +45,10 @@ void append_tag(std::uint64_t number, WireType type, std::string& output) {
 
 }  // namespace
 
-Result<std::optional<Field>> next_field(std::string_view& input) {
+Result<std::optional<ProtobufField>> next_field(std::string_view& input) {
   if (input.empty()) return std::nullopt;
   PINFOLD_LET(const std::uint64_t tag, take_varint(input));
-  Field field;
+  ProtobufField field;
   field.number = tag >> kTypeBits;
   field.type = static_cast<WireType>(tag & 7U);
   if (field.number == 0) return fail(ErrorCode::kInvalidArgument, "a field has the number 0");

@@ -12,7 +12,7 @@ namespace pinfold::nri::protobuf {
 
 enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
-struct Field {
+struct ProtobufField {
   std::uint64_t number = 0;
   WireType type = WireType::kVarint;
   std::uint64_t value = 0;  ///< of a varint field
@@ -24,7 +24,7 @@ struct Field {
 };
 
 /// Takes one field from the front of `input`; nullopt at its end. Errors: kInvalidArgument.
-[[nodiscard]] Result<std::optional<Field>> next_field(std::string_view& input);
+[[nodiscard]] Result<std::optional<ProtobufField>> next_field(std::string_view& input);
 
 /// Appends a field even if it has its default value.
 void append_varint(std::uint64_t number, std::uint64_t value, std::string& output);

@@ -9,8 +9,8 @@ namespace pinfold::nri {
 namespace {
 
 using std::chrono::nanoseconds;
-using ttrpc::Response;
 using ttrpc::StatusCode;
+using ttrpc::TtrpcResponse;
 
 constexpr const char* kRuntimeService = "nri.pkg.api.v1alpha1.Runtime";
 constexpr const char* kPluginService = "nri.pkg.api.v1alpha1.Plugin";
@@ -18,11 +18,11 @@ constexpr const char* kPluginService = "nri.pkg.api.v1alpha1.Plugin";
 constexpr std::chrono::hours kLongest(24);
 constexpr std::size_t kMaxName = 255;
 
-Response refused(StatusCode code, std::string message) {
+TtrpcResponse refused(StatusCode code, std::string message) {
   return {ttrpc::Status{code, std::move(message)}, std::nullopt};
 }
 
-Response accepted(const Answer& answer) { return {std::nullopt, encode(answer)}; }
+TtrpcResponse accepted(const Answer& answer) { return {std::nullopt, encode(answer)}; }
 
 StatusCode status_code(ErrorCode code) {
   switch (code) {
@@ -87,7 +87,7 @@ Result<void> Session::receive_calls(std::string_view bytes, std::vector<Event>& 
 }
 
 /// Turns a call into an event, or answers it if it is not a request to the plugin.
-void Session::handle(ttrpc::Call call, std::vector<Event>& events) {
+void Session::handle(ttrpc::TtrpcCall call, std::vector<Event>& events) {
   if (call.request.service != kPluginService) {
     return respond(call.stream, refused(StatusCode::kUnimplemented,
                                         fmt::format("unknown service '{}'", call.request.service)));
@@ -117,7 +117,7 @@ void Session::handle(ttrpc::Call call, std::vector<Event>& events) {
 
 /// Appends a chunk to the earlier ones. Returns true for the last chunk, with the whole request in
 /// `request`; otherwise answers the call.
-bool Session::join(const ttrpc::Call& call, api::SynchronizeRequest& request) {
+bool Session::join(const ttrpc::TtrpcCall& call, api::SynchronizeRequest& request) {
   synchronize_bytes_ += call.request.payload.size();
   if (synchronize_bytes_ > kMaxSynchronize) {
     synchronize_.Clear();
@@ -140,7 +140,7 @@ bool Session::join(const ttrpc::Call& call, api::SynchronizeRequest& request) {
   return true;
 }
 
-void Session::respond(std::uint32_t call, const Response& response) {
+void Session::respond(std::uint32_t call, const TtrpcResponse& response) {
   std::string bytes;
   // All callers pass an open call.
   (void)server_.answer(call, response, bytes);
@@ -163,11 +163,11 @@ Result<void> Session::answer(std::uint32_t call, const Result<Answer>& answer) {
 
 Result<std::uint32_t> Session::call_runtime(std::string method, std::string payload, TimePoint now,
                                             TimePoint deadline) {
-  ttrpc::Request request{kRuntimeService,
-                         std::move(method),
-                         std::move(payload),
-                         std::max(nanoseconds(deadline - now), nanoseconds(1)).count(),
-                         {}};
+  ttrpc::TtrpcRequest request{kRuntimeService,
+                              std::move(method),
+                              std::move(payload),
+                              std::max(nanoseconds(deadline - now), nanoseconds(1)).count(),
+                              {}};
   std::string bytes;
   PINFOLD_LET(const std::uint32_t call, client_.call(request, bytes));
   multiplex(ConnectionId::kRuntime, bytes, output_);

@@ -10,7 +10,7 @@ namespace {
 
 using protobuf::append_bytes;
 using protobuf::append_varint;
-using protobuf::Field;
+using protobuf::ProtobufField;
 using protobuf::WireType;
 
 constexpr std::size_t kHeaderSize = 10;
@@ -52,7 +52,7 @@ Result<void> for_each_field(std::string_view bytes, const Use& use) {
 
 Result<std::pair<std::string, std::string>> decode_metadata(std::string_view bytes) {
   std::pair<std::string, std::string> entry;
-  PINFOLD_TRY(for_each_field(bytes, [&](const Field& field) -> Result<void> {
+  PINFOLD_TRY(for_each_field(bytes, [&](const ProtobufField& field) -> Result<void> {
     if (field.is(metadata_field::kKey, WireType::kBytes)) entry.first = field.bytes;
     if (field.is(metadata_field::kValue, WireType::kBytes)) entry.second = field.bytes;
     return {};
@@ -62,7 +62,7 @@ Result<std::pair<std::string, std::string>> decode_metadata(std::string_view byt
 
 Result<Status> decode_status(std::string_view bytes) {
   Status status;
-  PINFOLD_TRY(for_each_field(bytes, [&](const Field& field) -> Result<void> {
+  PINFOLD_TRY(for_each_field(bytes, [&](const ProtobufField& field) -> Result<void> {
     if (field.is(status_field::kCode, WireType::kVarint)) {
       status.code = static_cast<StatusCode>(field.value);
     }
@@ -72,7 +72,7 @@ Result<Status> decode_status(std::string_view bytes) {
   return status;
 }
 
-Result<void> set_field(const Field& field, Request& request) {
+Result<void> set_field(const ProtobufField& field, TtrpcRequest& request) {
   if (field.is(request_field::kTimeout, WireType::kVarint)) {
     request.timeout_ns = static_cast<std::int64_t>(field.value);
   } else if (field.is(request_field::kService, WireType::kBytes)) {
@@ -129,18 +129,18 @@ std::string encode(const Frame& frame) {
   return output;
 }
 
-Result<Request> decode_request(std::string_view bytes) {
-  Request request;
+Result<TtrpcRequest> decode_request(std::string_view bytes) {
+  TtrpcRequest request;
   PINFOLD_TRY_WRAP(
-      for_each_field(bytes, [&](const Field& field) { return set_field(field, request); }),
+      for_each_field(bytes, [&](const ProtobufField& field) { return set_field(field, request); }),
       "ttRPC request");
   return request;
 }
 
-Result<Response> decode_response(std::string_view bytes) {
-  Response response;
+Result<TtrpcResponse> decode_response(std::string_view bytes) {
+  TtrpcResponse response;
   PINFOLD_TRY_WRAP(for_each_field(bytes,
-                                  [&](const Field& field) -> Result<void> {
+                                  [&](const ProtobufField& field) -> Result<void> {
                                     if (field.is(response_field::kStatus, WireType::kBytes)) {
                                       PINFOLD_LET(response.status, decode_status(field.bytes));
                                     }
@@ -153,7 +153,7 @@ Result<Response> decode_response(std::string_view bytes) {
   return response;
 }
 
-std::string encode(const Request& request) {
+std::string encode(const TtrpcRequest& request) {
   std::string output;
   append_text(request_field::kService, request.service, output);
   append_text(request_field::kMethod, request.method, output);
@@ -170,7 +170,7 @@ std::string encode(const Request& request) {
   return output;
 }
 
-std::string encode(const Response& response) {
+std::string encode(const TtrpcResponse& response) {
   std::string output;
   if (response.status) {
     std::string status;

@@ -7,11 +7,11 @@
 namespace pinfold::nri::ttrpc {
 namespace {
 
-Frame response_frame(std::uint32_t stream, const Response& response) {
+Frame response_frame(std::uint32_t stream, const TtrpcResponse& response) {
   return {stream, FrameType::kResponse, 0, encode(response)};
 }
 
-Response refusal(StatusCode code, std::string message) {
+TtrpcResponse refusal(StatusCode code, std::string message) {
   return {Status{code, std::move(message)}, std::nullopt};
 }
 
@@ -45,7 +45,7 @@ Result<std::string> outcome(const Frame& frame) {
 
 }  // namespace
 
-Result<std::optional<Call>> Server::next(std::string_view& input, std::string& output) {
+Result<std::optional<TtrpcCall>> TtrpcServer::next(std::string_view& input, std::string& output) {
   while (auto frame = frames_.next(input)) {
     if (frame->type != FrameType::kRequest) return wrong_type(*frame, FrameType::kRequest);
     const std::uint32_t stream = frame->stream;
@@ -66,7 +66,7 @@ Result<std::optional<Call>> Server::next(std::string_view& input, std::string& o
              fmt::format("{} calls are not answered yet", open_.size()));
     } else if (auto request = decode_request(frame->payload)) {
       open_.insert(stream);
-      return Call{stream, *std::move(request)};
+      return TtrpcCall{stream, *std::move(request)};
     } else {
       refuse(StatusCode::kInvalidArgument, request.error().message);
     }
@@ -74,7 +74,8 @@ Result<std::optional<Call>> Server::next(std::string_view& input, std::string& o
   return std::nullopt;
 }
 
-Result<void> Server::answer(std::uint32_t stream, const Response& response, std::string& output) {
+Result<void> TtrpcServer::answer(std::uint32_t stream, const TtrpcResponse& response,
+                                 std::string& output) {
   if (open_.erase(stream) == 0) {
     return fail(ErrorCode::kNotFound, fmt::format("ttRPC: stream {} has no open call", stream));
   }
@@ -89,7 +90,7 @@ Result<void> Server::answer(std::uint32_t stream, const Response& response, std:
   return {};
 }
 
-Result<std::uint32_t> Client::call(const Request& request, std::string& output) {
+Result<std::uint32_t> TtrpcClient::call(const TtrpcRequest& request, std::string& output) {
   if (next_stream_ > std::numeric_limits<std::uint32_t>::max()) {
     return fail(ErrorCode::kUnsupported, "ttRPC: a connection has no more streams");
   }
@@ -110,10 +111,10 @@ Result<std::uint32_t> Client::call(const Request& request, std::string& output) 
   return stream;
 }
 
-Result<std::optional<Reply>> Client::next(std::string_view& input) {
+Result<std::optional<TtrpcReply>> TtrpcClient::next(std::string_view& input) {
   while (const auto frame = frames_.next(input)) {
     if (frame->type != FrameType::kResponse) return wrong_type(*frame, FrameType::kResponse);
-    if (open_.erase(frame->stream) > 0) return Reply{frame->stream, outcome(*frame)};
+    if (open_.erase(frame->stream) > 0) return TtrpcReply{frame->stream, outcome(*frame)};
   }
   return std::nullopt;
 }

@@ -141,7 +141,7 @@ class RuntimeConnection::Link final : public Handler {
   /// A request was not handled, so the known state of the runtime is no longer reliable.
   void start_anew() {
     plugin_.reset();
-    disconnected({ErrorCode::kBusy, 0, "NRI: too much work waits: synchronizes anew"},
+    disconnected({ErrorCode::kBusy, 0, "NRI: too many messages are waiting: synchronizes again"},
                  std::chrono::milliseconds(0));
     if (const auto connected = connect(); !connected) {
       log(LogLevel::kError, connected.error().message);
@@ -181,9 +181,9 @@ class RuntimeConnection::Link final : public Handler {
     const std::string problem = checked ? "" : checked.error().message;
     if (std::exchange(kubelet_problem_, problem) == problem) return;
     if (problem.empty()) {
-      log(LogLevel::kInfo, "nri: the kubelet's own CPU manager is static no longer");
+      log(LogLevel::kInfo, "nri: the kubelet's own CPU manager is no longer static");
     } else {
-      log(LogLevel::kError, problem + ". Its containers are refused until then");
+      log(LogLevel::kError, problem + ". Its containers are rejected until then");
     }
     show();
     publish();

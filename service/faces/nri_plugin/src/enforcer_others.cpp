@@ -1,168 +1,53 @@
+#include "enforcer_others.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <utility>
-#include <vector>
 
-#include "enforcer.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
-#include "pod_quotas.hpp"
+#include "pinfold/nri_pods/plan.hpp"
 
 // How it works
 //
 // The agent pins the groups of containers that it has adopted. All other groups below the kubelet's
-// directories, of sandboxes and of containers that it does not know, could run on exclusive CPUs. The
-// agent finds and confines them, as part of each plan; this file tells it where they are and counts
-// what it has done:
-// - search_of() says where to look: the directories of kubelets, and the pods that the runtime shows;
-//   which groups are those of containers about to start; and whose processes are never killed.
+// directories, of sandboxes and of containers that it does not know, could run on exclusive CPUs.
+// The agent finds and confines them, as part of each plan; this file tells it where they are and
+// counts what it has done:
+// - search_of() says where to look: the directories of kubelets, and the pods that the runtime
+//   shows; which groups are those of containers about to start; and whose processes are never
+//   killed.
 // - confine_others() has the agent look now, without another change.
 // - note_confined() logs and counts the groups that were confined or could not be.
-// - look() also adopts containers whose start no event has reported, and ends pods whose group is
-//   gone.
 //
 // Invariant: while held pods exist and the runtime has not shown its pods, the agent is told of no
 // directory, because the groups of held pods look like unknown ones.
 //
 // Cost: a look reads each group in the searched trees once.
 
-/// Keeps groups that the runtime does not show off exclusive CPUs.
 namespace pinfold::nri {
 namespace {
 
 using agent::LogLevel;
 using verbs::EventKind;
 
+/// Returns the CPUs of a group as the kernel reports them; empty if they cannot be read.
+CpuSet cpus_of(const agent::NodeAgent& agent, const std::string& directory) {
+  const auto group = agent.enforced()->reader(directory);
+  return group ? group->cpus().value_or(CpuSet()) : CpuSet();
+}
+
 }  // namespace
 
-std::vector<pid_t> processes_of(const agent::NodeAgent& agent, const std::string& directory) {
-  const auto group = agent.enforced()->reader(directory);
-  const auto found = group ? group->processes() : Result<std::vector<pid_t>>();
-  return found.value_or(std::vector<pid_t>());
-}
-
-bool runs_in(const agent::NodeAgent& agent, const std::string& directory) {
-  const auto group = agent.enforced()->reader(directory);
-  if (!group) return !enforce::is_gone(group.error());
-  const auto found = group->processes();
-  return found ? !found->empty() : !enforce::is_gone(found.error());
-}
-
-void Enforcer::look(Agent& agent) {
-  if (is_synchronized_) {
-    remove_ended_pods(agent);
-    adopt_unreported(agent);
-    adopt_running(agent);  // groups that could not be stored at their start
-    note_unexplained(agent);
-    set_pod_quotas(agent);
-  }
-  if (knows_all_pods(agent)) (void)confine_others(agent);
-}
-
-void Enforcer::set_pod_quotas(Agent& agent) const {
-  for (const auto& [id, pod] : known_.all()) {
-    set_pod_quota(agent, options_.mount, pod, options_.log);
-  }
-}
-
-/// Until the runtime has shown its pods, groups of held pods cannot be told from others.
-bool Enforcer::knows_all_pods(const Agent& agent) const {
+bool OtherGroups::knows_all_pods(const Agent& agent) const {
   return is_synchronized_ || agent.state().node.held.empty();
-}
-
-/// Ends pods whose group is gone: after a restart of the runtime no event reports the end of a
-/// sandbox, but the kubelet removes the group of a pod that has ended.
-void Enforcer::remove_ended_pods(Agent& agent) {
-  std::vector<api::StateChangeEvent> ends;
-  for (const auto& [id, pod] : known_.all()) {
-    const auto directory = pod_directory(options_.mount, pod.sandbox.linux().cgroup_parent());
-    if (!directory) continue;
-    const auto group = agent.enforced()->reader(*directory);
-    if (group || !enforce::is_gone(group.error())) continue;
-    log(LogLevel::kInfo,
-        fmt::format("NRI: pod '{}' has ended: '{}' is gone", pod.sandbox.uid(), *directory));
-    api::StateChangeEvent& end = ends.emplace_back();
-    end.set_event(api::Event::REMOVE_POD_SANDBOX);
-    *end.mutable_pod() = pod.sandbox;
-  }
-  for (const api::StateChangeEvent& end : ends) known_.change(end);
-  remove_ended(agent);
-}
-
-/// Adopts a container about whose start no plugin was asked: containerd 1.7 starts containers while
-/// a plugin synchronizes, and shows them as created or not at all.
-void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
-  const api::Container& container = event.container();
-  const KnownContainer* const known = known_.find_name_of(container);
-  const bool is_known = knows(container);
-  const auto own = group_directory(options_.mount, container.linux().cgroups_path());
-  // An event of an earlier container of the same name arrives late, when its processes have ended.
-  // A later container has processes, even if no event has reported the end of the earlier one.
-  const bool is_other_known = !is_known && known != nullptr && known->phase != Phase::kStopped;
-  if (is_other_known && (!own || processes_of(agent, *own).empty())) return;
-  const auto id = find_container(agent.state().node, PodUid(event.pod().uid()), container.name());
-  if (!is_known || !id) {
-    const auto admitted = admit_unknown(agent, event);
-    if (!admitted) {
-      log(LogLevel::kError,
-          fmt::format("NRI: container '{}' of pod '{}' runs in the shared pool: {}",
-                      container.name(), event.pod().uid(), admitted.error().message));
-    }
-  }
-  known_.change(event);
-  // The group of an earlier container of the same name does not count.
-  const std::string* const has = id ? agent.state().adopted.find(*id) : nullptr;
-  if (is_known && has != nullptr && own && *has == *own) return;
-  const bool is_placed = id && (has == nullptr ? !has_exclusive_cpus(agent.desired(), *id)
-                                               : is_in_sandbox(agent, *id));
-  const bool has_own = own && !is_run_by_sandbox(agent, event.pod(), container, *own);
-  if (is_known && is_placed && !has_own) return;
-  adopt_running(agent);
-  revert(agent);
-  (void)confine_others(agent);
-}
-
-/// Finds containers whose start containerd 1.7 never reports, because they started while a plugin
-/// synchronized and were shown as created. The runtime makes a group with a process some time
-/// before it reports a start, so the group must be found by two looks.
-void Enforcer::adopt_unreported(Agent& agent) {
-  std::vector<api::StateChangeEvent> starts;
-  const std::set<std::string> earlier = std::exchange(unreported_, {});
-  for (const auto& [id, pod] : known_.all()) {
-    for (const KnownContainer& container : pod.containers) {
-      if (container.phase != Phase::kCreated) continue;
-      const auto directory =
-          group_directory(options_.mount, container.shown.linux().cgroups_path());
-      if (!directory) continue;
-      const std::vector<pid_t> processes = processes_of(agent, *directory);
-      if (processes.empty()) continue;
-      unreported_.insert(*directory);
-      if (!earlier.contains(*directory)) continue;
-      api::StateChangeEvent& start = starts.emplace_back();
-      start.set_event(api::Event::POST_START_CONTAINER);
-      *start.mutable_pod() = pod.sandbox;
-      *start.mutable_container() = container.shown;
-      start.mutable_container()->set_pid(static_cast<std::uint32_t>(processes.front()));
-    }
-  }
-  for (const api::StateChangeEvent& start : starts) adopt_started(agent, start);
-}
-
-/// Removes pods and containers that have ended, so that their CPUs are free at once.
-void Enforcer::remove_ended(Agent& agent) {
-  const AgentRequests ended = plan_removal(known_, agent.state().node);
-  if (ended.remove_pods.empty() && ended.remove_containers.empty()) return;
-  show_groups(agent);
-  remove(agent, ended);
-  note_confined(agent);
 }
 
 /// A kubelet's directory stays known after its last pod has ended, and after a restart through its
 /// configuration and the adopted groups.
-enforce::ForeignSearch Enforcer::search_of(const Agent& agent) {
+enforce::ForeignSearch OtherGroups::search_of(const Agent& agent) {
   const auto add_kubepods = [this](const std::string& directory) {
     std::string kubepods = kubepods_of(directory);
     const bool is_one = !kubepods.empty();
@@ -187,13 +72,11 @@ enforce::ForeignSearch Enforcer::search_of(const Agent& agent) {
   return search;
 }
 
-void Enforcer::show_groups(Agent& agent) {
+void OtherGroups::show_groups(Agent& agent) {
   agent.set_foreign_search(knows_all_pods(agent) ? search_of(agent) : enforce::ForeignSearch());
 }
 
-/// Keeps the groups of sandboxes and of unknown containers off exclusive CPUs, and `also`, even if
-/// it has no processes. Returns the exclusive CPUs on which some can still run.
-CpuSet Enforcer::confine_others(Agent& agent, const std::string& also) {
+CpuSet OtherGroups::confine_others(Agent& agent, const std::string& also) {
   show_groups(agent);
   const auto left = agent.confine_foreign(also);
   note_confined(agent);
@@ -202,21 +85,21 @@ CpuSet Enforcer::confine_others(Agent& agent, const std::string& also) {
   return exclusive_cpus(agent.desired());
 }
 
-ContainerId Enforcer::id_of(const Agent& agent, const KnownPod& pod,
-                            const KnownContainer& container) {
+ContainerId OtherGroups::id_of(const Agent& agent, const KnownPod& pod,
+                               const KnownContainer& container) {
   const PodUid uid = pod.uid();
   const std::string& name = container.shown.name();
   return find_container(agent.state().node, uid, name).value_or(ContainerId{uid, name});
 }
 
 /// The owner of a group, as far as the runtime has reported it.
-struct Enforcer::Owner {
+struct OtherGroups::Owner {
   bool is_sandbox = false;
   bool is_started = false;
   std::optional<ContainerId> container;
 };
 
-Enforcer::Owner Enforcer::owner_of(const Agent& agent, const std::string& directory) const {
+OtherGroups::Owner OtherGroups::owner_of(const Agent& agent, const std::string& directory) const {
   Owner owner;
   for (const auto& [id, pod] : known_.all()) {
     owner.is_sandbox = owner.is_sandbox || enforce::is_group_of(directory, id);
@@ -229,16 +112,14 @@ Enforcer::Owner Enforcer::owner_of(const Agent& agent, const std::string& direct
   return owner;
 }
 
-/// Logs and counts what has happened to the runtime's groups. Those below the agent's root are not
-/// the runtime's.
-void Enforcer::note_confined(Agent& agent) {
+void OtherGroups::note_confined(Agent& agent) {
   const std::string root = agent.enforced()->root() + "/";
   for (const agent::ConfinedNews& news : agent.take_news()) {
     if (!news.directory.starts_with(root)) note_confined(agent, news);
   }
 }
 
-void Enforcer::note_confined(const Agent& agent, const agent::ConfinedNews& news) {
+void OtherGroups::note_confined(const Agent& agent, const agent::ConfinedNews& news) {
   const std::string& directory = news.directory;
   if (news.only_follows && !news.unconfined) {
     unconfined_.erase(directory);
@@ -280,10 +161,12 @@ void Enforcer::note_confined(const Agent& agent, const agent::ConfinedNews& news
                   news.was_killed ? "its processes were killed" : "its processes still run"));
 }
 
-/// Counts confined groups that no event has explained for a whole interval, because the runtime
-/// makes a group before it reports the sandbox or the start of the container. Until the runtime has
-/// shown its pods, unknown groups cannot be told from sandboxes and have no names.
-void Enforcer::note_unexplained(const Agent& agent) {
+std::optional<std::string> OtherGroups::why_unconfined(const std::string& directory) const {
+  const auto found = unconfined_.find(directory);
+  return found == unconfined_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void OtherGroups::note_unexplained(const Agent& agent) {
   constexpr int kLooks = 2;
   for (auto it = unexplained_.begin(); it != unexplained_.end();) {
     const std::string directory = it->first;
@@ -297,7 +180,7 @@ void Enforcer::note_unexplained(const Agent& agent) {
   }
 }
 
-void Enforcer::note_unknown(const Agent& agent, const std::string& directory) {
+void OtherGroups::note_unknown(const Agent& agent, const std::string& directory) {
   if (noted_.contains(directory)) return;
   const auto container = owner_of(agent, directory).container.value_or(ContainerId{});
   double seconds = 0;
@@ -306,6 +189,58 @@ void Enforcer::note_unknown(const Agent& agent, const std::string& directory) {
   }
   count_unpinned(directory, container, seconds);
   log(LogLevel::kWarning, fmt::format("NRI: '{}': unknown, runs in the shared pool", directory));
+}
+
+/// Returns whether a container unknown to the agent was pinned nevertheless, for example by a
+/// kubelet: it cannot run on the whole machine, nor on the exclusive CPUs of containers that the
+/// agent knew.
+bool OtherGroups::is_pinned_elsewhere(const Agent& agent, const agent::Desired& desired,
+                                      const ContainerId& id, const CpuSet& cpus) {
+  const auto own = desired.layout.find(id);
+  const auto all = agent.enforced()->machine_cpus();
+  if (own == desired.layout.end() || !all || cpus.empty() || cpus.contains_all(*all)) return false;
+  const bool is_exclusive = own->second.isolation != Isolation::kHost;
+  if (is_exclusive && cpus.size() != own->second.cpus.size()) return false;
+  CpuSet others = agent::exclusive_cpus(desired.held);
+  for (const auto& [name, settings] : desired.layout) {
+    const bool counts = !name.is_pod() && settings.isolation != Isolation::kHost &&
+                        name.id() != id && agent.state().adopted.contains(name.id());
+    if (counts) others |= settings.cpus;
+  }
+  return !cpus.intersects(others);
+}
+
+void OtherGroups::note_unpinned(const Agent& agent, const agent::Desired& desired,
+                                const ContainerId& id, const api::Container& container,
+                                const std::string& directory) {
+  const CpuSet has = cpus_of(agent, directory);
+  const CpuSet own = desired_cpus(desired, id);
+  const auto noted = noted_.find(directory);
+  const bool was_confined =
+      unexplained_.erase(directory) != 0 || (noted != noted_.end() && !noted->second.is_named);
+  if (!was_confined && (own.empty() || own.contains_all(has))) return;
+  if (!was_confined && is_pinned_elsewhere(agent, desired, id, has)) {
+    return log(LogLevel::kInfo, fmt::format("NRI: {} had CPUs {} of another container, now has {}",
+                                            title_of(id), has.to_string(), own.to_string()));
+  }
+  const double seconds = options_.age(static_cast<pid_t>(container.pid()));
+  count_unpinned(directory, id, seconds);
+  log(LogLevel::kWarning,
+      fmt::format("NRI: {}: {} CPUs {}, expected {}, for {:.0f} s at most", title_of(id),
+                  was_confined ? "unknown container, was confined to" : "ran on", has.to_string(),
+                  own.to_string(), seconds));
+}
+
+void OtherGroups::count_unpinned(const std::string& directory, const ContainerId& id,
+                                 double seconds) {
+  const auto [entry, is_new] = noted_.try_emplace(directory);
+  Noted& noted = entry->second;
+  counters_.unpinned_seconds += std::max(0.0, seconds - noted.seconds);
+  noted.seconds = std::max(noted.seconds, seconds);
+  const bool gets_name = !noted.is_named && !id.name.empty();
+  noted.is_named = noted.is_named || gets_name;
+  if (is_new) ++counters_.found_unpinned;
+  if (is_new || gets_name) events_.push_back({EventKind::kFoundUnpinned, id.pod, id.name});
 }
 
 }  // namespace pinfold::nri

@@ -7,8 +7,6 @@
 #include <optional>
 #include <set>
 
-#include "enforcer.hpp"
-#include "observer.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 #include "pinfold/nri_pods/plan.hpp"
@@ -34,7 +32,6 @@ bool forbids_huge_pages(const enforce::GroupReader& group, const Machine& machin
 
 }  // namespace
 
-using settings::NriMode;
 using settings::PodLevelResources;
 
 double age_of(pid_t process) {
@@ -66,20 +63,6 @@ api::StateChangeEvent Follower::event_of(const api::StopContainerRequest& reques
   *event.mutable_pod() = request.pod();
   *event.mutable_container() = request.container();
   return event;
-}
-
-Result<std::unique_ptr<Follower>> make_follower(NriMode mode, agent::NodeAgent& agent,
-                                                FollowerOptions options) {
-  PINFOLD_TRY(check_node(agent.node()));
-  if (!agent.enforces()) {
-    return fail(ErrorCode::kUnsupported, "nri: needs cgroups: expected 'enforce: true'");
-  }
-  if (mode == NriMode::kObserve) {
-    return std::make_unique<Observer>(agent.node(), std::move(options));
-  }
-  auto enforcer = std::make_unique<Enforcer>(std::move(options));
-  enforcer->show_groups(agent);
-  return enforcer;
 }
 
 }  // namespace pinfold::nri

@@ -13,7 +13,7 @@ using agent::LogLevel;
 
 namespace {
 
-std::string describe(const verbs::Difference& difference) {
+std::string describe(const verbs::CpusetDifference& difference) {
   std::string text =
       fmt::format("NRI: container '{}' of pod '{}' runs on CPUs {}, would have {}",
                   difference.container.container, to_string(difference.container.pod),
@@ -170,7 +170,7 @@ void Observer::look(Agent& agent) {
     }
   }
   std::map<ContainerId, std::string> lines;
-  for (const verbs::Difference& difference : comparison.differences) {
+  for (const verbs::CpusetDifference& difference : comparison.differences) {
     const ContainerId id = id_of(difference.container);
     std::string& line = lines[id];
     line = describe(difference);

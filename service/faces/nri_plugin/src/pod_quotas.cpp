@@ -14,12 +14,12 @@ using agent::LogLevel;
 using enforce::CpuQuota;
 
 /// Returns the quota that the group of a pod gets instead of `has`; nullopt to keep it.
-std::optional<CpuQuota> find_change(const LinuxResources& wanted, const CpuQuota& has,
+std::optional<CpuQuota> find_change(const LinuxResources& desired, const CpuQuota& has,
                                     const api::LinuxCPU& of_sandbox) {
-  if (*wanted.cpu_quota == -1) return has.quota_us ? std::optional(CpuQuota()) : std::nullopt;
+  if (*desired.cpu_quota == -1) return has.quota_us ? std::optional(CpuQuota()) : std::nullopt;
   const std::int64_t given = of_sandbox.quota().value();
   const std::uint64_t period = of_sandbox.period().value();
-  if (*wanted.cpu_quota <= 0 || has.quota_us || given <= 0 || period == 0) return std::nullopt;
+  if (*desired.cpu_quota <= 0 || has.quota_us || given <= 0 || period == 0) return std::nullopt;
   return CpuQuota{given, period};
 }
 
@@ -31,19 +31,19 @@ std::string text_of(const CpuQuota& quota) {
 
 void set_pod_quota(agent::NodeAgent& agent, const std::string& mount, const KnownPod& pod,
                    const agent::LogSink& log) {
-  const auto wanted = pod_resources(agent.node(), agent.state().node, pod.uid());
+  const auto desired = pod_resources(agent.node(), agent.state().node, pod.uid());
   const auto directory = pod_directory(mount, pod.sandbox.linux().cgroup_parent());
-  if (!wanted || !wanted->cpu_quota || !directory) return;
+  if (!desired || !desired->cpu_quota || !directory) return;
   const auto group = agent.enforced()->reader(*directory);
   const auto has = group ? group->quota() : Result<CpuQuota>(fail(group.error()));
   if (!has) return;  // it has ended, or has no limit
-  const auto change = find_change(*wanted, *has, pod.sandbox.linux().pod_resources().cpu());
+  const auto change = find_change(*desired, *has, pod.sandbox.linux().pod_resources().cpu());
   if (!change) return;
   const auto written = agent.set_quota(*directory, *change);
   if (!log) return;
   if (written) {
     log(LogLevel::kInfo,
-        fmt::format("NRI: '{}': the CFS quota of pod '{}' was {}, is {}", *directory,
+        fmt::format("NRI: '{}': the CFS quota of pod '{}' was {}, now {}", *directory,
                     pod.sandbox.uid(), text_of(*has), text_of(*change)));
   } else if (!enforce::is_gone(written.error())) {
     log(LogLevel::kWarning,

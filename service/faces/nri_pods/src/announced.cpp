@@ -8,7 +8,7 @@
 
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/api/validation.hpp"
-#include "pinfold/nri_pods/recover.hpp"
+#include "pinfold/nri_pods/recovered_pod.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
 
@@ -69,10 +69,6 @@ Result<void> add_annotated(const api::PodSandbox& sandbox, const json& value, st
 }
 
 }  // namespace
-
-PodUid unannounced_uid(const PodUid& pod, std::string_view container) {
-  return PodUid(fmt::format("{}.{}", pod, container));
-}
 
 Result<PodSpec> pod_of(const api::PodSandbox& sandbox, std::span<const api::Container> containers) {
   json names = json::array();

@@ -60,8 +60,8 @@ std::string find_estimate(const RecoveredContainer& container) {
   }
   if (container.has_all_huge_pages) return "";
   return fmt::format(
-      "the node has huge pages, and the runtime does not show those of container "
-      "'{}': containerd needs 'disable_hugetlb_controller = false'",
+      "the node has huge pages, but the runtime does not show those of container '{}': containerd "
+      "needs 'disable_hugetlb_controller = false'",
       container.name);
 }
 
@@ -74,7 +74,7 @@ std::string why_not_whole(const RecoveredPod& pod, const Premises& premises) {
     return fmt::format("it is {}, not Guaranteed", to_string(*pod.qos));
   }
   if (!pod.resources_are_exact) {
-    return fmt::format("it may have pod-level resources and has no annotation {}",
+    return fmt::format("it may have pod-level resources but has no annotation {}",
                        kResourcesAnnotation);
   }
   if (!pod.contradiction.empty()) return pod.contradiction;
@@ -113,7 +113,7 @@ std::string why_none(const PodSpec& pod, const FeatureGates& gates) {
   if (!is_manageable(gates, pod)) {
     return "it has pod-level resources, and PodLevelResourceManagers is off";
   }
-  return "no container has a whole number of CPUs of its own";
+  return "no container requests a whole number of CPUs";
 }
 
 }  // namespace

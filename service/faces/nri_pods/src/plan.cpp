@@ -58,12 +58,12 @@ bool is_decided(const RecoveredPod& pod, const NodeState& state) {
   return has_annotation && state.find(pod.uid) != nullptr;
 }
 
-void add_note(const RecoveredPod& pod, const Demand& wanted, AgentRequests& requests) {
+void add_note(const RecoveredPod& pod, const Demand& demanded, AgentRequests& requests) {
   if (pod.refused_annotation) {
     requests.notes.push_back(pod.refused_annotation->message);
-  } else if (pod.qos == QosClass::kGuaranteed && wanted.exclusive.empty()) {
+  } else if (pod.qos == QosClass::kGuaranteed && demanded.exclusive.empty()) {
     requests.notes.push_back(fmt::format("pod '{}/{}' has no exclusive CPUs: {}",
-                                         pod.namespace_name, pod.name, wanted.why_shared));
+                                         pod.namespace_name, pod.name, demanded.why_shared));
   }
 }
 
@@ -77,14 +77,14 @@ void add_pod(PodSpec pod, const NodeState& state, AgentRequests& requests) {
 
 void admit(const RecoveredPod& pod, const Premises& premises, const NodeState& state,
            AgentRequests& requests) {
-  Demand wanted = demand(pod, premises);
+  Demand demanded = demand(pod, premises);
   ShownPod& shown = requests.shown[pod.uid];
   shown.qos = pod.qos;
-  shown.why_shared = wanted.why_shared;
-  for (PodSpec& other : wanted.unannounced) add_pod(std::move(other), state, requests);
+  shown.why_shared = demanded.why_shared;
+  for (PodSpec& other : demanded.unannounced) add_pod(std::move(other), state, requests);
   if (is_decided(pod, state)) return;
-  add_note(pod, wanted, requests);
-  add_pod(std::move(wanted.pod), state, requests);
+  add_note(pod, demanded, requests);
+  add_pod(std::move(demanded.pod), state, requests);
 }
 
 std::vector<api::Container> shown_of(const KnownPod& pod) {
@@ -135,11 +135,11 @@ Places places_of(const KnownPod& pod) {
 }
 
 /// Returns whether a container that should get exclusive CPUs already has that many CPUs.
-bool may_have_own(const Demand& wanted, const Places& places) {
-  return std::any_of(wanted.exclusive.begin(), wanted.exclusive.end(),
+bool may_have_own(const Demand& demanded, const Places& places) {
+  return std::any_of(demanded.exclusive.begin(), demanded.exclusive.end(),
                      [&](const std::string& name) {
                        const auto place = places.find(name);
-                       const Container* const container = wanted.pod.find(name);
+                       const Container* const container = demanded.pod.find(name);
                        if (place == places.end() || container == nullptr) return false;
                        const Quantity cpus = amount_of(container->resources.requests, "cpu");
                        return place->second.cpus.size() == static_cast<std::size_t>(cpus.value());
@@ -147,7 +147,7 @@ bool may_have_own(const Demand& wanted, const Places& places) {
 }
 
 /// A pod found by Synchronize.
-struct Found {
+struct SynchronizedPod {
   const KnownPod* known = nullptr;
   RecoveredPod pod;
   Places places;
@@ -155,9 +155,9 @@ struct Found {
 };
 
 /// Recovers all pods and puts them into the order of decision. Errors become notes.
-std::vector<Found> find_pods(const KnownPods& known, const Premises& premises,
-                             std::vector<std::string>& notes) {
-  std::vector<Found> found;
+std::vector<SynchronizedPod> find_pods(const KnownPods& known, const Premises& premises,
+                                       std::vector<std::string>& notes) {
+  std::vector<SynchronizedPod> found;
   for (const auto& [id, pod] : known.all()) {
     auto recovered = recover(pod.sandbox, shown_of(pod), premises);
     if (!recovered) {
@@ -168,10 +168,11 @@ std::vector<Found> find_pods(const KnownPods& known, const Premises& premises,
     const bool has_own = may_have_own(demand(*recovered, premises), places);
     found.push_back({&pod, *std::move(recovered), std::move(places), has_own});
   }
-  std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
-    if (a.may_have_own != b.may_have_own) return a.may_have_own;
-    return a.known->age > b.known->age;
-  });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const SynchronizedPod& a, const SynchronizedPod& b) {
+                     if (a.may_have_own != b.may_have_own) return a.may_have_own;
+                     return a.known->age > b.known->age;
+                   });
   return found;
 }
 
@@ -258,7 +259,7 @@ std::optional<api::ContainerUpdate> find_update(const Node& node, const NodeStat
 Result<void> check_node(const Node& node) {
   if (!node.quirks().rejected_pod_keeps_resources) return {};
   return fail(ErrorCode::kUnsupported,
-              fmt::format("profile '{}': a rejection would end the pod while its containers run: "
+              fmt::format("profile '{}': a rejection would end a pod whose containers run: "
                           "expected the profile '{}'",
                           to_string(node.config().profile), to_string(Profile::kFixed)));
 }
@@ -300,8 +301,8 @@ Result<CreatePlan> plan_create(const KnownPods& known, const api::CreateContaine
   const std::string& cpus = container.linux().resources().cpu().cpus();
   if (!cpus.empty()) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("container '{}' has the cpuset '{}' already: the kubelet needs "
-                            "cpuManagerPolicy none, and no other plugin may set cpusets",
+                fmt::format("container '{}' already has the cpuset '{}': set cpuManagerPolicy: "
+                            "none for the kubelet, and let no other plugin set cpusets",
                             container.name(), cpus));
   }
   const KnownPod* const pod = known.find(request.pod().id());
@@ -326,7 +327,7 @@ Result<CreatePlan> plan_create(const KnownPods& known, const api::CreateContaine
 AgentRequests plan_synchronize(const KnownPods& known, const Premises& premises,
                                const NodeState& state) {
   AgentRequests requests = plan_removal(known, state);
-  for (Found& found : find_pods(known, premises, requests.notes)) {
+  for (SynchronizedPod& found : find_pods(known, premises, requests.notes)) {
     RecoveredPod& pod = found.pod;
     const std::vector<std::string> added = new_containers(*found.known, pod.uid, state);
     if (is_decided(pod, state)) pod.unannounced = added;

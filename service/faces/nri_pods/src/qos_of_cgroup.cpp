@@ -1,8 +1,8 @@
+#include "pinfold/nri_pods/qos_of_cgroup.hpp"
+
 #include <algorithm>
 #include <string>
 #include <vector>
-
-#include "pinfold/nri_pods/recover.hpp"
 
 namespace pinfold::nri {
 namespace {

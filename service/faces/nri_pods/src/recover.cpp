@@ -10,6 +10,7 @@
 #include "inverse.hpp"
 #include "pinfold/api/pod_level.hpp"
 #include "pinfold/decide/linux_resources.hpp"
+#include "pinfold/nri_pods/qos_of_cgroup.hpp"
 #include "verify.hpp"
 
 // How it works
@@ -39,7 +40,7 @@ namespace {
 constexpr int kBestEffortOomScoreAdj = 1000;
 
 /// Facts common to all containers of a pod without kResourcesAnnotation.
-struct OfPod {
+struct PodFacts {
   std::optional<QosClass> qos;
   /// Containers may show their pod's amounts instead of their own.
   bool may_inherit = true;
@@ -48,50 +49,50 @@ struct OfPod {
   const Premises& premises;
 };
 
-Amount no_amount(Origin origin, bool is_exact) { return {{}, origin, is_exact}; }
+Amount no_amount(ValueOrigin origin, bool is_exact) { return {{}, origin, is_exact}; }
 
 Amount request_of_shares(const api::LinuxCPU& cpu) {
   const MilliCpu milli = milli_cpu_of_shares(cpu.shares().value());
-  return {Quantity::milli(milli.value), Origin::kShares, milli.is_only};
+  return {Quantity::milli(milli.value), ValueOrigin::kShares, milli.is_only};
 }
 
 Amount limit_of_quota(const api::LinuxCPU& cpu) {
   const std::int64_t quota = cpu.quota().value();
   // Without a period the kubelet enforces no limits; a negative quota means that CPUs are
   // exclusive.
-  if (cpu.period().value() == 0 || quota < 0) return no_amount(Origin::kQuota, false);
-  if (quota == 0) return no_amount(Origin::kQuota, true);
+  if (cpu.period().value() == 0 || quota < 0) return no_amount(ValueOrigin::kQuota, false);
+  if (quota == 0) return no_amount(ValueOrigin::kQuota, true);
   const MilliCpu milli = milli_cpu_of_quota(quota, cpu.period().value());
-  return {Quantity::milli(milli.value), Origin::kQuota, milli.is_only};
+  return {Quantity::milli(milli.value), ValueOrigin::kQuota, milli.is_only};
 }
 
 Amount limit_of_memory(const api::LinuxMemory& memory) {
   const std::int64_t bytes = memory.limit().value();
-  if (bytes < 0) return no_amount(Origin::kMemoryLimit, false);
-  return {Quantity::bytes(bytes), Origin::kMemoryLimit, true};
+  if (bytes < 0) return no_amount(ValueOrigin::kMemoryLimit, false);
+  return {Quantity::bytes(bytes), ValueOrigin::kMemoryLimit, true};
 }
 
 /// Estimates the memory request: the kubelet scores a Burstable container by its share of memory.
 Amount request_of_oom_score(const api::LinuxContainer& shown, std::uint64_t memory) {
   const auto adj = shown.oom_score_adj().value();
   if (!shown.has_oom_score_adj() || adj <= 0 || adj >= kBestEffortOomScoreAdj) {
-    return no_amount(Origin::kOomScoreAdj, false);
+    return no_amount(ValueOrigin::kOomScoreAdj, false);
   }
   const auto thousandth = static_cast<std::int64_t>(memory / kBestEffortOomScoreAdj);
-  return {Quantity::bytes((kBestEffortOomScoreAdj - adj) * thousandth), Origin::kOomScoreAdj,
+  return {Quantity::bytes((kBestEffortOomScoreAdj - adj) * thousandth), ValueOrigin::kOomScoreAdj,
           false};
 }
 
 /// In a Guaranteed pod each request equals its limit, so the exact one replaces the other.
 void equalize(Amount& request, Amount& limit) {
   if (!request.is_exact && limit.is_exact && !limit.value.is_zero()) {
-    request = {limit.value, Origin::kQosClass, true};
+    request = {limit.value, ValueOrigin::kQosClass, true};
   } else if (!limit.is_exact) {
-    limit = {request.value, Origin::kQosClass, request.is_exact};
+    limit = {request.value, ValueOrigin::kQosClass, request.is_exact};
   }
 }
 
-void recover_huge_pages(const api::LinuxResources& shown, const OfPod& pod,
+void recover_huge_pages(const api::LinuxResources& shown, const PodFacts& pod,
                         RecoveredContainer& container) {
   // Runtimes can leave out all limits; the kubelet sends one per size of the machine.
   container.has_all_huge_pages = pod.has_no_huge_pages || !shown.hugepage_limits().empty();
@@ -103,7 +104,7 @@ void recover_huge_pages(const api::LinuxResources& shown, const OfPod& pod,
       continue;
     }
     const Amount amount{Quantity::bytes(static_cast<std::int64_t>(page.limit())),
-                        Origin::kHugePageLimits, true};
+                        ValueOrigin::kHugePageLimits, true};
     container.limits[*name] = amount;
     container.requests[*name] = amount;
   }
@@ -115,7 +116,7 @@ void mark_estimated(RecoveredContainer& container) {
   container.has_all_huge_pages = false;
 }
 
-RecoveredContainer recover_container(const api::Container& shown, const OfPod& pod) {
+RecoveredContainer recover_container(const api::Container& shown, const PodFacts& pod) {
   RecoveredContainer container;
   container.name = shown.name();
   const api::LinuxResources& resources = shown.linux().resources();
@@ -125,9 +126,9 @@ RecoveredContainer recover_container(const api::Container& shown, const OfPod& p
   Amount memory_request = request_of_oom_score(shown.linux(), pod.premises.memory);
   if (pod.qos == QosClass::kGuaranteed) {
     equalize(request, limit);
-    memory_request = {memory_limit.value, Origin::kQosClass, memory_limit.is_exact};
+    memory_request = {memory_limit.value, ValueOrigin::kQosClass, memory_limit.is_exact};
   } else if (pod.qos == QosClass::kBestEffort) {
-    request = limit = memory_request = memory_limit = {{}, Origin::kQosClass, true};
+    request = limit = memory_request = memory_limit = {{}, ValueOrigin::kQosClass, true};
   }
   container.requests = {{"cpu", request}, {"memory", memory_request}};
   container.limits = {{"cpu", limit}, {"memory", memory_limit}};
@@ -139,9 +140,10 @@ RecoveredContainer recover_container(const api::Container& shown, const OfPod& p
 Amounts announced_amounts(const ResourceList& list) {
   Amounts amounts;
   for (const char* const name : {"cpu", "memory"}) {
-    amounts[name] = no_amount(Origin::kAnnotation, true);
+    amounts[name] = no_amount(ValueOrigin::kAnnotation, true);
   }
-  for (const auto& [name, quantity] : list) amounts[name] = {quantity, Origin::kAnnotation, true};
+  for (const auto& [name, quantity] : list)
+    amounts[name] = {quantity, ValueOrigin::kAnnotation, true};
   return amounts;
 }
 
@@ -229,8 +231,8 @@ std::string find_contradiction(const RecoveredPod& pod, const api::PodSandbox& s
   const auto exceeds = [&](std::string_view what, std::int64_t has, std::string_view of_pod,
                            std::int64_t limit) {
     return fmt::format(
-        "its containers have {} {} together, and the pod has {} {}: pod-level "
-        "resources need the annotation {}",
+        "its containers together have {} {}, but the pod has {} {}: pod-level resources need the "
+        "annotation {}",
         what, has, of_pod, limit, kResourcesAnnotation);
   };
   if (has_quota && cpu_quota(least, period) > cpu.quota().value()) {
@@ -250,7 +252,7 @@ std::string find_contradiction(const RecoveredPod& pod, const api::PodSandbox& s
 }
 
 Result<void> take_shown(const AnnotatedContainers& annotated, const api::PodSandbox& sandbox,
-                        std::span<const api::Container> containers, const OfPod& of_pod,
+                        std::span<const api::Container> containers, const PodFacts& of_pod,
                         RecoveredPod& pod) {
   for (const api::Container& shown : containers) {
     const auto found = annotated.find(shown.name());
@@ -311,24 +313,6 @@ Result<RecoveredPod> by_annotations(const RecoveredPod& empty, const api::PodSan
 
 }  // namespace
 
-Premises make_premises(const Node& node, PodLevelUse pod_level) {
-  const auto& numa_nodes = node.machine().numa_nodes();
-  // Every kernel has sizes; only pages count.
-  const bool has_huge_pages =
-      std::any_of(numa_nodes.begin(), numa_nodes.end(), [](const auto& numa) {
-        return std::any_of(numa.hugepages.begin(), numa.hugepages.end(),
-                           [](const auto& pages) { return pages.second > 0; });
-      });
-  Premises premises;
-  premises.gates = node.gates();
-  premises.pod_level = pod_level;
-  premises.pod_scope = node.topology().policy() != TopologyPolicy::kNone &&
-                       node.topology().scope() == TopologyScope::kPod;
-  premises.huge_pages = has_huge_pages && node.memory().is_static();
-  premises.memory = node.machine().memory();
-  return premises;
-}
-
 Result<RecoveredPod> recover(const api::PodSandbox& sandbox,
                              std::span<const api::Container> containers, const Premises& premises) {
   PINFOLD_LET(const auto named, pod_of(sandbox, containers));
@@ -337,8 +321,8 @@ Result<RecoveredPod> recover(const api::PodSandbox& sandbox,
   if (pod) return *std::move(pod);
   RecoveredPod shown = empty;
   // It may have pod-level resources; the annotation would have said so.
-  const OfPod of_pod{shown.qos, premises.gates.pod_level_resources,
-                     has_no_huge_pages(sandbox, premises), premises};
+  const PodFacts of_pod{shown.qos, premises.gates.pod_level_resources,
+                        has_no_huge_pages(sandbox, premises), premises};
   PINFOLD_TRY(take_shown({}, sandbox, containers, of_pod, shown));
   shown.refused_annotation =
       std::move(pod).error().wrap(fmt::format("pod '{}/{}'", named.namespace_name, named.name));

@@ -1,24 +1,26 @@
 #include "pinfold/nri_pods/recovered_pod.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace pinfold::nri {
 
-std::string_view to_string(Origin origin) {
+std::string_view to_string(ValueOrigin origin) {
   switch (origin) {
-    case Origin::kAnnotation:
+    case ValueOrigin::kAnnotation:
       return "annotation";
-    case Origin::kShares:
+    case ValueOrigin::kShares:
       return "CPU shares";
-    case Origin::kQuota:
+    case ValueOrigin::kQuota:
       return "CFS quota";
-    case Origin::kMemoryLimit:
+    case ValueOrigin::kMemoryLimit:
       return "memory limit";
-    case Origin::kHugePageLimits:
+    case ValueOrigin::kHugePageLimits:
       return "huge page limits";
-    case Origin::kOomScoreAdj:
+    case ValueOrigin::kOomScoreAdj:
       return "oom_score_adj";
-    case Origin::kQosClass:
+    case ValueOrigin::kQosClass:
       return "QoS class";
   }
   return "";
@@ -29,6 +31,10 @@ const RecoveredContainer* RecoveredPod::find(std::string_view container_name) co
       std::find_if(containers.begin(), containers.end(),
                    [&](const RecoveredContainer& c) { return c.name == container_name; });
   return found == containers.end() ? nullptr : &*found;
+}
+
+PodUid unannounced_uid(const PodUid& pod, std::string_view container) {
+  return PodUid(fmt::format("{}.{}", pod, container));
 }
 
 }  // namespace pinfold::nri

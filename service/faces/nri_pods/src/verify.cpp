@@ -12,6 +12,7 @@
 #include "pinfold/api/pod_level.hpp"
 #include "pinfold/decide/allocatable.hpp"
 #include "pinfold/decide/linux_resources.hpp"
+#include "pinfold/nri_pods/qos_of_cgroup.hpp"
 #include "pinfold/text/field.hpp"
 
 namespace pinfold::nri {
@@ -26,7 +27,7 @@ struct Announced {
 tl::unexpected<Error> differs(std::string_view path, const Quantity& value, std::string_view what,
                               std::int64_t gives, std::int64_t shown) {
   return fail(ErrorCode::kInvalidArgument,
-              fmt::format("{}: '{}': gives {} {}, expected {} as the kubelet has set", path,
+              fmt::format("{}: '{}': gives {} {}, but the kubelet has set {}", path,
                           value.to_string(), what, gives, shown));
 }
 
@@ -94,8 +95,7 @@ Result<void> verify_pod(const PodSpec& announced, const api::PodSandbox& sandbox
                       fmt::format("expected {}, the class of its cgroup", to_string(*qos)));
   }
   if (!sandbox.linux().has_pod_resources()) {
-    return fail(ErrorCode::kInvalidArgument,
-                "the runtime shows no pod_resources to compare it with");
+    return fail(ErrorCode::kInvalidArgument, "the runtime shows no pod_resources to compare with");
   }
   const ResourceList requests = total_requests(premises.gates, announced, Overhead::kLeaveOut);
   const ResourceList limits = total_limits(premises.gates, announced);

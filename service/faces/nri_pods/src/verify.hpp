@@ -6,7 +6,7 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/nri/messages.hpp"
-#include "pinfold/nri_pods/recover.hpp"
+#include "pinfold/nri_pods/premises.hpp"
 
 /// Checks an annotation against what the kubelet has sent.
 namespace pinfold::nri {

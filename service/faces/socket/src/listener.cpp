@@ -29,10 +29,10 @@ Result<void> check_replaceable(const std::string& path, const sockaddr_un& addre
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return {};
-    return fail_errno(errno, "it cannot be examined");
+    return fail_errno(errno, "cannot examine it");
   }
   if (!S_ISSOCK(status.st_mode)) {
-    return fail(ErrorCode::kInvalidArgument, "a file of this name exists and is no socket");
+    return fail(ErrorCode::kInvalidArgument, "a file of this name exists and is not a socket");
   }
   const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe) return fail_errno(errno, "socket");

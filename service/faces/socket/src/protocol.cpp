@@ -29,7 +29,7 @@ struct HelloRequest {
   std::uint32_t version = kProtocolVersion;
 };
 void describe(Fields& fields, HelloRequest& hello) {
-  fields.type("HelloRequest", "Begins a connection.");
+  fields.type("HelloRequest", "Opens a connection.");
   fields.member("version", hello.version, "Of the protocol.");
 }
 
@@ -44,7 +44,7 @@ struct HelloAnswer {
   std::string cgroup_root;
 };
 void describe(Fields& fields, HelloAnswer& hello) {
-  fields.type("Hello", "The introduction of a service.");
+  fields.type("Hello", "The service's reply that opens a connection.");
   fields.member("version", hello.version, "Of the protocol.");
   fields.member("software", hello.software, "Of the program.");
   fields.member("stateDir", hello.state_dir, "Absolute.");
@@ -157,7 +157,7 @@ std::string encode(const Result<verbs::Answer>& answer) {
   std::string line = to_line(message);
   if (line.size() <= kMaxMessage || !answer) return line;
   const std::string text =
-      fmt::format("it is done, but the answer is longer than {} bytes", kMaxMessage);
+      fmt::format("the request is done, but the answer is longer than {} bytes", kMaxMessage);
   return to_line(AnswerMessage{Error{ErrorCode::kIo, ENOTRECOVERABLE, text}});
 }
 

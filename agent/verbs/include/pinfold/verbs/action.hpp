@@ -51,8 +51,8 @@ struct RemoveHooked {
 struct Reconcile {
   agent::PageMoves pages = agent::PageMoves::kOff;
 };
-/// See NodeAgent::settle.
-struct Settle {};
+/// See NodeAgent::checkpoint_journal.
+struct CheckpointJournal {};
 /// See NodeAgent::adopt.
 struct Adopt {
   PodUid pod;
@@ -66,7 +66,7 @@ struct ReadService {};
 
 using Action =
     std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked, Reconcile,
-                 Settle, Adopt, ReadComparison, ReadService, Reconfigure, Defragment>;
+                 CheckpointJournal, Adopt, ReadComparison, ReadService, Reconfigure, Defragment>;
 
 /// Returns whether an action can change the node. False if it only reads, plans, or applies again
 /// what is stored.

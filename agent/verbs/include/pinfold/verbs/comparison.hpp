@@ -10,7 +10,7 @@
 namespace pinfold::verbs {
 
 /// A running container whose CPUs or memory nodes differ from Pinfold's choice.
-struct Difference {
+struct CpusetDifference {
   ContainerRef container;
   CpuSet observed_cpus;
   CpuSet desired_cpus;  ///< empty: any CPU
@@ -18,13 +18,13 @@ struct Difference {
   enforce::NodeSet desired_mems;  ///< empty: any node
   std::string why_shared = {};    ///< why it would get no exclusive CPUs; empty if it would
 
-  friend bool operator==(const Difference&, const Difference&) = default;
+  friend bool operator==(const CpusetDifference&, const CpusetDifference&) = default;
 };
 
 /// Compares the cpusets of a runtime's containers with Pinfold's choices.
 struct Comparison {
   std::uint64_t compared = 0;  ///< number of running containers
-  std::vector<Difference> differences;
+  std::vector<CpusetDifference> differences;
 
   friend bool operator==(const Comparison&, const Comparison&) = default;
 };

@@ -28,7 +28,7 @@ template <class Expected>
 [[nodiscard]] Result<Expected> expect(Result<Answer> answer) {
   PINFOLD_LET(auto value, std::move(answer));
   if (auto* const expected = std::get_if<Expected>(&value)) return std::move(*expected);
-  return fail(ErrorCode::kInternal, "the answer is of another kind than the request");
+  return fail(ErrorCode::kInternal, "the answer is not of the request's kind");
 }
 
 }  // namespace pinfold::verbs

@@ -16,7 +16,7 @@
 namespace pinfold::harness {
 
 /// One comparison of an observed value with the expected one.
-struct Check {
+struct CheckedValue {
   std::string what;  ///< "guaranteed/app cpuset.cpus.effective"
   std::string expected;
   std::string observed;
@@ -28,8 +28,8 @@ struct Check {
 
 /// Compares values by meaning: lists of CPUs and NUMA nodes as sets, everything else as text
 /// without surrounding white space.
-[[nodiscard]] Check check_value(std::string what, std::string_view name, std::string expected,
-                                std::string observed);
+[[nodiscard]] CheckedValue check_value(std::string what, std::string_view name,
+                                       std::string expected, std::string observed);
 
 /// An expected value: a text, or a number within bounds.
 struct ExpectedValue {
@@ -38,8 +38,9 @@ struct ExpectedValue {
   std::optional<double> at_most;
 };
 /// Like check_value; a value that is not a number is never within bounds.
-[[nodiscard]] Check check_expected(std::string what, std::string_view name,
-                                   const ExpectedValue& expected_value, std::string observed);
+[[nodiscard]] CheckedValue check_expected(std::string what, std::string_view name,
+                                          const ExpectedValue& expected_value,
+                                          std::string observed);
 
 /// Returns the value of a "key value" line, as in cpu.stat; "(no such line)" if there is none.
 [[nodiscard]] std::string line_value(const std::string& text, std::string_view key);
@@ -76,17 +77,17 @@ enum class NeverPinned {
 [[nodiscard]] std::string changes_of_runtime(const std::string& changes, NeverPinned never_pinned);
 
 /// CPUs of one group that are also in another group.
-struct Overlap {
+struct GroupOverlap {
   std::string group;
   std::string cpus;
   std::string owner;
 
-  friend auto operator<=>(const Overlap&, const Overlap&) = default;
+  friend auto operator<=>(const GroupOverlap&, const GroupOverlap&) = default;
 };
 /// Returns the overlaps in one state: exclusive CPUs that their owner already has and that are also
 /// in other groups.
-[[nodiscard]] std::set<Overlap> overlaps_in(const std::map<std::string, CpuSet>& state,
-                                            const ExclusiveCpus& exclusive);
+[[nodiscard]] std::set<GroupOverlap> overlaps_in(const std::map<std::string, CpuSet>& state,
+                                                 const ExclusiveCpus& exclusive);
 
 /// Reads the guest sampler's `changes`: for each state the lines that differ from the previous
 /// state ("podA/c 2-3", or "podA/c" for a removed group), then an empty line. Returns which groups
@@ -108,7 +109,7 @@ struct SplitChanges {
 [[nodiscard]] bool read_state(std::istream& changes, std::map<std::string, CpuSet>& state);
 
 /// Returns one check for each pair of lists: they share no CPU.
-[[nodiscard]] std::vector<Check> check_disjoint(
+[[nodiscard]] std::vector<CheckedValue> check_disjoint(
     const std::vector<std::pair<std::string, std::string>>& lists);
 
 /// The product's desired cpuset of one container.
@@ -126,7 +127,7 @@ struct DesiredContainer {
     const nlohmann::json& status);
 
 /// The kernel's values of a container and of the process in it.
-struct ObservedContainer {
+struct ContainerValues {
   std::string cpus;          ///< cpuset.cpus.effective
   std::string mems;          ///< cpuset.mems.effective
   bool has_process = false;  ///< the scenario started a process in it
@@ -138,8 +139,8 @@ struct ObservedContainer {
 /// A row of the table.
 struct ContainerRow {
   DesiredContainer desired;
-  ObservedContainer observed;
-  std::vector<Check> checks;
+  ContainerValues observed;
+  std::vector<CheckedValue> checks;
 
   [[nodiscard]] bool ok() const;
 };
@@ -154,7 +155,7 @@ struct Unset {
 /// is in the effective set of another group.
 [[nodiscard]] std::vector<ContainerRow> judge_containers(
     const std::vector<DesiredContainer>& desired,
-    const std::map<std::string, ObservedContainer>& kernel, const Unset& unset);
+    const std::map<std::string, ContainerValues>& kernel, const Unset& unset);
 
 /// Converts {"0": 512, "1": 3} from move_pages to "0-1". Absent pages count as "?".
 [[nodiscard]] std::string nodes_of_pages(const nlohmann::json& pages);

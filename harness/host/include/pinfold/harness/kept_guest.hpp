@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/scenario_result.hpp"
-#include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {
 
@@ -22,7 +22,7 @@ struct KeptGuest {
 /// Saves the state of a machine, which then continues, with hard links to its kernel and initramfs;
 /// replaces what was kept of the same scenario on the same platform.
 /// Errors: kIo; then nothing is kept.
-[[nodiscard]] Result<void> keep_guest(Session& session, const ScenarioResult& result);
+[[nodiscard]] Result<void> keep_guest(GuestSession& session, const ScenarioResult& result);
 
 /// Returns all kept guests, by name; skips those that cannot be read.
 [[nodiscard]] std::vector<KeptGuest> kept_guests();
@@ -31,6 +31,6 @@ struct KeptGuest {
 [[nodiscard]] Result<KeptGuest> parse_kept_guest(std::string_view text);
 
 /// Starts a kept guest from its state, which stays on disk. Errors: kCorrupt, kIo.
-[[nodiscard]] Result<Session> open_kept_guest(const KeptGuest& guest, int interrupt_fd);
+[[nodiscard]] Result<GuestSession> open_kept_guest(const KeptGuest& guest, int interrupt_fd);
 
 }  // namespace pinfold::harness

@@ -9,18 +9,11 @@
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/harness/judge.hpp"
+#include "pinfold/harness/write_loss.hpp"
 
 namespace pinfold::harness {
 
-/// What a power cut does to writes that the disk acknowledged but did not flush. The numeric values
-/// are part of the protocol with the guest agent.
-enum class Loss {
-  kNone,  ///< all reached the disk
-  kAll,   ///< none reached the disk
-  kSome,  ///< some reached the disk
-  kTorn,  ///< some reached the disk, one of them only in part of its sectors
-};
-[[nodiscard]] std::string_view to_string(Loss loss);
+[[nodiscard]] std::string_view to_string(WriteLoss loss);
 
 /// The result of power cuts.
 struct PowerCuts {
@@ -31,13 +24,13 @@ struct PowerCuts {
   std::size_t disks = 0;     ///< distinct disk states after cuts; each was mounted once
   std::size_t contents = 0;  ///< distinct sets of files after cuts
   std::chrono::milliseconds elapsed{0};
-  std::string first;          ///< the first failed cut: where and why
-  std::vector<Check> checks;  ///< one for each kind of loss
+  std::string first;                 ///< the first failed cut: where and why
+  std::vector<CheckedValue> checks;  ///< one for each kind of loss
 };
 
 /// What to examine after each cut.
 struct PowerCutQuestion {
-  std::vector<Loss> losses;
+  std::vector<WriteLoss> losses;
   std::vector<std::string> commands;  ///< for messages
   std::vector<std::string> files;
   std::vector<std::string> steps;  ///< titles of the earlier steps, all of them acknowledged

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/run_options.hpp"
 #include "pinfold/harness/scenario.hpp"
 #include "pinfold/harness/scenario_result.hpp"
-#include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {
 

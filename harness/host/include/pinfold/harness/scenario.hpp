@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "pinfold/harness/judge.hpp"
+#include "pinfold/harness/kill_point.hpp"
 #include "pinfold/harness/power_cuts.hpp"
 #include "pinfold/harness/test_output.hpp"
 #include "pinfold/harness/verdict.hpp"
@@ -39,13 +40,6 @@ struct GuestFile {
   std::string guest_path;
   std::filesystem::path file;  ///< relative to the scenario
   std::string text;            ///< filled in by load_scenario
-};
-
-/// Where to kill a program with SIGKILL: just before one of its system calls on files.
-struct KillPoint {
-  std::string call;  ///< "rename"; "": any call that the guest agent knows
-  std::string file;  ///< a suffix of the file's path; "": any file
-  int number = 1;    ///< which of the matching calls, counted from 1
 };
 
 /// Asks the product in the guest to admit a pod.
@@ -134,7 +128,7 @@ struct StopSamplingStep {
 };
 /// Examines the disk after a power cut at every point of what the steps so far wrote.
 struct PowerCutsStep {
-  std::vector<Loss> losses;                        ///< of unflushed writes
+  std::vector<WriteLoss> losses;                   ///< of unflushed writes
   std::vector<std::vector<std::string>> commands;  ///< must succeed on the resulting disk, in order
   std::vector<std::string> files;  ///< paths on the disk: must be as after an acknowledged step
   std::uint64_t at_least = 1;      ///< cuts
@@ -183,7 +177,7 @@ using Action =
                  ExecStep, WriteStep, ExpectStep, VerifyStep, StartSamplingStep, StopSamplingStep,
                  PowerCutsStep, RunPodStep, PodStep, ContainerStep, ExecContainerStep, RuntimeStep>;
 
-struct Step {
+struct ScenarioStep {
   Action action;
   std::string title;  ///< a short description
   int time_limit_s = 30;
@@ -205,7 +199,7 @@ struct Scenario {
   std::vector<std::string> modules;   ///< of the kernel, to load before the first step
   std::vector<GuestFile> files;
   std::vector<std::string> logs;  ///< guest files whose last lines a failed step shows
-  std::vector<Step> steps;
+  std::vector<ScenarioStep> steps;
   /// The expected verdict. Any other than "passed" means a test of the harness itself.
   Verdict verdict = Verdict::kPassed;
   /// Must be part of the failure's message, so that a test cannot fail for the wrong reason.

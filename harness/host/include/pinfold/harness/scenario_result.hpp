@@ -17,7 +17,7 @@
 namespace pinfold::harness {
 
 /// The CPUs and memory that the kernel gives a group of processes.
-struct ObservedGroup {
+struct GroupCpuset {
   std::string name;  ///< "pod/container", a program's name or a directory
   std::string cpus;  ///< the effective list
   std::string mems;
@@ -33,11 +33,11 @@ struct ProgramTest {
 struct StepResult {
   std::string title;
   bool ok = false;
-  std::vector<Check> checks;
-  std::vector<ContainerRow> rows;     ///< of `verify`
-  std::string online;                 ///< CPUs, after `verify` and `expect`
-  std::vector<ObservedGroup> groups;  ///< known to the scenario, after `verify` and `expect`
-  nlohmann::json machine;             ///< as the guest reports it after `plug`; else null
+  std::vector<CheckedValue> checks;
+  std::vector<ContainerRow> rows;   ///< of `verify`
+  std::string online;               ///< CPUs, after `verify` and `expect`
+  std::vector<GroupCpuset> groups;  ///< known to the scenario, after `verify` and `expect`
+  nlohmann::json machine;           ///< as the guest reports it after `plug`; else null
   std::optional<PowerCuts> power_cuts;
   std::optional<Timeline> timeline;  ///< of `stopSampling`
   std::vector<StepResult> tests;     ///< of an `exec` step with `results`

@@ -65,7 +65,7 @@ struct Config {
   std::map<std::string, std::string> topology_manager_policy_options;
   bool cpu_cfs_quota = true;
   std::string cpu_cfs_quota_period = "100ms";  ///< a Go duration
-  /// The maximum number of pods on the node. DEVIATION: absent means no limit instead of 110,
+  /// The maximum number of pods on the node. DIFFERENCE: absent means no limit instead of 110,
   /// because a node without a kubelet has none.
   std::optional<std::int32_t> max_pods;
   std::int32_t pods_per_core = 0;  ///< 0: no limit

@@ -23,7 +23,7 @@
 namespace pinfold {
 
 namespace cpu {
-class Hierarchy;
+class CpuHierarchy;
 struct TakeRules;
 }  // namespace cpu
 
@@ -151,7 +151,7 @@ class CpuManager {
   CpuSet reserved_;
   CpuSet reserved_cores_;  ///< reserved_ and all their SMT siblings
   int widest_hint_ = NumaMask::kMaxNodes;
-  std::unique_ptr<const cpu::Hierarchy> hierarchy_;
+  std::unique_ptr<const cpu::CpuHierarchy> hierarchy_;
 };
 
 }  // namespace pinfold

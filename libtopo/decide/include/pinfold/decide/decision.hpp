@@ -26,13 +26,13 @@ struct Admitted {
 };
 
 /// The step of an admission that failed.
-struct FailedStep {
+struct AdmissionStep {
   /// As in a TraceFact: "devices", "cpu", "memory", "topology" or the name of a HintProvider; also
   /// "requests" for find_shortage().
   std::string source;
   std::string object;  ///< "pod" or the container's name
 
-  friend bool operator==(const FailedStep&, const FailedStep&) = default;
+  friend bool operator==(const AdmissionStep&, const AdmissionStep&) = default;
 };
 
 /// A result, not an error. With the quirk rejected_pod_keeps_resources, `next` differs from the
@@ -43,7 +43,7 @@ struct Rejected {
   NodeState next;
   HintsByObject hints;
   AmountsByObject amounts;
-  FailedStep step;
+  AdmissionStep step;
 };
 
 using Decision = std::variant<Admitted, Rejected>;

@@ -7,7 +7,7 @@
 #include "pinfold/base/result.hpp"
 #include "pinfold/memory/memory_state.hpp"
 
-/// The machine state that follows from assignments, for whoever writes the state of a kubelet.
+/// The machine state that follows from assignments, for code that writes the state of a kubelet.
 namespace pinfold {
 
 /// Counts `blocks` into a machine state, filling the lowest NUMA node of each first, as start()

@@ -102,7 +102,7 @@ class CpuSet::const_iterator {
   }
   const_iterator& operator++() noexcept {
     word_ &= word_ - 1;
-    settle();
+    skip_zeros();
     return *this;
   }
   const_iterator operator++(int) noexcept {
@@ -116,9 +116,9 @@ class CpuSet::const_iterator {
   friend class CpuSet;
   const_iterator(const CpuSet& set, std::size_t index) noexcept
       : set_(&set), index_(index), word_(index < set.word_count() ? set.word(index) : 0) {
-    settle();
+    skip_zeros();
   }
-  void settle() noexcept {
+  void skip_zeros() noexcept {
     while (word_ == 0 && index_ < set_->word_count()) {
       ++index_;
       word_ = index_ < set_->word_count() ? set_->word(index_) : 0;

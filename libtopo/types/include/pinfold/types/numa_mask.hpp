@@ -122,7 +122,7 @@ void for_each_mask(int node_count, Visit&& visit) {
 /// On machines with up to 16 NUMA nodes, providers look for hints in every mask, as the kubelet
 /// does. On larger machines they try every mask of up to 3 nodes but, among wider masks, only runs
 /// of neighbouring positions.
-/// DEVIATION: on larger machines the kubelet would walk 2^n masks and never finish.
+/// DIFFERENCE: on larger machines the kubelet would walk 2^n masks and never finish.
 inline constexpr int kMaxNodesForEveryMask = 16;
 inline constexpr int kMaxWidthForEveryMask = 3;
 [[nodiscard]] constexpr bool has_every_hint_mask(int node_count, int width) {

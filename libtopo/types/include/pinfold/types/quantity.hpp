@@ -13,7 +13,7 @@ namespace pinfold {
 /// A Kubernetes resource quantity ("250m", "2Gi", "1e3"), exact to 10^-9 as in Kubernetes. Parsing
 /// rounds away from zero to 10^-9 and caps amounts with a binary suffix at +-(2^63 - 1), as
 /// Kubernetes does. Other amounts are capped at +-10^28.
-/// DEVIATION: always prints the canonical form, where Kubernetes may keep the original spelling
+/// DIFFERENCE: always prints the canonical form, where Kubernetes may keep the original spelling
 /// ("1.500"), and caps amounts that do not fit an int64, where Kubernetes returns 0 or wraps
 /// around.
 /// Source: k8s.io/apimachinery pkg/api/resource, observed through kubelet v1.36.2.

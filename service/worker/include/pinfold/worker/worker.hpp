@@ -2,61 +2,19 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "pinfold/agent/watch.hpp"
+#include "pinfold/worker/options.hpp"
+#include "pinfold/worker/queue.hpp"
 #include "pinfold/worker/request.hpp"
 #include "pinfold/worker/snapshot.hpp"
 
 namespace pinfold::worker {
-
-using Clock = std::chrono::steady_clock;
-
-struct WorkerOptions {
-  /// Capacity of the queue. One eighth is reserved for Origin::kOwner and tasks.
-  std::size_t queue_limit = 1024;
-  /// Waiting admissions are combined into one transaction of at most this many pods.
-  std::size_t pods_together = 128;
-  agent::WatchTimes reconcile;  ///< also the delay before a failed settle is tried again
-  /// Delay from the first change that the kubelet's files do not contain to their update, so that
-  /// changes in quick succession cost one write and one sync each.
-  std::chrono::milliseconds settle_after{100};
-  agent::PageMoves pages = agent::PageMoves::kOff;  ///< for scheduled reconciliations
-  agent::LogSink log;
-  /// Where to read the node from when the service starts again.
-  verbs::NodeSource source;
-  /// Called by run() when a request has given the node another configuration or machine, after its
-  /// answer. The worker is then finished and its owner makes a new one. May be empty.
-  std::function<void()> replaced;
-  /// Called by run() after every round and at least every `alive_every`. While a request is being
-  /// executed, run()'s second thread calls it, unless the request takes longer than
-  /// `longest_request`. So each call means that requests are being answered. May be empty.
-  std::function<void()> alive;
-  std::chrono::milliseconds alive_every{10'000};
-  std::chrono::milliseconds longest_request{300'000};
-  /// If the clock steps back, deadlines do not move.
-  std::function<Clock::time_point()> now = Clock::now;
-  /// Returns a descriptor that becomes readable on a change below a directory; an invalid one if it
-  /// is not watched.
-  std::function<UniqueFd(const std::string& directory)> watch = agent::watch_tree;
-};
-
-/// Work of another part of the service with the node agent, in one turn of the worker.
-struct Task {
-  /// Returns the changes it made. The argument is the agent, or kBusy or stopping_error() if it is
-  /// too late; the returned changes are then ignored. Must not throw.
-  std::function<std::vector<verbs::Event>(Result<agent::NodeAgent*>)> run;
-  /// Like the deadline of a request.
-  Clock::time_point deadline = Clock::time_point::max();
-};
 
 /// Owns a node agent and is its only user. The thread that calls run() executes requests from any
 /// thread, and scheduled reconciliations, one after another. Waiting admissions are committed in
@@ -90,14 +48,14 @@ class Worker {
   /// Returns when run_round() next has work even if nothing happens, on the clock
   /// WorkerOptions::now. To be called by the thread that calls run_round().
   [[nodiscard]] Clock::time_point due() const {
-    return std::min(reconcile_at_, settle_at_.value_or(reconcile_at_)) - gone_back_;
+    return std::min(reconcile_at_, checkpoint_at_.value_or(reconcile_at_)) - gone_back_;
   }
   /// Returns the number of queued requests.
-  [[nodiscard]] std::size_t waiting() const;
+  [[nodiscard]] std::size_t waiting() const { return queue_.size(); }
   /// Returns how long the worker has been busy with its current requests; zero if it is idle.
-  [[nodiscard]] std::chrono::milliseconds busy_for() const;
+  [[nodiscard]] std::chrono::milliseconds busy_for() const { return queue_.busy_for(); }
   /// Answers queued requests whose deadline has passed, without executing them.
-  void give_up_late();
+  void give_up_late() { queue_.give_up_late(); }
   /// Subscribes to changes from now on, until the returned object is destroyed.
   [[nodiscard]] std::shared_ptr<Subscription> subscribe(std::size_t limit,
                                                         std::function<void()> notify);
@@ -106,7 +64,7 @@ class Worker {
   /// Changes the reconciliation intervals, from the next one on.
   void set_reconcile(const agent::WatchTimes& times, agent::PageMoves pages);
 
-  /// Runs rounds until stop(), then settles the state.
+  /// Runs rounds until stop(), then checkpoints the journal.
   void run();
   /// Runs one round: everything in the queue, and a reconciliation if one is due. Does not wait.
   void run_round();
@@ -117,29 +75,21 @@ class Worker {
   [[nodiscard]] Clock::time_point now();
   void wait();
   void watch_if_due();
-  using Entry = std::variant<Request, Task>;
-  struct Waiting {
-    std::uint64_t number;  ///< ascending
-    Entry entry;
-  };
   [[nodiscard]] Result<void> put(Entry entry);
-  [[nodiscard]] std::vector<Entry> take(std::uint64_t end);
   void do_round();
   void do_entries(std::vector<Entry> entries);
-  void keep_time();
-  void set_busy(bool is_busy);
   void do_admissions(const std::vector<Request>& requests);
   void do_one(const Request& request);
   void do_one(const Task& task);
   void finish_replaced();
   void do_due();
   void log_report(const agent::ReconcileReport& report);
-  void settle();
-  void settle_later();
-  void settle_if_due();
+  void checkpoint_journal();
+  void checkpoint_later();
+  void checkpoint_if_due();
   template <class T>
-  void set_settled(const Result<T>& outcome) {
-    settle_at_.reset();
+  void set_checkpointed(const Result<T>& outcome) {
+    checkpoint_at_.reset();
     state_.not_settled.reset();
     if (!outcome) state_.not_settled = outcome.error();
   }
@@ -154,28 +104,21 @@ class Worker {
       node_;  ///< shared with readers while a request replaces the agent's node
   const CpuSet offline_;
   const std::optional<Machine> observed_;  ///< see agent::KnownMachine
-  UniqueFd wake_;     ///< eventfd: a new request, or stop
+  UniqueFd wake_;                          ///< eventfd: a new request, or stop
   UniqueFd changes_;  ///< in the cgroup tree; invalid until kLeastPause after a round
   Clock::time_point last_now_;
   Clock::duration gone_back_{0};  ///< how far the clock is behind its highest value
   Clock::time_point watch_from_;
   Clock::time_point reconcile_at_;
-  std::optional<Clock::time_point> settle_at_;  ///< empty: nothing to settle
+  std::optional<Clock::time_point> checkpoint_at_;  ///< empty: the files are up to date
   std::chrono::milliseconds pause_;
-  bool has_changed_ = false;      ///< below the root of the groups
-  Snapshot state_;                ///< without the fields that publish() adds
+  bool has_changed_ = false;            ///< below the root of the groups
+  Snapshot state_;                      ///< without the fields that publish() adds
   std::vector<verbs::Event> happened_;  ///< in this round
 
+  Queue queue_;
   mutable std::mutex mutex_;  ///< protects the members below
-  std::deque<Waiting> queue_;
-  std::uint64_t next_number_ = 0;
-  std::uint64_t late_ = 0;  ///< requests given up because their deadline had passed
-  std::optional<Clock::time_point> busy_since_;
-  bool has_ended_ = false;            ///< run() has ended
-  std::condition_variable has_news_;  ///< an earlier deadline, or the end
-  bool is_stopping_ = false;
   bool is_replaced_ = false;
-  std::uint64_t busy_ = 0;
   std::shared_ptr<const verbs::Comparison> comparison_;
   agent::WatchTimes times_;
   agent::PageMoves pages_;

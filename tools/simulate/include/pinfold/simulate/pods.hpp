@@ -23,7 +23,7 @@ using Event = std::variant<PodSpec, PodUid>;
 [[nodiscard]] Result<std::vector<Event>> arrivals(const std::vector<PodSpec>& pods);
 
 /// The resources of one container. Containers that end before the pod runs are left out.
-struct Placement {
+struct PlacedContainer {
   std::string container;
   Isolation isolation = Isolation::kHost;
   CpuSet cpus;  ///< exclusive to the container or its pod; empty with isolation level host
@@ -31,20 +31,20 @@ struct Placement {
   DeviceState::OfContainer devices = {};
 
   /// Compares CPUs and memory, which configurations place; devices have no say in that.
-  friend bool operator==(const Placement& a, const Placement& b) {
+  friend bool operator==(const PlacedContainer& a, const PlacedContainer& b) {
     return a.container == b.container && a.isolation == b.isolation && a.cpus == b.cpus &&
            a.memory == b.memory;
   }
 };
-[[nodiscard]] std::vector<Placement> placements_of(const Node& node, const NodeState& state,
-                                                   const ActivePod& pod);
+[[nodiscard]] std::vector<PlacedContainer> placements_of(const Node& node, const NodeState& state,
+                                                         const ActivePod& pod);
 
 /// One pod and its fate.
 struct PodOutcome {
   PodRef pod;
   std::optional<Rejection> rejection;
   bool removed = false;
-  std::vector<Placement> placements;  ///< since its admission; empty for a rejected pod
+  std::vector<PlacedContainer> placements;  ///< since its admission; empty for a rejected pod
 
   friend bool operator==(const PodOutcome&, const PodOutcome&) = default;
 };
@@ -73,14 +73,14 @@ using Progress = std::function<bool(std::size_t happened)>;
                                                const Progress& progress = nullptr);
 
 /// How a second node treats a pod, compared with the first one.
-enum class Change {
+enum class PodChange {
   kSame,      ///< the same placements, or rejected by both
   kMoves,     ///< admitted by both, with other CPUs or NUMA nodes
   kRejected,  ///< only the second one rejects it
   kAdmitted,  ///< only the first one rejects it
 };
-[[nodiscard]] std::string_view to_string(Change change);
-[[nodiscard]] std::span<const Change> enumerators(Change type);
-[[nodiscard]] Change change_between(const PodOutcome& first, const PodOutcome& second);
+[[nodiscard]] std::string_view to_string(PodChange change);
+[[nodiscard]] std::span<const PodChange> enumerators(PodChange type);
+[[nodiscard]] PodChange change_between(const PodOutcome& first, const PodOutcome& second);
 
 }  // namespace pinfold::simulate

@@ -35,7 +35,7 @@ struct Arrival {
                                                                  Profile profile, int rounds);
 
 /// One difference between the expected and the actual results.
-struct Difference {
+struct Mismatch {
   std::string where;  ///< "expect[3].containers.c1.cpus"
   std::string expected;
   std::string actual;
@@ -44,8 +44,8 @@ struct Difference {
 /// Compares the result of play() with the expected results in the vector. `hints` and `checkpoints`
 /// are compared only where the vector has them, `linux` and `pod` if it has any. A null hint list
 /// equals an absent one.
-[[nodiscard]] std::vector<Difference> compare(const nlohmann::json& vector,
-                                              const nlohmann::json& result);
+[[nodiscard]] std::vector<Mismatch> compare(const nlohmann::json& vector,
+                                            const nlohmann::json& result);
 
 /// Calls visit for each line of a file of JSON lines, plain or gzip; "-" is standard input. Skips
 /// empty lines. Reports a line that is not a JSON object, or whose visit fails, as "FILE:LINE:

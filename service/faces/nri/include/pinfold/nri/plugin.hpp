@@ -46,7 +46,7 @@ class Handler {
 
   /// The runtime accepted the plugin. Configure may come first.
   virtual void registered() = 0;
-  /// Answers with the wanted events, see kAllEvents; 0 means all.
+  /// Answers with the events to receive, see kAllEvents; 0 means all.
   virtual void handle(api::ConfigureRequest request, Reply<api::ConfigureResponse> reply) = 0;
   /// Receives all pods, and the containers that are created or running.
   virtual void handle(api::SynchronizeRequest request, Reply<api::SynchronizeResponse> reply) = 0;

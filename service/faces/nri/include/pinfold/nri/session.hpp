@@ -88,13 +88,13 @@ class Session {
                                                    TimePoint now, TimePoint deadline);
   [[nodiscard]] Result<void> receive_calls(std::string_view bytes, std::vector<Event>& events);
   [[nodiscard]] Result<void> receive_replies(std::string_view bytes, std::vector<Event>& events);
-  void handle(ttrpc::Call call, std::vector<Event>& events);
-  [[nodiscard]] bool join(const ttrpc::Call& call, api::SynchronizeRequest& request);
-  void respond(std::uint32_t call, const ttrpc::Response& response);
+  void handle(ttrpc::TtrpcCall call, std::vector<Event>& events);
+  [[nodiscard]] bool join(const ttrpc::TtrpcCall& call, api::SynchronizeRequest& request);
+  void respond(std::uint32_t call, const ttrpc::TtrpcResponse& response);
 
   Demultiplexer demultiplexer_;
-  ttrpc::Server server_;
-  ttrpc::Client client_;
+  ttrpc::TtrpcServer server_;
+  ttrpc::TtrpcClient client_;
   std::string output_;
   std::uint32_t registration_ = 0;
   std::map<std::uint32_t, TimePoint> deadlines_;   ///< of the plugin's own calls

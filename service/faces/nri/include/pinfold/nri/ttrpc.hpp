@@ -65,28 +65,28 @@ struct Status {
   friend bool operator==(const Status&, const Status&) = default;
 };
 
-struct Request {
+struct TtrpcRequest {
   std::string service;
   std::string method;
   std::string payload;
   std::int64_t timeout_ns = 0;  ///< time left for the answer; 0: unlimited
   std::vector<std::pair<std::string, std::string>> metadata;
 
-  friend bool operator==(const Request&, const Request&) = default;
+  friend bool operator==(const TtrpcRequest&, const TtrpcRequest&) = default;
 };
 
-struct Response {
+struct TtrpcResponse {
   std::optional<Status> status;        ///< nullopt means OK
   std::optional<std::string> payload;  ///< nullopt and empty mean the same
 
-  friend bool operator==(const Response&, const Response&) = default;
+  friend bool operator==(const TtrpcResponse&, const TtrpcResponse&) = default;
 };
 
 /// Ignores unknown fields. Errors: kInvalidArgument.
-[[nodiscard]] Result<Request> decode_request(std::string_view bytes);
-[[nodiscard]] Result<Response> decode_response(std::string_view bytes);
+[[nodiscard]] Result<TtrpcRequest> decode_request(std::string_view bytes);
+[[nodiscard]] Result<TtrpcResponse> decode_response(std::string_view bytes);
 /// Returns the same bytes as Go's protobuf.
-[[nodiscard]] std::string encode(const Request& request);
-[[nodiscard]] std::string encode(const Response& response);
+[[nodiscard]] std::string encode(const TtrpcRequest& request);
+[[nodiscard]] std::string encode(const TtrpcResponse& response);
 
 }  // namespace pinfold::nri::ttrpc

@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -86,11 +85,5 @@ class Follower {
   std::optional<verbs::Comparison> comparison_;
   verbs::Events events_;
 };
-
-/// Errors: those of check_node; kUnsupported if the agent enforces
-/// nothing.
-[[nodiscard]] Result<std::unique_ptr<Follower>> make_follower(settings::NriMode mode,
-                                                              agent::NodeAgent& agent,
-                                                              FollowerOptions options);
 
 }  // namespace pinfold::nri

@@ -12,8 +12,13 @@
 /// A pod as NRI shows it, as values.
 namespace pinfold::nri {
 
+/// Annotation of a pod with the resources of its spec, as JSON or YAML in the shape of Pod.spec.
+inline constexpr std::string_view kResourcesAnnotation = "pinfold.io/resources";
+/// Annotation of the resource annotator of containers/nri-plugins: resources by container.
+inline constexpr std::string_view kAnnotatorAnnotation = "noderesource.dev/resources";
+
 /// The source of a value.
-enum class Origin {
+enum class ValueOrigin {
   kAnnotation,
   kShares,
   kQuota,
@@ -22,12 +27,12 @@ enum class Origin {
   kOomScoreAdj,
   kQosClass,  ///< Guaranteed: the request is the limit; BestEffort: there is none
 };
-[[nodiscard]] std::string_view to_string(Origin origin);
+[[nodiscard]] std::string_view to_string(ValueOrigin origin);
 
 /// The amount of a resource. Zero counts as absent.
 struct Amount {
   Quantity value;
-  Origin origin = Origin::kQosClass;
+  ValueOrigin origin = ValueOrigin::kQosClass;
   /// True if every Pod for which the kubelet sends the same messages has this amount (CPUs rounded
   /// up to 1m, bytes to 1). Otherwise it is an estimate.
   bool is_exact = false;
@@ -78,5 +83,8 @@ struct RecoveredPod {
 
   friend bool operator==(const RecoveredPod&, const RecoveredPod&) = default;
 };
+
+/// Returns the UID under which an unannounced container is admitted.
+[[nodiscard]] PodUid unannounced_uid(const PodUid& pod, std::string_view container);
 
 }  // namespace pinfold::nri

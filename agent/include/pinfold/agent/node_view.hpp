@@ -1,0 +1,115 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pinfold/agent/admission.hpp"
+#include "pinfold/agent/durations.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/kept_state.hpp"
+#include "pinfold/agent/options.hpp"
+
+namespace pinfold::agent {
+
+/// A group that a container runtime made for a container.
+struct Adoption {
+  std::string container;
+  /// Absolute path in the hierarchy with the cpusets, in any spelling; it is stored in its
+  /// canonical form, see enforce::Cgroups::canonical.
+  std::string directory;
+};
+
+/// What a node agent knows and what it would decide. Changes nothing.
+class NodeView {
+ public:
+  [[nodiscard]] const Node& node() const { return *node_; }
+  /// The node as a shared pointer, for readers that outlive a reconfiguration.
+  [[nodiscard]] const std::shared_ptr<const Node>& shared_node() const { return node_; }
+  [[nodiscard]] const AgentOptions& options() const { return options_; }
+  [[nodiscard]] const AgentState& state() const { return kept_.state(); }
+  [[nodiscard]] const Metrics& metrics() const { return kept_.metrics(); }
+  [[nodiscard]] const Timings& timings() const { return timings_; }
+  /// CPUs of the node that are offline. While there are any, no container gets exclusive CPUs.
+  [[nodiscard]] const CpuSet& offline() const { return offline_; }
+  /// See KnownMachine.
+  [[nodiscard]] const std::optional<Machine>& observed() const { return observed_; }
+  /// Returns one sentence per difference between the current machine and the node, to which only a
+  /// reconfiguration can adapt, and per kind of memory that is allocated beyond its current size.
+  [[nodiscard]] std::vector<std::string> machine_changes() const;
+  /// What determined the profile of the node.
+  [[nodiscard]] ProfileSource profile_source() const { return options_.profile_source; }
+  [[nodiscard]] bool enforces() const { return enforced_.has_value(); }
+  /// The control groups; nullptr if the agent enforces nothing.
+  [[nodiscard]] const EnforcedLayout* enforced() const { return enforced_ ? &*enforced_ : nullptr; }
+  /// Returns the desired state of the kernel.
+  [[nodiscard]] Desired desired() const;
+  /// Returns the differences of the kernel from the desired state; empty if the agent enforces
+  /// nothing. Errors: kIo.
+  [[nodiscard]] Result<std::vector<std::string>> find_drift() const;
+  /// The node before the last reconfiguration of this state directory.
+  [[nodiscard]] const std::optional<EarlierNode>& before() const { return kept_.before(); }
+
+  /// Admits or rejects pods on a copy of the state. Errors: as NodeAgent::admit, except those of
+  /// the store.
+  [[nodiscard]] Result<Preview> preview(const std::vector<PodSpec>& pods,
+                                        std::vector<Trace>* traces = nullptr) const;
+  /// Reads back from the kernel that a container with exclusive CPUs has them, and calls
+  /// verify_room(). Reads back that any other container can run on no exclusive CPU.
+  /// Errors: kUnsupported if the agent enforces nothing; kNotFound; kBusy if the check fails; kIo.
+  [[nodiscard]] Result<void> verify(const ContainerId& container) const;
+  /// Reads back that no other container and nothing else below the root can run on the exclusive
+  /// CPUs of a container, which need not have a group yet. Errors: as verify.
+  [[nodiscard]] Result<void> verify_room(const ContainerId& container) const;
+
+ protected:
+  struct Decided : Preview {
+    Counts counts;
+    std::chrono::steady_clock::time_point begin;
+  };
+  NodeView(Node node, KeptState kept, std::optional<EnforcedLayout> enforced, AgentOptions options,
+           CpuSet offline, std::optional<Machine> observed)
+      : node_(std::make_shared<const Node>(std::move(node))),
+        kept_(std::move(kept)),
+        enforced_(std::move(enforced)),
+        options_(std::move(options)),
+        offline_(std::move(offline)),
+        observed_(std::move(observed)) {}
+  void log(LogLevel level, const std::string& message) const {
+    if (options_.log) options_.log(level, message);
+  }
+  [[nodiscard]] std::chrono::steady_clock::time_point now() const {
+    return options_.now ? options_.now() : std::chrono::steady_clock::now();
+  }
+  /// Returns whether a container runtime is followed.
+  [[nodiscard]] bool has_runtime() const { return enforced_ && enforced_->has_foreign_search(); }
+  [[nodiscard]] Result<Decided> decide_all(const std::vector<PodSpec>& pods,
+                                           std::vector<Trace>* traces,
+                                           const FromRuntime& shown = {}) const;
+  [[nodiscard]] Result<Decided> decide_checked(const std::vector<PodSpec>& pods,
+                                               std::vector<Trace>* traces,
+                                               const FromRuntime& shown) const;
+  /// Returns the canonical directory of a group to adopt for a pod that is not active yet.
+  [[nodiscard]] Result<std::string> directory_to_adopt(const PodSpec& pod,
+                                                       const Adoption& adoption) const;
+
+  std::shared_ptr<const Node> node_;
+  KeptState kept_;
+  std::optional<EnforcedLayout> enforced_;
+  AgentOptions options_;
+  CpuSet offline_;
+  std::optional<Machine> observed_;  ///< see KnownMachine
+  enforce::Layout earlier_;          ///< see Desired
+  Timings timings_;
+
+ private:
+  [[nodiscard]] Result<void> check_forgotten(const AgentState& next) const;
+  [[nodiscard]] Result<void> check_replaced(const std::vector<PodSpec>& pods,
+                                            const AgentState& next) const;
+  [[nodiscard]] bool runs(const ContainerId& container) const;
+};
+
+}  // namespace pinfold::agent

@@ -1,0 +1,85 @@
+#include "pinfold/agent/reconcile.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <utility>
+
+namespace pinfold::agent {
+namespace {
+
+/// Returns whether processes run in other groups of the container's pod.
+Result<bool> has_other_processes(const NodeAgent& agent, const ContainerId& container) {
+  if (!agent.enforces()) return false;
+  PINFOLD_LET(const auto groups, agent.enforced()->groups_of_pod(container.pod));
+  for (const enforce::GroupName& name : groups) {
+    if (name == enforce::GroupName(container)) continue;
+    PINFOLD_LET(const bool runs, agent.enforced()->has_processes(name));
+    if (runs) return true;
+  }
+  return false;
+}
+
+/// Removes pods that should have ended with their last adopted container, but still had processes
+/// in other groups.
+void end_pods(NodeAgent& agent) {
+  for (const PodUid& uid : std::set(agent.state().ending)) {
+    if (!agent.state().adopted.contains(uid))
+      (void)agent.remove_pod(uid, RunningProcesses::kRefuse);
+  }
+}
+
+}  // namespace
+
+Result<ChangeOutcome> remove_adopted(NodeAgent& agent, const ContainerId& container,
+                                     RunningProcesses running) {
+  ContainerMap<std::string> others = agent.state().adopted;
+  others.erase(container);
+  const bool is_last =
+      !others.contains(container.pod) && agent.state().ending.contains(container.pod);
+  PINFOLD_LET(const bool goes_on, is_last ? has_other_processes(agent, container) : Result<bool>(true));
+  return goes_on ? agent.remove_container(container, running)
+                 : agent.remove_pod(container.pod, running);
+}
+
+std::vector<ContainerId> remove_abandoned(NodeAgent& agent) {
+  std::vector<ContainerId> removed;
+  if (!agent.enforces()) return removed;
+  const auto adopted = agent.state().adopted;  // a copy: it shrinks
+  for (const auto& entry : adopted) {
+    const ContainerId container = entry.id();
+    if (agent.enforced()->has_processes(container).value_or(true)) continue;
+    if (agent.options().abandoned == Abandoned::kDisown &&
+        !agent.state().ending.contains(container.pod)) {
+      (void)agent.disown(container);
+      continue;
+    }
+    if (!remove_adopted(agent, container, RunningProcesses::kRefuse)) continue;
+    if (const LogSink& log = agent.options().log) {
+      log(LogLevel::kWarning,
+          fmt::format("{}: its container in '{}' has ended, but its runtime did not remove it: "
+                      "removed",
+                      to_string(enforce::GroupName(container)), entry.value));
+    }
+    removed.push_back(container);
+  }
+  end_pods(agent);
+  return removed;
+}
+
+Result<ReconcileReport> reconcile(NodeAgent& agent, std::optional<PageMoves> pages) {
+  const auto abandoned = remove_abandoned(agent);
+  const PageMoves usual = agent.options().move_pages ? PageMoves::kOn : PageMoves::kOff;
+  PINFOLD_LET(ReconcileReport report, agent.enforce_again(pages.value_or(usual)));
+  std::vector<std::string> removed;
+  removed.reserve(abandoned.size());
+  for (const ContainerId& container : abandoned) {
+    removed.push_back(
+        fmt::format("{}: the container that a runtime ran there is gone but was not removed",
+                    to_string(enforce::GroupName(container))));
+  }
+  report.drift.insert(report.drift.begin(), removed.begin(), removed.end());
+  return report;
+}
+
+}  // namespace pinfold::agent

@@ -1,0 +1,14 @@
+#pragma once
+
+namespace pinfold::harness {
+
+/// What a power cut does to writes that the disk acknowledged but did not flush. Host and guest
+/// agent exchange the numeric values.
+enum class WriteLoss {
+  kNone,  ///< all reached the disk
+  kAll,   ///< none reached the disk
+  kSome,  ///< a random subset is lost
+  kTorn,  ///< a random subset is lost, one write only in part of its sectors
+};
+
+}  // namespace pinfold::harness

@@ -1,0 +1,113 @@
+#include "agent/agent_options.hpp"
+
+#include <fmt/format.h>
+
+namespace pinfold::tools {
+
+std::vector<cli::Option> node_options(NodeOptions& options) {
+  return {
+      {"--config", &options.config,
+       "KubeletConfiguration, or a file that contains one; or a directory: the root of the file "
+       "system of a node that runs a kubelet, / for this node [config.yaml in the state directory "
+       "if it exists, else the kubelet's defaults]",
+       "FILE"},
+      kubelet_flags_option(options.kubelet_flags),
+      {"--machine", &options.machine,
+       "The machine: output of 'pinfold topology -o json', a kubelet's MachineInfo, hwloc XML "
+       "(also .gz), a directory with sys/ and proc/, or an hwloc synthetic topology [discovered]",
+       "FILE"},
+      {.name = "--sysfs",
+       .target = &options.sysfs,
+       .help = "Discover the machine from DIR/sys and DIR/proc",
+       .value = "DIR",
+       .excludes = {"--machine"}},
+      {.name = "--profile",
+       .target = &options.profile,
+       .help =
+           "fixed (without the kubelet's known bugs), or kubelet-1.36, -1.37 or -1.38 (with those "
+           "of that kubelet) [from the configuration, else the kubelet that wrote the state files "
+           "if they show its version, else fixed]",
+       .value = "NAME",
+       .suggestions = profile_names()},
+      {.name = "--kubelet-binary",
+       .target = &options.kubelet_binary,
+       .help = "Run FILE --version and use the profile of that kubelet, unless the configuration "
+               "names one; 'unit': the program that kubelet.service runs",
+       .value = "FILE",
+       .excludes = {"--profile"},
+       .suggestions = {"unit"}}};
+}
+
+std::vector<cli::Option> agent_options(AgentArguments& options) {
+  std::vector<cli::Option> all = {
+      state_dir_option(options.state_dir),
+      insecure_state_dir_option(options.insecure_state_dir),
+      {"--cgroup-root", &options.cgroup_root,
+       "Cgroup under which Pinfold creates its groups [pinfold, at the mount of the cpuset "
+       "controller]",
+       "DIR"},
+      {.name = "--no-enforce",
+       .target = &options.no_enforce,
+       .help = "Decide and store, but change no cgroup",
+       .excludes = {"--cgroup-root"}}};
+  const auto node = node_options(options);
+  all.insert(all.end(), node.begin(), node.end());
+  return all;
+}
+
+cli::Option kubelet_flags_option(std::vector<std::string>& flags) {
+  return {.name = "--kubelet-flags",
+          .target = &flags,
+          .help =
+              "Kubelet flags that override the configuration, or a file with them (an environment "
+              "file or a systemd unit); may be repeated",
+          .value = "FLAGS",
+          .is_verbatim = true,
+          .one_at_a_time = true};
+}
+
+cli::Option state_dir_option(std::string& state_dir) {
+  return {"--state-dir", &state_dir, "State directory of the node", "DIR"};
+}
+
+cli::Option insecure_state_dir_option(bool& is_insecure) {
+  return {"--insecure-state-dir", &is_insecure,
+          "For tests: accept a state directory that other users can change"};
+}
+
+// Lists the active pods or, with --pod, the containers of one.
+constexpr const char* kActiveNames = "status -o name --no-enforce";
+
+cli::Option pod_option(std::string& pod) {
+  return {.name = "--pod",
+          .target = &pod,
+          .help = "UID, name or NAMESPACE/NAME",
+          .value = "POD",
+          .required = true,
+          .suggested_by = kActiveNames};
+}
+
+cli::Option container_option(std::string& container) {
+  return {.name = "--container",
+          .target = &container,
+          .help = "Name of the container",
+          .value = "NAME",
+          .suggested_by = kActiveNames,
+          .suggested_with = "--pod"};
+}
+
+cli::Option dry_run_option(AgentArguments& options) {
+  return {"--dry-run", &options.dry_run, "Decide and print, but store and apply nothing"};
+}
+
+cli::Option release_unknown_option(AgentArguments& options) {
+  return {"--release-unknown", &options.release_unknown,
+          "Release the CPUs and memory of held pods (known only from the kubelet's files): they "
+          "no longer run"};
+}
+
+void print_dry_run(const AgentArguments& options) {
+  if (options.dry_run) fmt::print("nothing stored (--dry-run)\n");
+}
+
+}  // namespace pinfold::tools

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "output.hpp"
+#include "pinfold/agent/options.hpp"
+#include "pinfold/socket/unix_socket.hpp"
+
+namespace pinfold::tools {
+
+/// Options that determine a machine and its configuration.
+struct NodeOptions {
+  std::string state_dir = agent::kDefaultStateDir;
+  std::string config;  ///< "": STATE_DIR/config.yaml if it exists, else the kubelet's defaults
+  std::vector<std::string> kubelet_flags;  ///< override `config`: command lines, or files of them
+  std::string machine;                     ///< a file; "": discovered
+  std::string sysfs = "/";
+  std::string profile;  ///< "": from the configuration
+  agent::ProfileSource profile_source = agent::ProfileSource::kCommandLine;  ///< of `profile`
+  std::string
+      kubelet_binary;  ///< its version determines the profile if nothing else does; "": not run
+  bool insecure_state_dir = false;
+};
+/// Declares all NodeOptions except the state directory.
+[[nodiscard]] std::vector<cli::Option> node_options(NodeOptions& options);
+
+/// Options of every command that works on the state of a node.
+struct AgentArguments : NodeOptions {
+  std::string cgroup_root;  ///< "": the default
+  bool no_enforce = false;
+  bool is_query = false;  ///< the command only reads
+  bool moves_pages = false;
+  bool keeps_affinity = false;  ///< see agent::AgentOptions::reset_affinity
+  bool hides_warnings = false;  ///< open_agent prints no warnings of the agent
+  bool dry_run = false;
+  bool release_unknown = false;  ///< opening a session releases the resources of held pods
+  std::string socket = socket::kDefaultSocket;
+  agent::LogSink log;  ///< gets warnings in place of standard error
+  OutputFormat output = OutputFormat::kText;
+};
+[[nodiscard]] std::vector<cli::Option> agent_options(AgentArguments& options);
+
+/// --kubelet-flags.
+[[nodiscard]] cli::Option kubelet_flags_option(std::vector<std::string>& flags);
+/// --state-dir.
+[[nodiscard]] cli::Option state_dir_option(std::string& state_dir);
+/// --insecure-state-dir, for a command that opens a state directory.
+[[nodiscard]] cli::Option insecure_state_dir_option(bool& is_insecure);
+/// --pod, for a command about one pod: see agent::find_pod_uid.
+[[nodiscard]] cli::Option pod_option(std::string& pod);
+/// --container, for a command about one container of that pod.
+[[nodiscard]] cli::Option container_option(std::string& container);
+/// --dry-run, for a command that changes the state.
+[[nodiscard]] cli::Option dry_run_option(AgentArguments& options);
+/// --release-unknown, for a command that opens the agent to write.
+[[nodiscard]] cli::Option release_unknown_option(AgentArguments& options);
+/// After a dry run, prints that nothing was stored.
+void print_dry_run(const AgentArguments& options);
+
+}  // namespace pinfold::tools

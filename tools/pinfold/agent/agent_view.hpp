@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pinfold/agent/status.hpp"
+#include "pinfold/picture/text.hpp"
+#include "pinfold/types/trace.hpp"
+#include "pinfold/verbs/comparison.hpp"
+
+/// Formats pods and containers of an agent as text.
+namespace pinfold::tools {
+
+/// Formats the table of containers, followed by those that differ from the desired state. Observed
+/// values have their own columns if the style is wide enough; else only a verdict is shown.
+[[nodiscard]] std::string container_table(const std::vector<agent::PodStatus>& pods, bool enforced,
+                                          const Style& style);
+
+/// Formats the comparison of a service with mode observe.
+[[nodiscard]] std::string comparison_text(const verbs::Comparison& comparison);
+/// Formats the facts of a trace, one line each.
+[[nodiscard]] std::string trace_text(const Trace& trace);
+
+}  // namespace pinfold::tools

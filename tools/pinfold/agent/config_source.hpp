@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "agent/agent_options.hpp"
+
+/// Reads the configuration that --config and --kubelet-flags name.
+namespace pinfold::tools {
+
+/// Returns whether the options name a configuration.
+[[nodiscard]] bool names_config(const NodeOptions& options);
+/// Returns its name in messages: the file, or "--kubelet-flags".
+[[nodiscard]] std::string config_name(const NodeOptions& options);
+
+/// Returns "STATE_DIR/config.yaml", the node's own configuration.
+[[nodiscard]] std::string own_config_file(const NodeOptions& options);
+[[nodiscard]] bool has_own_config(const NodeOptions& options);
+
+/// Returns the configuration as one document for STATE_DIR/config.yaml: the file itself if it is a
+/// KubeletConfiguration and no flags are given. A directory is the root of a node's file system
+/// ("/": this node) and means the configuration of the kubelet there. Warnings go to standard
+/// error.
+/// Errors: kInvalidArgument, kIo, kNotFound, with the file's name.
+[[nodiscard]] Result<std::string> read_config_text(const NodeOptions& options);
+
+}  // namespace pinfold::tools

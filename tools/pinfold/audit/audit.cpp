@@ -1,0 +1,196 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "audit/audit_text.hpp"
+#include "commands.hpp"
+#include "documents.hpp"
+#include "input.hpp"
+#include "output.hpp"
+#include "pinfold/audit/fields.hpp"
+#include "pinfold/audit/observe.hpp"
+#include "program_output.hpp"
+#include "stop_signals.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct AuditCommand {
+  std::string root = "/";
+  audit::ObserveOptions files;
+  std::string pod_resources;
+  audit::Severity fail_on = audit::Severity::kWarning;
+  OutputFormat format = OutputFormat::kText;
+  bool watch = false;
+  int interval_ms = 200;
+  int seconds = 0;
+};
+
+void print_event(const AuditCommand& options, const audit::WatchEvent& event,
+                 const audit::LabelledContainers& containers, milliseconds at) {
+  if (options.format == OutputFormat::kText) {
+    fmt::print("{:9.1f} s  {}\n", std::chrono::duration<double>(at).count(), event_text(event));
+    return;
+  }
+  fmt::print("{}", json_text(audit::watch_line(event, containers, at), -1));
+}
+
+/// Audits periodically, and prints changes. Returns true if no overlap was found.
+bool watch(const AuditCommand& options, const audit::Tree& tree, const audit::Observed& first) {
+  using Clock = std::chrono::steady_clock;
+  const bool is_text = options.format == OutputFormat::kText;
+  const milliseconds interval(options.interval_ms);
+  const auto begin = Clock::now();
+  const auto time = [&] { return std::chrono::duration_cast<milliseconds>(Clock::now() - begin); };
+  audit::OverlapWatch overlaps;
+  audit::LabelledContainers containers;
+  bool is_clean = true;
+  StopSignals stop;
+  for (milliseconds at{0};; at = time()) {
+    const auto report = audit::judge_containers(audit::observe_again(tree, first));
+    if (is_text && at == at.zero()) fmt::print("{}", watched_text(report, interval));
+    audit::add_labels(report, containers);
+    for (const audit::WatchEvent& event : overlaps.look(report, at)) {
+      print_event(options, event, containers, at);
+      is_clean = is_clean && event.kind != audit::WatchEvent::Kind::kOverlaps;
+    }
+    // Flush, so that a reader sees each event at once; a closed pipe ends the watch.
+    if (std::fflush(stdout) != 0) return is_clean;
+    if (options.seconds > 0 && at >= std::chrono::seconds(options.seconds)) break;
+    if (stop.wait(interval)) break;
+  }
+  if (is_text) {
+    fmt::print("{} still open after {:.0f} s\n", counted(overlaps.open(), "overlap"),
+               std::chrono::duration<double>(time()).count());
+  }
+  return is_clean;
+}
+
+bool is_socket(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_socket(path, ignored);
+}
+
+/// Asks a kubelet. Errors: kUnsupported if the program that does it is not installed.
+Result<std::string> ask_kubelet(const std::string& socket) {
+  constexpr const char* kProgram = "pinfold-pod-resources";
+  PINFOLD_LET(const auto places, places_of_program(kProgram));
+  for (const std::string& program : places) {
+    if (::access(program.c_str(), X_OK) != 0) continue;
+    return program_output(program, {socket}, audit::Tree::kMaxBytes);
+  }
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("'{}': {}: it is not installed; it is in the package pinfold-agent",
+                          socket, kProgram));
+}
+
+Result<audit::PodResources> read_pod_resources(const std::string& path) {
+  PINFOLD_LET(const auto text, is_socket(path) ? ask_kubelet(path) : read_input(path));
+  auto listed = audit::parse_pod_resources(text);
+  if (!listed) return fail(std::move(listed).error().wrap(fmt::format("'{}'", path)));
+  return listed;
+}
+
+/// Adds the answer of PodResources that the options name, else that of this machine's kubelet if it
+/// can be asked.
+Result<void> add_pod_resources(const AuditCommand& options, audit::Observed& observed) {
+  if (!options.pod_resources.empty()) {
+    PINFOLD_LET(observed.pod_resources, read_pod_resources(options.pod_resources));
+    return {};
+  }
+  const std::string socket = observed.kubelet.root_dir + "/pod-resources/kubelet.sock";
+  if (!observed.root.empty() || !is_socket(socket)) return {};
+  auto listed = read_pod_resources(socket);
+  if (listed) {
+    observed.pod_resources = *std::move(listed);
+  } else if (listed.error().code != ErrorCode::kUnsupported) {
+    observed.problems["PodResources"] = {std::move(listed).error().message, 1};
+  }
+  return {};
+}
+
+Result<ExitStatus> audit_node(const AuditCommand& options) {
+  PINFOLD_LET(const auto tree, audit::Tree::open(options.root));
+  audit::Observed observed = audit::observe(tree, options.files);
+  if (options.watch) return watch(options, tree, observed) ? kYes : kNo;
+  PINFOLD_TRY(add_pod_resources(options, observed));
+  const audit::Report report = audit::judge(observed);
+  if (options.format == OutputFormat::kJson) {
+    fmt::print("{}", json_text(audit::audit_document(report, observed)));
+  } else {
+    fmt::print("{}", audit_text(report, observed, terminal_style()));
+  }
+  for (const audit::Finding& finding : report.findings) {
+    if (finding.severity <= options.fail_on) return kNo;
+  }
+  return kYes;
+}
+
+std::vector<cli::Option> options_of(AuditCommand& options) {
+  using audit::Severity;
+  return {{"--root", &options.root,
+           "Root of the node's file system: / for this machine, the mounted file system of "
+           "another one, or a captured tree with /proc and /sys",
+           "DIR"},
+          output_option(options.format),
+          {"--fail-on",
+           cli::one_of<Severity>(options.fail_on, {{"error", Severity::kError},
+                                                   {"warning", Severity::kWarning},
+                                                   {"note", Severity::kNote}}),
+           "Lowest severity of a finding that gives exit status 1"},
+          {"--kubelet-dir", &options.files.kubelet_dir,
+           "The kubelet's root directory on the node [that of the running kubelet, or "
+           "/var/lib/kubelet]",
+           "DIR"},
+          {"--kubelet-config", &options.files.kubelet_config,
+           "KubeletConfiguration on the node [that of the running kubelet, or the usual files]",
+           "FILE"},
+          {"--pod-resources", &options.pod_resources,
+           "Also compare with the kubelet's PodResources API: its response to List as JSON, '-' "
+           "for standard input",
+           "FILE"},
+          {.name = "--watch",
+           .target = &options.watch,
+           .help = "Print each overlap when it begins and how long it lasted, until the command is "
+                   "interrupted; exit status 1 if there was one",
+           .excludes = {"--fail-on", "--pod-resources"}},
+          {.name = "--interval",
+           .target = cli::Integer{&options.interval_ms, 10, 60'000},
+           .help = "Milliseconds between two checks",
+           .value = "MS",
+           .needs = "--watch"},
+          {.name = "--for",
+           .target = cli::Integer{&options.seconds, 1, INT_MAX},
+           .help = "Stop watching after this time",
+           .value = "SECONDS",
+           .needs = "--watch"}};
+}
+
+}  // namespace
+
+cli::Command audit_command() {
+  const auto options = std::make_shared<AuditCommand>();
+  cli::Command command{"audit",
+                       "Check a node that only a kubelet manages: whether its decisions are in "
+                       "effect, and what else runs on exclusive CPUs. Changes nothing"};
+  command.add(options_of(*options));
+  command.run = [options] { return exit_status(audit_node(*options)); };
+  command.sections = {
+      {"Examples",
+       {{"pinfold audit", "Check this node; as root, to read the processes of other users"},
+        {"pinfold audit --fail-on error -o json", "The same for monitoring"},
+        {"pinfold audit --root /host", "In a privileged container with the node's file system"},
+        {"pinfold audit --watch --for 60", "Measure how long overlaps last after pods start"}}}};
+  return command;
+}
+
+}  // namespace pinfold::tools

@@ -1,0 +1,140 @@
+#include "checkpoint/checkpoint_files.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "input.hpp"
+#include "pinfold/agent/pods_file.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/picture/text.hpp"
+#include "pinfold/text/message.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using nlohmann::json;
+
+/// Distinguishes CPU and memory files by a field if they have it, else by name.
+bool looks_like_cpu(const std::string& path, const std::string& bytes) {
+  const std::string name = std::filesystem::path(path).filename();
+  return !checkpoint::has_machine_state(bytes) && name.find("memory") == std::string::npos;
+}
+
+/// Adds the state files of a directory, including the changes in its journal, which the next
+/// opening would apply.
+Result<void> add_directory(const std::string& path, std::vector<StateFile>& files) {
+  PINFOLD_LET(const auto fs, checkpoint::open_directory(path));
+  PINFOLD_LET_WRAP(auto state, checkpoint::read_files(*fs), fmt::format("'{}'", path));
+  if (!state.cpu && !state.memory) {
+    return fail(ErrorCode::kNotFound, fmt::format("no state file in '{}'", path));
+  }
+  for (const bool is_cpu : {true, false}) {
+    auto& bytes = is_cpu ? state.cpu : state.memory;
+    if (!bytes) continue;
+    const auto name = is_cpu ? checkpoint::kCpuFileName : checkpoint::kMemoryFileName;
+    const std::string file = std::filesystem::path(path) / name;
+    PINFOLD_LET_WRAP(const auto on_disk, fs->read(std::string(name)), fmt::format("'{}'", path));
+    if (on_disk != bytes) {
+      warn(
+          fmt::format("'{}' is older than the state in '{}', which is used here; 'pinfold "
+                      "checkpoint repair' brings it up to date",
+                      file, checkpoint::kJournalFileName));
+    }
+    files.push_back({file, *std::move(bytes), is_cpu});
+  }
+  return {};
+}
+
+/// Returns the string at a key; "" if there is none.
+std::string text_at(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths) {
+  std::vector<StateFile> files;
+  for (const std::string& path : paths) {
+    if (std::filesystem::is_directory(path)) {
+      PINFOLD_TRY(add_directory(path, files));
+      continue;
+    }
+    PINFOLD_LET(auto bytes, read_input(path));
+    const bool is_cpu = looks_like_cpu(path, bytes);
+    files.push_back({path, std::move(bytes), is_cpu});
+  }
+  return files;
+}
+
+cli::Option state_files_option(std::vector<std::string>& paths) {
+  return {.name = "path",
+          .target = &paths,
+          .help = "State files, or directories with state files",
+          .required = true};
+}
+
+Result<checkpoint::Files> read_directory(const std::string& path) {
+  PINFOLD_LET(auto fs, checkpoint::open_directory(path));
+  auto files = checkpoint::read_files(*fs);
+  if (files && !files->cpu && !files->memory) {
+    return fail(ErrorCode::kNotFound, fmt::format("no state file in '{}'", path));
+  }
+  return files;
+}
+
+Result<agent::AgentState> read_active_pods(const checkpoint::Files& files) {
+  agent::AgentState state;
+  if (files.pods) {
+    PINFOLD_TRY_WRAP(agent::decode_pods(*files.pods, state),
+                     fmt::format("'{}'", checkpoint::kPodsFileName));
+  }
+  return state;
+}
+
+std::vector<PodSpec> specs_of(const agent::AgentState& state) {
+  std::vector<PodSpec> specs;
+  for (const ActivePod& pod : state.node.pods) specs.push_back(pod.spec);
+  return specs;
+}
+
+Result<checkpoint::ContainerIds> read_container_ids(const std::string& path) {
+  checkpoint::ContainerIds ids;
+  if (path.empty()) return ids;
+  PINFOLD_LET(auto text, read_input(path));
+  const json document = json::parse(text, nullptr, false);
+  const auto containers = document.is_object() ? document.find("containers") : document.end();
+  if (!document.is_object() || containers == document.end() || !containers->is_array()) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{}: expected a list 'containers', as 'crictl ps -a -o json' prints it", path));
+  }
+  for (const json& container : *containers) {
+    if (!container.is_object()) continue;
+    const std::string id = text_at(container, "id");
+    const auto labels = container.find("labels");
+    if (id.empty() || labels == container.end() || !labels->is_object()) continue;
+    ids[id] = {PodUid(text_at(*labels, "io.kubernetes.pod.uid")),
+               text_at(*labels, "io.kubernetes.container.name")};
+  }
+  return ids;
+}
+
+cli::Option container_ids_option(std::string& path) {
+  return {"--container-ids", &path,
+          "Output of 'crictl ps -a -o json'; for CPU V1, which names containers by ID", "FILE"};
+}
+
+void print_notes(const std::string& title, const std::vector<checkpoint::Note>& notes) {
+  if (notes.empty()) return;
+  std::size_t width = 0;
+  for (const auto& note : notes) width = std::max(width, display_width(escaped(note.object)));
+  fmt::print("{}:\n", title);
+  for (const auto& note : notes) {
+    fmt::print("  {}  {}\n", pad_right(escaped(note.object), width), escaped(note.text));
+  }
+}
+
+}  // namespace pinfold::tools

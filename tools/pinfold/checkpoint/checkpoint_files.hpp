@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/agent_options.hpp"
+#include "pinfold/agent/desired.hpp"
+#include "pinfold/checkpoint/convert.hpp"
+#include "pinfold/checkpoint/store.hpp"
+
+/// Shared by the subcommands of `pinfold checkpoint`.
+namespace pinfold::tools {
+
+[[nodiscard]] cli::Command checkpoint_convert_command();
+[[nodiscard]] cli::Command checkpoint_diff_command();
+[[nodiscard]] cli::Command checkpoint_repair_command();
+
+/// Returns the context of an error after a commit, because these commands are about the kubelet's
+/// files, not the journal.
+[[nodiscard]] inline std::string only_in_journal() {
+  return std::string(checkpoint::kNotSettled) + "; run the command again";
+}
+
+struct StateFile {
+  std::string path;
+  std::string bytes;
+  bool is_cpu = true;
+};
+
+/// Reads state files; a directory means all state files in it, including the changes in its
+/// journal. Warns if the journal is newer than a file.
+/// Errors: kNotFound, also for a directory without state files.
+[[nodiscard]] Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths);
+
+/// Declares the argument with such paths.
+[[nodiscard]] cli::Option state_files_option(std::vector<std::string>& paths);
+
+/// Reads the kubelet's two state files and Pinfold's own file. Errors: as read_files.
+[[nodiscard]] Result<checkpoint::Files> read_directory(const std::string& path);
+
+/// Reads the active pods from .pinfold_pods; none without such a file. Errors: kCorrupt.
+[[nodiscard]] Result<agent::AgentState> read_active_pods(const checkpoint::Files& files);
+/// Returns the specs of the active pods, in the order of their admission.
+[[nodiscard]] std::vector<PodSpec> specs_of(const agent::AgentState& state);
+
+/// Reads the containers from the output of `crictl ps -a -o json`; none for the path "".
+[[nodiscard]] Result<checkpoint::ContainerIds> read_container_ids(const std::string& path);
+[[nodiscard]] cli::Option container_ids_option(std::string& path);
+
+/// Prints the title and aligned lines "  OBJECT  text"; prints nothing without notes.
+void print_notes(const std::string& title, const std::vector<checkpoint::Note>& notes);
+
+}  // namespace pinfold::tools

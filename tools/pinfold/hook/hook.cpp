@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "agent/agent_options.hpp"
+#include "agent/agent_session.hpp"
+#include "commands.hpp"
+#include "hook/hooked_container.hpp"
+#include "hook/oci.hpp"
+#include "hook/pod_file.hpp"
+#include "input.hpp"
+#include "pinfold/base/read_file.hpp"
+#include "pinfold/text/field.hpp"
+
+/// The OCI hook: a runtime runs it at createRuntime and poststop.
+namespace pinfold::tools {
+namespace {
+
+using agent::NodeAgent;
+
+struct HookOptions {
+  AgentArguments agent;
+  std::vector<std::string> pod_file_dirs;
+  bool no_validation = false;
+};
+
+/// Finds and checks the directory of the container's group.
+Result<std::string> group_of(const NodeAgent& agent, const enforce::LiveProcess& process) {
+  const agent::EnforcedLayout& enforced = *agent.enforced();
+  PINFOLD_LET(auto directory, enforced.directory_of_process(process.pid()));
+  PINFOLD_LET(auto own, enforced.directory_of_process(::getpid()));
+  if (directory == own || (enforced.root() + "/").starts_with(directory + "/")) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("the container shares cgroup '{}' with other processes: expected a "
+                            "separate cgroup",
+                            directory));
+  }
+  PINFOLD_TRY(check_group(process, directory));
+  if (!process.is_running()) {  // then the above may be about a later process with the same id
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("state.pid: {}: the container's process has ended", process.pid()));
+  }
+  return directory;
+}
+
+Result<void> answer(AgentSession& session, const HookRequest& request,
+                    const verbs::Action& action) {
+  auto outcome = session.execute<verbs::HookOutcome>(action);
+  // Even after a failure, for changes that were stored before it.
+  (void)session.checkpoint_journal();
+  if (outcome) return answer_of(request, *std::move(outcome));
+  return answer_of(request,
+                   verbs::Refusal{fmt::format("the container is not admitted or removed ({})",
+                                              to_string(outcome.error().code)),
+                                  std::move(outcome).error()});
+}
+
+Result<void> create(const HookState& state, const HookRequest& request,
+                    const HookOptions& options) {
+  PINFOLD_LET(const auto pid, container_pid(state.pid));
+  PINFOLD_LET(const auto process, open_container_process(pid));
+  PINFOLD_LET(auto session, AgentSession::open(options.agent));
+  if (!session.view().enforces()) {
+    return fail(ErrorCode::kUnsupported, "--no-enforce: the hook needs cgroups to pin a container");
+  }
+  PINFOLD_LET(const auto directory, group_of(session.view(), process));
+  return answer(session, request,
+                verbs::AdmitHooked{request.pod, {request.container, directory}, process.id()});
+}
+
+Result<void> handle(const HookState& state, const HookOptions& options) {
+  PINFOLD_LET(const auto stage, stage_of(state.status));
+  const bool is_created = stage == HookStage::kCreateRuntime;
+  const auto validation = is_created && !options.no_validation ? Validation::kOn : Validation::kOff;
+  PINFOLD_LET(const auto request, read_request(state, validation, [&](const std::string& path) {
+                return read_pod_file(path, options.pod_file_dirs);
+              }));
+  if (is_created) return create(state, request, options);
+  PINFOLD_LET(auto session, AgentSession::open(options.agent));
+  return answer(session, request, verbs::RemoveHooked{{request.pod.uid, request.container}});
+}
+
+Result<ExitStatus> run_hook(const HookOptions& options) {
+  PINFOLD_LET(const auto text, read_rest(STDIN_FILENO, "standard input", kMaxHookInput));
+  PINFOLD_LET(const auto state, parse_hook_state(text));
+  if (!concerns_pinfold(state)) return kYes;
+  PINFOLD_TRY_WRAP(handle(state, options), fmt::format("container '{}'", printable(state.id)));
+  return kYes;
+}
+
+}  // namespace
+
+cli::Command hook_command() {
+  auto options = std::make_shared<HookOptions>();
+  // The author of a container reads the hook's output, which must not mention other pods.
+  options->agent.hides_warnings = true;
+  cli::Command command{"hook",
+                       "OCI hook for createRuntime and poststop: reads the container state from "
+                       "standard input, admits the container as its io.pinfold.* annotations "
+                       "request, and removes it after it has stopped"};
+  command.add(agent_options(options->agent));
+  command.add({pod_file_dir_option(options->pod_file_dirs),
+               socket_option(options->agent),
+               no_validation_option(options->no_validation),
+               {"--keep-affinity", &options->agent.keeps_affinity,
+                "Do not reset the CPU affinity that the container's process has inherited; a "
+                "running service follows its own configuration"},
+               output_option(options->agent.output)});
+  command.sections = {{"Examples",
+                       {{"pinfold hook --pod-file-dir /etc/pinfold/pods < state.json",
+                         "For container runtimes; not run by users"}}}};
+  command.run = [options] { return exit_status(run_hook(*options)); };
+  return command;
+}
+
+}  // namespace pinfold::tools

@@ -1,0 +1,221 @@
+#include "hook/oci.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "pinfold/api/pod_documents.hpp"
+#include "pinfold/text/document.hpp"
+#include "pinfold/text/field.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kPrefix = "io.pinfold.";
+constexpr const char* kPod = "io.pinfold.pod";
+constexpr const char* kPodFile = "io.pinfold.pod-file";
+constexpr const char* kContainer = "io.pinfold.container";
+
+Result<std::string> text_of(const json& object, const char* name) {
+  const auto it = object.find(name);
+  if (it != object.end() && it->is_string()) return it->get<std::string>();
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("state.{}: '{}': expected a string", name,
+                          it == object.end() ? "absent" : it->dump().substr(0, 80)));
+}
+
+std::string annotation(const HookState& state, const std::string& name) {
+  const auto found = state.annotations.find(name);
+  return found == state.annotations.end() ? "" : found->second;
+}
+
+/// Converts "io.pinfold.cpu" to "cpu"; "" for an annotation that is not a resource.
+std::string resource_of(std::string_view name) {
+  const std::string_view resource = name.substr(kPrefix.size());
+  const bool is_known =
+      resource == "cpu" || resource == "memory" || is_huge_page_resource(resource);
+  return is_known ? std::string(resource) : "";
+}
+
+/// Makes a pod UID from a container id: characters that a UID must not have become dots.
+std::string uid_of(const std::string& id) {
+  std::string uid = "oci-" + id;
+  std::replace_if(
+      uid.begin(), uid.end(),
+      [](char c) { return !is_safe_name(std::string_view(&c, 1)) && c != '-' && c != '_'; }, '.');
+  return uid;
+}
+
+/// Makes a pod with one container, whose limits come from the annotations.
+Result<HookRequest> request_of_annotations(const HookState& state) {
+  json limits = json::object();
+  for (const auto& [name, value] : state.annotations) {
+    if (!name.starts_with(kPrefix)) continue;
+    if (const std::string resource = resource_of(name); !resource.empty()) limits[resource] = value;
+  }
+  const std::string named = annotation(state, kContainer);
+  const std::string container = named.empty() ? "main" : named;
+  std::string pod_name = annotation(state, kPod);
+  if (pod_name.empty()) pod_name = uid_of(state.id);
+  PINFOLD_LET_WRAP(
+      auto pod,
+      pod_from_json(
+          {{"metadata", {{"uid", uid_of(state.id)}, {"name", pod_name}}},
+           {"spec",
+            {{"containers", {{{"name", container}, {"resources", {{"limits", limits}}}}}}}}}),
+      "annotations io.pinfold.*");
+  apply_defaults(pod);
+  return HookRequest{std::move(pod), container, ""};
+}
+
+Result<void> check_pod(const PodSpec& pod, Validation validation) {
+  return validation == Validation::kOn ? validate_all({pod}) : Result<void>();
+}
+
+/// Parses the pod of a pod file. Errors quote the file.
+Result<PodSpec> pod_of(const std::string& text, Validation validation) {
+  PINFOLD_LET(const auto document, parse_document(text));
+  PINFOLD_LET(auto pod, read_pod(document));
+  PINFOLD_TRY(check_pod(pod, validation));
+  return pod;
+}
+
+Result<HookRequest> request_of_file(const HookState& state, const std::string& text,
+                                    Validation validation) {
+  const std::string path = annotation(state, kPodFile);
+  auto pod = pod_of(text, validation);
+  if (!pod) {  // drops the error, because it quotes the file
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("annotation {}: '{}' is not a valid Pod; run 'pinfold admit "
+                            "--dry-run' on it to see why",
+                            kPodFile, printable(path)));
+  }
+  std::string container = annotation(state, kContainer);
+  if (container.empty() && pod->containers.size() == 1) container = pod->containers.front().name;
+  if (pod->find(container) == nullptr) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("annotation {}: '{}': expected the name of a container in '{}'",
+                            kContainer, printable(container), printable(path)));
+  }
+  return HookRequest{*std::move(pod), std::move(container), path};
+}
+
+Result<void> check_annotations(const HookState& state) {
+  const std::set<std::string> known = {kPod, kPodFile, kContainer};
+  for (const auto& [name, value] : state.annotations) {
+    if (!name.starts_with(kPrefix) || known.contains(name)) continue;
+    if (resource_of(name).empty()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("annotation {}: unknown; expected cpu, memory, hugepages-SIZE, pod, "
+                              "pod-file or container after io.pinfold.",
+                              printable(name)));
+    }
+    if (state.annotations.contains(kPodFile)) {
+      return fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format("annotation {}: not allowed with a Pod file, which defines the resources",
+                      printable(name)));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<HookState> parse_hook_state(std::string_view text) {
+  if (text.size() > kMaxHookInput) {
+    return fail(ErrorCode::kInvalidArgument, "state: expected at most 1 MiB");
+  }
+  PINFOLD_LET_WRAP(const auto document, parse_document(text), "state");
+  if (!document.is_object()) return fail(ErrorCode::kInvalidArgument, "state: expected an object");
+  HookState state;
+  for (const auto& [name, member] :
+       {std::pair{"id", &HookState::id}, std::pair{"status", &HookState::status},
+        std::pair{"bundle", &HookState::bundle}}) {
+    PINFOLD_LET(auto value, text_of(document, name));
+    state.*member = std::move(value);
+  }
+  if (state.id.empty()) return fail(ErrorCode::kInvalidArgument, "state.id: expected a name");
+  if (const auto pid = document.find("pid"); pid != document.end()) {
+    // A number above the largest std::int64_t is parsed as unsigned, and would wrap.
+    const bool fits = !pid->is_number_unsigned() ||
+                      pid->get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
+    if (!pid->is_number_integer() || !fits) {
+      return fail_field("state.pid", *pid, "expected a process id");
+    }
+    state.pid = pid->get<std::int64_t>();
+  }
+  const auto annotations = document.find("annotations");
+  if (annotations == document.end() || annotations->is_null()) return state;
+  if (!annotations->is_object()) {
+    return fail(ErrorCode::kInvalidArgument, "state.annotations: expected an object");
+  }
+  for (const auto& [name, value] : annotations->items()) {
+    if (!value.is_string()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("state.annotations.'{}': expected a string", printable(name)));
+    }
+    state.annotations[name] = value.get<std::string>();
+  }
+  return state;
+}
+
+bool concerns_pinfold(const HookState& state) {
+  return std::any_of(state.annotations.begin(), state.annotations.end(),
+                     [](const auto& entry) { return entry.first.starts_with(kPrefix); });
+}
+
+Result<HookStage> stage_of(std::string_view status) {
+  if (status == "creating" || status == "created") return HookStage::kCreateRuntime;
+  if (status == "stopped") return HookStage::kPoststop;
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("state.status: '{}': expected creating or created (createRuntime), or "
+                          "stopped (poststop)",
+                          printable(status)));
+}
+
+Result<pid_t> container_pid(std::int64_t pid) {
+  constexpr pid_t kMaxPid = 1 << 22;
+  if (pid > 1 && pid <= kMaxPid) return static_cast<pid_t>(pid);
+  return fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("state.pid: {}: expected the container's process, 2 to {}", pid, kMaxPid));
+}
+
+Result<HookRequest> read_request(
+    const HookState& state, Validation validation,
+    const std::function<Result<std::string>(const std::string& path)>& read_file) {
+  PINFOLD_TRY(check_annotations(state));
+  if (!state.annotations.contains(kPodFile)) {
+    PINFOLD_LET(auto request, request_of_annotations(state));
+    PINFOLD_TRY(check_pod(request.pod, validation));
+    return request;
+  }
+  PINFOLD_LET_WRAP(auto text, read_file(annotation(state, kPodFile)),
+                   fmt::format("annotation {}", kPodFile));
+  return request_of_file(state, text, validation);
+}
+
+nlohmann::json oci_resources(const ContainerResources& resources, const CpuSet& cpus) {
+  const LinuxResources& values = resources.linux_resources;
+  json cpu = {{"shares", values.cpu_shares}};
+  if (values.cpu_quota && *values.cpu_quota != 0) cpu["quota"] = *values.cpu_quota;
+  if (values.cpu_period) cpu["period"] = *values.cpu_period;
+  if (!cpus.empty()) cpu["cpus"] = cpus.to_string();
+  if (!resources.cpuset_mems.empty()) cpu["mems"] = resources.cpuset_mems;
+  json out = {{"cpu", std::move(cpu)}};
+  if (values.memory_limit && *values.memory_limit > 0) {
+    out["memory"] = {{"limit", *values.memory_limit}};
+  }
+  for (const auto& [size, bytes] : values.hugepage_limits) {
+    out["hugepageLimits"].push_back({{"pageSize", size}, {"limit", bytes}});
+  }
+  return out;
+}
+
+}  // namespace pinfold::tools

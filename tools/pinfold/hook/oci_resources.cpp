@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "agent/agent_options.hpp"
+#include "agent/open_agent.hpp"
+#include "commands.hpp"
+#include "hook/oci.hpp"
+#include "pinfold/agent/status.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+struct ResourcesOptions {
+  AgentArguments agent;
+  std::string pod;
+  std::string container;
+};
+
+Result<nlohmann::json> resources_of(agent::NodeAgent& agent, const ResourcesOptions& options) {
+  PINFOLD_LET(auto uid, agent::find_pod_uid(agent, options.pod));
+  const auto pod = agent::desired_pod(agent, agent.state(), uid);
+  const bool is_only = options.container.empty() && pod->containers.size() == 1;
+  for (const agent::ContainerStatus& container : pod->containers) {
+    if (!is_only && container.resources.name != options.container) continue;
+    return oci_resources(container.resources, container.desired.cpus);
+  }
+  return fail(ErrorCode::kNotFound,
+              fmt::format("container '{}': expected the name of a container of pod '{}'",
+                          options.container, options.pod));
+}
+
+Result<ExitStatus> run(const ResourcesOptions& options) {
+  PINFOLD_LET(auto agent, open_agent(options.agent));
+  PINFOLD_LET(const auto resources, resources_of(agent, options));
+  fmt::print("{}\n", resources.dump(2));
+  return kYes;
+}
+
+}  // namespace
+
+cli::Command oci_resources_command() {
+  auto options = std::make_shared<ResourcesOptions>();
+  options->agent.is_query = true;
+  cli::Command command{
+      "oci-resources",
+      "Print the linux.resources of an OCI config.json for a container of an admitted pod"};
+  cli::Option container = container_option(options->container);
+  container.help = "Name of the container [the only one of the pod]";
+  command.add(agent_options(options->agent));
+  command.add(
+      {output_option(options->agent.output), pod_option(options->pod), std::move(container)});
+  command.sections = {{"Examples",
+                       {{"pinfold oci-resources --pod default/web --container main",
+                         "Print the linux.resources of a container"}}}};
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
+}
+
+}  // namespace pinfold::tools

@@ -1,0 +1,306 @@
+#include "node/explain.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "agent/agent_view.hpp"
+#include "agent/command_line.hpp"
+#include "agent/open_agent.hpp"
+#include "commands.hpp"
+#include "documents.hpp"
+#include "input.hpp"
+#include "node/status_picture.hpp"
+#include "pinfold/agent/admission.hpp"
+#include "pinfold/agent/offline.hpp"
+#include "pinfold/api/pod_documents.hpp"
+#include "pinfold/explain/amount_text.hpp"
+#include "pinfold/explain/explanation.hpp"
+#include "pinfold/picture/text.hpp"
+#include "pinfold/text/message.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+struct ExplainOptions {
+  AgentArguments agent;
+  std::vector<std::string> files;
+  std::string pod;
+  bool no_validation = false;
+  std::string svg;
+};
+
+struct Explained {
+  Explanation explanation;
+  NodeState state;  ///< of the node after the decision
+};
+
+bool is_called(const PodSpec& pod, const std::string& name) {
+  return pod.uid.value == name || pod.name == name || pod.namespace_name + "/" + pod.name == name;
+}
+
+/// Adds the rejection of a pod that this node decides otherwise than one with the stored machine.
+void add_rejection(const agent::AdmitOutcome& outcome, Explanation& explanation) {
+  if (!outcome.rejection || explanation.rejection) return;
+  explanation.rejection = outcome.rejection;
+  explanation.summary = outcome.rejection->message;
+  explanation.containers.clear();
+}
+
+/// Decides the pods of the files one after another, like admit. A pod that is active with the same
+/// spec is unchanged.
+Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
+                                             const agent::NodeAgent& agent) {
+  PINFOLD_LET(const auto pods, read_pods(options.files));
+  if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
+  std::vector<Explained> all;
+  const agent::AdmissionFacts facts{agent.node(), agent.offline(), agent.observed()};
+  agent::AgentState state = agent.state();
+  for (const PodSpec& pod : pods) {
+    const bool is_selected = options.pod.empty() || is_called(pod, options.pod);
+    const ActivePod* const active = state.node.find(pod.uid);
+    if (active != nullptr && active->spec == pod) {
+      if (!is_selected) continue;
+      PINFOLD_LET(auto explained, explain_active(agent.node(), state.node, pod.uid));
+      all.push_back({std::move(explained), state.node});
+      continue;
+    }
+    PINFOLD_LET(auto preview, agent::preview_admission(facts, state, {pod}));
+    if (is_selected) {
+      all.push_back({explain(agent.node(), state.node, pod), preview.next.node});
+      add_rejection(preview.outcomes.front(), all.back().explanation);
+    }
+    state = std::move(preview.next);
+  }
+  if (all.empty()) {
+    return fail(ErrorCode::kNotFound, fmt::format("pod '{}': not in these files: {}", options.pod,
+                                                  fmt::join(options.files, ", ")));
+  }
+  return all;
+}
+
+Result<std::vector<Explained>> explain_all(const ExplainOptions& options,
+                                           const agent::NodeAgent& agent) {
+  if (!options.files.empty()) return explain_files(options, agent);
+  PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
+  PINFOLD_LET(auto explained, explain_active(agent.node(), agent.state().node, uid));
+  return std::vector<Explained>{{std::move(explained), agent.state().node}};
+}
+
+/// Returns the sentences below the drawing of a node.
+std::vector<std::string> sentences_of(const Explanation& explanation) {
+  std::vector<std::string> notes = {explanation.summary + "."};
+  if (!explanation.rejection) {
+    for (const ContainerExplanation& container : explanation.containers) {
+      notes.push_back(fmt::format("Container {}: {}; {}.", container.resources.name, container.cpus,
+                                  container.quota));
+    }
+    return notes;
+  }
+  notes.push_back(fmt::format("Rejected, {}: {}", explanation.rejection->reason,
+                              explanation.rejection->message));
+  for (const Remedy& remedy : explanation.remedies) {
+    notes.push_back(fmt::format("It fits {} {}.",
+                                remedy.kind == Remedy::Kind::kPods ? "if" : "with", remedy.text));
+  }
+  return notes;
+}
+
+/// Draws one panel per pod: the node with its pods, including the new one if it is admitted.
+Result<void> write_panels(const ExplainOptions& options, const agent::NodeAgent& agent,
+                          const std::vector<Explained>& all) {
+  if (options.svg.empty()) return {};
+  std::vector<SvgPanel> panels;
+  panels.reserve(all.size());
+  for (const auto& [explanation, state] : all) {
+    panels.push_back(
+        {fmt::format("{}/{} is {}", explanation.pod.namespace_name, explanation.pod.name,
+                     explanation.rejection ? "rejected" : "admitted"),
+         agent.node().machine(), picture_of(agent, state), sentences_of(explanation)});
+  }
+  return write_svg(options.svg, "Decisions on " + agent.node().machine().name(), panels);
+}
+
+std::string holders_text(const OccupiedPlace& place) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> parts;
+  for (const Holder& holder : place.holders) {
+    if (parts.size() == kMost) break;
+    std::string part = to_string(holder) + " " + readable(holder.amount, AmountRounding::kDown);
+    if (!holder.spread_over.empty()) {
+      part += fmt::format(" on NUMA {}", fmt::join(holder.spread_over, ","));
+    }
+    parts.push_back(std::move(part));
+  }
+  std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  if (place.holders.size() > kMost) {
+    text += fmt::format(" and {} more", place.holders.size() - kMost);
+  }
+  return text;
+}
+
+/// Sums over the NUMA nodes, for an amount that need not be on one of them.
+OccupiedPlace sum_of(const OccupiedResource& resource) {
+  OccupiedPlace sum;
+  for (const OccupiedPlace& place : resource.places) {
+    sum.free += place.free;
+    sum.reserved += place.reserved;
+    sum.held += place.held;
+  }
+  return sum;
+}
+
+std::string resource_table(const Explanation& explanation) {
+  using Align = TextTable::Align;
+  TextTable table({{"RESOURCE", Align::kLeft},
+                   {"NUMA", Align::kLeft},
+                   {"NEEDED", Align::kRight},
+                   {"FREE", Align::kRight},
+                   {"RESERVED", Align::kRight},
+                   {"HELD", Align::kRight},
+                   {"BY", Align::kLeft}});
+  const auto add = [&](const OccupiedResource& resource, const OccupiedPlace& place,
+                       const std::string& needed) {
+    table.add(
+        {resource.resource,
+         place.numa_nodes.empty() ? "any" : fmt::format("{}", fmt::join(place.numa_nodes, ",")),
+         needed, readable(place.free, AmountRounding::kDown),
+         readable(place.reserved, AmountRounding::kUp), readable(place.held, AmountRounding::kDown),
+         holders_text(place)});
+  };
+  const bool is_aligned = explanation.rejection->reason == "TopologyAffinityError";
+  for (const OccupiedResource& resource : explanation.table) {
+    const std::string needed = readable(resource.needed, AmountRounding::kUp);
+    const bool has_sum = !is_aligned && resource.places.size() > 1;
+    if (has_sum) add(resource, sum_of(resource), needed);
+    for (const OccupiedPlace& place : resource.places) add(resource, place, has_sum ? "" : needed);
+  }
+  return table.empty() ? "" : "\n" + table.render(terminal_style(), 2);
+}
+
+bool is_about_pods(const Remedy& remedy) {
+  return remedy.kind == Remedy::Kind::kPods || remedy.kind == Remedy::Kind::kMoves;
+}
+
+/// Returns ": pinfold defragment --for web.yaml", for a remedy that this command applies.
+std::string defragment_text(const Remedy& remedy, const ExplainOptions& options) {
+  if (remedy.kind != Remedy::Kind::kMoves || options.files.size() != 1) return "";
+  return ": " + escaped(command_line("defragment --for " + shell_word(options.files.front()),
+                                     options.agent));
+}
+
+std::string remedies_text(const Explanation& explanation, const ExplainOptions& options) {
+  std::string text = "\n";
+  if (explanation.remedies.empty()) {
+    text += "No single change of its requests, of the pods here or of a setting makes it fit.\n";
+  } else {
+    text += "It fits\n";
+    for (const Remedy& remedy : explanation.remedies) {
+      text += fmt::format("  {} {}{}\n", is_about_pods(remedy) ? "if" : "with",
+                          escaped(remedy.text), defragment_text(remedy, options));
+    }
+  }
+  if (!explanation.limit.empty()) {
+    text += fmt::format("Removing pods does not help: {}\n", escaped(explanation.limit));
+  }
+  return text + fmt::format("Other nodes: pinfold predict --nodes NODES.yaml --pod {}\n",
+                            options.files.empty() ? "POD.yaml" : escaped(options.files.front()));
+}
+
+std::string containers_text(const std::vector<ContainerExplanation>& containers) {
+  TextTable table({{"CONTAINER"}, {"ISOLATION"}, {"CPUS, AND WHY"}, {"QUOTA, AND WHY"}});
+  for (const ContainerExplanation& container : containers) {
+    table.add({container.resources.name, std::string(to_string(container.resources.isolation)),
+               container.cpus, container.quota});
+  }
+  return "\n" + table.render(terminal_style(), 2);
+}
+
+std::string as_text(const Explanation& explanation, const ExplainOptions& options) {
+  std::string text = escaped(explanation.summary) + ".\n";
+  std::string notes;
+  for (const std::string& note : explanation.notes) notes += escaped(note) + ".\n";
+  if (!explanation.rejection) {
+    text += notes + containers_text(explanation.containers) + "\nHow it was decided:\n" +
+            trace_text(explanation.trace);
+    return text;
+  }
+  text += fmt::format("Rejected, {}: {}\n", explanation.rejection->reason,
+                      escaped(explanation.rejection->message));
+  return text + notes + resource_table(explanation) + remedies_text(explanation, options);
+}
+
+Result<ExitStatus> run(const ExplainOptions& options) {
+  if (options.files.empty() && options.pod.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "expected a pod manifest, or --pod with the name of an active pod");
+  }
+  PINFOLD_LET(const auto agent, open_agent(options.agent));
+  PINFOLD_LET(const auto all, explain_all(options, agent));
+  for (const Explained& one : all) {
+    PINFOLD_TRY(agent::check_no_gains(agent.state().node, one.state, agent.offline()));
+  }
+  PINFOLD_TRY(write_panels(options, agent, all));
+  ExplainDocument document{agent.node().config().profile, {}};
+  for (const auto& [explanation, state] : all) {
+    if (options.agent.output == OutputFormat::kJson) {
+      document.pods.push_back(explanation);
+    } else {
+      fmt::print("{}{}", &explanation == &all.front().explanation ? "" : "\n",
+                 as_text(explanation, options));
+    }
+  }
+  if (options.agent.output == OutputFormat::kJson) fmt::print("{}", json_text(document));
+  const bool rejected = std::any_of(all.begin(), all.end(), [](const Explained& one) {
+    return one.explanation.rejection.has_value();
+  });
+  return rejected ? kNo : kYes;
+}
+
+}  // namespace
+
+std::string explain_command_line(const AgentArguments& options,
+                                 const std::vector<std::string>& files, const std::string& pod,
+                                 bool no_validation) {
+  std::string line = command_line("explain", options);
+  if (no_validation) line += " --no-validation";
+  if (!pod.empty()) line += " --pod " + shell_word(pod);
+  for (const std::string& file : files) line += " " + shell_word(file);
+  return line;
+}
+
+cli::Command explain_command() {
+  auto options = std::make_shared<ExplainOptions>();
+  options->agent.is_query = true;
+  options->agent.no_enforce = true;  // it reads the state, not the kernel
+  cli::Command command{
+      "explain",
+      "Explain why a pod is admitted or rejected: what is missing, who holds it, what would help"};
+  cli::Option pod = pod_option(options->pod);
+  pod.required = false;
+  pod.help =
+      "Only the pod with this UID, name or NAMESPACE/NAME; without files an active pod: why it "
+      "has its CPUs and memory";
+  command.add({state_dir_option(options->agent.state_dir),
+               insecure_state_dir_option(options->agent.insecure_state_dir)});
+  command.add(node_options(options->agent));
+  command.add({output_option(options->agent.output),
+               std::move(pod),
+               no_validation_option(options->no_validation),
+               svg_option(options->svg),
+               {.name = "POD",
+                .target = &options->files,
+                .help = "Pod manifests, YAML or JSON; - for standard input"}});
+  command.sections = {
+      {"Examples",
+       {{"pinfold explain pod.yaml", "Explain whether this node would admit a pod"},
+        {"pinfold explain --pod default/web", "Explain why an active pod has its CPUs and memory"},
+        {"pinfold explain --state-dir /var/lib/kubelet --config /var/lib/kubelet/config.yaml "
+         "pod.yaml",
+         "The same on a node that a kubelet manages"}}}};
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
+}
+
+}  // namespace pinfold::tools

@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+"""One word for one thing: finds words for which Pinfold has another one.
+
+Usage: check_words.py SOURCE_FOLDER
+Looks at identifiers, comments, messages and docs. Tests, benchmarks, examples and the changelog may
+use any word. A word that is right in ordinary English is only in the table where a pattern can
+tell the two uses apart.
+"""
+
+import pathlib
+import re
+import sys
+
+MANAGERS = ["libtopo/align", "libtopo/cpu", "libtopo/device", "libtopo/memory"]
+PRODUCT = ["libtopo", "enforce", "checkpoint", "audit", "agent", "service", "tools"]
+FOLDERS = PRODUCT + ["harness", "docs", "README.md", "CONTRIBUTING.md"]
+SUFFIXES = (".hpp", ".cpp", ".h", ".proto", ".md")
+
+# The word, as a regular expression of whole words without regard to case; what to write instead;
+# and where to look. A blank also matches a line break within a comment or a paragraph.
+A = "(?:an?|the|this|that|its|each|every|all)"
+TABLE = [
+    (r"refus(?:e|es|ed|ing) " + A + r" pods?", "reject", FOLDERS),
+    (r"the answer is no[.,;]", "reject", FOLDERS),
+    (rf"(?:forgets?|forgot|forgotten|gives? back|takes? back) {A} (?:pod|container)s?", "remove", FOLDERS),
+    (r"place_group", "adopt", FOLDERS),
+    (rf"place_process|plac(?:e|es|ed|ing) {A} process(?:es)?", "attach", FOLDERS),
+    (r"wanted", "desired", PRODUCT + ["docs"]),
+    (r"not as (?:decided|asked)", "drift, or: differs from the desired state", FOLDERS),
+    (rf"repair(?:s|ed|ing)? (?:{A} )?(?:c?groups?|cpusets?)", "reconcile", FOLDERS),
+    # "Not settled" is the name of a warning, and "settle" that of a request.
+    (r'(?<!not[ _])(?<![`"])settl(?:e|es|ed|ing)', "checkpoint the journal", FOLDERS),
+    (r"beside", "next to; for files: side files", FOLDERS),
+    (r"(?:CPUs?|cores?) of (?:its|their|his) own(?! group)", "exclusive CPUs", FOLDERS),
+    (r"nobody else (?:has|uses)", "exclusive", FOLDERS),
+    (r"offer(?:s|ed|ing)?", "hint", MANAGERS),
+    (r"rehears(?:e|es|ed|al|als|ing)", "dry run", FOLDERS),
+    (r"defects?", "quirk, or known bug", FOLDERS),
+    (r"(?<!standard[ _])deviat(?:e|es|ion|ions)", "quirk, or difference", FOLDERS),
+    (r"tells? why", "explain", FOLDERS),
+    (r"CPUs? (?:that )?(?:is|are|was|were) not there", "offline", FOLDERS),
+    (r"pages[ _]in[ _]place", "page placement", FOLDERS),
+    (r'"good"', "ok", FOLDERS),
+]
+BREAK = re.compile(r"\s*\n\s*(?://+<?\s*|\*\s+)?|\s+")
+
+
+def one_line(text):
+    """The text with each run of blanks and line breaks as one blank, and the line of each character."""
+    out, lines, line, at = [], [], 1, 0
+    for match in BREAK.finditer(text):
+        out.append(text[at:match.start()] + " ")
+        lines += [line] * (match.start() - at + 1)
+        line += match.group().count("\n")
+        at = match.end()
+    out.append(text[at:])
+    return "".join(out), lines + [line] * (len(text) - at)
+
+
+def files(root, folders):
+    for folder in folders:
+        path = root / folder
+        yield from sorted(path.rglob("*")) if path.is_dir() else [path]
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    texts = {path: one_line(path.read_text()) for path in files(root, FOLDERS)
+             if path.suffix in SUFFIXES and path.is_file()}
+    findings = []
+    for word, instead, folders in TABLE:
+        pattern = re.compile(rf"(?<![a-z])(?:{word})(?![a-z])", re.I)
+        for path in files(root, folders):
+            text, lines = texts.get(path, ("", []))
+            findings += [(str(path.relative_to(root)), lines[match.start()], match.group(), instead)
+                         for match in pattern.finditer(text)]
+    for path, line, found, instead in sorted(findings):
+        print(f"{path}:{line}: '{found}': expected '{instead}'")
+    sys.exit(1 if findings else 0)
+
+
+main()
