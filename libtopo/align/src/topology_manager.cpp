@@ -15,9 +15,9 @@ namespace {
 
 constexpr int kKubeletMaxNodes = 8;
 // TopologyOptions explains what each option does.
-constexpr std::string_view kClosest = "prefer-closest-numa-nodes";
-constexpr std::string_view kMaxNodes = "max-allowable-numa-nodes";
-constexpr std::string_view kMostAllocated = "prefer-most-allocated-numa-node";
+constexpr std::string_view kMaxNodes = kTopologyOptionNames[0];
+constexpr std::string_view kClosest = kTopologyOptionNames[1];
+constexpr std::string_view kMostAllocated = kTopologyOptionNames[2];
 
 Result<void> check_available(const std::string& name, const FeatureGates& gates) {
   const bool alpha = name == kMostAllocated;

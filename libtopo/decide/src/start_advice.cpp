@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "node_config.hpp"
+#include "pinfold/align/topology_manager.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/topology_policy.hpp"
+#include "pinfold/cpu/policy_options.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -19,11 +21,6 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kCpuPolicies = {"none", "static"};
 constexpr std::array<std::string_view, 2> kMemoryPolicies = {"None", "Static"};
-constexpr std::array<std::string_view, 6> kCpuOptions = {
-    "align-by-socket", "distribute-cpus-across-cores",     "distribute-cpus-across-numa",
-    "full-pcpus-only", "prefer-align-cpus-by-uncorecache", "strict-cpu-reservation"};
-constexpr std::array<std::string_view, 2> kTopologyOptions = {"max-allowable-numa-nodes",
-                                                              "prefer-closest-numa-nodes"};
 
 using KnownNames = std::span<const std::string_view>;
 
@@ -62,9 +59,10 @@ std::optional<StartAdvice> correct_names(const Config& config) {
       correct("memoryManagerPolicy", config.memory_manager_policy, kMemoryPolicies),
       correct("topologyManagerPolicy", config.topology_manager_policy, kTopologyPolicyNames),
       correct("topologyManagerScope", config.topology_manager_scope, kTopologyScopeNames),
-      correct_options("cpuManagerPolicyOptions", config.cpu_manager_policy_options, kCpuOptions),
+      correct_options("cpuManagerPolicyOptions", config.cpu_manager_policy_options,
+                      cpu_policy_option_names()),
       correct_options("topologyManagerPolicyOptions", config.topology_manager_policy_options,
-                      kTopologyOptions),
+                      kTopologyOptionNames),
   };
   for (const auto& advice : found) {
     if (advice) return advice;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "pinfold/api/config.hpp"
@@ -26,6 +28,8 @@ struct TopologyOptions {
 
   friend bool operator==(const TopologyOptions&, const TopologyOptions&) = default;
 };
+inline constexpr std::array<std::string_view, 3> kTopologyOptionNames = {
+    "max-allowable-numa-nodes", "prefer-closest-numa-nodes", "prefer-most-allocated-numa-node"};
 
 /// The result of a merge: the affinity, and whether the policy admits it.
 struct MergedHint {

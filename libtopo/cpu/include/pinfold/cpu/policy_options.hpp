@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 namespace pinfold {
 
 /// cpuManagerPolicyOptions of the static policy. Each member names the functions that apply it.
@@ -25,5 +28,8 @@ struct CpuPolicyOptions {
 
   friend bool operator==(const CpuPolicyOptions&, const CpuPolicyOptions&) = default;
 };
+
+/// Returns the names of all options.
+[[nodiscard]] std::vector<std::string_view> cpu_policy_option_names();
 
 }  // namespace pinfold
