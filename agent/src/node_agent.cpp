@@ -50,10 +50,6 @@ Result<const ActivePod*> find_active(const AgentState& state, const PodUid& uid)
   return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", uid));
 }
 
-tl::unexpected<Error> enforces_nothing() {
-  return fail(ErrorCode::kUnsupported, "this agent has no control groups, so it enforces nothing");
-}
-
 }  // namespace
 
 Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,

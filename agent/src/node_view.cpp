@@ -9,13 +9,9 @@
 #include "pinfold/agent/readmission.hpp"
 
 namespace pinfold::agent {
-namespace {
-
-tl::unexpected<Error> enforces_nothing() {
+tl::unexpected<Error> NodeView::enforces_nothing() {
   return fail(ErrorCode::kUnsupported, "this agent has no control groups, so it enforces nothing");
 }
-
-}  // namespace
 
 Desired NodeView::desired() const {
   const enforce::KernelFacts facts = enforced_ ? enforced_->facts() : enforce::KernelFacts{};

@@ -84,6 +84,8 @@ class NodeView {
   [[nodiscard]] std::chrono::steady_clock::time_point now() const {
     return options_.now ? options_.now() : std::chrono::steady_clock::now();
   }
+  /// Returns the error of what needs control groups.
+  [[nodiscard]] static tl::unexpected<Error> enforces_nothing();
   /// Returns whether a container runtime is followed.
   [[nodiscard]] bool has_runtime() const { return enforced_ && enforced_->has_foreign_search(); }
   [[nodiscard]] Result<Decided> decide_all(const std::vector<PodSpec>& pods,
