@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "node_samples.hpp"
+#include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/reconfiguration.hpp"

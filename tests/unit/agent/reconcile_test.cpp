@@ -152,7 +152,10 @@ TEST_P(ReconcileTest, CpusThatAreOnlineAgainReturn) {
     NodeAgent agent = world_.open();
     must_admit(agent, pod("x", {guaranteed("a", 2)}));
   }
-  ASSERT_TRUE(world_.open(CpuSet{2}).reconcile().has_value());
+  {
+    NodeAgent agent = world_.open(CpuSet{2});
+    ASSERT_TRUE(reconcile(agent).has_value());
+  }
   EXPECT_EQ(world_.cpus("podx/a"), "1");
   NodeAgent agent = world_.open();
   const auto report = reconcile(agent);
@@ -425,7 +428,7 @@ TEST(MovePages, MovesThePagesOfAProcessOnlyIfAsked) {
       EXPECT_EQ(agent.desired().layout.at({PodUid("x"), "a"}).mems, (enforce::NodeSet{1}));
       EXPECT_TRUE(agent.attach({PodUid("x"), "a"}, process.pid()).has_value());
     }
-    return reconcile(agent).value();
+    return agent::reconcile(agent).value();
   };
   ReconcileReport report = reconcile(false);
   EXPECT_THAT(report.moved, IsEmpty());

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model_kernel.hpp"
+#include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/agent/reconcile.hpp"

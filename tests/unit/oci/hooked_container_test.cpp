@@ -9,6 +9,7 @@
 
 #include "model_kernel.hpp"
 #include "node_samples.hpp"
+#include "pinfold/agent/reconcile.hpp"
 #include "temp_dir.hpp"
 
 /// The effect of the hook on a node, with a kernel in memory.
@@ -108,7 +109,10 @@ TEST_F(HookedContainer, KeepsItsCpusFromASecondOne) {
   EXPECT_EQ(cpus("run-a"), "1-2");
   EXPECT_EQ(cpus("run-b"), "0,3-7");
   end_processes("run-a");
-  (void)open().remove_abandoned();
+  {
+    agent::NodeAgent agent = open();
+    (void)agent::remove_abandoned(agent);
+  }
   EXPECT_EQ(admit(secret(3), "run-b"), "");
   EXPECT_EQ(cpus("run-b"), "1-3");
 }
