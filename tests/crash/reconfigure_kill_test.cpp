@@ -102,7 +102,7 @@ class KilledNode {
     EXPECT_FALSE(done->not_enforced) << done->not_enforced->message;
   }
   static void reconcile(NodeAgent& agent) {
-    const auto report = reconcile(agent);
+    const auto report = agent::reconcile(agent);
     ASSERT_TRUE(report) << report.error().message;
     EXPECT_TRUE(report->remaining.empty()) << report->remaining.front();
   }
