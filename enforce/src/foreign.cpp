@@ -80,7 +80,8 @@ class OwnTree {
     if (!is_own && !inside.empty()) return;
     const auto pids = is_own ? processes(group) : processes_below(group);
     if (is_own && pids && pids->empty()) return;
-    ForeignGroup entry{group.directory, effective_cpus(group).value_or(above), chosen_cpus(group)};
+    ForeignGroup entry{group.directory, effective_cpus(group).value_or(above),
+                       is_own ? CpuSet() : chosen_cpus(group)};
     entry.is_own = is_own;
     entry.above = above;
     entry.inside = std::move(inside);
@@ -232,9 +233,9 @@ Result<void> Cgroups::apply_foreign(const Step& step) const {
                 fmt::format("'{}': it has no cpuset, so it cannot be confined", group->directory));
   }
   if (step.set.empty() || step.set.contains_all(*has)) return {};
-  return fail(ErrorCode::kUnsupported, fmt::format("'{}' has CPUs {}, expected {}",
-                                                   group->directory, has->to_string(),
-                                                   step.set.to_string()));
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("'{}' has CPUs {}, expected {}", group->directory, has->to_string(),
+                          step.set.to_string()));
 }
 
 }  // namespace pinfold::enforce

@@ -94,7 +94,7 @@ static void rejects_unknown_members(void) {
   pinfold_node_close(node);
   given.later = &given;
   CHECK(pinfold_node_open(&given.known, &node, &error) == PINFOLD_UNSUPPORTED);
-  HAS(error, "does not know");
+  HAS(error, "does not have");
   pinfold_free(error);
 }
 

@@ -182,7 +182,7 @@ TEST_P(AdoptionTest, NeverGivesOneContainersCpusToTwoGroups) {
   const auto second = agent.admit_adopted(spec, {"c", "/model/run-b"});
   ASSERT_FALSE(second.has_value());
   EXPECT_EQ(second.error().code, ErrorCode::kBusy);
-  EXPECT_THAT(second.error().message, HasSubstr("runs in '/model/run-a' already"));
+  EXPECT_THAT(second.error().message, HasSubstr("already runs in '/model/run-a'"));
   EXPECT_EQ(adopt(agent, {{PodUid("a"), "c"}, "/model/run-b"}).error().code, ErrorCode::kBusy);
   EXPECT_EQ(cpus("run-a"), "1-2");
   EXPECT_EQ(cpus("run-b"), "0,3-7") << "a group of another";
@@ -350,7 +350,7 @@ TEST_P(AdoptionTest, OfOneContainerAgainUnderAnotherSpellingIsTheSameGroup) {
   NodeAgent agent = open();
   const PodSpec spec = pod("a", {guaranteed("c", 2)});
   must(agent.admit_adopted(spec, {"c", "/model/run-a"}));
-  must(agent.admit_adopted(spec, {"c", "/link"}));  // not "runs in '/model/run-a' already"
+  must(agent.admit_adopted(spec, {"c", "/link"}));  // not "already runs in '/model/run-a'"
   EXPECT_EQ(*agent.state().adopted.find({PodUid("a"), "c"}), "/model/run-a");
 }
 

@@ -107,7 +107,7 @@ TEST_P(AffinityOf, TheMainProcessIsWhatItsThreadsCanUseTogether) {
     EXPECT_EQ(affinity.cpus.to_string(), row.cpus);
     EXPECT_EQ(affinity.narrowed, row.narrowed);
     const std::string limit = limit_of(affinity);
-    EXPECT_EQ(limit.substr(0, limit.find(':')), row.limit) << limit;
+    EXPECT_EQ(limit.substr(0, limit.find(';')), row.limit) << limit;
     EXPECT_EQ(affinity.is_limited(), !limit.empty());
   }
 }

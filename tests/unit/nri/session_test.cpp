@@ -333,7 +333,7 @@ TEST(NriSession, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(
       answered_status(session),
       (ttrpc::Status{ttrpc::StatusCode::kInvalidArgument,
-                     "the payload of 'Configure' is no nri.pkg.api.v1alpha1.ConfigureRequest"}));
+                     "the payload of 'Configure' is not a valid nri.pkg.api.v1alpha1.ConfigureRequest"}));
 }
 
 TEST(NriSession, AnswersShutdownItself) {

@@ -123,7 +123,7 @@ TEST_F(NriConnection, ASandboxIsAgreedToWhenTheServiceStops) {
   EXPECT_EQ(answer_to(runtime_->answers.at(late)), kAgrees);
   api::StateChangeEvent gate;
   gate.set_event(api::Event::START_CONTAINER);
-  EXPECT_THAT(answer_to(ask("StateChange", gate)), HasSubstr("stops"));
+  EXPECT_THAT(answer_to(ask("StateChange", gate)), HasSubstr("is stopping"));
 }
 
 TEST_F(NriConnection, ASandboxIsAgreedToWhenTheNodeIsReplaced) {

@@ -387,7 +387,7 @@ TEST_P(NriEnforcer, RefusesAContainerThatTheKubeletHasPinned) {
   const PodSpec b = exclusive("b", 2);
   world_.run_sandbox(b);
   world_.kubelet_cpus = "3-4";
-  EXPECT_THAT(cpus_of(world_.create(b)), HasSubstr("cpuManagerPolicy none"));
+  EXPECT_THAT(cpus_of(world_.create(b)), HasSubstr("set cpuManagerPolicy: none"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, NriEnforcer,

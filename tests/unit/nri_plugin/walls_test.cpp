@@ -352,7 +352,7 @@ TEST_P(NriWalls, AKubeletWithAStaticPolicyIsRefused) {
   const auto created = world.create(b);
   EXPECT_EQ(created.has_value(), !is_pinfold());
   if (!created) {
-    EXPECT_THAT(created.error().message, HasSubstr("cpuManagerPolicy none"));
+    EXPECT_THAT(created.error().message, HasSubstr("set cpuManagerPolicy: none"));
     return;
   }
   ASSERT_TRUE(world.start(b).has_value());

@@ -121,14 +121,14 @@ TEST(NriAnnotation, NothingElseThanTheKubeletCounted) {
   };
   for (const auto& [containers, error] : {
            Case{limited("a", "4", "1Gi") + ", " + limited("b", "2", "1Gi"),
-                "the whole pod: requests.cpu: '6': gives CPU shares of 6144, expected 4096 as "
-                "the kubelet has set"},
+                "the whole pod: requests.cpu: '6': gives CPU shares of 6144, but the "
+                "kubelet has set 4096"},
            Case{limited("a", "3", "1Gi") + ", " + limited("b", "1", "1Gi"),
-                "container 'a': requests.cpu: '3': gives CPU shares of 3072, expected "
-                "2048"},
+                "container 'a': requests.cpu: '3': gives CPU shares of 3072, but the "
+                "kubelet has set 2048"},
            Case{limited("a", "2", "2Gi") + ", " + limited("b", "2", "1Gi"),
                 "the whole pod: limits.memory: '3Gi': gives a limit in bytes of 3221225472, "
-                "expected 2147483648"},
+                "but the kubelet has set 2147483648"},
            Case{limited("a", "2", "1536Mi") + ", " + limited("b", "2", "512Mi"),
                 "container 'a': limits.memory: '1536Mi'"},
            Case{limited("a", "2", "1Gi") + ", {name: b}",
@@ -138,10 +138,12 @@ TEST(NriAnnotation, NothingElseThanTheKubeletCounted) {
   }
   const PodSpec burstable = pod(
       "containers: [{name: a, resources: {requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 2}}}]");
-  EXPECT_THAT(refusal(burstable,
-                      "containers: [{name: a, resources: {requests: {cpu: 1, memory: "
-                      "1Gi}, limits: {cpu: 4}}}]"),
-              HasSubstr("limits.cpu: '4': gives a CFS quota in us of 400000, expected 200000"));
+  EXPECT_THAT(
+      refusal(burstable,
+              "containers: [{name: a, resources: {requests: {cpu: 1, memory: "
+              "1Gi}, limits: {cpu: 4}}}]"),
+      HasSubstr("limits.cpu: '4': gives a CFS quota in us of 400000, but the kubelet has set "
+                "200000"));
 }
 
 TEST(NriAnnotation, HugePagesAreComparedIfTheRuntimeShowsThem) {
@@ -155,7 +157,7 @@ TEST(NriAnnotation, HugePagesAreComparedIfTheRuntimeShowsThem) {
   };
   EXPECT_THAT(error({.page_sizes = {"2Mi"}}),
               HasSubstr("limits.hugepages-2Mi: '128Mi': gives a limit in bytes of 134217728, "
-                        "expected 67108864"));
+                        "but the kubelet has set 67108864"));
   EXPECT_EQ(error({}), "accepted");
 }
 
@@ -221,7 +223,7 @@ TEST(NriAnnotator, WhatItLacksComesFromNri) {
   const auto seen = recovered_with(spec, kAnnotatorAnnotation, R"({"containers":{"b":{}}})");
   EXPECT_THAT(seen.refused_annotation->message,
               HasSubstr("noderesource.dev/resources: container 'b': requests.cpu: '0': "
-                        "gives CPU shares of 2, expected 2048"));
+                        "gives CPU shares of 2, but the kubelet has set 2048"));
   const auto partial = recovered_with(spec, kAnnotatorAnnotation, R"({"containers":{}})");
   EXPECT_EQ(partial, test::recovered(spec));
 }
