@@ -46,7 +46,7 @@ std::string subcommand_of(const std::string& command_line) {
   });
   const bool is_json = has("-ojson") || has("--output=json") ||
                        (output != words.end() && output + 1 != words.end() && output[1] == "json");
-  if (!is_json) return "";
+  if (!is_json || has("--help") || has("-h") || has("--version")) return "";
   const auto program = std::find_if(words.begin(), words.end(), is_program);
   if (program + 1 == words.end()) return "";
   std::string name = program[1];
