@@ -81,8 +81,7 @@ class Served {
   worker::Worker worker_{open(), {}};
   grpc::Api api_{worker_};
   std::unique_ptr<grpc::Endpoint> endpoint_ =
-      grpc::Endpoint::start(socket::Listener::open(dir_ / "api.sock").value(), {&api_}, {})
-          .value();
+      grpc::Endpoint::start(socket::Listener::open(dir_ / "api.sock").value(), {&api_}, {}).value();
   std::unique_ptr<Pinfold::Stub> stub_ = Pinfold::NewStub(
       ::grpc::CreateChannel("unix:" + (dir_ / "api.sock"), ::grpc::InsecureChannelCredentials()));
   std::thread thread_;

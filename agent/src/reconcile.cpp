@@ -37,7 +37,8 @@ Result<ChangeOutcome> remove_adopted(NodeAgent& agent, const ContainerId& contai
   others.erase(container);
   const bool is_last =
       !others.contains(container.pod) && agent.state().ending.contains(container.pod);
-  PINFOLD_LET(const bool goes_on, is_last ? has_other_processes(agent, container) : Result<bool>(true));
+  PINFOLD_LET(const bool goes_on,
+              is_last ? has_other_processes(agent, container) : Result<bool>(true));
   return goes_on ? agent.remove_container(container, running)
                  : agent.remove_pod(container.pod, running);
 }

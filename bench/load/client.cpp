@@ -33,9 +33,7 @@ class SocketClient final : public Client {
     const auto answer = call(verbs::Admit{{pod.spec}, false});
     return !std::get<verbs::Admissions>(answer).outcomes.front().rejection;
   }
-  void start(const LoadPod& pod) override {
-    check(call(verbs::Start{{pod.spec.uid, kContainer}}));
-  }
+  void start(const LoadPod& pod) override { check(call(verbs::Start{{pod.spec.uid, kContainer}})); }
   void remove(const LoadPod& pod) override { check(call(verbs::Remove{pod.spec.uid, "", {}})); }
 
  private:
@@ -53,8 +51,8 @@ class SocketClient final : public Client {
 class GrpcClient final : public Client {
  public:
   explicit GrpcClient(const LoadedNode& node) {
-    const auto channel = ::grpc::CreateCustomChannel("unix:" + node / "pinfold.sock",
-                                                   ::grpc::InsecureChannelCredentials(), arguments());
+    const auto channel = ::grpc::CreateCustomChannel(
+        "unix:" + node / "pinfold.sock", ::grpc::InsecureChannelCredentials(), arguments());
     constexpr std::chrono::seconds kMost(60);
     require(channel->WaitForConnected(std::chrono::system_clock::now() + kMost),
             "no connection to the gRPC socket");

@@ -91,7 +91,8 @@ std::string bytes_of(const ::grpc::ByteBuffer& message) {
 }
 
 void print_pods(const std::string& socket) {
-  const auto channel = ::grpc::CreateChannel("unix:" + socket, ::grpc::InsecureChannelCredentials());
+  const auto channel =
+      ::grpc::CreateChannel("unix:" + socket, ::grpc::InsecureChannelCredentials());
   ::grpc::GenericStub stub(channel);
   ::grpc::ClientContext context;
   ::grpc::CompletionQueue queue;
@@ -146,7 +147,8 @@ struct Watch {
 
 /// Prints until the stream ends. The service's first answer says that earlier changes are missing.
 void print_changes(const std::string& socket) {
-  ::grpc::GenericStub stub(::grpc::CreateChannel("unix:" + socket, ::grpc::InsecureChannelCredentials()));
+  ::grpc::GenericStub stub(
+      ::grpc::CreateChannel("unix:" + socket, ::grpc::InsecureChannelCredentials()));
   ::grpc::CompletionQueue queue;
   Watch watch(stub, queue);
   ::grpc::ByteBuffer message;

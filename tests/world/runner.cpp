@@ -124,7 +124,7 @@ std::optional<verbs::Action> Runner::request_of(const Action& action) const {
       return verbs::Remove{uid_of(action.pod), "", agent::RunningProcesses::kKill};
     case Action::Kind::kDrop:
       return verbs::Remove{uid_of(action.pod), container_of(action),
-                             agent::RunningProcesses::kRefuse};
+                           agent::RunningProcesses::kRefuse};
     case Action::Kind::kStart:
       return verbs::Start{id_of(action)};
     case Action::Kind::kReconcile:

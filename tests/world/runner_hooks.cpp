@@ -46,9 +46,9 @@ struct Runner::Hook {
   PodSpec pod = {};        ///< of a new container
   bool has_ended = false;  ///< its process ends while the hook runs
   std::optional<verbs::HookOutcome> outcome = std::nullopt;  ///< nullopt: no outcome
-  bool is_process = false;                                     ///< the hook opens the state
-  CpuSet offline = {};                                         ///< known to the agent
-  AgentState actual = {};                                      ///< the state afterwards
+  bool is_process = false;                                   ///< the hook opens the state
+  CpuSet offline = {};                                       ///< known to the agent
+  AgentState actual = {};                                    ///< the state afterwards
 
   [[nodiscard]] bool is_done() const { return outcome && !*outcome; }
 };
@@ -178,8 +178,7 @@ Result<void> Runner::ask_service(const std::function<void(agent::NodeAgent&)>& c
 }
 
 verbs::HookOutcome Runner::admit(const Hook& hook, agent::NodeAgent& agent) {
-  const verbs::AdmitHooked request{
-      hook.pod, {hook.id.name, spell(hook.group, hook.spelling)}, {}};
+  const verbs::AdmitHooked request{hook.pod, {hook.id.name, spell(hook.group, hook.spelling)}, {}};
   return verbs::admit_hooked(agent, request, [&] {
     if (hook.has_ended) node_.kernel.find(hook.group)->processes.clear();
     return hook.has_ended;

@@ -79,8 +79,7 @@ void keep(pinfold_node& node, verbs::NodeParts parts) {
 }
 
 Result<pinfold_code> reconfigure(pinfold_node& node, NodeAgent& agent,
-                                 const verbs::Reconfigure& request, char** plan,
-                                 char** error) {
+                                 const verbs::Reconfigure& request, char** plan, char** error) {
   PINFOLD_LET(auto outcome, verbs::reconfigure(agent, request, source_of(node)));
   const std::string json = to_json(outcome).dump();
   if (outcome.is_applied && outcome.other_node) {
@@ -94,8 +93,8 @@ Result<pinfold_code> reconfigure(pinfold_node& node, NodeAgent& agent,
   return set_text(plan, json, code_of(outcome.change.not_enforced, error));
 }
 
-Result<pinfold_code> defragment(NodeAgent& agent, const verbs::Defragment& request,
-                                char** plan, char** error) {
+Result<pinfold_code> defragment(NodeAgent& agent, const verbs::Defragment& request, char** plan,
+                                char** error) {
   PINFOLD_LET(const auto outcome, verbs::defragment(agent, request));
   const agent::Room& room = *outcome.planned.room;
   const std::string json = to_json(outcome).dump();

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The stable headers of a program that links pinfold::agent: docs/embedding.md. A program that only
-/// decides includes "pinfold/decide/decide.hpp" and links pinfold::topo.
+/// The stable headers of a program that links pinfold::agent: docs/embedding.md. A program that
+/// only decides includes "pinfold/decide/decide.hpp" and links pinfold::topo.
 
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/agent/open_agent.hpp"

@@ -43,7 +43,7 @@ void add_events(const Action& action, const Answer& answer, Events& events) {
   } else if (const auto* const admit = std::get_if<AdmitHooked>(&action)) {
     const bool is_refused = std::get<HookOutcome>(answer).has_value();
     events.push_back({is_refused ? EventKind::kRejected : EventKind::kAdmitted, admit->pod.uid,
-                       admit->adoption.container});
+                      admit->adoption.container});
   } else if (const auto* const hooked = std::get_if<RemoveHooked>(&action)) {
     const bool is_refused = std::get<HookOutcome>(answer).has_value();
     if (is_refused) return;

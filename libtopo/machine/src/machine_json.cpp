@@ -5,9 +5,9 @@
 
 #include "machine_fields.hpp"
 #include "machine_info.hpp"
-#include "pinfold/machine/machine.hpp"
 #include "pinfold/fields/json.hpp"
 #include "pinfold/machine/fields.hpp"
+#include "pinfold/machine/machine.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
 

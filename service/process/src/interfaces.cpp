@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "pinfold/metrics/metrics_server.hpp"
 #include "pinfold/grpc/api.hpp"
 #include "pinfold/grpc/endpoint.hpp"
 #include "pinfold/grpc/pod_resources_api.hpp"
 #include "pinfold/metrics/families.hpp"
+#include "pinfold/metrics/metrics_server.hpp"
 #include "pod_resources_families.hpp"
 
 namespace pinfold::process {
@@ -134,8 +134,9 @@ Result<void> Interfaces::Parts::serve_pod_resources(const settings::PodResources
   }
   pod_resources_place.socket = found.listener->path();
   const auto services = pod_resources.services();
-  PINFOLD_LET(pod_resources_endpoint, grpc::Endpoint::start(*std::move(found.listener),
-                                                      {services.begin(), services.end()}, options));
+  PINFOLD_LET(pod_resources_endpoint,
+              grpc::Endpoint::start(*std::move(found.listener), {services.begin(), services.end()},
+                                    options));
   if (options.log) {
     options.log(agent::LogLevel::kInfo,
                 fmt::format("serves PodResources at socket '{}'{}{}", pod_resources_place.socket,
@@ -145,7 +146,8 @@ Result<void> Interfaces::Parts::serve_pod_resources(const settings::PodResources
 }
 
 Result<std::unique_ptr<Interfaces>> Interfaces::start(const InterfaceSettings& settings,
-                                                      worker::Worker& worker, const agent::LogSink& log) {
+                                                      worker::Worker& worker,
+                                                      const agent::LogSink& log) {
   auto parts = std::make_unique<Parts>(worker);
   parts->runtime = settings.runtime;
   grpc::EndpointOptions options;
@@ -155,14 +157,15 @@ Result<std::unique_ptr<Interfaces>> Interfaces::start(const InterfaceSettings& s
   };
   if (!settings.grpc_socket.empty()) {
     PINFOLD_LET(auto listener, socket::Listener::open(settings.grpc_socket));
-    PINFOLD_LET(parts->api_endpoint, grpc::Endpoint::start(std::move(listener), {&parts->api}, options));
+    PINFOLD_LET(parts->api_endpoint,
+                grpc::Endpoint::start(std::move(listener), {&parts->api}, options));
     say(fmt::format("serves pinfold.v1 at socket '{}'", settings.grpc_socket));
   }
   PINFOLD_TRY(parts->serve_pod_resources(settings.pod_resources, options));
   if (!settings.metrics_address.empty()) {
     PINFOLD_LET(parts->metrics_server,
                 metrics::MetricsServer::start(settings.metrics_address,
-                                     [parts = parts.get()] { return parts->collect(); }));
+                                              [parts = parts.get()] { return parts->collect(); }));
     say(fmt::format("serves metrics at '{}', port {}", settings.metrics_address,
                     parts->metrics_server->port()));
   }

@@ -79,7 +79,9 @@ class ApiTest : public testing::Test {
 
   World world_;
   std::atomic<worker::Clock::duration> later_{worker::Clock::duration::zero()};
-  std::function<worker::Clock::time_point()> now_ = [this] { return worker::Clock::now() + later_.load(); };
+  std::function<worker::Clock::time_point()> now_ = [this] {
+    return worker::Clock::now() + later_.load();
+  };
   worker::Worker worker_{world_.open(), [this] {
                            worker::WorkerOptions options;
                            options.now = now_;

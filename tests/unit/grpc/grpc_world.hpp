@@ -20,7 +20,7 @@ class ServedSocket {
   explicit ServedSocket(const std::vector<::grpc::Service*>& services,
                         pinfold::grpc::EndpointOptions options = {}) {
     auto started = pinfold::grpc::Endpoint::start(socket::Listener::open(path()).value(), services,
-                                            std::move(options));
+                                                  std::move(options));
     if (!started) throw std::runtime_error(started.error().message);
     endpoint_ = *std::move(started);
   }

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "agent_world.hpp"
-#include "pinfold/socket/listener.hpp"
 #include "pinfold/settings/log.hpp"
+#include "pinfold/socket/listener.hpp"
 #include "temp_dir.hpp"
 
 /// The socket at which clients expect a kubelet.

@@ -26,7 +26,8 @@ class PodResourcesApiTest : public testing::Test {
   test::TestNode node_{{2, 4, 4}, test::aligning_config("none")};
   worker::Snapshot snapshot_;
   RateLimit::Clock::time_point now_{std::chrono::seconds(1)};
-  PodResourcesApi api_{node_.node(), [this] { return std::make_shared<const worker::Snapshot>(snapshot_); },
+  PodResourcesApi api_{node_.node(),
+                       [this] { return std::make_shared<const worker::Snapshot>(snapshot_); },
                        [this] { return now_; }};
   test::ServedSocket socket_{{api_.services()[0], api_.services()[1]}};
   std::unique_ptr<::v1::PodResourcesLister::Stub> v1_ =

@@ -332,8 +332,9 @@ TEST(NriSession, RefusesWhatItDoesNotKnow) {
   EXPECT_TRUE(receive(session, runtime_request(5, "Configure", "\x0a")).empty());
   EXPECT_EQ(
       answered_status(session),
-      (ttrpc::Status{ttrpc::StatusCode::kInvalidArgument,
-                     "the payload of 'Configure' is not a valid nri.pkg.api.v1alpha1.ConfigureRequest"}));
+      (ttrpc::Status{
+          ttrpc::StatusCode::kInvalidArgument,
+          "the payload of 'Configure' is not a valid nri.pkg.api.v1alpha1.ConfigureRequest"}));
 }
 
 TEST(NriSession, AnswersShutdownItself) {

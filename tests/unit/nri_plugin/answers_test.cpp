@@ -95,9 +95,9 @@ TEST_F(NriConnection, AFullQueueSynchronizesAnew) {
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(worker_
                     ->submit(worker::Task{[](const Result<agent::NodeAgent*>& /*agent*/) {
-                                             return std::vector<verbs::Event>();
-                                           },
-                                           worker::Clock::time_point::max()})
+                                            return std::vector<verbs::Event>();
+                                          },
+                                          worker::Clock::time_point::max()})
                     .has_value());
   }
   const auto stream = runtime_->call("StateChange", sandbox_event(shared("a")));
@@ -134,10 +134,10 @@ TEST_F(NriConnection, ASandboxIsAgreedToWhenTheNodeIsReplaced) {
   bool is_done = false;
   ASSERT_TRUE(worker_
                   ->submit(worker::Request{request,
-                                            [&](const Result<verbs::Answer>& answer) {
-                                              ASSERT_TRUE(answer) << answer.error().message;
-                                              is_done = true;
-                                            }})
+                                           [&](const Result<verbs::Answer>& answer) {
+                                             ASSERT_TRUE(answer) << answer.error().message;
+                                             is_done = true;
+                                           }})
                   .has_value());
   const auto waiting = runtime_->call("StateChange", sandbox_event(shared("a")));
   run_until([&] { return worker_->waiting() > 1; }, false);

@@ -28,8 +28,7 @@ class NriConnection : public testing::Test {
     runtime_.emplace(path_);
     worker::WorkerOptions worker_options;
     worker_options.queue_limit = 4;
-    worker_ =
-        std::make_unique<worker::Worker>(std::move(*world_.agent), std::move(worker_options));
+    worker_ = std::make_unique<worker::Worker>(std::move(*world_.agent), std::move(worker_options));
     world_.agent.reset();
     worker_->run_round();
   }

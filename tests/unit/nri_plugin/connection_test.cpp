@@ -95,7 +95,8 @@ TEST_F(NriConnection, AKubeletWhosePolicyBecomesStaticMakesItUnhealthy) {
   EXPECT_EQ(world_.cpus(b), "1-2") << "what runs keeps its CPUs";
   api::CreateContainerRequest pinned = to_create(exclusive("d", 1));
   pinned.mutable_container()->mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus("1");
-  EXPECT_THAT(ask("CreateContainer", pinned).error().message, HasSubstr("set cpuManagerPolicy: none"));
+  EXPECT_THAT(ask("CreateContainer", pinned).error().message,
+              HasSubstr("set cpuManagerPolicy: none"));
 
   runtime_->close();  // a new connection does not make it healthy
   run_until([&] { return !connection_->counters().is_connected; });

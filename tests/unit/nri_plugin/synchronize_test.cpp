@@ -12,7 +12,6 @@
 namespace pinfold::nri {
 namespace {
 
-using verbs::EventKind;
 using test::exclusive;
 using test::limited;
 using test::named;
@@ -21,6 +20,7 @@ using test::shared;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using verbs::EventKind;
 
 class NriSynchronize : public testing::TestWithParam<enforce::CgroupVersion> {
  protected:

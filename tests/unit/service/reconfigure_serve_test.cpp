@@ -183,7 +183,8 @@ TEST(DefragmentServe, DoesTheSameAsWithoutAService) {
   EXPECT_THAT(served.log(), Not(HasSubstr("now uses another"))) << "the node is the same";
   const auto many = served.pinfold(test::with_options("defragment --for db.yaml --steps 20000"));
   EXPECT_EQ(many.status, 2);
-  EXPECT_THAT(many.err, HasSubstr("defragment.stepCount: 20000: expected a whole number from 0 to 10000"));
+  EXPECT_THAT(many.err,
+              HasSubstr("defragment.stepCount: 20000: expected a whole number from 0 to 10000"));
   const auto other = served.pinfold(
       "defragment --for db.yaml --state-dir state --socket s.sock "
       "--profile kubelet-1.36");

@@ -62,8 +62,8 @@ TEST_F(ReconfigureWorker, IsOverWhenItsNodeIsReplaced) {
   EXPECT_TRUE(worker.is_replaced());
   EXPECT_EQ(worker.node().config().reserved_system_cpus, "0") << "readers have what they had";
   EXPECT_EQ(worker.snapshot()->state, before->state);
-  const auto late = worker.submit(
-      {verbs::CheckpointJournal{}, [](const Result<verbs::Answer>& /*answer*/) {}});
+  const auto late =
+      worker.submit({verbs::CheckpointJournal{}, [](const Result<verbs::Answer>& /*answer*/) {}});
   ASSERT_FALSE(late);
   EXPECT_TRUE(is_stopping(late.error()));
   worker.run();  // returns

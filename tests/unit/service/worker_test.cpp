@@ -258,9 +258,9 @@ TEST_F(WorkerTest, RefusesARequestThatNamesTooMuch) {
   PodSpec wide = pod("b", {});
   wide.containers.resize(verbs::kMostContainers + 1);
   const ContainerId id{PodUid("b"), "c"};
-  for (const verbs::Action& action :
-       {verbs::Action(verbs::Admit{{wide}}), verbs::Action(verbs::AdmitHooked{wide, {"c", "/x"}, {1, 1}}),
-        verbs::Action(verbs::Defragment{wide, true})}) {
+  for (const verbs::Action& action : {verbs::Action(verbs::Admit{{wide}}),
+                                      verbs::Action(verbs::AdmitHooked{wide, {"c", "/x"}, {1, 1}}),
+                                      verbs::Action(verbs::Defragment{wide, true})}) {
     const auto refused = worker->submit(request(action));
     ASSERT_FALSE(refused) << action.index();
     EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
@@ -285,10 +285,11 @@ TEST_F(WorkerTest, BoundsTheAdmissionsOfOneTransaction) {
 TEST_F(WorkerTest, PublishesBeforeItAnswers) {
   const auto worker = make();
   bool was_active = false;
-  ASSERT_TRUE(worker->submit(
-      {verbs::Admit{{pod("a", {guaranteed("c", 1)})}}, [&](const Result<verbs::Answer>& /*answer*/) {
-         was_active = worker->snapshot()->state.node.find(PodUid("a")) != nullptr;
-       }}));
+  ASSERT_TRUE(worker->submit({verbs::Admit{{pod("a", {guaranteed("c", 1)})}},
+                              [&](const Result<verbs::Answer>& /*answer*/) {
+                                was_active =
+                                    worker->snapshot()->state.node.find(PodUid("a")) != nullptr;
+                              }}));
   const auto before = worker->snapshot();
   worker->run_round();
   EXPECT_TRUE(was_active);
@@ -300,7 +301,8 @@ TEST_F(WorkerTest, ReportsChangesToSubscribers) {
   const auto worker = make();
   int notified = 0;
   const auto subscription = worker->subscribe(10, [&] { ++notified; });
-  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 1)}), pod("b", {guaranteed("c", 9)})}});
+  must_submit(*worker,
+              verbs::Admit{{pod("a", {guaranteed("c", 1)}), pod("b", {guaranteed("c", 9)})}});
   must_submit(*worker, verbs::Start{{PodUid("a"), "c"}});
   must_submit(*worker, verbs::Start{{PodUid("unknown"), "c"}});
   must_submit(*worker, verbs::Remove{PodUid("a"), "c", agent::RunningProcesses::kRefuse});
@@ -308,10 +310,11 @@ TEST_F(WorkerTest, ReportsChangesToSubscribers) {
   EXPECT_EQ(notified, 3);
   const auto taken = subscription->take();
   EXPECT_FALSE(taken.has_lagged);
-  EXPECT_THAT(taken.changes, ElementsAre(verbs::Event{verbs::EventKind::kAdmitted, PodUid("a"), ""},
-                                         verbs::Event{verbs::EventKind::kRejected, PodUid("b"), ""},
-                                         verbs::Event{verbs::EventKind::kStarted, PodUid("a"), "c"},
-                                         verbs::Event{verbs::EventKind::kRemoved, PodUid("a"), "c"}));
+  EXPECT_THAT(taken.changes,
+              ElementsAre(verbs::Event{verbs::EventKind::kAdmitted, PodUid("a"), ""},
+                          verbs::Event{verbs::EventKind::kRejected, PodUid("b"), ""},
+                          verbs::Event{verbs::EventKind::kStarted, PodUid("a"), "c"},
+                          verbs::Event{verbs::EventKind::kRemoved, PodUid("a"), "c"}));
   EXPECT_THAT(subscription->take().changes, IsEmpty());
 }
 
@@ -411,7 +414,8 @@ TEST_F(WorkerTest, HasTheTimesOfCommitsAndOfTheirEnforcement) {
   Worker worker(world_.try_open({}, slow).value(), options());
   worker.run_round();  // reconciles, which counts as neither
   EXPECT_EQ(worker.snapshot()->timings, agent::Timings());
-  must_submit(worker, verbs::Admit{{pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 1)})}});
+  must_submit(worker,
+              verbs::Admit{{pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 1)})}});
   must_submit(worker, verbs::Start{{PodUid("a"), "c"}});
   must_submit(worker, verbs::Remove{PodUid("none"), "", agent::RunningProcesses::kRefuse});
   worker.run_round();
@@ -503,8 +507,9 @@ TEST_F(WorkerTest, RunsUntilItIsStopped) {
   std::thread thread([&] { worker.run(); });
   alive.get_future().wait();
   std::promise<Result<verbs::Answer>> answer;
-  ASSERT_TRUE(worker.submit({verbs::Admit{{pod("a", {guaranteed("c", 2)})}},
-                             [&](Result<verbs::Answer> got) { answer.set_value(std::move(got)); }}));
+  ASSERT_TRUE(
+      worker.submit({verbs::Admit{{pod("a", {guaranteed("c", 2)})}},
+                     [&](Result<verbs::Answer> got) { answer.set_value(std::move(got)); }}));
   EXPECT_TRUE(answer.get_future().get().has_value());
   worker.stop();
   thread.join();
@@ -526,9 +531,10 @@ TEST_F(WorkerTest, TakesRequestsOfManyThreads) {
       for (std::size_t i = 0; i < kPods; ++i) {
         const PodUid uid("p" + std::to_string(client) + "-" + std::to_string(i));
         std::promise<bool> admitted;
-        ASSERT_TRUE(worker.submit(
-            {verbs::Admit{{pod(uid.value, {best_effort("c")})}},
-             [&](const Result<verbs::Answer>& answer) { admitted.set_value(answer.has_value()); }}));
+        ASSERT_TRUE(worker.submit({verbs::Admit{{pod(uid.value, {best_effort("c")})}},
+                                   [&](const Result<verbs::Answer>& answer) {
+                                     admitted.set_value(answer.has_value());
+                                   }}));
         EXPECT_TRUE(admitted.get_future().get());
         EXPECT_NE(worker.snapshot()->state.node.find(uid), nullptr);
         const auto taken = subscription->take();

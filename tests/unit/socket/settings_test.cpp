@@ -8,8 +8,8 @@
 #include <array>
 
 #include "pinfold/base/unique_fd.hpp"
-#include "pinfold/settings/log.hpp"
 #include "pinfold/process/notify.hpp"
+#include "pinfold/settings/log.hpp"
 #include "temp_dir.hpp"
 
 /// What the service reads from its environment, and what it reports to the service manager.

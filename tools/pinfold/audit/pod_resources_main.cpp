@@ -24,8 +24,8 @@ int fail(const std::string& message) {
 int list(const std::string& socket) {
   ::grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxAnswerBytes);
-  const auto channel =
-      ::grpc::CreateCustomChannel("unix:" + socket, ::grpc::InsecureChannelCredentials(), arguments);
+  const auto channel = ::grpc::CreateCustomChannel("unix:" + socket,
+                                                   ::grpc::InsecureChannelCredentials(), arguments);
   const auto stub = v1::PodResourcesLister::NewStub(channel);
   ::grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kTimeLimit);

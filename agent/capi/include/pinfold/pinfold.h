@@ -269,8 +269,8 @@ pinfold_code pinfold_node_open(const pinfold_node_options* options, pinfold_node
                                char** error);
 void pinfold_node_close(pinfold_node* node);
 
-/** Returns the desired and observed resources of every pod, as `pinfold status -o json` prints them,
- * without `comparison`, `podResources` and `load` (docs/json.md). */
+/** Returns the desired and observed resources of every pod, as `pinfold status -o json` prints
+ * them, without `comparison`, `podResources` and `load` (docs/json.md). */
 pinfold_code pinfold_node_get_status(pinfold_node* node, char** json, char** error);
 
 /** Brings cgroups back to the desired state. *json is as `pinfold reconcile -o json` prints it,

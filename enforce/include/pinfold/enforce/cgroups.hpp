@@ -51,9 +51,8 @@ using CgroupResolver =
 
 /// The control groups below a root, with one interface for cgroup v1, v2 and both (hybrid). Opens
 /// and observes them, and applies the steps of a plan. Writes nothing outside the root except the
-/// cpusets of adopted and of foreign groups. Every written value is read back, and the effective sets show whether
-/// it took effect: docs/cgroups.md.
-/// Thread-safety: none; one user at a time.
+/// cpusets of adopted and of foreign groups. Every written value is read back, and the effective
+/// sets show whether it took effect: docs/cgroups.md. Thread-safety: none; one user at a time.
 class Cgroups {
  public:
   /// Detects the hierarchies of `root` (an existing directory in a cgroup mount), opens them, and

@@ -16,7 +16,8 @@ class GroupReader {
   explicit GroupReader(Group group) : group_(std::move(group)) {}
 
   [[nodiscard]] const std::string& directory() const { return group_.directory; }
-  /// The CPUs and NUMA nodes that its processes can use. Errors: kNotFound if it has no cpuset; kIo.
+  /// The CPUs and NUMA nodes that its processes can use. Errors: kNotFound if it has no cpuset;
+  /// kIo.
   [[nodiscard]] Result<CpuSet> cpus() const { return effective_cpus(group_); }
   [[nodiscard]] Result<NodeSet> mems() const { return effective_mems(group_); }
   /// The processes in it and in the groups below it. Errors: kIo.
@@ -27,7 +28,8 @@ class GroupReader {
   }
   /// See read_cpu_quota and read_huge_page_limit.
   [[nodiscard]] Result<CpuQuota> quota() const { return read_cpu_quota(group_); }
-  [[nodiscard]] Result<std::optional<std::uint64_t>> huge_page_limit(const std::string& size) const {
+  [[nodiscard]] Result<std::optional<std::uint64_t>> huge_page_limit(
+      const std::string& size) const {
     return read_huge_page_limit(group_, size);
   }
 

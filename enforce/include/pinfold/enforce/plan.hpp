@@ -41,12 +41,12 @@ struct ForeignGroups {
 /// One operation on one control group.
 struct Step {
   enum class Kind {
-    kRemove,  ///< removes the group; it must have no processes
-    kCreate,  ///< creates the group; its parent exists
-    kCpus,    ///< cpuset.cpus := set
-    kMems,    ///< cpuset.mems := set
-    kValue,   ///< file := value
-    kVerify,  ///< checks that the effective CPUs are `set`; changes nothing
+    kRemove,   ///< removes the group; it must have no processes
+    kCreate,   ///< creates the group; its parent exists
+    kCpus,     ///< cpuset.cpus := set
+    kMems,     ///< cpuset.mems := set
+    kValue,    ///< file := value
+    kVerify,   ///< checks that the effective CPUs are `set`; changes nothing
     kConfine,  ///< a foreign group leaves exclusive CPUs: cpuset.cpus := set
     kFollow,   ///< a confined group gets what the shared pool has gained: cpuset.cpus := set
   };
@@ -75,11 +75,12 @@ std::ostream& operator<<(std::ostream& out, const Step& step);
 /// exclusive (isolation container or pod) in either layout is in the set of another container:
 ///  1. groups that are no longer desired are removed,
 ///  2. every container that stays is reduced to the CPUs that it has both before and after; foreign
-///     groups are confined to CPUs of the pool that are exclusive to no container at this point, and
-///     again before a container gets exclusive CPUs if that was not possible,
+///     groups are confined to CPUs of the pool that are exclusive to no container at this point,
+///     and again before a container gets exclusive CPUs if that was not possible,
 ///  3. new groups are created on CPUs that are exclusive to no container before or after,
 ///  4. memory nodes are written; pods are widened, then containers and pods get their final sets,
-///  5. confined groups follow the pool, within the CPUs that they had chosen; the effective sets are
+///  5. confined groups follow the pool, within the CPUs that they had chosen; the effective sets
+///  are
 ///     verified,
 ///  6. quotas, weights and limits are written.
 /// A pod's set always contains its containers' sets, as cgroup v1 demands, and a new group never

@@ -32,7 +32,8 @@ std::optional<worker::Clock::duration> time_left(const CallbackServerContext& co
   return std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
 }
 
-Result<void> explain(const worker::Worker& worker, const v1::ExplainRequest& request, v1::Admission& out) {
+Result<void> explain(const worker::Worker& worker, const v1::ExplainRequest& request,
+                     v1::Admission& out) {
   PINFOLD_LET(const PodSpec pod, read_one_pod(request.manifest(), request.skip_validation()));
   const auto snapshot = worker.snapshot();
   std::vector<Trace> traces;
@@ -71,8 +72,8 @@ class Api::Call {
           is_late ? ::grpc::Status(::grpc::StatusCode::DEADLINE_EXCEEDED, answer.error().message)
                   : to_status(answer.error()));
     };
-    if (const auto taken =
-            api_.worker_.submit({*std::move(action), std::move(done), deadline_, worker::Origin::kOther});
+    if (const auto taken = api_.worker_.submit(
+            {*std::move(action), std::move(done), deadline_, worker::Origin::kOther});
         !taken) {
       reactor->Finish(to_status(taken.error()));
     }
@@ -100,15 +101,15 @@ class Api::Call {
   ServerUnaryReactor* admit(Result<verbs::Action> action, Add add) {
     std::vector<PodSpec> pods;
     if (action) pods = std::get<verbs::Admit>(*action).pods;
-    return submit(std::move(action),
-                  [&worker = api_.worker_, add, pods = std::move(pods)](const verbs::Answer& answer) {
-                    const auto& [outcomes, traces] = std::get<verbs::Admissions>(answer);
-                    const auto snapshot = worker.snapshot();  // the one after the admissions
-                    for (std::size_t i = 0; i < pods.size(); ++i) {
-                      fill(worker.node(), snapshot->state, pods[i], outcomes[i],
-                           i < traces.size() ? &traces[i] : nullptr, *add());
-                    }
-                  });
+    return submit(std::move(action), [&worker = api_.worker_, add,
+                                      pods = std::move(pods)](const verbs::Answer& answer) {
+      const auto& [outcomes, traces] = std::get<verbs::Admissions>(answer);
+      const auto snapshot = worker.snapshot();  // the one after the admissions
+      for (std::size_t i = 0; i < pods.size(); ++i) {
+        fill(worker.node(), snapshot->state, pods[i], outcomes[i],
+             i < traces.size() ? &traces[i] : nullptr, *add());
+      }
+    });
   }
 
  private:

@@ -102,7 +102,8 @@ void Execution::take_back(Agent& agent, const api::PodSandbox& pod, const Contai
   for (const Container& container : before.containers) {
     const ContainerId one{id.pod, container.name};
     const bool leaves = !has_others || container.name == id.name;
-    if (leaves && sandboxes_.is_in_sandbox(agent, one)) (void)agent.disown(one, agent::LeftProcesses::kAllow);
+    if (leaves && sandboxes_.is_in_sandbox(agent, one))
+      (void)agent.disown(one, agent::LeftProcesses::kAllow);
   }
   AgentRequests requests;
   if (has_others) {
@@ -114,8 +115,9 @@ void Execution::take_back(Agent& agent, const api::PodSandbox& pod, const Contai
     requests.remove_pods = {id.pod};
   }
   if (const auto done = execute(agent, requests); !done) {
-    log(LogLevel::kWarning, fmt::format("NRI: {} could not be removed again and keeps its resources: {}", title_of(id),
-                                        done.error().message));
+    log(LogLevel::kWarning,
+        fmt::format("NRI: {} could not be removed again and keeps its resources: {}", title_of(id),
+                    done.error().message));
   }
 }
 

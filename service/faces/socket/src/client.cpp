@@ -66,7 +66,8 @@ Result<std::optional<Client>> Client::connect(const std::string& socket, millise
   PINFOLD_TRY_WRAP(check_server(connection.get()), name);
   Client client(std::move(connection), std::move(name), answer_time);
   auto line = client.exchange(encode_hello_request(), milliseconds::zero());
-  const bool ends = !line && (line.error().sys_errno == ECONNRESET || worker::is_stopping(line.error()));
+  const bool ends =
+      !line && (line.error().sys_errno == ECONNRESET || worker::is_stopping(line.error()));
   if (ends) return std::nullopt;
   if (!line) return fail(std::move(line).error());
   auto hello = decode_hello(*line);

@@ -29,7 +29,9 @@ using std::chrono::milliseconds;
 using Clock = asio::steady_timer::clock_type;
 using Protocol = asio::local::stream_protocol;
 
-std::string encode_error(Error error) { return encode(Result<verbs::Answer>(fail(std::move(error)))); }
+std::string encode_error(Error error) {
+  return encode(Result<verbs::Answer>(fail(std::move(error))));
+}
 
 /// asio accepts without SOCK_CLOEXEC, so a program started by another thread would inherit the
 /// connection.
@@ -196,11 +198,11 @@ class Server::Session : public std::enable_shared_from_this<Session> {
     auto call = decode_call(line);
     if (!call) return write(encode_error(std::move(call).error()));
     state_ = State::kWorking;
-    worker::Request request{std::move(call->action),
-                    [self = shared_from_this(), &io = shared_->io](Result<verbs::Answer> answer) {
-                      asio::post(
-                          io, [self, answer = std::move(answer)] { self->write(encode(answer)); });
-                    }};
+    worker::Request request{
+        std::move(call->action),
+        [self = shared_from_this(), &io = shared_->io](Result<verbs::Answer> answer) {
+          asio::post(io, [self, answer = std::move(answer)] { self->write(encode(answer)); });
+        }};
     request.origin = is_owners_ ? worker::Origin::kOwner : worker::Origin::kOther;
     if (call->timeout > milliseconds::zero()) {
       request.deadline = Clock::now() + call->timeout;

@@ -28,6 +28,7 @@ struct Refusal {
                                                   const std::function<bool()>& has_ended);
 /// Removes a container with an adopted group; ignores any other one. Returns nullopt unless it
 /// fails. Codes of the refusal: those of NodeAgent::remove_adopted.
-[[nodiscard]] std::optional<Refusal> remove_hooked(agent::NodeAgent& agent, const ContainerId& container);
+[[nodiscard]] std::optional<Refusal> remove_hooked(agent::NodeAgent& agent,
+                                                   const ContainerId& container);
 
 }  // namespace pinfold::verbs

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "pinfold/api/pod.hpp"
-#include "pinfold/predict/evaluator.hpp"
 #include "pinfold/predict/bound_pods.hpp"
+#include "pinfold/predict/evaluator.hpp"
 #include "pinfold/predict/fleet.hpp"
 #include "pinfold/predict/scoring_strategy.hpp"
 

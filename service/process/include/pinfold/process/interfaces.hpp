@@ -12,9 +12,9 @@ namespace pinfold::process {
 
 /// Addresses of the service besides the command socket. An empty one is not served.
 struct InterfaceSettings {
-  std::string grpc_socket;           ///< pinfold.v1
+  std::string grpc_socket;                     ///< pinfold.v1
   settings::PodResourcesPlaces pod_resources;  ///< the kubelet's PodResources API
-  std::string metrics_address;       ///< "127.0.0.1:9470": HTTP, /metrics
+  std::string metrics_address;                 ///< "127.0.0.1:9470": HTTP, /metrics
   /// Returns the counters of the connection with a container runtime. Empty if there is none.
   std::function<worker::RuntimeCounters()> runtime = {};
 };

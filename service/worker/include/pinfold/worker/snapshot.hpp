@@ -26,9 +26,9 @@ struct WorkCounters {
   std::uint64_t reconciliations = 0;  ///< scheduled reconciliations, without requested ones
   std::uint64_t drifts = 0;           ///< those among them that found drift
   std::uint64_t repaired = 0;         ///< those among them that left no drift
-  std::uint64_t overlaps = 0;  ///< those among them that found other processes on exclusive CPUs
-  agent::Durations admissions;        ///< duration of these transactions: decide, commit and apply
-  agent::Durations reconciling;       ///< duration of these reconciliations
+  std::uint64_t overlaps = 0;    ///< those among them that found other processes on exclusive CPUs
+  agent::Durations admissions;   ///< duration of these transactions: decide, commit and apply
+  agent::Durations reconciling;  ///< duration of these reconciliations
 
   friend bool operator==(const WorkCounters&, const WorkCounters&) = default;
 };

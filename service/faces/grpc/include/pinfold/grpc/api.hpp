@@ -17,7 +17,8 @@ class Api final : public v1::Pinfold::CallbackService {
 
   /// The worker must outlive every call and answer the requests that it took. `now` is the worker's
   /// clock.
-  explicit Api(worker::Worker& worker, Now now = worker::Clock::now) : worker_(worker), now_(std::move(now)) {}
+  explicit Api(worker::Worker& worker, Now now = worker::Clock::now)
+      : worker_(worker), now_(std::move(now)) {}
 
   ::grpc::ServerUnaryReactor* Admit(::grpc::CallbackServerContext* context,
                                     const v1::AdmitRequest* request,

@@ -37,7 +37,8 @@ class Endpoint {
  public:
   /// Serves until the object is destroyed. `services` must outlive it. Errors: kIo, kInternal.
   [[nodiscard]] static Result<std::unique_ptr<Endpoint>> start(
-      socket::Listener listener, const std::vector<::grpc::Service*>& services, EndpointOptions options);
+      socket::Listener listener, const std::vector<::grpc::Service*>& services,
+      EndpointOptions options);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
   /// Takes no more calls, cancels the open ones and waits until they have ended. So whatever
