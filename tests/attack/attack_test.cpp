@@ -157,10 +157,10 @@ class AttackTest : public testing::TestWithParam<Attack> {
     // The kernel may keep a few pages where a process had them before it got its memory nodes.
     static const std::regex kMostPages(R"("pagePlacement": (0\.99[0-9]*|1\.0))");
     // The process of a hook's container differs in each run.
-    static const std::regex kProcess(R"("process": [1-9][0-9]*)");
+    static const std::regex kProcess(R"("pid": [1-9][0-9]*)");
     return std::regex_replace(
         std::regex_replace(seen.out, kMostPages, R"("pagePlacement": "most")"), kProcess,
-        R"("process": 1)");
+        R"("pid": 1)");
   }
   /// Restores files and kernel to their state before the command.
   void restore(const TempDir& dir) const {
