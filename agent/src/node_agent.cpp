@@ -364,16 +364,18 @@ ReconfigureOutcome NodeAgent::apply_and_measure() {
   return outcome;
 }
 
-Result<ReconfigureOutcome> NodeAgent::reconfigure(std::optional<Node> other, NodeState next,
+Result<ReconfigureOutcome> NodeAgent::reconfigure(std::optional<Node> to, NodeState next,
                                                   RunningProcesses running) {
-  const auto to = other ? std::make_shared<const Node>(*std::move(other)) : node_;
+  const auto target = to ? std::make_shared<const Node>(*std::move(to)) : node_;
   AgentState after = state();
   after.node = std::move(next);
   remove_inactive(after);
-  const CpuSet offline = offline_ & to->machine().all_cpus();  // ignores CPUs that `to` lost
+  const CpuSet offline =
+      offline_ & target->machine().all_cpus();  // ignores CPUs that `target` lost
   if (enforced_) {
     (void)apply(std::nullopt);  // completes an interrupted one, so that the layout is known
-    PINFOLD_TRY(enforced_->check_reachable(make_desired(*to, after, enforced_->facts(), offline)));
+    PINFOLD_TRY(
+        enforced_->check_reachable(make_desired(*target, after, enforced_->facts(), offline)));
     for (const ActivePod& pod : state().node.pods) {
       const PodUid& uid = pod.spec.uid;
       if (after.node.find(uid) != nullptr) continue;
@@ -382,10 +384,10 @@ Result<ReconfigureOutcome> NodeAgent::reconfigure(std::optional<Node> other, Nod
     }
   }
   enforce::Layout earlier = desired().layout;
-  PINFOLD_TRY_WRAP(kept_.replace_node(*node_, *to, std::move(after)), "reconfigure");
+  PINFOLD_TRY_WRAP(kept_.replace_node(*node_, *target, std::move(after)), "reconfigure");
   earlier_ = std::move(earlier);
-  if (!is_same_machine(node_->machine(), to->machine(), MemorySizes::kCount)) observed_.reset();
-  node_ = to;
+  if (!is_same_machine(node_->machine(), target->machine(), MemorySizes::kCount)) observed_.reset();
+  node_ = target;
   offline_ = offline;
   log(LogLevel::kInfo, "reconfigured");
   return apply_and_measure();

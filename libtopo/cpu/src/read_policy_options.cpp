@@ -80,6 +80,7 @@ Result<void> read_option(const std::string& name, const std::string& value,
 
 std::vector<std::string_view> pinfold::cpu_policy_option_names() {
   std::vector<std::string_view> names;
+  names.reserve(cpu::kOptions.size());
   for (const cpu::PolicyOption& option : cpu::kOptions) names.push_back(option.name);
   return names;
 }

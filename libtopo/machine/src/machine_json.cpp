@@ -22,7 +22,8 @@ using nlohmann::json;
 constexpr auto kMost = static_cast<std::int32_t>(kMaxId);
 
 /// Reads the sizes of pages in any of their spellings.
-void take_page_sizes(Fields& fields, std::map<std::string, std::uint64_t> named, NumaNode& node) {
+void take_page_sizes(Fields& fields, const std::map<std::string, std::uint64_t>& named,
+                     NumaNode& node) {
   node.hugepages.clear();
   for (const auto& [name, bytes] : named) {
     auto resource = parse_page_size(name);

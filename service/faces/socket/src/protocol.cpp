@@ -165,8 +165,8 @@ Result<verbs::Answer> decode_answer(std::string_view line) {
   PINFOLD_LET(const json message, parse_line(line));
   PINFOLD_LET(auto read, read_message<AnswerMessage>(message));
   return std::visit(
-      [](auto&& one) -> Result<verbs::Answer> {
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(one)>, Error>) {
+      [](auto one) -> Result<verbs::Answer> {
+        if constexpr (std::is_same_v<decltype(one), Error>) {
           return fail(std::move(one));
         } else {
           return verbs::Answer(std::move(one));

@@ -108,9 +108,9 @@ template <class T>
 inline constexpr std::chrono::seconds kMostSeconds{1'000'000};
 
 template <class T>
-constexpr bool is_optional = false;
+inline constexpr bool kIsOptional = false;
 template <class T>
-constexpr bool is_optional<std::optional<T>> = true;
+inline constexpr bool kIsOptional<std::optional<T>> = true;
 
 /// Visits the members of an object and their values: writes them, reads them, or describes their
 /// types. Only a reader changes values.
@@ -130,7 +130,7 @@ class Fields {
   /// does not exist is written as null.
   template <class T>
   void member(const char* name, T&& value, const char* doc) {
-    put(name, is_optional<std::remove_cvref_t<T>> ? Presence::kNullable : Presence::kRequired,
+    put(name, kIsOptional<std::remove_cvref_t<T>> ? Presence::kNullable : Presence::kRequired,
         value, doc);
   }
   /// A member that is always written. A reader that does not find it keeps the value.
@@ -322,17 +322,17 @@ class VariantAccess final : public ChoiceAccess {
 };
 
 template <class T>
-constexpr bool is_duration = false;
+inline constexpr bool kIsDuration = false;
 template <class Rep, class Period>
-constexpr bool is_duration<std::chrono::duration<Rep, Period>> = true;
+inline constexpr bool kIsDuration<std::chrono::duration<Rep, Period>> = true;
 template <class T>
-constexpr bool is_vector = false;
+inline constexpr bool kIsVector = false;
 template <class T>
-constexpr bool is_vector<std::vector<T>> = true;
+inline constexpr bool kIsVector<std::vector<T>> = true;
 template <class T>
-constexpr bool is_text_map = false;
+inline constexpr bool kIsTextMap = false;
 template <class T, class Less>
-constexpr bool is_text_map<std::map<std::string, T, Less>> = true;
+inline constexpr bool kIsTextMap<std::map<std::string, T, Less>> = true;
 
 template <class T>
 void visit(Fields& fields, T& value) {
@@ -351,18 +351,18 @@ void visit(Fields& fields, T& value) {
     fields.text(value);
   } else if constexpr (std::same_as<T, CpuSet>) {
     fields.cpu_set(value);
-  } else if constexpr (is_duration<T>) {
+  } else if constexpr (kIsDuration<T>) {
     auto limited = up_to(value, kMostSeconds);
     describe_value(fields, limited);
   } else if constexpr (std::is_enum_v<T>) {
     visit_enumeration(fields, value);
-  } else if constexpr (is_vector<T>) {
+  } else if constexpr (kIsVector<T>) {
     VectorAccess access(value);
     fields.list(access);
-  } else if constexpr (is_optional<T>) {
+  } else if constexpr (kIsOptional<T>) {
     StdOptionalAccess access(value);
     fields.optional(access);
-  } else if constexpr (is_text_map<T>) {
+  } else if constexpr (kIsTextMap<T>) {
     StdMapAccess access(value);
     fields.map(access);
   } else {
@@ -377,7 +377,7 @@ void Fields::put(const char* name, Presence presence, T& value, const char* doc)
     end_member();
     return;
   }
-  if constexpr (is_optional<T>) {
+  if constexpr (kIsOptional<T>) {
     if (reads()) value.reset();
   }
 }

@@ -22,6 +22,10 @@ struct ReadOptions {
 /// Writes values.
 class FieldsWriter final : public Fields {
  public:
+  FieldsWriter() = default;
+  FieldsWriter(const FieldsWriter&) = delete;
+  FieldsWriter& operator=(const FieldsWriter&) = delete;
+  ~FieldsWriter() override = default;
   [[nodiscard]] nlohmann::json take() { return std::move(root_); }
   [[nodiscard]] bool writes() const override { return true; }
 
