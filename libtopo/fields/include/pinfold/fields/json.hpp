@@ -20,9 +20,10 @@ struct ReadOptions {
 };
 
 /// Writes values.
+// NOLINTNEXTLINE(bugprone-exception-escape): about json, whose destructor allocates
 class FieldsWriter final : public Fields {
  public:
-  FieldsWriter() = default;
+  FieldsWriter() = default;  // NOLINT(bugprone-exception-escape): the same
   FieldsWriter(const FieldsWriter&) = delete;
   FieldsWriter& operator=(const FieldsWriter&) = delete;
   ~FieldsWriter() override = default;
