@@ -90,7 +90,7 @@ ContainerMap<std::string> canonical_adopted(const AgentState& state,
     const std::string real = cgroups.canonical(stored).value_or(stored);
     const auto* const owner = taken.take(real, container);
     const bool is_in_sandbox = owner != nullptr && owner->second.pod == container.pod &&
-                               owner->first == real + "/";  // shared: see adopt_sandbox
+                               owner->first == real + "/";  // shared: the group of a sandbox
     if (owner == nullptr || is_in_sandbox) {
       adopted[container] = real;
     } else if (log) {

@@ -219,7 +219,7 @@ bool Runner::runs_below_root(const PodUid& uid, const std::string& container) {
   });
 }
 
-/// Predicts NodeAgent::remove_adopted: a pod ends with its last adopted container, but not while
+/// Predicts agent::remove_adopted: a pod ends with its last adopted container, but not while
 /// others run in it.
 AgentState Runner::without_adopted(const AgentState& state, const ContainerId& id) {
   auto others = state.adopted;

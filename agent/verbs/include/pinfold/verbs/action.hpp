@@ -37,7 +37,7 @@ struct Remove {
 };
 /// See NodeAgent::release_unknown.
 struct ReleaseUnknown {};
-/// See admit_hooked, after NodeAgent::remove_abandoned.
+/// See admit_hooked, after agent::remove_abandoned.
 struct AdmitHooked {
   PodSpec pod;
   agent::Adoption adoption;
@@ -47,7 +47,7 @@ struct AdmitHooked {
 struct RemoveHooked {
   ContainerId container;
 };
-/// See NodeAgent::reconcile.
+/// See agent::reconcile.
 struct Reconcile {
   agent::PageMoves pages = agent::PageMoves::kOff;
 };

@@ -27,7 +27,7 @@ struct Refusal {
                                                   const agent::Adoption& adoption,
                                                   const std::function<bool()>& has_ended);
 /// Removes a container with an adopted group; ignores any other one. Returns nullopt unless it
-/// fails. Codes of the refusal: those of NodeAgent::remove_adopted.
+/// fails. Codes of the refusal: those of agent::remove_adopted.
 [[nodiscard]] std::optional<Refusal> remove_hooked(agent::NodeAgent& agent,
                                                    const ContainerId& container);
 
