@@ -13,7 +13,6 @@ import re
 import sys
 
 PROGRAMS = ["harness/guest", "harness/host/main", "tools/pinfold"]  # their sources are not in src/
-LATER = []  # their circles are still to be untied
 
 NOISE = re.compile(r'//[^\n]*|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.S)
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
@@ -129,8 +128,8 @@ def modules(root):
     return sorted(str(path.relative_to(root)) for path in found) + PROGRAMS
 
 
-def report(module, circle, arrows, note):
-    print(f"{module}: {len(circle)} files know each other{note}:")
+def report(module, circle, arrows):
+    print(f"{module}: {len(circle)} files know each other:")
     for name in circle:
         for other in sorted(set(arrows[name]) & set(circle)):
             print(f"  {name} -> {other}: {arrows[name][other]}")
@@ -138,18 +137,11 @@ def report(module, circle, arrows, note):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    tied = set()
     failed = False
     for module in sys.argv[2:] or modules(root):
         arrows = arrows_of(read_module(root / module))
-        later = [folder for folder in LATER if f"{module}/".startswith(f"{folder}/")]
         for circle in circles(arrows):
-            report(module, circle, arrows, ", to be untied" if later else "")
-            tied.update(later)
-            failed = failed or not later
-    if len(sys.argv) == 2:
-        for folder in set(LATER) - tied:
-            print(f"{folder}: has no circles any more, remove it from LATER")
+            report(module, circle, arrows)
             failed = True
     return failed
 

@@ -76,16 +76,6 @@ Result<void> read_option(const std::string& name, const std::string& value,
 }
 
 }  // namespace
-}  // namespace pinfold::cpu
-
-std::vector<std::string_view> pinfold::cpu_policy_option_names() {
-  std::vector<std::string_view> names;
-  names.reserve(cpu::kOptions.size());
-  for (const cpu::PolicyOption& option : cpu::kOptions) names.push_back(option.name);
-  return names;
-}
-
-namespace pinfold::cpu {
 
 Result<CpuPolicyOptions> read_policy_options(const Machine& machine, const Config& config) {
   CpuPolicyOptions options;
@@ -116,3 +106,14 @@ Result<CpuPolicyOptions> read_policy_options(const Machine& machine, const Confi
 }
 
 }  // namespace pinfold::cpu
+
+namespace pinfold {
+
+std::vector<std::string_view> cpu_policy_option_names() {
+  std::vector<std::string_view> names;
+  names.reserve(cpu::kOptions.size());
+  for (const cpu::PolicyOption& option : cpu::kOptions) names.push_back(option.name);
+  return names;
+}
+
+}  // namespace pinfold

@@ -61,7 +61,7 @@ class Store {
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   /// Checkpoints the journal but cannot report a failure, so call checkpoint_journal() first. The
-  /// next opening repeats whatever fails here.
+  /// next opening tries again what fails here.
   ~Store();
 
   /// Returns the stored state; nullopt for a file that does not exist. Recovers first after a disk

@@ -61,7 +61,7 @@ struct ProcessStat {
 [[nodiscard]] std::optional<ProcessStat> stat_of(pid_t pid);
 /// Returns true if `process` is `ancestor` or descends from it.
 [[nodiscard]] bool descends_from(pid_t process, pid_t ancestor);
-/// Returns true if `path` is `group` ("pod1/c1", relative to any root) or lies below it.
+/// Returns true if `path` is `group` ("pod1/c1", relative to any root) or is below it.
 [[nodiscard]] bool is_within(std::string_view path, std::string_view group);
 /// Returns the absolute directory of the process's group in the cpuset hierarchy.
 /// Errors: kNotFound, kInvalidArgument.

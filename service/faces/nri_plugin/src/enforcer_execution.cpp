@@ -77,8 +77,7 @@ void Execution::remove(Agent& agent, const AgentRequests& requests) {
     log(LogLevel::kWarning, fmt::format("NRI: remove pod '{}': {}", uid, removed.error().message));
   }
   for (const ContainerId& id : requests.remove_containers) {
-    if (sandboxes_.is_in_sandbox(agent, id))
-      (void)agent.disown(id, agent::LeftProcesses::kAllow);  // the sandbox keeps running
+    sandboxes_.leave_sandbox(agent, id);
     const auto removed = run(agent, verbs::Remove{id.pod, id.name, RunningProcesses::kRefuse});
     if (removed) continue;
     log(LogLevel::kWarning,
@@ -101,9 +100,7 @@ void Execution::take_back(Agent& agent, const api::PodSandbox& pod, const Contai
   const PodSpec before = active->spec;
   for (const Container& container : before.containers) {
     const ContainerId one{id.pod, container.name};
-    const bool leaves = !has_others || container.name == id.name;
-    if (leaves && sandboxes_.is_in_sandbox(agent, one))
-      (void)agent.disown(one, agent::LeftProcesses::kAllow);
+    if (!has_others || container.name == id.name) sandboxes_.leave_sandbox(agent, one);
   }
   AgentRequests requests;
   if (has_others) {

@@ -79,11 +79,14 @@ Result<void> Sandboxes::enter_sandbox(Agent& agent, const api::PodSandbox& pod,
   return {};
 }
 
+void Sandboxes::leave_sandbox(Agent& agent, const ContainerId& id) const {
+  if (is_in_sandbox(agent, id)) (void)agent.disown(id, agent::LeftProcesses::kAllow);
+}
+
 void Sandboxes::leave_sandboxes(Agent& agent) const {
   std::vector<ContainerId> ended;
   for (const auto& entry : agent.state().adopted) {
     const ContainerId id = entry.id();
-    if (!is_in_sandbox(agent, id)) continue;
     bool is_known = false;
     for (const auto& [sandbox, pod] : known_.all()) {
       for (const KnownContainer& container : pod.containers) {
@@ -93,7 +96,7 @@ void Sandboxes::leave_sandboxes(Agent& agent) const {
     }
     if (!is_known) ended.push_back(id);
   }
-  for (const ContainerId& id : ended) (void)agent.disown(id, agent::LeftProcesses::kAllow);
+  for (const ContainerId& id : ended) leave_sandbox(agent, id);
 }
 
 }  // namespace pinfold::nri

@@ -28,7 +28,9 @@ class Sandboxes : private EnforcerPart {
   /// because all of them run in it.
   [[nodiscard]] Result<void> enter_sandbox(Agent& agent, const api::PodSandbox& pod,
                                            const ContainerId& id) const;
-  /// Disowns the sandbox for containers that have ended without an event.
+  /// Disowns the sandbox's group, which keeps running, for a container that is in it.
+  void leave_sandbox(Agent& agent, const ContainerId& id) const;
+  /// Does the same for containers that have ended without an event.
   void leave_sandboxes(Agent& agent) const;
 };
 
