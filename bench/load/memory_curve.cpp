@@ -10,11 +10,12 @@ namespace {
 constexpr double kKibOfMib = 1024;
 
 double mib(const MemorySample& sample) { return sample.memory.total / kKibOfMib; }
+double anonymous_mib(const MemorySample& sample) { return sample.memory.anonymous / kKibOfMib; }
 
-double median_mib(std::vector<MemorySample>::const_iterator begin,
-                  std::vector<MemorySample>::const_iterator end) {
+double median_anonymous_mib(std::vector<MemorySample>::const_iterator begin,
+                            std::vector<MemorySample>::const_iterator end) {
   std::vector<double> values;
-  std::transform(begin, end, std::back_inserter(values), mib);
+  std::transform(begin, end, std::back_inserter(values), anonymous_mib);
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -54,11 +55,12 @@ std::optional<std::string> judge_memory(const std::vector<MemorySample>& samples
   constexpr std::ptrdiff_t kLeast = 8;
   const std::ptrdiff_t quarter = std::ssize(samples) / 4;
   if (std::ssize(samples) < kLeast) return std::nullopt;
-  const double third = median_mib(samples.end() - 2 * quarter, samples.end() - quarter);
-  const double last = median_mib(samples.end() - quarter, samples.end());
+  const double third = median_anonymous_mib(samples.end() - 2 * quarter, samples.end() - quarter);
+  const double last = median_anonymous_mib(samples.end() - quarter, samples.end());
   if (last - third <= kMemoryNoiseMib) return std::nullopt;
-  return fmt::format("memory grows: median {:.1f} MiB in the third quarter, {:.1f} MiB in the last",
-                     third, last);
+  return fmt::format(
+      "anonymous memory grows: median {:.1f} MiB in the third quarter, {:.1f} MiB in the last",
+      third, last);
 }
 
 std::string draw_memory(const std::vector<MemorySample>& samples, double limit_mib) {

@@ -14,13 +14,14 @@ struct MemorySample {
   Memory memory;
 };
 
-/// The median of the last quarter of the samples may exceed that of the quarter before it by this
-/// much.
+/// The median of anonymous memory in the last quarter of the samples may exceed that of the quarter
+/// before it by this much.
 inline constexpr double kMemoryNoiseMib = 1;
 
-/// Returns why the memory is too much: a sample above the limit, or growth in the second half of
-/// the run (see kMemoryNoiseMib); nullopt if it is not. With fewer than 8 samples growth is not
-/// judged.
+/// Returns why the memory is too much: a sample whose total is above the limit, or anonymous memory
+/// that grows in the second half of the run (see kMemoryNoiseMib); nullopt if it is not. Pages of
+/// the program itself are no growth: each is counted from the first time that its code runs, which
+/// can be late. With fewer than 8 samples growth is not judged.
 [[nodiscard]] std::optional<std::string> judge_memory(const std::vector<MemorySample>& samples,
                                                       double limit_mib);
 /// Returns an SVG picture. Domain: there are samples.

@@ -12,10 +12,14 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Returns one sample per second; `mib` gives its value.
-std::vector<MemorySample> samples_of(int seconds, const std::function<double(int)>& mib) {
+/// Returns one sample per second; `mib` gives its anonymous memory, the program has `program_mib`.
+std::vector<MemorySample> samples_of(
+    int seconds, const std::function<double(int)>& mib,
+    const std::function<double(int)>& program_mib = [](int) { return 0; }) {
   std::vector<MemorySample> samples;
-  for (int i = 0; i < seconds; ++i) samples.push_back({double(i), {mib(i) * 1024, 0, 0}});
+  for (int i = 0; i < seconds; ++i) {
+    samples.push_back({double(i), {(mib(i) + program_mib(i)) * 1024, mib(i) * 1024, 0}});
+  }
   return samples;
 }
 
@@ -33,7 +37,14 @@ TEST(MemoryCurve, GrowthInTheSecondHalfIsTooMuch) {
   const auto samples = samples_of(40, [](int i) { return 20 + i * 0.2; });
   EXPECT_THAT(
       judge_memory(samples, 64).value_or(""),
-      HasSubstr("memory grows: median 25.0 MiB in the third quarter, 27.0 MiB in the last"));
+      HasSubstr(
+          "anonymous memory grows: median 25.0 MiB in the third quarter, 27.0 MiB in the last"));
+}
+
+TEST(MemoryCurve, CodeThatRunsLateIsNoGrowth) {
+  const auto samples = samples_of(
+      40, [](int) { return 2; }, [](int i) { return i < 30 ? 15 : 17; });
+  EXPECT_EQ(judge_memory(samples, 64), std::nullopt);
 }
 
 TEST(MemoryCurve, OneSampleAboveTheLimitIsTooMuch) {
