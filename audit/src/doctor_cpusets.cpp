@@ -18,7 +18,7 @@ using enforce::CgroupVersion;
 using Role = ObservedCpuset::Role;
 
 constexpr int kMaxDepth = 8;
-constexpr std::size_t kMaxSearched = 20'000;
+constexpr std::size_t kMaxGroups = 20'000;
 
 /// Reads the files of a group in either cgroup version.
 class CpusetReader {
@@ -109,10 +109,10 @@ CpusetSearch search(const CpusetReader& reader, const std::string& mount,
       }
       const auto pod = parse_group(child.substr(mount.size() + 1));
       if (pod) continue;
-      if (++searched > kMaxSearched) {
+      if (++searched > kMaxGroups) {
         problems.add("cgroup", {ErrorCode::kInvalidArgument, 0,
                                 fmt::format("only the first {} groups of '{}' were searched",
-                                            kMaxSearched, mount)});
+                                            kMaxGroups, mount)});
         return found;
       }
       if (driver_of_root(name)) {

@@ -41,9 +41,9 @@ Namespaces namespaces_of_pods(const Case& given) {
 
 /// Returns the container that a process belongs to, itself or through an ancestor; nullptr: none.
 const Placed* container_of(const Case& given, const ObservedProcess& process) {
-  constexpr int kMaxDepth = 100;
+  constexpr int kMaxAncestors = 100;
   pid_t pid = process.pid;
-  for (int depth = 0; depth < kMaxDepth && pid > 1; ++depth) {
+  for (int depth = 0; depth < kMaxAncestors && pid > 1; ++depth) {
     const auto container = given.by_process.find(pid);
     if (container != given.by_process.end()) return container->second;
     const auto moved = given.moved.find(pid);

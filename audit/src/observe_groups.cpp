@@ -65,14 +65,14 @@ class ObservedGroupReader {
 
   /// Adds the groups of pods and those directly below them.
   void add_pods(const std::string& path, int depth, std::vector<ObservedGroup>& groups) const {
-    constexpr int kMaxDepth = 3;  // root, class, pod
+    constexpr int kPodLevel = 3;  // root, class, pod
     for (const std::string& name : children(path)) {
       const std::string child = below(path, name);
       const auto pod = parse_group(child);
       if (pod && pod->role == GroupRole::kPod) {
         groups.push_back(read(child, *pod));
         add_containers(child, groups);
-      } else if (depth < kMaxDepth) {
+      } else if (depth < kPodLevel) {
         add_pods(child, depth + 1, groups);
       }
     }

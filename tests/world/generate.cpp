@@ -205,12 +205,12 @@ constexpr int kOrdinary = 30;  ///< pods 0 to 29
 constexpr int kHalfCpus = 6;   ///< those of them that ask for half a CPU
 /// The other pods: with exclusive CPUs, docker in docker with and without them, and two of a
 /// runtime class without container groups.
-constexpr std::array kOthers = {1, 2, 1, 0, 100, 102};
+constexpr std::array kOtherPods = {1, 2, 1, 0, 100, 102};
 constexpr int kFirstDocker = kOrdinary + 2;
 
 int shape_on_busy_node(int pod) {
   constexpr int kHalfACpu = 4;
-  if (pod >= kOrdinary) return kOthers.at(static_cast<std::size_t>(pod - kOrdinary));
+  if (pod >= kOrdinary) return kOtherPods.at(static_cast<std::size_t>(pod - kOrdinary));
   return pod < kHalfCpus ? kHalfACpu : 0;
 }
 
@@ -227,7 +227,7 @@ Action act_of_agent(Random& random) {
 
 History busy_node(std::uint64_t seed, enforce::CgroupVersion cgroups) {
   constexpr int kHour = 3600;
-  constexpr int kPods = kOrdinary + static_cast<int>(kOthers.size());
+  constexpr int kPods = kOrdinary + static_cast<int>(kOtherPods.size());
   Random random(seed);
   History history;
   history.cgroups = cgroups;

@@ -46,11 +46,13 @@ void print_event(const AuditCommand& options, const audit::WatchEvent& event,
 
 /// Audits periodically, and prints changes. Returns true if no overlap was found.
 bool watch(const AuditCommand& options, const audit::Tree& tree, const audit::Observed& first) {
-  using Clock = std::chrono::steady_clock;
+  using std::chrono::steady_clock;
   const bool is_text = options.format == OutputFormat::kText;
   const milliseconds interval(options.interval_ms);
-  const auto begin = Clock::now();
-  const auto time = [&] { return std::chrono::duration_cast<milliseconds>(Clock::now() - begin); };
+  const auto begin = steady_clock::now();
+  const auto time = [&] {
+    return std::chrono::duration_cast<milliseconds>(steady_clock::now() - begin);
+  };
   audit::OverlapWatch overlaps;
   audit::LabelledContainers containers;
   bool is_clean = true;
