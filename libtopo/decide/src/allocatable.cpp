@@ -41,17 +41,6 @@ Quantity total_request(const FeatureGates& gates, const PodSpec& pod, const std:
   return std::max(running, starting) + overhead;
 }
 
-/// Returns the maximum number of pods on the node. Source: kubelet v1.36 nodestatus/setters.go
-/// MachineInfo.
-std::int64_t allowed_pods(const Node& node) {
-  std::int64_t allowed = std::numeric_limits<std::int64_t>::max();
-  if (const auto most = node.config().max_pods) allowed = *most;
-  if (const std::int64_t each = node.config().pods_per_core; each > 0) {
-    allowed = std::min(allowed, each * static_cast<std::int64_t>(node.machine().cpus().size()));
-  }
-  return allowed;
-}
-
 Rejection out_of(const std::string& name, std::int64_t requested, std::int64_t used,
                  std::int64_t capacity) {
   return {"OutOf" + name,
@@ -85,6 +74,15 @@ ResourceList total_of(const FeatureGates& gates, const PodSpec& pod,
 }
 
 }  // namespace
+
+std::optional<std::int64_t> allowed_pods(const Node& node) {
+  std::optional<std::int64_t> allowed = node.config().max_pods;
+  if (const std::int64_t each = node.config().pods_per_core; each > 0) {
+    const std::int64_t all = each * static_cast<std::int64_t>(node.machine().cpus().size());
+    allowed = std::min(allowed.value_or(all), all);
+  }
+  return allowed;
+}
 
 ResourceList allocatable(const Node& node) {
   const Machine& machine = node.machine();
@@ -155,8 +153,8 @@ std::optional<Rejection> find_shortage(const Node& node, const SharedVector<Acti
                                        const PodSpec& pod, const ResourceList& held) {
   const std::int64_t others = std::count_if(
       pods.begin(), pods.end(), [&](const ActivePod& other) { return other.spec.uid != pod.uid; });
-  if (const auto allowed = allowed_pods(node); others >= allowed) {
-    return out_of("pods", 1, others, allowed);
+  if (const auto allowed = allowed_pods(node); allowed && others >= *allowed) {
+    return out_of("pods", 1, others, *allowed);
   }
   const ResourceList requests = total_requests(node.gates(), pod);
   const ResourceList capacities = allocatable(node);

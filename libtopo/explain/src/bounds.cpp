@@ -15,6 +15,10 @@ std::int64_t bounded(std::int64_t amount) {
   return std::clamp(amount, -kMost, kMost);
 }
 
+/// Pods, as a resource of which each pod needs one.
+constexpr const char* kPods = "pods";
+constexpr Quantity kOnePod = Quantity::of(1, Quantity::Format::kDecimalSi);
+
 std::int64_t in_units(const std::string& resource, const Quantity& amount) {
   return bounded(is_memory_resource(resource) ? amount.value() : amount.milli_value());
 }
@@ -78,6 +82,7 @@ SlotAmounts freed_by(const Failure& failure, const PodUid& uid) {
   add_memory_of(failure, uid, out);
   add_devices_of(failure, uid, out);
   if (const ActivePod* const pod = failure.state.find(uid)) {
+    out[{kPods, kByRequests}] = in_units(kPods, kOnePod);
     for (const auto& [name, amount] : total_requests(failure.node.gates(), pod->spec)) {
       if (is_native_resource(name)) out[{name, kByRequests}] += in_units(name, amount);
     }
@@ -117,6 +122,10 @@ void Bounds::add_requests(const Failure& failure) {
     // Negative if the other pods request more than there is.
     const Quantity left = amount_of(capacities, amounts.resource) - amounts.places.front().held;
     add_need(place, amounts.resource, amounts.needed, left);
+  }
+  const std::int64_t others = other_pods(failure);
+  if (const auto most = allowed_pods(failure.node); most && others >= *most) {
+    add_need(place, kPods, kOnePod, Quantity::of(*most - others, Quantity::Format::kDecimalSi));
   }
   if (!place.needs.empty()) demands_.push_back({std::move(place)});
 }

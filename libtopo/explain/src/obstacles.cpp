@@ -199,6 +199,9 @@ std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
     names.push_back(fmt::format("{} more pods", uids.size() - names.size()));
   }
   std::string text = listed(names) + (uids.size() == 1 ? " is removed" : " are removed");
+  if (uids.size() == 1 && failure.why.reason == kOutOfPods) {
+    text = fmt::format("one of the other pods is removed, such as {}", names.front());
+  }
   return {
       Remedy{Remedy::Kind::kPods, std::move(text), std::nullopt, std::move(uids), std::nullopt}};
 }

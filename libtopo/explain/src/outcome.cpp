@@ -109,7 +109,7 @@ std::optional<Failure> find_failure(const Node& node, const NodeState& state, co
   if (rejected == nullptr) return std::nullopt;
   Failure failure{node, state, pod, std::move(rejected->why), std::move(rejected->step), {}, {}};
   const std::string& object = failure.step.object;
-  if (failure.why.reason == "OutOfpods") return failure;
+  if (failure.why.reason == kOutOfPods) return failure;
   if (failure.step.source == kRequests) {
     failure.amounts = request_amounts(node, state, pod);
     std::erase_if(failure.amounts, [](const Amounts& amounts) {
@@ -164,6 +164,11 @@ std::vector<Missing> find_missing(const Failure& failure) {
     if (is_of_step) add_missing(missing, amounts, free_in_all(amounts));
   }
   return {missing};
+}
+
+std::int64_t other_pods(const Failure& failure) {
+  const std::int64_t all = std::ssize(failure.state.pods);
+  return failure.state.find(failure.pod.uid) == nullptr ? all : all - 1;
 }
 
 std::vector<Amounts> request_amounts(const Node& node, const NodeState& state, const PodSpec& pod) {

@@ -12,6 +12,7 @@ namespace pinfold::explain_detail {
 
 /// The source of a rejection by find_shortage().
 inline constexpr const char* kRequests = "requests";
+inline constexpr const char* kOutOfPods = "OutOfpods";  ///< the reason of one of those
 inline constexpr const char* kTopology = "topology";
 inline constexpr const char* kWholePod = "pod";
 
@@ -49,6 +50,9 @@ struct Missing {
 /// Returns what is free on a NUMA node; what has no NUMA node counts everywhere.
 [[nodiscard]] Quantity free_at(const Amounts& amounts, std::int32_t numa_node);
 [[nodiscard]] Quantity free_in_all(const Amounts& amounts);
+
+/// Returns how many active pods the node has besides this one.
+[[nodiscard]] std::int64_t other_pods(const Failure& failure);
 
 /// Returns, for each resource that a pod requests, what is free and what the requests of pods use,
 /// with the node as the only place.

@@ -1,6 +1,12 @@
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "trials.hpp"
+#include "words.hpp"
 
 namespace pinfold::explain_detail {
 namespace {
@@ -52,9 +58,32 @@ void add_looser_policies(const Config& config, std::vector<Setting>& all) {
   }
 }
 
+/// Allows as many pods as needed.
+void add_more_pods(const Failure& failure, std::vector<Setting>& all) {
+  if (failure.why.reason != kOutOfPods) return;
+  const Config& config = failure.node.config();
+  const std::int64_t needed = other_pods(failure) + 1;
+  const auto cpus = static_cast<std::int64_t>(failure.node.machine().cpus().size());
+  Setting setting{"", config};
+  std::vector<std::string> changes;
+  if (config.max_pods && *config.max_pods < needed) {
+    changes.push_back(fmt::format("maxPods: {} -> {}", *config.max_pods, needed));
+    setting.config.max_pods = static_cast<std::int32_t>(needed);
+  }
+  if (config.pods_per_core > 0 && config.pods_per_core * cpus < needed) {
+    const std::int64_t each = (needed + cpus - 1) / cpus;
+    changes.push_back(fmt::format("podsPerCore: {} -> {}", config.pods_per_core, each));
+    setting.config.pods_per_core = static_cast<std::int32_t>(each);
+  }
+  setting.text = listed(changes);
+  all.push_back(std::move(setting));
+}
+
 /// Returns configurations in which one strict setting is loosened, the smallest change first.
-std::vector<Setting> looser(const Config& config) {
+std::vector<Setting> looser(const Failure& failure) {
+  const Config& config = failure.node.config();
   std::vector<Setting> all;
+  add_more_pods(failure, all);
   add_without_options(config, all);
   add_other_scope(config, all);
   add_looser_policies(config, all);
@@ -77,7 +106,7 @@ std::vector<Remedy> setting_changes(const Failure& failure, Trials& trials) {
   std::vector<Remedy> remedies;
   if (!failure.node.providers().empty()) return remedies;  // the providers belong to this node
   bool has_policy = false;
-  for (Setting& setting : looser(failure.node.config())) {
+  for (Setting& setting : looser(failure)) {
     if (remedies.size() == kMostSettings) break;
     if (is_policy(setting) && has_policy) continue;
     auto node = Node::make(failure.node.machine(), setting.config);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "pinfold/align/explanation.hpp"
+#include "pinfold/decide/allocatable.hpp"
 #include "words.hpp"
 
 namespace pinfold::explain_detail {
@@ -175,10 +176,9 @@ std::string short_on_node(const Failure& failure, const Missing& missing) {
 }
 
 std::string over_requested(const Failure& failure) {
-  if (failure.why.reason == "OutOfpods") {
-    return fmt::format(
-        "is one pod too many: the node has {}, as many as maxPods or podsPerCore allows",
-        failure.state.pods.size());
+  if (failure.why.reason == kOutOfPods) {
+    return fmt::format("is one pod too many: the node has {}, and maxPods or podsPerCore allows {}",
+                       other_pods(failure), allowed_pods(failure.node).value_or(0));
   }
   std::vector<std::string> parts;
   for (const Amounts& amounts : failure.amounts) {

@@ -112,6 +112,34 @@ TEST(Explain, ThePodsInTheWayAreTheFewest) {
                                     "NUMA node 1) are removed"));
 }
 
+TEST(Explain, OnePodTooMany) {
+  Config config = aligning_config("none");
+  const auto with = [&](std::int32_t max_pods, std::int32_t per_core, int pods) {
+    TestNode before({}, config);
+    for (int i = 0; i < pods; ++i) EXPECT_EQ(before.admit(pod("p" + std::to_string(i), {})), "");
+    config.max_pods = max_pods;
+    config.pods_per_core = per_core;
+    const TestNode node({}, config);
+    const Explanation explained = explain(node.node(), before.state(), pod("more", {}));
+    EXPECT_EQ(explained.rejection ? explained.rejection->reason : "", "OutOfpods");
+    return explained;
+  };
+  const Explanation one = with(4, 0, 4);
+  EXPECT_EQ(
+      one.summary,
+      "default/more is one pod too many: the node has 4, and maxPods or podsPerCore allows 4");
+  EXPECT_THAT(
+      texts(one.remedies),
+      ElementsAre("one of the other pods is removed, such as default/p0", "maxPods: 4 -> 5"));
+  config = aligning_config("none");
+  EXPECT_THAT(texts(with(2, 0, 3).remedies),
+              ElementsAre("default/p0 and default/p1 are removed", "maxPods: 2 -> 4"));
+  config = aligning_config("none");
+  EXPECT_THAT(texts(with(16, 1, 16).remedies),
+              ElementsAre("one of the other pods is removed, such as default/p0",
+                          "maxPods: 16 -> 17 and podsPerCore: 1 -> 2"));
+}
+
 TEST(Explain, TheContainersThatHaveToMove) {
   TestNode node({}, aligning_config("single-numa-node"));
   for (const auto& [name, cpus] : {std::pair{"a", "2"}, {"b", "2"}, {"c", "5"}}) {

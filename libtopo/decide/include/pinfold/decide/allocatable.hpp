@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "pinfold/api/pod.hpp"
@@ -13,6 +14,10 @@ namespace pinfold {
 /// (see NodeReservation); huge pages are not allocatable as memory.
 /// Source: kubelet v1.36 pkg/kubelet/nodestatus/setters.go.
 [[nodiscard]] ResourceList allocatable(const Node& node);
+
+/// Returns the most pods that maxPods and podsPerCore allow on the node; nullopt without a limit.
+/// Source: kubelet v1.36 pkg/kubelet/nodestatus/setters.go MachineInfo.
+[[nodiscard]] std::optional<std::int64_t> allowed_pods(const Node& node);
 
 /// Whether a pod's overhead counts as part of its requests; the runtime receives the two
 /// separately.
