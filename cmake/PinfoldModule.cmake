@@ -102,11 +102,15 @@ add_library(pinfold_test_flags INTERFACE)
 target_compile_options(pinfold_test_flags INTERFACE $<$<CONFIG:Debug>:-g1>)
 
 # pinfold_add_test(NAME SOURCES a.cpp ... LIBS libraries ... [LABELS l ...] [TIMEOUT s])
-# Declares a GoogleTest program and registers each of its cases with CTest.
+# Declares a GoogleTest program and registers each of its cases with CTest. The time limit is that
+# without sanitizers, with which a program takes several times as long.
 function(pinfold_add_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
+  endif()
+  if(PINFOLD_SANITIZE)
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS} fmt::fmt GTest::gtest_main GTest::gmock)
