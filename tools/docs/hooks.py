@@ -14,7 +14,7 @@ from mkdocs.structure.files import File
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GENERATED = os.environ.get("PINFOLD_DOCS_GENERATED", os.path.join(ROOT, "build", "docs", "generated"))
 OUTSIDE = "outside"
-PAGES_OUTSIDE = ["CONTRIBUTING.md", "CHANGELOG.md"]
+PAGES_OUTSIDE = ["CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
 NOT_FOR_READERS = ("dashboard/",)  # programs that draw pictures
 LINK = re.compile(r"(\]\()([^)#:\s]+)(#[^)]*)?(\))")
 FENCE = re.compile(r"^\s*(```|~~~)")
