@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,6 +71,8 @@ void print_warnings(const Machine& machine) {
 }
 
 void warn(const std::string& message, std::string_view code) {
+  static std::set<std::string> printed;  // steps of one command often find the same problem
+  if (!printed.insert(message).second) return;
   if (message_format() == OutputFormat::kJson) {
     print_json_line({std::nullopt, WarningText{std::string(code), message}});
   } else {

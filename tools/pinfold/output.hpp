@@ -50,7 +50,8 @@ void set_message_format(OutputFormat format);
 ExitStatus report(const Error& error);
 /// Prints the contradictions that discovery found to standard error.
 void print_warnings(const Machine& machine);
-/// Prints "pinfold: warning: message", or {"warning": {"code": "", "message": "..."}}.
+/// Prints "pinfold: warning: message", or {"warning": {"code": "", "message": "..."}}. The same
+/// message is printed only once.
 void warn(const std::string& message, std::string_view code = {});
 /// Returns the exit status of a command. Reports its error, and whether it changed something
 /// before.

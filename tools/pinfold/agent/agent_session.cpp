@@ -181,7 +181,6 @@ Result<bool> AgentSession::connect() {
   reader_.enforce = !hello.cgroup_root.empty();
   reader_.cgroup_root = hello.cgroup_root;
   PINFOLD_TRY(view_service());
-  reader_.log = nullptr;  // print each warning only once
   return true;
 }
 
@@ -214,7 +213,6 @@ Result<verbs::Answer> AgentSession::execute_once(const verbs::Action& action) {
     // A request that changes nothing can be repeated with the next service.
     const bool is_lost = answer.error().sys_errno == ECONNRESET && !verbs::can_change(action);
     if (!is_lost && !worker::is_stopping(answer.error())) return answer;
-    options_.hides_warnings = true;  // print each warning only once
     PINFOLD_TRY(connect_or_open());  // waits until the service has ended
   }
   PINFOLD_TRY(verbs::check_size(action));

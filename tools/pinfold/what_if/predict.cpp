@@ -117,8 +117,9 @@ class Answers {
     }
     const auto& unread = fleet_.unread();
     for (const UnreadTopology& node : unread) table.add({node.name, "unknown", "", "", node.why});
-    return fmt::format("{}: {} of {} admit it{}\n{}", name_of(pod_), admitting,
-                       counted(predictions_.size() + unread.size(), "node"),
+    const std::size_t all = predictions_.size() + unread.size();
+    return fmt::format("{}: {} of {} {} it{}\n{}", name_of(pod_), admitting, counted(all, "node"),
+                       all == 1 ? "admits" : "admit",
                        unread.empty() ? "" : fmt::format(", {} unknown", unread.size()),
                        table.render(terminal_style(), 2));
   }
