@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -16,10 +17,10 @@ using pinfold::tools::DocumentKind;
 
 /// Returns whether two types of a document have the same name.
 bool is_ambiguous(const nlohmann::json& schema) {
-  for (const auto& [name, definition] : schema.value("$defs", nlohmann::json::object()).items()) {
-    if (definition.contains("$comment")) return true;
-  }
-  return false;
+  const nlohmann::json definitions = schema.value("$defs", nlohmann::json::object());
+  return std::any_of(definitions.begin(), definitions.end(), [](const nlohmann::json& definition) {
+    return definition.contains("$comment");
+  });
 }
 
 constexpr const char* kListHead = R"(# JSON schemas
