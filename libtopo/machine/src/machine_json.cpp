@@ -57,7 +57,7 @@ void describe(Fields& fields, NumaNode& node) {
   fields.member("memory", up_to(node.memory, kMaxBytes), "Bytes.");
   auto pages = node.hugepages;
   fields.may_lack("hugepages", pages, "Bytes by page size: \"hugepages-2Mi\".");
-  if (fields.reads()) take_page_sizes(fields, std::move(pages), node);
+  if (fields.reads()) take_page_sizes(fields, pages, node);
   fields.may_lack("distances", node.distances,
                   "The distance to each node, in their order; empty: unknown.");
 }
