@@ -169,7 +169,7 @@ Result<verbs::Answer> decode_answer(std::string_view line) {
         if constexpr (std::is_same_v<decltype(one), Error>) {
           return fail(std::move(one));
         } else {
-          return verbs::Answer(std::move(one));
+          return Result<verbs::Answer>(std::move(one));
         }
       },
       std::move(read.answer));
