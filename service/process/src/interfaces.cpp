@@ -52,12 +52,14 @@ Result<socket::Listener> listen_in_directory(const std::string& socket) {
   return socket::Listener::open(socket);
 }
 
-/// Lets members of the socket's group enter a directory that belongs to the service.
+/// Lets members of the socket's group enter a directory that belongs to the service. If that is not
+/// permitted, the socket still serves root.
 void open_directory_to_group(const socket::Listener& listener) {
   const std::string directory = std::filesystem::path(listener.path()).parent_path();
   struct stat status {};
   if (::lstat(directory.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return;
-  (void)::lchown(directory.c_str(), static_cast<uid_t>(-1), listener.group());
+  [[maybe_unused]] const int changed =
+      ::lchown(directory.c_str(), static_cast<uid_t>(-1), listener.group());
 }
 
 struct PodResourcesListener {
