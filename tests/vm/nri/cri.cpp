@@ -96,12 +96,23 @@ Json Pod::resources(const std::string& container) const {
           {"oom_score_adj", is_burstable ? 970 : -997}};
 }
 
+/// As a kubelet does, adds up those of the containers.
+Json Pod::all_resources() const {
+  Json all = resources("main");
+  if (exclusive == kBestEffort) return all;
+  const Json more = resources("more");
+  for (const char* const key : {"cpu_shares", "cpu_quota", "memory_limit_in_bytes"}) {
+    all[key] = all[key].get<int>() + more[key].get<int>();
+  }
+  return all;
+}
+
 Json Pod::sandbox() const {
   return {{"metadata", {{"name", name()}, {"namespace", "default"}, {"uid", uid()}}},
           {"linux",
            {{"cgroup_parent", cgroup()},
             {"security_context", {{"namespace_options", {{"network", "NODE"}}}}},
-            {"resources", resources("main")}}}};
+            {"resources", all_resources()}}}};
 }
 
 Json Pod::container(const std::string& container) const {

@@ -34,6 +34,7 @@ struct Pod {
   [[nodiscard]] Json sandbox() const;
   [[nodiscard]] Json container(const std::string& container) const;
   [[nodiscard]] Json resources(const std::string& container) const;
+  [[nodiscard]] Json all_resources() const;
   [[nodiscard]] int exclusive_of(const std::string& container) const;
 };
 
