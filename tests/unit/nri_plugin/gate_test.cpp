@@ -296,6 +296,18 @@ TEST_P(NriGate, WithoutContainerGroupsTheSandboxHasTheExclusiveCpusOfAllContaine
   EXPECT_EQ(world_.cpus(a_), "0,4-7");
 }
 
+/// No event reports what ends while the runtime is dead.
+TEST_P(NriGate, AContainerThatEndsUnreportedIsNotRunByItsSandbox) {
+  must_run(a_);
+  must_run(b_);
+  const std::string sandbox = world_.cpus(world_.pause_group(b_));
+  world_.end(b_);
+  for (int i = 0; i < 3; ++i) (void)pass_time();
+  EXPECT_EQ(world_.cpus(world_.pause_group(b_)), sandbox);
+  EXPECT_EQ(counters().found_unpinned, 0U);
+  EXPECT_THAT(logged("no group for each container"), IsEmpty());
+}
+
 TEST_P(NriGate, TheCpusOfASandboxReturnWithItsPod) {
   const PodSpec vm = exclusive("vm", 2);
   set_class(vm, "kata-qemu");

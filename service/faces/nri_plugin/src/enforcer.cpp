@@ -64,6 +64,7 @@ void Enforcer::add_records(Agent& agent, const std::string& except, Response& an
 api::SynchronizeResponse Enforcer::synchronize(Agent& agent,
                                                const api::SynchronizeRequest& request) {
   known_ = KnownPods(request, age());
+  had_own_group_.clear();
   others_.set_synchronized();
   sandboxes_.leave_sandboxes(agent);
   const auto done =
@@ -91,7 +92,15 @@ void Enforcer::adopt_running(Agent& agent) {
       auto directory = group_directory(options_.mount, container.shown.linux().cgroups_path());
       if (!directory) log(LogLevel::kError, "NRI: " + directory.error().message);
       const std::string* const has = agent.state().adopted.find(*id);
-      if (directory && has != nullptr && *has == *directory) continue;
+      if (directory && has != nullptr && *has == *directory) {
+        had_own_group_.insert(container.shown.id());
+        continue;
+      }
+      // A container that had a group of its own and has none any more has ended while no runtime
+      // could report it.
+      const bool runs = directory && runs_in(agent, *directory);
+      if (!runs && had_own_group_.contains(container.shown.id())) continue;
+      if (runs) had_own_group_.insert(container.shown.id());
       const bool is_exclusive = has_exclusive_cpus(desired, *id);
       const bool has_own = directory && !sandboxes_.is_run_by_sandbox(agent, pod.sandbox,
                                                                       container.shown, *directory);
@@ -210,6 +219,7 @@ void Enforcer::change_ended(Agent& agent, const api::StateChangeEvent& event) {
   const auto id =
       find_container(agent.state().node, PodUid(event.pod().uid()), event.container().name());
   const bool was_refused = is_end && refused_.erase(event.container().id()) != 0;
+  if (is_end) had_own_group_.erase(event.container().id());
   known_.change(event);
   if (was_refused && id) execution_.take_back(agent, event.pod(), *id);
   if (others_.is_synchronized()) remove_ended(agent);
@@ -264,6 +274,8 @@ Result<ContainerId> Enforcer::start(Agent& agent, const api::StateChangeEvent& e
     PINFOLD_TRY(gate_.start_shared(agent, event, *id));
   }
   verbs::add_events(action, noted.value_or(verbs::Done()), events_);  // only now it may start
+  const auto own = group_directory(options_.mount, container.linux().cgroups_path());
+  if (own && runs_in(agent, *own)) had_own_group_.insert(container.id());
   if (const KnownPod* const pod = known_.find(container.pod_sandbox_id())) {
     set_pod_quota(agent, options_.mount, *pod, options_.log);
   }
