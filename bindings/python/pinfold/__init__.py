@@ -22,7 +22,7 @@ import os
 import warnings
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Callable, Iterable, Mapping, Optional, Union
+from typing import Any, Callable, Iterable, Mapping, Optional, TypeVar, Union
 
 from . import _ffi
 
@@ -260,8 +260,37 @@ _LEVELS = {_ffi.PINFOLD_LOG_DEBUG: logging.DEBUG, _ffi.PINFOLD_LOG_INFO: logging
            _ffi.PINFOLD_LOG_ERROR: logging.ERROR}
 
 
-class Node:
+class _Handle:
+    """Owns a handle of the library, until close() or the end of a `with`."""
+
+    _close: str  #: the library's function
+
+    def __init__(self) -> None:
+        self._handle = C.c_void_p()
+
+    def close(self) -> None:
+        if self._handle:
+            getattr(_lib(), self._close)(self._handle)
+            self._handle = C.c_void_p()
+
+    def __enter__(self: _Owner) -> _Owner:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle"):
+            self.close()
+
+
+_Owner = TypeVar("_Owner", bound=_Handle)
+
+
+class Node(_Handle):
     """A node: its machine, its configuration and its state directory. A context manager; else call close()."""
+
+    _close = "pinfold_node_close"
 
     def __init__(self, state_dir: Union[str, os.PathLike, None] = None, *, config: Optional[Manifest] = None,
                  config_file: Union[str, os.PathLike, None] = None, machine: Optional[Manifest] = None,
@@ -283,23 +312,8 @@ class Node:
             self._write = type(sink.log)(write)  # lives as long as the node
             sink.log = self._write
             options.log_sink = C.pointer(sink)
-        self._handle = C.c_void_p()
+        super().__init__()
         _call(_lib().pinfold_node_open, C.byref(options), C.byref(self._handle))
-
-    def close(self) -> None:
-        if self._handle:
-            _lib().pinfold_node_close(self._handle)
-            self._handle = C.c_void_p()
-
-    def __enter__(self) -> Node:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self.close()
 
     def _pod(self, function: Any, argument: bytes) -> Pod:
         out = C.c_void_p()
@@ -388,28 +402,15 @@ class Node:
         return self._json(_lib().pinfold_node_defragment, _manifest(manifest), _ffi.PINFOLD_RECONFIGURE_DRY_RUN if dry_run else 0)
 
 
-class Fleet:
+class Fleet(_Handle):
     """Many nodes, as their NodeResourceTopology objects describe them: for schedulers. A context manager."""
 
+    _close = "pinfold_fleet_close"
+
     def __init__(self, topologies: Manifest, ignored_resources: Iterable[str] = ()):
-        self._handle = C.c_void_p()
+        super().__init__()
         ignored = ",".join(ignored_resources)
         _call(_lib().pinfold_fleet_open, _manifest(topologies), ignored.encode() if ignored else None, C.byref(self._handle))
-
-    def close(self) -> None:
-        if self._handle:
-            _lib().pinfold_fleet_close(self._handle)
-            self._handle = C.c_void_p()
-
-    def __enter__(self) -> Fleet:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self.close()
 
     def predict(self, manifest: Manifest, scoring: Optional[str] = None) -> dict[str, Any]:
         """Returns an element of the output of `pinfold predict -o json`. Errors: RejectedError, with it as `result`."""

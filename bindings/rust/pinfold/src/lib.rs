@@ -420,12 +420,8 @@ impl Node {
 
     /// Prepares the start of a container's process.
     pub fn start(&self, pod_id: &str, container: &str) -> Result<()> {
-        let (id, name) = (
-            c_string(pod_id.as_bytes())?,
-            c_string(container.as_bytes())?,
-        );
-        self.change(|error| unsafe {
-            sys::pinfold_container_start(self.handle, id.as_ptr(), name.as_ptr(), error)
+        self.of_container(pod_id, container, |id, name, error| unsafe {
+            sys::pinfold_container_start(self.handle, id, name, error)
         })
     }
 
@@ -435,51 +431,21 @@ impl Node {
         container: &str,
         processes: Processes,
     ) -> Result<()> {
-        let (id, name) = (
-            c_string(pod_id.as_bytes())?,
-            c_string(container.as_bytes())?,
-        );
-        self.change(|error| unsafe {
-            sys::pinfold_container_remove(
-                self.handle,
-                id.as_ptr(),
-                name.as_ptr(),
-                processes.flags(),
-                error,
-            )
+        self.of_container(pod_id, container, |id, name, error| unsafe {
+            sys::pinfold_container_remove(self.handle, id, name, processes.flags(), error)
         })
     }
 
     /// Moves a process into the container's cgroup.
     pub fn attach(&self, pod_id: &str, container: &str, pid: i64) -> Result<()> {
-        let (id, name) = (
-            c_string(pod_id.as_bytes())?,
-            c_string(container.as_bytes())?,
-        );
-        self.change(|error| unsafe {
-            sys::pinfold_container_attach_process(
-                self.handle,
-                id.as_ptr(),
-                name.as_ptr(),
-                pid,
-                error,
-            )
+        self.of_container(pod_id, container, |id, name, error| unsafe {
+            sys::pinfold_container_attach_process(self.handle, id, name, pid, error)
         })
     }
 
     pub fn attach_pidfd(&self, pod_id: &str, container: &str, pidfd: c_int) -> Result<()> {
-        let (id, name) = (
-            c_string(pod_id.as_bytes())?,
-            c_string(container.as_bytes())?,
-        );
-        self.change(|error| unsafe {
-            sys::pinfold_container_attach_pidfd(
-                self.handle,
-                id.as_ptr(),
-                name.as_ptr(),
-                pidfd,
-                error,
-            )
+        self.of_container(pod_id, container, |id, name, error| unsafe {
+            sys::pinfold_container_attach_pidfd(self.handle, id, name, pidfd, error)
         })
     }
 
@@ -490,17 +456,13 @@ impl Node {
         container: &str,
         directory: impl AsRef<Path>,
     ) -> Result<String> {
-        let (id, name) = (
-            c_string(pod_id.as_bytes())?,
-            c_string(container.as_bytes())?,
-        );
         let directory = c_string(directory.as_ref().as_os_str().as_bytes())?;
         let mut previous = ptr::null_mut();
-        let outcome = self.change(|error| unsafe {
+        let outcome = self.of_container(pod_id, container, |id, name, error| unsafe {
             sys::pinfold_container_adopt_cgroup(
                 self.handle,
-                id.as_ptr(),
-                name.as_ptr(),
+                id,
+                name,
                 directory.as_ptr(),
                 &mut previous,
                 error,
@@ -563,6 +525,19 @@ impl Node {
         let is_current = call(function)?;
         self.has_current_files.store(is_current, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn of_container(
+        &self,
+        pod_id: &str,
+        container: &str,
+        function: impl FnOnce(*const c_char, *const c_char, *mut *mut c_char) -> sys::pinfold_code,
+    ) -> Result<()> {
+        let (id, name) = (
+            c_string(pod_id.as_bytes())?,
+            c_string(container.as_bytes())?,
+        );
+        self.change(|error| function(id.as_ptr(), name.as_ptr(), error))
     }
 
     fn pod_of(&self, argument: &str, function: PodFunction) -> Result<Pod> {
