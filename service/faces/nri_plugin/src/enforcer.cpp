@@ -102,8 +102,9 @@ void Enforcer::adopt_running(Agent& agent) {
       if (!runs && had_own_group_.contains(container.shown.id())) continue;
       if (runs) had_own_group_.insert(container.shown.id());
       const bool is_exclusive = has_exclusive_cpus(desired, *id);
-      const bool has_own = directory && !sandboxes_.is_run_by_sandbox(agent, pod.sandbox,
-                                                                      container.shown, *directory);
+      const bool has_own =
+          runs || (directory &&
+                   !sandboxes_.is_run_by_sandbox(agent, pod.sandbox, container.shown, *directory));
       if (!has_own && !is_exclusive) continue;  // its sandbox, or nothing, runs in the shared pool
       if (!has_own) directory = sandboxes_.sandbox_group(agent, pod.sandbox);
       if (!directory) {
@@ -274,8 +275,9 @@ Result<ContainerId> Enforcer::start(Agent& agent, const api::StateChangeEvent& e
     PINFOLD_TRY(gate_.start_shared(agent, event, *id));
   }
   verbs::add_events(action, noted.value_or(verbs::Done()), events_);  // only now it may start
-  const auto own = group_directory(options_.mount, container.linux().cgroups_path());
-  if (own && runs_in(agent, *own)) had_own_group_.insert(container.id());
+  if (agent.state().adopted.contains(*id) && !sandboxes_.is_in_sandbox(agent, *id)) {
+    had_own_group_.insert(container.id());
+  }
   if (const KnownPod* const pod = known_.find(container.pod_sandbox_id())) {
     set_pod_quota(agent, options_.mount, *pod, options_.log);
   }
