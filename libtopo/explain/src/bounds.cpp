@@ -15,7 +15,7 @@ std::int64_t bounded(std::int64_t amount) {
   return std::clamp(amount, -kMost, kMost);
 }
 
-/// Pods, as a resource of which each pod needs one.
+/// Places for pods: each pod needs one.
 constexpr const char* kPods = "pods";
 constexpr Quantity kOnePod = Quantity::of(1, Quantity::Format::kDecimalSi);
 
