@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "limitations.hpp"
-#include "pinfold/align/topology_manager.hpp"
+#include "pinfold/place/merge.hpp"
 
 namespace pinfold::test {
 namespace {
@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, kCauses> kCauseNames = {
 
 bool rejects(const std::string& name) {
   const auto policy = parse_topology_policy(name);
-  return policy && !admits(*policy, {std::nullopt, /*preferred=*/false});
+  return policy && !place::admits(*policy, {std::nullopt, /*preferred=*/false});
 }
 
 /// False for vectors without a kubelet whose policy rejects pods: they need not be replayed.

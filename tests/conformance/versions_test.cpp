@@ -8,7 +8,7 @@
 
 #include "../support/corpus.hpp"
 #include "../support/cpu_fixture.hpp"
-#include "take.hpp"
+#include "cpu_sets.hpp"
 
 namespace pinfold::test {
 namespace {
@@ -51,13 +51,13 @@ class Versions : public testing::Test {
   }
 
   void take(const Json& json) {
-    const cpu::CpuHierarchy hierarchy(topologies_.at(json.at("topology")));
+    const auto tree = cpu::tree_of(topologies_.at(json.at("topology")));
     const auto options = json.at("options").get<std::vector<std::string>>();
     const auto has = [&](const char* option) {
       return std::find(options.begin(), options.end(), option) != options.end();
     };
-    cpu::TakeRules rules;
-    rules.hierarchy = &hierarchy;
+    place::TakeRules rules;
+    rules.tree = tree.get();
     rules.across_numa = has("distribute-cpus-across-numa");
     rules.align_by_socket = has("align-by-socket");
     rules.across_cores = has("distribute-cpus-across-cores");
@@ -68,12 +68,14 @@ class Versions : public testing::Test {
     const CpuSet available = CpuSet::parse(json.at("available").get<std::string>()).value();
     const int request = json.at("request");
 
-    const cpu::Taken taken = cpu::take(rules, available, request, nullptr);
-    ASSERT_TRUE(taken) << taken.error();
+    place::HeapArena memory(std::size_t{1} << 20U);
+    const place::Cpus free = cpu::words_of(available, *tree, memory.arena());
+    const place::Taken taken = place::take(rules, free, request, memory.arena(), nullptr);
+    ASSERT_TRUE(taken) << cpu::text_of(taken.error());
     if (json.at("expect").contains("doesNotEnd")) {  // a difference in all profiles
-      EXPECT_EQ(static_cast<int>(taken->size()), request);
+      EXPECT_EQ(place::count(*taken), request);
     } else {
-      EXPECT_EQ(taken->to_string(), json.at("expect").at("cpus"));
+      EXPECT_EQ(CpuSet::of_words(*taken).to_string(), json.at("expect").at("cpus"));
     }
   }
 

@@ -10,11 +10,11 @@
 namespace pinfold::test {
 namespace {
 
-std::vector<int> plain(const cpu::Ints& values) { return {values.begin(), values.end()}; }
+std::vector<int> plain(const place::Ints& values) { return {values.begin(), values.end()}; }
 
 /// Up to nine NUMA nodes, many of them equal, so that choices tie.
-cpu::NumaDistribution any_distribution(bool is_overwritten) {
-  cpu::NumaDistribution d;
+place::NumaDistribution any_distribution(bool is_overwritten) {
+  place::NumaDistribution d;
   d.within_socket = draw(0, 1) == 1;
   d.best_combination_overwritten = is_overwritten;
   d.group = draw(1, 2);
@@ -34,14 +34,14 @@ cpu::NumaDistribution any_distribution(bool is_overwritten) {
 }
 
 void check_against_kubelet(bool is_overwritten) {
-  const cpu::NumaDistribution d = any_distribution(is_overwritten);
+  const place::NumaDistribution d = any_distribution(is_overwritten);
   RC_LOG() << d.count << " CPUs in groups of " << d.group << " from nodes of";
   for (const int available : d.available) RC_LOG() << " " << available;
   if (d.within_socket) RC_LOG() << " on sockets";
   for (const int socket : d.sockets) RC_LOG() << " " << socket;
   RC_LOG() << "\n";
   for (int k = 1; k <= static_cast<int>(d.nodes.size()); ++k) {
-    const cpu::NumaChoice choice = cpu::best_choice(d, k);
+    const place::NumaChoice choice = place::best_choice(d, k);
     const NaiveChoice want = naive_best_choice(plain(d.available), plain(d.sockets), d.count,
                                                d.group, k, is_overwritten);
     RC_LOG() << "of " << k << "\n";
@@ -55,7 +55,7 @@ RC_GTEST_PROP(DistributeProperty, MatchesTheKubelet, ()) { check_against_kubelet
 RC_GTEST_PROP(DistributeProperty, MatchesTheKubeletWithCopies, ()) { check_against_kubelet(false); }
 
 RC_GTEST_PROP(DistributeProperty, TakesTheFullestOfManyNodes, ()) {
-  cpu::NumaDistribution d;
+  place::NumaDistribution d;
   const int nodes = draw(30, 64);
   for (int node = 0; node < nodes; ++node) {
     d.nodes.push_back(node);
@@ -64,7 +64,7 @@ RC_GTEST_PROP(DistributeProperty, TakesTheFullestOfManyNodes, ()) {
   }
   const int k = draw(8, nodes);
   d.count = draw(k, 8 * k);
-  const cpu::NumaChoice choice = cpu::best_choice(d, k);
+  const place::NumaChoice choice = place::best_choice(d, k);
   if (choice.nodes.empty()) return;
   int least = 16;
   std::vector<bool> chosen(static_cast<std::size_t>(nodes));
@@ -80,7 +80,7 @@ RC_GTEST_PROP(DistributeProperty, TakesTheFullestOfManyNodes, ()) {
 }
 
 RC_GTEST_PROP(DistributeProperty, StaysWithinASocketOfManyNodes, ()) {
-  cpu::NumaDistribution d;
+  place::NumaDistribution d;
   d.within_socket = true;
   const int nodes = draw(30, 64);
   for (int node = 0; node < nodes; ++node) {
@@ -91,7 +91,7 @@ RC_GTEST_PROP(DistributeProperty, StaysWithinASocketOfManyNodes, ()) {
   }
   const int k = draw(8, nodes / 3);
   d.count = draw(k, 16 * k);
-  const cpu::NumaChoice choice = cpu::best_choice(d, k);
+  const place::NumaChoice choice = place::best_choice(d, k);
   RC_ASSERT(static_cast<int>(choice.nodes.size()) == k);
   for (const int node : choice.nodes) RC_ASSERT(node % 3 == choice.nodes.front() % 3);
 }

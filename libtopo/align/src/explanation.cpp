@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "merge.hpp"
+#include "filter_hints.hpp"
 #include "pinfold/types/cpuset.hpp"
 
 namespace pinfold {
@@ -21,8 +21,8 @@ HintSummary summarize(const align::HintsOfResource& hints, TopologyPolicy policy
   HintSummary summary;
   summary.resource = hints.resource;
   std::vector<NumaMask> possible;
-  bool anywhere = false;
-  for (const TopologyHint& hint : hints.hints) {
+  bool anywhere = hints.hints.kind == place::Hints::Kind::kAnywhere;
+  for (const TopologyHint& hint : hints.hints.list) {
     if (!hint.numa) {
       anywhere = anywhere || hint.preferred;
       continue;

@@ -6,9 +6,9 @@
 #include <limits>
 #include <utility>
 
-#include "merge.hpp"
+#include "filter_hints.hpp"
+#include "pinfold/place/merge.hpp"
 #include "pinfold/text/go_text.hpp"
-#include "single_numa.hpp"
 
 namespace pinfold {
 namespace {
@@ -96,18 +96,6 @@ Result<TopologyScope> read_scope(const std::string& name) {
 
 }  // namespace
 
-bool admits(TopologyPolicy policy, const TopologyHint& affinity) {
-  switch (policy) {
-    case TopologyPolicy::kNone:        // none: always; nothing is aligned
-    case TopologyPolicy::kBestEffort:  // best-effort: always, aligned or not
-      return true;
-    case TopologyPolicy::kRestricted:      // restricted: only if aligned, on any set of nodes
-    case TopologyPolicy::kSingleNumaNode:  // single-numa-node: only if aligned on one node
-      break;
-  }
-  return affinity.preferred;
-}
-
 Result<TopologyManager> TopologyManager::make(Numa numa, const Config& config) {
   TopologyManager manager;
   manager.numa_ = std::move(numa);
@@ -125,6 +113,13 @@ Result<TopologyManager> TopologyManager::make(Numa numa, const Config& config) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("unsupported on machines with more than {} NUMA Nodes", most));
   }
+  if (options.prefer_closest_numa_nodes) {
+    for (int row = 0; row < manager.numa_.count; ++row) {
+      const auto& distances = manager.numa_.distances[static_cast<std::size_t>(row)];
+      manager.distances_.insert(manager.distances_.end(), distances.begin(),
+                                distances.begin() + manager.numa_.count);
+    }
+  }
   PINFOLD_LET(manager.policy_, read_policy(config.topology_manager_policy));
   PINFOLD_LET(manager.scope_, read_scope(config.topology_manager_scope));
   return manager;
@@ -136,28 +131,19 @@ NumaId TopologyManager::numa_id(int position) const {
 
 MergedHint TopologyManager::merge(std::span<const ResourceHints> providers,
                                   const AllocationScores& scores) const {
-  const TopologyHint affinity = choose_affinity(providers, scores);
-  return {affinity, admits(policy_, affinity)};
-}
-
-TopologyHint TopologyManager::choose_affinity(std::span<const ResourceHints> providers,
-                                              const AllocationScores& scores) const {
-  // none: ignores the hints.
-  if (policy_ == TopologyPolicy::kNone) return {};
-  const std::vector<align::HintsOfResource> hints = align::filter_hints(providers);
-  align::MergeRules rules{NumaMask::all(numa_.count), nullptr};
-
-  // single-numa-node: one node that every resource prefers. An affinity to every node of the
-  // machine is stored as no affinity.
-  if (policy_ == TopologyPolicy::kSingleNumaNode) {
-    const auto mask = align::merge_single_numa(
-        hints, rules, options_.prefer_most_allocated_numa_node ? &scores : nullptr);
-    return {mask == rules.all ? std::nullopt : mask, mask.has_value()};
+  std::vector<place::Hints> resources;
+  std::size_t listed = 0;
+  for (const align::HintsOfResource& of_resource : align::filter_hints(providers)) {
+    resources.push_back(of_resource.hints);
+    listed += of_resource.hints.list.size();
   }
-
-  // best-effort, restricted: the best of all merged hints, preferred or not.
-  if (options_.prefer_closest_numa_nodes) rules.distances = &numa_.distances;
-  return align::merge_hints(hints, rules);
+  const place::Scores of_managers{scores.cpu, scores.memory};
+  place::MergeRules rules{.policy = policy_, .nodes = numa_.count};
+  if (options_.prefer_most_allocated_numa_node) rules.scores = &of_managers;
+  if (options_.prefer_closest_numa_nodes) rules.distances = distances_;
+  place::HeapArena memory(place::merge_bytes(numa_.count, resources.size(), listed));
+  const TopologyHint affinity = place::merge(resources, rules, memory.arena());
+  return {affinity, place::admits(policy_, affinity)};
 }
 
 }  // namespace pinfold

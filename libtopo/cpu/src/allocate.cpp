@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 
+#include "cpu_sets.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
-#include "take.hpp"
 #include "whole_cpus.hpp"
 
 namespace pinfold {
@@ -32,9 +31,32 @@ void update_reusable(CpuState& state, const PodView& pod, const Container& conta
   }
 }
 
-std::string joined(const cpu::Steps& steps) {
+/// Describes a step for the trace: "whole socket 1 (CPUs 4-7)".
+std::string describe(const place::TakeStep& step, const Machine& machine) {
+  const std::string cpus = CpuSet::of_words(step.cpus).to_string();
+  switch (step.kind) {
+    case place::TakeStep::Kind::kWhole: {
+      const std::int32_t id =
+          step.level == place::Level::kNuma ? machine.numa_id(step.id).value : step.id;
+      return fmt::format("whole {} {} (CPUs {})", place::to_string(step.level), id, cpus);
+    }
+    case place::TakeStep::Kind::kWholeCores:
+      return fmt::format("whole cores (CPUs {})", cpus);
+    case place::TakeStep::Kind::kPartOfCache:
+      return fmt::format("a part of cache {} (CPUs {})", step.id, cpus);
+    case place::TakeStep::Kind::kFromNuma:
+      return fmt::format("from NUMA node {} CPUs {}", machine.numa_id(step.id).value, cpus);
+    case place::TakeStep::Kind::kSingle:
+      break;
+  }
+  return fmt::format("single CPUs (CPUs {})", cpus);
+}
+
+std::string joined(const place::TakeSteps& steps, const Machine& machine) {
   std::string text;
-  for (const std::string& step : steps) text += (text.empty() ? "" : ", ") + step;
+  for (const place::TakeStep& step : steps) {
+    text += (text.empty() ? "" : ", ") + describe(step, machine);
+  }
   return text;
 }
 
@@ -62,74 +84,41 @@ std::string CpuManager::why_shared(const PodView& pod, const Container& containe
   return "its requests for CPU and memory do not equal its limits";
 }
 
-// full-pcpus-only
-Admission CpuManager::check_smt_alignment(const CpuState& state, int count) const {
-  if (!options_.full_pcpus_only) return {};
-  const int per_core = machine_->cpus_per_core();
-  assert(per_core > 0);
-  const auto reject = [](const std::string& why) -> Admission {
-    return tl::unexpected(Rejection{"SMTAlignmentError", "SMT Alignment Error: " + why});
-  };
-  if (count % per_core != 0) {
-    return reject(
-        fmt::format("requested {} cpus not multiple cpus per core = {}", count, per_core));
-  }
-  // Siblings of reserved CPUs are free, but do not count as whole cores.
-  const auto free = static_cast<int>((state.default_set - reserved_cores_).size());
-  if (count > free) {
-    return reject(
-        fmt::format("not enough free physical CPUs: available physical CPUs = {}, requested CPUs = "
-                    "{}, CPUs per core = {}",
-                    free, count, per_core));
-  }
-  return {};
-}
-
-CpuSet CpuManager::near_affinity(const CpuSet& cpus, NumaMask affinity) const {
-  const CpuSet near = machine_->cpus_of_numa(affinity);
-  if (!options_.align_by_socket) return cpus & near;
-  // align-by-socket
-  CpuSet sockets;
-  for (const Machine::Group& socket : machine_->sockets()) {
-    if (socket.cpus.intersects(near)) sockets |= socket.cpus;
-  }
-  return cpus & sockets;
+Admission CpuManager::check_cores(const CpuState& state, const std::string& object, int count,
+                                  Trace* trace) const {
+  place::HeapArena memory(policy_->bytes());
+  const auto checked =
+      policy_->check_cores(cpu::words_of(state.default_set, *tree_, memory.arena()), count);
+  if (checked) return {};
+  Rejection rejection = cpu::rejection_of(checked.error());
+  if (trace != nullptr) trace->add(kSource, object, rejection.message);
+  return tl::unexpected(std::move(rejection));
 }
 
 tl::expected<CpuSet, Rejection> CpuManager::take_out(CpuState& state, const Request& request,
                                                      Trace* trace) const {
-  const CpuSet free = available(state) | request.reusable;
-  const cpu::TakeRules rules = this->rules();
-  cpu::Steps steps;
-  cpu::Steps* const record = trace == nullptr ? nullptr : &steps;
-
-  cpu::Taken taken = CpuSet{};
-  if (request.affinity) {
-    const CpuSet near = near_affinity(free, *request.affinity);
-    cpu::TakeRules nearby = rules;
-    nearby.affinity_nodes = request.affinity->count();
-    taken = cpu::take(nearby, near, std::min(request.count, static_cast<int>(near.size())), record);
-  }
-  if (taken) {
-    const auto rest =
-        cpu::take(rules, free - *taken, request.count - static_cast<int>(taken->size()), record);
-    if (rest) {
-      *taken |= *rest;
-    } else {
-      taken = tl::unexpected(rest.error());
-    }
-  }
+  place::HeapArena memory(policy_->bytes());
+  place::Arena& arena = memory.arena();
+  const place::Cpus shared = cpu::words_of(state.default_set, *tree_, arena);
+  const place::Cpus reusable = cpu::words_of(request.reusable, *tree_, arena);
+  place::TakeSteps steps;
+  const place::Taken taken = policy_->choose(
+      shared, {.count = request.count, .affinity = request.affinity, .reusable = reusable}, arena,
+      trace == nullptr ? nullptr : &steps);
   if (trace != nullptr) {
-    trace->add(kSource, request.object,
-               taken ? fmt::format("took CPUs {} of {} free: {}", taken->to_string(), free.size(),
-                                   joined(steps))
-                     : fmt::format("needs {}, {} free in the shared pool outside the reserved CPUs "
-                                   "{}",
-                                   request.count, free.size(), reserved_.to_string()));
+    const place::Cpus free = policy_->available(shared, arena);
+    place::add(free, reusable);
+    trace->add(
+        kSource, request.object,
+        taken ? fmt::format("took CPUs {} of {} free: {}", CpuSet::of_words(*taken).to_string(),
+                            place::count(free), joined(steps, *machine_))
+              : fmt::format("needs {}, {} free in the shared pool outside the reserved CPUs {}",
+                            request.count, place::count(free), reserved_.to_string()));
   }
-  if (!taken) return tl::unexpected(Rejection::unexpected(taken.error()));
-  state.default_set -= *taken;
-  return *taken;
+  if (!taken) return tl::unexpected(cpu::rejection_of(taken.error()));
+  CpuSet cpus = CpuSet::of_words(*taken);
+  state.default_set -= cpus;
+  return cpus;
 }
 
 Admission CpuManager::allocate(CpuState& state, const PodView& pod, const Container& container,
@@ -148,10 +137,7 @@ Admission CpuManager::allocate(CpuState& state, const PodView& pod, const Contai
   // QUIRK: without the quirk, a container that already has its CPUs needs no free
   // cores.
   if (known == nullptr || quirks_.cores_counted_before_known_cpus) {
-    if (auto aligned = check_smt_alignment(state, count); !aligned) {
-      if (trace != nullptr) trace->add(kSource, container.name, aligned.error().message);
-      return aligned;
-    }
+    PINFOLD_TRY(check_cores(state, container.name, count, trace));
   }
   if (known != nullptr) {
     if (trace != nullptr) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "cpu_sets.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
-#include "take.hpp"
 #include "whole_cpus.hpp"
 
 // Pods with pod-level resources: one set of CPUs for the pod, divided among its containers.
@@ -80,10 +80,7 @@ Admission CpuManager::allocate_pod(CpuState& state, const PodView& pod,
       return partition(state, pod, known->second, parts == nullptr ? Parts{} : *parts, trace);
     }
   }
-  if (auto aligned = check_smt_alignment(state, count); !aligned) {
-    if (trace != nullptr) trace->add("cpu", kObject, aligned.error().message);
-    return aligned;
-  }
+  PINFOLD_TRY(check_cores(state, kObject, count, trace));
   PINFOLD_LET(auto taken, take_out(state, {kObject, count, affinity.numa, {}}, trace));
   state.pods[pod.uid] = taken;
   return partition(state, pod, taken, {}, trace);
@@ -91,7 +88,6 @@ Admission CpuManager::allocate_pod(CpuState& state, const PodView& pod,
 
 Admission CpuManager::partition(CpuState& state, const PodView& pod, const CpuSet& pool,
                                 Parts parts, Trace* trace) const {
-  const cpu::TakeRules rules = this->rules();
   CpuSet kept;  // the exclusive CPUs that sidecars and app containers already have
   for (const Container& container : pod.containers) {
     const auto part = parts.find(container.name);
@@ -108,7 +104,7 @@ Admission CpuManager::partition(CpuState& state, const PodView& pod, const CpuSe
     }
     auto part = parts.find(container.name);
     if (part == parts.end()) {
-      const auto taken = cpu::take(rules, left - kept, count, nullptr);
+      const auto taken = cpu::take(*policy_, left - kept, count);
       if (!taken) return tl::unexpected(Rejection::unexpected(taken.error()));
       part = parts.emplace(container.name, *taken).first;
     }

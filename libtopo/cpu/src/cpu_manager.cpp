@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "cpu_hierarchy.hpp"
+#include "cpu_sets.hpp"
 #include "pinfold/api/topology_policy.hpp"
 #include "read_policy_options.hpp"
-#include "take.hpp"
 
 namespace pinfold {
 namespace {
@@ -39,33 +38,26 @@ Result<int> reserved_count(const NodeReservation& reservation) {
   return saturated((amount->second.milli_value() + 999) / 1000);
 }
 
-Result<CpuSet> with_siblings(const Machine& machine, const CpuSet& cpus) {
-  CpuSet all;
-  for (const CpuId cpu : cpus) {
-    if (machine.find(cpu) == nullptr) {
-      return invalid(
-          fmt::format("[cpumanager] unable to build the reserved physical CPUs from the reserved "
-                      "set: unknown CPU ID: {}",
-                      cpu.value));
-    }
-    all |= machine.cores()[static_cast<std::size_t>(machine.groups_of(cpu).core)].cpus;
-  }
-  return all;
-}
-
-Result<CpuSet> reserve(const cpu::TakeRules& rules, const NodeReservation& reservation) {
-  const Machine& machine = rules.hierarchy->machine();
+Result<CpuSet> reserve(const place::CpuPolicy& policy, const Machine& machine,
+                       const NodeReservation& reservation) {
   PINFOLD_LET(const auto count, reserved_count(reservation));
   CpuSet reserved = reservation.cpus;
   if (reserved.empty()) {
     // If this fails, the check of the size below reports the error.
-    if (auto taken = cpu::take(rules, machine.all_cpus(), count, nullptr)) reserved = *taken;
+    if (auto taken = cpu::take(policy, machine.all_cpus(), count)) reserved = *taken;
   }
   if (static_cast<int>(reserved.size()) != count) {
     return invalid(
         fmt::format("[cpumanager] unable to reserve the required amount of CPUs (size of {} did "
                     "not equal {})",
                     reserved.to_string(), count));
+  }
+  for (const CpuId cpu : reserved) {
+    if (machine.find(cpu) != nullptr) continue;
+    return invalid(
+        fmt::format("[cpumanager] unable to build the reserved physical CPUs from the reserved "
+                    "set: unknown CPU ID: {}",
+                    cpu.value));
   }
   return reserved;
 }
@@ -96,7 +88,7 @@ Result<CpuManager> CpuManager::make(const Machine& machine, const Config& config
   manager.machine_ = &machine;
   manager.gates_ = config.gates();
   manager.quirks_ = config.quirks();
-  manager.hierarchy_ = std::make_unique<const cpu::CpuHierarchy>(machine);
+  manager.tree_ = cpu::tree_of(machine);
   if (config.cpu_manager_policy == "none") {
     if (config.cpu_manager_policy_options.empty()) return manager;
     std::string options;
@@ -112,29 +104,28 @@ Result<CpuManager> CpuManager::make(const Machine& machine, const Config& config
   PINFOLD_TRY(reserved_count(reservation));
 
   static constexpr std::string_view kIntent = "new static policy error";
-  PINFOLD_LET_WRAP(manager.options_, cpu::read_policy_options(machine, config), kIntent);
-  manager.is_static_ = true;
-  PINFOLD_LET_WRAP(manager.reserved_, reserve(manager.rules(), reservation), kIntent);
-  PINFOLD_LET_WRAP(manager.reserved_cores_, with_siblings(machine, manager.reserved_), kIntent);
+  PINFOLD_LET_WRAP(const CpuPolicyOptions options, cpu::read_policy_options(machine, config),
+                   kIntent);
   // single-numa-node rejects wider masks. With up to 16 NUMA nodes they are made anyway, as in the
   // kubelet.
-  if (config.topology_manager_policy == to_string(TopologyPolicy::kSingleNumaNode) &&
-      machine.numa_with_cpus() > kMaxNodesForEveryMask) {
-    manager.widest_hint_ = 1;
-  }
+  const bool needs_single_nodes =
+      config.topology_manager_policy == to_string(TopologyPolicy::kSingleNumaNode) &&
+      machine.numa_with_cpus() > kMaxNodesForEveryMask;
+  auto policy = std::make_unique<place::CpuPolicy>(*manager.tree_, options, manager.quirks_,
+                                                   needs_single_nodes ? 1 : NumaMask::kMaxNodes);
+  PINFOLD_LET_WRAP(manager.reserved_, reserve(*policy, machine, reservation), kIntent);
+  std::vector<place::Word> reserved(manager.tree_->words());
+  manager.reserved_.copy_words(reserved);
+  policy->reserve(reserved);
+  manager.reserved_cores_ = CpuSet::of_words(policy->reserved_cores());
+  manager.policy_ = std::move(policy);
+  manager.is_static_ = true;
   return manager;
 }
 
-cpu::TakeRules CpuManager::rules() const {
-  cpu::TakeRules rules;
-  rules.hierarchy = hierarchy_.get();
-  rules.quirks = quirks_;
-  rules.across_numa = options_.distribute_cpus_across_numa;
-  rules.numa_group_size = options_.full_pcpus_only ? machine_->cpus_per_core() : 1;
-  rules.across_cores = options_.distribute_cpus_across_cores;
-  rules.by_uncore_cache = options_.prefer_align_cpus_by_uncorecache;
-  rules.align_by_socket = options_.align_by_socket;
-  return rules;
+const CpuPolicyOptions& CpuManager::options() const {
+  static constexpr CpuPolicyOptions kNone;
+  return policy_ == nullptr ? kNone : policy_->options();
 }
 
 Result<void> CpuManager::start(CpuState& state) const {
@@ -144,7 +135,7 @@ Result<void> CpuManager::start(CpuState& state) const {
   // QUIRK: without the quirk, a start releases the CPUs of pods without containers.
   if (!quirks_.cpus_of_empty_pod_stay_taken) release_cpus_of_empty_pods(state);
   // strict-cpu-reservation: the shared pool excludes the reserved CPUs.
-  const bool strict = options_.strict_cpu_reservation;
+  const bool strict = options().strict_cpu_reservation;
   const CpuSet usable = strict ? allocatable() : machine_->all_cpus();
   if (state.default_set.empty()) {
     if (state.assignments.empty()) {
@@ -186,22 +177,16 @@ Result<void> CpuManager::start(CpuState& state) const {
   return {};
 }
 
-CpuSet CpuManager::available(const CpuState& state) const {
-  // QUIRK: the kubelet counts siblings of reserved CPUs as taken, but still allocates
-  // them if a NUMA affinity leaves nothing else.
-  const bool keeps_siblings =
-      options_.full_pcpus_only && !quirks_.siblings_of_reserved_cpus_allocated;
-  return state.default_set - (keeps_siblings ? reserved_cores_ : reserved_);
-}
-
 std::vector<int> CpuManager::allocation_scores(const CpuState& state) const {
+  if (!is_static_) return {};
   CpuSet assigned;
   for (const auto& [uid, name, cpus] : state.assignments) assigned |= cpus;
   for (const auto& [uid, cpus] : state.pods) assigned |= cpus;
   std::vector<int> scores;
-  for (const Machine::Group& node : machine_->numa_groups()) {
-    const std::size_t all = node.cpus.size() - reserved_.count_common(node.cpus);
-    scores.push_back(all == 0 ? 0 : static_cast<int>(assigned.count_common(node.cpus) * 100 / all));
+  place::HeapArena memory(policy_->bytes());
+  const place::Cpus words = cpu::words_of(assigned, *tree_, memory.arena());
+  for (int node = 0; node < machine_->numa_count(); ++node) {
+    scores.push_back(policy_->score(words, node));
   }
   return scores;
 }

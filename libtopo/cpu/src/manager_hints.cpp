@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "hints.hpp"
+#include "cpu_sets.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
 
 namespace pinfold {
@@ -20,11 +20,25 @@ ResourceHints impossible() { return {{kResource, std::vector<TopologyHint>{}}}; 
 
 }  // namespace
 
-ResourceHints CpuManager::hints(const CpuSet& free, const CpuSet& reusable, int count) const {
+ResourceHints CpuManager::hints_of_free(const CpuState& state, const CpuSet& reusable,
+                                        int count) const {
+  place::HeapArena memory(policy_->bytes());
+  place::Arena& arena = memory.arena();
+  const place::Cpus free =
+      policy_->available(cpu::words_of(state.default_set, *tree_, arena), arena);
+  const place::Cpus again = cpu::words_of(reusable, *tree_, arena);
   ResourceHints hints;  // filled in place: a copy is large on machines with many NUMA nodes
-  hints[kResource] =
-      cpu::make_hints(*machine_, {&free, &reusable, count, options_.align_by_socket, widest_hint_});
+  hints[kResource] = place::list_hints(
+      policy_->hints(free, {.count = count, .reusable = again}, arena), tree_->numa_count());
   return hints;
+}
+
+ResourceHints CpuManager::hints_of(const CpuSet& cpus, int count) const {
+  place::HeapArena memory(policy_->bytes());
+  place::Arena& arena = memory.arena();
+  const place::Cpus words = cpu::words_of(cpus, *tree_, arena);
+  return {{kResource,
+           place::list_hints(policy_->hints(words, {.count = count}, arena), tree_->numa_count())}};
 }
 
 ResourceHints CpuManager::container_hints(const CpuState& state, const PodView& pod,
@@ -34,9 +48,9 @@ ResourceHints CpuManager::container_hints(const CpuState& state, const PodView& 
   if (count == 0) return {};
   if (const CpuSet* const known = state.assignments.find({pod.uid, container.name})) {
     if (static_cast<int>(known->size()) != count) return impossible();
-    return hints(*known, {}, count);
+    return hints_of(*known, count);
   }
-  return hints(available(state), state.reusable_pod == pod.uid ? state.reusable : CpuSet{}, count);
+  return hints_of_free(state, state.reusable_pod == pod.uid ? state.reusable : CpuSet{}, count);
 }
 
 std::string CpuManager::why_no_pod_hints(const CpuState& state, const PodView& pod) const {
@@ -65,7 +79,9 @@ std::vector<Amounts> CpuManager::amounts(const CpuState& state, const PodView& p
     return Quantity::of(static_cast<std::int64_t>(number), Quantity::Format::kDecimalSi);
   };
   Amounts amounts{kResource, cpus(static_cast<std::size_t>(count)), {}};
-  const CpuSet free = available(state);
+  place::HeapArena memory(policy_->bytes());
+  const CpuSet free = CpuSet::of_words(
+      policy_->available(cpu::words_of(state.default_set, *tree_, memory.arena()), memory.arena()));
   const CpuSet shared = state.default_set | reserved_;
   for (const Machine::Group& node : machine_->numa_groups()) {
     if (node.cpus.empty()) continue;
@@ -89,7 +105,7 @@ ResourceHints CpuManager::pod_hints(const CpuState& state, const PodView& pod) c
     const auto known = state.pods.find(pod.uid);
     if (!quirks_.readmitted_pod_takes_cpus_again && known != state.pods.end()) {
       if (static_cast<int>(known->second.size()) != count) return impossible();
-      return hints(known->second, {}, count);
+      return hints_of(known->second, count);
     }
   }
   CpuSet assigned;
@@ -99,9 +115,9 @@ ResourceHints CpuManager::pod_hints(const CpuState& state, const PodView& pod) c
     if (static_cast<int>(known->size()) != guaranteed_cpus(pod, container)) return impossible();
     assigned |= *known;
   }
-  if (static_cast<int>(assigned.size()) == count) return hints(assigned, {}, count);
+  if (static_cast<int>(assigned.size()) == count) return hints_of(assigned, count);
   if (state.reusable_pod == pod.uid) assigned |= state.reusable;
-  return hints(available(state), assigned, count);
+  return hints_of_free(state, assigned, count);
 }
 
 }  // namespace pinfold

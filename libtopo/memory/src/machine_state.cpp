@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "pinfold/place/memory_policy.hpp"
 #include "pinfold/text/go_text.hpp"
 #include "requests.hpp"
 
@@ -203,11 +204,7 @@ void take(MachineState& state, const std::vector<std::int32_t>& nodes, const std
     ++node.number_of_assignments;
     node.cells = nodes;
     MemoryTable* const table = find_table(node, type);
-    if (table == nullptr) continue;
-    const std::uint64_t part = std::min(bytes, table->free);
-    table->reserved += part;
-    table->free -= part;
-    bytes -= part;
+    if (table != nullptr) bytes = place::take_part(table->free, table->reserved, bytes);
   }
 }
 
@@ -220,11 +217,7 @@ void release(MachineState& state, const std::vector<MemoryBlock>& blocks) {
       NodeMemory& node = found->second;
       if (--node.number_of_assignments == 0) node.cells = {id};
       MemoryTable* const table = find_table(node, block.type);
-      if (table == nullptr) continue;
-      const std::uint64_t part = std::min(bytes, table->reserved);
-      table->free += part;
-      table->reserved -= part;
-      bytes -= part;
+      if (table != nullptr) bytes = place::release_part(table->free, table->reserved, bytes);
     }
   }
 }

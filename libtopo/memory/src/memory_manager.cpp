@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "hint_search.hpp"
 #include "machine_state.hpp"
+#include "node_search.hpp"
 #include "pinfold/text/go_text.hpp"
 #include "requests.hpp"
 
@@ -15,9 +15,9 @@ namespace pinfold {
 
 using memory_detail::container_requests;
 using memory_detail::describe;
-using memory_detail::HintSearch;
 using memory_detail::is_managed;
 using memory_detail::mask_of;
+using memory_detail::NodeSearch;
 
 namespace {
 
@@ -69,6 +69,18 @@ void shrink_init_blocks(MemoryState& state, const PodSpec& pod, const Container&
       }
     }
   }
+}
+
+const char* describe(place::MemoryChoice::Why why) {
+  switch (why) {
+    case place::MemoryChoice::Why::kNoAffinity:
+      return "no affinity is given, and no fewer or lower NUMA nodes have enough";
+    case place::MemoryChoice::Why::kExtended:
+      return "the affinity has too little and was extended";
+    case place::MemoryChoice::Why::kAffinity:
+      break;
+  }
+  return "the affinity of the topology manager has enough";
 }
 
 /// Fails if more is reserved than a NUMA node has.
@@ -125,10 +137,9 @@ Result<void> MemoryManager::start(MemoryState& state) const {
 
 ResourceHints MemoryManager::search_hints(const MemoryState& state, const PodUid& pod_uid,
                                           const Requests& requests) const {
-  const auto reusable = state.reusable.find(pod_uid);
-  const HintSearch search(*machine_, state, requests,
-                          reusable == state.reusable.end() ? nullptr : &reusable->second);
-  std::vector<TopologyHint> hints = search.all();
+  if (requests.empty()) return {};
+  const NodeSearch search(*machine_, state, pod_uid, requests);
+  std::vector<TopologyHint> hints = place::list_hints(search.rule(), machine_->numa_count());
   ResourceHints by_resource;
   // As in the kubelet: without any hint there is no entry, which means "no preference", and the pod
   // is rejected when its memory is allocated.
@@ -172,50 +183,12 @@ tl::expected<NumaMask, std::string> MemoryManager::choose_nodes(const MemoryStat
                                                                 const Requests& requests,
                                                                 const TopologyHint& affinity,
                                                                 TraceFact* why) const {
-  const auto reusable = state.reusable.find(pod_uid);
-  const HintSearch search(*machine_, state, requests,
-                          reusable == state.reusable.end() ? nullptr : &reusable->second);
-  const auto explain = [&](const char* reason) {
-    if (why != nullptr) why->text = reason;
-  };
-  explain("the affinity of the topology manager has enough");
-  TopologyHint best = affinity;
-  if (!best.numa) {
-    const auto found = search.narrowest(NumaMask());
-    if (!found) {
-      return tl::unexpected<std::string>(
-          "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough "
-          "memory is available");
-    }
-    if (!found->preferred && best.preferred) {
-      return tl::unexpected<std::string>(
-          "[memorymanager] failed to find the default preferred hint");
-    }
-    best = *found;
-    explain("no affinity is given, and no fewer or lower NUMA nodes have enough");
-  }
-  // QUIRK: without the quirk, a single NUMA node of a group is extended like an
-  // affinity that is too small.
-  const bool extends_to_group =
-      !quirks_.single_node_overwrites_group && search.is_grouped_node(*best.numa);
-  if (!search.has_free(*best.numa) || extends_to_group) {
-    const auto found = search.narrowest(*best.numa);
-    if (!found) {
-      return tl::unexpected<std::string>(
-          "[memorymanager] failed to find NUMA nodes to extend the current topology hint");
-    }
-    if (!found->preferred && best.preferred) {
-      return tl::unexpected<std::string>(
-          "[memorymanager] failed to find the extended preferred hint");
-    }
-    if (found->numa != best.numa) explain("the affinity has too little and was extended");
-    best = *found;
-  }
-  if (search.violates_groups(*best.numa)) {
-    return tl::unexpected<std::string>(
-        "[memorymanager] preferred hint violates NUMA node allocation");
-  }
-  return *best.numa;
+  const NodeSearch search(*machine_, state, pod_uid, requests);
+  const auto choice =
+      place::choose_nodes(search.rule(), affinity, quirks_.single_node_overwrites_group);
+  if (!choice) return tl::unexpected<std::string>(choice.error());
+  if (why != nullptr) why->text = describe(choice->why);
+  return choice->nodes;
 }
 
 void MemoryManager::note_reuse(MemoryState& state, const PodSpec& pod, const Container& container,

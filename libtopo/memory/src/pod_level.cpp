@@ -3,7 +3,6 @@
 #include <string>
 #include <string_view>
 
-#include "hint_search.hpp"
 #include "machine_state.hpp"
 #include "pinfold/memory/memory_manager.hpp"
 #include "requests.hpp"

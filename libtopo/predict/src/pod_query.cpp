@@ -8,6 +8,7 @@
 
 #include "aligned_resources.hpp"
 #include "pinfold/align/topology_manager.hpp"
+#include "pinfold/place/merge.hpp"
 #include "scoring.hpp"
 
 namespace pinfold {
@@ -122,7 +123,7 @@ Prediction PodQuery::predict(std::size_t node, ScoringStrategy strategy) {
   predict::Scoring scoring(strategy);
   const std::size_t fitting =
       walk(node, [&](std::size_t /*item*/, NumaMask zones) { scoring.add(zones, demands_); });
-  const bool needs_alignment = !admits(policy, {std::nullopt, /*preferred=*/false});
+  const bool needs_alignment = !place::admits(policy, {std::nullopt, /*preferred=*/false});
   if (lacks || (needs_alignment && fitting < plan.size())) return kRejection;
   if (fitting < plan.size()) return {};
   if (scoring.zones().empty()) return {};

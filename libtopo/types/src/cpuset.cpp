@@ -58,6 +58,19 @@ CpuSet CpuSet::range(std::int32_t first, std::int32_t last) {
   return set;
 }
 
+CpuSet CpuSet::of_words(std::span<const std::uint64_t> words) {
+  assert(words.size() <= word_of(kMaxCpus));
+  CpuSet set;
+  if (words.size() > kInlineWords) set.grow(words.size());
+  for (std::size_t i = 0; i < words.size(); ++i) set.word(i) = words[i];
+  set.trim();
+  return set;
+}
+
+void CpuSet::copy_words(std::span<std::uint64_t> words) const noexcept {
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = i < word_count() ? word(i) : 0;
+}
+
 Result<CpuSet> CpuSet::parse(std::string_view list) {
   CpuSet set;
   if (list.empty()) return set;

@@ -98,5 +98,14 @@ TEST(ForEachChoice, StopsIfTheVisitorReturnsFalse) {
   });
 }
 
+TEST(NumaMask, CountsItsNodes) {
+  NumaMask mask;
+  for (int i = 0; i < NumaMask::kMaxNodes; ++i) {
+    EXPECT_EQ(mask.count(), i);
+    mask = mask | NumaMask::of((i * 29) % NumaMask::kMaxNodes);
+  }
+  EXPECT_EQ(mask.count(), NumaMask::kMaxNodes);
+}
+
 }  // namespace
 }  // namespace pinfold

@@ -39,11 +39,6 @@ struct MergedHint {
   friend bool operator==(const MergedHint&, const MergedHint&) = default;
 };
 
-/// Returns whether a topology policy admits a pod. `affinity` is the result of the policy's merge;
-/// preferred means that all resources are aligned.
-/// Source: kubelet 1.36 cm/topologymanager/policy_*.go, canAdmitPodResult.
-[[nodiscard]] bool admits(TopologyPolicy policy, const TopologyHint& affinity);
-
 /// The topology manager: merges the hints of all providers into one affinity. Immutable.
 class TopologyManager {
  public:
@@ -73,13 +68,11 @@ class TopologyManager {
 
  private:
   TopologyManager() = default;
-  [[nodiscard]] TopologyHint choose_affinity(std::span<const ResourceHints> providers,
-                                             const AllocationScores& scores) const;
-
   Numa numa_;
   TopologyPolicy policy_ = TopologyPolicy::kNone;
   TopologyScope scope_ = TopologyScope::kContainer;
   TopologyOptions options_;
+  std::vector<std::uint32_t> distances_;  ///< row by row; with prefer-closest-numa-nodes
 };
 
 }  // namespace pinfold

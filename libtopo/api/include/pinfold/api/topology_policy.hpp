@@ -7,7 +7,7 @@
 /// The topology manager's policies and scopes, with their names in a KubeletConfiguration.
 namespace pinfold {
 
-/// topologyManagerPolicy. admits() in align/topology_manager.hpp has the rule of each.
+/// topologyManagerPolicy. admits() in place/merge.hpp has the rule of each.
 enum class TopologyPolicy { kNone, kBestEffort, kRestricted, kSingleNumaNode };
 
 /// topologyManagerScope: whether containers are aligned one by one, or the pod as a whole.

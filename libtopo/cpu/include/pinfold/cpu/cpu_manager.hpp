@@ -22,10 +22,11 @@
 
 namespace pinfold {
 
-namespace cpu {
-class CpuHierarchy;
-struct TakeRules;
-}  // namespace cpu
+namespace place {
+class CpuPolicy;
+class CpuTree;
+struct CpuFailure;
+}  // namespace place
 
 /// The part of the CPU manager's state that the kubelet keeps in cpu_manager_state.
 struct CpuCheckpoint {
@@ -64,7 +65,7 @@ class CpuManager {
                                                const NodeReservation& reservation);
 
   [[nodiscard]] bool is_static() const { return is_static_; }
-  [[nodiscard]] const CpuPolicyOptions& options() const { return options_; }
+  [[nodiscard]] const CpuPolicyOptions& options() const;
   [[nodiscard]] const CpuSet& reserved() const { return reserved_; }
   /// The reserved CPUs and all their SMT siblings.
   [[nodiscard]] const CpuSet& reserved_cores() const { return reserved_cores_; }
@@ -127,13 +128,11 @@ class CpuManager {
     CpuSet reusable;  ///< may be taken in addition to the shared pool
   };
 
-  [[nodiscard]] cpu::TakeRules rules() const;
-  [[nodiscard]] CpuSet available(const CpuState& state) const;
   [[nodiscard]] bool manages(const PodSpec& pod) const { return is_manageable(gates_, pod); }
   [[nodiscard]] int pod_guaranteed_cpus(const PodView& pod) const;
   [[nodiscard]] Admission check_shared_pool(const PodView& pod) const;
-  [[nodiscard]] Admission check_smt_alignment(const CpuState& state, int count) const;
-  [[nodiscard]] CpuSet near_affinity(const CpuSet& cpus, NumaMask affinity) const;
+  [[nodiscard]] Admission check_cores(const CpuState& state, const std::string& object, int count,
+                                      Trace* trace) const;
   [[nodiscard]] tl::expected<CpuSet, Rejection> take_out(CpuState& state, const Request& request,
                                                          Trace* trace) const;
   /// CPUs by container name.
@@ -141,17 +140,19 @@ class CpuManager {
   /// Divides the pod's CPUs among the containers that have no part yet.
   [[nodiscard]] Admission partition(CpuState& state, const PodView& pod, const CpuSet& pool,
                                     Parts parts, Trace* trace) const;
-  [[nodiscard]] ResourceHints hints(const CpuSet& free, const CpuSet& reusable, int count) const;
+  /// Hints for CPUs of the shared pool, and CPUs that the pod already has.
+  [[nodiscard]] ResourceHints hints_of_free(const CpuState& state, const CpuSet& reusable,
+                                            int count) const;
+  [[nodiscard]] ResourceHints hints_of(const CpuSet& cpus, int count) const;
 
   const Machine* machine_ = nullptr;
   FeatureGates gates_;
   Quirks quirks_;
   bool is_static_ = false;
-  CpuPolicyOptions options_;
   CpuSet reserved_;
   CpuSet reserved_cores_;  ///< reserved_ and all their SMT siblings
-  int widest_hint_ = NumaMask::kMaxNodes;
-  std::unique_ptr<const cpu::CpuHierarchy> hierarchy_;
+  std::unique_ptr<const place::CpuTree> tree_;
+  std::unique_ptr<const place::CpuPolicy> policy_;
 };
 
 }  // namespace pinfold

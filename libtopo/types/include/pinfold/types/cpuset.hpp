@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,11 @@ class CpuSet {
   [[nodiscard]] static CpuSet of(CpuId cpu);
   /// Returns first to last, both included; empty if last < first.
   [[nodiscard]] static CpuSet range(std::int32_t first, std::int32_t last);
+
+  /// Returns the CPUs of words of 64 bits: CPU 70 is bit 6 of word 1. Domain: kMaxCpus / 64 words.
+  [[nodiscard]] static CpuSet of_words(std::span<const std::uint64_t> words);
+  /// Writes the set as words; leaves out CPUs beyond them.
+  void copy_words(std::span<std::uint64_t> words) const noexcept;
 
   /// Parses the Linux list format: "0-3,8,10-11"; "" is the empty set. Ranges may overlap and be in
   /// any order. White space is an error.

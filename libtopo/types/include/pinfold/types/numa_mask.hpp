@@ -39,6 +39,10 @@ class NumaMask {
     return static_cast<int>((sums * 0x0101010101010101U) >> 56U);
   }
   [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
+  /// Returns whether it is one node; cheaper than count().
+  [[nodiscard]] constexpr bool is_single() const {
+    return bits_ != 0 && (bits_ & (bits_ - 1)) == 0;
+  }
   [[nodiscard]] constexpr bool contains(int position) const {
     return ((bits_ >> position) & 1U) != 0;
   }

@@ -5,6 +5,11 @@
 
 namespace pinfold {
 
+/// How the kubelet wraps errors that have no reason of their own.
+inline constexpr const char* kUnexpectedReason = "UnexpectedAdmissionError";
+inline constexpr const char* kBeforeUnexpected = "Allocate failed due to ";
+inline constexpr const char* kAfterUnexpected = ", which is unexpected";
+
 /// Why a pod is rejected, in the kubelet's words: the reason ("TopologyAffinityError",
 /// "SMTAlignmentError", "EmptyPodSharedPoolError", "UnexpectedAdmissionError") and the message.
 /// A result, not an Error.
@@ -16,8 +21,7 @@ struct Rejection {
   /// Builds the rejection for errors that have no reason of their own in the kubelet:
   /// UnexpectedAdmissionError, "Allocate failed due to ..., which is unexpected".
   [[nodiscard]] static Rejection unexpected(const std::string& cause) {
-    return {"UnexpectedAdmissionError", "Allocate failed due to " + cause + ", which is unexpected",
-            cause};
+    return {kUnexpectedReason, kBeforeUnexpected + cause + kAfterUnexpected, cause};
   }
   friend bool operator==(const Rejection&, const Rejection&) = default;
 };

@@ -4,27 +4,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "pinfold/place/arena.hpp"
 #include "pinfold/types/numa_mask.hpp"
 
-namespace pinfold {
+namespace pinfold::place {
 
 /// Sums one number per NUMA node over the nodes of a mask. Precomputes the sums within each group
-/// of 8 neighbouring nodes, so that the sum of a mask costs one addition per 8 nodes of the
-/// machine.
+/// of 4 neighbouring nodes, so that the sum of a mask costs one addition per 4 nodes.
 template <class Number>
 class MaskSums {
  public:
+  MaskSums() = default;
   /// `per_node` is indexed by position.
-  explicit MaskSums(std::span<const Number> per_node) {
+  MaskSums(std::span<const Number> per_node, Arena& arena)
+      : sums_(arena.make_raw<Number>((per_node.size() + kBits - 1) / kBits * kSize)) {
     for (std::size_t first = 0; first < per_node.size(); first += kBits) {
       const auto nodes = per_node.subspan(first, std::min(kBits, per_node.size() - first));
-      const std::size_t start = sums_.size();
-      sums_.resize(start + (std::size_t{1} << nodes.size()));
+      const auto sums = sums_.subspan(first / kBits * kSize, kSize);
+      sums[0] = Number{};
       for (std::size_t bit = 0; bit < nodes.size(); ++bit) {
         const std::size_t size = std::size_t{1} << bit;
-        for (std::size_t i = start; i < start + size; ++i) sums_[size + i] = sums_[i] + nodes[bit];
+        for (std::size_t i = 0; i < size; ++i) sums[size + i] = sums[i] + nodes[bit];
       }
     }
   }
@@ -32,18 +33,18 @@ class MaskSums {
   /// Returns the sum over the nodes of `mask`. Domain: positions that the constructor was given.
   [[nodiscard]] Number of(NumaMask mask) const {
     Number sum{};
-    std::uint64_t bits = mask.bits();
-    for (std::size_t start = 0; start < sums_.size(); start += kSize) {
+    std::size_t start = 0;
+    for (std::uint64_t bits = mask.bits(); bits != 0; bits >>= kBits) {
       sum += sums_[start + (bits & (kSize - 1))];
-      bits >>= kBits;
+      start += kSize;
     }
     return sum;
   }
 
  private:
-  static constexpr std::size_t kBits = 8;
+  static constexpr std::size_t kBits = 4;
   static constexpr std::size_t kSize = std::size_t{1} << kBits;
-  std::vector<Number> sums_;  ///< kSize sums for each 8 nodes, fewer for the last ones
+  std::span<Number> sums_;  ///< kSize sums for each 4 nodes
 };
 
-}  // namespace pinfold
+}  // namespace pinfold::place

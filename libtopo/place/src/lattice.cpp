@@ -24,7 +24,7 @@
 // undo_sums_above() from wide to narrow, so that a mask holds its own value, not a sum, whenever
 // it is added to or subtracted from the masks below it. Ranges that are not runs stay unused.
 
-namespace pinfold::align {
+namespace pinfold::place {
 namespace {
 
 constexpr std::size_t node(int position) { return static_cast<std::size_t>(position); }
@@ -96,9 +96,10 @@ void MaskLattice::for_each_pair(Visit&& visit) const {
   }
 }
 
-std::vector<std::uint64_t> MaskLattice::run_sums(std::span<const std::uint64_t> table) const {
+std::span<std::uint64_t> MaskLattice::run_sums(std::span<const std::uint64_t> table,
+                                               Arena& arena) const {
   const std::size_t n = node(nodes_);
-  std::vector<std::uint64_t> sums(n * n);
+  const std::span<std::uint64_t> sums = arena.make<std::uint64_t>(n * n);
   for (std::size_t first = 0; first < n; ++first) {
     for (std::size_t last = n; last-- > first;) {
       const bool wide = last - first >= kMaxWidthForEveryMask;
@@ -112,7 +113,7 @@ std::vector<std::uint64_t> MaskLattice::run_sums(std::span<const std::uint64_t> 
   return sums;
 }
 
-void MaskLattice::sums_above(std::span<std::uint64_t> table) const {
+void MaskLattice::sums_above(std::span<std::uint64_t> table, Arena& arena) const {
   if (every_subset()) {
     for (std::size_t bit = 1; bit < size_; bit *= 2) {
       for (std::size_t block = 0; block < size_; block += 2 * bit) {
@@ -121,7 +122,8 @@ void MaskLattice::sums_above(std::span<std::uint64_t> table) const {
     }
     return;
   }
-  const std::vector<std::uint64_t> runs = run_sums(table);
+  const Arena::Scope scope(arena);
+  const std::span<const std::uint64_t> runs = run_sums(table, arena);
   const auto run = [&](int first, int last) { return runs[run_index(first, last) - first_run_]; };
   // Narrow masks first, while wider ones still hold their values before the summation.
   for (int i = 0; i < nodes_; ++i) table[node(i)] += run(i, i);
@@ -141,7 +143,7 @@ void MaskLattice::sums_above(std::span<std::uint64_t> table) const {
   for_each_run([&](int first, int last) { table[run_index(first, last)] = run(first, last); });
 }
 
-void MaskLattice::undo_sums_above(std::span<std::uint64_t> table) const {
+void MaskLattice::undo_sums_above(std::span<std::uint64_t> table, Arena& arena) const {
   if (every_subset()) {
     for (std::size_t bit = 1; bit < size_; bit *= 2) {
       for (std::size_t block = 0; block < size_; block += 2 * bit) {
@@ -152,7 +154,8 @@ void MaskLattice::undo_sums_above(std::span<std::uint64_t> table) const {
   }
   // Widest first: each mask subtracts its own value from all masks below it. A run's sum covers a
   // quadrant of the plane of (first, last), so its own value is a second difference.
-  std::vector<std::uint64_t> runs(node(nodes_) * node(nodes_));
+  const Arena::Scope scope(arena);
+  std::span<std::uint64_t> runs = arena.make<std::uint64_t>(node(nodes_) * node(nodes_));
   const auto sum_at = [&](int first, int last) {
     return first < 0 || last >= nodes_ ? 0 : table[run_index(first, last)];
   };
@@ -164,7 +167,7 @@ void MaskLattice::undo_sums_above(std::span<std::uint64_t> table) const {
   for_each_run([&](int first, int last) {
     table[run_index(first, last)] = runs[run_index(first, last) - first_run_];
   });
-  runs = run_sums(table);
+  runs = run_sums(table, arena);
   const auto run = [&](int first, int last) { return runs[run_index(first, last) - first_run_]; };
   for_each_triple([&](std::size_t index, int low, int middle, int high) {
     const std::uint64_t value = table[index] -= run(low, high);
@@ -181,4 +184,4 @@ void MaskLattice::undo_sums_above(std::span<std::uint64_t> table) const {
   for (int i = 0; i < nodes_; ++i) table[node(i)] -= run(i, i);
 }
 
-}  // namespace pinfold::align
+}  // namespace pinfold::place

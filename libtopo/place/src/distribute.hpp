@@ -3,11 +3,10 @@
 #include <boost/container/small_vector.hpp>
 #include <span>
 
-#include "cpu_hierarchy.hpp"
+namespace pinfold::place {
 
-namespace pinfold::cpu {
-
-/// One number or index per NUMA node.
+/// One number or index per NUMA node. Allocates only if NUMA nodes that span sockets make a longer
+/// list.
 using Ints = boost::container::small_vector<int, 64>;
 
 /// A request to spread over NUMA nodes (distribute-cpus-across-numa).
@@ -16,11 +15,11 @@ struct NumaDistribution {
   bool best_combination_overwritten = false;  ///< Quirks::best_numa_combination_overwritten
   /// align-by-socket: NUMA nodes of one socket beat all others.
   bool within_socket = false;
-  int count = 0;    ///< total CPUs, a multiple of `group`
-  int group = 1;    ///< CPUs that stay together
-  GroupList nodes;  ///< NUMA nodes with free CPUs, each once
-  Ints available;   ///< free CPUs of each
-  Ints sockets;     ///< the socket of each, -1 if it spans several; empty unless within_socket
+  int count = 0;   ///< total CPUs, a multiple of `group`
+  int group = 1;   ///< CPUs that stay together
+  Ints nodes;      ///< NUMA nodes with free CPUs, each once
+  Ints available;  ///< free CPUs of each
+  Ints sockets;    ///< the socket of each, -1 if it spans several; empty unless within_socket
   /// The order of enumeration, as indices into `nodes`. With the quirk spanning_group_taken_twice,
   /// a NUMA node that spans two sockets appears twice.
   Ints order;
@@ -43,4 +42,4 @@ struct NumaChoice {
 /// Cost: tries at most about 20,000 combinations, each with at most 2^16 subsets.
 [[nodiscard]] NumaChoice best_choice(const NumaDistribution& d, int k);
 
-}  // namespace pinfold::cpu
+}  // namespace pinfold::place

@@ -1,37 +1,53 @@
 #include "single_numa.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <numeric>
 
-namespace pinfold::align {
+namespace pinfold::place {
 namespace {
 
 /// Stands for a node: any node will do.
 constexpr int kAny = NumaMask::kMaxNodes;
 
+using Nodes = std::span<const int>;
+
 /// Returns the single nodes that a resource prefers, in the order of its hints.
-std::vector<int> usable(const HintsOfResource& resource) {
-  std::vector<int> nodes;
-  for (const TopologyHint& hint : resource.hints) {
+Nodes usable(const Hints& hints, const MergeRules& rules, Arena& arena) {
+  static constexpr std::array<int, 1> kAnyNode = {kAny};
+  if (hints.kind == Hints::Kind::kAnywhere) return kAnyNode;
+  if (hints.kind == Hints::Kind::kNowhere) return {};
+  std::size_t size = 0;
+  if (hints.kind == Hints::Kind::kRule) {
+    if (hints.rule->narrowest() > 1 || hints.rule->widest() < 1) return {};
+    const auto nodes = arena.make_raw<int>(static_cast<std::size_t>(rules.nodes));
+    for (int node = 0; node < rules.nodes; ++node) {
+      if (hints.rule->fit(NumaMask::of(node)) == Fit::kPreferred) nodes[size++] = node;
+    }
+    return nodes.first(size);
+  }
+  const auto nodes = arena.make_raw<int>(hints.list.size());
+  for (const TopologyHint& hint : hints.list) {
     if (hint.numa && hint.numa->count() > 1) break;  // the narrowest come first
     if (!hint.preferred) continue;
     if (!hint.numa) {
-      nodes.push_back(kAny);
+      nodes[size++] = kAny;
     } else if (!hint.numa->empty()) {
-      nodes.push_back(hint.numa->first());
+      nodes[size++] = hint.numa->first();
     }
   }
-  return nodes;
+  return nodes.first(size);
 }
 
-NumaMask reach(std::span<const int> nodes, const MergeRules& rules) {
+NumaMask reach(Nodes nodes, const MergeRules& rules) {
   NumaMask mask;
-  for (const int node : nodes) mask = mask | (node == kAny ? rules.all : NumaMask::of(node));
+  for (const int node : nodes) mask = mask | (node == kAny ? rules.all() : NumaMask::of(node));
   return mask;
 }
 
 /// Returns -1 if the first is more allocated, 1 if the second is, 0 if equal.
-int compare_scores(const std::vector<int>& scores, int first, int second) {
+int compare_scores(std::span<const int> scores, int first, int second) {
   const auto of = [&](int node) {
     const auto index = static_cast<std::size_t>(node);
     return index < scores.size() ? scores[index] : 0;
@@ -41,7 +57,7 @@ int compare_scores(const std::vector<int>& scores, int first, int second) {
 
 /// Returns the winner under prefer-most-allocated-numa-node. One node beats kAny. The more
 /// allocated node wins, unless CPU and memory disagree: then the lower one does.
-int better(const AllocationScores& scores, int current, int candidate) {
+int better(const Scores& scores, int current, int candidate) {
   if (current == candidate || candidate == kAny) return current;
   if (current == kAny) return candidate;
   const int cpu = compare_scores(scores.cpu, current, candidate);
@@ -51,23 +67,23 @@ int better(const AllocationScores& scores, int current, int candidate) {
   return std::min(current, candidate);
 }
 
+constexpr int kNone = NumaMask::kMaxNodes + 1;
 /// Maps the best candidate before all combinations of some lists are considered (the index) to the
 /// best one afterwards (the value).
-using Outcome = std::vector<int>;
-constexpr int kNone = NumaMask::kMaxNodes + 1;
+using Outcome = std::array<int, kNone + 1>;
 
 /// Folds the lists from last to first. Once a list chooses a node, the lists after it can only add
 /// the same node, or rule it out if one of them does not contain it.
-int fold_in_order(const std::vector<std::vector<int>>& lists, const MergeRules& rules,
-                  const AllocationScores& scores) {
-  Outcome behind(kNone + 1);
+int fold_in_order(std::span<const Nodes> lists, const MergeRules& rules) {
+  const Scores& scores = *rules.scores;
+  Outcome behind{};
   for (int before = 0; before <= kNone; ++before) {
     behind[static_cast<std::size_t>(before)] =
         before == kNone ? kAny : better(scores, before, kAny);
   }
-  NumaMask reachable_behind = rules.all;
+  NumaMask reachable_behind = rules.all();
   for (auto list = lists.rbegin(); list != lists.rend(); ++list) {
-    Outcome outcome(behind.size());
+    Outcome outcome{};
     std::iota(outcome.begin(), outcome.end(), 0);
     for (const int node : *list) {
       if (node != kAny && !reachable_behind.contains(node)) continue;
@@ -79,7 +95,7 @@ int fold_in_order(const std::vector<std::vector<int>>& lists, const MergeRules& 
         }
       }
     }
-    behind = std::move(outcome);
+    behind = outcome;
     reachable_behind = reachable_behind & reach(*list, rules);
   }
   return behind[kNone];
@@ -87,36 +103,41 @@ int fold_in_order(const std::vector<std::vector<int>>& lists, const MergeRules& 
 
 }  // namespace
 
-std::optional<NumaMask> merge_single_numa(std::span<const HintsOfResource> resources,
-                                          const MergeRules& rules, const AllocationScores* scores) {
-  NumaMask common = rules.all;
+std::optional<NumaMask> merge_single_numa(std::span<const Hints> resources, const MergeRules& rules,
+                                          Arena& arena) {
+  NumaMask common = rules.all();
+  NumaMask named;
   bool anywhere = true;
-  std::vector<std::vector<int>> lists;
-  for (const HintsOfResource& resource : resources) {
-    const std::vector<int> nodes = usable(resource);
+  const auto lists = arena.make_raw<Nodes>(resources.size());
+  std::size_t with_nodes = 0;
+  for (const Hints& hints : resources) {
+    const Nodes nodes = usable(hints, rules, arena);
     if (nodes.empty()) return std::nullopt;
-    common = common & reach(nodes, rules);
-    const bool any = std::find(nodes.begin(), nodes.end(), kAny) != nodes.end();
-    if (any && nodes.size() == 1) continue;
-    anywhere = anywhere && any;
-    lists.push_back(nodes);
-  }
-  if (lists.empty()) return rules.all;
-  if (common.empty()) return std::nullopt;
-  if (scores == nullptr) {
-    NumaMask named;
-    for (const auto& nodes : lists) {
-      for (const int node : nodes) {
-        if (node != kAny) named = named | NumaMask::of(node);
+    bool any = false;
+    NumaMask its_nodes;
+    for (const int node : nodes) {
+      if (node == kAny) {
+        any = true;
+      } else {
+        its_nodes = its_nodes | NumaMask::of(node);
       }
     }
+    common = common & (any ? rules.all() : its_nodes);
+    if (any && nodes.size() == 1) continue;
+    named = named | its_nodes;
+    anywhere = anywhere && any;
+    lists[with_nodes++] = nodes;
+  }
+  if (with_nodes == 0) return rules.all();
+  if (common.empty()) return std::nullopt;
+  if (rules.scores == nullptr) {
     const NumaMask single = common & named;
-    if (single.empty()) return anywhere ? std::optional(rules.all) : std::nullopt;
+    if (single.empty()) return anywhere ? std::optional(rules.all()) : std::nullopt;
     return NumaMask::of(single.first());
   }
-  const int node = fold_in_order(lists, rules, *scores);
+  const int node = fold_in_order(lists.first(with_nodes), rules);
   if (node == kNone) return std::nullopt;
-  return node == kAny ? rules.all : NumaMask::of(node);
+  return node == kAny ? rules.all() : NumaMask::of(node);
 }
 
-}  // namespace pinfold::align
+}  // namespace pinfold::place

@@ -31,7 +31,7 @@
 // Complexity: C(n, k) combinations with at most 2^k subsets each. With more than kMaxCombinations
 // combinations, or k > kMaxSubsetNodes, fullest() sorts the NUMA nodes instead.
 
-namespace pinfold::cpu {
+namespace pinfold::place {
 namespace {
 
 /// Beyond this many combinations, or NUMA nodes in a subset, nothing is enumerated.
@@ -344,4 +344,4 @@ NumaChoice best_choice(const NumaDistribution& d, int k) {
   return too_many ? fullest(d, k) : first_best(d, k);
 }
 
-}  // namespace pinfold::cpu
+}  // namespace pinfold::place

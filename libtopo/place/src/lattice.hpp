@@ -3,11 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "pinfold/place/arena.hpp"
 #include "pinfold/types/numa_mask.hpp"
 
-namespace pinfold::align {
+namespace pinfold::place {
 
 /// Numbers the masks that hints and merged hints of one machine can have: every subset on up to 16
 /// nodes, the masks of for_each_hint_mask on larger machines. The intersection of two of them is a
@@ -35,8 +35,8 @@ class MaskLattice {
   }
   static constexpr std::size_t kOutside = ~std::size_t{0};
 
-  void sums_above(std::span<std::uint64_t> table) const;
-  void undo_sums_above(std::span<std::uint64_t> table) const;
+  void sums_above(std::span<std::uint64_t> table, Arena& arena) const;
+  void undo_sums_above(std::span<std::uint64_t> table, Arena& arena) const;
 
   /// Calls visit(NumaMask, std::size_t index) for every mask except the empty one.
   template <class Visit>
@@ -57,7 +57,8 @@ class MaskLattice {
 
   /// Returns, for every range first to last, the sum over the runs of more than three nodes that
   /// contain it.
-  [[nodiscard]] std::vector<std::uint64_t> run_sums(std::span<const std::uint64_t> table) const;
+  [[nodiscard]] std::span<std::uint64_t> run_sums(std::span<const std::uint64_t> table,
+                                                  Arena& arena) const;
   template <class Visit>
   void for_each_run(Visit&& visit) const;
   template <class Visit>
@@ -71,4 +72,4 @@ class MaskLattice {
   std::size_t size_;
 };
 
-}  // namespace pinfold::align
+}  // namespace pinfold::place

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/place/hints.hpp"
+#include "pinfold/types/hint.hpp"
+
+namespace pinfold::align {
+
+/// The hints of one resource after the kubelet's filter. Borrows from the providers' maps.
+struct HintsOfResource {
+  std::string_view resource;  ///< empty for a provider without any entry
+  place::Hints hints;
+};
+
+/// The kubelet's filterProvidersHints: no list is no preference, an empty list is impossible.
+[[nodiscard]] std::vector<HintsOfResource> filter_hints(std::span<const ResourceHints> providers);
+
+}  // namespace pinfold::align

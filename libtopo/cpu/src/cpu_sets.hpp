@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "pinfold/machine/machine.hpp"
+#include "pinfold/place/cpu_policy.hpp"
+#include "pinfold/place/words.hpp"
+#include "pinfold/types/cpuset.hpp"
+#include "pinfold/types/rejection.hpp"
+
+/// Between the machine, the sets and the rejections of the manager and those of the policy.
+namespace pinfold::cpu {
+
+[[nodiscard]] std::unique_ptr<const place::CpuTree> tree_of(const Machine& machine);
+
+/// Returns the set as words of the machine.
+[[nodiscard]] place::Cpus words_of(const CpuSet& cpus, const place::CpuTree& tree,
+                                   place::Arena& arena);
+
+/// Takes CPUs, with memory of its own.
+[[nodiscard]] tl::expected<CpuSet, std::string> take(const place::CpuPolicy& policy,
+                                                     const CpuSet& available, int count);
+
+/// Returns the kubelet's text, without a wrapping.
+[[nodiscard]] std::string text_of(const place::CpuFailure& failure);
+[[nodiscard]] Rejection rejection_of(const place::CpuFailure& failure);
+
+}  // namespace pinfold::cpu

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "pinfold/types/hint.hpp"
+#include "pinfold/types/numa_mask.hpp"
+
+namespace pinfold::place {
+
+/// Whether a set of NUMA nodes can provide a resource.
+enum class Fit : std::uint8_t { kNo, kYes, kPreferred };
+
+/// The hints of one resource as a rule, so that a merge that needs few of them makes no more.
+class HintRule {
+ public:
+  HintRule() = default;
+  HintRule(const HintRule&) = default;
+  HintRule& operator=(const HintRule&) = default;
+  virtual ~HintRule() = default;
+
+  /// Returns what a mask is. Domain: a mask of for_each_hint_mask, of narrowest() to widest()
+  /// nodes.
+  [[nodiscard]] virtual Fit fit(NumaMask mask) const = 0;
+  /// Returns whether a mask of this many nodes can be preferred.
+  [[nodiscard]] virtual bool may_prefer(int width) const = 0;
+  /// No narrower and no wider mask fits.
+  [[nodiscard]] int narrowest() const { return narrowest_; }
+  [[nodiscard]] int widest() const { return widest_; }
+
+ protected:
+  void set_widths(int narrowest, int widest) {
+    narrowest_ = narrowest;
+    widest_ = widest;
+  }
+
+ private:
+  int narrowest_ = 1;
+  int widest_ = 0;
+};
+
+/// Returns whether any mask fits. `nodes` is the number of NUMA nodes of the machine.
+[[nodiscard]] bool fits_anywhere(const HintRule& rule, int nodes);
+
+/// Returns the masks that fit as the kubelet lists them: by width, then lexicographically.
+[[nodiscard]] std::vector<TopologyHint> list_hints(const HintRule& rule, int nodes);
+
+/// The hints of one resource: a rule, a list of hints in the kubelet's order, any NUMA nodes (no
+/// preference), or none that could provide it.
+struct Hints {
+  enum class Kind : std::uint8_t { kAnywhere, kNowhere, kRule, kList };
+
+  Kind kind = Kind::kAnywhere;
+  const HintRule* rule = nullptr;
+  std::span<const TopologyHint> list = {};
+
+  [[nodiscard]] static Hints of(const HintRule& rule) { return {Kind::kRule, &rule, {}}; }
+  [[nodiscard]] static Hints of(std::span<const TopologyHint> list) {
+    return {list.empty() ? Kind::kNowhere : Kind::kList, nullptr, list};
+  }
+};
+
+}  // namespace pinfold::place

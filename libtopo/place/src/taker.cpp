@@ -1,0 +1,222 @@
+#include "taker.hpp"
+
+#include <algorithm>
+
+namespace pinfold::place {
+namespace {
+
+/// Returns the number of free CPUs at which a group counts as whole. For sockets and cores this is
+/// the average over the machine, as in the kubelet; on uneven machines a group may have another
+/// size.
+int whole_size(const CpuTree& tree, Level level, const CpuGroup& group) {
+  return level == Level::kSocket || level == Level::kCore ? tree.average(level) : group.size;
+}
+
+/// Returns how many CPUs of the set each core has.
+std::span<const std::int32_t> count_by_core(const CpuTree& tree, CpusView cpus, Arena& arena) {
+  const auto counts = arena.make<std::int32_t>(tree.groups(Level::kCore).size());
+  for_each_cpu(cpus, [&](std::int32_t cpu) {
+    ++counts[static_cast<std::size_t>(tree.group_of(Level::kCore, cpu))];
+  });
+  return counts;
+}
+
+}  // namespace
+
+void Taker::take(CpusView cpus) {
+  add(result_, cpus);
+  remove(free_, cpus);
+  needed_ -= count(cpus);
+}
+
+void Taker::take(const CpuGroup& group) {
+  add(result_, group);
+  remove(free_, group);
+  needed_ -= group.size;
+}
+
+void Taker::note(TakeStep::Kind kind, Level level, const CpuGroup& group) const {
+  if (steps_ == nullptr) return;
+  const Arena::Scope scope(*arena_);
+  const Cpus cpus = arena_->make<Word>(free_.size());
+  add(cpus, group);
+  note(kind, level, group.id, cpus);
+}
+
+void Taker::note(TakeStep::Kind kind, Level level, std::int32_t id, CpusView cpus) const {
+  if (steps_ != nullptr) steps_->push_back({kind, level, id, {cpus.begin(), cpus.end()}});
+}
+
+void Taker::take_whole(Level level) {
+  const CpuTree& tree = *rules_->tree;
+  if (needed_ < tree.smallest(level)) return;
+  const Quirks& quirks = rules_->quirks;
+  if (level == Level::kCore && !quirks.spanning_group_taken_twice &&
+      !quirks.large_group_taken_with_cpus_in_use) {
+    take_whole_cores();
+    return;
+  }
+  const Arena::Scope scope(*arena_);
+  // QUIRK: a group that spans two groups of the level above is listed twice, and the
+  // kubelet checks it against the CPUs that were free at the start.
+  const CpusView seen_as_free =
+      quirks.spanning_group_taken_twice ? arena_->copy(CpusView(free_)) : free_;
+  const Cpus cores = arena_->make<Word>(free_.size());
+  for (const std::int32_t index : tree.sorted(level, free_, *arena_)) {
+    if (satisfied()) break;
+    const CpuGroup& group = tree.group(level, index);
+    const int free = count_common(seen_as_free, group);
+    if (free != whole_size(tree, level, group) || needed_ < group.size) continue;
+    // QUIRK: the kubelet takes a larger-than-average group with an average number of
+    // free CPUs.
+    if (free != group.size && !quirks.large_group_taken_with_cpus_in_use) continue;
+    take(group);
+    if (level == Level::kCore) {
+      add(cores, group);  // one step for all of them
+    } else {
+      note(TakeStep::Kind::kWhole, level, group);
+    }
+  }
+  if (!is_empty(cores)) note(TakeStep::Kind::kWholeCores, level, 0, cores);
+}
+
+// Without the quirks only cores of the average size with all their CPUs free are taken, so their
+// order is that of their ids, and those after the last one need no look.
+void Taker::take_whole_cores() {
+  const Arena::Scope scope(*arena_);
+  const CpuTree& tree = *rules_->tree;
+  const int size = tree.average(Level::kCore);
+  const Cpus cores = arena_->make<Word>(free_.size());
+  for (const std::int32_t parent : tree.sorted(tree.second(), free_, *arena_)) {
+    for (const std::int32_t index : tree.cores_in_second(parent)) {
+      if (needed_ < size) break;
+      const CpuGroup& core = tree.group(Level::kCore, index);
+      if (core.size != size || count_common(free_, core) != size) continue;
+      take(core);
+      if (steps_ != nullptr) add(cores, core);
+    }
+  }
+  if (!is_empty(cores)) note(TakeStep::Kind::kWholeCores, Level::kCore, 0, cores);
+}
+
+void Taker::take_part_of_cache(const CpuGroup& cache) {
+  const Arena::Scope scope(*arena_);
+  const CpuTree& tree = *rules_->tree;
+  const int per_core = std::max(tree.average(Level::kCore), 1);
+  const Cpus candidates = arena_->make<Word>(free_.size());
+  add(candidates, cache);
+  keep_only(candidates, free_);
+  const auto by_core = count_by_core(tree, candidates, *arena_);
+  const Cpus part = arena_->make<Word>(free_.size());
+  int cores_needed = (needed_ + per_core - 1) / per_core;
+  for (std::size_t core = 0; core < by_core.size() && cores_needed > 0; ++core) {
+    if (by_core[core] == 0) continue;
+    add(part, tree.groups(Level::kCore)[core]);
+    --cores_needed;
+  }
+  keep_only(part, free_);
+  int size = count(part);
+  if (needed_ % 2 != 0 && per_core > 1 && size > needed_) {
+    erase(part, last(part));
+    --size;
+  }
+  if (size != needed_) return;
+  take(part);
+  note(TakeStep::Kind::kPartOfCache, Level::kCache, cache.id, part);
+}
+
+void Taker::take_by_cache() {
+  const Arena::Scope scope(*arena_);
+  const CpuTree& tree = *rules_->tree;
+  for (const std::int32_t index : tree.sorted(Level::kCache, free_, *arena_)) {
+    if (needed_ >= tree.average(Level::kCache)) take_whole(Level::kCache);
+    if (satisfied()) return;
+    take_part_of_cache(tree.group(Level::kCache, index));
+    if (satisfied()) return;
+  }
+}
+
+void Taker::take_singly(Level level) {
+  const Arena::Scope scope(*arena_);
+  const CpuTree& tree = *rules_->tree;
+  const Cpus taken = arena_->make<Word>(free_.size());
+  const Cpus candidates = arena_->make<Word>(free_.size());
+  for (const std::int32_t index : tree.sorted(level, free_, *arena_)) {
+    if (satisfied()) break;
+    std::fill(candidates.begin(), candidates.end(), 0);
+    add(candidates, tree.group(level, index));
+    keep_only(candidates, free_);
+    // QUIRK: a group that spans two groups of the level above is listed twice, and the
+    // kubelet counts its CPUs each time.
+    if (!rules_->quirks.spanning_group_taken_twice) remove(candidates, taken);
+    for_each_cpu_while(candidates, [&](std::int32_t cpu) {
+      if (satisfied()) return false;
+      insert(taken, cpu);
+      --needed_;
+      return true;
+    });
+  }
+  remove(free_, taken);
+  add(result_, taken);
+  if (!is_empty(taken)) note(TakeStep::Kind::kSingle, level, 0, taken);
+}
+
+void Taker::take_across_cores() {
+  const Arena::Scope scope(*arena_);
+  const CpuTree& tree = *rules_->tree;
+  const std::span<const CpuGroup> cores = tree.groups(Level::kCore);
+  const Cpus taken = arena_->make<Word>(free_.size());
+  const Cpus left = arena_->make<Word>(free_.size());
+  for (const std::int32_t socket : tree.sorted(Level::kSocket, free_, *arena_)) {
+    std::fill(left.begin(), left.end(), 0);
+    add(left, tree.group(Level::kSocket, socket));
+    keep_only(left, free_);
+    remove(left, taken);
+    const Arena::Scope per_socket(*arena_);
+    // Cores with fewer free CPUs first, then by id. Their order stays while their CPUs are taken.
+    const auto by_core = count_by_core(tree, left, *arena_);
+    const int most = by_core.empty() ? 0 : *std::max_element(by_core.begin(), by_core.end());
+    while (!satisfied() && !is_empty(left)) {
+      for (int free = 1; free <= most && !satisfied(); ++free) {
+        for (std::size_t core = 0; core < cores.size() && !satisfied(); ++core) {
+          if (by_core[core] != free) continue;
+          const std::int32_t cpu = first_common(left, cores[core]);
+          if (cpu < 0) continue;
+          insert(taken, cpu);
+          erase(left, cpu);
+          --needed_;
+        }
+      }
+    }
+  }
+  remove(free_, taken);
+  add(result_, taken);
+  if (!is_empty(taken)) note(TakeStep::Kind::kSingle, Level::kSocket, 0, taken);
+}
+
+Taken take_packed(const TakeRules& rules, CpusView available, int count, Arena& arena,
+                  TakeSteps* steps) {
+  Taker taker(rules, available, count, arena, steps);
+  if (taker.satisfied()) return taker.result();
+  if (const int free = place::count(available); count > free) {
+    return tl::unexpected(
+        CpuFailure{.kind = CpuFailure::Kind::kNotEnough, .requested = count, .available = free});
+  }
+  taker.take_whole(rules.tree->first());
+  if (!taker.satisfied()) taker.take_whole(rules.tree->second());
+  if (!taker.satisfied() && rules.by_uncore_cache) taker.take_by_cache();
+  if (!taker.satisfied() && !rules.across_cores) taker.take_whole(Level::kCore);
+  if (!taker.satisfied()) {
+    // QUIRK: the kubelet takes CPUs by number, so neighbours can be threads of one
+    // core.
+    if (rules.across_cores && !rules.quirks.cores_spread_by_cpu_number) {
+      taker.take_across_cores();
+    } else {
+      taker.take_singly(rules.across_cores ? Level::kSocket : Level::kCore);
+    }
+  }
+  if (!taker.satisfied()) return tl::unexpected(CpuFailure{.requested = count});
+  return taker.result();
+}
+
+}  // namespace pinfold::place

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "pinfold/place/take.hpp"
+
+namespace pinfold::place {
+
+/// Collects CPUs for one request by moving them from the free ones to the result.
+class Taker {
+ public:
+  /// Borrows the rules, the arena and `steps`, which may be nullptr.
+  Taker(const TakeRules& rules, CpusView available, int count, Arena& arena, TakeSteps* steps)
+      : rules_(&rules),
+        arena_(&arena),
+        free_(arena.copy(available)),
+        result_(arena.make<Word>(available.size())),
+        needed_(count),
+        steps_(steps) {}
+
+  [[nodiscard]] bool satisfied() const { return needed_ < 1; }
+  [[nodiscard]] int needed() const { return needed_; }
+  [[nodiscard]] CpusView free() const { return free_; }
+  [[nodiscard]] Cpus result() const { return result_; }
+
+  /// Moves `cpus` to the result.
+  void take(CpusView cpus);
+  /// Takes whole free groups of the level, as long as they are not larger than what is still
+  /// needed.
+  void take_whole(Level level);
+  /// prefer-align-cpus-by-uncorecache: takes whole last-level caches, then one that has all the
+  /// rest.
+  void take_by_cache();
+  /// Takes single CPUs, group by group of the level.
+  void take_singly(Level level);
+  /// Takes single CPUs, socket by socket: one from each core, then another one from each, and so
+  /// on.
+  void take_across_cores();
+
+ private:
+  void take(const CpuGroup& group);
+  /// Takes the lowest free cores of one cache if they have exactly the number still needed.
+  void take_part_of_cache(const CpuGroup& cache);
+  void take_whole_cores();
+  void note(TakeStep::Kind kind, Level level, const CpuGroup& group) const;
+  void note(TakeStep::Kind kind, Level level, std::int32_t id, CpusView cpus) const;
+
+  const TakeRules* rules_;
+  Arena* arena_;
+  Cpus free_;
+  Cpus result_;
+  int needed_;
+  TakeSteps* steps_;
+};
+
+/// Takes whole NUMA nodes and sockets, then with prefer-align-cpus-by-uncorecache caches, then
+/// whole cores (not with distribute-cpus-across-cores), then single CPUs. Each step starts with the
+/// group that has the fewest free CPUs.
+[[nodiscard]] Taken take_packed(const TakeRules& rules, CpusView available, int count, Arena& arena,
+                                TakeSteps* steps);
+
+}  // namespace pinfold::place
