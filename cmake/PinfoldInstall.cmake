@@ -27,6 +27,15 @@ install(TARGETS pinfold_capi EXPORT pinfold-c
     COMPONENT libpinfold0 NAMELINK_COMPONENT libpinfold-dev OPTIONAL
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libpinfold-dev)
 
+# The C interface of the decision alone needs no other library.
+install(TARGETS pinfold_decide_shared pinfold_decide_static EXPORT pinfold-decide
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT libpinfold-decide0 NAMELINK_COMPONENT libpinfold-dev OPTIONAL
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libpinfold-dev OPTIONAL)
+install(FILES ${PROJECT_SOURCE_DIR}/libtopo/place/include/pinfold/code.h
+              ${PROJECT_SOURCE_DIR}/libtopo/place/include/pinfold/decide.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/pinfold COMPONENT libpinfold-dev)
+
 # The stable headers of docs/embedding.md (pinfold.hpp includes most of them), and those that they
 # include, which may change with any version. All other headers are private.
 set(todo pinfold/pinfold.hpp pinfold/discover/discover.hpp pinfold/explain/explanation.hpp
@@ -54,7 +63,7 @@ while(todo)
 endwhile()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/pinfold)
-foreach(language c cpp)
+foreach(language c cpp decide)
   install(EXPORT pinfold-${language} NAMESPACE pinfold:: FILE pinfold-${language}-targets.cmake
     DESTINATION ${package_dir} COMPONENT libpinfold-dev)
 endforeach()
@@ -67,15 +76,17 @@ install(FILES ${PROJECT_BINARY_DIR}/pinfold-config.cmake
               ${PROJECT_BINARY_DIR}/pinfold-config-version.cmake
   DESTINATION ${package_dir} COMPONENT libpinfold-dev)
 
-# All paths in the pkg-config file are relative to its own directory.
+# All paths in the pkg-config files are relative to their own directory.
 file(RELATIVE_PATH pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/pinfold.pc.in ${PROJECT_BINARY_DIR}/pinfold.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/pinfold.pc
+configure_file(${CMAKE_CURRENT_LIST_DIR}/pinfold-decide.pc.in
+  ${PROJECT_BINARY_DIR}/pinfold-decide.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/pinfold.pc ${PROJECT_BINARY_DIR}/pinfold-decide.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libpinfold-dev)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libpinfold-dev COMPONENT libpinfold-dev)
-foreach(package libpinfold0 libpinfold-dev)
+foreach(package libpinfold0 libpinfold-decide0 libpinfold-dev)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright
     DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${package})
 endforeach()
