@@ -194,13 +194,15 @@ int main(int argc, char** argv) {
       printf("/%s %s = '%s'\n", row->cgroup, row->file, row->value);
     }
   }
-  if (pinfold_container_attach_process(node, "db", "main", 4242, &error) != PINFOLD_OK) {
+  if (!pinfold_is_done(pinfold_container_attach_process(node, "db", "main", 4242, &error))) {
     return report("attach", error);
   }
-  if (pinfold_pod_remove(node, "db", 0, &error) != PINFOLD_BUSY) return report("remove", error);
+  if (pinfold_pod_remove(node, "db-1", 0, &error) != PINFOLD_BUSY) return report("remove", error);
   pinfold_free(error);
   if (put(&table, "poddb-1/main", "cgroup.procs", "") != 0) return 1; /* the process has ended */
-  if (pinfold_pod_remove(node, "db", 0, &error) != PINFOLD_OK) return report("remove", error);
+  if (!pinfold_is_done(pinfold_pod_remove(node, "db-1", 0, &error))) {
+    return report("remove", error);
+  }
   pinfold_node_close(node);
   return find(&table, "poddb-1", "") == NULL ? 0 : 1;
 }

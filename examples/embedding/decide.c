@@ -39,11 +39,11 @@ int main(void) {
   if (pinfold_state_clear(machine, &state) != PINFOLD_OK) return 1;
 
   const uint64_t bytes[] = {UINT64_C(1) << 30};
-  pinfold_container_request container = PINFOLD_CONTAINER_REQUEST_INIT;
+  pinfold_decide_container container = PINFOLD_DECIDE_CONTAINER_INIT;
   container.milli_cpu = 2000;
   container.memory = bytes;
   container.memory_kinds = 1;
-  pinfold_request request = PINFOLD_REQUEST_INIT;
+  pinfold_decide_request request = PINFOLD_DECIDE_REQUEST_INIT;
   request.containers = &container;
   request.container_count = 1;
   void* workspace = NULL;

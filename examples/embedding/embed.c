@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   options.machine = argv[2]; /* NULL: this machine */
   options.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
   if (pinfold_node_open(&options, &node, &error) != PINFOLD_OK ||
-      pinfold_pod_admit(node, kPod, &pod, &error) != PINFOLD_OK ||
+      !pinfold_is_done(pinfold_pod_admit(node, kPod, &pod, &error)) ||
       pinfold_pod_find_container(pod, "main", &main_container, &error) != PINFOLD_OK) {
     fprintf(stderr, "%s\n", error);
     return 1;
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   printf("%s: cpus %s, shares %llu\n", main_container.name, main_container.cpus,
          (unsigned long long)main_container.cpu_shares);
   pinfold_pod_free(pod);
-  if (pinfold_pod_remove(node, "db", 0, &error) != PINFOLD_OK) return 1;
+  if (!pinfold_is_done(pinfold_pod_remove(node, "db-1", 0, &error))) return 1;
   pinfold_node_close(node);
   return 0;
 }

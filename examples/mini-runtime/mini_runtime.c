@@ -81,12 +81,13 @@ static int wait_for(pid_t child) {
 static int run(pinfold_node* node, const char* uid, char** argv) {
   char* error = NULL;
   int gate = -1;
-  if (pinfold_container_start(node, uid, argv[kContainer], &error) != PINFOLD_OK) {
+  if (!pinfold_is_done(pinfold_container_start(node, uid, argv[kContainer], &error))) {
     return report("start container", error);
   }
   const pid_t child = start(argv + kCommand, &gate);
   if (child < 0) return report("start process", NULL);
-  if (pinfold_container_attach_process(node, uid, argv[kContainer], child, &error) != PINFOLD_OK) {
+  if (!pinfold_is_done(
+          pinfold_container_attach_process(node, uid, argv[kContainer], child, &error))) {
     close(gate); /* the child reads end of file and exits */
     (void)wait_for(child);
     return report("attach process", error);
@@ -119,7 +120,7 @@ int main(int argc, char** argv) {
   const pinfold_code admitted = pinfold_pod_admit(node, text, &pod, &error);
   free(text);
   int status = 125;
-  if (admitted != PINFOLD_OK) {
+  if (!pinfold_is_done(admitted)) {
     status = report(pinfold_code_name(admitted), error);
   } else if (pinfold_pod_find_container(pod, argv[kContainer], &container, &error) != PINFOLD_OK) {
     status = report("find container", error);
@@ -131,7 +132,8 @@ int main(int argc, char** argv) {
   }
   /* Remove an admitted pod, even if it was not applied to the kernel. */
   if (pod != NULL && pinfold_pod_is_admitted(pod) &&
-      pinfold_pod_remove(node, pinfold_pod_uid(pod), PINFOLD_REMOVE_KILL, &error) != PINFOLD_OK) {
+      !pinfold_is_done(
+          pinfold_pod_remove(node, pinfold_pod_uid(pod), PINFOLD_REMOVE_KILL, &error))) {
     status = report("remove pod", error);
   }
   pinfold_pod_free(pod);

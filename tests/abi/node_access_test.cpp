@@ -324,6 +324,83 @@ TEST_F(RealNode, GivesNoCgroupToTwoContainersHoweverItIsSpelt) {
   EXPECT_EQ(pinfold_pod_remove(node_, "b", PINFOLD_REMOVE_KILL, nullptr), PINFOLD_OK);
 }
 
+/// A request for a pod of one container with memory of its own.
+pinfold_request request_of(const char* uid) {
+  pinfold_request request = PINFOLD_REQUEST_INIT;
+  request.uid = uid;
+  request.milli_cpu = 100;
+  request.memory_bytes = 1 << 20;
+  return request;
+}
+
+TEST_F(RealNode, CreatesAndDeletesAContainerInOneCallEach) {
+  char* error = nullptr;
+  pinfold_pod* pod = nullptr;
+  pinfold_request request = request_of("x");
+  request.name = "name-of-x";
+  ASSERT_EQ(pinfold_container_create(node_, &request, second_.c_str(), &pod, &error), PINFOLD_OK)
+      << error;
+  EXPECT_STREQ(pinfold_pod_name(pod), "name-of-x");
+  pinfold_container container = PINFOLD_CONTAINER_INIT;
+  ASSERT_EQ(pinfold_pod_find_container(pod, "main", &container, nullptr), PINFOLD_OK);
+  EXPECT_EQ(container.cgroup_path, second_);
+  EXPECT_EQ(get(second_ + "/cpuset.cpus"), container.cpus);
+  pinfold_pod_free(pod);
+
+  // Again, as after a crash of the runtime; and another pod under its UID.
+  EXPECT_EQ(pinfold_container_create(node_, &request, second_.c_str(), nullptr, nullptr),
+            PINFOLD_OK);
+  request.milli_cpu = 200;
+  EXPECT_EQ(pinfold_container_create(node_, &request, second_.c_str(), nullptr, &error),
+            PINFOLD_BUSY);
+  pinfold_free(error);
+  // Names are not looked up.
+  EXPECT_EQ(pinfold_container_delete(node_, "name-of-x", nullptr, nullptr), PINFOLD_OK);
+  EXPECT_EQ(pinfold_pod_get(node_, "x", &pod, nullptr), PINFOLD_OK);
+  pinfold_pod_free(pod);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(pinfold_container_delete(node_, "x", nullptr, &error), PINFOLD_OK) << error;
+    EXPECT_EQ(pinfold_pod_get(node_, "x", &pod, nullptr), PINFOLD_NOT_FOUND);
+  }
+  EXPECT_TRUE(std::filesystem::exists(second_)) << "the cgroup is the runtime's";
+}
+
+TEST_F(RealNode, KeepsNothingOfAContainerThatCannotBeCreated) {
+  char* error = nullptr;
+  pinfold_pod* pod = nullptr;
+  pinfold_request request = request_of("x");
+  for (const std::string& wrong : {parent_ + "/none", std::string("/tmp"), parent_ + "/root"}) {
+    EXPECT_EQ(pinfold_container_create(node_, &request, wrong.c_str(), nullptr, nullptr),
+              PINFOLD_INVALID_ARGUMENT)
+        << wrong;
+  }
+  request.container = "..";
+  EXPECT_EQ(pinfold_container_create(node_, &request, second_.c_str(), nullptr, nullptr),
+            PINFOLD_INVALID_ARGUMENT);
+  request = request_of("x");
+  const pinfold_hugepage_limit pages = {"2", 1};
+  request.hugepages = &pages;
+  request.hugepage_count = 1;
+  EXPECT_EQ(pinfold_container_create(node_, &request, second_.c_str(), nullptr, &error),
+            PINFOLD_INVALID_ARGUMENT);
+  EXPECT_STREQ(error, "create container: page_size '2': expected a name such as '2MB'");
+  pinfold_free(error);
+  request = request_of("x");
+  request.memory_bytes = INT64_MAX;
+  EXPECT_EQ(pinfold_container_create(node_, &request, second_.c_str(), &pod, nullptr),
+            PINFOLD_REJECTED);
+  EXPECT_STREQ(pinfold_pod_reason(pod), "OutOfmemory");
+  pinfold_pod_free(pod);
+  request = PINFOLD_REQUEST_INIT;
+  request.manifest = "metadata: {name: p, uid: x}\nspec: {containers: [{name: one}, {name: two}]}";
+  EXPECT_EQ(pinfold_container_create(node_, &request, second_.c_str(), nullptr, nullptr),
+            PINFOLD_INVALID_ARGUMENT);
+  request.container = "three";
+  EXPECT_EQ(pinfold_container_create(node_, &request, second_.c_str(), nullptr, nullptr),
+            PINFOLD_NOT_FOUND);
+  EXPECT_EQ(pinfold_pod_get(node_, "x", &pod, nullptr), PINFOLD_NOT_FOUND);
+}
+
 TEST_F(RealNode, AttachesAProcessByNumberAndByPidfd) {
   for (const bool by_pidfd : {false, true}) {
     const pid_t child = ::fork();

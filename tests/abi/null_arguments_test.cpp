@@ -173,6 +173,27 @@ std::vector<NullCase> null_cases() {
        [](A& a, char** e) {
          return pinfold_container_adopt_cgroup(a.node, "a", "c", nullptr, nullptr, e);
        }},
+      {"container_create node",
+       [](A&, char** e) {
+         const pinfold_request request = PINFOLD_REQUEST_INIT;
+         return pinfold_container_create(nullptr, &request, "/x", nullptr, e);
+       }},
+      {"container_create request",
+       [](A& a, char** e) { return pinfold_container_create(a.node, nullptr, "/x", nullptr, e); }},
+      {"container_create directory",
+       [](A& a, char** e) {
+         const pinfold_request request = PINFOLD_REQUEST_INIT;
+         return pinfold_container_create(a.node, &request, nullptr, nullptr, e);
+       }},
+      {"container_create uid",
+       [](A& a, char** e) {
+         const pinfold_request request = PINFOLD_REQUEST_INIT;
+         return pinfold_container_create(a.node, &request, "/x", nullptr, e);
+       }},
+      {"container_delete node",
+       [](A&, char** e) { return pinfold_container_delete(nullptr, "a", "c", e); }},
+      {"container_delete uid",
+       [](A& a, char** e) { return pinfold_container_delete(a.node, nullptr, "c", e); }},
       {"fleet_open topologies",
        [](A&, char** e) { return pinfold_fleet_open(nullptr, nullptr, &no_fleet, e); }},
       {"fleet_open fleet",

@@ -173,11 +173,16 @@ static void admits_explains_and_removes(void) {
   pinfold_free(json);
   CHECK(pinfold_node_reconcile(node, &json, &error) == PINFOLD_UNSUPPORTED);
   pinfold_free(error);
-  CHECK(pinfold_container_remove(node, "db", "main", 0, NULL) == PINFOLD_OK);
-  CHECK(pinfold_pod_remove(node, "db", 4, &error) == PINFOLD_UNSUPPORTED);
+  CHECK(pinfold_container_remove(node, "default/db", "main", 0, NULL) == PINFOLD_OK);
+  CHECK(pinfold_pod_remove(node, "db-1", 4, &error) == PINFOLD_UNSUPPORTED);
   pinfold_free(error);
-  CHECK(pinfold_pod_remove(node, "db", 0, &error) == PINFOLD_OK);
   CHECK(pinfold_pod_remove(node, "db", 0, &error) == PINFOLD_NOT_FOUND);
+  IS(error,
+     "remove pod: no pod has the UID 'db'; one has this name: to remove it, give its UID, "
+     "'db-1', or its namespace and name");
+  pinfold_free(error);
+  CHECK(pinfold_pod_remove(node, "db-1", 0, &error) == PINFOLD_OK);
+  CHECK(pinfold_pod_remove(node, "db-1", 0, &error) == PINFOLD_NOT_FOUND);
   HAS(error, "remove pod: pod 'db'");
   pinfold_free(error);
   CHECK(pinfold_pod_admit(node, "metadata: [", &answer, &error) == PINFOLD_INVALID_ARGUMENT);

@@ -267,8 +267,8 @@ class Call {
     const Node& node = arrival_.node;
     int with_devices = 0;
     for (const Container& container : pod.containers) {
-      pinfold_container_request& request =
-          containers_.emplace_back(pinfold_container_request PINFOLD_CONTAINER_REQUEST_INIT);
+      pinfold_decide_container& request =
+          containers_.emplace_back(pinfold_decide_container PINFOLD_DECIDE_CONTAINER_INIT);
       request.owner = static_cast<std::uint32_t>(containers_.size());
       if (node.cpu().is_static()) {
         const Quantity cpu = amount_of(container.resources.requests, "cpu");
@@ -306,7 +306,7 @@ class Call {
       containers_[i].devices = lists_[i].data();
       containers_[i].device_count = lists_[i].size();
     }
-    request_ = PINFOLD_REQUEST_INIT;
+    request_ = PINFOLD_DECIDE_REQUEST_INIT;
     request_.containers = containers_.data();
     request_.container_count = containers_.size();
     request_.guaranteed = guaranteed_ ? 1 : 0;
@@ -344,8 +344,8 @@ class Call {
   std::vector<std::vector<std::uint64_t>> bytes_;
   std::vector<std::unique_ptr<std::vector<pinfold_hint>>> hints_;
   std::vector<std::vector<pinfold_resource_hints>> lists_;
-  std::vector<pinfold_container_request> containers_;
-  pinfold_request request_ = PINFOLD_REQUEST_INIT;
+  std::vector<pinfold_decide_container> containers_;
+  pinfold_decide_request request_ = PINFOLD_DECIDE_REQUEST_INIT;
 };
 
 class Truth {

@@ -104,13 +104,13 @@ class Life {
     }
     const auto before = owners_;
     const auto count = static_cast<std::size_t>(draw(1, 3));
-    std::vector<pinfold_container_request> containers;
+    std::vector<pinfold_decide_container> containers;
     std::vector<std::vector<std::uint64_t>> bytes(count);
     const pinfold_hint hint = {any_mask(), draw(0, 1)};
     const pinfold_resource_hints device = {&hint, static_cast<std::size_t>(draw(0, 1))};
     for (std::size_t i = 0; i < count; ++i) {
-      containers.push_back(pinfold_container_request PINFOLD_CONTAINER_REQUEST_INIT);
-      pinfold_container_request& container = containers.back();
+      containers.push_back(pinfold_decide_container PINFOLD_DECIDE_CONTAINER_INIT);
+      pinfold_decide_container& container = containers.back();
       container.owner = next_++;
       container.milli_cpu =
           draw(0, 4) == 0 ? 1500 : 1000 * draw(0, static_cast<int>(owners_.size()));
@@ -124,7 +124,7 @@ class Life {
         container.device_count = 1;
       }
     }
-    pinfold_request request = PINFOLD_REQUEST_INIT;
+    pinfold_decide_request request = PINFOLD_DECIDE_REQUEST_INIT;
     request.containers = containers.data();
     request.container_count = count;
     request.guaranteed = draw(0, 5) == 0 ? 0 : 1;
@@ -148,7 +148,7 @@ class Life {
       if (before[i] != PINFOLD_SHARED) RC_ASSERT(owners_[i] == before[i]);
       if (site_.cpus[i].cpu == site_.reserved.front()) RC_ASSERT(owners_[i] == before[i]);
     }
-    for (const pinfold_container_request& container : containers) {
+    for (const pinfold_decide_container& container : containers) {
       const bool is_whole = container.milli_cpu % 1000 == 0 && request.guaranteed != 0;
       RC_ASSERT(std::count(owners_.begin(), owners_.end(), container.owner) ==
                 (is_whole ? container.milli_cpu / 1000 : 0));

@@ -63,12 +63,12 @@ static int owned(uint32_t owner) {
 static pinfold_code admit(uint32_t owner, int64_t milli_cpu, uint64_t bytes, uint64_t pages,
                           pinfold_placement* placement) {
   const uint64_t wanted[kKinds] = {bytes, pages};
-  pinfold_container_request container = PINFOLD_CONTAINER_REQUEST_INIT;
+  pinfold_decide_container container = PINFOLD_DECIDE_CONTAINER_INIT;
   container.owner = owner;
   container.milli_cpu = milli_cpu;
   container.memory = wanted;
   container.memory_kinds = kKinds;
-  pinfold_request request = PINFOLD_REQUEST_INIT;
+  pinfold_decide_request request = PINFOLD_DECIDE_REQUEST_INIT;
   request.containers = &container;
   request.container_count = 1;
   return pinfold_decide(machine, &state, &request, placement, workspace, sizeof workspace, message,
@@ -103,8 +103,8 @@ static void decide(void) {
 
 static void refuse(void) {
   pinfold_placement placement;
-  pinfold_container_request container = PINFOLD_CONTAINER_REQUEST_INIT;
-  pinfold_request request = PINFOLD_REQUEST_INIT;
+  pinfold_decide_container container = PINFOLD_DECIDE_CONTAINER_INIT;
+  pinfold_decide_request request = PINFOLD_DECIDE_REQUEST_INIT;
   container.owner = 1;
   request.containers = &container;
   request.container_count = 1;

@@ -57,6 +57,8 @@ void pinfold_free(void* text) { std::free(text); }
 
 const char* pinfold_version() { return PINFOLD_VERSION; }
 
+std::uint32_t pinfold_version_number() { return PINFOLD_VERSION_NUMBER; }
+
 const char* pinfold_code_name(pinfold_code code) {
   switch (code) {
     case PINFOLD_OK:

@@ -21,6 +21,20 @@ Result<RunningProcesses> read_remove_flags(std::uint32_t flags) {
   return flags == 0 ? RunningProcesses::kRefuse : RunningProcesses::kKill;
 }
 
+/// Finds what a removal names: a UID, or "namespace/name". A bare name could be the UID of a pod
+/// that is gone already, and then another pod would be removed by mistake.
+Result<PodUid> uid_to_remove(const NodeAgent& agent, const char* pod_id) {
+  PINFOLD_TRY(require(pod_id, "pod_id"));
+  PodUid uid(pod_id);
+  if (agent.state().node.held.contains(uid) || agent.state().node.find(uid) != nullptr) return uid;
+  PINFOLD_LET(auto found, agent::find_pod_uid(agent, pod_id));
+  if (std::string_view(pod_id).find('/') != std::string_view::npos) return found;
+  return fail(ErrorCode::kNotFound,
+              fmt::format("no pod has the UID '{}'; one has this name: to remove it, give its UID, "
+                          "'{}', or its namespace and name",
+                          pod_id, found));
+}
+
 Result<agent::ChangeOutcome> changed(NodeAgent& agent, const verbs::Action& action) {
   return verbs::expect<agent::ChangeOutcome>(verbs::execute(agent, action));
 }
@@ -168,8 +182,7 @@ pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t
                                 char** error) {
   return with_agent(
       node, Access::kChange, "remove pod", error, [&](NodeAgent& agent) -> Result<pinfold_code> {
-        PINFOLD_TRY(require(pod_id, "pod_id"));
-        PINFOLD_LET(const auto uid, agent::find_pod_to_remove(agent, pod_id));
+        PINFOLD_LET(const auto uid, uid_to_remove(agent, pod_id));
         PINFOLD_LET(const auto running, read_remove_flags(flags));
         PINFOLD_LET(const auto outcome, changed(agent, verbs::Remove{uid, "", running}));
         return code_of(outcome.not_enforced, error);
@@ -188,9 +201,10 @@ pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, con
 
 pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, const char* container,
                                       uint32_t flags, char** error) {
-  return with_pod(
-      node, pod_id, Access::kChange, "remove container", error,
-      [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
+  return with_agent(
+      node, Access::kChange, "remove container", error,
+      [&](NodeAgent& agent) -> Result<pinfold_code> {
+        PINFOLD_LET(const auto uid, uid_to_remove(agent, pod_id));
         PINFOLD_TRY(require(container, "container"));
         PINFOLD_LET(const auto running, read_remove_flags(flags));
         PINFOLD_LET(const auto outcome, changed(agent, verbs::Remove{uid, container, running}));

@@ -11,4 +11,4 @@ with pinfold.Node(sys.argv[1],
                   config="cpuManagerPolicy: static\nreservedSystemCPUs: '0'") as node:
     for container in node.admit(POD).containers:
         print(f"{container.name}: cpus {container.cpus}, shares {container.cpu_shares}")
-    node.remove("db")
+    node.remove("db-1")

@@ -315,9 +315,9 @@ class Node(_Handle):
         super().__init__()
         _call(_lib().pinfold_node_open, C.byref(options), C.byref(self._handle))
 
-    def _pod(self, function: Any, argument: bytes) -> Pod:
+    def _pod(self, function: Any, *arguments: Any) -> Pod:
         out = C.c_void_p()
-        return _call(function, self._handle, argument, C.byref(out), read=lambda: _pod_of(out))
+        return _call(function, self._handle, *arguments, C.byref(out), read=lambda: _pod_of(out))
 
     def _json(self, function: Any, *arguments: Any) -> Any:
         out = C.c_void_p()
@@ -377,6 +377,17 @@ class Node(_Handle):
         out = C.c_void_p()
         return _call(_lib().pinfold_container_adopt_cgroup, self._handle, pod_id.encode(), container.encode(), _encoded(directory),
                      C.byref(out), read=lambda: _taken(out))
+
+    def create(self, manifest: Manifest, cgroup: Union[str, os.PathLike], *, container: Optional[str] = None) -> Pod:
+        """Admits a pod and adopts the cgroup that the runtime made for its container, in one transaction. `container` may be
+        left out if the pod has one. Errors: see pinfold_container_create."""
+        request = _ffi.pinfold_request(struct_size=C.sizeof(_ffi.pinfold_request), manifest=_manifest(manifest),
+                                       container=None if container is None else container.encode())
+        return self._pod(_lib().pinfold_container_create, C.byref(request), _encoded(cgroup))
+
+    def delete(self, uid: str, container: Optional[str] = None) -> None:
+        """Ends what create() began; nothing if the UID is unknown. Errors: BusyError if processes run in the cgroup."""
+        _call(_lib().pinfold_container_delete, self._handle, uid.encode(), None if container is None else container.encode())
 
     def status(self) -> dict[str, Any]:
         """Returns what `pinfold status -o json` prints."""

@@ -127,8 +127,24 @@ class pinfold_container(C.Structure):
     ]
 
 
+class pinfold_request(C.Structure):
+    _fields_ = [
+        ("struct_size", C.c_size_t),
+        ("manifest", C.c_char_p),
+        ("container", C.c_char_p),
+        ("uid", C.c_char_p),
+        ("name", C.c_char_p),
+        ("pod_namespace", C.c_char_p),
+        ("milli_cpu", C.c_int64),
+        ("memory_bytes", C.c_int64),
+        ("hugepages", C.POINTER(pinfold_hugepage_limit)),
+        ("hugepage_count", C.c_size_t),
+    ]
+
+
 FUNCTIONS = {
     "pinfold_version": (C.c_char_p, []),
+    "pinfold_version_number": (C.c_uint32, []),
     "pinfold_code_name": (C.c_char_p, [C.c_int32]),
     "pinfold_free": (None, [C.c_void_p]),
     "pinfold_text_set": (C.c_int32, [C.c_void_p, C.c_char_p]),
@@ -166,6 +182,8 @@ FUNCTIONS = {
     "pinfold_container_attach_process": (C.c_int32, [C.c_void_p, C.c_char_p, C.c_char_p, C.c_int64, C.POINTER(C.c_void_p)]),
     "pinfold_container_attach_pidfd": (C.c_int32, [C.c_void_p, C.c_char_p, C.c_char_p, C.c_int, C.POINTER(C.c_void_p)]),
     "pinfold_container_adopt_cgroup": (C.c_int32, [C.c_void_p, C.c_char_p, C.c_char_p, C.c_char_p, C.POINTER(C.c_void_p), C.POINTER(C.c_void_p)]),
+    "pinfold_container_create": (C.c_int32, [C.c_void_p, C.POINTER(pinfold_request), C.c_char_p, C.POINTER(C.c_void_p), C.POINTER(C.c_void_p)]),
+    "pinfold_container_delete": (C.c_int32, [C.c_void_p, C.c_char_p, C.c_char_p, C.POINTER(C.c_void_p)]),
     "pinfold_fleet_open": (C.c_int32, [C.c_char_p, C.c_char_p, C.POINTER(C.c_void_p), C.POINTER(C.c_void_p)]),
     "pinfold_fleet_close": (None, [C.c_void_p]),
     "pinfold_fleet_predict": (C.c_int32, [C.c_void_p, C.c_char_p, C.c_char_p, C.POINTER(C.c_void_p), C.POINTER(C.c_void_p)]),

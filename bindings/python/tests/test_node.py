@@ -44,8 +44,8 @@ class NodeTest(unittest.TestCase):
             self.assertEqual(node.pods(), [admitted])
             self.assertEqual(len(node.status()["pods"]), 1)
             node.start("db", "main")
-            node.remove_container("db", "main")
-            node.remove("db", kill=True)
+            node.remove_container("default/db", "main")
+            node.remove("db-1", kill=True)
             self.assertEqual(node.pods(), [])
 
     def test_manifests_are_text_or_objects(self):

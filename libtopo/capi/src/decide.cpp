@@ -204,7 +204,7 @@ pinfold_code make_machine(const pinfold_machine_description* description, pinfol
   return PINFOLD_OK;
 }
 
-std::size_t most_devices(const pinfold_request& request) {
+std::size_t most_devices(const pinfold_decide_request& request) {
   std::size_t most = request.device_count;
   for (const auto& container : list(request.containers, request.container_count)) {
     most = std::max(most, container.device_count);
@@ -214,14 +214,14 @@ std::size_t most_devices(const pinfold_request& request) {
 
 /// Calls visit(hints of a resource) for all lists of hints of a request.
 template <class Visit>
-void for_each_list(const pinfold_request& request, const Visit& visit) {
+void for_each_list(const pinfold_decide_request& request, const Visit& visit) {
   for (const auto& resource : list(request.devices, request.device_count)) visit(resource);
   for (const auto& container : list(request.containers, request.container_count)) {
     for (const auto& resource : list(container.devices, container.device_count)) visit(resource);
   }
 }
 
-std::size_t workspace_of(const pinfold_machine& machine, const pinfold_request& request) {
+std::size_t workspace_of(const pinfold_machine& machine, const pinfold_decide_request& request) {
   std::size_t resources = 0;
   std::size_t hints = 0;
   for_each_list(request, [&](const pinfold_resource_hints& resource) {
@@ -234,7 +234,7 @@ std::size_t workspace_of(const pinfold_machine& machine, const pinfold_request& 
          (resources + 8) * alignof(std::max_align_t);
 }
 
-std::size_t new_allocations(const pinfold_machine& machine, const pinfold_request& request) {
+std::size_t new_allocations(const pinfold_machine& machine, const pinfold_decide_request& request) {
   return request.container_count * machine.decider.kinds();
 }
 
@@ -254,14 +254,14 @@ std::span<const Hints> read_hints(const pinfold_resource_hints* first, std::size
 }
 
 /// Checks the request, without its owners.
-pinfold_code check(const pinfold_machine& machine, const pinfold_request& request,
+pinfold_code check(const pinfold_machine& machine, const pinfold_decide_request& request,
                    Message& message) {
   const auto containers = list(request.containers, request.container_count);
   if (containers.empty()) {
     return message.fail(PINFOLD_INVALID_ARGUMENT, "containers: expected at least one");
   }
   for (std::size_t i = 0; i < containers.size(); ++i) {
-    pinfold_container_request container;
+    pinfold_decide_container container;
     if (!read(&containers[i], container) || containers[i].struct_size != sizeof(container)) {
       return message.fail(PINFOLD_INVALID_ARGUMENT,
                           "a container of another size: begin with its _INIT");
@@ -287,7 +287,7 @@ pinfold_code check(const pinfold_machine& machine, const pinfold_request& reques
 
 /// Checks the state, and that the owners of the request are new to it.
 pinfold_code check(const pinfold_machine& machine, const pinfold_state& state,
-                   const pinfold_request& request, Message& message) {
+                   const pinfold_decide_request& request, Message& message) {
   if (state.owners == nullptr || state.owner_count != machine.cpus.size()) {
     return message.fail(PINFOLD_INVALID_ARGUMENT, "owners: expected ",
                         static_cast<std::int64_t>(machine.cpus.size()), " of them");
@@ -324,10 +324,10 @@ pinfold_code check(const pinfold_machine& machine, const pinfold_state& state,
   return PINFOLD_OK;
 }
 
-PlaceRequest read_request(const pinfold_request& given, Arena& arena) {
+PlaceRequest read_request(const pinfold_decide_request& given, Arena& arena) {
   const auto containers = arena.make<ContainerRequest>(given.container_count);
   for (std::size_t i = 0; i < containers.size(); ++i) {
-    const pinfold_container_request& container = given.containers[i];
+    const pinfold_decide_container& container = given.containers[i];
     containers[i] = {container.owner, container.milli_cpu,
                      list(container.memory, container.memory_kinds),
                      read_hints(container.devices, container.device_count, arena)};
@@ -336,7 +336,7 @@ PlaceRequest read_request(const pinfold_request& given, Arena& arena) {
 }
 
 pinfold_code decide(const pinfold_machine& machine, pinfold_state& state,
-                    const pinfold_request& given, std::span<pinfold_placement> placements,
+                    const pinfold_decide_request& given, std::span<pinfold_placement> placements,
                     Arena& arena, Message& message) {
   const PlaceRequest request = read_request(given, arena);
   Ownership known{{state.owners, state.owner_count},
@@ -406,8 +406,8 @@ void pinfold_state_release(pinfold_state* state, std::uint32_t owner) {
 }
 
 std::size_t pinfold_decide_workspace(const pinfold_machine* machine,
-                                     const pinfold_request* request) {
-  pinfold_request given;
+                                     const pinfold_decide_request* request) {
+  pinfold_decide_request given;
   Message none(nullptr, 0);
   if (machine == nullptr || !pinfold::place::read(request, given)) return 0;
   if (pinfold::place::check(*machine, given, none) != PINFOLD_OK) return 0;
@@ -415,11 +415,11 @@ std::size_t pinfold_decide_workspace(const pinfold_machine* machine,
 }
 
 pinfold_code pinfold_decide(const pinfold_machine* machine, pinfold_state* state,
-                            const pinfold_request* request, pinfold_placement* placements,
+                            const pinfold_decide_request* request, pinfold_placement* placements,
                             void* workspace, std::size_t workspace_size, char* message,
                             std::size_t message_size) {
   Message text(message, message == nullptr ? 0 : message_size);
-  pinfold_request given;
+  pinfold_decide_request given;
   pinfold_state known;
   if (machine == nullptr || placements == nullptr || !pinfold::place::read(state, known) ||
       !pinfold::place::read(request, given)) {

@@ -67,8 +67,14 @@ extern "C" {
 #define PINFOLD_VERSION_MINOR 2
 #define PINFOLD_VERSION_PATCH 0
 
+/** The version of this header as a number that grows: 0.2.0 is 200, 1.12.3 is 11203. */
+#define PINFOLD_VERSION_NUMBER \
+  (PINFOLD_VERSION_MAJOR * 10000 + PINFOLD_VERSION_MINOR * 100 + PINFOLD_VERSION_PATCH)
+
 /** Version of the library, "0.2.0". */
 const char* pinfold_version(void);
+/** Version of the library as a number, like PINFOLD_VERSION_NUMBER. */
+uint32_t pinfold_version_number(void);
 
 /** Returns the name of a code, such as "not found"; "unknown code" for others. Never NULL. */
 const char* pinfold_code_name(pinfold_code code);
@@ -331,8 +337,10 @@ enum {
   PINFOLD_REMOVE_KILL = 1
 };
 
-/** Removes a pod with all its containers: releases its resources and removes its cgroups. Identify
- * a pod that only the kubelet's state files name ("held" in pinfold_node_get_status) by its UID. */
+/** Removes a pod with all its containers: releases its resources and removes its cgroups. `pod_id`
+ * is its UID or "namespace/name", not a bare name, which could mean another pod once this one is
+ * gone. A pod that only the kubelet's state files name ("held" in pinfold_node_get_status) has a
+ * UID alone. */
 pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t flags,
                                 char** error);
 
@@ -434,6 +442,7 @@ pinfold_code pinfold_pod_find_container(const pinfold_pod* pod, const char* name
 pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, const char* container,
                                      char** error);
 /** Removes a container for good: releases its resources and removes its cgroup. The pod stays.
+ * `pod_id` is as in pinfold_pod_remove.
  * Flags: PINFOLD_REMOVE_KILL. */
 pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, const char* container,
                                       uint32_t flags, char** error);
@@ -465,6 +474,45 @@ pinfold_code pinfold_container_attach_pidfd(pinfold_node* node, const char* pod_
 pinfold_code pinfold_container_adopt_cgroup(pinfold_node* node, const char* pod_id,
                                             const char* container, const char* directory,
                                             char** previous, char** error);
+
+/* ---- A container in two calls ---- */
+
+/** A pod of one container, for pinfold_container_create: a manifest, or else the members below it.
+ */
+typedef struct pinfold_request {
+  size_t struct_size;
+  const char* manifest;      /**< a Pod (YAML or JSON); NULL: see below */
+  const char* container;     /**< NULL: the only one of the manifest, else "main" */
+  const char* uid;           /**< UID of the pod */
+  const char* name;          /**< NULL: as `uid` */
+  const char* pod_namespace; /**< NULL: "default" */
+  int64_t milli_cpu;         /**< request and limit; 0: none */
+  int64_t memory_bytes; /**< request and limit; 0: none. CPUs become exclusive only with both */
+  const pinfold_hugepage_limit* hugepages;
+  size_t hugepage_count;
+} pinfold_request;
+#define PINFOLD_REQUEST_INIT \
+  { sizeof(pinfold_request), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0 }
+
+/** Admits a pod and adopts the cgroup that the runtime made for its container, in one transaction;
+ * call it before the container's program runs. `directory` is as in
+ * pinfold_container_adopt_cgroup. Afterwards no other container runs on the container's exclusive
+ * CPUs, and the cgroup has its cpusets. If a step fails, everything is taken back, and processes in
+ * the cgroup are killed. The pod ends with the container: after pinfold_container_delete, and if
+ * the cgroup disappears, with the next pinfold_node_reconcile, or at once under a service. *pod,
+ * unless `pod` is NULL, is as from pinfold_pod_admit, and set by PINFOLD_REJECTED, too. Errors:
+ * PINFOLD_REJECTED; PINFOLD_BUSY if a different pod has the UID, or the container runs in another
+ * cgroup; PINFOLD_NOT_FOUND for a container that the manifest does not have;
+ * PINFOLD_INVALID_ARGUMENT for a request that is no valid pod, and for a directory that cannot be
+ * adopted. */
+pinfold_code pinfold_container_create(pinfold_node* node, const pinfold_request* request,
+                                      const char* directory, pinfold_pod** pod, char** error);
+/** Releases what a container from pinfold_container_create has, and ends its pod if it was the
+ * last. Its cgroup may still exist. `container` may be NULL if the pod has one container. Does
+ * nothing if the UID is unknown: a runtime may call it twice. Names are not looked up, so no other
+ * pod is meant by mistake. Errors: PINFOLD_BUSY if processes run in the cgroup. */
+pinfold_code pinfold_container_delete(pinfold_node* node, const char* uid, const char* container,
+                                      char** error);
 
 /* ---- Many nodes, for schedulers (docs/predict.md) ---- */
 

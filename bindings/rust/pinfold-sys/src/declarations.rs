@@ -157,8 +157,24 @@ pub struct pinfold_container {
     pub cgroup_path: *const c_char,
 }
 
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pinfold_request {
+    pub struct_size: usize,
+    pub manifest: *const c_char,
+    pub container: *const c_char,
+    pub uid: *const c_char,
+    pub name: *const c_char,
+    pub pod_namespace: *const c_char,
+    pub milli_cpu: i64,
+    pub memory_bytes: i64,
+    pub hugepages: *const pinfold_hugepage_limit,
+    pub hugepage_count: usize,
+}
+
 extern "C" {
     pub fn pinfold_version() -> *const c_char;
+    pub fn pinfold_version_number() -> u32;
     pub fn pinfold_code_name(code: pinfold_code) -> *const c_char;
     pub fn pinfold_free(text: *mut c_void);
     pub fn pinfold_text_set(text: *mut pinfold_text, value: *const c_char) -> pinfold_code;
@@ -196,6 +212,8 @@ extern "C" {
     pub fn pinfold_container_attach_process(node: *mut pinfold_node, pod_id: *const c_char, container: *const c_char, pid: i64, error: *mut *mut c_char) -> pinfold_code;
     pub fn pinfold_container_attach_pidfd(node: *mut pinfold_node, pod_id: *const c_char, container: *const c_char, pidfd: c_int, error: *mut *mut c_char) -> pinfold_code;
     pub fn pinfold_container_adopt_cgroup(node: *mut pinfold_node, pod_id: *const c_char, container: *const c_char, directory: *const c_char, previous: *mut *mut c_char, error: *mut *mut c_char) -> pinfold_code;
+    pub fn pinfold_container_create(node: *mut pinfold_node, request: *const pinfold_request, directory: *const c_char, pod: *mut *mut pinfold_pod, error: *mut *mut c_char) -> pinfold_code;
+    pub fn pinfold_container_delete(node: *mut pinfold_node, uid: *const c_char, container: *const c_char, error: *mut *mut c_char) -> pinfold_code;
     pub fn pinfold_fleet_open(topologies: *const c_char, ignored_resources: *const c_char, fleet: *mut *mut pinfold_fleet, error: *mut *mut c_char) -> pinfold_code;
     pub fn pinfold_fleet_close(fleet: *mut pinfold_fleet);
     pub fn pinfold_fleet_predict(fleet: *mut pinfold_fleet, manifest: *const c_char, scoring: *const c_char, json: *mut *mut c_char, error: *mut *mut c_char) -> pinfold_code;

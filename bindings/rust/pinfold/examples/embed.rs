@@ -15,5 +15,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             container.name, container.cpus, container.cpu_shares
         );
     }
-    Ok(node.remove("db", pinfold::Processes::Refuse)?)
+    Ok(node.remove("db-1", pinfold::Processes::Refuse)?)
 }

@@ -418,6 +418,44 @@ impl Node {
         })
     }
 
+    /// Admits a pod and adopts the cgroup that the runtime made for its container, in one
+    /// transaction. `container` may be `None` if the pod has one.
+    pub fn create(
+        &self,
+        manifest: &str,
+        container: Option<&str>,
+        cgroup: impl AsRef<Path>,
+    ) -> Result<Pod> {
+        let manifest = c_string(manifest.as_bytes())?;
+        let container = container.map(|name| c_string(name.as_bytes())).transpose()?;
+        let cgroup = c_string(cgroup.as_ref().as_os_str().as_bytes())?;
+        let request = sys::pinfold_request {
+            struct_size: std::mem::size_of::<sys::pinfold_request>(),
+            manifest: manifest.as_ptr(),
+            container: container.as_ref().map_or(ptr::null(), |name| name.as_ptr()),
+            uid: ptr::null(),
+            name: ptr::null(),
+            pod_namespace: ptr::null(),
+            milli_cpu: 0,
+            memory_bytes: 0,
+            hugepages: ptr::null(),
+            hugepage_count: 0,
+        };
+        self.pod_from(|handle, error| unsafe {
+            sys::pinfold_container_create(self.handle, &request, cgroup.as_ptr(), handle, error)
+        })
+    }
+
+    /// Ends what `create` began; nothing if the UID is unknown.
+    pub fn delete(&self, uid: &str, container: Option<&str>) -> Result<()> {
+        let uid = c_string(uid.as_bytes())?;
+        let container = container.map(|name| c_string(name.as_bytes())).transpose()?;
+        let name = container.as_ref().map_or(ptr::null(), |name| name.as_ptr());
+        self.change(|error| unsafe {
+            sys::pinfold_container_delete(self.handle, uid.as_ptr(), name, error)
+        })
+    }
+
     /// Prepares the start of a container's process.
     pub fn start(&self, pod_id: &str, container: &str) -> Result<()> {
         self.of_container(pod_id, container, |id, name, error| unsafe {
@@ -542,10 +580,17 @@ impl Node {
 
     fn pod_of(&self, argument: &str, function: PodFunction) -> Result<Pod> {
         let argument = c_string(argument.as_bytes())?;
+        self.pod_from(|handle, error| unsafe {
+            function(self.handle, argument.as_ptr(), handle, error)
+        })
+    }
+
+    fn pod_from(
+        &self,
+        function: impl FnOnce(*mut *mut sys::pinfold_pod, *mut *mut c_char) -> sys::pinfold_code,
+    ) -> Result<Pod> {
         let mut handle = ptr::null_mut();
-        let outcome = self.change(|error| unsafe {
-            function(self.handle, argument.as_ptr(), &mut handle, error)
-        });
+        let outcome = self.change(|error| function(&mut handle, error));
         if handle.is_null() {
             return Err(outcome.expect_err("a call without an error has an output"));
         }

@@ -77,9 +77,9 @@ fn an_admitted_pod_has_its_resources() {
     assert_eq!(node.pods().unwrap(), [admitted]);
     assert!(node.status().unwrap().contains("\"db\""));
     node.start("db", "main").unwrap();
-    node.remove_container("db", "main", Processes::Refuse)
+    node.remove_container("default/db", "main", Processes::Refuse)
         .unwrap();
-    node.remove("db", Processes::Kill).unwrap();
+    node.remove("db-1", Processes::Kill).unwrap();
     assert_eq!(node.pods().unwrap(), []);
 }
 

@@ -160,7 +160,7 @@ typedef struct pinfold_resource_hints {
 } pinfold_resource_hints;
 
 /** A container of a request. */
-typedef struct pinfold_container_request {
+typedef struct pinfold_decide_container {
   size_t struct_size;
   uint32_t owner;         /**< new to the state */
   int64_t milli_cpu;      /**< whole CPUs become exclusive, others do not */
@@ -169,9 +169,9 @@ typedef struct pinfold_container_request {
   const pinfold_resource_hints*
       devices; /**< by resource; a resource without preference is left out */
   size_t device_count;
-} pinfold_container_request;
-#define PINFOLD_CONTAINER_REQUEST_INIT \
-  { sizeof(pinfold_container_request), 0, 0, NULL, 0, NULL, 0 }
+} pinfold_decide_container;
+#define PINFOLD_DECIDE_CONTAINER_INIT \
+  { sizeof(pinfold_decide_container), 0, 0, NULL, 0, NULL, 0 }
 
 /** What a container got, besides the CPUs that it owns in the state. */
 typedef struct pinfold_placement {
@@ -181,9 +181,9 @@ typedef struct pinfold_placement {
 } pinfold_placement;
 
 /** Containers that are admitted together or not at all. */
-typedef struct pinfold_request {
+typedef struct pinfold_decide_request {
   size_t struct_size;
-  const pinfold_container_request* containers; /**< in start order; they run at the same time */
+  const pinfold_decide_container* containers; /**< in start order; they run at the same time */
   size_t container_count;
   /** Not 0: the pod is Guaranteed. Containers of other pods get no CPUs and no memory of their own.
    */
@@ -191,13 +191,13 @@ typedef struct pinfold_request {
   /** With PINFOLD_SCOPE_POD: the devices of all containers together, instead of theirs. */
   const pinfold_resource_hints* devices;
   size_t device_count;
-} pinfold_request;
-#define PINFOLD_REQUEST_INIT \
-  { sizeof(pinfold_request), NULL, 0, 1, NULL, 0 }
+} pinfold_decide_request;
+#define PINFOLD_DECIDE_REQUEST_INIT \
+  { sizeof(pinfold_decide_request), NULL, 0, 1, NULL, 0 }
 
 /** Returns the bytes of workspace that pinfold_decide() needs for a request: some kilobytes, on a
  * machine with 16 and more NUMA nodes megabytes. 0 for an invalid request. */
-size_t pinfold_decide_workspace(const pinfold_machine* machine, const pinfold_request* request);
+size_t pinfold_decide_workspace(const pinfold_machine* machine, const pinfold_decide_request* request);
 
 /** Decides about a request and enters what it got into the state. `placements` has one element for
  * each container. `workspace` is any memory; its contents do not matter before and after the call.
@@ -208,7 +208,7 @@ size_t pinfold_decide_workspace(const pinfold_machine* machine, const pinfold_re
  * has no room for the allocations, and a workspace that is too small. PINFOLD_NO_MEMORY only with
  * the profile of a kubelet on a machine whose NUMA nodes span many sockets. */
 pinfold_code pinfold_decide(const pinfold_machine* machine, pinfold_state* state,
-                            const pinfold_request* request, pinfold_placement* placements,
+                            const pinfold_decide_request* request, pinfold_placement* placements,
                             void* workspace, size_t workspace_size, char* message,
                             size_t message_size);
 

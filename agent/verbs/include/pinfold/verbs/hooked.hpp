@@ -6,7 +6,8 @@
 
 #include "pinfold/agent/node_agent.hpp"
 
-/// The requests of the OCI hook.
+/// The requests of runtimes that made the group of their container: the OCI hook, and
+/// pinfold_container_create.
 namespace pinfold::verbs {
 
 /// Why a request of the hook fails. The author of a container sees the hook's output, but may not
@@ -14,6 +15,7 @@ namespace pinfold::verbs {
 struct Refusal {
   std::string summary;  ///< quotes nothing of the pod
   Error error;          ///< with the details
+  std::optional<Rejection> rejection = {};  ///< if the pod is rejected
 
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
