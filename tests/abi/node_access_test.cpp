@@ -227,6 +227,45 @@ TEST(PodList, HasActiveAndHeldPods) {
   pinfold_pod_list_free(list);
 }
 
+TEST(Owners, AreReadWithoutANode) {
+  test::Runtime runtime(enforce::CgroupVersion::kV2);
+  runtime.options.flags = PINFOLD_NODE_NO_ENFORCE;
+  runtime.options.cgroup_fs = nullptr;
+  const char* const state = runtime.options.state_dir;
+  char* uid = nullptr;
+  char* container = nullptr;
+  EXPECT_EQ(pinfold_owner_of(state, 2, &uid, &container, nullptr), PINFOLD_NOT_FOUND);
+  pinfold_node* const node = runtime.open();
+  must_admit(node, test::pod("a", 2));
+  for (int i = 0; i < 2; ++i) {  // from shared memory, then from the files
+    ASSERT_EQ(pinfold_owner_of(state, 2, &uid, &container, nullptr), PINFOLD_OK);
+    EXPECT_STREQ(uid, "a");
+    EXPECT_STREQ(container, "c");
+    pinfold_free(uid);
+    pinfold_free(container);
+    ASSERT_EQ(pinfold_owner_of(state, 1, &uid, &container, nullptr), PINFOLD_OK);
+    EXPECT_STREQ(uid, "");
+    EXPECT_STREQ(container, "");
+    pinfold_free(uid);
+    pinfold_free(container);
+    const std::map<std::string, int> answers = {
+        {"2-3", 1}, {"2", 1}, {"1-2", 0}, {"0", 0}, {"", 0}};
+    for (const auto& [cpus, want] : answers) {
+      int answer = -1;
+      EXPECT_EQ(pinfold_is_exclusive(state, cpus.c_str(), &answer, nullptr), PINFOLD_OK);
+      EXPECT_EQ(answer, want) << cpus;
+    }
+    std::filesystem::remove(std::string(state) + "/.pinfold_snapshot");
+  }
+  int answer = -1;
+  char* error = nullptr;
+  EXPECT_EQ(pinfold_is_exclusive(state, "2-", &answer, &error), PINFOLD_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(error).find("exclusive CPUs: cpus: "), 0U) << error;
+  pinfold_free(error);
+  EXPECT_EQ(pinfold_owner_of(state, -1, &uid, &container, nullptr), PINFOLD_INVALID_ARGUMENT);
+  pinfold_node_close(node);
+}
+
 /// On the kernel that runs the tests: set PINFOLD_TEST_CGROUP to an empty directory of a cgroup
 /// mount with the cpuset controller.
 class RealNode : public testing::Test {

@@ -56,6 +56,7 @@ pinfold_node* no_node = nullptr;      // NOLINT(cppcoreguidelines-avoid-non-cons
 pinfold_pod* no_pod = nullptr;        // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 pinfold_pod_list* no_list = nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 pinfold_fleet* no_fleet = nullptr;    // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+char* no_text = nullptr;             // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 char* no_json = nullptr;              // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 pinfold_container container =         // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
     PINFOLD_CONTAINER_INIT;
@@ -194,6 +195,16 @@ std::vector<NullCase> null_cases() {
        [](A&, char** e) { return pinfold_container_delete(nullptr, "a", "c", e); }},
       {"container_delete uid",
        [](A& a, char** e) { return pinfold_container_delete(a.node, nullptr, "c", e); }},
+      {"owner_of uid", [](A&, char** e) { return pinfold_owner_of("/", 0, nullptr, &no_text, e); }},
+      {"owner_of container",
+       [](A&, char** e) { return pinfold_owner_of("/", 0, &no_text, nullptr, e); }},
+      {"is_exclusive cpus",
+       [](A&, char** e) {
+         int answer = 0;
+         return pinfold_is_exclusive("/", nullptr, &answer, e);
+       }},
+      {"is_exclusive is_exclusive",
+       [](A&, char** e) { return pinfold_is_exclusive("/", "0", nullptr, e); }},
       {"fleet_open topologies",
        [](A&, char** e) { return pinfold_fleet_open(nullptr, nullptr, &no_fleet, e); }},
       {"fleet_open fleet",

@@ -514,6 +514,22 @@ pinfold_code pinfold_container_create(pinfold_node* node, const pinfold_request*
 pinfold_code pinfold_container_delete(pinfold_node* node, const char* uid, const char* container,
                                       char** error);
 
+/* ---- Who has a CPU, for programs that only ask ---- */
+
+/* These two take no lock and wait for nobody, a service included: they read the shared memory of
+ * the state directory (NULL: /var/lib/pinfold), or its files if nothing was published since the
+ * machine booted. Errors: PINFOLD_NOT_FOUND for a directory without a state; PINFOLD_CORRUPT;
+ * PINFOLD_IO. */
+
+/** Sets *uid and *container to the pod and the container that have a CPU. *container is "" if
+ * several containers of the pod have it, both are "" if the CPU is in the shared pool. */
+pinfold_code pinfold_owner_of(const char* state_dir, int32_t cpu, char** uid, char** container,
+                              char** error);
+/** Sets *is_exclusive to 1 if every one of the CPUs ("2-3,8") has an owner, else to 0; to 0 for "".
+ * Errors: also PINFOLD_INVALID_ARGUMENT for another text. */
+pinfold_code pinfold_is_exclusive(const char* state_dir, const char* cpus, int* is_exclusive,
+                                  char** error);
+
 /* ---- Many nodes, for schedulers (docs/predict.md) ---- */
 
 /** Many nodes, as described by their NodeResourceTopology objects, with the pods placed on them

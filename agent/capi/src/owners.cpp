@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "call.hpp"
+#include "pinfold/agent/options.hpp"
+#include "pinfold/checkpoint/fs.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/checkpoint/snapshot.hpp"
+#include "pinfold/checkpoint/store.hpp"
+
+/// Who has a CPU, for programs that only look: one read of the snapshot, no lock, no node.
+namespace pinfold::capi {
+namespace {
+
+/// Reads the CPU manager's state of a directory: from shared memory, or else from the files.
+Result<CpuCheckpoint> read_cpus(const char* state_dir) {
+  const std::string directory = state_dir == nullptr ? agent::kDefaultStateDir : state_dir;
+  auto files = checkpoint::read_snapshot(directory);
+  if (!files && files.error().code == ErrorCode::kNotFound) {
+    PINFOLD_LET(const auto fs, checkpoint::open_directory(directory));
+    files = checkpoint::read_files(*fs);
+  }
+  if (!files) return tl::unexpected(std::move(files).error());
+  if (!files->cpu) return fail(ErrorCode::kNotFound, fmt::format("'{}' has no state", directory));
+  PINFOLD_LET(auto inspected, checkpoint::inspect_cpu(*files->cpu));
+  return std::move(inspected.state);
+}
+
+struct Owner {
+  std::string pod;
+  std::string container;  ///< "": the shared containers of the pod
+};
+
+/// Finds who has a CPU. Containers of a pod can have it in common: then it is the pod's.
+Owner owner_of(const CpuCheckpoint& state, CpuId cpu) {
+  for (const auto& [pod, containers] : state.assignments.by_pod()) {
+    Owner owner;
+    for (const auto& [name, cpus] : containers) {
+      if (!cpus.contains(cpu)) continue;
+      const bool is_first = owner.pod.empty();
+      owner = {pod.value, is_first ? name : std::string()};
+    }
+    if (!owner.pod.empty()) return owner;
+  }
+  for (const auto& [pod, cpus] : state.pods) {
+    if (cpus.contains(cpu)) return {pod.value, ""};
+  }
+  return {};
+}
+
+Result<pinfold_code> write_owner(const char* state_dir, std::int32_t cpu, char** uid,
+                                 char** container) {
+  PINFOLD_TRY(require(uid, "uid"));
+  PINFOLD_TRY(require(container, "container"));
+  if (cpu < 0 || cpu >= CpuSet::kMaxCpus) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("cpu {}: expected a CPU's number", cpu));
+  }
+  PINFOLD_LET(const auto state, read_cpus(state_dir));
+  const Owner owner = owner_of(state, CpuId{cpu});
+  char* const pod = copy_text(owner.pod);
+  char* const name = copy_text(owner.container);
+  if (pod == nullptr || name == nullptr) {
+    pinfold_free(pod);
+    pinfold_free(name);
+    return PINFOLD_NO_MEMORY;
+  }
+  *uid = pod;
+  *container = name;
+  return PINFOLD_OK;
+}
+
+Result<pinfold_code> write_exclusive(const char* state_dir, const char* cpus, int* is_exclusive) {
+  PINFOLD_TRY(require(cpus, "cpus"));
+  PINFOLD_TRY(require(is_exclusive, "is_exclusive"));
+  PINFOLD_LET_WRAP(const auto asked, CpuSet::parse(cpus), "cpus");
+  PINFOLD_LET(const auto state, read_cpus(state_dir));
+  CpuSet owned;
+  for (const auto& [pod, name, of_container] : state.assignments) owned |= of_container;
+  for (const auto& [pod, of_pod] : state.pods) owned |= of_pod;
+  *is_exclusive = !asked.empty() && owned.contains_all(asked) ? 1 : 0;
+  return PINFOLD_OK;
+}
+
+}  // namespace
+}  // namespace pinfold::capi
+
+using namespace pinfold;  // NOLINT(google-build-using-namespace): C functions have no namespace
+using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
+
+pinfold_code pinfold_owner_of(const char* state_dir, std::int32_t cpu, char** uid, char** container,
+                              char** error) {
+  return guarded(error, [&]() -> Result<pinfold_code> {
+    PINFOLD_LET_WRAP(const auto code, write_owner(state_dir, cpu, uid, container),
+                     "owner of a CPU");
+    return code;
+  });
+}
+
+pinfold_code pinfold_is_exclusive(const char* state_dir, const char* cpus, int* is_exclusive,
+                                  char** error) {
+  return guarded(error, [&]() -> Result<pinfold_code> {
+    PINFOLD_LET_WRAP(const auto code, write_exclusive(state_dir, cpus, is_exclusive),
+                     "exclusive CPUs");
+    return code;
+  });
+}
