@@ -83,12 +83,12 @@ void in_c(benchmark::State& state) {
   now.allocations = held.data();
   now.allocation_capacity = held.size();
   if (pinfold_state_clear(made, &now) != PINFOLD_OK) std::abort();
-  pinfold_container_request container = PINFOLD_CONTAINER_REQUEST_INIT;
+  pinfold_decide_container container = PINFOLD_DECIDE_CONTAINER_INIT;
   container.owner = 1;
   container.milli_cpu = 4000;
   container.memory = &kGiB;
   container.memory_kinds = 1;
-  pinfold_request request = PINFOLD_REQUEST_INIT;
+  pinfold_decide_request request = PINFOLD_DECIDE_REQUEST_INIT;
   request.containers = &container;
   request.container_count = 1;
   std::vector<std::byte> workspace(pinfold_decide_workspace(made, &request));

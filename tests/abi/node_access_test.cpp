@@ -288,6 +288,7 @@ class RealNode : public testing::Test {
     pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
     options.state_dir = state_.path().c_str();
     options.cgroup_root = root.c_str();
+    options.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
     char* error = nullptr;
     ASSERT_EQ(pinfold_node_open(&options, &node_, &error), PINFOLD_OK) << error;
     must_admit(node_, "metadata: {name: a, uid: a}\nspec: {containers: [{name: c}]}");
@@ -377,13 +378,17 @@ TEST_F(RealNode, CreatesAndDeletesAContainerInOneCallEach) {
   pinfold_pod* pod = nullptr;
   pinfold_request request = request_of("x");
   request.name = "name-of-x";
+  request.milli_cpu = 1000;
   ASSERT_EQ(pinfold_container_create(node_, &request, second_.c_str(), &pod, &error), PINFOLD_OK)
       << error;
   EXPECT_STREQ(pinfold_pod_name(pod), "name-of-x");
   pinfold_container container = PINFOLD_CONTAINER_INIT;
   ASSERT_EQ(pinfold_pod_find_container(pod, "main", &container, nullptr), PINFOLD_OK);
   EXPECT_EQ(container.cgroup_path, second_);
-  EXPECT_EQ(get(second_ + "/cpuset.cpus"), container.cpus);
+  EXPECT_STREQ(container.exclusive_cpus, "1");
+  EXPECT_EQ(get(second_ + "/cpuset.cpus"), "1");
+  EXPECT_EQ(get(parent_ + "/root/poda/c/cpuset.cpus").find('1'), std::string::npos)
+      << "its neighbour moves off";
   pinfold_pod_free(pod);
 
   // Again, as after a crash of the runtime; and another pod under its UID.

@@ -56,7 +56,7 @@ pinfold_node* no_node = nullptr;      // NOLINT(cppcoreguidelines-avoid-non-cons
 pinfold_pod* no_pod = nullptr;        // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 pinfold_pod_list* no_list = nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 pinfold_fleet* no_fleet = nullptr;    // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
-char* no_text = nullptr;             // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+char* no_text = nullptr;              // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 char* no_json = nullptr;              // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 pinfold_container container =         // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
     PINFOLD_CONTAINER_INIT;

@@ -183,7 +183,7 @@ static void admits_explains_and_removes(void) {
   pinfold_free(error);
   CHECK(pinfold_pod_remove(node, "db-1", 0, &error) == PINFOLD_OK);
   CHECK(pinfold_pod_remove(node, "db-1", 0, &error) == PINFOLD_NOT_FOUND);
-  HAS(error, "remove pod: pod 'db'");
+  HAS(error, "remove pod: pod 'db-1'");
   pinfold_free(error);
   CHECK(pinfold_pod_admit(node, "metadata: [", &answer, &error) == PINFOLD_INVALID_ARGUMENT);
   pinfold_free(error);

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "pinfold/api/pod_documents.hpp"
@@ -34,6 +35,14 @@ pinfold_code set_text(char** out, const std::string& text, pinfold_code code) no
 Result<void> require(const void* pointer, const char* name) {
   if (pointer != nullptr) return {};
   return fail(ErrorCode::kInvalidArgument, fmt::format("{} is NULL", name));
+}
+
+Result<void> require_directory(const char* path) {
+  PINFOLD_TRY(require(path, "directory"));
+  std::error_code failed;
+  if (std::filesystem::is_directory(path, failed)) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("'{}': {}", path, failed ? failed.message() : "is not a directory"));
 }
 
 Result<void> check_flags(std::uint32_t flags, std::uint32_t known) {

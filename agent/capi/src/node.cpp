@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "node_call.hpp"
 #include "pinfold/agent/reconcile.hpp"
@@ -78,12 +76,7 @@ std::string adopted_by(const NodeAgent& agent, const ContainerId& container) {
 Result<pinfold_code> adopt(NodeAgent& agent, const ContainerId& container, const char* directory,
                            char** previous, char** error) {
   const std::string before = adopted_by(agent, container);
-  std::error_code failed;
-  if (before != directory && !std::filesystem::is_directory(directory, failed)) {
-    return fail(
-        ErrorCode::kInvalidArgument,
-        fmt::format("'{}': {}", directory, failed ? failed.message() : "is not a directory"));
-  }
+  if (before != directory) PINFOLD_TRY(require_directory(directory));
   PINFOLD_LET(const auto outcome,
               changed(agent, verbs::Adopt{container.pod, {container.name, directory}}));
   const pinfold_code code = code_of(outcome.not_enforced, error);

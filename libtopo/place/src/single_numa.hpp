@@ -3,7 +3,9 @@
 #include <optional>
 #include <span>
 
-#include "pinfold/place/merge.hpp"
+#include "pinfold/place/arena.hpp"
+#include "pinfold/place/hints.hpp"
+#include "pinfold/place/merge_rules.hpp"
 
 namespace pinfold::place {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "pinfold/place/take.hpp"
+#include "pinfold/place/take_rules.hpp"
 
 namespace pinfold::place {
 

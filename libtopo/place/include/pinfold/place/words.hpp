@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "pinfold/place/take.hpp"
+#include "pinfold/place/take_rules.hpp"
 
 /// The kubelet's texts, for programs without a library for formatting.
 namespace pinfold::place {
