@@ -1,5 +1,5 @@
 /* c_client VERB: acts like `pinfold` on the node in ./node.json, through the C interface. Verbs:
- * admit (the pod in ./db.yaml), remove (the pod "web"), status. With PINFOLD_ATTACK_ROOT it writes
+ * admit (the pod in ./db.yaml), remove (the pod "u-web"), status. With PINFOLD_ATTACK_ROOT it writes
  * to the kernel. */
 #include <pinfold/pinfold.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static pinfold_code run(pinfold_node* node, const char* verb, char** error) {
   pinfold_pod* pod = NULL;
   char* text = NULL;
   pinfold_code code = PINFOLD_INVALID_ARGUMENT;
-  if (strcmp(verb, "remove") == 0) return pinfold_pod_remove(node, "web", 0, error);
+  if (strcmp(verb, "remove") == 0) return pinfold_pod_remove(node, "u-web", 0, error);
   if (strcmp(verb, "status") == 0) {
     code = pinfold_node_get_status(node, &text, error);
     pinfold_free(text);

@@ -69,11 +69,12 @@ Result<std::string> container_of(const pinfold_request& request, const PodSpec& 
 
 Result<pinfold_code> create(NodeAgent& agent, const pinfold_request* given, const char* directory,
                             pinfold_pod** pod, char** error) {
-  PINFOLD_TRY(require_directory(directory));
+  PINFOLD_TRY(require(directory, "directory"));
   PINFOLD_LET(const auto request, read_struct(given, kSmallestRequest, "pinfold_request"));
   PINFOLD_LET(const auto spec, request.manifest == nullptr ? described_pod(request)
                                                            : read_manifest(request.manifest));
   PINFOLD_LET(const auto container, container_of(request, spec));
+  PINFOLD_TRY(require_directory(directory));
   const auto refusal =
       verbs::admit_hooked(agent, spec, {container, directory}, [] { return false; });
   if (refusal && !refusal->rejection) return tl::unexpected(refusal->error);
