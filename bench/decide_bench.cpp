@@ -6,24 +6,19 @@
 
 #include <cstdlib>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include "pinfold/decide/decide.hpp"
 
-namespace {
-
-std::uint64_t allocations = 0;  // NOLINT: counted by the operators below
-
-}  // namespace
-
-void* operator new(std::size_t size) {
+// Counts the calls of malloc, to which operator new leads.
+static std::uint64_t allocations = 0;  // NOLINT
+extern "C" {
+void* __libc_malloc(std::size_t size);  // NOLINT: glibc's own malloc
+void* malloc(std::size_t size) {
   ++allocations;
-  if (void* const memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
+  return __libc_malloc(size);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
+}
 
 namespace pinfold {
 namespace {
