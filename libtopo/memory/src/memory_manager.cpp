@@ -8,6 +8,7 @@
 
 #include "machine_state.hpp"
 #include "node_search.hpp"
+#include "pinfold/api/topology_policy.hpp"
 #include "pinfold/text/go_text.hpp"
 #include "requests.hpp"
 
@@ -119,6 +120,12 @@ Result<MemoryManager> MemoryManager::make(const Machine& machine, const Config& 
   if (!manager.quirks_.excess_reserved_memory_wraps_around) {
     PINFOLD_TRY(check_capacity(machine, reserved));
   }
+  // single-numa-node rejects wider masks. With up to 16 NUMA nodes they are made anyway, as in the
+  // kubelet.
+  if (config.topology_manager_policy == to_string(TopologyPolicy::kSingleNumaNode) &&
+      machine.numa_count() > kMaxNodesForEveryMask) {
+    manager.widest_hint_ = 1;
+  }
   manager.is_static_ = true;
   manager.system_reserved_ = std::move(reserved);
   return manager;
@@ -139,7 +146,14 @@ ResourceHints MemoryManager::search_hints(const MemoryState& state, const PodUid
                                           const Requests& requests) const {
   if (requests.empty()) return {};
   const NodeSearch search(*machine_, state, pod_uid, requests);
-  std::vector<TopologyHint> hints = place::list_hints(search.rule(), machine_->numa_count());
+  std::vector<TopologyHint> hints =
+      place::list_hints(search.rule(), machine_->numa_count(), widest_hint_);
+  // Without any hint there is no entry, see below; that must not depend on widest_hint_.
+  if (hints.empty() && place::fits_anywhere(search.rule(), machine_->numa_count())) {
+    ResourceHints impossible;
+    for (const auto& [name, bytes] : requests) impossible[name] = std::vector<TopologyHint>{};
+    return impossible;
+  }
   ResourceHints by_resource;
   // As in the kubelet: without any hint there is no entry, which means "no preference", and the pod
   // is rejected when its memory is allocated.

@@ -14,10 +14,11 @@ bool fits_anywhere(const HintRule& rule, int nodes) {
   return false;
 }
 
-std::vector<TopologyHint> list_hints(const HintRule& rule, int nodes) {
+std::vector<TopologyHint> list_hints(const HintRule& rule, int nodes, int widest) {
   std::vector<TopologyHint> hints;
+  const int last = std::min({rule.widest(), nodes, widest});
   if (nodes <= kMaxNodesForEveryMask) hints.reserve(std::size_t{1} << nodes);
-  for (int width = rule.narrowest(); width <= std::min(rule.widest(), nodes); ++width) {
+  for (int width = rule.narrowest(); width <= last; ++width) {
     for_each_hint_mask_of_width(nodes, width, [&](NumaMask mask) {
       const Fit fit = rule.fit(mask);
       if (fit != Fit::kNo) hints.push_back({mask, fit == Fit::kPreferred});

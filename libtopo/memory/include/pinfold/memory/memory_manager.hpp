@@ -36,7 +36,7 @@ class MemoryManager {
 
   /// Returns a container's hints. All its memory resources have the same list: a mask is a hint
   /// only if all of them fit. With more than 16 NUMA nodes not every mask is tried, see
-  /// for_each_hint_mask.
+  /// for_each_hint_mask, and under the topology policy single-numa-node only single NUMA nodes.
   [[nodiscard]] ResourceHints container_hints(const MemoryState& state, const PodView& pod,
                                               const Container& container) const;
   /// Like container_hints, for the pod-level request or the most that the containers need at one
@@ -102,6 +102,7 @@ class MemoryManager {
   FeatureGates gates_;
   Quirks quirks_;
   bool is_static_ = false;
+  int widest_hint_ = NumaMask::kMaxNodes;
   /// OS id to resource name to reserved bytes.
   std::map<std::int32_t, std::map<std::string, std::uint64_t>> system_reserved_;
 };

@@ -44,8 +44,10 @@ class HintRule {
 /// Returns whether any mask fits. `nodes` is the number of NUMA nodes of the machine.
 [[nodiscard]] bool fits_anywhere(const HintRule& rule, int nodes);
 
-/// Returns the masks that fit as the kubelet lists them: by width, then lexicographically.
-[[nodiscard]] std::vector<TopologyHint> list_hints(const HintRule& rule, int nodes);
+/// Returns the masks of at most `widest` nodes that fit, as the kubelet lists them: by width, then
+/// lexicographically.
+[[nodiscard]] std::vector<TopologyHint> list_hints(const HintRule& rule, int nodes,
+                                                   int widest = NumaMask::kMaxNodes);
 
 /// The hints of one resource: a rule, a list of hints in the kubelet's order, any NUMA nodes (no
 /// preference), or none that could provide it.
