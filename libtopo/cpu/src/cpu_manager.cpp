@@ -183,6 +183,7 @@ std::vector<int> CpuManager::allocation_scores(const CpuState& state) const {
   for (const auto& [uid, name, cpus] : state.assignments) assigned |= cpus;
   for (const auto& [uid, cpus] : state.pods) assigned |= cpus;
   std::vector<int> scores;
+  scores.reserve(machine_->numa_nodes().size());
   place::HeapArena memory(policy_->bytes());
   const place::Cpus words = cpu::words_of(assigned, *tree_, memory.arena());
   for (int node = 0; node < machine_->numa_count(); ++node) {

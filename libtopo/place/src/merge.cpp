@@ -52,7 +52,10 @@ class BestMask {
     std::uint64_t sum = 0;
     for (const int from : mask.positions()) {
       for (const int to : mask.positions()) {
-        sum += rules_.distances[static_cast<std::size_t>(from * rules_.nodes + to)];
+        sum +=
+            rules_
+                .distances[static_cast<std::size_t>(from) * static_cast<std::size_t>(rules_.nodes) +
+                           static_cast<std::size_t>(to)];
       }
     }
     return sum;
@@ -232,17 +235,17 @@ std::optional<NumaMask> merge_not_preferred(std::span<Resource> resources,
 
 }  // namespace
 
-TopologyHint merge(std::span<const Hints> all, const MergeRules& rules, Arena& arena) {
+TopologyHint merge(std::span<const Hints> resources, const MergeRules& rules, Arena& arena) {
   const Arena::Scope scope(arena);
   if (rules.policy == TopologyPolicy::kNone) return {};
   if (rules.policy == TopologyPolicy::kSingleNumaNode) {
-    const auto mask = merge_single_numa(all, rules, arena);
+    const auto mask = merge_single_numa(resources, rules, arena);
     return {mask == rules.all() ? std::nullopt : mask, mask.has_value()};
   }
   const MaskLattice lattice(rules.nodes);
-  const std::span<Resource> resources = resources_of(all, lattice, arena);
-  if (const auto mask = merge_preferred(resources, lattice, rules)) return {mask, true};
-  return {merge_not_preferred(resources, lattice, rules, arena).value_or(rules.all()), false};
+  const std::span<Resource> all = resources_of(resources, lattice, arena);
+  if (const auto mask = merge_preferred(all, lattice, rules)) return {mask, true};
+  return {merge_not_preferred(all, lattice, rules, arena).value_or(rules.all()), false};
 }
 
 bool admits(TopologyPolicy policy, const TopologyHint& affinity) {
