@@ -13,8 +13,8 @@ namespace pinfold::verbs {
 /// Why a request of the hook fails. The author of a container sees the hook's output, but may not
 /// be permitted to read the pod's file; then only the summary may be printed.
 struct Refusal {
-  std::string summary;  ///< quotes nothing of the pod
-  Error error;          ///< with the details
+  std::string summary;                      ///< quotes nothing of the pod
+  Error error;                              ///< with the details
   std::optional<Rejection> rejection = {};  ///< if the pod is rejected
 
   friend bool operator==(const Refusal&, const Refusal&) = default;
