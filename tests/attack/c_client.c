@@ -1,6 +1,6 @@
 /* c_client VERB: acts like `pinfold` on the node in ./node.json, through the C interface. Verbs:
- * admit (the pod in ./db.yaml), remove (the pod "u-web"), status. With PINFOLD_ATTACK_ROOT it writes
- * to the kernel. */
+ * admit (the pod in ./db.yaml), remove (the pod "u-web"), status. With PINFOLD_ATTACK_ROOT it
+ * writes to the kernel. */
 #include <pinfold/pinfold.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -197,7 +197,8 @@ typedef struct pinfold_decide_request {
 
 /** Returns the bytes of workspace that pinfold_decide() needs for a request: some kilobytes, on a
  * machine with 16 and more NUMA nodes megabytes. 0 for an invalid request. */
-size_t pinfold_decide_workspace(const pinfold_machine* machine, const pinfold_decide_request* request);
+size_t pinfold_decide_workspace(const pinfold_machine* machine,
+                                const pinfold_decide_request* request);
 
 /** Decides about a request and enters what it got into the state. `placements` has one element for
  * each container. `workspace` is any memory; its contents do not matter before and after the call.
