@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "over_vectors.hpp"
 #include "pinfold/decide/decide.hpp"
-#include "pinfold/simulate/simulate.hpp"
 
 namespace pinfold::test {
 namespace {
@@ -384,23 +384,9 @@ class Truth {
   std::map<std::string, int> left_out_;
 };
 
-int run(int count, char** files) {
-  Truth truth;
-  bool is_readable = true;
-  const auto report = [&](const Error& error) {
-    fmt::print(stderr, "{}\n", error.message);
-    is_readable = false;
-  };
-  for (int i = 1; i < count; ++i) {
-    const auto done = simulate::for_each_vector(
-        files[i], [&](const json& vector) { return truth.add(vector); }, report);
-    if (!done) report(done.error());
-  }
-  const int status = truth.finish();
-  return is_readable ? status : 2;
-}
-
 }  // namespace
 }  // namespace pinfold::test
 
-int main(int count, char** files) { return pinfold::test::run(count, files); }
+int main(int count, char** files) {
+  return pinfold::test::run_over_vectors<pinfold::test::Truth>(count, files);
+}

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "limitations.hpp"
+#include "over_vectors.hpp"
 #include "pinfold/place/merge.hpp"
 
 namespace pinfold::test {
@@ -115,23 +116,9 @@ class Truth {
   std::array<std::array<int, 2>, kCauses> differences_{};  ///< by cause and by what was predicted
 };
 
-int run(int count, char** files) {
-  Truth truth;
-  bool is_readable = true;
-  const auto report = [&](const Error& error) {
-    fmt::print(stderr, "{}\n", error.message);
-    is_readable = false;
-  };
-  for (int i = 1; i < count; ++i) {
-    const auto done = simulate::for_each_vector(
-        files[i], [&](const json& vector) { return truth.add(vector); }, report);
-    if (!done) report(done.error());
-  }
-  const int status = truth.finish();
-  return is_readable ? status : 2;
-}
-
 }  // namespace
 }  // namespace pinfold::test
 
-int main(int count, char** files) { return pinfold::test::run(count, files); }
+int main(int count, char** files) {
+  return pinfold::test::run_over_vectors<pinfold::test::Truth>(count, files);
+}
