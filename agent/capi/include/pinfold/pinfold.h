@@ -516,10 +516,10 @@ pinfold_code pinfold_container_delete(pinfold_node* node, const char* uid, const
 
 /* ---- Who has a CPU, for programs that only ask ---- */
 
-/* These two take no lock and wait for nobody, a service included: they read the shared memory of
+/* These two take no lock and never wait, not even if a service runs: they read the shared memory of
  * the state directory (NULL: /var/lib/pinfold), or its files if nothing was published since the
- * machine booted. Errors: PINFOLD_NOT_FOUND for a directory without a state; PINFOLD_CORRUPT;
- * PINFOLD_IO. */
+ * machine booted. Errors: PINFOLD_NOT_FOUND for a directory without a state;
+ * PINFOLD_INVALID_ARGUMENT if other users can change it; PINFOLD_CORRUPT; PINFOLD_IO. */
 
 /** Sets *uid and *container to the pod and the container that have a CPU. *container is "" if
  * several containers of the pod have it, both are "" if the CPU is in the shared pool. */
