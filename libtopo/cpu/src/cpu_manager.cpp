@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "cpu_sets.hpp"
-#include "pinfold/api/topology_policy.hpp"
 #include "read_policy_options.hpp"
 
 namespace pinfold {
@@ -106,13 +105,9 @@ Result<CpuManager> CpuManager::make(const Machine& machine, const Config& config
   static constexpr std::string_view kIntent = "new static policy error";
   PINFOLD_LET_WRAP(const CpuPolicyOptions options, cpu::read_policy_options(machine, config),
                    kIntent);
-  // single-numa-node rejects wider masks. With up to 16 NUMA nodes they are made anyway, as in the
-  // kubelet.
-  const bool needs_single_nodes =
-      config.topology_manager_policy == to_string(TopologyPolicy::kSingleNumaNode) &&
-      machine.numa_with_cpus() > kMaxNodesForEveryMask;
-  auto policy = std::make_unique<place::CpuPolicy>(*manager.tree_, options, manager.quirks_,
-                                                   needs_single_nodes ? 1 : NumaMask::kMaxNodes);
+  auto policy = std::make_unique<place::CpuPolicy>(
+      *manager.tree_, options, manager.quirks_,
+      place::widest_listed(config.topology_manager_policy, machine.numa_with_cpus()));
   PINFOLD_LET_WRAP(manager.reserved_, reserve(*policy, machine, reservation), kIntent);
   std::vector<place::Word> reserved(manager.tree_->words());
   manager.reserved_.copy_words(reserved);

@@ -8,7 +8,6 @@
 
 #include "machine_state.hpp"
 #include "node_search.hpp"
-#include "pinfold/api/topology_policy.hpp"
 #include "pinfold/text/go_text.hpp"
 #include "requests.hpp"
 
@@ -120,12 +119,7 @@ Result<MemoryManager> MemoryManager::make(const Machine& machine, const Config& 
   if (!manager.quirks_.excess_reserved_memory_wraps_around) {
     PINFOLD_TRY(check_capacity(machine, reserved));
   }
-  // single-numa-node rejects wider masks. With up to 16 NUMA nodes they are made anyway, as in the
-  // kubelet.
-  if (config.topology_manager_policy == to_string(TopologyPolicy::kSingleNumaNode) &&
-      machine.numa_count() > kMaxNodesForEveryMask) {
-    manager.widest_hint_ = 1;
-  }
+  manager.widest_hint_ = place::widest_listed(config.topology_manager_policy, machine.numa_count());
   manager.is_static_ = true;
   manager.system_reserved_ = std::move(reserved);
   return manager;

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "pinfold/api/topology_policy.hpp"
 #include "pinfold/types/hint.hpp"
 #include "pinfold/types/numa_mask.hpp"
 
@@ -43,6 +45,13 @@ class HintRule {
 
 /// Returns whether any mask fits. `nodes` is the number of NUMA nodes of the machine.
 [[nodiscard]] bool fits_anywhere(const HintRule& rule, int nodes);
+
+/// Returns how many NUMA nodes the widest hint has that a manager lists: single-numa-node rejects
+/// wider ones than 1. On up to 16 NUMA nodes they are listed anyway, as by the kubelet.
+[[nodiscard]] constexpr int widest_listed(std::string_view topology_policy, int nodes) {
+  const bool is_single = topology_policy == to_string(TopologyPolicy::kSingleNumaNode);
+  return is_single && nodes > kMaxNodesForEveryMask ? 1 : NumaMask::kMaxNodes;
+}
 
 /// Returns the masks of at most `widest` nodes that fit, as the kubelet lists them: by width, then
 /// lexicographically.
