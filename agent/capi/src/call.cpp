@@ -50,14 +50,18 @@ Result<void> check_flags(std::uint32_t flags, std::uint32_t known) {
   return fail(ErrorCode::kUnsupported, fmt::format("flags {:#x}: unknown", flags & ~known));
 }
 
+Result<PodSpec> read_pod(const nlohmann::json& document) {
+  PINFOLD_LET(auto pod, pod_from_json(document));
+  apply_defaults(pod);
+  PINFOLD_TRY(validate(pod));
+  return pod;
+}
+
 Result<PodSpec> read_manifest(const char* manifest) {
   PINFOLD_TRY(require(manifest, "manifest"));
   PINFOLD_LET(auto document, parse_document(manifest));
   PINFOLD_LET(const auto as_written, as_pod(std::move(document)));
-  PINFOLD_LET(auto pod, pod_from_json(as_written));
-  apply_defaults(pod);
-  PINFOLD_TRY(validate(pod));
-  return pod;
+  return read_pod(as_written);
 }
 
 }  // namespace pinfold::capi

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <new>
+#include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -40,6 +41,8 @@ class CallbackFailure final : public std::runtime_error {
 /// Checks flags. Errors: kUnsupported if a flag is not one of `known`.
 [[nodiscard]] Result<void> check_flags(std::uint32_t flags, std::uint32_t known);
 
+/// Reads a Pod and applies the kubelet's defaults. Errors: kInvalidArgument.
+[[nodiscard]] Result<PodSpec> read_pod(const nlohmann::json& document);
 /// Parses a Pod (YAML or JSON) and applies the kubelet's defaults. Errors: kInvalidArgument.
 [[nodiscard]] Result<PodSpec> read_manifest(const char* manifest);
 

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "node_call.hpp"
-#include "pinfold/api/validation.hpp"
 #include "pinfold/verbs/hooked.hpp"
 #include "pod.hpp"
 #include "sized_struct.hpp"
@@ -52,11 +52,7 @@ Result<PodSpec> described_pod(const pinfold_request& request) {
     PINFOLD_LET(const auto resource, hugepage_resource(pages.page_size));
     limits[resource] = Quantity::bytes(static_cast<std::int64_t>(pages.bytes));
   }
-  // The same checks as for a manifest.
-  PINFOLD_LET(auto checked, pod_from_json(to_json(pod)));
-  apply_defaults(checked);
-  PINFOLD_TRY(validate(checked));
-  return checked;
+  return read_pod(to_json(pod));  // the same checks as for a manifest
 }
 
 /// Returns the container that a request means.

@@ -15,7 +15,7 @@ Refusal refusal_of(Error error) {
       error.code == ErrorCode::kBusy
           ? "a container of this name is already running"
           : fmt::format("the container is not admitted ({})", to_string(error.code));
-  return {std::move(summary), std::move(error), std::nullopt};
+  return {std::move(summary), std::move(error)};
 }
 
 /// Summarizes a rejection. The only reason that quotes the pod is the size of missing huge pages.
@@ -33,15 +33,14 @@ std::optional<Refusal> start_hooked(agent::NodeAgent& agent, const ContainerId& 
                                     const agent::AdmitOutcome& outcome,
                                     const std::function<bool()>& has_ended) {
   const char* const summary = "its cpuset cannot be applied";
-  if (outcome.not_enforced) return Refusal{summary, *outcome.not_enforced, std::nullopt};
+  if (outcome.not_enforced) return Refusal{summary, *outcome.not_enforced};
   auto started = agent.start(container);
-  if (!started) return Refusal{summary, std::move(started).error(), std::nullopt};
-  if (started->not_enforced)
-    return Refusal{summary, *std::move(started->not_enforced), std::nullopt};
+  if (!started) return Refusal{summary, std::move(started).error()};
+  if (started->not_enforced) return Refusal{summary, *std::move(started->not_enforced)};
   agent.reset_affinity(container);
   if (!has_ended()) return std::nullopt;
   const char* const ended = "the container's process has ended";
-  return Refusal{ended, {ErrorCode::kNotFound, 0, ended}, std::nullopt};
+  return Refusal{ended, {ErrorCode::kNotFound, 0, ended}};
 }
 
 }  // namespace
@@ -54,8 +53,7 @@ std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const PodSpec& pod,
   if (active != nullptr && active->spec != pod) {
     return Refusal{"a different pod with its UID is active",
                    {ErrorCode::kBusy, 0,
-                    fmt::format("a different pod with the UID '{}' is active", container.pod)},
-                   std::nullopt};
+                    fmt::format("a different pod with the UID '{}' is active", container.pod)}};
   }
   auto outcome = agent.admit_adopted(pod, adoption);
   if (!outcome) return refusal_of(std::move(outcome).error());
@@ -74,11 +72,10 @@ std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const PodSpec& pod,
 std::optional<Refusal> remove_hooked(agent::NodeAgent& agent, const ContainerId& container) {
   if (!agent.state().adopted.contains(container)) return std::nullopt;
   auto outcome = remove_adopted(agent, container, agent::RunningProcesses::kRefuse);
-  if (!outcome)
-    return Refusal{"processes run in its cgroup", std::move(outcome).error(), std::nullopt};
+  if (!outcome) return Refusal{"processes run in its cgroup", std::move(outcome).error()};
   if (!outcome->not_enforced) return std::nullopt;
   return Refusal{"the cpusets of other containers cannot be applied",
-                 *std::move(outcome->not_enforced), std::nullopt};
+                 *std::move(outcome->not_enforced)};
 }
 
 }  // namespace pinfold::verbs

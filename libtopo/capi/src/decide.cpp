@@ -42,12 +42,12 @@ class Message {
   Text text_;
 };
 
-pinfold_code unexpected(Message& message) {
+pinfold_code no_memory(Message& message) {
   return message.fail(PINFOLD_NO_MEMORY, "out of memory");
 }
 
-/// Copies a structure of the size that the caller knows. Returns false if it is none of this
-/// library's.
+/// Copies a structure of the size that the caller knows. Returns false if the size is not
+/// one that this library knows, or a member that it does not know is set.
 template <class Struct>
 bool read(const Struct* given, Struct& copy) {
   if (given == nullptr || given->struct_size < sizeof(Struct)) return false;
@@ -368,7 +368,7 @@ pinfold_code pinfold_machine_make(const pinfold_machine_description* description
   try {
     return pinfold::place::make_machine(description, machine, text);
   } catch (const std::bad_alloc&) {
-    return pinfold::place::unexpected(text);
+    return pinfold::place::no_memory(text);
   }
 }
 
@@ -443,6 +443,6 @@ pinfold_code pinfold_decide(const pinfold_machine* machine, pinfold_state* state
     for (std::size_t i = 0; i < given.container_count; ++i) {
       pinfold_state_release(state, given.containers[i].owner);
     }
-    return pinfold::place::unexpected(text);
+    return pinfold::place::no_memory(text);
   }
 }

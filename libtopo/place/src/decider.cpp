@@ -52,7 +52,7 @@ struct Decider::Work {
   Arena& arena;
   Text& message;
   bool guaranteed;
-  Cpus shared;                          ///< the CPUs that nobody owns
+  Cpus shared;                          ///< the CPUs without an owner
   std::span<std::uint64_t> free;        ///< bytes by kind, then by NUMA position
   std::span<std::uint64_t> reserved;    ///< likewise
   std::span<std::int32_t> assignments;  ///< by NUMA position

@@ -31,10 +31,10 @@ extern "C" {
 
 /* ---- The machine and its rules ---- */
 
-/** A CPU that is online. A number of -1 for `cache` means: as the socket. */
+/** A CPU that is online. If `cache` is -1, the number of the socket counts instead. */
 typedef struct pinfold_cpu {
   int32_t cpu;    /**< unique, 0 to 65535 */
-  int32_t core;   /**< unique on the machine: the lowest CPU of the core, say */
+  int32_t core;   /**< unique on the machine: for example the lowest CPU of the core */
   int32_t socket; /**< physical package */
   int32_t numa;   /**< NUMA node */
   int32_t cache;  /**< last-level cache */
@@ -85,7 +85,7 @@ typedef struct pinfold_machine_description {
    * NULL: unknown. */
   const uint32_t* distances;
   /** CPUs that never become exclusive. With NULL, `reserved_count` CPUs are chosen as the kubelet
-   * does for a reservation by number; pinfold_machine_is_reserved() tells which. */
+   * does for a reservation by number; pinfold_machine_is_reserved() returns which. */
   const int32_t* reserved;
   size_t reserved_count;
   int32_t topology_policy; /**< PINFOLD_TOPOLOGY_... */
@@ -200,7 +200,7 @@ typedef struct pinfold_decide_request {
 size_t pinfold_decide_workspace(const pinfold_machine* machine,
                                 const pinfold_decide_request* request);
 
-/** Decides about a request and enters what it got into the state. `placements` has one element for
+/** Decides about a request and enters the result into the state. `placements` has one element for
  * each container. `workspace` is any memory; its contents do not matter before and after the call.
  * Errors: PINFOLD_REJECTED with the kubelet's reason and message, "TopologyAffinityError: Resources
  * cannot be allocated with Topology locality"; the state is as before, except with the profile of

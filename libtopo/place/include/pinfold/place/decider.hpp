@@ -20,7 +20,7 @@ namespace pinfold::place {
 
 /// Who owns a CPU or memory: a number of the caller's.
 using Owner = std::uint32_t;
-inline constexpr Owner kShared = PINFOLD_SHARED;      ///< nobody: the CPU is in the shared pool
+inline constexpr Owner kShared = PINFOLD_SHARED;      ///< no owner: the CPU is in the shared pool
 inline constexpr Owner kReserved = PINFOLD_RESERVED;  ///< strict-cpu-reservation
 
 /// What is decided, and for which machine. Kinds of memory are numbered by the caller: regular
