@@ -263,6 +263,10 @@ TEST(Owners, AreReadWithoutANode) {
   EXPECT_EQ(std::string(error).find("exclusive CPUs: cpus: "), 0U) << error;
   pinfold_free(error);
   EXPECT_EQ(pinfold_owner_of(state, -1, &uid, &container, nullptr), PINFOLD_INVALID_ARGUMENT);
+  std::filesystem::permissions(state, std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
+  EXPECT_EQ(pinfold_is_exclusive(state, "2", &answer, nullptr), PINFOLD_INVALID_ARGUMENT)
+      << "others can change it";
   pinfold_node_close(node);
 }
 
