@@ -160,8 +160,9 @@ void remove_inactive(AgentState& state) {
     const auto pod = active.find(entry.pod.value);
     return pod == active.end() || pod->second->spec.find(entry.name) == nullptr;
   });
-  std::erase_if(state.ending, is_inactive);
-  std::erase_if(state.notes, [&](const auto& note) { return is_inactive(note.first); });
+  const auto is_left = [&](const auto& entry) { return is_inactive(entry.first); };
+  std::erase_if(state.ending, is_left);
+  std::erase_if(state.notes, is_left);
 }
 
 CpuSet pool_in(const CpuSet& cpus, const CpuSet& pool, const CpuSet& exclusive) {

@@ -82,30 +82,30 @@ constexpr std::string_view kDamagedPodsFileName = ".pinfold_pods.damaged";
 
 }  // namespace
 
-Result<KeptState> KeptState::restore(const Node& node, checkpoint::Store store,
-                                     const AgentOptions& options) {
-  KeptState kept(std::move(store), options);
-  PINFOLD_LET_WRAP(kept.stored_, kept.store_.load(), "read the state");
-  if (options.log) warn_of_unknown_keys(kept.stored_, options.log);
-  checkpoint::KubeletFiles files{kept.stored_.cpu, kept.stored_.memory};
+Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoint::Store store,
+                                                      const AgentOptions& options) {
+  std::unique_ptr<KeptState> kept(new KeptState(std::move(store), options));
+  PINFOLD_LET_WRAP(kept->stored_, kept->store_.load(), "read the state");
+  if (options.log) warn_of_unknown_keys(kept->stored_, options.log);
+  checkpoint::KubeletFiles files{kept->stored_.cpu, kept->stored_.memory};
   auto started = checkpoint::start(node, files, {}, options.state_dir);
   if (!started) {
     return fail(ErrorCode::kCorrupt,
                 fmt::format("start: {}: {}{}", to_string(started.error().stage),
-                            started.error().error, advice(kept.stored_, node)));
+                            started.error().error, advice(kept->stored_, node)));
   }
-  kept.state_.node = *std::move(started);
-  kept.base_ = {std::move(files.cpu), std::move(files.memory), kept.stored_.pods,
-                kept.stored_.node};
-  kept.before_ = read_before(kept.stored_, node);
-  kept.node_text_ = encode_node(node.machine(), node.config(), kept.before_);
-  PINFOLD_TRY(kept.restore_pods(node, options.state_dir));
+  kept->state_.node = *std::move(started);
+  kept->base_ = {std::move(files.cpu), std::move(files.memory), kept->stored_.pods,
+                 kept->stored_.node};
+  kept->before_ = read_before(kept->stored_, node);
+  kept->node_text_ = encode_node(node.machine(), node.config(), kept->before_);
+  PINFOLD_TRY(kept->restore_pods(node, options.state_dir));
   if (options.profile_source == ProfileSource::kStateFiles) {
-    kept.state_.kubelet_profile = node.config().profile;
+    kept->state_.kubelet_profile = node.config().profile;
   }
   // Counts that cannot be read start at zero, as a kubelet's counts do at every start.
-  kept.metrics_ = read_side_file(kept.store_, kMetricsFileName, decode_metrics, options.log)
-                      .value_or(Metrics{});
+  kept->metrics_ = read_side_file(kept->store_, kMetricsFileName, decode_metrics, options.log)
+                       .value_or(Metrics{});
   return kept;
 }
 

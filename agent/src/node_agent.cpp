@@ -56,11 +56,12 @@ Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
                                   std::optional<enforce::Cgroups> cgroups, AgentOptions options,
                                   CpuSet offline, std::optional<Machine> observed) {
   PINFOLD_LET(auto kept, KeptState::restore(node, std::move(store), options));
-  std::optional<EnforcedLayout> enforced;
-  if (cgroups) kept.rename_adopted(canonical_adopted(kept.state(), *cgroups, options.log));
+  std::unique_ptr<EnforcedLayout> enforced;
   if (cgroups) {
-    enforced.emplace(*std::move(cgroups), kept.state().adopted, options.log,
-                     make_desired(node, kept.state(), {}, offline).pool);
+    kept->rename_adopted(canonical_adopted(kept->state(), *cgroups, options.log));
+    enforced =
+        std::make_unique<EnforcedLayout>(*std::move(cgroups), kept->state().adopted, options.log,
+                                         make_desired(node, kept->state(), {}, offline).pool);
   }
   NodeAgent agent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
                   std::move(offline), std::move(observed));
@@ -73,7 +74,7 @@ Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decide
                                Unstored unstored) {
   PINFOLD_TRY_WRAP(store(std::move(decided.next), unstored), intent_to_admit(pods));
   const auto took = now() - decided.begin;
-  Metrics metrics = kept_.metrics();
+  Metrics metrics = kept_->metrics();
   metrics.counts = decided.counts;
   for (std::size_t i = 0; i < pods.size(); ++i) {
     const auto& rejection = decided.outcomes[i].rejection;
@@ -81,13 +82,13 @@ Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decide
                                      rejection ? "rejected, " + rejection->message : "admitted"));
     metrics.observe(took);
   }
-  kept_.set_metrics(metrics);
+  kept_->set_metrics(metrics);
   return {};
 }
 
 Result<void> NodeAgent::store(AgentState next, Unstored unstored) {
   const auto begin = now();
-  PINFOLD_TRY(kept_.commit(*node_, std::move(next), unstored));
+  PINFOLD_TRY(kept_->commit(*node_, std::move(next), unstored));
   timings_.commits.observe(now() - begin);
   return {};
 }
@@ -158,7 +159,8 @@ Result<void> NodeAgent::note(const PodNotes& notes) {
   return store(std::move(next));
 }
 
-Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption) {
+Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption,
+                                              EndsWith ends_with) {
   PINFOLD_TRY(check_container(pod, adoption.container));
   if (state().node.find(pod.uid) != nullptr) {
     PINFOLD_LET(auto adopted,
@@ -171,7 +173,7 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
   AdmitOutcome outcome = std::move(decided.outcomes.front());
   if (!outcome.rejection) {
     decided.next.adopted[container] = std::move(directory);
-    decided.next.ending.insert(pod.uid);
+    decided.next.ending[pod.uid] = ends_with;
   }
   decided.outcomes.front() = outcome;
   PINFOLD_TRY(commit({pod}, decided));
@@ -384,7 +386,7 @@ Result<ReconfigureOutcome> NodeAgent::reconfigure(std::optional<Node> to, NodeSt
     }
   }
   enforce::Layout earlier = desired().layout;
-  PINFOLD_TRY_WRAP(kept_.replace_node(*node_, *target, std::move(after)), "reconfigure");
+  PINFOLD_TRY_WRAP(kept_->replace_node(*node_, *target, std::move(after)), "reconfigure");
   earlier_ = std::move(earlier);
   if (!is_same_machine(node_->machine(), target->machine(), MemorySizes::kCount)) observed_.reset();
   node_ = target;
@@ -396,10 +398,10 @@ Result<ReconfigureOutcome> NodeAgent::reconfigure(std::optional<Node> to, NodeSt
 Result<ReconcileReport> NodeAgent::enforce_again(PageMoves pages) {
   if (!enforced_) return enforces_nothing();
   const Desired target = desired();
-  const std::optional<ProcessList> known = kept_.processes();
+  const std::optional<ProcessList> known = kept_->processes();
   ProcessList processes = known.value_or(ProcessList());
   PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes));
-  if (known != processes) kept_.keep_processes(processes);
+  if (known != processes) kept_->keep_processes(processes);
   if (pages == PageMoves::kOn) enforced_->move_pages(target, report);
   for (std::string& line : lost_cpus(*node_, state(), offline_)) {
     report.remaining.push_back(std::move(line));

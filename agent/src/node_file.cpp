@@ -42,10 +42,12 @@ std::optional<std::string> read_state_file(const Json& object, std::string_view 
 }
 
 Result<EarlierNode> read_before(const Json& object) {
-  PINFOLD_LET(auto machine, read_machine(object));
-  PINFOLD_LET(auto config, read_config(object));
-  EarlierNode before{std::move(machine),
-                     std::move(config),
+  auto machine = read_machine(object);
+  if (!machine) return tl::unexpected(std::move(machine).error());
+  auto config = read_config(object);
+  if (!config) return tl::unexpected(std::move(config).error());
+  EarlierNode before{*std::move(machine),
+                     *std::move(config),
                      {read_state_file(object, checkpoint::kCpuFileName),
                       read_state_file(object, checkpoint::kMemoryFileName)},
                      {}};
@@ -54,9 +56,11 @@ Result<EarlierNode> read_before(const Json& object) {
 }
 
 Result<StoredNode> read_node(const Json& object) {
-  PINFOLD_LET(auto machine, read_machine(object));
-  PINFOLD_LET(auto config, read_config(object));
-  StoredNode node{std::move(machine), std::move(config), std::nullopt};
+  auto machine = read_machine(object);
+  if (!machine) return tl::unexpected(std::move(machine).error());
+  auto config = read_config(object);
+  if (!config) return tl::unexpected(std::move(config).error());
+  StoredNode node{*std::move(machine), *std::move(config), std::nullopt};
   if (object.contains("before")) {
     PINFOLD_LET_WRAP(node.before, read_before(object.at("before")), "before");
   }

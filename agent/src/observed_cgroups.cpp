@@ -49,6 +49,12 @@ Result<bool> ObservedCgroups::has_processes(const GroupName& name) const {
   return !pids.empty();
 }
 
+Result<bool> ObservedCgroups::has_group(const GroupName& name) const {
+  const auto group = cgroups_.group(name);
+  if (!group && group.error().code != ErrorCode::kNotFound) return fail(group.error());
+  return group.has_value();
+}
+
 Result<std::string> ObservedCgroups::check_adoptable(const ContainerId& container,
                                                      const std::string& directory) const {
   PINFOLD_LET(std::string real, cgroups_.check_adoptable(container, directory));

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 
+#include <memory>
 #include <optional>
 
 #include "pinfold/agent/known_machine.hpp"
@@ -55,33 +56,53 @@ Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options)
   return std::optional(std::move(cgroups));
 }
 
+/// What a state directory says before its state is read.
+struct OpenedDirectory {
+  std::optional<checkpoint::Store> store;  ///< nullopt: there is no directory yet
+  KnownMachine known;
+  Config config;
+};
+
+Result<std::unique_ptr<OpenedDirectory>> find_known(Machine machine, Config config,
+                                                    AgentOptions& options) {
+  auto found = std::make_unique<OpenedDirectory>(
+      OpenedDirectory{std::nullopt, KnownMachine{std::move(machine), {}}, std::move(config)});
+  if (!exists(options.state_dir)) return found;
+  PINFOLD_LET(found->store, open_store(options));
+  if (options.profile_source == ProfileSource::kDefault) {
+    PINFOLD_LET_WRAP(const auto files, found->store->load(), "read the state");
+    if (const auto profile = profile_of_files(files)) {
+      found->config.profile = *profile;
+      options.profile_source = ProfileSource::kStateFiles;
+    }
+  }
+  found->known = machine_to_start_with(std::move(found->known.machine), found->config,
+                                       *found->store, options.log);
+  return found;
+}
+
+Result<NodeAgent> open_known(OpenedDirectory& found, AgentOptions options,
+                             Node::Providers providers) {
+  KnownMachine& known = found.known;
+  auto node = make_node(known.machine, found.config, std::move(providers));
+  if (!node) return tl::unexpected(std::move(node).error());
+  PINFOLD_LET(auto cgroups, open_groups(options));
+  if (!found.store) {  // only now, so that a failed start creates no directory
+    PINFOLD_LET(found.store, open_store(options));
+  }
+  return NodeAgent::open(*std::move(node), *std::move(found.store), std::move(cgroups),
+                         std::move(options), std::move(known.offline), std::move(known.observed));
+}
+
 }  // namespace
 
 Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions options,
                              Node::Providers providers) {
-  KnownMachine known{std::move(machine), {}};
-  std::optional<checkpoint::Store> store;
-  if (exists(options.state_dir)) {
-    PINFOLD_LET(store, open_store(options));
-    if (options.profile_source == ProfileSource::kDefault) {
-      PINFOLD_LET_WRAP(const auto files, store->load(), "read the state");
-      if (const auto profile = profile_of_files(files)) {
-        config.profile = *profile;
-        options.profile_source = ProfileSource::kStateFiles;
-      }
-    }
-    known = machine_to_start_with(std::move(known.machine), config, *store, options.log);
-  }
-  PINFOLD_LET(auto node, make_node(known.machine, config, std::move(providers)));
-  PINFOLD_LET(auto cgroups, open_groups(options));
-  if (!store) {  // only now, so that a failed start creates no directory
-    PINFOLD_LET(store, open_store(options));
-  }
   const LogSink log = options.log;
-  PINFOLD_LET(auto agent, NodeAgent::open(std::move(node), *std::move(store), std::move(cgroups),
-                                          std::move(options), std::move(known.offline),
-                                          std::move(known.observed)));
-  if (const auto changes = agent.machine_changes(); log && !changes.empty()) {
+  PINFOLD_LET(const auto found, find_known(std::move(machine), std::move(config), options));
+  auto agent = open_known(*found, std::move(options), std::move(providers));
+  if (!agent || !log) return agent;
+  if (const auto changes = agent->machine_changes(); !changes.empty()) {
     log(LogLevel::kWarning,
         fmt::format("the machine differs from the state's: {}; 'pinfold reconfigure' adapts "
                     "the state",

@@ -16,6 +16,12 @@ bool is_unknown_outcome(const Error& error) {
   return error.code == ErrorCode::kIo && error.sys_errno == ENOTRECOVERABLE;
 }
 
+Error stopping_error() { return {ErrorCode::kBusy, ESHUTDOWN, "the service is stopping"}; }
+
+bool is_stopping(const Error& error) {
+  return error.code == ErrorCode::kBusy && error.sys_errno == ESHUTDOWN;
+}
+
 std::string describe_not_settled(const Error& error) {
   if (is_unknown_outcome(error)) return error.message;
   return fmt::format("{}: {}", checkpoint::kNotSettled, error.message);

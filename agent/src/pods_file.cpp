@@ -87,8 +87,14 @@ Result<void> read_adopted(const json& entry, const PodSpec& pod, const std::stri
     }
   }
   const json& ending = member(entry, "ending");
-  if (!ending.is_null() && !ending.is_boolean()) return bad(where + ".ending", ending, "a boolean");
-  if (ending == true) state.ending.insert(pod.uid);
+  const json& with_group = member(entry, "endsWithGroup");
+  for (const auto& [name, value] : {std::pair("ending", &ending), {"endsWithGroup", &with_group}}) {
+    if (value->is_null() || value->is_boolean()) continue;
+    return bad(fmt::format("{}.{}", where, name), *value, "a boolean");
+  }
+  if (ending == true) {
+    state.ending[pod.uid] = with_group == true ? EndsWith::kGroup : EndsWith::kProcesses;
+  }
   return {};
 }
 
@@ -202,7 +208,9 @@ PodsEncoder::Rest PodsEncoder::rest_of(const AgentState& state, const PodUid& ui
     rest.removed.push_back(one->name);
   }
   if (const auto* const adopted = state.adopted.find(uid)) rest.adopted = *adopted;
-  rest.is_ending = state.ending.contains(uid);
+  if (const auto found = state.ending.find(uid); found != state.ending.end()) {
+    rest.ending = found->second;
+  }
   if (const auto note = state.notes.find(uid); note != state.notes.end()) rest.note = note->second;
   if (const auto* const held = state.node.devices.assignments.find(uid)) rest.devices = *held;
   return rest;
@@ -212,7 +220,8 @@ PodsEncoder::Entry PodsEncoder::make_entry(const ActivePod& pod, Rest rest) {
   json entry = {{"pod", to_json(pod.spec)}, {"started", pod.started}};
   if (!rest.removed.empty()) entry["removed"] = rest.removed;
   if (rest.adopted) entry["adopted"] = *rest.adopted;
-  if (rest.is_ending) entry["ending"] = true;
+  if (rest.ending) entry["ending"] = true;
+  if (rest.ending == EndsWith::kGroup) entry["endsWithGroup"] = true;
   if (rest.note) {
     json& note = entry["note"] = json::object();
     if (rest.note->qos) note["qosClass"] = to_string(*rest.note->qos);

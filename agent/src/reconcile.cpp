@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <set>
 #include <utility>
 
 namespace pinfold::agent {
@@ -20,10 +19,19 @@ Result<bool> has_other_processes(const NodeAgent& agent, const ContainerId& cont
   return false;
 }
 
+/// Returns whether a container has ended that its runtime has not removed.
+bool has_ended(const NodeAgent& agent, const ContainerId& container) {
+  if (agent.enforced()->has_processes(container).value_or(true)) return false;
+  const auto pod = agent.state().ending.find(container.pod);
+  const bool awaits_process = pod != agent.state().ending.end() && pod->second == EndsWith::kGroup;
+  return !awaits_process || !agent.enforced()->has_group(container).value_or(true);
+}
+
 /// Removes pods that should have ended with their last adopted container, but still had processes
 /// in other groups.
 void end_pods(NodeAgent& agent) {
-  for (const PodUid& uid : std::set(agent.state().ending)) {
+  const auto ending = agent.state().ending;  // a copy: it shrinks
+  for (const auto& [uid, ends_with] : ending) {
     if (!agent.state().adopted.contains(uid))
       (void)agent.remove_pod(uid, RunningProcesses::kRefuse);
   }
@@ -49,7 +57,7 @@ std::vector<ContainerId> remove_abandoned(NodeAgent& agent) {
   const auto adopted = agent.state().adopted;  // a copy: it shrinks
   for (const auto& entry : adopted) {
     const ContainerId container = entry.id();
-    if (agent.enforced()->has_processes(container).value_or(true)) continue;
+    if (!has_ended(agent, container)) continue;
     if (agent.options().abandoned == Abandoned::kDisown &&
         !agent.state().ending.contains(container.pod)) {
       (void)agent.disown(container);

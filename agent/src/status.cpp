@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "pinfold/agent/offline.hpp"
 
@@ -167,6 +168,38 @@ PodStatus pod_without_groups(const NodeAgent& agent, const PodSpec& spec) {
   pod.spec = spec;
   pod.qos = qos_class(spec, agent.node().gates());
   return pod;
+}
+
+DecidedPod decided_pod(const NodeAgent& agent, const AgentState& state, const PodSpec& spec,
+                       std::optional<Rejection> rejection) {
+  DecidedPod pod;
+  auto status = rejection ? std::nullopt : desired_pod(agent, state, spec.uid);
+  static_cast<PodStatus&>(pod) = status ? *std::move(status) : pod_without_groups(agent, spec);
+  pod.rejection = std::move(rejection);
+  return pod;
+}
+
+std::vector<DecidedPod> decided_pods(const NodeAgent& agent) {
+  const AgentState& state = agent.state();
+  std::vector<DecidedPod> pods;
+  for (const ActivePod& pod : state.node.pods) {
+    pods.push_back(decided_pod(agent, state, pod.spec, std::nullopt));
+  }
+  std::map<PodUid, DecidedPod> held;
+  for (const PodUid& uid : state.node.held) {
+    held[uid].spec.uid = uid;
+    held[uid].is_held = true;
+  }
+  for (const HeldContainer& container : held_containers(agent.desired())) {
+    ContainerStatus& status = held[container.id.pod].containers.emplace_back();
+    status.resources.name = container.id.name;
+    status.resources.cpuset_mems = container.mems.to_string();
+    status.resources.exclusive_cpus = container.cpus;
+    status.desired.cpus = container.cpus;
+    status.desired.isolation = Isolation::kContainer;
+  }
+  for (auto& [uid, pod] : held) pods.push_back(std::move(pod));
+  return pods;
 }
 
 std::optional<CgroupsStatus> cgroups_status(const NodeAgent& agent) {

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -86,15 +85,19 @@ class PosixFs final : public Fs {
     PINFOLD_TRY(check_is_regular(status.st_mode, name));
     const auto size = static_cast<std::size_t>(status.st_size);
     if (size > kMaxStateFileBytes) return too_large(name);
-    std::string bytes;
-    bytes.reserve(size);
-    std::array<char, 16384> chunk = {};
+    std::string bytes(size + 1, '\0');  // one more, so that the second read finds the end
+    std::size_t used = 0;
     while (true) {
-      const ssize_t count = retried([&] { return ::read(fd.get(), chunk.data(), chunk.size()); });
+      const ssize_t count =
+          retried([&] { return ::read(fd.get(), bytes.data() + used, bytes.size() - used); });
       if (count < 0) return failed("read", name);
-      if (count == 0) return std::optional<std::string>(std::move(bytes));
-      bytes.append(chunk.data(), static_cast<std::size_t>(count));
-      if (bytes.size() > kMaxStateFileBytes) return too_large(name);
+      used += static_cast<std::size_t>(count);
+      if (used > kMaxStateFileBytes) return too_large(name);
+      if (count == 0) {
+        bytes.resize(used);
+        return std::optional<std::string>(std::move(bytes));
+      }
+      if (used == bytes.size()) bytes.resize(2 * used);
     }
   }
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <set>
 
@@ -131,7 +132,9 @@ TEST_P(CallbackCgroupFs, LeavesAFailedWriteToReconcile) {
   pinfold_pod* answer = nullptr;
   char* error = nullptr;
   runtime.kernel.writes_until_failure = 2;
-  EXPECT_EQ(pinfold_pod_admit(node, pod("a", 1).c_str(), &answer, &error), PINFOLD_NOT_ENFORCED);
+  const pinfold_code code = pinfold_pod_admit(node, pod("a", 1).c_str(), &answer, &error);
+  EXPECT_EQ(errno, EIO);
+  EXPECT_EQ(code, PINFOLD_NOT_ENFORCED);
   EXPECT_THAT(error, HasSubstr("cgroup_fs: write"));
   pinfold_free(error);
   ASSERT_NE(answer, nullptr);

@@ -395,6 +395,12 @@ TEST_F(RealNode, CreatesAndDeletesAContainerInOneCallEach) {
       << "its neighbour moves off";
   pinfold_pod_free(pod);
 
+  // A reconciliation leaves it alone, although no process runs in the cgroup yet.
+  char* report = nullptr;
+  ASSERT_EQ(pinfold_node_reconcile(node_, &report, &error), PINFOLD_OK) << error;
+  pinfold_free(report);
+  EXPECT_EQ(get(second_ + "/cpuset.cpus"), "1");
+
   // Again, as after a crash of the runtime; and another pod under its UID.
   EXPECT_EQ(pinfold_container_create(node_, &request, second_.c_str(), nullptr, nullptr),
             PINFOLD_OK);
@@ -411,6 +417,21 @@ TEST_F(RealNode, CreatesAndDeletesAContainerInOneCallEach) {
     EXPECT_EQ(pinfold_pod_get(node_, "x", &pod, nullptr), PINFOLD_NOT_FOUND);
   }
   EXPECT_TRUE(std::filesystem::exists(second_)) << "the cgroup is the runtime's";
+}
+
+TEST_F(RealNode, ReleasesAContainerWhoseCgroupIsGone) {
+  char* error = nullptr;
+  pinfold_pod* pod = nullptr;
+  pinfold_request request = request_of("x");
+  request.milli_cpu = 1000;
+  ASSERT_EQ(pinfold_container_create(node_, &request, second_.c_str(), nullptr, &error), PINFOLD_OK)
+      << error;
+  ASSERT_TRUE(std::filesystem::remove(second_));
+  char* report = nullptr;
+  ASSERT_EQ(pinfold_node_reconcile(node_, &report, &error), PINFOLD_OK) << error;
+  pinfold_free(report);
+  EXPECT_EQ(pinfold_pod_get(node_, "x", &pod, nullptr), PINFOLD_NOT_FOUND);
+  EXPECT_NE(get(parent_ + "/root/poda/c/cpuset.cpus").find('1'), std::string::npos);
 }
 
 TEST_F(RealNode, KeepsNothingOfAContainerThatCannotBeCreated) {

@@ -312,7 +312,7 @@ TEST(CarelessOptions, AreInvalidArguments) {
   const OptionsCase cases[] = {
       {"size 0", [](Runtime& r) { r.options.struct_size = 0; }, "options.struct_size is 0: expec"},
       {"size 1", [](Runtime& r) { r.options.struct_size = 1; }, "options.struct_size is 1: expec"},
-      {"size huge", [](Runtime& r) { r.options.struct_size = kHuge; }, "expected 88 to 4096"},
+      {"size huge", [](Runtime& r) { r.options.struct_size = kHuge; }, "expected 96 to 4096"},
       {"sink size 0", [](Runtime& r) { r.sink.struct_size = 0; }, "pinfold_log_sink.struct_size"},
       {"sink size huge", [](Runtime& r) { r.sink.struct_size = kHuge; },
        "pinfold_log_sink.struct_size"},

@@ -1,5 +1,6 @@
 /* The C interface without cgroups. */
 #define _POSIX_C_SOURCE 200809L
+#include <errno.h>
 #include <pinfold/pinfold.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,11 +74,13 @@ static void reports_bad_options(void) {
   given.config_file = "/nowhere/config.yaml";
   given.config = NULL;
   CHECK(pinfold_node_open(&given, &node, &error) == PINFOLD_NOT_FOUND);
+  CHECK(errno == ENOENT);
   HAS(error, "/nowhere/config.yaml");
   pinfold_free(error);
   given = options();
   given.machine = "{";
   CHECK(pinfold_node_open(&given, &node, NULL) == PINFOLD_INVALID_ARGUMENT); /* without a message */
+  CHECK(errno == 0);
   CHECK(node == NULL);
 }
 

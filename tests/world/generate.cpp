@@ -142,6 +142,7 @@ void add_foreign(Action& action, Random& random) {
   if (action.kind != Action::Kind::kHookCreate) return;
   action.value += kSpelling * random.below(Hooked::kSpellings);
   if (random.chance(20)) action.value += kSpelling * Hooked::kSpellings;
+  if (random.chance(30)) action.value += 2 * kSpelling * Hooked::kSpellings;
 }
 
 /// Returns what a runtime does next with the pod or container of its last action, if it continues

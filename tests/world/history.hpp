@@ -97,12 +97,13 @@ struct Hooked {
   bool has_ended = false;  ///< the container's process ends while the hook runs
   int spelling = 0;        ///< how the directory of the group is spelled: see spell()
   bool is_second = false;  ///< the group of another running container: must be refused
+  bool is_early = false;   ///< the container has no process until it is admitted
 
   [[nodiscard]] static Hooked of(int value) {
     constexpr int kShapes = 9;
     const int rest = value / 2 / kShapes / 2;
-    return {value % 2, value / 2 % kShapes, value / 2 / kShapes % 2 == 1, rest % kSpellings,
-            rest / kSpellings % 2 == 1};
+    return {value % 2,         value / 2 % kShapes,        value / 2 / kShapes % 2 == 1,
+            rest % kSpellings, rest / kSpellings % 2 == 1, rest / kSpellings / 2 % 2 == 1};
   }
   static constexpr int kSpellings = 6;
 };

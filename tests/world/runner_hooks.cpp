@@ -45,6 +45,7 @@ struct Runner::Hook {
   bool is_second = false;  ///< the group belongs to another container
   PodSpec pod = {};        ///< of a new container
   bool has_ended = false;  ///< its process ends while the hook runs
+  bool is_early = false;   ///< it has no process yet
   std::optional<verbs::HookOutcome> outcome = std::nullopt;  ///< nullopt: no outcome
   bool is_process = false;                                   ///< the hook opens the state
   CpuSet offline = {};                                       ///< known to the agent
@@ -74,9 +75,10 @@ void Runner::create_hooked(const Action& action) {
     if (hook.group.empty()) return;
   } else {
     hook.group = fmt::format("kubepods/{}/{}-{}", hook.id.pod, hook.id.name, next_hooked_++);
-    hook.has_ended = what.has_ended;
+    hook.is_early = what.is_early;
+    hook.has_ended = what.has_ended && !what.is_early;
     node_.kernel.make_path(hook.group);
-    node_.kernel.find(hook.group)->processes = {node_.new_process()};
+    if (!hook.is_early) node_.kernel.find(hook.group)->processes = {node_.new_process()};
     waiting_.insert(hook.group);
   }
   if (hook.pod.containers.front().name != hook.id.name) end_init_containers(hook.id.pod);
@@ -88,6 +90,7 @@ void Runner::create_hooked(const Action& action) {
   if (hook.is_done()) {
     end_hooked(hook.id);
     hooked_[hook.id] = {action.pod, hook.group};
+    if (hook.is_early) node_.kernel.find(hook.group)->processes = {node_.new_process()};
   }
   waiting_.clear();
   judge_hook(hook);
@@ -178,7 +181,8 @@ Result<void> Runner::ask_service(const std::function<void(agent::NodeAgent&)>& c
 }
 
 verbs::HookOutcome Runner::admit(const Hook& hook, agent::NodeAgent& agent) {
-  const verbs::AdmitHooked request{hook.pod, {hook.id.name, spell(hook.group, hook.spelling)}, {}};
+  verbs::AdmitHooked request{hook.pod, {hook.id.name, spell(hook.group, hook.spelling)}, {}};
+  if (!hook.is_early) request.process = enforce::ProcessId{};
   return verbs::admit_hooked(agent, request, [&] {
     if (hook.has_ended) node_.kernel.find(hook.group)->processes.clear();
     return hook.has_ended;
@@ -237,10 +241,14 @@ AgentState Runner::without_abandoned(AgentState state, const AgentState& actual)
     const auto* const dir = node_.kernel.find(group_of_directory(node_.kernel, entry.value));
     const std::string* const has = actual.adopted.find(entry.id());
     const bool is_left = has != nullptr && *has == entry.value;
-    const bool runs = dir != nullptr && is_populated(*dir);
+    const auto pod = state.ending.find(entry.pod);
+    const bool ends_with_group =
+        pod != state.ending.end() && pod->second == agent::EndsWith::kGroup;
+    const bool runs = dir != nullptr && (ends_with_group || is_populated(*dir));
     if (!is_left && !runs) state = without_adopted(state, entry.id());
   }
-  for (const PodUid& uid : std::set(state.ending)) {
+  const auto ending = state.ending;  // a copy: it shrinks
+  for (const auto& [uid, ends_with] : ending) {
     const bool is_gone = actual.node.find(uid) == nullptr && !state.adopted.contains(uid);
     if (!is_gone || runs_below_root(uid, "")) continue;
     state = expect(*model_node_, state, {}, verbs::Remove{uid, ""}).next;
@@ -268,7 +276,8 @@ std::vector<AgentState> Runner::states_after(const Hook& hook) {
       states.push_back(std::move(admitted));
       return states;
     }
-    admitted.ending.insert(hook.pod.uid);
+    admitted.ending[hook.pod.uid] =
+        hook.is_early ? agent::EndsWith::kGroup : agent::EndsWith::kProcesses;
   }
   admitted.adopted[hook.id] = "/model/" + hook.group;
   auto started = expect(*model_node_, admitted, hook.offline, verbs::Start{hook.id});

@@ -184,12 +184,14 @@ TEST(World, HistoriesHaveEveryActorOfANode) {
   std::map<Action::Kind, int> counts;
   int without_groups = 0;
   int respelt = 0;
+  int early = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     for (const Action& action : generate(seed, 60).actions) {
       ++counts[action.kind];
       const bool is_hook = action.kind == Action::Kind::kHookCreate;
       without_groups += action.kind == Action::Kind::kSandbox && action.value >= 100 ? 1 : 0;
       respelt += is_hook && Hooked::of(action.value).spelling != 0 ? 1 : 0;
+      early += is_hook && Hooked::of(action.value).is_early ? 1 : 0;
     }
   }
   using Kind = Action::Kind;
@@ -198,6 +200,7 @@ TEST(World, HistoriesHaveEveryActorOfANode) {
   }
   EXPECT_GT(without_groups, 0);
   EXPECT_GT(respelt, 0);
+  EXPECT_GT(early, 0);
 }
 
 class Histories : public testing::TestWithParam<std::filesystem::path> {};

@@ -12,6 +12,15 @@
 #include "pinfold/text/document.hpp"
 
 namespace pinfold::capi {
+namespace {
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+thread_local int noted_errno = 0;
+
+}  // namespace
+
+void note_errno(int number) noexcept { noted_errno = number; }
+void set_errno() noexcept { errno = noted_errno; }
 
 char* copy_text(std::string_view text) noexcept {
   auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));
@@ -41,8 +50,9 @@ Result<void> require_directory(const char* path) {
   PINFOLD_TRY(require(path, "directory"));
   std::error_code failed;
   if (std::filesystem::is_directory(path, failed)) return {};
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("'{}': {}", path, failed ? failed.message() : "is not a directory"));
+  Error error{ErrorCode::kInvalidArgument, failed ? failed.value() : ENOTDIR,
+              fmt::format("'{}': {}", path, failed ? failed.message() : "is not a directory")};
+  return fail(std::move(error));
 }
 
 Result<void> check_flags(std::uint32_t flags, std::uint32_t known) {

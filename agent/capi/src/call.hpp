@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "pinfold/agent/outcome.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/pinfold.h"
@@ -21,6 +22,12 @@ namespace pinfold::capi {
 
 /// Sets *error to a copy of the message, unless the caller passed NULL.
 void set_message(char** error, std::string_view message) noexcept;
+
+/// Notes the errno that the function of the C interface which now runs on this thread will set; 0:
+/// none.
+void note_errno(int number) noexcept;
+/// Sets errno to it, as the last step.
+void set_errno() noexcept;
 
 /// Thrown if a callback breaks the rules of its description, where the interface has no errors.
 class CallbackFailure final : public std::runtime_error {
@@ -50,14 +57,24 @@ class CallbackFailure final : public std::runtime_error {
 /// Result<pinfold_code>; if it returns a code other than PINFOLD_OK, it may set *error itself.
 template <class Body>
 pinfold_code guarded(char** error, Body&& body) noexcept {
+  struct SetErrno {
+    SetErrno() { note_errno(0); }
+    SetErrno(const SetErrno&) = delete;
+    SetErrno& operator=(const SetErrno&) = delete;
+    ~SetErrno() { set_errno(); }
+  };
+  const SetErrno at_the_end;
   if (error != nullptr) *error = nullptr;
   try {
     const Result<pinfold_code> done = body();
     if (done) return *done;
     set_message(error, done.error().message);
+    note_errno(done.error().sys_errno);
     if (done.error().sys_errno == ENOMEM) return PINFOLD_NO_MEMORY;
+    if (agent::is_unknown_outcome(done.error())) return PINFOLD_UNKNOWN;
     return static_cast<pinfold_code>(done.error().code);
   } catch (const std::bad_alloc&) {
+    note_errno(ENOMEM);
     return PINFOLD_NO_MEMORY;
   } catch (const std::exception& thrown) {
     set_message(error, thrown.what());

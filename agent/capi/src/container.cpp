@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "node_call.hpp"
-#include "pinfold/verbs/hooked.hpp"
+#include "pinfold/verbs/execute.hpp"
 #include "pod.hpp"
 #include "sized_struct.hpp"
 
@@ -14,7 +14,7 @@
 namespace pinfold::capi {
 namespace {
 
-using agent::NodeAgent;
+using socket::NodeSession;
 
 /// The size of the structure in version 0.2.0.
 constexpr std::size_t kSmallestRequest = sizeof(pinfold_request);
@@ -63,32 +63,38 @@ Result<std::string> container_of(const pinfold_request& request, const PodSpec& 
               fmt::format("container is NULL, but the pod has {}", pod.containers.size()));
 }
 
-Result<pinfold_code> create(NodeAgent& agent, const pinfold_request* given, const char* directory,
-                            pinfold_pod** pod, char** error) {
+Result<pinfold_code> create(NodeSession& session, const pinfold_request* given,
+                            const char* directory, pinfold_pod** pod, char** error) {
   PINFOLD_TRY(require(directory, "directory"));
   PINFOLD_LET(const auto request, read_struct(given, kSmallestRequest, "pinfold_request"));
   PINFOLD_LET(const auto spec, request.manifest == nullptr ? described_pod(request)
                                                            : read_manifest(request.manifest));
   PINFOLD_LET(const auto container, container_of(request, spec));
   PINFOLD_TRY(require_directory(directory));
-  const auto refusal =
-      verbs::admit_hooked(agent, spec, {container, directory}, [] { return false; });
+  const verbs::AdmitHooked action{spec, {container, directory}, std::nullopt};
+  PINFOLD_LET(const auto refusal, session.execute<verbs::HookOutcome>(action));
   if (refusal && !refusal->rejection) return tl::unexpected(refusal->error);
   const std::optional<Rejection> rejection = refusal ? refusal->rejection : std::nullopt;
-  if (pod != nullptr) *pod = make_pod(agent, agent.state(), spec, rejection, {}).release();
+  if (pod != nullptr) {
+    if (const auto refreshed = session.refresh(); !refreshed) {
+      return fail(agent::unknown_outcome(refreshed.error().message));
+    }
+    *pod = make_pod(session.view(), spec, rejection).release();
+  }
   return rejection ? code_of(*rejection, error) : PINFOLD_OK;
 }
 
-Result<pinfold_code> remove(NodeAgent& agent, const char* uid, const char* container) {
+Result<pinfold_code> remove(NodeSession& session, const char* uid, const char* container) {
   PINFOLD_TRY(require(uid, "uid"));
-  const auto* const adopted = agent.state().adopted.find(PodUid(uid));
+  const auto* const adopted = session.view().state().adopted.find(PodUid(uid));
   if (adopted == nullptr) return PINFOLD_OK;
   if (container == nullptr && adopted->size() > 1) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("container is NULL, but the pod has {}", adopted->size()));
   }
   const ContainerId id{PodUid(uid), container == nullptr ? adopted->begin()->first : container};
-  if (auto refusal = verbs::remove_hooked(agent, id)) return tl::unexpected(refusal->error);
+  PINFOLD_LET(auto refusal, session.execute<verbs::HookOutcome>(verbs::RemoveHooked{id}));
+  if (refusal) return fail(std::move(refusal->error));
   return PINFOLD_OK;
 }
 
@@ -100,13 +106,13 @@ using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
 
 pinfold_code pinfold_container_create(pinfold_node* node, const pinfold_request* request,
                                       const char* directory, pinfold_pod** pod, char** error) {
-  return with_agent(node, Access::kChange, "create container", error, [&](NodeAgent& agent) {
-    return create(agent, request, directory, pod, error);
+  return with_session(node, Access::kChange, "create container", error, [&](NodeSession& session) {
+    return create(session, request, directory, pod, error);
   });
 }
 
 pinfold_code pinfold_container_delete(pinfold_node* node, const char* uid, const char* container,
                                       char** error) {
-  return with_agent(node, Access::kChange, "delete container", error,
-                    [&](NodeAgent& agent) { return remove(agent, uid, container); });
+  return with_session(node, Access::kChange, "delete container", error,
+                      [&](NodeSession& session) { return remove(session, uid, container); });
 }

@@ -11,8 +11,8 @@
 namespace pinfold::capi {
 namespace {
 
-using agent::NodeAgent;
 using agent::RunningProcesses;
+using socket::NodeSession;
 
 Result<RunningProcesses> read_remove_flags(std::uint32_t flags) {
   PINFOLD_TRY(check_flags(flags, PINFOLD_REMOVE_KILL));
@@ -21,7 +21,7 @@ Result<RunningProcesses> read_remove_flags(std::uint32_t flags) {
 
 /// Finds what a removal names: a UID, or "namespace/name". A bare name could be the UID of a pod
 /// that is gone already, and then another pod would be removed by mistake.
-Result<PodUid> uid_to_remove(const NodeAgent& agent, const char* pod_id) {
+Result<PodUid> uid_to_remove(const agent::NodeAgent& agent, const char* pod_id) {
   PINFOLD_TRY(require(pod_id, "pod_id"));
   PodUid uid(pod_id);
   if (agent.state().node.held.contains(uid) || agent.state().node.find(uid) != nullptr) return uid;
@@ -33,8 +33,8 @@ Result<PodUid> uid_to_remove(const NodeAgent& agent, const char* pod_id) {
                           pod_id, found));
 }
 
-Result<agent::ChangeOutcome> changed(NodeAgent& agent, const verbs::Action& action) {
-  return verbs::expect<agent::ChangeOutcome>(verbs::execute(agent, action));
+Result<agent::ChangeOutcome> changed(NodeSession& session, const verbs::Action& action) {
+  return session.execute<agent::ChangeOutcome>(action);
 }
 
 Result<pid_t> read_pid(std::int64_t pid) {
@@ -45,45 +45,45 @@ Result<pid_t> read_pid(std::int64_t pid) {
 }
 
 /// Attaches a process. Opens the LiveProcess first, so that a reused process id is noticed.
-Result<pinfold_code> attach(NodeAgent& agent, const pinfold_node& node,
+Result<pinfold_code> attach(NodeSession& session, const pinfold_node& node,
                             const ContainerId& container, std::int64_t pid) {
   PINFOLD_LET(const auto number, read_pid(pid));
-  if (node.has_own_hierarchy) {
-    PINFOLD_TRY(agent.attach(container, number));
+  if (node.has_own_hierarchy) {  // then no service has the node
+    PINFOLD_TRY(session.own()->attach(container, number));
     return PINFOLD_OK;
   }
   PINFOLD_LET(const auto process, enforce::LiveProcess::open(number));
-  PINFOLD_TRY(agent::attach(agent, container, process));
+  PINFOLD_TRY(session.execute(verbs::Attach{container, process.id()}));
   return PINFOLD_OK;
 }
 
-Result<pinfold_code> attach_pidfd(NodeAgent& agent, const pinfold_node& node,
+Result<pinfold_code> attach_pidfd(NodeSession& session, const pinfold_node& node,
                                   const ContainerId& container, int pidfd) {
   if (node.has_own_hierarchy) {
     return fail(ErrorCode::kUnsupported, "a pidfd belongs to this kernel, but the cgroups do not");
   }
   PINFOLD_LET(const auto process, enforce::LiveProcess::from_pidfd(pidfd));
-  PINFOLD_TRY(agent::attach(agent, container, process));
+  PINFOLD_TRY(session.execute(verbs::Attach{container, process.id()}));
   return PINFOLD_OK;
 }
 
 /// Returns the directory that a container has adopted; "" if none.
-std::string adopted_by(const NodeAgent& agent, const ContainerId& container) {
+std::string adopted_by(const agent::NodeAgent& agent, const ContainerId& container) {
   const std::string* const directory = agent.state().adopted.find(container);
   return directory == nullptr ? "" : *directory;
 }
 
-Result<pinfold_code> adopt(NodeAgent& agent, const ContainerId& container, const char* directory,
-                           char** previous, char** error) {
-  const std::string before = adopted_by(agent, container);
+Result<pinfold_code> adopt(NodeSession& session, const ContainerId& container,
+                           const char* directory, char** previous, char** error) {
+  const std::string before = adopted_by(session.view(), container);
   if (before != directory) PINFOLD_TRY(require_directory(directory));
   PINFOLD_LET(const auto outcome,
-              changed(agent, verbs::Adopt{container.pod, {container.name, directory}}));
+              changed(session, verbs::Adopt{container.pod, {container.name, directory}}));
   const pinfold_code code = code_of(outcome.not_enforced, error);
   return previous == nullptr ? code : set_text(previous, before, code);
 }
 
-Result<pinfold_code> explain(NodeAgent& agent, const char* manifest, pinfold_pod** pod,
+Result<pinfold_code> explain(const agent::NodeAgent& agent, const char* manifest, pinfold_pod** pod,
                              char** error) {
   PINFOLD_TRY(require(pod, "pod"));
   PINFOLD_LET(const auto spec, read_manifest(manifest));
@@ -91,29 +91,30 @@ Result<pinfold_code> explain(NodeAgent& agent, const char* manifest, pinfold_pod
   PINFOLD_LET(auto preview, agent.preview({spec}, &traces));
   auto& rejection = preview.outcomes.front().rejection;
   const pinfold_code code = rejection ? code_of(*rejection, error) : PINFOLD_OK;
-  *pod = make_pod(agent, preview.next, spec, std::move(rejection), traces.front()).release();
+  auto decided = agent::decided_pod(agent, preview.next, spec, std::move(rejection));
+  *pod = make_pod(std::move(decided), traces.front()).release();
   return code;
 }
 
-Result<pinfold_code> admit(NodeAgent& agent, const char* manifest, pinfold_pod** pod,
+Result<pinfold_code> admit(NodeSession& session, const char* manifest, pinfold_pod** pod,
                            char** error) {
   PINFOLD_TRY(require(pod, "pod"));
   PINFOLD_LET(const auto spec, read_manifest(manifest));
-  const verbs::Admit action{{spec}};
-  PINFOLD_TRY(verbs::check_size(action));
-  PINFOLD_LET(const auto admissions,
-              verbs::expect<verbs::Admissions>(verbs::execute(agent, action)));
+  verbs::Admit action{{spec}};
+  action.wants_pods = true;
+  PINFOLD_LET(auto admissions, session.execute<verbs::Admissions>(action));
+  if (admissions.outcomes.size() != 1 || admissions.pods.size() != 1) {
+    return fail(ErrorCode::kInternal, "the answer is for other pods");
+  }
   const agent::AdmitOutcome& outcome = admissions.outcomes.front();
-  *pod = make_pod(agent, agent.state(), spec, outcome.rejection, {}).release();
+  *pod = make_pod(std::move(admissions.pods.front()), {}).release();
   if (outcome.rejection) return code_of(*outcome.rejection, error);
   return code_of(outcome.not_enforced, error);
 }
 
-Result<pinfold_code> reconcile(NodeAgent& agent, char** json, char** error) {
+Result<pinfold_code> reconcile(NodeSession& session, char** json, char** error) {
   PINFOLD_TRY(require(json, "json"));
-  const auto pages = agent.options().move_pages ? agent::PageMoves::kOn : agent::PageMoves::kOff;
-  PINFOLD_LET(const auto report, verbs::expect<agent::ReconcileReport>(
-                                     verbs::execute(agent, verbs::Reconcile{pages})));
+  PINFOLD_LET(const auto report, session.execute<agent::ReconcileReport>(verbs::Reconcile{}));
   if (report.remaining.empty()) return set_text(json, to_json(report).dump());
   set_message(error, "reconcile: remaining: " + report.remaining.front());
   return set_text(json, to_json(report).dump(), PINFOLD_NOT_ENFORCED);
@@ -126,81 +127,84 @@ using namespace pinfold;  // NOLINT(google-build-using-namespace): C functions h
 using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
 
 pinfold_code pinfold_node_get_status(pinfold_node* node, char** json, char** error) {
-  return with_agent(node, Access::kRead, "status", error,
-                    [&](NodeAgent& agent) -> Result<pinfold_code> {
-                      PINFOLD_TRY(require(json, "json"));
-                      PINFOLD_LET(const auto status, agent::node_status(agent));
-                      return set_text(json, to_json(status).dump());
-                    });
+  return with_session(node, Access::kRead, "status", error,
+                      [&](NodeSession& session) -> Result<pinfold_code> {
+                        PINFOLD_TRY(require(json, "json"));
+                        PINFOLD_LET(const auto status, agent::node_status(session.view()));
+                        return set_text(json, to_json(status).dump());
+                      });
 }
 
 pinfold_code pinfold_node_reconcile(pinfold_node* node, char** json, char** error) {
-  return with_agent(node, Access::kChange, "reconcile", error,
-                    [&](NodeAgent& agent) { return reconcile(agent, json, error); });
+  return with_session(node, Access::kChange, "reconcile", error,
+                      [&](NodeSession& session) { return reconcile(session, json, error); });
 }
 
 pinfold_code pinfold_pod_explain(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                  char** error) {
-  return with_agent(node, Access::kRead, "explain pod", error,
-                    [&](NodeAgent& agent) { return explain(agent, manifest, pod, error); });
+  return with_session(node, Access::kRead, "explain pod", error, [&](NodeSession& session) {
+    return explain(session.view(), manifest, pod, error);
+  });
 }
 
 pinfold_code pinfold_pod_admit(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                char** error) {
-  return with_agent(node, Access::kChange, "admit pod", error,
-                    [&](NodeAgent& agent) { return admit(agent, manifest, pod, error); });
+  return with_session(node, Access::kChange, "admit pod", error,
+                      [&](NodeSession& session) { return admit(session, manifest, pod, error); });
 }
 
 pinfold_code pinfold_pod_get(pinfold_node* node, const char* pod_id, pinfold_pod** pod,
                              char** error) {
   return with_pod(node, pod_id, Access::kRead, "get pod", error,
-                  [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
+                  [&](NodeSession& session, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(pod, "pod"));
-                    const PodSpec& spec = agent.state().node.find(uid)->spec;
-                    *pod = make_pod(agent, agent.state(), spec, std::nullopt, {}).release();
+                    const PodSpec& spec = session.view().state().node.find(uid)->spec;
+                    *pod = make_pod(session.view(), spec).release();
                     return PINFOLD_OK;
                   });
 }
 
 pinfold_code pinfold_node_list_pods(pinfold_node* node, pinfold_pod_list** list, char** error) {
-  return with_agent(node, Access::kRead, "list pods", error,
-                    [&](NodeAgent& agent) -> Result<pinfold_code> {
-                      PINFOLD_TRY(require(list, "list"));
-                      *list = make_pod_list(agent).release();
-                      return PINFOLD_OK;
-                    });
+  return with_session(node, Access::kRead, "list pods", error,
+                      [&](NodeSession& session) -> Result<pinfold_code> {
+                        PINFOLD_TRY(require(list, "list"));
+                        *list = make_pod_list(session.view()).release();
+                        return PINFOLD_OK;
+                      });
 }
 
 pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t flags,
                                 char** error) {
-  return with_agent(
-      node, Access::kChange, "remove pod", error, [&](NodeAgent& agent) -> Result<pinfold_code> {
-        PINFOLD_LET(const auto uid, uid_to_remove(agent, pod_id));
+  return with_session(
+      node, Access::kChange, "remove pod", error,
+      [&](NodeSession& session) -> Result<pinfold_code> {
+        PINFOLD_LET(const auto uid, uid_to_remove(session.view(), pod_id));
         PINFOLD_LET(const auto running, read_remove_flags(flags));
-        PINFOLD_LET(const auto outcome, changed(agent, verbs::Remove{uid, "", running}));
+        PINFOLD_LET(const auto outcome, changed(session, verbs::Remove{uid, "", running}));
         return code_of(outcome.not_enforced, error);
       });
 }
 
 pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, const char* container,
                                      char** error) {
-  return with_pod(node, pod_id, Access::kChange, "start container", error,
-                  [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
-                    PINFOLD_TRY(require(container, "container"));
-                    PINFOLD_LET(const auto outcome, changed(agent, verbs::Start{{uid, container}}));
-                    return code_of(outcome.not_enforced, error);
-                  });
+  return with_pod(
+      node, pod_id, Access::kChange, "start container", error,
+      [&](NodeSession& session, const PodUid& uid) -> Result<pinfold_code> {
+        PINFOLD_TRY(require(container, "container"));
+        PINFOLD_LET(const auto outcome, changed(session, verbs::Start{{uid, container}}));
+        return code_of(outcome.not_enforced, error);
+      });
 }
 
 pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, const char* container,
                                       uint32_t flags, char** error) {
-  return with_agent(
+  return with_session(
       node, Access::kChange, "remove container", error,
-      [&](NodeAgent& agent) -> Result<pinfold_code> {
-        PINFOLD_LET(const auto uid, uid_to_remove(agent, pod_id));
+      [&](NodeSession& session) -> Result<pinfold_code> {
+        PINFOLD_LET(const auto uid, uid_to_remove(session.view(), pod_id));
         PINFOLD_TRY(require(container, "container"));
         PINFOLD_LET(const auto running, read_remove_flags(flags));
-        PINFOLD_LET(const auto outcome, changed(agent, verbs::Remove{uid, container, running}));
+        PINFOLD_LET(const auto outcome, changed(session, verbs::Remove{uid, container, running}));
         return code_of(outcome.not_enforced, error);
       });
 }
@@ -208,18 +212,18 @@ pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, co
 pinfold_code pinfold_container_attach_process(pinfold_node* node, const char* pod_id,
                                               const char* container, int64_t pid, char** error) {
   return with_pod(node, pod_id, Access::kChange, "attach process", error,
-                  [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
+                  [&](NodeSession& session, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(container, "container"));
-                    return attach(agent, *node, {uid, container}, pid);
+                    return attach(session, *node, {uid, container}, pid);
                   });
 }
 
 pinfold_code pinfold_container_attach_pidfd(pinfold_node* node, const char* pod_id,
                                             const char* container, int pidfd, char** error) {
   return with_pod(node, pod_id, Access::kChange, "attach process", error,
-                  [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
+                  [&](NodeSession& session, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(container, "container"));
-                    return attach_pidfd(agent, *node, {uid, container}, pidfd);
+                    return attach_pidfd(session, *node, {uid, container}, pidfd);
                   });
 }
 
@@ -227,9 +231,9 @@ pinfold_code pinfold_container_adopt_cgroup(pinfold_node* node, const char* pod_
                                             const char* container, const char* directory,
                                             char** previous, char** error) {
   return with_pod(node, pod_id, Access::kChange, "adopt cgroup", error,
-                  [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
+                  [&](NodeSession& session, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(container, "container"));
                     PINFOLD_TRY(require(directory, "directory"));
-                    return adopt(agent, {uid, container}, directory, previous, error);
+                    return adopt(session, {uid, container}, directory, previous, error);
                   });
 }

@@ -5,6 +5,7 @@
 #include "callbacks.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/discover/discover.hpp"
+#include "pinfold/verbs/reconfigure.hpp"
 
 namespace pinfold::capi {
 namespace {
@@ -21,6 +22,54 @@ Result<void> rediscover_if_cpus_changed(pinfold_node& node) {
   PINFOLD_LET(node.machine, discover(SysTree{}, "node"));
   node.online = std::move(online);
   return {};
+}
+
+/// Opens the agent of one call, without a service.
+Result<agent::NodeAgent> open_agent(pinfold_node& node) {
+  PINFOLD_LET(auto machine, current_machine(node));
+  auto providers = make_providers(node, machine);
+  return agent::open_agent(std::move(machine), node.config, node.agent_options,
+                           std::move(providers));
+}
+
+Result<verbs::NodeConfig> read_config(const pinfold_node& node,
+                                      const std::optional<std::string>& text) {
+  if (!text && !node.config_file) {
+    return verbs::NodeConfig{node.config, node.agent_options.profile_source};
+  }
+  PINFOLD_LET_WRAP(
+      auto parsed,
+      text ? parse_config(*text)
+           : agent::read_config(node.agent_options.state_dir, *node.config_file,
+                                checkpoint::owner_check(node.agent_options.insecure_state_dir)),
+      "configuration");
+  const auto source = agent::profile_source_of(parsed);
+  return verbs::NodeConfig{std::move(parsed.config), source};
+}
+
+/// Checks that a service can do the calls of a node as its options ask.
+Result<void> check_service(const pinfold_node& node, const socket::Hello& hello) {
+  const agent::AgentOptions& options = node.agent_options;
+  const bool has_groups = options.open_cgroups != nullptr;
+  if (has_groups || !node.hint_providers.empty()) {
+    return fail(
+        ErrorCode::kUnsupported,
+        fmt::format("{}: the service at '{}' has the state directory '{}', and cannot call "
+                    "functions of this program",
+                    has_groups ? "cgroup_fs" : "hint_providers", node.socket, options.state_dir));
+  }
+  socket::NamedParts named;
+  if (node.names_config) {
+    named.config = socket::NamedConfig{node.config_file ? "config_file" : "config", node.config,
+                                       options.profile_source};
+  }
+  if (node.names_machine) named.machine = socket::NamedMachine{"machine", node.machine};
+  if (!options.enforce) named.no_enforce_option = "PINFOLD_NODE_NO_ENFORCE";
+  if (!options.cgroup_root.empty()) {
+    named.cgroup_root = options.cgroup_root;
+    named.cgroup_root_option = fmt::format("cgroup_root '{}'", options.cgroup_root);
+  }
+  return socket::check_named(named, node.socket, options.state_dir, hello);
 }
 
 }  // namespace
@@ -48,6 +97,7 @@ Error about_node(Error error) {
 
 pinfold_code code_of(const std::optional<Error>& not_enforced, char** error) {
   if (!not_enforced) return PINFOLD_OK;
+  note_errno(not_enforced->sys_errno);
   set_message(error, "decided and stored, but not applied to the kernel: " + not_enforced->message);
   return PINFOLD_NOT_ENFORCED;
 }
@@ -64,8 +114,9 @@ Result<void> check_access(const pinfold_node& node, Access access) {
 
 std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
 
-std::optional<Error> checkpoint_journal(agent::NodeAgent& agent, const agent::LogSink& log) {
-  const auto checkpointed = agent.checkpoint_journal();
+std::optional<Error> checkpoint_journal(socket::NodeSession& session, const agent::LogSink& log) {
+  if (session.own() == nullptr) return std::nullopt;
+  const auto checkpointed = session.own()->checkpoint_journal();
   if (checkpointed) return std::nullopt;
   Error error = checkpointed.error();
   error.message = fmt::format("{}; the next call tries again",
@@ -87,11 +138,27 @@ Result<Machine> current_machine(pinfold_node& node) {
   return node.machine;
 }
 
-Result<agent::NodeAgent> open_agent(pinfold_node& node) {
-  PINFOLD_LET(auto machine, current_machine(node));
-  auto providers = make_providers(node, machine);
-  return agent::open_agent(std::move(machine), node.config, node.agent_options,
-                           std::move(providers));
+verbs::NodeSource source_of(pinfold_node& node) {
+  verbs::NodeSource source;
+  source.config = [&node](const std::optional<std::string>& text) {
+    return read_config(node, text);
+  };
+  source.machine = [&node] { return current_machine(node); };
+  source.providers = [&node](const Machine& machine) { return make_providers(node, machine); };
+  if (node.config_file && node.config_file->empty()) source.file = verbs::ConfigFile::kReplace;
+  return source;
+}
+
+Result<socket::NodeSession> open_session(pinfold_node& node) {
+  socket::NodeSessionOptions options;
+  options.socket = node.agent_options.is_query ? "" : node.socket;
+  options.state_dir = node.agent_options.state_dir;
+  options.open = [&node] { return open_agent(node); };
+  options.source = source_of(node);
+  options.check = [&node](const socket::Hello& hello) { return check_service(node, hello); };
+  options.reader = node.agent_options;
+  options.timeout = node.agent_options.lock_timeout;
+  return socket::NodeSession::open(std::move(options));
 }
 
 }  // namespace pinfold::capi

@@ -15,9 +15,10 @@
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/agent/status.hpp"
+#include "pinfold/socket/node_session.hpp"
 
 /// The data of a pinfold_node between calls. It holds no lock and no state: each call opens an
-/// agent.
+/// agent, or asks the service that has one.
 struct pinfold_node {
   pinfold::Machine machine;
   /// The kernel's list of online CPUs when `machine` was discovered; "" if the caller passed it.
@@ -30,6 +31,11 @@ struct pinfold_node {
   std::vector<pinfold::capi::HintCallbacks> hint_providers;
   /// True if the cgroups are not this kernel's; then process ids are not of this machine.
   bool has_own_hierarchy = false;
+  std::string socket = {};  ///< of a service; "": none is asked
+  /// Whether a service must have the configuration and the machine that the options name. False if
+  /// they name none, and after the service was reconfigured: it answers before it has changed.
+  bool names_config = false;
+  bool names_machine = false;
 };
 
 namespace pinfold::capi {
@@ -58,18 +64,22 @@ class NodesLock {
 /// Reads the kernel's list of online CPUs; "" if it cannot be read.
 [[nodiscard]] std::string online_cpus();
 
-/// Opens the agent of one call. If the machine was discovered, discovers it again after CPUs went
-/// offline or came online.
-[[nodiscard]] Result<agent::NodeAgent> open_agent(pinfold_node& node);
+/// Opens the session of one call: with the service that has the state directory, or with an own
+/// agent. If the machine was discovered, an own agent discovers it again after CPUs went offline or
+/// came online. Errors: kUnsupported if a service has the state directory, but could not call the
+/// callbacks of the node.
+[[nodiscard]] Result<socket::NodeSession> open_session(pinfold_node& node);
+/// Where the parts of the node come from if it is reconfigured.
+[[nodiscard]] verbs::NodeSource source_of(pinfold_node& node);
 
 /// Makes the hint providers of a node for a machine.
 [[nodiscard]] Node::Providers make_providers(const pinfold_node& node, const Machine& machine);
 /// Returns the machine of the options, or discovers the current one.
 [[nodiscard]] Result<Machine> current_machine(pinfold_node& node);
 
-/// Makes the changes of a call durable in the kubelet's files. Logs a failure as a warning, which
-/// is also the message of the error.
-[[nodiscard]] std::optional<Error> checkpoint_journal(agent::NodeAgent& agent,
+/// Makes the changes of a call durable in the kubelet's files; a service does so by itself. Logs a
+/// failure as a warning, which is also the message of the error.
+[[nodiscard]] std::optional<Error> checkpoint_journal(socket::NodeSession& session,
                                                       const agent::LogSink& log);
 
 /// Converts an error with an errno, of a callback or the kernel: ENOENT becomes kIo, because it
@@ -88,13 +98,13 @@ enum class Access { kRead, kChange };
 /// Checks that a node permits a call. Errors: kUnsupported for a change of a read-only node.
 [[nodiscard]] Result<void> check_access(const pinfold_node& node, Access access);
 
-/// Runs body(agent). An exception other than CallbackFailure and std::bad_alloc makes the outcome
+/// Runs body(session). An exception other than CallbackFailure and std::bad_alloc makes the outcome
 /// of a change unknown.
 template <class Body>
-Result<pinfold_code> call_body(agent::NodeAgent& agent, Access access, const char* intent,
+Result<pinfold_code> call_body(socket::NodeSession& session, Access access, const char* intent,
                                char** error, Body&& body) {
   try {
-    return body(agent);
+    return body(session);
   } catch (const CallbackFailure& failure) {
     return fail(ErrorCode::kInvalidArgument, failure.what());
   } catch (const std::bad_alloc&) {
@@ -106,18 +116,18 @@ Result<pinfold_code> call_body(agent::NodeAgent& agent, Access access, const cha
   }
 }
 
-/// Runs body(NodeAgent&) with the agent of a node; error messages begin with `intent`.
+/// Runs body(NodeSession&) with a session of a node; error messages begin with `intent`.
 template <class Body>
-pinfold_code with_agent(pinfold_node* node, Access access, const char* intent, char** error,
-                        Body&& body) {
+pinfold_code with_session(pinfold_node* node, Access access, const char* intent, char** error,
+                          Body&& body) {
   return guarded(error, [&]() -> Result<pinfold_code> {
     const auto run = [&]() -> Result<pinfold_code> {
       PINFOLD_TRY(require(node, "node"));
       PINFOLD_LET(const auto lock, NodesLock::acquire());
       PINFOLD_TRY(check_access(*node, access));
-      PINFOLD_LET(auto agent, open_agent(*node).map_error(about_node));
-      Result<pinfold_code> code = call_body(agent, access, intent, error, body);
-      const auto not_settled = checkpoint_journal(agent, node->agent_options.log);
+      PINFOLD_LET(auto session, open_session(*node).map_error(about_node));
+      Result<pinfold_code> code = call_body(session, access, intent, error, body);
+      const auto not_settled = checkpoint_journal(session, node->agent_options.log);
       if (!not_settled) return code;
       if (!code && agent::is_unknown_outcome(*not_settled)) {
         set_message(error, code.error().message + "; " + not_settled->message);
@@ -125,6 +135,7 @@ pinfold_code with_agent(pinfold_node* node, Access access, const char* intent, c
       }
       if (!code || *code != PINFOLD_OK) return code;
       set_message(error, not_settled->message);
+      note_errno(not_settled->sys_errno);
       return PINFOLD_NOT_SETTLED;
     };
     PINFOLD_LET_WRAP(const auto code, run().map_error(about_system), intent);
@@ -132,16 +143,16 @@ pinfold_code with_agent(pinfold_node* node, Access access, const char* intent, c
   });
 }
 
-/// Like with_agent, for body(NodeAgent&, pod UID) and an active pod.
+/// Like with_session, for body(NodeSession&, pod UID) and an active pod.
 template <class Body>
 pinfold_code with_pod(pinfold_node* node, const char* pod_id, Access access, const char* intent,
                       char** error, Body&& body) {
-  return with_agent(node, access, intent, error,
-                    [&](agent::NodeAgent& agent) -> Result<pinfold_code> {
-                      PINFOLD_TRY(require(pod_id, "pod_id"));
-                      PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, pod_id));
-                      return body(agent, uid);
-                    });
+  return with_session(node, access, intent, error,
+                      [&](socket::NodeSession& session) -> Result<pinfold_code> {
+                        PINFOLD_TRY(require(pod_id, "pod_id"));
+                        PINFOLD_LET(const auto uid, agent::find_pod_uid(session.view(), pod_id));
+                        return body(session, uid);
+                      });
 }
 
 }  // namespace pinfold::capi

@@ -119,7 +119,8 @@ agent::AgentOptions read_agent_options(const pinfold_node_options& options) {
 /// Opens an agent once, so that pinfold_node_open reports what every later call would.
 Result<void> try_agent(pinfold_node& node) {
   PINFOLD_LET(const auto lock, NodesLock::acquire());
-  PINFOLD_LET(auto agent, open_agent(node).map_error(about_system));
+  PINFOLD_LET(const auto session, open_session(node).map_error(about_system));
+  const agent::NodeAgent& agent = session.view();
   if (!agent.enforces() || !node.agent_options.log) return {};
   for (const std::string& warning : agent.enforced()->warnings()) {
     node.agent_options.log(agent::LogLevel::kWarning, warning);
@@ -138,6 +139,9 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
   auto node = std::make_unique<pinfold_node>(pinfold_node{
       std::move(machine), std::move(online), std::move(config), {}, std::move(agent_options), {}});
   if (options.config == nullptr) node->config_file = text_or(options.config_file, "");
+  node->names_config = options.config != nullptr || options.config_file != nullptr;
+  node->names_machine = options.machine != nullptr;
+  node->socket = text_or(options.socket, socket::kDefaultSocket);
   PINFOLD_TRY(read_callbacks(options, *node));
   for (const std::string& warning : node->machine.description().warnings) {
     if (node->agent_options.log) node->agent_options.log(agent::LogLevel::kWarning, warning);

@@ -70,31 +70,6 @@ std::string dump(const nlohmann::json& document) {
   return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// Makes a held pod from the kubelet's state files; nothing else is known about it.
-std::unique_ptr<pinfold_pod> make_held_pod(const PodUid& uid,
-                                           const std::vector<agent::HeldContainer>& held) {
-  auto pod = std::make_unique<pinfold_pod>();
-  pod->is_held = true;
-  pod->spec.uid = uid;
-  pod->trace = "[]";
-  agent::DecidedPod document;
-  document.spec.uid = uid;
-  document.is_held = true;
-  for (const agent::HeldContainer& container : held) {
-    if (container.id.pod != uid) continue;
-    agent::ContainerStatus status;
-    status.resources.name = container.id.name;
-    status.resources.cpuset_mems = container.mems.to_string();
-    status.resources.exclusive_cpus = container.cpus;
-    status.desired.cpus = container.cpus;
-    status.desired.isolation = Isolation::kContainer;
-    document.containers.push_back(status);
-    pod->containers.push_back(make_container(std::move(status)));
-  }
-  pod->json = dump(fields::to_json(document));
-  return pod;
-}
-
 Result<pinfold_code> write_container(const pinfold_pod::Container& container,
                                      pinfold_container* out) {
   const pinfold_container values = to_c(container);
@@ -104,36 +79,30 @@ Result<pinfold_code> write_container(const pinfold_pod::Container& container,
 
 }  // namespace
 
-std::unique_ptr<pinfold_pod> make_pod(agent::NodeAgent& agent, const agent::AgentState& state,
-                                      const PodSpec& spec, std::optional<Rejection> rejection,
-                                      const Trace& trace) {
+std::unique_ptr<pinfold_pod> make_pod(agent::DecidedPod decided, const Trace& trace) {
   auto pod = std::make_unique<pinfold_pod>();
-  pod->spec = spec;
+  pod->spec = decided.spec;
+  pod->is_held = decided.is_held;
   pod->trace = dump(fields::to_json(trace));
-  std::optional<agent::PodStatus> status;
-  if (!rejection) status = agent::desired_pod(agent, state, spec.uid);
-  agent::DecidedPod document;
-  static_cast<agent::PodStatus&>(document) =
-      status ? *std::move(status) : agent::pod_without_groups(agent, spec);
-  document.rejection = rejection;
-  pod->json = dump(fields::to_json(document));
-  pod->containers.reserve(document.containers.size());
-  for (agent::ContainerStatus& container : document.containers) {
+  pod->json = dump(fields::to_json(decided));
+  pod->containers.reserve(decided.containers.size());
+  for (agent::ContainerStatus& container : decided.containers) {
     pod->containers.push_back(make_container(std::move(container)));
   }
-  pod->rejection = std::move(rejection);
+  pod->rejection = std::move(decided.rejection);
   return pod;
 }
 
-std::unique_ptr<pinfold_pod_list> make_pod_list(agent::NodeAgent& agent) {
+std::unique_ptr<pinfold_pod> make_pod(const agent::NodeAgent& agent, const PodSpec& spec,
+                                      std::optional<Rejection> rejection) {
+  return make_pod(agent::decided_pod(agent, agent.state(), spec, std::move(rejection)), {});
+}
+
+std::unique_ptr<pinfold_pod_list> make_pod_list(const agent::NodeAgent& agent) {
   auto list = std::make_unique<pinfold_pod_list>();
-  const agent::AgentState& state = agent.state();
-  for (const ActivePod& pod : state.node.pods) {
-    list->pods.push_back(make_pod(agent, state, pod.spec, std::nullopt, {}));
+  for (agent::DecidedPod& pod : agent::decided_pods(agent)) {
+    list->pods.push_back(make_pod(std::move(pod), {}));
   }
-  if (state.node.held.empty()) return list;
-  const auto held = agent::held_containers(agent.desired());
-  for (const PodUid& uid : state.node.held) list->pods.push_back(make_held_pod(uid, held));
   return list;
 }
 

@@ -30,14 +30,13 @@ struct pinfold_pod_list {
 
 namespace pinfold::capi {
 
-/// Makes a pod from `state`. A rejected pod has no containers.
-[[nodiscard]] std::unique_ptr<pinfold_pod> make_pod(agent::NodeAgent& agent,
-                                                    const agent::AgentState& state,
+[[nodiscard]] std::unique_ptr<pinfold_pod> make_pod(agent::DecidedPod decided, const Trace& trace);
+/// Makes a pod from the state of an agent. A rejected pod has no containers.
+[[nodiscard]] std::unique_ptr<pinfold_pod> make_pod(const agent::NodeAgent& agent,
                                                     const PodSpec& spec,
-                                                    std::optional<Rejection> rejection,
-                                                    const Trace& trace);
+                                                    std::optional<Rejection> rejection = {});
 
 /// Makes the list of active pods, followed by the held ones.
-[[nodiscard]] std::unique_ptr<pinfold_pod_list> make_pod_list(agent::NodeAgent& agent);
+[[nodiscard]] std::unique_ptr<pinfold_pod_list> make_pod_list(const agent::NodeAgent& agent);
 
 }  // namespace pinfold::capi

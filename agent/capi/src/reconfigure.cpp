@@ -13,7 +13,7 @@
 namespace pinfold::capi {
 namespace {
 
-using agent::NodeAgent;
+using socket::NodeSession;
 
 /// The size of the structure in version 0.2.0.
 constexpr std::size_t kSmallestReconfiguration = sizeof(pinfold_reconfiguration);
@@ -44,32 +44,6 @@ Result<verbs::Reconfigure> read_request(const pinfold_reconfiguration* given) {
   return request;
 }
 
-Result<verbs::NodeConfig> read_config(const pinfold_node& node,
-                                      const std::optional<std::string>& text) {
-  if (!text && !node.config_file) {
-    return verbs::NodeConfig{node.config, node.agent_options.profile_source};
-  }
-  PINFOLD_LET_WRAP(
-      auto parsed,
-      text ? parse_config(*text)
-           : agent::read_config(node.agent_options.state_dir, *node.config_file,
-                                checkpoint::owner_check(node.agent_options.insecure_state_dir)),
-      "configuration");
-  const auto source = agent::profile_source_of(parsed);
-  return verbs::NodeConfig{std::move(parsed.config), source};
-}
-
-verbs::NodeSource source_of(pinfold_node& node) {
-  verbs::NodeSource source;
-  source.config = [&node](const std::optional<std::string>& text) {
-    return read_config(node, text);
-  };
-  source.machine = [&node] { return current_machine(node); };
-  source.providers = [&node](const Machine& machine) { return make_providers(node, machine); };
-  if (node.config_file && node.config_file->empty()) source.file = verbs::ConfigFile::kReplace;
-  return source;
-}
-
 /// Stores the configuration and machine that the next call opens.
 void keep(pinfold_node& node, verbs::NodeParts parts) {
   if (parts.machine != node.machine) node.online.clear();  // it was not discovered
@@ -78,12 +52,13 @@ void keep(pinfold_node& node, verbs::NodeParts parts) {
   node.agent_options.profile_source = agent::ProfileSource::kConfiguration;
 }
 
-Result<pinfold_code> reconfigure(pinfold_node& node, NodeAgent& agent,
+Result<pinfold_code> reconfigure(pinfold_node& node, NodeSession& session,
                                  const verbs::Reconfigure& request, char** plan, char** error) {
-  PINFOLD_LET(auto outcome, verbs::reconfigure(agent, request, source_of(node)));
+  PINFOLD_LET(auto outcome, session.execute<verbs::Reconfigured>(request));
   const std::string json = to_json(outcome).dump();
   if (outcome.is_applied && outcome.other_node) {
     keep(node, *std::move(outcome.other_node));
+    if (session.uses_service()) node.names_config = node.names_machine = false;
   }
   if (request.dry_run) return set_text(plan, json);
   if (const auto refused = verbs::check_consent(request, outcome); !refused) {
@@ -93,9 +68,10 @@ Result<pinfold_code> reconfigure(pinfold_node& node, NodeAgent& agent,
   return set_text(plan, json, code_of(outcome.change.not_enforced, error));
 }
 
-Result<pinfold_code> defragment(NodeAgent& agent, const verbs::Defragment& request, char** plan,
+Result<pinfold_code> defragment(NodeSession& session, const verbs::Defragment& request, char** plan,
                                 char** error) {
-  PINFOLD_LET(const auto outcome, verbs::defragment(agent, request));
+  PINFOLD_LET(const auto outcome, session.execute<verbs::Reconfigured>(request));
+  if (!outcome.planned.room) return fail(ErrorCode::kInternal, "the answer says nothing of room");
   const agent::Room& room = *outcome.planned.room;
   const std::string json = to_json(outcome).dump();
   if (room.rejection && !room.is_possible) {
@@ -117,9 +93,9 @@ pinfold_code pinfold_node_reconfigure(pinfold_node* node,
     PINFOLD_TRY_WRAP(require(reconfiguration, "reconfiguration"), "reconfigure");
     PINFOLD_TRY_WRAP(require(plan, "plan"), "reconfigure");
     PINFOLD_LET_WRAP(const auto request, read_request(reconfiguration), "reconfigure");
-    return with_agent(
+    return with_session(
         node, request.dry_run ? Access::kRead : Access::kChange, "reconfigure", error,
-        [&](NodeAgent& agent) { return reconfigure(*node, agent, request, plan, error); });
+        [&](NodeSession& session) { return reconfigure(*node, session, request, plan, error); });
   });
 }
 
@@ -127,11 +103,11 @@ pinfold_code pinfold_node_defragment(pinfold_node* node, const char* manifest, u
                                      char** plan, char** error) {
   return guarded(error, [&]() -> Result<pinfold_code> {
     PINFOLD_TRY_WRAP(check_flags(flags, PINFOLD_RECONFIGURE_DRY_RUN), "defragment");
-    return with_agent(node, flags == 0 ? Access::kChange : Access::kRead, "defragment", error,
-                      [&](NodeAgent& agent) -> Result<pinfold_code> {
-                        PINFOLD_TRY(require(plan, "plan"));
-                        PINFOLD_LET(auto pod, read_manifest(manifest));
-                        return defragment(agent, {std::move(pod), flags != 0}, plan, error);
-                      });
+    return with_session(node, flags == 0 ? Access::kChange : Access::kRead, "defragment", error,
+                        [&](NodeSession& session) -> Result<pinfold_code> {
+                          PINFOLD_TRY(require(plan, "plan"));
+                          PINFOLD_LET(auto pod, read_manifest(manifest));
+                          return defragment(session, {std::move(pod), flags != 0}, plan, error);
+                        });
   });
 }

@@ -10,6 +10,8 @@ struct CanChange {
   bool operator()(const CheckpointJournal& /*action*/) const { return false; }
   bool operator()(const ReadComparison& /*action*/) const { return false; }
   bool operator()(const ReadService& /*action*/) const { return false; }
+  bool operator()(const ReadStatus& /*action*/) const { return false; }
+  bool operator()(const ListPods& /*action*/) const { return false; }
   bool operator()(const Reconfigure& action) const { return !action.dry_run; }
   bool operator()(const Defragment& action) const { return !action.dry_run; }
   template <class Other>

@@ -55,16 +55,24 @@ void describe(Fields& fields, Done& /*done*/) {
   fields.type("Done", "Success, without further data.");
 }
 
+void describe(Fields& fields, PodList& list) {
+  fields.type("PodList", "The active pods in the order of their admission, then the held ones.");
+  fields.member("pods", list.pods, "As desired.");
+}
+
 void describe(Fields& fields, Admissions& admissions) {
   fields.type("Admissions", "Answers to several pods, in their order.");
   fields.member("outcomes", admissions.outcomes, "");
   fields.may_lack("traces", admissions.traces, "One per pod, if asked for.");
+  fields.may_lack("pods", admissions.pods,
+                  "The pods with their resources; a rejected one has none.");
 }
 
 void describe(Fields& fields, Refusal& refusal) {
-  fields.type("Refusal", "Why a request of the OCI hook failed.");
+  fields.type("Refusal", "Why a container is not admitted or removed.");
   fields.member("summary", refusal.summary, "It quotes nothing of the pod.");
   fields.member("error", refusal.error, "With the details.");
+  fields.if_set("rejection", refusal.rejection, "The pod was decided, and is rejected.");
 }
 
 void describe(Fields& fields, CpusetDifference& difference) {

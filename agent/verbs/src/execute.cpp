@@ -54,7 +54,8 @@ struct Execute {
     return changed(agent.release_unknown());
   }
   Result<Answer> operator()(const AdmitHooked& request) const {
-    PINFOLD_LET(const auto process, open_process(request.process));
+    if (!request.process) return admit_hooked(agent, request, [] { return false; });
+    PINFOLD_LET(const auto process, open_process(*request.process));
     return admit_hooked(agent, request, [&] { return !process.is_running(); });
   }
   Result<Answer> operator()(const RemoveHooked& request) const {
@@ -73,6 +74,13 @@ struct Execute {
   }
   Result<Answer> operator()(const ReadComparison& /*request*/) const { return Done{}; }
   Result<Answer> operator()(const ReadService& /*request*/) const { return ServiceReport{}; }
+  Result<Answer> operator()(const ReadStatus& /*request*/) const {
+    PINFOLD_LET(auto status, agent::node_status(agent));
+    return status;
+  }
+  Result<Answer> operator()(const ListPods& /*request*/) const {
+    return PodList{agent::decided_pods(agent)};
+  }
   Result<Answer> operator()(const Reconfigure& request) const {
     PINFOLD_LET(auto outcome, reconfigure(agent, request, source));
     return outcome;
@@ -96,12 +104,6 @@ std::vector<T> take(std::vector<T>& list, std::size_t& position, std::size_t cou
 
 Result<Answer> execute(NodeAgent& agent, const Action& action, const NodeSource& source) {
   return std::visit(Execute{agent, source}, action);
-}
-
-HookOutcome admit_hooked(NodeAgent& agent, const AdmitHooked& request,
-                         const std::function<bool()>& has_ended) {
-  (void)remove_abandoned(agent);  // containers whose runtime died must not block this one
-  return admit_hooked(agent, request.pod, request.adoption, has_ended);
 }
 
 std::vector<Result<Answer>> admit_together(NodeAgent& agent,
@@ -132,8 +134,12 @@ std::vector<Result<Answer>> admit_together(NodeAgent& agent,
   std::size_t trace = 0;
   for (const Admit* const request : requests) {
     const std::size_t count = request->pods.size();
-    Admissions admissions{take(*outcomes, outcome, count), take(traces, trace, count)};
+    Admissions admissions{take(*outcomes, outcome, count), take(traces, trace, count), {}};
     if (!request->wants_trace) admissions.traces.clear();
+    for (std::size_t i = 0; request->wants_pods && i < count; ++i) {
+      admissions.pods.push_back(agent::decided_pod(agent, agent.state(), request->pods[i],
+                                                   admissions.outcomes[i].rejection));
+    }
     answers.emplace_back(std::move(admissions));
   }
   return answers;

@@ -45,17 +45,18 @@ std::optional<Refusal> start_hooked(agent::NodeAgent& agent, const ContainerId& 
 
 }  // namespace
 
-std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const PodSpec& pod,
-                                    const agent::Adoption& adoption,
+std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const AdmitHooked& request,
                                     const std::function<bool()>& has_ended) {
-  const ContainerId container{pod.uid, adoption.container};
+  (void)remove_abandoned(agent);  // containers whose runtime died must not block this one
+  const ContainerId container{request.pod.uid, request.adoption.container};
   const ActivePod* const active = agent.state().node.find(container.pod);
-  if (active != nullptr && active->spec != pod) {
+  if (active != nullptr && active->spec != request.pod) {
     return Refusal{"a different pod with its UID is active",
                    {ErrorCode::kBusy, 0,
                     fmt::format("a different pod with the UID '{}' is active", container.pod)}};
   }
-  auto outcome = agent.admit_adopted(pod, adoption);
+  const auto ends_with = request.process ? agent::EndsWith::kProcesses : agent::EndsWith::kGroup;
+  auto outcome = agent.admit_adopted(request.pod, request.adoption, ends_with);
   if (!outcome) return refusal_of(std::move(outcome).error());
   if (outcome->rejection) return refusal_of(*outcome->rejection);
   auto refusal = start_hooked(agent, container, *outcome, has_ended);

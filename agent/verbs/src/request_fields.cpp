@@ -36,6 +36,7 @@ void describe(Fields& fields, Admit& request) {
   fields.member("manifests", request.pods, "At least one.");
   if (request.pods.empty()) fields.refuse("manifests", "expected at least one pod");
   fields.may_lack("trace", request.wants_trace, "The answer has the reasons.");
+  if (fields.reads()) request.wants_pods = true;
 }
 
 void describe(Fields& fields, Start& request) {
@@ -61,15 +62,17 @@ void describe(Fields& fields, ReleaseUnknown& /*request*/) {
 }
 
 void describe(Fields& fields, AdmitHooked& request) {
-  fields.type("AdmitHookedRequest", "Admits the pod of an OCI hook and adopts its group.");
+  fields.type("AdmitHookedRequest",
+              "Admits the pod of a container and adopts the group that its runtime made.");
   fields.member("manifest", request.pod, "");
   fields.member("container", request.adoption.container, "");
   fields.member("cgroupPath", request.adoption.directory, kGroupDoc);
-  fields.member("process", request.process, "The container's first process.");
+  fields.if_set("process", request.process,
+                "The container's first process; without it, the runtime has started none yet.");
 }
 
 void describe(Fields& fields, RemoveHooked& request) {
-  fields.type("RemoveHookedRequest", "The container of an OCI hook has ended.");
+  fields.type("RemoveHookedRequest", "A container that AdmitHooked admitted has ended.");
   describe_container(fields, request.container);
 }
 
@@ -93,6 +96,15 @@ void describe(Fields& fields, Adopt& request) {
 
 void describe(Fields& fields, ReadComparison& /*request*/) {
   fields.type("ReadComparisonRequest", "Asks what a service in mode observe would do differently.");
+}
+
+void describe(Fields& fields, ReadStatus& /*request*/) {
+  fields.type("ReadStatusRequest", "Asks for the node, desired and observed.");
+}
+
+void describe(Fields& fields, ListPods& /*request*/) {
+  fields.type("ListPodsRequest",
+              "Asks for the pods and their resources, without reading the kernel.");
 }
 
 void describe(Fields& fields, ReadService& /*request*/) {

@@ -288,7 +288,8 @@ _Owner = TypeVar("_Owner", bound=_Handle)
 
 
 class Node(_Handle):
-    """A node: its machine, its configuration and its state directory. A context manager; else call close()."""
+    """A node: its machine, its configuration and its state directory. A context manager; else call close().
+    `socket`: of the service that does the calls if it has the state directory; "": none is asked."""
 
     _close = "pinfold_node_close"
 
@@ -296,14 +297,14 @@ class Node(_Handle):
                  config_file: Union[str, os.PathLike, None] = None, machine: Optional[Manifest] = None,
                  cgroup_root: Union[str, os.PathLike, None] = None, enforce: bool = True, read_only: bool = False,
                  keep_affinity: bool = False, insecure_state_dir: bool = False, lock_timeout: float = 30.0,
-                 log: Optional[logging.Logger] = None):
+                 socket: Union[str, os.PathLike, None] = None, log: Optional[logging.Logger] = None):
         flags = ((0 if enforce else _ffi.PINFOLD_NODE_NO_ENFORCE) | (_ffi.PINFOLD_NODE_READ_ONLY if read_only else 0) |
                  (_ffi.PINFOLD_NODE_KEEP_AFFINITY if keep_affinity else 0) |
                  (_ffi.PINFOLD_NODE_INSECURE_STATE_DIR if insecure_state_dir else 0))
         options = _ffi.pinfold_node_options(
             struct_size=C.sizeof(_ffi.pinfold_node_options), flags=flags, lock_timeout_ms=max(1, round(lock_timeout * 1000)),
             state_dir=_encoded(state_dir), cgroup_root=_encoded(cgroup_root), config=None if config is None else _manifest(config),
-            config_file=_encoded(config_file), machine=None if machine is None else _manifest(machine))
+            config_file=_encoded(config_file), machine=None if machine is None else _manifest(machine), socket=_encoded(socket))
         if log is not None:
             def write(_data: Any, level: int, message: bytes) -> None:
                 log.log(_LEVELS.get(level, logging.INFO), "%s", message.decode(errors="replace"))

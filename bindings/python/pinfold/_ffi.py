@@ -86,6 +86,7 @@ class pinfold_node_options(C.Structure):
         ("hint_providers", C.POINTER(C.POINTER(pinfold_hint_provider))),
         ("hint_provider_count", C.c_size_t),
         ("cgroup_fs", C.POINTER(pinfold_cgroup_fs)),
+        ("socket", C.c_char_p),
     ]
 
 

@@ -38,6 +38,9 @@ void describe(Fields& fields, LinuxResources& resources) {
   fields.computed("cpuWeight", cpu_weight_runtime(resources.cpu_shares),
                   "Desired cpu.weight of cgroup v2.");
   fields.member("memoryLimitBytes", resources.memory_limit, "Desired limit; null: none.");
+  fields.member("hugepageLimitBytes", resources.hugepage_limits,
+                "Desired limits by the hugetlb controller's name of the page size, \"2MB\".");
+  fields.member("oomScoreAdj", resources.oom_score_adj, "Desired oom_score_adj; null: unchanged.");
 }
 
 PodNames names_of_pods(const NodeState& state) {

@@ -63,7 +63,7 @@ bool write_all(int fd, std::string_view bytes) {
 
 Result<std::string> read_all(int fd) {
   std::string bytes;
-  std::array<char, 65536> chunk = {};
+  std::array<char, 8192> chunk = {};
   while (true) {
     const ssize_t count = ::read(fd, chunk.data(), chunk.size());
     if (count < 0 && errno == EINTR) continue;

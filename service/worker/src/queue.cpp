@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pinfold/agent/outcome.hpp"
 #include "queue_entry.hpp"
 
 namespace pinfold::worker {
@@ -13,7 +14,7 @@ using std::chrono::milliseconds;
 
 Result<void> Queue::put(Entry entry) {
   const std::lock_guard lock(mutex_);
-  if (is_stopping_) return fail(stopping_error());
+  if (is_stopping_) return fail(agent::stopping_error());
   constexpr std::size_t kReserve = 8;
   const auto* const request = std::get_if<Request>(&entry);
   const bool is_other = request != nullptr && request->origin == Origin::kOther;

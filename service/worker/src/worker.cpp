@@ -150,7 +150,7 @@ void Worker::run() {
     checkpoint_journal();
     publish();
   }
-  for (const Entry& entry : left) give_up(entry, stopping_error());
+  for (const Entry& entry : left) give_up(entry, agent::stopping_error());
 }
 
 void Worker::run_round() {
@@ -191,7 +191,7 @@ void Worker::do_round() {
 void Worker::do_entries(std::vector<Entry> entries) {
   state_.counters.requests += entries.size();
   if (is_replaced()) {
-    for (const Entry& entry : entries) give_up(entry, stopping_error());
+    for (const Entry& entry : entries) give_up(entry, agent::stopping_error());
     return;
   }
   if (pods_to_admit(entries.front()) == nullptr) {

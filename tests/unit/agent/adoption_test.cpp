@@ -117,6 +117,28 @@ TEST_P(AdoptionTest, EndsIfTheRuntimeDied) {
   EXPECT_EQ(agent.state().node.cpu.default_set, CpuSet::range(0, 7));
 }
 
+TEST_P(AdoptionTest, OfAContainerWithoutAProcessEndsWithItsGroup) {
+  make_group("run-a", 0);
+  kernel_.find("run-a")->processes.clear();
+  {
+    NodeAgent agent = open();
+    must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"},
+                             EndsWith::kGroup));
+    ASSERT_TRUE(reconcile(agent).has_value());
+  }
+  kernel_.find("run-a")->processes = {100};  // its runtime starts it
+  NodeAgent agent = open();
+  ASSERT_TRUE(reconcile(agent).has_value());
+  EXPECT_EQ(cpus("run-a"), "1-2");
+  kernel_.find("run-a")->processes.clear();  // it has ended, and its runtime still has to delete it
+  ASSERT_TRUE(reconcile(agent).has_value());
+  EXPECT_EQ(agent.state().node.pods.size(), 1U);
+  ASSERT_TRUE(kernel_.fs()->remove_group("run-a").has_value());
+  ASSERT_TRUE(reconcile(agent).has_value());
+  EXPECT_THAT(agent.state().node.pods, IsEmpty());
+  EXPECT_EQ(agent.state().node.cpu.default_set, CpuSet::range(0, 7));
+}
+
 TEST_P(AdoptionTest, OfOneContainerLeavesTheOthersAndAPodThatStaysAlone) {
   make_group("run-a", 100);
   NodeAgent agent = open();

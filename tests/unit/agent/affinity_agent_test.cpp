@@ -114,8 +114,9 @@ TEST_P(AffinityOfAgent, IsResetByTheHookBeforeTheProgramRuns) {
   }
   run("run-a", 7);
   NodeAgent agent = open();
-  const auto refusal = verbs::admit_hooked(agent, pod("a", {guaranteed("c", 3)}),
-                                           {"c", "/model/run-a"}, [] { return false; });
+  const verbs::AdmitHooked request{
+      pod("a", {guaranteed("c", 3)}), {"c", "/model/run-a"}, enforce::ProcessId{7, 1}};
+  const auto refusal = verbs::admit_hooked(agent, request, [] { return false; });
   ASSERT_FALSE(refusal) << refusal->error.message;
   EXPECT_THAT(table_.processes[7].threads, ElementsAre(CpuSet{1, 2, 3}));
 }

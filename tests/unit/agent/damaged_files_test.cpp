@@ -62,9 +62,9 @@ Opened open_image(const Node& node, const Machine& observed, const Image& image)
     out.error = kept.error().message;
     return out;
   }
-  out.processes = kept->processes().value_or(ProcessList());
-  out.state = kept->state();
-  out.metrics = kept->metrics();
+  out.processes = (*kept)->processes().value_or(ProcessList());
+  out.state = (*kept)->state();
+  out.metrics = (*kept)->metrics();
   return out;
 }
 
@@ -76,18 +76,18 @@ class DamagedFiles : public testing::Test {
       auto kept = KeptState::restore(
                       node_, checkpoint::Store::open(std::make_unique<MemoryFs>(disk)).value(), {})
                       .value();
-      AgentState next = kept.state();
+      AgentState next = kept->state();
       for (const char* const name : {"x", "y"}) {
         Decision decision =
             decide(node_, std::move(next.node), test::pod(name, {test::guaranteed("a", 2)}));
         next.node = std::get<Admitted>(std::move(decision)).next;
       }
-      EXPECT_TRUE(kept.commit(node_, std::move(next)));
+      EXPECT_TRUE(kept->commit(node_, std::move(next)));
       Metrics metrics;
       metrics.observe(std::chrono::milliseconds(3));
-      kept.set_metrics(metrics);
-      EXPECT_TRUE(kept.checkpoint_journal());
-      kept.keep_processes({{"podx/a", {{4711, 12345}, {4712, 67890}}}});
+      kept->set_metrics(metrics);
+      EXPECT_TRUE(kept->checkpoint_journal());
+      kept->keep_processes({{"podx/a", {{4711, 12345}, {4712, 67890}}}});
     }
     for (const auto& [name, inode] : disk->names) sound_[name] = disk->inodes[inode].now;
     expected_ = open(sound_);
@@ -221,10 +221,10 @@ TEST_F(DamagedFiles, OlderFilesAreReadOnceAndReplaced) {
     auto kept = KeptState::restore(
                     node_, checkpoint::Store::open(std::make_unique<MemoryFs>(disk)).value(), {})
                     .value();
-    EXPECT_TRUE(kept.commit(node_, kept.state()));
-    kept.set_metrics(kept.metrics());
-    EXPECT_TRUE(kept.checkpoint_journal());
-    kept.keep_processes(kept.processes().value());
+    EXPECT_TRUE(kept->commit(node_, kept->state()));
+    kept->set_metrics(kept->metrics());
+    EXPECT_TRUE(kept->checkpoint_journal());
+    kept->keep_processes(kept->processes().value());
   }
   for (const std::string& name : kEveryFile) {
     EXPECT_EQ(disk->inodes[disk->names.at(name)].now, sound_.at(name)) << name;

@@ -41,9 +41,10 @@ class HookedContainer : public testing::Test {
   /// Returns the error of admitting a container in a group; "" if there is none.
   [[nodiscard]] std::string admit(const HookRequest& request, const std::string& group) {
     agent::NodeAgent agent = open();
-    const auto done = answer_of(
-        request, verbs::admit_hooked(agent, request.pod, {request.container, "/model/" + group},
-                                     [this] { return end(); }));
+    const verbs::AdmitHooked action{
+        request.pod, {request.container, "/model/" + group}, enforce::ProcessId{}};
+    const auto done =
+        answer_of(request, verbs::admit_hooked(agent, action, [this] { return end(); }));
     return done ? "" : done.error().message;
   }
   [[nodiscard]] std::string remove(const HookRequest& request) {

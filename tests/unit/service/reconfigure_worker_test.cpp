@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/outcome.hpp"
 #include "pinfold/worker/worker.hpp"
 
 /// A worker whose node is replaced, or whose containers are moved.
@@ -65,7 +66,7 @@ TEST_F(ReconfigureWorker, IsOverWhenItsNodeIsReplaced) {
   const auto late =
       worker.submit({verbs::CheckpointJournal{}, [](const Result<verbs::Answer>& /*answer*/) {}});
   ASSERT_FALSE(late);
-  EXPECT_TRUE(is_stopping(late.error()));
+  EXPECT_TRUE(agent::is_stopping(late.error()));
   worker.run();  // returns
   EXPECT_EQ(worker.snapshot()->state, before->state);
   EXPECT_EQ(world_.cpus("podx/a"), outcome().planned.plan.containers.at(0).cpus_after->to_string());

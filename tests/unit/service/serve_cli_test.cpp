@@ -21,9 +21,10 @@
 #include <vector>
 
 #include "pinfold/agent/open_agent.hpp"
+#include "pinfold/agent/outcome.hpp"
 #include "pinfold/base/unique_fd.hpp"
+#include "pinfold/server/server.hpp"
 #include "pinfold/socket/client.hpp"
-#include "pinfold/socket/server.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 #include "serve_world.hpp"
 
@@ -118,7 +119,7 @@ class StoppingService {
     listener_.emplace(socket::Listener::open(node.dir() / "s.sock").value());
     server_.emplace(
         io_, *listener_, hello, [this](const worker::Request& request) { return answer(request); },
-        socket::ServerOptions{});
+        server::ServerOptions{});
     thread_ = std::thread([this] { run(); });
   }
   StoppingService(const StoppingService&) = delete;
@@ -157,7 +158,7 @@ class StoppingService {
     }
     has_refused_ = true;
     io_.stop();
-    return fail(worker::stopping_error());
+    return fail(agent::stopping_error());
   }
   void run() {
     (void)io_.run();
@@ -178,7 +179,7 @@ class StoppingService {
   std::optional<agent::NodeAgent> agent_;
   boost::asio::io_context io_;
   std::optional<socket::Listener> listener_;
-  std::optional<socket::Server> server_;
+  std::optional<server::Server> server_;
   std::thread thread_;
 };
 
@@ -219,7 +220,7 @@ class DyingService {
           io_.stop();
           return Result<void>();
         },
-        socket::ServerOptions{});
+        server::ServerOptions{});
     thread_ = std::thread([this] {
       (void)io_.run();
       server_.reset();
@@ -233,7 +234,7 @@ class DyingService {
  private:
   boost::asio::io_context io_;
   std::optional<socket::Listener> listener_;
-  std::optional<socket::Server> server_;
+  std::optional<server::Server> server_;
   std::thread thread_;
 };
 

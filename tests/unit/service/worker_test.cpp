@@ -258,9 +258,10 @@ TEST_F(WorkerTest, RefusesARequestThatNamesTooMuch) {
   PodSpec wide = pod("b", {});
   wide.containers.resize(verbs::kMostContainers + 1);
   const ContainerId id{PodUid("b"), "c"};
-  for (const verbs::Action& action : {verbs::Action(verbs::Admit{{wide}}),
-                                      verbs::Action(verbs::AdmitHooked{wide, {"c", "/x"}, {1, 1}}),
-                                      verbs::Action(verbs::Defragment{wide, true})}) {
+  for (const verbs::Action& action :
+       {verbs::Action(verbs::Admit{{wide}}),
+        verbs::Action(verbs::AdmitHooked{wide, {"c", "/x"}, enforce::ProcessId{1, 1}}),
+        verbs::Action(verbs::Defragment{wide, true})}) {
     const auto refused = worker->submit(request(action));
     ASSERT_FALSE(refused) << action.index();
     EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);

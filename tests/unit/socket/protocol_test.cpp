@@ -42,13 +42,17 @@ std::vector<NamedAction> all_actions() {
           {"remove a pod", verbs::Remove{PodUid("u"), "", agent::RunningProcesses::kKill}},
           {"remove a container", verbs::Remove{PodUid("u"), "c", agent::RunningProcesses::kRefuse}},
           {"releaseUnknown", verbs::ReleaseUnknown{}},
-          {"admitHooked", verbs::AdmitHooked{spec, {"c", "/sys/fs/cgroup/x"}, {7, 8}}},
+          {"admitHooked",
+           verbs::AdmitHooked{spec, {"c", "/sys/fs/cgroup/x"}, enforce::ProcessId{7, 8}}},
+          {"admitHooked without a process", verbs::AdmitHooked{spec, {"c", "/x"}, std::nullopt}},
           {"removeHooked", verbs::RemoveHooked{kContainer}},
           {"reconcile", verbs::Reconcile{agent::PageMoves::kOn}},
           {"settle", verbs::CheckpointJournal{}},
           {"adopt", verbs::Adopt{PodUid("u"), {"c", "/sys/fs/cgroup/x"}}},
           {"comparison", verbs::ReadComparison{}},
           {"service", verbs::ReadService{}},
+          {"status", verbs::ReadStatus{}},
+          {"list", verbs::ListPods{}},
           {"reconfigure", verbs::Reconfigure{}},
           {"reconfigure with all", all_of_reconfigure()},
           {"defragment", verbs::Defragment{spec, true}}};
@@ -132,12 +136,30 @@ std::vector<NamedAnswer> all_answers() {
   report.drift = {"a", "b"};
   report.moved = {"step"};
   report.notes = {"note"};
+  agent::DecidedPod decided;
+  decided.spec = pod("u", {guaranteed("c", 2)});
+  decided.qos = QosClass::kGuaranteed;
+  agent::ContainerStatus& container = decided.containers.emplace_back();
+  container.resources.name = "c";
+  container.resources.exclusive_cpus = CpuSet{1, 2};
+  container.desired.cpus = CpuSet{1, 2};
+  agent::DecidedPod held;
+  held.spec.uid = PodUid("held");
+  held.is_held = true;
+  agent::NodeStatus status;
+  status.pods = {decided};
+  status.shared_pool = CpuSet{0, 3};
   return {
+      {"admissions with pods", verbs::Admissions{{{}}, {}, {decided}}},
+      {"status", status},
+      {"list", verbs::PodList{{decided, held}}},
       {"done", verbs::Done{}},
       {"admissions", verbs::Admissions{{{}, rejected}, {Trace{{{"cpu", "c", "text"}}}, Trace{}}}},
       {"change", agent::ChangeOutcome{error}},
       {"hook", verbs::HookOutcome{}},
       {"refusal", verbs::HookOutcome{verbs::Refusal{"summary", error}}},
+      {"rejected refusal",
+       verbs::HookOutcome{verbs::Refusal{"rejected, r", error, rejected.rejection}}},
       {"report", report},
       {"empty comparison", verbs::Comparison{}},
       {"comparison", some_comparison()},

@@ -1,4 +1,4 @@
-#include "pinfold/socket/server.hpp"
+#include "pinfold/server/server.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,6 +23,10 @@
 namespace pinfold::socket {
 namespace {
 
+using server::kSmallRequest;
+using server::Server;
+using server::ServerOptions;
+using server::Submit;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
@@ -405,8 +409,8 @@ TEST_F(ServerTest, AClientThatSendsToAStoppingServiceHearsThatNothingWasDone) {
   wait_for_connections(0);
   const auto answer = client.call(verbs::CheckpointJournal{}, milliseconds(0));
   ASSERT_FALSE(answer.has_value());
-  EXPECT_EQ(answer.error(), worker::stopping_error());
-  EXPECT_TRUE(worker::is_stopping(answer.error()));
+  EXPECT_EQ(answer.error(), agent::stopping_error());
+  EXPECT_TRUE(agent::is_stopping(answer.error()));
   EXPECT_THAT(silent.line(), HasSubstr("the service is stopping"));
 }
 
@@ -481,7 +485,7 @@ TEST(ClientTest, OneThatStopsIsNoService) {
     pollfd entry{listener.fd(), POLLIN, 0};
     (void)::poll(&entry, 1, -1);
     const UniqueFd connection(::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
-    const std::string line = encode(Result<verbs::Answer>(fail(worker::stopping_error()))) + "\n";
+    const std::string line = encode(Result<verbs::Answer>(fail(agent::stopping_error()))) + "\n";
     (void)::send(connection.get(), line.data(), line.size(), MSG_NOSIGNAL);
   });
   const auto client = Client::connect(dir / "agent.sock");

@@ -3,16 +3,12 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <variant>
+#include <utility>
 
 #include "agent/agent_options.hpp"
-#include "pinfold/socket/client.hpp"
-#include "pinfold/verbs/execute.hpp"
+#include "pinfold/socket/node_session.hpp"
 
 namespace pinfold::tools {
-
-/// Returns whether two paths lead to the same directory, following links.
-[[nodiscard]] bool is_same_directory(const std::string& a, const std::string& b);
 
 /// Checks the options against those of the service. Errors: kInvalidArgument if one contradicts
 /// them.
@@ -40,31 +36,28 @@ struct ServiceView {
 struct OwnAgent {
   std::function<Result<agent::NodeAgent>()> open;
   verbs::NodeSource source;
-  bool is_required = false;  ///< the service is not asked
+  bool is_required = false;  ///< the service is not named
   /// Checks that the options do not contradict those of a service.
   std::function<Result<void>(const socket::Hello& hello)> check;
 };
 
-/// A node agent that a command changes: the service's if one runs for the state directory, else one
-/// that the command opens itself. If the service stops before it has done a request, the session
-/// continues with the next service, or opens an agent itself.
+/// The session of a command: prints warnings to standard error.
 class AgentSession {
  public:
-  /// Opens a session, and prints warnings to standard error. Errors: those of open_agent;
-  /// kInvalidArgument if an option contradicts those of the service; those of Client::connect.
+  /// Errors: those of open_agent; kInvalidArgument if an option contradicts those of the service;
+  /// those of socket::NodeSession::open.
   [[nodiscard]] static Result<AgentSession> open(const AgentArguments& options);
   /// Opens a session for Reconfigure or Defragment: one with a service has no view(). Errors: those
-  /// of `own` and of Client::connect.
+  /// of `own` and of socket::NodeSession::open.
   [[nodiscard]] static Result<AgentSession> open(const AgentArguments& options, OwnAgent own);
 
-  /// The agent when the session was opened or checkpoint_journal() was last called; read-only.
-  [[nodiscard]] const agent::NodeAgent& view() const { return *agent_; }
-  /// What the node is made of now, without a view.
-  [[nodiscard]] verbs::NodeParts node_parts() const;
-  [[nodiscard]] bool uses_service() const { return client_.has_value(); }
+  /// See socket::NodeSession.
+  [[nodiscard]] const agent::NodeAgent& view() const { return session_.view(); }
+  [[nodiscard]] verbs::NodeParts node_parts() const { return session_.node_parts(); }
+  [[nodiscard]] bool uses_service() const { return session_.uses_service(); }
 
-  /// Executes an action; after a change calls note_change(). Errors: those of execute and
-  /// Client::call; kBusy if the service has no time; those of open.
+  /// Executes an action; after a change calls note_change(). Errors: those of
+  /// socket::NodeSession::execute.
   [[nodiscard]] Result<verbs::Answer> execute(const verbs::Action& action);
   /// Executes an action with this type of answer.
   template <class Expected>
@@ -76,19 +69,11 @@ class AgentSession {
   [[nodiscard]] Result<std::optional<Error>> checkpoint_journal();
 
  private:
-  AgentSession(const AgentArguments& options, std::optional<OwnAgent> own)
-      : options_(options), own_(std::move(own)) {}
-  [[nodiscard]] Result<verbs::Answer> execute_once(const verbs::Action& action);
-  [[nodiscard]] Result<void> connect_or_open();
-  [[nodiscard]] Result<bool> connect();
-  [[nodiscard]] Result<void> view_service();
-  [[nodiscard]] Result<agent::NodeAgent> open_own() const;
+  AgentSession(socket::NodeSession session, bool is_dry_run)
+      : session_(std::move(session)), is_dry_run_(is_dry_run) {}
 
-  AgentArguments options_;
-  std::optional<OwnAgent> own_;            ///< of a session without a view
-  std::optional<agent::NodeAgent> agent_;  ///< only reads if there is a client
-  std::optional<socket::Client> client_;
-  agent::AgentOptions reader_;  ///< options to read the state of the service
+  socket::NodeSession session_;
+  bool is_dry_run_ = false;
 };
 
 /// Reports that a decision is stored but not yet applied to the kernel; returns kNo.

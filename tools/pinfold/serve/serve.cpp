@@ -20,8 +20,8 @@
 #include "agent/open_agent.hpp"
 #include "agent/read_node.hpp"
 #include "pinfold/process/notify.hpp"
+#include "pinfold/server/server.hpp"
 #include "pinfold/settings/log.hpp"
-#include "pinfold/socket/server.hpp"
 #include "pinfold/verbs/reconfigure.hpp"
 #include "pinfold/worker/worker.hpp"
 #include "serve/serve_check.hpp"
@@ -123,7 +123,7 @@ class Service {
   asio::signal_set end_{io_, SIGTERM, SIGINT};
   asio::signal_set hangup_{io_, SIGHUP};
   std::optional<socket::Hello> hello_;
-  std::optional<socket::Server> server_;
+  std::optional<server::Server> server_;
   worker::Worker* worker_ = nullptr;
   std::function<verbs::ServiceReport()> report_;  ///< of the current round
   bool goes_on_ = false;                          ///< another round follows
@@ -284,7 +284,7 @@ Result<void> Service::serve_node(const socket::Listener& listener) {
         request.done(verbs::Answer(report_()));
         return {};
       },
-      socket::ServerOptions{});
+      server::ServerOptions{});
   PINFOLD_LET(auto runtime, follow(worker, std::move(follower)));
   PINFOLD_LET(auto interfaces, serve_interfaces(worker, runtime));
   report_ = [&] { return report(worker, runtime, interfaces); };

@@ -12,7 +12,8 @@
  *     memory is left for the message. After PINFOLD_NO_MEMORY and PINFOLD_INTERNAL the call may
  *     have taken effect. An errno of the kernel or of a callback never means that a pod, a
  *     container or a process does not exist; it becomes PINFOLD_IO, or PINFOLD_NO_MEMORY for
- *     ENOMEM.
+ *     ENOMEM. Every function that returns a pinfold_code sets errno: to that of the system call or
+ *     callback that failed, or to 0.
  *  3. Outputs: a function sets its outputs only if it returns PINFOLD_OK or PINFOLD_NOT_SETTLED,
  *     unless its description says otherwise. If a function returns another code and the kubelet's
  *     state files are out of date, too, a warning is logged.
@@ -33,7 +34,8 @@
  *  7. Threads: any thread may call any function at any time, except with a handle that another
  *     thread closes or frees. Calls on nodes run one after the other: within a process for all
  *     nodes, across processes for one state directory. Calls on one fleet run one after the
- *     other. A pinfold_pod is immutable. A thread must not be cancelled during a call.
+ *     other. A pinfold_pod is immutable. A thread must not be cancelled during a call. A call needs
+ *     at most 48 KiB of stack, pinfold_node_reconfigure 64 KiB, without what callbacks need.
  *  8. Callbacks run on the calling thread, during the call. If a callback calls a function with a
  *     node, that function returns PINFOLD_BUSY; pinfold_node_close does nothing then. The arguments
  *     of a callback are valid until it returns. A callback that breaks the rules of its
@@ -242,15 +244,23 @@ typedef struct pinfold_node_options {
   const pinfold_hint_provider* const* hint_providers; /**< asked after devices, CPUs and memory */
   size_t hint_provider_count;                         /**< at most 16 */
   const pinfold_cgroup_fs* cgroup_fs;
+  const char* socket; /**< of a service, see pinfold_node_open; NULL: /run/pinfold/agent.sock; "":
+                         no service is asked */
 } pinfold_node_options;
 #define PINFOLD_NODE_OPTIONS_INIT \
-  { sizeof(pinfold_node_options), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL }
+  { sizeof(pinfold_node_options), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL }
 
 /** Opens a node: reads the configuration and the machine, and checks them against each other and
  * against the state. Nothing is locked between calls, so several processes may have the same node
  * open. The options are copied; the target of a callback's `data` must live as long as the node. If
  * the machine was discovered, the library discovers it again after CPUs went offline or came
- * online. */
+ * online.
+ *
+ * If a service (`pinfold serve`) has the state directory, each call is done by it, with the same
+ * answers, except on a node that is open read-only. Its configuration, machine and cgroups apply
+ * then: PINFOLD_INVALID_ARGUMENT if the options ask for others, PINFOLD_UNSUPPORTED for hint
+ * providers and a cgroup_fs. Afterwards the service brings the kubelet's files up to date, so that
+ * no call returns PINFOLD_NOT_SETTLED. A service may start and stop between calls. */
 pinfold_code pinfold_node_open(const pinfold_node_options* options, pinfold_node** node,
                                char** error);
 void pinfold_node_close(pinfold_node* node);
@@ -499,7 +509,8 @@ typedef struct pinfold_request {
  * pinfold_container_adopt_cgroup. Afterwards no other container runs on the container's exclusive
  * CPUs, and the cgroup has its cpusets. If a step fails, everything is taken back, and processes in
  * the cgroup are killed. The pod ends with the container: after pinfold_container_delete, and if
- * the cgroup disappears, with the next pinfold_node_reconcile, or at once under a service. *pod,
+ * the cgroup disappears, with the next pinfold_container_create or pinfold_node_reconcile, or at
+ * once under a service; not while the cgroup is there, even without a process. *pod,
  * unless `pod` is NULL, is as from pinfold_pod_admit, and set by PINFOLD_REJECTED, too. Errors:
  * PINFOLD_REJECTED; PINFOLD_BUSY if a different pod has the UID, or the container runs in another
  * cgroup; PINFOLD_NOT_FOUND for a container that the manifest does not have;

@@ -23,6 +23,12 @@ struct PodNote {
 };
 using PodNotes = std::map<PodUid, PodNote>;
 
+/// With what a container ends that its runtime admitted, if the runtime does not remove it.
+enum class EndsWith {
+  kProcesses,  ///< with its last process: it is admitted once it has one
+  kGroup,      ///< with its group: it is admitted before it has a process
+};
+
 /// The state of an agent: that of the kubelet's managers, plus which containers of active pods were
 /// removed for good and which groups were adopted.
 struct AgentState {
@@ -30,8 +36,8 @@ struct AgentState {
   std::set<ContainerId> removed;
   /// Containers whose group a container runtime made, with the group's absolute directory.
   ContainerMap<std::string> adopted;
-  /// Pods that a container runtime's hook admitted; they end with their last adopted container.
-  std::set<PodUid> ending;
+  /// Pods that the runtime of a container admitted; they end with their last adopted container.
+  std::map<PodUid, EndsWith> ending;
   PodNotes notes;  ///< of active pods
   /// The profile of the kubelet that wrote the state files before the first commit, if they show
   /// it.

@@ -31,8 +31,9 @@ class KeptState {
   /// kubelet's files; the next commit keeps a copy of the damaged file.
   /// Errors: kCorrupt if a file is invalid (with the kubelet's text where there is one), or if a
   /// kubelet file is missing although pods are known; kUnsupported for a later version; kIo.
-  [[nodiscard]] static Result<KeptState> restore(const Node& node, checkpoint::Store store,
-                                                 const AgentOptions& options);
+  [[nodiscard]] static Result<std::unique_ptr<KeptState>> restore(const Node& node,
+                                                                  checkpoint::Store store,
+                                                                  const AgentOptions& options);
 
   [[nodiscard]] const AgentState& state() const { return state_; }
   /// The counts since the state directory was made. A crash loses those since the journal was last

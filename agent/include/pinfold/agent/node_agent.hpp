@@ -96,7 +96,8 @@ class NodeAgent : public NodeView {
   /// already active, only adopts the group, which does not change how the pod ends.
   /// Errors: as admit; kNotFound if the pod has no such container; those of
   /// EnforcedLayout::check_adoptable. Then nothing has changed.
-  [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption);
+  [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption,
+                                                   EndsWith ends_with = EndsWith::kProcesses);
   /// Adopts groups of active pods in one transaction: maintains their cpusets, and nothing else. A
   /// group that cannot be adopted does not prevent the others; its error is kNotFound, or one of
   /// EnforcedLayout::check_adoptable.
@@ -151,7 +152,7 @@ class NodeAgent : public NodeView {
   /// commits are durable in the journal, and the files are older. Also stores metrics(). The
   /// destructor checkpoints the journal, too, but cannot report a failure. Errors: kIo; nothing is
   /// lost, and the next call or opening tries again.
-  [[nodiscard]] Result<void> checkpoint_journal() { return kept_.checkpoint_journal(); }
+  [[nodiscard]] Result<void> checkpoint_journal() { return kept_->checkpoint_journal(); }
 
  private:
   using NodeView::NodeView;

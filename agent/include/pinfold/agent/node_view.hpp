@@ -30,8 +30,8 @@ class NodeView {
   /// The node as a shared pointer, for readers that outlive a reconfiguration.
   [[nodiscard]] const std::shared_ptr<const Node>& shared_node() const { return node_; }
   [[nodiscard]] const AgentOptions& options() const { return options_; }
-  [[nodiscard]] const AgentState& state() const { return kept_.state(); }
-  [[nodiscard]] const Metrics& metrics() const { return kept_.metrics(); }
+  [[nodiscard]] const AgentState& state() const { return kept_->state(); }
+  [[nodiscard]] const Metrics& metrics() const { return kept_->metrics(); }
   [[nodiscard]] const Timings& timings() const { return timings_; }
   /// CPUs of the node that are offline. While there are any, no container gets exclusive CPUs.
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
@@ -42,16 +42,16 @@ class NodeView {
   [[nodiscard]] std::vector<std::string> machine_changes() const;
   /// What determined the profile of the node.
   [[nodiscard]] ProfileSource profile_source() const { return options_.profile_source; }
-  [[nodiscard]] bool enforces() const { return enforced_.has_value(); }
+  [[nodiscard]] bool enforces() const { return enforced_ != nullptr; }
   /// The control groups; nullptr if the agent enforces nothing.
-  [[nodiscard]] const EnforcedLayout* enforced() const { return enforced_ ? &*enforced_ : nullptr; }
+  [[nodiscard]] const EnforcedLayout* enforced() const { return enforced_.get(); }
   /// Returns the desired state of the kernel.
   [[nodiscard]] Desired desired() const;
   /// Returns the differences of the kernel from the desired state; empty if the agent enforces
   /// nothing. Errors: kIo.
   [[nodiscard]] Result<std::vector<std::string>> find_drift() const;
   /// The node before the last reconfiguration of this state directory.
-  [[nodiscard]] const std::optional<EarlierNode>& before() const { return kept_.before(); }
+  [[nodiscard]] const std::optional<EarlierNode>& before() const { return kept_->before(); }
 
   /// Admits or rejects pods on a copy of the state. Errors: as NodeAgent::admit, except those of
   /// the store.
@@ -70,8 +70,8 @@ class NodeView {
     Counts counts;
     std::chrono::steady_clock::time_point begin;
   };
-  NodeView(Node node, KeptState kept, std::optional<EnforcedLayout> enforced, AgentOptions options,
-           CpuSet offline, std::optional<Machine> observed)
+  NodeView(Node node, std::unique_ptr<KeptState> kept, std::unique_ptr<EnforcedLayout> enforced,
+           AgentOptions options, CpuSet offline, std::optional<Machine> observed)
       : node_(std::make_shared<const Node>(std::move(node))),
         kept_(std::move(kept)),
         enforced_(std::move(enforced)),
@@ -99,8 +99,9 @@ class NodeView {
                                                        const Adoption& adoption) const;
 
   std::shared_ptr<const Node> node_;
-  KeptState kept_;
-  std::optional<EnforcedLayout> enforced_;
+  // On the heap: agents are returned by value, and a caller's stack may be small.
+  std::unique_ptr<KeptState> kept_;
+  std::unique_ptr<EnforcedLayout> enforced_;  ///< null: nothing is enforced
   AgentOptions options_;
   CpuSet offline_;
   std::optional<Machine> observed_;  ///< see KnownMachine

@@ -51,6 +51,8 @@ class ObservedCgroups {
   }
   /// Returns false if a group has no process or does not exist. Errors: kIo.
   [[nodiscard]] Result<bool> has_processes(const enforce::GroupName& name) const;
+  /// Returns whether a group exists. Errors: kIo.
+  [[nodiscard]] Result<bool> has_group(const enforce::GroupName& name) const;
   /// Checks whether this group may replace the container's current one, and returns its canonical
   /// directory.
   /// Errors: those of Cgroups::check_adoptable; kBusy if processes run in the current one.

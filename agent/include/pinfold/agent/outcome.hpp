@@ -13,6 +13,11 @@ namespace pinfold::agent {
 [[nodiscard]] Error unknown_outcome(const std::string& message);
 [[nodiscard]] bool is_unknown_outcome(const Error& error);
 
+/// Returns the error of a request that was not done because the service is stopping: kBusy with
+/// ESHUTDOWN.
+[[nodiscard]] Error stopping_error();
+[[nodiscard]] bool is_stopping(const Error& error);
+
 /// Describes what an error of NodeAgent::checkpoint_journal means for readers of the state
 /// directory, or for the request before it.
 [[nodiscard]] std::string describe_not_settled(const Error& error);

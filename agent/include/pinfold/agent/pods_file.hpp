@@ -26,7 +26,7 @@ class PodsEncoder {
     std::vector<std::string> removed;
     std::optional<ContainerMap<std::string>::OfPod> adopted;
     std::optional<ContainerMap<DeviceState::OfContainer>::OfPod> devices;
-    bool is_ending = false;
+    std::optional<EndsWith> ending;
     std::optional<PodNote> note;
 
     friend bool operator==(const Rest&, const Rest&) = default;

@@ -117,6 +117,7 @@ pub struct pinfold_node_options {
     pub hint_providers: *const *const pinfold_hint_provider,
     pub hint_provider_count: usize,
     pub cgroup_fs: *const pinfold_cgroup_fs,
+    pub socket: *const c_char,
 }
 
 #[repr(C)]

@@ -217,6 +217,7 @@ pub struct Options {
     config: Option<String>,
     config_file: Option<PathBuf>,
     machine: Option<String>,
+    socket: Option<PathBuf>,
     log: Option<Log>,
 }
 
@@ -271,6 +272,12 @@ impl Options {
             .max(1);
         self
     }
+    /// Of the service that does the calls if it has the state directory. "": none is asked. The
+    /// default is /run/pinfold/agent.sock.
+    pub fn socket(mut self, path: impl AsRef<Path>) -> Self {
+        self.socket = Some(path.as_ref().to_owned());
+        self
+    }
     /// Called on the thread of a call, during the call. It must not use the node.
     pub fn log(mut self, log: impl Fn(Level, &str) + Send + Sync + 'static) -> Self {
         self.log = Some(Box::new(log));
@@ -278,22 +285,14 @@ impl Options {
     }
 
     pub fn open(self) -> Result<Node> {
-        let state_dir = optional(
-            self.state_dir
-                .as_ref()
-                .map(|path| path.as_os_str().as_bytes()),
-        )?;
-        let cgroup_root = optional(
-            self.cgroup_root
-                .as_ref()
-                .map(|path| path.as_os_str().as_bytes()),
-        )?;
+        let optional_path = |path: &Option<PathBuf>| {
+            optional(path.as_ref().map(|path| path.as_os_str().as_bytes()))
+        };
+        let state_dir = optional_path(&self.state_dir)?;
+        let cgroup_root = optional_path(&self.cgroup_root)?;
         let config = optional(self.config.as_ref().map(|text| text.as_bytes()))?;
-        let config_file = optional(
-            self.config_file
-                .as_ref()
-                .map(|path| path.as_os_str().as_bytes()),
-        )?;
+        let config_file = optional_path(&self.config_file)?;
+        let socket = optional_path(&self.socket)?;
         let machine = optional(self.machine.as_ref().map(|text| text.as_bytes()))?;
         let log = self.log.map(Box::new);
         let sink = sys::pinfold_log_sink {
@@ -316,6 +315,7 @@ impl Options {
             hint_providers: ptr::null(),
             hint_provider_count: 0,
             cgroup_fs: ptr::null(),
+            socket: pointer(&socket),
         };
         let mut handle = ptr::null_mut();
         let outcome = call(|error| unsafe { sys::pinfold_node_open(&options, &mut handle, error) });

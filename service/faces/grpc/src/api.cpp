@@ -103,10 +103,11 @@ class Api::Call {
     if (action) pods = std::get<verbs::Admit>(*action).pods;
     return submit(std::move(action), [&worker = api_.worker_, add,
                                       pods = std::move(pods)](const verbs::Answer& answer) {
-      const auto& [outcomes, traces] = std::get<verbs::Admissions>(answer);
+      const auto& admissions = std::get<verbs::Admissions>(answer);
+      const auto& traces = admissions.traces;
       const auto snapshot = worker.snapshot();  // the one after the admissions
       for (std::size_t i = 0; i < pods.size(); ++i) {
-        fill(worker.node(), snapshot->state, pods[i], outcomes[i],
+        fill(worker.node(), snapshot->state, pods[i], admissions.outcomes[i],
              i < traces.size() ? &traces[i] : nullptr, *add());
       }
     });

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "pinfold/agent/outcome.hpp"
 #include "pinfold/nri/plugin.hpp"
 #include "pinfold/nri_plugin/premises.hpp"
 #include "runtime_group.hpp"
@@ -239,7 +240,7 @@ class RuntimeConnection::Link final : public Handler {
     if (auto taken = worker_.submit(std::move(task)); !taken) {
       reply(fail(taken.error()));
       // Not directly: it ends the connection whose handler is running.
-      if (!worker::is_stopping(taken.error())) asio::post(io_, [this] { start_anew(); });
+      if (!agent::is_stopping(taken.error())) asio::post(io_, [this] { start_anew(); });
     }
   }
   void submit(std::function<void(NodeAgent&)> work) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,6 +20,7 @@ struct Admit {
   std::vector<PodSpec> pods;
   bool wants_trace = false;
   agent::FromRuntime shown = {};  ///< only of a container runtime
+  bool wants_pods = false;        ///< the answer has the resources, as it always has on the socket
 };
 /// See NodeAgent::start.
 struct Start {
@@ -41,7 +43,9 @@ struct ReleaseUnknown {};
 struct AdmitHooked {
   PodSpec pod;
   agent::Adoption adoption;
-  enforce::ProcessId process;  ///< the container's first process
+  /// The container's first process. nullopt: its runtime has not started one yet, so the container
+  /// ends with its group.
+  std::optional<enforce::ProcessId> process;
 };
 /// See remove_hooked.
 struct RemoveHooked {
@@ -61,12 +65,16 @@ struct Adopt {
 /// Reads the comparison of the snapshot. Answer: Done if there is none.
 /// Waits for no other request.
 struct ReadComparison {};
+/// Reads the kernel. Answer: NodeStatus.
+struct ReadStatus {};
+/// Answer: PodList.
+struct ListPods {};
 /// Reads the state of the service. Answer: ServiceReport. Waits for no other request.
 struct ReadService {};
 
-using Action =
-    std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked, Reconcile,
-                 CheckpointJournal, Adopt, ReadComparison, ReadService, Reconfigure, Defragment>;
+using Action = std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked,
+                            Reconcile, CheckpointJournal, Adopt, ReadComparison, ReadService,
+                            Reconfigure, Defragment, ReadStatus, ListPods>;
 
 /// Returns whether an action can change the node. False if it only reads, plans, or applies again
 /// what is stored.

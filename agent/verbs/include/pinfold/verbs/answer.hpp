@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pinfold/agent/node_agent.hpp"
+#include "pinfold/agent/status.hpp"
 #include "pinfold/verbs/comparison.hpp"
 #include "pinfold/verbs/hooked.hpp"
 #include "pinfold/verbs/reconfigure.hpp"
@@ -18,6 +19,11 @@ struct Done {};  ///< success, without further data
 struct Admissions {
   std::vector<agent::AdmitOutcome> outcomes;
   std::vector<Trace> traces;
+  std::vector<agent::DecidedPod> pods = {};  ///< as desired, if requested
+};
+/// The pods of a node as desired: see agent::decided_pods.
+struct PodList {
+  std::vector<agent::DecidedPod> pods;
 };
 /// State of the service, and the other sockets that it serves.
 struct ServiceReport {
@@ -38,7 +44,8 @@ struct PodResourcesSocket {
 /// Empty if the hook's request was carried out.
 using HookOutcome = std::optional<Refusal>;
 
-using Answer = std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome,
-                            agent::ReconcileReport, Comparison, ServiceReport, Reconfigured>;
+using Answer =
+    std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome, agent::ReconcileReport,
+                 Comparison, ServiceReport, Reconfigured, agent::NodeStatus, PodList>;
 
 }  // namespace pinfold::verbs

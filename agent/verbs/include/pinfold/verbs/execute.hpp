@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -9,10 +8,6 @@
 #include "pinfold/verbs/answer.hpp"
 
 namespace pinfold::verbs {
-
-/// Handles AdmitHooked; `has_ended` says whether the container's process has exited.
-[[nodiscard]] HookOutcome admit_hooked(agent::NodeAgent& agent, const AdmitHooked& request,
-                                       const std::function<bool()>& has_ended);
 
 /// Executes any action. `source` is for Reconfigure. Errors: those of the action; of check_size.
 [[nodiscard]] Result<Answer> execute(agent::NodeAgent& agent, const Action& action,

@@ -23,11 +23,14 @@ void describe(fields::Fields& fields, CheckpointJournal& request);
 void describe(fields::Fields& fields, Adopt& request);
 void describe(fields::Fields& fields, ReadComparison& request);
 void describe(fields::Fields& fields, ReadService& request);
+void describe(fields::Fields& fields, ReadStatus& request);
+void describe(fields::Fields& fields, ListPods& request);
 void describe(fields::Fields& fields, Reconfigure& request);
 void describe(fields::Fields& fields, Defragment& request);
 
 void describe(fields::Fields& fields, Done& done);
 void describe(fields::Fields& fields, Admissions& admissions);
+void describe(fields::Fields& fields, PodList& list);
 void describe(fields::Fields& fields, Refusal& refusal);
 void describe(fields::Fields& fields, CpusetDifference& difference);
 void describe(fields::Fields& fields, Comparison& comparison);

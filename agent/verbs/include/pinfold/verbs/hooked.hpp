@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "pinfold/agent/node_agent.hpp"
+#include "pinfold/verbs/action.hpp"
 
 /// The requests of runtimes that made the group of their container: the OCI hook, and
 /// pinfold_container_create.
@@ -20,13 +20,14 @@ struct Refusal {
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 
-/// Admits and starts a container in the group that its runtime made. If the start fails, or
-/// `has_ended` says that the container's process has exited, kills the processes of the group and
-/// removes the container again. Returns nullopt on success. Codes of the refusal: kBusy if a
-/// container of this name runs already, or another pod has this UID; kUnsupported for a rejection;
-/// kNotFound if the process has exited; those of NodeAgent::admit_adopted and start.
-[[nodiscard]] std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const PodSpec& pod,
-                                                  const agent::Adoption& adoption,
+/// Admits and starts a container in the group that its runtime made, after
+/// agent::remove_abandoned. If the start fails, or `has_ended` says that the container's process
+/// has exited, kills the processes of the group and removes the container again. Returns nullopt on
+/// success. Codes of the refusal: kBusy if a container of this name runs already, or another pod
+/// has this UID; kUnsupported for a rejection; kNotFound if the process has exited; those of
+/// NodeAgent::admit_adopted and start.
+[[nodiscard]] std::optional<Refusal> admit_hooked(agent::NodeAgent& agent,
+                                                  const AdmitHooked& request,
                                                   const std::function<bool()>& has_ended);
 /// Removes a container with an adopted group; ignores any other one. Returns nullopt unless it
 /// fails. Codes of the refusal: those of agent::remove_adopted.

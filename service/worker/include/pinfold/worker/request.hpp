@@ -42,9 +42,4 @@ struct Task {
 /// What waits in the queue of a worker.
 using Entry = std::variant<Request, Task>;
 
-/// Returns the error of a request that was not carried out because the service is stopping: kBusy
-/// with ESHUTDOWN.
-[[nodiscard]] Error stopping_error();
-[[nodiscard]] bool is_stopping(const Error& error);
-
 }  // namespace pinfold::worker

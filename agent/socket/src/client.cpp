@@ -11,7 +11,6 @@
 
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/socket/unix_socket.hpp"
-#include "pinfold/worker/request.hpp"
 
 namespace pinfold::socket {
 namespace {
@@ -67,11 +66,11 @@ Result<std::optional<Client>> Client::connect(const std::string& socket, millise
   Client client(std::move(connection), std::move(name), answer_time);
   auto line = client.exchange(encode_hello_request(), milliseconds::zero());
   const bool ends =
-      !line && (line.error().sys_errno == ECONNRESET || worker::is_stopping(line.error()));
+      !line && (line.error().sys_errno == ECONNRESET || agent::is_stopping(line.error()));
   if (ends) return std::nullopt;
   if (!line) return fail(std::move(line).error());
   auto hello = decode_hello(*line);
-  if (!hello && worker::is_stopping(hello.error())) return std::nullopt;
+  if (!hello && agent::is_stopping(hello.error())) return std::nullopt;
   PINFOLD_LET_WRAP(client.hello_, std::move(hello), client.name_);
   return client;
 }
@@ -95,13 +94,13 @@ Result<std::string> Client::exchange(std::string message, milliseconds longest) 
   PINFOLD_LET_WRAP(is_sent_, send_all(connection_.get(), message, end), name_);
   auto line = receive(end);
   // An incomplete request is not executed, so it may be sent to the next service.
-  if (!line && !is_sent_) return fail(worker::stopping_error());
+  if (!line && !is_sent_) return fail(agent::stopping_error());
   if (!line) return fail(std::move(line).error().wrap(name_));
   return line;
 }
 
 Result<std::string> Client::receive(Clock::time_point end) {
-  std::array<char, 65536> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::array<char, 8192> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   std::size_t searched = 0;
   while (true) {
     const std::size_t line_end = received_.find('\n', searched);

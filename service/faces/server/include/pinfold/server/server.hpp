@@ -9,7 +9,7 @@
 #include "pinfold/socket/protocol.hpp"
 #include "pinfold/worker/request.hpp"
 
-namespace pinfold::socket {
+namespace pinfold::server {
 
 struct ServerOptions {
   std::size_t max_connections = 512;
@@ -43,8 +43,8 @@ using Submit = std::function<Result<void>(worker::Request)>;
 class Server {
  public:
   /// `listener` and `io` must outlive the server.
-  Server(boost::asio::io_context& io, const Listener& listener, const Hello& hello, Submit submit,
-         ServerOptions options);
+  Server(boost::asio::io_context& io, const socket::Listener& listener, const socket::Hello& hello,
+         Submit submit, ServerOptions options);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();
@@ -62,4 +62,4 @@ class Server {
   std::shared_ptr<Shared> shared_;
 };
 
-}  // namespace pinfold::socket
+}  // namespace pinfold::server

@@ -1,4 +1,4 @@
-#include "pinfold/socket/server.hpp"
+#include "pinfold/server/server.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,9 +18,10 @@
 #include <string>
 #include <utility>
 
+#include "pinfold/agent/outcome.hpp"
 #include "pinfold/base/unique_fd.hpp"
 
-namespace pinfold::socket {
+namespace pinfold::server {
 namespace {
 
 namespace asio = boost::asio;
@@ -30,7 +31,7 @@ using Clock = asio::steady_timer::clock_type;
 using Protocol = asio::local::stream_protocol;
 
 std::string encode_error(Error error) {
-  return encode(Result<verbs::Answer>(fail(std::move(error))));
+  return socket::encode(Result<verbs::Answer>(fail(std::move(error))));
 }
 
 /// asio accepts without SOCK_CLOEXEC, so a program started by another thread would inherit the
@@ -105,7 +106,7 @@ class Server::Session : public std::enable_shared_from_this<Session> {
   /// Ends after the pending answer, and says that no further requests are handled.
   void finish() {
     is_stopping_ = true;
-    if (state_ == State::kReading) end_with(worker::stopping_error());
+    if (state_ == State::kReading) end_with(agent::stopping_error());
   }
 
   void close() {
@@ -154,7 +155,7 @@ class Server::Session : public std::enable_shared_from_this<Session> {
   }
   /// The first `searched` bytes of the input contain no line break.
   void read_on(std::size_t searched) {
-    const std::size_t most = is_greeted_ ? kMaxRequest : kMaxHelloRequest;
+    const std::size_t most = is_greeted_ ? socket::kMaxRequest : socket::kMaxHelloRequest;
     const std::size_t end = input_.find('\n', searched);
     if (end <= most) {  // npos is larger
       timer_.expires_at(Clock::time_point::max());
@@ -189,19 +190,20 @@ class Server::Session : public std::enable_shared_from_this<Session> {
 
   void handle(const std::string& line) {
     if (!is_greeted_) {
-      if (auto hello = decode_hello_request(line); !hello) {
+      if (auto hello = socket::decode_hello_request(line); !hello) {
         return end_with(std::move(hello).error());
       }
       is_greeted_ = true;
       return write(shared_->hello);
     }
-    auto call = decode_call(line);
+    auto call = socket::decode_call(line);
     if (!call) return write(encode_error(std::move(call).error()));
     state_ = State::kWorking;
     worker::Request request{
         std::move(call->action),
         [self = shared_from_this(), &io = shared_->io](Result<verbs::Answer> answer) {
-          asio::post(io, [self, answer = std::move(answer)] { self->write(encode(answer)); });
+          asio::post(io,
+                     [self, answer = std::move(answer)] { self->write(socket::encode(answer)); });
         }};
     request.origin = is_owners_ ? worker::Origin::kOwner : worker::Origin::kOther;
     if (call->timeout > milliseconds::zero()) {
@@ -224,7 +226,7 @@ class Server::Session : public std::enable_shared_from_this<Session> {
                         self->output_ = {};
                         self->unread_.set(0);
                         if (failed || self->is_last_) return self->close();
-                        if (self->is_stopping_) return self->end_with(worker::stopping_error());
+                        if (self->is_stopping_) return self->end_with(agent::stopping_error());
                         self->next_line();
                       });
   }
@@ -275,16 +277,16 @@ void Server::Shared::close_slowest(const Session& newest) {
   }
 }
 
-Server::Server(asio::io_context& io, const Listener& listener, const Hello& hello, Submit submit,
-               ServerOptions options)
-    : shared_(new Shared{io, Protocol::acceptor(io), asio::steady_timer(io), encode(hello),
+Server::Server(asio::io_context& io, const socket::Listener& listener, const socket::Hello& hello,
+               Submit submit, ServerOptions options)
+    : shared_(new Shared{io, Protocol::acceptor(io), asio::steady_timer(io), socket::encode(hello),
                          std::move(submit), std::move(options)}) {
   if (!shared_->options.check) {
     shared_->options.check = [group = listener.group()](int connection) {
-      return check_client(connection, group);
+      return socket::check_client(connection, group);
     };
   }
-  if (!shared_->options.is_owner) shared_->options.is_owner = is_owner;
+  if (!shared_->options.is_owner) shared_->options.is_owner = socket::is_owner;
   const int own = ::fcntl(listener.fd(), F_DUPFD_CLOEXEC, 0);
   shared_->acceptor.assign(Protocol(), own);
   accept(shared_);
@@ -333,4 +335,4 @@ void Server::stop() {
 
 std::size_t Server::connections() const { return shared_->sessions.size(); }
 
-}  // namespace pinfold::socket
+}  // namespace pinfold::server

@@ -30,6 +30,8 @@ constexpr std::array<Alternative, std::variant_size_v<verbs::Action>> kRequests 
     {"service", "Reads the state of the service."},
     {"reconfigure", "Changes the node."},
     {"defragment", "Makes room for a pod."},
+    {"status", "Reads the node, desired and observed."},
+    {"list", "Reads the pods, as desired."},
 }};
 
 /// In the order of AnswerMessage::answer.
@@ -43,6 +45,8 @@ constexpr std::array<Alternative, std::variant_size_v<decltype(AnswerMessage::an
         {"comparison", "To 'comparison'."},
         {"service", "To 'service'."},
         {"reconfiguration", "To 'reconfigure' and 'defragment'."},
+        {"status", "To 'status'."},
+        {"list", "To 'list'."},
         {"error", "Nothing was done, unless the message says otherwise."},
     }};
 

@@ -1,0 +1,3 @@
+module pinfold.dev/pinfold
+
+go 1.19

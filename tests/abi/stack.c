@@ -1,0 +1,122 @@
+/* How much stack the calls need, with a service's and with an own agent, by what they leave in it.
+ */
+#define _GNU_SOURCE
+#include <pinfold/pinfold.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { kStack = 1 << 20, kPaint = 0xa5, kLimit = 48 << 10, kLimitToReconfigure = 64 << 10 };
+
+static const char kPod[] =
+    "metadata: {name: a, uid: a}\n"
+    "spec: {containers: [{name: main, resources: {limits: {cpu: 1, memory: 1Mi}}}]}";
+static pinfold_node* node;
+static pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
+
+static int is_bad;
+
+static void must(pinfold_code code, char* error) {
+  if (code == PINFOLD_OK) return;
+  fprintf(stderr, "%s: %s\n", pinfold_code_name(code), error == NULL ? "" : error);
+  is_bad = 1;
+}
+
+static void open_node(void) {
+  char* error = NULL;
+  must(pinfold_node_open(&options, &node, &error), error);
+}
+static void admit(void) {
+  pinfold_pod* pod = NULL;
+  char* error = NULL;
+  must(pinfold_pod_admit(node, kPod, &pod, &error), error);
+  pinfold_pod_free(pod);
+}
+static void explain(void) {
+  pinfold_pod* pod = NULL;
+  char* error = NULL;
+  must(pinfold_pod_explain(node, kPod, &pod, &error), error);
+  pinfold_pod_free(pod);
+}
+static void list(void) {
+  pinfold_pod_list* pods = NULL;
+  char* error = NULL;
+  must(pinfold_node_list_pods(node, &pods, &error), error);
+  pinfold_pod_list_free(pods);
+}
+static void status(void) {
+  char* json = NULL;
+  char* error = NULL;
+  must(pinfold_node_get_status(node, &json, &error), error);
+  pinfold_free(json);
+}
+static void start(void) {
+  char* error = NULL;
+  must(pinfold_container_start(node, "a", "main", &error), error);
+}
+static void defragment(void) {
+  char* plan = NULL;
+  char* error = NULL;
+  must(pinfold_node_defragment(node, kPod, PINFOLD_RECONFIGURE_DRY_RUN, &plan, &error), error);
+  pinfold_free(plan);
+}
+static void reconfigure(void) {
+  pinfold_reconfiguration wish = PINFOLD_RECONFIGURATION_INIT;
+  char* plan = NULL;
+  char* error = NULL;
+  wish.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '1'\n";
+  must(pinfold_node_reconfigure(node, &wish, &plan, &error), error);
+  pinfold_free(plan);
+}
+static void remove_pod(void) {
+  char* error = NULL;
+  must(pinfold_pod_remove(node, "a", 0, &error), error);
+}
+
+static void* run(void* call) {
+  (*(void (**)(void))call)();
+  return NULL;
+}
+
+/* Returns the bytes of a thread's stack that a call has written. */
+static size_t measure(void (*call)(void)) {
+  unsigned char* const stack =
+      mmap(NULL, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pthread_attr_t attributes;
+  pthread_t thread;
+  size_t unused = 0;
+  memset(stack, kPaint, kStack);
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, stack, kStack);
+  if (pthread_create(&thread, &attributes, run, &call) != 0) abort();
+  pthread_join(thread, NULL);
+  while (unused < kStack && stack[unused] == kPaint) ++unused;
+  munmap(stack, kStack);
+  return kStack - unused;
+}
+
+int main(int argc, char** argv) {
+  struct {
+    const char* name;
+    void (*call)(void);
+  } const calls[] = {{"open", open_node},        {"admit", admit},
+                     {"explain", explain},       {"list", list},
+                     {"status", status},         {"start", start},
+                     {"defragment", defragment}, {"reconfigure", reconfigure},
+                     {"status", status},         {"remove", remove_pod}};
+  char dir[] = "/tmp/pinfold_stack_XXXXXX";
+  size_t i = 0;
+  options.flags = PINFOLD_NODE_NO_ENFORCE;
+  options.state_dir = argc > 1 ? argv[1] : mkdtemp(dir);
+  options.socket = argc > 2 ? argv[2] : "";
+  options.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
+  for (i = 0; i < sizeof calls / sizeof calls[0]; ++i) {
+    const size_t used = measure(calls[i].call);
+    printf("%-11s %zu bytes of stack\n", calls[i].name, used);
+    is_bad = is_bad || used > (calls[i].call == reconfigure ? kLimitToReconfigure : kLimit);
+  }
+  pinfold_node_close(node);
+  return is_bad;
+}
