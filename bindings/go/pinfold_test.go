@@ -91,7 +91,7 @@ func TestCalls(t *testing.T) {
 	expect(t, web.Pod.UID, "uid-web")
 	expect(t, web.Pod.Containers[0].ExclusiveCPUs, "1-2")
 	expect(t, *web.Pod.Containers[0].MemoryLimit, int64(64<<20))
-	expect(t, big.Rejection.Reason, "OutOfcpu")
+	expect(t, big.Rejection.Reason, "UnexpectedAdmissionError")
 	expect(t, big.Pod.Containers, []Container{})
 	must(t, client.Start(ctx, "uid-web", "main"))
 
@@ -112,9 +112,20 @@ func TestCalls(t *testing.T) {
 	expect(t, IsCode(err, Unsupported), true) // it enforces nothing
 	_, err = client.Admit(ctx, json.RawMessage(`{}`))
 	expect(t, IsCode(err, InvalidArgument), true)
-	err = client.Create(ctx, pod("run", "1"), "main", "/tmp", nil)
-	expect(t, IsCode(err, Unsupported), true)
-	must(t, client.Delete(ctx, "uid-run", "main"))
+	_, err = client.Admit(ctx, json.RawMessage(`{"metadata":{"name":"x"},"spec":{"containers":[
+		{"name":"c","resources":{"requests":{"cpu":2},"limits":{"cpu":1}}}]}}`))
+	expect(t, IsCode(err, InvalidArgument), true) // the API server would reject it
+	must(t, client.Create(ctx, pod("run", "1"), "main", "/sys/fs/cgroup/run", nil))
+	pods, err = client.List(ctx)
+	must(t, err)
+	expect(t, pods[1].Containers[0].ExclusiveCPUs, "3")
+	expect(t, pods[1].Containers[0].CgroupPath, "")
+	var rejection *Rejection
+	err = client.Create(ctx, pod("more", "1"), "main", "/sys/fs/cgroup/more", nil)
+	expect(t, errors.As(err, &rejection), true)
+	for i := 0; i < 2; i++ {
+		must(t, client.Delete(ctx, "uid-run", "main"))
+	}
 	self, err := Identify(os.Getpid())
 	must(t, err)
 	err = client.Attach(ctx, "uid-web", "main", self)

@@ -402,9 +402,16 @@ void Runner::check_kernel() {
       const ContainerId id{pod.spec.uid, container.name};
       if (container.kind == ContainerKind::kInit || model_.removed.contains(id)) continue;
       const CpuSet* const own = model_.node.cpu.assignments.find(id);
-      const CpuSet* const found = has.find(id);
+      const CpuSet* found = has.find(id);
       if (found == nullptr && history_.has_runtime) continue;  // it is not running
-      if (without_groups(id.pod) != nullptr) continue;         // see check_told()
+      const std::string* const adopted = model_.adopted.find(id);
+      auto* const idle = found != nullptr || adopted == nullptr
+                             ? nullptr
+                             : node_.kernel.find(group_of_directory(node_.kernel, *adopted));
+      const CpuSet of_idle =
+          idle == nullptr ? CpuSet() : node_.kernel.effective(*idle, "cpuset.cpus");
+      if (idle != nullptr) found = &of_idle;  // admitted before it has a process, or it has ended
+      if (without_groups(id.pod) != nullptr) continue;  // see check_told()
       if (found != nullptr && *found == (own == nullptr ? pool : *own)) continue;
       return break_promise("kernel", fmt::format("{}/{} has {}, expected {}", id.pod, id.name,
                                                  found == nullptr ? "no group" : found->to_string(),

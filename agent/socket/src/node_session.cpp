@@ -73,7 +73,7 @@ Result<NodeSession> NodeSession::open(NodeSessionOptions options) {
 
 Result<void> NodeSession::connect_or_open() {
   client_.reset();
-  agent_.reset();
+  agent_->reset();
   const bool asks_service = !options_.socket.empty();
   PINFOLD_LET(const bool is_connected, asks_service ? connect() : Result<bool>(false));
   if (is_connected) return {};
@@ -83,7 +83,7 @@ Result<void> NodeSession::connect_or_open() {
     if (has_started) return {};
   }
   if (!agent) return tl::unexpected(std::move(agent).error());
-  agent_ = std::make_unique<agent::NodeAgent>(*std::move(agent));
+  agent_->emplace(*std::move(agent));
   return {};
 }
 
@@ -93,7 +93,9 @@ Result<bool> NodeSession::connect() {
   if (!client || !is_same_directory(client->hello().state_dir, options_.state_dir)) return false;
   PINFOLD_TRY(options_.check(client->hello()));
   client_ = std::make_unique<Client>(*std::move(client));
-  PINFOLD_TRY(refresh());
+  auto viewed = refresh();
+  if (!viewed) client_.reset();
+  PINFOLD_TRY(std::move(viewed));
   return true;
 }
 
@@ -106,16 +108,17 @@ Result<void> NodeSession::refresh() {
   reader.enforce = !hello.cgroup_root.empty();
   reader.cgroup_root = hello.cgroup_root;
   PINFOLD_LET(auto agent, agent::open_agent(hello.machine, hello.config, std::move(reader)));
-  agent_ = std::make_unique<agent::NodeAgent>(std::move(agent));
+  agent_->emplace(std::move(agent));
   return {};
 }
 
 verbs::NodeParts NodeSession::node_parts() const {
   if (client_) return {client_->hello().machine, client_->hello().config};
-  return {agent_->node().machine(), agent_->node().config()};
+  return {view().node().machine(), view().node().config()};
 }
 
 Result<verbs::Answer> NodeSession::execute(const verbs::Action& action) {
+  if (!client_ && !*agent_) PINFOLD_TRY(connect_or_open());  // an earlier request lost both
   const auto end = std::chrono::steady_clock::now() + kStopTime;
   while (client_) {
     auto answer = client_->call(action, options_.timeout);
@@ -127,7 +130,7 @@ Result<verbs::Answer> NodeSession::execute(const verbs::Action& action) {
     PINFOLD_TRY(connect_or_open());  // waits until the service has ended
   }
   PINFOLD_TRY(verbs::check_size(action));
-  return verbs::execute(*agent_, action, options_.source);
+  return verbs::execute(**agent_, action, options_.source);
 }
 
 }  // namespace pinfold::socket

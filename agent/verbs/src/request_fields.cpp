@@ -1,6 +1,7 @@
 #include <array>
 
 #include "pinfold/api/fields.hpp"
+#include "pinfold/api/validation.hpp"
 #include "pinfold/enforce/fields.hpp"
 #include "pinfold/machine/fields.hpp"
 #include "pinfold/verbs/fields.hpp"
@@ -22,6 +23,20 @@ void describe_kill(Fields& fields, RunningProcesses& running) {
   if (fields.reads()) running = kill ? RunningProcesses::kKill : RunningProcesses::kRefuse;
 }
 
+/// Does for a pod that another program sends what an API server does. The commands and the C
+/// library validate pods themselves, unless their user does not want that.
+void describe_validated(Fields& fields, const char* member, std::span<PodSpec> pods) {
+  bool is_validated = fields.writes();
+  fields.may_lack("validated", is_validated,
+                  "The sender has validated the pods; otherwise the service does.");
+  if (!fields.reads()) return;
+  for (PodSpec& pod : pods) {
+    apply_defaults(pod);
+    if (is_validated) continue;
+    if (const auto valid = validate(pod); !valid) fields.refuse(member, valid.error().message);
+  }
+}
+
 constexpr const char* kGroupDoc = "The group that the runtime created; absolute.";
 
 }  // namespace
@@ -36,6 +51,7 @@ void describe(Fields& fields, Admit& request) {
   fields.member("manifests", request.pods, "At least one.");
   if (request.pods.empty()) fields.refuse("manifests", "expected at least one pod");
   fields.may_lack("trace", request.wants_trace, "The answer has the reasons.");
+  describe_validated(fields, "manifests", request.pods);
   if (fields.reads()) request.wants_pods = true;
 }
 
@@ -69,6 +85,7 @@ void describe(Fields& fields, AdmitHooked& request) {
   fields.member("cgroupPath", request.adoption.directory, kGroupDoc);
   fields.if_set("process", request.process,
                 "The container's first process; without it, the runtime has started none yet.");
+  describe_validated(fields, "manifest", {&request.pod, 1});
 }
 
 void describe(Fields& fields, RemoveHooked& request) {
@@ -127,6 +144,7 @@ void describe(Fields& fields, Defragment& request) {
   fields.may_lack("dryRun", request.dry_run, "Plan only.");
   fields.may_lack("stepCount", fields::up_to(request.steps, kMostSteps),
                   "Limit of the search, in placements tried.");
+  describe_validated(fields, "manifest", {&request.pod, 1});
 }
 
 }  // namespace pinfold::verbs

@@ -39,9 +39,9 @@ class NodeSession {
 
   /// The program's own agent, or the service's when the session was opened or refresh() was last
   /// called; read-only.
-  [[nodiscard]] const agent::NodeAgent& view() const { return *agent_; }
+  [[nodiscard]] const agent::NodeAgent& view() const { return **agent_; }
   /// The program's own agent; nullptr if a service works for it.
-  [[nodiscard]] agent::NodeAgent* own() { return client_ ? nullptr : agent_.get(); }
+  [[nodiscard]] agent::NodeAgent* own() { return client_ || !*agent_ ? nullptr : &**agent_; }
   /// What the node is made of now, without a view.
   [[nodiscard]] verbs::NodeParts node_parts() const;
   [[nodiscard]] bool uses_service() const { return client_ != nullptr; }
@@ -63,7 +63,9 @@ class NodeSession {
   [[nodiscard]] Result<bool> connect();
 
   NodeSessionOptions options_;
-  std::unique_ptr<agent::NodeAgent> agent_;  ///< only reads if there is a client
+  /// Only reads if there is a client. It keeps its address, so that view() stays valid.
+  std::unique_ptr<std::optional<agent::NodeAgent>> agent_ =
+      std::make_unique<std::optional<agent::NodeAgent>>();
   std::unique_ptr<Client> client_;
 };
 
