@@ -26,6 +26,8 @@ install(TARGETS pinfold_capi EXPORT pinfold-c
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     COMPONENT libpinfold0 NAMELINK_COMPONENT libpinfold-dev OPTIONAL
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libpinfold-dev)
+install(TARGETS pinfold_stub EXPORT pinfold-stub
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libpinfold-dev OPTIONAL)
 
 # The C interface of the decision alone needs no other library.
 install(TARGETS pinfold_decide_shared pinfold_decide_static EXPORT pinfold-decide
@@ -63,7 +65,7 @@ while(todo)
 endwhile()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/pinfold)
-foreach(language c cpp decide)
+foreach(language c cpp decide stub)
   install(EXPORT pinfold-${language} NAMESPACE pinfold:: FILE pinfold-${language}-targets.cmake
     DESTINATION ${package_dir} COMPONENT libpinfold-dev)
 endforeach()
@@ -81,7 +83,9 @@ file(RELATIVE_PATH pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/pinfold.pc.in ${PROJECT_BINARY_DIR}/pinfold.pc @ONLY)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/pinfold-decide.pc.in
   ${PROJECT_BINARY_DIR}/pinfold-decide.pc @ONLY)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/pinfold-stub.pc.in ${PROJECT_BINARY_DIR}/pinfold-stub.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/pinfold.pc ${PROJECT_BINARY_DIR}/pinfold-decide.pc
+              ${PROJECT_BINARY_DIR}/pinfold-stub.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libpinfold-dev)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples
