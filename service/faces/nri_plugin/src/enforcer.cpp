@@ -79,6 +79,43 @@ api::SynchronizeResponse Enforcer::synchronize(Agent& agent,
   return answer;
 }
 
+/// Returns the group that a started container has to itself and that is not adopted yet. One that
+/// runs in the group of its sandbox enters that instead.
+std::optional<agent::AdoptedGroup> Enforcer::find_unadopted(Agent& agent,
+                                                            const agent::Desired& desired,
+                                                            const api::PodSandbox& sandbox,
+                                                            const api::Container& shown,
+                                                            const ContainerId& id) {
+  auto directory = group_directory(options_.mount, shown.linux().cgroups_path());
+  if (!directory) log(LogLevel::kError, "NRI: " + directory.error().message);
+  const std::string* const has = agent.state().adopted.find(id);
+  if (directory && has != nullptr && *has == *directory) {
+    had_own_group_.insert(shown.id());
+    return std::nullopt;
+  }
+  // A container that had a group of its own and has none any more has ended while no runtime could
+  // report it.
+  const bool runs = directory && runs_in(agent, *directory);
+  if (!runs && had_own_group_.contains(shown.id())) return std::nullopt;
+  if (runs) had_own_group_.insert(shown.id());
+  const bool has_own =
+      runs || (directory && !sandboxes_.is_run_by_sandbox(agent, sandbox, shown, *directory));
+  // Without one its sandbox, or nothing, runs in the shared pool.
+  if (!has_own && !has_exclusive_cpus(desired, id)) return std::nullopt;
+  if (!has_own) directory = sandboxes_.sandbox_group(agent, sandbox);
+  if (!directory) {
+    log(LogLevel::kError, "NRI: " + directory.error().message);
+    return std::nullopt;
+  }
+  if (has != nullptr && *has == *directory) return std::nullopt;
+  others_.note_unpinned(agent, desired, id, shown, *directory);
+  if (has_own) return agent::AdoptedGroup{id, *directory};
+  if (const auto entered = sandboxes_.enter_sandbox(agent, sandbox, id); !entered) {
+    log(LogLevel::kError, "NRI: " + entered.error().message);
+  }
+  return std::nullopt;
+}
+
 /// Adopts the groups of all started containers. A group that cannot be adopted counts as another's
 /// and is confined.
 void Enforcer::adopt_running(Agent& agent) {
@@ -89,35 +126,8 @@ void Enforcer::adopt_running(Agent& agent) {
       if (container.phase != Phase::kStarted) continue;
       const auto id = find_container(agent.state().node, pod.uid(), container.shown.name());
       if (!id) continue;
-      auto directory = group_directory(options_.mount, container.shown.linux().cgroups_path());
-      if (!directory) log(LogLevel::kError, "NRI: " + directory.error().message);
-      const std::string* const has = agent.state().adopted.find(*id);
-      if (directory && has != nullptr && *has == *directory) {
-        had_own_group_.insert(container.shown.id());
-        continue;
-      }
-      // A container that had a group of its own and has none any more has ended while no runtime
-      // could report it.
-      const bool runs = directory && runs_in(agent, *directory);
-      if (!runs && had_own_group_.contains(container.shown.id())) continue;
-      if (runs) had_own_group_.insert(container.shown.id());
-      const bool is_exclusive = has_exclusive_cpus(desired, *id);
-      const bool has_own =
-          runs || (directory &&
-                   !sandboxes_.is_run_by_sandbox(agent, pod.sandbox, container.shown, *directory));
-      if (!has_own && !is_exclusive) continue;  // its sandbox, or nothing, runs in the shared pool
-      if (!has_own) directory = sandboxes_.sandbox_group(agent, pod.sandbox);
-      if (!directory) {
-        log(LogLevel::kError, "NRI: " + directory.error().message);
-        continue;
-      }
-      if (has != nullptr && *has == *directory) continue;
-      others_.note_unpinned(agent, desired, *id, container.shown, *directory);
-      if (has_own) {
-        groups.push_back({*id, *directory});
-      } else if (const auto entered = sandboxes_.enter_sandbox(agent, pod.sandbox, *id); !entered) {
-        log(LogLevel::kError, "NRI: " + entered.error().message);
-      }
+      auto group = find_unadopted(agent, desired, pod.sandbox, container.shown, *id);
+      if (group) groups.push_back(*std::move(group));
     }
   }
   if (groups.empty()) return;

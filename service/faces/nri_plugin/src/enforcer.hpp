@@ -45,6 +45,11 @@ class Enforcer final : public Follower {
   void change_ended(Agent& agent, const api::StateChangeEvent& event);
   template <class Response>
   void add_records(Agent& agent, const std::string& except, Response& answer);
+  [[nodiscard]] std::optional<agent::AdoptedGroup> find_unadopted(Agent& agent,
+                                                                  const agent::Desired& desired,
+                                                                  const api::PodSandbox& sandbox,
+                                                                  const api::Container& shown,
+                                                                  const ContainerId& id);
   void adopt_running(Agent& agent);
   void remove_ended_pods(Agent& agent);
   void remove_ended(Agent& agent);
