@@ -319,6 +319,11 @@ class RealNode : public testing::Test {
     }
   }
 
+  /// Returns the CPUs of the pod that SetUp() admits.
+  [[nodiscard]] CpuSet neighbour() const {
+    return CpuSet::parse(get(parent_ + "/root/poda/c/cpuset.cpus")).value();
+  }
+
   std::string parent_;
   std::string first_;
   std::string second_;
@@ -391,8 +396,7 @@ TEST_F(RealNode, CreatesAndDeletesAContainerInOneCallEach) {
   EXPECT_EQ(container.cgroup_path, second_);
   EXPECT_STREQ(container.exclusive_cpus, "1");
   EXPECT_EQ(get(second_ + "/cpuset.cpus"), "1");
-  EXPECT_EQ(get(parent_ + "/root/poda/c/cpuset.cpus").find('1'), std::string::npos)
-      << "its neighbour moves off";
+  EXPECT_FALSE(neighbour().contains(CpuId{1})) << "it moves off";
   pinfold_pod_free(pod);
 
   // A reconciliation leaves it alone, although no process runs in the cgroup yet.
@@ -431,7 +435,7 @@ TEST_F(RealNode, ReleasesAContainerWhoseCgroupIsGone) {
   ASSERT_EQ(pinfold_node_reconcile(node_, &report, &error), PINFOLD_OK) << error;
   pinfold_free(report);
   EXPECT_EQ(pinfold_pod_get(node_, "x", &pod, nullptr), PINFOLD_NOT_FOUND);
-  EXPECT_NE(get(parent_ + "/root/poda/c/cpuset.cpus").find('1'), std::string::npos);
+  EXPECT_TRUE(neighbour().contains(CpuId{1})) << "it comes back";
 }
 
 TEST_F(RealNode, KeepsNothingOfAContainerThatCannotBeCreated) {
