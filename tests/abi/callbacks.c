@@ -7,14 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int failures;
-
-static void check(int holds, const char* what, int line) {
-  if (holds) return;
-  ++failures;
-  fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, line, what);
-}
-#define CHECK(condition) check((condition), #condition, __LINE__)
+#include "check.h"
 
 /* ---- The log ---- */
 

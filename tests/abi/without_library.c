@@ -1,16 +1,8 @@
 /* The stub where libpinfold.so.0 cannot be loaded. */
 #include <pinfold/pinfold.h>
-#include <stdio.h>
 #include <string.h>
 
-static int failures;
-
-static void check(int holds, const char* what, int line) {
-  if (holds) return;
-  ++failures;
-  fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, line, what);
-}
-#define CHECK(condition) check((condition), #condition, __LINE__)
+#include "check.h"
 
 int main(void) {
   pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
