@@ -76,17 +76,17 @@ Result<pinfold_code> create(NodeSession& session, const pinfold_request* given,
   if (refusal && !refusal->rejection) return tl::unexpected(refusal->error);
   const std::optional<Rejection> rejection = refusal ? refusal->rejection : std::nullopt;
   if (pod != nullptr) {
-    if (const auto refreshed = session.refresh(); !refreshed) {
-      return fail(agent::unknown_outcome(refreshed.error().message));
-    }
-    *pod = make_pod(session.view(), spec, rejection).release();
+    const auto agent = view_of(session);
+    if (!agent) return fail(agent::unknown_outcome(agent.error().message));
+    *pod = make_pod(**agent, spec, rejection).release();
   }
   return rejection ? code_of(*rejection, error) : PINFOLD_OK;
 }
 
 Result<pinfold_code> remove(NodeSession& session, const char* uid, const char* container) {
   PINFOLD_TRY(require(uid, "uid"));
-  const auto* const adopted = session.view().state().adopted.find(PodUid(uid));
+  PINFOLD_LET(const auto* const agent, view_of(session));
+  const auto* const adopted = agent->state().adopted.find(PodUid(uid));
   if (adopted == nullptr) return PINFOLD_OK;
   if (container == nullptr && adopted->size() > 1) {
     return fail(ErrorCode::kInvalidArgument,

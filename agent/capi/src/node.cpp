@@ -21,11 +21,13 @@ Result<RunningProcesses> read_remove_flags(std::uint32_t flags) {
 
 /// Finds what a removal names: a UID, or "namespace/name". A bare name could be the UID of a pod
 /// that is gone already, and then another pod would be removed by mistake.
-Result<PodUid> uid_to_remove(const agent::NodeAgent& agent, const char* pod_id) {
+Result<PodUid> uid_to_remove(NodeSession& session, const char* pod_id) {
   PINFOLD_TRY(require(pod_id, "pod_id"));
+  PINFOLD_LET(const auto* const agent, view_of(session));
+  const NodeState& state = agent->state().node;
   PodUid uid(pod_id);
-  if (agent.state().node.held.contains(uid) || agent.state().node.find(uid) != nullptr) return uid;
-  PINFOLD_LET(auto found, agent::find_pod_uid(agent, pod_id));
+  if (state.held.contains(uid) || state.find(uid) != nullptr) return uid;
+  PINFOLD_LET(auto found, agent::find_pod_uid(*agent, pod_id));
   if (std::string_view(pod_id).find('/') != std::string_view::npos) return found;
   return fail(ErrorCode::kNotFound,
               fmt::format("no pod has the UID '{}'; one has this name: to remove it, give its UID, "
@@ -83,15 +85,16 @@ Result<pinfold_code> adopt(NodeSession& session, const ContainerId& container,
   return previous == nullptr ? code : set_text(previous, before, code);
 }
 
-Result<pinfold_code> explain(const agent::NodeAgent& agent, const char* manifest, pinfold_pod** pod,
+Result<pinfold_code> explain(NodeSession& session, const char* manifest, pinfold_pod** pod,
                              char** error) {
   PINFOLD_TRY(require(pod, "pod"));
   PINFOLD_LET(const auto spec, read_manifest(manifest));
   std::vector<Trace> traces;
-  PINFOLD_LET(auto preview, agent.preview({spec}, &traces));
+  PINFOLD_LET(const auto* const agent, view_of(session));
+  PINFOLD_LET(auto preview, agent->preview({spec}, &traces));
   auto& rejection = preview.outcomes.front().rejection;
   const pinfold_code code = rejection ? code_of(*rejection, error) : PINFOLD_OK;
-  auto decided = agent::decided_pod(agent, preview.next, spec, std::move(rejection));
+  auto decided = agent::decided_pod(*agent, preview.next, spec, std::move(rejection));
   *pod = make_pod(std::move(decided), traces.front()).release();
   return code;
 }
@@ -130,7 +133,8 @@ pinfold_code pinfold_node_get_status(pinfold_node* node, char** json, char** err
   return with_session(node, Access::kRead, "status", error,
                       [&](NodeSession& session) -> Result<pinfold_code> {
                         PINFOLD_TRY(require(json, "json"));
-                        PINFOLD_LET(const auto status, agent::node_status(session.view()));
+                        PINFOLD_LET(const auto* const agent, view_of(session));
+                        PINFOLD_LET(const auto status, agent::node_status(*agent));
                         return set_text(json, to_json(status).dump());
                       });
 }
@@ -142,9 +146,8 @@ pinfold_code pinfold_node_reconcile(pinfold_node* node, char** json, char** erro
 
 pinfold_code pinfold_pod_explain(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                  char** error) {
-  return with_session(node, Access::kRead, "explain pod", error, [&](NodeSession& session) {
-    return explain(session.view(), manifest, pod, error);
-  });
+  return with_session(node, Access::kRead, "explain pod", error,
+                      [&](NodeSession& session) { return explain(session, manifest, pod, error); });
 }
 
 pinfold_code pinfold_pod_admit(pinfold_node* node, const char* manifest, pinfold_pod** pod,
@@ -168,7 +171,8 @@ pinfold_code pinfold_node_list_pods(pinfold_node* node, pinfold_pod_list** list,
   return with_session(node, Access::kRead, "list pods", error,
                       [&](NodeSession& session) -> Result<pinfold_code> {
                         PINFOLD_TRY(require(list, "list"));
-                        *list = make_pod_list(session.view()).release();
+                        PINFOLD_LET(const auto* const agent, view_of(session));
+                        *list = make_pod_list(*agent).release();
                         return PINFOLD_OK;
                       });
 }
@@ -178,7 +182,7 @@ pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t
   return with_session(
       node, Access::kChange, "remove pod", error,
       [&](NodeSession& session) -> Result<pinfold_code> {
-        PINFOLD_LET(const auto uid, uid_to_remove(session.view(), pod_id));
+        PINFOLD_LET(const auto uid, uid_to_remove(session, pod_id));
         PINFOLD_LET(const auto running, read_remove_flags(flags));
         PINFOLD_LET(const auto outcome, changed(session, verbs::Remove{uid, "", running}));
         return code_of(outcome.not_enforced, error);
@@ -201,7 +205,7 @@ pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, co
   return with_session(
       node, Access::kChange, "remove container", error,
       [&](NodeSession& session) -> Result<pinfold_code> {
-        PINFOLD_LET(const auto uid, uid_to_remove(session.view(), pod_id));
+        PINFOLD_LET(const auto uid, uid_to_remove(session, pod_id));
         PINFOLD_TRY(require(container, "container"));
         PINFOLD_LET(const auto running, read_remove_flags(flags));
         PINFOLD_LET(const auto outcome, changed(session, verbs::Remove{uid, container, running}));

@@ -95,6 +95,11 @@ Error about_node(Error error) {
   return error;
 }
 
+Result<const agent::NodeAgent*> view_of(socket::NodeSession& session) {
+  PINFOLD_TRY(session.refresh().map_error(about_node));
+  return &session.view();
+}
+
 pinfold_code code_of(const std::optional<Error>& not_enforced, char** error) {
   if (!not_enforced) return PINFOLD_OK;
   note_errno(not_enforced->sys_errno);
@@ -152,11 +157,10 @@ verbs::NodeSource source_of(pinfold_node& node) {
 Result<socket::NodeSession> open_session(pinfold_node& node) {
   socket::NodeSessionOptions options;
   options.socket = node.agent_options.is_query ? "" : node.socket;
-  options.state_dir = node.agent_options.state_dir;
+  options.reader = node.agent_options;
   options.open = [&node] { return open_agent(node); };
   options.source = source_of(node);
   options.check = [&node](const socket::Hello& hello) { return check_service(node, hello); };
-  options.reader = node.agent_options;
   options.timeout = node.agent_options.lock_timeout;
   return socket::NodeSession::open(std::move(options));
 }

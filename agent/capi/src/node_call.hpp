@@ -88,6 +88,9 @@ class NodesLock {
 /// Does the same for every error of opening an agent, in a call about something on the node.
 [[nodiscard]] Error about_node(Error error);
 
+/// Returns the own agent of a session, or the state of its service now. Errors: about_node().
+[[nodiscard]] Result<const agent::NodeAgent*> view_of(socket::NodeSession& session);
+
 /// Returns the code of a decision, and sets *error if it is not PINFOLD_OK.
 [[nodiscard]] pinfold_code code_of(const std::optional<Error>& not_enforced, char** error);
 [[nodiscard]] pinfold_code code_of(const Rejection& rejection, char** error);
@@ -143,14 +146,15 @@ pinfold_code with_session(pinfold_node* node, Access access, const char* intent,
   });
 }
 
-/// Like with_session, for body(NodeSession&, pod UID) and an active pod.
+/// Like with_session, for body(NodeSession&, pod UID) and an active pod. The session has a view.
 template <class Body>
 pinfold_code with_pod(pinfold_node* node, const char* pod_id, Access access, const char* intent,
                       char** error, Body&& body) {
   return with_session(node, access, intent, error,
                       [&](socket::NodeSession& session) -> Result<pinfold_code> {
                         PINFOLD_TRY(require(pod_id, "pod_id"));
-                        PINFOLD_LET(const auto uid, agent::find_pod_uid(session.view(), pod_id));
+                        PINFOLD_LET(const auto* const agent, view_of(session));
+                        PINFOLD_LET(const auto uid, agent::find_pod_uid(*agent, pod_id));
                         return body(session, uid);
                       });
 }

@@ -119,7 +119,8 @@ agent::AgentOptions read_agent_options(const pinfold_node_options& options) {
 /// Opens an agent once, so that pinfold_node_open reports what every later call would.
 Result<void> try_agent(pinfold_node& node) {
   PINFOLD_LET(const auto lock, NodesLock::acquire());
-  PINFOLD_LET(const auto session, open_session(node).map_error(about_system));
+  PINFOLD_LET(auto session, open_session(node).map_error(about_system));
+  PINFOLD_TRY(session.refresh().map_error(about_system));
   const agent::NodeAgent& agent = session.view();
   if (!agent.enforces() || !node.agent_options.log) return {};
   for (const std::string& warning : agent.enforced()->warnings()) {

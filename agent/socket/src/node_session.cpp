@@ -72,14 +72,15 @@ Result<NodeSession> NodeSession::open(NodeSessionOptions options) {
 }
 
 Result<void> NodeSession::connect_or_open() {
+  const bool has_view = agent_->has_value();
   client_.reset();
   agent_->reset();
   const bool asks_service = !options_.socket.empty();
-  PINFOLD_LET(const bool is_connected, asks_service ? connect() : Result<bool>(false));
+  PINFOLD_LET(const bool is_connected, asks_service ? connect(has_view) : Result<bool>(false));
   if (is_connected) return {};
   auto agent = options_.open();
   if (!agent && asks_service && agent.error().code == ErrorCode::kBusy) {
-    PINFOLD_LET(const bool has_started, connect());  // a service has started meanwhile
+    PINFOLD_LET(const bool has_started, connect(has_view));  // a service has started meanwhile
     if (has_started) return {};
   }
   if (!agent) return tl::unexpected(std::move(agent).error());
@@ -88,11 +89,13 @@ Result<void> NodeSession::connect_or_open() {
 }
 
 /// Returns false if no service runs for the state directory.
-Result<bool> NodeSession::connect() {
+Result<bool> NodeSession::connect(bool has_view) {
   PINFOLD_LET(auto client, Client::connect(options_.socket));
-  if (!client || !is_same_directory(client->hello().state_dir, options_.state_dir)) return false;
+  if (!client || !is_same_directory(client->hello().state_dir, options_.reader.state_dir))
+    return false;
   PINFOLD_TRY(options_.check(client->hello()));
   client_ = std::make_unique<Client>(*std::move(client));
+  if (!has_view) return true;
   auto viewed = refresh();
   if (!viewed) client_.reset();
   PINFOLD_TRY(std::move(viewed));
@@ -100,9 +103,9 @@ Result<bool> NodeSession::connect() {
 }
 
 Result<void> NodeSession::refresh() {
-  if (!client_ || !options_.reader) return {};
+  if (!client_) return {};
   const Hello& hello = client_->hello();
-  agent::AgentOptions reader = *options_.reader;
+  agent::AgentOptions reader = options_.reader;
   reader.is_query = true;
   reader.profile_source = hello.profile_source;
   reader.enforce = !hello.cgroup_root.empty();

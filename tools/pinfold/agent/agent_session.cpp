@@ -106,14 +106,12 @@ std::optional<ServiceView> read_service(const AgentArguments& options) {
 }
 
 Result<AgentSession> AgentSession::open(const AgentArguments& options) {
-  socket::NodeSessionOptions how;
-  how.socket = options.dry_run ? "" : options.socket;
-  how.state_dir = options.state_dir;
-  how.open = [options] { return open_agent(options); };
-  how.check = [options](const socket::Hello& hello) { return check_options(options, hello); };
-  how.reader = agent_options_of(options, options.profile_source);
-  PINFOLD_LET(auto opened, socket::NodeSession::open(std::move(how)));
-  AgentSession session(std::move(opened), options.dry_run);
+  const auto open_own = [options] { return open_agent(options); };
+  const auto check = [options](const socket::Hello& hello) {
+    return check_options(options, hello);
+  };
+  PINFOLD_LET(auto session, open(options, OwnAgent{open_own, {}, options.dry_run, check}));
+  PINFOLD_TRY(session.session_.refresh());
   if (options.release_unknown) {
     PINFOLD_TRY(session.execute(verbs::ReleaseUnknown{}));
     PINFOLD_TRY(session.checkpoint_journal());  // now, because the command itself may fail
@@ -124,7 +122,7 @@ Result<AgentSession> AgentSession::open(const AgentArguments& options) {
 Result<AgentSession> AgentSession::open(const AgentArguments& options, OwnAgent own) {
   socket::NodeSessionOptions how;
   how.socket = own.is_required ? "" : options.socket;
-  how.state_dir = options.state_dir;
+  how.reader = agent_options_of(options, options.profile_source);
   how.open = std::move(own.open);
   how.source = std::move(own.source);
   how.check = std::move(own.check);

@@ -36,7 +36,7 @@ struct ServiceView {
 struct OwnAgent {
   std::function<Result<agent::NodeAgent>()> open;
   verbs::NodeSource source;
-  bool is_required = false;  ///< the service is not named
+  bool is_required = false;  ///< the service is not asked
   /// Checks that the options do not contradict those of a service.
   std::function<Result<void>(const socket::Hello& hello)> check;
 };

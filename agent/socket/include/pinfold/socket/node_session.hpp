@@ -15,16 +15,15 @@ namespace pinfold::socket {
 /// How a program reaches the node agent of a state directory.
 struct NodeSessionOptions {
   std::string socket = kDefaultSocket;  ///< "": no service is asked
-  std::string state_dir;
+  /// Of an agent that reads the state of a service, in its directory: with the groups and the
+  /// profile that the service has.
+  agent::AgentOptions reader;
   /// Opens the program's own agent, if no service runs for the state directory.
   std::function<Result<agent::NodeAgent>()> open;
   /// Where the parts of a node come from if the program's own agent is reconfigured.
   verbs::NodeSource source = {};
   /// Checks that what the program asks for does not contradict a service.
   std::function<Result<void>(const Hello& hello)> check;
-  /// How the state of a service is read: with the groups and the profile that it has. nullopt: not
-  /// at all, and then a session with a service has no view().
-  std::optional<agent::AgentOptions> reader = {};
   /// How long a request may wait for others.
   std::chrono::milliseconds timeout = checkpoint::Store::kLockTimeout;
 };
@@ -34,11 +33,11 @@ struct NodeSessionOptions {
 /// continues with the next service, or opens an agent itself.
 class NodeSession {
  public:
-  /// Errors: those of Client::connect, of `check` and `open`; of agent::open_agent for the view.
+  /// Errors: those of Client::connect, of `check` and `open`.
   [[nodiscard]] static Result<NodeSession> open(NodeSessionOptions options);
 
-  /// The program's own agent, or the service's when the session was opened or refresh() was last
-  /// called; read-only.
+  /// The program's own agent, or the state of the service at the last refresh(), which must have
+  /// been called; read-only.
   [[nodiscard]] const agent::NodeAgent& view() const { return **agent_; }
   /// The program's own agent; nullptr if a service works for it.
   [[nodiscard]] agent::NodeAgent* own() { return client_ || !*agent_ ? nullptr : &**agent_; }
@@ -47,20 +46,20 @@ class NodeSession {
   [[nodiscard]] bool uses_service() const { return client_ != nullptr; }
 
   /// Executes an action. Errors: those of execute and Client::call; kBusy if the service has no
-  /// time; those of open.
+  /// time; those of open and refresh.
   [[nodiscard]] Result<verbs::Answer> execute(const verbs::Action& action);
   /// Executes an action with this type of answer.
   template <class Expected>
   [[nodiscard]] Result<Expected> execute(const verbs::Action& action) {
     return verbs::expect<Expected>(execute(action));
   }
-  /// Brings view() up to date. Errors: those of agent::open_agent.
+  /// Makes view(), or brings it up to date. Errors: those of agent::open_agent.
   [[nodiscard]] Result<void> refresh();
 
  private:
   explicit NodeSession(NodeSessionOptions options) : options_(std::move(options)) {}
   [[nodiscard]] Result<void> connect_or_open();
-  [[nodiscard]] Result<bool> connect();
+  [[nodiscard]] Result<bool> connect(bool has_view);
 
   NodeSessionOptions options_;
   /// Only reads if there is a client. It keeps its address, so that view() stays valid.
