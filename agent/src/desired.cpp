@@ -160,9 +160,10 @@ void remove_inactive(AgentState& state) {
     const auto pod = active.find(entry.pod.value);
     return pod == active.end() || pod->second->spec.find(entry.name) == nullptr;
   });
-  const auto is_left = [&](const auto& entry) { return is_inactive(entry.first); };
-  std::erase_if(state.ending, is_left);
-  std::erase_if(state.notes, is_left);
+  std::erase_if(state.end_with_group,
+                [&](const ContainerId& id) { return !state.adopted.contains(id); });
+  std::erase_if(state.ending, is_inactive);
+  std::erase_if(state.notes, [&](const auto& entry) { return is_inactive(entry.first); });
 }
 
 CpuSet pool_in(const CpuSet& cpus, const CpuSet& pool, const CpuSet& exclusive) {

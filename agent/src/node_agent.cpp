@@ -159,8 +159,24 @@ Result<void> NodeAgent::note(const PodNotes& notes) {
   return store(std::move(next));
 }
 
-Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption,
-                                              EndsWith ends_with) {
+/// Adds an adopted group to a state, and notes with what its container ends.
+void NodeAgent::note_adopted(AgentState& next, const ContainerId& container,
+                             std::string directory) const {
+  bool has_process = false;
+  if (enforced_) {
+    const auto group = enforced_->reader(directory);
+    const auto processes = group ? group->processes() : fail(group.error());
+    has_process = processes && !processes->empty();
+  }
+  if (has_process) {
+    next.end_with_group.erase(container);
+  } else {
+    next.end_with_group.insert(container);
+  }
+  next.adopted[container] = std::move(directory);
+}
+
+Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption) {
   PINFOLD_TRY(check_container(pod, adoption.container));
   if (state().node.find(pod.uid) != nullptr) {
     PINFOLD_LET(auto adopted,
@@ -172,8 +188,8 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
   PINFOLD_LET(Decided decided, decide_all({pod}, nullptr));
   AdmitOutcome outcome = std::move(decided.outcomes.front());
   if (!outcome.rejection) {
-    decided.next.adopted[container] = std::move(directory);
-    decided.next.ending[pod.uid] = ends_with;
+    note_adopted(decided.next, container, std::move(directory));
+    decided.next.ending.insert(pod.uid);
   }
   decided.outcomes.front() = outcome;
   PINFOLD_TRY(commit({pod}, decided));
@@ -200,7 +216,7 @@ Result<GroupsAdopted> NodeAgent::adopt(const std::vector<AdoptedGroup>& groups) 
       continue;
     }
     for (const ContainerId& container : checked->containers) {
-      next.adopted[container] = checked->directory;
+      note_adopted(next, container, checked->directory);
       added.push_back(container);
     }
   }
@@ -265,6 +281,7 @@ Result<ChangeOutcome> NodeAgent::disown(const ContainerId& container, LeftProces
   }
   AgentState next = state();
   next.adopted.erase(container);
+  next.end_with_group.erase(container);
   return change(std::move(next), fmt::format("disown the group of container '{}'", container.name),
                 std::set{container.pod});
 }
@@ -317,6 +334,7 @@ Result<ChangeOutcome> NodeAgent::remove_container(const ContainerId& container,
   next.node = pinfold::remove_container(*node_, std::move(next.node), container);
   next.removed.insert(container);
   next.adopted.erase(container);
+  next.end_with_group.erase(container);
   PINFOLD_LET(auto outcome,
               change(std::move(next), fmt::format("remove container '{}'", container.name),
                      std::set{container.pod}));

@@ -69,6 +69,20 @@ Result<DeviceState::OfContainer> read_devices(const json& object, const std::str
   return out;
 }
 
+/// Reads which of a pod's adopted containers end with their group.
+Result<void> read_end_with_group(const json& names, const PodUid& uid, const std::string& where,
+                                 AgentState& state) {
+  if (names.is_null()) return {};
+  if (!names.is_array()) return bad(where, names, "a list of container names");
+  for (const json& name : names) {
+    const bool is_good =
+        name.is_string() && state.adopted.contains({uid, name.get_ref<const std::string&>()});
+    if (!is_good) return bad(where, name, "a container with an adopted group");
+    state.end_with_group.insert({uid, name.get<std::string>()});
+  }
+  return {};
+}
+
 /// Reads the groups that container runtimes made, and whether the pod ends with them.
 Result<void> read_adopted(const json& entry, const PodSpec& pod, const std::string& where,
                           AgentState& state) {
@@ -87,15 +101,10 @@ Result<void> read_adopted(const json& entry, const PodSpec& pod, const std::stri
     }
   }
   const json& ending = member(entry, "ending");
-  const json& with_group = member(entry, "endsWithGroup");
-  for (const auto& [name, value] : {std::pair("ending", &ending), {"endsWithGroup", &with_group}}) {
-    if (value->is_null() || value->is_boolean()) continue;
-    return bad(fmt::format("{}.{}", where, name), *value, "a boolean");
-  }
-  if (ending == true) {
-    state.ending[pod.uid] = with_group == true ? EndsWith::kGroup : EndsWith::kProcesses;
-  }
-  return {};
+  if (!ending.is_null() && !ending.is_boolean()) return bad(where + ".ending", ending, "a boolean");
+  if (ending == true) state.ending.insert(pod.uid);
+  return read_end_with_group(member(entry, "endWithGroup"), pod.uid, where + ".endWithGroup",
+                             state);
 }
 
 /// Reads a container runtime's note about the pod.
@@ -199,18 +208,23 @@ Result<void> hold_unknown(const json& stale, NodeState& state) {
   return {};
 }
 
+/// Returns the names of a pod's containers in `all`.
+std::vector<std::string> names_of(const std::set<ContainerId>& all, const PodUid& uid) {
+  std::vector<std::string> names;
+  for (auto one = all.lower_bound({uid, ""}); one != all.end() && one->pod == uid; ++one) {
+    names.push_back(one->name);
+  }
+  return names;
+}
+
 }  // namespace
 
 PodsEncoder::Rest PodsEncoder::rest_of(const AgentState& state, const PodUid& uid) {
   Rest rest;
-  for (auto one = state.removed.lower_bound({uid, ""});
-       one != state.removed.end() && one->pod == uid; ++one) {
-    rest.removed.push_back(one->name);
-  }
+  rest.removed = names_of(state.removed, uid);
+  rest.end_with_group = names_of(state.end_with_group, uid);
   if (const auto* const adopted = state.adopted.find(uid)) rest.adopted = *adopted;
-  if (const auto found = state.ending.find(uid); found != state.ending.end()) {
-    rest.ending = found->second;
-  }
+  rest.is_ending = state.ending.contains(uid);
   if (const auto note = state.notes.find(uid); note != state.notes.end()) rest.note = note->second;
   if (const auto* const held = state.node.devices.assignments.find(uid)) rest.devices = *held;
   return rest;
@@ -220,8 +234,8 @@ PodsEncoder::Entry PodsEncoder::make_entry(const ActivePod& pod, Rest rest) {
   json entry = {{"pod", to_json(pod.spec)}, {"started", pod.started}};
   if (!rest.removed.empty()) entry["removed"] = rest.removed;
   if (rest.adopted) entry["adopted"] = *rest.adopted;
-  if (rest.ending) entry["ending"] = true;
-  if (rest.ending == EndsWith::kGroup) entry["endsWithGroup"] = true;
+  if (!rest.end_with_group.empty()) entry["endWithGroup"] = rest.end_with_group;
+  if (rest.is_ending) entry["ending"] = true;
   if (rest.note) {
     json& note = entry["note"] = json::object();
     if (rest.note->qos) note["qosClass"] = to_string(*rest.note->qos);

@@ -22,16 +22,15 @@ Result<bool> has_other_processes(const NodeAgent& agent, const ContainerId& cont
 /// Returns whether a container has ended that its runtime has not removed.
 bool has_ended(const NodeAgent& agent, const ContainerId& container) {
   if (agent.enforced()->has_processes(container).value_or(true)) return false;
-  const auto pod = agent.state().ending.find(container.pod);
-  const bool awaits_process = pod != agent.state().ending.end() && pod->second == EndsWith::kGroup;
-  return !awaits_process || !agent.enforced()->has_group(container).value_or(true);
+  return !agent.state().end_with_group.contains(container) ||
+         !agent.enforced()->has_group(container).value_or(true);
 }
 
 /// Removes pods that should have ended with their last adopted container, but still had processes
 /// in other groups.
 void end_pods(NodeAgent& agent) {
   const auto ending = agent.state().ending;  // a copy: it shrinks
-  for (const auto& [uid, ends_with] : ending) {
+  for (const PodUid& uid : ending) {
     if (!agent.state().adopted.contains(uid))
       (void)agent.remove_pod(uid, RunningProcesses::kRefuse);
   }

@@ -263,7 +263,9 @@ func (c *Client) Attach(ctx context.Context, podUID, container string, process P
 		map[string]any{"podUid": podUID, "container": container, "process": process}, &done)
 }
 
-// Adopt makes a cgroup that the caller created the container's. `cgroupPath` is absolute.
+// Adopt makes a cgroup that the caller created the container's. `cgroupPath` is absolute. If the
+// container is not removed, it ends with the last process of the cgroup, or with the cgroup if that
+// has no process yet.
 func (c *Client) Adopt(ctx context.Context, podUID, container, cgroupPath string) error {
 	return c.change(ctx, "adopt",
 		map[string]any{"podUid": podUID, "container": container, "cgroupPath": cgroupPath})

@@ -345,6 +345,10 @@ TEST_F(RealNode, NamesTheCgroupThatWasAdoptedBefore) {
   EXPECT_EQ(adopt(first_), "");
   EXPECT_EQ(adopt(first_), first_);
   EXPECT_EQ(adopt(parent_ + "/first/../second/"), first_);
+  // A reconciliation leaves it alone, although no process runs in the cgroup yet.
+  char* report = nullptr;
+  EXPECT_EQ(pinfold_node_reconcile(node_, &report, nullptr), PINFOLD_OK);
+  pinfold_free(report);
   EXPECT_EQ(adopt(second_), second_);
   EXPECT_EQ(pinfold_container_adopt_cgroup(node_, "a", "c", first_.c_str(), nullptr, nullptr),
             PINFOLD_OK);

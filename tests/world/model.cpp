@@ -68,6 +68,7 @@ struct Expect {
     expected.next.node = remove_container(node, state.node, id);
     expected.next.removed.insert(id);
     expected.next.adopted.erase(id);
+    expected.next.end_with_group.erase(id);
     return expected;
   }
   template <class Other>

@@ -17,7 +17,7 @@ void Runner::log_ends(const AgentState& actual) {
     const std::string* const has = actual.adopted.find(entry.id());
     if (has == nullptr || *has != entry.value) ended.push_back(entry.id());
   }
-  for (const auto& [uid, ends_with] : model_.ending) {
+  for (const PodUid& uid : model_.ending) {
     if (actual.node.find(uid) == nullptr) ended.push_back({uid, ""});
   }
   calls_.end(std::move(ended));

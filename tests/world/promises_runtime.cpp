@@ -71,6 +71,7 @@ AgentState Runner::with_groups(AgentState expected, const AgentState& actual) {
   expected.notes = actual.notes;  // the plugin's notes about pods
   if (!history_.has_runtime) return without_abandoned(std::move(expected), actual);
   expected.adopted = actual.adopted;
+  expected.end_with_group = actual.end_with_group;
   return expected;
 }
 

@@ -101,6 +101,7 @@ class Runner {
   // runner_hooks.cpp
   struct Hook;
   void hook_round(const Action& action);
+  void start_hooked();
   void create_hooked(const Action& action);
   void delete_hooked(const Action& action);
   void run_hook(Hook& hook, const Faults& faults);
@@ -200,6 +201,7 @@ class Runner {
   struct HookedGroup {
     int pod;  ///< its number
     std::string group;
+    bool awaits_process;  ///< its runtime starts it before the next hook
   };
   std::map<ContainerId, HookedGroup> hooked_;  ///< containers that the hook has admitted
   std::set<std::string> waiting_;              ///< groups of containers whose hook is running

@@ -58,6 +58,7 @@ void Runner::hook_round(const Action& action) {
   if (history_.has_runtime) return;  // all pods in the state directory belong to the runtime
   if (node_.worker() != nullptr) round({});
   if (outcome_.failure) return;
+  start_hooked();
   if (action.kind == Action::Kind::kHookCreate) return create_hooked(action);
   delete_hooked(action);
 }
@@ -89,11 +90,20 @@ void Runner::create_hooked(const Action& action) {
   }
   if (hook.is_done()) {
     end_hooked(hook.id);
-    hooked_[hook.id] = {action.pod, hook.group};
-    if (hook.is_early) node_.kernel.find(hook.group)->processes = {node_.new_process()};
+    hooked_[hook.id] = {action.pod, hook.group, hook.is_early};
   }
   waiting_.clear();
   judge_hook(hook);
+}
+
+/// Starts the first process of containers that were admitted without one, unless they were removed.
+void Runner::start_hooked() {
+  for (auto& [id, hooked] : hooked_) {
+    auto* const group = node_.kernel.find(hooked.group);
+    const bool is_left = group != nullptr && model_.adopted.contains(id);
+    if (std::exchange(hooked.awaits_process, false) && is_left)
+      group->processes = {node_.new_process()};
+  }
 }
 
 /// Returns the group of another running container that the hook has admitted; "": there is none.
@@ -241,14 +251,12 @@ AgentState Runner::without_abandoned(AgentState state, const AgentState& actual)
     const auto* const dir = node_.kernel.find(group_of_directory(node_.kernel, entry.value));
     const std::string* const has = actual.adopted.find(entry.id());
     const bool is_left = has != nullptr && *has == entry.value;
-    const auto pod = state.ending.find(entry.pod);
-    const bool ends_with_group =
-        pod != state.ending.end() && pod->second == agent::EndsWith::kGroup;
+    const bool ends_with_group = state.end_with_group.contains(entry.id());
     const bool runs = dir != nullptr && (ends_with_group || is_populated(*dir));
     if (!is_left && !runs) state = without_adopted(state, entry.id());
   }
   const auto ending = state.ending;  // a copy: it shrinks
-  for (const auto& [uid, ends_with] : ending) {
+  for (const PodUid& uid : ending) {
     const bool is_gone = actual.node.find(uid) == nullptr && !state.adopted.contains(uid);
     if (!is_gone || runs_below_root(uid, "")) continue;
     state = expect(*model_node_, state, {}, verbs::Remove{uid, ""}).next;
@@ -276,10 +284,14 @@ std::vector<AgentState> Runner::states_after(const Hook& hook) {
       states.push_back(std::move(admitted));
       return states;
     }
-    admitted.ending[hook.pod.uid] =
-        hook.is_early ? agent::EndsWith::kGroup : agent::EndsWith::kProcesses;
+    admitted.ending.insert(hook.pod.uid);
   }
   admitted.adopted[hook.id] = "/model/" + hook.group;
+  if (hook.is_early) {
+    admitted.end_with_group.insert(hook.id);
+  } else {
+    admitted.end_with_group.erase(hook.id);
+  }
   auto started = expect(*model_node_, admitted, hook.offline, verbs::Start{hook.id});
   for (const AgentState& one : {admitted, started.next}) {
     states.push_back(without_adopted(one, hook.id));

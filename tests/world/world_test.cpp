@@ -157,11 +157,17 @@ TEST(World, APictureShowsWhatIsBroken) {
   EXPECT_THAT(picture("start 1 0\nkill 1\n", Bug::kNoProcesses), HasSubstr("class=\"bad\""));
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t kBusyNodes = 1;  // each takes minutes
+#else
+constexpr std::uint64_t kBusyNodes = 5;
+#endif
+
 class BusyNode : public testing::TestWithParam<enforce::CgroupVersion> {};
 
 /// With docker in docker, a runtime class without container groups, and another agent.
 TEST_P(BusyNode, RefusesAndMovesNobodyForAnHour) {
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kBusyNodes; ++seed) {
     const History history = busy_node(seed, GetParam());
     const Outcome outcome = run(history);
     ASSERT_FALSE(outcome.failure) << "seed " << seed << ", action " << outcome.failure->action

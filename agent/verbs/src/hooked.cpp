@@ -55,8 +55,7 @@ std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const AdmitHooked& 
                    {ErrorCode::kBusy, 0,
                     fmt::format("a different pod with the UID '{}' is active", container.pod)}};
   }
-  const auto ends_with = request.process ? agent::EndsWith::kProcesses : agent::EndsWith::kGroup;
-  auto outcome = agent.admit_adopted(request.pod, request.adoption, ends_with);
+  auto outcome = agent.admit_adopted(request.pod, request.adoption);
   if (!outcome) return refusal_of(std::move(outcome).error());
   if (outcome->rejection) return refusal_of(*outcome->rejection);
   auto refusal = start_hooked(agent, container, *outcome, has_ended);

@@ -122,8 +122,7 @@ TEST_P(AdoptionTest, OfAContainerWithoutAProcessEndsWithItsGroup) {
   kernel_.find("run-a")->processes.clear();
   {
     NodeAgent agent = open();
-    must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"},
-                             EndsWith::kGroup));
+    must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
     ASSERT_TRUE(reconcile(agent).has_value());
   }
   kernel_.find("run-a")->processes = {100};  // its runtime starts it
@@ -137,6 +136,42 @@ TEST_P(AdoptionTest, OfAContainerWithoutAProcessEndsWithItsGroup) {
   ASSERT_TRUE(reconcile(agent).has_value());
   EXPECT_THAT(agent.state().node.pods, IsEmpty());
   EXPECT_EQ(agent.state().node.cpu.default_set, CpuSet::range(0, 7));
+}
+
+TEST_P(AdoptionTest, OfAnEmptyGroupForAPodThatStaysAwaitsTheFirstProcess) {
+  make_group("run-a", 0);
+  kernel_.find("run-a")->processes.clear();
+  const ContainerId container{PodUid("a"), "c"};
+  {
+    NodeAgent agent = open();
+    must(agent.admit(pod("a", {guaranteed("c", 2)})));
+    ASSERT_TRUE(adopt(agent, {container, "/model/run-a"}).has_value());
+    ASSERT_TRUE(reconcile(agent).has_value());
+  }
+  NodeAgent agent = open();
+  ASSERT_TRUE(reconcile(agent).has_value());
+  ASSERT_NE(agent.state().node.cpu.assignments.find(container), nullptr);
+  EXPECT_EQ(agent.state().node.cpu.assignments.find(container)->to_string(), "1-2");
+  EXPECT_TRUE(agent.state().adopted.contains(container));
+  EXPECT_EQ(cpus("run-a"), "1-2");
+  ASSERT_TRUE(kernel_.fs()->remove_group("run-a").has_value());
+  ASSERT_TRUE(reconcile(agent).has_value());
+  EXPECT_EQ(agent.state().node.cpu.default_set, CpuSet::range(0, 7));
+  EXPECT_EQ(agent.state().node.pods.size(), 1U) << "who admitted it removes it";
+}
+
+TEST_P(AdoptionTest, OfAGroupAgainOnceItHasAProcessEndsWithItsProcesses) {
+  make_group("run-a", 0);
+  kernel_.find("run-a")->processes.clear();
+  NodeAgent agent = open();
+  const ContainerId container{PodUid("a"), "c"};
+  must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
+  kernel_.find("run-a")->processes = {100};
+  ASSERT_TRUE(adopt(agent, {container, "/model/run-a"}).has_value());
+  kernel_.find("run-a")->processes.clear();
+  ASSERT_TRUE(reconcile(agent).has_value());
+  EXPECT_THAT(agent.state().node.pods, IsEmpty());
+  EXPECT_THAT(agent.state().end_with_group, IsEmpty());
 }
 
 TEST_P(AdoptionTest, OfOneContainerLeavesTheOthersAndAPodThatStaysAlone) {

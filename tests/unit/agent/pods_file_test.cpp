@@ -49,10 +49,10 @@ TEST(PodsEncoder, WritesWhatOneWithoutAPastWrites) {
   expect_same("adopted");
   state.adopted[container] = "/kubepods/other";
   expect_same("adopted elsewhere");
-  state.ending[container.pod] = EndsWith::kProcesses;
-  expect_same("ending");
-  state.ending[container.pod] = EndsWith::kGroup;
+  state.end_with_group.insert(container);
   expect_same("ending with its group");
+  state.ending.insert(container.pod);
+  expect_same("ending");
   state.notes[container.pod] = {QosClass::kBurstable, ""};
   expect_same("a note");
   state.notes[container.pod].why_shared = "it is Burstable, not Guaranteed";

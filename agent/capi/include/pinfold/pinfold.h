@@ -476,11 +476,13 @@ pinfold_code pinfold_container_attach_pidfd(pinfold_node* node, const char* pod_
  * the hierarchy with the cpuset controller, in any spelling; the name below the mount with the
  * cgroup root is stored. Pinfold keeps its cpuset.cpus and cpuset.mems in the desired state, even
  * when the shared pool changes. Every other value belongs to the runtime, which also removes the
- * cgroup. *previous, unless `previous` is NULL, is the directory that the container had adopted
- * before, or ""; PINFOLD_NOT_ENFORCED sets it, too. PINFOLD_BUSY if the container already runs in
- * another cgroup; PINFOLD_INVALID_ARGUMENT for a cgroup of another container or pod, for one that
- * contains Pinfold's root or the pods of a kubelet, and for a directory that is not a cgroup of
- * this hierarchy. */
+ * cgroup. If the container is not removed, a reconciliation removes it when the last process of the
+ * cgroup has ended, or, if the cgroup has no process yet, when the cgroup is gone. *previous,
+ * unless `previous` is NULL, is the directory that the container had adopted before, or "";
+ * PINFOLD_NOT_ENFORCED sets it, too. PINFOLD_BUSY if the container already runs in another cgroup;
+ * PINFOLD_INVALID_ARGUMENT for a cgroup of another container or pod, for one that contains
+ * Pinfold's root or the pods of a kubelet, and for a directory that is not a cgroup of this
+ * hierarchy. */
 pinfold_code pinfold_container_adopt_cgroup(pinfold_node* node, const char* pod_id,
                                             const char* container, const char* directory,
                                             char** previous, char** error);
@@ -505,17 +507,16 @@ typedef struct pinfold_request {
   { sizeof(pinfold_request), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0 }
 
 /** Admits a pod and adopts the cgroup that the runtime made for its container, in one transaction;
- * call it before the container's program runs. `directory` is as in
- * pinfold_container_adopt_cgroup. Afterwards no other container runs on the container's exclusive
- * CPUs, and the cgroup has its cpusets. If a step fails, everything is taken back, and processes in
- * the cgroup are killed. The pod ends with the container: after pinfold_container_delete, and if
- * the cgroup disappears, with the next pinfold_container_create or pinfold_node_reconcile, or at
- * once under a service; not while the cgroup is there, even without a process. *pod,
- * unless `pod` is NULL, is as from pinfold_pod_admit, and set by PINFOLD_REJECTED, too. Errors:
- * PINFOLD_REJECTED; PINFOLD_BUSY if a different pod has the UID, or the container runs in another
- * cgroup; PINFOLD_NOT_FOUND for a container that the manifest does not have;
- * PINFOLD_INVALID_ARGUMENT for a request that is no valid pod, and for a directory that cannot be
- * adopted. */
+ * call it before the container's program runs. `directory` is as in pinfold_container_adopt_cgroup.
+ * Afterwards no other container runs on the container's exclusive CPUs, and the cgroup has its
+ * cpusets. If a step fails, everything is taken back, and processes in the cgroup are killed. The
+ * pod ends with the container: after pinfold_container_delete, or when the next
+ * pinfold_container_create or pinfold_node_reconcile, or at once a service, finds that it has
+ * ended, see pinfold_container_adopt_cgroup. *pod, unless `pod` is NULL, is as from
+ * pinfold_pod_admit, and set by PINFOLD_REJECTED, too. Errors: PINFOLD_REJECTED; PINFOLD_BUSY if a
+ * different pod has the UID, or the container runs in another cgroup; PINFOLD_NOT_FOUND for a
+ * container that the manifest does not have; PINFOLD_INVALID_ARGUMENT for a request that is no
+ * valid pod, and for a directory that cannot be adopted. */
 pinfold_code pinfold_container_create(pinfold_node* node, const pinfold_request* request,
                                       const char* directory, pinfold_pod** pod, char** error);
 /** Releases what a container from pinfold_container_create has, and ends its pod if it was the

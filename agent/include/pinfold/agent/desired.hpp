@@ -23,12 +23,6 @@ struct PodNote {
 };
 using PodNotes = std::map<PodUid, PodNote>;
 
-/// With what a container ends that its runtime admitted, if the runtime does not remove it.
-enum class EndsWith {
-  kProcesses,  ///< with its last process: it is admitted once it has one
-  kGroup,      ///< with its group: it is admitted before it has a process
-};
-
 /// The state of an agent: that of the kubelet's managers, plus which containers of active pods were
 /// removed for good and which groups were adopted.
 struct AgentState {
@@ -36,8 +30,11 @@ struct AgentState {
   std::set<ContainerId> removed;
   /// Containers whose group a container runtime made, with the group's absolute directory.
   ContainerMap<std::string> adopted;
+  /// Adopted containers that had no process yet when their group was adopted: if their runtime does
+  /// not remove them, they end with their group. The others end with their last process.
+  std::set<ContainerId> end_with_group;
   /// Pods that the runtime of a container admitted; they end with their last adopted container.
-  std::map<PodUid, EndsWith> ending;
+  std::set<PodUid> ending;
   PodNotes notes;  ///< of active pods
   /// The profile of the kubelet that wrote the state files before the first commit, if they show
   /// it.

@@ -96,9 +96,10 @@ class NodeAgent : public NodeView {
   /// already active, only adopts the group, which does not change how the pod ends.
   /// Errors: as admit; kNotFound if the pod has no such container; those of
   /// EnforcedLayout::check_adoptable. Then nothing has changed.
-  [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption,
-                                                   EndsWith ends_with = EndsWith::kProcesses);
-  /// Adopts groups of active pods in one transaction: maintains their cpusets, and nothing else. A
+  [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption);
+  /// Adopts groups of active pods in one transaction: maintains their cpusets, and nothing else. If
+  /// its runtime does not remove it, a container ends with the last process of its group, or with
+  /// the group itself if that is empty now. A
   /// group that cannot be adopted does not prevent the others; its error is kNotFound, or one of
   /// EnforcedLayout::check_adoptable.
   /// Errors: kUnsupported if the agent enforces nothing; those of the store. Then nothing has
@@ -178,6 +179,7 @@ class NodeAgent : public NodeView {
                                                         const std::string& directory) const;
   [[nodiscard]] Result<Adoptable> check_sandbox(const PodUid& uid,
                                                 const std::string& directory) const;
+  void note_adopted(AgentState& next, const ContainerId& container, std::string directory) const;
   [[nodiscard]] std::optional<Error> adopt_and_apply(const std::vector<ContainerId>& containers);
 };
 

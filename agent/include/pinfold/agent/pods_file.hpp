@@ -21,12 +21,14 @@ class PodsEncoder {
   [[nodiscard]] std::string encode(const AgentState& state);
 
  private:
-  /// The entry of a pod in the file, without its spec; nullopt: the entry has no such key.
+  /// The entry of a pod in the file, without its spec; nullopt, empty or false: the entry has no
+  /// such key.
   struct Rest {
     std::vector<std::string> removed;
+    std::vector<std::string> end_with_group;
     std::optional<ContainerMap<std::string>::OfPod> adopted;
     std::optional<ContainerMap<DeviceState::OfContainer>::OfPod> devices;
-    std::optional<EndsWith> ending;
+    bool is_ending = false;
     std::optional<PodNote> note;
 
     friend bool operator==(const Rest&, const Rest&) = default;

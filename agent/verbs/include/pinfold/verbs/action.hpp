@@ -43,8 +43,8 @@ struct ReleaseUnknown {};
 struct AdmitHooked {
   PodSpec pod;
   agent::Adoption adoption;
-  /// The container's first process. nullopt: its runtime has not started one yet, so the container
-  /// ends with its group.
+  /// The container's first process, which must not exit before the container is admitted. nullopt:
+  /// its runtime has not started one yet.
   std::optional<enforce::ProcessId> process;
 };
 /// See remove_hooked.
