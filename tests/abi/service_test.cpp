@@ -32,10 +32,13 @@ class Client {
   }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
-  ~Client() { pinfold_node_close(node); }
+  ~Client() {
+    pinfold_node_close(node);
+    pinfold_free(error_);
+  }
 
   pinfold_code open() {
-    pinfold_free(error_);
+    pinfold_free(std::exchange(error_, nullptr));
     return pinfold_node_open(&options, &node, &error_);
   }
   /// Calls a function whose last argument is the error; logs its code and message.
