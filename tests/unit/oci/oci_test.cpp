@@ -204,10 +204,15 @@ TEST(OciResources, AreThoseOfAConfigJson) {
   decided.linux_resources.cpu_period = 100000;
   decided.linux_resources.memory_limit = 1 << 20;
   decided.linux_resources.hugepage_limits = {{"2MB", 4 << 20}};
-  EXPECT_EQ(oci_resources(decided, CpuSet{2, 3}), json::parse(R"({
-    "cpu": {"shares": 2048, "quota": -1, "period": 100000, "cpus": "2-3", "mems": "0-1"},
-    "memory": {"limit": 1048576}, "hugepageLimits": [{"pageSize": "2MB", "limit": 4194304}]})"));
-  EXPECT_EQ(oci_resources(ContainerResources(), CpuSet()).contains("memory"), false);
+  EXPECT_EQ(oci_config(decided, CpuSet{2, 3}), json::parse(R"({
+    "process": {"execCPUAffinity": {"initial": "2-3", "final": "2-3"}},
+    "linux": {
+      "resources": {
+        "cpu": {"shares": 2048, "quota": -1, "period": 100000, "cpus": "2-3", "mems": "0-1"},
+        "memory": {"limit": 1048576}, "hugepageLimits": [{"pageSize": "2MB", "limit": 4194304}]},
+      "memoryPolicy": {"mode": "MPOL_BIND", "nodes": "0-1"}}})"));
+  EXPECT_EQ(oci_config(ContainerResources(), CpuSet()),
+            json::parse(R"({"linux": {"resources": {"cpu": {"shares": 0}}}})"));
 }
 
 }  // namespace

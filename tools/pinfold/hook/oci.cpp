@@ -201,21 +201,29 @@ Result<HookRequest> read_request(
   return request_of_file(state, text, validation);
 }
 
-nlohmann::json oci_resources(const ContainerResources& resources, const CpuSet& cpus) {
+nlohmann::json oci_config(const ContainerResources& resources, const CpuSet& cpus) {
   const LinuxResources& values = resources.linux_resources;
   json cpu = {{"shares", values.cpu_shares}};
   if (values.cpu_quota && *values.cpu_quota != 0) cpu["quota"] = *values.cpu_quota;
   if (values.cpu_period) cpu["period"] = *values.cpu_period;
   if (!cpus.empty()) cpu["cpus"] = cpus.to_string();
   if (!resources.cpuset_mems.empty()) cpu["mems"] = resources.cpuset_mems;
-  json out = {{"cpu", std::move(cpu)}};
+  json of_cgroup = {{"cpu", std::move(cpu)}};
   if (values.memory_limit && *values.memory_limit > 0) {
-    out["memory"] = {{"limit", *values.memory_limit}};
+    of_cgroup["memory"] = {{"limit", *values.memory_limit}};
   }
   for (const auto& [size, bytes] : values.hugepage_limits) {
-    out["hugepageLimits"].push_back({{"pageSize", size}, {"limit", bytes}});
+    of_cgroup["hugepageLimits"].push_back({{"pageSize", size}, {"limit", bytes}});
   }
-  return out;
+  json config = {{"linux", {{"resources", std::move(of_cgroup)}}}};
+  if (!resources.cpuset_mems.empty()) {
+    config["linux"]["memoryPolicy"] = {{"mode", "MPOL_BIND"}, {"nodes", resources.cpuset_mems}};
+  }
+  if (!cpus.empty()) {
+    const std::string list = cpus.to_string();
+    config["process"]["execCPUAffinity"] = {{"initial", list}, {"final", list}};
+  }
+  return config;
 }
 
 }  // namespace pinfold::tools

@@ -59,7 +59,9 @@ enum class Validation { kOn, kOff };
     const HookState& state, Validation validation,
     const std::function<Result<std::string>(const std::string& path)>& read_file);
 
-/// Returns the `linux.resources` of a config.json for a container with these resources and CPUs.
-[[nodiscard]] nlohmann::json oci_resources(const ContainerResources& resources, const CpuSet& cpus);
+/// Returns the part of an OCI config.json (1.3) that a container with these resources and CPUs
+/// needs: linux.resources, linux.memoryPolicy if its memory is assigned, and
+/// process.execCPUAffinity, so that commands that are run in it start on its CPUs.
+[[nodiscard]] nlohmann::json oci_config(const ContainerResources& resources, const CpuSet& cpus);
 
 }  // namespace pinfold::tools

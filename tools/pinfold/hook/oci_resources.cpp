@@ -23,7 +23,7 @@ Result<nlohmann::json> resources_of(agent::NodeAgent& agent, const ResourcesOpti
   const bool is_only = options.container.empty() && pod->containers.size() == 1;
   for (const agent::ContainerStatus& container : pod->containers) {
     if (!is_only && container.resources.name != options.container) continue;
-    return oci_resources(container.resources, container.desired.cpus);
+    return oci_config(container.resources, container.desired.cpus);
   }
   return fail(ErrorCode::kNotFound,
               fmt::format("container '{}': expected the name of a container of pod '{}'",
@@ -44,7 +44,8 @@ cli::Command oci_resources_command() {
   options->agent.is_query = true;
   cli::Command command{
       "oci-resources",
-      "Print the linux.resources of an OCI config.json for a container of an admitted pod"};
+      "Print the part of an OCI config.json that a container of an admitted pod needs: "
+      "linux.resources, linux.memoryPolicy and process.execCPUAffinity"};
   cli::Option container = container_option(options->container);
   container.help = "Name of the container [the only one of the pod]";
   command.add(agent_options(options->agent));
@@ -52,7 +53,7 @@ cli::Command oci_resources_command() {
       {output_option(options->agent.output), pod_option(options->pod), std::move(container)});
   command.sections = {{"Examples",
                        {{"pinfold oci-resources --pod default/web --container main",
-                         "Print the linux.resources of a container"}}}};
+                         "Print what a container's config.json needs"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }
