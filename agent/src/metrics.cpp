@@ -143,6 +143,10 @@ CpuGauges cpu_gauges(const Node& node, const NodeState& state) {
     if (!state.cpu.pods.contains(pod)) by_container |= cpus;
   }
   gauges.exclusive_cpus = assigned.size();
+  // QUIRK: the kubelet has no sample for the others until it assigns CPUs of theirs.
+  if (!node.quirks().unused_numa_nodes_have_no_sample) {
+    for (const Cpu& cpu : node.machine().cpus()) gauges.cpus_by_node.try_emplace(cpu.numa.value);
+  }
   for (const CpuId id : by_container) {
     if (const Cpu* const cpu = node.machine().find(id)) ++gauges.cpus_by_node[cpu->numa.value];
   }

@@ -120,9 +120,21 @@ TEST(CpuGauges, PodLevelReservationsDoNotCountByNumaNode) {
   state.cpu.assignments[{PodUid("whole"), "b"}] = CpuSet{3};
   state.cpu.pods[PodUid("whole")] = CpuSet{1, 2, 3};
   EXPECT_EQ(cpu_gauges(node, state).exclusive_cpus, 3U);
-  EXPECT_TRUE(cpu_gauges(node, state).cpus_by_node.empty());
+  EXPECT_THAT(cpu_gauges(node, state).cpus_by_node, ElementsAre(Pair(0, 0U), Pair(1, 0U)));
   state.cpu.assignments[{PodUid("x"), "a"}] = CpuSet{4};
-  EXPECT_THAT(cpu_gauges(node, state).cpus_by_node, ElementsAre(Pair(1, 1U)));
+  EXPECT_THAT(cpu_gauges(node, state).cpus_by_node, ElementsAre(Pair(0, 0U), Pair(1, 1U)));
+}
+
+TEST(CpuGauges, OfNumaNodesWithoutAssignedCpusAreZero) {
+  for (const Profile profile : kProfiles) {
+    Config config = test::static_node().config();
+    config.profile = profile;
+    const Node node = Node::make(test::static_node().machine(), config).value();
+    NodeState state = empty_state(node);
+    state.cpu.assignments[{PodUid("x"), "a"}] = CpuSet{4};
+    const std::size_t samples = profile < Profile::kKubelet138 ? 1 : 2;
+    EXPECT_EQ(cpu_gauges(node, state).cpus_by_node.size(), samples) << to_string(profile);
+  }
 }
 
 }  // namespace

@@ -63,6 +63,8 @@ struct Quirks {
   bool empty_pod_resources_set_qos_class = false;
   /// A container whose requests exceed those of its pod has an oom_score_adj above 1000.
   bool oom_score_adj_above_1000 = false;
+  /// The metric of CPUs by NUMA node has no sample for a node without assigned CPUs.
+  bool unused_numa_nodes_have_no_sample = false;
 
   // Start.
 
