@@ -42,8 +42,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   rules.distances = pinfold::test::flat_distances(rules.nodes);
   rules.distances[0].back() = 10 + bytes.below(20);
   for (int node = 0; node < rules.nodes; ++node) {
-    rules.scores.cpu.push_back(static_cast<int>(bytes.below(4)));
-    rules.scores.memory.push_back(static_cast<int>(bytes.below(4)));
+    for (const char* const resource : {"a", "b", "cpu", "memory"}) {
+      rules.usage[resource].push_back({NumaMask::of(node), bytes.below(4), 3});
+    }
+  }
+  if (!rules.options.prefer_most_allocated_numa_node) {
+    rules.options.numa_allocation_strategy =
+        static_cast<pinfold::NumaAllocationStrategy>(bytes.below(3));
+    rules.options.numa_score_weights["b"] = static_cast<int>(bytes.below(3));
   }
 
   std::vector<pinfold::ResourceHints> providers(2);
@@ -61,7 +67,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     combinations *= std::max<std::size_t>(1, list->size());
     if (combinations > 100'000) return 0;  // the enumeration would take too long
   }
-  const auto fast = pinfold::test::manager_of(rules).merge(providers, rules.scores);
-  if (fast != pinfold::test::NaiveMerge(rules)(providers)) std::abort();
+  const auto fast = pinfold::test::manager_of(rules).merge(providers, rules.usage);
+  const auto naive = pinfold::test::NaiveMerge(rules)(providers);
+  if (fast.admit != naive.admit) std::abort();
+  const bool is_compared = fast.admit || rules.options.numa_allocation_strategy ==
+                                             pinfold::NumaAllocationStrategy::kNone;
+  if (is_compared && fast != naive) std::abort();
   return 0;
 }

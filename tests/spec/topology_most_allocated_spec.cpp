@@ -28,6 +28,14 @@ PodSpec pinned(const std::string& uid, const std::string& cpu, const std::string
   return pod(uid, {{"cpu", cpu}, {"memory", memory}, {kDevice, "1"}});
 }
 
+std::vector<int> per_cent(const std::vector<NumaUsage>& usage) {
+  std::vector<int> all;
+  for (const NumaUsage& node : usage) {
+    all.push_back(static_cast<int>(node.assigned * 100 / node.allocatable));
+  }
+  return all;
+}
+
 TEST(MostAllocatedSpec, WithoutTheOptionTheLowestNodeWins) {
   TestNode node(kDeviceOnOne, aligning_config("single-numa-node"));
   ASSERT_EQ(node.admit(pinned("b", "3")), "");
@@ -155,7 +163,7 @@ TEST(MostAllocatedSpec, HugePagesAreNoSignal) {
       pod("b", {{"cpu", "100m"}, {"memory", "1Gi"}, {"hugepages-1Gi", "2Gi"}, {kDevice, "1"}});
   state = std::get<Admitted>(decide(*node, state, huge)).next;
   // 1Gi of the 12Gi that huge pages leave, regardless of how many huge pages are used.
-  EXPECT_EQ(node->memory().allocation_scores(state.memory), (std::vector<int>{0, 8}));
+  EXPECT_EQ(per_cent(node->memory().usage(state.memory).at("memory")), (std::vector<int>{0, 8}));
 }
 
 TEST(MostAllocatedSpec, SharesAreWholePercentages) {
@@ -165,7 +173,7 @@ TEST(MostAllocatedSpec, SharesAreWholePercentages) {
   ASSERT_TRUE(node.node().cpu().start(state.cpu));
   const Decision decision = decide(node.node(), state, pinned("b", "3"));
   // 3 * 100 / 8 = 37.5 on node 1.
-  EXPECT_EQ(node.node().cpu().allocation_scores(std::get<Admitted>(decision).next.cpu),
+  EXPECT_EQ(per_cent(node.node().cpu().usage(std::get<Admitted>(decision).next.cpu)),
             (std::vector<int>{0, 37}));
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pinfold/align/topology_manager.hpp"
@@ -17,7 +18,7 @@ struct NaiveRules {
   TopologyOptions options;
   int nodes = 0;
   std::vector<std::vector<std::uint32_t>> distances;
-  AllocationScores scores;
+  UsageByResource usage;
 };
 
 class NaiveMerge {
@@ -27,11 +28,12 @@ class NaiveMerge {
   [[nodiscard]] MergedHint operator()(std::span<const ResourceHints> providers) {
     if (rules_.policy == TopologyPolicy::kNone) return {{}, true};
     lists_.clear();
+    names_.clear();
     best_.reset();
     for (const ResourceHints& provider : providers) take_provider(provider);
     if (single()) keep_single_preferred();
     wanted_width_ = largest_least_width();
-    choose(0, all(), std::nullopt, true);
+    choose(0, {all(), true}, std::nullopt, {});
 
     TopologyHint hint =
         best_ ? TopologyHint{best_->mask, best_->preferred} : TopologyHint{all(), false};
@@ -42,21 +44,22 @@ class NaiveMerge {
   struct Merged {
     NumaMask mask;
     bool preferred = false;
+    std::uint64_t score = 0;  ///< 0: not scored
   };
 
   /// Returns true if the kubelet replaces `current` with `candidate`; `wanted`: see
   /// largest_least_width().
   [[nodiscard]] bool replaces(Merged current, Merged candidate, int wanted) const {
     if (current.preferred != candidate.preferred) return candidate.preferred;
-    if (current.preferred) return fitter(current.mask, candidate.mask, true);
+    if (current.preferred) return fitter(current, candidate);
     const int now = current.mask.count();
     const int then = candidate.mask.count();
-    if (now > wanted) return fitter(current.mask, candidate.mask, false);
-    if (now == wanted) return then == wanted && fitter(current.mask, candidate.mask, false);
+    if (now > wanted) return fitter(current, candidate);
+    if (now == wanted) return then == wanted && fitter(current, candidate);
     if (then > wanted) return false;
     if (then == wanted || then > now) return true;
     if (then < now) return false;
-    return fitter(current.mask, candidate.mask, false);
+    return fitter(current, candidate);
   }
 
  private:
@@ -64,8 +67,12 @@ class NaiveMerge {
   [[nodiscard]] NumaMask all() const { return NumaMask::all(rules_.nodes); }
 
   void take_provider(const ResourceHints& provider) {
-    if (provider.empty()) lists_.push_back({{std::nullopt, true}});
+    if (provider.empty()) {
+      lists_.push_back({{std::nullopt, true}});
+      names_.emplace_back();
+    }
     for (const auto& [resource, hints] : provider) {
+      names_.push_back(resource);
       if (!hints) {
         lists_.push_back({{std::nullopt, true}});
       } else if (hints->empty()) {
@@ -100,48 +107,93 @@ class NaiveMerge {
     return largest;
   }
 
-  void choose(std::size_t depth, NumaMask mask, std::optional<NumaMask> first, bool preferred) {
+  /// Sums over the hints of a combination that have a score.
+  struct Sums {
+    std::uint64_t scores = 0;  ///< times their weight
+    std::uint64_t weights = 0;
+  };
+
+  void choose(std::size_t depth, Merged merged, std::optional<NumaMask> first, Sums sums) {
     if (depth == lists_.size()) {
-      const Merged candidate{mask, preferred};
-      if (mask.empty()) return;
-      if (!best_ || replaces(*best_, candidate, wanted_width_)) best_ = candidate;
+      if (sums.weights > 0) merged.score = sums.scores / sums.weights;
+      if (merged.mask.empty()) return;
+      if (!best_ || replaces(*best_, merged, wanted_width_)) best_ = merged;
       return;
     }
     for (const TopologyHint& hint : lists_[depth]) {
+      Merged next = merged;
+      next.preferred = next.preferred && hint.preferred;
       if (!hint.numa) {
-        choose(depth + 1, mask, first, preferred && hint.preferred);
-      } else {
-        const NumaMask equal_to = first.value_or(*hint.numa);
-        choose(depth + 1, mask & *hint.numa, equal_to,
-               preferred && hint.preferred && equal_to == *hint.numa);
+        choose(depth + 1, next, first, sums);
+        continue;
       }
+      const NumaMask equal_to = first.value_or(*hint.numa);
+      next.mask = next.mask & *hint.numa;
+      next.preferred = next.preferred && equal_to == *hint.numa;
+      choose(depth + 1, next, equal_to, with_score(sums, names_[depth], *hint.numa));
     }
   }
 
-  [[nodiscard]] bool fitter(NumaMask current, NumaMask candidate, bool preferred) const {
-    if (current == candidate) return false;
-    if (single() && rules_.options.prefer_most_allocated_numa_node && preferred &&
-        current.count() == 1 && candidate.count() == 1) {
-      const int cpu = busier(rules_.scores.cpu, current, candidate);
-      const int memory = busier(rules_.scores.memory, current, candidate);
+  [[nodiscard]] Sums with_score(Sums sums, const std::string& resource, NumaMask mask) const {
+    const auto usage = rules_.usage.find(resource);
+    if (usage == rules_.usage.end()) return sums;
+    std::uint64_t assigned = 0;
+    std::uint64_t allocatable = 0;
+    for (const NumaUsage& part : usage->second) {
+      if ((part.nodes & mask).empty()) continue;
+      assigned += part.assigned;
+      allocatable += part.allocatable;
+    }
+    if (allocatable == 0) return sums;
+    const auto& weights = rules_.options.numa_score_weights;
+    const auto found = weights.find(resource);
+    const auto weight = static_cast<std::uint64_t>(found == weights.end() ? 1 : found->second);
+    const std::uint64_t score = assigned * 100 / allocatable;
+    return {sums.scores + weight * (score == 0 ? 1 : score), sums.weights + weight};
+  }
+
+  [[nodiscard]] bool fitter(const Merged& current, const Merged& candidate) const {
+    const bool closest = !single() && rules_.options.prefer_closest_numa_nodes;
+    if (current.mask == candidate.mask) return false;
+    if (single() && rules_.options.prefer_most_allocated_numa_node && current.preferred &&
+        current.mask.count() == 1 && candidate.mask.count() == 1) {
+      const int cpu = busier("cpu", current.mask, candidate.mask);
+      const int memory = busier("memory", current.mask, candidate.mask);
       if (cpu + memory != 0) return cpu + memory > 0;
     }
-    if (!single() && rules_.options.prefer_closest_numa_nodes &&
-        current.count() == candidate.count()) {
-      const double now = average(current);
-      const double then = average(candidate);
-      if (now != then) return then < now;
+    const bool is_as_wide = current.mask.count() == candidate.mask.count();
+    const double now = closest ? average(current.mask) : 0;
+    const double then = closest ? average(candidate.mask) : 0;
+    const bool is_scored =
+        current.score != 0 && candidate.score != 0 && current.score != candidate.score;
+    if (is_as_wide && now == then && is_scored) {
+      const auto strategy = rules_.options.numa_allocation_strategy;
+      if (strategy == NumaAllocationStrategy::kMostAllocated) {
+        return candidate.score > current.score;
+      }
+      if (strategy == NumaAllocationStrategy::kLeastAllocated) {
+        return candidate.score < current.score;
+      }
     }
-    return candidate.narrower_than(current);
+    if (is_as_wide && now != then) return then < now;
+    return candidate.mask.narrower_than(current.mask);
   }
 
   /// Returns 1 if the candidate's node is busier, -1 if the current one is, 0 if neither is.
-  [[nodiscard]] static int busier(const std::vector<int>& scores, NumaMask current,
-                                  NumaMask candidate) {
-    if (scores.empty()) return 0;
-    const int now = scores[static_cast<std::size_t>(current.first())];
-    const int then = scores[static_cast<std::size_t>(candidate.first())];
-    return (then > now ? 1 : 0) - (then < now ? 1 : 0);
+  [[nodiscard]] int busier(std::string_view resource, NumaMask current, NumaMask candidate) const {
+    const auto usage = rules_.usage.find(resource);
+    if (usage == rules_.usage.end()) return 0;
+    const auto score = [&](NumaMask node) {
+      std::uint64_t of_node = 0;
+      for (const NumaUsage& part : usage->second) {
+        if (part.nodes == node && part.allocatable > 0) {
+          of_node = part.assigned * 100 / part.allocatable;
+        }
+      }
+      return of_node;
+    };
+    return (score(candidate) > score(current) ? 1 : 0) -
+           (score(candidate) < score(current) ? 1 : 0);
   }
 
   [[nodiscard]] double average(NumaMask mask) const {
@@ -158,6 +210,7 @@ class NaiveMerge {
 
   NaiveRules rules_;
   std::vector<std::vector<TopologyHint>> lists_;
+  std::vector<std::string> names_;  ///< of the lists' resources
   int wanted_width_ = 0;
   std::optional<Merged> best_;
 };

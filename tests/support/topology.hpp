@@ -42,6 +42,18 @@ inline Config config_of(TopologyPolicy policy, const TopologyOptions& options) {
   if (options.prefer_closest_numa_nodes) {
     config.topology_manager_policy_options["prefer-closest-numa-nodes"] = "true";
   }
+  if (options.numa_allocation_strategy != NumaAllocationStrategy::kNone) {
+    config.feature_gates["TopologyManagerPolicyAlphaOptions"] = true;
+    config.topology_manager_policy_options["numa-allocation-strategy"] =
+        to_string(options.numa_allocation_strategy);
+  }
+  if (!options.numa_score_weights.empty()) {
+    config.feature_gates["TopologyManagerPolicyAlphaOptions"] = true;
+    std::string& weights = config.topology_manager_policy_options["numa-score-weights"];
+    for (const auto& [resource, weight] : options.numa_score_weights) {
+      weights += resource + "=" + std::to_string(weight) + ",";
+    }
+  }
   if (options.prefer_most_allocated_numa_node) {
     config.feature_gates["TopologyManagerPolicyAlphaOptions"] = true;
     config.topology_manager_policy_options["prefer-most-allocated-numa-node"] = "true";
@@ -62,6 +74,16 @@ inline std::vector<std::vector<std::uint32_t>> flat_distances(int nodes) {
   std::vector<std::vector<std::uint32_t>> distances(n, std::vector<std::uint32_t>(n, 21));
   for (std::size_t i = 0; i < n; ++i) distances[i][i] = 10;
   return distances;
+}
+
+/// Returns the usage of NUMA nodes of which these per cent are assigned.
+inline std::vector<NumaUsage> usage_of(const std::vector<int>& per_cent) {
+  std::vector<NumaUsage> usage;
+  for (const int of_node : per_cent) {
+    usage.push_back(
+        {NumaMask::of(static_cast<int>(usage.size())), static_cast<std::uint64_t>(of_node), 100});
+  }
+  return usage;
 }
 
 inline std::string describe(const std::vector<ResourceHints>& providers) {

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "filter_hints.hpp"
+#include "pinfold/place/score.hpp"
 #include "pinfold/types/cpuset.hpp"
 
 namespace pinfold {
@@ -111,6 +113,33 @@ std::vector<AlignmentChange> fewest_changes(const std::vector<HintSummary>& reso
     changes.push_back(std::move(change));
   }
   return changes;
+}
+
+/// Returns the aligned masks that are as good as the result, with their scores, the result first.
+std::vector<ScoredNodes> scored(const TopologyManager& manager,
+                                std::span<const ResourceHints> providers,
+                                const MergeExplanation& explanation, const UsageByResource& usage) {
+  const TopologyOptions& options = manager.options();
+  const std::optional<NumaMask>& best = explanation.result.best.numa;
+  if (options.numa_allocation_strategy == NumaAllocationStrategy::kNone || !best) return {};
+  std::vector<const HintSummary*> with_preference;
+  for (const HintSummary& hints : explanation.hints) {
+    if (has_preference(hints)) with_preference.push_back(&hints);
+  }
+  std::vector<ScoredNodes> all = {{*best}};
+  for (const NumaMask mask : common_masks(with_preference)) {
+    if (mask != *best && manager.are_equally_good(mask, *best)) all.push_back({mask});
+  }
+  if (all.size() == 1) return {};
+  for (ScoredNodes& one : all) {
+    place::HintScore score;
+    for (const align::HintsOfResource& of :
+         align::filter_hints(providers, usage, options.numa_score_weights)) {
+      if (of.hints.kind != place::Hints::Kind::kAnywhere) score.add(of.hints, one.nodes);
+    }
+    one.score = score.value();
+  }
+  return all;
 }
 
 /// Phrases the sentences about one merge, with OS ids of NUMA nodes and the terms of its policy.
@@ -218,12 +247,29 @@ class Wording {
     const NumaMask mask = explanation_.result.best.numa.value_or(NumaMask::all(1));
     std::string text = "aligned on NUMA " + nodes(mask);
     if (choices > 1) {
-      return text + fmt::format(", the best of {} choices that suit every resource", choices);
+      return text +
+             fmt::format(", the best of {} choices that suit every resource{}", choices, scores());
     }
     if (!with_one_choice.empty()) {
       return text + fmt::format(", the only choice for {}", fmt::join(with_one_choice, " and "));
     }
     return text + ", the only choice that suits every resource";
+  }
+
+  // "; least-allocated: 25 %, NUMA 0 has 75 %"
+  [[nodiscard]] std::string scores() const {
+    if (explanation_.scores.empty() || explanation_.scores.front().score == 0) return "";
+    std::string text;
+    for (const ScoredNodes& one : explanation_.scores) {
+      const auto index = static_cast<std::size_t>(&one - explanation_.scores.data());
+      if (index == 0) {
+        text = fmt::format("; {}: {} %", to_string(manager_.options().numa_allocation_strategy),
+                           one.score);
+      } else if (index < kMostNamed) {
+        text += fmt::format(", NUMA {} has {} %", nodes(one.nodes), one.score);
+      }
+    }
+    return text;
   }
 
   const TopologyManager& manager_;
@@ -234,7 +280,7 @@ class Wording {
 
 MergeExplanation explain_merge(const TopologyManager& manager,
                                std::span<const ResourceHints> providers, const MergedHint& result,
-                               const HintCauses& causes) {
+                               const HintCauses& causes, const UsageByResource& usage) {
   MergeExplanation explanation;
   explanation.result = result;
   if (manager.policy() == TopologyPolicy::kNone) return explanation;
@@ -245,7 +291,10 @@ MergeExplanation explain_merge(const TopologyManager& manager,
     const bool is_impossible = summary.kind == HintSummary::Kind::kImpossible;
     if (is_impossible && cause != causes.end()) summary.cause = cause->second;
   }
-  if (result.best.preferred) return explanation;
+  if (result.best.preferred) {
+    explanation.scores = scored(manager, providers, explanation, usage);
+    return explanation;
+  }
   explanation.responsible = responsible_for(explanation.hints);
   explanation.changes = fewest_changes(explanation.hints);
   return explanation;

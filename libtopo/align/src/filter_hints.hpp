@@ -1,6 +1,9 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -8,6 +11,9 @@
 #include "pinfold/types/hint.hpp"
 
 namespace pinfold::align {
+
+/// numa-score-weights.
+using ScoreWeights = std::map<std::string, int, std::less<>>;
 
 /// The hints of one resource after the kubelet's filter. Borrows from the providers' maps.
 struct HintsOfResource {
@@ -17,5 +23,9 @@ struct HintsOfResource {
 
 /// The kubelet's filterProvidersHints: no list is no preference, an empty list is impossible.
 [[nodiscard]] std::vector<HintsOfResource> filter_hints(std::span<const ResourceHints> providers);
+/// The same, with what their scores are made of. Borrows from `usage`, too.
+[[nodiscard]] std::vector<HintsOfResource> filter_hints(std::span<const ResourceHints> providers,
+                                                        const UsageByResource& usage,
+                                                        const ScoreWeights& weights);
 
 }  // namespace pinfold::align

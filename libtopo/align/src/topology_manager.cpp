@@ -9,6 +9,7 @@
 #include "filter_hints.hpp"
 #include "pinfold/place/merge.hpp"
 #include "pinfold/text/go_text.hpp"
+#include "pinfold/text/words.hpp"
 
 namespace pinfold {
 namespace {
@@ -18,23 +19,27 @@ constexpr int kKubeletMaxNodes = 8;
 constexpr std::string_view kMaxNodes = kTopologyOptionNames[0];
 constexpr std::string_view kClosest = kTopologyOptionNames[1];
 constexpr std::string_view kMostAllocated = kTopologyOptionNames[2];
+constexpr std::string_view kStrategy = kTopologyOptionNames[3];
+constexpr std::string_view kWeights = kTopologyOptionNames[4];
+constexpr int kMostWeight = 100;
 
-Result<void> check_available(const std::string& name, const FeatureGates& gates) {
-  const bool alpha = name == kMostAllocated;
-  const bool beta = name == kClosest || name == kMaxNodes;
-  if (!alpha && !beta) {
+Result<void> check_available(const std::string& name, const Config& config) {
+  const bool is_draft = name == kMostAllocated && config.knows_draft_options;
+  if (!is_draft && !knows_topology_option(config.profile, name)) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("unknown Topology Manager Policy option: {}", go::quote(name)));
   }
-  const bool enabled = alpha ? gates.topology_manager_policy_alpha_options
-                             : gates.topology_manager_policy_beta_options;
-  if (!enabled) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("topology manager policy {}-level options not enabled, but option {} "
-                            "provided",
-                            alpha ? "alpha" : "beta", go::quote(name)));
+  const FeatureGates gates = config.gates();
+  const bool is_old = name == kClosest || name == kMaxNodes;
+  if (is_old && config.profile == Profile::kKubelet138) return {};  // they need no gate any more
+  if (is_old ? gates.topology_manager_policy_beta_options
+             : gates.topology_manager_policy_alpha_options) {
+    return {};
   }
-  return {};
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("topology manager policy {}-level options not enabled, but option {} "
+                          "provided",
+                          is_old ? "beta" : "alpha", go::quote(name)));
 }
 
 Result<int> parse_max_nodes(const std::string& value) {
@@ -52,29 +57,97 @@ Result<int> parse_max_nodes(const std::string& value) {
   return static_cast<int>(std::min<std::int64_t>(*number, std::numeric_limits<int>::max()));
 }
 
+tl::unexpected<Error> bad_value(std::string_view option, const std::string& why) {
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("bad value for option {}: {}", go::quote(option), why));
+}
+
+Result<NumaAllocationStrategy> parse_strategy(const std::string& value) {
+  if (value.empty()) return NumaAllocationStrategy::kNone;
+  if (const auto strategy = parse_numa_allocation_strategy(value)) return *strategy;
+  return bad_value(kStrategy, fmt::format(R"({} must be one of ["least-allocated" )"
+                                          R"("most-allocated" "none"])",
+                                          go::quote(value)));
+}
+
+/// Reads "cpu=3,memory=1".
+Result<std::map<std::string, int, std::less<>>> parse_weights(const std::string& value) {
+  std::map<std::string, std::int64_t> weights;
+  for (std::string_view rest = value; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view entry = trimmed(rest.substr(0, comma));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    if (entry.empty()) continue;
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos) {
+      return bad_value(kWeights, fmt::format("invalid weight entry {}: expected resource=weight",
+                                             go::quote(entry)));
+    }
+    const std::string resource(trimmed(entry.substr(0, equals)));
+    if (resource.empty()) {
+      return bad_value(kWeights,
+                       fmt::format("empty resource name in weight entry {}", go::quote(entry)));
+    }
+    const auto weight = go::atoi(std::string(trimmed(entry.substr(equals + 1))));
+    if (!weight) {
+      return bad_value(kWeights, fmt::format("invalid weight value for {}: {}", go::quote(resource),
+                                             weight.error().message));
+    }
+    weights[resource] = *weight;
+  }
+  std::map<std::string, int, std::less<>> checked;
+  for (const auto& [resource, weight] : weights) {
+    if (weight < 0 || weight > kMostWeight) {
+      return bad_value(kWeights, fmt::format("weight for {} must be in range [0, {}], got {}",
+                                             go::quote(resource), kMostWeight, weight));
+    }
+    checked[resource] = static_cast<int>(weight);
+  }
+  return checked;
+}
+
 // The kubelet walks a Go map; of several errors we report the first one by option name.
 Result<TopologyOptions> parse_options(const Config& config) {
-  const FeatureGates gates = config.gates();
   TopologyOptions options;
   // QUIRK: our merge does not grow exponentially, so it needs no limit of 8 nodes.
   options.max_allowable_numa_nodes =
       config.quirks().numa_nodes_limited_to_8 ? kKubeletMaxNodes : NumaMask::kMaxNodes;
   for (const auto& [name, value] : config.topology_manager_policy_options) {
-    PINFOLD_TRY(check_available(name, gates));
+    PINFOLD_TRY(check_available(name, config));
     if (name == kMaxNodes) {
-      PINFOLD_LET(const auto max_nodes, parse_max_nodes(value));
-      options.max_allowable_numa_nodes = max_nodes;
-      continue;
+      PINFOLD_LET(options.max_allowable_numa_nodes, parse_max_nodes(value));
+    } else if (name == kStrategy) {
+      PINFOLD_LET(options.numa_allocation_strategy, parse_strategy(value));
+    } else if (name == kWeights) {
+      PINFOLD_LET(options.numa_score_weights, parse_weights(value));
+    } else {
+      const auto on = go::parse_bool(value);
+      if (!on) return bad_value(name, on.error().message);
+      (name == kClosest ? options.prefer_closest_numa_nodes
+                        : options.prefer_most_allocated_numa_node) = *on;
     }
-    const auto on = go::parse_bool(value);
-    if (!on) {
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("bad value for option {}: {}", go::quote(name), on.error().message));
-    }
-    (name == kClosest ? options.prefer_closest_numa_nodes
-                      : options.prefer_most_allocated_numa_node) = *on;
+  }
+  if (options.prefer_most_allocated_numa_node &&
+      options.numa_allocation_strategy != NumaAllocationStrategy::kNone) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("options {} and {} contradict each other: expected one of them",
+                            go::quote(kMostAllocated), go::quote(kStrategy)));
   }
   return options;
+}
+
+/// Returns how much of each NUMA node is assigned, 0 if nothing is allocatable; empty if the
+/// resource is not assigned.
+std::vector<int> per_cent(const UsageByResource& usage, std::string_view resource, int nodes) {
+  const auto found = usage.find(resource);
+  if (found == usage.end()) return {};
+  std::vector<int> scores(static_cast<std::size_t>(nodes));
+  for (const NumaUsage& of : found->second) {
+    if (of.allocatable == 0) continue;
+    scores[static_cast<std::size_t>(of.nodes.first())] =
+        static_cast<int>(of.assigned * 100 / of.allocatable);
+  }
+  return scores;
 }
 
 bool has_distances(const TopologyManager::Numa& numa) {
@@ -95,6 +168,12 @@ Result<TopologyScope> read_scope(const std::string& name) {
 }
 
 }  // namespace
+
+bool knows_topology_option(Profile profile, std::string_view name) {
+  if (name == kClosest || name == kMaxNodes) return true;
+  if (name == kStrategy || name == kWeights) return profile >= Profile::kKubelet138;
+  return name == kMostAllocated && profile == Profile::kFixed;
+}
 
 Result<TopologyManager> TopologyManager::make(Numa numa, const Config& config) {
   TopologyManager manager;
@@ -129,20 +208,41 @@ NumaId TopologyManager::numa_id(int position) const {
   return numa_.ids.empty() ? NumaId{position} : numa_.ids[static_cast<std::size_t>(position)];
 }
 
+std::uint64_t TopologyManager::distance(NumaMask mask) const {
+  std::uint64_t sum = 0;
+  for (const int from : mask.positions()) {
+    for (const int to : mask.positions()) {
+      sum += distances_[static_cast<std::size_t>(from) * static_cast<std::size_t>(numa_.count) +
+                        static_cast<std::size_t>(to)];
+    }
+  }
+  return sum;
+}
+
+bool TopologyManager::are_equally_good(NumaMask one, NumaMask other) const {
+  if (one.count() != other.count()) return false;
+  const bool is_single = policy_ == TopologyPolicy::kSingleNumaNode;
+  return is_single || distances_.empty() || distance(one) == distance(other);
+}
+
 MergedHint TopologyManager::merge(std::span<const ResourceHints> providers,
-                                  const AllocationScores& scores) const {
+                                  const UsageByResource& usage) const {
   std::vector<place::Hints> resources;
   std::size_t listed = 0;
-  for (const align::HintsOfResource& of_resource : align::filter_hints(providers)) {
-    resources.push_back(of_resource.hints);
-    listed += of_resource.hints.list.size();
+  for (const auto& [resource, hints] :
+       align::filter_hints(providers, usage, options_.numa_score_weights)) {
+    resources.push_back(hints);
+    listed += hints.list.size();
   }
-  const place::Scores of_managers{scores.cpu, scores.memory};
   place::MergeRules rules{.policy = policy_, .nodes = numa_.count};
+  rules.strategy = options_.numa_allocation_strategy;
+  const std::vector<int> cpu = per_cent(usage, "cpu", numa_.count);
+  const std::vector<int> memory = per_cent(usage, "memory", numa_.count);
+  const place::Scores of_managers{cpu, memory};
   if (options_.prefer_most_allocated_numa_node) rules.scores = &of_managers;
   if (options_.prefer_closest_numa_nodes) rules.distances = distances_;
-  place::HeapArena memory(place::merge_bytes(numa_.count, resources.size(), listed));
-  const TopologyHint affinity = place::merge(resources, rules, memory.arena());
+  place::HeapArena arena(place::merge_bytes(numa_.count, resources.size(), listed));
+  const TopologyHint affinity = place::merge(resources, rules, arena.arena());
   return {affinity, place::admits(policy_, affinity)};
 }
 

@@ -172,19 +172,19 @@ Result<void> CpuManager::start(CpuState& state) const {
   return {};
 }
 
-std::vector<int> CpuManager::allocation_scores(const CpuState& state) const {
+std::vector<NumaUsage> CpuManager::usage(const CpuState& state) const {
   if (!is_static_) return {};
   CpuSet assigned;
   for (const auto& [uid, name, cpus] : state.assignments) assigned |= cpus;
   for (const auto& [uid, cpus] : state.pods) assigned |= cpus;
-  std::vector<int> scores;
-  scores.reserve(machine_->numa_nodes().size());
+  std::vector<NumaUsage> usage;
+  usage.reserve(machine_->numa_nodes().size());
   place::HeapArena memory(policy_->bytes());
   const place::Cpus words = cpu::words_of(assigned, *tree_, memory.arena());
   for (int node = 0; node < machine_->numa_count(); ++node) {
-    scores.push_back(policy_->score(words, node));
+    usage.push_back(policy_->usage(words, node));
   }
-  return scores;
+  return usage;
 }
 
 }  // namespace pinfold

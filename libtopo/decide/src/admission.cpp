@@ -27,6 +27,16 @@ Rejection affinity_error(const Node& node, const PodSpec& pod) {
                          "container-level topology manager"};
 }
 
+/// Returns how much of each resource is assigned.
+UsageByResource usage_of(const Node& node, const NodeState& state) {
+  UsageByResource usage = node.memory().usage(state.memory);
+  usage.merge(node.devices().usage(state.devices));
+  if (auto of_cpus = node.cpu().usage(state.cpu); !of_cpus.empty()) {
+    usage["cpu"] = std::move(of_cpus);
+  }
+  return usage;
+}
+
 }  // namespace
 
 Admission AdmissionInProgress::run() {
@@ -132,13 +142,10 @@ Admission AdmissionInProgress::reject_unmerged(const Container& container, const
 MergedHint AdmissionInProgress::merge(const Container* container,
                                       std::vector<ResourceHints> hints) {
   const std::string object = container == nullptr ? "pod" : container->name;
-  AllocationScores scores;
-  if (node_.topology().options().prefer_most_allocated_numa_node) {
-    if (node_.cpu().is_static()) scores.cpu = node_.cpu().allocation_scores(state_.cpu);
-    if (node_.memory().is_static()) scores.memory = node_.memory().allocation_scores(state_.memory);
-  }
-  const MergedHint merged = node_.topology().merge(hints, scores);
-  if (trace_ != nullptr) explain_merged(container, object, hints, merged);
+  UsageByResource usage;
+  if (node_.topology().needs_usage()) usage = usage_of(node_, state_);
+  const MergedHint merged = node_.topology().merge(hints, usage);
+  if (trace_ != nullptr) explain_merged(container, object, hints, merged, usage);
   note_amounts(container, object);
   if (trace_ != nullptr && !merged.best.preferred) explain_amounts(object);
   ResourceHints& all = hints_[object];
@@ -148,7 +155,7 @@ MergedHint AdmissionInProgress::merge(const Container* container,
 
 void AdmissionInProgress::explain_merged(const Container* container, const std::string& object,
                                          const std::vector<ResourceHints>& hints,
-                                         const MergedHint& merged) {
+                                         const MergedHint& merged, const UsageByResource& usage) {
   HintCauses causes;
   if (container == nullptr) {
     if (auto why = node_.cpu().why_no_pod_hints(state_.cpu, pod_); !why.empty()) {
@@ -159,7 +166,8 @@ void AdmissionInProgress::explain_merged(const Container* container, const std::
     }
   }
   const TopologyManager& topology = node_.topology();
-  for (std::string& text : sentences(topology, explain_merge(topology, hints, merged, causes))) {
+  for (std::string& text :
+       sentences(topology, explain_merge(topology, hints, merged, causes, usage))) {
     trace_->add("topology", object, std::move(text));
   }
 }

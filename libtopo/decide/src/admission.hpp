@@ -36,7 +36,8 @@ class AdmissionInProgress {
   MergedHint merge(const Container* container, std::vector<ResourceHints> hints);
   /// Adds how the hints were merged to the trace.
   void explain_merged(const Container* container, const std::string& object,
-                      const std::vector<ResourceHints>& hints, const MergedHint& merged);
+                      const std::vector<ResourceHints>& hints, const MergedHint& merged,
+                      const UsageByResource& usage);
   /// With a trace: records once what an object needs, and what is free, held and reserved.
   void note_amounts(const Container* container, const std::string& object);
   /// Adds the recorded amounts of an object to the trace.

@@ -53,6 +53,24 @@ std::optional<StartAdvice> correct_options(std::string_view field,
   return std::nullopt;
 }
 
+/// Says which profiles know an option of the topology manager that this one does not.
+std::optional<StartAdvice> name_profiles(const Config& config) {
+  for (const auto& [option, value] : config.topology_manager_policy_options) {
+    std::vector<std::string_view> knowing;
+    for (const Profile profile : kProfiles) {
+      if (knows_topology_option(profile, option)) knowing.push_back(to_string(profile));
+    }
+    if (knowing.empty() || knows_topology_option(config.profile, option)) continue;
+    return StartAdvice{
+        fmt::format("topologyManagerPolicyOptions '{}': known with the profile{} {}, "
+                    "not with {}",
+                    option, knowing.size() == 1 ? "" : "s", fmt::join(knowing, " and "),
+                    to_string(config.profile)),
+        ""};
+  }
+  return std::nullopt;
+}
+
 std::optional<StartAdvice> correct_names(const Config& config) {
   const std::optional<StartAdvice> found[] = {
       correct("cpuManagerPolicy", config.cpu_manager_policy, kCpuPolicies),
@@ -63,6 +81,7 @@ std::optional<StartAdvice> correct_names(const Config& config) {
                       cpu_policy_option_names()),
       correct_options("topologyManagerPolicyOptions", config.topology_manager_policy_options,
                       kTopologyOptionNames),
+      name_profiles(config),
   };
   for (const auto& advice : found) {
     if (advice) return advice;
@@ -163,6 +182,10 @@ std::optional<StartAdvice> advise_start(const Machine& machine, const Config& co
         "count",
         "systemReserved: {cpu: ...} instead of reservedSystemCPUs, or no systemReservedCgroup and "
         "kubeReservedCgroup"};
+  }
+  if (mentions(error, "topology manager policy alpha-level options not enabled")) {
+    return StartAdvice{"the option is alpha: its feature gate is off by default",
+                       "featureGates: {TopologyManagerPolicyAlphaOptions: true}"};
   }
   if (mentions(error, "None policy: received unsupported options")) {
     return StartAdvice{"cpuManagerPolicyOptions need cpuManagerPolicy static",

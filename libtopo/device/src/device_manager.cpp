@@ -166,6 +166,18 @@ DeviceManager::DeviceManager(const Machine& machine) : machine_(&machine) {
   }
 }
 
+UsageByResource DeviceManager::usage(const DeviceState& state) const {
+  UsageByResource usage;
+  for (const auto& [resource, inventory] : resources_) {
+    const Ids used = in_use(state, resource);
+    for (const KnownDevice& device : inventory) {
+      if (device.nodes.empty()) continue;
+      usage[resource].push_back({device.nodes, contains(used, device.id) ? 1U : 0U, 1});
+    }
+  }
+  return usage;
+}
+
 std::vector<Amounts> DeviceManager::amounts(const DeviceState& state, const PodSpec& pod,
                                             const Container* container) const {
   std::map<std::string, std::int64_t> needed;

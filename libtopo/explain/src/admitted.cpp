@@ -94,6 +94,7 @@ std::string runner_up(const Node& node, const TopologyHint& winner, const Resour
                       const std::vector<Amounts>& amounts) {
   const TopologyManager& manager = node.topology();
   if (!winner.numa || amounts.empty()) return "";
+  if (manager.needs_usage()) return "";  // which is next depends on scores, and those are named
   ResourceHints others = hints;
   for (auto& [resource, list] : others) {
     if (!list) continue;

@@ -273,21 +273,19 @@ std::string MemoryManager::cpuset_mems(const MemoryState& state,
   return fmt::format("{}", fmt::join(nodes, ","));  // the kubelet writes no ranges
 }
 
-std::vector<int> MemoryManager::allocation_scores(const MemoryState& state) const {
-  std::vector<int> scores;
-  if (!is_static_) return scores;
+UsageByResource MemoryManager::usage(const MemoryState& state) const {
+  UsageByResource usage;
+  if (!is_static_) return usage;
+  int position = 0;
   for (const NumaNode& node : machine_->numa_nodes()) {
-    int score = 0;
+    const NumaMask mask = NumaMask::of(position++);
     const auto found = state.machine_state.find(node.id.value);
-    if (found != state.machine_state.end()) {
-      const auto table = found->second.tables.find(memory_detail::kMemory);
-      if (table != found->second.tables.end() && table->second.allocatable > 0) {
-        score = static_cast<int>(table->second.reserved * 100 / table->second.allocatable);
-      }
+    if (found == state.machine_state.end()) continue;
+    for (const auto& [resource, table] : found->second.tables) {
+      usage[resource].push_back({mask, table.reserved, table.allocatable});
     }
-    scores.push_back(score);
   }
-  return scores;
+  return usage;
 }
 
 }  // namespace pinfold

@@ -174,10 +174,10 @@ std::size_t CpuPolicy::bytes() const {
   return sets + lists + numbers + sockets + 64 * alignof(std::max_align_t);
 }
 
-int CpuPolicy::score(CpusView assigned, int numa) const {
+NumaUsage CpuPolicy::usage(CpusView assigned, int numa) const {
   const CpuGroup& node = tree().group(Level::kNuma, numa);
-  const int all = node.size - count_common(reserved_, node);
-  return all == 0 ? 0 : count_common(assigned, node) * 100 / all;
+  return {NumaMask::of(numa), static_cast<std::uint64_t>(count_common(assigned, node)),
+          static_cast<std::uint64_t>(node.size - count_common(reserved_, node))};
 }
 
 }  // namespace pinfold::place

@@ -240,7 +240,10 @@ Scores Decider::scores(const Work& work) const {
   remove(assigned, work.shared);
   if (is_strict()) remove(assigned, reserved());
   for (std::size_t i = 0; i < cpu.size(); ++i) {
-    cpu[i] = policy_.score(assigned, static_cast<int>(i));
+    const NumaUsage of_cpus = policy_.usage(assigned, static_cast<int>(i));
+    if (of_cpus.allocatable > 0) {
+      cpu[i] = static_cast<int>(of_cpus.assigned * 100 / of_cpus.allocatable);
+    }
     if (memory_.empty() || memory_[i] == 0) continue;
     memory[i] = static_cast<int>(work.reserved[i] * 100 / memory_[i]);
   }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "lattice.hpp"
+#include "pinfold/place/score.hpp"
 #include "single_numa.hpp"
 
 // How it works
@@ -19,29 +20,42 @@ namespace pinfold::place {
 namespace {
 
 /// Keeps the best of the masks that it considers. Among masks of equal preference, the kubelet
-/// compares width, then with prefer-closest-numa-nodes distance, then value. This is a total order,
-/// so the masks may come in any order.
+/// compares width, then with prefer-closest-numa-nodes distance, then with a
+/// numa-allocation-strategy score, then value. If each mask has one score, or none has any, this is
+/// a total order, so the masks may come in any order.
 class BestMask {
  public:
   /// Masks of `ideal_width` are best, then come narrower masks, widest first, then wider ones. With
   /// 0, for preferred hints, narrower is always better.
   BestMask(const MergeRules& rules, int ideal_width) : rules_(rules), ideal_width_(ideal_width) {}
 
-  void consider(NumaMask mask) {
+  void consider(NumaMask mask, std::uint64_t score = 0) {
     const int its_rank = rank(mask.count());
     if (best_ && its_rank > rank_) return;
     const std::uint64_t its_distance = distance(mask);
-    if (best_ && its_rank == rank_ &&
-        (its_distance > distance_ || (its_distance == distance_ && *best_ <= mask))) {
-      return;
+    if (best_ && its_rank == rank_) {
+      if (its_distance > distance_) return;
+      if (its_distance == distance_ && !is_chosen(mask, score)) return;
     }
     best_ = mask;
     rank_ = its_rank;
     distance_ = its_distance;
+    score_ = score;
+  }
+  /// Returns whether only score and value set this mask apart from the best one. Domain: there is
+  /// a best one.
+  [[nodiscard]] bool is_equally_fit(NumaMask mask) const {
+    return rank(mask.count()) == rank_ && distance(mask) == distance_;
   }
   [[nodiscard]] const std::optional<NumaMask>& best() const { return best_; }
 
  private:
+  /// Decides between the best mask and one that is equally fit.
+  [[nodiscard]] bool is_chosen(NumaMask mask, std::uint64_t score) const {
+    if (mask == *best_) return false;
+    const int chosen = compare_scores(rules_.strategy, score_, score);
+    return chosen != 0 ? chosen > 0 : mask < *best_;
+  }
   [[nodiscard]] int rank(int width) const {
     return width > ideal_width_ ? width : ideal_width_ - width - NumaMask::kMaxNodes;
   }
@@ -66,10 +80,12 @@ class BestMask {
   std::optional<NumaMask> best_;
   int rank_ = 0;
   std::uint64_t distance_ = 0;
+  std::uint64_t score_ = 0;
 };
 
 /// The hints of one resource: a rule, or a table over the lattice.
 struct Resource {
+  const Hints* hints = nullptr;
   const HintRule* rule = nullptr;
   std::span<Fit> table = {};
   bool names = false;                  ///< some hint has a mask
@@ -129,6 +145,7 @@ std::span<Resource> resources_of(std::span<const Hints> all, const MaskLattice& 
         resources[i] = tabulate(all[i].list, lattice, arena);
         break;
     }
+    resources[i].hints = &all[i];
   }
   return resources;
 }
@@ -136,7 +153,8 @@ std::span<Resource> resources_of(std::span<const Hints> all, const MaskLattice& 
 /// Returns the best mask that every resource prefers; a preferred hint without a mask accepts every
 /// mask. nullopt if there is none.
 std::optional<NumaMask> merge_preferred(std::span<const Resource> resources,
-                                        const MaskLattice& lattice, const MergeRules& rules) {
+                                        const MaskLattice& lattice, const MergeRules& rules,
+                                        bool is_scored) {
   for (int width = 1; width <= rules.nodes; ++width) {
     bool is_named = false;
     bool is_possible = true;
@@ -155,14 +173,21 @@ std::optional<NumaMask> merge_preferred(std::span<const Resource> resources,
       }
       return named;
     };
-    if (rules.distances.empty()) {
+    if (rules.distances.empty() && !is_scored) {
       const NumaMask lowest = lowest_hint_mask(rules.nodes, width, suits);
       if (!lowest.empty()) return lowest;
       continue;
     }
     BestMask best(rules, 0);
     for_each_hint_mask_of_width(rules.nodes, width, [&](NumaMask mask) {
-      if (suits(mask)) best.consider(mask);
+      if (!suits(mask)) return;
+      HintScore score;
+      for (const Resource& resource : resources) {
+        if (is_scored && resource.may_prefer(width) && resource.prefers(mask, lattice)) {
+          score.add(*resource.hints, mask);
+        }
+      }
+      best.consider(mask, score.value());
     });
     if (best.best()) return best.best();
   }
@@ -198,11 +223,81 @@ int widest_minimum(std::span<const Resource> resources, const MaskLattice& latti
   return widest;
 }
 
+/// Chooses between equally fit masks by the scores of the combinations that lead to them. Several
+/// combinations, with several scores, lead to one mask, and the kubelet never replaces a mask by
+/// itself: what it chooses depends on their order, so they are tried in its order.
+class ScoredCombinations {
+ public:
+  /// `masks` are the equally fit ones.
+  ScoredCombinations(std::span<const Resource> resources, const MaskLattice& lattice,
+                     const MergeRules& rules, std::span<const std::uint64_t> masks)
+      : resources_(resources), lattice_(lattice), rules_(rules), masks_(masks) {}
+
+  /// Returns the chosen mask, or the lowest if there are more combinations than it can try.
+  [[nodiscard]] NumaMask run() {
+    visit(0, rules_.all(), {});
+    const NumaMask lowest(*std::min_element(masks_.begin(), masks_.end()));
+    return steps_ < kMostSteps ? best_.value_or(lowest) : lowest;
+  }
+
+ private:
+  /// All combinations of three resources with a hint for each mask of eight NUMA nodes. A kubelet
+  /// takes seconds for so many.
+  static constexpr std::size_t kMostSteps = std::size_t{1} << 24U;
+
+  void visit(std::size_t depth, NumaMask mask, const HintScore& score) {
+    if (depth == resources_.size()) return compare(mask, score.value());
+    const Resource& resource = resources_[depth];
+    const auto take = [&](const std::optional<NumaMask>& hint) {
+      const NumaMask merged = hint ? mask & *hint : mask;
+      if (!leads_to_a_mask(merged)) return;
+      HintScore sum = score;
+      if (hint) sum.add(*resource.hints, *hint);
+      visit(depth + 1, merged, sum);
+    };
+    if (resource.hints->kind == Hints::Kind::kList) {
+      for (const TopologyHint& hint : resource.hints->list) {
+        if (steps_ < kMostSteps) take(hint.numa);
+      }
+    } else if (resource.rule == nullptr) {
+      take(std::nullopt);
+    } else {
+      for_each_hint_mask(rules_.nodes, [&](NumaMask hint) {
+        if (steps_ < kMostSteps && resource.table[lattice_.index(hint)] != Fit::kNo) take(hint);
+      });
+    }
+  }
+
+  [[nodiscard]] bool leads_to_a_mask(NumaMask mask) {
+    steps_ += 1 + masks_.size() / 64;
+    if (steps_ >= kMostSteps) return false;
+    return std::any_of(masks_.begin(), masks_.end(),
+                       [&](std::uint64_t bits) { return (bits & mask.bits()) == bits; });
+  }
+
+  void compare(NumaMask mask, std::uint64_t score) {
+    const bool is_one = std::find(masks_.begin(), masks_.end(), mask.bits()) != masks_.end();
+    if (!is_one || mask == best_) return;
+    const int chosen = best_ ? compare_scores(rules_.strategy, score_, score) : 1;
+    if (chosen < 0 || (chosen == 0 && *best_ < mask)) return;
+    best_ = mask;
+    score_ = score;
+  }
+
+  std::span<const Resource> resources_;
+  const MaskLattice& lattice_;
+  const MergeRules& rules_;
+  std::span<const std::uint64_t> masks_;
+  std::size_t steps_ = 0;
+  std::optional<NumaMask> best_;
+  std::uint64_t score_ = 0;
+};
+
 /// Returns the best intersection of one hint per resource, preferred or not; nullopt if all are
 /// empty.
 std::optional<NumaMask> merge_not_preferred(std::span<Resource> resources,
                                             const MaskLattice& lattice, const MergeRules& rules,
-                                            Arena& arena) {
+                                            bool is_scored, Arena& arena) {
   for (Resource& resource : resources) tabulate_rule(resource, lattice, arena);
   // For each mask, the number of choices of one hint per resource that intersect in exactly it.
   const auto choices = arena.make<std::uint64_t>(lattice.size());
@@ -230,7 +325,14 @@ std::optional<NumaMask> merge_not_preferred(std::span<Resource> resources,
   lattice.for_each([&](NumaMask mask, std::size_t index) {
     if (choices[index] != 0) best.consider(mask);
   });
-  return best.best();
+  // A rejected pod has no use for it.
+  if (!is_scored || !best.best() || rules.policy == TopologyPolicy::kRestricted) return best.best();
+  std::size_t count = 0;
+  lattice.for_each([&](NumaMask mask, std::size_t index) {
+    if (choices[index] != 0 && best.is_equally_fit(mask)) sums[count++] = mask.bits();
+  });
+  ScoredCombinations combinations(resources, lattice, rules, std::span(sums).first(count));
+  return count > 1 ? combinations.run() : best.best();
 }
 
 }  // namespace
@@ -244,8 +346,9 @@ TopologyHint merge(std::span<const Hints> resources, const MergeRules& rules, Ar
   }
   const MaskLattice lattice(rules.nodes);
   const std::span<Resource> all = resources_of(resources, lattice, arena);
-  if (const auto mask = merge_preferred(all, lattice, rules)) return {mask, true};
-  return {merge_not_preferred(all, lattice, rules, arena).value_or(rules.all()), false};
+  const bool is_scored = are_scored(rules.strategy, resources);
+  if (const auto mask = merge_preferred(all, lattice, rules, is_scored)) return {mask, true};
+  return {merge_not_preferred(all, lattice, rules, is_scored, arena).value_or(rules.all()), false};
 }
 
 bool admits(TopologyPolicy policy, const TopologyHint& affinity) {

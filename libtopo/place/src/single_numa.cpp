@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <numeric>
 
+#include "pinfold/place/score.hpp"
+
 namespace pinfold::place {
 namespace {
 
@@ -47,7 +49,7 @@ NumaMask reach(Nodes nodes, const MergeRules& rules) {
 }
 
 /// Returns -1 if the first is more allocated, 1 if the second is, 0 if equal.
-int compare_scores(std::span<const int> scores, int first, int second) {
+int compare_allocated(std::span<const int> scores, int first, int second) {
   const auto of = [&](int node) {
     const auto index = static_cast<std::size_t>(node);
     return index < scores.size() ? scores[index] : 0;
@@ -60,8 +62,8 @@ int compare_scores(std::span<const int> scores, int first, int second) {
 int better(const Scores& scores, int current, int candidate) {
   if (current == candidate || candidate == kAny) return current;
   if (current == kAny) return candidate;
-  const int cpu = compare_scores(scores.cpu, current, candidate);
-  const int memory = compare_scores(scores.memory, current, candidate);
+  const int cpu = compare_allocated(scores.cpu, current, candidate);
+  const int memory = compare_allocated(scores.memory, current, candidate);
   const int winner = cpu == 0 ? memory : (memory == 0 || memory == cpu ? cpu : 0);
   if (winner != 0) return winner < 0 ? current : candidate;
   return std::min(current, candidate);
@@ -101,6 +103,23 @@ int fold_in_order(std::span<const Nodes> lists, const MergeRules& rules) {
   return behind[kNone];
 }
 
+/// Returns the node that the strategy chooses. Domain: every resource that names nodes prefers
+/// each of `nodes`.
+int choose(NumaMask nodes, std::span<const Hints> resources, const MergeRules& rules) {
+  int best = nodes.first();
+  std::uint64_t of_best = 0;
+  for (const int node : nodes.positions()) {
+    HintScore score;
+    for (const Hints& hints : resources) {
+      if (hints.kind != Hints::Kind::kAnywhere) score.add(hints, NumaMask::of(node));
+    }
+    if (node != best && compare_scores(rules.strategy, of_best, score.value()) <= 0) continue;
+    best = node;
+    of_best = score.value();
+  }
+  return best;
+}
+
 }  // namespace
 
 std::optional<NumaMask> merge_single_numa(std::span<const Hints> resources, const MergeRules& rules,
@@ -133,7 +152,8 @@ std::optional<NumaMask> merge_single_numa(std::span<const Hints> resources, cons
   if (rules.scores == nullptr) {
     const NumaMask single = common & named;
     if (single.empty()) return anywhere ? std::optional(rules.all()) : std::nullopt;
-    return NumaMask::of(single.first());
+    if (!are_scored(rules.strategy, resources)) return NumaMask::of(single.first());
+    return NumaMask::of(choose(single, resources, rules));
   }
   const int node = fold_in_order(lists.first(with_nodes), rules);
   if (node == kNone) return std::nullopt;

@@ -22,6 +22,7 @@ constexpr std::size_t kStride = 10;  // JSON parsing is slow without optimisatio
 Config config_of_vector(const Json& json) {
   Config config;
   config.profile = Profile::kKubelet136;
+  config.knows_draft_options = true;
   config.topology_manager_policy = json.value("topologyManagerPolicy", "none");
   config.topology_manager_scope = json.value("topologyManagerScope", "container");
   config.topology_manager_policy_options =

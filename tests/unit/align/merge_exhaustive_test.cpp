@@ -111,9 +111,9 @@ std::vector<NaiveRules> all_rules(int nodes) {
   NaiveRules busiest = all.back();
   busiest.options.prefer_closest_numa_nodes = false;
   busiest.options.prefer_most_allocated_numa_node = true;
-  busiest.scores = {{10, 20, 0, 20, 40}, {30, 10, 30, 0, 5}};
-  busiest.scores.cpu.resize(static_cast<std::size_t>(nodes));
-  busiest.scores.memory.resize(static_cast<std::size_t>(nodes));
+  busiest.usage = {{"cpu", usage_of({10, 20, 0, 20, 40})},
+                   {"memory", usage_of({30, 10, 30, 0, 5})}};
+  for (auto& [resource, usage] : busiest.usage) usage.resize(static_cast<std::size_t>(nodes));
   all.push_back(busiest);
   return all;
 }
@@ -130,7 +130,7 @@ void expect_same_for_pairs(const NaiveRules& rules, const std::vector<HintList>&
     for (std::size_t j = i % step; j < second.size(); j += step) {
       providers[1] = {{"memory", second[j]}};
       const MergedHint expected = naive(providers);
-      ASSERT_EQ(manager.merge(providers, rules.scores), expected)
+      ASSERT_EQ(manager.merge(providers, rules.usage), expected)
           << to_string(rules.policy) << " " << describe(providers);
     }
   }
@@ -192,7 +192,7 @@ TEST(MergeExhaustive, EveryListOnTwoNodesForThreeResources) {
       for (const HintList& b : lists) {
         for (const HintList& c : lists) {
           providers = {{{"gpu", a}, {"nic", b}}, {{"cpu", c}}};
-          ASSERT_EQ(manager.merge(providers, rules.scores), naive(providers))
+          ASSERT_EQ(manager.merge(providers, rules.usage), naive(providers))
               << to_string(rules.policy) << " " << describe(providers);
         }
       }
@@ -233,7 +233,7 @@ TEST(MergeExhaustive, UpwardClosedSetsOnFourNodesForThreeResources) {
           const std::vector<ResourceHints> providers = {{{"gpu", hints_of(families[a], 4, 2)}},
                                                         {{"cpu", hints_of(families[b], 4, 1)}},
                                                         {{"memory", hints_of(families[c], 4, 2)}}};
-          ASSERT_EQ(manager.merge(providers, rules.scores), naive(providers))
+          ASSERT_EQ(manager.merge(providers, rules.usage), naive(providers))
               << to_string(rules.policy) << " " << describe(providers);
         }
       }

@@ -18,6 +18,7 @@ struct MakeCase {
   std::map<std::string, std::string> options;
   std::map<std::string, bool> gates;
   std::string error;  ///< empty: the start succeeds
+  Profile profile = Profile::kKubelet136;
 };
 
 class TopologyManagerMake : public testing::TestWithParam<MakeCase> {};
@@ -25,7 +26,7 @@ class TopologyManagerMake : public testing::TestWithParam<MakeCase> {};
 TEST_P(TopologyManagerMake, GivesTheKubeletsError) {
   const MakeCase& c = GetParam();
   Config config;
-  config.profile = Profile::kKubelet136;
+  config.profile = c.profile;
   config.topology_manager_policy = c.policy;
   config.topology_manager_policy_options = c.options;
   config.feature_gates = c.gates;
@@ -34,6 +35,8 @@ TEST_P(TopologyManagerMake, GivesTheKubeletsError) {
 }
 
 const std::string kBeta = "TopologyManagerPolicyBetaOptions";
+constexpr const char* kStrategy = "numa-allocation-strategy";
+constexpr const char* kWeights = "numa-score-weights";
 const std::string kAlpha = "TopologyManagerPolicyAlphaOptions";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -107,20 +110,117 @@ INSTANTIATE_TEST_SUITE_P(
                  {{"prefer-most-allocated-numa-node", "x"}},
                  {},
                  "topology manager policy alpha-level options not enabled, but option "
-                 "\"prefer-most-allocated-numa-node\" provided"},
+                 "\"prefer-most-allocated-numa-node\" provided",
+                 Profile::kFixed},
         MakeCase{"AlphaOptionInert",
                  2,
                  "restricted",
                  {{"prefer-most-allocated-numa-node", "true"}},
                  {{kAlpha, true}},
-                 ""},
+                 "",
+                 Profile::kFixed},
         MakeCase{"AlphaOptionNoBool",
                  2,
                  "single-numa-node",
                  {{"prefer-most-allocated-numa-node", "x"}},
                  {{kAlpha, true}},
                  "bad value for option \"prefer-most-allocated-numa-node\": strconv.ParseBool: "
-                 "parsing \"x\": invalid syntax"},
+                 "parsing \"x\": invalid syntax",
+                 Profile::kFixed},
+        MakeCase{"NoStrategy",
+                 2,
+                 "restricted",
+                 {{kStrategy, ""}},
+                 {{kAlpha, true}},
+                 "",
+                 Profile::kKubelet138},
+        MakeCase{
+            "UnknownStrategy",
+            2,
+            "single-numa-node",
+            {{kStrategy, "Most-Allocated"}},
+            {{kAlpha, true}},
+            "bad value for option \"numa-allocation-strategy\": \"Most-Allocated\" must be one "
+            "of [\"least-allocated\" \"most-allocated\" \"none\"]",
+            Profile::kKubelet138},
+        MakeCase{"StrategyGateOff",
+                 2,
+                 "single-numa-node",
+                 {{kStrategy, "most-allocated"}},
+                 {},
+                 "topology manager policy alpha-level options not enabled, but option "
+                 "\"numa-allocation-strategy\" provided",
+                 Profile::kKubelet138},
+        MakeCase{"WeightsGateOff",
+                 2,
+                 "best-effort",
+                 {{kWeights, "cpu=3,memory=1"}},
+                 {},
+                 "topology manager policy alpha-level options not enabled, but option "
+                 "\"numa-score-weights\" provided",
+                 Profile::kKubelet138},
+        MakeCase{"BlanksAndEmptyEntriesOfWeights",
+                 2,
+                 "best-effort",
+                 {{kWeights, " cpu = 3 ,, nvidia.com/gpu=0,"}},
+                 {{kAlpha, true}},
+                 "",
+                 Profile::kKubelet138},
+        MakeCase{"WeightWithoutEquals",
+                 2,
+                 "best-effort",
+                 {{kWeights, "memory=1, cpu:3"}},
+                 {{kAlpha, true}},
+                 "bad value for option \"numa-score-weights\": invalid weight entry \"cpu:3\": "
+                 "expected resource=weight",
+                 Profile::kKubelet138},
+        MakeCase{"WeightWithoutResource",
+                 2,
+                 "best-effort",
+                 {{kWeights, " =3"}},
+                 {{kAlpha, true}},
+                 "bad value for option \"numa-score-weights\": empty resource name in weight entry "
+                 "\"=3\"",
+                 Profile::kKubelet138},
+        MakeCase{"FractionalWeight",
+                 2,
+                 "best-effort",
+                 {{kWeights, "cpu=3.5"}},
+                 {{kAlpha, true}},
+                 "bad value for option \"numa-score-weights\": invalid weight value for \"cpu\": "
+                 "strconv.Atoi: parsing \"3.5\": invalid syntax",
+                 Profile::kKubelet138},
+        MakeCase{"NegativeWeight",
+                 2,
+                 "best-effort",
+                 {{kWeights, "memory=-5,cpu=101"}},
+                 {{kAlpha, true}},
+                 "bad value for option \"numa-score-weights\": weight for \"cpu\" must be in range "
+                 "[0, 100], got 101",
+                 Profile::kKubelet138},
+        MakeCase{"AllAreReadBeforeOneIsChecked",
+                 2,
+                 "best-effort",
+                 {{kWeights, "memory=-5,cpu=x"}},
+                 {{kAlpha, true}},
+                 "bad value for option \"numa-score-weights\": invalid weight value for \"cpu\": "
+                 "strconv.Atoi: parsing \"x\": invalid syntax",
+                 Profile::kKubelet138},
+        MakeCase{"LastWeightCounts",
+                 2,
+                 "best-effort",
+                 {{kWeights, "cpu=101,cpu=1"}},
+                 {{kAlpha, true}},
+                 "",
+                 Profile::kKubelet138},
+        MakeCase{"DraftAndStrategy",
+                 2,
+                 "single-numa-node",
+                 {{kStrategy, "most-allocated"}, {"prefer-most-allocated-numa-node", "true"}},
+                 {{kAlpha, true}},
+                 "options \"prefer-most-allocated-numa-node\" and \"numa-allocation-strategy\" "
+                 "contradict each other: expected one of them",
+                 Profile::kFixed},
         MakeCase{"UnknownPolicy", 2, "bogus", {}, {}, "unknown policy: \"bogus\""}),
     [](const auto& c) { return c.param.name; });
 
@@ -240,16 +340,42 @@ INSTANTIATE_TEST_SUITE_P(
             "OneNodeRestricted", kRestricted, 1, {{{"cpu", Hints{on(0b1)}}}}, {on(0b1), true}}),
     [](const auto& c) { return c.param.name; });
 
+TEST(TopologyOptionNames, AreKnownToSomeKubelets) {
+  const auto error_of = [](Profile profile, const char* option, const char* value) {
+    Config config;
+    config.profile = profile;
+    config.topology_manager_policy = "restricted";
+    config.feature_gates = {{kAlpha, true}, {kBeta, false}};
+    config.topology_manager_policy_options = {{option, value}};
+    const auto made = TopologyManager::make({2, flat_distances(2)}, config);
+    return made ? "" : made.error().message.substr(0, made.error().message.find(':'));
+  };
+  const std::string unknown = "unknown Topology Manager Policy option";
+  for (const Profile profile : kProfiles) {
+    const bool is_new = profile == Profile::kKubelet138 || profile == Profile::kFixed;
+    EXPECT_EQ(error_of(profile, "numa-allocation-strategy", "none"), is_new ? "" : unknown)
+        << to_string(profile);
+    EXPECT_EQ(error_of(profile, "numa-score-weights", "cpu=1"), is_new ? "" : unknown)
+        << to_string(profile);
+    EXPECT_EQ(error_of(profile, "prefer-most-allocated-numa-node", "true"),
+              profile == Profile::kFixed ? "" : unknown)
+        << to_string(profile);
+    EXPECT_EQ(error_of(profile, "prefer-closest-numa-nodes", "true").empty(),
+              profile == Profile::kKubelet138)
+        << to_string(profile);
+  }
+}
+
 TEST(PreferMostAllocated, MayBeCyclic) {
   NaiveRules rules;
   rules.policy = kSingle;
   rules.nodes = 3;
   rules.options.prefer_most_allocated_numa_node = true;
   // 2 is busier than 0 by both scores; for 0 and 1, and for 1 and 2, they disagree: the lower wins.
-  rules.scores = {{10, 0, 20}, {10, 30, 20}};
+  rules.usage = {{"cpu", usage_of({10, 0, 20})}, {"memory", usage_of({10, 30, 20})}};
   const TopologyManager manager = manager_of(rules);
   const auto merged = [&](Hints order) {
-    return manager.merge(std::vector<ResourceHints>{{{"cpu", std::move(order)}}}, rules.scores);
+    return manager.merge(std::vector<ResourceHints>{{{"cpu", std::move(order)}}}, rules.usage);
   };
   EXPECT_EQ(merged({on(1), on(2), on(4)}).best, on(4));
   EXPECT_EQ(merged({on(2), on(4), on(1)}).best, on(1));

@@ -223,11 +223,12 @@ TEST(CpuNone, AssignsNothing) {
   EXPECT_EQ(r.state, CpuState{});
 }
 
-TEST(CpuScores, ArePercentagesOfUnreservedCpus) {
+TEST(CpuUsage, IsOfUnreservedCpus) {
   Rig r = rig({}, reserve_set({0, 8}));
   r.admit("a", 2);
   r.state.pods[PodUid("p")] = {4, 5};
-  EXPECT_EQ(r.manager().allocation_scores(r.state), (std::vector<int>{33, 25}));
+  EXPECT_EQ(r.manager().usage(r.state),
+            (std::vector<NumaUsage>{{NumaMask(0b01), 2, 6}, {NumaMask(0b10), 2, 8}}));
 }
 
 }  // namespace

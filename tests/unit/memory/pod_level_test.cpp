@@ -163,16 +163,22 @@ TEST(MemoryQuirks, EmptyRequestNeedsNumaNodes) {
             "NUMA nodes with enough memory is available, which is unexpected");
 }
 
-TEST(MemoryScores, ArePercentagesOfTheAllocatableMemory) {
+TEST(MemoryUsage, IsOfTheAllocatableMemory) {
   Node node(even_machine(3, 16));
   ASSERT_EQ(node.admit(pod_of("a", {exclusive("c", "5Gi")}), hint_of(0b001)), "");
   ASSERT_EQ(node.admit(pod_of("b", {exclusive("c", "5Gi")}), hint_of(0b010)), "");
-  EXPECT_EQ(node.manager.allocation_scores(node.state), (std::vector<int>{33, 31, 0}));
+  const std::vector<NumaUsage> usage = node.manager.usage(node.state).at("memory");
+  ASSERT_EQ(usage.size(), 3U);
+  EXPECT_EQ(usage[0].assigned, 5 * kGi);
+  EXPECT_EQ(usage[0].allocatable, 15 * kGi);
+  EXPECT_EQ(usage[1].nodes, NumaMask(0b010));
+  EXPECT_EQ(usage[1].allocatable, 16 * kGi);
+  EXPECT_EQ(usage[2].assigned, 0U);
   const Node cpus_only(
       machine_of({{.id = 0, .gib = 8, .hugepages = {}}, {.id = 1, .gib = 0, .hugepages = {}}}));
-  EXPECT_EQ(cpus_only.manager.allocation_scores(cpus_only.state), (std::vector<int>{0, 0}));
+  EXPECT_EQ(cpus_only.manager.usage(cpus_only.state).at("memory").back().allocatable, 0U);
   const Node none(even_machine(3, 16), Config{}, {});
-  EXPECT_TRUE(none.manager.allocation_scores(none.state).empty());
+  EXPECT_TRUE(none.manager.usage(none.state).empty());
 }
 
 }  // namespace

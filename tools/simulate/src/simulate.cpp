@@ -101,6 +101,9 @@ class HistoryReplay {
     const json* const node = member(vector, "node");
     if (node == nullptr) return malformed("node: missing: expected a machine");
     PINFOLD_LET(machine_, Machine::from_json(*node));
+    const json* const source = member(vector, "source");
+    follows_draft_ = source != nullptr && source->is_string() &&
+                     source->get_ref<const std::string&>().starts_with("KEP draft");
     const json* const config = member(vector, "config");
     PINFOLD_TRY(set_config(config == nullptr ? json::object() : *config));
     if (const json* const files = member(vector, "initialFiles")) {
@@ -138,6 +141,7 @@ class HistoryReplay {
     PINFOLD_LET_WRAP(auto parsed, config_from_json(document), "config");
     config_ = std::move(parsed.config);
     config_.profile = profile_;
+    config_.knows_draft_options = follows_draft_;
     return {};
   }
 
@@ -263,6 +267,7 @@ class HistoryReplay {
     return json{{"ok", true}};
   }
 
+  bool follows_draft_ = false;  ///< the vector was not observed on a kubelet
   Profile profile_;
   std::optional<Machine> machine_;
   Config config_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -36,6 +37,14 @@ struct AlignmentChange {
   friend bool operator==(const AlignmentChange&, const AlignmentChange&) = default;
 };
 
+/// NUMA nodes, and how much of them is assigned by numa-score-weights, in per cent; 0: unknown.
+struct ScoredNodes {
+  NumaMask nodes;
+  std::uint64_t score = 0;
+
+  friend bool operator==(const ScoredNodes&, const ScoredNodes&) = default;
+};
+
 /// Explains the result of a merge as data; sentences() puts it into words.
 struct MergeExplanation {
   std::vector<HintSummary> hints;  ///< one per resource that a provider names
@@ -45,6 +54,9 @@ struct MergeExplanation {
   std::vector<std::string> responsible;
   /// The changes that need the fewest resources to move, at most three. Empty if aligned.
   std::vector<AlignmentChange> changes;
+  /// What numa-allocation-strategy chose between: the result, then the others. Empty if it had no
+  /// choice.
+  std::vector<ScoredNodes> scores = {};
 
   friend bool operator==(const MergeExplanation&, const MergeExplanation&) = default;
 };
@@ -53,11 +65,13 @@ struct MergeExplanation {
 /// capacity on every set of NUMA nodes.
 using HintCauses = std::map<std::string, std::string>;
 
-/// Explains a merge. Domain: `result` is what manager.merge() returned for the same providers.
+/// Explains a merge. Domain: `result` is what manager.merge() returned for the same providers and
+/// usage.
 [[nodiscard]] MergeExplanation explain_merge(const TopologyManager& manager,
                                              std::span<const ResourceHints> providers,
                                              const MergedHint& result,
-                                             const HintCauses& causes = {});
+                                             const HintCauses& causes = {},
+                                             const UsageByResource& usage = {});
 
 /// Returns one sentence per fact: "cpu fits on NUMA 0 or 1", "not aligned: cpu fits on NUMA 0 or 1,
 /// memory only on 2: no single NUMA node satisfies both".

@@ -81,6 +81,9 @@ struct Config {
   std::map<std::string, std::string> eviction_soft;
   std::map<std::string, std::string> eviction_soft_grace_period;
   std::map<std::string, std::string> eviction_minimum_reclaim;
+  /// For replays of what follows a draft: the options of closed drafts, which only the profile
+  /// fixed knows, are known.
+  bool knows_draft_options = false;
   /// For explanations: decide without this quirk of the profile. Borrowed from quirk_table().
   const Quirk* without_quirk = nullptr;
 

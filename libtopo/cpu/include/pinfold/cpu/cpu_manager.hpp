@@ -113,9 +113,9 @@ class CpuManager {
   /// Releases a container's CPUs; ignores unknown names.
   void remove_container(CpuState& state, const ContainerId& container) const;
 
-  /// For prefer-most-allocated-numa-node: returns exclusively assigned CPUs x 100 / allocatable
-  /// CPUs for each NUMA position, by integer division, 0 if nothing is allocatable.
-  [[nodiscard]] std::vector<int> allocation_scores(const CpuState& state) const;
+  /// Returns how many of the CPUs that can become exclusive are assigned, for each NUMA position;
+  /// empty with policy none.
+  [[nodiscard]] std::vector<NumaUsage> usage(const CpuState& state) const;
 
  private:
   CpuManager();

@@ -50,6 +50,9 @@ class DeviceManager {
   [[nodiscard]] std::vector<Amounts> amounts(const DeviceState& state, const PodSpec& pod,
                                              const Container* container) const;
 
+  /// Returns which devices with a NUMA node are assigned, for each device.
+  [[nodiscard]] UsageByResource usage(const DeviceState& state) const;
+
   /// Allocates the devices of one container: first those that init containers left, then those
   /// within the affinity, then others, then those without topology; lowest ids first. A container
   /// that already has its devices keeps them. After a rejection it may keep devices of earlier

@@ -73,9 +73,9 @@ class MemoryManager {
   [[nodiscard]] std::string cpuset_mems(const MemoryState& state,
                                         const ContainerId& container) const;
 
-  /// For prefer-most-allocated-numa-node: returns assigned regular memory x 100 / allocatable for
-  /// each NUMA position, by integer division, 0 if nothing is allocatable. Empty with policy None.
-  [[nodiscard]] std::vector<int> allocation_scores(const MemoryState& state) const;
+  /// Returns how much of each kind of memory is assigned, for each NUMA position; empty with policy
+  /// None.
+  [[nodiscard]] UsageByResource usage(const MemoryState& state) const;
 
  private:
   MemoryManager() = default;

@@ -76,9 +76,8 @@ class CpuPolicy {
   /// Returns the bytes that hints() and choose() together take from their arena at most, with a few
   /// sets of the caller's.
   [[nodiscard]] std::size_t bytes() const;
-  /// Returns the assigned CPUs x 100 / the allocatable ones of a NUMA node, by integer division; 0
-  /// if nothing is allocatable.
-  [[nodiscard]] int score(CpusView assigned, int numa) const;
+  /// Returns how many CPUs of a NUMA node are assigned, and how many can become exclusive.
+  [[nodiscard]] NumaUsage usage(CpusView assigned, int numa) const;
 
  private:
   [[nodiscard]] Cpus near(CpusView cpus, NumaMask affinity, Arena& arena) const;

@@ -66,10 +66,15 @@ struct Hints {
   Kind kind = Kind::kAnywhere;
   const HintRule* rule = nullptr;
   std::span<const TopologyHint> list = {};
+  /// How much of the resource is assigned; empty: it has no score.
+  std::span<const NumaUsage> usage = {};
+  int weight = 1;  ///< of its score
 
-  [[nodiscard]] static Hints of(const HintRule& rule) { return {Kind::kRule, &rule, {}}; }
+  [[nodiscard]] static Hints of(const HintRule& rule) {
+    return {.kind = Kind::kRule, .rule = &rule};
+  }
   [[nodiscard]] static Hints of(std::span<const TopologyHint> list) {
-    return {list.empty() ? Kind::kNowhere : Kind::kList, nullptr, list};
+    return {.kind = list.empty() ? Kind::kNowhere : Kind::kList, .list = list};
   }
 };
 

@@ -21,6 +21,8 @@ struct MergeRules {
   /// prefer-closest-numa-nodes: of two masks of equal width, the closer nodes win; row by row. If
   /// empty, the lower mask wins.
   std::span<const std::uint32_t> distances = {};
+  /// Decides between masks that are otherwise equally good, by the usage of the resources.
+  NumaAllocationStrategy strategy = NumaAllocationStrategy::kNone;
   /// prefer-most-allocated-numa-node; unless nullptr.
   const Scores* scores = nullptr;
 

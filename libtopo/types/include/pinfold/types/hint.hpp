@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,11 +28,16 @@ using HintList = std::optional<std::vector<TopologyHint>>;
 /// The hints of one provider by resource name. A missing entry means no preference.
 using ResourceHints = std::map<std::string, HintList>;
 
-/// How much of each NUMA node is allocated, in per cent, by position. A manager with an empty list
-/// does not take part.
-struct AllocationScores {
-  std::vector<int> cpu;
-  std::vector<int> memory;
+/// How much of a resource is assigned on a NUMA node or, of a device, on all that it belongs to:
+/// CPUs, bytes or devices.
+struct NumaUsage {
+  NumaMask nodes;
+  std::uint64_t assigned = 0;
+  std::uint64_t allocatable = 0;
+
+  friend bool operator==(const NumaUsage&, const NumaUsage&) = default;
 };
+/// By resource name. Resources of a manager that assigns nothing (policy none) are missing.
+using UsageByResource = std::map<std::string, std::vector<NumaUsage>, std::less<>>;
 
 }  // namespace pinfold
