@@ -131,14 +131,12 @@ std::vector<ScoredNodes> scored(const TopologyManager& manager,
     if (mask != *best && manager.are_equally_good(mask, *best)) all.push_back({mask});
   }
   if (all.size() == 1) return {};
-  for (ScoredNodes& one : all) {
-    place::HintScore score;
-    for (const align::HintsOfResource& of :
-         align::filter_hints(providers, usage, options.numa_score_weights)) {
-      if (of.hints.kind != place::Hints::Kind::kAnywhere) score.add(of.hints, one.nodes);
-    }
-    one.score = score.value();
+  std::vector<place::Hints> resources;
+  for (const auto& [resource, hints] :
+       align::filter_hints(providers, usage, options.numa_score_weights)) {
+    resources.push_back(hints);
   }
+  for (ScoredNodes& one : all) one.score = place::score_of(resources, one.nodes);
   return all;
 }
 

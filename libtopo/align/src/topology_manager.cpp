@@ -209,20 +209,13 @@ NumaId TopologyManager::numa_id(int position) const {
 }
 
 std::uint64_t TopologyManager::distance(NumaMask mask) const {
-  std::uint64_t sum = 0;
-  for (const int from : mask.positions()) {
-    for (const int to : mask.positions()) {
-      sum += distances_[static_cast<std::size_t>(from) * static_cast<std::size_t>(numa_.count) +
-                        static_cast<std::size_t>(to)];
-    }
-  }
-  return sum;
+  return place::distance_within(mask, distances_, numa_.count);
 }
 
 bool TopologyManager::are_equally_good(NumaMask one, NumaMask other) const {
   if (one.count() != other.count()) return false;
   const bool is_single = policy_ == TopologyPolicy::kSingleNumaNode;
-  return is_single || distances_.empty() || distance(one) == distance(other);
+  return is_single || distance(one) == distance(other);
 }
 
 MergedHint TopologyManager::merge(std::span<const ResourceHints> providers,
@@ -236,10 +229,15 @@ MergedHint TopologyManager::merge(std::span<const ResourceHints> providers,
   }
   place::MergeRules rules{.policy = policy_, .nodes = numa_.count};
   rules.strategy = options_.numa_allocation_strategy;
-  const std::vector<int> cpu = per_cent(usage, "cpu", numa_.count);
-  const std::vector<int> memory = per_cent(usage, "memory", numa_.count);
-  const place::Scores of_managers{cpu, memory};
-  if (options_.prefer_most_allocated_numa_node) rules.scores = &of_managers;
+  std::vector<int> cpu;
+  std::vector<int> memory;
+  place::Scores of_managers;
+  if (options_.prefer_most_allocated_numa_node) {
+    cpu = per_cent(usage, "cpu", numa_.count);
+    memory = per_cent(usage, "memory", numa_.count);
+    of_managers = {cpu, memory};
+    rules.scores = &of_managers;
+  }
   if (options_.prefer_closest_numa_nodes) rules.distances = distances_;
   place::HeapArena arena(place::merge_bytes(numa_.count, resources.size(), listed));
   const TopologyHint affinity = place::merge(resources, rules, arena.arena());

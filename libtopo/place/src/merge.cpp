@@ -35,7 +35,8 @@ class BestMask {
     const std::uint64_t its_distance = distance(mask);
     if (best_ && its_rank == rank_) {
       if (its_distance > distance_) return;
-      if (its_distance == distance_ && !is_chosen(mask, score)) return;
+      const bool is_equal = its_distance == distance_;
+      if (is_equal && !replaces(rules_.strategy, *best_, score_, mask, score)) return;
     }
     best_ = mask;
     rank_ = its_rank;
@@ -50,29 +51,12 @@ class BestMask {
   [[nodiscard]] const std::optional<NumaMask>& best() const { return best_; }
 
  private:
-  /// Decides between the best mask and one that is equally fit.
-  [[nodiscard]] bool is_chosen(NumaMask mask, std::uint64_t score) const {
-    if (mask == *best_) return false;
-    const int chosen = compare_scores(rules_.strategy, score_, score);
-    return chosen != 0 ? chosen > 0 : mask < *best_;
-  }
   [[nodiscard]] int rank(int width) const {
     return width > ideal_width_ ? width : ideal_width_ - width - NumaMask::kMaxNodes;
   }
 
-  // The kubelet compares averages; for masks of equal width, sums have the same order.
   [[nodiscard]] std::uint64_t distance(NumaMask mask) const {
-    if (rules_.distances.empty()) return 0;
-    std::uint64_t sum = 0;
-    for (const int from : mask.positions()) {
-      for (const int to : mask.positions()) {
-        sum +=
-            rules_
-                .distances[static_cast<std::size_t>(from) * static_cast<std::size_t>(rules_.nodes) +
-                           static_cast<std::size_t>(to)];
-      }
-    }
-    return sum;
+    return distance_within(mask, rules_.distances, rules_.nodes);
   }
 
   const MergeRules& rules_;
@@ -277,9 +261,8 @@ class ScoredCombinations {
 
   void compare(NumaMask mask, std::uint64_t score) {
     const bool is_one = std::find(masks_.begin(), masks_.end(), mask.bits()) != masks_.end();
-    if (!is_one || mask == best_) return;
-    const int chosen = best_ ? compare_scores(rules_.strategy, score_, score) : 1;
-    if (chosen < 0 || (chosen == 0 && *best_ < mask)) return;
+    if (!is_one) return;
+    if (best_ && !replaces(rules_.strategy, *best_, score_, mask, score)) return;
     best_ = mask;
     score_ = score;
   }

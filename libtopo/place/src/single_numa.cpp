@@ -105,17 +105,15 @@ int fold_in_order(std::span<const Nodes> lists, const MergeRules& rules) {
 
 /// Returns the node that the strategy chooses. Domain: every resource that names nodes prefers
 /// each of `nodes`.
-int choose(NumaMask nodes, std::span<const Hints> resources, const MergeRules& rules) {
-  int best = nodes.first();
+NumaMask choose(NumaMask nodes, std::span<const Hints> resources, const MergeRules& rules) {
+  NumaMask best;
   std::uint64_t of_best = 0;
   for (const int node : nodes.positions()) {
-    HintScore score;
-    for (const Hints& hints : resources) {
-      if (hints.kind != Hints::Kind::kAnywhere) score.add(hints, NumaMask::of(node));
-    }
-    if (node != best && compare_scores(rules.strategy, of_best, score.value()) <= 0) continue;
-    best = node;
-    of_best = score.value();
+    const NumaMask mask = NumaMask::of(node);
+    const std::uint64_t score = score_of(resources, mask);
+    if (!best.empty() && !replaces(rules.strategy, best, of_best, mask, score)) continue;
+    best = mask;
+    of_best = score;
   }
   return best;
 }
@@ -153,7 +151,7 @@ std::optional<NumaMask> merge_single_numa(std::span<const Hints> resources, cons
     const NumaMask single = common & named;
     if (single.empty()) return anywhere ? std::optional(rules.all()) : std::nullopt;
     if (!are_scored(rules.strategy, resources)) return NumaMask::of(single.first());
-    return NumaMask::of(choose(single, resources, rules));
+    return choose(single, resources, rules);
   }
   const int node = fold_in_order(lists.first(with_nodes), rules);
   if (node == kNone) return std::nullopt;

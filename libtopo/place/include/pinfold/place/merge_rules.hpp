@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -14,6 +15,21 @@ struct Scores {
   std::span<const int> cpu = {};
   std::span<const int> memory = {};
 };
+
+/// Returns the sum of the distances between all NUMA nodes of a mask. The kubelet compares
+/// averages; for masks of equal width, sums have the same order. `distances`: row by row; without
+/// any, 0.
+[[nodiscard]] inline std::uint64_t distance_within(NumaMask mask,
+                                                   std::span<const std::uint32_t> distances,
+                                                   int nodes) {
+  if (distances.empty()) return 0;
+  std::uint64_t sum = 0;
+  for (const int from : mask.positions()) {
+    const auto row = static_cast<std::size_t>(from) * static_cast<std::size_t>(nodes);
+    for (const int to : mask.positions()) sum += distances[row + static_cast<std::size_t>(to)];
+  }
+  return sum;
+}
 
 struct MergeRules {
   TopologyPolicy policy = TopologyPolicy::kNone;

@@ -35,6 +35,15 @@ class HintScore {
   std::uint64_t weight_ = 0;
 };
 
+/// Returns the score of a mask that every resource with a preference has as a hint; 0: not scored.
+[[nodiscard]] inline std::uint64_t score_of(std::span<const Hints> resources, NumaMask mask) {
+  HintScore score;
+  for (const Hints& hints : resources) {
+    if (hints.kind != Hints::Kind::kAnywhere) score.add(hints, mask);
+  }
+  return score.value();
+}
+
 /// Returns -1 if the strategy chooses the mask with the first score, 1 if that with the second, 0
 /// if it does not care: the scores are equal, or one mask has none.
 [[nodiscard]] constexpr int compare_scores(NumaAllocationStrategy strategy, std::uint64_t first,
@@ -42,6 +51,16 @@ class HintScore {
   if (strategy == NumaAllocationStrategy::kNone || first == second) return 0;
   if (first == 0 || second == 0) return 0;
   return (first > second) == (strategy == NumaAllocationStrategy::kMostAllocated) ? -1 : 1;
+}
+
+/// Returns whether a mask replaces another one that is equally good by everything but scores: by
+/// the strategy or, if that does not care, as the lower one. A mask never replaces itself.
+[[nodiscard]] constexpr bool replaces(NumaAllocationStrategy strategy, NumaMask current,
+                                      std::uint64_t score, NumaMask candidate,
+                                      std::uint64_t its_score) {
+  if (candidate == current) return false;
+  const int chosen = compare_scores(strategy, score, its_score);
+  return chosen != 0 ? chosen > 0 : candidate < current;
 }
 
 /// Returns whether the strategy can choose: whether some resource has a score.
