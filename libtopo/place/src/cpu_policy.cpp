@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "taker.hpp"
+
 namespace pinfold::place {
 namespace {
 
@@ -158,6 +160,25 @@ Taken CpuPolicy::choose(CpusView shared, const CpuRequest& request, Arena& arena
   if (!rest) return rest;
   add(chosen, *rest);
   return chosen;
+}
+
+Taken CpuPolicy::resize(CpusView shared, const CpuResize& request, Arena& arena,
+                        TakeSteps* steps) const {
+  if (request.count <= count(request.current)) {
+    return take_packed(rules_, request.current, request.count, arena, steps, request.baseline);
+  }
+  const Cpus free = available(shared, arena);
+  add(free, request.current);
+  CpusView kept = request.current;
+  if (request.affinity) {
+    const Cpus near_cpus = near(free, *request.affinity, arena);
+    add(near_cpus, kept);
+    const int most = std::min(request.count, count(near_cpus));
+    const Taken taken = take_packed(rules_, near_cpus, most, arena, steps, kept);
+    if (!taken || most == request.count) return taken;
+    kept = *taken;
+  }
+  return take_packed(rules_, free, request.count, arena, steps, kept);
 }
 
 std::size_t CpuPolicy::bytes() const {

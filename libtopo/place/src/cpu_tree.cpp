@@ -150,20 +150,36 @@ std::size_t CpuTree::longest(const std::vector<const Nesting*>& path) const {
   return list.size();
 }
 
-std::span<const std::int32_t> CpuTree::sorted(Level level, CpusView free, Arena& arena) const {
+std::span<const std::int32_t> CpuTree::sorted(Level level, CpusView free, Arena& arena,
+                                              CpusView kept) const {
   List list(longest_list_, arena);
   const std::span<std::int32_t> counts = arena.make_raw<std::int32_t>(longest_list_);
+  const auto is_in = [](CpusView set, const CpuGroup& candidate, const CpuGroup* parent) {
+    return parent == nullptr ? intersects(set, candidate) : intersects(set, candidate, *parent);
+  };
   // Appends the candidates with free CPUs in the parent, ranked by all their free CPUs.
-  const auto append = [&](List& to, Level of, std::span<const std::int32_t> candidates,
-                          const CpuGroup* parent) {
+  const auto append_if = [&](List& to, Level of, std::span<const std::int32_t> candidates,
+                             const CpuGroup* parent, const auto& is_meant) {
     std::int32_t least = std::numeric_limits<std::int32_t>::max();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const CpuGroup& candidate = group(of, candidates[i]);
-      const bool is_inside = parent == nullptr || intersects(free, candidate, *parent);
+      const bool is_inside = is_in(free, candidate, parent) && is_meant(candidate);
       counts[i] = is_inside ? count_common(free, candidate) : 0;
       if (counts[i] > 0) least = std::min(least, counts[i]);
     }
     append_by_count(to, candidates, counts.first(candidates.size()), least);
+  };
+  const auto append = [&](List& to, Level of, std::span<const std::int32_t> candidates,
+                          const CpuGroup* parent) {
+    if (kept.empty()) {
+      append_if(to, of, candidates, parent, [](const CpuGroup&) { return true; });
+      return;
+    }
+    for (const bool with_kept : {true, false}) {
+      append_if(to, of, candidates, parent, [&](const CpuGroup& candidate) {
+        return is_in(kept, candidate, parent) == with_kept;
+      });
+    }
   };
   append(list, first_, all_first_, nullptr);
   if (level == first_) return list.items();

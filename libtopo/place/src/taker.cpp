@@ -48,6 +48,7 @@ void Taker::note(TakeStep::Kind kind, Level level, std::int32_t id, CpusView cpu
 }
 
 void Taker::take_whole(Level level) {
+  if (keeps_) return take_rest_of_groups(level);
   const CpuTree& tree = *rules_->tree;
   if (needed_ < tree.smallest(level)) return;
   const Quirks& quirks = rules_->quirks;
@@ -80,6 +81,40 @@ void Taker::take_whole(Level level) {
   if (!is_empty(cores)) note(TakeStep::Kind::kWholeCores, level, 0, cores);
 }
 
+void Taker::take_rest_of_groups(Level level) {
+  const Arena::Scope scope(*arena_);
+  const CpuTree& tree = *rules_->tree;
+  const Cpus rest = arena_->make<Word>(free_.size());
+  for (const std::int32_t index : sorted(level)) {
+    const CpuGroup& group = tree.group(level, index);
+    const int free = count_common(free_, group);
+    if (free == 0 || free > needed_ || free + count_common(result_, group) != group.size) continue;
+    std::fill(rest.begin(), rest.end(), 0);
+    add(rest, group);
+    keep_only(rest, free_);
+    take(rest);
+    note(level == Level::kCore ? TakeStep::Kind::kWholeCores : TakeStep::Kind::kWhole, level,
+         group.id, rest);
+  }
+}
+
+void Taker::take_rest_of_cores(const CpuGroup& cache) {
+  const Arena::Scope scope(*arena_);
+  const CpuTree& tree = *rules_->tree;
+  const Cpus rest = arena_->make<Word>(free_.size());
+  for (const CpuGroup& core : tree.groups(Level::kCore)) {
+    const int free = count_common(free_, core);
+    const bool is_near = intersects(free_, core, cache) && intersects(result_, core, cache);
+    if (!is_near || free + count_common(result_, core) != core.size) continue;
+    if (free > needed_) break;
+    std::fill(rest.begin(), rest.end(), 0);
+    add(rest, core);
+    keep_only(rest, free_);
+    take(rest);
+    note(TakeStep::Kind::kWholeCores, Level::kCore, core.id, rest);
+  }
+}
+
 // Without the quirks only cores of the average size with all their CPUs free are taken, so their
 // order is that of their ids, and those after the last one need no look.
 void Taker::take_whole_cores() {
@@ -103,6 +138,8 @@ void Taker::take_part_of_cache(const CpuGroup& cache) {
   const Arena::Scope scope(*arena_);
   const CpuTree& tree = *rules_->tree;
   const int per_core = std::max(tree.average(Level::kCore), 1);
+  if (keeps_ && per_core > 1) take_rest_of_cores(cache);
+  if (satisfied()) return;
   const Cpus candidates = arena_->make<Word>(free_.size());
   add(candidates, cache);
   keep_only(candidates, free_);
@@ -128,8 +165,9 @@ void Taker::take_part_of_cache(const CpuGroup& cache) {
 void Taker::take_by_cache() {
   const Arena::Scope scope(*arena_);
   const CpuTree& tree = *rules_->tree;
-  for (const std::int32_t index : tree.sorted(Level::kCache, free_, *arena_)) {
-    if (needed_ >= tree.average(Level::kCache)) take_whole(Level::kCache);
+  if (keeps_) take_rest_of_groups(Level::kCache);
+  for (const std::int32_t index : sorted(Level::kCache)) {
+    if (!keeps_ && needed_ >= tree.average(Level::kCache)) take_whole(Level::kCache);
     if (satisfied()) return;
     take_part_of_cache(tree.group(Level::kCache, index));
     if (satisfied()) return;
@@ -141,7 +179,7 @@ void Taker::take_singly(Level level) {
   const CpuTree& tree = *rules_->tree;
   const Cpus taken = arena_->make<Word>(free_.size());
   const Cpus candidates = arena_->make<Word>(free_.size());
-  for (const std::int32_t index : tree.sorted(level, free_, *arena_)) {
+  for (const std::int32_t index : sorted(level)) {
     if (satisfied()) break;
     std::fill(candidates.begin(), candidates.end(), 0);
     add(candidates, tree.group(level, index));
@@ -167,7 +205,7 @@ void Taker::take_across_cores() {
   const std::span<const CpuGroup> cores = tree.groups(Level::kCore);
   const Cpus taken = arena_->make<Word>(free_.size());
   const Cpus left = arena_->make<Word>(free_.size());
-  for (const std::int32_t socket : tree.sorted(Level::kSocket, free_, *arena_)) {
+  for (const std::int32_t socket : sorted(Level::kSocket)) {
     std::fill(left.begin(), left.end(), 0);
     add(left, tree.group(Level::kSocket, socket));
     keep_only(left, free_);
@@ -195,10 +233,11 @@ void Taker::take_across_cores() {
 }
 
 Taken take_packed(const TakeRules& rules, CpusView available, int count, Arena& arena,
-                  TakeSteps* steps) {
-  Taker taker(rules, available, count, arena, steps);
+                  TakeSteps* steps, CpusView kept) {
+  Taker taker(rules, available, count, arena, steps, kept);
   if (taker.satisfied()) return taker.result();
-  if (const int free = place::count(available); count > free) {
+  if (taker.needed() > place::count(taker.free())) {
+    const int free = place::count(available);
     return tl::unexpected(
         CpuFailure{.kind = CpuFailure::Kind::kNotEnough, .requested = count, .available = free});
   }

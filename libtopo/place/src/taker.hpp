@@ -7,14 +7,19 @@ namespace pinfold::place {
 /// Collects CPUs for one request by moving them from the free ones to the result.
 class Taker {
  public:
-  /// Borrows the rules, the arena and `steps`, which may be nullptr.
-  Taker(const TakeRules& rules, CpusView available, int count, Arena& arena, TakeSteps* steps)
+  /// Borrows the rules, the arena and `steps`, which may be nullptr. `kept`: the first part of the
+  /// result, near which the rest is taken; no words: none.
+  Taker(const TakeRules& rules, CpusView available, int count, Arena& arena, TakeSteps* steps,
+        CpusView kept = {})
       : rules_(&rules),
         arena_(&arena),
         free_(arena.copy(available)),
         result_(arena.make<Word>(available.size())),
         needed_(count),
-        steps_(steps) {}
+        steps_(steps),
+        keeps_(!kept.empty()) {
+    if (keeps_) take(kept);
+  }
 
   [[nodiscard]] bool satisfied() const { return needed_ < 1; }
   [[nodiscard]] int needed() const { return needed_; }
@@ -40,6 +45,14 @@ class Taker {
   /// Takes the lowest free cores of one cache if they have exactly the number still needed.
   void take_part_of_cache(const CpuGroup& cache);
   void take_whole_cores();
+  /// Takes the free rest of groups that would then be whole.
+  void take_rest_of_groups(Level level);
+  /// Takes the free rest of the cache's cores of which it has CPUs.
+  void take_rest_of_cores(const CpuGroup& cache);
+  /// Returns the groups of the level, those near what it has first if it keeps CPUs.
+  [[nodiscard]] std::span<const std::int32_t> sorted(Level level) const {
+    return rules_->tree->sorted(level, free_, *arena_, keeps_ ? CpusView(result_) : CpusView());
+  }
   void note(TakeStep::Kind kind, Level level, const CpuGroup& group) const;
   void note(TakeStep::Kind kind, Level level, std::int32_t id, CpusView cpus) const;
 
@@ -49,12 +62,15 @@ class Taker {
   Cpus result_;
   int needed_;
   TakeSteps* steps_;
+  bool keeps_;  ///< a resize: the result began with CPUs
 };
 
 /// Takes whole NUMA nodes and sockets, then with prefer-align-cpus-by-uncorecache caches, then
 /// whole cores (not with distribute-cpus-across-cores), then single CPUs. Each step starts with the
-/// group that has the fewest free CPUs.
+/// group that has the fewest free CPUs. With `kept`, which is part of the result, it starts with
+/// groups that have some of these, and a group counts as whole if all its other CPUs are free.
+/// Source: the code proposed for 1.38 (kubernetes#140629).
 [[nodiscard]] Taken take_packed(const TakeRules& rules, CpusView available, int count, Arena& arena,
-                                TakeSteps* steps);
+                                TakeSteps* steps, CpusView kept = {});
 
 }  // namespace pinfold::place

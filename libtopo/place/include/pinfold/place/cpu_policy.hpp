@@ -20,6 +20,14 @@ struct CpuRequest {
   CpusView reusable = {};  ///< may be taken in addition to the free CPUs; no words: none
 };
 
+/// Another number of exclusive CPUs for a container that has some.
+struct CpuResize {
+  int count = 0;
+  CpusView current = {};
+  CpusView baseline = {};  ///< of its admission; never taken away
+  std::optional<NumaMask> affinity = std::nullopt;
+};
+
 /// Which sets of NUMA nodes have enough CPUs. Preferred are sets with as few NUMA nodes as an empty
 /// machine would need; with align-by-socket also those within the fewest sockets.
 class CpuRule final : public HintRule {
@@ -72,6 +80,11 @@ class CpuPolicy {
   /// Chooses the CPUs of a request from the shared pool and its reusable ones: first within the
   /// affinity. Changes nothing.
   [[nodiscard]] Taken choose(CpusView shared, const CpuRequest& request, Arena& arena,
+                             TakeSteps* steps) const;
+  /// Chooses the CPUs of a resize: all current ones and more near them, or the baseline and those
+  /// of the current ones that are nearest. Changes nothing. Domain: the baseline is part of the
+  /// current CPUs, and has at most `count`.
+  [[nodiscard]] Taken resize(CpusView shared, const CpuResize& request, Arena& arena,
                              TakeSteps* steps) const;
   /// Returns the bytes that hints() and choose() together take from their arena at most, with a few
   /// sets of the caller's.

@@ -70,9 +70,10 @@ class CpuTree {
 
   /// Returns the groups of `level` with CPUs in `free`, ordered by the group of the level above,
   /// then by ascending number of free CPUs, then by id. A group that spans two groups of the level
-  /// above is listed under both.
-  [[nodiscard]] std::span<const std::int32_t> sorted(Level level, CpusView free,
-                                                     Arena& arena) const;
+  /// above is listed under both. Within each group of the level above, those with CPUs of `kept`
+  /// come first; without words, there are none.
+  [[nodiscard]] std::span<const std::int32_t> sorted(Level level, CpusView free, Arena& arena,
+                                                     CpusView kept = {}) const;
   /// Returns the cores that share a CPU with a group of the second level, by id.
   [[nodiscard]] std::span<const std::int32_t> cores_in_second(std::int32_t index) const {
     return cores_in_second_[static_cast<std::size_t>(index)];

@@ -1,0 +1,127 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "pinfold/place/cpu_policy.hpp"
+#include "pinfold/types/cpuset.hpp"
+
+namespace pinfold::place {
+namespace {
+
+using Machine = std::vector<CpuPlace>;
+
+/// 4 cores of two threads.
+Machine one_socket() {
+  Machine cpus;
+  for (int i = 0; i < 8; ++i) cpus.push_back({i, i % 4, 0, 0, 0});
+  return cpus;
+}
+/// 6 cores of two threads; odd CPUs are on socket 1.
+Machine two_sockets() {
+  Machine cpus;
+  for (int i = 0; i < 12; ++i) cpus.push_back({i, i % 6, i % 2, i % 2, i % 2});
+  return cpus;
+}
+Machine two_sockets_without_threads() {
+  Machine cpus;
+  for (int i = 0; i < 8; ++i) cpus.push_back({i, i, i / 4, i / 4, i / 4});
+  return cpus;
+}
+/// 40 cores of two threads, on two sockets of two NUMA nodes each.
+Machine four_numa_nodes() {
+  Machine cpus;
+  for (int i = 0; i < 80; ++i) {
+    const int core = i % 40;
+    cpus.push_back({i, core, core / 20, core / 10, core / 20});
+  }
+  return cpus;
+}
+/// 8 cores of two threads; 4 cores share a cache.
+Machine two_caches() {
+  Machine cpus;
+  for (int i = 0; i < 16; ++i) cpus.push_back({i, i % 8, 0, 0, i % 8 / 4});
+  return cpus;
+}
+/// 16 cores of one thread; 4 share a cache.
+Machine four_caches() {
+  Machine cpus;
+  for (int i = 0; i < 16; ++i) cpus.push_back({i, i, 0, 0, i / 4});
+  return cpus;
+}
+
+struct Case {
+  Machine (*machine)();
+  const char* free;  ///< and the current ones
+  const char* current;
+  const char* baseline;
+  int count;
+  const char* result;
+  CpuPolicyOptions options = {};
+};
+
+CpuSet parsed(const char* list) { return CpuSet::parse(list).value(); }
+
+Cpus words_of(const CpuSet& cpus, const CpuTree& tree, Arena& arena) {
+  const Cpus words = arena.make<Word>(tree.words());
+  for (const CpuId cpu : cpus) insert(words, cpu.value);
+  return words;
+}
+
+std::string resized(const Case& c) {
+  const Machine machine = c.machine();
+  int numa = 0;
+  for (const CpuPlace& cpu : machine) numa = std::max(numa, cpu.numa + 1);
+  const CpuTree tree(machine, numa);
+  // The tests are older than kubernetes#140766, which spreads over cores and not by number.
+  Quirks quirks = quirks_of(Profile::kKubelet138);
+  quirks.cores_spread_by_cpu_number = true;
+  const CpuPolicy policy(tree, c.options, quirks, NumaMask::kMaxNodes);
+  HeapArena memory(policy.bytes() + 4096);
+  Arena& arena = memory.arena();
+  const Cpus shared = words_of(parsed(c.free) - parsed(c.current), tree, arena);
+  const CpuResize request{c.count, words_of(parsed(c.current), tree, arena),
+                          words_of(parsed(c.baseline), tree, arena)};
+  const Taken taken = policy.resize(shared, request, arena, nullptr);
+  if (!taken) return "none";
+  CpuSet cpus;
+  for_each_cpu(*taken, [&](std::int32_t cpu) { cpus.insert(CpuId{cpu}); });
+  return cpus.to_string();
+}
+
+// Source: the tests of the code proposed for Kubernetes 1.38 (kubernetes#140629).
+TEST(Resize, ChoosesAsTheProposedKubelet) {
+  const CpuPolicyOptions spread = {.distribute_cpus_across_cores = true};
+  const CpuPolicyOptions by_cache = {.prefer_align_cpus_by_uncorecache = true};
+  for (const Case& c : std::vector<Case>{
+           {one_socket, "0,2,4,6", "0", "0", 5, "none"},
+           {one_socket, "0-7", "0", "0", 1, "0"},
+           {one_socket, "0-7", "0", "0", 2, "0,4"},
+           {one_socket, "0,1,3,5-7", "0", "0", 2, "0,6"},
+           {one_socket, "0,1,3,5-7", "0", "0", 3, "0-1,5"},
+           {one_socket, "0-7", "0", "0", 8, "0-7"},
+           {two_sockets, "0-11", "11", "11", 2, "5,11"},
+           {two_sockets, "0-11", "11", "11", 6, "1,3,5,7,9,11"},
+           {two_sockets, "0-11", "11", "11", 8, "0-1,3,5-7,9,11"},
+           {four_numa_nodes, "0-79", "39", "39", 40, "20-39,60-79"},
+           {four_numa_nodes, "0-79", "39", "39", 20, "30-39,70-79"},
+           {four_numa_nodes, "0-79", "39,59", "39,59", 60, "0-19,30-59,70-79"},
+           {four_numa_nodes, "0-69", "39", "39", 40, "0-8,20-30,39-48,60-69"},
+           {four_numa_nodes, "0-69", "39", "39", 41, "0-19,39-59"},
+           {one_socket, "0-7", "7", "7", 3, "0-1,7", spread},
+           {two_sockets, "0-11", "11", "11", 3, "1,3,11", spread},
+           {two_sockets, "0-11", "11", "11", 6, "1,3,5,7,9,11", spread},
+           {two_sockets, "0-11", "11", "11", 8, "0-3,5,7,9,11", spread},
+           {two_sockets_without_threads, "0-7", "7", "7", 2, "4,7", spread},
+           {four_numa_nodes, "0-79", "39", "39", 8, "20-26,39", spread},
+           {four_numa_nodes, "0-69", "39", "39", 40, "0-9,20-39,60-69", spread},
+           {four_caches, "2-15", "8-9", "8-9", 8, "4-11", by_cache},
+           {two_caches, "0-15", "4-6", "4-6", 8, "4-7,12-15", by_cache},
+           {two_caches, "3-7,11-15", "3-7,11-15", "4-6", 8, "4-7,12-15", by_cache},
+       }) {
+    EXPECT_EQ(resized(c), c.result) << c.free << " of " << c.current << " to " << c.count;
+  }
+}
+
+}  // namespace
+}  // namespace pinfold::place
