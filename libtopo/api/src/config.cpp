@@ -19,7 +19,7 @@ using StringMap = std::map<std::string, std::string>;
 constexpr std::string_view kApiVersion = "kubelet.config.k8s.io/v1beta1";
 constexpr std::string_view kKind = "KubeletConfiguration";
 
-constexpr std::array<std::pair<std::string_view, bool FeatureGates::*>, 9> kGates = {{
+constexpr std::array<std::pair<std::string_view, bool FeatureGates::*>, 10> kGates = {{
     {"PodLevelResources", &FeatureGates::pod_level_resources},
     {"PodLevelResourceManagers", &FeatureGates::pod_level_resource_managers},
     {"CPUManagerPolicyAlphaOptions", &FeatureGates::cpu_manager_policy_alpha_options},
@@ -30,6 +30,8 @@ constexpr std::array<std::pair<std::string_view, bool FeatureGates::*>, 9> kGate
     {"CustomCPUCFSQuotaPeriod", &FeatureGates::custom_cpu_cfs_quota_period},
     {"InPlacePodLevelResourcesVerticalScaling",
      &FeatureGates::in_place_pod_level_resources_vertical_scaling},
+    {"InPlacePodVerticalScalingExclusiveCPUs",
+     &FeatureGates::in_place_pod_vertical_scaling_exclusive_cpus},
 }};
 
 constexpr std::array<std::pair<std::string_view, std::string Config::*>, 6> kTexts = {{

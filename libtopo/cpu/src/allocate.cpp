@@ -150,8 +150,75 @@ Admission CpuManager::allocate(CpuState& state, const PodView& pod, const Contai
       auto taken,
       take_out(state, {container.name, count, affinity.numa, reusable_by(state, pod)}, trace));
   update_reusable(state, pod, container, taken);
+  if (stores_baselines_) state.baselines[{pod.uid, container.name}] = taken;
   state.assignments[{pod.uid, container.name}] = std::move(taken);
   return {};
+}
+
+Admission CpuManager::resize(CpuState& state, const PodView& pod, const Container& container,
+                             const TopologyHint& affinity, Trace* trace) const {
+  const ContainerId id{pod.uid, container.name};
+  const int count = guaranteed_cpus(pod, container);
+  const CpuSet known = *state.assignments.find(id);
+  const CpuSet baseline = *baseline_of(state, id);
+  const CpuSet reusable = reusable_by(state, pod);
+  place::HeapArena memory(policy_->bytes());
+  place::Arena& arena = memory.arena();
+  const place::Cpus shared = cpu::words_of(state.default_set | reusable, *tree_, arena);
+  const place::Cpus current = cpu::words_of(known, *tree_, arena);
+  const place::Cpus own = cpu::words_of(state.default_set | reusable | known, *tree_, arena);
+  auto checked = policy_->check_cores(own, count);
+  place::TakeSteps steps;
+  place::Taken taken = tl::unexpected(place::CpuFailure{});
+  if (checked) {
+    taken = policy_->resize(shared,
+                            {.count = count,
+                             .current = current,
+                             .baseline = cpu::words_of(baseline, *tree_, arena),
+                             .affinity = affinity.numa},
+                            arena, trace == nullptr ? nullptr : &steps);
+  }
+  if (!checked || !taken) {
+    Rejection rejection = cpu::rejection_of(checked ? taken.error() : checked.error());
+    if (trace != nullptr) trace->add(kSource, container.name, rejection.message);
+    return tl::unexpected(std::move(rejection));
+  }
+  CpuSet cpus = CpuSet::of_words(*taken);
+  CpuSet released = known - cpus;
+  // What an init container had before stays out of the shared pool until the pod ends.
+  for (const auto& [name, of_sibling] : *state.assignments.find(pod.uid)) {
+    if (name != container.name) released -= of_sibling;
+  }
+  if (trace != nullptr) {
+    trace->add(kSource, container.name,
+               count >= static_cast<int>(known.size())
+                   ? fmt::format("keeps its CPUs {} and takes {}: {}", known.to_string(),
+                                 (cpus - known).to_string(), joined(steps, *machine_))
+                   : fmt::format("keeps CPUs {}, among them those of its admission, {}, and gives "
+                                 "back {}",
+                                 cpus.to_string(), baseline.to_string(),
+                                 (known - cpus).to_string()));
+  }
+  state.default_set -= cpus;
+  state.default_set |= released;
+  update_reusable(state, pod, container, cpus);
+  state.baselines[id] = baseline;
+  state.assignments[id] = std::move(cpus);
+  return {};
+}
+
+CpuSet CpuManager::moved_baseline(const CpuSet& baseline, const CpuSet& cpus) const {
+  if (!is_static_ || cpus.contains_all(baseline)) return baseline;
+  const auto count = static_cast<int>(std::min(baseline.size(), cpus.size()));
+  place::HeapArena memory(policy_->bytes());
+  place::Arena& arena = memory.arena();
+  const auto taken =
+      policy_->resize(cpu::words_of({}, *tree_, arena),
+                      {.count = count,
+                       .current = cpu::words_of(cpus, *tree_, arena),
+                       .baseline = cpu::words_of(baseline & cpus, *tree_, arena)},
+                      arena, nullptr);
+  return taken ? CpuSet::of_words(*taken) : cpus;
 }
 
 void CpuManager::remove_container(CpuState& state, const ContainerId& container) const {
@@ -160,6 +227,7 @@ void CpuManager::remove_container(CpuState& state, const ContainerId& container)
   if (assigned == nullptr) return;
   CpuSet released = *assigned;
   state.assignments.erase(container);
+  state.baselines.erase(container);
   const auto* const siblings = state.assignments.find(container.pod);
   const bool was_last = siblings == nullptr;
   if (!was_last) {

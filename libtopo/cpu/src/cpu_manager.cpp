@@ -87,6 +87,8 @@ Result<CpuManager> CpuManager::make(const Machine& machine, const Config& config
   manager.machine_ = &machine;
   manager.gates_ = config.gates();
   manager.quirks_ = config.quirks();
+  manager.stores_baselines_ = manager.gates_.in_place_pod_vertical_scaling_exclusive_cpus &&
+                              config.profile >= Profile::kKubelet137;
   manager.tree_ = cpu::tree_of(machine);
   if (config.cpu_manager_policy == "none") {
     if (config.cpu_manager_policy_options.empty()) return manager;
@@ -170,6 +172,14 @@ Result<void> CpuManager::start(CpuState& state) const {
                     usable.to_string(), known.to_string()));
   }
   return {};
+}
+
+const CpuSet* baseline_of(const CpuCheckpoint& state, const ContainerId& container) {
+  const CpuSet* const assigned = state.assignments.find(container);
+  if (assigned == nullptr) return nullptr;
+  const CpuSet* const stored = state.baselines.find(container);
+  const bool is_valid = stored != nullptr && !stored->empty() && assigned->contains_all(*stored);
+  return is_valid ? stored : assigned;
 }
 
 std::vector<NumaUsage> CpuManager::usage(const CpuState& state) const {

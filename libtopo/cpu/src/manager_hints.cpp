@@ -33,24 +33,30 @@ ResourceHints CpuManager::hints_of_free(const CpuState& state, const CpuSet& reu
   return hints;
 }
 
-ResourceHints CpuManager::hints_of(const CpuSet& cpus, int count) const {
+ResourceHints CpuManager::hints_of(const CpuSet& cpus, const CpuSet& reusable, int count) const {
   place::HeapArena memory(policy_->bytes());
   place::Arena& arena = memory.arena();
   const place::Cpus words = cpu::words_of(cpus, *tree_, arena);
+  const place::Cpus again = cpu::words_of(reusable, *tree_, arena);
   return {{kResource,
-           place::list_hints(policy_->hints(words, {.count = count}, arena), tree_->numa_count())}};
+           place::list_hints(policy_->hints(words, {.count = count, .reusable = again}, arena),
+                             tree_->numa_count())}};
 }
 
 ResourceHints CpuManager::container_hints(const CpuState& state, const PodView& pod,
-                                          const Container& container) const {
+                                          const Container& container,
+                                          CpuRequestKind kind) const {
   if (!is_static_ || !manages(pod)) return {};
   const int count = guaranteed_cpus(pod, container);
   if (count == 0) return {};
-  if (const CpuSet* const known = state.assignments.find({pod.uid, container.name})) {
-    if (static_cast<int>(known->size()) != count) return impossible();
-    return hints_of(*known, count);
-  }
-  return hints_of_free(state, state.reusable_pod == pod.uid ? state.reusable : CpuSet{}, count);
+  const CpuSet reusable = state.reusable_pod == pod.uid ? state.reusable : CpuSet{};
+  const CpuSet* const known = state.assignments.find({pod.uid, container.name});
+  if (known == nullptr) return hints_of_free(state, reusable, count);
+  const auto had = static_cast<int>(known->size());
+  if (had == count) return hints_of(*known, {}, count);
+  if (kind == CpuRequestKind::kAdmission) return impossible();
+  return had < count ? hints_of_free(state, *known | reusable, count)
+                     : hints_of({}, *known | reusable, count);
 }
 
 std::string CpuManager::why_no_pod_hints(const CpuState& state, const PodView& pod) const {
@@ -95,7 +101,8 @@ std::vector<Amounts> CpuManager::amounts(const CpuState& state, const PodView& p
   return {std::move(amounts)};
 }
 
-ResourceHints CpuManager::pod_hints(const CpuState& state, const PodView& pod) const {
+ResourceHints CpuManager::pod_hints(const CpuState& state, const PodView& pod,
+                                    CpuRequestKind kind) const {
   if (!is_static_ || !manages(pod)) return {};
   const int count = pod_guaranteed_cpus(pod);
   if (count == 0) return {};
@@ -105,17 +112,19 @@ ResourceHints CpuManager::pod_hints(const CpuState& state, const PodView& pod) c
     const auto known = state.pods.find(pod.uid);
     if (!quirks_.readmitted_pod_takes_cpus_again && known != state.pods.end()) {
       if (static_cast<int>(known->second.size()) != count) return impossible();
-      return hints_of(known->second, count);
+      return hints_of(known->second, {}, count);
     }
   }
   CpuSet assigned;
   for (const Container& container : pod.containers) {
     const CpuSet* const known = state.assignments.find({pod.uid, container.name});
     if (known == nullptr) continue;
-    if (static_cast<int>(known->size()) != guaranteed_cpus(pod, container)) return impossible();
+    const bool is_as_requested =
+        static_cast<int>(known->size()) == guaranteed_cpus(pod, container);
+    if (!is_as_requested && kind == CpuRequestKind::kAdmission) return impossible();
     assigned |= *known;
   }
-  if (static_cast<int>(assigned.size()) == count) return hints_of(assigned, count);
+  if (static_cast<int>(assigned.size()) == count) return hints_of(assigned, {}, count);
   if (state.reusable_pod == pod.uid) assigned |= state.reusable;
   return hints_of_free(state, assigned, count);
 }

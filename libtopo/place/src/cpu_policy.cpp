@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "taker.hpp"
-
 namespace pinfold::place {
 namespace {
 
@@ -165,7 +163,7 @@ Taken CpuPolicy::choose(CpusView shared, const CpuRequest& request, Arena& arena
 Taken CpuPolicy::resize(CpusView shared, const CpuResize& request, Arena& arena,
                         TakeSteps* steps) const {
   if (request.count <= count(request.current)) {
-    return take_packed(rules_, request.current, request.count, arena, steps, request.baseline);
+    return take(rules_, request.current, request.count, arena, steps, request.baseline);
   }
   const Cpus free = available(shared, arena);
   add(free, request.current);
@@ -174,17 +172,17 @@ Taken CpuPolicy::resize(CpusView shared, const CpuResize& request, Arena& arena,
     const Cpus near_cpus = near(free, *request.affinity, arena);
     add(near_cpus, kept);
     const int most = std::min(request.count, count(near_cpus));
-    const Taken taken = take_packed(rules_, near_cpus, most, arena, steps, kept);
+    const Taken taken = take(rules_, near_cpus, most, arena, steps, kept);
     if (!taken || most == request.count) return taken;
     kept = *taken;
   }
-  return take_packed(rules_, free, request.count, arena, steps, kept);
+  return take(rules_, free, request.count, arena, steps, kept);
 }
 
 std::size_t CpuPolicy::bytes() const {
-  // Sets: those of the caller, of choose(), of two Takers and of one of their steps; with a trace,
-  // one for each NUMA node. Lists: those of two nested steps, with counts and cores.
-  constexpr std::size_t kSets = 32;
+  // Sets: those of the caller, of choose() or resize(), of two Takers and of one of their steps; with
+  // a trace, one for each NUMA node. Lists: those of two nested steps, with counts and cores.
+  constexpr std::size_t kSets = 36;
   constexpr std::size_t kLists = 16;
   const auto nodes = static_cast<std::size_t>(tree().numa_count());
   const std::size_t sets = (kSets + nodes) * tree().words() * sizeof(Word);

@@ -125,9 +125,30 @@ bool in_one_socket(const NumaDistribution& d, std::span<const int> nodes) {
                                     [&](int node) { return socket_of(node) == first; });
 }
 
+/// Returns how many CPUs a NUMA node keeps in excess of its share.
+int excess(const NumaDistribution& d, int node, int share) {
+  return d.kept.empty() ? 0 : std::max(d.kept[static_cast<std::size_t>(node)] - share, 0);
+}
+
+/// Returns whether a combination contains all NUMA nodes with kept CPUs, and what these keep leaves
+/// a remainder of whole groups.
+bool has_all_kept(const NumaDistribution& d, std::span<const int> nodes) {
+  if (d.kept.empty()) return true;
+  const int share = assumed_share(d, nodes);
+  int left = d.count - share * static_cast<int>(nodes.size());
+  std::size_t with_kept = 0;
+  for (const int node : nodes) {
+    with_kept += d.kept[static_cast<std::size_t>(node)] > 0 ? 1 : 0;
+    left -= excess(d, node, share);
+  }
+  const auto all = std::count_if(d.kept.begin(), d.kept.end(), [](int kept) { return kept > 0; });
+  return left >= 0 && left % d.group == 0 && with_kept == static_cast<std::size_t>(all);
+}
+
 /// Returns whether the NUMA nodes have enough. Like the kubelet, counts free CPUs once, but groups
 /// as often as a NUMA node is listed.
 bool can_hold(const NumaDistribution& d, std::span<const int> nodes) {
+  if (!has_all_kept(d, nodes)) return false;
   const int share = assumed_share(d, nodes);
   std::int64_t groups = 0;
   std::int64_t cpus = 0;
@@ -154,13 +175,16 @@ Rest rest_of(const NumaDistribution& d, std::span<const int> nodes, std::int64_t
   const int share = assumed_share(d, nodes);
   Rest rest;
   rest.squares = squares;
-  rest.groups = (d.count - share * static_cast<int>(nodes.size())) / d.group;
+  int missing = d.count;
   rest.left = d.available;
   for (const int node : nodes) {
+    const int given = share + excess(d, node, share);
     int& left = rest.left[static_cast<std::size_t>(node)];
-    rest.squares -= drop(left, share);
-    left -= share;
+    rest.squares -= drop(left, given);
+    left -= given;
+    missing -= given;
   }
+  rest.groups = missing / d.group;
   std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(rest.candidates),
                [&](int node) { return rest.left[static_cast<std::size_t>(node)] >= d.group; });
   return rest;

@@ -18,7 +18,8 @@ struct NumaDistribution {
   int count = 0;   ///< total CPUs, a multiple of `group`
   int group = 1;   ///< CPUs that stay together
   Ints nodes;      ///< NUMA nodes with free CPUs, each once
-  Ints available;  ///< free CPUs of each
+  Ints available;  ///< CPUs that each can give: the free ones, and those of `kept`
+  Ints kept;       ///< of a resize: CPUs that each gives in any case; empty: none
   Ints sockets;    ///< the socket of each, -1 if it spans several; empty unless within_socket
   /// The order of enumeration, as indices into `nodes`. With the quirk spanning_group_taken_twice,
   /// a NUMA node that spans two sockets appears twice.
@@ -33,7 +34,8 @@ struct NumaChoice {
   Ints remainder;  ///< these give one more group each, in turn, until the request is satisfied
 };
 
-/// Returns the share of each NUMA node before the remainder, in CPUs that form whole groups.
+/// Returns the share of each NUMA node before the remainder, in CPUs that form whole groups. A NUMA
+/// node with more `kept` CPUs gives those.
 [[nodiscard]] int even_share(const NumaDistribution& d, std::size_t nodes);
 /// Like even_share, but at most what the NUMA node with the fewest CPUs has, in whole groups.
 [[nodiscard]] int cut_share(const NumaDistribution& d, std::span<const int> nodes);

@@ -23,9 +23,9 @@ int socket_of_numa(const CpuTree& tree, const CpuGroup& node) {
 
 /// Takes the shares of a choice, packed within each NUMA node.
 Taken take_choice(const TakeRules& rules, const NumaDistribution& d, const NumaChoice& choice,
-                  CpusView available, Arena& arena, TakeSteps* steps) {
+                  CpusView available, Arena& arena, TakeSteps* steps, CpusView kept) {
   const CpuTree& tree = *rules.tree;
-  Taker taker(rules, available, d.count, arena, nullptr);
+  Taker taker(rules, available, d.count, arena, nullptr, kept);
   const auto cpus_of = [&](int place) -> const CpuGroup& {
     return tree.group(Level::kNuma, d.nodes[static_cast<std::size_t>(place)]);
   };
@@ -33,16 +33,31 @@ Taken take_choice(const TakeRules& rules, const NumaDistribution& d, const NumaC
     const Arena::Scope scope(arena);
     const Cpus inside = arena.make<Word>(available.size());
     add(inside, cpus_of(place));
+    if (kept.empty()) {
+      keep_only(inside, taker.free());
+      // A NUMA node with too few CPUs gives none; the check at the end reports it.
+      if (const auto taken = take_packed(rules, inside, count, arena, nullptr)) taker.take(*taken);
+      return;
+    }
+    const Cpus had = arena.copy(CpusView(inside));
+    keep_only(had, taker.result());
     keep_only(inside, taker.free());
-    // A NUMA node with too few CPUs gives none; the check at the end reports it.
-    if (const auto taken = take_packed(rules, inside, count, arena, nullptr)) taker.take(*taken);
+    const int all = count + place::count(had);
+    if (const auto taken = take_packed(rules, inside, all, arena, nullptr, had)) {
+      remove(*taken, had);
+      taker.take(*taken);
+    }
   };
   // QUIRK: the kubelet does not cut a share to what a NUMA node has.
   const int share = rules.quirks.align_by_socket_ignored_in_distribution
                         ? even_share(d, choice.nodes.size())
                         : cut_share(d, {choice.nodes.data(), choice.nodes.size()});
-  for (const int place : choice.nodes) take_from(place, share);
-  int remainder = d.count - share * static_cast<int>(choice.nodes.size());
+  int remainder = d.count;
+  for (const int place : choice.nodes) {
+    const int has = d.kept.empty() ? 0 : d.kept[static_cast<std::size_t>(place)];
+    if (share > has) take_from(place, share - has);
+    remainder -= std::max(share, has);
+  }
   for (bool progress = true; remainder > 0 && progress;) {
     progress = false;
     for (const int place : choice.remainder) {
@@ -72,10 +87,10 @@ Taken take_choice(const TakeRules& rules, const NumaDistribution& d, const NumaC
 /// distribute-cpus-across-numa: spreads evenly over the smallest number of NUMA nodes that allows
 /// it; falls back to take_packed if none does.
 Taken take_across_numa(const TakeRules& rules, CpusView available, int count, Arena& arena,
-                       TakeSteps* steps) {
+                       TakeSteps* steps, CpusView kept) {
   const int group = rules.numa_group_size;
   if (count < 1) return arena.make<Word>(available.size());
-  if (count % group != 0) return take_packed(rules, available, count, arena, steps);
+  if (count % group != 0) return take_packed(rules, available, count, arena, steps, kept);
   if (const int free = place::count(available); count > free) {
     return tl::unexpected(
         CpuFailure{.kind = CpuFailure::Kind::kNotEnough, .requested = count, .available = free});
@@ -87,17 +102,27 @@ Taken take_across_numa(const TakeRules& rules, CpusView available, int count, Ar
   d.within_socket = rules.align_by_socket && !rules.quirks.align_by_socket_ignored_in_distribution;
   d.count = count;
   d.group = group;
-  for (const std::int32_t node : tree.sorted(Level::kNuma, available, arena)) {
+  const auto add_node = [&](std::int32_t node) {
     const auto known = std::find(d.nodes.begin(), d.nodes.end(), node);
     // QUIRK: the kubelet enumerates a NUMA node that spans two sockets twice.
-    if (known != d.nodes.end() && !rules.quirks.spanning_group_taken_twice) continue;
+    if (known != d.nodes.end() && !rules.quirks.spanning_group_taken_twice) return;
     d.order.push_back(static_cast<int>(known - d.nodes.begin()));
-    if (known != d.nodes.end()) continue;
+    if (known != d.nodes.end()) return;
     const CpuGroup& cpus = tree.group(Level::kNuma, node);
     d.nodes.push_back(node);
     d.available.push_back(count_common(available, cpus));
+    if (!kept.empty()) d.kept.push_back(count_common(kept, cpus));
     if (d.within_socket) d.sockets.push_back(socket_of_numa(tree, cpus));
+  };
+  const Cpus free = arena.copy(available);
+  if (!kept.empty()) {
+    remove(free, kept);
+    for (std::int32_t node = 0; node < tree.numa_count(); ++node) {
+      const CpuGroup& cpus = tree.group(Level::kNuma, node);
+      if (intersects(kept, cpus) && !intersects(free, cpus)) add_node(node);
+    }
   }
+  for (const std::int32_t node : tree.sorted(Level::kNuma, free, arena, kept)) add_node(node);
   // Use at least as many NUMA nodes as on an empty machine and in the affinity, at most one for
   // each group of CPUs.
   const int groups = divided_up(tree.cpu_count(), group);
@@ -110,16 +135,17 @@ Taken take_across_numa(const TakeRules& rules, CpusView available, int count, Ar
   }
   for (int k = fewest; k <= most; ++k) {
     const NumaChoice choice = best_choice(d, k);
-    if (!choice.nodes.empty()) return take_choice(rules, d, choice, available, arena, steps);
+    if (!choice.nodes.empty()) return take_choice(rules, d, choice, available, arena, steps, kept);
   }
-  return take_packed(rules, available, count, arena, steps);
+  return take_packed(rules, available, count, arena, steps, kept);
 }
 
 }  // namespace
 
-Taken take(const TakeRules& rules, CpusView available, int count, Arena& arena, TakeSteps* steps) {
-  return rules.across_numa ? take_across_numa(rules, available, count, arena, steps)
-                           : take_packed(rules, available, count, arena, steps);
+Taken take(const TakeRules& rules, CpusView available, int count, Arena& arena, TakeSteps* steps,
+           CpusView kept) {
+  return rules.across_numa ? take_across_numa(rules, available, count, arena, steps, kept)
+                           : take_packed(rules, available, count, arena, steps, kept);
 }
 
 }  // namespace pinfold::place

@@ -37,6 +37,15 @@ Machine four_numa_nodes() {
   }
   return cpus;
 }
+/// 128 cores of two threads, on two sockets of four NUMA nodes each.
+Machine eight_numa_nodes() {
+  Machine cpus;
+  for (int i = 0; i < 256; ++i) {
+    const int core = i % 128;
+    cpus.push_back({i, core, core / 64, core / 16, core / 64});
+  }
+  return cpus;
+}
 /// 8 cores of two threads; 4 cores share a cache.
 Machine two_caches() {
   Machine cpus;
@@ -118,6 +127,56 @@ TEST(Resize, ChoosesAsTheProposedKubelet) {
            {four_caches, "2-15", "8-9", "8-9", 8, "4-11", by_cache},
            {two_caches, "0-15", "4-6", "4-6", 8, "4-7,12-15", by_cache},
            {two_caches, "3-7,11-15", "3-7,11-15", "4-6", 8, "4-7,12-15", by_cache},
+       }) {
+    EXPECT_EQ(resized(c), c.result) << c.free << " of " << c.current << " to " << c.count;
+  }
+}
+
+// Source: the same.
+TEST(Resize, SpreadsOverNumaNodesAsTheProposedKubelet) {
+  const CpuPolicyOptions apart = {.distribute_cpus_across_numa = true};
+  CpuPolicyOptions cores_apart = apart;
+  cores_apart.full_pcpus_only = true;
+  for (const Case& c : std::vector<Case>{
+           {two_sockets, "0-7", "0,2,4", "0,2,4", 10, "none", apart},
+           {two_sockets, "0-11", "11", "11", 8, "0-2,5-8,11", apart},
+           {four_numa_nodes, "0-79", "36-39,76-79", "36-39,76-79", 64,
+            "0-7,10-17,20-27,30-33,36-47,50-57,60-67,70-73,76-79", apart},
+           {four_numa_nodes, "0-2,10-12,20-22,30-32,40-41,50-51,60-61,70-71", "0-1", "0-1", 16,
+            "0-1,10-11,20-21,30-31,40-41,50-51,60-61,70-71", apart},
+           {two_sockets, "0-11", "11", "11", 1, "11", apart},
+           {two_sockets, "0-11", "11", "11", 2, "5,11", apart},
+           {four_numa_nodes, "0-79", "0-1", "0-1", 62,
+            "0-7,10-17,20-27,30-37,40-47,50-57,60-66,70-76", apart},
+           {four_numa_nodes, "0-79", "0-1", "0-1", 62,
+            "0-7,10-17,20-27,30-36,40-47,50-57,60-67,70-76", cores_apart},
+           {four_numa_nodes, "0-8,10-18,20-48,50-58,60-79", "0-1", "0-1", 62,
+            "0-7,10-17,20-27,30-37,40-46,50-56,60-67,70-77", apart},
+           {four_numa_nodes, "0-8,10-18,20-48,50-58,60-79", "0-1", "0-1", 62,
+            "0-7,10-16,20-27,30-37,40-47,50-56,60-67,70-77", cores_apart},
+           {four_numa_nodes, "0-3,10-13,20-23,30-36,40-43,50-53,60-63,70-76", "0-3", "0-3", 34,
+            "0-3,10-13,20-23,30-34,40-43,50-53,60-63,70-74", apart},
+           {eight_numa_nodes,
+            "0,128,30-31,158-159,43-47,171-175,62-63,190-191,75-79,203-207,94,96,222-223,101-111,"
+            "229-239,126-127,254-255",
+            "43-46", "43-46", 28, "43-47,75-79,96,101-105,171-174,203-206,229-232", apart},
+           {four_numa_nodes, "0-79", "0-7,40-47", "0-7,40-47", 48,
+            "0-7,10-17,20-27,40-47,50-57,60-67", apart},
+           // NUMA node 0 has more than its share, so nothing is spread.
+           {four_numa_nodes, "0-79", "0-9,40-49", "0-9,40-49", 48, "0-23,40-63", apart},
+           {four_numa_nodes, "1-29,32-39,41-69,72-79", "1-7,41-47", "1-7,41-47", 48,
+            "1-8,10-17,20-27,41-48,50-57,60-67", apart},
+           {four_numa_nodes, "2-29,31-39,42-69,71-79", "2-7,42-47", "2-7,42-47", 48,
+            "2-17,20-27,42-57,60-67", apart},
+           {four_numa_nodes, "0-79", "30,70", "30,70", 26, "20-26,30-36,60-65,70-75", apart},
+           {four_numa_nodes, "0-79", "30,70", "30,70", 26, "20-25,30-36,60-65,70-76", cores_apart},
+           {two_sockets, "0-7", "0,2,4", "0,2,4", 5, "0-2,4,7", apart},
+           {four_numa_nodes, "0-79", "0-8,40-47", "0-8,40-47", 67,
+            "0-8,10-18,20-28,30-37,40-47,50-57,60-67,70-77", apart},
+           {four_numa_nodes, "0-79", "0-8,40-48", "0-8,40-48", 70,
+            "0-8,10-18,20-28,30-37,40-48,50-58,60-68,70-77", cores_apart},
+           {two_sockets, "0-11", "0-11", "11", 8, "0-2,5-8,11", apart},
+           {two_sockets, "0-8", "0,2,4", "0,2,4", 5, "0,2,4,6,8", cores_apart},
        }) {
     EXPECT_EQ(resized(c), c.result) << c.free << " of " << c.current << " to " << c.count;
   }

@@ -34,6 +34,8 @@ struct FeatureGates {
   bool custom_cpu_cfs_quota_period = true;             // CustomCPUCFSQuotaPeriod
   bool in_place_pod_level_resources_vertical_scaling =
       true;  // InPlacePodLevelResourcesVerticalScaling
+  bool in_place_pod_vertical_scaling_exclusive_cpus =
+      false;  // InPlacePodVerticalScalingExclusiveCPUs
   /// PodLevelResourcesFixKubeletQOSClass, set by the profile: pod-level resources determine the QoS
   /// class only if they name an amount.
   bool pod_level_resources_fix_kubelet_qos_class = true;

@@ -34,9 +34,21 @@ struct CpuCheckpoint {
   ContainerMap<CpuSet> assignments;
   /// The CPUs of each pod with pod-level resources (pod scope).
   std::map<PodUid, CpuSet> pods;
+  /// The CPUs of a container's admission, which a resize never takes away (KEP-5554). Only of
+  /// containers that were resized, or admitted with InPlacePodVerticalScalingExclusiveCPUs on; see
+  /// baseline_of().
+  ContainerMap<CpuSet> baselines;
 
   friend bool operator==(const CpuCheckpoint&, const CpuCheckpoint&) = default;
 };
+
+/// Returns the baseline of a container: its stored one if it still has these CPUs, else all its
+/// CPUs. nullptr if it has no assignment.
+[[nodiscard]] const CpuSet* baseline_of(const CpuCheckpoint& state, const ContainerId& container);
+
+/// Why hints or CPUs are requested: for an admission, a container that has another number of CPUs
+/// than it requests has no hints; for a resize, it keeps CPUs of its own.
+enum class CpuRequestKind { kAdmission, kResize };
 
 /// The state of the CPU manager: its checkpoint, and the part that a restart loses.
 struct CpuState : CpuCheckpoint {
@@ -84,10 +96,12 @@ class CpuManager {
   /// with CPUs they are the kubelet's: one for every mask with enough CPUs, in its order. On larger
   /// machines only the masks of for_each_hint_mask_of_width are tried, and under the topology
   /// policy single-numa-node only single NUMA nodes.
-  [[nodiscard]] ResourceHints container_hints(const CpuState& state, const PodView& pod,
-                                              const Container& container) const;
+  [[nodiscard]] ResourceHints container_hints(
+      const CpuState& state, const PodView& pod, const Container& container,
+      CpuRequestKind kind = CpuRequestKind::kAdmission) const;
   /// Returns hints for a whole pod (pod scope), before allocation.
-  [[nodiscard]] ResourceHints pod_hints(const CpuState& state, const PodView& pod) const;
+  [[nodiscard]] ResourceHints pod_hints(const CpuState& state, const PodView& pod,
+                                        CpuRequestKind kind = CpuRequestKind::kAdmission) const;
 
   /// For explanations: returns why pod_hints() has no hints, if the reason is anything but too few
   /// CPUs on the NUMA nodes; "" otherwise.
@@ -110,6 +124,15 @@ class CpuManager {
   /// (pod scope).
   [[nodiscard]] Admission allocate_pod(CpuState& state, const PodView& pod,
                                        const TopologyHint& affinity, Trace* trace) const;
+  /// Gives a container the number of CPUs that it now requests: keeps its CPUs and takes more, first
+  /// within the affinity; or keeps its baseline and the CPUs near it. A rejection changes nothing.
+  /// Domain: it has an assignment, and requests at least the size of its baseline.
+  /// Source: the code proposed for 1.38 (kubernetes#140629); docs/kubelet-compat.md.
+  [[nodiscard]] Admission resize(CpuState& state, const PodView& pod, const Container& container,
+                                 const TopologyHint& affinity, Trace* trace) const;
+  /// Returns the baseline of a container that had `baseline` and was moved to `cpus`: as many of
+  /// these.
+  [[nodiscard]] CpuSet moved_baseline(const CpuSet& baseline, const CpuSet& cpus) const;
   /// Releases a container's CPUs; ignores unknown names.
   void remove_container(CpuState& state, const ContainerId& container) const;
 
@@ -143,12 +166,14 @@ class CpuManager {
   /// Hints for CPUs of the shared pool, and CPUs that the pod already has.
   [[nodiscard]] ResourceHints hints_of_free(const CpuState& state, const CpuSet& reusable,
                                             int count) const;
-  [[nodiscard]] ResourceHints hints_of(const CpuSet& cpus, int count) const;
+  /// Hints for some CPUs, on all NUMA nodes of those that the pod already has.
+  [[nodiscard]] ResourceHints hints_of(const CpuSet& cpus, const CpuSet& reusable, int count) const;
 
   const Machine* machine_ = nullptr;
   FeatureGates gates_;
   Quirks quirks_;
   bool is_static_ = false;
+  bool stores_baselines_ = false;  ///< of every container
   CpuSet reserved_;
   CpuSet reserved_cores_;  ///< reserved_ and all their SMT siblings
   std::unique_ptr<const place::CpuTree> tree_;
