@@ -46,7 +46,7 @@ Admission AdmissionInProgress::run() {
   return done;
 }
 
-Admission AdmissionInProgress::in_scope() {
+void AdmissionInProgress::release_stale_first() {
   const bool is_none = node_.topology().policy() == TopologyPolicy::kNone;
   // QUIRK: the kubelet's managers release stale assignments when they are first called.
   // With policy none, that is when they allocate, which a rejection by an earlier manager prevents.
@@ -56,9 +56,33 @@ Admission AdmissionInProgress::in_scope() {
       state_.pods_are_unknown && node_.quirks().stale_state_kept_until_pods_are_known;
   if (keeps_stale) releases_stale_late_ = false;
   if (!keeps_stale && !releases_stale_late_) state_ = release_stale(node_, std::move(state_));
-  if (is_none) return each_container(nullptr);
+}
+
+Admission AdmissionInProgress::in_scope() {
+  release_stale_first();
+  if (node_.topology().policy() == TopologyPolicy::kNone) return each_container(nullptr);
   if (node_.topology().scope() == TopologyScope::kContainer) return in_container_scope();
   return in_pod_scope();
+}
+
+Admission AdmissionInProgress::resize(const std::string& name) {
+  release_stale_first();
+  if (releases_stale_late_) release_stale_cpus(node_, state_);
+  const Container& container = *pod_.spec.find(name);
+  TopologyHint affinity;
+  if (node_.topology().policy() != TopologyPolicy::kNone) {
+    const bool is_joint = node_.topology().scope() == TopologyScope::kPod;
+    const Container* const object = is_joint ? nullptr : &container;
+    const auto merged = merge(object, is_joint ? pod_hints() : container_hints(container));
+    if (!merged.admit) return reject(object);
+    affinity = merged.best;
+    for (const Container& one : pod_.containers) {
+      if (is_joint || &one == &container) store(one, affinity);
+    }
+  }
+  note_amounts(&container, container.name);
+  auto cpus = node_.cpu().resize(state_.cpu, pod_, container, affinity, trace_);
+  return cpus ? cpus : reject_unmerged(container, kCpu, std::move(cpus));
 }
 
 Admission AdmissionInProgress::in_container_scope() {
@@ -92,7 +116,7 @@ Admission AdmissionInProgress::each_container(const TopologyHint* affinity) {
 std::vector<ResourceHints> AdmissionInProgress::container_hints(const Container& container) {
   std::vector<ResourceHints> hints;
   hints.push_back(node_.devices().container_hints(state_.devices, pod_, container));
-  hints.push_back(node_.cpu().container_hints(state_.cpu, pod_, container));
+  hints.push_back(node_.cpu().container_hints(state_.cpu, pod_, container, kind_));
   hints.push_back(node_.memory().container_hints(state_.memory, pod_, container));
   for (const auto& provider : node_.providers()) {
     hints.push_back(provider->container_hints(provider_state(state_, *provider), pod_, container));
@@ -103,7 +127,7 @@ std::vector<ResourceHints> AdmissionInProgress::container_hints(const Container&
 std::vector<ResourceHints> AdmissionInProgress::pod_hints() {
   std::vector<ResourceHints> hints;
   hints.push_back(node_.devices().pod_hints(state_.devices, pod_));
-  hints.push_back(node_.cpu().pod_hints(state_.cpu, pod_));
+  hints.push_back(node_.cpu().pod_hints(state_.cpu, pod_, kind_));
   hints.push_back(node_.memory().pod_hints(state_.memory, pod_));
   for (const auto& provider : node_.providers()) {
     hints.push_back(provider->pod_hints(provider_state(state_, *provider), pod_));

@@ -11,10 +11,18 @@ class AdmissionInProgress {
  public:
   /// Borrows everything; `trace` and `counts` may be nullptr. Domain: the pod is in state.pods.
   AdmissionInProgress(const Node& node, NodeState& state, const PodSpec& pod, Trace* trace,
-                      Counts* counts)
-      : node_(node), state_(state), pod_(pod), trace_(trace), tally_(node, state, pod_, counts) {}
+                      Counts* counts, CpuRequestKind kind = CpuRequestKind::kAdmission)
+      : node_(node),
+        state_(state),
+        pod_(pod),
+        trace_(trace),
+        tally_(node, state, pod_, counts),
+        kind_(kind) {}
 
   Admission run();
+  /// Gives one container the CPUs that it now requests; the others keep what they have. Domain: a
+  /// resize.
+  Admission resize(const std::string& name);
   /// Returns the hints of all providers so far.
   HintsByObject take_hints() { return std::move(hints_); }
   AmountsByObject take_amounts() { return std::move(amounts_); }
@@ -23,6 +31,8 @@ class AdmissionInProgress {
 
  private:
   Admission in_scope();
+  /// Releases stale assignments, or notes that it is done later.
+  void release_stale_first();
   Admission in_container_scope();
   Admission in_pod_scope();
   /// Allocates for all containers under one affinity, or under none (nullptr).
@@ -58,6 +68,7 @@ class AdmissionInProgress {
   const PodView pod_;
   Trace* trace_;
   Tally tally_;
+  CpuRequestKind kind_;
   bool releases_stale_late_ = false;
   HintsByObject hints_;
   AmountsByObject amounts_;

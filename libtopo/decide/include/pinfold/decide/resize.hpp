@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "pinfold/decide/decide.hpp"
+#include "pinfold/types/quantity.hpp"
+
+/// Another number of exclusive CPUs for a container that runs (KEP-5554).
+namespace pinfold {
+
+struct ResizeRequest {
+  ContainerId container;
+  Quantity cpu;  ///< its new request and limit
+};
+
+/// Why a resize is not done: the reasons of the kubelet's condition PodResizePending.
+enum class ResizeReason {
+  kDeferred,    ///< it may succeed once other pods have ended
+  kInfeasible,  ///< the kubelet does not try it again
+};
+[[nodiscard]] std::string_view to_string(ResizeReason reason);
+
+struct Resized {
+  NodeState next;
+  CpuSet before;
+  CpuSet after;  ///< equal to `before` if it had as many CPUs already
+};
+
+/// A result, not an error: nothing changes.
+struct NotResized {
+  ResizeReason reason = ResizeReason::kInfeasible;
+  Rejection why;       ///< in the kubelet's words where it has some
+  std::string advice;  ///< what to do, with numbers; "" if the message says all
+};
+
+using ResizeDecision = std::variant<Resized, NotResized>;
+
+/// Returns whether a kubelet with this configuration resizes containers with exclusive CPUs: none
+/// before 1.38, later ones with InPlacePodVerticalScalingExclusiveCPUs. With `fixed` it is on
+/// unless that gate is off.
+[[nodiscard]] bool resizes_exclusive_cpus(const Config& config);
+
+/// Decides whether a container with exclusive CPUs gets another number of them. It keeps the CPUs
+/// of its admission in any case, and if it grows all that it has. Hints and policies apply as to an
+/// admission. Pure. Domain: as decide().
+/// Errors: kNotFound for a container of no active pod; kInvalidArgument for 0 CPUs or less.
+/// Source: KEP-5554 and the code proposed for 1.38 (kubernetes#140629); docs/kubelet-compat.md.
+[[nodiscard]] Result<ResizeDecision> resize(const Node& node, NodeState state,
+                                            const ResizeRequest& request, Trace* trace = nullptr,
+                                            AdmissionChecks checks = AdmissionChecks::kManagers);
+
+}  // namespace pinfold

@@ -1,0 +1,173 @@
+#include "pinfold/decide/resize.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "admission.hpp"
+#include "pinfold/decide/allocatable.hpp"
+
+namespace pinfold {
+namespace {
+
+constexpr const char* kCpu = "cpu";
+
+NotResized infeasible(Rejection why, std::string advice = "") {
+  return {ResizeReason::kInfeasible, std::move(why), std::move(advice)};
+}
+
+NotResized infeasible(std::string message, std::string advice) {
+  return infeasible(Rejection{std::string(to_string(ResizeReason::kInfeasible)),
+                              std::move(message)},
+                    std::move(advice));
+}
+
+/// The kubelet's error for a container that would get into the shared pool, or out of it.
+NotResized inconsistent(const Container& container, const Quantity& cpu, bool is_shared,
+                        std::string advice) {
+  return infeasible(
+      Rejection{"inconsistentCPUAllocationError",
+                fmt::format("inconsistentCPUAllocation Error: Not allowed to move a container from "
+                            "{} (requested CPUs = {}, allocated CPUs = {})",
+                            is_shared ? "shared pool to exclusively allocated pool,"
+                                      : " exclusively allocated pool to shared pool, not allowed",
+                            cpu.to_string(),
+                            amount_of(container.resources.requests, kCpu).to_string())},
+      std::move(advice));
+}
+
+NotResized below_baseline(const Container& container, const Quantity& cpu, const CpuSet& baseline) {
+  return infeasible(
+      Rejection{"prohibitedCPUAllocationError",
+                fmt::format("prohibitedCPUAllocation Error: Skip resize, Not allowed to reduce "
+                            "container exclusively allocated pool below promised, (requested CPUs "
+                            "= {}, allocated CPUs = {}, promised CPUs = {}, guaranteed CPUs = {})",
+                            cpu.to_string(),
+                            amount_of(container.resources.requests, kCpu).to_string(),
+                            baseline.size(), cpu.value())},
+      fmt::format("container '{}' keeps the CPUs of its admission, {}: request at least {}",
+                  container.name, baseline.to_string(), baseline.size()));
+}
+
+/// Returns why a container cannot be resized, whatever it requests.
+std::optional<NotResized> find_obstacle(const Node& node, const ActivePod& pod,
+                                        const Container& container, const CpuSet* has,
+                                        const Quantity& cpu) {
+  const PodView view(pod.spec);
+  if (has == nullptr || node.cpu().guaranteed_cpus(view, container) == 0) {
+    return inconsistent(container, cpu, true,
+                        fmt::format("container '{}' has no exclusive CPUs: {}", container.name,
+                                    node.cpu().why_shared(view, container)));
+  }
+  if (!resizes_exclusive_cpus(node.config())) {
+    const Profile profile = node.config().profile;
+    return infeasible(
+        "Resize is infeasible for Guaranteed Pods alongside CPU Manager policy \"static\"",
+        profile < Profile::kKubelet138
+            ? fmt::format("{} does not resize exclusive CPUs", to_string(profile))
+            : "the feature gate InPlacePodVerticalScalingExclusiveCPUs is off");
+  }
+  if (container.kind == ContainerKind::kInit) {
+    return infeasible("Resize is infeasible for init containers that end before others start",
+                      fmt::format("container '{}' is an init container: resize a sidecar or an app "
+                                  "container",
+                                  container.name));
+  }
+  if (pod.spec.has_pod_level_resources()) {
+    return infeasible("Resize is infeasible for containers of a pod with pod-level resources",
+                      fmt::format("pod '{}' has pod-level resources: its containers divide the "
+                                  "CPUs that it got as a whole",
+                                  pod.spec.name));
+  }
+  return std::nullopt;
+}
+
+/// Returns why no state of the node has room for the pod.
+std::optional<NotResized> find_lack(const Node& node, const PodSpec& pod) {
+  const auto milli = [](const ResourceList& list) { return amount_of(list, kCpu).milli_value(); };
+  const std::int64_t requested = milli(total_requests(node.gates(), pod));
+  const std::int64_t capacity = milli(allocatable(node));
+  if (requested <= capacity) return std::nullopt;
+  return infeasible(fmt::format("Node didn't have enough capacity: cpu, requested: {}, capacity: {}",
+                                requested, capacity),
+                    "");
+}
+
+}  // namespace
+
+std::string_view to_string(ResizeReason reason) {
+  return reason == ResizeReason::kDeferred ? "Deferred" : "Infeasible";
+}
+
+bool resizes_exclusive_cpus(const Config& config) {
+  if (config.profile == Profile::kKubelet138) {
+    return config.gates().in_place_pod_vertical_scaling_exclusive_cpus;
+  }
+  const auto gate = config.feature_gates.find("InPlacePodVerticalScalingExclusiveCPUs");
+  return config.profile == Profile::kFixed && (gate == config.feature_gates.end() || gate->second);
+}
+
+Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeRequest& request,
+                              Trace* trace, AdmissionChecks checks) {
+  const ContainerId& id = request.container;
+  const auto pod = std::find_if(state.pods.begin(), state.pods.end(), [&](const ActivePod& one) {
+    return one.spec.uid == id.pod;
+  });
+  const Container* const container = pod == state.pods.end() ? nullptr : pod->spec.find(id.name);
+  if (container == nullptr) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("no active pod '{}' with a container '{}'", id.pod, id.name));
+  }
+  if (request.cpu.sign() <= 0) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("container '{}': {} CPUs: expected 1 or more", id.name,
+                            request.cpu.to_string()));
+  }
+  const auto decided = [&](NotResized refused) {
+    if (trace != nullptr) {
+      trace->add("decision", "pod", fmt::format("not resized, {}: {}", to_string(refused.reason),
+                                                refused.why.message));
+    }
+    return ResizeDecision(std::move(refused));
+  };
+  const CpuSet* const has = state.cpu.assignments.find(id);
+  if (auto obstacle = find_obstacle(node, *pod, *container, has, request.cpu)) {
+    return decided(*std::move(obstacle));
+  }
+  if (!request.cpu.is_whole()) {
+    return decided(inconsistent(*container, request.cpu, false,
+                                fmt::format("container '{}' has exclusive CPUs, which only a whole "
+                                            "number gives",
+                                            id.name)));
+  }
+  const CpuSet before = *has;
+  if (const CpuSet& baseline = *baseline_of(state.cpu, id);
+      request.cpu.value() < static_cast<std::int64_t>(baseline.size())) {
+    return decided(below_baseline(*container, request.cpu, baseline));
+  }
+  if (request.cpu.value() == static_cast<std::int64_t>(before.size())) {
+    return ResizeDecision(Resized{std::move(state), before, before});
+  }
+
+  PodSpec& spec = state.pods.edit(pod).spec;
+  for (Container& one : spec.containers) {
+    if (one.name != id.name) continue;
+    one.resources.requests[kCpu] = one.resources.limits[kCpu] = request.cpu;
+  }
+  if (auto lack = find_lack(node, spec)) return decided(*std::move(lack));
+  if (checks == AdmissionChecks::kManagersAndRequests) {
+    if (auto shortage = find_shortage(node, state.pods, spec, others_held(state, id.pod))) {
+      return decided({ResizeReason::kDeferred, *std::move(shortage), ""});
+    }
+  }
+  const PodSpec resized = spec;
+  AdmissionInProgress admission(node, state, resized, trace, nullptr, CpuRequestKind::kResize);
+  if (auto done = admission.resize(id.name); !done) {
+    return decided(infeasible(std::move(done).error()));
+  }
+  const CpuSet after = *state.cpu.assignments.find(id);
+  return ResizeDecision(Resized{std::move(state), before, after});
+}
+
+}  // namespace pinfold
