@@ -124,6 +124,24 @@ Result<std::optional<PodNote>> read_note(const json& note, const std::string& wh
   return out;
 }
 
+/// Reads the CPUs that a resize must not take. Without an assignment of the container they have no
+/// meaning.
+Result<void> read_baselines(const json& baselines, const PodUid& uid, const std::string& where,
+                            CpuState& state) {
+  if (baselines.is_null()) return {};
+  if (!baselines.is_object()) return bad(where, baselines, "an object");
+  for (const auto& [container, list] : baselines.items()) {
+    const auto cpus = CpuSet::parse(list.is_string() ? list.get<std::string>() : "");
+    if (!cpus || cpus->empty()) {
+      return bad(fmt::format("{}.'{}'", where, container), list, "a list of CPUs");
+    }
+    if (state.assignments.contains(ContainerId{uid, container})) {
+      state.baselines[{uid, container}] = *cpus;
+    }
+  }
+  return {};
+}
+
 Result<void> read_pod(const json& entry, const std::string& where, AgentState& state) {
   if (!entry.is_object()) return bad(where, entry, "an object");
   auto spec = pod_from_json(member(entry, "pod"));
@@ -149,6 +167,8 @@ Result<void> read_pod(const json& entry, const std::string& where, AgentState& s
                   read_devices(held, fmt::format("{}.devices.{}", where, container)));
     }
   }
+  PINFOLD_TRY(read_baselines(member(entry, "baselines"), uid, where + ".baselines",
+                             state.node.cpu));
   PINFOLD_TRY(read_adopted(entry, *spec, where, state));
   PINFOLD_LET(const auto note, read_note(member(entry, "note"), where + ".note"));
   if (note) state.notes[uid] = *note;
@@ -227,6 +247,7 @@ PodsEncoder::Rest PodsEncoder::rest_of(const AgentState& state, const PodUid& ui
   rest.is_ending = state.ending.contains(uid);
   if (const auto note = state.notes.find(uid); note != state.notes.end()) rest.note = note->second;
   if (const auto* const held = state.node.devices.assignments.find(uid)) rest.devices = *held;
+  if (const auto* const cpus = state.node.cpu.baselines.find(uid)) rest.baselines = *cpus;
   return rest;
 }
 
@@ -242,6 +263,10 @@ PodsEncoder::Entry PodsEncoder::make_entry(const ActivePod& pod, Rest rest) {
     if (!rest.note->why_shared.empty()) note["whyShared"] = rest.note->why_shared;
   }
   if (rest.devices) entry["devices"] = *rest.devices;
+  if (rest.baselines) {
+    json& baselines = entry["baselines"] = json::object();
+    for (const auto& [name, cpus] : *rest.baselines) baselines[name] = cpus.to_string();
+  }
   return {pod, std::move(rest), dumped(entry)};
 }
 

@@ -37,6 +37,16 @@ std::vector<Note> assignments_of(const MemoryCheckpoint& state) {
   return notes;
 }
 
+/// Notes the baselines that a format before V4 does not have.
+void note_baselines(const CpuCheckpoint& state, std::vector<Note>& lost) {
+  for (const auto& entry : state.baselines) {
+    lost.push_back({to_string(entry.id()),
+                    fmt::format("baseline {} (key baselines): the kubelet no longer knows which "
+                                "CPUs a resize must not take",
+                                entry.value.to_string())});
+  }
+}
+
 /// Replaces the runtime ids of a V1 file with pods and containers.
 Result<CpuCheckpoint> resolve_ids(CpuCheckpoint state, const ContainerIds& ids) {
   const auto* const found_ids = state.assignments.find(PodUid());
@@ -90,6 +100,7 @@ Result<void> convert_cpu(const std::string& bytes, const Target& to, const Conta
     state = std::move(older.state);
     append(out.lost, std::move(older.lost));
   }
+  if (to.formats.cpu < 4) note_baselines(state, out.lost);
   PINFOLD_LET(auto written, encode(state, read.policy, to.formats.cpu, ids));
   append(out.kept, assignments_of(state));
   out.files.cpu = keep_keys(std::move(written), bytes, read.version == to.formats.cpu, out.lost);

@@ -36,6 +36,7 @@ struct CpuFile {
   Nullable<PodLists> entries = PodLists();
   Nullable<Lists> by_id = Lists();
   Nullable<PodSets> pods = PodSets();
+  ContainerMap<CpuSet> baselines;  ///< in `data` of V4
   std::uint64_t checksum = 0;
   std::string data;
   std::uint64_t data_checksum = 0;
@@ -122,6 +123,21 @@ std::uint32_t fields_checksum(const CpuFields<Entries, Pods>& fields, std::strin
   return checksum(dump);
 }
 
+/// Writes the baselines as kubelets from 1.37 on do with the gate
+/// InPlacePodVerticalScalingExclusiveCPUs.
+inline void put_baselines(JsonWriter& out, const ContainerMap<CpuSet>& baselines) {
+  if (baselines.empty()) return;
+  out.field("Baselines", "baselines", "");
+  put_map(out, baselines.by_pod(), [&](const auto& containers) {
+    put_map(out, containers, [&](const CpuSet& cpus) {
+      out.open_struct();
+      out.field("Baseline", "baseline", "");
+      out.string(cpus.to_string());
+      out.close_struct();
+    });
+  });
+}
+
 inline constexpr std::string_view kEntriesType = "map[string]map[string]string";
 
 /// Reads a file as one version. Domain: `bytes` has no syntax error.
@@ -132,6 +148,9 @@ inline constexpr std::string_view kEntriesType = "map[string]map[string]string";
 [[nodiscard]] bool has_right_sum(const CpuFile& file, CpuFileVersion version, Names names);
 /// Returns the file, or why it is not of that version. Domain: V1, V2, V3.
 [[nodiscard]] Result<CpuFile> checked(CpuFile file, CpuFileVersion version, Names names);
+/// Reads the value of `baselines`. nullopt if it has another form than expected: no kubelet that
+/// writes it has been observed, so that it is then a key like any unknown one.
+[[nodiscard]] std::optional<ContainerMap<CpuSet>> parse_baselines(std::string_view json);
 /// Returns "state.CPUManagerCheckpointV2".
 [[nodiscard]] std::string versioned_go_type(CpuFileVersion version);
 /// Reads the fields in `data` of a V4 file.

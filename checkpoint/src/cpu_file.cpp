@@ -83,6 +83,8 @@ CpuFile read(std::string_view bytes, CpuFileVersion version, std::string_view go
                                              : read_entries(json, file.entries);
             }),
       field("podEntries", has_pods, [&] { read_pods(json, file); }),
+      field("baselines", version == CpuFileVersion::kDataOfV4,
+            [&] { file.baselines = parse_baselines(json.raw()).value_or(ContainerMap<CpuSet>()); }),
       field("checksum", version != CpuFileVersion::kDataOfV4,
             [&] { json.read(file.checksum, "checksum.Checksum"); }),
       field_of_v4("data", [&] { json.read(file.data); }),
@@ -106,6 +108,26 @@ Result<CpuFile> checked(CpuFile file, CpuFileVersion version, Names names) {
   if (!file.error.empty()) return corrupt(file.error);
   if (!has_right_sum(file, version, names)) return wrong_checksum();
   return file;
+}
+
+std::optional<ContainerMap<CpuSet>> parse_baselines(std::string_view json) {
+  ContainerMap<CpuSet> baselines;
+  bool is_valid = true;
+  JsonReader reader(json);
+  if (reader.null()) return baselines;
+  reader.map("", [&](const std::string& pod) {
+    if (reader.null()) return;
+    reader.map("", [&](const std::string& name) {
+      std::string list;
+      const auto read_list = [&] { reader.read(list); };
+      reader.structure("state.ContainerCPUs", JsonReader::Field{"baseline", read_list});
+      auto cpus = CpuSet::parse(list);
+      if (cpus && !cpus->empty()) baselines[{PodUid(pod), name}] = *std::move(cpus);
+      is_valid = is_valid && cpus && !cpus->empty();
+    });
+  });
+  if (!is_valid || !reader.error().empty()) return std::nullopt;
+  return baselines;
 }
 
 std::string versioned_go_type(CpuFileVersion version) {
@@ -144,6 +166,7 @@ Result<CpuCheckpoint> to_state(CpuFile file, std::optional<std::string_view> pol
     }
   }
   if (file.pods) state.pods = *std::move(file.pods);
+  state.baselines = std::move(file.baselines);
   return state;
 }
 
@@ -165,6 +188,7 @@ std::string encode_cpu(const CpuCheckpoint& state, std::string_view policy, CpuF
     JsonWriter data;
     data.open_struct();
     put_fields(data, fields(true));
+    cpu_file::put_baselines(data, state.baselines);
     data.close_struct();
     put_data(json, data.text());
   }

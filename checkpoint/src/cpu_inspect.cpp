@@ -98,6 +98,7 @@ Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& i
       if (auto cpus = parse(to_string(container), list)) out.state.assignments[container] = *cpus;
     }
   }
+  out.state.baselines = std::move(file.baselines);
   out.state.pods = file.pods.value_or(PodSets());
   std::erase_if(out.state.pods, [](const auto& pod) { return pod.second.empty(); });
   return out;

@@ -109,6 +109,7 @@ std::string json_of(const CpuCheckpoint& state) {
   put_map(json, state.assignments.by_pod(), [&](const auto& pod) { put_entry(json, pod); });
   json.field("", "podEntries", "");
   put_map(json, state.pods, [&](const CpuSet& cpus) { put_entry(json, cpus); });
+  put_baselines(json, state.baselines);
   json.close_struct();
   return std::move(json).take();
 }

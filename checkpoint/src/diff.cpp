@@ -33,6 +33,14 @@ Texts texts_of(const std::map<PodUid, Value>& pods) {
   return texts;
 }
 
+Texts baselines_of(const CpuCheckpoint& state) {
+  Texts texts;
+  for (const auto& [pod, name, cpus] : state.baselines) {
+    texts["baseline of " + to_string(ContainerId{pod, name})] = text_of(cpus);
+  }
+  return texts;
+}
+
 Texts texts_of(const std::map<std::int32_t, NodeMemory>& machine) {
   Texts texts;
   for (const auto& [id, node] : machine) {
@@ -67,6 +75,7 @@ std::vector<Difference> diff(const CpuCheckpoint& before, const CpuCheckpoint& a
           {{"shared pool", text_of(after.default_set)}}, out);
   compare(texts_of(before.assignments), texts_of(after.assignments), out);
   compare(texts_of(before.pods), texts_of(after.pods), out);
+  compare(baselines_of(before), baselines_of(after), out);
   return out;
 }
 

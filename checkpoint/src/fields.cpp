@@ -11,7 +11,8 @@ void describe(fields::Fields& fields, Note& note) {
 void describe(fields::Fields& fields, Difference& difference) {
   fields.type("StateDifference", "What two states have for an object.");
   fields.member("object", difference.object,
-                "\"shared pool\", POD, POD/CONTAINER, \"NUMA node 0 memory\".");
+                "\"shared pool\", POD, POD/CONTAINER, \"baseline of POD/CONTAINER\", "
+                "\"NUMA node 0 memory\".");
   fields.member("before", difference.before, "\"\": it did not exist.");
   fields.member("after", difference.after, "\"\": it does not exist.");
 }

@@ -129,6 +129,10 @@ void repair_state(const Node& node, CpuCheckpoint& state, Notes& notes) {
   note((before & node.machine().all_cpus()) - held - state.default_set,
        "are reserved for the system: removed");
   note(state.default_set - before, "were in no set: added");
+  state.baselines.erase_if([&](const auto& entry) {
+    const CpuSet* const cpus = state.assignments.find(entry.id());
+    return cpus == nullptr || !cpus->contains_all(entry.value);
+  });
   const bool needs_pool = !strict || node.quirks().empty_shared_pool_prevents_start;
   if (state.default_set.empty() && !state.assignments.empty() && needs_pool) {
     free_one_pod(state, notes);

@@ -39,6 +39,7 @@ auto salvage_fields(std::string_view json, const FieldVersions<Version>& as) {
       outside.checksum != 0 && outside.checksum == sum_of(outside, as.plain);
   if (!is_damaged || (text == whole.data && !is_outside_right)) return data;
   if (outside.pods && outside.pods->empty()) outside.pods = std::move(data.pods);
+  if constexpr (requires { outside.baselines; }) outside.baselines = std::move(data.baselines);
   return outside;
 }
 

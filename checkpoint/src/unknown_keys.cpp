@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cpu_fields.hpp"
 #include "go_value.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
@@ -17,19 +18,24 @@ constexpr std::array<std::string_view, 8> kKnownKeys = {"policyName",   "default
                                                         "machineState", "podEntries",    "checksum",
                                                         "data",         "dataChecksum"};
 
-bool is_known(const std::string& key) {
+enum class KeysOf { kFile, kData };
+
+bool is_known(const std::string& key, std::string_view value, KeysOf where) {
+  if (JsonReader::same_field(key, "baselines")) {
+    return where == KeysOf::kData && cpu_file::parse_baselines(value);
+  }
   return std::any_of(kKnownKeys.begin(), kKnownKeys.end(),
                      [&](std::string_view name) { return JsonReader::same_field(key, name); });
 }
 
 /// Returns the unknown keys of one object. Domain: `json` has no syntax error.
-std::map<std::string, std::string> unknown_in(std::string_view json) {
+std::map<std::string, std::string> unknown_in(std::string_view json, KeysOf where) {
   std::map<std::string, std::string> out;
   JsonReader reader(json);
   if (reader.null()) return out;
   reader.map("", [&](const std::string& key) {
     const std::string_view value = reader.raw();
-    if (!is_known(key)) out[key] = value;
+    if (!is_known(key, value, where)) out[key] = value;
   });
   return out;
 }
@@ -64,9 +70,9 @@ std::vector<std::string> UnknownKeys::names() const {
 UnknownKeys unknown_keys(std::string_view bytes) {
   if (json_syntax_error(bytes)) return {};
   UnknownKeys out;
-  out.outside = unknown_in(bytes);
+  out.outside = unknown_in(bytes, KeysOf::kFile);
   if (const std::string data = data_of(bytes); !json_syntax_error(data)) {
-    out.in_data = unknown_in(data);
+    out.in_data = unknown_in(data, KeysOf::kData);
   }
   return out;
 }

@@ -42,9 +42,9 @@ TEST(UnknownKeys, AreNamedAndCarriedThrough) {
   EXPECT_TRUE(unknown_keys(kMemoryV3).names().empty());
   EXPECT_TRUE(unknown_keys("{").names().empty());
   EXPECT_TRUE(unknown_keys("null").names().empty());
-  const UnknownKeys keys{{{"more", "[1,2]"}}, {{"baselines", R"({"pod-a":{"c1":"2"}})"}}};
+  const UnknownKeys keys{{{"more", "[1,2]"}}, {{"futures", R"({"pod-a":{"c1":"2"}})"}}};
   const std::string with = with_keys(std::string(kCpuV4), keys);
-  EXPECT_EQ(unknown_keys(with).names(), (std::vector<std::string>{"more", "baselines (in data)"}));
+  EXPECT_EQ(unknown_keys(with).names(), (std::vector<std::string>{"more", "futures (in data)"}));
   EXPECT_EQ(with_keys(std::string(kCpuV4), unknown_keys(with)), with);
   EXPECT_EQ(with_keys(with, {}), with);
   const auto inspected = inspect_cpu(with);
@@ -59,7 +59,7 @@ TEST(UnknownKeys, AreNamedAndCarriedThrough) {
   ASSERT_TRUE(older) << older.error().message;
   ASSERT_EQ(older->lost.size(), 2U);
   EXPECT_EQ(older->lost[0].object, "key more");
-  EXPECT_EQ(older->lost[1].object, "key baselines (in data)");
+  EXPECT_EQ(older->lost[1].object, "key futures (in data)");
 }
 
 TEST(WrongSums, AreTheErrorIfNothingElseIsWrong) {

@@ -11,7 +11,7 @@
 namespace pinfold::agent {
 
 /// Encodes the part of the state that is not in the kubelet's files: the active pods, their started
-/// and removed containers, their devices, adopted groups, and the states of additional hint
+/// and removed containers, their devices, the CPUs that a resize must not take, adopted groups, and the states of additional hint
 /// providers. JSON; docs/operations.md.
 [[nodiscard]] std::string encode_pods(const AgentState& state);
 
@@ -28,6 +28,7 @@ class PodsEncoder {
     std::vector<std::string> end_with_group;
     std::optional<ContainerMap<std::string>::OfPod> adopted;
     std::optional<ContainerMap<DeviceState::OfContainer>::OfPod> devices;
+    std::optional<ContainerMap<CpuSet>::OfPod> baselines;
     bool is_ending = false;
     std::optional<PodNote> note;
 
