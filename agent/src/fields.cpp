@@ -161,6 +161,14 @@ void describe(Fields& fields, ChangeOutcome& outcome) {
   fields.member("notEnforced", outcome.not_enforced, kNotEnforcedDoc);
 }
 
+void describe(Fields& fields, ResizeOutcome& outcome) {
+  fields.type("ResizeOutcome", "The answer to a resize.");
+  fields.member("refused", outcome.refused, "Null: the container has the number of CPUs.");
+  fields.member("cpusBefore", outcome.before, "Its exclusive CPUs; \"\": it was refused.");
+  fields.member("cpus", outcome.after, "Its exclusive CPUs now; \"\": it was refused.");
+  fields.member("notEnforced", outcome.not_enforced, kNotEnforcedDoc);
+}
+
 void describe(Fields& fields, ReconcileReport& report) {
   fields.type("ReconcileReport", "What a reconciliation found and did.");
   fields.member("drift", report.drift, "What differed from the desired state.");

@@ -324,6 +324,32 @@ void NodeAgent::reset_affinity(const ContainerId& container, std::optional<pid_t
                   label, widened->size() == 1 ? "" : "es", enforce::to_list(*widened)));
 }
 
+Result<ResizeOutcome> NodeAgent::resize(const ResizeRequest& request) {
+  const auto& [container, cpu] = request;
+  PINFOLD_LET(auto decision, preview_resize(request));
+  ResizeOutcome outcome;
+  if (auto* const refused = std::get_if<NotResized>(&decision)) {
+    log(LogLevel::kInfo, fmt::format("container '{}' of pod '{}': not resized, {}: {}",
+                                     container.name, container.pod, to_string(refused->reason),
+                                     refused->why.message));
+    outcome.refused = std::move(*refused);
+    return outcome;
+  }
+  auto& resized = std::get<Resized>(decision);
+  outcome.before = std::move(resized.before);
+  outcome.after = std::move(resized.after);
+  if (outcome.before == outcome.after) return outcome;
+  AgentState next = state();
+  next.node = std::move(resized.next);
+  PINFOLD_LET(static_cast<ChangeOutcome&>(outcome),
+              change(std::move(next), fmt::format("resize container '{}'", container.name),
+                     std::set{container.pod}));
+  log(LogLevel::kInfo, fmt::format("container '{}' of pod '{}': resized from CPUs {} to {}",
+                                   container.name, container.pod, outcome.before.to_string(),
+                                   outcome.after.to_string()));
+  return outcome;
+}
+
 Result<ChangeOutcome> NodeAgent::remove_container(const ContainerId& container,
                                                   RunningProcesses running) {
   PINFOLD_TRY(container_resources(*node_, state().node, container));

@@ -6,6 +6,7 @@
 
 #include "adopted_groups.hpp"
 #include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/offline.hpp"
 #include "pinfold/agent/readmission.hpp"
 
 namespace pinfold::agent {
@@ -96,6 +97,21 @@ Result<Preview> NodeView::preview(const std::vector<PodSpec>& pods,
                                   std::vector<Trace>* traces) const {
   PINFOLD_LET(Decided decided, decide_checked(pods, traces, {}));
   return Preview(std::move(decided));
+}
+
+Result<ResizeDecision> NodeView::preview_resize(const ResizeRequest& request, Trace* trace) const {
+  const ContainerId& id = request.container;
+  if (state().removed.contains(id)) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("container '{}' of pod '{}' was removed", id.name, id.pod));
+  }
+  PINFOLD_LET(auto decision, pinfold::resize(*node_, state().node, request, trace,
+                                             AdmissionChecks::kManagersAndRequests));
+  if (const auto* const resized = std::get_if<Resized>(&decision)) {
+    PINFOLD_TRY_WRAP(check_no_gains(state().node, resized->next, offline_),
+                     fmt::format("resize container '{}'", id.name));
+  }
+  return decision;
 }
 
 Result<std::string> NodeView::directory_to_adopt(const PodSpec& pod,

@@ -84,6 +84,15 @@ type Rejection struct {
 
 func (r *Rejection) Error() string { return r.Reason + ": " + r.Message }
 
+// NotResized says why a container keeps the number of its CPUs.
+type NotResized struct {
+	Reason    string    `json:"reason"` // "Deferred", "Infeasible"
+	Rejection Rejection `json:"rejection"`
+	Advice    string    `json:"advice"`
+}
+
+func (n *NotResized) Error() string { return n.Reason + ": " + n.Rejection.Message }
+
 // MemoryBlock is memory of one type on NUMA nodes.
 type MemoryBlock struct {
 	Type      string `json:"type"` // "memory", "hugepages-2Mi"
@@ -279,6 +288,30 @@ func (c *Client) Remove(ctx context.Context, podUID, container string, kill bool
 		request["container"] = container
 	}
 	return c.change(ctx, "remove", request)
+}
+
+// Resize gives a container with exclusive CPUs another number of them while it runs, and returns its
+// exclusive CPUs ("2-5"). The error is a *NotResized if it keeps what it has.
+func (c *Client) Resize(ctx context.Context, podUID, container string, milliCPU int64) (string,
+	error) {
+	var answer struct {
+		Resize struct {
+			Refused     *NotResized
+			CPUs        string
+			NotEnforced *Error
+		}
+	}
+	request := map[string]any{"podUid": podUID, "container": container, "milliCpu": milliCPU}
+	if err := c.call(ctx, true, "resize", request, &answer); err != nil {
+		return "", err
+	}
+	if answer.Resize.Refused != nil {
+		return "", answer.Resize.Refused
+	}
+	if failure := answer.Resize.NotEnforced; failure != nil {
+		return answer.Resize.CPUs, &NotEnforcedError{*failure}
+	}
+	return answer.Resize.CPUs, nil
 }
 
 // Create admits the pod of one container and adopts the cgroup that the caller made for it, in one

@@ -64,6 +64,9 @@ static struct {
                                              pinfold_container* container, char** error);
   pinfold_code (*pinfold_container_start)(pinfold_node* node, const char* pod_id,
                                           const char* container, char** error);
+  pinfold_code (*pinfold_container_resize)(pinfold_node* node, const char* pod_id,
+                                           const char* container, int64_t milli_cpu,
+                                           pinfold_pod** pod, char** error);
   pinfold_code (*pinfold_container_remove)(pinfold_node* node, const char* pod_id,
                                            const char* container, uint32_t flags, char** error);
   pinfold_code (*pinfold_container_attach_process)(pinfold_node* node, const char* pod_id,
@@ -134,6 +137,7 @@ static void load(void) {
   *(void**)&table.pinfold_pod_get_container = dlsym(library, "pinfold_pod_get_container");
   *(void**)&table.pinfold_pod_find_container = dlsym(library, "pinfold_pod_find_container");
   *(void**)&table.pinfold_container_start = dlsym(library, "pinfold_container_start");
+  *(void**)&table.pinfold_container_resize = dlsym(library, "pinfold_container_resize");
   *(void**)&table.pinfold_container_remove = dlsym(library, "pinfold_container_remove");
   *(void**)&table.pinfold_container_attach_process =
       dlsym(library, "pinfold_container_attach_process");
@@ -371,6 +375,14 @@ pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, con
   return table.pinfold_container_start == NULL
              ? lacking(__func__, error)
              : table.pinfold_container_start(node, pod_id, container, error);
+}
+
+pinfold_code pinfold_container_resize(pinfold_node* node, const char* pod_id, const char* container,
+                                      int64_t milli_cpu, pinfold_pod** pod, char** error) {
+  pthread_once(&once, load);
+  return table.pinfold_container_resize == NULL
+             ? lacking(__func__, error)
+             : table.pinfold_container_resize(node, pod_id, container, milli_cpu, pod, error);
 }
 
 pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, const char* container,

@@ -32,6 +32,7 @@ constexpr std::array<Alternative, std::variant_size_v<verbs::Action>> kRequests 
     {"defragment", "Makes room for a pod."},
     {"status", "Reads the node, desired and observed."},
     {"list", "Reads the pods, as desired."},
+    {"resize", "Gives a container another number of exclusive CPUs."},
 }};
 
 /// In the order of AnswerMessage::answer.
@@ -47,6 +48,7 @@ constexpr std::array<Alternative, std::variant_size_v<decltype(AnswerMessage::an
         {"reconfiguration", "To 'reconfigure' and 'defragment'."},
         {"status", "To 'status'."},
         {"list", "To 'list'."},
+        {"resize", "To 'resize'."},
         {"error", "Nothing was done, unless the message says otherwise."},
     }};
 

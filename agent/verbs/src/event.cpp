@@ -38,6 +38,11 @@ void add_events(const Action& action, const Answer& answer, Events& events) {
     events.push_back({EventKind::kReconciled, {}, ""});
   } else if (const auto* const outcome = std::get_if<Reconfigured>(&answer)) {
     add_moves(*outcome, events);
+  } else if (const auto* const resize = std::get_if<Resize>(&action)) {
+    const auto& resized = std::get<agent::ResizeOutcome>(answer);
+    if (resized.before == resized.after) return;
+    const ContainerId& container = resize->request.container;
+    events.push_back({EventKind::kMoved, container.pod, container.name});
   } else if (const auto* const adopt = std::get_if<Adopt>(&action)) {
     events.push_back({EventKind::kAdopted, adopt->pod, adopt->adoption.container});
   } else if (const auto* const admit = std::get_if<AdmitHooked>(&action)) {

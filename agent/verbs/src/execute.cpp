@@ -46,6 +46,10 @@ struct Execute {
     PINFOLD_LET(const auto process, open_process(request.process));
     return done(attach(agent, request.container, process));
   }
+  Result<Answer> operator()(const Resize& request) const {
+    PINFOLD_LET(auto outcome, agent.resize(request.request));
+    return outcome;
+  }
   Result<Answer> operator()(const Remove& request) const {
     if (request.container.empty()) return changed(agent.remove_pod(request.pod, request.running));
     return changed(agent.remove_container({request.pod, request.container}, request.running));

@@ -138,6 +138,14 @@ void describe(Fields& fields, Reconfigure& request) {
   fields.may_lack("dryRun", request.dry_run, "Plan only.");
 }
 
+void describe(Fields& fields, Resize& request) {
+  fields.type("ResizeRequest", "Gives a container another number of exclusive CPUs.");
+  describe_container(fields, request.request.container);
+  std::int64_t milli = request.request.cpu.milli_value();
+  fields.member("milliCpu", milli, "Its new request and limit, in thousandths of a CPU.");
+  if (fields.reads()) request.request.cpu = Quantity::milli(milli);
+}
+
 void describe(Fields& fields, Defragment& request) {
   fields.type("DefragmentRequest", "Makes room for a pod that the node rejects now.");
   fields.member("manifest", request.pod, "");

@@ -179,6 +179,7 @@ FUNCTIONS = {
     "pinfold_pod_get_container": (C.c_int32, [C.c_void_p, C.c_size_t, C.POINTER(pinfold_container), C.POINTER(C.c_void_p)]),
     "pinfold_pod_find_container": (C.c_int32, [C.c_void_p, C.c_char_p, C.POINTER(pinfold_container), C.POINTER(C.c_void_p)]),
     "pinfold_container_start": (C.c_int32, [C.c_void_p, C.c_char_p, C.c_char_p, C.POINTER(C.c_void_p)]),
+    "pinfold_container_resize": (C.c_int32, [C.c_void_p, C.c_char_p, C.c_char_p, C.c_int64, C.POINTER(C.c_void_p), C.POINTER(C.c_void_p)]),
     "pinfold_container_remove": (C.c_int32, [C.c_void_p, C.c_char_p, C.c_char_p, C.c_uint32, C.POINTER(C.c_void_p)]),
     "pinfold_container_attach_process": (C.c_int32, [C.c_void_p, C.c_char_p, C.c_char_p, C.c_int64, C.POINTER(C.c_void_p)]),
     "pinfold_container_attach_pidfd": (C.c_int32, [C.c_void_p, C.c_char_p, C.c_char_p, C.c_int, C.POINTER(C.c_void_p)]),

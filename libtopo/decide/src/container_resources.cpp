@@ -44,6 +44,8 @@ ContainerResources resources_of(const Node& node, const NodeState& state, const 
   } else {
     out.cpuset_cpus = state.cpu.default_set;
   }
+  const CpuSet* const baseline = baseline_of(state.cpu, container);
+  if (baseline != nullptr && *baseline != out.exclusive_cpus) out.baseline = *baseline;
   out.isolation = isolation_of(node, state, totals.pod, spec);
   if (const auto* blocks = state.memory.assignments.find(container)) out.memory = *blocks;
   out.cpuset_mems = node.memory().cpuset_mems(state.memory, container);

@@ -24,6 +24,9 @@ void describe(Fields& fields, ContainerResources& container) {
                 "Desired cpuset.cpus; \"\": any CPU, in a simulation the shared pool.");
   fields.member("exclusiveCpus", container.exclusive_cpus,
                 "Its exclusive CPUs, or those of the pod shared pool; \"\": none.");
+  fields.if_set("baselineCpus", container.baseline,
+                "Of a resized container: those of its exclusive CPUs that it had at its admission, "
+                "which no resize takes away.");
   fields.member("mems", container.cpuset_mems, "Desired cpuset.mems: \"0,1\"; \"\": any.");
   fields.member("memory", container.memory, "The memory that it holds.");
   fields.member("devices", container.devices, "Ids of its devices by resource.");
@@ -41,6 +44,20 @@ void describe(Fields& fields, LinuxResources& resources) {
   fields.member("hugepageLimitBytes", resources.hugepage_limits,
                 "Desired limits by the hugetlb controller's name of the page size, \"2MB\".");
   fields.member("oomScoreAdj", resources.oom_score_adj, "Desired oom_score_adj; null: unchanged.");
+}
+
+std::span<const ResizeReason> enumerators(ResizeReason /*type*/) {
+  static constexpr std::array kAll = {ResizeReason::kDeferred, ResizeReason::kInfeasible};
+  return kAll;
+}
+
+void describe(Fields& fields, NotResized& refused) {
+  fields.type("NotResized", "Why a container keeps the number of its CPUs.");
+  fields.member("reason", refused.reason,
+                "As of the kubelet's condition PodResizePending. \"Deferred\": other pods use what "
+                "it lacks.");
+  fields.member("rejection", refused.why, "");
+  fields.member("advice", refused.advice, "What to do; \"\": the message says all.");
 }
 
 PodNames names_of_pods(const NodeState& state) {

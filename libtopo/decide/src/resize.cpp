@@ -100,6 +100,11 @@ std::string_view to_string(ResizeReason reason) {
   return reason == ResizeReason::kDeferred ? "Deferred" : "Infeasible";
 }
 
+std::string describe(const NotResized& refused) {
+  return fmt::format("{}: {}{}{}", to_string(refused.reason), refused.why.message,
+                     refused.advice.empty() ? "" : "; ", refused.advice);
+}
+
 bool resizes_exclusive_cpus(const Config& config) {
   if (config.profile == Profile::kKubelet138) {
     return config.gates().in_place_pod_vertical_scaling_exclusive_cpus;

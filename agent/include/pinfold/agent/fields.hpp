@@ -20,6 +20,7 @@ void describe(fields::Fields& fields, NodeStatus& status);
 
 void describe(fields::Fields& fields, AdmitOutcome& outcome);
 void describe(fields::Fields& fields, ChangeOutcome& outcome);
+void describe(fields::Fields& fields, ResizeOutcome& outcome);
 /// A reader has all steps in `moved`, as text.
 void describe(fields::Fields& fields, ReconcileReport& report);
 

@@ -21,6 +21,13 @@ struct ChangeOutcome {
   std::optional<Error> not_enforced;
 };
 
+/// Outcome of a resize; the change, if any, is already durable.
+struct ResizeOutcome : ChangeOutcome {
+  std::optional<NotResized> refused;
+  CpuSet before;  ///< the container's exclusive CPUs; empty if it was refused
+  CpuSet after;
+};
+
 /// Outcome of a reconfiguration; the change is already durable.
 struct ReconfigureOutcome : ChangeOutcome {
   /// The containers that were parked or got other NUMA nodes; empty if the agent enforces nothing.
@@ -124,6 +131,12 @@ class NodeAgent : public NodeView {
   /// Errors: kUnsupported if the agent enforces nothing; kNotFound; kBusy if the group has CPUs
   /// that are exclusive to others; kIo.
   [[nodiscard]] Result<void> attach(const ContainerId& container, pid_t process);
+
+  /// Gives a container with exclusive CPUs another number of them while it runs; see
+  /// pinfold::resize. Its CPU shares and quota follow, unless its group is adopted: its runtime has
+  /// set those.
+  /// Errors: those of preview_resize and the store; then nothing has changed.
+  [[nodiscard]] Result<ResizeOutcome> resize(const ResizeRequest& request);
 
   /// Removes a container, or a pod (active or held) with all its containers.
   /// Errors: kNotFound; kBusy if processes still run there and `running` forbids killing them, or

@@ -12,6 +12,7 @@
 #include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/kept_state.hpp"
 #include "pinfold/agent/options.hpp"
+#include "pinfold/decide/resize.hpp"
 
 namespace pinfold::agent {
 
@@ -57,6 +58,10 @@ class NodeView {
   /// the store.
   [[nodiscard]] Result<Preview> preview(const std::vector<PodSpec>& pods,
                                         std::vector<Trace>* traces = nullptr) const;
+  /// Decides a resize on a copy of the state. Errors: those of pinfold::resize; kNotFound for a
+  /// container that was removed; kUnsupported if it would get CPUs while CPUs are offline.
+  [[nodiscard]] Result<ResizeDecision> preview_resize(const ResizeRequest& request,
+                                                      Trace* trace = nullptr) const;
   /// Reads back from the kernel that a container with exclusive CPUs has them, and calls
   /// verify_room(). Reads back that any other container can run on no exclusive CPU.
   /// Errors: kUnsupported if the agent enforces nothing; kNotFound; kBusy if the check fails; kIo.

@@ -209,6 +209,7 @@ extern "C" {
     pub fn pinfold_pod_get_container(pod: *const pinfold_pod, index: usize, container: *mut pinfold_container, error: *mut *mut c_char) -> pinfold_code;
     pub fn pinfold_pod_find_container(pod: *const pinfold_pod, name: *const c_char, container: *mut pinfold_container, error: *mut *mut c_char) -> pinfold_code;
     pub fn pinfold_container_start(node: *mut pinfold_node, pod_id: *const c_char, container: *const c_char, error: *mut *mut c_char) -> pinfold_code;
+    pub fn pinfold_container_resize(node: *mut pinfold_node, pod_id: *const c_char, container: *const c_char, milli_cpu: i64, pod: *mut *mut pinfold_pod, error: *mut *mut c_char) -> pinfold_code;
     pub fn pinfold_container_remove(node: *mut pinfold_node, pod_id: *const c_char, container: *const c_char, flags: u32, error: *mut *mut c_char) -> pinfold_code;
     pub fn pinfold_container_attach_process(node: *mut pinfold_node, pod_id: *const c_char, container: *const c_char, pid: i64, error: *mut *mut c_char) -> pinfold_code;
     pub fn pinfold_container_attach_pidfd(node: *mut pinfold_node, pod_id: *const c_char, container: *const c_char, pidfd: c_int, error: *mut *mut c_char) -> pinfold_code;

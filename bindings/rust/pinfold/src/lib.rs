@@ -463,6 +463,23 @@ impl Node {
         })
     }
 
+    /// Gives a container another number of exclusive CPUs while it runs. Errors:
+    /// [`Code::Rejected`], with the pod.
+    pub fn resize(&self, pod_id: &str, container: &str, milli_cpu: i64) -> Result<Pod> {
+        let id = c_string(pod_id.as_bytes())?;
+        let name = c_string(container.as_bytes())?;
+        self.pod_from(|handle, error| unsafe {
+            sys::pinfold_container_resize(
+                self.handle,
+                id.as_ptr(),
+                name.as_ptr(),
+                milli_cpu,
+                handle,
+                error,
+            )
+        })
+    }
+
     pub fn remove_container(
         &self,
         pod_id: &str,

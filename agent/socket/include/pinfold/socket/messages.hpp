@@ -23,7 +23,7 @@ struct RequestMessage {
 struct AnswerMessage {
   std::variant<verbs::Done, verbs::Admissions, agent::ChangeOutcome, verbs::HookOutcome,
                agent::ReconcileReport, verbs::Comparison, verbs::ServiceReport, verbs::Reconfigured,
-               agent::NodeStatus, verbs::PodList, Error>
+               agent::NodeStatus, verbs::PodList, agent::ResizeOutcome, Error>
       answer;
 };
 

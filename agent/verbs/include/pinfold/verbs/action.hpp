@@ -31,6 +31,10 @@ struct Attach {
   ContainerId container;
   enforce::ProcessId process;
 };
+/// See NodeAgent::resize.
+struct Resize {
+  ResizeRequest request;
+};
 /// Removes a pod, or only one of its containers if `container` is not empty.
 struct Remove {
   PodUid pod;
@@ -74,7 +78,7 @@ struct ReadService {};
 
 using Action = std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked,
                             Reconcile, CheckpointJournal, Adopt, ReadComparison, ReadService,
-                            Reconfigure, Defragment, ReadStatus, ListPods>;
+                            Reconfigure, Defragment, ReadStatus, ListPods, Resize>;
 
 /// Returns whether an action can change the node. False if it only reads, plans, or applies again
 /// what is stored.

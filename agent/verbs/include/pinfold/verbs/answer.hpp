@@ -46,6 +46,7 @@ using HookOutcome = std::optional<Refusal>;
 
 using Answer =
     std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome, agent::ReconcileReport,
-                 Comparison, ServiceReport, Reconfigured, agent::NodeStatus, PodList>;
+                 Comparison, ServiceReport, Reconfigured, agent::NodeStatus, PodList,
+                 agent::ResizeOutcome>;
 
 }  // namespace pinfold::verbs

@@ -27,6 +27,7 @@ void describe(fields::Fields& fields, ReadStatus& request);
 void describe(fields::Fields& fields, ListPods& request);
 void describe(fields::Fields& fields, Reconfigure& request);
 void describe(fields::Fields& fields, Defragment& request);
+void describe(fields::Fields& fields, Resize& request);
 
 void describe(fields::Fields& fields, Done& done);
 void describe(fields::Fields& fields, Admissions& admissions);

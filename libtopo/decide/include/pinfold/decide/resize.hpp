@@ -35,6 +35,9 @@ struct NotResized {
   std::string advice;  ///< what to do, with numbers; "" if the message says all
 };
 
+/// Returns "Infeasible: <message>; <advice>".
+[[nodiscard]] std::string describe(const NotResized& refused);
+
 using ResizeDecision = std::variant<Resized, NotResized>;
 
 /// Returns whether a kubelet with this configuration resizes containers with exclusive CPUs: none
