@@ -152,6 +152,13 @@ ServerUnaryReactor* Api::Remove(CallbackServerContext* context, const v1::Remove
   return Call(*this, *context).change(*request, *response);
 }
 
+ServerUnaryReactor* Api::Resize(CallbackServerContext* context, const v1::ResizeRequest* request,
+                                v1::ResizeResponse* response) {
+  return Call(*this, *context).submit(to_action(*request), [response](const verbs::Answer& answer) {
+    fill(std::get<agent::ResizeOutcome>(answer), *response);
+  });
+}
+
 ServerUnaryReactor* Api::Adopt(CallbackServerContext* context, const v1::AdoptRequest* request,
                                v1::AdoptResponse* response) {
   return Call(*this, *context).change(*request, *response);

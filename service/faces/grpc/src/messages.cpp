@@ -49,6 +49,7 @@ void fill_container(const ContainerResources& resources, bool is_started, v1::Co
   out.set_cpus(resources.cpuset_cpus.to_string());
   out.set_mems(resources.cpuset_mems);
   out.set_exclusive_cpus(resources.exclusive_cpus.to_string());
+  if (resources.baseline) out.set_baseline_cpus(resources.baseline->to_string());
   out.set_isolation(to_message(resources.isolation));
   for (const MemoryBlock& block : resources.memory) fill(block, *out.add_memory());
   for (const auto& [resource, ids] : resources.devices) {
@@ -128,6 +129,18 @@ void fill(const MemoryBlock& block, v1::MemoryBlock& out) {
   out.set_type(block.type);
   out.set_size_bytes(block.size);
   for (const std::int32_t node : block.numa_affinity) out.add_numa_nodes(node);
+}
+
+void fill(const agent::ResizeOutcome& outcome, v1::ResizeResponse& out) {
+  if (outcome.refused) {
+    v1::NotResized& refused = *out.mutable_refused();
+    refused.set_reason(std::string(to_string(outcome.refused->reason)));
+    fill(outcome.refused->why, *refused.mutable_rejection());
+    refused.set_advice(valid_text(outcome.refused->advice));
+  }
+  out.set_cpus_before(outcome.before.to_string());
+  out.set_cpus(outcome.after.to_string());
+  if (outcome.not_enforced) fill(*outcome.not_enforced, *out.mutable_not_enforced());
 }
 
 void fill(const agent::ReconcileReport& report, v1::ReconcileResponse& out) {

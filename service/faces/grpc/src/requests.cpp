@@ -103,6 +103,11 @@ Result<verbs::Action> to_action(const v1::RemoveRequest& request) {
       request.kill() ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse};
 }
 
+Result<verbs::Action> to_action(const v1::ResizeRequest& request) {
+  PINFOLD_LET(auto container, read_container(request.pod_uid(), request.container()));
+  return verbs::Resize{{std::move(container), Quantity::milli(request.milli_cpu())}};
+}
+
 Result<verbs::Action> to_action(const v1::AdoptRequest& request) {
   PINFOLD_LET(auto container, read_container(request.pod_uid(), request.container()));
   PINFOLD_TRY(require(request.cgroup_path(), "cgroup_path"));

@@ -82,7 +82,7 @@ class RuntimeConnection::Link final : public Handler {
               Reply<api::UpdateContainerResponse> reply) override {
     ask<api::UpdateContainerResponse>(
         std::move(reply), TimePoint::max(), [this, request = std::move(request)](NodeAgent& agent) {
-          return Result<api::UpdateContainerResponse>(follower_->update(agent, request));
+          return follower_->update(agent, request);
         });
   }
   void handle(api::StopContainerRequest request, Reply<api::StopContainerResponse> reply) override {

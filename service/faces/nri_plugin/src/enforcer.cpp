@@ -168,8 +168,21 @@ Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
   return answer;
 }
 
-api::UpdateContainerResponse Enforcer::update(Agent& agent,
-                                              const api::UpdateContainerRequest& request) {
+Result<api::UpdateContainerResponse> Enforcer::update(
+    Agent& agent, const api::UpdateContainerRequest& request) {
+  if (const auto resize = find_resize(request, agent.node(), agent.state().node)) {
+    if (auto resized = execution_.resize(agent, *resize); !resized) {
+      ++counters_.resize_refusals;
+      log(LogLevel::kError, "NRI: " + resized.error().message);
+      return fail(std::move(resized).error());
+    }
+    api::ContainerUpdate shown;  // the amounts that the runtime has on record from now on
+    shown.set_container_id(request.container().id());
+    *shown.mutable_linux()->mutable_resources()->mutable_cpu() = request.linux_resources().cpu();
+    shown.mutable_linux()->mutable_resources()->mutable_cpu()->clear_cpus();
+    shown.mutable_linux()->mutable_resources()->mutable_cpu()->clear_mems();
+    known_.update(shown);
+  }
   auto answer = answer_update(request, agent.node(), agent.state().node);
   for (auto& update : *answer.mutable_update()) gate_.fit(agent, update);
   const std::string& cpus = request.linux_resources().cpu().cpus();

@@ -25,7 +25,7 @@ class Enforcer final : public Follower {
       Agent& agent, const api::SynchronizeRequest& request) override;
   [[nodiscard]] Result<api::CreateContainerResponse> create(
       Agent& agent, const api::CreateContainerRequest& request) override;
-  [[nodiscard]] api::UpdateContainerResponse update(
+  [[nodiscard]] Result<api::UpdateContainerResponse> update(
       Agent& agent, const api::UpdateContainerRequest& request) override;
   [[nodiscard]] api::StopContainerResponse stop(Agent& agent,
                                                 const api::StopContainerRequest& request) override;

@@ -70,6 +70,20 @@ Result<void> Execution::execute_each(Agent& agent, const AgentRequests& requests
   return result;
 }
 
+Result<void> Execution::resize(Agent& agent, const ResizeRequest& request) {
+  others_.show_groups(agent);
+  PINFOLD_LET(const auto outcome,
+              verbs::expect<agent::ResizeOutcome>(run(agent, verbs::Resize{request})));
+  others_.note_confined(agent);
+  const auto refuse = [&](ErrorCode code, const std::string& why) {
+    return fail(code, fmt::format("{} is not resized to {} CPUs, {}", title_of(request.container),
+                                  request.cpu.to_string(), why));
+  };
+  if (outcome.refused) return refuse(ErrorCode::kUnsupported, describe(*outcome.refused));
+  if (outcome.not_enforced) return refuse(ErrorCode::kBusy, outcome.not_enforced->message);
+  return {};
+}
+
 void Execution::remove(Agent& agent, const AgentRequests& requests) {
   for (const PodUid& uid : requests.remove_pods) {
     const auto removed = run(agent, verbs::Remove{uid, "", RunningProcesses::kRefuse});

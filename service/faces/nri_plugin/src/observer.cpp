@@ -89,9 +89,9 @@ void Observer::create_container(const Agent& agent, const api::PodSandbox& pod,
   known_.create(pod, container);
 }
 
-api::UpdateContainerResponse Observer::update(Agent& /*agent*/,
-                                              const api::UpdateContainerRequest& /*request*/) {
-  return {};
+Result<api::UpdateContainerResponse> Observer::update(
+    Agent& /*agent*/, const api::UpdateContainerRequest& /*request*/) {
+  return api::UpdateContainerResponse();
 }
 
 api::StopContainerResponse Observer::stop(Agent& agent, const api::StopContainerRequest& request) {

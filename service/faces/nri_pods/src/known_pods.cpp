@@ -23,12 +23,14 @@ void put(KnownContainer container, std::vector<KnownContainer>& containers) {
   }
 }
 
-/// Empty strings, and no quota, mean no change.
+/// Empty strings, and missing numbers, mean no change.
 void take_cpu(const api::LinuxCPU& cpu, KnownContainer& known) {
   api::LinuxCPU& shown = *known.shown.mutable_linux()->mutable_resources()->mutable_cpu();
   if (!cpu.cpus().empty()) shown.set_cpus(cpu.cpus());
   if (!cpu.mems().empty()) shown.set_mems(cpu.mems());
   if (cpu.has_quota()) shown.mutable_quota()->set_value(cpu.quota().value());
+  if (cpu.has_period()) shown.mutable_period()->set_value(cpu.period().value());
+  if (cpu.has_shares()) shown.mutable_shares()->set_value(cpu.shares().value());
 }
 
 Phase phase_of(api::ContainerState state) {

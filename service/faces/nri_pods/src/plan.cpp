@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "inverse.hpp"
 #include "pinfold/api/pod_level.hpp"
+#include "pinfold/decide/linux_resources.hpp"
 
 // How it works
 //
@@ -353,6 +355,30 @@ std::vector<DueUpdate> plan_updates(const KnownPods& known, const Node& node,
     }
   }
   return updates;
+}
+
+std::optional<ResizeRequest> find_resize(const api::UpdateContainerRequest& request,
+                                         const Node& node, const NodeState& state) {
+  const auto id = find_container(state, PodUid(request.pod().uid()), request.container().name());
+  if (!id) return std::nullopt;
+  const auto resources = container_resources(node, state, *id);
+  if (!resources || resources->isolation != Isolation::kContainer) return std::nullopt;
+  const api::LinuxCPU& cpu = request.linux_resources().cpu();
+  const std::int64_t quota = cpu.quota().value();
+  const std::uint64_t period = cpu.period().value();
+  if (quota < 0 || cpu.shares().value() == 0) return std::nullopt;
+  // With a quota both must agree; without one, with cpuCFSQuota off, only whole CPUs are certain.
+  const bool has_quota = quota > 0 && period >= kMinPeriodUs && period <= kMaxPeriodUs;
+  const MilliCpu milli = has_quota ? milli_cpu_of_quota(quota, period)
+                                   : milli_cpu_of_shares(cpu.shares().value());
+  if (cpu_shares(milli.value) != cpu.shares().value()) return std::nullopt;
+  const Quantity asked = Quantity::milli(milli.value);
+  if (!has_quota && !asked.is_whole()) return std::nullopt;
+  const Container& container = *state.find(id->pod)->spec.find(id->name);
+  if (asked.milli_value() == amount_of(container.resources.requests, "cpu").milli_value()) {
+    return std::nullopt;
+  }
+  return ResizeRequest{*id, asked};
 }
 
 api::UpdateContainerResponse answer_update(const api::UpdateContainerRequest& request,

@@ -56,8 +56,9 @@ struct FollowerCounters {
   std::uint64_t stopped = 0;          ///< containers that could not be confined
   std::uint64_t start_refusals = 0;   ///< containers that were not allowed to start
   std::uint64_t create_refusals = 0;  ///< containers that were not allowed to be created
-  std::uint64_t reverted = 0;     ///< cpusets that someone else had changed and that were restored
-  std::uint64_t differences = 0;  ///< mode observe: containers whose cpuset differs now
+  std::uint64_t resize_refusals = 0;  ///< containers that could not be resized
+  std::uint64_t reverted = 0;         ///< cpusets that others had changed and that were restored
+  std::uint64_t differences = 0;      ///< mode observe: containers whose cpuset differs now
 };
 
 /// FollowerCounters plus the counters of the connection.

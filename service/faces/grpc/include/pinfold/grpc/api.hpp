@@ -35,6 +35,9 @@ class Api final : public v1::Pinfold::CallbackService {
   ::grpc::ServerUnaryReactor* Remove(::grpc::CallbackServerContext* context,
                                      const v1::RemoveRequest* request,
                                      v1::RemoveResponse* response) override;
+  ::grpc::ServerUnaryReactor* Resize(::grpc::CallbackServerContext* context,
+                                     const v1::ResizeRequest* request,
+                                     v1::ResizeResponse* response) override;
   ::grpc::ServerUnaryReactor* Adopt(::grpc::CallbackServerContext* context,
                                     const v1::AdoptRequest* request,
                                     v1::AdoptResponse* response) override;

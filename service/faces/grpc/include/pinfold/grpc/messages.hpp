@@ -12,6 +12,7 @@ namespace pinfold::grpc {
 void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
           const agent::AdmitOutcome& outcome, const Trace* trace, v1::Admission& out);
 void fill(const agent::ReconcileReport& report, v1::ReconcileResponse& out);
+void fill(const agent::ResizeOutcome& outcome, v1::ResizeResponse& out);
 void fill(const verbs::Reconfigured& outcome, v1::ReconfigureResponse& out);
 void fill(const verbs::Reconfigured& outcome, v1::DefragmentResponse& out);
 void fill(const Node& node, const CpuSet& offline, const worker::Snapshot& snapshot,

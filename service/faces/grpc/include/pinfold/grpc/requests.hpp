@@ -20,6 +20,7 @@ namespace pinfold::grpc {
 [[nodiscard]] Result<verbs::Action> to_action(const v1::AdmitTogetherRequest& request);
 [[nodiscard]] Result<verbs::Action> to_action(const v1::StartRequest& request);
 [[nodiscard]] Result<verbs::Action> to_action(const v1::RemoveRequest& request);
+[[nodiscard]] Result<verbs::Action> to_action(const v1::ResizeRequest& request);
 [[nodiscard]] Result<verbs::Action> to_action(const v1::AdoptRequest& request);
 [[nodiscard]] Result<verbs::Action> to_action(const v1::AttachRequest& request);
 [[nodiscard]] Result<verbs::Action> to_action(const v1::ReconcileRequest& request);

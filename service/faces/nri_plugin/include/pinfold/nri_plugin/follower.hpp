@@ -47,7 +47,8 @@ class Follower {
   /// Errors: the reason why the container cannot be created.
   [[nodiscard]] virtual Result<api::CreateContainerResponse> create(
       Agent& agent, const api::CreateContainerRequest& request) = 0;
-  [[nodiscard]] virtual api::UpdateContainerResponse update(
+  /// Errors: the reason why the container is not resized.
+  [[nodiscard]] virtual Result<api::UpdateContainerResponse> update(
       Agent& agent, const api::UpdateContainerRequest& request) = 0;
   [[nodiscard]] virtual api::StopContainerResponse stop(
       Agent& agent, const api::StopContainerRequest& request) = 0;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "pinfold/decide/decide.hpp"
 #include "pinfold/decide/keep.hpp"
+#include "pinfold/decide/resize.hpp"
 #include "pinfold/nri_pods/known_pods.hpp"
 #include "pinfold/nri_pods/recover.hpp"
 
@@ -80,6 +80,11 @@ struct DueUpdate {
 [[nodiscard]] std::vector<DueUpdate> plan_updates(const KnownPods& known, const Node& node,
                                                   const NodeState& state);
 
+/// Returns the resize that UpdateContainer means: a kubelet that resizes a pod sends the CPU shares
+/// and the CFS quota of the new amount. nullopt if the container has no exclusive CPUs, or if shares
+/// and quota are of no other amount than it has.
+[[nodiscard]] std::optional<ResizeRequest> find_resize(const api::UpdateContainerRequest& request,
+                                                       const Node& node, const NodeState& state);
 /// Answers UpdateContainer with the desired cpuset, because the runtime would otherwise also write
 /// the one on its record. Clears the CFS quota if the container's CPUs are exclusive: a kubelet
 /// that resizes a container sets one again.
