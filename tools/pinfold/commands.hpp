@@ -21,6 +21,7 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Command reconcile_command();
 [[nodiscard]] cli::Command reconfigure_command();
 [[nodiscard]] cli::Command remove_command();
+[[nodiscard]] cli::Command resize_command();
 /// `arguments`: the words after "serve" on the command line.
 [[nodiscard]] cli::Command serve_command(const std::vector<std::string>& arguments);
 [[nodiscard]] cli::Command simulate_command();

@@ -75,6 +75,16 @@ void describe(Fields& fields, RemoveDocument& document) {
   fields.member("notSettled", document.not_settled, kNotSettledDoc);
 }
 
+void describe(Fields& fields, ResizeDocument& document) {
+  fields.type("Resize", "Another number of exclusive CPUs for a container.");
+  describe(fields, document.container);
+  describe(fields, document.outcome);
+  fields.member("enforced", document.is_enforced, "Its control groups are as desired.");
+  fields.member("stored", document.is_stored, "False after a dry run.");
+  fields.member("notSettled", document.not_settled, kNotSettledDoc);
+  fields.member("trace", document.trace, "Null without --explain.");
+}
+
 void describe(Fields& fields, ReconcileDocument& document) {
   describe(fields, document.report);
   fields.may_lack("notSettled", document.not_settled, kNotSettledDoc);
@@ -192,6 +202,7 @@ constexpr std::array kKinds = {
     kind<verbs::Reconfigured>("reconfigure",
                               "pinfold reconfigure -o json, pinfold_node_reconfigure"),
     kind<RemoveDocument>("remove", "pinfold remove -o json"),
+    kind<ResizeDocument>("resize", "pinfold resize -o json"),
     kind<SimulateDocument>("simulate", "pinfold simulate of pods -o json"),
     kind<BenchLine>("simulate-bench", "A line of pinfold simulate --bench"),
     kind<socket::AnswerMessage>("socket-answer", "An answer of the service to a command"),

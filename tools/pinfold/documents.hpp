@@ -61,6 +61,15 @@ struct RemoveDocument {
   std::optional<Error> not_settled;
 };
 
+struct ResizeDocument {
+  ContainerRef container;
+  agent::ResizeOutcome outcome;
+  bool is_enforced = false;
+  bool is_stored = false;
+  std::optional<Error> not_settled;
+  std::optional<Trace> trace;
+};
+
 struct ReconcileDocument {
   agent::ReconcileReport report;
   std::optional<Error> not_settled;
@@ -236,6 +245,7 @@ void describe(fields::Fields& fields, StartDocument& document);
 void describe(fields::Fields& fields, RemoveDocument& document);
 void describe(fields::Fields& fields, ReconcileDocument& document);
 void describe(fields::Fields& fields, DefragmentDocument& document);
+void describe(fields::Fields& fields, ResizeDocument& document);
 void describe(fields::Fields& fields, ExplainDocument& document);
 void describe(fields::Fields& fields, CpuOwner& owner);
 void describe(fields::Fields& fields, CpuThread& thread);

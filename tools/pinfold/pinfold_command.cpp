@@ -28,6 +28,7 @@ cli::Section exit_statuses() {
            {"1 of reconcile", "Drift remains"},
            {"1 of reconfigure", "Pods would be removed, and --evict does not permit it"},
            {"1 of remove", "Processes still run, and --kill was not given"},
+           {"1 of resize", "The container keeps the number of its CPUs"},
            {"1 of serve --check", "The service is not live or ready"},
            {"1 of simulate",
             "A pod is rejected (with two configurations: only by the second); with --compare: a "
@@ -51,8 +52,9 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
           "Assigns CPUs and NUMA nodes to containers by the kubelet's rules and enforces them with "
           "cgroups.",
       .commands = {checkpoint_command(), admit_command(),          explain_command(),
-                   start_command(),      remove_command(),         status_command(),
-                   who_command(),        reconcile_command(),      reconfigure_command(),
+                   start_command(),      resize_command(),         remove_command(),
+                   status_command(),     who_command(),            reconcile_command(),
+                   reconfigure_command(),
                    defragment_command(), metrics_command(),        simulate_command(),
                    hook_command(),       serve_command(arguments), oci_resources_command(),
                    topology_command(),   predict_command(),        audit_command(),
@@ -74,6 +76,8 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
             {"pinfold status", "Compare the desired and observed CPUs of every container"},
             {"pinfold status --watch", "Show the same as a picture with the load of each CPU"},
             {"pinfold who 17", "Show who owns CPU 17 and what runs there"},
+            {"pinfold resize default/web --container main --cpu 4",
+             "Give a running container 4 exclusive CPUs"},
             {"pinfold remove --pod default/web", "Remove the pod and release its resources"},
             {"kubectl get pod web -o yaml | pinfold predict --nodes nodes.yaml --pod -",
              "Predict which nodes would admit a pod"},

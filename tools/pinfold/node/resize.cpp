@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include "agent/agent_options.hpp"
+#include "agent/agent_session.hpp"
+#include "agent/agent_view.hpp"
+#include "commands.hpp"
+#include "documents.hpp"
+#include "pinfold/decide/fields.hpp"
+#include "pinfold/picture/text.hpp"
+#include "pinfold/text/message.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+struct ResizeOptions {
+  AgentArguments agent;
+  std::string pod;
+  std::string container;
+  std::string cpu;
+  bool explain = false;
+};
+
+/// Returns the container that --container names, or the only one with exclusive CPUs.
+Result<std::string> container_of(const ResizeOptions& options, const agent::NodeAgent& agent,
+                                 const PodUid& uid) {
+  if (!options.container.empty()) return options.container;
+  const auto* const exclusive = agent.state().node.cpu.assignments.find(uid);
+  if (exclusive != nullptr && exclusive->size() == 1) return exclusive->begin()->first;
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("--container: pod '{}' has {} with exclusive CPUs: expected one of them",
+                          options.pod,
+                          counted(exclusive == nullptr ? 0 : exclusive->size(), "container")));
+}
+
+std::string describe(const agent::ResizeOutcome& outcome) {
+  const std::string before = outcome.before.to_string();
+  const std::string cpus = counted(outcome.after.size(), "CPU");
+  if (outcome.before == outcome.after) return fmt::format("already has {}: {}", cpus, before);
+  return fmt::format("resized from {} to {}: {} instead of {}", outcome.before.size(), cpus,
+                     outcome.after.to_string(), before);
+}
+
+void print_text(const ResizeOptions& options, const std::string& name,
+                const ResizeDocument& document) {
+  const agent::ResizeOutcome& outcome = document.outcome;
+  if (!outcome.refused) {
+    fmt::print("{}: {}\n", name, describe(outcome));
+  } else {
+    fmt::print("{}: not resized, {}: {}\n", name, to_string(outcome.refused->reason),
+               escaped(outcome.refused->why.message));
+    if (!outcome.refused->advice.empty()) fmt::print("  {}\n", escaped(outcome.refused->advice));
+  }
+  if (document.trace) fmt::print("{}", trace_text(*document.trace));
+  print_dry_run(options.agent);
+}
+
+Result<ExitStatus> run(const ResizeOptions& options) {
+  PINFOLD_LET_WRAP(const auto cpu, Quantity::parse(options.cpu),
+                   fmt::format("--cpu '{}'", options.cpu));
+  PINFOLD_LET(auto session, AgentSession::open(options.agent));
+  const agent::NodeAgent& agent = session.view();
+  PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
+  PINFOLD_LET(const auto container, container_of(options, agent, uid));
+  const ContainerRef named{ref_of(names_of_pods(agent.state().node), uid), container};
+  const ResizeRequest request{{uid, container}, cpu};
+  Trace trace;
+  if (options.explain) PINFOLD_TRY(agent.preview_resize(request, &trace));
+  PINFOLD_LET(auto outcome, session.execute<agent::ResizeOutcome>(verbs::Resize{request}));
+  PINFOLD_LET(const auto not_settled, session.checkpoint_journal());
+  const bool is_done = !outcome.refused && !outcome.not_enforced;
+  ResizeDocument document{named, std::move(outcome), is_done && agent.enforces(),
+                          !options.agent.dry_run, not_settled, std::nullopt};
+  if (options.explain) document.trace = std::move(trace);
+  if (options.agent.output == OutputFormat::kJson) {
+    fmt::print("{}", json_text(document));
+  } else {
+    print_text(options, escaped(to_string(named.pod) + "/" + container), document);
+  }
+  if (document.outcome.not_enforced) return report_not_enforced(*document.outcome.not_enforced);
+  return document.outcome.refused ? kNo : kYes;
+}
+
+}  // namespace
+
+cli::Command resize_command() {
+  auto options = std::make_shared<ResizeOptions>();
+  cli::Command command{
+      "resize",
+      "Give a running container another number of exclusive CPUs: it keeps those of its admission, "
+      "and if it grows all that it has"};
+  cli::Option pod = pod_option(options->pod);
+  pod.name = "POD";
+  pod.value.clear();
+  command.add(agent_options(options->agent));
+  cli::Option container = container_option(options->container);
+  container.help = "Name of the container; needed if several have exclusive CPUs";
+  container.suggested_with = "";
+  command.add({output_option(options->agent.output),
+               dry_run_option(options->agent),
+               socket_option(options->agent),
+               {"--explain", &options->explain, "Explain the decision"},
+               std::move(container),
+               {.name = "--cpu",
+                .target = &options->cpu,
+                .help = "Its new request and limit: a whole number",
+                .value = "N",
+                .required = true},
+               std::move(pod)});
+  command.sections = {
+      {"Examples",
+       {{"pinfold resize default/web --container main --cpu 4 --dry-run --explain",
+         "Print which CPUs the container would have, and why"},
+        {"pinfold resize default/web --container main --cpu 4", "Give it 4 CPUs"}}}};
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
+}
+
+}  // namespace pinfold::tools
