@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "outcome.hpp"
+#include "pinfold/decide/resize.hpp"
 #include "words.hpp"
 
 namespace pinfold::explain_detail {
@@ -155,6 +156,65 @@ Admitted admit(const Node& node, const NodeState& state, const PodSpec& pod, Tra
   return admitted;
 }
 
+/// Returns "2-4,6". Domain: ascending.
+std::string runs_of(const std::vector<int>& numbers) {
+  std::string text;
+  for (std::size_t begin = 0, end = 0; begin < numbers.size(); begin = end) {
+    while (end < numbers.size() && numbers[end] - numbers[begin] == static_cast<int>(end - begin)) {
+      ++end;
+    }
+    const bool is_one = end - begin == 1;
+    text += fmt::format("{}{}{}", text.empty() ? "" : ",", numbers[begin],
+                        is_one ? "" : fmt::format("-{}", numbers[end - 1]));
+  }
+  return text;
+}
+
+/// Returns which numbers of CPUs a resize could give a container now, and why not more. Cost: one
+/// decision per number.
+std::string resize_note(const Node& node, const NodeState& state, const ContainerId& container) {
+  constexpr int kMostThreads = 8;  // of a core: full-pcpus-only leaves as many numbers out
+  const auto has = static_cast<int>(state.cpu.assignments.find(container)->size());
+  const auto least = static_cast<int>(baseline_of(state.cpu, container)->size());
+  std::vector<int> possible;
+  std::string why;  // of the first number that is too many
+  int too_many = 0;
+  for (int count = least; too_many < kMostThreads; ++count) {
+    const Quantity cpu = Quantity::of(count, Quantity::Format::kDecimalSi);
+    const auto decision =
+        resize(node, state, {container, cpu}, nullptr, AdmissionChecks::kManagersAndRequests);
+    const auto* const refused = decision ? std::get_if<NotResized>(&*decision) : nullptr;
+    if (decision && refused == nullptr) {
+      possible.push_back(count);
+      too_many = 0;
+    } else if (count > has && ++too_many == 1) {
+      why = fmt::format("{}: {}", count, decision ? describe(*refused) : decision.error().message);
+    }
+  }
+  std::string text = fmt::format("Container {}: a resize can give it {} CPUs now; ", container.name,
+                                 runs_of(possible));
+  if (least < has) {
+    text += fmt::format("it keeps CPUs {}, those of its admission; ",
+                        baseline_of(state.cpu, container)->to_string());
+  }
+  return text + why;
+}
+
+/// Returns what resizes of a pod's containers could do.
+std::vector<std::string> resize_notes(const Node& node, const NodeState& state,
+                                      const std::vector<ContainerExplanation>& containers,
+                                      const PodSpec& pod) {
+  std::vector<std::string> notes;
+  if (!resizes_exclusive_cpus(node.config()) || pod.has_pod_level_resources()) return notes;
+  for (const ContainerExplanation& container : containers) {
+    const std::string& name = container.resources.name;
+    const bool is_exclusive = container.resources.isolation == Isolation::kContainer;
+    if (!is_exclusive || pod.find(name)->kind == ContainerKind::kInit) continue;
+    notes.push_back(resize_note(node, state, {pod.uid, name}));
+  }
+  return notes;
+}
+
 bool have_same_resources(const std::vector<ContainerExplanation>& a,
                          const std::vector<ContainerExplanation>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -181,6 +241,7 @@ Explanation of_active_pod(const Node& node, const NodeState& state, const Active
   out.pod = pod.spec;
   out.containers = containers_of(node, state, pod);
   out.summary = summary_of(pod.spec, "is active", out.containers);
+  out.notes = resize_notes(node, state, out.containers, pod.spec);
   const NodeState without = release_stale(node, remove_pod(node, state, pod.spec.uid));
   Trace trace;
   if (const auto failure = find_failure(node, without, pod.spec, &trace)) {

@@ -81,6 +81,27 @@ std::vector<std::string> about_reserved_cpus(const Node& node, const Explanation
   return notes;
 }
 
+/// Notes that an active pod which is decided with other amounts can be resized instead.
+std::vector<std::string> about_resizes(const Node& node, const NodeState& state,
+                                       const PodSpec& pod) {
+  std::vector<std::string> notes;
+  const ActivePod* const active = state.find(pod.uid);
+  if (active == nullptr || !resizes_exclusive_cpus(node.config())) return notes;
+  for (const Container& container : pod.containers) {
+    const CpuSet* const has = state.cpu.assignments.find({pod.uid, container.name});
+    const Quantity cpu = amount_of(container.resources.requests, "cpu");
+    if (has == nullptr || !cpu.is_whole() || cpu.value() == static_cast<std::int64_t>(has->size())) {
+      continue;
+    }
+    notes.push_back(fmt::format(
+        "The pod is active, and its container {} has {} exclusive CPUs. To give it {} while it "
+        "runs: pinfold resize {}/{} --container {} --cpu {}",
+        container.name, has->size(), cpu.to_string(), pod.namespace_name, pod.name, container.name,
+        cpu.to_string()));
+  }
+  return notes;
+}
+
 }  // namespace
 
 Explanation explain(const Node& node, const NodeState& state, const PodSpec& pod) {
@@ -94,6 +115,7 @@ Explanation explain(const Node& node, const NodeState& state, const PodSpec& pod
     out.notes.push_back(std::move(unknown));
   }
   for (std::string& note : about_reserved_cpus(node, out)) out.notes.push_back(std::move(note));
+  for (std::string& note : about_resizes(node, state, pod)) out.notes.push_back(std::move(note));
   return out;
 }
 

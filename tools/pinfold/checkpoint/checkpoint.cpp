@@ -37,13 +37,20 @@ std::string blocks_text(const std::vector<MemoryBlock>& blocks) {
 }
 
 std::string text_of(const CpuCheckpoint& state) {
-  TextTable table({{"POD", TextTable::Align::kLeft},
-                   {"CONTAINER", TextTable::Align::kLeft},
-                   {"CPUS", TextTable::Align::kLeft}});
-  for (const auto& [pod, container, cpus] : state.assignments) {
-    table.add({pod.value, container, cpus.to_string()});
+  const bool has_baselines = !state.baselines.empty();
+  std::vector<TextTable::Column> columns = {{"POD"}, {"CONTAINER"}, {"CPUS"}};
+  if (has_baselines) columns.push_back({"OF ITS ADMISSION"});
+  TextTable table(columns);
+  const auto add = [&](const std::string& pod, const std::string& container, const CpuSet& cpus,
+                       const CpuSet* baseline) {
+    std::vector<std::string> row = {pod, container, cpus.to_string()};
+    if (has_baselines) row.push_back(baseline == nullptr ? "" : baseline->to_string());
+    table.add(row);
+  };
+  for (const auto& entry : state.assignments) {
+    add(entry.pod.value, entry.name, entry.value, state.baselines.find(entry.id()));
   }
-  for (const auto& [pod, cpus] : state.pods) table.add({pod.value, "(the pod)", cpus.to_string()});
+  for (const auto& [pod, cpus] : state.pods) add(pod.value, "(the pod)", cpus, nullptr);
   return fmt::format("  shared pool: {}\n{}",
                      state.default_set.empty() ? "none" : state.default_set.to_string(),
                      table.empty() ? "" : table.render(terminal_style(), 2));
