@@ -329,9 +329,9 @@ Result<ResizeOutcome> NodeAgent::resize(const ResizeRequest& request) {
   PINFOLD_LET(auto decision, preview_resize(request));
   ResizeOutcome outcome;
   if (auto* const refused = std::get_if<NotResized>(&decision)) {
-    log(LogLevel::kInfo, fmt::format("container '{}' of pod '{}': not resized, {}: {}",
-                                     container.name, container.pod, to_string(refused->reason),
-                                     refused->why.message));
+    log(LogLevel::kInfo,
+        fmt::format("container '{}' of pod '{}': not resized, {}: {}", container.name,
+                    container.pod, to_string(refused->reason), refused->why.message));
     outcome.refused = std::move(*refused);
     return outcome;
   }
@@ -344,9 +344,9 @@ Result<ResizeOutcome> NodeAgent::resize(const ResizeRequest& request) {
   PINFOLD_LET(static_cast<ChangeOutcome&>(outcome),
               change(std::move(next), fmt::format("resize container '{}'", container.name),
                      std::set{container.pod}));
-  log(LogLevel::kInfo, fmt::format("container '{}' of pod '{}': resized from CPUs {} to {}",
-                                   container.name, container.pod, outcome.before.to_string(),
-                                   outcome.after.to_string()));
+  log(LogLevel::kInfo,
+      fmt::format("container '{}' of pod '{}': resized from CPUs {} to {}", container.name,
+                  container.pod, outcome.before.to_string(), outcome.after.to_string()));
   return outcome;
 }
 

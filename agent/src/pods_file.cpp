@@ -167,8 +167,8 @@ Result<void> read_pod(const json& entry, const std::string& where, AgentState& s
                   read_devices(held, fmt::format("{}.devices.{}", where, container)));
     }
   }
-  PINFOLD_TRY(read_baselines(member(entry, "baselines"), uid, where + ".baselines",
-                             state.node.cpu));
+  PINFOLD_TRY(
+      read_baselines(member(entry, "baselines"), uid, where + ".baselines", state.node.cpu));
   PINFOLD_TRY(read_adopted(entry, *spec, where, state));
   PINFOLD_LET(const auto note, read_note(member(entry, "note"), where + ".note"));
   if (note) state.notes[uid] = *note;

@@ -41,9 +41,10 @@ std::string what_is_lost(const Container& was, const Container* is, const CpuSet
   const Quantity old_request = amount_of(was.resources.requests, "cpu");
   const Quantity new_request = amount_of(is->resources.requests, "cpu");
   if (old_request == new_request || resizes == Resizes::kKeepWhatIsThere) return "";
-  return fmt::format("has CPUs {} exclusively for its request of {} CPUs, and would request {} "
-                     "('pinfold resize' changes that while it runs)",
-                     before.to_string(), old_request.to_string(), new_request.to_string());
+  return fmt::format(
+      "has CPUs {} exclusively for its request of {} CPUs, and would request {} "
+      "('pinfold resize' changes that while it runs)",
+      before.to_string(), old_request.to_string(), new_request.to_string());
 }
 
 }  // namespace

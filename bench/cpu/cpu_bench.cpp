@@ -95,6 +95,28 @@ void awkward_decision(benchmark::State& bench, const Awkward& request) {
   }
 }
 
+/// Resizes a container of 16 CPUs to 32 and back.
+void one_resize(benchmark::State& bench, const Bench& machine, const Policy& policy) {
+  Rig rig = busy_node(machine.shape, policy.options, 60);
+  const PodSpec pod = pod_with("new", 16);
+  if (!rig.manager().allocate(rig.state, pod, pod.containers[0], {}, nullptr)) {
+    return bench.SkipWithError("the pod does not fit");
+  }
+  const PodSpec more = pod_with("new", 32);
+  for (auto _ : bench) {
+    for (const PodSpec* const to : {&more, &pod}) {
+      const Container& container = to->containers[0];
+      const ResourceHints hints =
+          rig.manager().container_hints(rig.state, *to, container, CpuRequestKind::kResize);
+      const auto& masks = *hints.at("cpu");
+      const auto done = rig.manager().resize(
+          rig.state, *to, container, masks.empty() ? TopologyHint{} : masks.front(), nullptr);
+      if (!done) bench.SkipWithError("the resize does not fit");
+    }
+  }
+  bench.counters["resizes"] = 2;
+}
+
 /// Makes one decision through decide(): all managers, with the default policy of the topology
 /// manager. Moves the node's whole state in and out.
 void whole_decision(benchmark::State& bench, const Shape& shape, Profile profile, int pods) {
@@ -136,6 +158,13 @@ void register_all() {
       add(machine, policy, 60, 2);
       if (machine.shape.cpus() > 8) add(machine, policy, 60, machine.shape.cpus() / 4);
     }
+  }
+  for (const Policy& policy : kPolicies) {
+    const std::string name = std::string("resize, ") + kMachines[3].name + "/" + policy.name +
+                             "/60 pods/16 to 32 and back";
+    benchmark::RegisterBenchmark(name.c_str(), [&policy](benchmark::State& bench) {
+      one_resize(bench, kMachines[3], policy);
+    });
   }
   for (const int pods : {0, 15, 30, 60, 120, 240}) add(kMachines[4], kPolicies[0], pods, 16);
   for (const Awkward& request : kAwkward) {

@@ -301,7 +301,7 @@ func (c *Client) Resize(ctx context.Context, podUID, container string, milliCPU 
 			NotEnforced *Error
 		}
 	}
-	request := map[string]any{"podUid": podUID, "container": container, "milliCpu": milliCPU}
+	request := map[string]any{"podUid": podUID, "container": container, "cpuAmount": milliCPU}
 	if err := c.call(ctx, true, "resize", request, &answer); err != nil {
 		return "", err
 	}

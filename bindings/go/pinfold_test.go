@@ -93,6 +93,16 @@ func TestCalls(t *testing.T) {
 	expect(t, *web.Pod.Containers[0].MemoryLimit, int64(64<<20))
 	expect(t, big.Rejection.Reason, "UnexpectedAdmissionError")
 	expect(t, big.Pod.Containers, []Container{})
+	cpus, err := client.Resize(ctx, "uid-web", "main", 3000)
+	must(t, err)
+	expect(t, cpus, "1-3")
+	var refused *NotResized
+	if _, err = client.Resize(ctx, "uid-web", "main", 1500); !errors.As(err, &refused) {
+		t.Fatal(err)
+	}
+	expect(t, refused.Reason, "Infeasible")
+	_, err = client.Resize(ctx, "uid-web", "main", 2000)
+	must(t, err)
 	must(t, client.Start(ctx, "uid-web", "main"))
 
 	pods, err := client.List(ctx)
@@ -238,6 +248,7 @@ func TestMirrorsTheSchemas(t *testing.T) {
 		"RemoveRequest":       "podUid container kill",
 		"AdmitHookedRequest":  "manifest container cgroupPath process",
 		"RemoveHookedRequest": "podUid container",
+		"ResizeRequest":       "podUid container cpuAmount",
 		"ProcessId":           "pid startTime",
 	} {
 		for _, member := range strings.Fields(members) {

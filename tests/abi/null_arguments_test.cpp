@@ -136,6 +136,16 @@ std::vector<NullCase> null_cases() {
        [](A& a, char** e) { return pinfold_container_start(a.node, nullptr, "c", e); }},
       {"container_start container",
        [](A& a, char** e) { return pinfold_container_start(a.node, "a", nullptr, e); }},
+      {"container_resize node",
+       [](A&, char** e) { return pinfold_container_resize(nullptr, "a", "c", 1, nullptr, e); }},
+      {"container_resize pod_id",
+       [](A& a, char** e) {
+         return pinfold_container_resize(a.node, nullptr, "c", 1, nullptr, e);
+       }},
+      {"container_resize container",
+       [](A& a, char** e) {
+         return pinfold_container_resize(a.node, "a", nullptr, 1, nullptr, e);
+       }},
       {"container_remove node",
        [](A&, char** e) { return pinfold_container_remove(nullptr, "a", "c", 0, e); }},
       {"container_remove pod_id",

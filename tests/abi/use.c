@@ -164,6 +164,18 @@ static void admits_explains_and_removes(void) {
   IS(main_container.cpus, "1-2");
   pinfold_pod_free(answer);
 
+  CHECK(pinfold_container_resize(node, "db", "main", 3000, &answer, &error) == PINFOLD_OK);
+  CHECK(pinfold_pod_find_container(answer, "main", &main_container, NULL) == PINFOLD_OK);
+  IS(main_container.cpus, "1-3");
+  pinfold_pod_free(answer);
+  CHECK(pinfold_container_resize(node, "db", "main", 1000, &answer, &error) == PINFOLD_REJECTED);
+  HAS(error, "Infeasible: prohibitedCPUAllocation Error: ");
+  HAS(error, "1-2: request at least 2");
+  pinfold_free(error);
+  pinfold_pod_free(answer);
+  CHECK(pinfold_container_resize(node, "db", "main", 0, NULL, &error) == PINFOLD_INVALID_ARGUMENT);
+  pinfold_free(error);
+  CHECK(pinfold_container_resize(node, "db", "main", 2000, NULL, NULL) == PINFOLD_OK);
   CHECK(pinfold_container_start(node, "db", "main", &error) == PINFOLD_OK);
   CHECK(pinfold_container_attach_process(node, "db", "main", getpid(), &error) ==
         PINFOLD_UNSUPPORTED);

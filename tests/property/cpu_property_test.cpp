@@ -239,6 +239,60 @@ RC_GTEST_PROP(CpuProperty, FullPcpusOnlyNeverSplitsACore, ()) {
   });
 }
 
+/// Resizes one container several times, in place of its pod.
+void resize_one(Rig& rig, const ContainerId& id, bool has_whole_cores) {
+  const CpuManager& manager = rig.manager();
+  const CpuSet baseline = *baseline_of(rig.state, id);
+  for (int i = 0; i < 4; ++i) {
+    const CpuState before = rig.state;
+    const CpuSet had = *before.assignments.find(id);
+    const CpuSet free = before.default_set - manager.reserved();
+    const auto least = static_cast<int>(baseline.size());
+    const int count = draw(least, static_cast<int>(had.size() + free.size()) + 1);
+    const PodSpec pod = pod_of(id.pod.value, {exclusive(id.name, std::int64_t{count} * 1000)});
+    const ResourceHints hints =
+        manager.container_hints(before, pod, pod.containers[0], CpuRequestKind::kResize);
+    const std::vector<TopologyHint>& list = *hints.at("cpu");
+    TopologyHint affinity;
+    if (!list.empty() && toss()) {
+      affinity = list[static_cast<std::size_t>(draw(0, static_cast<int>(list.size()) - 1))];
+    }
+    const auto done = manager.resize(rig.state, pod, pod.containers[0], affinity, nullptr);
+    if (!done) {
+      RC_ASSERT(rig.state == before);
+      const bool has_room = count <= static_cast<int>(had.size() + free.size());
+      RC_ASSERT(has_whole_cores || !has_room);
+      continue;
+    }
+    const CpuSet now = *rig.state.assignments.find(id);
+    RC_ASSERT(static_cast<int>(now.size()) == count);
+    RC_ASSERT(now.contains_all(baseline));
+    RC_ASSERT(now.contains_all(had) || had.contains_all(now));
+    RC_ASSERT(*baseline_of(rig.state, id) == baseline);
+    CpuState started = rig.state;
+    RC_ASSERT(manager.start(started).has_value());
+    check_sound(rig);
+  }
+}
+
+// As few CPUs as possible change owners: a container that grows keeps all that it has, one that
+// shrinks gets no other.
+RC_GTEST_PROP(CpuProperty, AResizeMovesTheFewestCpusAndNoneOfTheBaseline, ()) {
+  const Options options = any_options();
+  const bool has_whole_cores = options.contains("full-pcpus-only");
+  Rig rig =
+      any_rig(toss() ? describe(any_shape()) : any_uneven_machine(), options, Profile::kFixed);
+  for (int i = 0; i < 4; ++i) {
+    const PodSpec pod = any_pod(i, std::max(1, static_cast<int>(rig.machine().cpus().size()) / 6));
+    for (const Container& container : pod.containers) {
+      if (!rig.manager().allocate(rig.state, pod, container, {}, nullptr)) break;
+    }
+  }
+  std::vector<ContainerId> all;
+  for (const auto& entry : rig.state.assignments) all.push_back(entry.id());
+  for (const ContainerId& id : all) resize_one(rig, id, has_whole_cores);
+}
+
 RC_GTEST_PROP(CpuProperty, RestartAcceptsItsState, ()) {
   Rig rig = any_rig(describe(any_shape()), any_options(), Profile::kFixed);
   live(rig, 10, [](const Rig& at) {

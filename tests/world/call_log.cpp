@@ -11,6 +11,7 @@ std::optional<LoggedRequest> logged_of(const verbs::Action& request) {
   if (const auto* const admit = std::get_if<verbs::Admit>(&request)) return *admit;
   if (const auto* const start = std::get_if<verbs::Start>(&request)) return *start;
   if (const auto* const remove = std::get_if<verbs::Remove>(&request)) return *remove;
+  if (const auto* const resize = std::get_if<verbs::Resize>(&request)) return *resize;
   return std::nullopt;
 }
 
@@ -40,6 +41,8 @@ void CallLog::answer(std::size_t call, const Result<verbs::Answer>& answer) {
       const auto& why = outcome.rejection;
       rejections.push_back(why ? why->reason + ": " + why->message : "");
     }
+  } else if (const auto* const resized = std::get_if<agent::ResizeOutcome>(&*answer)) {
+    logged.rejections = {resized->refused ? pinfold::describe(*resized->refused) : ""};
   }
   calls_.at(call).returned = time_++;
   calls_.at(call).answer = std::move(logged);

@@ -26,17 +26,17 @@ constexpr std::array kRuntimeWeights = {
     Weight{Action::Kind::kUp, 4},         Weight{Action::Kind::kQuiet, 1},
 };
 constexpr std::array kWeights = {
-    Weight{Action::Kind::kAdmit, 30},     Weight{Action::Kind::kStart, 20},
-    Weight{Action::Kind::kExit, 10},      Weight{Action::Kind::kRemove, 10},
-    Weight{Action::Kind::kKill, 6},       Weight{Action::Kind::kDrop, 4},
-    Weight{Action::Kind::kReconcile, 4},  Weight{Action::Kind::kSettle, 3},
-    Weight{Action::Kind::kConfigure, 3},  Weight{Action::Kind::kUndo, 1},
-    Weight{Action::Kind::kDefragment, 3}, Weight{Action::Kind::kWait, 10},
-    Weight{Action::Kind::kRestart, 4},    Weight{Action::Kind::kRewrite, 4},
-    Weight{Action::Kind::kReset, 1},      Weight{Action::Kind::kStranger, 1},
-    Weight{Action::Kind::kOffline, 1},    Weight{Action::Kind::kOnline, 2},
-    Weight{Action::Kind::kDown, 1},       Weight{Action::Kind::kUp, 4},
-    Weight{Action::Kind::kQuiet, 1},
+    Weight{Action::Kind::kAdmit, 30},   Weight{Action::Kind::kStart, 20},
+    Weight{Action::Kind::kExit, 10},    Weight{Action::Kind::kRemove, 10},
+    Weight{Action::Kind::kKill, 6},     Weight{Action::Kind::kDrop, 4},
+    Weight{Action::Kind::kResize, 8},   Weight{Action::Kind::kReconcile, 4},
+    Weight{Action::Kind::kSettle, 3},   Weight{Action::Kind::kConfigure, 3},
+    Weight{Action::Kind::kUndo, 1},     Weight{Action::Kind::kDefragment, 3},
+    Weight{Action::Kind::kWait, 10},    Weight{Action::Kind::kRestart, 4},
+    Weight{Action::Kind::kRewrite, 4},  Weight{Action::Kind::kReset, 1},
+    Weight{Action::Kind::kStranger, 1}, Weight{Action::Kind::kOffline, 1},
+    Weight{Action::Kind::kOnline, 2},   Weight{Action::Kind::kDown, 1},
+    Weight{Action::Kind::kUp, 4},       Weight{Action::Kind::kQuiet, 1},
 };
 
 /// Weights of the actions of foreign programs.
@@ -108,6 +108,8 @@ int draw_value(Action::Kind kind, Random& random) {
       return random.below(2);
     case Action::Kind::kHookCreate:
       return draw_hooked(random);
+    case Action::Kind::kResize:
+      return random.below(2 * Resizing::kMostCpus);
     case Action::Kind::kWait:
       return draw_wait(random);
     case Action::Kind::kNarrow:
@@ -187,8 +189,8 @@ History generate(std::uint64_t seed, int actions) {
       }
     }
     constexpr std::array kCanWait = {Action::Kind::kAdmit, Action::Kind::kRemove,
-                                     Action::Kind::kKill, Action::Kind::kDrop,
-                                     Action::Kind::kStart};
+                                     Action::Kind::kKill,  Action::Kind::kDrop,
+                                     Action::Kind::kStart, Action::Kind::kResize};
     const bool can_wait =
         std::find(kCanWait.begin(), kCanWait.end(), action.kind) != kCanWait.end();
     action.is_queued = can_wait && random.chance(15);

@@ -27,6 +27,7 @@ constexpr std::array kKinds = {
     KindName{Action::Kind::kRemove, "remove", Form::kPod},
     KindName{Action::Kind::kKill, "kill", Form::kPod},
     KindName{Action::Kind::kDrop, "drop", Form::kPodAndValue},
+    KindName{Action::Kind::kResize, "resize", Form::kPodAndValue},
     KindName{Action::Kind::kReconcile, "reconcile", Form::kNone},
     KindName{Action::Kind::kSettle, "settle", Form::kNone},
     KindName{Action::Kind::kConfigure, "configure", Form::kValue},

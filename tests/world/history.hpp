@@ -48,6 +48,7 @@ struct Action {
     kRemove,      ///< a client removes a pod that has no processes
     kKill,        ///< a client removes a pod and has its processes killed
     kDrop,        ///< a client removes container `value` of a pod
+    kResize,      ///< a client resizes a container of a pod: see Resizing
     kReconcile,   ///< a client asks for a reconciliation
     kSettle,      ///< a client asks to bring the state files up to date
     kConfigure,   ///< a client changes the configuration to number `value`
@@ -106,6 +107,15 @@ struct Hooked {
             rest % kSpellings, rest / kSpellings % 2 == 1, rest / kSpellings / 2 % 2 == 1};
   }
   static constexpr int kSpellings = 6;
+};
+
+/// The meaning of `value` for kResize.
+struct Resizing {
+  int container = 0;
+  int cpus = 1;
+
+  [[nodiscard]] static Resizing of(int value) { return {value % 2, 1 + value / 2 % kMostCpus}; }
+  static constexpr int kMostCpus = 6;
 };
 
 /// The meaning of `value` for kNarrow.

@@ -75,6 +75,22 @@ struct Do {
     forget_inactive(done.next);
     return done;
   }
+  Done operator()(const verbs::Resize& request) const {
+    if (state.removed.contains(request.request.container))
+      return {state, {"it was removed", {}, {}}};
+    auto decision =
+        resize(node, state.node, request.request, nullptr, AdmissionChecks::kManagersAndRequests);
+    if (!decision) return {state, {decision.error().message, {}, {}}};
+    Done done{state, {}};
+    auto& answers = done.answer.rejections.emplace();
+    if (const auto* const refused = std::get_if<NotResized>(&*decision)) {
+      answers.push_back(pinfold::describe(*refused));
+    } else {
+      answers.emplace_back();
+      done.next.node = std::get<Resized>(*std::move(decision)).next;
+    }
+    return done;
+  }
   Done operator()(const Restarted& /*request*/) const {
     Done done{state, {}};
     done.next.node.affinity.clear();

@@ -26,11 +26,12 @@ struct Ended {
   std::vector<ContainerId> containers;
 };
 using LoggedRequest =
-    std::variant<verbs::Admit, verbs::Start, verbs::Remove, Restarted, Read, Ended>;
+    std::variant<verbs::Admit, verbs::Start, verbs::Remove, verbs::Resize, Restarted, Read, Ended>;
 
 struct LoggedAnswer {
   std::string error;  ///< not "": nothing has happened
-  /// For each pod of an admission "REASON: MESSAGE"; "": it is admitted. nullopt: unknown.
+  /// For each pod of an admission "REASON: MESSAGE"; "": it is admitted. For a resize one text.
+  /// nullopt: unknown.
   std::optional<std::vector<std::string>> rejections;
   std::optional<agent::AgentState> state;  ///< the state that was read
 

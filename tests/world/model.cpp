@@ -16,10 +16,14 @@ struct Expect {
   const CpuSet& offline;
   const PlacesOfPods& places;
 
-  [[nodiscard]] Expected failed(std::string why) const { return {state, {}, std::move(why)}; }
+  [[nodiscard]] Expected failed(std::string why) const {
+    Expected expected{state};
+    expected.error = std::move(why);
+    return expected;
+  }
 
   Expected operator()(const verbs::Admit& request) const {
-    Expected expected{state, {}, ""};
+    Expected expected{state};
     for (const PodSpec& pod : request.pods) {
       const auto place = places.find(pod.uid);
       Decision decision = decide_keeping(node, std::move(expected.next.node), pod,
@@ -48,13 +52,13 @@ struct Expect {
   Expected operator()(const verbs::Start& request) const {
     auto next = start_container(node, state.node, request.container);
     if (!next) return failed(next.error().message);
-    Expected expected{state, {}, ""};
+    Expected expected{state};
     expected.next.node = *std::move(next);
     expected.next.removed.erase(request.container);
     return expected;
   }
   Expected operator()(const verbs::Remove& request) const {
-    Expected expected{state, {}, ""};
+    Expected expected{state};
     if (request.container.empty()) {
       const bool is_known =
           state.node.find(request.pod) != nullptr || state.node.held.contains(request.pod);
@@ -71,9 +75,26 @@ struct Expect {
     expected.next.end_with_group.erase(id);
     return expected;
   }
+  Expected operator()(const verbs::Resize& request) const {
+    if (state.removed.contains(request.request.container)) return failed("it was removed");
+    auto decision =
+        resize(node, state.node, request.request, nullptr, AdmissionChecks::kManagersAndRequests);
+    if (!decision) return failed(decision.error().message);
+    Expected expected{state};
+    if (auto* const refused = std::get_if<NotResized>(&*decision)) {
+      expected.refused = std::move(*refused);
+      return expected;
+    }
+    auto& resized = std::get<Resized>(*decision);
+    if (!resized.before.contains_all(resized.after) && !offline.empty()) {
+      return failed("CPUs are offline");
+    }
+    expected.next.node = std::move(resized.next);
+    return expected;
+  }
   template <class Other>
   Expected operator()(const Other& /*request*/) const {
-    return {state, {}, ""};
+    return {state};
   }
 };
 

@@ -17,9 +17,11 @@ namespace pinfold::world {
 struct Expected {
   agent::AgentState next;
   /// For an admission: why each pod is rejected.
-  std::vector<std::optional<Rejection>> rejections;
+  std::vector<std::optional<Rejection>> rejections = {};
+  /// For a resize: why the container keeps what it has.
+  std::optional<NotResized> refused = {};
   /// "": it succeeds.
-  std::string error;
+  std::string error = {};
 };
 
 /// The plan from a dry run: the result of a reconfiguration or defragmentation.
@@ -32,7 +34,7 @@ struct Planned {
 /// The resources of containers that run already, by the UID of their pod.
 using PlacesOfPods = std::map<PodUid, Places>;
 
-/// Predicts the result of a request. Domain: Admit, Start, Remove, Reconcile, Settle.
+/// Predicts the result of a request. Domain: Admit, Start, Remove, Resize, Reconcile, Settle.
 [[nodiscard]] Expected expect(const Node& node, const agent::AgentState& state,
                               const CpuSet& offline, const verbs::Action& action,
                               const PlacesOfPods& places = {});

@@ -244,6 +244,14 @@ void Runner::judge(Pending& pending) {
       return break_promise("answer", fmt::format("expected '{}', got '{}'", wanted, got));
     }
   }
+  if (const auto* const outcome = std::get_if<agent::ResizeOutcome>(&*answer)) {
+    const std::string got = outcome->refused ? describe(*outcome->refused) : "resized";
+    const std::string wanted = expected.refused ? describe(*expected.refused) : "resized";
+    note("  " + got);
+    if (got != wanted) {
+      return break_promise("answer", fmt::format("expected '{}', got '{}'", wanted, got));
+    }
+  }
   model_ = std::move(expected.next);
   check_enforced(*answer, pending.request);
 }

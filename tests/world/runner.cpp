@@ -127,6 +127,11 @@ std::optional<verbs::Action> Runner::request_of(const Action& action) const {
                            agent::RunningProcesses::kRefuse};
     case Action::Kind::kStart:
       return verbs::Start{id_of(action)};
+    case Action::Kind::kResize: {
+      const Resizing wanted = Resizing::of(action.value);
+      return verbs::Resize{{{uid_of(action.pod), wanted.container == 0 ? "a" : "b"},
+                            Quantity::of(wanted.cpus, Quantity::Format::kDecimalSi)}};
+    }
     case Action::Kind::kReconcile:
       return verbs::Reconcile{};
     case Action::Kind::kSettle:

@@ -32,7 +32,7 @@ class WatchedPlugin final : public nri::Follower {
       return plugin_.create(agent, request);
     });
   }
-  [[nodiscard]] nri::api::UpdateContainerResponse update(
+  [[nodiscard]] Result<nri::api::UpdateContainerResponse> update(
       Agent& agent, const nri::api::UpdateContainerRequest& request) override {
     return call(request, [&] { return plugin_.update(agent, request); });
   }

@@ -202,24 +202,24 @@ pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, con
 
 pinfold_code pinfold_container_resize(pinfold_node* node, const char* pod_id, const char* container,
                                       int64_t milli_cpu, pinfold_pod** pod, char** error) {
-  return with_pod(
-      node, pod_id, Access::kChange, "resize container", error,
-      [&](NodeSession& session, const PodUid& uid) -> Result<pinfold_code> {
-        PINFOLD_TRY(require(container, "container"));
-        const verbs::Resize request{{{uid, container}, Quantity::milli(milli_cpu)}};
-        PINFOLD_LET(const auto outcome, session.execute<agent::ResizeOutcome>(request));
-        if (pod != nullptr) {
-          const auto agent = view_of(session);
-          if (!agent) return fail(agent::unknown_outcome(agent.error().message));
-          const ActivePod* const active = (*agent)->state().node.find(uid);
-          if (active != nullptr) *pod = make_pod(**agent, active->spec, std::nullopt).release();
-        }
-        if (outcome.refused) {
-          set_message(error, describe(*outcome.refused));
-          return PINFOLD_REJECTED;
-        }
-        return code_of(outcome.not_enforced, error);
-      });
+  return with_pod(node, pod_id, Access::kChange, "resize container", error,
+                  [&](NodeSession& session, const PodUid& uid) -> Result<pinfold_code> {
+                    PINFOLD_TRY(require(container, "container"));
+                    const verbs::Resize request{{{uid, container}, Quantity::milli(milli_cpu)}};
+                    PINFOLD_LET(const auto outcome, session.execute<agent::ResizeOutcome>(request));
+                    if (pod != nullptr) {
+                      const auto agent = view_of(session);
+                      if (!agent) return fail(agent::unknown_outcome(agent.error().message));
+                      const ActivePod* const active = (*agent)->state().node.find(uid);
+                      if (active != nullptr)
+                        *pod = make_pod(**agent, active->spec, std::nullopt).release();
+                    }
+                    if (outcome.refused) {
+                      set_message(error, describe(*outcome.refused));
+                      return PINFOLD_REJECTED;
+                    }
+                    return code_of(outcome.not_enforced, error);
+                  });
 }
 
 pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, const char* container,

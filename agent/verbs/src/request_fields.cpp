@@ -142,7 +142,7 @@ void describe(Fields& fields, Resize& request) {
   fields.type("ResizeRequest", "Gives a container another number of exclusive CPUs.");
   describe_container(fields, request.request.container);
   std::int64_t milli = request.request.cpu.milli_value();
-  fields.member("milliCpu", milli, "Its new request and limit, in thousandths of a CPU.");
+  fields.member("cpuAmount", milli, "Its new request and limit, in thousandths of a CPU.");
   if (fields.reads()) request.request.cpu = Quantity::milli(milli);
 }
 

@@ -67,6 +67,14 @@ class NodeTest(unittest.TestCase):
             node.defragment(pod("big", 4), dry_run=True)
         self.assertIsInstance(caught.exception.result, dict)
 
+    def test_a_container_is_resized(self):
+        node = self.open()
+        self.assertEqual(node.admit(pod("db", 1)).container("main").exclusive_cpus, "1")
+        self.assertEqual(node.resize("db", "main", 2000).container("main").exclusive_cpus, "1-2")
+        with self.assertRaisesRegex(pinfold.RejectedError, "Infeasible: ") as caught:
+            node.resize("db", "main", 1500)
+        self.assertEqual(caught.exception.result.container("main").exclusive_cpus, "1-2")
+
     def test_errors_have_a_class_and_a_message(self):
         node = self.open()
         with self.assertRaisesRegex(pinfold.NotFoundError, "nobody"):

@@ -190,14 +190,14 @@ Admission CpuManager::resize(CpuState& state, const PodView& pod, const Containe
     if (name != container.name) released -= of_sibling;
   }
   if (trace != nullptr) {
-    trace->add(kSource, container.name,
-               count >= static_cast<int>(known.size())
-                   ? fmt::format("keeps its CPUs {} and takes {}: {}", known.to_string(),
-                                 (cpus - known).to_string(), joined(steps, *machine_))
-                   : fmt::format("keeps CPUs {}, among them those of its admission, {}, and gives "
-                                 "back {}",
-                                 cpus.to_string(), baseline.to_string(),
-                                 (known - cpus).to_string()));
+    trace->add(
+        kSource, container.name,
+        count >= static_cast<int>(known.size())
+            ? fmt::format("keeps its CPUs {} and takes {}: {}", known.to_string(),
+                          (cpus - known).to_string(), joined(steps, *machine_))
+            : fmt::format("keeps CPUs {}, among them those of its admission, {}, and gives "
+                          "back {}",
+                          cpus.to_string(), baseline.to_string(), (known - cpus).to_string()));
   }
   state.default_set -= cpus;
   state.default_set |= released;
@@ -212,12 +212,11 @@ CpuSet CpuManager::moved_baseline(const CpuSet& baseline, const CpuSet& cpus) co
   const auto count = static_cast<int>(std::min(baseline.size(), cpus.size()));
   place::HeapArena memory(policy_->bytes());
   place::Arena& arena = memory.arena();
-  const auto taken =
-      policy_->resize(cpu::words_of({}, *tree_, arena),
-                      {.count = count,
-                       .current = cpu::words_of(cpus, *tree_, arena),
-                       .baseline = cpu::words_of(baseline & cpus, *tree_, arena)},
-                      arena, nullptr);
+  const auto taken = policy_->resize(cpu::words_of({}, *tree_, arena),
+                                     {.count = count,
+                                      .current = cpu::words_of(cpus, *tree_, arena),
+                                      .baseline = cpu::words_of(baseline & cpus, *tree_, arena)},
+                                     arena, nullptr);
   return taken ? CpuSet::of_words(*taken) : cpus;
 }
 

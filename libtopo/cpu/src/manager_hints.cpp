@@ -44,8 +44,7 @@ ResourceHints CpuManager::hints_of(const CpuSet& cpus, const CpuSet& reusable, i
 }
 
 ResourceHints CpuManager::container_hints(const CpuState& state, const PodView& pod,
-                                          const Container& container,
-                                          CpuRequestKind kind) const {
+                                          const Container& container, CpuRequestKind kind) const {
   if (!is_static_ || !manages(pod)) return {};
   const int count = guaranteed_cpus(pod, container);
   if (count == 0) return {};
@@ -119,8 +118,7 @@ ResourceHints CpuManager::pod_hints(const CpuState& state, const PodView& pod,
   for (const Container& container : pod.containers) {
     const CpuSet* const known = state.assignments.find({pod.uid, container.name});
     if (known == nullptr) continue;
-    const bool is_as_requested =
-        static_cast<int>(known->size()) == guaranteed_cpus(pod, container);
+    const bool is_as_requested = static_cast<int>(known->size()) == guaranteed_cpus(pod, container);
     if (!is_as_requested && kind == CpuRequestKind::kAdmission) return impossible();
     assigned |= *known;
   }

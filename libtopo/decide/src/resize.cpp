@@ -18,34 +18,34 @@ NotResized infeasible(Rejection why, std::string advice = "") {
 }
 
 NotResized infeasible(std::string message, std::string advice) {
-  return infeasible(Rejection{std::string(to_string(ResizeReason::kInfeasible)),
-                              std::move(message)},
-                    std::move(advice));
+  return infeasible(
+      Rejection{std::string(to_string(ResizeReason::kInfeasible)), std::move(message)},
+      std::move(advice));
 }
 
 /// The kubelet's error for a container that would get into the shared pool, or out of it.
 NotResized inconsistent(const Container& container, const Quantity& cpu, bool is_shared,
                         std::string advice) {
   return infeasible(
-      Rejection{"inconsistentCPUAllocationError",
-                fmt::format("inconsistentCPUAllocation Error: Not allowed to move a container from "
-                            "{} (requested CPUs = {}, allocated CPUs = {})",
-                            is_shared ? "shared pool to exclusively allocated pool,"
-                                      : " exclusively allocated pool to shared pool, not allowed",
-                            cpu.to_string(),
-                            amount_of(container.resources.requests, kCpu).to_string())},
+      Rejection{
+          "inconsistentCPUAllocationError",
+          fmt::format("inconsistentCPUAllocation Error: Not allowed to move a container from "
+                      "{} (requested CPUs = {}, allocated CPUs = {})",
+                      is_shared ? "shared pool to exclusively allocated pool,"
+                                : " exclusively allocated pool to shared pool, not allowed",
+                      cpu.to_string(), amount_of(container.resources.requests, kCpu).to_string())},
       std::move(advice));
 }
 
 NotResized below_baseline(const Container& container, const Quantity& cpu, const CpuSet& baseline) {
   return infeasible(
-      Rejection{"prohibitedCPUAllocationError",
-                fmt::format("prohibitedCPUAllocation Error: Skip resize, Not allowed to reduce "
-                            "container exclusively allocated pool below promised, (requested CPUs "
-                            "= {}, allocated CPUs = {}, promised CPUs = {}, guaranteed CPUs = {})",
-                            cpu.to_string(),
-                            amount_of(container.resources.requests, kCpu).to_string(),
-                            baseline.size(), cpu.value())},
+      Rejection{
+          "prohibitedCPUAllocationError",
+          fmt::format("prohibitedCPUAllocation Error: Skip resize, Not allowed to reduce "
+                      "container exclusively allocated pool below promised, (requested CPUs "
+                      "= {}, allocated CPUs = {}, promised CPUs = {}, guaranteed CPUs = {})",
+                      cpu.to_string(), amount_of(container.resources.requests, kCpu).to_string(),
+                      baseline.size(), cpu.value())},
       fmt::format("container '{}' keeps the CPUs of its admission, {}: request at least {}",
                   container.name, baseline.to_string(), baseline.size()));
 }
@@ -89,9 +89,10 @@ std::optional<NotResized> find_lack(const Node& node, const PodSpec& pod) {
   const std::int64_t requested = milli(total_requests(node.gates(), pod));
   const std::int64_t capacity = milli(allocatable(node));
   if (requested <= capacity) return std::nullopt;
-  return infeasible(fmt::format("Node didn't have enough capacity: cpu, requested: {}, capacity: {}",
-                                requested, capacity),
-                    "");
+  return infeasible(
+      fmt::format("Node didn't have enough capacity: cpu, requested: {}, capacity: {}", requested,
+                  capacity),
+      "");
 }
 
 }  // namespace
@@ -116,9 +117,8 @@ bool resizes_exclusive_cpus(const Config& config) {
 Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeRequest& request,
                               Trace* trace, AdmissionChecks checks) {
   const ContainerId& id = request.container;
-  const auto pod = std::find_if(state.pods.begin(), state.pods.end(), [&](const ActivePod& one) {
-    return one.spec.uid == id.pod;
-  });
+  const auto pod = std::find_if(state.pods.begin(), state.pods.end(),
+                                [&](const ActivePod& one) { return one.spec.uid == id.pod; });
   const Container* const container = pod == state.pods.end() ? nullptr : pod->spec.find(id.name);
   if (container == nullptr) {
     return fail(ErrorCode::kNotFound,
@@ -131,8 +131,9 @@ Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeReq
   }
   const auto decided = [&](NotResized refused) {
     if (trace != nullptr) {
-      trace->add("decision", "pod", fmt::format("not resized, {}: {}", to_string(refused.reason),
-                                                refused.why.message));
+      trace->add(
+          "decision", "pod",
+          fmt::format("not resized, {}: {}", to_string(refused.reason), refused.why.message));
     }
     return ResizeDecision(std::move(refused));
   };

@@ -90,7 +90,8 @@ std::vector<std::string> about_resizes(const Node& node, const NodeState& state,
   for (const Container& container : pod.containers) {
     const CpuSet* const has = state.cpu.assignments.find({pod.uid, container.name});
     const Quantity cpu = amount_of(container.resources.requests, "cpu");
-    if (has == nullptr || !cpu.is_whole() || cpu.value() == static_cast<std::int64_t>(has->size())) {
+    if (has == nullptr || !cpu.is_whole() ||
+        cpu.value() == static_cast<std::int64_t>(has->size())) {
       continue;
     }
     notes.push_back(fmt::format(

@@ -430,5 +430,53 @@ TEST_F(AgentCli, AdmitsNothingIfOnePodOfSeveralIsMalformed) {
   EXPECT_FALSE(std::filesystem::exists(dir_ / "state"));
 }
 
+TEST_F(AgentCli, ResizesAContainer) {
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  const Answer dry = agent("resize", "web --cpu 3 --dry-run --explain");
+  EXPECT_EQ(dry.status, 0) << dry.text;
+  EXPECT_THAT(dry.text,
+              HasSubstr("default/web/main: resized from 2 to 3 CPUs: 1-3 instead of 1-2"));
+  EXPECT_THAT(dry.text, HasSubstr("keeps its CPUs 1-2 and takes 3"));
+  const Answer done = agent("resize", "default/web --container main --cpu 3");
+  EXPECT_EQ(done.text, "default/web/main: resized from 2 to 3 CPUs: 1-3 instead of 1-2\n");
+  EXPECT_EQ(agent("resize", "web --cpu 3").text, "default/web/main: already has 3 CPUs: 1-3\n");
+  const Answer refused = agent("resize", "web --cpu 1");
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.text, HasSubstr("not resized, Infeasible: prohibitedCPUAllocation Error"));
+  EXPECT_THAT(refused.text, HasSubstr("\n  container 'main' keeps the CPUs of its admission, 1-2"));
+  EXPECT_THAT(
+      agent("explain", "--pod web").text,
+      HasSubstr("Container main: a resize can give it 2-3 CPUs now; it keeps CPUs 1-2, those "
+                "of its admission; 4: Infeasible: Node didn't have enough capacity"));
+  const auto json = nlohmann::json::parse(agent("resize", "web --cpu 2 -o json").text);
+  EXPECT_EQ(json["container"], "main");
+  EXPECT_EQ(json["pod"]["name"], "web");
+  EXPECT_EQ(json["cpusBefore"], "1-3");
+  EXPECT_EQ(json["cpus"], "1-2");
+  EXPECT_TRUE(json["stored"].get<bool>());
+}
+
+TEST_F(AgentCli, RefusesAResizeThatMeansNothing) {
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  put("two.yaml",
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: two}\nspec: {containers: [{name: a}]}");
+  ASSERT_EQ(agent("admit", "two.yaml").status, 0);
+  const std::map<std::string, std::string> texts = {
+      {"web --cpu many", "--cpu 'many': "},
+      {"web --cpu 0", "expected 1 or more"},
+      {"web --container other --cpu 2", "no active pod 'default_web' with a container 'other'"},
+      {"nobody --cpu 2", "nobody"},
+      {"two --cpu 2", "--container: pod 'two' has 0 containers with exclusive CPUs"},
+  };
+  for (const auto& [arguments, text] : texts) {
+    const Answer answer = agent("resize", arguments);
+    EXPECT_EQ(answer.status, 2) << arguments << ": " << answer.text;
+    EXPECT_THAT(answer.text, HasSubstr(text)) << arguments;
+  }
+  const Answer shared = agent("resize", "two --container a --cpu 2");
+  EXPECT_EQ(shared.status, 1) << shared.text;
+  EXPECT_THAT(shared.text, HasSubstr("its pod is BestEffort, not Guaranteed"));
+}
+
 }  // namespace
 }  // namespace pinfold

@@ -37,6 +37,45 @@ TEST(CpuV4, HoldsItsFieldsTwice) {
   EXPECT_EQ(encode_cpu(cpu_sample(), "static", CpuFormat::kV4), kCpuV4);
 }
 
+// The form of the value is known from the sources of 1.37, its name is likely, and no kubelet that
+// writes it has been observed.
+TEST(CpuV4, HasTheBaselinesOfResizes) {
+  CpuCheckpoint state = cpu_sample();
+  state.pods.clear();
+  state.baselines[PodUid("pod-a")] = {{"c1", CpuSet{2}}};
+  const std::string file = encode_cpu(state, "static", CpuFormat::kV4);
+  EXPECT_NE(file.find(R"(,\"baselines\":{\"pod-a\":{\"c1\":{\"baseline\":\"2\"}}}}")"),
+            std::string::npos)
+      << file;
+  EXPECT_TRUE(unknown_keys(file).names().empty());
+  const auto restored = restore_cpu(file, "static", Kubelet{38, false}, {});
+  ASSERT_TRUE(restored) << restored.error().message;
+  EXPECT_EQ(**restored, state);
+  const auto same = convert_for({37, false}, {file, {}}, {});
+  ASSERT_TRUE(same) << same.error().message;
+  EXPECT_EQ(same->files.cpu, file);
+  const auto older = convert_for({36, false}, {file, {}}, {});
+  ASSERT_TRUE(older) << older.error().message;
+  ASSERT_EQ(older->lost.size(), 1U);
+  EXPECT_EQ(older->lost[0].object, "pod-a/c1");
+  EXPECT_NE(older->lost[0].text.find("baseline 2"), std::string::npos);
+}
+
+TEST(CpuV4, CarriesBaselinesOfAnotherFormThrough) {
+  for (const char* const value : {R"({"pod-a":{"c1":"2"}})", R"({"pod-a":{"c1":{"baseline":"x"}}})",
+                                  "[]", R"({"pod-a":{"c1":{"baseline":""}}})"}) {
+    const std::string with =
+        with_keys(std::string(kCpuV4), UnknownKeys{{}, {{"baselines", value}}});
+    const auto inspected = inspect_cpu(with);
+    ASSERT_TRUE(inspected) << inspected.error().message;
+    EXPECT_TRUE(inspected->state.baselines.empty());
+    EXPECT_EQ(unknown_keys(with).names(), std::vector<std::string>{"baselines (in data)"});
+    const auto same = convert_for({37, true}, {with, {}}, {});
+    ASSERT_TRUE(same) << same.error().message;
+    EXPECT_EQ(same->files.cpu, with) << value;
+  }
+}
+
 TEST(UnknownKeys, AreNamedAndCarriedThrough) {
   EXPECT_TRUE(unknown_keys(kCpuV4).names().empty());
   EXPECT_TRUE(unknown_keys(kMemoryV3).names().empty());

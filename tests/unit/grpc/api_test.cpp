@@ -220,6 +220,26 @@ TEST_F(ApiTest, FollowsAPodFromItsStartToItsEnd) {
   EXPECT_EQ(call(&v1::Pinfold::Stub::Remove, remove, response).error_code(), StatusCode::NOT_FOUND);
 }
 
+TEST_F(ApiTest, ResizesAContainer) {
+  run();
+  (void)admit(pod("a", {guaranteed("c", 2)}));
+  v1::ResizeRequest resize;
+  resize.set_pod_uid("a");
+  resize.set_container("c");
+  resize.set_cpu_amount(4000);
+  const auto grown = must(&v1::Pinfold::Stub::Resize, resize);
+  EXPECT_FALSE(grown.has_refused());
+  EXPECT_EQ(grown.cpus_before(), "1-2");
+  EXPECT_EQ(grown.cpus(), "1-4");
+  EXPECT_EQ(status().pods(0).containers(0).baseline_cpus(), "1-2");
+  resize.set_cpu_amount(1000);
+  const auto refused = must(&v1::Pinfold::Stub::Resize, resize);
+  EXPECT_EQ(refused.refused().reason(), "Infeasible");
+  EXPECT_EQ(refused.refused().rejection().reason(), "prohibitedCPUAllocationError");
+  EXPECT_EQ(refused.cpus(), "");
+  EXPECT_EQ(world_.cpus("poda/c"), "1-4");
+}
+
 TEST_F(ApiTest, AdoptsAndAttaches) {
   (void)world_.kernel.cgroups();  // enables the controllers
   ASSERT_TRUE(world_.kernel.fs()->make_group("run-a").has_value());

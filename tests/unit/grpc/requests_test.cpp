@@ -94,6 +94,13 @@ TEST(Requests, EveryFieldReachesTheWorker) {
   EXPECT_EQ(std::get<verbs::Adopt>(*adoption).pod.value, "u");
   EXPECT_EQ(std::get<verbs::Adopt>(*adoption).adoption.container, "c");
   EXPECT_EQ(std::get<verbs::Adopt>(*adoption).adoption.directory, "/sys/fs/cgroup/x");
+  v1::ResizeRequest resize;
+  resize.set_pod_uid("u");
+  resize.set_container("c");
+  resize.set_cpu_amount(2500);
+  const auto resizing = to_action(resize);
+  EXPECT_EQ(std::get<verbs::Resize>(*resizing).request.container, (ContainerId{PodUid("u"), "c"}));
+  EXPECT_EQ(std::get<verbs::Resize>(*resizing).request.cpu.to_string(), "2500m");
   v1::ReconcileRequest reconcile;
   reconcile.set_move_pages(true);
   EXPECT_EQ(std::get<verbs::Reconcile>(*to_action(reconcile)).pages, agent::PageMoves::kOn);

@@ -121,6 +121,7 @@ TEST(RuntimeFamilies, PrintWhatWasCounted) {
   counted.stopped = 5;
   counted.start_refusals = 6;
   counted.create_refusals = 7;
+  counted.resize_refusals = 8;
   counted.reverted = 9;
   counted.differences = 10;
   counted.answers.observe(milliseconds(20));
@@ -130,8 +131,9 @@ TEST(RuntimeFamilies, PrintWhatWasCounted) {
         "pinfold_nri_kubelet_static 1", "pinfold_nri_connections_total 2",
         "pinfold_nri_unpinned_containers_total 3", "pinfold_nri_unpinned_seconds_total 4.5",
         "pinfold_nri_stopped_total 5", "pinfold_nri_starts_refused_total 6",
-        "pinfold_nri_creations_refused_total 7", "pinfold_nri_reverted_total 9",
-        "pinfold_nri_differences 10", "pinfold_nri_answer_seconds_bucket{le=\"0.01\"} 0",
+        "pinfold_nri_creations_refused_total 7", "pinfold_nri_resizes_refused_total 8",
+        "pinfold_nri_reverted_total 9", "pinfold_nri_differences 10",
+        "pinfold_nri_answer_seconds_bucket{le=\"0.01\"} 0",
         "pinfold_nri_answer_seconds_bucket{le=\"0.025\"} 1"}) {
     EXPECT_THAT(printed, HasSubstr(std::string(line) + "\n")) << printed;
   }

@@ -159,9 +159,9 @@ class FailingFollower final : public Follower {
       Agent& /*agent*/, const api::CreateContainerRequest& /*request*/) override {
     return fail(ErrorCode::kInternal, "broken");
   }
-  api::UpdateContainerResponse update(Agent& /*agent*/,
-                                      const api::UpdateContainerRequest& /*request*/) override {
-    return {};
+  Result<api::UpdateContainerResponse> update(
+      Agent& /*agent*/, const api::UpdateContainerRequest& /*request*/) override {
+    return api::UpdateContainerResponse();
   }
   api::StopContainerResponse stop(Agent& /*agent*/,
                                   const api::StopContainerRequest& /*request*/) override {

@@ -282,7 +282,7 @@ TEST_P(NriEnforcer, AnUpdateByOthersIsSetBack) {
   *request.mutable_pod() = world_.sandbox(a);
   *request.mutable_container() = world_.container(a);
   request.mutable_linux_resources()->mutable_cpu()->set_cpus("0-7");
-  const auto answer = world_.follower->update(*world_.agent, request);
+  const auto answer = world_.follower->update(*world_.agent, request).value();
   ASSERT_EQ(answer.update_size(), 1);
   EXPECT_EQ(answer.update(0).container_id(), RuntimeWorld::id_of(a));
   EXPECT_EQ(answer.update(0).linux().resources().cpu().cpus(), "0,3-7");
@@ -293,6 +293,43 @@ TEST_P(NriEnforcer, AnUpdateByOthersIsSetBack) {
   EXPECT_EQ(world_.cpus(a), "0,3-7");
   EXPECT_EQ(counters().reverted, 2U);
   EXPECT_THAT(world_.log, Contains(HasSubstr("drift: poda/c")));
+}
+
+// A kubelet that resizes a pod sends the shares and the quota of the new amount.
+TEST_P(NriEnforcer, AResizeOfTheKubeletResizesTheContainer) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world_.run(a);
+  world_.run(b);
+  ASSERT_EQ(world_.cpus(b), "1-2");
+  ASSERT_TRUE(world_.resize_by_cri(b, 4).has_value());
+  EXPECT_EQ(world_.cpus(b), "1-4");
+  EXPECT_EQ(world_.cpus(a), "0,5-7");
+  EXPECT_EQ(world_.record[RuntimeWorld::id_of(b)], "1-4");
+  ASSERT_TRUE(world_.resize_by_cri(b, 4).has_value()) << "the kubelet repeats it";
+  world_.restart();
+  world_.synchronize({a, b});
+  EXPECT_EQ(world_.cpus(b), "1-4");
+  ASSERT_TRUE(world_.resize_by_cri(b, 2).has_value());
+  EXPECT_EQ(world_.cpus(b), "1-2");
+  EXPECT_EQ(world_.cpus(a), "0,3-7");
+  EXPECT_EQ(counters().resize_refusals, 0U);
+}
+
+TEST_P(NriEnforcer, AResizeThatDoesNotFitIsRefusedAndChangesNothing) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world_.run(a);
+  world_.run(b);
+  const auto refused = world_.resize_by_cri(b, 9);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("is not resized to 9 CPUs, Infeasible: Node didn't have enough capacity"));
+  EXPECT_EQ(world_.cpus(b), "1-2");
+  EXPECT_EQ(world_.cpus(a), "0,3-7");
+  EXPECT_FALSE(world_.resize_by_cri(b, 1).has_value()) << "less than at its admission";
+  EXPECT_TRUE(world_.resize_by_cri(a, 3).has_value()) << "it has no exclusive CPUs";
+  EXPECT_EQ(counters().resize_refusals, 2U);
 }
 
 TEST_P(NriEnforcer, TheRecordOfTheRuntimeFollowsWithAnswers) {
@@ -332,7 +369,7 @@ TEST_P(NriEnforcer, TheRecordFollowsAtSynchronizeAndAtUpdatesAndStopsOfOthers) {
   api::UpdateContainerRequest request;
   *request.mutable_pod() = world_.sandbox(d);
   *request.mutable_container() = world_.container(d);
-  const auto answer = world_.follower->update(*world_.agent, request);
+  const auto answer = world_.follower->update(*world_.agent, request).value();
   ASSERT_EQ(answer.update_size(), 2);
   EXPECT_EQ(answer.update(0).container_id(), RuntimeWorld::id_of(d)) << "its own";
   EXPECT_EQ(answer.update(1).container_id(), RuntimeWorld::id_of(a));

@@ -42,9 +42,9 @@ class NaivePlugin : public Follower {
     clear(*answer->mutable_adjust()->mutable_linux()->mutable_resources()->mutable_cpu());
     return answer;
   }
-  api::UpdateContainerResponse update(Agent& /*agent*/,
-                                      const api::UpdateContainerRequest& /*request*/) override {
-    return {};
+  Result<api::UpdateContainerResponse> update(
+      Agent& /*agent*/, const api::UpdateContainerRequest& /*request*/) override {
+    return api::UpdateContainerResponse();
   }
   api::StopContainerResponse stop(Agent& /*agent*/,
                                   const api::StopContainerRequest& request) override {

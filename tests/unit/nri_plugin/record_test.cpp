@@ -31,7 +31,7 @@ TEST(NriRecord, TheSharedPoolIsAlwaysAnExplicitCpuset) {
   api::UpdateContainerRequest request;
   *request.mutable_pod() = world.sandbox(a);
   *request.mutable_container() = world.container(a);
-  const auto answer = world.follower->update(*world.agent, request);
+  const auto answer = world.follower->update(*world.agent, request).value();
   ASSERT_GE(answer.update_size(), 1);
   EXPECT_EQ(answer.update(0).linux().resources().cpu().cpus(), "0-7");
 }

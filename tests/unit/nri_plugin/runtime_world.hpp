@@ -122,6 +122,7 @@ class RuntimeWorld {
     api::LinuxCPU& cpu = *shown.mutable_linux()->mutable_resources()->mutable_cpu();
     if (record.contains(id)) cpu.set_cpus(record[id]);
     if (quotas.contains(id)) cpu.mutable_quota()->set_value(quotas[id]);
+    if (resized_.contains(id)) cpu.mutable_shares()->set_value(cpu_shares(1000 * resized_[id]));
     const auto* const dir = kernel.find(group_of(shown));
     if (dir != nullptr && !dir->processes.empty()) {
       shown.set_pid(static_cast<std::uint32_t>(*dir->processes.begin()));
@@ -218,12 +219,27 @@ class RuntimeWorld {
     *request.mutable_pod() = sandbox(spec);
     *request.mutable_container() = container(spec);
     request.mutable_linux_resources()->mutable_cpu()->set_cpus(cpus);
-    const auto answer = ask([&] { return follower->update(*agent, request); });
+    const auto answer = ask([&] { return follower->update(*agent, request); }).value();
     if (answer.update_size() == 0 || answer.update(0).container_id() != request.container().id()) {
       put(cpus_update(request.container().id(), cpus));
     }
     put_all(answer);
     EXPECT_TRUE(send(api::Event::POST_UPDATE_CONTAINER, spec, "c").has_value());
+  }
+  /// Does CRI UpdateContainerResources as a kubelet that resizes a pod.
+  Result<void> resize_by_cri(const PodSpec& spec, std::int64_t cpus) {
+    api::UpdateContainerRequest request;
+    *request.mutable_pod() = sandbox(spec);
+    *request.mutable_container() = container(spec);
+    api::LinuxCPU& cpu = *request.mutable_linux_resources()->mutable_cpu();
+    cpu.mutable_shares()->set_value(cpu_shares(1000 * cpus));
+    cpu.mutable_period()->set_value(100'000);
+    cpu.mutable_quota()->set_value(cpu_quota(1000 * cpus, 100'000));
+    const auto answer = ask([&] { return follower->update(*agent, request); });
+    if (!answer) return fail(answer.error());
+    put_all(*answer);
+    resized_[request.container().id()] = cpus;
+    return send(api::Event::POST_UPDATE_CONTAINER, spec, "c");
   }
   [[nodiscard]] static api::ContainerUpdate cpus_update(const std::string& id,
                                                         const std::string& cpus) {
@@ -359,10 +375,11 @@ class RuntimeWorld {
   bool is_asking_ = false;
   std::set<PodUid> announced_;
   std::set<PodUid> sandboxes_;
-  std::set<PodUid> earlier_;                   ///< from before the last start of the runtime
-  std::set<std::string> being_created_;        ///< container ids
-  std::map<std::string, std::string> groups_;  ///< container id to its group, once started
-  int next_process_ = 1'000'000'000;           ///< no process of this machine
+  std::set<PodUid> earlier_;                     ///< from before the last start of the runtime
+  std::set<std::string> being_created_;          ///< container ids
+  std::map<std::string, std::int64_t> resized_;  ///< container id to CPUs, once resized
+  std::map<std::string, std::string> groups_;    ///< container id to its group, once started
+  int next_process_ = 1'000'000'000;             ///< no process of this machine
 };
 
 }  // namespace pinfold::nri::test

@@ -49,6 +49,7 @@ std::vector<NamedAction> all_actions() {
           {"reconcile", verbs::Reconcile{agent::PageMoves::kOn}},
           {"settle", verbs::CheckpointJournal{}},
           {"adopt", verbs::Adopt{PodUid("u"), {"c", "/sys/fs/cgroup/x"}}},
+          {"resize", verbs::Resize{{kContainer, Quantity::milli(2500)}}},
           {"comparison", verbs::ReadComparison{}},
           {"service", verbs::ReadService{}},
           {"status", verbs::ReadStatus{}},
@@ -149,6 +150,11 @@ std::vector<NamedAnswer> all_answers() {
   agent::NodeStatus status;
   status.pods = {decided};
   status.shared_pool = CpuSet{0, 3};
+  agent::ResizeOutcome resized;
+  resized.before = CpuSet{1, 2};
+  resized.after = CpuSet{1, 2, 5};
+  agent::ResizeOutcome not_resized;
+  not_resized.refused = NotResized{ResizeReason::kDeferred, {"reason", "message", "cause"}, "wait"};
   return {
       {"admissions with pods", verbs::Admissions{{{}}, {}, {decided}}},
       {"status", status},
@@ -156,6 +162,8 @@ std::vector<NamedAnswer> all_answers() {
       {"done", verbs::Done{}},
       {"admissions", verbs::Admissions{{{}, rejected}, {Trace{{{"cpu", "c", "text"}}}, Trace{}}}},
       {"change", agent::ChangeOutcome{error}},
+      {"resized", resized},
+      {"not resized", not_resized},
       {"hook", verbs::HookOutcome{}},
       {"refusal", verbs::HookOutcome{verbs::Refusal{"summary", error}}},
       {"rejected refusal",

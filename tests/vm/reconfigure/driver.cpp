@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,6 +29,7 @@
 ///     change FOLDER NAME CONFIG OPTION...  `pinfold reconfigure OPTION...`, to CONFIG
 ///     unsafe FOLDER CONFIG                 the same in an order that overlaps
 ///     kill FOLDER TIMES CONFIG CONFIG      kills `pinfold reconfigure` at random instants
+///     resize FOLDER TIMES POD CONTAINER CPUS CPUS   kills `pinfold resize` in the same way
 ///     settled FOLDER                       state, config.yaml, kernel and memory agree
 ///     check FOLDER                         what the recordings show
 namespace pinfold::test {
@@ -192,44 +195,58 @@ Result<void> settled(const std::string& folder) {
 
 std::int64_t since(std::int64_t begin) { return monotonic_now() - begin; }
 
-Result<void> kill_again_and_again(int times, const std::vector<std::string>& configs,
-                                  Exclusive& all) {
-  const auto reconfigure = [](const std::string& config) {
-    return std::vector<std::string>{"pinfold", "reconfigure", "--config", config};
-  };
+using Command = std::vector<std::string>;
+
+/// A change that is killed, and what may follow the kill.
+struct Change {
+  Command command;
+  Command back;
+};
+
+Result<void> kill_again_and_again(int times, const std::array<Change, 2>& changes,
+                                  std::string_view what, Exclusive& all) {
   PINFOLD_TRY(check_settled(all));
   const std::int64_t begin = monotonic_now();
-  PINFOLD_TRY(run_command(reconfigure(configs[1])));
+  PINFOLD_TRY(run_command(changes[1].command));
   const std::int64_t took = since(begin);
   PINFOLD_TRY(check_settled(all));
   std::mt19937 random(20260611);  // NOLINT(cert-msc51-cpp): the same sequence every time
   int killed = 0;
   int undone = 0;
   for (int i = 0; i < times; ++i) {
-    const auto& config = configs[static_cast<std::size_t>(i) % configs.size()];
-    const pid_t pid = spawn(reconfigure(config));
+    const Change& change = changes.at(static_cast<std::size_t>(i) % changes.size());
+    const pid_t pid = spawn(change.command);
     (void)usleep(
         static_cast<useconds_t>(took / 1000 * static_cast<std::int64_t>(random() % 100) / 100));
     (void)kill(pid, SIGKILL);
     if (wait_for(pid) == -1) ++killed;
     const bool undo = random() % 2 == 0;
     if (undo) ++undone;
-    PINFOLD_TRY(run_command(undo ? std::vector<std::string>{"pinfold", "reconfigure", "--undo"}
-                                 : reconfigure(config)));
+    PINFOLD_TRY(run_command(undo ? change.back : change.command));
     PINFOLD_TRY_WRAP(check_settled(all), fmt::format("after kill {}", i));
   }
-  fmt::print("{} reconfigurations, {} killed, {} undone\n", times, killed, undone);
+  fmt::print("{} {}, {} killed, {} undone\n", times, what, killed, undone);
   if (killed < times / 2) return fail(ErrorCode::kIo, "too few were killed");
   return {};
 }
 
+Change reconfiguration_to(const std::string& config) {
+  return {{"pinfold", "reconfigure", "--config", config}, {"pinfold", "reconfigure", "--undo"}};
+}
+Change resize_to(const Command& resize, const std::string& cpus, const std::string& back) {
+  Change change{resize, resize};
+  change.command.push_back(cpus);
+  change.back.push_back(back);
+  return change;
+}
+
 /// Adds one mark for the whole loop, with the CPUs that a program has exclusively in one of its
 /// states.
-Result<void> kill_loop(const std::string& folder, int times,
-                       const std::vector<std::string>& configs) {
+Result<void> kill_loop(const std::string& folder, int times, const std::array<Change, 2>& changes,
+                       std::string_view what) {
   Exclusive all;
   const std::int64_t begin = monotonic_now();
-  PINFOLD_TRY(kill_again_and_again(times, configs, all));
+  PINFOLD_TRY(kill_again_and_again(times, changes, what, all));
   const std::int64_t end = monotonic_now();
   PINFOLD_LET(const auto after, read_exclusive());
   return add_mark(folder, {"kills", begin, end, all, after});
@@ -261,12 +278,20 @@ Result<void> run(const std::vector<std::string>& words) {
     return mark_since(words[1], verb, begin);
   }
   if (verb == "kill" && words.size() == 5) {
-    return kill_loop(words[1], std::stoi(words[2]), {words[3], words[4]});
+    return kill_loop(words[1], std::stoi(words[2]),
+                     {reconfiguration_to(words[3]), reconfiguration_to(words[4])},
+                     "reconfigurations");
+  }
+  if (verb == "resize" && words.size() == 7) {
+    const Command resize = {"pinfold", "resize", words[3], "--container", words[4], "--cpu"};
+    return kill_loop(words[1], std::stoi(words[2]),
+                     {resize_to(resize, words[5], words[6]), resize_to(resize, words[6], words[5])},
+                     "resizes");
   }
   if (verb == "change" && words.size() > 4) {
     return change(words[1], words[2], words[3], {words.begin() + 4, words.end()});
   }
-  return fail(ErrorCode::kInvalidArgument, "usage: start|change|unsafe|kill|check|settled");
+  return fail(ErrorCode::kInvalidArgument, "usage: start|change|unsafe|kill|resize|check|settled");
 }
 
 }  // namespace

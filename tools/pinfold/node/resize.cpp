@@ -26,10 +26,10 @@ Result<std::string> container_of(const ResizeOptions& options, const agent::Node
   if (!options.container.empty()) return options.container;
   const auto* const exclusive = agent.state().node.cpu.assignments.find(uid);
   if (exclusive != nullptr && exclusive->size() == 1) return exclusive->begin()->first;
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("--container: pod '{}' has {} with exclusive CPUs: expected one of them",
-                          options.pod,
-                          counted(exclusive == nullptr ? 0 : exclusive->size(), "container")));
+  return fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("--container: pod '{}' has {} with exclusive CPUs: expected one of them",
+                  options.pod, counted(exclusive == nullptr ? 0 : exclusive->size(), "container")));
 }
 
 std::string describe(const agent::ResizeOutcome& outcome) {
@@ -68,8 +68,9 @@ Result<ExitStatus> run(const ResizeOptions& options) {
   PINFOLD_LET(auto outcome, session.execute<agent::ResizeOutcome>(verbs::Resize{request}));
   PINFOLD_LET(const auto not_settled, session.checkpoint_journal());
   const bool is_done = !outcome.refused && !outcome.not_enforced;
-  ResizeDocument document{named, std::move(outcome), is_done && agent.enforces(),
-                          !options.agent.dry_run, not_settled, std::nullopt};
+  ResizeDocument document{
+      named,       std::move(outcome), is_done && agent.enforces(), !options.agent.dry_run,
+      not_settled, std::nullopt};
   if (options.explain) document.trace = std::move(trace);
   if (options.agent.output == OutputFormat::kJson) {
     fmt::print("{}", json_text(document));

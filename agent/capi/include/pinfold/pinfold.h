@@ -453,11 +453,11 @@ pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, con
                                      char** error);
 /** Gives a container with exclusive CPUs another number of them while it runs (KEP-5554):
  * `milli_cpu` is its new request and limit, in thousandths of a CPU. It keeps the CPUs of its
- * admission, and if it grows all that it has. Afterwards its cgroup has the new cpuset, and no other
- * container runs on its CPUs. *pod, unless `pod` is NULL, is as from pinfold_pod_get;
- * PINFOLD_REJECTED and PINFOLD_NOT_ENFORCED set it, too. PINFOLD_REJECTED if it is not resized: then
- * nothing has changed, and *error begins with the kubelet's reason, "Deferred: " if other pods use
- * what it lacks, or "Infeasible: ". PINFOLD_INVALID_ARGUMENT for 0 or less. */
+ * admission, and if it grows all that it has. Afterwards its cgroup has the new cpuset, and no
+ * other container runs on its CPUs. *pod, unless `pod` is NULL, is as from pinfold_pod_get;
+ * PINFOLD_REJECTED and PINFOLD_NOT_ENFORCED set it, too. PINFOLD_REJECTED if it is not resized:
+ * then nothing has changed, and *error begins with the kubelet's reason, "Deferred: " if other pods
+ * use what it lacks, or "Infeasible: ". PINFOLD_INVALID_ARGUMENT for 0 or less. */
 pinfold_code pinfold_container_resize(pinfold_node* node, const char* pod_id, const char* container,
                                       int64_t milli_cpu, pinfold_pod** pod, char** error);
 /** Removes a container for good: releases its resources and removes its cgroup. The pod stays.

@@ -11,8 +11,8 @@
 namespace pinfold::agent {
 
 /// Encodes the part of the state that is not in the kubelet's files: the active pods, their started
-/// and removed containers, their devices, the CPUs that a resize must not take, adopted groups, and the states of additional hint
-/// providers. JSON; docs/operations.md.
+/// and removed containers, their devices, the CPUs that a resize must not take, adopted groups, and
+/// the states of additional hint providers. JSON; docs/operations.md.
 [[nodiscard]] std::string encode_pods(const AgentState& state);
 
 /// Produces the same bytes for a sequence of states, but encodes only pods that have changed.

@@ -102,6 +102,20 @@ fn a_rejected_pod_comes_with_the_error() {
 }
 
 #[test]
+fn a_container_is_resized() {
+    let dir = TempDir::new();
+    let node = open(&dir);
+    node.admit(&pod("db", 1)).unwrap();
+    let resized = node.resize("db", "main", 2000).unwrap();
+    assert_eq!(resized.container("main").unwrap().exclusive_cpus, "1-2");
+    let refused = node.resize("db", "main", 1500).unwrap_err();
+    assert_eq!(refused.code, Code::Rejected);
+    assert!(refused.message.contains("Infeasible: "), "{refused}");
+    let kept = refused.pod().unwrap().container("main").unwrap();
+    assert_eq!(kept.exclusive_cpus, "1-2");
+}
+
+#[test]
 fn errors_have_a_code_and_a_message() {
     let dir = TempDir::new();
     let node = open(&dir);

@@ -105,7 +105,7 @@ Result<verbs::Action> to_action(const v1::RemoveRequest& request) {
 
 Result<verbs::Action> to_action(const v1::ResizeRequest& request) {
   PINFOLD_LET(auto container, read_container(request.pod_uid(), request.container()));
-  return verbs::Resize{{std::move(container), Quantity::milli(request.milli_cpu())}};
+  return verbs::Resize{{std::move(container), Quantity::milli(request.cpu_amount())}};
 }
 
 Result<verbs::Action> to_action(const v1::AdoptRequest& request) {

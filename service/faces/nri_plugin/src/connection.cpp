@@ -80,10 +80,10 @@ class RuntimeConnection::Link final : public Handler {
   }
   void handle(api::UpdateContainerRequest request,
               Reply<api::UpdateContainerResponse> reply) override {
-    ask<api::UpdateContainerResponse>(
-        std::move(reply), TimePoint::max(), [this, request = std::move(request)](NodeAgent& agent) {
-          return follower_->update(agent, request);
-        });
+    ask<api::UpdateContainerResponse>(std::move(reply), TimePoint::max(),
+                                      [this, request = std::move(request)](NodeAgent& agent) {
+                                        return follower_->update(agent, request);
+                                      });
   }
   void handle(api::StopContainerRequest request, Reply<api::StopContainerResponse> reply) override {
     ask<api::StopContainerResponse>(

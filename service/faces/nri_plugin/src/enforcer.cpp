@@ -168,8 +168,8 @@ Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
   return answer;
 }
 
-Result<api::UpdateContainerResponse> Enforcer::update(
-    Agent& agent, const api::UpdateContainerRequest& request) {
+Result<api::UpdateContainerResponse> Enforcer::update(Agent& agent,
+                                                      const api::UpdateContainerRequest& request) {
   if (const auto resize = find_resize(request, agent.node(), agent.state().node)) {
     if (auto resized = execution_.resize(agent, *resize); !resized) {
       ++counters_.resize_refusals;

@@ -369,8 +369,8 @@ std::optional<ResizeRequest> find_resize(const api::UpdateContainerRequest& requ
   if (quota < 0 || cpu.shares().value() == 0) return std::nullopt;
   // With a quota both must agree; without one, with cpuCFSQuota off, only whole CPUs are certain.
   const bool has_quota = quota > 0 && period >= kMinPeriodUs && period <= kMaxPeriodUs;
-  const MilliCpu milli = has_quota ? milli_cpu_of_quota(quota, period)
-                                   : milli_cpu_of_shares(cpu.shares().value());
+  const MilliCpu milli =
+      has_quota ? milli_cpu_of_quota(quota, period) : milli_cpu_of_shares(cpu.shares().value());
   if (cpu_shares(milli.value) != cpu.shares().value()) return std::nullopt;
   const Quantity asked = Quantity::milli(milli.value);
   if (!has_quota && !asked.is_whole()) return std::nullopt;

@@ -44,9 +44,8 @@ struct PodResourcesSocket {
 /// Empty if the hook's request was carried out.
 using HookOutcome = std::optional<Refusal>;
 
-using Answer =
-    std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome, agent::ReconcileReport,
-                 Comparison, ServiceReport, Reconfigured, agent::NodeStatus, PodList,
-                 agent::ResizeOutcome>;
+using Answer = std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome,
+                            agent::ReconcileReport, Comparison, ServiceReport, Reconfigured,
+                            agent::NodeStatus, PodList, agent::ResizeOutcome>;
 
 }  // namespace pinfold::verbs

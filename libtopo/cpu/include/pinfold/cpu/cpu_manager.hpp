@@ -47,7 +47,7 @@ struct CpuCheckpoint {
 [[nodiscard]] const CpuSet* baseline_of(const CpuCheckpoint& state, const ContainerId& container);
 
 /// Why hints or CPUs are requested: for an admission, a container that has another number of CPUs
-/// than it requests has no hints; for a resize, it keeps CPUs of its own.
+/// than it requests has no hints; for a resize, it keeps some of its exclusive CPUs.
 enum class CpuRequestKind { kAdmission, kResize };
 
 /// The state of the CPU manager: its checkpoint, and the part that a restart loses.
@@ -124,10 +124,10 @@ class CpuManager {
   /// (pod scope).
   [[nodiscard]] Admission allocate_pod(CpuState& state, const PodView& pod,
                                        const TopologyHint& affinity, Trace* trace) const;
-  /// Gives a container the number of CPUs that it now requests: keeps its CPUs and takes more, first
-  /// within the affinity; or keeps its baseline and the CPUs near it. A rejection changes nothing.
-  /// Domain: it has an assignment, and requests at least the size of its baseline.
-  /// Source: the code proposed for 1.38 (kubernetes#140629); docs/kubelet-compat.md.
+  /// Gives a container the number of CPUs that it now requests: keeps its CPUs and takes more,
+  /// first within the affinity; or keeps its baseline and the CPUs near it. A rejection changes
+  /// nothing. Domain: it has an assignment, and requests at least the size of its baseline. Source:
+  /// the code proposed for 1.38 (kubernetes#140629); docs/kubelet-compat.md.
   [[nodiscard]] Admission resize(CpuState& state, const PodView& pod, const Container& container,
                                  const TopologyHint& affinity, Trace* trace) const;
   /// Returns the baseline of a container that had `baseline` and was moved to `cpus`: as many of

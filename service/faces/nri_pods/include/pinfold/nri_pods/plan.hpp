@@ -81,8 +81,8 @@ struct DueUpdate {
                                                   const NodeState& state);
 
 /// Returns the resize that UpdateContainer means: a kubelet that resizes a pod sends the CPU shares
-/// and the CFS quota of the new amount. nullopt if the container has no exclusive CPUs, or if shares
-/// and quota are of no other amount than it has.
+/// and the CFS quota of the new amount. nullopt if the container has no exclusive CPUs, or if
+/// shares and quota are of no other amount than it has.
 [[nodiscard]] std::optional<ResizeRequest> find_resize(const api::UpdateContainerRequest& request,
                                                        const Node& node, const NodeState& state);
 /// Answers UpdateContainer with the desired cpuset, because the runtime would otherwise also write

@@ -1,0 +1,181 @@
+// Another number of exclusive CPUs for a container that runs.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "agent_world.hpp"
+#include "pinfold/agent/fields.hpp"
+#include "pinfold/agent/reconcile.hpp"
+#include "pinfold/agent/status.hpp"
+#include "pinfold/fields/json.hpp"
+#include "pinfold/verbs/event.hpp"
+#include "pinfold/verbs/execute.hpp"
+#include "pinfold/verbs/fields.hpp"
+
+namespace pinfold::agent {
+namespace {
+
+using test::best_effort;
+using test::guaranteed;
+using test::must_admit;
+using test::pod;
+using test::World;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ResizeRequest to(std::int64_t cpus) {
+  return {{PodUid("x"), "a"}, Quantity::of(cpus, Quantity::Format::kDecimalSi)};
+}
+
+void must_resize(NodeAgent& agent, std::int64_t cpus) {
+  const auto outcome = agent.resize(to(cpus));
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  ASSERT_FALSE(outcome->refused) << describe(*outcome->refused);
+  ASSERT_FALSE(outcome->not_enforced) << outcome->not_enforced->message;
+}
+
+class ResizeAgentTest : public testing::TestWithParam<enforce::CgroupVersion> {
+ protected:
+  World world_{GetParam()};
+};
+
+TEST_P(ResizeAgentTest, GrowsWhileOthersShrink) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("s", {best_effort("c")}));
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  must_resize(agent, 4);
+  EXPECT_EQ(world_.cpus("podx/a"), "1-4");
+  EXPECT_EQ(world_.cpus("pods/c"), "0,5-7");
+  must_resize(agent, 2);
+  EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+  EXPECT_EQ(world_.cpus("pods/c"), "0,3-7");
+  const auto report = reconcile(agent);
+  ASSERT_TRUE(report.has_value());
+  EXPECT_TRUE(report->drift.empty()) << testing::PrintToString(report->drift);
+}
+
+TEST_P(ResizeAgentTest, SurvivesARestart) {
+  {
+    NodeAgent agent = world_.open();
+    must_admit(agent, pod("x", {guaranteed("a", 2)}));
+    must_resize(agent, 4);
+  }
+  EXPECT_THAT(world_.file("cpu_manager_state"), HasSubstr(R"("entries":{"x":{"a":"1-4"}})"));
+  NodeAgent agent = world_.open();
+  EXPECT_EQ(baseline_of(agent.state().node.cpu, to(0).container)->to_string(), "1-2");
+  const auto below = agent.resize(to(1));
+  ASSERT_TRUE(below && below->refused);
+  EXPECT_THAT(below->refused->advice, HasSubstr("1-2: request at least 2"));
+  must_resize(agent, 3);
+  EXPECT_EQ(world_.cpus("podx/a"), "1-3");
+}
+
+TEST_P(ResizeAgentTest, ReconcilesAfterAFailedWrite) {
+  for (const auto& [from, to_cpus] : {std::pair{2, 4}, std::pair{4, 2}}) {
+    int failures = 0;
+    for (int fail_at = 0;; ++fail_at) {
+      World world(GetParam());
+      NodeAgent agent = world.open();
+      must_admit(agent, pod("s", {best_effort("c")}));
+      must_admit(agent, pod("x", {guaranteed("a", 2)}));
+      if (from > 2) must_resize(agent, from);
+      world.kernel.writes_until_failure = fail_at;
+      const auto outcome = agent.resize(to(to_cpus));
+      ASSERT_TRUE(outcome.has_value()) << fail_at << ": " << outcome.error().message;
+      if (!outcome->not_enforced) break;
+      ++failures;
+      if (world.cpus("podx/a") == "1-4") {
+        EXPECT_EQ(world.cpus("pods/c"), "0,5-7") << fail_at;
+      }
+      world.kernel.writes_until_failure = -1;
+      const auto report = reconcile(agent);
+      ASSERT_TRUE(report.has_value()) << report.error().message;
+      EXPECT_TRUE(report->remaining.empty()) << testing::PrintToString(report->remaining);
+      EXPECT_EQ(world.cpus("podx/a"), to_cpus == 4 ? "1-4" : "1-2") << fail_at;
+      EXPECT_EQ(world.cpus("pods/c"), to_cpus == 4 ? "0,5-7" : "0,3-7") << fail_at;
+    }
+    EXPECT_GT(failures, 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, ResizeAgentTest,
+                         testing::Values(enforce::CgroupVersion::kV1, enforce::CgroupVersion::kV2),
+                         [](const auto& version) {
+                           return version.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
+                         });
+
+TEST(ResizeAgent, ChangesNothingIfItIsRefusedOrCannotBeStored) {
+  World world;
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  const AgentState before = agent.state();
+  const auto log = world.kernel.log;
+  const auto refused = agent.resize(to(8));
+  ASSERT_TRUE(refused && refused->refused);
+  EXPECT_EQ(refused->refused->reason, ResizeReason::kInfeasible);
+  EXPECT_TRUE(refused->before.empty());
+  EXPECT_EQ(agent.resize({{PodUid("x"), "b"}, to(3).cpu}).error().code, ErrorCode::kNotFound);
+  std::filesystem::remove_all(world.state.path());
+  const auto unstored = agent.resize(to(3));
+  ASSERT_FALSE(unstored.has_value());
+  EXPECT_THAT(unstored.error().message, HasSubstr("resize container 'a': persist: "));
+  EXPECT_EQ(agent.state(), before);
+  EXPECT_EQ(world.kernel.log, log);
+}
+
+TEST(ResizeAgent, GainsNothingWhileCpusAreOffline) {
+  World world;
+  {
+    NodeAgent agent = world.open();
+    must_admit(agent, pod("x", {guaranteed("a", 2)}));
+    must_resize(agent, 3);
+  }
+  NodeAgent agent = world.open(CpuSet{7});
+  EXPECT_EQ(agent.resize(to(4)).error().code, ErrorCode::kUnsupported);
+  must_resize(agent, 2);
+}
+
+TEST(ResizeAgent, RemembersTheAdmissionOfARemovedContainerNoLonger) {
+  World world;
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2), guaranteed("b", 1)}));
+  must_resize(agent, 4);
+  ASSERT_TRUE(agent.remove_container(to(0).container, RunningProcesses::kRefuse));
+  EXPECT_TRUE(agent.state().node.cpu.baselines.empty());
+  EXPECT_EQ(agent.resize(to(3)).error().code, ErrorCode::kNotFound);
+}
+
+TEST(ResizeAgent, IsAVerbWithAnEvent) {
+  World world;
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  const verbs::Action action = verbs::Resize{to(4)};
+  EXPECT_TRUE(verbs::can_change(action));
+  const auto answer = verbs::execute(agent, action);
+  ASSERT_TRUE(answer.has_value());
+  verbs::Events events;
+  verbs::add_events(action, *answer, events);
+  EXPECT_THAT(events, ElementsAre(verbs::Event{verbs::EventKind::kMoved, PodUid("x"), "a"}));
+  const auto outcome = std::get<ResizeOutcome>(*answer);
+  const auto json = fields::to_json(outcome);
+  EXPECT_EQ(json["cpusBefore"], "1-2");
+  EXPECT_EQ(json["cpus"], "1-4");
+  EXPECT_TRUE(json["refused"].is_null());
+}
+
+TEST(ResizeAgent, StatusShowsTheCpusOfTheAdmission) {
+  World world;
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  const auto shown = [&] {
+    return to_json(node_status(agent).value())["pods"][0]["containers"][0];
+  };
+  EXPECT_FALSE(shown().contains("baselineCpus"));
+  must_resize(agent, 3);
+  EXPECT_EQ(shown()["baselineCpus"], "1-2");
+}
+
+}  // namespace
+}  // namespace pinfold::agent
