@@ -118,16 +118,43 @@ Result<void> NodeAgent::set_quota(const std::string& directory, const enforce::C
 }
 
 std::optional<Error> NodeAgent::apply(const ChangedPods& pods, const StepWatcher& watcher) {
-  if (!enforced_) return std::nullopt;
+  if (!enforced_) {
+    if (!assigned_.empty()) update_assigned(desired());
+    return std::nullopt;
+  }
   const auto begin = now();
-  auto applied = enforced_->apply(desired(), watcher, pods);
+  const Desired target = desired();
+  auto applied = enforced_->apply(target, watcher, pods);
   timings_.enforcements.observe(now() - begin);
   if (applied) {
     earlier_.clear();
+    update_assigned(target);
     return std::nullopt;
   }
   log(LogLevel::kError, "not enforced: " + applied.error().message);
   return std::move(applied).error();
+}
+
+Result<std::string> NodeAgent::publish_assigned(const ContainerId& container) {
+  const auto values = assigned_values(*node_, state().node, desired(), container);
+  if (!values) {
+    return fail(ErrorCode::kNotFound, fmt::format("container '{}' of pod '{}' has no group",
+                                                  container.name, container.pod));
+  }
+  PINFOLD_LET_WRAP(auto path, assigned_.publish(container, *values),
+                   fmt::format("files of container '{}'", container.name));
+  return path;
+}
+
+void NodeAgent::update_assigned(const Desired& desired) {
+  for (const ContainerId& id : assigned_.containers()) {
+    const auto values = assigned_values(*node_, state().node, desired, id);
+    const auto updated =
+        values ? assigned_.publish(id, *values).map([](const auto&) {}) : assigned_.withdraw(id);
+    if (updated) continue;
+    log(LogLevel::kWarning, fmt::format("files of container '{}' of pod '{}': {}", id.name, id.pod,
+                                        updated.error().message));
+  }
 }
 
 Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
@@ -447,6 +474,7 @@ Result<ReconcileReport> NodeAgent::enforce_again(PageMoves pages) {
   PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes));
   if (known != processes) kept_->keep_processes(processes);
   if (pages == PageMoves::kOn) enforced_->move_pages(target, report);
+  update_assigned(target);
   for (std::string& line : lost_cpus(*node_, state(), offline_)) {
     report.remaining.push_back(std::move(line));
   }

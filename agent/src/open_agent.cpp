@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -89,6 +90,9 @@ Result<NodeAgent> open_known(OpenedDirectory& found, AgentOptions options,
   PINFOLD_LET(auto cgroups, open_groups(options));
   if (!found.store) {  // only now, so that a failed start creates no directory
     PINFOLD_LET(found.store, open_store(options));
+  }
+  if (!options.is_query && !options.dry_run) {
+    options.assigned_dir = std::filesystem::absolute(options.state_dir) / kAssignedDirectoryName;
   }
   return NodeAgent::open(*std::move(node), *std::move(found.store), std::move(cgroups),
                          std::move(options), std::move(known.offline), std::move(known.observed));

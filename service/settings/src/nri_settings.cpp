@@ -19,13 +19,14 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kMaxSeconds = 3600;
-constexpr std::array<std::string_view, 7> kNames = {"socket",
+constexpr std::array<std::string_view, 8> kNames = {"socket",
                                                     "index",
                                                     "mode",
                                                     "podLevelResources",
                                                     "kubeletRoot",
                                                     "unhealthyAfterSeconds",
-                                                    "handlersWithoutContainerGroups"};
+                                                    "handlersWithoutContainerGroups",
+                                                    "tellContainers"};
 
 Result<std::string> read_text(std::string_view name, const json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -73,6 +74,15 @@ Result<PodLevelResources> read_pod_level(const json& value) {
   return fail_field("nri.podLevelResources", value, kPodLevel);
 }
 
+Result<AssignedFor> read_assigned_for(const json& value) {
+  if (value == "none") return AssignedFor::kNone;
+  if (value == "annotated") return AssignedFor::kAnnotated;
+  if (value == "any") return AssignedFor::kAny;
+  return fail_field("nri.tellContainers", value,
+                    "expected which containers are told their CPUs: 'none', 'annotated' (those of "
+                    "pods with the annotation pinfold.io/assigned) or 'any'");
+}
+
 Result<void> set(NriSettings& settings, std::string_view name, const json& value) {
   if (name == "socket") {
     PINFOLD_LET(settings.socket, read_text("nri.socket", value));
@@ -92,6 +102,8 @@ Result<void> set(NriSettings& settings, std::string_view name, const json& value
     settings.unhealthy_after = std::chrono::seconds(value.get<std::int64_t>());
   } else if (name == "handlersWithoutContainerGroups") {
     PINFOLD_LET(settings.handlers_without_groups, read_handlers(value));
+  } else if (name == "tellContainers") {
+    PINFOLD_LET(settings.assigned_for, read_assigned_for(value));
   } else {
     return fail(
         ErrorCode::kInvalidArgument,

@@ -191,6 +191,7 @@ Result<Follower> Service::make_follower([[maybe_unused]] agent::NodeAgent& agent
     PINFOLD_LET(options.mount, nri::cgroup_mount_of(agent.enforced()->root()));
   }
   options.handlers_without_groups = settings_.nri->handlers_without_groups;
+  options.assigned_for = settings_.nri->assigned_for;
   for (const std::string& file :
        {settings_.nri->kubelet_root + "/config.yaml",
         settings_.config.empty() ? settings_.state_dir + "/config.yaml" : settings_.config}) {

@@ -138,6 +138,12 @@ class NodeAgent : public NodeView {
   /// Errors: those of preview_resize and the store; then nothing has changed.
   [[nodiscard]] Result<ResizeOutcome> resize(const ResizeRequest& request);
 
+  /// Writes files from which a container reads its CPUs and memory nodes, and returns the absolute
+  /// path of their directory, for a read-only bind mount. They follow every change that is in the
+  /// kernel, until the container is removed. See AssignedFiles.
+  /// Errors: kNotFound for a container without a group; those of AssignedFiles::publish.
+  [[nodiscard]] Result<std::string> publish_assigned(const ContainerId& container);
+
   /// Removes a container, or a pod (active or held) with all its containers.
   /// Errors: kNotFound; kBusy if processes still run there and `running` forbids killing them, or
   /// they survive; those of the store. Then nothing has changed.
@@ -182,6 +188,9 @@ class NodeAgent : public NodeView {
   [[nodiscard]] std::optional<Error> apply(const ChangedPods& pods,
                                            const StepWatcher& watcher = nullptr);
   [[nodiscard]] ReconfigureOutcome apply_and_measure();
+  /// Brings the files of all published containers up to date. Failures are logged, and tried again
+  /// with the next change.
+  void update_assigned(const Desired& desired);
   void reset_affinity(const ContainerId& container, std::optional<pid_t> only);
   /// A group that may be adopted, for these containers.
   struct Adoptable {

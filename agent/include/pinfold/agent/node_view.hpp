@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pinfold/agent/admission.hpp"
+#include "pinfold/agent/assigned_files.hpp"
 #include "pinfold/agent/durations.hpp"
 #include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/kept_state.hpp"
@@ -82,7 +83,8 @@ class NodeView {
         enforced_(std::move(enforced)),
         options_(std::move(options)),
         offline_(std::move(offline)),
-        observed_(std::move(observed)) {}
+        observed_(std::move(observed)),
+        assigned_(options_.assigned_dir) {}
   void log(LogLevel level, const std::string& message) const {
     if (options_.log) options_.log(level, message);
   }
@@ -112,6 +114,7 @@ class NodeView {
   std::optional<Machine> observed_;  ///< see KnownMachine
   enforce::Layout earlier_;          ///< see Desired
   Timings timings_;
+  AssignedFiles assigned_;
 
  private:
   [[nodiscard]] Result<void> check_forgotten(const AgentState& next) const;

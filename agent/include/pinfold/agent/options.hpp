@@ -23,6 +23,7 @@ enum class Abandoned {
 
 inline constexpr const char* kDefaultStateDir = "/var/lib/pinfold";
 inline constexpr const char* kConfigFileName = "config.yaml";  ///< in the state directory
+inline constexpr const char* kAssignedDirectoryName = ".pinfold_assigned";  ///< in there, too
 
 /// Where an agent keeps its state and control groups, and what it does with them.
 struct AgentOptions {
@@ -44,6 +45,8 @@ struct AgentOptions {
   /// attached and when the container starts.
   bool reset_affinity = true;
   Abandoned abandoned = Abandoned::kRemove;
+  /// Where the files of published containers are; "": none can be published. open_agent sets it.
+  std::string assigned_dir;
   std::chrono::milliseconds lock_timeout = checkpoint::Store::kLockTimeout;
   CgroupsOpener open_cgroups;  ///< empty: enforce::open_cgroups
   LogSink log;                 ///< empty: no log

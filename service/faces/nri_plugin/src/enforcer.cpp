@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "own_resources.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 #include "pinfold/nri_pods/plan.hpp"
@@ -150,6 +151,8 @@ Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
     PINFOLD_LET(auto created, answer_create(agent.node(), agent.state().node, *id));
     gate_.fit(agent, *id, request.container(),
               *created.mutable_adjust()->mutable_linux()->mutable_resources()->mutable_cpu());
+    PINFOLD_TRY(
+        add_own_resources(agent, options_.assigned_for, request, *id, *created.mutable_adjust()));
     add_records(agent, request.container().id(), created);
     return created;
   }();

@@ -6,19 +6,16 @@
 #include <string_view>
 #include <utility>
 
+#include "annotation.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/api/validation.hpp"
 #include "pinfold/nri_pods/recovered_pod.hpp"
-#include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
 
 namespace pinfold::nri {
 namespace {
 
 using nlohmann::json;
-
-/// The API server's limit for all annotations of an object.
-constexpr std::size_t kMaxAnnotation = 256U << 10U;
 
 json pod_document(const api::PodSandbox& sandbox, json spec) {
   return {{"apiVersion", "v1"},
@@ -28,16 +25,12 @@ json pod_document(const api::PodSandbox& sandbox, json spec) {
           {"spec", std::move(spec)}};
 }
 
-/// Returns the value of an annotation; null if the pod does not have it.
-Result<json> read_annotation(const api::PodSandbox& sandbox, std::string_view name) {
-  const auto found = sandbox.annotations().find(std::string(name));
-  if (found == sandbox.annotations().end()) return json();
-  if (found->second.size() > kMaxAnnotation) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("{} bytes: expected at most {}", found->second.size(), kMaxAnnotation));
+/// Returns the object of an annotation; null if the pod does not have it.
+Result<json> read_object(const api::PodSandbox& sandbox, std::string_view name) {
+  PINFOLD_LET(auto value, read_annotation(sandbox, name));
+  if (!value.is_null() && !value.is_object()) {
+    return fail_field("value", value, "expected an object");
   }
-  PINFOLD_LET(auto value, parse_document(found->second));
-  if (!value.is_object()) return fail_field("value", value, "expected an object");
   return value;
 }
 
@@ -85,7 +78,7 @@ Result<PodSpec> pod_of(const api::PodSandbox& sandbox, std::span<const api::Cont
 }
 
 Result<std::optional<PodSpec>> announced_pod(const api::PodSandbox& sandbox) {
-  PINFOLD_LET(auto spec, read_annotation(sandbox, kResourcesAnnotation));
+  PINFOLD_LET(auto spec, read_object(sandbox, kResourcesAnnotation));
   if (spec.is_null()) return std::nullopt;
   PINFOLD_LET(auto pod, read_spec(sandbox, std::move(spec)));
   return pod;
@@ -93,7 +86,7 @@ Result<std::optional<PodSpec>> announced_pod(const api::PodSandbox& sandbox) {
 
 Result<AnnotatedContainers> annotated_containers(const api::PodSandbox& sandbox) {
   AnnotatedContainers all;
-  PINFOLD_LET(const auto value, read_annotation(sandbox, kAnnotatorAnnotation));
+  PINFOLD_LET(const auto value, read_object(sandbox, kAnnotatorAnnotation));
   if (value.is_null()) return all;
   for (const auto& [key, list] : value.items()) {
     if (key == "containers" || key == "initContainers") continue;

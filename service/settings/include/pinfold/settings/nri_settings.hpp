@@ -18,6 +18,13 @@ enum class NriMode {
 /// Which pods of the cluster can have pod-level resources (pod.spec.resources).
 enum class PodLevelResources { kNone, kAnnotated, kAny };
 
+/// Which containers are told their CPUs and memory nodes.
+enum class AssignedFor {
+  kNone,
+  kAnnotated,  ///< those of pods with the annotation pinfold.io/assigned
+  kAny,        ///< all, unless that annotation is 'false'
+};
+
 /// The `nri` section of the configuration file.
 struct NriSettings {
   std::string socket = "/var/run/nri/nri.sock";
@@ -28,6 +35,8 @@ struct NriSettings {
   std::chrono::seconds unhealthy_after{60};  ///< time without a connection
   /// Handlers of runtime classes (runtimeClass.handler) that make no group per container.
   std::vector<std::string> handlers_without_groups;
+
+  AssignedFor assigned_for = AssignedFor::kAnnotated;
 
   friend bool operator==(const NriSettings&, const NriSettings&) = default;
 };

@@ -31,6 +31,7 @@ struct FollowerOptions {
   std::set<std::string> kubepods;
   /// See NriSettings.
   std::vector<std::string> handlers_without_groups;
+  settings::AssignedFor assigned_for = settings::AssignedFor::kAnnotated;
 };
 
 /// Follows the requests of a runtime: plans, has the agent carry it out, and answers. Runs entirely

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pinfold/agent/desired.hpp"
+#include "pinfold/base/result.hpp"
+#include "pinfold/decide/decide.hpp"
+
+/// Files from which a container reads its own CPUs and memory nodes: docs/own-cpus.md.
+namespace pinfold::agent {
+
+/// What a container may use, as Linux lists: "0-3,8".
+struct AssignedValues {
+  std::string cpus;            ///< all its CPUs: its exclusive ones, or the shared pool
+  std::string mems;            ///< all its memory nodes
+  std::string exclusive_cpus;  ///< assigned.cpuset of KEP-6369; "" if it has none
+  std::string exclusive_mems;  ///< assigned.memset of KEP-6369: "" unless its memory is assigned
+
+  friend bool operator==(const AssignedValues&, const AssignedValues&) = default;
+};
+
+/// Returns the values of a container; nullopt if it has no group.
+[[nodiscard]] std::optional<AssignedValues> assigned_values(const Node& node,
+                                                            const NodeState& state,
+                                                            const Desired& desired,
+                                                            const ContainerId& container);
+
+/// A name, as of a file, and its value.
+struct AssignedField {
+  const char* name;
+  std::string AssignedValues::*value;
+};
+/// The files of a container, in the order of AssignedValues.
+[[nodiscard]] const std::vector<AssignedField>& assigned_fields();
+
+/// One directory of files for each published container, below a directory of its own. The files of
+/// a container change together: ..data is a link to the directory that has them, and is replaced in
+/// one step, like in the kubelet's volumes.
+class AssignedFiles {
+ public:
+  /// Publishes nothing.
+  AssignedFiles() = default;
+  /// Continues with the containers that an earlier process has published.
+  explicit AssignedFiles(std::string directory);
+
+  [[nodiscard]] bool empty() const { return published_.empty(); }
+  [[nodiscard]] std::vector<ContainerId> containers() const;
+  /// Writes the files of a container and returns the absolute path of its directory.
+  /// Errors: kUnsupported without a directory; kInvalidArgument for a name that is not safe in a
+  /// path; kIo, then the earlier files remain.
+  [[nodiscard]] Result<std::string> publish(const ContainerId& container,
+                                            const AssignedValues& values);
+  /// Removes the files of a container. A container that still has them mounted sees no files.
+  /// Errors: kIo.
+  [[nodiscard]] Result<void> withdraw(const ContainerId& container);
+
+ private:
+  std::string directory_;  ///< "": none
+  std::map<ContainerId, AssignedValues> published_;
+};
+
+}  // namespace pinfold::agent

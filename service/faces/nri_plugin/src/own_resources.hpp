@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "pinfold/agent/node_agent.hpp"
+#include "pinfold/nri/messages.hpp"
+#include "pinfold/settings/nri_settings.hpp"
+
+namespace pinfold::nri {
+
+/// Where a container finds the files of agent::AssignedFiles.
+inline constexpr const char* kOwnDirectory = "/run/pinfold/self";
+
+/// Adds to the answer to CreateContainer what tells the container its CPUs and memory nodes, if it
+/// or the settings ask for that: environment variables and a read-only mount.
+/// Errors: kInvalidArgument for a wrong annotation; those of NodeAgent::publish_assigned.
+[[nodiscard]] Result<void> add_own_resources(agent::NodeAgent& agent, settings::AssignedFor told,
+                                             const api::CreateContainerRequest& request,
+                                             const ContainerId& id,
+                                             api::ContainerAdjustment& adjust);
+
+}  // namespace pinfold::nri
