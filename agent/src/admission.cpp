@@ -40,6 +40,11 @@ AdmitOutcome decide_into(const AdmissionFacts& facts, AgentState& state, const P
     // Its containers run again, and it no longer ends with its adopted containers.
     std::erase_if(state.removed, [&](const ContainerId& id) { return id.pod == pod.uid; });
     state.ending.erase(pod.uid);
+    state.creators.erase(pod.uid);
+    if (shown.creator) {
+      state.ending.insert(pod.uid);
+      state.creators.emplace(pod.uid, *shown.creator);
+    }
     const auto note = shown.notes.find(pod.uid);
     state.notes.erase(pod.uid);
     if (note != shown.notes.end()) state.notes.insert(*note);

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "pinfold/api/assigned_variables.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/base/unique_fd.hpp"
 
@@ -130,9 +131,26 @@ const std::vector<AssignedField>& assigned_fields() {
   static const std::vector<AssignedField> fields = {
       {"cpus", &AssignedValues::cpus},
       {"mems", &AssignedValues::mems},
-      {"assigned.cpuset", &AssignedValues::exclusive_cpus},
-      {"assigned.memset", &AssignedValues::exclusive_mems}};
+      {kAssignedCpuset, &AssignedValues::exclusive_cpus},
+      {kAssignedMemset, &AssignedValues::exclusive_mems}};
   return fields;
+}
+
+const std::vector<std::string>& own_mount_options() {
+  static const std::vector<std::string> options = {"bind",  "ro",     "nosuid",
+                                                   "nodev", "noexec", "rprivate"};
+  return options;
+}
+
+std::vector<std::pair<std::string, std::string>> own_variables(const AssignedValues& values,
+                                                               const AssignedVariables& asked) {
+  std::vector<std::pair<std::string, std::string>> variables = {{"PINFOLD_CPUS", values.cpus},
+                                                                {"PINFOLD_MEMS", values.mems}};
+  for (const auto& [name, source] : asked) {
+    variables.emplace_back(
+        name, source == kAssignedCpuset ? values.exclusive_cpus : values.exclusive_mems);
+  }
+  return variables;
 }
 
 std::optional<AssignedValues> assigned_values(const Node& node, const NodeState& state,

@@ -163,6 +163,7 @@ void remove_inactive(AgentState& state) {
   std::erase_if(state.end_with_group,
                 [&](const ContainerId& id) { return !state.adopted.contains(id); });
   std::erase_if(state.ending, is_inactive);
+  std::erase_if(state.creators, [&](const auto& entry) { return is_inactive(entry.first); });
   std::erase_if(state.notes, [&](const auto& entry) { return is_inactive(entry.first); });
 }
 

@@ -201,6 +201,7 @@ void NodeAgent::note_adopted(AgentState& next, const ContainerId& container,
     next.end_with_group.insert(container);
   }
   next.adopted[container] = std::move(directory);
+  next.creators.erase(container.pod);
 }
 
 Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption) {

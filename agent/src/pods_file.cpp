@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -83,6 +84,19 @@ Result<void> read_end_with_group(const json& names, const PodUid& uid, const std
   return {};
 }
 
+/// Reads the process that makes the first container of a pod.
+Result<void> read_creator(const json& creator, const PodUid& uid, const std::string& where,
+                          AgentState& state) {
+  if (creator.is_null()) return {};
+  const json& pid = member(creator, "pid");
+  const json& start_time = member(creator, "startTime");
+  const bool is_good = creator.is_object() && pid.is_number_integer() && pid > 0 &&
+                       pid <= std::numeric_limits<pid_t>::max() && start_time.is_number_unsigned();
+  if (!is_good) return bad(where, creator, "a process id and its start time");
+  state.creators[uid] = {pid.get<pid_t>(), start_time.get<std::uint64_t>()};
+  return {};
+}
+
 /// Reads the groups that container runtimes made, and whether the pod ends with them.
 Result<void> read_adopted(const json& entry, const PodSpec& pod, const std::string& where,
                           AgentState& state) {
@@ -103,6 +117,7 @@ Result<void> read_adopted(const json& entry, const PodSpec& pod, const std::stri
   const json& ending = member(entry, "ending");
   if (!ending.is_null() && !ending.is_boolean()) return bad(where + ".ending", ending, "a boolean");
   if (ending == true) state.ending.insert(pod.uid);
+  PINFOLD_TRY(read_creator(member(entry, "creator"), pod.uid, where + ".creator", state));
   return read_end_with_group(member(entry, "endWithGroup"), pod.uid, where + ".endWithGroup",
                              state);
 }
@@ -245,6 +260,9 @@ PodsEncoder::Rest PodsEncoder::rest_of(const AgentState& state, const PodUid& ui
   rest.end_with_group = names_of(state.end_with_group, uid);
   if (const auto* const adopted = state.adopted.find(uid)) rest.adopted = *adopted;
   rest.is_ending = state.ending.contains(uid);
+  if (const auto creator = state.creators.find(uid); creator != state.creators.end()) {
+    rest.creator = creator->second;
+  }
   if (const auto note = state.notes.find(uid); note != state.notes.end()) rest.note = note->second;
   if (const auto* const held = state.node.devices.assignments.find(uid)) rest.devices = *held;
   if (const auto* const cpus = state.node.cpu.baselines.find(uid)) rest.baselines = *cpus;
@@ -257,6 +275,9 @@ PodsEncoder::Entry PodsEncoder::make_entry(const ActivePod& pod, Rest rest) {
   if (rest.adopted) entry["adopted"] = *rest.adopted;
   if (!rest.end_with_group.empty()) entry["endWithGroup"] = rest.end_with_group;
   if (rest.is_ending) entry["ending"] = true;
+  if (rest.creator) {
+    entry["creator"] = {{"pid", rest.creator->pid}, {"startTime", rest.creator->start_time}};
+  }
   if (rest.note) {
     json& note = entry["note"] = json::object();
     if (rest.note->qos) note["qosClass"] = to_string(*rest.note->qos);

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "pinfold/enforce/process_table.hpp"
+
 namespace pinfold::agent {
 namespace {
 
@@ -26,13 +28,21 @@ bool has_ended(const NodeAgent& agent, const ContainerId& container) {
          !agent.enforced()->has_group(container).value_or(true);
 }
 
+/// Returns whether a process is still making the first container of a pod.
+bool is_being_created(const AgentState& state, const PodUid& uid) {
+  const auto creator = state.creators.find(uid);
+  return creator != state.creators.end() &&
+         enforce::identify(creator->second.pid) == creator->second;
+}
+
 /// Removes pods that should have ended with their last adopted container, but still had processes
-/// in other groups.
+/// in other groups, and those whose first container was never made.
 void end_pods(NodeAgent& agent) {
   const auto ending = agent.state().ending;  // a copy: it shrinks
   for (const PodUid& uid : ending) {
-    if (!agent.state().adopted.contains(uid))
-      (void)agent.remove_pod(uid, RunningProcesses::kRefuse);
+    const AgentState& state = agent.state();
+    if (state.adopted.contains(uid) || is_being_created(state, uid)) continue;
+    (void)agent.remove_pod(uid, RunningProcesses::kRefuse);
   }
 }
 

@@ -33,6 +33,7 @@ constexpr std::array<Alternative, std::variant_size_v<verbs::Action>> kRequests 
     {"status", "Reads the node, desired and observed."},
     {"list", "Reads the pods, as desired."},
     {"resize", "Gives a container another number of exclusive CPUs."},
+    {"prepareHooked", "Of the OCI hook, at precreate."},
 }};
 
 /// In the order of AnswerMessage::answer.
@@ -49,6 +50,7 @@ constexpr std::array<Alternative, std::variant_size_v<decltype(AnswerMessage::an
         {"status", "To 'status'."},
         {"list", "To 'list'."},
         {"resize", "To 'resize'."},
+        {"prepared", "To 'prepareHooked'."},
         {"error", "Nothing was done, unless the message says otherwise."},
     }};
 

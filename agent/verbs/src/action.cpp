@@ -41,6 +41,9 @@ Result<void> check_size(const Action& action) {
   if (const auto* const hooked = std::get_if<AdmitHooked>(&action)) {
     return check_size(std::vector{hooked->pod});
   }
+  if (const auto* const hooked = std::get_if<PrepareHooked>(&action)) {
+    return check_size(std::vector{hooked->pod});
+  }
   if (const auto* const room = std::get_if<Defragment>(&action)) {
     return check_size(std::vector{room->pod});
   }

@@ -1,3 +1,4 @@
+#include <array>
 #include <utility>
 
 #include "pinfold/agent/fields.hpp"
@@ -10,6 +11,9 @@ namespace pinfold::verbs {
 namespace {
 
 using fields::Fields;
+
+constexpr std::array<fields::Alternative, 2> kPrepared = {
+    {{"resources", "It is admitted."}, {"refusal", "It is not."}}};
 
 /// NodeParts that may have no machine yet.
 struct ReadParts {
@@ -73,6 +77,20 @@ void describe(Fields& fields, Refusal& refusal) {
   fields.member("summary", refusal.summary, "It quotes nothing of the pod.");
   fields.member("error", refusal.error, "With the details.");
   fields.if_set("rejection", refusal.rejection, "The pod was decided, and is rejected.");
+}
+
+void describe(Fields& fields, OwnResources& resources) {
+  fields.type("OwnResources", "What a container is told about its resources.");
+  fields.member("directory", resources.directory, "Of its files, for a read-only bind mount.");
+  fields.member("cpus", resources.values.cpus, "");
+  fields.member("mems", resources.values.mems, "");
+  fields.member("assignedCpuset", resources.values.exclusive_cpus, "\"\": none is exclusive.");
+  fields.member("assignedMemset", resources.values.exclusive_mems, "\"\": none is assigned.");
+}
+
+void describe(Fields& fields, PreparedContainer& prepared) {
+  fields.type("PreparedContainer", "The answer to 'prepareHooked'.");
+  fields.alternatives(prepared, kPrepared, "resources or a refusal");
 }
 
 void describe(Fields& fields, CpusetDifference& difference) {

@@ -49,6 +49,10 @@ void add_events(const Action& action, const Answer& answer, Events& events) {
     const bool is_refused = std::get<HookOutcome>(answer).has_value();
     events.push_back({is_refused ? EventKind::kRejected : EventKind::kAdmitted, admit->pod.uid,
                       admit->adoption.container});
+  } else if (const auto* const prepare = std::get_if<PrepareHooked>(&action)) {
+    const bool is_refused = std::holds_alternative<Refusal>(std::get<PreparedContainer>(answer));
+    events.push_back({is_refused ? EventKind::kRejected : EventKind::kAdmitted, prepare->pod.uid,
+                      prepare->container});
   } else if (const auto* const hooked = std::get_if<RemoveHooked>(&action)) {
     const bool is_refused = std::get<HookOutcome>(answer).has_value();
     if (is_refused) return;

@@ -62,6 +62,9 @@ struct Execute {
     PINFOLD_LET(const auto process, open_process(*request.process));
     return admit_hooked(agent, request, [&] { return !process.is_running(); });
   }
+  Result<Answer> operator()(const PrepareHooked& request) const {
+    return prepare_hooked(agent, request);
+  }
   Result<Answer> operator()(const RemoveHooked& request) const {
     return remove_hooked(agent, request.container);
   }

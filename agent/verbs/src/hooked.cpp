@@ -28,6 +28,15 @@ Refusal refusal_of(const Rejection& rejection) {
           rejection};
 }
 
+/// Returns a refusal if another pod with this UID is active.
+std::optional<Refusal> check_active(const agent::NodeAgent& agent, const PodSpec& pod) {
+  const ActivePod* const active = agent.state().node.find(pod.uid);
+  if (active == nullptr || active->spec == pod) return std::nullopt;
+  return Refusal{
+      "a different pod with its UID is active",
+      {ErrorCode::kBusy, 0, fmt::format("a different pod with the UID '{}' is active", pod.uid)}};
+}
+
 /// Starts the container after its admission.
 std::optional<Refusal> start_hooked(agent::NodeAgent& agent, const ContainerId& container,
                                     const agent::AdmitOutcome& outcome,
@@ -45,16 +54,33 @@ std::optional<Refusal> start_hooked(agent::NodeAgent& agent, const ContainerId& 
 
 }  // namespace
 
+PreparedContainer prepare_hooked(agent::NodeAgent& agent, const PrepareHooked& request) {
+  (void)remove_abandoned(agent);
+  const ContainerId container{request.pod.uid, request.container};
+  if (auto refusal = check_active(agent, request.pod)) return *std::move(refusal);
+  if (agent.state().node.find(container.pod) == nullptr) {
+    agent::FromRuntime shown;
+    shown.creator = request.creator;
+    auto outcomes = agent.admit({request.pod}, nullptr, shown);
+    if (!outcomes) return refusal_of(std::move(outcomes).error());
+    if (outcomes->front().rejection) return refusal_of(*outcomes->front().rejection);
+  } else if (agent.state().removed.contains(container)) {
+    if (auto started = agent.start(container); !started) {
+      return refusal_of(std::move(started).error());
+    }
+  }
+  auto directory = agent.publish_assigned(container);
+  const auto values =
+      agent::assigned_values(agent.node(), agent.state().node, agent.desired(), container);
+  if (!directory) return Refusal{"its files cannot be written", std::move(directory).error()};
+  return OwnResources{*std::move(directory), values.value()};
+}
+
 std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const AdmitHooked& request,
                                     const std::function<bool()>& has_ended) {
   (void)remove_abandoned(agent);  // containers whose runtime died must not block this one
   const ContainerId container{request.pod.uid, request.adoption.container};
-  const ActivePod* const active = agent.state().node.find(container.pod);
-  if (active != nullptr && active->spec != request.pod) {
-    return Refusal{"a different pod with its UID is active",
-                   {ErrorCode::kBusy, 0,
-                    fmt::format("a different pod with the UID '{}' is active", container.pod)}};
-  }
+  if (auto refusal = check_active(agent, request.pod)) return refusal;
   auto outcome = agent.admit_adopted(request.pod, request.adoption);
   if (!outcome) return refusal_of(std::move(outcome).error());
   if (outcome->rejection) return refusal_of(*outcome->rejection);
@@ -70,8 +96,11 @@ std::optional<Refusal> admit_hooked(agent::NodeAgent& agent, const AdmitHooked& 
 }
 
 std::optional<Refusal> remove_hooked(agent::NodeAgent& agent, const ContainerId& container) {
-  if (!agent.state().adopted.contains(container)) return std::nullopt;
-  auto outcome = remove_adopted(agent, container, agent::RunningProcesses::kRefuse);
+  const bool is_adopted = agent.state().adopted.contains(container);
+  const bool was_never_made = agent.state().creators.contains(container.pod);
+  if (!is_adopted && !was_never_made) return std::nullopt;
+  auto outcome = is_adopted ? remove_adopted(agent, container, agent::RunningProcesses::kRefuse)
+                            : agent.remove_pod(container.pod, agent::RunningProcesses::kRefuse);
   if (!outcome) return Refusal{"processes run in its cgroup", std::move(outcome).error()};
   if (!outcome->not_enforced) return std::nullopt;
   return Refusal{"the cpusets of other containers cannot be applied",

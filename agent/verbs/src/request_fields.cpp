@@ -88,6 +88,18 @@ void describe(Fields& fields, AdmitHooked& request) {
   describe_validated(fields, "manifest", {&request.pod, 1});
 }
 
+void describe(Fields& fields, PrepareHooked& request) {
+  fields.type(
+      "PrepareHookedRequest",
+      "Admits the pod of a container that a process is about to make, and writes files from "
+      "which it reads its CPUs.");
+  fields.member("manifest", request.pod, "");
+  fields.member("container", request.container, "");
+  fields.member("creator", request.creator,
+                "The process that makes the container: without one, the pod ends with it.");
+  describe_validated(fields, "manifest", {&request.pod, 1});
+}
+
 void describe(Fields& fields, RemoveHooked& request) {
   fields.type("RemoveHookedRequest", "A container that AdmitHooked admitted has ended.");
   describe_container(fields, request.container);

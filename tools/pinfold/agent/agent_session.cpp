@@ -46,6 +46,9 @@ bool says_change(const verbs::Answer& answer) {
     return std::any_of(admissions->outcomes.begin(), admissions->outcomes.end(),
                        [](const auto& outcome) { return !outcome.rejection; });
   }
+  if (const auto* const prepared = std::get_if<verbs::PreparedContainer>(&answer)) {
+    return std::holds_alternative<verbs::OwnResources>(*prepared);
+  }
   const auto* const moved = std::get_if<verbs::Reconfigured>(&answer);
   return moved == nullptr || moved->is_applied;
 }

@@ -20,6 +20,7 @@ constexpr std::string_view kPrefix = "io.pinfold.";
 constexpr const char* kPod = "io.pinfold.pod";
 constexpr const char* kPodFile = "io.pinfold.pod-file";
 constexpr const char* kContainer = "io.pinfold.container";
+constexpr const char* kAssigned = "io.pinfold.assigned";
 
 Result<std::string> text_of(const json& object, const char* name) {
   const auto it = object.find(name);
@@ -106,13 +107,13 @@ Result<HookRequest> request_of_file(const HookState& state, const std::string& t
 }
 
 Result<void> check_annotations(const HookState& state) {
-  const std::set<std::string> known = {kPod, kPodFile, kContainer};
+  const std::set<std::string> known = {kPod, kPodFile, kContainer, kAssigned};
   for (const auto& [name, value] : state.annotations) {
     if (!name.starts_with(kPrefix) || known.contains(name)) continue;
     if (resource_of(name).empty()) {
       return fail(ErrorCode::kInvalidArgument,
                   fmt::format("annotation {}: unknown; expected cpu, memory, hugepages-SIZE, pod, "
-                              "pod-file or container after io.pinfold.",
+                              "pod-file, container or assigned after io.pinfold.",
                               printable(name)));
     }
     if (state.annotations.contains(kPodFile)) {
@@ -123,6 +124,44 @@ Result<void> check_annotations(const HookState& state) {
     }
   }
   return {};
+}
+
+/// Reads the annotations of a state or a configuration.
+Result<void> read_annotations(const json& document, std::string_view path, HookState& state) {
+  const json* const annotations = member(document, "annotations");
+  if (annotations == nullptr) return {};
+  if (!annotations->is_object()) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("{}: expected an object", path));
+  }
+  for (const auto& [name, value] : annotations->items()) {
+    if (!value.is_string()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("{}.'{}': expected a string", path, printable(name)));
+    }
+    state.annotations[name] = value.get<std::string>();
+  }
+  return {};
+}
+
+/// Returns the id in a cgroupsPath of podman: "/parent/libpod-ID" or "slice:libpod:ID".
+std::string id_of_path(std::string_view cgroups_path) {
+  std::string_view last = cgroups_path.substr(cgroups_path.find_last_of("/:") + 1);
+  constexpr std::string_view kPodman = "libpod-";
+  if (last.starts_with(kPodman)) last.remove_prefix(kPodman.size());
+  return std::string(last);
+}
+
+/// Sets an environment variable of process.env.
+void set_variable(const std::string& name, const std::string& value, json& env) {
+  const std::string prefix = name + "=";
+  json kept = json::array();
+  for (const json& one : env) {
+    if (!one.is_string() || !one.get_ref<const std::string&>().starts_with(prefix)) {
+      kept.push_back(one);
+    }
+  }
+  kept.push_back(prefix + value);
+  env = std::move(kept);
 }
 
 }  // namespace
@@ -150,19 +189,50 @@ Result<HookState> parse_hook_state(std::string_view text) {
     }
     state.pid = pid->get<std::int64_t>();
   }
-  const auto annotations = document.find("annotations");
-  if (annotations == document.end() || annotations->is_null()) return state;
-  if (!annotations->is_object()) {
-    return fail(ErrorCode::kInvalidArgument, "state.annotations: expected an object");
-  }
-  for (const auto& [name, value] : annotations->items()) {
-    if (!value.is_string()) {
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("state.annotations.'{}': expected a string", printable(name)));
-    }
-    state.annotations[name] = value.get<std::string>();
-  }
+  PINFOLD_TRY(read_annotations(document, "state.annotations", state));
   return state;
+}
+
+Result<HookState> state_of_config(const json& config, const std::string& id) {
+  if (!config.is_object()) {
+    return fail(ErrorCode::kInvalidArgument, "expected the config.json of a container");
+  }
+  HookState state;
+  PINFOLD_TRY(read_annotations(config, "annotations", state));
+  state.id = id;
+  if (!id.empty() || !concerns_pinfold(state)) return state;
+  const json path = config.value(json::json_pointer("/linux/cgroupsPath"), json());
+  if (path.is_string()) state.id = id_of_path(path.get_ref<const std::string&>());
+  if (!state.id.empty()) return state;
+  return fail_field("linux.cgroupsPath", path,
+                    "expected the path of the container's group; --id gives the container's id");
+}
+
+Result<std::optional<AssignedVariables>> asked_of(const HookState& state) {
+  if (!state.annotations.contains(kAssigned)) return std::nullopt;
+  const std::string path = fmt::format("annotation {}", kAssigned);
+  PINFOLD_LET_WRAP(const auto value, parse_document(annotation(state, kAssigned)), path);
+  return read_assigned_variables(path, value);
+}
+
+Result<void> add_own_resources(const verbs::OwnResources& own, const AssignedVariables& asked,
+                               json& config) {
+  json& process = config["process"];
+  if (!process.is_object()) return fail_field("process", process, "expected an object");
+  json& env = process["env"];
+  json& mounts = config["mounts"];
+  if (env.is_null()) env = json::array();
+  if (mounts.is_null()) mounts = json::array();
+  if (!env.is_array()) return fail_field("process.env", env, "expected a list");
+  if (!mounts.is_array()) return fail_field("mounts", mounts, "expected a list");
+  mounts.push_back({{"destination", agent::kOwnDirectory},
+                    {"type", "bind"},
+                    {"source", own.directory},
+                    {"options", agent::own_mount_options()}});
+  for (const auto& [name, value] : agent::own_variables(own.values, asked)) {
+    set_variable(name, value, env);
+  }
+  return {};
 }
 
 bool concerns_pinfold(const HookState& state) {

@@ -7,10 +7,13 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "pinfold/api/assigned_variables.hpp"
 #include "pinfold/decide/decide.hpp"
+#include "pinfold/verbs/hooked.hpp"
 
 /// The parts of the OCI runtime specification that Pinfold uses.
 namespace pinfold::tools {
@@ -40,6 +43,20 @@ enum class HookStage { kCreateRuntime, kPoststop };
 /// Checks the id of a container's first process, which exists at createRuntime.
 /// Errors: kInvalidArgument unless it is 2 to the maximum of Linux (PID_MAX_LIMIT).
 [[nodiscard]] Result<pid_t> container_pid(std::int64_t pid);
+
+/// Returns the annotations of a container that is about to be made, from its config.json. `id`: its
+/// id; "": the last part of linux.cgroupsPath, which podman derives from the id.
+/// Errors: kInvalidArgument.
+[[nodiscard]] Result<HookState> state_of_config(const nlohmann::json& config,
+                                                const std::string& id);
+/// Returns what a container asks to be told about its resources, by io.pinfold.assigned; nullopt:
+/// nothing. Errors: kInvalidArgument.
+[[nodiscard]] Result<std::optional<AssignedVariables>> asked_of(const HookState& state);
+/// Adds environment variables and the mount of a container's files to its config.json.
+/// Errors: kInvalidArgument if the document has no place for them.
+[[nodiscard]] Result<void> add_own_resources(const verbs::OwnResources& own,
+                                             const AssignedVariables& asked,
+                                             nlohmann::json& config);
 
 /// The pod and container that the annotations of a container describe.
 struct HookRequest {

@@ -23,6 +23,8 @@ struct FromRuntime {
   PodNotes notes;
   std::map<PodUid, Places> places;  ///< of containers that already run; they are kept if possible
   Unstored unstored = Unstored::kFails;
+  /// The process that makes the pods' first container; see AgentState::creators.
+  std::optional<enforce::ProcessId> creator = {};
 };
 
 /// What determines an admission besides the state.

@@ -3,9 +3,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pinfold/agent/desired.hpp"
+#include "pinfold/api/assigned_variables.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/decide/decide.hpp"
 
@@ -35,6 +37,15 @@ struct AssignedField {
 };
 /// The files of a container, in the order of AssignedValues.
 [[nodiscard]] const std::vector<AssignedField>& assigned_fields();
+
+/// Where a container finds its files.
+inline constexpr const char* kOwnDirectory = "/run/pinfold/self";
+/// The options of the bind mount there.
+[[nodiscard]] const std::vector<std::string>& own_mount_options();
+/// Returns the environment variables of a container: PINFOLD_CPUS, PINFOLD_MEMS, and those that it
+/// asks for.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> own_variables(
+    const AssignedValues& values, const AssignedVariables& asked);
 
 /// One directory of files for each published container, below a directory of its own. The files of
 /// a container change together: ..data is a link to the directory that has them, and is replaced in

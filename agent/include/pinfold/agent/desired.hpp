@@ -9,6 +9,7 @@
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/enforce/control_values.hpp"
 #include "pinfold/enforce/layout.hpp"
+#include "pinfold/enforce/process_table.hpp"
 
 namespace pinfold::agent {
 
@@ -35,6 +36,9 @@ struct AgentState {
   std::set<ContainerId> end_with_group;
   /// Pods that the runtime of a container admitted; they end with their last adopted container.
   std::set<PodUid> ending;
+  /// Of a pod that no container has adopted a group for yet, the process that makes the first one:
+  /// without a container, the pod ends with this process.
+  std::map<PodUid, enforce::ProcessId> creators;
   PodNotes notes;  ///< of active pods
   /// The profile of the kubelet that wrote the state files before the first commit, if they show
   /// it.

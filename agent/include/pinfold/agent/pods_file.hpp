@@ -30,6 +30,7 @@ class PodsEncoder {
     std::optional<ContainerMap<DeviceState::OfContainer>::OfPod> devices;
     std::optional<ContainerMap<CpuSet>::OfPod> baselines;
     bool is_ending = false;
+    std::optional<enforce::ProcessId> creator;
     std::optional<PodNote> note;
 
     friend bool operator==(const Rest&, const Rest&) = default;

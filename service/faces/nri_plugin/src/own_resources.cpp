@@ -11,8 +11,8 @@ using agent::AssignedValues;
 using settings::AssignedFor;
 
 /// Returns what a container asks for by its annotation or the settings.
-Result<std::optional<AskedVariables>> find_asked(AssignedFor told,
-                                                 const api::CreateContainerRequest& request) {
+Result<std::optional<AssignedVariables>> find_asked(AssignedFor told,
+                                                    const api::CreateContainerRequest& request) {
   if (told == AssignedFor::kNone) return std::nullopt;
   PINFOLD_LET(auto asked, asked_variables(request.pod(), request.container().name()));
   const bool is_silent = !request.pod().annotations().contains(std::string(kAssignedAnnotation));
@@ -20,21 +20,12 @@ Result<std::optional<AskedVariables>> find_asked(AssignedFor told,
   return asked;
 }
 
-void add_variable(const std::string& name, const std::string& value,
-                  api::ContainerAdjustment& adjust) {
-  api::KeyValue& variable = *adjust.add_env();
-  variable.set_key(name);
-  variable.set_value(value);
-}
-
 void add_mount(const std::string& directory, api::ContainerAdjustment& adjust) {
   api::Mount& mount = *adjust.add_mounts();
   mount.set_type("bind");
   mount.set_source(directory);
-  mount.set_destination(kOwnDirectory);
-  for (const char* const option : {"bind", "ro", "nosuid", "nodev", "noexec", "rprivate"}) {
-    mount.add_options(option);
-  }
+  mount.set_destination(agent::kOwnDirectory);
+  for (const std::string& option : agent::own_mount_options()) mount.add_options(option);
 }
 
 }  // namespace
@@ -48,12 +39,10 @@ Result<void> add_own_resources(agent::NodeAgent& agent, AssignedFor told,
   const auto values =
       agent::assigned_values(agent.node(), agent.state().node, agent.desired(), id).value();
   add_mount(directory, adjust);
-  add_variable("PINFOLD_CPUS", values.cpus, adjust);
-  add_variable("PINFOLD_MEMS", values.mems, adjust);
-  for (const auto& [name, source] : *asked) {
-    for (const agent::AssignedField& field : agent::assigned_fields()) {
-      if (field.name == source) add_variable(name, values.*field.value, adjust);
-    }
+  for (const auto& [name, value] : agent::own_variables(values, *asked)) {
+    api::KeyValue& variable = *adjust.add_env();
+    variable.set_key(name);
+    variable.set_value(value);
   }
   return {};
 }

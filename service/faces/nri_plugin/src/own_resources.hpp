@@ -8,9 +8,6 @@
 
 namespace pinfold::nri {
 
-/// Where a container finds the files of agent::AssignedFiles.
-inline constexpr const char* kOwnDirectory = "/run/pinfold/self";
-
 /// Adds to the answer to CreateContainer what tells the container its CPUs and memory nodes, if it
 /// or the settings ask for that: environment variables and a read-only mount.
 /// Errors: kInvalidArgument for a wrong annotation; those of NodeAgent::publish_assigned.

@@ -23,7 +23,8 @@ struct RequestMessage {
 struct AnswerMessage {
   std::variant<verbs::Done, verbs::Admissions, agent::ChangeOutcome, verbs::HookOutcome,
                agent::ReconcileReport, verbs::Comparison, verbs::ServiceReport, verbs::Reconfigured,
-               agent::NodeStatus, verbs::PodList, agent::ResizeOutcome, Error>
+               agent::NodeStatus, verbs::PodList, agent::ResizeOutcome, verbs::PreparedContainer,
+               Error>
       answer;
 };
 

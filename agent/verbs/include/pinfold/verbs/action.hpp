@@ -51,6 +51,12 @@ struct AdmitHooked {
   /// its runtime has not started one yet.
   std::optional<enforce::ProcessId> process;
 };
+/// See prepare_hooked.
+struct PrepareHooked {
+  PodSpec pod;
+  std::string container;
+  enforce::ProcessId creator;  ///< ends before or after it has made the container
+};
 /// See remove_hooked.
 struct RemoveHooked {
   ContainerId container;
@@ -78,7 +84,7 @@ struct ReadService {};
 
 using Action = std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked,
                             Reconcile, CheckpointJournal, Adopt, ReadComparison, ReadService,
-                            Reconfigure, Defragment, ReadStatus, ListPods, Resize>;
+                            Reconfigure, Defragment, ReadStatus, ListPods, Resize, PrepareHooked>;
 
 /// Returns whether an action can change the node. False if it only reads, plans, or applies again
 /// what is stored.

@@ -46,6 +46,6 @@ using HookOutcome = std::optional<Refusal>;
 
 using Answer = std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome,
                             agent::ReconcileReport, Comparison, ServiceReport, Reconfigured,
-                            agent::NodeStatus, PodList, agent::ResizeOutcome>;
+                            agent::NodeStatus, PodList, agent::ResizeOutcome, PreparedContainer>;
 
 }  // namespace pinfold::verbs

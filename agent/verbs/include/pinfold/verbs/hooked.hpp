@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "pinfold/verbs/action.hpp"
 
@@ -29,7 +30,21 @@ struct Refusal {
 [[nodiscard]] std::optional<Refusal> admit_hooked(agent::NodeAgent& agent,
                                                   const AdmitHooked& request,
                                                   const std::function<bool()>& has_ended);
-/// Removes a container with an adopted group; ignores any other one. Returns nullopt unless it
+/// What a container that is about to be made is told about its resources.
+struct OwnResources {
+  std::string directory;  ///< of its files, for a read-only bind mount: see agent::AssignedFiles
+  agent::AssignedValues values;
+
+  friend bool operator==(const OwnResources&, const OwnResources&) = default;
+};
+using PreparedContainer = std::variant<OwnResources, Refusal>;
+/// Admits the pod of a container that `creator` is about to make, unless it is active, after
+/// agent::remove_abandoned. The pod is removed if the creator ends before admit_hooked. Codes of
+/// the refusal: those of admit_hooked and NodeAgent::publish_assigned.
+[[nodiscard]] PreparedContainer prepare_hooked(agent::NodeAgent& agent,
+                                               const PrepareHooked& request);
+/// Removes a container with an adopted group, or a pod that was only prepared; ignores any other
+/// one. Returns nullopt unless it
 /// fails. Codes of the refusal: those of agent::remove_adopted.
 [[nodiscard]] std::optional<Refusal> remove_hooked(agent::NodeAgent& agent,
                                                    const ContainerId& container);
