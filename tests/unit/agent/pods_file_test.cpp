@@ -53,6 +53,8 @@ TEST(PodsEncoder, WritesWhatOneWithoutAPastWrites) {
   expect_same("ending with its group");
   state.ending.insert(container.pod);
   expect_same("ending");
+  state.creators[container.pod] = {7, 1ULL << 60U};
+  expect_same("being created");
   state.notes[container.pod] = {QosClass::kBurstable, ""};
   expect_same("a note");
   state.notes[container.pod].why_shared = "it is Burstable, not Guaranteed";

@@ -17,6 +17,7 @@
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/nri_plugin/follower.hpp"
 #include "pinfold/nri_plugin/make_follower.hpp"
+#include "pinfold/nri_pods/asked.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold::nri::test {
@@ -60,6 +61,7 @@ class RuntimeWorld {
     agent.reset();
     agent::AgentOptions options;
     options.state_dir = state.path();
+    options.assigned_dir = state / "assigned";
     options.abandoned = agent::Abandoned::kDisown;
     auto opened = agent::NodeAgent::open(pinfold::test::static_node(config_), open_store(),
                                          kernel.cgroups("pinfold"), std::move(options));
@@ -93,6 +95,7 @@ class RuntimeWorld {
     options.pod_level = settings::PodLevelResources::kAnnotated;
     options.mount = "/model";
     options.handlers_without_groups = declared;
+    options.assigned_for = told;
     options.log = [this](agent::LogLevel level, std::string_view message) {
       if (level >= agent::LogLevel::kWarning) log.emplace_back(message);
     };
@@ -102,6 +105,9 @@ class RuntimeWorld {
 
   [[nodiscard]] api::PodSandbox sandbox(const PodSpec& spec) const {
     api::PodSandbox sandbox = sandbox_of(spec);
+    if (asks.contains(spec.uid)) {
+      (*sandbox.mutable_annotations())[std::string(kAssignedAnnotation)] = asks.at(spec.uid);
+    }
     sandbox.set_pid(1);
     if (handlers.contains(spec.uid)) sandbox.set_runtime_handler(handlers.at(spec.uid));
     if (announced_.contains(spec.uid)) {
@@ -350,6 +356,8 @@ class RuntimeWorld {
   std::map<PodUid, std::string> handlers;      ///< of the runtime classes of pods
   std::set<std::string> groupless;             ///< handlers that make no group per container
   std::vector<std::string> declared;           ///< those of them that the settings name
+  std::map<PodUid, std::string> asks;          ///< kAssignedAnnotation of pods
+  settings::AssignedFor told = settings::AssignedFor::kAnnotated;
   std::unique_ptr<agent::NodeAgent> agent;
   std::unique_ptr<Follower> follower;
   bool is_connected = true;  ///< otherwise the runtime acts as if the plugin agreed

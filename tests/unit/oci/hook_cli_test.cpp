@@ -114,5 +114,41 @@ TEST_F(HookCli, RefusesAProcessThatIsNoContainers) {
   EXPECT_EQ(poststop.status, 0) << "the process is gone by then: " << poststop.err;
 }
 
+constexpr const char* kConfigOfPodman =
+    R"({"process":{"env":["A=b"]},"linux":{"cgroupsPath":"/libpod_parent/libpod-c1"},"annotations":)";
+
+TEST_F(HookCli, PrecreatePrintsTheConfiguration) {
+  dir_.write("config.yaml", "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n");
+  ASSERT_EQ(test::run_shell("cd " + dir_.path() + " && " + PINFOLD_COMMAND +
+                            " topology --synthetic 'numa:1 core:4 pu:1' -o json >node.json")
+                .status,
+            0);
+  const std::string options = "--precreate --machine node.json --config config.yaml";
+  const std::string silent = std::string(kConfigOfPodman) + R"({"io.pinfold.cpu":"1"}})";
+  const auto unchanged = hook(silent, options);
+  EXPECT_EQ(unchanged.status, 0) << unchanged.err;
+  EXPECT_THAT(unchanged.out, HasSubstr(R"("env":["A=b"])"));
+  EXPECT_THAT(unchanged.out, Not(HasSubstr("mounts")));
+
+  const auto told = hook(
+      std::string(kConfigOfPodman) +
+          R"({"io.pinfold.cpu":"2","io.pinfold.memory":"1Mi","io.pinfold.assigned":"{W: assigned.cpuset}"}})",
+      options);
+  EXPECT_EQ(told.status, 0) << told.err;
+  EXPECT_THAT(told.out, HasSubstr(R"("env":["A=b","PINFOLD_CPUS=1-2","PINFOLD_MEMS=0","W=1-2"])"));
+  EXPECT_THAT(told.out, HasSubstr("state/.pinfold_assigned/oci-c1/main"));
+  EXPECT_THAT(test::run_shell("cat " + (dir_ / "state/.pinfold_assigned/oci-c1/main/cpus")).out,
+              HasSubstr("1-2"));
+
+  const auto wrong = hook(
+      std::string(kConfigOfPodman) + R"({"io.pinfold.cpu":"1","io.pinfold.assigned":"maybe"}})",
+      options);
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_EQ(wrong.out, "");
+  EXPECT_THAT(wrong.err, HasSubstr("container 'c1': annotation io.pinfold.assigned: 'maybe': "));
+  EXPECT_THAT(hook("[]", options).err, HasSubstr("config.json: expected the config.json"));
+  EXPECT_THAT(hook("{", options).err, HasSubstr("config.json: "));
+}
+
 }  // namespace
 }  // namespace pinfold

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <optional>
 #include <string>
@@ -10,6 +11,8 @@
 #include "model_kernel.hpp"
 #include "node_samples.hpp"
 #include "pinfold/agent/reconcile.hpp"
+#include "pinfold/base/read_file.hpp"
+#include "pinfold/enforce/process_table.hpp"
 #include "temp_dir.hpp"
 
 /// The effect of the hook on a node, with a kernel in memory.
@@ -33,6 +36,7 @@ class HookedContainer : public testing::Test {
   [[nodiscard]] agent::NodeAgent open() {
     agent::AgentOptions options;
     options.state_dir = state_.path();
+    options.assigned_dir = state_ / "assigned";
     return agent::NodeAgent::open(test::static_node(),
                                   checkpoint::Store::open(state_.path()).value(), kernel_.cgroups(),
                                   std::move(options))
@@ -52,6 +56,11 @@ class HookedContainer : public testing::Test {
     const auto done =
         answer_of(request, verbs::remove_hooked(agent, {request.pod.uid, request.container}));
     return done ? "" : done.error().message;
+  }
+  [[nodiscard]] verbs::PreparedContainer prepare(const HookRequest& request,
+                                                 const enforce::ProcessId& creator) {
+    agent::NodeAgent agent = open();
+    return verbs::prepare_hooked(agent, {request.pod, request.container, creator});
   }
   [[nodiscard]] std::string cpus(const std::string& group) {
     return kernel_.effective(*kernel_.find(group), "cpuset.cpus").to_string();
@@ -177,6 +186,67 @@ TEST_F(HookedContainer, QuotesNothingOfAPodFile) {
 
   ASSERT_EQ(admit(secret(1), "run-a"), "");
   EXPECT_EQ(remove(secret(1)), "pod file '/pods/db.yaml': processes run in its cgroup");
+}
+
+enforce::ProcessId this_process() { return enforce::identify(::getpid()).value(); }
+/// Its number is of no process.
+constexpr enforce::ProcessId kEnded{0x7fffff00, 1};
+
+TEST_F(HookedContainer, IsToldItsCpusBeforeItIsMade) {
+  const auto prepared = prepare(secret(2), this_process());
+  const auto* const own = std::get_if<verbs::OwnResources>(&prepared);
+  ASSERT_NE(own, nullptr) << std::get<verbs::Refusal>(prepared).error.message;
+  EXPECT_EQ(own->values, (agent::AssignedValues{"1-2", "0-1", "1-2", ""}));
+  EXPECT_THAT(own->directory, testing::EndsWith("/assigned/secret-uid/secret-name"));
+  EXPECT_EQ(read_file(own->directory + "/cpus"), "1-2\n");
+  EXPECT_EQ(prepare(secret(2), this_process()), prepared) << "the same once more";
+  EXPECT_EQ(admit(secret(2), "run-a"), "");
+  EXPECT_EQ(cpus("run-a"), "1-2");
+  EXPECT_THAT(open().state().creators, IsEmpty());
+  end_processes("run-a");
+  EXPECT_EQ(remove(secret(2)), "");
+  EXPECT_THAT(open().state().node.pods, IsEmpty());
+  EXPECT_FALSE(read_file(own->directory + "/cpus"));
+}
+
+TEST_F(HookedContainer, EndsWithItsCreatorIfItIsNeverMade) {
+  ASSERT_TRUE(std::holds_alternative<verbs::OwnResources>(prepare(secret(2), this_process())));
+  {
+    agent::NodeAgent agent = open();
+    (void)agent::remove_abandoned(agent);
+    EXPECT_EQ(agent.state().node.pods.size(), 1U) << "it may still be made";
+  }
+  EXPECT_EQ(remove(secret(2)), "") << "the runtime gives up";
+  EXPECT_THAT(open().state().node.pods, IsEmpty());
+
+  ASSERT_TRUE(std::holds_alternative<verbs::OwnResources>(prepare(secret(2), kEnded)));
+  EXPECT_EQ(open().state().node.pods.size(), 1U);
+  agent::NodeAgent agent = open();
+  (void)agent::remove_abandoned(agent);
+  EXPECT_THAT(agent.state().node.pods, IsEmpty());
+  EXPECT_THAT(agent.state().creators, IsEmpty());
+}
+
+/// Its number now means another process.
+TEST_F(HookedContainer, EndsWithACreatorWhoseNumberIsUsedAgain) {
+  enforce::ProcessId earlier = this_process();
+  earlier.start_time -= 1;
+  ASSERT_TRUE(std::holds_alternative<verbs::OwnResources>(prepare(secret(2), earlier)));
+  agent::NodeAgent agent = open();
+  (void)agent::remove_abandoned(agent);
+  EXPECT_THAT(agent.state().node.pods, IsEmpty());
+}
+
+TEST_F(HookedContainer, IsRefusedBeforeItIsMade) {
+  const auto reason = [&](const HookRequest& request) {
+    const auto prepared = prepare(request, this_process());
+    const auto* const refusal = std::get_if<verbs::Refusal>(&prepared);
+    return refusal == nullptr ? "prepared" : refusal->summary;
+  };
+  EXPECT_EQ(reason(secret(9)), "rejected, UnexpectedAdmissionError");
+  EXPECT_THAT(open().state().node.pods, IsEmpty());
+  ASSERT_EQ(admit(secret(2), "run-a"), "");
+  EXPECT_EQ(reason(secret(3)), "a different pod with its UID is active");
 }
 
 }  // namespace

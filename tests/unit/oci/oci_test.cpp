@@ -215,5 +215,80 @@ TEST(OciResources, AreThoseOfAConfigJson) {
             json::parse(R"({"linux": {"resources": {"cpu": {"shares": 0}}}})"));
 }
 
+json config_of(const json& annotations, const std::string& cgroups_path) {
+  return {{"process", {{"env", {"PATH=/bin", "PINFOLD_CPUS=9", "PINFOLD_CPUS_OTHER=1"}}}},
+          {"mounts", {{{"destination", "/proc"}, {"type", "proc"}}}},
+          {"annotations", annotations},
+          {"linux", {{"cgroupsPath", cgroups_path}}}};
+}
+
+TEST(HookConfig, HasTheIdInItsCgroup) {
+  const json annotations = {{"io.pinfold.cpu", "1"}};
+  for (const auto& [path, id] :
+       {std::pair{"/libpod_parent/libpod-abc", "abc"}, std::pair{"machine.slice:libpod:abc", "abc"},
+        std::pair{"/runtime/one", "one"}, std::pair{"one", "one"}}) {
+    const auto state = state_of_config(config_of(annotations, path), "");
+    ASSERT_TRUE(state) << state.error().message;
+    EXPECT_EQ(state->id, id) << path;
+  }
+  EXPECT_EQ(state_of_config(config_of(annotations, "/a/b"), "named")->id, "named");
+  EXPECT_EQ(state_of_config(config_of({{"org.other", "x"}}, ""), "")->id, "") << "none of ours";
+  for (const json& wrong : {config_of(annotations, ""), config_of(annotations, "/"),
+                            json{{"annotations", annotations}}}) {
+    const auto state = state_of_config(wrong, "");
+    ASSERT_FALSE(state) << wrong;
+    EXPECT_THAT(state.error().message, HasSubstr("linux.cgroupsPath"));
+  }
+  EXPECT_FALSE(state_of_config(json::array(), ""));
+  EXPECT_THAT(state_of_config({{"annotations", 1}}, "").error().message,
+              HasSubstr("annotations: expected an object"));
+}
+
+TEST(HookConfig, AsksForItsResources) {
+  const auto asked = [](const std::string& value) {
+    HookState state;
+    state.annotations["io.pinfold.assigned"] = value;
+    return asked_of(state);
+  };
+  EXPECT_EQ(asked_of({}).value(), std::nullopt);
+  EXPECT_EQ(asked("false").value(), std::nullopt);
+  EXPECT_EQ(asked("true").value(), AssignedVariables());
+  EXPECT_EQ(asked("{W: assigned.cpuset, M: assigned.memset}").value(),
+            (AssignedVariables{{"W", kAssignedCpuset}, {"M", kAssignedMemset}}));
+  for (const auto& [value, message] :
+       {std::pair{"7", "annotation io.pinfold.assigned: 7: expected true, false, or variables"},
+        std::pair{"{W: cpus}",
+                  "annotation io.pinfold.assigned.W: 'cpus': expected assigned.cpuset"},
+        std::pair{"{'A=B': assigned.cpuset}", "expected the name of an environment variable"},
+        std::pair{"{'': assigned.cpuset}", "expected the name of an environment variable"},
+        std::pair{"{", "annotation io.pinfold.assigned: "}}) {
+    const auto read = asked(value);
+    ASSERT_FALSE(read) << value;
+    EXPECT_THAT(read.error().message, HasSubstr(message)) << value;
+  }
+}
+
+TEST(HookConfig, GetsVariablesAndAMount) {
+  json config = config_of({}, "/a");
+  const verbs::OwnResources own{"/s/u/c", {"1-2", "0", "1-2", ""}};
+  ASSERT_TRUE(
+      add_own_resources(own, {{"WORKERS", kAssignedCpuset}, {"NODES", kAssignedMemset}}, config));
+  EXPECT_EQ(config["process"]["env"], json({"PATH=/bin", "PINFOLD_CPUS_OTHER=1", "PINFOLD_CPUS=1-2",
+                                            "PINFOLD_MEMS=0", "NODES=", "WORKERS=1-2"}));
+  ASSERT_EQ(config["mounts"].size(), 2U);
+  EXPECT_EQ(config["mounts"][1],
+            json({{"destination", "/run/pinfold/self"},
+                  {"type", "bind"},
+                  {"source", "/s/u/c"},
+                  {"options", {"bind", "ro", "nosuid", "nodev", "noexec", "rprivate"}}}));
+  json bare = {{"process", json::object()}};
+  ASSERT_TRUE(add_own_resources(own, {}, bare));
+  EXPECT_EQ(bare["mounts"].size(), 1U);
+  for (json wrong : {json::object(), json{{"process", {{"env", 1}}}},
+                     json{{"process", json::object()}, {"mounts", "x"}}}) {
+    EXPECT_FALSE(add_own_resources(own, {}, wrong)) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace pinfold::tools

@@ -46,6 +46,7 @@ std::vector<NamedAction> all_actions() {
            verbs::AdmitHooked{spec, {"c", "/sys/fs/cgroup/x"}, enforce::ProcessId{7, 8}}},
           {"admitHooked without a process", verbs::AdmitHooked{spec, {"c", "/x"}, std::nullopt}},
           {"removeHooked", verbs::RemoveHooked{kContainer}},
+          {"prepareHooked", verbs::PrepareHooked{spec, "c", {7, 8}}},
           {"reconcile", verbs::Reconcile{agent::PageMoves::kOn}},
           {"settle", verbs::CheckpointJournal{}},
           {"adopt", verbs::Adopt{PodUid("u"), {"c", "/sys/fs/cgroup/x"}}},
@@ -162,6 +163,9 @@ std::vector<NamedAnswer> all_answers() {
       {"done", verbs::Done{}},
       {"admissions", verbs::Admissions{{{}, rejected}, {Trace{{{"cpu", "c", "text"}}}, Trace{}}}},
       {"change", agent::ChangeOutcome{error}},
+      {"prepared", verbs::PreparedContainer{verbs::OwnResources{
+                       "/var/lib/pinfold/.pinfold_assigned/u/c", {"1-2", "0", "1-2", ""}}}},
+      {"not prepared", verbs::PreparedContainer{verbs::Refusal{"summary", error}}},
       {"resized", resized},
       {"not resized", not_resized},
       {"hook", verbs::HookOutcome{}},

@@ -36,7 +36,8 @@ TEST(Settings, ReadsEveryMember) {
       "/r\npodResourcesSocket: /p\n"
       "metricsAddress: ':1'\nreconcileIntervalSeconds: 30\nmovePages: true\n"
       "nri: {socket: /n, index: '07', mode: observe, podLevelResources: none, kubeletRoot: /l,\n"
-      "  unhealthyAfterSeconds: 5, handlersWithoutContainerGroups: [kata-qemu, runsc]}\n"
+      "  unhealthyAfterSeconds: 5, handlersWithoutContainerGroups: [kata-qemu, runsc], "
+      "tellContainers: any}\n"
       "logLevel: debug\n");
   ASSERT_TRUE(settings.has_value()) << settings.error().message;
   EXPECT_EQ(*settings, (Settings{"/s", "/c", "/f", "/m", "kubelet-1.36", "/b", "/g", false, false,
@@ -47,7 +48,8 @@ TEST(Settings, ReadsEveryMember) {
                                              PodLevelResources::kNone,
                                              "/l",
                                              std::chrono::seconds(5),
-                                             {"kata-qemu", "runsc"}},
+                                             {"kata-qemu", "runsc"},
+                                             AssignedFor::kAny},
                                  std::chrono::seconds(30), true, agent::LogLevel::kDebug}));
 }
 
@@ -81,7 +83,7 @@ TEST(Settings, PodResourcesHasASecondPlace) {
 }
 
 TEST(Settings, NamesWhatIsWrong) {
-  const std::array<std::pair<const char*, const char*>, 22> cases = {{
+  const std::array<std::pair<const char*, const char*>, 23> cases = {{
       {"# text\nenforce: true\n\nsockt : /k\n", "line 4: unknown field 'sockt', did you"},
       {"socket: /k\nenforce: 3\n", "line 2: enforce: 3: expected true or false"},
       {"{sockt: /k}", "unknown field 'sockt', did you mean 'socket'?"},
@@ -106,6 +108,8 @@ TEST(Settings, NamesWhatIsWrong) {
        "handlersWithoutContainerGroups: 'runsc': expected a list of runtime class handlers"},
       {"nri: {podLevelResources: none, handlersWithoutContainerGroups: ['']}",
        "handlersWithoutContainerGroups: '': expected a list of runtime class handlers"},
+      {"nri: {podLevelResources: none, tellContainers: yes}",
+       "nri.tellContainers: 'yes': expected which containers are told their CPUs: 'none', "},
       {"nri: {podLevelResource: none}", "unknown field 'nri.podLevelResource', did you mean"},
   }};
   for (const auto& [text, message] : cases) {
