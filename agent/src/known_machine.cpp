@@ -1,13 +1,16 @@
 #include "pinfold/agent/known_machine.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "pinfold/agent/node_file.hpp"
+#include "pinfold/base/read_file.hpp"
 #include "pinfold/decide/start_advice.hpp"
+#include "pinfold/memory/memory_drift.hpp"
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold::agent {
@@ -97,7 +100,28 @@ MachineDescription without_sizes(MachineDescription description) {
   return description;
 }
 
+/// Says which sizes of memory have changed although they are part of the node.
+void log_drift(const Machine& known, const Machine& observed, const Config& config,
+               const LogSink& log) {
+  if (!log || config.memory_manager_policy_options.empty()) return;
+  const auto drift = machine_differences(known, observed, memory_sizes_of(config));
+  if (drift.empty()) return;
+  log(LogLevel::kInfo, fmt::format("memory-drift-tolerance: {}; the pods keep their memory",
+                                   fmt::join(drift, "; ")));
+}
+
 }  // namespace
+
+Config with_kernel_image(Config config, const LogSink& log) {
+  if (!needs_kernel_image(config)) return config;
+  config.kernel_image.bytes = kernel_image_size(read_file("/proc/iomem").value_or(""));
+  if (!config.kernel_image.bytes && log) {
+    log(LogLevel::kWarning,
+        "memory-drift-tolerance: /proc/iomem does not show the size of the kernel, so 'auto' "
+        "tolerates nothing: set an amount");
+  }
+  return config;
+}
 
 Result<Node> make_node(const Machine& machine, const Config& config, Node::Providers providers) {
   auto node = Node::make(machine, config, std::move(providers));
@@ -127,7 +151,10 @@ KnownMachine machine_to_start_with(Machine observed, const Config& config, check
   const bool has_same_cpus = known->all_cpus() == observed.all_cpus();
   const bool has_offline = allows_offline && is_same_with_more(*known, observed);
   if (!has_offline) {
-    if (would_start(observed, config, *files)) return {std::move(observed), {}};
+    if (would_start(observed, config, *files)) {
+      log_drift(*known, observed, config, log);
+      return {std::move(observed), {}};
+    }
     const bool is_harmless = (has_same_cpus || allows_offline) && has_all_of(observed, *known);
     if (!is_harmless || !would_start(*known, config, *files)) return {std::move(observed), {}};
   }

@@ -1,17 +1,39 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "hook/oci.hpp"
+#include "pinfold/text/document.hpp"
 
 /// The state that a container runtime passes to a hook. Every resulting request names a container
 /// of its pod, every process id is one of Linux, and no message quotes a pod file.
+namespace {
+
+/// The config.json of podman's hook point precreate: what a container asks for gets into it.
+void read_as_config(std::string_view text) {
+  using namespace pinfold;  // NOLINT(google-build-using-namespace)
+  auto config = parse_document(text);
+  if (!config) return;
+  const auto state = tools::state_of_config(*config, "");
+  if (!state) return;
+  const auto asked = tools::asked_of(*state);
+  if (!asked || !*asked) return;
+  const verbs::OwnResources own{"/own", {"0-1", "0", "1", ""}};
+  if (!tools::add_own_resources(own, **asked, *config)) return;
+  if ((*config)["mounts"].back()["source"] != "/own") std::abort();
+  if ((*config)["process"]["env"].size() < (*asked)->size()) std::abort();
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold;  // NOLINT(google-build-using-namespace)
   constexpr std::string_view kSecret = "SECRET";
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  read_as_config(text);
   auto state = tools::parse_hook_state(text);
   if (!state || !tools::concerns_pinfold(*state)) return 0;
   (void)tools::stage_of(state->status);

@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "kubelet_messages.hpp"
+#include "pinfold/nri_pods/asked.hpp"
 #include "pinfold/nri_pods/recover.hpp"
 
 /// The annotations of a Guaranteed pod with one container of 2 CPUs: for any annotation it gets
-/// these or nothing. The first byte chooses the annotation.
+/// these or nothing, and is told only what exists. The first byte chooses the annotation.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold::nri;  // NOLINT(google-build-using-namespace)
   if (size == 0) return 0;
@@ -19,6 +20,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           .value();
   const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);
   api::PodSandbox sandbox = test::sandbox_of(kPod);
+  (*sandbox.mutable_annotations())[std::string(kAssignedAnnotation)] = text;
+  const auto asked = asked_variables(sandbox, "a");
+  if (asked && *asked) {
+    for (const auto& [variable, source] : **asked) {
+      const bool is_known =
+          source == pinfold::kAssignedCpuset || source == pinfold::kAssignedMemset;
+      if (!is_known || variable.empty() || variable.find('=') != std::string::npos) std::abort();
+    }
+  }
   const auto name = data[0] % 2 == 0 ? kResourcesAnnotation : kAnnotatorAnnotation;
   (*sandbox.mutable_annotations())[std::string(name)] = text;
   Premises premises;

@@ -55,10 +55,11 @@ constexpr std::array<std::pair<std::string_view, std::string Config::*>, 2> kSta
     {"kubeReservedCgroup", &Config::kube_reserved_cgroup},
     {"systemReservedCgroup", &Config::system_reserved_cgroup},
 }};
-constexpr std::array<std::pair<std::string_view, StringMap Config::*>, 3> kStartMaps = {{
+constexpr std::array<std::pair<std::string_view, StringMap Config::*>, 4> kStartMaps = {{
     {"evictionMinimumReclaim", &Config::eviction_minimum_reclaim},
     {"evictionSoft", &Config::eviction_soft},
     {"evictionSoftGracePeriod", &Config::eviction_soft_grace_period},
+    {"memoryManagerPolicyOptions", &Config::memory_manager_policy_options},
 }};
 
 // check_fields has checked the types; null counts as absent everywhere.

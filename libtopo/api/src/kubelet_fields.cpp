@@ -81,6 +81,7 @@ constexpr std::array<Field, 128> kConfiguration = {{
     {"maxParallelImagePulls", FieldType::kInt32},
     {"maxPods", FieldType::kInt32},
     {"memoryManagerPolicy", FieldType::kText},
+    {"memoryManagerPolicyOptions", FieldType::kTextMap},
     {"memoryReservationPolicy", FieldType::kText},
     {"memorySwap", FieldType::kObject},
     {"memoryThrottlingFactor", FieldType::kNumber},

@@ -29,6 +29,12 @@ std::vector<std::string> settings_without_effect(const Config& config) {
     sentences.push_back(fmt::format("reservedMemory has no effect with memoryManagerPolicy '{}'",
                                     config.memory_manager_policy));
   }
+  const bool knows_drift =
+      config.profile == Profile::kFixed || config.profile == Profile::kKubelet138;
+  if (!config.memory_manager_policy_options.empty() && !knows_drift) {
+    sentences.emplace_back(
+        "memoryManagerPolicyOptions have no effect before kubelet 1.38, which may have them");
+  }
   if (const std::string gates = describe_unknown_gates(config); !gates.empty()) {
     sentences.push_back(gates);
   }

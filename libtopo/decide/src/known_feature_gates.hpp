@@ -263,9 +263,10 @@ struct GateChange {
 
 /// The changes in 1.37 and 1.38. Source: the versions' release notes and documentation.
 inline constexpr std::array kGateChanges = {
-    GateChange{"CgroupNamespacesSupport", 38, 0},   GateChange{"DefaultPodSysctls", 37, 0},
-    GateChange{"DynamicResourceAllocation", 0, 38}, GateChange{"HugepageAwareEviction", 37, 0},
-    GateChange{"NodeLifecycleConditions", 37, 0},   GateChange{"WorkloadControlledSwap", 38, 0},
+    GateChange{"CgroupNamespacesSupport", 38, 0},     GateChange{"DefaultPodSysctls", 37, 0},
+    GateChange{"DynamicResourceAllocation", 0, 38},   GateChange{"HugepageAwareEviction", 37, 0},
+    GateChange{"MemoryManagerDriftTolerance", 38, 0}, GateChange{"NodeLifecycleConditions", 37, 0},
+    GateChange{"WorkloadControlledSwap", 38, 0},
 };
 
 /// Former gates of the managers, with the version since which they are always on.

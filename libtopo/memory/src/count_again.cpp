@@ -48,7 +48,8 @@ MemoryCheckpoint count_again(MemoryCheckpoint state, bool pod_level_gate) {
 }
 
 Result<void> check_machine_state(const MemoryCheckpoint& state, bool pod_level_gate) {
-  return memory_detail::check_restored(state, emptied(state.machine_state), pod_level_gate);
+  PINFOLD_TRY(memory_detail::restored(state, emptied(state.machine_state), {pod_level_gate, 0}));
+  return {};
 }
 
 }  // namespace pinfold

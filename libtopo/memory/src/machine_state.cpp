@@ -61,40 +61,51 @@ GroupSum sum_over(const MachineState& state, const std::vector<std::int32_t>& no
   return sum;
 }
 
+/// Returns whether two sizes differ by no more than `drift`.
+bool is_near(std::uint64_t a, std::uint64_t b, std::uint64_t drift) {
+  return std::max(a, b) - std::min(a, b) <= drift;
+}
+
 /// Compares the tables of one NUMA node. Within a group only the sums count: how much each NUMA
-/// node gave depends on the order in which pods were admitted and removed.
-bool same_tables(const MachineState& a, const MachineState& b, std::int32_t id) {
+/// node gave depends on the order in which pods were admitted and removed. With a drift, regular
+/// memory may have other sizes, and so have more or less free.
+bool same_tables(const MachineState& a, const MachineState& b, std::int32_t id,
+                 std::uint64_t drift) {
   const NodeMemory& mine = a.at(id);
   const NodeMemory& other = b.at(id);
   if (mine.tables.size() != other.tables.size()) return false;
   for (const auto& [type, table] : mine.tables) {
     const auto found = other.tables.find(type);
-    if (found == other.tables.end() || table.total != found->second.total ||
-        table.system_reserved != found->second.system_reserved ||
-        table.allocatable != found->second.allocatable ||
-        sum_over(a, mine.cells, type) != sum_over(b, mine.cells, type)) {
+    if (found == other.tables.end()) return false;
+    const std::uint64_t tolerated = type == kMemory ? drift : 0;
+    GroupSum sum = sum_over(a, mine.cells, type);
+    const GroupSum other_sum = sum_over(b, mine.cells, type);
+    if (tolerated > 0) sum.free = other_sum.free;
+    if (!is_near(table.total, found->second.total, tolerated) ||
+        !is_near(table.allocatable, found->second.allocatable, tolerated) ||
+        table.system_reserved != found->second.system_reserved || sum != other_sum) {
       return false;
     }
   }
   return true;
 }
 
-bool same_state(const MachineState& a, const MachineState& b) {
+bool same_state(const MachineState& a, const MachineState& b, std::uint64_t drift) {
   if (a.size() != b.size()) return false;
   return std::all_of(a.begin(), a.end(), [&](const auto& entry) {
     const auto& [id, node] = entry;
     const auto other = b.find(id);
     return other != b.end() && node.number_of_assignments == other->second.number_of_assignments &&
-           sorted(node.cells) == sorted(other->second.cells) && same_tables(a, b, id);
+           sorted(node.cells) == sorted(other->second.cells) && same_tables(a, b, id, drift);
   });
 }
 
 Result<void> take_expected(MachineState& state, const std::vector<MemoryBlock>& blocks,
-                           const ContainerId& holder) {
+                           const ContainerId& holder, const RestoreRules& rules) {
   const auto error = [&](const char* what) {
-    return fail(ErrorCode::kCorrupt, fmt::format("[memorymanager] (pod: {}, container: {}) the "
-                                                 "memory assignment uses {} that does not exist",
-                                                 holder.pod, holder.name, what));
+    return fail(ErrorCode::kCorrupt,
+                fmt::format("[memorymanager] (pod: {}, container: {}) the memory assignment {}",
+                            holder.pod, holder.name, what));
   };
   for (const MemoryBlock& block : blocks) {
     // DIFFERENCE: only one NUMA node of the block must have the resource. The kubelet requires it
@@ -105,8 +116,12 @@ Result<void> take_expected(MachineState& state, const std::vector<MemoryBlock>& 
           return node != state.end() && node->second.tables.contains(block.type);
         });
     for (const std::int32_t id : block.numa_affinity) {
-      if (!state.contains(id)) return error("the NUMA");
-      if (!exists) return error("memory resource");
+      if (!state.contains(id)) return error("uses the NUMA that does not exist");
+      if (!exists) return error("uses memory resource that does not exist");
+    }
+    if (rules.tolerated_drift > 0 &&
+        sum_over(state, block.numa_affinity, block.type).free < block.size) {
+      return error("does not fit the machine state");
     }
     take(state, block.numa_affinity, block.type, block.size);
   }
@@ -222,27 +237,28 @@ void release(MachineState& state, const std::vector<MemoryBlock>& blocks) {
   }
 }
 
-Result<void> check_restored(const MemoryCheckpoint& state, MachineState fresh,
-                            bool with_pod_entries) {
+Result<MachineState> restored(const MemoryCheckpoint& state, MachineState fresh,
+                              const RestoreRules& rules) {
   if (state.machine_state.empty() && !state.assignments.empty()) {
     return fail(ErrorCode::kCorrupt,
                 "[memorymanager] machine state can not be empty when it has memory assignments");
   }
   for (const auto& [pod_uid, containers] : state.assignments.by_pod()) {
     const auto pod = state.pods.find(pod_uid);
-    if (with_pod_entries && pod != state.pods.end() && !pod->second.empty()) {
-      PINFOLD_TRY(take_expected(fresh, pod->second, {pod_uid, ""}));
+    if (rules.with_pod_entries && pod != state.pods.end() && !pod->second.empty()) {
+      PINFOLD_TRY(take_expected(fresh, pod->second, {pod_uid, ""}, rules));
       continue;
     }
     for (const auto& [container, blocks] : containers) {
-      PINFOLD_TRY(take_expected(fresh, blocks, {pod_uid, container}));
+      PINFOLD_TRY(take_expected(fresh, blocks, {pod_uid, container}, rules));
     }
   }
-  if (!same_state(state.machine_state, fresh)) {
-    return fail(ErrorCode::kCorrupt,
-                "[memorymanager] the expected machine state is different from the real one");
+  if (same_state(state.machine_state, fresh, 0)) return state.machine_state;
+  if (rules.tolerated_drift > 0 && same_state(state.machine_state, fresh, rules.tolerated_drift)) {
+    return fresh;
   }
-  return {};
+  return fail(ErrorCode::kCorrupt,
+              "[memorymanager] the expected machine state is different from the real one");
 }
 
 }  // namespace pinfold::memory_detail

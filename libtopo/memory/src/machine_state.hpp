@@ -34,9 +34,14 @@ void take(MachineState& state, const std::vector<std::int32_t>& nodes, const std
 /// Reverses take for every block.
 void release(MachineState& state, const std::vector<MemoryBlock>& blocks);
 
-/// Checks that a restored state follows from its assignments. `fresh` is the initial state.
+struct RestoreRules {
+  bool with_pod_entries = false;      ///< pod-level blocks count instead of those of containers
+  std::uint64_t tolerated_drift = 0;  ///< bytes; see memory_drift_tolerance
+};
+/// Checks that a restored state follows from its assignments, and returns its machine state: with
+/// the sizes of `fresh`, the initial state, if they differ by no more than is tolerated.
 /// Errors: kCorrupt with the kubelet's text.
-[[nodiscard]] Result<void> check_restored(const MemoryCheckpoint& state, MachineState fresh,
-                                          bool with_pod_entries);
+[[nodiscard]] Result<MachineState> restored(const MemoryCheckpoint& state, MachineState fresh,
+                                            const RestoreRules& rules);
 
 }  // namespace pinfold::memory_detail

@@ -8,6 +8,7 @@
 
 #include "machine_state.hpp"
 #include "node_search.hpp"
+#include "pinfold/memory/memory_drift.hpp"
 #include "pinfold/text/go_text.hpp"
 #include "requests.hpp"
 
@@ -106,6 +107,7 @@ Result<MemoryManager> MemoryManager::make(const Machine& machine, const Config& 
   manager.gates_ = config.gates();
   manager.quirks_ = config.quirks();
   const std::string& policy = config.memory_manager_policy;
+  PINFOLD_LET(manager.tolerated_drift_, memory_drift_tolerance(config));
   if (policy == "None") return manager;
   if (policy == "BestEffort") {
     return fail(ErrorCode::kInvalidArgument,
@@ -133,7 +135,9 @@ Result<void> MemoryManager::start(MemoryState& state) const {
     state.machine_state = std::move(fresh);
     return {};
   }
-  return memory_detail::check_restored(state, std::move(fresh), gates_.pod_level_resource_managers);
+  const memory_detail::RestoreRules rules{gates_.pod_level_resource_managers, tolerated_drift_};
+  PINFOLD_LET(state.machine_state, memory_detail::restored(state, std::move(fresh), rules));
+  return {};
 }
 
 ResourceHints MemoryManager::search_hints(const MemoryState& state, const PodUid& pod_uid,

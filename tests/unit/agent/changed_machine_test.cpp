@@ -119,6 +119,46 @@ TEST_F(ChangedMachine, IsSaidAndStopsNobodyWithStaticMemory) {
   }
 }
 
+TEST_F(ChangedMachine, AToleratedDriftBecomesTheNode) {
+  const std::string tolerant =
+      std::string(kStatic) + "memoryManagerPolicyOptions: {memory-drift-tolerance: 64Mi}\n";
+  admit(tolerant.c_str());
+  std::vector<std::string> said;
+  AgentOptions options = this->options();
+  options.log = [&](LogLevel level, std::string_view message) {
+    if (level >= LogLevel::kInfo) said.emplace_back(message);
+  };
+  const Machine drifted =
+      edited([](MachineDescription& machine) { machine.numa_nodes[1].memory -= 12 * 1024; });
+  {
+    auto agent = open_agent(drifted, parse_config(tolerant).value().config, options);
+    ASSERT_TRUE(agent) << agent.error().message;
+    EXPECT_EQ(agent->node().machine(), drifted);
+    EXPECT_THAT(agent->machine_changes(), IsEmpty());
+    EXPECT_THAT(said, Contains("memory-drift-tolerance: NUMA node 1: memory of 4Gi becomes "
+                               "4194292Ki; the pods keep their memory"));
+    EXPECT_TRUE(agent->state().node.memory.assignments.contains({PodUid("a"), "c"}));
+    const auto more = agent->admit(pod("b", {guaranteed("c", 1)}));
+    ASSERT_TRUE(more && !more->rejection);
+  }
+  // The files now hold the new sizes.
+  said.clear();
+  auto exact = open_agent(drifted, parse_config(kStatic).value().config, options);
+  ASSERT_TRUE(exact) << exact.error().message;
+  EXPECT_THAT(exact->machine_changes(), IsEmpty());
+  EXPECT_THAT(said, testing::Not(Contains(HasSubstr("memory-drift-tolerance"))));
+}
+
+TEST_F(ChangedMachine, MoreThanIsToleratedIsSaid) {
+  const std::string tolerant =
+      std::string(kStatic) + "memoryManagerPolicyOptions: {memory-drift-tolerance: 64Mi}\n";
+  admit(tolerant.c_str());
+  auto agent = open(edited(take_memory), tolerant.c_str());
+  ASSERT_TRUE(agent) << agent.error().message;
+  EXPECT_EQ(agent->node().machine(), two_sockets());
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("memory of 4Gi becomes 3Gi")));
+}
+
 TEST_F(ChangedMachine, SizesAreNoPartOfItWithoutStaticMemory) {
   admit(kNone);
   for (const Edit edit : {add_huge_pages, add_memory, take_memory}) {

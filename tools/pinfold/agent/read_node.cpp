@@ -94,7 +94,9 @@ Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<s
 }
 Result<Node> make_node(const NodeOptions& options, const Config& config) {
   PINFOLD_LET(auto machine, read_machine(options));
-  auto node = agent::make_node(machine, config);
+  const bool is_this_machine = options.machine.empty();
+  auto node = agent::make_node(
+      machine, is_this_machine ? agent::with_kernel_image(config, nullptr) : config);
   if (node || !names_config(options)) return node;
   return fail(std::move(node).error().wrap(config_name(options)));
 }

@@ -50,6 +50,14 @@ struct MemoryReservation {
   friend bool operator==(const MemoryReservation&, const MemoryReservation&) = default;
 };
 
+/// The running kernel, on which the value of an option can depend. It is no part of a configuration:
+/// all are equal.
+struct KernelImage {
+  std::optional<std::uint64_t> bytes;  ///< in memory; nullopt if unknown
+
+  friend bool operator==(const KernelImage&, const KernelImage&) { return true; }
+};
+
 /// The fields of KubeletConfiguration v1beta1 that affect placement, with their values as written.
 /// Node::make checks them against the machine and reports the kubelet's own errors.
 struct Config {
@@ -61,6 +69,8 @@ struct Config {
   /// Absent: the kubelet's default, memory.available 100Mi. Present: only the listed signals count.
   std::optional<std::map<std::string, std::string>> eviction_hard;
   std::string memory_manager_policy = "None";
+  std::map<std::string, std::string> memory_manager_policy_options;  ///< proposed for 1.38
+  KernelImage kernel_image;
   std::vector<MemoryReservation> reserved_memory;
   std::string topology_manager_policy = "none";
   std::string topology_manager_scope = "container";

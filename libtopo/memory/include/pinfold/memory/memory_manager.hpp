@@ -30,7 +30,8 @@ class MemoryManager {
 
   [[nodiscard]] bool is_static() const { return is_static_; }
 
-  /// The kubelet's start: initialises an empty state, checks a restored one.
+  /// The kubelet's start: initialises an empty state, checks a restored one. Within
+  /// memory_drift_tolerance it is counted again on the present sizes of memory.
   /// Errors: kCorrupt with the kubelet's text.
   [[nodiscard]] Result<void> start(MemoryState& state) const;
 
@@ -102,6 +103,7 @@ class MemoryManager {
   FeatureGates gates_;
   Quirks quirks_;
   bool is_static_ = false;
+  std::uint64_t tolerated_drift_ = 0;  ///< see memory_drift_tolerance
   int widest_hint_ = NumaMask::kMaxNodes;
   /// OS id to resource name to reserved bytes.
   std::map<std::int32_t, std::map<std::string, std::uint64_t>> system_reserved_;

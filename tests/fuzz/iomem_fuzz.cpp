@@ -1,0 +1,12 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "pinfold/memory/memory_drift.hpp"
+
+/// /proc/iomem: the kernel has no size, or one that it can have.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = pinfold::kernel_image_size({reinterpret_cast<const char*>(data), size});
+  if (bytes && (*bytes == 0 || *bytes > std::uint64_t{1} << 40U)) std::abort();
+  return 0;
+}
