@@ -32,6 +32,16 @@ void add_cpu(Values& out, const LinuxResources& resources, GroupLevel level,
   }
 }
 
+/// Writes all three, so that an earlier configuration leaves nothing behind.
+void add_memory_qos(Values& out, const MemoryQos& qos, std::uint64_t page_size) {
+  const auto in_pages = [&](std::int64_t bytes) {
+    return std::to_string(static_cast<std::uint64_t>(bytes) / page_size * page_size);
+  };
+  out["memory.min"] = in_pages(qos.min);
+  out["memory.low"] = in_pages(qos.low);
+  out["memory.high"] = qos.high ? in_pages(*qos.high) : "max";
+}
+
 }  // namespace
 
 Values values_of(const LinuxResources& resources, GroupLevel level, const KernelFacts& facts) {
@@ -46,6 +56,10 @@ Values values_of(const LinuxResources& resources, GroupLevel level, const Kernel
     const auto bytes = static_cast<std::uint64_t>(*resources.memory_limit);
     out[*memory == CgroupVersion::kV2 ? "memory.max" : "memory.limit_in_bytes"] =
         std::to_string(bytes / facts.page_size * facts.page_size);
+  }
+  if (const auto memory = version(Controller::kMemory);
+      memory == CgroupVersion::kV2 && resources.memory_qos) {
+    add_memory_qos(out, *resources.memory_qos, facts.page_size);
   }
   if (const auto hugetlb = version(Controller::kHugetlb)) {
     for (const auto& [size, limit] : resources.hugepage_limits) {

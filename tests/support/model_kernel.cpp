@@ -25,7 +25,10 @@ std::map<std::string, std::string> files_of(const std::string& controller, bool 
   if (controller == "cpu") {
     return {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}, {"cpu.idle", "0"}};
   }
-  if (controller == "memory") return {{"memory.max", "max"}};
+  if (controller == "memory") {
+    return {
+        {"memory.max", "max"}, {"memory.high", "max"}, {"memory.low", "0"}, {"memory.min", "0"}};
+  }
   if (controller == "hugetlb") return {{"hugetlb.2MB.max", "max"}};
   std::map<std::string, std::string> files = {
       {"cpuset.cpus", ""}, {"cpuset.mems", ""}, {"cpuset.cpus.partition", "member"}};

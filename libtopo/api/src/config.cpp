@@ -50,9 +50,10 @@ constexpr std::array<std::pair<std::string_view, StringMap Config::*>, 4> kMaps 
     {"topologyManagerPolicyOptions", &Config::topology_manager_policy_options},
 }};
 
-/// Fields that only a start checks; printed only if they differ from the defaults.
-constexpr std::array<std::pair<std::string_view, std::string Config::*>, 2> kStartTexts = {{
+/// Fields that are printed only if they differ from the defaults.
+constexpr std::array<std::pair<std::string_view, std::string Config::*>, 3> kStartTexts = {{
     {"kubeReservedCgroup", &Config::kube_reserved_cgroup},
+    {"memoryReservationPolicy", &Config::memory_reservation_policy},
     {"systemReservedCgroup", &Config::system_reserved_cgroup},
 }};
 constexpr std::array<std::pair<std::string_view, StringMap Config::*>, 4> kStartMaps = {{
@@ -145,6 +146,7 @@ Result<void> read_field(const std::string& field, const json& value, Config& con
   if (field == "enforceNodeAllocatable") config.enforce_node_allocatable = read_list(value);
   if (field == "evictionHard") config.eviction_hard = read_map(value);
   if (field == "cpuCFSQuota") config.cpu_cfs_quota = value.get<bool>();
+  if (field == "memoryThrottlingFactor") config.memory_throttling_factor = value.get<double>();
   if (field == "maxPods") config.max_pods = value.get<std::int32_t>();
   if (field == "podsPerCore") config.pods_per_core = value.get<std::int32_t>();
   if (field == "reservedMemory") read_reserved_memory(value, config);
@@ -238,6 +240,9 @@ json to_json(const Config& config) {
   }
   for (const auto& [name, map] : kStartMaps) {
     if (!(config.*map).empty()) out[std::string(name)] = config.*map;
+  }
+  if (config.memory_throttling_factor) {
+    out["memoryThrottlingFactor"] = *config.memory_throttling_factor;
   }
   if (!config.cgroups_per_qos) out["cgroupsPerQOS"] = false;
   if (config.enforce_node_allocatable != defaults.enforce_node_allocatable) {

@@ -10,7 +10,7 @@ constexpr std::array<Field, 2> kReservedMemory = {{
     {"limits", FieldType::kQuantityMap},
 }};
 
-constexpr std::array<Field, 128> kConfiguration = {{
+constexpr std::array<Field, 129> kConfiguration = {{
     {"address", FieldType::kText},
     {"allowedUnsafeSysctls", FieldType::kTextList},
     {"apiVersion", FieldType::kText},

@@ -29,6 +29,14 @@ std::vector<std::string> settings_without_effect(const Config& config) {
     sentences.push_back(fmt::format("reservedMemory has no effect with memoryManagerPolicy '{}'",
                                     config.memory_manager_policy));
   }
+  const bool has_memory_qos =
+      config.memory_throttling_factor || !config.memory_reservation_policy.empty();
+  if (has_memory_qos && config.profile == Profile::kKubelet136 &&
+      !config.feature_gates.contains("MemoryQoS")) {
+    sentences.emplace_back(
+        "memoryThrottlingFactor and memoryReservationPolicy have no effect without the feature "
+        "gate MemoryQoS");
+  }
   const bool knows_drift =
       config.profile == Profile::kFixed || config.profile == Profile::kKubelet138;
   if (!config.memory_manager_policy_options.empty() && !knows_drift) {

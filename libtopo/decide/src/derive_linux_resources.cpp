@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "memory_qos.hpp"
 #include "pinfold/decide/allocatable.hpp"
 
 namespace pinfold {
@@ -139,6 +140,7 @@ LinuxResources container_linux_resources(const Node& node, const PodTotals& tota
     out.hugepage_limits[page_size_name(resource)] =
         static_cast<std::uint64_t>(effective_limit(node, pod, container, resource).value());
   }
+  out.memory_qos = container_memory_qos(node, pod, container);
   out.oom_score_adj = oom_score_adj(node, totals, container);
   return out;
 }
@@ -152,16 +154,19 @@ LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod, QuotaEn
     out.hugepage_limits[page_size_name(resource)] = static_cast<std::uint64_t>(quantity.value());
   }
   const QosClass qos = qos_class(pod, node.gates());
-  if (qos == QosClass::kBestEffort) {
-    out.cpu_shares = cpu_shares(0);
-    return out;
-  }
-  out.cpu_shares = cpu_shares(amount_of(requests, "cpu").milli_value());
   const auto is_bounded = [&](std::string_view name) {
     if (qos == QosClass::kGuaranteed) return true;
     if (uses_pod_level(node, pod) && !amount_of(pod.resources->limits, name).is_zero()) return true;
     return all_are_limited(pod, name);
   };
+  const std::int64_t memory_limit =
+      is_bounded("memory") && uses_pod_level(node, pod) ? amount_of(limits, "memory").value() : 0;
+  out.memory_qos = pod_memory_qos(node, pod, amount_of(requests, "memory").value(), memory_limit);
+  if (qos == QosClass::kBestEffort) {
+    out.cpu_shares = cpu_shares(0);
+    return out;
+  }
+  out.cpu_shares = cpu_shares(amount_of(requests, "cpu").milli_value());
   if (is_bounded("cpu")) {
     const bool off =
         quota == QuotaEnforcement::kOffForExclusiveCpus || !node.config().cpu_cfs_quota;

@@ -32,6 +32,13 @@ void describe(Fields& fields, ContainerResources& container) {
   fields.member("devices", container.devices, "Ids of its devices by resource.");
 }
 
+void describe(Fields& fields, MemoryQos& qos) {
+  fields.type("MemoryQos", "The protection and throttling of memory on cgroup v2, as configured.");
+  fields.member("minBytes", qos.min, "memory.min: 0: no protection.");
+  fields.member("lowBytes", qos.low, "memory.low: 0: no protection.");
+  fields.if_set("highBytes", qos.high, "memory.high; absent: no throttling.");
+}
+
 void describe(Fields& fields, LinuxResources& resources) {
   fields.member("cpuQuota", resources.cpu_quota,
                 "Desired CFS quota in microseconds; 0: no limit; -1: no limit because its CPUs are "
@@ -41,6 +48,7 @@ void describe(Fields& fields, LinuxResources& resources) {
   fields.computed("cpuWeight", cpu_weight_runtime(resources.cpu_shares),
                   "Desired cpu.weight of cgroup v2.");
   fields.member("memoryLimitBytes", resources.memory_limit, "Desired limit; null: none.");
+  fields.if_set("memoryQos", resources.memory_qos, "Desired protection and throttling of memory.");
   fields.member("hugepageLimitBytes", resources.hugepage_limits,
                 "Desired limits by the hugetlb controller's name of the page size, \"2MB\".");
   fields.member("oomScoreAdj", resources.oom_score_adj, "Desired oom_score_adj; null: unchanged.");

@@ -204,6 +204,30 @@ void check_reserved_memory(const Config& config, std::vector<std::string>& probl
   }
 }
 
+void check_memory_qos(const Config& config, std::vector<std::string>& problems) {
+  constexpr const char* kTiered = "TieredReservation";
+  if (const auto& factor = config.memory_throttling_factor;
+      factor && (*factor <= 0 || *factor > 1)) {
+    problems.push_back(fmt::format(
+        "memoryThrottlingFactor {} must be greater than 0 and less than or equal to 1.0", *factor));
+  }
+  const std::string& policy = config.memory_reservation_policy;
+  const auto gate = config.feature_gates.find("MemoryQoS");
+  const bool is_on =
+      gate == config.feature_gates.end() ? config.profile != Profile::kKubelet136 : gate->second;
+  if (policy == kTiered && !is_on) {
+    problems.push_back(
+        fmt::format("memoryReservationPolicy {} requires MemoryQoS feature gate to be enabled",
+                    go::quote(policy)));
+  }
+  if (!policy.empty() && policy != "None" && policy != kTiered) {
+    problems.push_back(
+        fmt::format("option {} specified for memoryReservationPolicy. Valid options "
+                    "are \"None\" or \"{}\"",
+                    go::quote(policy), kTiered));
+  }
+}
+
 Result<void> aggregate(std::vector<std::string> problems) {
   if (problems.empty()) return {};
   for (std::string& problem : problems) problem.insert(0, "invalid configuration: ");
@@ -269,6 +293,7 @@ Result<CheckedConfig> check_config(const Machine& machine, const Config& config)
   check_enforcements(config, problems);
   const CpuSet explicit_cpus = check_reserved_cpus(config, problems);
   check_reserved_memory(config, problems);
+  check_memory_qos(config, problems);
   PINFOLD_TRY(aggregate(std::move(problems)));
 
   PINFOLD_LET(auto reservation, reserve(machine, config, explicit_cpus));

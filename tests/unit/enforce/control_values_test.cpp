@@ -44,6 +44,20 @@ TEST(Values, HaveTheFormThatCgroupV1Reports) {
   EXPECT_EQ(values_of(sample(), GroupLevel::kPod, facts(CgroupVersion::kV1)), expected);
 }
 
+TEST(Values, ProtectAndThrottleMemoryOnlyIfConfiguredAndOnCgroupV2) {
+  LinuxResources resources = sample();
+  resources.memory_qos = MemoryQos{8192 + 1, 0, 4096 * 9 + 4095};
+  Values values = values_of(resources, GroupLevel::kContainer, facts(CgroupVersion::kV2));
+  EXPECT_EQ(values["memory.min"], "8192");
+  EXPECT_EQ(values["memory.low"], "0");
+  EXPECT_EQ(values["memory.high"], "36864");
+  resources.memory_qos->high.reset();
+  values = values_of(resources, GroupLevel::kContainer, facts(CgroupVersion::kV2));
+  EXPECT_EQ(values["memory.high"], "max");
+  values = values_of(resources, GroupLevel::kContainer, facts(CgroupVersion::kV1));
+  EXPECT_FALSE(values.contains("memory.high"));
+}
+
 TEST(Values, RecognizeEveryFormOfNoQuota) {
   for (const std::int64_t none : {std::int64_t{0}, std::int64_t{-1}}) {
     LinuxResources resources = sample();

@@ -285,6 +285,11 @@ nlohmann::json oci_config(const ContainerResources& resources, const CpuSet& cpu
   for (const auto& [size, bytes] : values.hugepage_limits) {
     of_cgroup["hugepageLimits"].push_back({{"pageSize", size}, {"limit", bytes}});
   }
+  if (const auto& qos = values.memory_qos) {  // cgroup v2
+    of_cgroup["unified"] = {{"memory.min", std::to_string(qos->min)},
+                            {"memory.low", std::to_string(qos->low)}};
+    if (qos->high) of_cgroup["unified"]["memory.high"] = std::to_string(*qos->high);
+  }
   json config = {{"linux", {{"resources", std::move(of_cgroup)}}}};
   if (!resources.cpuset_mems.empty()) {
     config["linux"]["memoryPolicy"] = {{"mode", "MPOL_BIND"}, {"nodes", resources.cpuset_mems}};

@@ -166,6 +166,9 @@ typedef struct pinfold_hint_provider {
  *     cpu.weight               rw
  *     cpu.max                  rw          "50000 100000", "max 100000"
  *     memory.max               rw
+ *     memory.high              rw          these three only if the configuration asks for MemoryQoS
+ *     memory.low               rw
+ *     memory.min               rw
  *     cpuset.cpus.partition    rw optional "member", "root" or "isolated"
  *     cpuset.cpus.exclusive    rw root optional
  *     cgroup.kill              w  optional

@@ -50,8 +50,8 @@ struct MemoryReservation {
   friend bool operator==(const MemoryReservation&, const MemoryReservation&) = default;
 };
 
-/// The running kernel, on which the value of an option can depend. It is no part of a configuration:
-/// all are equal.
+/// The running kernel, on which the value of an option can depend. It is no part of a
+/// configuration: all are equal.
 struct KernelImage {
   std::optional<std::uint64_t> bytes;  ///< in memory; nullopt if unknown
 
@@ -72,6 +72,9 @@ struct Config {
   std::map<std::string, std::string> memory_manager_policy_options;  ///< proposed for 1.38
   KernelImage kernel_image;
   std::vector<MemoryReservation> reserved_memory;
+  /// Of MemoryQoS; "": not set.
+  std::string memory_reservation_policy;
+  std::optional<double> memory_throttling_factor;
   std::string topology_manager_policy = "none";
   std::string topology_manager_scope = "container";
   std::map<std::string, std::string> topology_manager_policy_options;

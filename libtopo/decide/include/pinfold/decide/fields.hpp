@@ -13,6 +13,7 @@ namespace pinfold {
 /// A container in its pod, as every document shows it.
 void describe(fields::Fields& fields, ContainerResources& container);
 /// The members with the values for its control group, which some documents add.
+void describe(fields::Fields& fields, MemoryQos& qos);
 void describe(fields::Fields& fields, LinuxResources& resources);
 
 void describe(fields::Fields& fields, NotResized& refused);

@@ -8,6 +8,15 @@
 namespace pinfold {
 
 /// The cgroup values of a container or pod. Absent values are not written.
+/// The protection and throttling of memory on cgroup v2; in bytes. The kernel rounds down to pages.
+struct MemoryQos {
+  std::int64_t min = 0;
+  std::int64_t low = 0;
+  std::optional<std::int64_t> high;  ///< nullopt: no throttling
+
+  friend bool operator==(const MemoryQos&, const MemoryQos&) = default;
+};
+
 struct LinuxResources {
   std::uint64_t cpu_shares = 0;
   /// Microseconds; 0: no limit; -1: no limit because of exclusive CPUs or, for a pod, because
@@ -16,6 +25,7 @@ struct LinuxResources {
   std::optional<std::uint64_t> cpu_period;               ///< microseconds
   std::optional<std::int64_t> memory_limit;              ///< bytes
   std::map<std::string, std::uint64_t> hugepage_limits;  ///< "2MB" to bytes
+  std::optional<MemoryQos> memory_qos;                   ///< nullopt: not configured
   std::optional<int> oom_score_adj;                      ///< containers only
 
   friend bool operator==(const LinuxResources&, const LinuxResources&) = default;
