@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 #include "known_feature_gates.hpp"
 #include "pinfold/text/field.hpp"
@@ -15,17 +16,21 @@ namespace {
 constexpr int kFirstMinor = 36;
 constexpr int kLastMinor = 38;
 
-const GateChange* find_change(std::string_view name) {
-  const auto* const found = std::find_if(kGateChanges.begin(), kGateChanges.end(),
-                                         [&](const GateChange& one) { return one.name == name; });
-  return found == kGateChanges.end() ? nullptr : found;
+/// Returns the stages of a gate, oldest first; empty if no kubelet knows it.
+std::span<const FeatureGateStage> stages_of(std::string_view name) {
+  const auto [first, last] =
+      std::equal_range(kFeatureGates.begin(), kFeatureGates.end(), FeatureGateStage{name},
+                       [](const auto& one, const auto& other) { return one.name < other.name; });
+  return {first, last};
 }
 
-bool is_gate_of(std::string_view name, int minor) {
-  if (const GateChange* const change = find_change(name)) {
-    return minor >= change->added && (change->removed == 0 || minor < change->removed);
+/// Returns the state of a gate in a kubelet of this minor version; kRemoved if it has no such gate.
+GateState state_in(std::string_view name, int minor) {
+  GateState state = GateState::kRemoved;
+  for (const FeatureGateStage& stage : stages_of(name)) {
+    if (stage.since <= minor) state = stage.state;
   }
-  return std::binary_search(kKnownFeatureGates.begin(), kKnownFeatureGates.end(), name);
+  return state;
 }
 
 /// Returns the minor version of a profile; 0 for `fixed`.
@@ -45,15 +50,27 @@ int minor_of(Profile profile) {
 
 bool is_known_gate(std::string_view name, Profile profile) {
   const int minor = minor_of(profile);
-  if (minor != 0) return is_gate_of(name, minor);
-  return is_gate_of(name, kFirstMinor) || is_gate_of(name, kLastMinor);
+  return minor == 0 ? !stages_of(name).empty() : state_in(name, minor) != GateState::kRemoved;
+}
+
+/// Returns the known gate with the most similar name; "" if none is similar.
+std::string_view nearest_gate(std::string_view name) {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> all;
+    for (const FeatureGateStage& stage : kFeatureGates) {
+      if (all.empty() || all.back() != stage.name) all.push_back(stage.name);
+    }
+    return all;
+  }();
+  return nearest(name, names);
 }
 
 /// Returns " (since 1.37)", " (removed in 1.38)", " (did you mean 'X'?)" and so on, or "".
 std::string remark_on(std::string_view name) {
-  if (const GateChange* const change = find_change(name)) {
-    return change->removed != 0 ? fmt::format(" (removed in 1.{})", change->removed)
-                                : fmt::format(" (since 1.{})", change->added);
+  if (const auto stages = stages_of(name); !stages.empty()) {
+    return stages.back().state == GateState::kRemoved
+               ? fmt::format(" (removed in 1.{})", stages.back().since)
+               : fmt::format(" (since 1.{})", stages.front().since);
   }
   for (const auto& [gate, version] : kStableGates) {
     if (name == gate) return fmt::format(" (always on since {}, no gate any more)", version);
@@ -61,11 +78,26 @@ std::string remark_on(std::string_view name) {
   if (std::binary_search(kOpenShiftGates.begin(), kOpenShiftGates.end(), name)) {
     return " (OpenShift)";
   }
-  const std::string_view meant = nearest(name, kKnownFeatureGates);
+  const std::string_view meant = nearest_gate(name);
   return meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant);
 }
 
 }  // namespace
+
+std::optional<bool> locked_value(std::string_view name, Profile profile) {
+  const int minor = minor_of(profile);
+  switch (state_in(name, minor == 0 ? kFirstMinor : minor)) {
+    case GateState::kLockedOff:
+      return false;
+    case GateState::kLockedOn:
+      return true;
+    case GateState::kOff:
+    case GateState::kOn:
+    case GateState::kRemoved:
+      break;
+  }
+  return std::nullopt;
+}
 
 std::vector<std::string> unknown_gates(const Config& config) {
   std::vector<std::string> names;

@@ -35,18 +35,21 @@ std::string aggregate_text(const std::vector<std::string>& problems) {
   return unique.size() == 1 ? unique.front() : fmt::format("[{}]", fmt::join(unique, ", "));
 }
 
-/// Only a kubelet rejects unknown names, and OpenShift's kubelet knows more.
+/// Only a kubelet rejects unknown names, and OpenShift's kubelet knows more. With `fixed` a locked
+/// gate matters only if a decision would depend on it.
 void check_gate_names(const Config& config, std::vector<std::string>& problems) {
   const bool is_judged = config.profile != Profile::kFixed && !has_openshift_gates(config);
   const auto unknown = is_judged ? unknown_gates(config) : std::vector<std::string>();
   for (const auto& [name, enabled] : config.feature_gates) {
     const bool is_known = !std::binary_search(unknown.begin(), unknown.end(), name);
-    const bool is_locked =
+    const bool is_ours =
         name == "CPUManagerPolicyOptions" || name == "TopologyManagerPolicyOptions";
+    const auto locked =
+        is_judged || is_ours ? locked_value(name, config.profile) : std::optional<bool>();
     if (!is_known) problems.push_back("unrecognized feature gate: " + name);
-    if (is_locked && !enabled) {
-      problems.push_back(
-          fmt::format("cannot set feature gate {} to false, feature is locked to true", name));
+    if (locked && *locked != enabled) {
+      problems.push_back(fmt::format("cannot set feature gate {} to {}, feature is locked to {}",
+                                     name, enabled, *locked));
     }
   }
 }

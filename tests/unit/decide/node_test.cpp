@@ -1,4 +1,8 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
 
 #include "fixture.hpp"
 
@@ -130,13 +134,35 @@ TEST(NodeMake, AcceptsWhatTheKubeletAccepts) {
         "evictionHard: {memory.available: 100%, nodefs.available: 10%, pid.available: 5%}",
         "featureGates: {NoSuchGate: true}",
         "featureGates: {NoSuchGate: true, AlertingRules: false}\npinfold: {profile: kubelet-1.36}",
-        "featureGates: {NodeLifecycleConditions: true}\npinfold: {profile: kubelet-1.37}"}) {
+        "featureGates: {NodeLifecycleConditions: true}\npinfold: {profile: kubelet-1.37}",
+        "featureGates: {EmptyDirVolumeMode: true}\npinfold: {profile: kubelet-1.38}",
+        "featureGates: {NodeSwap: true}\npinfold: {profile: kubelet-1.36}",
+        "featureGates: {NodeSwap: false}"}) {
     const auto node = try_node(config);
     EXPECT_TRUE(node) << config << ": " << node.error().error;
   }
   EXPECT_FALSE(
       try_node("featureGates: {DynamicResourceAllocation: true}\n"
                "pinfold: {profile: kubelet-1.38}"));
+}
+
+TEST(NodeMake, RefusesGatesThatItsKubeletLocksOrDoesNotKnow) {
+  for (const auto& [gate, profile, error] :
+       {std::tuple{"NodeSwap: false", "1.36",
+                   "cannot set feature gate NodeSwap to false, feature is locked to true"},
+        std::tuple{
+            "TopologyManagerPolicyOptions: false", "1.37",
+            "cannot set feature gate TopologyManagerPolicyOptions to false, feature is locked "
+            "to true"},
+        std::tuple{"EmptyDirVolumeMode: true", "1.36",
+                   "unrecognized feature gate: EmptyDirVolumeMode"},
+        std::tuple{"MemoryManagerDriftTolerance: true", "1.37",
+                   "unrecognized feature gate: MemoryManagerDriftTolerance"}}) {
+    const auto node = try_node(std::string("featureGates: {") + gate +
+                               "}\npinfold: {profile: kubelet-" + profile + "}");
+    ASSERT_FALSE(node) << gate;
+    EXPECT_THAT(node.error().error, testing::HasSubstr(error)) << gate;
+  }
 }
 
 TEST(NodeMake, ReservesKubeSystemAndEviction) {

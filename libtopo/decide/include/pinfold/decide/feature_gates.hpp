@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pinfold/api/config.hpp"
@@ -12,6 +14,10 @@ namespace pinfold {
 /// that no kubelet from 1.36 to 1.38 knows. Sorted. Source: the tables of these kubelets;
 /// docs/kubelet-compat.md.
 [[nodiscard]] std::vector<std::string> unknown_gates(const Config& config);
+
+/// Returns the value to which a gate is locked; nullopt if it may be set, or is unknown. With
+/// `fixed`, as in 1.36.
+[[nodiscard]] std::optional<bool> locked_value(std::string_view name, Profile profile);
 
 /// Returns whether a gate is one of OpenShift's kubelet, which has more than the upstream one.
 [[nodiscard]] bool has_openshift_gates(const Config& config);
