@@ -38,6 +38,10 @@ std::uint32_t options_of(const Node& node) {
   add(cpu.prefer_align_cpus_by_uncorecache, PINFOLD_PREFER_ALIGN_CPUS_BY_UNCORECACHE);
   add(topology.prefer_closest_numa_nodes, PINFOLD_PREFER_CLOSEST_NUMA_NODES);
   add(topology.prefer_most_allocated_numa_node, PINFOLD_PREFER_MOST_ALLOCATED_NUMA_NODE);
+  add(topology.numa_allocation_strategy == NumaAllocationStrategy::kMostAllocated,
+      PINFOLD_NUMA_ALLOCATION_MOST_ALLOCATED);
+  add(topology.numa_allocation_strategy == NumaAllocationStrategy::kLeastAllocated,
+      PINFOLD_NUMA_ALLOCATION_LEAST_ALLOCATED);
   return options;
 }
 

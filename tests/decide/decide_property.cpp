@@ -62,6 +62,11 @@ Site any_site(std::int32_t profile) {
   if ((site.options & PINFOLD_DISTRIBUTE_CPUS_ACROSS_CORES) != 0) {
     site.options &= ~std::uint32_t{PINFOLD_FULL_PCPUS_ONLY};  // the kubelet refuses both
   }
+  const bool may_have_strategy =
+      profile == PINFOLD_PROFILE_FIXED || profile == PINFOLD_PROFILE_KUBELET_1_38;
+  if (may_have_strategy && (site.options & PINFOLD_PREFER_MOST_ALLOCATED_NUMA_NODE) == 0) {
+    site.options |= static_cast<std::uint32_t>(draw(0, 2)) << 8U;
+  }
   site.policy = draw(0, 3);
 
   pinfold_machine_description description = PINFOLD_MACHINE_DESCRIPTION_INIT;

@@ -90,6 +90,17 @@ CpuPolicyOptions cpu_options(std::uint32_t options) {
           .prefer_align_cpus_by_uncorecache = has(PINFOLD_PREFER_ALIGN_CPUS_BY_UNCORECACHE)};
 }
 
+/// Returns nullopt for two strategies, also for one with PREFER_MOST_ALLOCATED_NUMA_NODE.
+std::optional<NumaAllocationStrategy> strategy_of(std::uint32_t options) {
+  const bool is_most = (options & PINFOLD_NUMA_ALLOCATION_MOST_ALLOCATED) != 0;
+  const bool is_least = (options & PINFOLD_NUMA_ALLOCATION_LEAST_ALLOCATED) != 0;
+  if (!is_most && !is_least) return NumaAllocationStrategy::kNone;
+  const bool has_two =
+      (is_most && is_least) || (options & PINFOLD_PREFER_MOST_ALLOCATED_NUMA_NODE) != 0;
+  if (has_two) return std::nullopt;
+  return is_most ? NumaAllocationStrategy::kMostAllocated : NumaAllocationStrategy::kLeastAllocated;
+}
+
 /// Checks the NUMA nodes and CPUs, and returns the CPUs with NUMA positions.
 pinfold_code read_cpus(const pinfold_machine_description& given, std::vector<CpuPlace>& cpus,
                        Message& message) {
@@ -168,7 +179,7 @@ pinfold_code make_machine(const pinfold_machine_description* description, pinfol
   std::vector<CpuPlace> cpus;
   if (const pinfold_code code = read_cpus(given, cpus, message); code != PINFOLD_OK) return code;
 
-  constexpr std::uint32_t kOptions = (PINFOLD_PREFER_MOST_ALLOCATED_NUMA_NODE << 1U) - 1;
+  constexpr std::uint32_t kOptions = (PINFOLD_NUMA_ALLOCATION_LEAST_ALLOCATED << 1U) - 1;
   const auto profile = profile_of(given.profile);
   if (!profile || (given.options & ~kOptions) != 0 || given.topology_policy < 0 ||
       given.topology_policy > PINFOLD_TOPOLOGY_SINGLE_NUMA_NODE || given.scope < 0 ||
@@ -181,7 +192,14 @@ pinfold_code make_machine(const pinfold_machine_description* description, pinfol
     return message.fail(PINFOLD_INVALID_ARGUMENT, "memory_kinds: expected at most ",
                         static_cast<std::int64_t>(kMaxKinds));
   }
+  const auto strategy = strategy_of(given.options);
+  const bool knows_strategy = *profile == Profile::kFixed || *profile == Profile::kKubelet138;
+  if (!strategy || (*strategy != NumaAllocationStrategy::kNone && !knows_strategy)) {
+    return message.fail(PINFOLD_UNSUPPORTED, "options ", given.options,
+                        ": expected one numa-allocation-strategy, and a profile that has it");
+  }
   Rules rules;
+  rules.strategy = *strategy;
   rules.topology = static_cast<TopologyPolicy>(given.topology_policy);
   rules.scope = static_cast<TopologyScope>(given.scope);
   rules.cpu = cpu_options(given.options);

@@ -76,6 +76,7 @@ Decider::Decider(std::span<const CpuPlace> cpus, int numa_count, const Rules& ru
       topology_(rules.topology),
       scope_(rules.scope),
       prefers_most_allocated_(rules.prefer_most_allocated_numa_node),
+      strategy_(rules.strategy),
       quirks_(rules.quirks),
       distances_(rules.distances.begin(), rules.distances.end()),
       memory_(rules.memory.begin(), rules.memory.end()),
@@ -91,7 +92,10 @@ Decider::Decider(std::span<const CpuPlace> cpus, int numa_count, const Rules& ru
   const std::size_t of_state = memory_.size() * 3 * sizeof(std::uint64_t) +
                                nodes * (sizeof(NumaMask) + 5 * sizeof(std::int32_t));
   const std::size_t of_request = kinds_ * (sizeof(std::uint64_t) + 2 * sizeof(MemoryDemand));
-  bytes_ = of_state + of_request + (kinds_ + 1) * sizeof(Hints) + policy_.bytes() +
+  const std::size_t of_usage = strategy_ == NumaAllocationStrategy::kNone
+                                   ? 0
+                                   : (kinds_ + 1) * (nodes * sizeof(NumaUsage) + Arena::kAlignment);
+  bytes_ = of_state + of_request + of_usage + (kinds_ + 1) * sizeof(Hints) + policy_.bytes() +
            2 * memory_bytes(nodes, kinds_) + merge_bytes(numa_count, kinds_ + 1, 0) +
            32 * Arena::kAlignment;
   bytes_of_device_ = sizeof(Hints) + merge_bytes(numa_count, 1, 0) - merge_bytes(numa_count, 0, 0);
@@ -196,7 +200,7 @@ MemoryRule Decider::memory_rule(const Work& work, std::span<const std::uint64_t>
   for (std::size_t kind = 0; kind < kinds; ++kind) {
     if (bytes[kind] == 0) continue;
     demands[count++] = {bytes[kind], work.free.subspan(kind * nodes, nodes),
-                        allocatable.subspan(kind * nodes, nodes)};
+                        allocatable.subspan(kind * nodes, nodes), kind};
   }
   return {{work.assignments, work.groups}, demands.first(count), {}, work.arena};
 }
@@ -216,14 +220,21 @@ TopologyHint Decider::merge(const Work& work, int cpus, const MemoryRule& memory
     // With single-numa-node a rule that no node fits is the same as no hint.
     const bool fits =
         topology_ == TopologyPolicy::kSingleNumaNode || fits_anywhere(cpu, tree_.numa_count());
-    all[count++] = fits ? Hints::of(cpu) : Hints{.kind = Hints::Kind::kNowhere};
+    all[count] = fits ? Hints::of(cpu) : Hints{.kind = Hints::Kind::kNowhere};
+    all[count++].usage = usage_of_cpus(work);
   }
   // As in the kubelet: without any hint there is no preference, and the container is rejected when
   // its memory is allocated.
   if (fits_anywhere(memory, tree_.numa_count())) {
-    for (std::size_t i = 0; i < memory.demand_count(); ++i) all[count++] = Hints::of(memory);
+    for (std::size_t i = 0; i < memory.demand_count(); ++i) {
+      all[count] = Hints::of(memory);
+      all[count++].usage = usage_of_memory(work, memory.demand(i).kind);
+    }
   }
-  MergeRules rules{.policy = topology_, .nodes = tree_.numa_count(), .distances = distances_};
+  MergeRules rules{.policy = topology_,
+                   .nodes = tree_.numa_count(),
+                   .distances = distances_,
+                   .strategy = strategy_};
   Scores of_managers;
   if (prefers_most_allocated_) {
     of_managers = scores(work);
@@ -232,13 +243,38 @@ TopologyHint Decider::merge(const Work& work, int cpus, const MemoryRule& memory
   return place::merge(all.first(count), rules, arena);
 }
 
+Cpus Decider::assigned_cpus(const Work& work) const {
+  const Cpus assigned = work.arena.copy(tree_.all());
+  remove(assigned, work.shared);
+  if (is_strict()) remove(assigned, reserved());
+  return assigned;
+}
+
+std::span<const NumaUsage> Decider::usage_of_cpus(const Work& work) const {
+  if (strategy_ == NumaAllocationStrategy::kNone) return {};
+  const auto usage = work.arena.make<NumaUsage>(work.groups.size());
+  const Cpus assigned = assigned_cpus(work);
+  for (std::size_t i = 0; i < usage.size(); ++i) {
+    usage[i] = policy_.usage(assigned, static_cast<int>(i));
+  }
+  return usage;
+}
+
+std::span<const NumaUsage> Decider::usage_of_memory(const Work& work, std::size_t kind) const {
+  if (strategy_ == NumaAllocationStrategy::kNone) return {};
+  const auto usage = work.arena.make<NumaUsage>(work.groups.size());
+  for (std::size_t i = 0; i < usage.size(); ++i) {
+    const std::size_t at = kind * usage.size() + i;
+    usage[i] = {NumaMask::of(static_cast<int>(i)), work.reserved[at], memory_[at]};
+  }
+  return usage;
+}
+
 Scores Decider::scores(const Work& work) const {
   Arena& arena = work.arena;
   const auto cpu = arena.make<int>(work.groups.size());
   const auto memory = arena.make<int>(memory_.empty() ? 0 : work.groups.size());
-  const Cpus assigned = arena.copy(tree_.all());
-  remove(assigned, work.shared);
-  if (is_strict()) remove(assigned, reserved());
+  const Cpus assigned = assigned_cpus(work);
   for (std::size_t i = 0; i < cpu.size(); ++i) {
     const NumaUsage of_cpus = policy_.usage(assigned, static_cast<int>(i));
     if (of_cpus.allocatable > 0) {

@@ -66,7 +66,11 @@ enum {
   PINFOLD_STRICT_CPU_RESERVATION = 1 << 4,
   PINFOLD_PREFER_ALIGN_CPUS_BY_UNCORECACHE = 1 << 5,
   PINFOLD_PREFER_CLOSEST_NUMA_NODES = 1 << 6,
-  PINFOLD_PREFER_MOST_ALLOCATED_NUMA_NODE = 1 << 7
+  PINFOLD_PREFER_MOST_ALLOCATED_NUMA_NODE = 1 << 7,
+  /** numa-allocation-strategy: one of the two; with the profiles FIXED and 1.38. Each resource has
+   * the weight 1, and devices have no score. */
+  PINFOLD_NUMA_ALLOCATION_MOST_ALLOCATED = 1 << 8,
+  PINFOLD_NUMA_ALLOCATION_LEAST_ALLOCATED = 1 << 9
 };
 
 /** What pinfold_machine_make() reads. */

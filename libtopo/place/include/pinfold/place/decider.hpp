@@ -30,6 +30,7 @@ struct Rules {
   TopologyScope scope = TopologyScope::kContainer;
   CpuPolicyOptions cpu;
   bool prefer_most_allocated_numa_node = false;
+  NumaAllocationStrategy strategy = NumaAllocationStrategy::kNone;  ///< every weight is 1
   Quirks quirks;
   /// prefer-closest-numa-nodes: row by row; else empty.
   std::span<const std::uint32_t> distances = {};
@@ -117,6 +118,12 @@ class Decider {
                                    std::span<const Hints> devices) const;
   [[nodiscard]] TopologyHint merge_pod(const Work& work, const PlaceRequest& request) const;
   [[nodiscard]] Scores scores(const Work& work) const;
+  /// Returns the CPUs that are assigned.
+  [[nodiscard]] Cpus assigned_cpus(const Work& work) const;
+  /// Returns how much of a kind of memory, or of the CPUs, is assigned; empty without a strategy.
+  [[nodiscard]] std::span<const NumaUsage> usage_of_cpus(const Work& work) const;
+  [[nodiscard]] std::span<const NumaUsage> usage_of_memory(const Work& work,
+                                                           std::size_t kind) const;
   [[nodiscard]] Decided allocate_cpus(Work& work, const ContainerRequest& container,
                                       const TopologyHint& affinity) const;
   [[nodiscard]] Decided allocate_memory(Work& work, const ContainerRequest& container,
@@ -130,6 +137,7 @@ class Decider {
   TopologyPolicy topology_;
   TopologyScope scope_;
   bool prefers_most_allocated_;
+  NumaAllocationStrategy strategy_;
   Quirks quirks_;
   std::vector<std::uint32_t> distances_;
   std::vector<std::uint64_t> memory_;

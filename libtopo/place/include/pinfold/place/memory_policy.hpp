@@ -24,6 +24,7 @@ struct MemoryDemand {
   std::uint64_t bytes = 0;
   std::span<const std::uint64_t> free;         ///< bytes on each NUMA node
   std::span<const std::uint64_t> allocatable;  ///< bytes on each NUMA node
+  std::size_t kind = 0;                        ///< a number of the caller's
 };
 
 /// What init containers of the pod left on exactly these NUMA nodes.
@@ -44,6 +45,7 @@ class MemoryRule final : public HintRule {
   [[nodiscard]] bool may_prefer(int width) const override { return width == preferred_width_; }
 
   [[nodiscard]] std::size_t demand_count() const { return demands_.size(); }
+  [[nodiscard]] const MemoryDemand& demand(std::size_t index) const { return demands_[index]; }
   /// Returns the hint with the fewest NUMA nodes, then the lowest mask, that contains `within`;
   /// none if it has no mask.
   [[nodiscard]] TopologyHint narrowest_with(NumaMask within) const;
