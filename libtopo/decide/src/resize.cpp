@@ -11,7 +11,7 @@
 namespace pinfold {
 namespace {
 
-constexpr const char* kCpu = "cpu";
+constexpr const char* kCpuResource = "cpu";
 
 NotResized infeasible(Rejection why, std::string advice = "") {
   return {ResizeReason::kInfeasible, std::move(why), std::move(advice)};
@@ -27,25 +27,25 @@ NotResized infeasible(std::string message, std::string advice) {
 NotResized inconsistent(const Container& container, const Quantity& cpu, bool is_shared,
                         std::string advice) {
   return infeasible(
-      Rejection{
-          "inconsistentCPUAllocationError",
-          fmt::format("inconsistentCPUAllocation Error: Not allowed to move a container from "
-                      "{} (requested CPUs = {}, allocated CPUs = {})",
-                      is_shared ? "shared pool to exclusively allocated pool,"
-                                : " exclusively allocated pool to shared pool, not allowed",
-                      cpu.to_string(), amount_of(container.resources.requests, kCpu).to_string())},
+      Rejection{"inconsistentCPUAllocationError",
+                fmt::format("inconsistentCPUAllocation Error: Not allowed to move a container from "
+                            "{} (requested CPUs = {}, allocated CPUs = {})",
+                            is_shared ? "shared pool to exclusively allocated pool,"
+                                      : " exclusively allocated pool to shared pool, not allowed",
+                            cpu.to_string(),
+                            amount_of(container.resources.requests, kCpuResource).to_string())},
       std::move(advice));
 }
 
 NotResized below_baseline(const Container& container, const Quantity& cpu, const CpuSet& baseline) {
   return infeasible(
-      Rejection{
-          "prohibitedCPUAllocationError",
-          fmt::format("prohibitedCPUAllocation Error: Skip resize, Not allowed to reduce "
-                      "container exclusively allocated pool below promised, (requested CPUs "
-                      "= {}, allocated CPUs = {}, promised CPUs = {}, guaranteed CPUs = {})",
-                      cpu.to_string(), amount_of(container.resources.requests, kCpu).to_string(),
-                      baseline.size(), cpu.value())},
+      Rejection{"prohibitedCPUAllocationError",
+                fmt::format("prohibitedCPUAllocation Error: Skip resize, Not allowed to reduce "
+                            "container exclusively allocated pool below promised, (requested CPUs "
+                            "= {}, allocated CPUs = {}, promised CPUs = {}, guaranteed CPUs = {})",
+                            cpu.to_string(),
+                            amount_of(container.resources.requests, kCpuResource).to_string(),
+                            baseline.size(), cpu.value())},
       fmt::format("container '{}' keeps the CPUs of its admission, {}: request at least {}",
                   container.name, baseline.to_string(), baseline.size()));
 }
@@ -85,7 +85,9 @@ std::optional<NotResized> find_obstacle(const Node& node, const ActivePod& pod,
 
 /// Returns why no state of the node has room for the pod.
 std::optional<NotResized> find_lack(const Node& node, const PodSpec& pod) {
-  const auto milli = [](const ResourceList& list) { return amount_of(list, kCpu).milli_value(); };
+  const auto milli = [](const ResourceList& list) {
+    return amount_of(list, kCpuResource).milli_value();
+  };
   const std::int64_t requested = milli(total_requests(node.gates(), pod));
   const std::int64_t capacity = milli(allocatable(node));
   if (requested <= capacity) return std::nullopt;
@@ -159,7 +161,7 @@ Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeReq
   PodSpec& spec = state.pods.edit(pod).spec;
   for (Container& one : spec.containers) {
     if (one.name != id.name) continue;
-    one.resources.requests[kCpu] = one.resources.limits[kCpu] = request.cpu;
+    one.resources.requests[kCpuResource] = one.resources.limits[kCpuResource] = request.cpu;
   }
   if (auto lack = find_lack(node, spec)) return decided(*std::move(lack));
   if (checks == AdmissionChecks::kManagersAndRequests) {

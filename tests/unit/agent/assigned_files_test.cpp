@@ -220,14 +220,14 @@ TEST_P(AssignedAgentTest, FollowEveryChange) {
   EXPECT_EQ(contents(world_.state / "assigned/s/c/assigned.cpuset"), "");
   EXPECT_EQ(contents(world_.state / "assigned/s/c/mems"), "0-1\n");
 
-  must_admit(agent, pod("y", {guaranteed("b", 2)}));
+  must_admit(agent, pod("y", {guaranteed("a", 2)}));
   EXPECT_EQ(cpus("s/c"), world_.cpus("pods/c") + "\n") << "a later admission";
   const auto resized = agent.resize({kOwner, Quantity::of(3, Quantity::Format::kDecimalSi)});
   ASSERT_TRUE(resized && !resized->refused);
   EXPECT_EQ(cpus("x/a"), world_.cpus("podx/a") + "\n") << "a resize";
   EXPECT_EQ(cpus("s/c"), world_.cpus("pods/c") + "\n");
 
-  NodeState next = test::with_cpus(agent.state().node, {{"x", {5, 6, 7}}});
+  NodeState next = test::with_cpus(agent.state().node, {{"x", {5, 6, 7}}, {"y", {3, 4}}});
   next.cpu.baselines = {};
   ASSERT_TRUE(agent.reconfigure(std::nullopt, std::move(next), RunningProcesses::kRefuse));
   EXPECT_EQ(cpus("x/a"), "5-7\n") << "a move";

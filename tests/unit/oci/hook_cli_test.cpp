@@ -136,8 +136,8 @@ TEST_F(HookCli, PrecreatePrintsTheConfiguration) {
       options);
   EXPECT_EQ(told.status, 0) << told.err;
   EXPECT_THAT(told.out, HasSubstr(R"("env":["A=b","PINFOLD_CPUS=1-2","PINFOLD_MEMS=0","W=1-2"])"));
-  EXPECT_THAT(told.out, HasSubstr("state/.pinfold_assigned/oci-c1/main"));
-  EXPECT_THAT(test::run_shell("cat " + (dir_ / "state/.pinfold_assigned/oci-c1/main/cpus")).out,
+  EXPECT_THAT(told.out, HasSubstr("state/pinfold_assigned/oci-c1/main"));
+  EXPECT_THAT(test::run_shell("cat " + (dir_ / "state/pinfold_assigned/oci-c1/main/cpus")).out,
               HasSubstr("1-2"));
 
   const auto wrong = hook(

@@ -164,7 +164,7 @@ std::vector<NamedAnswer> all_answers() {
       {"admissions", verbs::Admissions{{{}, rejected}, {Trace{{{"cpu", "c", "text"}}}, Trace{}}}},
       {"change", agent::ChangeOutcome{error}},
       {"prepared", verbs::PreparedContainer{verbs::OwnResources{
-                       "/var/lib/pinfold/.pinfold_assigned/u/c", {"1-2", "0", "1-2", ""}}}},
+                       "/var/lib/pinfold/pinfold_assigned/u/c", {"1-2", "0", "1-2", ""}}}},
       {"not prepared", verbs::PreparedContainer{verbs::Refusal{"summary", error}}},
       {"resized", resized},
       {"not resized", not_resized},

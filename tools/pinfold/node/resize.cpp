@@ -32,7 +32,7 @@ Result<std::string> container_of(const ResizeOptions& options, const agent::Node
                   options.pod, counted(exclusive == nullptr ? 0 : exclusive->size(), "container")));
 }
 
-std::string describe(const agent::ResizeOutcome& outcome) {
+std::string outcome_text(const agent::ResizeOutcome& outcome) {
   const std::string before = outcome.before.to_string();
   const std::string cpus = counted(outcome.after.size(), "CPU");
   if (outcome.before == outcome.after) return fmt::format("already has {}: {}", cpus, before);
@@ -44,7 +44,7 @@ void print_text(const ResizeOptions& options, const std::string& name,
                 const ResizeDocument& document) {
   const agent::ResizeOutcome& outcome = document.outcome;
   if (!outcome.refused) {
-    fmt::print("{}: {}\n", name, describe(outcome));
+    fmt::print("{}: {}\n", name, outcome_text(outcome));
   } else {
     fmt::print("{}: not resized, {}: {}\n", name, to_string(outcome.refused->reason),
                escaped(outcome.refused->why.message));

@@ -23,7 +23,7 @@ enum class Abandoned {
 
 inline constexpr const char* kDefaultStateDir = "/var/lib/pinfold";
 inline constexpr const char* kConfigFileName = "config.yaml";  ///< in the state directory
-inline constexpr const char* kAssignedDirectoryName = ".pinfold_assigned";  ///< in there, too
+inline constexpr const char* kAssignedDirectoryName = "pinfold_assigned";  ///< in there, too
 
 /// Where an agent keeps its state and control groups, and what it does with them.
 struct AgentOptions {
