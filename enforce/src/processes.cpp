@@ -28,7 +28,12 @@ Result<std::vector<pid_t>> parse_pids(std::string_view text) {
     if (!read_number(line, pid)) {
       return fail(ErrorCode::kIo, fmt::format("'{}': expected a process id", line.substr(0, 40)));
     }
-    if (pid != 0) pids.push_back(pid);  // 0: a process in another pid namespace
+    if (pid == 0) {
+      return fail(ErrorCode::kUnsupported,
+                  "it has processes of another PID namespace, which are not visible here: expected "
+                  "to run in the PID namespace of the host");
+    }
+    pids.push_back(pid);
   }
   sort_unique(pids);
   return pids;

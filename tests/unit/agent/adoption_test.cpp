@@ -196,6 +196,21 @@ TEST_P(AdoptionTest, CountsProcessesOfGroupsBelow) {
   EXPECT_THAT(remove_abandoned(agent), IsEmpty());
 }
 
+/// With cgroup v2 the kernel writes 0 for a process that the reader's PID namespace does not have.
+TEST_P(AdoptionTest, AProcessThatIsNotVisibleKeepsItsContainer) {
+  make_group("run-a", 0);
+  NodeAgent agent = open();
+  must(agent.admit(pod("a", {guaranteed("c", 2)})));
+  ASSERT_TRUE(adopt(agent, {{PodUid("a"), "c"}, "/model/run-a"}).has_value());
+  EXPECT_THAT(remove_abandoned(agent), IsEmpty());
+  for (const auto running : {RunningProcesses::kRefuse, RunningProcesses::kKill}) {
+    const auto refused = agent.remove_pod(PodUid("a"), running);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_THAT(refused.error().message, HasSubstr("processes of another PID namespace"));
+  }
+  EXPECT_EQ(cpus("run-a"), "1-2");
+}
+
 TEST_P(AdoptionTest, AGroupThatCannotBeListedIsNotTakenForEmpty) {
   NodeAgent agent = open();
   adopt_with_process_below(agent);

@@ -13,7 +13,8 @@
 namespace pinfold::enforce {
 
 /// Returns the processes of a group, for a container including the groups below it; ascending. A
-/// group that does not exist has none. Errors: kIo.
+/// group that does not exist has none. Errors: kIo; kUnsupported if it has processes of another PID
+/// namespace. Those are not listed at all with cgroup v1.
 [[nodiscard]] Result<std::vector<pid_t>> processes(const Group& group);
 /// Does the same for any group, with the groups below it in the cpuset hierarchy.
 [[nodiscard]] Result<std::vector<pid_t>> processes_below(const Group& group);
