@@ -128,18 +128,18 @@ CpuSet nodes_with_memory(const Node& node) {
 }  // namespace
 
 const std::vector<AssignedField>& assigned_fields() {
-  static const std::vector<AssignedField> fields = {
+  static const std::vector<AssignedField> kFields = {
       {"cpus", &AssignedValues::cpus},
       {"mems", &AssignedValues::mems},
       {kAssignedCpuset, &AssignedValues::exclusive_cpus},
       {kAssignedMemset, &AssignedValues::exclusive_mems}};
-  return fields;
+  return kFields;
 }
 
 const std::vector<std::string>& own_mount_options() {
-  static const std::vector<std::string> options = {"bind",  "ro",     "nosuid",
-                                                   "nodev", "noexec", "rprivate"};
-  return options;
+  static const std::vector<std::string> kOptions = {"bind",  "ro",     "nosuid",
+                                                    "nodev", "noexec", "rprivate"};
+  return kOptions;
 }
 
 std::vector<std::pair<std::string, std::string>> own_variables(const AssignedValues& values,

@@ -56,10 +56,12 @@ Result<NodeState> earlier_state(const EarlierNode& before, const NodeState& now,
   state.providers = now.providers;
   state.pods = now.pods;
   state.held = now.held;
+  to.cpu().move_baselines(now.cpu, state.cpu);  // only CPU V4 has them
   return release_stale(to, std::move(state));
 }
 
-enforce::Layout earlier_layout(const std::optional<EarlierNode>& before, const AgentState& now) {
+enforce::Layout earlier_layout(const std::shared_ptr<const EarlierNode>& before,
+                               const AgentState& now) {
   if (!before) return {};
   const auto node = make_node(before->machine, before->config);
   if (!node) return {};

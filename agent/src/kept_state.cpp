@@ -38,13 +38,13 @@
 namespace pinfold::agent {
 namespace {
 
-/// Reads the earlier node; nullopt if `node` is no longer the node that the file describes.
-std::optional<EarlierNode> read_before(const checkpoint::Files& files, const Node& node) {
-  if (!files.node) return std::nullopt;
+/// Reads the earlier node; nullptr if `node` is no longer the node that the file describes.
+std::shared_ptr<const EarlierNode> read_before(const checkpoint::Files& files, const Node& node) {
+  if (!files.node) return nullptr;
   auto stored = decode_node(*files.node);  // known_machine() reports a damaged file
   if (!stored || stored->config != node.config() ||
       !is_same_machine(stored->machine, node.machine(), memory_sizes_of(node.config()))) {
-    return std::nullopt;
+    return nullptr;
   }
   return std::move(stored->before);
 }
@@ -169,8 +169,9 @@ Result<void> KeptState::replace_node(const Node& from, const Node& to, AgentStat
                              files.cpu == base_.cpu && files.memory == base_.memory;
   auto before = before_;  // a repetition must not overwrite the undo information
   if (!is_repetition) {
-    before.emplace(EarlierNode{from.machine(), from.config(), {base_.cpu, base_.memory}, {}});
-    for (const ActivePod& pod : state_.node.pods) before->pods.insert(pod.spec.uid);
+    EarlierNode earlier{from.machine(), from.config(), {base_.cpu, base_.memory}, {}};
+    for (const ActivePod& pod : state_.node.pods) earlier.pods.insert(pod.spec.uid);
+    before = std::make_shared<const EarlierNode>(std::move(earlier));
   }
   std::string text = encode_node(to.machine(), to.config(), before);
   if (!is_dry_run_) {

@@ -354,19 +354,22 @@ void NodeAgent::reset_affinity(const ContainerId& container, std::optional<pid_t
 
 Result<ResizeOutcome> NodeAgent::resize(const ResizeRequest& request) {
   const auto& [container, cpu] = request;
-  PINFOLD_LET(auto decision, preview_resize(request));
-  ResizeOutcome outcome;
-  if (auto* const refused = std::get_if<NotResized>(&decision)) {
+  auto decision = preview_resize(request);
+  if (!decision) return tl::unexpected(std::move(decision).error());
+  if (auto* const refused = std::get_if<NotResized>(&*decision)) {
     log(LogLevel::kInfo,
         fmt::format("container '{}' of pod '{}': not resized, {}: {}", container.name,
                     container.pod, to_string(refused->reason), refused->why.message));
-    outcome.refused = std::move(*refused);
-    return outcome;
+    return ResizeOutcome{{}, std::move(*refused), {}, {}};
   }
-  auto& resized = std::get<Resized>(decision);
+  ResizeOutcome outcome;
+  auto& resized = std::get<Resized>(*decision);
   outcome.before = std::move(resized.before);
   outcome.after = std::move(resized.after);
-  if (outcome.before == outcome.after) return outcome;
+  if (outcome.before == outcome.after) {
+    outcome.not_enforced = apply(std::set{container.pod});  // completes an interrupted one
+    return outcome;
+  }
   AgentState next = state();
   next.node = std::move(resized.next);
   PINFOLD_LET(static_cast<ChangeOutcome&>(outcome),

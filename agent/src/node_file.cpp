@@ -41,17 +41,18 @@ std::optional<std::string> read_state_file(const Json& object, std::string_view 
   return found == object.end() ? std::nullopt : std::optional(found->get<std::string>());
 }
 
-Result<EarlierNode> read_before(const Json& object) {
+Result<std::shared_ptr<const EarlierNode>> read_before(const Json& object) {
   auto machine = read_machine(object);
   if (!machine) return tl::unexpected(std::move(machine).error());
   auto config = read_config(object);
   if (!config) return tl::unexpected(std::move(config).error());
-  EarlierNode before{*std::move(machine),
-                     *std::move(config),
-                     {read_state_file(object, checkpoint::kCpuFileName),
-                      read_state_file(object, checkpoint::kMemoryFileName)},
-                     {}};
-  for (const Json& uid : object.at("pods")) before.pods.emplace(uid.get<std::string>());
+  auto before = std::make_shared<EarlierNode>(
+      EarlierNode{*std::move(machine),
+                  *std::move(config),
+                  {read_state_file(object, checkpoint::kCpuFileName),
+                   read_state_file(object, checkpoint::kMemoryFileName)},
+                  {}});
+  for (const Json& uid : object.at("pods")) before->pods.emplace(uid.get<std::string>());
   return before;
 }
 
@@ -60,7 +61,7 @@ Result<StoredNode> read_node(const Json& object) {
   if (!machine) return tl::unexpected(std::move(machine).error());
   auto config = read_config(object);
   if (!config) return tl::unexpected(std::move(config).error());
-  StoredNode node{*std::move(machine), *std::move(config), std::nullopt};
+  StoredNode node{*std::move(machine), *std::move(config), nullptr};
   if (object.contains("before")) {
     PINFOLD_LET_WRAP(node.before, read_before(object.at("before")), "before");
   }
@@ -70,7 +71,7 @@ Result<StoredNode> read_node(const Json& object) {
 }  // namespace
 
 std::string encode_node(const Machine& machine, const Config& config,
-                        const std::optional<EarlierNode>& before) {
+                        const std::shared_ptr<const EarlierNode>& before) {
   Json object = node_json(machine, config);
   if (before) object["before"] = before_json(*before);
   return checkpoint::seal(kind(), object.dump());

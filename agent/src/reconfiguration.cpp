@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -23,8 +25,8 @@
 //
 // An undo searches for nothing. It decodes the kubelet files that KeptState::replace_node stored,
 // on the earlier node, and adds what these files do not hold (devices, providers, pods) from the
-// current state. It fails if a pod or held container was admitted since, because the earlier state
-// has nothing for it; pods that were removed since are released.
+// current state. It fails if a pod or held container was admitted or resized since, because the
+// earlier state has nothing, or too little, for it; pods that were removed since are released.
 //
 // open_and_reconfigure() reconfigures at a start if the stored configuration differs, so that a
 // crash between installing a configuration file and committing the state is repaired by the next
@@ -197,6 +199,16 @@ Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
   }
   ReconfigurationPlan plan;
   PINFOLD_LET(plan.next, earlier_state(*agent.before(), agent.state().node, to));
+  for (const auto& [uid, name, cpus] : now.cpu.assignments) {
+    const CpuSet* const had = plan.next.cpu.assignments.find({uid, name});
+    // Containers that divide the CPUs of their pod are not resized.
+    const bool divides = now.cpu.pods.contains(uid) || plan.next.cpu.pods.contains(uid);
+    if (divides || had == nullptr || had->size() == cpus.size()) continue;
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("container '{}' of pod '{}' was resized after the reconfiguration, so "
+                            "it cannot be undone: reconfigure to the earlier configuration instead",
+                            name, uid));
+  }
   plan.containers = compare_states(now, plan.next);
   for (PlannedContainer& container : plan.containers) {
     container.why = container.change == Change::kKept
@@ -255,24 +267,14 @@ void take_machine_over(NodeAgent& agent) {
   }
 }
 
-}  // namespace
-
-Result<NodeAgent> open_and_reconfigure(Machine machine, Config config, AgentOptions options) {
-  const auto stored = read_stored_node(options);
-  if (stored) config = with_profile_of(stored->config, std::move(config), options.profile_source);
-  if (!stored || stored->config == config) {
-    PINFOLD_LET(auto agent, open_agent(std::move(machine), std::move(config), std::move(options)));
-    take_machine_over(agent);
-    return agent;
-  }
-  const LogSink log = options.log;
-  PINFOLD_LET(auto agent, open_agent(std::move(machine), stored->config, std::move(options)));
+/// Changes the configuration if all pods can stay.
+Result<void> take_configuration_over(NodeAgent& agent, const Config& config) {
   PINFOLD_LET(auto to, make_node(agent.node().machine(), config));
   PINFOLD_LET(const auto planned, plan_reconfiguration(agent, to, PlanOptions{}));
   PINFOLD_TRY(check_all_stay(planned));
   PINFOLD_TRY(agent.reconfigure(std::move(to), planned.plan.next, RunningProcesses::kRefuse));
-  take_machine_over(agent);
-  if (!log) return agent;
+  const LogSink& log = agent.options().log;
+  if (!log) return {};
   for (const std::string& line : planned.differences) log(LogLevel::kInfo, line);
   for (const auto& [pod, why] : planned.plan.short_of_requests) {
     log(LogLevel::kWarning,
@@ -283,6 +285,32 @@ Result<NodeAgent> open_and_reconfigure(Machine machine, Config config, AgentOpti
     log(LogLevel::kInfo, fmt::format("container '{}' of pod '{}': {}: {}", container.id.name,
                                      container.id.pod, to_string(container.change), container.why));
   }
+  return {};
+}
+
+/// The configuration of the state directory, and the one to use.
+struct Configurations {
+  std::optional<Config> stored;
+  Config desired;
+};
+
+Configurations configurations_of(Config config, const AgentOptions& options) {
+  auto stored = read_stored_node(options);
+  if (!stored) return {std::nullopt, std::move(config)};
+  Config desired = with_profile_of(stored->config, std::move(config), options.profile_source);
+  return {std::move(stored->config), std::move(desired)};
+}
+
+}  // namespace
+
+Result<NodeAgent> open_and_reconfigure(Machine machine, Config config, AgentOptions options) {
+  const auto configs =
+      std::make_unique<const Configurations>(configurations_of(std::move(config), options));
+  const auto& [stored, desired] = *configs;
+  PINFOLD_LET(auto agent,
+              open_agent(std::move(machine), stored ? *stored : desired, std::move(options)));
+  if (stored && *stored != desired) PINFOLD_TRY(take_configuration_over(agent, desired));
+  take_machine_over(agent);
   return agent;
 }
 

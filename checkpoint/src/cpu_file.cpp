@@ -122,8 +122,11 @@ std::optional<ContainerMap<CpuSet>> parse_baselines(std::string_view json) {
       const auto read_list = [&] { reader.read(list); };
       reader.structure("state.ContainerCPUs", JsonReader::Field{"baseline", read_list});
       auto cpus = CpuSet::parse(list);
-      if (cpus && !cpus->empty()) baselines[{PodUid(pod), name}] = *std::move(cpus);
-      is_valid = is_valid && cpus && !cpus->empty();
+      if (!cpus || cpus->empty()) {
+        is_valid = false;
+      } else {
+        baselines[{PodUid(pod), name}] = *std::move(cpus);
+      }
     });
   });
   if (!is_valid || !reader.error().empty()) return std::nullopt;

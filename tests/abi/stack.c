@@ -70,6 +70,13 @@ static void reconfigure(void) {
   must(pinfold_node_reconfigure(node, &wish, &plan, &error), error);
   pinfold_free(plan);
 }
+static void resize(void) {
+  pinfold_pod* pod = NULL;
+  char* error = NULL;
+  const pinfold_code code = pinfold_container_resize(node, "a", "main", 2000, &pod, &error);
+  if (code != PINFOLD_REJECTED) must(code, error); /* a small machine has no room */
+  pinfold_pod_free(pod);
+}
 static void remove_pod(void) {
   char* error = NULL;
   must(pinfold_pod_remove(node, "a", 0, &error), error);
@@ -101,11 +108,10 @@ int main(int argc, char** argv) {
   struct {
     const char* name;
     void (*call)(void);
-  } const calls[] = {{"open", open_node},        {"admit", admit},
-                     {"explain", explain},       {"list", list},
-                     {"status", status},         {"start", start},
-                     {"defragment", defragment}, {"reconfigure", reconfigure},
-                     {"status", status},         {"remove", remove_pod}};
+  } const calls[] = {{"open", open_node}, {"admit", admit},           {"explain", explain},
+                     {"list", list},      {"status", status},         {"start", start},
+                     {"resize", resize},  {"defragment", defragment}, {"reconfigure", reconfigure},
+                     {"status", status},  {"remove", remove_pod}};
   char dir[] = "/tmp/pinfold_stack_XXXXXX";
   size_t i = 0;
   options.flags = PINFOLD_NODE_NO_ENFORCE;

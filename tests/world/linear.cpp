@@ -187,7 +187,9 @@ class Search {
 
   [[nodiscard]] std::string contradiction(const Reached& reached) const {
     const LoggedCall& call = *calls_[reached.first];
-    constexpr std::array kNames = {"admit", "start", "remove", "restart", "read", "ended"};
+    constexpr std::array kNames = {"admit",   "start", "remove", "resize",
+                                   "restart", "read",  "ended"};
+    static_assert(kNames.size() == std::variant_size_v<LoggedRequest>);
     return fmt::format(
         "no order of the calls explains the answer to '{}' of client {}, invoked at {}",
         kNames.at(call.request.index()), call.client, call.invoked);

@@ -21,9 +21,18 @@ ExpectedPlan expect_undo(const NodeState& state, const Before& before) {
   }
   NodeState next = state;
   next.cpu = CpuState{before.state.cpu.checkpoint()};
+  next.cpu.baselines = {};  // the files of before have none
+  to->cpu().move_baselines(state.cpu, next.cpu);
   next.memory = MemoryState{before.state.memory.checkpoint()};
   next.affinity.clear();
   next = release_stale(*to, std::move(next));
+  for (const auto& entry : state.cpu.assignments) {
+    const CpuSet* const had = next.cpu.assignments.find(entry.id());
+    const bool divides = state.cpu.pods.contains(entry.pod) || next.cpu.pods.contains(entry.pod);
+    if (!divides && had != nullptr && had->size() != entry.value.size()) {
+      return failed("one was resized since");
+    }
+  }
   for (const PodUid& uid : state.held) {
     const auto earlier = containers_with_assignments(next, uid);
     if (earlier.size() < containers_with_assignments(state, uid).size()) {

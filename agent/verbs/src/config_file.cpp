@@ -43,7 +43,7 @@ Result<void> ConfigFiles::restore() {
 }
 
 bool ConfigFiles::is_interrupted(const Config& now,
-                                 const std::optional<agent::EarlierNode>& before) const {
+                                 const std::shared_ptr<const agent::EarlierNode>& before) const {
   if (!current_ || says(current_, now) || !says(earlier_, now)) return false;
   return !before || !says(current_, before->config);
 }

@@ -207,6 +207,14 @@ Admission CpuManager::resize(CpuState& state, const PodView& pod, const Containe
   return {};
 }
 
+void CpuManager::move_baselines(const CpuCheckpoint& from, CpuCheckpoint& to) const {
+  for (const auto& entry : from.baselines) {
+    const CpuSet* const cpus = to.assignments.find(entry.id());
+    if (cpus == nullptr || to.baselines.contains(entry.id())) continue;
+    to.baselines[entry.id()] = moved_baseline(entry.value, *cpus);
+  }
+}
+
 CpuSet CpuManager::moved_baseline(const CpuSet& baseline, const CpuSet& cpus) const {
   if (!is_static_ || cpus.contains_all(baseline)) return baseline;
   const auto count = static_cast<int>(std::min(baseline.size(), cpus.size()));

@@ -129,7 +129,7 @@ TEST_F(ChangedMachine, AToleratedDriftBecomesTheNode) {
     if (level >= LogLevel::kInfo) said.emplace_back(message);
   };
   const Machine drifted =
-      edited([](MachineDescription& machine) { machine.numa_nodes[1].memory -= 12 * 1024; });
+      edited([](MachineDescription& machine) { machine.numa_nodes[1].memory -= 12UL * 1024; });
   {
     auto agent = open_agent(drifted, parse_config(tolerant).value().config, options);
     ASSERT_TRUE(agent) << agent.error().message;

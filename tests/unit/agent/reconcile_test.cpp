@@ -455,7 +455,7 @@ TEST(KnownMachine, IsTheOneOfTheStateWhileCpusAreMissing) {
   };
   EXPECT_TRUE(known_to_be(part).offline.empty()) << "nothing is known";
   put(std::string(checkpoint::kNodeFileName),
-      encode_node(whole, test::static_node().config(), std::nullopt));
+      encode_node(whole, test::static_node().config(), nullptr));
   EXPECT_TRUE(known_to_be(part).offline.empty()) << "there is no state";
   put("cpu_manager_state", "{}");
   const KnownMachine known = known_to_be(part);

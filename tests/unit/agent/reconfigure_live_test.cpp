@@ -41,7 +41,7 @@ class LiveNode {
     state.node = row.state;
     dir_.write(std::string(checkpoint::kPodsFileName), encode_pods(state));
     dir_.write(std::string(checkpoint::kNodeFileName),
-               encode_node(row.from.machine(), row.from.config(), std::nullopt));
+               encode_node(row.from.machine(), row.from.config(), nullptr));
   }
   LiveNode(const LiveNode&) = delete;
   LiveNode& operator=(const LiveNode&) = delete;

@@ -74,6 +74,29 @@ TEST_P(ResizeAgentTest, SurvivesARestart) {
   EXPECT_EQ(world_.cpus("podx/a"), "1-3");
 }
 
+TEST_P(ResizeAgentTest, ARepetitionCompletesAFailedWrite) {
+  for (int fail_at = 0;; ++fail_at) {
+    World world(GetParam());
+    NodeAgent agent = world.open();
+    must_admit(agent, pod("s", {best_effort("c")}));
+    must_admit(agent, pod("x", {guaranteed("a", 2)}));
+    world.kernel.writes_until_failure = fail_at;
+    const auto outcome = agent.resize(to(4));
+    ASSERT_TRUE(outcome.has_value()) << fail_at << ": " << outcome.error().message;
+    world.kernel.writes_until_failure = -1;
+    const bool is_done = !outcome->not_enforced;
+    must_resize(agent, 4);
+    EXPECT_EQ(world.cpus("podx/a"), "1-4") << fail_at;
+    EXPECT_EQ(world.cpus("pods/c"), "0,5-7") << fail_at;
+    const auto report = reconcile(agent);
+    ASSERT_TRUE(report.has_value()) << report.error().message;
+    EXPECT_TRUE(report->drift.empty()) << fail_at << testing::PrintToString(report->drift);
+    if (!is_done) continue;
+    EXPECT_GT(fail_at, 2);
+    return;
+  }
+}
+
 TEST_P(ResizeAgentTest, ReconcilesAfterAFailedWrite) {
   for (const auto& [from, to_cpus] : {std::pair{2, 4}, std::pair{4, 2}}) {
     int failures = 0;

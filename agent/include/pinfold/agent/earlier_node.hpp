@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,7 +22,7 @@ namespace pinfold::agent {
                                               const Node& to);
 /// Returns the control groups of the pods before the last reconfiguration. Empty if there was none,
 /// or if the earlier node or state cannot be restored.
-[[nodiscard]] enforce::Layout earlier_layout(const std::optional<EarlierNode>& before,
+[[nodiscard]] enforce::Layout earlier_layout(const std::shared_ptr<const EarlierNode>& before,
                                              const AgentState& now);
 
 }  // namespace pinfold::agent

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "pinfold/agent/desired.hpp"
@@ -52,7 +53,7 @@ class KeptState {
   /// Replaces the names of adopted groups; the next commit stores them.
   void rename_adopted(ContainerMap<std::string> adopted) { state_.adopted = std::move(adopted); }
   /// The node before the last replacement.
-  [[nodiscard]] const std::optional<EarlierNode>& before() const { return before_; }
+  [[nodiscard]] const std::shared_ptr<const EarlierNode>& before() const { return before_; }
   /// Calls Store::checkpoint_journal, and writes the counts if they have changed.
   [[nodiscard]] Result<void> checkpoint_journal();
   /// Replaces the counts; does nothing in a dry run.
@@ -80,7 +81,7 @@ class KeptState {
   bool has_damaged_pods_ = false;  ///< stored_.pods could not be decoded
   Metrics metrics_;
   bool has_new_metrics_ = false;  ///< the side file is out of date
-  std::optional<EarlierNode> before_;
+  std::shared_ptr<const EarlierNode> before_;
   std::string node_text_;  ///< contents of the node file
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -26,11 +26,11 @@ struct EarlierNode {
 struct StoredNode {
   Machine machine;
   Config config;
-  std::optional<EarlierNode> before;
+  std::shared_ptr<const EarlierNode> before;  ///< nullptr: there was none
 };
 
 [[nodiscard]] std::string encode_node(const Machine& machine, const Config& config,
-                                      const std::optional<EarlierNode>& before);
+                                      const std::shared_ptr<const EarlierNode>& before);
 /// Errors: kCorrupt.
 [[nodiscard]] Result<StoredNode> decode_node(std::string_view text);
 

@@ -53,7 +53,7 @@ class NodeView {
   /// nothing. Errors: kIo.
   [[nodiscard]] Result<std::vector<std::string>> find_drift() const;
   /// The node before the last reconfiguration of this state directory.
-  [[nodiscard]] const std::optional<EarlierNode>& before() const { return kept_->before(); }
+  [[nodiscard]] const std::shared_ptr<const EarlierNode>& before() const { return kept_->before(); }
 
   /// Admits or rejects pods on a copy of the state. Errors: as NodeAgent::admit, except those of
   /// the store.

@@ -34,7 +34,7 @@ class ConfigFiles {
   /// it. False if config.yaml is the configuration of `before`, the node before the last
   /// reconfiguration: then an --undo was interrupted.
   [[nodiscard]] bool is_interrupted(const Config& now,
-                                    const std::optional<agent::EarlierNode>& before) const;
+                                    const std::shared_ptr<const agent::EarlierNode>& before) const;
   /// Reverts an interrupted reconfiguration: restores config.yaml from config.yaml.before. Errors:
   /// kIo.
   [[nodiscard]] Result<void> take_back();

@@ -130,9 +130,9 @@ class CpuManager {
   /// the code proposed for 1.38 (kubernetes#140629); docs/kubelet-compat.md.
   [[nodiscard]] Admission resize(CpuState& state, const PodView& pod, const Container& container,
                                  const TopologyHint& affinity, Trace* trace) const;
-  /// Returns the baseline of a container that had `baseline` and was moved to `cpus`: as many of
-  /// these.
-  [[nodiscard]] CpuSet moved_baseline(const CpuSet& baseline, const CpuSet& cpus) const;
+  /// Adds the baselines of containers that were moved: as many of their CPUs in `to` as they had in
+  /// `from`. Keeps those that `to` has.
+  void move_baselines(const CpuCheckpoint& from, CpuCheckpoint& to) const;
   /// Releases a container's CPUs; ignores unknown names.
   void remove_container(CpuState& state, const ContainerId& container) const;
 
@@ -153,6 +153,8 @@ class CpuManager {
 
   [[nodiscard]] bool manages(const PodSpec& pod) const { return is_manageable(gates_, pod); }
   [[nodiscard]] int pod_guaranteed_cpus(const PodView& pod) const;
+  /// Returns the baseline of a container that had `baseline` and was moved to `cpus`.
+  [[nodiscard]] CpuSet moved_baseline(const CpuSet& baseline, const CpuSet& cpus) const;
   [[nodiscard]] Admission check_shared_pool(const PodView& pod) const;
   [[nodiscard]] Admission check_cores(const CpuState& state, const std::string& object, int count,
                                       Trace* trace) const;
