@@ -55,14 +55,14 @@ bool is_known_gate(std::string_view name, Profile profile) {
 
 /// Returns the known gate with the most similar name; "" if none is similar.
 std::string_view nearest_gate(std::string_view name) {
-  static const std::vector<std::string_view> names = [] {
+  static const std::vector<std::string_view> kNames = [] {
     std::vector<std::string_view> all;
     for (const FeatureGateStage& stage : kFeatureGates) {
       if (all.empty() || all.back() != stage.name) all.push_back(stage.name);
     }
     return all;
   }();
-  return nearest(name, names);
+  return nearest(name, kNames);
 }
 
 /// Returns " (since 1.37)", " (removed in 1.38)", " (did you mean 'X'?)" and so on, or "".
@@ -84,19 +84,10 @@ std::string remark_on(std::string_view name) {
 
 }  // namespace
 
-std::optional<bool> locked_value(std::string_view name, Profile profile) {
+bool is_locked_against(std::string_view name, bool value, Profile profile) {
   const int minor = minor_of(profile);
-  switch (state_in(name, minor == 0 ? kFirstMinor : minor)) {
-    case GateState::kLockedOff:
-      return false;
-    case GateState::kLockedOn:
-      return true;
-    case GateState::kOff:
-    case GateState::kOn:
-    case GateState::kRemoved:
-      break;
-  }
-  return std::nullopt;
+  const GateState state = state_in(name, minor == 0 ? kFirstMinor : minor);
+  return state == (value ? GateState::kLockedOff : GateState::kLockedOn);
 }
 
 std::vector<std::string> unknown_gates(const Config& config) {

@@ -44,12 +44,10 @@ void check_gate_names(const Config& config, std::vector<std::string>& problems) 
     const bool is_known = !std::binary_search(unknown.begin(), unknown.end(), name);
     const bool is_ours =
         name == "CPUManagerPolicyOptions" || name == "TopologyManagerPolicyOptions";
-    const auto locked =
-        is_judged || is_ours ? locked_value(name, config.profile) : std::optional<bool>();
     if (!is_known) problems.push_back("unrecognized feature gate: " + name);
-    if (locked && *locked != enabled) {
+    if ((is_judged || is_ours) && is_locked_against(name, enabled, config.profile)) {
       problems.push_back(fmt::format("cannot set feature gate {} to {}, feature is locked to {}",
-                                     name, enabled, *locked));
+                                     name, enabled, !enabled));
     }
   }
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,9 +14,8 @@ namespace pinfold {
 /// docs/kubelet-compat.md.
 [[nodiscard]] std::vector<std::string> unknown_gates(const Config& config);
 
-/// Returns the value to which a gate is locked; nullopt if it may be set, or is unknown. With
-/// `fixed`, as in 1.36.
-[[nodiscard]] std::optional<bool> locked_value(std::string_view name, Profile profile);
+/// Returns whether a gate is locked to the other value. With `fixed`, as in 1.36.
+[[nodiscard]] bool is_locked_against(std::string_view name, bool value, Profile profile);
 
 /// Returns whether a gate is one of OpenShift's kubelet, which has more than the upstream one.
 [[nodiscard]] bool has_openshift_gates(const Config& config);
