@@ -1,11 +1,12 @@
 # The program own-cpus in containers of a guest: own_cpus.sh VERB ARGUMENT...
-#   install VARIABLE...     puts it into the containers that have these environment variables
-#   wait VARIABLE CPUS      until it has followed its container to these CPUs; prints where its threads may run
+#   install PROGRAM VARIABLE...   puts it into the containers that have these environment variables
+#   wait VARIABLE CPUS            until it has followed its container to these CPUs; prints where its threads may run
 set -e
 
 # The oldest process whose environment has the variable.
 process_of() {
   for file in $(ls -v -d /proc/[0-9]*); do
+    [ -e "$file/exe" ] || continue  # a thread of the kernel
     if tr '\0' '\n' <"$file/environ" 2>/dev/null | grep -q "^$1="; then
       echo "${file#/proc/}"
       return
@@ -17,8 +18,12 @@ process_of() {
 
 case $1 in
   install)
-    shift
-    for variable; do cp "$(command -v own-cpus)" "/proc/$(process_of "$variable")/root/own-cpus"; done
+    program=$2
+    shift 2
+    for variable; do
+      process=$(process_of "$variable")
+      cp "$program" "/proc/$process/root/own-cpus"
+    done
     ;;
   wait)
     process=$(process_of "$2")
