@@ -101,12 +101,13 @@ struct Recorder {
 
 class CgroupFiles : public testing::TestWithParam<CgroupVersion> {};
 
-/// Uses partitions, quotas, limits, processes, another program's group on exclusive CPUs, drift and
-/// kills.
+/// Uses partitions, quotas, limits, MemoryQoS, processes, another program's group on exclusive
+/// CPUs, drift and kills.
 void use_everything(Runtime& runtime, bool is_v2) {
   const std::string config =
       "cpuManagerPolicy: static\nmemoryManagerPolicy: None\n"
-      "reservedSystemCPUs: '0'\npinfold: {partition: isolated}\n";
+      "reservedSystemCPUs: '0'\npinfold: {partition: isolated}\n"
+      "memoryReservationPolicy: TieredReservation\nmemoryThrottlingFactor: 0.5\n";
   runtime.options.config = config.c_str();
   pinfold_node* const node = runtime.open();
   pinfold_pod* answer = nullptr;

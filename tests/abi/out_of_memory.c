@@ -41,8 +41,20 @@ static const char* const kOther =
     "metadata: {name: web, uid: web-1}\n"
     "spec: {containers: [{name: main, resources: {limits: {cpu: 1, memory: 1Gi}}}]}\n";
 
+static const char* const kNodes =
+    "apiVersion: topology.node.k8s.io/v1alpha2\n"
+    "kind: NodeResourceTopology\n"
+    "metadata: {name: n1}\n"
+    "attributes:\n"
+    "- {name: topologyManagerPolicy, value: single-numa-node}\n"
+    "zones:\n"
+    "- {name: node-0, type: Node, resources: "
+    "[{name: cpu, capacity: 4, allocatable: 4, available: 4}, "
+    "{name: memory, capacity: 4Gi, allocatable: 4Gi, available: 4Gi}]}\n";
+
 static pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
 static pinfold_node* node;
+static pinfold_fleet* fleet;
 
 static pinfold_code call_open(void) {
   pinfold_node* other = NULL;
@@ -119,10 +131,67 @@ static pinfold_code call_defragment(void) {
   return code;
 }
 
+static pinfold_code call_start(void) {
+  char* error = NULL;
+  const pinfold_code code = pinfold_container_start(node, "db-1", "main", &error);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_resize(void) {
+  pinfold_pod* pod = NULL;
+  char* error = NULL;
+  const pinfold_code code = pinfold_container_resize(node, "db-1", "main", 3000, &pod, &error);
+  pinfold_pod_free(pod);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_remove_container(void) {
+  char* error = NULL;
+  const pinfold_code code = pinfold_container_remove(node, "db-1", "main", 0, &error);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_owner_of(void) {
+  char* uid = NULL;
+  char* container = NULL;
+  const pinfold_code code = pinfold_owner_of(options.state_dir, 1, &uid, &container, NULL);
+  pinfold_free(uid);
+  pinfold_free(container);
+  return code;
+}
+static pinfold_code call_fleet_open(void) {
+  pinfold_fleet* other = NULL;
+  char* error = NULL;
+  const pinfold_code code = pinfold_fleet_open(kNodes, NULL, &other, &error);
+  pinfold_fleet_close(other);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_fleet_predict(void) {
+  char* json = NULL;
+  char* error = NULL;
+  const pinfold_code code = pinfold_fleet_predict(fleet, kOther, NULL, &json, &error);
+  pinfold_free(json);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_fleet_place(void) {
+  char* error = NULL;
+  const pinfold_code code = pinfold_fleet_place_pod(fleet, kPod, "n1", &error);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_fleet_remove(void) {
+  char* error = NULL;
+  const pinfold_code code = pinfold_fleet_remove_pod(fleet, "db-1", &error);
+  pinfold_free(error);
+  return code;
+}
+
 static const struct {
   const char* name;
   pinfold_code (*call)(void);
-  int is_admitted; /* before the call */
+  int is_admitted; /* before the call, and placed */
 } kCalls[] = {
     {"open", call_open, 1},
     {"explain", call_explain, 0},
@@ -133,6 +202,14 @@ static const struct {
     {"list", call_list, 1},
     {"reconfigure", call_reconfigure, 1},
     {"defragment", call_defragment, 1},
+    {"start", call_start, 1},
+    {"resize", call_resize, 1},
+    {"remove container", call_remove_container, 1},
+    {"owner of", call_owner_of, 1},
+    {"fleet open", call_fleet_open, 0},
+    {"fleet predict", call_fleet_predict, 1},
+    {"fleet place", call_fleet_place, 0},
+    {"fleet remove", call_fleet_remove, 1},
 };
 
 /* Runs in a child. The exit status is the code, or 200 if no allocation was left to fail. */
@@ -141,13 +218,15 @@ static void run_child(size_t which, long number) {
   const pinfold_code code = kCalls[which].call();
   const int is_over = until_failure > 0;
   until_failure = -1;
-  if (call_status() != PINFOLD_OK) _exit(201);
+  if (call_status() != PINFOLD_OK || call_fleet_predict() != PINFOLD_OK) _exit(201);
   _exit(is_over ? 200 : (int)code);
 }
 
 static void prepare(size_t which) {
   (void)call_remove();
-  if (kCalls[which].is_admitted && call_admit() != PINFOLD_OK) exit(2);
+  (void)call_fleet_remove();
+  if (!kCalls[which].is_admitted) return;
+  if (call_admit() != PINFOLD_OK || call_fleet_place() != PINFOLD_OK) exit(2);
 }
 
 /* Returns the number of failures. */
@@ -188,12 +267,17 @@ int main(int count, char** arguments) {
     puts(error);
     return 2;
   }
+  if (pinfold_fleet_open(kNodes, NULL, &fleet, &error) != PINFOLD_OK) {
+    puts(error);
+    return 2;
+  }
   int failures = 0;
   for (fails_on = 0; fails_on < 2; ++fails_on) {
     for (size_t which = 0; which < sizeof(kCalls) / sizeof(kCalls[0]); ++which) {
       failures += try_all(which, step);
     }
   }
+  pinfold_fleet_close(fleet);
   pinfold_node_close(node);
   char command[64];
   snprintf(command, sizeof(command), "rm -r %s", folder);

@@ -69,7 +69,9 @@ TEST_F(NriOwnResources, FollowLaterAdmissionsAndResizes) {
   EXPECT_EQ(file("cpus"), "0,3-7\n");
   ASSERT_TRUE(world_.resize_by_cri(b, 3));
   EXPECT_EQ(file("cpus"), world_.cpus(shared("a")) + "\n");
-  world_.end(b);
+  world_.stop(b);
+  EXPECT_EQ(file("cpus"), "0,4-7\n") << "it may start again";
+  world_.remove_sandbox(b);
   EXPECT_EQ(file("cpus"), "0-7\n");
 }
 

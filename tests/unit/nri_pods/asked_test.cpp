@@ -22,7 +22,6 @@ TEST(NriAsked, AllContainersOrSome) {
   EXPECT_EQ(asked_variables({}, "main").value(), std::nullopt);
   EXPECT_EQ(asked("true").value(), AssignedVariables());
   EXPECT_EQ(asked("false").value(), std::nullopt);
-  EXPECT_EQ(asked("").value(), std::nullopt);
   const std::string some = "main: {W: assigned.cpuset}\nside: true\nquiet: false\n";
   EXPECT_EQ(asked(some).value(), (AssignedVariables{{"W", kAssignedCpuset}}));
   EXPECT_EQ(asked(some, "side").value(), AssignedVariables());
@@ -33,10 +32,11 @@ TEST(NriAsked, AllContainersOrSome) {
 TEST(NriAsked, NamesWhatIsWrong) {
   for (const auto& [value, message] :
        {std::pair{"yes please", "value: 'yes please': expected 'true', 'false', or a mapping"},
-        std::pair{"[main]", "expected 'true', 'false', or a mapping"},
+        std::pair{"[\"main\"]", "expected 'true', 'false', or a mapping"},
         std::pair{"{main: {W: cpus}}", "main.W: 'cpus': expected assigned.cpuset"},
         std::pair{"{side: 3}", "side: 3: expected true, false, or variables"},
         std::pair{"{main: {'A=': assigned.cpuset}}", "expected the name of an environment"},
+        std::pair{"", "annotation pinfold.io/assigned: 0 documents: expected one"},
         std::pair{"{", "annotation pinfold.io/assigned: "}}) {
     const auto read = asked(value);
     ASSERT_FALSE(read) << value;
