@@ -1,8 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <boost/smart_ptr/intrusive_ptr.hpp>
-#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+#include <atomic>
 #include <compare>
 #include <cstddef>
 #include <initializer_list>
@@ -17,11 +16,39 @@ namespace pinfold {
 /// threads may use different copies.
 template <class T>
 class SharedVector {
-  struct Element : boost::intrusive_ref_counter<Element, boost::thread_safe_counter> {
+  struct Element {
     explicit Element(T&& from) : value(std::move(from)) {}
     T value;
+    std::atomic<std::size_t> owners{1};
   };
-  using Pointers = std::vector<boost::intrusive_ptr<Element>>;
+
+  /// Owns an element together with its copies.
+  class Pointer {
+   public:
+    explicit Pointer(T&& value) : element_(new Element(std::move(value))) {}
+    Pointer(const Pointer& other) noexcept : element_(other.element_) {
+      element_->owners.fetch_add(1, std::memory_order_relaxed);
+    }
+    Pointer(Pointer&& other) noexcept : element_(std::exchange(other.element_, nullptr)) {}
+    Pointer& operator=(Pointer other) noexcept {
+      std::swap(element_, other.element_);
+      return *this;
+    }
+    ~Pointer() {
+      if (element_ == nullptr) return;
+      if (element_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete element_;
+    }
+    [[nodiscard]] T& operator*() const { return element_->value; }
+    /// Read with acquire, so a thread that has dropped its copy has finished reading.
+    [[nodiscard]] bool is_shared() const {
+      return element_->owners.load(std::memory_order_acquire) > 1;
+    }
+    friend bool operator==(const Pointer&, const Pointer&) = default;
+
+   private:
+    Element* element_;  // null only if moved from
+  };
+  using Pointers = std::vector<Pointer>;
 
  public:
   using value_type = T;
@@ -36,8 +63,8 @@ class SharedVector {
     using reference = const T&;
 
     Iterator() = default;
-    reference operator*() const { return (*at_)->value; }
-    pointer operator->() const { return &(*at_)->value; }
+    reference operator*() const { return **at_; }
+    pointer operator->() const { return &**at_; }
     reference operator[](difference_type n) const { return *(*this + n); }
     Iterator& operator++() { return *this += 1; }
     Iterator& operator--() { return *this -= 1; }
@@ -71,35 +98,31 @@ class SharedVector {
   [[nodiscard]] std::size_t size() const { return elements_.size(); }
   [[nodiscard]] Iterator begin() const { return Iterator(elements_.begin()); }
   [[nodiscard]] Iterator end() const { return Iterator(elements_.end()); }
-  [[nodiscard]] const T& operator[](std::size_t index) const { return elements_[index]->value; }
-  [[nodiscard]] const T& front() const { return elements_.front()->value; }
-  [[nodiscard]] const T& back() const { return elements_.back()->value; }
+  [[nodiscard]] const T& operator[](std::size_t index) const { return *elements_[index]; }
+  [[nodiscard]] const T& front() const { return *elements_.front(); }
+  [[nodiscard]] const T& back() const { return *elements_.back(); }
 
   /// Returns an element for writing, no longer shared with any copy. Iterators stay valid.
   [[nodiscard]] T& edit(Iterator at) {
     auto& element = elements_[static_cast<std::size_t>(at - begin())];
-    // The count is read with acquire, so a thread that has dropped its copy has finished reading.
-    if (element->use_count() > 1) element = make(T(element->value));
-    return element->value;
+    if (element.is_shared()) element = Pointer(T(*element));
+    return *element;
   }
 
-  void push_back(T value) { elements_.push_back(make(std::move(value))); }
+  void push_back(T value) { elements_.emplace_back(std::move(value)); }
   Iterator insert(Iterator at, T value) {
-    return Iterator(elements_.insert(at.at_, make(std::move(value))));
+    return Iterator(elements_.emplace(at.at_, std::move(value)));
   }
   Iterator erase(Iterator at) { return Iterator(elements_.erase(at.at_)); }
   void clear() { elements_.clear(); }
 
   friend bool operator==(const SharedVector& a, const SharedVector& b) {
-    return std::equal(a.elements_.begin(), a.elements_.end(), b.elements_.begin(),
-                      b.elements_.end(), [](const auto& one, const auto& other) {
-                        return one == other || one->value == other->value;
-                      });
+    return std::equal(
+        a.elements_.begin(), a.elements_.end(), b.elements_.begin(), b.elements_.end(),
+        [](const auto& one, const auto& other) { return one == other || *one == *other; });
   }
 
  private:
-  static boost::intrusive_ptr<Element> make(T&& value) { return new Element(std::move(value)); }
-
   Pointers elements_;
 };
 
