@@ -1,10 +1,6 @@
 # Installs what programs that link Pinfold need, by the components of the Debian packages:
 # libpinfold0 (the shared library) and libpinfold-dev (everything that a build needs). The third,
 # pinfold, is in tools/pinfold. Libraries that were not built are left out (OPTIONAL).
-option(PINFOLD_INSTALL "Install the libraries and headers" ${PROJECT_IS_TOP_LEVEL})
-if(NOT PINFOLD_INSTALL)
-  return()
-endif()
 include(CMakePackageConfigHelpers)
 
 # Every module declared so far; tools and harness are declared later.
@@ -26,6 +22,8 @@ install(TARGETS pinfold_capi EXPORT pinfold-c
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     COMPONENT libpinfold0 NAMELINK_COMPONENT libpinfold-dev OPTIONAL
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libpinfold-dev)
+install(TARGETS pinfold_capi_static EXPORT pinfold-c-static
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libpinfold-dev OPTIONAL)
 install(TARGETS pinfold_stub EXPORT pinfold-stub
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libpinfold-dev OPTIONAL)
 
@@ -65,7 +63,7 @@ while(todo)
 endwhile()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/pinfold)
-foreach(language c cpp decide stub)
+foreach(language c c-static cpp decide stub)
   install(EXPORT pinfold-${language} NAMESPACE pinfold:: FILE pinfold-${language}-targets.cmake
     DESTINATION ${package_dir} COMPONENT libpinfold-dev)
 endforeach()

@@ -47,16 +47,27 @@ if(PINFOLD_COVERAGE)
   target_link_options(pinfold_flags INTERFACE --coverage)
 endif()
 
+# In archives for others each file is an object, so that a static link takes only what it uses.
+function(pinfold_keep_objects_apart target)
+  if(PINFOLD_INSTALL AND NOT PINFOLD_DEVELOPER_MODE)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  endif()
+endfunction()
+
 # pinfold_add_library(NAME SOURCES a.cpp ... [DEPENDS modules ...] [LIBS libraries ...]
-#                     [PRIVATE_LIBS libraries ...])
+#                     [PRIVATE_LIBS libraries ...] [YAML_SOURCES a.cpp ...])
 # Declares pinfold_NAME (alias pinfold::NAME) from the current directory: its headers below
-# include/, sources listed one by one. DEPENDS names other modules of Pinfold.
+# include/, sources listed one by one. DEPENDS names other modules of Pinfold. YAML_SOURCES, which are
+# also in SOURCES, read texts. They are objects of their own, so that a program that reads none does
+# not need yaml-cpp.
 function(pinfold_add_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBS;PRIVATE_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBS;PRIVATE_LIBS;YAML_SOURCES" ${ARGN})
   add_library(pinfold_${name} STATIC ${ARG_SOURCES})
   add_library(pinfold::${name} ALIAS pinfold_${name})
   set_property(GLOBAL APPEND PROPERTY PINFOLD_MODULES ${name})
   set_target_properties(pinfold_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  pinfold_keep_objects_apart(pinfold_${name})
+  set_property(SOURCE ${ARG_YAML_SOURCES} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
   target_include_directories(pinfold_${name} PUBLIC
     $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
   target_compile_features(pinfold_${name} PUBLIC cxx_std_20)
@@ -73,7 +84,7 @@ endfunction()
 function(pinfold_add_executable name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS} fmt::fmt)
+  target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS} pinfold::base)
   pinfold_precompile(${name} program)
   pinfold_use_clang_tidy(${name})
 endfunction()
@@ -113,7 +124,7 @@ function(pinfold_add_test name)
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 5")
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS} fmt::fmt GTest::gtest_main GTest::gmock)
+  target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS} pinfold::base GTest::gtest_main GTest::gmock)
   target_link_libraries(${name} PRIVATE pinfold_test_flags)
   pinfold_precompile(${name} test)
   pinfold_use_clang_tidy(${name} RELAXED)

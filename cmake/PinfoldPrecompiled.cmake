@@ -10,12 +10,12 @@ function(pinfold_precompiled_header kind header)
   cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
   add_library(pinfold_precompiled_${kind} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled/anchor.cpp)
   target_link_libraries(pinfold_precompiled_${kind} PRIVATE
-    pinfold_flags fmt::fmt nlohmann_json::nlohmann_json tl::expected ${ARG_LIBS})
+    pinfold_flags pinfold_fmt nlohmann_json::nlohmann_json tl::expected ${ARG_LIBS})
   target_precompile_headers(pinfold_precompiled_${kind} PRIVATE
     ${PROJECT_SOURCE_DIR}/cmake/precompiled/${header})
 endfunction()
 
-if(PINFOLD_PRECOMPILE)
+if(PINFOLD_PRECOMPILE AND PINFOLD_BUILD_topo)
   pinfold_precompiled_header(library headers.hpp)
   set_target_properties(pinfold_precompiled_library PROPERTIES POSITION_INDEPENDENT_CODE ON)
   if(PINFOLD_TOOLS)

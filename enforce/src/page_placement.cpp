@@ -1,13 +1,13 @@
 #include "pinfold/enforce/page_placement.hpp"
 
 #include <fmt/format.h>
-#include <numa.h>
 
 #include <cerrno>
 #include <memory>
 #include <vector>
 
 #include "kernel_files.hpp"
+#include "libnuma.hpp"
 #include "text_fields.hpp"
 
 namespace pinfold::enforce {
@@ -34,12 +34,12 @@ void add_mapping(std::string_view line, PagesByNode& sum) {
   for (const auto& [node, count] : pages) sum[node] += count * page_kib * 1024;
 }
 
-using Mask = std::unique_ptr<bitmask, decltype(&numa_free_nodemask)>;
+using Mask = std::unique_ptr<bitmask, decltype(Libnuma::bitmask_free)>;
 
-Mask mask_of(const NodeSet& nodes) {
-  Mask mask(::numa_allocate_nodemask(), &::numa_free_nodemask);
+Mask mask_of(const Libnuma& numa, const NodeSet& nodes) {
+  Mask mask(numa.allocate_nodemask(), numa.bitmask_free);
   for (const auto& node : nodes) {
-    ::numa_bitmask_setbit(mask.get(), static_cast<unsigned>(node.value));
+    numa.bitmask_setbit(mask.get(), static_cast<unsigned>(node.value));
   }
   return mask;
 }
@@ -75,7 +75,8 @@ std::uint64_t moved_bytes(const PagesByNode& before, const PagesByNode& after) {
 }
 
 Result<void> migrate_pages(pid_t pid, const NodeSet& nodes) {
-  if (::numa_available() < 0) {
+  PINFOLD_LET(const auto* const numa, libnuma());
+  if (numa->available() < 0) {
     return fail(ErrorCode::kUnsupported, "this kernel has no NUMA memory policy");
   }
   NodeSet elsewhere;
@@ -83,9 +84,9 @@ Result<void> migrate_pages(pid_t pid, const NodeSet& nodes) {
     if (!nodes.contains(CpuId{node})) elsewhere |= NodeSet::of(CpuId{node});
   }
   if (elsewhere.empty()) return {};
-  const Mask from = mask_of(elsewhere);
-  const Mask to = mask_of(nodes);
-  if (::numa_migrate_pages(pid, from.get(), to.get()) >= 0) return {};
+  const Mask from = mask_of(*numa, elsewhere);
+  const Mask to = mask_of(*numa, nodes);
+  if (numa->migrate_pages(pid, from.get(), to.get()) >= 0) return {};
   return fail_errno(errno, fmt::format("move the pages of process {} from nodes {} to {}", pid,
                                        elsewhere.to_string(), nodes.to_string()));
 }

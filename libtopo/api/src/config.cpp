@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "pinfold/api/config_document.hpp"
 #include "pinfold/text/field.hpp"
 #include "schema.hpp"
 
@@ -210,13 +209,6 @@ Result<ParsedConfig> config_from_json(const json& document) {
   if (auto& hard = parsed.config.eviction_hard; merge != nullptr && *merge == true && hard) {
     hard->emplace("memory.available", "100Mi");
   }
-  return parsed;
-}
-
-Result<ParsedConfig> parse_config(std::string_view yaml_or_json) {
-  PINFOLD_LET(auto read, read_config_document(yaml_or_json));
-  PINFOLD_LET(auto parsed, config_from_json(read.document));
-  parsed.warnings.insert(parsed.warnings.begin(), read.notes.begin(), read.notes.end());
   return parsed;
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "pinfold/api/config.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
 #include "schema.hpp"
@@ -394,6 +395,13 @@ Result<ConfigDocument> read_config_document(std::string_view text) {
   Finder finder;
   for (const json& document : documents) PINFOLD_TRY(finder.look(document));
   return std::move(finder).finish();
+}
+
+Result<ParsedConfig> parse_config(std::string_view yaml_or_json) {
+  PINFOLD_LET(auto read, read_config_document(yaml_or_json));
+  PINFOLD_LET(auto parsed, config_from_json(read.document));
+  parsed.warnings.insert(parsed.warnings.begin(), read.notes.begin(), read.notes.end());
+  return parsed;
 }
 
 }  // namespace pinfold

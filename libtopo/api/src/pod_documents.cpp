@@ -136,6 +136,11 @@ Result<PodSpec> read_pod(const nlohmann::json& document) {
   return pod;
 }
 
+Result<PodSpec> parse_pod(std::string_view yaml_or_json) {
+  PINFOLD_LET(const auto document, parse_document(yaml_or_json));
+  return pod_from_json(document);
+}
+
 Result<PodDocuments> read_pods(std::string_view yaml_or_json, std::string_view name) {
   PINFOLD_LET_WRAP(const auto documents, parse_documents(yaml_or_json), name);
   PodDocuments out;

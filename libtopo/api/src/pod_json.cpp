@@ -7,7 +7,6 @@
 #include <set>
 
 #include "pinfold/api/pod.hpp"
-#include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/words.hpp"
 #include "schema.hpp"
@@ -284,11 +283,6 @@ Result<PodSpec> pod_from_json(const json& document) {
   PINFOLD_LET(pod.overhead, read_list(*spec, "spec", "overhead"));
   PINFOLD_TRY(read_criticality(document, *spec, pod));
   return pod;
-}
-
-Result<PodSpec> parse_pod(std::string_view yaml_or_json) {
-  PINFOLD_LET(const auto document, parse_document(yaml_or_json));
-  return pod_from_json(document);
 }
 
 json to_json(const PodSpec& pod) {

@@ -18,8 +18,8 @@ Result<MachineDescription> describe(const MachineText& source) {
 
 template <class HwlocSource>
 Result<MachineDescription> describe(const HwlocSource& source) {
-  PINFOLD_LET(auto topology, load_topology(source, Devices::kIgnore));
-  return describe_topology(topology.get());
+  PINFOLD_LET(const auto topology, load_topology(source, Devices::kIgnore));
+  return describe_topology(topology);
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ Result<Machine> discover(const Source& source, std::string name) {
 
 Result<Machine> discover_with_hwloc(const SysTree& source, std::string name) {
   PINFOLD_LET(const auto topology, load_topology(source, Devices::kIgnore));
-  PINFOLD_LET(auto description, describe_topology(topology.get()));
+  PINFOLD_LET(auto description, describe_topology(topology));
   description.name = std::move(name);
   return Machine::make(std::move(description));
 }

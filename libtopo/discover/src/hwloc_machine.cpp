@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <hwloc.h>
 
 #include <algorithm>
 #include <limits>
@@ -13,10 +12,11 @@ namespace pinfold {
 namespace {
 
 /// Returns all objects of a type, in ascending order of their OS ids.
-std::vector<hwloc_obj_t> objects(hwloc_topology* topology, hwloc_obj_type_t type) {
+std::vector<hwloc_obj_t> objects(const Topology& topology, hwloc_obj_type_t type) {
+  const Libhwloc& hwloc = *topology.get_deleter().hwloc;
   std::vector<hwloc_obj_t> found;
   for (hwloc_obj_t object = nullptr;
-       (object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr;) {
+       (object = next_object(hwloc, topology.get(), type, object)) != nullptr;) {
     found.push_back(object);
   }
   std::sort(found.begin(), found.end(),
@@ -39,21 +39,22 @@ NumaNode describe_node(const hwloc_obj* object) {
 }
 
 struct ReleaseDistances {
-  hwloc_topology* topology;
+  const Topology& topology;
   void operator()(hwloc_distances_s* distances) const {
-    hwloc_distances_release(topology, distances);
+    topology.get_deleter().hwloc->distances_release(topology.get(), distances);
   }
 };
 
 /// Fills in the distances if hwloc has a complete matrix.
-void add_distances(hwloc_topology* topology, std::vector<NumaNode>& nodes) {
+void add_distances(const Topology& topology, std::vector<NumaNode>& nodes) {
   if (nodes.size() == 1) {  // hwloc keeps no 1x1 matrix; in ACPI the local distance is 10
     nodes[0].distances = {10};
     return;
   }
   unsigned count = 1;
   hwloc_distances_s* raw = nullptr;
-  if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &count, &raw,
+  const Libhwloc& hwloc = *topology.get_deleter().hwloc;
+  if (hwloc.distances_get_by_type(topology.get(), HWLOC_OBJ_NUMANODE, &count, &raw,
                                   HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) != 0 ||
       count == 0) {
     return;
@@ -77,25 +78,29 @@ void add_distances(hwloc_topology* topology, std::vector<NumaNode>& nodes) {
   }
 }
 
-CpuId lowest_cpu(const hwloc_obj* object) { return CpuId{hwloc_bitmap_first(object->cpuset)}; }
+CpuId lowest_cpu(const Topology& topology, const hwloc_obj* object) {
+  return CpuId{topology.get_deleter().hwloc->bitmap_first(object->cpuset)};
+}
 
-Result<Cpu> describe_cpu(hwloc_topology* topology, hwloc_obj_t pu,
+Result<Cpu> describe_cpu(const Topology& topology, hwloc_obj_t pu,
                          const std::vector<hwloc_obj_t>& nodes) {
+  const Libhwloc& hwloc = *topology.get_deleter().hwloc;
   Cpu cpu;
   cpu.id = CpuId{static_cast<std::int32_t>(pu->os_index)};
-  const hwloc_obj* const core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
-  cpu.core = CoreId{core == nullptr ? cpu.id.value : lowest_cpu(core).value};
-  const hwloc_obj* const socket = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, pu);
+  const hwloc_obj* const core = hwloc_get_ancestor_obj_by_type(topology.get(), HWLOC_OBJ_CORE, pu);
+  cpu.core = CoreId{core == nullptr ? cpu.id.value : lowest_cpu(topology, core).value};
+  const hwloc_obj* const socket =
+      hwloc_get_ancestor_obj_by_type(topology.get(), HWLOC_OBJ_PACKAGE, pu);
   cpu.socket = SocketId{socket == nullptr ? 0 : static_cast<std::int32_t>(socket->os_index)};
   const auto node = std::find_if(nodes.begin(), nodes.end(), [&](hwloc_obj_t candidate) {
-    return hwloc_bitmap_isset(candidate->cpuset, pu->os_index) != 0;
+    return hwloc.bitmap_isset(candidate->cpuset, pu->os_index) != 0;
   });
   if (node != nodes.end()) {
     cpu.numa = NumaId{static_cast<std::int32_t>((*node)->os_index)};
     return cpu;
   }
   // hwloc has no object for a NUMA node without memory.
-  const int id = hwloc_bitmap_last(pu->complete_nodeset);
+  const int id = hwloc.bitmap_last(pu->complete_nodeset);
   if (id < 0) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("cpu {} is on no NUMA node", cpu.id.value));
@@ -124,11 +129,12 @@ void add_memoryless_nodes(MachineDescription& description) {
 }
 
 /// Warns of CPUs that the exporter could not use. Domain: a topology loaded with disallowed CPUs.
-void warn_of_disallowed(hwloc_topology* topology, MachineDescription& description) {
+void warn_of_disallowed(const Topology& topology, MachineDescription& description) {
+  const Libhwloc& hwloc = *topology.get_deleter().hwloc;
+  const hwloc_const_bitmap_t allowed_set = hwloc.topology_get_allowed_cpuset(topology.get());
   CpuSet allowed;
   for (const Cpu& cpu : description.cpus) {
-    if (hwloc_bitmap_isset(hwloc_topology_get_allowed_cpuset(topology),
-                           static_cast<unsigned>(cpu.id.value)) != 0) {
+    if (hwloc.bitmap_isset(allowed_set, static_cast<unsigned>(cpu.id.value)) != 0) {
       allowed.insert(cpu.id);
     }
   }
@@ -141,7 +147,7 @@ void warn_of_disallowed(hwloc_topology* topology, MachineDescription& descriptio
 
 }  // namespace
 
-Result<MachineDescription> describe_topology(hwloc_topology* topology) {
+Result<MachineDescription> describe_topology(const Topology& topology) {
   MachineDescription description;
   const std::vector<hwloc_obj_t> nodes = objects(topology, HWLOC_OBJ_NUMANODE);
   for (const hwloc_obj* const node : nodes) description.numa_nodes.push_back(describe_node(node));
@@ -149,12 +155,15 @@ Result<MachineDescription> describe_topology(hwloc_topology* topology) {
   std::map<CpuId, CpuId> l3_of;
   for (hwloc_obj* const pu : objects(topology, HWLOC_OBJ_PU)) {
     PINFOLD_LET(auto cpu, describe_cpu(topology, pu, nodes));
-    const hwloc_obj* const l3 = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_L3CACHE, pu);
-    if (l3 != nullptr) l3_of[cpu.id] = lowest_cpu(l3);
+    const hwloc_obj* const l3 =
+        hwloc_get_ancestor_obj_by_type(topology.get(), HWLOC_OBJ_L3CACHE, pu);
+    if (l3 != nullptr) l3_of[cpu.id] = lowest_cpu(topology, l3);
     description.cpus.push_back(cpu);
   }
   add_memoryless_nodes(description);
-  if (hwloc_topology_is_thissystem(topology) == 0) warn_of_disallowed(topology, description);
+  if (topology.get_deleter().hwloc->topology_is_thissystem(topology.get()) == 0) {
+    warn_of_disallowed(topology, description);
+  }
   number_caches(description, l3_of);
   return description;
 }

@@ -18,13 +18,13 @@ tl::unexpected<Error> invalid(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
 }
 
-Result<Topology> new_topology(Devices devices) {
+Result<Topology> new_topology(const Libhwloc& hwloc, Devices devices) {
   hwloc_topology* raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return fail(ErrorCode::kInternal, "hwloc failed to start");
-  Topology topology(raw);
+  if (hwloc.topology_init(&raw) != 0) return fail(ErrorCode::kInternal, "hwloc failed to start");
+  Topology topology(raw, DestroyTopology{&hwloc});
   if (devices == Devices::kFind) {
     for (const auto type : {HWLOC_OBJ_PCI_DEVICE, HWLOC_OBJ_OS_DEVICE}) {
-      if (hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL) != 0) {
+      if (hwloc.topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL) != 0) {
         return fail(ErrorCode::kInternal, "hwloc cannot look for devices");
       }
     }
@@ -58,14 +58,14 @@ std::string first_line(std::string_view text) {
 }
 
 /// Loads a topology; nullptr if hwloc cannot read the text. Domain: less than 2 GiB.
-Result<Topology> load_xml(const std::string& text, Devices devices) {
-  PINFOLD_LET(auto topology, new_topology(devices));
+Result<Topology> load_xml(const Libhwloc& hwloc, const std::string& text, Devices devices) {
+  PINFOLD_LET(auto topology, new_topology(hwloc, devices));
   hwloc_topology* const raw = topology.get();
   // The exporter may have been confined to part of the machine.
   const bool is_loaded =
-      hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) == 0 &&
-      hwloc_topology_set_xmlbuffer(raw, text.c_str(), static_cast<int>(text.size()) + 1) == 0 &&
-      hwloc_topology_load(raw) == 0;
+      hwloc.topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) == 0 &&
+      hwloc.topology_set_xmlbuffer(raw, text.c_str(), static_cast<int>(text.size()) + 1) == 0 &&
+      hwloc.topology_load(raw) == 0;
   return is_loaded ? std::move(topology) : Topology();
 }
 
@@ -90,35 +90,37 @@ int major_of(std::string_view format) {
 }
 
 /// Returns a text as hwloc rewrites it; nullopt if hwloc cannot read it.
-std::optional<std::string> rewrite_xml(const std::string& text, Devices devices) {
-  const auto topology = load_xml(text, devices);
+std::optional<std::string> rewrite_xml(const Libhwloc& hwloc, const std::string& text,
+                                       Devices devices) {
+  const auto topology = load_xml(hwloc, text, devices);
   char* written = nullptr;
   int size = 0;
   if (!topology || *topology == nullptr ||
-      hwloc_topology_export_xmlbuffer(topology->get(), &written, &size, 0) != 0) {
+      hwloc.topology_export_xmlbuffer(topology->get(), &written, &size, 0) != 0) {
     return std::nullopt;
   }
   std::string out(written);
-  hwloc_free_xmlbuffer(topology->get(), written);
+  hwloc.free_xmlbuffer(topology->get(), written);
   return out;
 }
 
 }  // namespace
 
 Result<Topology> load_topology(const SysTree& source, Devices devices) {
-  PINFOLD_LET(auto topology, new_topology(devices));
+  PINFOLD_LET(const auto* const hwloc, libhwloc());
+  PINFOLD_LET(auto topology, new_topology(*hwloc, devices));
   hwloc_topology* const raw = topology.get();
   // Use only the kernel's files, not the processor on which this program runs.
-  hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+  hwloc->topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
   // Read the whole machine, even if this program's cpuset is smaller.
   if (devices == Devices::kIgnore &&
-      hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0) {
+      hwloc->topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0) {
     return fail(ErrorCode::kInternal, "hwloc cannot include CPUs outside this program's cpuset");
   }
-  if (hwloc_topology_load(raw) != 0) {
+  if (hwloc->topology_load(raw) != 0) {
     return invalid(fmt::format("'{}': hwloc finds no machine there", source.root));
   }
-  const bool is_here = hwloc_topology_is_thissystem(raw) != 0;
+  const bool is_here = hwloc->topology_is_thissystem(raw) != 0;
   if (is_here != (source.root == "/")) {
     return fail(ErrorCode::kUnsupported,
                 fmt::format("'{}': hwloc reads {}, expected HWLOC_FSROOT to name the tree",
@@ -140,18 +142,19 @@ Result<Topology> load_topology(const HwlocXml& source, Devices devices) {
                             "'lstopo --export-xml-flags v2 FILE'",
                             printable(format), kNewest));
   }
+  PINFOLD_LET(const auto* const hwloc, libhwloc());
   // hwloc crashes on some texts that it did not write. So a child reads the text, and this process
   // reads what the child has rewritten.
   const auto is_not_read = [&](std::string_view why) {
     return invalid(fmt::format("'{}': {}{}", first_line(source.text), why, kExpected));
   };
-  auto written = read_in_child([&] { return rewrite_xml(source.text, devices); });
+  auto written = read_in_child([&] { return rewrite_xml(*hwloc, source.text, devices); });
   if (!written && written.error().code != ErrorCode::kInvalidArgument) {
     return fail(std::move(written).error());
   }
   if (!written) return is_not_read(written.error().message + "; ");
   if (!*written) return is_not_read("");
-  PINFOLD_LET(auto topology, load_xml(**written, devices));
+  PINFOLD_LET(auto topology, load_xml(*hwloc, **written, devices));
   if (topology == nullptr) return is_not_read("");
   return topology;
 }
@@ -161,10 +164,11 @@ Result<Topology> load_topology(const HwlocSynthetic& source, Devices devices) {
     return invalid(fmt::format("synthetic topology '{}': expected at most {} CPUs",
                                first_line(source.text), CpuSet::kMaxCpus));
   }
-  PINFOLD_LET(auto topology, new_topology(devices));
+  PINFOLD_LET(const auto* const hwloc, libhwloc());
+  PINFOLD_LET(auto topology, new_topology(*hwloc, devices));
   hwloc_topology* const raw = topology.get();
-  if (hwloc_topology_set_synthetic(raw, source.text.c_str()) != 0 ||
-      hwloc_topology_load(raw) != 0) {
+  if (hwloc->topology_set_synthetic(raw, source.text.c_str()) != 0 ||
+      hwloc->topology_load(raw) != 0) {
     const bool has_pus = source.text.find("pu:") != std::string::npos ||
                          source.text.find("PU:") != std::string::npos;
     return invalid(

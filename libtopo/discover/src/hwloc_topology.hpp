@@ -1,17 +1,18 @@
 #pragma once
 
-#include <hwloc.h>
-
 #include <memory>
 
+#include "libhwloc.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/discover/source.hpp"
 #include "pinfold/machine/machine.hpp"
 
 namespace pinfold {
 
+/// Destroys a topology, and names the library that made it.
 struct DestroyTopology {
-  void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
+  const Libhwloc* hwloc = nullptr;
+  void operator()(hwloc_topology* topology) const { hwloc->topology_destroy(topology); }
 };
 using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
@@ -19,12 +20,12 @@ using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 enum class Devices { kIgnore, kFind };
 
 /// Loads a topology into hwloc. hwloc reads a SysTree other than "/" only through the environment
-/// variable HWLOC_FSROOT; kUnsupported if it reads another tree.
+/// variable HWLOC_FSROOT; kUnsupported if it reads another tree, or if hwloc cannot be loaded.
 [[nodiscard]] Result<Topology> load_topology(const SysTree& source, Devices devices);
 [[nodiscard]] Result<Topology> load_topology(const HwlocXml& source, Devices devices);
 [[nodiscard]] Result<Topology> load_topology(const HwlocSynthetic& source, Devices devices);
 
-/// Describes the machine in a loaded topology.
-[[nodiscard]] Result<MachineDescription> describe_topology(hwloc_topology* topology);
+/// Describes the machine in a loaded topology. Domain: not null.
+[[nodiscard]] Result<MachineDescription> describe_topology(const Topology& topology);
 
 }  // namespace pinfold

@@ -1,7 +1,6 @@
 #include "pinfold/discover/pci.hpp"
 
 #include <fmt/format.h>
-#include <hwloc.h>
 
 #include <algorithm>
 #include <charconv>
@@ -19,22 +18,24 @@ constexpr unsigned kBridge = 0x06;
 // Sorted by address, because the order of hwloc's tree is arbitrary.
 using ByAddress = std::map<std::string, PciDevice>;
 
-std::vector<NumaId> nodes_near(hwloc_topology* topology, hwloc_obj_t device) {
-  const hwloc_obj* const place = hwloc_get_non_io_ancestor_obj(topology, device);
+std::vector<NumaId> nodes_near(const Topology& topology, hwloc_obj_t device) {
+  const hwloc_obj* const place = hwloc_get_non_io_ancestor_obj(topology.get(), device);
   std::vector<NumaId> nodes;
   // At the root of the tree, hwloc does not know the NUMA node.
   if (place == nullptr || place->parent == nullptr) return nodes;
-  for (int id = hwloc_bitmap_first(place->nodeset); id >= 0;
-       id = hwloc_bitmap_next(place->nodeset, id)) {
+  const Libhwloc& hwloc = *topology.get_deleter().hwloc;
+  for (int id = hwloc.bitmap_first(place->nodeset); id >= 0;
+       id = hwloc.bitmap_next(place->nodeset, id)) {
     nodes.push_back(NumaId{id});
   }
   return nodes;
 }
 
-ByAddress read_topology(hwloc_topology* topology) {
+ByAddress read_topology(const Topology& topology) {
+  const Libhwloc& hwloc = *topology.get_deleter().hwloc;
   ByAddress found;
   for (hwloc_obj_t object = nullptr;
-       (object = hwloc_get_next_pcidev(topology, object)) != nullptr;) {
+       (object = next_object(hwloc, topology.get(), HWLOC_OBJ_PCI_DEVICE, object)) != nullptr;) {
     const auto& pci = object->attr->pcidev;
     if (pci.class_id >> 8U == kBridge) continue;
     PciDevice device;
@@ -119,8 +120,8 @@ Result<Topology> load_any(const Source& source) {
 
 Result<std::vector<PciDevice>> pci_devices(const Source& source) {
   if (std::holds_alternative<MachineText>(source)) return std::vector<PciDevice>();
-  PINFOLD_LET_WRAP(auto topology, load_any(source), "find PCI devices");
-  ByAddress found = read_topology(topology.get());
+  PINFOLD_LET_WRAP(const auto topology, load_any(source), "find PCI devices");
+  ByAddress found = read_topology(topology);
   if (const auto* const files = std::get_if<SysTree>(&source)) {
     PINFOLD_LET(auto tree, KernelTree::open(files->root));
     PINFOLD_TRY(correct(tree, found));

@@ -8,7 +8,6 @@
 #include "pinfold/fields/json.hpp"
 #include "pinfold/machine/fields.hpp"
 #include "pinfold/machine/machine.hpp"
-#include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
 
 namespace pinfold {
@@ -112,10 +111,5 @@ Result<Machine> Machine::from_json(const json& node) {
 }
 
 json Machine::to_json() const { return fields::to_json(description_); }
-
-Result<Machine> parse_machine(std::string_view text) {
-  PINFOLD_LET(const auto document, parse_document(text));
-  return Machine::from_json(document);
-}
 
 }  // namespace pinfold

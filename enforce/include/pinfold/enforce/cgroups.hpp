@@ -45,7 +45,7 @@ using CgroupResolver =
 
 /// Returns the root to use if none is given: "pinfold" at the mount of the cpuset controller, as
 /// libcgroup finds it.
-/// Errors: kUnsupported if the controller is not mounted.
+/// Errors: kUnsupported if the controller is not mounted, or libcgroup is not installed.
 /// Thread-safety: none; libcgroup keeps process-wide tables.
 [[nodiscard]] Result<std::string> default_root();
 

@@ -30,7 +30,8 @@ using PagesByNode = std::map<std::int32_t, std::uint64_t>;
 
 /// Moves the pages of a process to `nodes` as far as the kernel can (it leaves pages that other
 /// processes share).
-/// Errors: kIo (EPERM for another user's process without CAP_SYS_NICE; ESRCH).
+/// Errors: kUnsupported if libnuma is not installed or the kernel has no NUMA memory policy; kIo
+/// (EPERM for another user's process without CAP_SYS_NICE; ESRCH).
 [[nodiscard]] Result<void> migrate_pages(pid_t pid, const NodeSet& nodes);
 
 }  // namespace pinfold::enforce

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <initializer_list>
 #include <optional>
 #include <sstream>
 
+#include "pinfold/base/read_file.hpp"
 #include "pinfold/harness/cache.hpp"
 #include "pinfold/harness/fingerprint.hpp"
 #include "pinfold/harness/process.hpp"
@@ -39,7 +41,32 @@ std::optional<std::string> arch_of(const fs::path& program) {
   }
 }
 
-Result<std::vector<GuestProgram>> libraries_of_host(const fs::path& program) {
+/// Returns the libraries that a program notes as those that it loads itself: the names in the JSON
+/// of its ELF notes (base/loaded_library.hpp). None for a file that cannot be read.
+std::vector<std::string> loaded_by(const fs::path& program) {
+  constexpr std::string_view kBefore = R"([{"soname":[")";
+  std::vector<std::string> names;
+  const auto bytes = read_file(program, kMaxProgram);
+  std::size_t at = bytes ? bytes->find(kBefore) : std::string::npos;
+  while (at != std::string::npos) {
+    at += kBefore.size();
+    names.push_back(bytes->substr(at, bytes->find('"', at) - at));
+    at = bytes->find(kBefore, at);
+  }
+  return names;
+}
+
+/// Returns the first of the folders' files with this name.
+std::optional<fs::path> find_in(std::initializer_list<fs::path> folders, const std::string& name) {
+  std::error_code failed;
+  for (const fs::path& folder : folders) {
+    if (fs::exists(folder / name, failed)) return folder / name;
+  }
+  return std::nullopt;
+}
+
+/// Returns the libraries that a program or library is linked with.
+Result<std::vector<GuestProgram>> linked_on_host(const fs::path& program) {
   // For a static program ldd exits with 1; that answer should be cached too.
   PINFOLD_LET(auto listed, ask_program({"sh", "-c", "ldd \"$0\" || true", program.string()},
                                        Milliseconds(10000)));
@@ -54,6 +81,18 @@ Result<std::vector<GuestProgram>> libraries_of_host(const fs::path& program) {
     if (begin == std::string::npos || end == std::string::npos || end < begin) continue;
     const std::string path = line.substr(begin, end - begin);
     libraries.push_back({path, path});
+  }
+  return libraries;
+}
+
+Result<std::vector<GuestProgram>> libraries_of_host(const fs::path& program) {
+  PINFOLD_LET(auto libraries, linked_on_host(program));
+  for (const std::string& name : loaded_by(program)) {
+    const auto found = find_in({"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"}, name);
+    if (!found) continue;  // the program says what it cannot do without it
+    libraries.push_back({*found, found->string()});
+    PINFOLD_LET(const auto more, linked_on_host(*found));
+    libraries.insert(libraries.end(), more.begin(), more.end());
   }
   return libraries;
 }
@@ -83,19 +122,17 @@ Result<std::vector<std::string>> asked_by(const fs::path& file) {
 /// those of its cross-compiler.
 std::optional<fs::path> find_arm64_library(const std::string& name) {
   const fs::path downloaded = cache_folder() / "images/libraries-arm64";
-  std::error_code failed;
-  for (const fs::path& folder :
-       {downloaded / "usr/lib/aarch64-linux-gnu", downloaded / "lib/aarch64-linux-gnu",
-        fs::path("/usr/lib/aarch64-linux-gnu"), fs::path("/lib/aarch64-linux-gnu"),
-        fs::path("/usr/aarch64-linux-gnu/lib")}) {
-    if (fs::exists(folder / name, failed)) return folder / name;
-  }
-  return std::nullopt;
+  return find_in(
+      {downloaded / "usr/lib/aarch64-linux-gnu", downloaded / "lib/aarch64-linux-gnu",
+       "/usr/lib/aarch64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/aarch64-linux-gnu/lib"},
+      name);
 }
 
 Result<std::vector<GuestProgram>> libraries_of_arm64(const fs::path& program) {
   std::vector<GuestProgram> libraries;
   PINFOLD_LET(auto wanted, asked_by(program));
+  const auto loaded = loaded_by(program);
+  wanted.insert(wanted.end(), loaded.begin(), loaded.end());
   for (std::size_t i = 0; i < wanted.size(); ++i) {  // the list grows
     const fs::path name = wanted[i];
     const auto found = find_arm64_library(name.filename());

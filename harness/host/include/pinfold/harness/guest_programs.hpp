@@ -22,10 +22,11 @@ struct GuestProgram {
 /// Reads a program without its debug information; unchanged if strip is not installed.
 [[nodiscard]] Result<std::string> read_program(const std::filesystem::path& program);
 
-/// Returns the shared libraries that a program needs, with their paths in the guest: as this host's
-/// dynamic linker resolves them or, for another architecture, from Debian's directories for it.
-/// None for a static program or a script. Errors: kNotFound for a missing library; kInvalidArgument
-/// for a program of another architecture.
+/// Returns the shared libraries that a program needs or loads itself, with their paths in the
+/// guest: as this host's dynamic linker resolves them or, for another architecture, from Debian's
+/// directories for it. None for a static program or a script. Errors: kNotFound for a missing
+/// library, except one that this host's programs load; kInvalidArgument for a program of another
+/// architecture.
 [[nodiscard]] Result<std::vector<GuestProgram>> libraries_of(const std::filesystem::path& program,
                                                              Arch arch);
 

@@ -30,7 +30,8 @@ struct PciDevice {
 /// are added from the kernel's files. Synthetic machines and MachineTexts have none. For a SysTree
 /// other than "/", the environment variable HWLOC_FSROOT must name its root: hwloc has no other
 /// way, and the library does not change the environment.
-/// Errors: kUnsupported if hwloc reads a machine other than `source`; else as for discover.
+/// Errors: kUnsupported if hwloc is not installed or reads a machine other than `source`; else as
+/// for discover.
 [[nodiscard]] Result<std::vector<PciDevice>> pci_devices(const Source& source);
 
 /// Returns "Ethernet" for 0x0200; the name of the base class if the subclass has none; "device" if

@@ -1,0 +1,10 @@
+// yaml-cpp's archive in Debian is compiled for programs: it addresses tables of these classes
+// directly, which a shared library can only do with tables of its own.
+#include <ios>
+#include <sstream>
+#include <streambuf>
+
+template class std::basic_ios<char>;
+template class std::basic_streambuf<char>;
+template class std::basic_stringbuf<char>;
+template class std::basic_stringstream<char>;
