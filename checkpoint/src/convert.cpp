@@ -181,7 +181,7 @@ tl::expected<void, StartError> would_start_as(const Kubelet& kubelet, const Node
 
 std::vector<Note> pods_without_room(const Node& node, const std::vector<PodSpec>& pods) {
   std::vector<Note> notes;
-  SharedVector<ActivePod> admitted;
+  ActivePods admitted;
   for (const PodSpec& pod : pods) {
     if (const auto shortage = find_shortage(node, admitted, pod)) {
       notes.push_back(

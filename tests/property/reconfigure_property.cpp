@@ -227,7 +227,7 @@ Profile any_profile() { return one_of({Profile::kKubelet136, Profile::kFixed}); 
 
 /// Starts the containers of each pod up to one of them, and turns some pods into held ones.
 NodeState with_starts(const Node& node, NodeState state) {
-  for (const ActivePod& pod : SharedVector<ActivePod>(state.pods)) {
+  for (const ActivePod& pod : ActivePods(state.pods)) {
     int started = draw(0, static_cast<int>(pod.spec.containers.size()));
     for (const Container& container : pod.spec.containers) {
       if (started-- <= 0) break;

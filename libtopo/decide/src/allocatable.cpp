@@ -4,42 +4,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "pinfold/api/pod_level.hpp"
-
 namespace pinfold {
 namespace {
-
-/// Converts to the kubelet's unit for comparisons: milli-CPUs for cpu, else bytes.
-std::int64_t in_units(const Quantity& amount, const std::string& resource) {
-  return resource == "cpu" ? amount.milli_value() : amount.value();
-}
-
-/// Returns total_requests() for one resource, without building the full lists: every admission adds
-/// up all pods of the node.
-Quantity total_request(const FeatureGates& gates, const PodSpec& pod, const std::string& resource) {
-  const Quantity overhead = amount_of(pod.overhead, resource);
-  if (uses_pod_level_resources(gates, pod) && is_native_resource(resource)) {
-    const auto own = pod.resources->requests.find(resource);
-    if (own != pod.resources->requests.end()) return own->second + overhead;
-  }
-  Quantity running;  // as in container_total
-  Quantity sidecars;
-  Quantity starting;
-  for (const Container& container : pod.containers) {
-    const Quantity amount = amount_of(container.resources.requests, resource);
-    if (container.kind != ContainerKind::kInit) running += amount;
-    if (container.kind == ContainerKind::kApp) continue;
-    if (container.kind == ContainerKind::kSidecar) sidecars += amount;
-    const Quantity together =
-        container.kind == ContainerKind::kSidecar ? sidecars : sidecars + amount;
-    starting = std::max(starting, together);
-  }
-  return std::max(running, starting) + overhead;
-}
 
 Rejection out_of(const std::string& name, std::int64_t requested, std::int64_t used,
                  std::int64_t capacity) {
@@ -60,17 +31,6 @@ std::vector<std::string> compared_resources(const ResourceList& requests) {
     if (is_huge_page_resource(name)) names.push_back(name);
   }
   return names;
-}
-
-/// Returns the requests or limits of a pod as a whole.
-ResourceList total_of(const FeatureGates& gates, const PodSpec& pod,
-                      ResourceList Resources::*which) {
-  ResourceList total = container_total(pod, which);
-  if (!uses_pod_level_resources(gates, pod)) return total;
-  for (const auto& [name, amount] : (*pod.resources).*which) {
-    if (is_native_resource(name)) total[name] = amount;
-  }
-  return total;
 }
 
 }  // namespace
@@ -106,17 +66,6 @@ ResourceList allocatable(const Node& node) {
   return amounts;
 }
 
-ResourceList total_requests(const FeatureGates& gates, const PodSpec& pod, Overhead overhead) {
-  ResourceList total = total_of(gates, pod, &Resources::requests);
-  if (overhead == Overhead::kLeaveOut) return total;
-  for (const auto& [name, amount] : pod.overhead) total[name] += amount;
-  return total;
-}
-
-ResourceList total_limits(const FeatureGates& gates, const PodSpec& pod) {
-  return total_of(gates, pod, &Resources::limits);
-}
-
 ResourceList held_amounts(const NodeState& state, const PodUid& held) {
   ResourceList amounts;
   CpuSet cpus;  // containers of a pod can share CPUs
@@ -149,24 +98,20 @@ ResourceList others_held(const NodeState& state, const PodUid& pod) {
   return total;
 }
 
-std::optional<Rejection> find_shortage(const Node& node, const SharedVector<ActivePod>& pods,
-                                       const PodSpec& pod, const ResourceList& held) {
-  const std::int64_t others = std::count_if(
-      pods.begin(), pods.end(), [&](const ActivePod& other) { return other.spec.uid != pod.uid; });
+std::optional<Rejection> find_shortage(const Node& node, const ActivePods& pods, const PodSpec& pod,
+                                       const ResourceList& held) {
+  const std::int64_t others = std::ssize(pods) - (pods.find(pod.uid) == pods.end() ? 0 : 1);
   if (const auto allowed = allowed_pods(node); allowed && others >= *allowed) {
     return out_of("pods", 1, others, *allowed);
   }
   const ResourceList requests = total_requests(node.gates(), pod);
   const ResourceList capacities = allocatable(node);
   for (const std::string& name : compared_resources(requests)) {
-    const std::int64_t requested = in_units(amount_of(requests, name), name);
+    const std::int64_t requested = base_units(name, amount_of(requests, name));
     if (requested == 0) continue;
-    const std::int64_t capacity = in_units(amount_of(capacities, name), name);
-    std::int64_t used = in_units(amount_of(held, name), name);
-    for (const ActivePod& other : pods) {
-      if (other.spec.uid == pod.uid) continue;
-      used = saturated_sum(used, in_units(total_request(node.gates(), other.spec, name), name));
-    }
+    const std::int64_t capacity = base_units(name, amount_of(capacities, name));
+    const std::int64_t used = saturated_sum(base_units(name, amount_of(held, name)),
+                                            pods.requested(node.gates(), name, pod.uid));
     if (saturated_sum(requested, used) <= capacity) continue;
     return out_of(name, requested, used, capacity);
   }

@@ -11,11 +11,6 @@
 namespace pinfold {
 namespace {
 
-auto find_pod(const SharedVector<ActivePod>& pods, const PodUid& uid) {
-  return std::find_if(pods.begin(), pods.end(),
-                      [&](const ActivePod& pod) { return pod.spec.uid == uid; });
-}
-
 /// Releases a container's CPUs, memory and affinity.
 void release_container(const Node& node, NodeState& state, const ContainerId& container) {
   node.cpu().remove_container(state.cpu, container);
@@ -31,16 +26,16 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
   std::optional<NodeState> before;
   if (!node.quirks().rejected_pod_keeps_resources) before = state;
 
-  if (const auto known = find_pod(state.pods, pod.uid); known != state.pods.end()) {
+  if (const auto known = state.pods.find(pod.uid); known != state.pods.end()) {
     const auto names = container_names(pod);
     for (const Container& container : known->spec.containers) {
       if (!names.contains(container.name)) {
         release_in_providers(node, state, {pod.uid, container.name});
       }
     }
-    ActivePod& active = state.pods.edit(known);
-    active.spec = pod;
-    std::erase_if(active.started, [&](const std::string& name) { return !names.contains(name); });
+    state.pods.replace_spec(known, pod);
+    std::erase_if(state.pods.edit_started(state.pods.find(pod.uid)),
+                  [&](const std::string& name) { return !names.contains(name); });
   } else {
     state.pods.push_back({pod, {}});
   }
@@ -70,13 +65,13 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
   for (const Container& container : pod.containers) {
     release_in_providers(node, state, {pod.uid, container.name});
   }
-  state.pods.erase(find_pod(state.pods, pod.uid));
+  state.pods.erase(state.pods.find(pod.uid));
   return Rejected{std::move(rejection), std::move(state), admission.take_hints(),
                   admission.take_amounts(), std::move(step)};
 }
 
 Result<void> start_in_place(const Node& node, NodeState& state, const ContainerId& container) {
-  const auto pod = find_pod(state.pods, container.pod);
+  const auto pod = state.pods.find(container.pod);
   const Container* const spec = pod == state.pods.end() ? nullptr : pod->spec.find(container.name);
   if (spec == nullptr) {
     return fail(ErrorCode::kNotFound, fmt::format("no active pod '{}' with a container '{}'",
@@ -93,8 +88,8 @@ Result<void> start_in_place(const Node& node, NodeState& state, const ContainerI
                   fmt::format("container {}: {}", container.name, taken.error().cause));
     }
   }
-  state.pods.edit(pod).started.insert(container.name);
   node.memory().container_started(state.memory, pod->spec, container.name);
+  state.pods.edit_started(pod).insert(container.name);
   return {};
 }
 
@@ -110,14 +105,14 @@ NodeState remove_container(const Node& node, NodeState state, const ContainerId&
   if (!node.quirks().devices_return_with_pod) {
     node.devices().remove_container(state.devices, container);
   }
-  if (const auto pod = find_pod(state.pods, container.pod); pod != state.pods.end()) {
-    state.pods.edit(pod).started.erase(container.name);
+  if (const auto pod = state.pods.find(container.pod); pod != state.pods.end()) {
+    state.pods.edit_started(pod).erase(container.name);
   }
   return state;
 }
 
 NodeState remove_pod(const Node& node, NodeState state, const PodUid& uid) {
-  const auto pod = find_pod(state.pods, uid);
+  const auto pod = state.pods.find(uid);
   if (pod == state.pods.end()) {
     if (state.held.erase(uid) == 0) return state;
     for (const ContainerId& container : containers_with_assignments(state, uid)) {

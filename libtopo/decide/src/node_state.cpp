@@ -1,13 +1,9 @@
 #include "pinfold/decide/node_state.hpp"
 
-#include <algorithm>
-
 namespace pinfold {
 
 const ActivePod* NodeState::find(const PodUid& pod) const {
-  const auto found = std::find_if(pods.begin(), pods.end(), [&](const ActivePod& candidate) {
-    return candidate.spec.uid == pod;
-  });
+  const auto found = pods.find(pod);
   return found == pods.end() ? nullptr : &*found;
 }
 

@@ -119,8 +119,7 @@ bool resizes_exclusive_cpus(const Config& config) {
 Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeRequest& request,
                               Trace* trace, AdmissionChecks checks) {
   const ContainerId& id = request.container;
-  const auto pod = std::find_if(state.pods.begin(), state.pods.end(),
-                                [&](const ActivePod& one) { return one.spec.uid == id.pod; });
+  const auto pod = state.pods.find(id.pod);
   const Container* const container = pod == state.pods.end() ? nullptr : pod->spec.find(id.name);
   if (container == nullptr) {
     return fail(ErrorCode::kNotFound,
@@ -158,19 +157,19 @@ Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeReq
     return ResizeDecision(Resized{std::move(state), before, before});
   }
 
-  PodSpec& spec = state.pods.edit(pod).spec;
+  PodSpec spec = pod->spec;
   for (Container& one : spec.containers) {
     if (one.name != id.name) continue;
     one.resources.requests[kCpuResource] = one.resources.limits[kCpuResource] = request.cpu;
   }
+  state.pods.replace_spec(pod, spec);
   if (auto lack = find_lack(node, spec)) return decided(*std::move(lack));
   if (checks == AdmissionChecks::kManagersAndRequests) {
     if (auto shortage = find_shortage(node, state.pods, spec, others_held(state, id.pod))) {
       return decided({ResizeReason::kDeferred, *std::move(shortage), ""});
     }
   }
-  const PodSpec resized = spec;
-  AdmissionInProgress admission(node, state, resized, trace, nullptr, CpuRequestKind::kResize);
+  AdmissionInProgress admission(node, state, spec, trace, nullptr, CpuRequestKind::kResize);
   if (auto done = admission.resize(id.name); !done) {
     return decided(infeasible(std::move(done).error()));
   }

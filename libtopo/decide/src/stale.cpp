@@ -1,6 +1,7 @@
 #include "pinfold/decide/stale.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -9,19 +10,25 @@
 namespace pinfold {
 namespace {
 
-/// Returns the active pods in the order of their UIDs.
-std::vector<const ActivePod*> pods_by_uid(const NodeState& state) {
-  std::vector<const ActivePod*> pods;
-  pods.reserve(state.pods.size());
-  for (const ActivePod& pod : state.pods) pods.push_back(&pod);
-  std::sort(pods.begin(), pods.end(), [](const ActivePod* one, const ActivePod* other) {
-    return one->spec.uid < other->spec.uid;
-  });
-  return pods;
+/// Returns the pods that may have something stale: those that have changed since the last check.
+std::set<PodUid> suspects(const NodeState& state) {
+  const CheckedForStale& checked = state.checked;
+  std::set<PodUid> uids;
+  const auto note = [&](const PodUid& uid, const auto*, const auto*) { uids.insert(uid); };
+  decltype(checked.cpus)::for_each_change(checked.cpus, state.cpu.assignments, note);
+  decltype(checked.memory)::for_each_change(checked.memory, state.memory.assignments, note);
+  decltype(checked.devices)::for_each_change(checked.devices, state.devices.assignments, note);
+  decltype(checked.affinity)::for_each_change(checked.affinity, state.affinity, note);
+  ActivePods::for_each_change(checked.pods, state.pods,
+                              [&](const ActivePod* before, const ActivePod* after) {
+                                uids.insert(before != nullptr ? before->spec.uid : after->spec.uid);
+                              });
+  std::set_symmetric_difference(checked.held.begin(), checked.held.end(), state.held.begin(),
+                                state.held.end(), std::inserter(uids, uids.end()));
+  return uids;
 }
 
-/// The container names of a pod, for lookups. Every admission looks at all containers of the node;
-/// most pods have few, which need no sorting.
+/// The container names of a pod, for lookups. Most pods have few, which need no sorting.
 class NameLookup {
  public:
   explicit NameLookup(const ActivePod* pod) {
@@ -40,50 +47,61 @@ class NameLookup {
   std::vector<std::string_view> names_;
 };
 
-/// Calls visit(UID, its containers, its active pod or nullptr) for each pod of a map.
-template <class T, class Visit>
-void for_each_pod(const ContainerMap<T>& map, const NodeState& state, const Visit& visit) {
-  if (map.empty()) return;
-  const auto pods = pods_by_uid(state);
-  auto next = pods.begin();  // the map has the same order
-  for (const auto& [uid, containers] : map.by_pod()) {
-    while (next != pods.end() && (*next)->spec.uid < uid) ++next;
-    visit(uid, containers, next != pods.end() && (*next)->spec.uid == uid ? *next : nullptr);
-  }
-}
-
-/// Returns the containers with assignments that are neither active nor held.
+/// Returns the containers of these pods with assignments that are neither active nor held.
 template <class T>
-std::vector<ContainerId> find_stale(const ContainerMap<T>& assignments, const NodeState& state) {
+std::vector<ContainerId> find_stale(const ContainerMap<T>& assignments, const NodeState& state,
+                                    const std::set<PodUid>& pods) {
   std::vector<ContainerId> stale;
-  for_each_pod(assignments, state,
-               [&](const PodUid& uid, const auto& containers, const ActivePod* pod) {
-                 if (pod == nullptr && state.held.contains(uid)) return;
-                 const NameLookup active(pod);
-                 for (const auto& [name, value] : containers) {
-                   if (!active.contains(name)) stale.push_back({uid, name});
-                 }
-               });
+  for (const PodUid& uid : pods) {
+    const auto* const containers = assignments.find(uid);
+    const ActivePod* const pod = state.find(uid);
+    if (containers == nullptr || (pod == nullptr && state.held.contains(uid))) continue;
+    const NameLookup active(pod);
+    for (const auto& [name, value] : *containers) {
+      if (!active.contains(name)) stale.push_back({uid, name});
+    }
+  }
   return stale;
 }
 
-}  // namespace
+/// Returns the pods that are neither active nor held.
+std::set<PodUid> inactive(std::set<PodUid> pods, const NodeState& state) {
+  std::erase_if(pods, [&](const PodUid& uid) {
+    return state.held.contains(uid) || state.find(uid) != nullptr;
+  });
+  return pods;
+}
 
-void release_stale_cpus(const Node& node, NodeState& state) {
-  for (const ContainerId& container : find_stale(state.cpu.assignments, state)) {
+bool has_assignments(const NodeState& state, const PodUid& uid) {
+  return state.cpu.assignments.contains(uid) || state.memory.assignments.contains(uid) ||
+         state.cpu.pods.contains(uid) || state.memory.pods.contains(uid);
+}
+
+/// Returns whether one of these pods has something stale; a file can list a pod without containers.
+bool has_stale(const NodeState& state, const std::set<PodUid>& pods) {
+  const std::set<PodUid> gone = inactive(pods, state);
+  return !find_stale(state.cpu.assignments, state, pods).empty() ||
+         !find_stale(state.memory.assignments, state, pods).empty() ||
+         !find_stale(state.devices.assignments, state, pods).empty() ||
+         std::any_of(gone.begin(), gone.end(),
+                     [&](const PodUid& uid) { return has_assignments(state, uid); });
+}
+
+void release_cpus(const Node& node, NodeState& state, const std::set<PodUid>& pods) {
+  for (const ContainerId& container : find_stale(state.cpu.assignments, state, pods)) {
     node.cpu().remove_container(state.cpu, container);
   }
 }
 
-void release_stale_memory(const Node& node, NodeState& state) {
-  for (const ContainerId& container : find_stale(state.memory.assignments, state)) {
+void release_memory(const Node& node, NodeState& state, const std::set<PodUid>& pods) {
+  for (const ContainerId& container : find_stale(state.memory.assignments, state, pods)) {
     node.memory().remove_container(state.memory, container);
   }
 }
 
-void release_stale_devices(const Node& node, NodeState& state) {
+void release_devices(const Node& node, NodeState& state, const std::set<PodUid>& pods) {
   auto reusable = state.devices.reusable;
-  for (const ContainerId& container : find_stale(state.devices.assignments, state)) {
+  for (const ContainerId& container : find_stale(state.devices.assignments, state, pods)) {
     // QUIRK: without the quirk, devices of a container that its pod no longer has are
     // stale.
     if (!node.quirks().devices_return_with_pod || state.find(container.pod) == nullptr) {
@@ -95,17 +113,45 @@ void release_stale_devices(const Node& node, NodeState& state) {
   if (node.quirks().removed_pod_keeps_devices) state.devices.reusable = std::move(reusable);
 }
 
+}  // namespace
+
+std::set<PodUid> stale_pods(const NodeState& state) {
+  std::set<PodUid> pods = suspects(state);
+  for (const auto& [uid, cpus] : state.cpu.pods) pods.insert(uid);
+  for (const auto& [uid, blocks] : state.memory.pods) pods.insert(uid);
+  std::erase_if(pods, [&](const PodUid& uid) { return !has_assignments(state, uid); });
+  return inactive(std::move(pods), state);
+}
+
+void release_stale_cpus(const Node& node, NodeState& state) {
+  release_cpus(node, state, suspects(state));
+}
+
+void release_stale_memory(const Node& node, NodeState& state) {
+  release_memory(node, state, suspects(state));
+}
+
+void release_stale_devices(const Node& node, NodeState& state) {
+  release_devices(node, state, suspects(state));
+}
+
 NodeState release_stale(const Node& node, NodeState state) {
-  release_stale_cpus(node, state);
-  release_stale_memory(node, state);
-  release_stale_devices(node, state);
-  std::set<PodUid> gone;
-  for_each_pod(state.affinity, state,
-               [&](const PodUid& uid, const auto& /*containers*/, const ActivePod* pod) {
-                 if (pod == nullptr) gone.insert(uid);
-               });
-  if (gone.empty()) return state;
-  state.affinity.erase_if([&](const auto& entry) { return gone.contains(entry.pod); });
+  const std::set<PodUid> pods = suspects(state);
+  release_cpus(node, state, pods);
+  release_memory(node, state, pods);
+  release_devices(node, state, pods);
+  for (const PodUid& uid : pods) {
+    if (state.find(uid) == nullptr) state.affinity.erase(uid);
+  }
+  // What a quirk or the policy none has left is looked at again.
+  if (!has_stale(state, pods)) {
+    state.checked = {state.cpu.assignments,
+                     state.memory.assignments,
+                     state.devices.assignments,
+                     state.affinity,
+                     state.pods,
+                     state.held};
+  }
   return state;
 }
 

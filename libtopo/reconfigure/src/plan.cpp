@@ -14,7 +14,7 @@ namespace {
 std::vector<ShortOfRequests> find_short(const Node& node, const NodeState& next) {
   std::vector<ShortOfRequests> found;
   if (node.config().profile == Profile::kFixed) return found;
-  SharedVector<ActivePod> admitted;
+  ActivePods admitted;
   for (const ActivePod& pod : next.pods) {
     if (auto why = find_shortage(node, admitted, pod.spec)) {
       found.push_back({pod.spec.uid, *std::move(why)});

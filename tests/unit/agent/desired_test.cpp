@@ -70,9 +70,9 @@ TEST(DesiredLayout, DropsAnInitContainerOnceALaterContainerHasStarted) {
   AgentState state = admitted(
       node, {pod("x", {guaranteed("init", 2, ContainerKind::kInit), guaranteed("main", 2)})});
   EXPECT_TRUE(desired_layout(node, state, {}).contains({PodUid("x"), "init"}));
-  state.node.pods.edit(state.node.pods.begin()).started = {"init"};
+  state.node.pods.edit_started(state.node.pods.begin()) = {"init"};
   EXPECT_TRUE(desired_layout(node, state, {}).contains({PodUid("x"), "init"}));
-  state.node.pods.edit(state.node.pods.begin()).started = {"init", "main"};
+  state.node.pods.edit_started(state.node.pods.begin()) = {"init", "main"};
   EXPECT_FALSE(desired_layout(node, state, {}).contains({PodUid("x"), "init"}));
 }
 

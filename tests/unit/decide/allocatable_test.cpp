@@ -19,7 +19,7 @@ PodSpec burstable(const std::string& uid, const test::Amounts& requests) {
   return made;
 }
 
-std::string shortage(const Node& node, const SharedVector<ActivePod>& pods, const PodSpec& spec) {
+std::string shortage(const Node& node, const ActivePods& pods, const PodSpec& spec) {
   const auto rejection = find_shortage(node, pods, spec);
   return rejection ? rejection->reason + ": " + rejection->message : "";
 }
@@ -59,7 +59,7 @@ TEST(Allocatable, PodLevelAmountsReplaceTheTotals) {
 
 TEST(Allocatable, CountsTheRequestsOfAllOtherPods) {
   const Node node = small_node();
-  const SharedVector<ActivePod> pods = {{burstable("a", {{"cpu", "14500m"}}), {}},
+  const ActivePods pods = {{burstable("a", {{"cpu", "14500m"}}), {}},
                                         {burstable("b", {{"memory", "30Gi"}}), {}}};
   EXPECT_EQ(shortage(node, pods, burstable("c", {{"cpu", "500m"}, {"memory", "1Gi"}})), "");
   EXPECT_EQ(shortage(node, pods, burstable("c", {{"cpu", "501m"}})),
@@ -94,7 +94,7 @@ TEST(Allocatable, CountsPodsIfTheConfigurationDoes) {
     config.pods_per_core = per_core;
     return Node::make(test::machine_of({}), config).value();
   };
-  SharedVector<ActivePod> pods;
+  ActivePods pods;
   for (int i = 0; i < 120; ++i) pods.push_back({burstable("p" + std::to_string(i), {}), {}});
   const PodSpec one_more = burstable("more", {});
   EXPECT_EQ(shortage(with({}, 0), pods, one_more), "");

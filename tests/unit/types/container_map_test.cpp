@@ -92,6 +92,33 @@ TEST(ContainerMap, CopiesAPodOnlyIfItIsShared) {
   EXPECT_EQ(map.find(kB), copy.find(kB));
 }
 
+/// Returns the pods in which two maps differ: "+" for a new one, "-" for one that is gone.
+std::string changes(const Map& before, const Map& after) {
+  std::string text;
+  Map::for_each_change(before, after, [&](const PodUid& uid, const auto* old, const auto* now) {
+    EXPECT_EQ(before.find(uid), old) << uid;
+    EXPECT_EQ(after.find(uid), now) << uid;
+    text += (old == nullptr ? "+" : now == nullptr ? "-" : "") + uid.value + " ";
+  });
+  return text;
+}
+
+TEST(ContainerMap, ListsThePodsThatTwoMapsDoNotShare) {
+  const Map before = sample();
+  EXPECT_EQ(changes({}, {}), "");
+  EXPECT_EQ(changes(before, before), "");
+  EXPECT_EQ(changes({}, before), "+a +b ");
+  EXPECT_EQ(changes(before, {}), "-a -b ");
+  Map after = before;
+  after[{kEmpty, "x"}] = 1;
+  after[PodUid("0")];
+  EXPECT_EQ(changes(before, after), "+0 +empty ");
+  after[{kB, "x"}] = 4;
+  after.erase(kA);
+  EXPECT_EQ(changes(before, after), "+0 -a b +empty ");
+  EXPECT_EQ(changes(after, before), "-0 +a b -empty ");
+}
+
 TEST(ContainerMap, IteratesByPodThenName) {
   EXPECT_EQ(text_of(sample()), "a/x=1 a/y=2 b/x=3 ");
   EXPECT_EQ(text_of(Map()), "");

@@ -277,7 +277,7 @@ class HistoryReplay {
   // A restart also keeps the active pods and the devices, which the kubelet's device manager stores
   // in a separate file. It does not keep devices that a container took in this step before its
   // start failed.
-  SharedVector<ActivePod> pods_;
+  ActivePods pods_;
   DeviceState devices_;
   std::optional<ContainerId> failed_start_;
   ContainerIds ids_;

@@ -5,6 +5,7 @@
 
 #include "pinfold/api/pod.hpp"
 #include "pinfold/decide/node_state.hpp"
+#include "pinfold/decide/pod_totals.hpp"
 #include "pinfold/types/rejection.hpp"
 
 /// The kubelet's check that the requests of all pods fit into the allocatable resources.
@@ -19,17 +20,6 @@ namespace pinfold {
 /// Source: kubelet v1.36 pkg/kubelet/nodestatus/setters.go MachineInfo.
 [[nodiscard]] std::optional<std::int64_t> allowed_pods(const Node& node);
 
-/// Whether a pod's overhead counts as part of its requests; the runtime receives the two
-/// separately.
-enum class Overhead { kCount, kLeaveOut };
-
-/// Returns what a pod requests as a whole: container_total, or its pod-level requests where it has
-/// any, and its overhead. Source: kubelet v1.36 component-helpers/resource PodRequests.
-[[nodiscard]] ResourceList total_requests(const FeatureGates& gates, const PodSpec& pod,
-                                          Overhead overhead = Overhead::kCount);
-/// Returns the limits of a pod as a whole, without overhead.
-[[nodiscard]] ResourceList total_limits(const FeatureGates& gates, const PodSpec& pod);
-
 /// Returns the least that a held pod requests: its exclusive CPUs and its assigned memory. Its
 /// other requests are unknown.
 [[nodiscard]] ResourceList held_amounts(const NodeState& state, const PodUid& held);
@@ -41,8 +31,7 @@ enum class Overhead { kCount, kLeaveOut };
 /// with bytes. nullopt if the pod fits. The pod itself does not count among `pods`; `held` is what
 /// others use in addition. Source: kubelet v1.36 pkg/kubelet/lifecycle/predicate.go, scheduler
 /// noderesources.Fits.
-[[nodiscard]] std::optional<Rejection> find_shortage(const Node& node,
-                                                     const SharedVector<ActivePod>& pods,
+[[nodiscard]] std::optional<Rejection> find_shortage(const Node& node, const ActivePods& pods,
                                                      const PodSpec& pod,
                                                      const ResourceList& held = {});
 

@@ -7,22 +7,26 @@
 
 #include "pinfold/api/pod.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
+#include "pinfold/decide/active_pods.hpp"
 #include "pinfold/decide/node.hpp"
 #include "pinfold/device/device_manager.hpp"
 #include "pinfold/memory/memory_manager.hpp"
 #include "pinfold/types/container_map.hpp"
 #include "pinfold/types/hint.hpp"
-#include "pinfold/types/shared_vector.hpp"
 
 namespace pinfold {
 
-/// A pod that runs on the node.
-struct ActivePod {
-  PodSpec spec;
-  /// Containers that were started and not removed since; survives a restart.
-  std::set<std::string> started;
+/// The parts of a state in which release_stale() last found nothing stale, so that it looks only at
+/// pods that have changed since. Not part of the value of a state: any two are equal.
+struct CheckedForStale {
+  ContainerMap<CpuSet> cpus;
+  ContainerMap<std::vector<MemoryBlock>> memory;
+  ContainerMap<DeviceState::OfContainer> devices;
+  ContainerMap<TopologyHint> affinity;
+  ActivePods pods;
+  std::set<PodUid> held;
 
-  friend bool operator==(const ActivePod&, const ActivePod&) = default;
+  friend bool operator==(const CheckedForStale&, const CheckedForStale&) { return true; }
 };
 
 /// The state of a node: everything that changes while it runs. A plain value.
@@ -32,8 +36,7 @@ struct NodeState {
   DeviceState devices;
   /// State of each HintProvider by name; no entry for an empty string.
   std::map<std::string, std::string> providers;
-  /// Active pods in the order of their admission.
-  SharedVector<ActivePod> pods;
+  ActivePods pods;
   /// Pods with assignments that are not active but may run, so nothing of theirs is stale. A held
   /// pod becomes active when it is admitted, and keeps what it has.
   std::set<PodUid> held;
@@ -42,6 +45,7 @@ struct NodeState {
   /// True while a started kubelet has not yet seen all its pods; see
   /// Quirks::stale_state_kept_until_pods_are_known.
   bool pods_are_unknown = false;
+  CheckedForStale checked = {};
 
   [[nodiscard]] const ActivePod* find(const PodUid& pod) const;
 

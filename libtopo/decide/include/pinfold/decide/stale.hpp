@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+
 #include "pinfold/decide/node_state.hpp"
 
 /// Stale assignments: those of pods and containers that are neither active nor held.
@@ -13,5 +15,8 @@ namespace pinfold {
 void release_stale_cpus(const Node& node, NodeState& state);
 void release_stale_memory(const Node& node, NodeState& state);
 void release_stale_devices(const Node& node, NodeState& state);
+
+/// Returns the pods, neither active nor held, with an assignment of CPUs or memory.
+[[nodiscard]] std::set<PodUid> stale_pods(const NodeState& state);
 
 }  // namespace pinfold

@@ -90,30 +90,43 @@ class ContainerMap {
   /// Erases the containers for which `matches(entry)` is true, then all pods without containers.
   template <class Predicate>
   void erase_if(const Predicate& matches) {
-    for (auto pod = pods_.begin(); pod != pods_.end();) {
+    for (std::size_t i = 0; i < pods_.size();) {
       std::vector<std::string> names;
-      for (const auto& [name, value] : pod->second) {
-        if (matches(Entry{pod->first, name, value})) names.push_back(name);
+      for (const auto& [name, value] : pods_[i].second) {
+        if (matches(Entry{pods_[i].first, name, value})) names.push_back(name);
       }
-      if (names.size() == pod->second.size()) {
-        pod = pods_.erase(pod);
+      if (names.size() == pods_[i].second.size()) {
+        pods_.erase(place(i));
         continue;
       }
       if (!names.empty()) {
-        OfPod& containers = pods_.edit(pod).second;
+        OfPod& containers = pods_.edit(place(i)).second;
         for (const std::string& name : names) containers.erase(name);
       }
-      ++pod;
+      ++i;
     }
   }
 
   /// Calls `change(id, value)` for every container.
   template <class Change>
   void change_all(const Change& change) {
-    for (auto pod = pods_.begin(); pod != pods_.end(); ++pod) {
-      auto& [uid, containers] = pods_.edit(pod);
+    for (std::size_t i = 0; i < pods_.size(); ++i) {
+      auto& [uid, containers] = pods_.edit(place(i));
       for (auto& [name, value] : containers) change(ContainerId{uid, name}, value);
     }
+  }
+
+  /// Calls visit(UID, containers in `before`, containers in `after`) for each pod that the two maps
+  /// do not share; nullptr for the map that does not list the pod.
+  template <class Visit>
+  static void for_each_change(const ContainerMap& before, const ContainerMap& after,
+                              const Visit& visit) {
+    const auto uid = [](const auto& entry) -> const PodUid& { return entry.first; };
+    using Pod = typename ByPod::value_type;
+    ByPod::for_each_change(before.pods_, after.pods_, uid, [&](const Pod* old, const Pod* now) {
+      visit((old != nullptr ? old : now)->first, old != nullptr ? &old->second : nullptr,
+            now != nullptr ? &now->second : nullptr);
+    });
   }
 
   /// Returns the same values nested by pod, as in state files.
@@ -127,6 +140,9 @@ class ContainerMap {
  private:
   using Place = typename ByPod::const_iterator;
 
+  [[nodiscard]] Place place(std::size_t index) const {
+    return pods_.begin() + static_cast<std::ptrdiff_t>(index);
+  }
   /// Returns the position of a pod, or where to insert it.
   [[nodiscard]] Place place_of(const PodUid& pod) const {
     return std::lower_bound(pods_.begin(), pods_.end(), pod,

@@ -6,48 +6,55 @@
 #include <cstddef>
 #include <initializer_list>
 #include <iterator>
+#include <span>
 #include <utility>
 #include <vector>
 
 namespace pinfold {
 
-/// A vector whose copies share all elements that neither has changed since, so a copy costs one
-/// pointer per element. An element keeps its address until it is edited or erased. Different
-/// threads may use different copies.
-template <class T>
-class SharedVector {
-  struct Element {
-    explicit Element(T&& from) : value(std::move(from)) {}
-    T value;
+/// Owns a value together with its copies.
+template <class Value>
+class CountedPointer {
+ public:
+  CountedPointer() = default;  ///< null
+  explicit CountedPointer(Value&& value) : counted_(new Counted(std::move(value))) {}
+  CountedPointer(const CountedPointer& other) noexcept : counted_(other.counted_) {
+    if (counted_ != nullptr) counted_->owners.fetch_add(1, std::memory_order_relaxed);
+  }
+  CountedPointer(CountedPointer&& other) noexcept
+      : counted_(std::exchange(other.counted_, nullptr)) {}
+  CountedPointer& operator=(CountedPointer other) noexcept {
+    std::swap(counted_, other.counted_);
+    return *this;
+  }
+  ~CountedPointer() {
+    if (counted_ == nullptr) return;
+    if (counted_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete counted_;
+  }
+  [[nodiscard]] bool is_null() const { return counted_ == nullptr; }
+  [[nodiscard]] Value& operator*() const { return counted_->value; }
+  [[nodiscard]] Value* operator->() const { return &counted_->value; }
+  /// Read with acquire, so a thread that has dropped its copy has finished reading.
+  [[nodiscard]] bool is_shared() const {
+    return counted_->owners.load(std::memory_order_acquire) > 1;
+  }
+  friend bool operator==(const CountedPointer&, const CountedPointer&) = default;
+
+ private:
+  struct Counted {
+    explicit Counted(Value&& from) : value(std::move(from)) {}
+    Value value;
     std::atomic<std::size_t> owners{1};
   };
+  Counted* counted_ = nullptr;
+};
 
-  /// Owns an element together with its copies.
-  class Pointer {
-   public:
-    explicit Pointer(T&& value) : element_(new Element(std::move(value))) {}
-    Pointer(const Pointer& other) noexcept : element_(other.element_) {
-      element_->owners.fetch_add(1, std::memory_order_relaxed);
-    }
-    Pointer(Pointer&& other) noexcept : element_(std::exchange(other.element_, nullptr)) {}
-    Pointer& operator=(Pointer other) noexcept {
-      std::swap(element_, other.element_);
-      return *this;
-    }
-    ~Pointer() {
-      if (element_ == nullptr) return;
-      if (element_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete element_;
-    }
-    [[nodiscard]] T& operator*() const { return element_->value; }
-    /// Read with acquire, so a thread that has dropped its copy has finished reading.
-    [[nodiscard]] bool is_shared() const {
-      return element_->owners.load(std::memory_order_acquire) > 1;
-    }
-    friend bool operator==(const Pointer&, const Pointer&) = default;
-
-   private:
-    Element* element_;  // null only if moved from
-  };
+/// A vector whose copies share all elements that neither has changed since. A copy costs one
+/// pointer; the first change after it copies one pointer per element. An element keeps its address
+/// until it is edited or erased. Different threads may use different copies.
+template <class T>
+class SharedVector {
+  using Pointer = CountedPointer<T>;
   using Pointers = std::vector<Pointer>;
 
  public:
@@ -83,8 +90,8 @@ class SharedVector {
 
    private:
     friend class SharedVector;
-    explicit Iterator(typename Pointers::const_iterator at) : at_(at) {}
-    typename Pointers::const_iterator at_;
+    explicit Iterator(const Pointer* at) : at_(at) {}
+    const Pointer* at_ = nullptr;
   };
   using iterator = Iterator;
   using const_iterator = Iterator;
@@ -94,36 +101,80 @@ class SharedVector {
     for (const T& value : values) push_back(value);
   }
 
-  [[nodiscard]] bool empty() const { return elements_.empty(); }
-  [[nodiscard]] std::size_t size() const { return elements_.size(); }
-  [[nodiscard]] Iterator begin() const { return Iterator(elements_.begin()); }
-  [[nodiscard]] Iterator end() const { return Iterator(elements_.end()); }
-  [[nodiscard]] const T& operator[](std::size_t index) const { return *elements_[index]; }
-  [[nodiscard]] const T& front() const { return *elements_.front(); }
-  [[nodiscard]] const T& back() const { return *elements_.back(); }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  [[nodiscard]] std::size_t size() const { return elements().size(); }
+  [[nodiscard]] Iterator begin() const { return Iterator(elements().data()); }
+  [[nodiscard]] Iterator end() const { return begin() + std::ssize(elements()); }
+  [[nodiscard]] const T& operator[](std::size_t index) const { return *elements()[index]; }
+  [[nodiscard]] const T& front() const { return *elements().front(); }
+  [[nodiscard]] const T& back() const { return *elements().back(); }
 
-  /// Returns an element for writing, no longer shared with any copy. Iterators stay valid.
+  /// Returns an element for writing, no longer shared with any copy. Invalidates iterators, as all
+  /// functions that change the vector.
   [[nodiscard]] T& edit(Iterator at) {
-    auto& element = elements_[static_cast<std::size_t>(at - begin())];
+    Pointer& element = *own_place(at);
     if (element.is_shared()) element = Pointer(T(*element));
     return *element;
   }
 
-  void push_back(T value) { elements_.emplace_back(std::move(value)); }
+  void push_back(T value) { insert(end(), std::move(value)); }
   Iterator insert(Iterator at, T value) {
-    return Iterator(elements_.emplace(at.at_, std::move(value)));
+    const auto place = own_place(at);
+    return Iterator(&*root_->insert(place, Pointer(std::move(value))));
   }
-  Iterator erase(Iterator at) { return Iterator(elements_.erase(at.at_)); }
-  void clear() { elements_.clear(); }
+  Iterator erase(Iterator at) {
+    const std::ptrdiff_t index = at - begin();
+    const auto place = own_place(at);
+    root_->erase(place);
+    return begin() + index;
+  }
+  void clear() { root_ = {}; }
 
   friend bool operator==(const SharedVector& a, const SharedVector& b) {
-    return std::equal(
-        a.elements_.begin(), a.elements_.end(), b.elements_.begin(), b.elements_.end(),
-        [](const auto& one, const auto& other) { return one == other || *one == *other; });
+    return a.root_ == b.root_ ||
+           std::ranges::equal(a.elements(), b.elements(), [](const auto& one, const auto& other) {
+             return one == other || *one == *other;
+           });
+  }
+
+  /// Calls visit(element of `before`, element of `after`) for each key whose elements the two do
+  /// not share; nullptr for the vector that does not have the key. Domain: both are in ascending
+  /// order of key(element), without duplicates.
+  template <class Key, class Visit>
+  static void for_each_change(const SharedVector& before, const SharedVector& after, const Key& key,
+                              const Visit& visit) {
+    if (before.root_ == after.root_) return;
+    std::span old = before.elements();
+    std::span now = after.elements();
+    while (!old.empty() && !now.empty()) {
+      const Pointer& one = old.front();
+      const Pointer& other = now.front();
+      const std::strong_ordering order =
+          one == other ? std::strong_ordering::equal : key(*one) <=> key(*other);
+      const bool has_old = order <= 0;
+      const bool has_new = order >= 0;
+      if (one != other) visit(has_old ? &*one : nullptr, has_new ? &*other : nullptr);
+      old = old.subspan(has_old ? 1 : 0);
+      now = now.subspan(has_new ? 1 : 0);
+    }
+    for (const auto& element : old) visit(&*element, nullptr);
+    for (const auto& element : now) visit(nullptr, &*element);
   }
 
  private:
-  Pointers elements_;
+  [[nodiscard]] std::span<const Pointer> elements() const {
+    return root_.is_null() ? std::span<const Pointer>() : std::span<const Pointer>(*root_);
+  }
+  /// Returns an element's place for writing; the pointers are then no longer shared with any copy.
+  [[nodiscard]] typename Pointers::iterator own_place(Iterator at) {
+    const std::ptrdiff_t index = at - begin();
+    if (root_.is_null() || root_.is_shared()) {
+      root_ = CountedPointer<Pointers>(Pointers(elements().begin(), elements().end()));
+    }
+    return root_->begin() + index;
+  }
+
+  CountedPointer<Pointers> root_;  ///< null: no elements
 };
 
 }  // namespace pinfold
