@@ -70,6 +70,11 @@ class Counted final : public Fs {
     if (!file) return file;
     return std::make_unique<CountedFile>(*std::move(file), syncs_);
   }
+  Result<std::unique_ptr<File>> reopen(const std::string& name, std::size_t size) override {
+    auto file = fs_->reopen(name, size);
+    if (!file) return file;
+    return std::make_unique<CountedFile>(*std::move(file), syncs_);
+  }
   Result<void> rename(const std::string& from, const std::string& to) override {
     return fs_->rename(from, to);
   }

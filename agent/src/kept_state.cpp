@@ -21,19 +21,20 @@
 // and the one before the last reconfiguration). The store's journal makes a commit durable; the
 // files follow in checkpoint_journal().
 //
-// Three copies are kept in memory: state_ (decoded), stored_ (the bytes on disk), and base_, from
-// which the next commit's bytes are made: stored_ plus the changes that a starting kubelet makes.
-// restore() only updates base_, so that opening a directory writes nothing.
+// Two copies are kept in memory: state_ (decoded) and base_, its files: the stored ones, plus the
+// changes that a starting kubelet makes, which the first commit stores. So opening a directory
+// writes nothing. The store knows what is stored.
 //
 // Invariants:
 //   - state_ changes only after its bytes are durable. Exceptions: dry runs, and changes of no
 //     assignment with Unstored::kIsKept.
 //   - After a failed commit the disk holds the old or the new state. is_uncertain_ then makes the
-//     next commit or checkpoint_journal() write the current state, even if it equals stored_.
+//     next commit or checkpoint_journal() write the current state, even if the store knows no
+//     other.
 //   - A damaged .pinfold_pods is copied aside before a commit replaces it.
 //
-// Cost: a commit encodes only the pods and kubelet files that changed, but compares and assembles
-// whole files, so it is linear in their size.
+// Cost: a commit encodes, compares and writes only the parts of the files that have changed, found
+// by what the states share. What is linear in the number of pods is a walk over pointers.
 
 namespace pinfold::agent {
 namespace {
@@ -85,21 +86,23 @@ constexpr std::string_view kDamagedPodsFileName = ".pinfold_pods.damaged";
 Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoint::Store store,
                                                       const AgentOptions& options) {
   std::unique_ptr<KeptState> kept(new KeptState(std::move(store), options));
-  PINFOLD_LET_WRAP(kept->stored_, kept->store_.load(), "read the state");
-  if (options.log) warn_of_unknown_keys(kept->stored_, options.log);
-  checkpoint::KubeletFiles files{kept->stored_.cpu, kept->stored_.memory};
+  PINFOLD_LET_WRAP(const auto stored, kept->store_.load(), "read the state");
+  if (options.log) warn_of_unknown_keys(stored, options.log);
+  checkpoint::KubeletFiles files{stored.cpu, stored.memory};
   auto started = checkpoint::start(node, files, {}, options.state_dir);
   if (!started) {
     return fail(ErrorCode::kCorrupt,
                 fmt::format("start: {}: {}{}", to_string(started.error().stage),
-                            started.error().error, advice(kept->stored_, node)));
+                            started.error().error, advice(stored, node)));
   }
   kept->state_.node = *std::move(started);
-  kept->base_ = {std::move(files.cpu), std::move(files.memory), kept->stored_.pods,
-                 kept->stored_.node};
-  kept->before_ = read_before(kept->stored_, node);
-  kept->node_text_ = encode_node(node.machine(), node.config(), kept->before_);
-  PINFOLD_TRY(kept->restore_pods(node, options.state_dir));
+  kept->before_ = read_before(stored, node);
+  const std::string node_text = encode_node(node.machine(), node.config(), kept->before_);
+  kept->base_ = kept->store_.texts();
+  if (files.cpu != stored.cpu) kept->base_.cpu = checkpoint::FileText(*files.cpu);
+  if (files.memory != stored.memory) kept->base_.memory = checkpoint::FileText(*files.memory);
+  if (node_text != stored.node) kept->base_.node = checkpoint::FileText(node_text);
+  PINFOLD_TRY(kept->restore_pods(node, stored, options.state_dir));
   if (options.profile_source == ProfileSource::kStateFiles) {
     kept->state_.kubelet_profile = node.config().profile;
   }
@@ -109,15 +112,16 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
   return kept;
 }
 
-Result<void> KeptState::restore_pods(const Node& node, const std::string& directory) {
+Result<void> KeptState::restore_pods(const Node& node, const checkpoint::Files& stored,
+                                     const std::string& directory) {
   const std::string path = fmt::format("'{}/{}'", directory, checkpoint::kPodsFileName);
   const NodeState from_kubelet = state_.node;
-  auto decoded = decode_pods(stored_.pods, state_);
+  auto decoded = decode_pods(stored.pods, state_);
   if (!decoded && decoded.error().code != ErrorCode::kCorrupt) {
     return fail(std::move(decoded).error().wrap(path));
   }
-  has_damaged_pods_ = !decoded;
-  if (has_damaged_pods_) {
+  if (!decoded) {
+    damaged_pods_ = stored.pods;
     if (log_) {
       log_(LogLevel::kWarning,
            fmt::format("{} is damaged: {}; the assignments in the kubelet's files are held", path,
@@ -135,19 +139,21 @@ Result<void> KeptState::restore_pods(const Node& node, const std::string& direct
                     directory, name, path, state_.node.pods.size()));
   };
   if (state_.node.pods.empty()) return {};
-  if (node.cpu().is_static() && !stored_.cpu) return missing(checkpoint::kCpuFileName);
-  if (node.memory().is_static() && !stored_.memory) return missing(checkpoint::kMemoryFileName);
+  if (node.cpu().is_static() && !stored.cpu) return missing(checkpoint::kCpuFileName);
+  if (node.memory().is_static() && !stored.memory) return missing(checkpoint::kMemoryFileName);
   return {};
 }
 
 Result<void> KeptState::commit(const Node& node, AgentState next, Unstored unstored) {
   if (!is_dry_run_) {
-    checkpoint::KubeletFiles files{base_.cpu, base_.memory};
-    checkpoint::update(node, state_.node, next.node, files);
-    const bool is_kept =
-        unstored == Unstored::kIsKept && files.cpu == base_.cpu && files.memory == base_.memory;
-    auto stored = store_files(
-        {std::move(files.cpu), std::move(files.memory), pods_encoder_.encode(next), node_text_});
+    checkpoint::FileTexts texts = base_;
+    const bool has_new_cpus = state_.node.cpu.checkpoint() != next.node.cpu.checkpoint();
+    const bool has_new_memory = state_.node.memory.checkpoint() != next.node.memory.checkpoint();
+    if (has_new_cpus) texts.cpu = kubelet_encoder_.cpu(node, next.node.cpu);
+    if (has_new_memory) texts.memory = kubelet_encoder_.memory(node, next.node.memory);
+    texts.pods = pods_encoder_.encode(next);
+    auto stored = store_texts(texts);
+    const bool is_kept = unstored == Unstored::kIsKept && !has_new_cpus && !has_new_memory;
     if (!stored && !is_kept) return fail(std::move(stored).error().wrap("persist"));
     if (!stored && log_) {
       log_(LogLevel::kWarning,
@@ -165,50 +171,50 @@ Result<void> KeptState::replace_node(const Node& from, const Node& to, AgentStat
     return fail(ErrorCode::kCorrupt, fmt::format("start: {}: {}", to_string(started.error().stage),
                                                  started.error().error));
   }
+  const checkpoint::Files base = files_of(base_);
   const bool is_repetition = from.machine() == to.machine() && from.config() == to.config() &&
-                             files.cpu == base_.cpu && files.memory == base_.memory;
+                             files.cpu == base.cpu && files.memory == base.memory;
   auto before = before_;  // a repetition must not overwrite the undo information
   if (!is_repetition) {
-    EarlierNode earlier{from.machine(), from.config(), {base_.cpu, base_.memory}, {}};
+    EarlierNode earlier{from.machine(), from.config(), {base.cpu, base.memory}, {}};
     for (const ActivePod& pod : state_.node.pods) earlier.pods.insert(pod.spec.uid);
     before = std::make_shared<const EarlierNode>(std::move(earlier));
   }
-  std::string text = encode_node(to.machine(), to.config(), before);
-  if (!is_dry_run_) {
-    PINFOLD_TRY_WRAP(store_files({std::move(files.cpu), std::move(files.memory),
-                                  pods_encoder_.encode(next), text}),
-                     "persist");
-  }
+  checkpoint::FileTexts texts =
+      checkpoint::texts_of({std::move(files.cpu), std::move(files.memory), std::nullopt,
+                            encode_node(to.machine(), to.config(), before)});
+  texts.pods = pods_encoder_.encode(next);
+  if (!is_dry_run_) PINFOLD_TRY_WRAP(store_texts(texts), "persist");
   before_ = std::move(before);
-  node_text_ = std::move(text);
   state_ = std::move(next);
   return {};
 }
 
-Result<void> KeptState::store_files(checkpoint::Files files) {
-  if (files == stored_ && !is_uncertain_) return {};
-  if (has_damaged_pods_) {
-    const auto kept = store_.write_side_file(kDamagedPodsFileName, *stored_.pods);  // unchanged
-    if (!kept) warn_of_side_file(log_, kDamagedPodsFileName, kept.error());
-    has_damaged_pods_ = !kept;
+Result<void> KeptState::store_texts(const checkpoint::FileTexts& texts) {
+  if (texts != store_.texts() || is_uncertain_) {
+    if (damaged_pods_) keep_damaged_pods();
+    is_uncertain_ = true;
+    PINFOLD_TRY(store_.commit_texts(texts));
+    is_uncertain_ = false;
   }
-  is_uncertain_ = true;
-  PINFOLD_TRY(store_.commit(files));
-  is_uncertain_ = false;
-  stored_ = files;
-  base_ = std::move(files);
+  base_ = texts;
   return {};
 }
 
+void KeptState::keep_damaged_pods() {
+  const auto kept = store_.write_side_file(kDamagedPodsFileName, *damaged_pods_);  // unchanged
+  if (!kept) return warn_of_side_file(log_, kDamagedPodsFileName, kept.error());
+  damaged_pods_.reset();
+}
+
 Result<void> KeptState::checkpoint_journal() {
-  if (has_new_metrics_) {
-    has_new_metrics_ = !write_side_file(store_, kMetricsFileName, encode_metrics(metrics_), log_);
-  }
+  write_metrics();
   // A request that could not be stored was either answered with an error, so that its state must
   // not reappear, or kept: see Unstored.
   if (is_uncertain_) {
-    const auto stored =
-        store_files({base_.cpu, base_.memory, pods_encoder_.encode(state_), node_text_});
+    checkpoint::FileTexts texts = base_;
+    texts.pods = pods_encoder_.encode(state_);
+    const auto stored = store_texts(texts);
     if (!stored) {
       return fail(unknown_outcome(
           fmt::format("an earlier request could not be stored, and the current state cannot be "
@@ -217,6 +223,17 @@ Result<void> KeptState::checkpoint_journal() {
     }
   }
   return store_.checkpoint_journal();
+}
+
+Result<void> KeptState::leave_journal() {
+  if (is_uncertain_ || !store_.leave_journal()) return checkpoint_journal();
+  write_metrics();
+  return {};
+}
+
+void KeptState::write_metrics() {
+  if (!has_new_metrics_) return;
+  has_new_metrics_ = !write_side_file(store_, kMetricsFileName, encode_metrics(metrics_), log_);
 }
 
 void KeptState::set_metrics(const Metrics& metrics) {

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "pinfold/api/pod.hpp"
 #include "pinfold/checkpoint/sealed.hpp"
+#include "pinfold/decide/stale.hpp"
 #include "pinfold/text/document.hpp"
 
 namespace pinfold::agent {
@@ -219,17 +221,6 @@ std::set<PodUid> pods_with_entries(const NodeState& state) {
   return uids;
 }
 
-/// Returns the pods whose entries the next admission releases: neither active nor held.
-std::vector<std::string> stale_pods(const NodeState& state) {
-  std::set<PodUid> uids = pods_with_entries(state);
-  for (const ActivePod& pod : state.pods) uids.erase(pod.spec.uid);
-  for (const PodUid& held : state.held) uids.erase(held);
-  std::vector<std::string> stale;
-  stale.reserve(uids.size());
-  for (const PodUid& uid : uids) stale.push_back(uid.value);
-  return stale;
-}
-
 /// Holds every pod with entries that is neither active nor stale.
 Result<void> hold_unknown(const json& stale, NodeState& state) {
   state.held = pods_with_entries(state);
@@ -252,6 +243,72 @@ std::vector<std::string> names_of(const std::set<ContainerId>& all, const PodUid
   return names;
 }
 
+const PodUid& pod_of(const ContainerId& id) { return id.pod; }
+const PodUid& pod_of(const PodUid& uid) { return uid; }
+
+/// Adds the pods of the elements that only one of two sets has.
+template <class Key>
+void note_changes(const std::set<Key>& before, const std::set<Key>& after, std::set<PodUid>& pods) {
+  std::vector<Key> changed;
+  std::set_symmetric_difference(before.begin(), before.end(), after.begin(), after.end(),
+                                std::back_inserter(changed));
+  for (const Key& key : changed) pods.insert(pod_of(key));
+}
+
+/// Adds the pods for which two maps differ.
+template <class T>
+void note_changes(const std::map<PodUid, T>& before, const std::map<PodUid, T>& after,
+                  std::set<PodUid>& pods) {
+  if (before == after) return;
+  for (const auto* const map : {&before, &after}) {
+    const auto& other = map == &before ? after : before;
+    for (const auto& [uid, value] : *map) {
+      const auto found = other.find(uid);
+      if (found == other.end() || !(found->second == value)) pods.insert(uid);
+    }
+  }
+}
+
+template <class T>
+void note_changes(const ContainerMap<T>& before, const ContainerMap<T>& after,
+                  std::set<PodUid>& pods) {
+  ContainerMap<T>::for_each_change(
+      before, after, [&](const PodUid& uid, const auto*, const auto*) { pods.insert(uid); });
+}
+
+/// Returns the pods whose entries may differ.
+std::set<PodUid> changed_pods(const AgentState& before, const AgentState& after) {
+  std::set<PodUid> pods;
+  ActivePods::for_each_change(before.node.pods, after.node.pods,
+                              [&](const ActivePod* old, const ActivePod* now) {
+                                pods.insert((old != nullptr ? old : now)->spec.uid);
+                              });
+  note_changes(before.node.devices.assignments, after.node.devices.assignments, pods);
+  note_changes(before.node.cpu.baselines, after.node.cpu.baselines, pods);
+  note_changes(before.adopted, after.adopted, pods);
+  note_changes(before.removed, after.removed, pods);
+  note_changes(before.end_with_group, after.end_with_group, pods);
+  note_changes(before.ending, after.ending, pods);
+  note_changes(before.creators, after.creators, pods);
+  note_changes(before.notes, after.notes, pods);
+  return pods;
+}
+
+/// Returns the document without pods, divided where they belong.
+std::pair<std::string, std::string> encode_rest(const AgentState& state) {
+  json document = {{"version", kPodsVersion}, {"pods", json::array()}};
+  if (const auto stale = stale_pods(state.node); !stale.empty()) {
+    for (const PodUid& uid : stale) document["stale"].push_back(uid.value);
+  }
+  if (state.kubelet_profile) document["kubeletProfile"] = to_string(*state.kubelet_profile);
+  if (!state.node.providers.empty()) document["providers"] = state.node.providers;
+  const std::string text = dumped(document);
+  // The first match: only the name of a profile precedes it, because keys are sorted.
+  constexpr std::string_view kNoPods = "\"pods\":[]";
+  const std::size_t middle = text.find(kNoPods) + kNoPods.size() - 1;
+  return {text.substr(0, middle), text.substr(middle)};
+}
+
 }  // namespace
 
 PodsEncoder::Rest PodsEncoder::rest_of(const AgentState& state, const PodUid& uid) {
@@ -269,7 +326,7 @@ PodsEncoder::Rest PodsEncoder::rest_of(const AgentState& state, const PodUid& ui
   return rest;
 }
 
-PodsEncoder::Entry PodsEncoder::make_entry(const ActivePod& pod, Rest rest) {
+std::string PodsEncoder::encode_entry(const ActivePod& pod, const Rest& rest) {
   json entry = {{"pod", to_json(pod.spec)}, {"started", pod.started}};
   if (!rest.removed.empty()) entry["removed"] = rest.removed;
   if (rest.adopted) entry["adopted"] = *rest.adopted;
@@ -288,39 +345,51 @@ PodsEncoder::Entry PodsEncoder::make_entry(const ActivePod& pod, Rest rest) {
     json& baselines = entry["baselines"] = json::object();
     for (const auto& [name, cpus] : *rest.baselines) baselines[name] = cpus.to_string();
   }
-  return {pod, std::move(rest), dumped(entry)};
+  return dumped(entry);
 }
 
-std::string PodsEncoder::encode(const AgentState& state) {
+/// Drops the entries of pods that are not the same in `next`.
+void PodsEncoder::drop_changed(const AgentState& next) {
+  const ActivePods& pods = last_.node.pods;
+  for (const PodUid& uid : changed_pods(last_, next)) {
+    const auto pod = pods.find(uid);
+    if (pod != pods.end()) entries_[static_cast<std::size_t>(pod - pods.begin())].text = nullptr;
+  }
+}
+
+/// Takes the entries that are left, in their order, and encodes the others.
+void PodsEncoder::update_entries(const AgentState& next) {
+  drop_changed(next);
   std::vector<Entry> entries;
-  entries.reserve(state.node.pods.size());
-  auto last = entries_.begin();  // pods keep their order
-  std::string pods;
-  for (const ActivePod& pod : state.node.pods) {
-    const auto found = std::find_if(last, entries_.end(), [&](const Entry& entry) {
-      return entry.pod.spec.uid == pod.spec.uid;
-    });
-    Rest rest = rest_of(state, pod.spec.uid);
-    const bool is_same = found != entries_.end() && found->pod == pod && found->rest == rest;
-    entries.push_back(is_same ? std::move(*found) : make_entry(pod, std::move(rest)));
-    if (found != entries_.end()) last = std::next(found);
-    if (!pods.empty()) pods += ',';
-    pods += entries.back().text;
+  entries.reserve(next.node.pods.size());
+  auto left = entries_.begin();
+  for (const ActivePod& pod : next.node.pods) {
+    while (left != entries_.end() && left->text == nullptr) ++left;
+    if (left != entries_.end() && left->pod == &pod) {
+      entries.push_back(std::move(*left++));
+      continue;
+    }
+    std::string text = "," + encode_entry(pod, rest_of(next, pod.spec.uid));
+    entries.push_back({&pod, std::make_shared<const checkpoint::SummedText>(std::move(text))});
   }
   entries_ = std::move(entries);
-
-  json document = {{"version", kPodsVersion}, {"pods", json::array()}};
-  if (auto stale = stale_pods(state.node); !stale.empty()) document["stale"] = std::move(stale);
-  if (state.kubelet_profile) document["kubeletProfile"] = to_string(*state.kubelet_profile);
-  if (!state.node.providers.empty()) document["providers"] = state.node.providers;
-  std::string text = dumped(document);
-  // The first match: only the name of a profile precedes it, because keys are sorted.
-  constexpr std::string_view kNoPods = "\"pods\":[]";
-  text.insert(text.find(kNoPods) + kNoPods.size() - 1, pods);
-  return checkpoint::seal(kPodsKind, text);
+  last_ = next;
 }
 
-std::string encode_pods(const AgentState& state) { return PodsEncoder().encode(state); }
+checkpoint::FileText PodsEncoder::encode(const AgentState& state) {
+  update_entries(state);
+  auto [front, back] = encode_rest(state);
+  if (!entries_.empty()) front += std::string_view(entries_.front().text->text()).substr(1);
+  std::vector<checkpoint::FileText::Part> parts;
+  parts.reserve(entries_.size() + 2);
+  parts.push_back(std::make_shared<const checkpoint::SummedText>(std::move(front)));
+  for (std::size_t i = 1; i < entries_.size(); ++i) parts.push_back(entries_[i].text);
+  parts.push_back(std::make_shared<const checkpoint::SummedText>(std::move(back)));
+  body_ = checkpoint::FileText(parts, &body_);
+  return {checkpoint::seal_line(kPodsKind, body_.sum()), body_};
+}
+
+std::string encode_pods(const AgentState& state) { return PodsEncoder().encode(state).text(); }
 
 Result<void> decode_pods(std::optional<std::string_view> text, AgentState& state) {
   if (!text) return hold_unknown(nullptr, state.node);

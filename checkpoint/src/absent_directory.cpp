@@ -16,6 +16,9 @@ class AbsentDirectory final : public Fs {
   }
   Result<std::vector<std::string>> list() override { return std::vector<std::string>{}; }
   Result<std::unique_ptr<File>> create(const std::string& name) override { return absent(name); }
+  Result<std::unique_ptr<File>> reopen(const std::string& name, std::size_t /*size*/) override {
+    return absent(name);
+  }
   Result<void> rename(const std::string& from, const std::string& /*to*/) override {
     return absent(from);
   }

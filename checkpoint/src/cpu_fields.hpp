@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "go_value.hpp"
 #include "pinfold/base/result.hpp"
@@ -139,6 +140,30 @@ inline void put_baselines(JsonWriter& out, const ContainerMap<CpuSet>& baselines
 }
 
 inline constexpr std::string_view kEntriesType = "map[string]map[string]string";
+
+/// Writes the whole file. `entries`: the assignments of `state`, as they are or encoded.
+template <class Json, class Entries>
+void put_file(Json& json, const Entries& entries, const CpuCheckpoint& state,
+              std::string_view policy, CpuFormat format) {
+  const std::string default_set = state.default_set.to_string();
+  const auto fields = [&](bool with_pods) {
+    return CpuFields<Entries, PodSets>{policy, default_set, kEntriesType, &entries,
+                                       with_pods ? &state.pods : nullptr};
+  };
+  const auto outside = fields(format == CpuFormat::kV3);  // V4 is V2 plus `data`
+  json.open_struct();
+  put_fields(json, outside);
+  put_checksum(json, fields_checksum(outside, ""));
+  if (format == CpuFormat::kV4) {
+    Json data;
+    data.open_struct();
+    put_fields(data, fields(true));
+    put_baselines(data, state.baselines);
+    data.close_struct();
+    put_data(json, std::move(data).take());
+  }
+  json.close_struct();
+}
 
 /// Reads a file as one version. Domain: `bytes` has no syntax error.
 [[nodiscard]] CpuFile read(std::string_view bytes, CpuFileVersion version,

@@ -176,26 +176,8 @@ Result<CpuCheckpoint> to_state(CpuFile file, std::optional<std::string_view> pol
 }  // namespace cpu_file
 
 std::string encode_cpu(const CpuCheckpoint& state, std::string_view policy, CpuFormat format) {
-  const std::string default_set = state.default_set.to_string();
-  const auto fields = [&](bool with_pods) {
-    return cpu_file::CpuFields<ContainerMap<CpuSet>::ByPod, cpu_file::PodSets>{
-        policy, default_set, cpu_file::kEntriesType, &state.assignments.by_pod(),
-        with_pods ? &state.pods : nullptr};
-  };
-  const auto outside = fields(format == CpuFormat::kV3);  // V4 is V2 plus `data`
   JsonWriter json;
-  json.open_struct();
-  put_fields(json, outside);
-  put_checksum(json, fields_checksum(outside, ""));
-  if (format == CpuFormat::kV4) {
-    JsonWriter data;
-    data.open_struct();
-    put_fields(data, fields(true));
-    cpu_file::put_baselines(data, state.baselines);
-    data.close_struct();
-    put_data(json, data.text());
-  }
-  json.close_struct();
+  cpu_file::put_file(json, state.assignments.by_pod(), state, policy, format);
   return std::move(json).take();
 }
 

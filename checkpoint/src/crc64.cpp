@@ -6,6 +6,7 @@
 namespace pinfold::checkpoint {
 namespace {
 
+constexpr std::uint64_t kReflectedPolynomial = 0xC96C5795D7870F42U;
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr std::size_t kByteValues = 256;
 using Table = std::array<std::uint64_t, kByteValues>;
@@ -13,7 +14,6 @@ using Table = std::array<std::uint64_t, kByteValues>;
 /// Builds the tables: for each byte, table k has the remainder of that byte followed by k zero
 /// bytes.
 constexpr std::array<Table, kWord> make_tables() {
-  constexpr std::uint64_t kReflectedPolynomial = 0xC96C5795D7870F42U;
   std::array<Table, kWord> tables = {};
   for (std::size_t byte = 0; byte < kByteValues; ++byte) {
     std::uint64_t rest = byte;
@@ -31,6 +31,39 @@ constexpr std::array<Table, kWord> make_tables() {
   return tables;
 }
 constexpr auto kTables = make_tables();
+
+// A sum is a polynomial modulo that of the CRC, with the coefficient of x^0 in the highest bit. A
+// byte after a text multiplies the text's sum by x^8.
+
+constexpr std::uint64_t times_x(std::uint64_t a) {
+  return (a & 1U) != 0 ? (a >> 1U) ^ kReflectedPolynomial : a >> 1U;
+}
+constexpr std::uint64_t times_x4(std::uint64_t a) {
+  return (a >> 4U) ^ kTables[0][(a & 0xFU) << 4U];
+}
+
+constexpr std::uint64_t product(std::uint64_t a, std::uint64_t b) {
+  // Each multiple of b by four coefficients.
+  std::array<std::uint64_t, 16> multiples = {};
+  for (std::size_t bit = 8; bit > 0; bit /= 2) {
+    for (std::size_t i = 0; i < multiples.size(); ++i) multiples[i] ^= (i & bit) != 0 ? b : 0;
+    b = times_x(b);
+  }
+  std::uint64_t sum = 0;
+  for (std::size_t shift = 0; shift < 64; shift += 4) {  // the highest powers first
+    sum = times_x4(sum) ^ multiples[(a >> shift) & 0xFU];
+  }
+  return sum;
+}
+
+/// Builds x^(8 * 2^k) for each k.
+constexpr std::array<std::uint64_t, 64> make_powers() {
+  std::array<std::uint64_t, 64> powers = {};
+  powers[0] = std::uint64_t{1} << 55U;
+  for (std::size_t k = 1; k < powers.size(); ++k) powers[k] = product(powers[k - 1], powers[k - 1]);
+  return powers;
+}
+constexpr auto kPowers = make_powers();
 
 /// Returns the first eight bytes as a word, in the same order on every machine.
 std::uint64_t first_word(std::string_view bytes) {
@@ -57,6 +90,18 @@ std::uint64_t crc64(std::string_view bytes) {
     sum = (sum >> 8U) ^ kTables[0][(sum ^ static_cast<unsigned char>(c)) & 0xFFU];
   }
   return sum ^ kAllOnes;
+}
+
+std::uint64_t crc64_factor(std::size_t size) {
+  std::uint64_t factor = std::uint64_t{1} << 63U;
+  for (std::size_t k = 0; size > 0; ++k, size /= 2) {
+    if (size % 2 == 1) factor = product(kPowers[k], factor);
+  }
+  return factor;
+}
+
+std::uint64_t crc64_of_both(std::uint64_t first, std::uint64_t second, std::uint64_t factor) {
+  return product(factor, first) ^ second;
 }
 
 }  // namespace pinfold::checkpoint

@@ -2,12 +2,34 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace pinfold::checkpoint {
 
-std::uint32_t fnv1a_32(std::string_view bytes) {
-  std::uint32_t hash = 2166136261U;
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return hash;
+namespace {
+
+constexpr std::uint32_t kFnvPrime = 16777619U;
+
+}  // namespace
+
+std::uint32_t fnv1a_32(std::string_view bytes, std::uint32_t before) {
+  std::uint32_t sum = before;
+  for (const char c : bytes) sum = (sum ^ static_cast<unsigned char>(c)) * kFnvPrime;
+  return sum;
+}
+
+DumpPart::DumpPart(std::string text) : text_(std::move(text)) {
+  for (std::size_t i = 0; i < text_.size(); ++i) power_ *= kFnvPrime;
+}
+
+std::uint32_t DumpPart::sum_after(std::uint32_t before) const {
+  const std::uint32_t scaled = before * power_;
+  const std::size_t lowest = before % kLowest;
+  if (!is_known_[lowest]) {
+    added_[lowest] = fnv1a_32(text_, before) - scaled;
+    is_known_.set(lowest);
+  }
+  return scaled + added_[lowest];
 }
 
 void GoDump::key(std::int64_t number) { key(fmt::format_int(number).c_str()); }

@@ -176,6 +176,13 @@ std::string encode_record(const Changes& changes) {
   return record;
 }
 
+std::string_view without_padding(std::string_view record) {
+  const std::size_t line = record.find('\n');
+  const std::string_view size = record.substr(0, line);
+  return record.substr(
+      0, line + 1 + number<std::size_t>(size.substr(size.rfind(' ') + 1), 10).value_or(0));
+}
+
 Result<std::vector<Record>> decode_journal(std::string_view bytes) {
   std::vector<Record> records;
   while (!bytes.empty()) {

@@ -37,6 +37,15 @@ bool has_data(std::string_view bytes) {
   return !data.empty() || checksum != 0;
 }
 
+}  // namespace
+
+std::span<const KubeletFormats> kubelets() { return kKubelets; }
+
+const KubeletFormats& formats_of(const Kubelet& kubelet) {
+  return *std::find_if(std::begin(kKubelets), std::end(kKubelets),
+                       [&](const KubeletFormats& known) { return known.kubelet == kubelet; });
+}
+
 CpuFormat cpu_format(const Formats& formats) {
   return formats.cpu == 2 ? CpuFormat::kV2 : formats.cpu == 3 ? CpuFormat::kV3 : CpuFormat::kV4;
 }
@@ -45,15 +54,6 @@ MemoryFormat memory_format(const Formats& formats) {
   return formats.memory == 1   ? MemoryFormat::kV1
          : formats.memory == 2 ? MemoryFormat::kV2
                                : MemoryFormat::kV3;
-}
-
-}  // namespace
-
-std::span<const KubeletFormats> kubelets() { return kKubelets; }
-
-const KubeletFormats& formats_of(const Kubelet& kubelet) {
-  return *std::find_if(std::begin(kKubelets), std::end(kKubelets),
-                       [&](const KubeletFormats& known) { return known.kubelet == kubelet; });
 }
 
 std::string to_string(const Kubelet& kubelet) {

@@ -184,23 +184,29 @@ std::uint32_t fields_checksum(const MemoryFields<State>& fields, std::string_vie
   return checksum(dump);
 }
 
-/// Returns the whole file, from a MemoryFile or a MemoryCheckpoint.
-template <class State>
-std::string file_text(const State& state, std::string_view policy, MemoryFormat format) {
+/// Writes the whole file, from a MemoryFile, a MemoryCheckpoint or one whose entries are encoded.
+template <class Json, class State>
+void put_file(Json& json, const State& state, std::string_view policy, MemoryFormat format) {
   const MemoryFields<State> outside{policy, state,
                                     format == MemoryFormat::kV2};  // V3 is V1 plus `data`
-  JsonWriter json;
   json.open_struct();
   put_fields(json, outside);
   put_checksum(json, fields_checksum(outside, ""));
   if (format == MemoryFormat::kV3) {
-    JsonWriter data;
+    Json data;
     data.open_struct();
     put_fields(data, MemoryFields<State>{policy, state, true});
     data.close_struct();
-    put_data(json, data.text());
+    put_data(json, std::move(data).take());
   }
   json.close_struct();
+}
+
+/// Returns the whole file, from a MemoryFile or a MemoryCheckpoint.
+template <class State>
+std::string file_text(const State& state, std::string_view policy, MemoryFormat format) {
+  JsonWriter json;
+  put_file(json, state, policy, format);
   return std::move(json).take();
 }
 

@@ -37,10 +37,12 @@ tl::unexpected<Error> failed(std::string_view verb, std::string_view name) {
 
 class PosixFile final : public File {
  public:
-  PosixFile(UniqueFd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+  PosixFile(UniqueFd fd, std::string name, off_t written = 0)
+      : fd_(std::move(fd)), name_(std::move(name)), written_(written) {}
 
   Result<std::size_t> write(std::string_view bytes) override {
-    const ssize_t count = retried([&] { return ::write(fd_.get(), bytes.data(), bytes.size()); });
+    const ssize_t count =
+        retried([&] { return ::pwrite(fd_.get(), bytes.data(), bytes.size(), written_); });
     if (count < 0) return failed("write", name_);
     if (count == 0 && !bytes.empty()) return fail_errno(ENOSPC, fmt::format("write '{}'", name_));
     written_ += count;
@@ -67,7 +69,7 @@ class PosixFile final : public File {
  private:
   UniqueFd fd_;
   std::string name_;
-  off_t written_ = 0;
+  off_t written_;
 };
 
 class PosixFs final : public Fs {
@@ -124,6 +126,18 @@ class PosixFs final : public Fs {
     UniqueFd fd = open_at(directory_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
     if (!fd) return failed("create", name);
     return std::make_unique<PosixFile>(std::move(fd), name);
+  }
+
+  Result<std::unique_ptr<File>> reopen(const std::string& name, std::size_t size) override {
+    UniqueFd fd = open_at(directory_.get(), name.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (!fd) return failed("open", name);
+    struct stat status = {};
+    if (::fstat(fd.get(), &status) != 0) return failed("stat", name);
+    if (!S_ISREG(status.st_mode) || status.st_nlink != 1) {
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("'{}': expected a regular file without another name", name));
+    }
+    return std::make_unique<PosixFile>(std::move(fd), name, static_cast<off_t>(size));
   }
 
   Result<void> rename(const std::string& from, const std::string& to) override {

@@ -5,16 +5,13 @@
 #include "crc64.hpp"
 
 namespace pinfold::checkpoint {
-namespace {
 
-std::string header(std::string_view kind, std::string_view body) {
-  return fmt::format("#{} crc64 {:016x}\n", kind, crc64(body));
+std::string seal_line(std::string_view kind, std::uint64_t sum) {
+  return fmt::format("#{} crc64 {:016x}\n", kind, sum);
 }
 
-}  // namespace
-
 std::string seal(std::string_view kind, std::string_view body) {
-  return header(kind, body).append(body);
+  return seal_line(kind, crc64(body)).append(body);
 }
 
 Result<std::string_view> unseal(std::string_view kind, std::string_view text) {
@@ -28,7 +25,7 @@ Result<std::string_view> unseal(std::string_view kind, std::string_view text) {
                 fmt::format("expected a first line '#{} crc64 CHECKSUM'", kind));
   }
   const std::string_view body = text.substr(end + 1);
-  const std::string expected = header(kind, body);
+  const std::string expected = seal_line(kind, crc64(body));
   if (text.substr(0, end + 1) == expected) return body;
   return fail(ErrorCode::kCorrupt,
               fmt::format("wrong checksum: the first line is '{}', expected '{}'",

@@ -12,13 +12,14 @@ namespace pinfold::checkpoint::snapshot {
 using Word = std::uint64_t;
 
 inline constexpr Word kMagic = 0x70616e736e667031;  // "1pfnsnap" in x86 memory order
-inline constexpr Word kVersion = 3;
+inline constexpr Word kVersion = 4;
 inline constexpr std::size_t kBootIdSize = 36;
 
 struct Slot {
   Word sequence;  ///< odd during a write
   Word size;      ///< bytes of the payload
   Word hash;      ///< crc64 of the payload
+  Word log;       ///< bytes of the records after the payload
 };
 
 struct Header {
@@ -30,6 +31,11 @@ struct Header {
   std::array<Slot, 2> slots;
 };
 static_assert(sizeof(Header) % sizeof(Word) == 0);
+
+/// Returns the size rounded up to whole words.
+[[nodiscard]] constexpr std::size_t whole_words(std::size_t size) {
+  return (size + sizeof(Word) - 1) / sizeof(Word) * sizeof(Word);
+}
 
 /// Returns the id of the running boot; "" if it cannot be read.
 [[nodiscard]] std::string read_boot_id();

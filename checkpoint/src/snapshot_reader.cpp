@@ -8,12 +8,15 @@
 #include <boost/interprocess/mapped_region.hpp>
 #include <cerrno>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "crc64.hpp"
 #include "mapped_file.hpp"
 #include "pinfold/base/unique_fd.hpp"
 #include "pinfold/checkpoint/fs.hpp"
+#include "pinfold/checkpoint/journal.hpp"
+#include "pinfold/checkpoint/kubelet_files.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "snapshot_layout.hpp"
 #include "state_directory.hpp"
@@ -78,23 +81,61 @@ Result<Files> parse_payload(std::string_view payload) {
   return files;
 }
 
-/// Copies the payload of the current slot; nullopt if the writer changed it meanwhile.
-Result<std::optional<std::string>> try_copy(const Words& words, Word capacity) {
+/// The current slot: a state, and the records of the transactions since.
+struct Copied {
+  std::string payload;
+  std::string log;
+};
+
+/// Copies the current slot; nullopt if the writer changed its payload meanwhile.
+Result<std::optional<Copied>> try_copy(const Words& words, Word capacity) {
   const Word slot = words.at(offsetof(Header, generation)) & 1U;
   const std::size_t at = offsetof(Header, slots) + slot * sizeof(snapshot::Slot);
   const Word before = words.at(at);
   const Word size = words.at(at + offsetof(snapshot::Slot, size));
   const Word hash = words.at(at + offsetof(snapshot::Slot, hash));
-  if (before % 2 == 1) return std::optional<std::string>();
-  if (size > capacity) {
-    if (words.at(at) != before) return std::optional<std::string>();
+  const Word log = words.at(at + offsetof(snapshot::Slot, log));
+  if (before % 2 == 1) return std::optional<Copied>();
+  const bool fits = size <= capacity && log <= capacity - snapshot::whole_words(size);
+  if (!fits) {
+    if (words.at(at) != before) return std::optional<Copied>();
     return bad_snapshot("has a payload larger than its slot");
   }
-  std::string payload = words.copy(sizeof(Header) + slot * capacity, size);
+  const std::size_t begin = sizeof(Header) + slot * capacity;
+  Copied copied{words.copy(begin, size), words.copy(begin + snapshot::whole_words(size), log)};
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (words.at(at) != before) return std::optional<std::string>();
-  if (crc64(payload) != hash) return bad_snapshot("has a wrong checksum");
-  return std::optional(std::move(payload));
+  if (words.at(at) != before) return std::optional<Copied>();
+  if (crc64(copied.payload) != hash) return bad_snapshot("has a wrong checksum");
+  return std::optional(std::move(copied));
+}
+
+constexpr std::pair<std::string_view, std::optional<std::string> Files::*> kMembers[] = {
+    {kCpuFileName, &Files::cpu},
+    {kMemoryFileName, &Files::memory},
+    {kPodsFileName, &Files::pods},
+    {kNodeFileName, &Files::node}};
+
+/// Applies the record at the front of a log, and removes it.
+Result<void> apply_front(std::string_view& log, Contents& contents) {
+  const auto size = take_word(log);
+  if (!size || *size > log.size()) return bad_snapshot("is truncated inside a record");
+  PINFOLD_LET(const auto records, decode_journal(log.substr(0, *size)));
+  if (records.size() != 1) return bad_snapshot("has a damaged record");
+  log.remove_prefix(std::min<std::size_t>(log.size(), snapshot::whole_words(*size)));
+  return apply_record(records.front(), contents);
+}
+
+Result<Files> with_log(Files files, std::string_view log) {
+  Contents contents;
+  for (const auto& [name, member] : kMembers) {
+    if (files.*member) contents[std::string(name)] = *(files.*member);
+  }
+  while (!log.empty()) PINFOLD_TRY(apply_front(log, contents));
+  for (const auto& [name, member] : kMembers) {
+    const auto found = contents.find(std::string(name));
+    if (found != contents.end()) files.*member = found->second;
+  }
+  return files;
 }
 
 }  // namespace
@@ -129,8 +170,10 @@ Result<Files> decode_snapshot(std::span<const std::byte> bytes, std::string_view
     return bad_snapshot("is truncated");
   }
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    PINFOLD_LET(const auto payload, try_copy(words, capacity));
-    if (payload) return parse_payload(*payload);
+    PINFOLD_LET(const auto copied, try_copy(words, capacity));
+    if (!copied) continue;
+    PINFOLD_LET(auto files, parse_payload(copied->payload));
+    return with_log(std::move(files), copied->log);
   }
   return fail(ErrorCode::kBusy, "snapshot: kept changing while it was read");
 }

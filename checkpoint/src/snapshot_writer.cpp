@@ -8,13 +8,19 @@
 // was even and is unchanged; otherwise it tries again. All shared words are accessed as atomics,
 // and a checksum covers the payload.
 //
-// Invariants: there is one writer, which holds the store's lock; the current slot is never written;
-// a writer that is killed leaves an odd sequence only in the slot that is not current. A state that
-// does not fit gets a new file that replaces the old one by rename; readers of the old file keep
-// their mapping. The boot id makes a snapshot invalid after a reboot, because it is never synced.
+// A commit only appends its record of the journal to the log behind the current payload, and then
+// increases the size of the log. When the log has no more room, the next state goes into the other
+// slot as a whole.
 //
-// Cost: publishing and reading are linear in the size of the state, and publishing makes no system
-// call unless the file has to grow. Readers never wait for the writer and never delay it.
+// Invariants: there is one writer, which holds the store's lock; of the current slot, only what is
+// behind its log is written; a writer that is killed leaves an odd sequence only in the slot that
+// is not current. A state that does not fit gets a new file that replaces the old one by rename;
+// readers of the old file keep their mapping. The boot id makes a snapshot invalid after a reboot,
+// because it is never synced.
+//
+// Cost: a commit is linear in the size of its record, publishing a whole state and reading in that
+// of the state. Neither makes a system call unless the file has to grow. Readers never wait for the
+// writer and never delay it.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -29,6 +35,7 @@
 #include "crc64.hpp"
 #include "mapped_file.hpp"
 #include "pinfold/base/unique_fd.hpp"
+#include "pinfold/checkpoint/journal.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "snapshot_layout.hpp"
 
@@ -41,6 +48,9 @@ using snapshot::Word;
 
 /// Enough for the state of about two hundred pods.
 constexpr std::size_t kSmallest = std::size_t{64} << 10U;
+
+/// The least room for records, in bytes.
+constexpr std::size_t kLeastLog = std::size_t{16} << 10U;
 
 void append_word(std::string& out, Word word) {
   out.append(reinterpret_cast<const char*>(&word), sizeof(Word));
@@ -57,6 +67,16 @@ std::string payload_of(const Files& files) {
 
 void store(Word& word, Word value) {
   std::atomic_ref<Word>(word).store(value, std::memory_order_release);
+}
+
+/// Copies a text to shared memory.
+void store_text(std::byte* to, std::string_view text) {
+  for (std::size_t done = 0; done < text.size(); done += sizeof(Word)) {
+    Word word = 0;
+    std::copy_n(text.data() + done, std::min(sizeof(Word), text.size() - done),
+                reinterpret_cast<char*>(&word));
+    store(*reinterpret_cast<Word*>(to + done), word);
+  }
 }
 
 /// Creates a new file, because an existing one can have another name (a hard link). Allocates all
@@ -80,6 +100,9 @@ struct SnapshotWriter::Mapped {
 
   [[nodiscard]] std::byte* bytes() const { return static_cast<std::byte*>(region.get_address()); }
   [[nodiscard]] Header& header() const { return *reinterpret_cast<Header*>(bytes()); }
+  [[nodiscard]] std::byte* payload(Word slot) const {
+    return bytes() + sizeof(Header) + slot * header().capacity;
+  }
 };
 
 SnapshotWriter::SnapshotWriter(std::string directory) : directory_(std::move(directory)) {}
@@ -94,14 +117,14 @@ std::string SnapshotWriter::temp_path() const {
 }
 
 Result<void> SnapshotWriter::try_publish(const std::string& payload) {
-  const bool fits = mapped_ != nullptr && payload.size() <= mapped_->header().capacity;
+  const bool fits = mapped_ != nullptr && payload.size() + kLeastLog <= mapped_->header().capacity;
   const std::string temp = temp_path();
   if (!fits) {
     // The new file replaces the old one; readers of the old one keep their mapping.
     Header header = {};
     header.magic = snapshot::kMagic;
     header.version = snapshot::kVersion;
-    header.capacity = std::max(kSmallest, (2 * payload.size() + 7) / 8 * 8);
+    header.capacity = std::max(kSmallest, snapshot::whole_words(2 * (payload.size() + kLeastLog)));
     const std::string boot_id = snapshot::read_boot_id();
     std::copy(boot_id.begin(), boot_id.end(), header.boot_id.begin());
     PINFOLD_LET(const UniqueFd fd, create_file(temp, header));
@@ -115,13 +138,8 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
   const Word sequence = slot.sequence | 1U;
   store(slot.sequence, sequence);
   std::atomic_thread_fence(std::memory_order_release);
-  std::byte* const to = mapped_->bytes() + sizeof(Header) + (next & 1U) * header.capacity;
-  for (std::size_t done = 0; done < payload.size(); done += sizeof(Word)) {
-    Word word = 0;
-    std::copy_n(payload.data() + done, std::min(sizeof(Word), payload.size() - done),
-                reinterpret_cast<char*>(&word));
-    store(*reinterpret_cast<Word*>(to + done), word);
-  }
+  store_text(mapped_->payload(next & 1U), payload);
+  store(slot.log, 0);
   store(slot.size, payload.size());
   store(slot.hash, crc64(payload));
   store(slot.sequence, sequence + 1);
@@ -130,6 +148,21 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
     return fail_errno(errno, fmt::format("rename to '{}'", path()));
   }
   return {};
+}
+
+bool SnapshotWriter::append(std::string_view record) {
+  if (mapped_ == nullptr) return false;
+  Header& header = mapped_->header();
+  const Word current = header.generation & 1U;
+  snapshot::Slot& slot = header.slots[current];
+  std::string entry;
+  append_word(entry, without_padding(record).size());
+  entry += without_padding(record);
+  const Word end = snapshot::whole_words(slot.size) + slot.log;
+  if (snapshot::whole_words(entry.size()) > header.capacity - end) return false;
+  store_text(mapped_->payload(current) + end, entry);
+  store(slot.log, slot.log + snapshot::whole_words(entry.size()));
+  return true;
 }
 
 void SnapshotWriter::publish(const Files& files) {

@@ -4,6 +4,11 @@
 // Only then may the journal be removed. A record has the complete contents of a file when the
 // journal names the file for the first time, afterwards only what changes.
 //
+// A store can also leave its journal to the next one (leave_journal()), so that a process that
+// commits once syncs once. It writes the size and the sum of the journal into a side file, the
+// mark. A journal with this size and sum has been synced as a whole, or was read after a power cut,
+// so the next store appends to it (resume_journal()). Everything else is recovered.
+//
 // Recovery runs at each opening and after every failure: decode the journal up to the first
 // incomplete record, compare it with the files (roll_forward.cpp), make the journal itself durable
 // again, replace the files, remove the journal. If another program has written a file of the
@@ -24,6 +29,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <set>
 #include <vector>
 
@@ -40,12 +46,14 @@ namespace {
 struct StateFileEntry {
   std::string_view name;
   std::optional<std::string> Files::*bytes;
+  std::optional<FileText> FileTexts::*text;
 };
 
-constexpr std::array<StateFileEntry, 4> kStateFiles = {{{kCpuFileName, &Files::cpu},
-                                                        {kMemoryFileName, &Files::memory},
-                                                        {kPodsFileName, &Files::pods},
-                                                        {kNodeFileName, &Files::node}}};
+constexpr std::array<StateFileEntry, 4> kStateFiles = {
+    {{kCpuFileName, &Files::cpu, &FileTexts::cpu},
+     {kMemoryFileName, &Files::memory, &FileTexts::memory},
+     {kPodsFileName, &Files::pods, &FileTexts::pods},
+     {kNodeFileName, &Files::node, &FileTexts::node}}};
 
 std::string temp_name(const std::string& name) { return std::string(kTempPrefix) + name; }
 
@@ -96,53 +104,91 @@ Result<void> remove_temporary_files(Fs& fs) {
 }
 
 /// Checks that the whole contents fit into one record that can be read back.
-Result<void> check_size(const std::vector<StateFileEntry>& changed, const Files& next) {
+Result<void> check_size(const std::vector<StateFileEntry>& changed, const FileTexts& next) {
   constexpr std::size_t kMost = kMaxStateFileBytes - kJournalBlock;
   std::size_t size = 0;
-  for (const StateFileEntry& file : changed) size += (next.*file.bytes)->size();
+  for (const StateFileEntry& file : changed) size += (next.*file.text)->size();
   if (size <= kMost) return {};
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("a transaction of {} bytes, expected at most {}", size, kMost));
 }
 
 /// Returns the files that a commit of `next` replaces.
-std::vector<StateFileEntry> changed_files(const Files& before, const Files& next) {
+std::vector<StateFileEntry> changed_files(const FileTexts& before, const FileTexts& next) {
   std::vector<StateFileEntry> changed;
   for (const StateFileEntry& file : kStateFiles) {
-    const auto& bytes = next.*file.bytes;
-    if (bytes && bytes != before.*file.bytes) changed.push_back(file);
+    const auto& text = next.*file.text;
+    if (text && text != before.*file.text) changed.push_back(file);
   }
   return changed;
 }
 
 /// Builds the record of a commit. Files in `edited`, whose contents the journal already has, are
 /// stored as changes, the others completely.
-std::string record_of(const std::vector<StateFileEntry>& changed, const Files& before,
-                      const Files& next, const std::set<std::string_view>& edited) {
+std::string record_of(const std::vector<StateFileEntry>& changed, const FileTexts& before,
+                      const FileTexts& next, const std::set<std::string_view>& edited) {
   Changes changes;
-  for (const auto& [name, bytes] : changed) {
-    const auto& old = before.*bytes;
+  for (const auto& [name, bytes, text] : changed) {
+    const auto& old = before.*text;
     FileChange& change = changes[std::string(name)];
-    if (old) change.before = content_sum(*old);
+    if (old) change.before = old->sum();
     if (old && edited.contains(name)) {
-      change.after = difference(*old, *(next.*bytes));
+      change.after = difference(*old, *(next.*text));
     } else {
-      change.after = *(next.*bytes);
+      change.after = (next.*text)->text();
     }
   }
   return encode_record(changes);
 }
 
 /// Returns `before` with every file that `next` has.
-Files merged(Files before, const Files& next) {
-  for (const auto& [name, bytes] : kStateFiles) {
-    if (next.*bytes) before.*bytes = next.*bytes;
+FileTexts merged(FileTexts before, const FileTexts& next) {
+  for (const auto& [name, bytes, text] : kStateFiles) {
+    if (next.*text) before.*text = next.*text;
   }
   return before;
 }
 
+/// Returns the contents of the mark of a journal: "SIZE SUM".
+std::string mark_of(std::string_view journal) {
+  return fmt::format("{} {:016x}\n", journal.size(), content_sum(journal));
+}
+
+/// Returns the size of the marked part of a journal; 0 if the mark is another journal's, or if
+/// something follows that part.
+std::size_t marked_size(const std::string& mark, std::string_view journal) {
+  std::size_t size = 0;
+  const auto number = std::from_chars(mark.data(), mark.data() + mark.size(), size);
+  const bool has_size = number.ec == std::errc() && size <= journal.size();
+  if (!has_size || mark_of(journal.substr(0, size)) != mark) return 0;
+  return journal.find_first_not_of('\0', size) == std::string_view::npos ? size : 0;
+}
+
+bool has_current_version(const std::vector<Record>& records) {
+  return std::all_of(records.begin(), records.end(),
+                     [](const Record& record) { return record.version == kJournalVersion; });
+}
+
 Error opened_to_read() {
   return {ErrorCode::kUnsupported, 0, "the state directory was opened read-only"};
+}
+
+/// Reads the state files without the journal.
+Result<Files> read_plain(Fs& fs) {
+  Files files;
+  for (const auto& [name, bytes, text] : kStateFiles) {
+    PINFOLD_LET(files.*bytes, fs.read(std::string(name)));
+  }
+  return files;
+}
+
+/// Returns `files` with the contents that a journal has for them.
+Files with_newer(Files files, Contents newer) {
+  for (const auto& [name, bytes, text] : kStateFiles) {
+    const auto found = newer.find(std::string(name));
+    if (found != newer.end()) files.*bytes = std::move(found->second);
+  }
+  return files;
 }
 
 /// Reads until two readings in a row agree, so no commit came between them. If a writer never
@@ -161,19 +207,12 @@ Result<Files> read_unchanging(Fs& fs, const std::string& directory) {
 }  // namespace
 
 Result<Files> read_files(Fs& fs) {
-  Files files;
-  for (const auto& [name, bytes] : kStateFiles) {
-    PINFOLD_LET(files.*bytes, fs.read(std::string(name)));
-  }
+  PINFOLD_LET(auto files, read_plain(fs));
   PINFOLD_LET(const auto journal, fs.read(std::string(kJournalFileName)));
   if (!journal) return files;
   PINFOLD_LET(const auto records, decode_journal(*journal));
-  PINFOLD_LET(const auto left, roll_forward(fs, records));
-  for (const auto& [name, bytes] : kStateFiles) {
-    const auto newer = left.contents.find(std::string(name));
-    if (newer != left.contents.end()) files.*bytes = newer->second;
-  }
-  return files;
+  PINFOLD_LET(auto left, roll_forward(fs, records));
+  return with_newer(std::move(files), std::move(left.contents));
 }
 
 Store::Store(std::unique_ptr<Fs> fs, std::unique_ptr<WriteLock> lock)
@@ -191,6 +230,7 @@ Store& Store::operator=(Store&& other) noexcept {
 Store::~Store() {
   if (fs_ == nullptr || needs_recovery_) return;
   try {
+    if (leaves_journal_ && mark_journal()) return;
     (void)checkpoint_and_remove_journal();
   } catch (...) {  // NOLINT(bugprone-empty-catch): the journal has everything
   }
@@ -206,22 +246,23 @@ Result<Store> Store::open(const std::string& directory, std::chrono::millisecond
                    intent);
   Store store(std::move(fs), std::move(lock));
   store.snapshot_ = std::make_unique<SnapshotWriter>(directory);
-  PINFOLD_TRY_WRAP(store.recover(), intent);
+  PINFOLD_TRY_WRAP(store.begin(), intent);
   return store;
 }
 
 Result<Store> Store::open(std::unique_ptr<Fs> fs, std::size_t journal_limit) {
   Store store(std::move(fs), nullptr);
   store.journal_limit_ = journal_limit;
-  PINFOLD_TRY(store.recover());
+  PINFOLD_TRY(store.begin());
   return store;
 }
 
 Result<Store> Store::open_read_only(const std::string& directory, OwnerCheck owners) {
   PINFOLD_LET(auto fs, open_state_directory(directory, owners));
   Store store(std::move(fs), nullptr);
-  PINFOLD_LET_WRAP(store.current_, read_unchanging(*store.fs_, directory),
+  PINFOLD_LET_WRAP(auto files, read_unchanging(*store.fs_, directory),
                    fmt::format("read state directory '{}'", directory));
+  store.current_ = texts_of(std::move(files));
   store.is_read_only_ = true;
   store.needs_recovery_ = false;
   return store;
@@ -231,15 +272,17 @@ Result<Files> Store::load() {
   if (needs_recovery_) {
     PINFOLD_TRY_WRAP(recover(), "load state");
   }
-  return current_;
+  return files_of(current_);
 }
 
-Result<void> Store::commit(const Files& next) {
+Result<void> Store::commit(const Files& next) { return commit_texts(texts_of(next)); }
+
+Result<void> Store::commit_texts(const FileTexts& next) {
   PINFOLD_TRY_WRAP(try_commit(next), "commit");
   return {};
 }
 
-Result<void> Store::try_commit(const Files& next) {
+Result<void> Store::try_commit(const FileTexts& next) {
   if (is_read_only_) return fail(opened_to_read());
   if (needs_recovery_) {
     PINFOLD_TRY(recover());
@@ -269,7 +312,7 @@ Result<void> Store::try_commit(const Files& next) {
     in_journal_.insert(file.name);
     behind_.insert(file.name);
   }
-  publish();
+  publish(record);
   return {};
 }
 
@@ -288,6 +331,7 @@ Result<void> Store::append_to_journal(const std::string& record, bool is_first) 
     PINFOLD_TRY(fs_->sync_directory());
   }
   journal_size_ += record.size();
+  ++journal_records_;
   return {};
 }
 
@@ -344,8 +388,8 @@ Result<void> Store::update_files() {
   if (behind_.empty()) return {};
   needs_recovery_ = true;
   Contents newest;
-  for (const auto& [name, bytes] : kStateFiles) {
-    if (behind_.contains(name)) newest[std::string(name)] = *(current_.*bytes);
+  for (const auto& [name, bytes, text] : kStateFiles) {
+    if (behind_.contains(name)) newest[std::string(name)] = (current_.*text)->text();
   }
   PINFOLD_TRY(replace_all(*fs_, newest));
   behind_.clear();
@@ -369,6 +413,56 @@ void Store::forget_journal() {
   journal_.reset();
   journal_size_ = 0;
   journal_room_ = 0;
+  journal_records_ = 0;
+}
+
+bool Store::leave_journal() {
+  leaves_journal_ = journal_records_ <= kMostLeft;
+  return leaves_journal_;
+}
+
+/// Writes the mark of the journal.
+Result<void> Store::mark_journal() {
+  if (journal_ == nullptr) return {};
+  PINFOLD_LET(const auto bytes, fs_->read(std::string(kJournalFileName)));
+  return write_side_file(kSyncedJournalFileName,
+                         mark_of(std::string_view(bytes.value_or("")).substr(0, journal_size_)));
+}
+
+Result<void> Store::begin() {
+  PINFOLD_LET(const bool is_resumed, resume_journal());
+  if (!is_resumed) return recover();
+  needs_recovery_ = false;
+  publish();
+  return {};
+}
+
+/// Continues a journal that is known to be on the disk. Returns false, and changes nothing, if
+/// there is none, or if something has to be recovered.
+Result<bool> Store::resume_journal() {
+  const std::string name(kJournalFileName);
+  PINFOLD_LET(const auto bytes, fs_->read(name));
+  PINFOLD_LET(const auto mark, fs_->read(std::string(kSyncedJournalFileName)));
+  const std::size_t size = bytes && mark ? marked_size(*mark, *bytes) : 0;
+  if (size == 0) return false;
+  PINFOLD_LET(const auto records, decode_journal(*bytes));
+  PINFOLD_LET(auto left, roll_forward(*fs_, records));
+  if (!left.fits || !has_current_version(records)) return false;
+  auto file = fs_->reopen(name, size);
+  if (!file) return false;
+  PINFOLD_TRY(remove_temporary_files(*fs_));
+  PINFOLD_LET(auto files, read_plain(*fs_));
+  journal_ = *std::move(file);
+  journal_size_ = size;
+  journal_room_ = bytes->size();
+  journal_records_ = records.size();
+  for (const StateFileEntry& entry : kStateFiles) {
+    if (!left.contents.contains(std::string(entry.name))) continue;
+    in_journal_.insert(entry.name);
+    behind_.insert(entry.name);
+  }
+  current_ = texts_of(with_newer(std::move(files), std::move(left.contents)));
+  return true;
 }
 
 Result<void> Store::recover() {
@@ -380,7 +474,8 @@ Result<void> Store::recover() {
   }
   PINFOLD_TRY(finish_journal());
   PINFOLD_TRY(remove_temporary_files(*fs_));
-  PINFOLD_LET(current_, read_files(*fs_));
+  PINFOLD_LET(auto files, read_files(*fs_));
+  current_ = texts_of(std::move(files));
   needs_recovery_ = false;
   publish();
   return {};
@@ -406,7 +501,12 @@ Result<void> Store::finish_journal() {
 }
 
 void Store::publish() {
-  if (snapshot_ != nullptr) snapshot_->publish(current_);
+  if (snapshot_ != nullptr) snapshot_->publish(files_of(current_));
+}
+
+/// Publishes what the last record has changed.
+void Store::publish(std::string_view record) {
+  if (snapshot_ != nullptr && !snapshot_->append(record)) publish();
 }
 
 Result<void> Store::write_side_file(std::string_view name, std::string_view bytes) {

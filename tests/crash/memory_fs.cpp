@@ -103,8 +103,12 @@ MemoryFs::Fault ask(const MemoryFs::Hook& hook, const std::string& operation) {
 class MemoryFile final : public File {
  public:
   MemoryFile(std::shared_ptr<Disk> disk, std::shared_ptr<MemoryFs::Hook> hook, std::size_t inode,
-             std::string name)
-      : disk_(std::move(disk)), hook_(std::move(hook)), inode_(inode), name_(std::move(name)) {}
+             std::string name, std::size_t written = 0)
+      : disk_(std::move(disk)),
+        hook_(std::move(hook)),
+        inode_(inode),
+        name_(std::move(name)),
+        written_(written) {}
 
   Result<std::size_t> write(std::string_view bytes) override {
     auto fault = ask(*hook_, "write " + name_);
@@ -153,7 +157,7 @@ class MemoryFile final : public File {
   std::shared_ptr<MemoryFs::Hook> hook_;
   std::size_t inode_;
   std::string name_;
-  std::size_t written_ = 0;
+  std::size_t written_;
 };
 
 }  // namespace
@@ -231,6 +235,14 @@ Result<std::unique_ptr<File>> MemoryFs::create(const std::string& name) {
   disk_->inodes.emplace_back();
   disk_->change(name, number);
   return std::make_unique<MemoryFile>(disk_, hook_, number, name);
+}
+
+Result<std::unique_ptr<File>> MemoryFs::reopen(const std::string& name, std::size_t size) {
+  const auto fault = ask(*hook_, "reopen " + name);
+  if (fault.sys_errno != 0) return fail_errno(fault.sys_errno, "open '" + name + "'");
+  const auto found = disk_->names.find(name);
+  if (found == disk_->names.end()) return fail_errno(ENOENT, "open '" + name + "'");
+  return std::make_unique<MemoryFile>(disk_, hook_, found->second, name, size);
 }
 
 Result<void> MemoryFs::rename(const std::string& from, const std::string& to) {

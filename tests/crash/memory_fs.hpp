@@ -72,6 +72,7 @@ class MemoryFs final : public Fs {
   Result<std::optional<std::string>> read(const std::string& name) override;
   Result<std::vector<std::string>> list() override;
   Result<std::unique_ptr<File>> create(const std::string& name) override;
+  Result<std::unique_ptr<File>> reopen(const std::string& name, std::size_t size) override;
   Result<void> rename(const std::string& from, const std::string& to) override;
   Result<void> remove(const std::string& name) override;
   Result<void> sync_directory() override;

@@ -128,6 +128,9 @@ class Borrowed : public Fs {
   Result<std::unique_ptr<File>> create(const std::string& name) override {
     return fs_.create(name);
   }
+  Result<std::unique_ptr<File>> reopen(const std::string& name, std::size_t size) override {
+    return fs_.reopen(name, size);
+  }
   Result<void> rename(const std::string& from, const std::string& to) override {
     return fs_.rename(from, to);
   }
@@ -164,6 +167,24 @@ void expect_safe(const Plan& plan) {
 }
 
 TEST(PowerCut, LeavesTheAcknowledgedOrTheNextState) { expect_safe({1000}); }
+
+/// Each transaction in a store of its own, which leaves its journal to the next one if it can.
+TEST(PowerCut, MayCutAJournalThatStays) {
+  const auto commit_once = [](Fs& fs) -> Commit {
+    return [&fs](const Files& files) -> Result<void> {
+      PINFOLD_LET(Store store, Store::open(std::make_unique<Borrowed>(fs)));
+      PINFOLD_TRY(store.commit(files));
+      return store.leave_journal() ? Result<void>() : store.checkpoint_journal();
+    };
+  };
+  for (const bool again : {false, true}) {
+    const std::size_t transactions = again ? 5 : 200;
+    const Tally tally =
+        cut_everywhere(make_sequence(transactions), commit_once, {transactions, again});
+    EXPECT_EQ(tally.violations, 0U) << tally.first_violation;
+    EXPECT_GT(tally.cuts, transactions * 3);
+  }
+}
 
 TEST(PowerCut, MayHaveADifferentOutcomeForEachFile) {
   expect_safe({2, false, Disk::Contents::kEach});

@@ -164,9 +164,9 @@ TEST_F(SnapshotFile, RejectsAnotherBootOrVersion) {
   };
   patch(16, 'X');  // the boot id
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kNotFound);
-  patch(8, 2);  // the previous version: the reader uses read_files(), as after a boot
+  patch(8, 3);  // the previous version: the reader uses read_files(), as after a boot
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kNotFound);
-  patch(8, 4);  // a later version
+  patch(8, 5);  // a later version
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kUnsupported);
   patch(0, 'X');
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kCorrupt);

@@ -83,6 +83,14 @@ class ProcessFs final : public checkpoint::Fs {
                          return std::make_unique<ProcessFile>(process_, std::move(file), name);
                        });
   }
+  Result<std::unique_ptr<checkpoint::File>> reopen(const std::string& name,
+                                                   std::size_t size) override {
+    return change_disk(*process_, "reopen " + name,
+                       [&]() -> Result<std::unique_ptr<checkpoint::File>> {
+                         PINFOLD_LET(auto file, fs_->reopen(name, size));
+                         return std::make_unique<ProcessFile>(process_, std::move(file), name);
+                       });
+  }
   Result<void> rename(const std::string& from, const std::string& to) override {
     return change_disk(*process_, "rename to " + to, [&] { return fs_->rename(from, to); });
   }

@@ -32,7 +32,7 @@ TEST(PodsEncoder, WritesWhatOneWithoutAPastWrites) {
   PodsEncoder encoder;
   AgentState state;
   const auto expect_same = [&](const char* what) {
-    EXPECT_EQ(encoder.encode(state), encode_pods(state)) << what;
+    EXPECT_EQ(encoder.encode(state).text(), encode_pods(state)) << what;
   };
   expect_same("no pod");
   const auto a_pod = [](const char* uid) {

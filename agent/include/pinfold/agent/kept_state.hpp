@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "pinfold/agent/desired.hpp"
@@ -9,6 +10,7 @@
 #include "pinfold/agent/options.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/agent/process_list.hpp"
+#include "pinfold/checkpoint/kubelet_encoder.hpp"
 #include "pinfold/checkpoint/store.hpp"
 
 namespace pinfold::agent {
@@ -56,6 +58,9 @@ class KeptState {
   [[nodiscard]] const std::shared_ptr<const EarlierNode>& before() const { return before_; }
   /// Calls Store::checkpoint_journal, and writes the counts if they have changed.
   [[nodiscard]] Result<void> checkpoint_journal();
+  /// Has closing leave the journal to the next opening, see Store::leave_journal; or does what
+  /// checkpoint_journal() does if that is not possible.
+  [[nodiscard]] Result<void> leave_journal();
   /// Replaces the counts; does nothing in a dry run.
   void set_metrics(const Metrics& metrics);
 
@@ -67,22 +72,25 @@ class KeptState {
  private:
   KeptState(checkpoint::Store store, const AgentOptions& options)
       : store_(std::move(store)), log_(options.log), is_dry_run_(options.dry_run) {}
-  [[nodiscard]] Result<void> store_files(checkpoint::Files files);
-  [[nodiscard]] Result<void> restore_pods(const Node& node, const std::string& directory);
+  [[nodiscard]] Result<void> store_texts(const checkpoint::FileTexts& texts);
+  [[nodiscard]] Result<void> restore_pods(const Node& node, const checkpoint::Files& stored,
+                                          const std::string& directory);
+  void keep_damaged_pods();
+  void write_metrics();
 
   checkpoint::Store store_;
   LogSink log_;
   bool is_dry_run_ = false;
   AgentState state_;
-  checkpoint::Files stored_;  ///< the bytes on disk
-  checkpoint::Files base_;    ///< base of the next commit: stored_ plus what a start adds
+  /// The files of state_: what is stored, plus what a start adds.
+  checkpoint::FileTexts base_;
+  checkpoint::KubeletEncoder kubelet_encoder_;
   PodsEncoder pods_encoder_;
-  bool is_uncertain_ = false;      ///< a commit has failed: the disk may be newer than stored_
-  bool has_damaged_pods_ = false;  ///< stored_.pods could not be decoded
+  bool is_uncertain_ = false;  ///< a commit has failed: the disk may be newer than base_
+  std::optional<std::string> damaged_pods_;  ///< a stored file that could not be decoded
   Metrics metrics_;
   bool has_new_metrics_ = false;  ///< the side file is out of date
   std::shared_ptr<const EarlierNode> before_;
-  std::string node_text_;  ///< contents of the node file
 };
 
 }  // namespace pinfold::agent

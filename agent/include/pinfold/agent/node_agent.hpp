@@ -173,6 +173,10 @@ class NodeAgent : public NodeView {
   /// destructor checkpoints the journal, too, but cannot report a failure. Errors: kIo; nothing is
   /// lost, and the next call or opening tries again.
   [[nodiscard]] Result<void> checkpoint_journal() { return kept_->checkpoint_journal(); }
+  /// Has closing leave the journal to the next opening: nothing is synced, and the kubelet's files
+  /// stay older. Does the same as checkpoint_journal() once the journal has grown, see
+  /// checkpoint::Store::leave_journal. Errors: those of checkpoint_journal().
+  [[nodiscard]] Result<void> leave_journal() { return kept_->leave_journal(); }
 
  private:
   using NodeView::NodeView;

@@ -7,6 +7,7 @@
 
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/base/result.hpp"
+#include "pinfold/checkpoint/file_text.hpp"
 
 namespace pinfold::agent {
 
@@ -15,10 +16,11 @@ namespace pinfold::agent {
 /// the states of additional hint providers. JSON; docs/operations.md.
 [[nodiscard]] std::string encode_pods(const AgentState& state);
 
-/// Produces the same bytes for a sequence of states, but encodes only pods that have changed.
+/// Produces the same bytes for a sequence of states, but encodes only pods that have changed. The
+/// others are found by the addresses of what the states share.
 class PodsEncoder {
  public:
-  [[nodiscard]] std::string encode(const AgentState& state);
+  [[nodiscard]] checkpoint::FileText encode(const AgentState& state);
 
  private:
   /// The entry of a pod in the file, without its spec; nullopt, empty or false: the entry has no
@@ -32,18 +34,20 @@ class PodsEncoder {
     bool is_ending = false;
     std::optional<enforce::ProcessId> creator;
     std::optional<PodNote> note;
-
-    friend bool operator==(const Rest&, const Rest&) = default;
   };
+  /// A pod and its entry, with the comma before it.
   struct Entry {
-    ActivePod pod;
-    Rest rest;
-    std::string text;
+    const ActivePod* pod;             ///< in last_
+    checkpoint::FileText::Part text;  ///< null: has changed since
   };
   [[nodiscard]] static Rest rest_of(const AgentState& state, const PodUid& uid);
-  [[nodiscard]] static Entry make_entry(const ActivePod& pod, Rest rest);
+  [[nodiscard]] static std::string encode_entry(const ActivePod& pod, const Rest& rest);
+  void drop_changed(const AgentState& next);
+  void update_entries(const AgentState& next);
 
-  std::vector<Entry> entries_;  ///< of the last state, in the order of its pods
+  AgentState last_;
+  std::vector<Entry> entries_;  ///< of last_, in the order of its pods
+  checkpoint::FileText body_;
 };
 
 /// Fills the members that encode_pods writes. Domain: `state` already has the contents of the

@@ -10,6 +10,8 @@ namespace pinfold::checkpoint {
 inline constexpr std::string_view kPodsFileName = ".pinfold_pods";
 inline constexpr std::string_view kNodeFileName = ".pinfold_node";
 inline constexpr std::string_view kJournalFileName = ".pinfold_journal";
+/// How much of the journal is on the disk; written by a store that leaves its journal.
+inline constexpr std::string_view kSyncedJournalFileName = ".pinfold_journal.synced";
 /// A journal that was set aside because another program has written the state files since.
 inline constexpr std::string_view kStaleJournalFileName = ".pinfold_journal.stale";
 inline constexpr std::string_view kLockFileName = ".pinfold_lock";

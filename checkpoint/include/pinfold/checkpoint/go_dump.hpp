@@ -1,14 +1,41 @@
 #pragma once
 
+#include <array>
+#include <bitset>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "pinfold/checkpoint/value_text.hpp"
 
 namespace pinfold::checkpoint {
 
-/// Computes FNV-1a, 32 bit.
-[[nodiscard]] std::uint32_t fnv1a_32(std::string_view bytes);
+inline constexpr std::uint32_t kFnvOfNothing = 2166136261U;
+/// Computes FNV-1a, 32 bit. `before`: the sum of the bytes before these.
+[[nodiscard]] std::uint32_t fnv1a_32(std::string_view bytes, std::uint32_t before = kFnvOfNothing);
+
+/// A part of dumps that is summed again and again, each time after other bytes.
+///
+/// How it works: sum := (sum XOR byte) * prime. The XOR changes only the lowest eight bits, by an
+/// amount that depends only on these. So for each value of the lowest eight bits, the part as a
+/// whole multiplies the sum by a power of the prime and adds a constant, which is remembered.
+/// Not thread-safe, not even when const.
+class DumpPart {
+ public:
+  explicit DumpPart(std::string text);
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  /// Returns fnv1a_32(text(), before).
+  [[nodiscard]] std::uint32_t sum_after(std::uint32_t before) const;
+
+ private:
+  static constexpr std::size_t kLowest = 256;
+
+  std::string text_;
+  std::uint32_t power_ = 1;
+  mutable std::array<std::uint32_t, kLowest> added_{};
+  mutable std::bitset<kLowest> is_known_;
+};
 
 /// Builds the text that the kubelet hashes: a Go value printed with the types of its fields:
 ///   (*state.T){Name:(string)x Map:(map[string]string)map[a:1 b:2]}
@@ -49,12 +76,29 @@ class GoDump : public ValueText {
   /// Writes "<*>" before the value of a pointer.
   void pointer() { text_ += "<*>"; }
 
+  /// Writes an element of a map: the separator, the key and the value.
+  void part(const DumpPart& part) {
+    if (is_first()) {
+      separate();
+      text_ += std::string_view(part.text()).substr(1);
+      return;
+    }
+    sum_ = part.sum_after(sum());
+    text_.clear();
+  }
+
   void string(std::string_view value) { text_ += value; }
   /// Writes a nil map, slice or pointer.
   void null() { text_ += "<nil>"; }
+
+  /// Returns the checksum.
+  [[nodiscard]] std::uint32_t sum() const { return fnv1a_32(text_, sum_); }
+
+ private:
+  std::uint32_t sum_ = kFnvOfNothing;  ///< of what is before text_
 };
 
 /// Returns the checksum of a dump.
-[[nodiscard]] inline std::uint32_t checksum(const GoDump& dump) { return fnv1a_32(dump.text()); }
+[[nodiscard]] inline std::uint32_t checksum(const GoDump& dump) { return dump.sum(); }
 
 }  // namespace pinfold::checkpoint

@@ -60,6 +60,9 @@ inline constexpr std::size_t kJournalBlock = 4096;
 /// Returns the bytes to append for a transaction, in version kJournalVersion.
 [[nodiscard]] std::string encode_record(const Changes& changes);
 
+/// Returns a record of encode_record() without its padding.
+[[nodiscard]] std::string_view without_padding(std::string_view record);
+
 /// Returns the transactions of a journal, oldest first, up to the first incomplete or damaged
 /// record: that one was being written when the machine stopped.
 /// Errors: kUnsupported for a complete record of another version.

@@ -34,6 +34,10 @@ struct KubeletFormats {
 /// Returns the formats of a kubelet. Domain: one of kubelets().
 [[nodiscard]] const KubeletFormats& formats_of(const Kubelet& kubelet);
 
+/// Returns the formats as the encoders name them. Domain: those that a kubelet writes.
+[[nodiscard]] CpuFormat cpu_format(const Formats& formats);
+[[nodiscard]] MemoryFormat memory_format(const Formats& formats);
+
 /// Returns "1.37, gate on".
 [[nodiscard]] std::string to_string(const Kubelet& kubelet);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,8 @@
 namespace pinfold::checkpoint {
 
 [[nodiscard]] std::string seal(std::string_view kind, std::string_view body);
+/// Returns the first line. `sum`: the content_sum() of the body.
+[[nodiscard]] std::string seal_line(std::string_view kind, std::uint64_t sum);
 
 /// Returns what follows the first line. A text that begins with '{' or a digit comes from an
 /// earlier version, which wrote no such line, and is returned unchanged.

@@ -39,6 +39,9 @@ class SnapshotWriter {
 
   /// Makes `files` visible to readers; removes the snapshot if that fails.
   void publish(const Files& files);
+  /// Makes one more transaction visible, without copying the state. `record`: from encode_record().
+  /// Returns false, and changes nothing, if there is no room; then call publish().
+  [[nodiscard]] bool append(std::string_view record);
 
  private:
   struct Mapped;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/checkpoint/file_text.hpp"
 #include "pinfold/checkpoint/files.hpp"
 #include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/checkpoint/journal.hpp"
@@ -38,8 +39,12 @@ class Store {
   /// checkpoint_journal() removes a journal larger than this, because every opening or read replays
   /// it; in bytes.
   static constexpr std::size_t kKeptJournal = std::size_t{128} << 10U;
+  /// leave_journal() leaves a journal with at most so many transactions: the next opening replays
+  /// them, and the kubelet's files lack them.
+  static constexpr std::size_t kMostLeft = 16;
 
-  /// Takes the lock, then completes or drops what an interrupted commit left behind.
+  /// Takes the lock, then completes or drops what an interrupted commit left behind. Continues a
+  /// journal that the last store has left, see leave_journal().
   /// Errors: kNotFound if the directory does not exist; kInvalidArgument if others can change it,
   /// or if a file is not regular (see open_state_directory); kBusy if another process holds the
   /// lock for longer than `timeout`; kUnsupported for a journal of another version, which is left
@@ -60,13 +65,15 @@ class Store {
 
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
-  /// Checkpoints the journal but cannot report a failure, so call checkpoint_journal() first. The
-  /// next opening tries again what fails here.
+  /// Checkpoints the journal, unless leave_journal() said otherwise, but cannot report a failure,
+  /// so call checkpoint_journal() first. The next opening tries again what fails here.
   ~Store();
 
   /// Returns the stored state; nullopt for a file that does not exist. Recovers first after a disk
   /// failure, otherwise reads nothing. Errors: kIo if the recovery fails.
   [[nodiscard]] Result<Files> load();
+  /// Returns what load() or commit() have found or stored last, without reading anything.
+  [[nodiscard]] const FileTexts& texts() const { return current_; }
 
   /// Stores all files that have a value in one step, with one write and one sync of the changes. A
   /// nullopt leaves its file alone. On success the new state is durable in the journal; the files
@@ -75,6 +82,8 @@ class Store {
   /// out, the message says so, and the next load(), commit() or opening decides: the old or the new
   /// state, never a mixture.
   [[nodiscard]] Result<void> commit(const Files& next);
+  /// The same for texts. Looks only at parts that differ from those of the stored texts.
+  [[nodiscard]] Result<void> commit_texts(const FileTexts& next);
 
   /// Brings the state files up to date and makes them durable. Until then they are older than the
   /// state, and opening the store replaces them. Keeps a journal that is not large, so that the
@@ -83,6 +92,11 @@ class Store {
   [[nodiscard]] Result<void> checkpoint_journal();
   /// Like checkpoint_journal(), but always removes the journal.
   [[nodiscard]] Result<void> checkpoint_and_remove_journal();
+  /// Closing the store then writes and syncs nothing but leaves the journal to the next opening,
+  /// which continues it. Until a store checkpoints the journal, the kubelet's files are older than
+  /// the state. Returns false, and changes nothing, if the journal has more than kMostLeft
+  /// transactions.
+  [[nodiscard]] bool leave_journal();
 
   /// Replaces a side file: one of Pinfold's own files that is not part of any commit. It is
   /// replaced as a whole but not synced, so a crash can restore the previous one.
@@ -95,7 +109,7 @@ class Store {
  private:
   Store(std::unique_ptr<Fs> fs, std::unique_ptr<WriteLock> lock);
 
-  Result<void> try_commit(const Files& next);
+  Result<void> try_commit(const FileTexts& next);
   Result<void> open_journal(std::size_t record_size);
   Result<void> append_to_journal(const std::string& record, bool is_first);
   [[nodiscard]] Result<void> reserve_in_journal(std::size_t record_size);
@@ -103,10 +117,14 @@ class Store {
   Result<void> cut_journal(std::size_t size);
   Result<void> update_files();
 
+  Result<void> begin();
+  Result<bool> resume_journal();
+  Result<void> mark_journal();
   Result<void> recover();
   Result<void> finish_journal();
   void forget_journal();
   void publish();
+  void publish(std::string_view record);
 
   std::unique_ptr<Fs> fs_;
   std::unique_ptr<WriteLock> lock_;
@@ -114,12 +132,14 @@ class Store {
   std::size_t journal_limit_ = kJournalLimit;
   std::unique_ptr<File> journal_;  ///< null if there is none
   std::size_t journal_size_ = 0;   ///< of the committed records
+  std::size_t journal_records_ = 0;
+  bool leaves_journal_ = false;  ///< see leave_journal()
   /// The size of the journal before a record that could not be dropped.
   std::optional<std::size_t> undecided_;
   std::size_t journal_room_ = 0;           ///< where the reserved zeros end
   std::set<std::string_view> in_journal_;  ///< the state files whose contents are in the journal
   std::set<std::string_view> behind_;      ///< those of them that are older than the journal
-  Files current_;
+  FileTexts current_;
   bool is_read_only_ = false;
   bool needs_recovery_ = true;  ///< the disk may differ from `current_` and the members above
 };

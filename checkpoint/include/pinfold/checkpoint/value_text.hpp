@@ -33,6 +33,8 @@ class ValueText {
     if (!first_) text_ += separator_;
     first_ = false;
   }
+  /// Returns whether the next element is the first inside its bracket.
+  [[nodiscard]] bool is_first() const { return first_; }
 
   std::string text_;
 
