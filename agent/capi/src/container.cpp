@@ -106,13 +106,15 @@ using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
 
 pinfold_code pinfold_container_create(pinfold_node* node, const pinfold_request* request,
                                       const char* directory, pinfold_pod** pod, char** error) {
-  return with_session(node, Access::kChange, "create container", error, [&](NodeSession& session) {
-    return create(session, request, directory, pod, error);
-  });
+  return with_session(
+      node, Access::kChange, "create container", error,
+      [&](NodeSession& session) { return create(session, request, directory, pod, error); },
+      AtEnd::kLeaveJournal);
 }
 
 pinfold_code pinfold_container_delete(pinfold_node* node, const char* uid, const char* container,
                                       char** error) {
-  return with_session(node, Access::kChange, "delete container", error,
-                      [&](NodeSession& session) { return remove(session, uid, container); });
+  return with_session(
+      node, Access::kChange, "delete container", error,
+      [&](NodeSession& session) { return remove(session, uid, container); }, AtEnd::kLeaveJournal);
 }

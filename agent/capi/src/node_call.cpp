@@ -119,13 +119,15 @@ Result<void> check_access(const pinfold_node& node, Access access) {
 
 std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
 
-std::optional<Error> checkpoint_journal(socket::NodeSession& session, const agent::LogSink& log) {
+std::optional<Error> end_call(socket::NodeSession& session, AtEnd at_end,
+                              const agent::LogSink& log) {
   if (session.own() == nullptr) return std::nullopt;
-  const auto checkpointed = session.own()->checkpoint_journal();
-  if (checkpointed) return std::nullopt;
-  Error error = checkpointed.error();
-  error.message = fmt::format("{}; the next call tries again",
-                              agent::describe_not_settled(checkpointed.error()));
+  const auto ended = at_end == AtEnd::kLeaveJournal ? session.own()->leave_journal()
+                                                    : session.own()->checkpoint_journal();
+  if (ended) return std::nullopt;
+  Error error = ended.error();
+  error.message =
+      fmt::format("{}; the next call tries again", agent::describe_not_settled(ended.error()));
   if (log) log(agent::LogLevel::kWarning, error.message);
   return error;
 }

@@ -77,10 +77,14 @@ class NodesLock {
 /// Returns the machine of the options, or discovers the current one.
 [[nodiscard]] Result<Machine> current_machine(pinfold_node& node);
 
-/// Makes the changes of a call durable in the kubelet's files; a service does so by itself. Logs a
-/// failure as a warning, which is also the message of the error.
-[[nodiscard]] std::optional<Error> checkpoint_journal(socket::NodeSession& session,
-                                                      const agent::LogSink& log);
+/// Whether a call brings the kubelet's files up to date when it ends, or leaves the journal to the
+/// next one while that is possible (agent::NodeAgent::leave_journal).
+enum class AtEnd { kCheckpoint, kLeaveJournal };
+
+/// Ends a call with an own agent; a service checkpoints by itself. Logs a failure as a warning,
+/// which is also the message of the error.
+[[nodiscard]] std::optional<Error> end_call(socket::NodeSession& session, AtEnd at_end,
+                                            const agent::LogSink& log);
 
 /// Converts an error with an errno, of a callback or the kernel: ENOENT becomes kIo, because it
 /// says nothing about the pod, container or process that the caller named.
@@ -119,10 +123,11 @@ Result<pinfold_code> call_body(socket::NodeSession& session, Access access, cons
   }
 }
 
-/// Runs body(NodeSession&) with a session of a node; error messages begin with `intent`.
+/// Runs body(NodeSession&) with a session of a node; error messages begin with `intent`. A call that
+/// only reads leaves the journal, too.
 template <class Body>
 pinfold_code with_session(pinfold_node* node, Access access, const char* intent, char** error,
-                          Body&& body) {
+                          Body&& body, AtEnd at_end = AtEnd::kCheckpoint) {
   return guarded(error, [&]() -> Result<pinfold_code> {
     const auto run = [&]() -> Result<pinfold_code> {
       PINFOLD_TRY(require(node, "node"));
@@ -130,7 +135,8 @@ pinfold_code with_session(pinfold_node* node, Access access, const char* intent,
       PINFOLD_TRY(check_access(*node, access));
       PINFOLD_LET(auto session, open_session(*node).map_error(about_node));
       Result<pinfold_code> code = call_body(session, access, intent, error, body);
-      const auto not_settled = checkpoint_journal(session, node->agent_options.log);
+      const AtEnd ending = access == Access::kRead ? AtEnd::kLeaveJournal : at_end;
+      const auto not_settled = end_call(session, ending, node->agent_options.log);
       if (!not_settled) return code;
       if (!code && agent::is_unknown_outcome(*not_settled)) {
         set_message(error, code.error().message + "; " + not_settled->message);
