@@ -1,8 +1,10 @@
 // The cost of one admission on a disk by the node agent (without enforcement), compared with the
 // kubelet's for one container (the CPU file written, synced and renamed twice, the memory file
 // once), and with one append and one sync of as many bytes as a transaction with whole files has.
-// The three take turns, so that they meet the same load. Uses the directory for temporary files;
-// set TMPDIR to measure another disk. Arguments: the numbers of pods. Results: docs/performance.md.
+// The three take turns, so that they meet the same load. Of the admission it also counts
+// instructions (without the kernel's, where the machine counts them), allocations and syncs. Uses
+// the directory for temporary files; set TMPDIR to measure another disk. Arguments: the numbers of
+// pods. Results: docs/performance.md.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,6 +15,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "counted_calls.hpp"
+#include "instructions.hpp"
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/base/unique_fd.hpp"
 #include "pinfold/checkpoint/fs.hpp"
@@ -77,6 +82,42 @@ PodSpec a_pod(int number) {
   apply_defaults(pod);
   return pod;
 }
+
+/// Counts what does not depend on the load of the machine.
+struct Tallied {
+  static Tallied now() {
+    static const Instructions kInstructions;
+    return {kInstructions.read(), test::allocations(), test::syncs()};
+  }
+
+  std::optional<std::uint64_t> instructions;
+  std::uint64_t allocations = 0;
+  std::uint64_t syncs = 0;
+};
+
+class CountSamples {
+ public:
+  void add_since(const Tallied& before) {
+    const Tallied now = Tallied::now();
+    if (now.instructions && before.instructions) {
+      instructions_.push_back(static_cast<double>(*now.instructions - *before.instructions));
+    }
+    allocations_.push_back(static_cast<double>(now.allocations - before.allocations));
+    syncs_.push_back(static_cast<double>(now.syncs - before.syncs));
+  }
+  void print(int pods) const {
+    const std::string instructions =
+        instructions_.empty() ? "not counted" : fmt::format("{:.0f}", quantile(instructions_, 0.5));
+    fmt::print(
+        "{:>4} pods  one admission, medians: instructions {}  allocations {:.0f}  syncs {:.0f}\n",
+        pods, instructions, quantile(allocations_, 0.5), quantile(syncs_, 0.5));
+  }
+
+ private:
+  std::vector<double> instructions_;
+  std::vector<double> allocations_;
+  std::vector<double> syncs_;
+};
 
 class Timer {
  public:
@@ -150,6 +191,7 @@ void measure(int pods) {
   must(agent.remove_pod(a_pod(pods).uid, agent::RunningProcesses::kRefuse));
   const std::string block(checkpoint::kJournalBlock, 'x');
   Samples admission;
+  CountSamples counts;
   Samples settling;
   Samples one_write;
   Samples three_writes;
@@ -162,9 +204,11 @@ void measure(int pods) {
   begin_journal();
   for (int round = 0; round < kRounds; ++round) {
     const PodSpec pod = a_pod(pods + 1 + round);
+    const Tallied before = Tallied::now();
     const Timer admission_timer;
     const auto outcome = must(agent.admit(pod));
     admission.add(admission_timer);
+    counts.add_since(before);
     if (outcome.rejection) give_up("rejected");
     must(agent.remove_pod(pod.uid, agent::RunningProcesses::kRefuse));
     const Timer kubelet_timer;
@@ -183,6 +227,7 @@ void measure(int pods) {
     begin_journal();
   }
   print(pods, "one admission", admission);
+  counts.print(pods);
   print(pods, "kubelet, one write", one_write);
   print(pods, "kubelet, three writes", three_writes);
   print(pods, fmt::format("append {} bytes, sync", block.size()), bare_append);

@@ -63,6 +63,22 @@ class Pair {
         {"a command, without a service" + suffix, make_command_client, &alone_, nullptr, {}});
   }
 
+  /// Prints the CPU time that the service takes for a pod that is admitted and removed again.
+  void measure_cpu(int rounds) {
+    const auto client = make_socket_client(served_);
+    const double before = service_->cpu_us();
+    for (int round = 0; round < rounds; ++round) {
+      const LoadPod pod = make_pod(static_cast<std::uint64_t>(2'000'000 + round), 1);
+      tally_->count_admission(client->admit(pod));
+      client->remove(pod);
+      tally_->count_removal();
+    }
+    fmt::print("{:>4} active pods  {:<44} {:7.0f} us\n", active_,
+               is_enforced_ ? "CPU of the service for a pod, with cgroups"
+                            : "CPU of the service for a pod",
+               (service_->cpu_us() - before) / rounds);
+  }
+
   /// Removes the service's active pods and stops the service.
   void finish() {
     const auto client = make_socket_client(served_);
@@ -138,7 +154,10 @@ void measure_latency(const LoadOptions& options) {
       fmt::print("{:>4} active pods  {:<44} p50 x {:5.2f}\n", active, "cgroups: " + without.name,
                  quantile(ways[i].ms, 0.5) / quantile(without.ms, 0.5));
     }
-    for (const auto& pair : pairs) pair->finish();
+    for (const auto& pair : pairs) {
+      pair->measure_cpu(options.rounds);
+      pair->finish();
+    }
   }
 }
 

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -225,6 +226,14 @@ Memory ServiceProcess::memory() const {
   }
   require(memory.total > 0, "the service has ended: " + log());
   return memory;
+}
+
+double ServiceProcess::cpu_us() const {
+  clockid_t clock = 0;
+  timespec used = {};
+  require(::clock_getcpuclockid(pid_, &clock) == 0 && ::clock_gettime(clock, &used) == 0,
+          "the service has ended: " + log());
+  return static_cast<double>(used.tv_sec) * 1e6 + static_cast<double>(used.tv_nsec) / 1e3;
 }
 
 }  // namespace pinfold::load

@@ -68,6 +68,8 @@ class ServiceProcess {
   /// Returns the value of each sample that it serves over HTTP.
   [[nodiscard]] std::map<std::string, double> metrics() const;
   [[nodiscard]] Memory memory() const;
+  /// Returns the CPU time of the service so far, with that of the kernel for it; microseconds.
+  [[nodiscard]] double cpu_us() const;
 
  private:
   [[nodiscard]] std::string log() const;
