@@ -55,6 +55,10 @@ Result<bool> ObservedCgroups::has_group(const GroupName& name) const {
   return group.has_value();
 }
 
+bool ObservedCgroups::lists_all_processes() const {
+  return cgroups_.root_group().cpuset().hierarchy->lists_all_processes;
+}
+
 Result<std::string> ObservedCgroups::check_adoptable(const ContainerId& container,
                                                      const std::string& directory) const {
   PINFOLD_LET(std::string real, cgroups_.check_adoptable(container, directory));

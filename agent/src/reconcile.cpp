@@ -21,11 +21,14 @@ Result<bool> has_other_processes(const NodeAgent& agent, const ContainerId& cont
   return false;
 }
 
-/// Returns whether a container has ended that its runtime has not removed.
+/// Returns whether a container has ended that its runtime has not removed. If its processes may be
+/// hidden, only the end of its group tells.
 bool has_ended(const NodeAgent& agent, const ContainerId& container) {
-  if (agent.enforced()->has_processes(container).value_or(true)) return false;
-  return !agent.state().end_with_group.contains(container) ||
-         !agent.enforced()->has_group(container).value_or(true);
+  const EnforcedLayout& enforced = *agent.enforced();
+  if (enforced.has_processes(container).value_or(true)) return false;
+  const bool ends_with_group =
+      agent.state().end_with_group.contains(container) || !enforced.lists_all_processes();
+  return !ends_with_group || !enforced.has_group(container).value_or(true);
 }
 
 /// Returns whether a process is still making the first container of a pod.

@@ -106,6 +106,18 @@ std::string controllers_at(const std::string& directory) {
   return read_kernel_file(directory.substr(0, directory.rfind('/')) + "/cgroup.subtree_control");
 }
 
+/// Tells whether cgroup.procs lists all processes. cgroup v2 writes 0 for those that it cannot
+/// name.
+void note_hidden_processes(std::vector<HierarchyRoot>& roots) {
+  constexpr ino_t kOfTheHost = 0xEFFFFFFC;  // PROC_PID_INIT_INO of the kernel
+  struct stat pid_namespace {};
+  const bool is_host =
+      ::stat("/proc/self/ns/pid", &pid_namespace) == 0 && pid_namespace.st_ino == kOfTheHost;
+  for (HierarchyRoot& root : roots) {
+    root.lists_all_processes = is_host || root.version == CgroupVersion::kV2;
+  }
+}
+
 /// A group that does not exist: no children, no files.
 class AbsentCgroupFs final : public CgroupFs {
  public:
@@ -153,6 +165,7 @@ Result<Cgroups> Cgroups::open(const std::string& root, const CgroupFsWrapper& wr
   PINFOLD_LET(auto roots, locate(mounts, real, [](const std::string& directory) {
                 return read_kernel_file(directory + "/cgroup.controllers");
               }));
+  note_hidden_processes(roots);
   std::vector<Hierarchy> hierarchies;
   for (HierarchyRoot& found : roots) {
     PINFOLD_LET(std::unique_ptr<CgroupFs> fs, open_or_make(found.directory));
@@ -169,6 +182,7 @@ Result<Cgroups> open_cgroups_to_read(const std::string& root, const CgroupFsWrap
   PINFOLD_LET(const auto real, real_path_or_new(root));
   PINFOLD_LET(auto mounts, parse_mountinfo(read_kernel_file("/proc/self/mountinfo")));
   PINFOLD_LET(auto roots, locate(mounts, real, controllers_at));
+  note_hidden_processes(roots);
   std::vector<Hierarchy> hierarchies;
   for (HierarchyRoot& found : roots) {
     auto fs = open_cgroup_fs(found.directory);

@@ -59,11 +59,15 @@ Result<Group> open_foreign(const Cgroups& cgroups, const std::string& directory)
 
 CpuSet chosen_cpus(const Group& group) { return read_set(group, kCpusFile).value_or(CpuSet()); }
 
-/// A threaded group does not list its processes, so it counts as having some.
+/// A group that does not list its processes, or not all of them, counts as having some: one that is
+/// threaded, and one of cgroup v1 outside of the host's PID namespace.
 Result<bool> has_processes(const Group& group) {
   const auto& part = group.cpuset();
   const auto text = part.fs->read(part.path, "cgroup.procs");
-  if (text) return text->find_first_not_of(" \n") != std::string::npos;
+  if (text && part.hierarchy->lists_all_processes) {
+    return text->find_first_not_of(" \n") != std::string::npos;
+  }
+  if (text) return true;
   if (is_gone(text.error())) return false;
   if (text.error().sys_errno == EOPNOTSUPP) return true;
   return fail(text.error());

@@ -109,7 +109,11 @@ class ModelFs final : public enforce::CgroupFs {
       return fail_errno(error, fmt::format("read {}/{}", group, file));
     }
     if (file == kernel_->unreadable) return fail_errno(EIO, fmt::format("read {}/{}", group, file));
-    if (file == "cgroup.procs") return fmt::format("{}", fmt::join(dir->processes, "\n"));
+    if (file == "cgroup.procs") {
+      std::set<int> listed = dir->processes;
+      if (!kernel_->lists_all_processes) listed.erase(0);
+      return fmt::format("{}", fmt::join(listed, "\n"));
+    }
     if (!dir->has_cpuset && file.starts_with("cpuset.")) {
       return fail_errno(ENOENT, fmt::format("read {}/{}", group, file));
     }
@@ -381,6 +385,7 @@ enforce::Cgroups ModelKernel::cgroups(const std::string& below, const Wrapper& w
   enforce::HierarchyRoot top;
   top.version = version;
   top.processes = processes;
+  top.lists_all_processes = lists_all_processes;
   top.directory = below.empty() ? "/model" : "/model/" + below;
   top.controllers.assign(std::begin(enforce::kAllControllers), std::end(enforce::kAllControllers));
   std::vector<enforce::Hierarchy> hierarchies;

@@ -22,7 +22,7 @@ class ModelKernel {
     std::map<std::string, std::string> files;
     std::map<std::string, std::unique_ptr<Dir>> children;
     Dir* parent = nullptr;
-    std::set<int> processes;
+    std::set<int> processes;  ///< 0: of another PID namespace; see lists_all_processes
     /// No sibling may have its CPUs: cgroup v1's cpuset.cpu_exclusive, or a partition of cgroup v2.
     bool is_exclusive = false;
     bool has_cpuset = true;        ///< false: the controller is not enabled above
@@ -63,6 +63,7 @@ class ModelKernel {
   mutable std::string beyond_model;
   std::vector<std::string> log;  ///< "write pod1 cpuset.cpus 0-1", "create pod1", ...
   const enforce::ProcessTable* processes = &enforce::this_kernel();  ///< see enforce::HierarchyRoot
+  bool lists_all_processes = true;                                   ///< see enforce::HierarchyRoot
   /// cgroup v2 since Linux 6.7: cpuset.cpus.exclusive, and partitions below ordinary groups.
   bool has_exclusive = true;
   bool has_kill = false;          ///< cgroup v2 only: writing cgroup.kill ends processes at once

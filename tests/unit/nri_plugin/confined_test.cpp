@@ -79,6 +79,19 @@ TEST_P(NriConfined, AnUnknownContainerFollowsThePoolBothWays) {
   EXPECT_THAT(world_.kernel.find(nested)->processes, testing::SizeIs(1)) << "it was not killed";
 }
 
+/// See ModelKernel::Dir::processes.
+TEST_P(NriConfined, AContainerWhoseProcessesAreNotVisibleFollowsThePool) {
+  const PodSpec unseen = shared("unseen");
+  world_.kernel.lists_all_processes = GetParam() == enforce::CgroupVersion::kV2;
+  world_.restart();
+  world_.synchronize({});
+  world_.run(b_);
+  world_.run_unseen(unseen);
+  world_.kernel.find(world_.group(unseen))->processes = {0};
+  look();
+  EXPECT_EQ(world_.cpus(world_.group(unseen)), "0,3-7");
+}
+
 /// A container gets CPUs that were shared, and returns others that the sandbox may then have.
 TEST_P(NriConfined, ASandboxLeavesBeforeAContainerIsMoved) {
   world_.run(a_);

@@ -53,6 +53,8 @@ class ObservedCgroups {
   [[nodiscard]] Result<bool> has_processes(const enforce::GroupName& name) const;
   /// Returns whether a group exists. Errors: kIo.
   [[nodiscard]] Result<bool> has_group(const enforce::GroupName& name) const;
+  /// See enforce::HierarchyRoot.
+  [[nodiscard]] bool lists_all_processes() const;
   /// Checks whether this group may replace the container's current one, and returns its canonical
   /// directory.
   /// Errors: those of Cgroups::check_adoptable; kBusy if processes run in the current one.

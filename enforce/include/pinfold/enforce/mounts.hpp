@@ -48,6 +48,9 @@ struct HierarchyRoot {
   /// Identifies the processes in its groups. If it is not this_kernel(), their ids belong to
   /// another kernel and mean nothing to /proc or kill(). Null: the processes are unknown.
   const ProcessTable* processes = &this_kernel();
+  /// False if cgroup.procs leaves out the processes of other PID namespaces, so that a group that
+  /// lists none may have some: with cgroup v1, outside of the host's PID namespace.
+  bool lists_all_processes = true;
 
   friend bool operator==(const HierarchyRoot&, const HierarchyRoot&) = default;
 };
