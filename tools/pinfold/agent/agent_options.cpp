@@ -2,7 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 namespace pinfold::tools {
+namespace {
+
+void print_warning(agent::LogLevel level, std::string_view message) {
+  if (level == agent::LogLevel::kWarning) warn(std::string(message));
+}
+
+}  // namespace
 
 std::vector<cli::Option> node_options(NodeOptions& options) {
   return {
@@ -53,6 +62,23 @@ std::vector<cli::Option> agent_options(AgentArguments& options) {
   const auto node = node_options(options);
   all.insert(all.end(), node.begin(), node.end());
   return all;
+}
+
+agent::AgentOptions agent_options_of(const AgentArguments& options,
+                                     agent::ProfileSource profile_source) {
+  agent::AgentOptions opened;
+  opened.profile_source = profile_source;
+  opened.move_pages = options.moves_pages;
+  opened.reset_affinity = !options.keeps_affinity;
+  opened.state_dir = options.state_dir;
+  opened.insecure_state_dir = options.insecure_state_dir;
+  opened.cgroup_root = options.cgroup_root;
+  opened.enforce = !options.no_enforce;
+  opened.dry_run = options.dry_run;
+  opened.is_query = options.is_query;
+  opened.log = options.log;
+  if (!opened.log && !options.hides_warnings) opened.log = print_warning;
+  return opened;
 }
 
 cli::Option kubelet_flags_option(std::vector<std::string>& flags) {

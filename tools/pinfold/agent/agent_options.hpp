@@ -40,6 +40,9 @@ struct AgentArguments : NodeOptions {
   OutputFormat output = OutputFormat::kText;
 };
 [[nodiscard]] std::vector<cli::Option> agent_options(AgentArguments& options);
+/// Converts the options to those of the agent itself; its warnings go to standard error.
+[[nodiscard]] agent::AgentOptions agent_options_of(const AgentArguments& options,
+                                                   agent::ProfileSource profile_source);
 
 /// --kubelet-flags.
 [[nodiscard]] cli::Option kubelet_flags_option(std::vector<std::string>& flags);

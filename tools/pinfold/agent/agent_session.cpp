@@ -6,9 +6,10 @@
 #include <chrono>
 #include <utility>
 
+#include "agent/command_line.hpp"
 #include "agent/config_source.hpp"
-#include "agent/open_agent.hpp"
 #include "agent/read_node.hpp"
+#include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 
@@ -72,6 +73,19 @@ Result<void> check_options(const AgentArguments& options, const socket::Hello& h
 
 Result<void> check_cgroup_options(const AgentArguments& options, const socket::Hello& hello) {
   return socket::check_named(named_groups(options), options.socket, options.state_dir, hello);
+}
+
+Result<agent::NodeAgent> open_agent(const AgentArguments& options) {
+  PINFOLD_LET(auto node, read_config(options));
+  PINFOLD_LET(auto machine, read_machine(options));
+  auto agent = agent::open_agent(std::move(machine), std::move(node.config),
+                                 agent_options_of(options, node.profile_source));
+  if (agent) return agent;
+  Error error = std::move(agent).error();
+  if (error.code == ErrorCode::kInvalidArgument && !options.config.empty()) {
+    error = std::move(error).wrap(options.config);
+  }
+  return fail(with_own_advice(options, std::move(error)));
 }
 
 cli::Option socket_option(AgentArguments& options) {

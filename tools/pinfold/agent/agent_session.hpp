@@ -10,6 +10,9 @@
 
 namespace pinfold::tools {
 
+/// Opens the agent that the options describe. Prints warnings to standard error.
+[[nodiscard]] Result<agent::NodeAgent> open_agent(const AgentArguments& options);
+
 /// Checks the options against those of the service. Errors: kInvalidArgument if one contradicts
 /// them.
 [[nodiscard]] Result<void> check_options(const AgentArguments& options, const socket::Hello& hello);

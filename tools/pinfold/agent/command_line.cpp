@@ -6,7 +6,19 @@
 #include <cctype>
 #include <string_view>
 
+#include "agent/config_source.hpp"
+
 namespace pinfold::tools {
+namespace {
+
+/// Returns "pinfold checkpoint repair --config FILE ...".
+std::string repair_command(AgentArguments options) {
+  options.state_dir = AgentArguments().state_dir;  // that command takes it as its argument
+  options.insecure_state_dir = false;
+  return command_line("checkpoint repair", options);
+}
+
+}  // namespace
 
 std::string shell_word(const std::string& word) {
   const bool is_plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
@@ -43,6 +55,25 @@ std::string changing_command_line(const std::string& command, const AgentArgumen
   if (!options.cgroup_root.empty()) line += " --cgroup-root " + shell_word(options.cgroup_root);
   if (options.socket != defaults.socket) line += " --socket " + shell_word(options.socket);
   return line;
+}
+
+Error with_own_advice(const AgentArguments& options, Error error) {
+  const std::size_t begin = error.message.find(", please drain this node");
+  if (begin == std::string::npos) return error;
+  constexpr std::string_view kEnd = "before restarting Kubelet";
+  const std::size_t end = error.message.find(kEnd, begin);
+  if (end != std::string::npos) error.message.erase(begin, end + kEnd.size() - begin);
+  const bool lacks_config =
+      !names_config(options) && !has_own_config(options) &&
+      error.message.find("differs from state checkpoint policy") != std::string::npos;
+  error.message +=
+      lacks_config ? fmt::format(
+                         "; no configuration is given, so the kubelet's defaults apply: name the "
+                         "configuration of the state with --config, for example '{}'",
+                         own_config_file(options))
+                   : fmt::format("; '{} {}' recovers what can be read", repair_command(options),
+                                 shell_word(options.state_dir));
+  return error;
 }
 
 }  // namespace pinfold::tools

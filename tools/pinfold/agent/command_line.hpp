@@ -15,5 +15,8 @@ namespace pinfold::tools {
 /// service.
 [[nodiscard]] std::string changing_command_line(const std::string& command,
                                                 const AgentArguments& options);
+/// Rewords the error of an agent that does not open: the kubelet's advice to drain the node and
+/// delete its state is replaced with a command that preserves the state.
+[[nodiscard]] Error with_own_advice(const AgentArguments& options, Error error);
 
 }  // namespace pinfold::tools

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/agent_options.hpp"
-#include "agent/open_agent.hpp"
+#include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "hook/oci.hpp"
 #include "pinfold/agent/status.hpp"

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "agent/agent_session.hpp"
 #include "agent/agent_view.hpp"
 #include "agent/command_line.hpp"
-#include "agent/open_agent.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
 #include "input.hpp"

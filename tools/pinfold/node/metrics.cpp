@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "agent/agent_options.hpp"
-#include "agent/open_agent.hpp"
+#include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "pinfold/metrics/families.hpp"
 

@@ -12,7 +12,6 @@
 #include "agent/agent_options.hpp"
 #include "agent/agent_session.hpp"
 #include "agent/agent_view.hpp"
-#include "agent/open_agent.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
 #include "node/live_node.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "agent/agent_options.hpp"
-#include "agent/open_agent.hpp"
+#include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
 #include "node/status_picture.hpp"

@@ -8,7 +8,6 @@
 
 #include "agent/agent_session.hpp"
 #include "agent/command_line.hpp"
-#include "agent/open_agent.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
 #include "input.hpp"

@@ -6,10 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "agent/agent_options.hpp"
 #include "agent/agent_session.hpp"
+#include "agent/command_line.hpp"
 #include "agent/config_source.hpp"
 #include "agent/node_source.hpp"
-#include "agent/open_agent.hpp"
 #include "agent/read_node.hpp"
 #include "commands.hpp"
 #include "documents.hpp"

@@ -16,8 +16,8 @@
 #include <utility>
 #include <variant>
 
+#include "agent/agent_options.hpp"
 #include "agent/node_source.hpp"
-#include "agent/open_agent.hpp"
 #include "agent/read_node.hpp"
 #include "pinfold/process/notify.hpp"
 #include "pinfold/server/server.hpp"

@@ -9,8 +9,8 @@
 #include <ctime>
 #include <utility>
 
+#include "agent/agent_options.hpp"
 #include "agent/config_source.hpp"
-#include "agent/open_agent.hpp"
 #include "agent/read_node.hpp"
 #include "input.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
