@@ -131,7 +131,7 @@ class HistoryReplay {
       }
       ids_[*id] = {PodUid(*uid), *name};
       for (auto pod = pods_.begin(); pod != pods_.end(); ++pod) {
-        if (pod->spec.uid.value == *uid) pods_.edit(pod).started.insert(*name);
+        if (pod->spec.uid.value == *uid) pods_.edit_started(pod).insert(*name);
       }
     }
     return {};
