@@ -45,9 +45,7 @@ AdmitOutcome decide_into(const AdmissionFacts& facts, AgentState& state, const P
       state.ending.insert(pod.uid);
       state.creators.emplace(pod.uid, *shown.creator);
     }
-    const auto note = shown.notes.find(pod.uid);
     state.notes.erase(pod.uid);
-    if (note != shown.notes.end()) state.notes.insert(*note);
   }
   remove_inactive(state);
   return outcome;
@@ -56,6 +54,7 @@ AdmitOutcome decide_into(const AdmissionFacts& facts, AgentState& state, const P
 }  // namespace
 
 std::string intent_to_admit(const std::vector<PodSpec>& pods) {
+  if (pods.empty()) return "store the notes of pods";
   std::string text = "admit pod";
   for (const PodSpec& pod : pods) {
     text += fmt::format("{} '{}'", &pod == &pods.front() ? "" : ",", pod.name);
@@ -70,6 +69,9 @@ Result<Preview> preview_admission(const AdmissionFacts& facts, const AgentState&
   for (const PodSpec& pod : pods) {
     Trace* const trace = traces != nullptr ? &traces->emplace_back() : nullptr;
     preview.outcomes.push_back(decide_into(facts, preview.next, pod, trace, counts, shown));
+  }
+  for (const auto& [uid, note] : shown.notes) {
+    if (preview.next.node.find(uid) != nullptr) preview.next.notes[uid] = note;
   }
   PINFOLD_TRY_WRAP(check_no_gains(state.node, preview.next.node, facts.offline),
                    intent_to_admit(pods));

@@ -176,16 +176,6 @@ Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& p
   return std::move(decided.outcomes);
 }
 
-Result<void> NodeAgent::note(const PodNotes& notes) {
-  if (notes.empty()) return {};
-  AgentState next = state();
-  for (const auto& [uid, note] : notes) {
-    if (next.node.find(uid) != nullptr) next.notes[uid] = note;
-  }
-  if (next.notes == state().notes) return {};
-  return store(std::move(next));
-}
-
 /// Adds an adopted group to a state, and notes with what its container ends.
 void NodeAgent::note_adopted(AgentState& next, const ContainerId& container,
                              std::string directory) const {

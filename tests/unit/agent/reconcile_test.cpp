@@ -80,7 +80,9 @@ TEST_P(ReconcileTest, APodThatGetsExclusiveCpusWaitsForOfflineOnes) {
 TEST_P(ReconcileTest, NotesLeaveWithTheirPod) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {best_effort("a")}));
-  ASSERT_TRUE(agent.note({{PodUid("x"), PodNote{}}}).has_value());
+  FromRuntime shown;
+  shown.notes = {{PodUid("x"), PodNote{}}, {PodUid("unknown"), PodNote{}}};
+  ASSERT_TRUE(agent.admit(std::vector<PodSpec>(), nullptr, shown).has_value());
   ASSERT_EQ(agent.state().notes.size(), 1U);
   ASSERT_TRUE(agent.remove_pod(PodUid("x"), RunningProcesses::kRefuse).has_value());
   EXPECT_TRUE(agent.state().notes.empty());

@@ -20,7 +20,7 @@ struct AdmitOutcome {
 
 /// What a container runtime reported about the pods to admit.
 struct FromRuntime {
-  PodNotes notes;
+  PodNotes notes;                   ///< of these pods, and of others that are active
   std::map<PodUid, Places> places;  ///< of containers that already run; they are kept if possible
   Unstored unstored = Unstored::kFails;
   /// The process that makes the pods' first container; see AgentState::creators.

@@ -134,11 +134,12 @@ void Execution::take_back(Agent& agent, const api::PodSandbox& pod, const Contai
 
 /// Adds notes for pods that have none: an earlier version of the service did not keep them.
 void Execution::note(Agent& agent, const agent::PodNotes& notes) const {
-  agent::PodNotes missing;
+  agent::FromRuntime shown;
   for (const auto& [uid, note] : notes) {
-    if (!agent.state().notes.contains(uid)) missing.emplace(uid, note);
+    if (!agent.state().notes.contains(uid)) shown.notes.emplace(uid, note);
   }
-  const auto noted = agent.note(missing);
+  if (shown.notes.empty()) return;
+  const auto noted = agent.admit(std::vector<PodSpec>(), nullptr, shown);
   if (!noted) log(LogLevel::kWarning, "NRI: " + noted.error().message);
 }
 
