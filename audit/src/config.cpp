@@ -29,8 +29,9 @@ std::string flag_of(const KubeletFlags& flags, const char* name) {
 std::string choose_config(const Tree& tree, const ObserveOptions& options,
                           const ObservedKubelet& kubelet) {
   if (!options.kubelet_config.empty()) return options.kubelet_config;
-  const bool is_known = kubelet.pid || !kubelet.settings_path.empty();
-  if (is_known) return flag_of(kubelet.flags, "--config");
+  const std::string named = flag_of(kubelet.flags, "--config");
+  const bool is_known = kubelet.pid || !kubelet.settings_path.empty() || kubelet.has_command;
+  if (is_known || !named.empty()) return named;
   for (const char* const path : kUsualConfigs) {
     if (tree.has(path)) return path;
   }
@@ -102,9 +103,8 @@ void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKub
     return;
   }
   kubelet.config = std::move(parsed->config);
-  kubelet.config_warnings = std::move(read->notes);
-  for (std::string& warning : parsed->warnings) {
-    kubelet.config_warnings.push_back(std::move(warning));
+  for (auto* const warnings : {&read->notes, &parsed->warnings}) {
+    for (std::string& warning : *warnings) kubelet.config_warnings.push_back(std::move(warning));
   }
   kubelet.config_text = read->document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   kubelet.driver = driver_of(read->document, kubelet.unit.starts_with("k3s"));

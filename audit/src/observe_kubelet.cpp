@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "observe_parts.hpp"
+#include "pinfold/api/config_document.hpp"
+#include "pinfold/audit/systemd_unit.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -53,6 +55,20 @@ void add_distribution(const Tree& tree, std::optional<KubeletHost> host, bool ha
   }
 }
 
+/// Reads the flags with which systemd would start a kubelet that does not run, for instance because
+/// this program runs before it.
+void observe_unit(const Tree& tree, ObservedKubelet& kubelet) {
+  const auto text = unit_text(tree, "kubelet.service");
+  if (!text) return;
+  FlagsText read = flags_of_unit(*text, [&](const std::string& path) {
+    auto file = tree.read(path);
+    return file ? std::optional(*std::move(file)) : std::nullopt;
+  });
+  kubelet.flags = std::move(read.flags);
+  kubelet.config_warnings = std::move(read.notes);
+  kubelet.has_command = read.is_command;
+}
+
 std::optional<std::string> read_state_file(const Tree& tree, const std::string& path,
                                            Problems& problems) {
   auto bytes = tree.read_exactly(path);
@@ -88,6 +104,8 @@ ObservedKubelet observe_kubelet(const Tree& tree, const ObserveOptions& options,
   ObservedKubelet kubelet;
   auto host = find_process(tree, kubelet, problems);
   add_distribution(tree, std::move(host), has_usual_config(tree, options), kubelet);
+  const bool is_unknown = !kubelet.pid && kubelet.settings_path.empty();
+  if (is_unknown && options.kubelet_config.empty()) observe_unit(tree, kubelet);
   const auto root_dir = kubelet.flags.find("--root-dir");
   kubelet.root_dir =
       root_dir == kubelet.flags.end() ? std::string(checkpoint::kKubeletDir) : root_dir->second;

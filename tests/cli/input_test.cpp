@@ -300,6 +300,65 @@ TEST_F(Input, TakesFlagsOfAKubelet) {
               HasSubstr("'.': not the configuration of a kubelet"));
 }
 
+constexpr const char* kOneCpu = R"({kind: Pod, metadata: {name: a}, spec: {containers: [
+  {name: main, resources: {limits: {cpu: 1, memory: 1Gi}}}]}})";
+
+/// Where distributions keep flags, the file has the name of the program.
+TEST_F(Input, TakesFlagsOfAFileThatIsNamedKubelet) {
+  dir_.write("pods", kOneCpu);
+  dir_.write("default/kubelet",
+             "KUBELET_EXTRA_ARGS=\"--cpu-manager-policy=static --reserved-cpus=0\"\n");
+  const auto explain = [&](const std::string& flags) {
+    return run_shell(fmt::format("cd {} && " PINFOLD_COMMAND
+                                 " explain --machine node.json --state-dir state "
+                                 "--insecure-state-dir --kubelet-flags {} pods",
+                                 dir_.path(), flags));
+  };
+  EXPECT_THAT(explain("default/kubelet").out, HasSubstr("has exclusive CPUs 1"));
+  EXPECT_THAT(explain("'kubelet --cpu-manager-policy=static --reserved-cpus=0'").out,
+              HasSubstr("has exclusive CPUs 1"));
+  for (const char* const missing : {"sysconfig/kubelet", "kubelet", "/usr/bin/kubelet"}) {
+    const Outcome outcome = explain(missing);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(fmt::format("--kubelet-flags: read '{}'", missing)));
+  }
+}
+
+/// Before a kubelet runs, its unit says with which flags it will.
+TEST_F(Input, TakesTheConfigurationOfANodeWhoseKubeletDoesNotRun) {
+  dir_.write("pods", kOneCpu);
+  std::filesystem::create_directories(dir_ / "node/proc");
+  dir_.write("node/var/lib/kubelet/config.yaml", "{kind: KubeletConfiguration}\n");
+  dir_.write("node/usr/lib/systemd/system/kubelet.service",
+             "[Service]\nExecStart=/usr/bin/kubelet\n");
+  dir_.write("node/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf",
+             "[Service]\n"
+             "Environment=\"KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml\"\n"
+             "EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env\n"
+             "EnvironmentFile=-/etc/default/kubelet\n"
+             "ExecStart=\n"
+             "ExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS $KUBELET_EXTRA_ARGS\n");
+  const auto explain = [&] {
+    return run_shell(fmt::format("cd {} && " PINFOLD_COMMAND
+                                 " explain --machine node.json --state-dir state "
+                                 "--insecure-state-dir --config node pods",
+                                 dir_.path()));
+  };
+  EXPECT_THAT(explain().out, HasSubstr("runs in the shared pool"));
+  dir_.write("node/etc/default/kubelet",
+             "KUBELET_EXTRA_ARGS=--cpu-manager-policy=static --reserved-cpus=0\n");
+  EXPECT_THAT(explain().out, HasSubstr("has exclusive CPUs 1"));
+  dir_.write("node/etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
+             "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --v=2\n");
+  EXPECT_THAT(explain().out, HasSubstr("runs in the shared pool")) << "this drop-in replaces that";
+  dir_.write("node/etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
+             "[Service]\nExecStart=\nExecStart=/usr/local/bin/kubenswrapper \\\n"
+             "  /usr/bin/kubelet --config=/etc/kubernetes/kubelet.conf --v=2\n");
+  dir_.write("node/etc/kubernetes/kubelet.conf",
+             "{kind: KubeletConfiguration, cpuManagerPolicy: static, reservedSystemCPUs: '0'}\n");
+  EXPECT_THAT(explain().out, HasSubstr("has exclusive CPUs 1"));
+}
+
 TEST_F(Input, WarnsOfResourcesThatNothingOffers) {
   const std::string wants = R"({kind: Pod, metadata: {name: a}, spec: {containers: [{name: main,
     resources: {limits: {example.com/gpu: 1, example.com/nic: 1, example.com/none: 0, cpu: 1,

@@ -164,34 +164,32 @@ class Environment {
   std::vector<std::string> order_;
 };
 
-FlagsText flags_of_unit(std::string_view text) {
-  Environment environment;
-  std::string command;
-  FlagsText read;
-  for (const auto& [key, value] : parse_unit_file(text)) {
-    if (key == "Environment") environment.add_words(value);
-    if (key == "ExecStart") command = value;
-    if (key != "EnvironmentFile" || value.empty()) continue;
-    const std::string_view file = std::string_view(value).substr(value.front() == '-' ? 1 : 0);
-    read.notes.push_back(
-        fmt::format("'{}' is not read: name it with --kubelet-flags", printable(file)));
+/// Adds the variables of an environment file.
+void add_file(std::string_view text, Environment& environment) {
+  for (const auto& [name, value] : parse_unit_file(text)) environment.add_line(name, value);
+}
+
+/// Adds the variables of the files that EnvironmentFile= names, or names those that are not read.
+void add_files(const std::vector<std::string>& names, const FileReader& files,
+               Environment& environment, std::vector<std::string>& notes) {
+  for (const std::string& name : names) {
+    const bool may_be_missing = name.starts_with('-');
+    const std::string path = name.substr(may_be_missing ? 1 : 0);
+    const auto text = files ? files(path) : std::nullopt;
+    if (text) {
+      add_file(*text, environment);
+    } else if (!files) {
+      notes.push_back(
+          fmt::format("'{}' is not read: name it with --kubelet-flags", printable(path)));
+    } else if (!may_be_missing) {
+      notes.push_back(fmt::format("'{}' cannot be read", printable(path)));
+    }
   }
-  const std::size_t start = std::min(command.find_first_not_of("@-:+!| \t"), command.size());
-  auto words = split_words(expand_variables(command.substr(start), environment.values()));
-  std::erase_if(words, [](const std::string& word) { return word.starts_with('$'); });
-  if (auto flags = kubelet_flags(words)) {
-    read.flags = *std::move(flags);
-  } else if (auto of_k3s = option_values(words, "--kubelet-arg"); !of_k3s.empty()) {
-    read.flags = flags_of_args(of_k3s);
-  } else {
-    read.flags = environment.flags();
-  }
-  return read;
 }
 
 FlagsText flags_of_environment(std::string_view text) {
   Environment environment;
-  for (const auto& [name, value] : parse_unit_file(text)) environment.add_line(name, value);
+  add_file(text, environment);
   return {environment.flags(), {}};
 }
 
@@ -358,7 +356,45 @@ class Finder {
   const json* other_ = nullptr;
 };
 
+/// Removes what starts a kubelet, such as OpenShift's kubenswrapper.
+void skip_wrapper(std::vector<std::string>& words) {
+  const auto end = std::find_if(words.begin(), words.end(),
+                                [](const std::string& word) { return word.starts_with('-'); });
+  const auto kubelet = std::find_if(words.begin(), end, [](const std::string& word) {
+    return word.substr(word.rfind('/') + 1) == "kubelet";
+  });
+  if (kubelet != end) words.erase(words.begin(), kubelet);
+}
+
 }  // namespace
+
+FlagsText flags_of_unit(std::string_view text, const FileReader& files) {
+  Environment environment;
+  std::string command;
+  std::vector<std::string> names;  // of environment files, which override Environment=
+  for (const auto& [key, value] : parse_unit_file(text)) {
+    if (key == "Environment") environment.add_words(value);
+    if (key == "ExecStart") command = value;
+    if (key != "EnvironmentFile") continue;
+    if (value.empty()) names.clear();
+    if (!value.empty()) names.push_back(value);
+  }
+  FlagsText read;
+  add_files(names, files, environment, read.notes);
+  const std::size_t start = std::min(command.find_first_not_of("@-:+!| \t"), command.size());
+  auto words = split_words(expand_variables(command.substr(start), environment.values()));
+  std::erase_if(words, [](const std::string& word) { return word.starts_with('$'); });
+  skip_wrapper(words);
+  if (auto flags = kubelet_flags(words)) {
+    read.flags = *std::move(flags);
+    read.is_command = true;
+  } else if (auto of_k3s = option_values(words, "--kubelet-arg"); !of_k3s.empty()) {
+    read.flags = flags_of_args(of_k3s);
+  } else {
+    read.flags = environment.flags();
+  }
+  return read;
+}
 
 std::optional<FlagsText> flags_of_text(std::string_view text) {
   if (text.find('\0') != std::string_view::npos) {

@@ -29,9 +29,18 @@ Result<std::string> text_of_node(const std::string& root) {
       fmt::format("'{}': not the configuration of a kubelet: {}", root, kubelet.config_error));
 }
 
+/// Returns whether an argument has flags itself and is not the name of a file that exists, such as
+/// /etc/default/kubelet.
+bool may_have_flags(const std::string& argument) {
+  std::error_code ignored;
+  return argument.find("--") != std::string::npos && !std::filesystem::exists(argument, ignored);
+}
+
 /// Reads flags from a command line, or from a file that has one.
 Result<FlagsText> read_flags(const std::string& argument) {
-  if (auto flags = flags_of_text(argument)) return *std::move(flags);
+  if (may_have_flags(argument)) {
+    if (auto flags = flags_of_text(argument)) return *std::move(flags);
+  }
   PINFOLD_LET_WRAP(const auto text, read_input(argument), "--kubelet-flags");
   if (auto flags = flags_of_text(text)) return *std::move(flags);
   return fail(ErrorCode::kInvalidArgument,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -26,8 +27,15 @@ struct ConfigDocument {
 struct FlagsText {
   KubeletFlags flags = {};
   std::vector<std::string> notes = {};
+  bool is_command = false;  ///< the command line of the kubelet was found: there are no others
 };
 [[nodiscard]] std::optional<FlagsText> flags_of_text(std::string_view text);
+
+/// Returns the contents of a file; nullopt if it cannot be read.
+using FileReader = std::function<std::optional<std::string>(const std::string& path)>;
+/// Reads the flags of a kubelet from a systemd unit, followed by its drop-ins. `files` reads the
+/// environment files that it names; without it, `notes` names them.
+[[nodiscard]] FlagsText flags_of_unit(std::string_view text, const FileReader& files = nullptr);
 
 /// Finds the kubelet's configuration in any of these: a KubeletConfiguration, alone or among other
 /// documents; a Talos machine configuration; config.yaml of k3s or RKE2; kubeadm's
