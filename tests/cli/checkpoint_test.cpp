@@ -408,6 +408,19 @@ TEST_F(CheckpointOfANode, RepairSetsAPodsFileAsideThatCannotBeRead) {
 }
 
 /// As on a node where a kubelet starts for the first time.
+/// The kubelet's defaults are no reason to change a policy.
+TEST_F(CheckpointOfANode, RepairWithoutAConfigurationChangesNoPolicy) {
+  std::filesystem::remove(folder_ / "config.yaml");
+  const auto before = contents_of(folder_.path());
+  const Outcome refused = run("repair" + node() + " " + folder_.path());
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.out.find("cpu_manager_state' has the policy 'static', and no configuration is "
+                             "given: name the kubelet's with --config"),
+            std::string::npos)
+      << refused.out;
+  EXPECT_EQ(contents_of(folder_.path()), before);
+}
+
 TEST_F(CheckpointOfANode, RepairLeavesADirectoryWithoutStateFilesAlone) {
   const Outcome outcome = run("repair" + node() + " " + out_.path());
   EXPECT_EQ(outcome.status, 0) << outcome.out;

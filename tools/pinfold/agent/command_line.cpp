@@ -18,6 +18,25 @@ std::string repair_command(AgentArguments options) {
   return command_line("checkpoint repair", options);
 }
 
+/// Returns what to do about the error of a state that does not start: "; ...".
+std::string advice_for(const AgentArguments& options, const std::string& message) {
+  const std::string repair =
+      fmt::format("'{} {}'", repair_command(options), shell_word(options.state_dir));
+  if (message.find("differs from state checkpoint policy") == std::string::npos) {
+    return fmt::format("; {} recovers what can be read", repair);
+  }
+  if (!names_config(options) && !has_own_config(options)) {
+    return fmt::format(
+        "; no configuration is given, so the kubelet's defaults apply: name the configuration of "
+        "the state with --config, for example '{}'",
+        own_config_file(options));
+  }
+  return fmt::format(
+      "; the state belongs to another configuration: name that one with --config, or switch to "
+      "this one with '{}', in a kubelet's directory with {}",
+      command_line("reconfigure", options), repair);
+}
+
 }  // namespace
 
 std::string shell_word(const std::string& word) {
@@ -63,16 +82,7 @@ Error with_own_advice(const AgentArguments& options, Error error) {
   constexpr std::string_view kEnd = "before restarting Kubelet";
   const std::size_t end = error.message.find(kEnd, begin);
   if (end != std::string::npos) error.message.erase(begin, end + kEnd.size() - begin);
-  const bool lacks_config =
-      !names_config(options) && !has_own_config(options) &&
-      error.message.find("differs from state checkpoint policy") != std::string::npos;
-  error.message +=
-      lacks_config ? fmt::format(
-                         "; no configuration is given, so the kubelet's defaults apply: name the "
-                         "configuration of the state with --config, for example '{}'",
-                         own_config_file(options))
-                   : fmt::format("; '{} {}' recovers what can be read", repair_command(options),
-                                 shell_word(options.state_dir));
+  error.message += advice_for(options, error.message);
   return error;
 }
 

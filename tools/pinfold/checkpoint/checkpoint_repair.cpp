@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "agent/config_source.hpp"
 #include "agent/read_node.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "documents.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/repair.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -221,6 +223,34 @@ void print(const RepairOptions& options, const RepairOutcome& outcome) {
   }
 }
 
+std::string policy_of(const std::optional<std::string>& file, bool is_cpu) {
+  if (!file) return "";
+  if (is_cpu) {
+    const auto cpu = cp::inspect_cpu_unchecked(*file);
+    return cpu ? cpu->policy : "";
+  }
+  const auto memory = cp::inspect_memory_unchecked(*file);
+  return memory ? memory->policy : "";
+}
+
+/// Without any configuration the kubelet's defaults apply. That is no reason to change the policy
+/// of a file.
+Result<void> check_policy(const RepairOptions& options, const Node& node, const cp::Files& files) {
+  if (names_config(options.node) || has_own_config(options.node)) return {};
+  for (const bool is_cpu : {true, false}) {
+    const std::string found = policy_of(is_cpu ? files.cpu : files.memory, is_cpu);
+    const std::string expected(is_cpu ? node.config().cpu_manager_policy
+                                      : node.config().memory_manager_policy);
+    if (found.empty() || found == expected) continue;
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}/{}' has the policy '{}', and no configuration is given: name the "
+                            "kubelet's with --config, '/' for the kubelet of this node",
+                            options.node.state_dir, is_cpu ? cp::kCpuFileName : cp::kMemoryFileName,
+                            printable(found)));
+  }
+  return {};
+}
+
 Result<ExitStatus> run(const RepairOptions& options) {
   const std::string& path = options.node.state_dir;
   NodeOptions read_as = options.node;
@@ -230,6 +260,7 @@ Result<ExitStatus> run(const RepairOptions& options) {
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
   PINFOLD_LET(const auto fs, cp::open_directory(path));
   PINFOLD_LET(auto directory, read(*fs));
+  PINFOLD_TRY(check_policy(options, node, directory.files));
   RepairOutcome outcome = evaluate(options, node, ids, directory);
   if (outcome.needed && outcome.allowed && !options.dry_run) {
     // Completes an interrupted commit, and locks out other writers until the end.
