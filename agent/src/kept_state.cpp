@@ -50,20 +50,39 @@ std::shared_ptr<const EarlierNode> read_before(const checkpoint::Files& files, c
   return std::move(stored->before);
 }
 
+/// Returns the first changes: "a; b; c; 2 more".
+std::string some_of(std::vector<std::string> changes) {
+  constexpr std::size_t kShown = 3;
+  const std::size_t more = changes.size() - std::min(changes.size(), kShown);
+  changes.resize(changes.size() - more);
+  return fmt::format("{}{}", fmt::join(changes, "; "),
+                     more > 0 ? fmt::format("; {} more", more) : "");
+}
+
 /// Returns advice for a state that is for another node than `node`; "" if it is not.
 std::string advice(const checkpoint::Files& files, const Node& node) {
-  constexpr std::size_t kShown = 3;
   if (!files.node) return "";
   const auto stored = decode_node(*files.node);
   if (!stored) return "";
   auto changes = differences(stored->machine, stored->config, node.machine(), node.config());
   if (changes.empty()) return "";
-  const std::size_t more = changes.size() - std::min(changes.size(), kShown);
-  changes.resize(changes.size() - more);
   return fmt::format(
-      "; the state is for another node ({}{}): 'pinfold reconfigure' adapts it to this node while "
+      "; the state is for another node ({}): 'pinfold reconfigure' adapts it to this node while "
       "containers run",
-      fmt::join(changes, "; "), more > 0 ? fmt::format("; {} more", more) : "");
+      some_of(std::move(changes)));
+}
+
+/// Warns that the configuration is not the one of the last change, which may have been made on
+/// purpose while containers ran.
+void warn_of_other_config(const checkpoint::Files& files, const Node& node, const LogSink& log) {
+  if (!files.node) return;
+  const auto stored = decode_node(*files.node);
+  if (!stored) return;
+  auto changes = differences(node.machine(), stored->config, node.machine(), node.config());
+  if (changes.empty()) return;
+  log(LogLevel::kWarning,
+      fmt::format("this is not the configuration that the node has had until now: {}",
+                  some_of(std::move(changes))));
 }
 
 /// Warns of unknown keys, because Pinfold writes state files without them.
@@ -95,6 +114,7 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
                 fmt::format("start: {}: {}{}", to_string(started.error().stage),
                             started.error().error, advice(stored, node)));
   }
+  if (options.log) warn_of_other_config(stored, node, options.log);
   kept->state_.node = *std::move(started);
   kept->before_ = read_before(stored, node);
   const std::string node_text = encode_node(node.machine(), node.config(), kept->before_);

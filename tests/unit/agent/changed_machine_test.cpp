@@ -146,7 +146,7 @@ TEST_F(ChangedMachine, AToleratedDriftBecomesTheNode) {
   auto exact = open_agent(drifted, parse_config(kStatic).value().config, options);
   ASSERT_TRUE(exact) << exact.error().message;
   EXPECT_THAT(exact->machine_changes(), IsEmpty());
-  EXPECT_THAT(said, testing::Not(Contains(HasSubstr("memory-drift-tolerance"))));
+  EXPECT_THAT(said, testing::Not(Contains(HasSubstr("memory-drift-tolerance: NUMA node"))));
 }
 
 TEST_F(ChangedMachine, MoreThanIsToleratedIsSaid) {
@@ -171,6 +171,17 @@ TEST_F(ChangedMachine, SizesAreNoPartOfItWithoutStaticMemory) {
     const Config& config = agent->node().config();
     EXPECT_THAT(differences(two_sockets(), config, observed, config), IsEmpty());
   }
+}
+
+/// It may have been changed on purpose while containers ran.
+TEST_F(ChangedMachine, AnotherConfigurationThanTheLastIsSaid) {
+  admit(kStatic);
+  ASSERT_TRUE(open(two_sockets(), kStatic));
+  EXPECT_THAT(warnings_, IsEmpty());
+  const std::string other = std::string(kStatic) + "topologyManagerPolicy: restricted\n";
+  ASSERT_TRUE(open(two_sockets(), other.c_str()));
+  EXPECT_THAT(warnings_, ElementsAre("this is not the configuration that the node has had until "
+                                     "now: topologyManagerPolicy: 'none' becomes 'restricted'"));
 }
 
 /// Containers would run on another NUMA node than the state says.

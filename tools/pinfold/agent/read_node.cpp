@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "agent/config_source.hpp"
 #include "agent/kubelet_program.hpp"
 #include "input.hpp"
 #include "pinfold/agent/open_agent.hpp"
+#include "pinfold/checkpoint/files.hpp"
 #include "pinfold/decide/config_effects.hpp"
 #include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/discover/discover.hpp"
@@ -49,8 +53,12 @@ Result<NodeConfig> with_profile(const NodeOptions& options, Config config, bool 
   return NodeConfig{std::move(config), ProfileSource::kKubelet};
 }
 
-/// Warns, before a command uses a configuration, that it differs from the node's own.
+/// Warns, before a command uses a configuration, that it differs from the node's own. An agent
+/// warns itself of a state that it has changed before.
 void warn_of_other(const NodeOptions& options, const Config& config) {
+  std::error_code ignored;
+  const std::string stored = fmt::format("{}/{}", options.state_dir, checkpoint::kNodeFileName);
+  if (std::filesystem::exists(stored, ignored)) return;
   const auto own = agent::read_config(options.state_dir, "", checkpoint::OwnerCheck::kOff);
   const std::string path = own_config_file(options);
   if (!own || !has_own_config(options)) return;
