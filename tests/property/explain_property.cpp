@@ -2,11 +2,14 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "draw.hpp"
+#include "pinfold/api/validation.hpp"
 #include "pinfold/explain/explanation.hpp"
+#include "pinfold/reconfigure/reconfigure.hpp"
 #include "random_state.hpp"
 
 /// The promise of an explanation: each remedy, once applied, admits the pod.
@@ -124,6 +127,21 @@ void check_moves(const Node& node, const NodeState& state, const PodSpec& pod,
   RC_ASSERT(admits(node, plan.next, pod));
 }
 
+/// The node starts with the new configuration, at least after a reconfiguration.
+void check_setting(const Node& node, const NodeState& state, const PodSpec& pod,
+                   const Config& config) {
+  const Node after = Node::make(node.machine(), config).value();
+  NodeState started = state;
+  if (after.cpu().start(started.cpu) && after.memory().start(started.memory)) {
+    RC_ASSERT(admits(after, started, pod));
+    return;
+  }
+  const PlanOptions options{false, kMoveSteps, AdmissionChecks::kManagersAndRequests};
+  const auto plan = plan_reconfiguration(node, state, after, options).value();
+  RC_ASSERT(plan.evicted.empty());
+  RC_ASSERT(admits(after, plan.next, pod));
+}
+
 void check_remedy(const Node& node, const NodeState& state, const PodSpec& pod,
                   const Remedy& remedy) {
   RC_LOG() << remedy.text << "\n";
@@ -139,9 +157,94 @@ void check_remedy(const Node& node, const NodeState& state, const PodSpec& pod,
       check_pods(node, state, pod, remedy.pods);
       break;
     case Remedy::Kind::kSetting:
-      RC_ASSERT(admits(Node::make(node.machine(), remedy.config.value()).value(), state, pod));
+      check_setting(node, release_stale(node, state), pod, remedy.config.value());
       break;
   }
+}
+
+/// Returns the requests of a pod: those of its containers, then its own.
+std::vector<Resources*> all_resources(PodSpec& pod) {
+  std::vector<Resources*> all;
+  for (Container& container : pod.containers) all.push_back(&container.resources);
+  if (pod.resources) all.push_back(&*pod.resources);
+  return all;
+}
+
+/// CPUs and devices one by one, memory by 256Mi, the largest first.
+std::vector<Quantity> smaller_amounts(const std::string& resource, const Quantity& from) {
+  constexpr std::int64_t kStep = std::int64_t{256} << 20U;
+  const bool is_memory = is_memory_resource(resource);
+  std::vector<Quantity> all;
+  if (!is_memory && !from.is_whole()) return all;
+  for (std::int64_t left = is_memory ? (from.value() - 1) / kStep : from.value() - 1; left > 0;
+       --left) {
+    all.push_back(is_memory ? Quantity::bytes(left * kStep)
+                            : Quantity::of(left, Quantity::Format::kDecimalSi));
+  }
+  return all;
+}
+
+double size_of_change(const Quantity& from, const Quantity& to) {
+  return std::abs(static_cast<double>((to - from).nano())) / static_cast<double>(from.nano());
+}
+
+/// Tries all smaller amounts of each single request, by brute force.
+std::optional<double> smallest_single_change(const Node& node, const NodeState& state,
+                                             const PodSpec& pod) {
+  const bool is_valid = find_violations(pod).empty();
+  std::optional<double> smallest;
+  PodSpec copy = pod;
+  for (Resources* const resources : all_resources(copy)) {
+    const Resources original = *resources;
+    for (const auto& [name, from] : original.requests) {
+      for (const Quantity& to : smaller_amounts(name, from)) {
+        const double size = size_of_change(from, to);
+        if (smallest && size >= *smallest) break;
+        if (original.limits.contains(name) && original.limits.at(name) == from) {
+          resources->limits[name] = to;
+        }
+        resources->requests[name] = to;
+        const bool is_allowed = !is_valid || find_violations(copy).empty();
+        if (is_allowed && admits(node, state, copy)) smallest = size;
+      }
+      *resources = original;
+    }
+  }
+  return smallest;
+}
+
+/// Returns the size of the only change of a request between two pods; nullopt if several changed.
+std::optional<double> size_of_single_change(PodSpec before, PodSpec after) {
+  std::vector<double> sizes;
+  const auto old = all_resources(before);
+  const auto now = all_resources(after);
+  for (std::size_t i = 0; i < old.size(); ++i) {
+    for (const auto& [name, from] : old[i]->requests) {
+      const Quantity to = now[i]->requests.at(name);
+      if (to != from) sizes.push_back(size_of_change(from, to));
+    }
+  }
+  return sizes.size() == 1 ? std::optional(sizes.front()) : std::nullopt;
+}
+
+RC_GTEST_PROP(Explain, NoSingleRequestCanBeSmallerByLess, ()) {
+  const Node node = any_node();
+  const NodeState state = any_state(node);
+  const PodSpec pod = any_wanted_pod();
+  if (admits(node, state, pod)) return;
+  const auto smallest = smallest_single_change(node, state, pod);
+  log(node, state, pod);
+  std::optional<double> named;
+  for (const Remedy& remedy : find_remedies(node, state, pod)) {
+    if (remedy.kind != Remedy::Kind::kRequest) continue;
+    RC_LOG() << remedy.text << "\n";
+    const auto size = size_of_single_change(pod, remedy.pod.value());
+    if (size && (!named || *size < *named)) named = size;
+  }
+  if (!smallest) return;
+  RC_LOG() << "brute force: " << *smallest << "\n";
+  RC_ASSERT(named.has_value());
+  RC_ASSERT(*named <= *smallest + 1e-9);
 }
 
 RC_GTEST_PROP(Explain, EachRemedyOfARejectionAdmitsThePod, ()) {

@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "pinfold/reconfigure/reconfigure.hpp"
+#include "settings.hpp"
 #include "trials.hpp"
 #include "words.hpp"
 
@@ -12,11 +16,6 @@ namespace pinfold::explain_detail {
 namespace {
 
 constexpr std::size_t kMostSettings = 2;
-
-struct Setting {
-  std::string text;
-  Config config;
-};
 
 void add_without_options(const Config& config, std::vector<Setting>& all) {
   for (const auto& [name, value] : config.cpu_manager_policy_options) {
@@ -79,10 +78,11 @@ void add_more_pods(const Failure& failure, std::vector<Setting>& all) {
   all.push_back(std::move(setting));
 }
 
-/// Returns configurations in which one strict setting is loosened, the smallest change first.
-std::vector<Setting> looser(const Failure& failure) {
+/// Returns configurations in which a reservation or one strict setting is changed, the smallest
+/// change first.
+std::vector<Setting> other_settings(const Failure& failure) {
   const Config& config = failure.node.config();
-  std::vector<Setting> all;
+  std::vector<Setting> all = other_reservations(failure);
   add_more_pods(failure, all);
   add_without_options(config, all);
   add_other_scope(config, all);
@@ -95,9 +95,25 @@ std::vector<Setting> looser(const Failure& failure) {
   return all;
 }
 
-/// True for a topology policy; only the strictest one that suffices is worth a line.
-bool is_policy(const Setting& setting) {
-  return setting.text.starts_with("topologyManagerPolicy:");
+/// "topologyManagerPolicy: restricted ": of several values only the first that suffices is named.
+std::string value_now(const Setting& setting) {
+  return setting.text.substr(0, setting.text.find("->"));
+}
+
+/// Returns the state with which a node that has another configuration starts: the present one, or
+/// one to which a reconfiguration leads without a loss; `setting` then says so.
+std::optional<NodeState> state_on(const Failure& failure, const Node& node, Setting& setting) {
+  NodeState state = failure.state;
+  if (node.cpu().start(state.cpu) && node.memory().start(state.memory)) return state;
+  PlanOptions options;
+  options.steps = kMoveSteps;
+  options.checks = AdmissionChecks::kManagersAndRequests;
+  auto plan = plan_reconfiguration(failure.node, failure.state, node, options);
+  const bool keeps_all = plan && plan->evicted.empty() && plan->cost.pods_against_rules == 0 &&
+                         plan->short_of_requests.empty();
+  if (!keeps_all) return std::nullopt;
+  setting.text += "; not by a restart: 'pinfold reconfigure' adapts the state of what runs";
+  return std::move(plan->next);
 }
 
 }  // namespace
@@ -105,17 +121,15 @@ bool is_policy(const Setting& setting) {
 std::vector<Remedy> setting_changes(const Failure& failure, Trials& trials) {
   std::vector<Remedy> remedies;
   if (!failure.node.providers().empty()) return remedies;  // the providers belong to this node
-  bool has_policy = false;
-  for (Setting& setting : looser(failure)) {
+  std::set<std::string> changed;
+  for (Setting& setting : other_settings(failure)) {
     if (remedies.size() == kMostSettings) break;
-    if (is_policy(setting) && has_policy) continue;
+    if (changed.contains(value_now(setting))) continue;
     auto node = Node::make(failure.node.machine(), setting.config);
     if (!node) continue;
-    NodeState state = failure.state;
-    // A node that would not start with its present state is no help.
-    if (!node->cpu().start(state.cpu) || !node->memory().start(state.memory)) continue;
-    if (!trials.admits(*node, std::move(state), failure.pod)) continue;
-    has_policy = has_policy || is_policy(setting);
+    auto state = state_on(failure, *node, setting);
+    if (!state || !trials.admits(*node, *std::move(state), failure.pod)) continue;
+    changed.insert(value_now(setting));
     remedies.push_back({Remedy::Kind::kSetting,
                         std::move(setting.text),
                         std::nullopt,

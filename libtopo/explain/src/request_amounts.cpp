@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "pinfold/api/pod_level.hpp"
+#include "request_change.hpp"
+#include "summary.hpp"
+
+/// How it works: whether a pod fits is a step function of each amount. For what counts whole every
+/// step is tried. For memory the steps are where a set of NUMA nodes stops being enough, alone or
+/// after other containers of the pod have taken theirs. So the amounts to try are the differences
+/// of those: few enough to try all. Other rules have other steps (the containers of a pod may not
+/// use up what it has as a whole), so shares of the amount are tried, too, and the search looks
+/// between an amount that fits and the next larger one.
+namespace pinfold::explain_detail {
+namespace {
+
+constexpr std::size_t kMostCombined =
+    6;  ///< NUMA nodes, or containers, of which all sets are tried
+
+Quantity whole(std::int64_t count) { return Quantity::of(count, Quantity::Format::kDecimalSi); }
+
+/// Returns the sums of all subsets, also of the empty one. Of more than kMostCombined amounts:
+/// those of each alone, and of the largest ones together.
+std::set<Quantity> sums_of(std::vector<Quantity> amounts) {
+  std::set<Quantity> sums = {Quantity{}};
+  if (amounts.size() <= kMostCombined) {
+    for (const Quantity& amount : amounts) {
+      const std::set<Quantity> before = sums;
+      for (const Quantity& sum : before) sums.insert(sum + amount);
+    }
+    return sums;
+  }
+  std::sort(amounts.begin(), amounts.end(), std::greater<>());
+  Quantity together;
+  for (const Quantity& amount : amounts) {
+    sums.insert(amount);
+    sums.insert(together += amount);
+  }
+  return sums;
+}
+
+/// Returns an upper bound: a larger number of anything never fits.
+std::int64_t most_there_is(const Failure& failure) {
+  const Machine& machine = failure.node.machine();
+  return static_cast<std::int64_t>(std::max(machine.cpus().size(), machine.devices().size()));
+}
+
+/// Returns what the containers request for which nothing is left; at least the smallest amount.
+Quantity starved_request(const Failure& failure, const std::string& resource) {
+  if (const auto shortage = find_init_shortage(failure, resource)) {
+    return shortage->needed - shortage->left;
+  }
+  Quantity sum;
+  for (const std::string& name : starved_containers(failure, resource)) {
+    sum += amount_of(failure.pod.find(name)->resources.requests, resource);
+  }
+  if (resource == "cpu") return whole(std::max<std::int64_t>(sum.value(), 1));
+  return std::max(sum, Quantity::bytes(std::int64_t{1} << 20U));
+}
+
+/// Returns by how much an amount may have to become smaller: what is missing at the places.
+std::set<Quantity> shortages(const Failure& failure, const std::string& resource) {
+  std::set<Quantity> all;
+  for (const Missing& missing : find_missing(failure)) {
+    for (const Amounts& amounts : missing.amounts) {
+      if (amounts.resource == resource) all.insert(amounts.needed);
+    }
+  }
+  if (is_starved(failure, resource)) all.insert(starved_request(failure, resource));
+  return all;
+}
+
+/// Returns what sets of NUMA nodes have free, before the pod and at the step that failed.
+std::set<Quantity> free_on_numa_nodes(const Failure& failure, const Target& target,
+                                      const std::string& resource) {
+  const PodView pod(failure.pod);
+  auto all = failure.node.memory().amounts(failure.state.memory, pod,
+                                           target ? &failure.pod.containers[*target] : nullptr);
+  all.insert(all.end(), failure.amounts.begin(), failure.amounts.end());
+  std::set<Quantity> free;
+  for (const Amounts& amounts : all) {
+    if (amounts.resource != resource) continue;
+    std::vector<Quantity> each;
+    for (const std::int32_t id : numa_ids({amounts})) each.push_back(free_at(amounts, id));
+    free.merge(sums_of(std::move(each)));
+  }
+  return free;
+}
+
+/// Returns what the other containers of the pod request.
+std::vector<Quantity> others(const PodSpec& pod, const Target& target,
+                             const std::string& resource) {
+  std::vector<Quantity> all;
+  for (std::size_t i = 0; i < pod.containers.size(); ++i) {
+    const Quantity amount = requested(pod, i, resource);
+    if (target != Target(i) && !amount.is_zero()) all.push_back(amount);
+  }
+  return all;
+}
+
+/// Adds eighths of an amount, then halves of the smallest.
+void add_shares(const Quantity& of, const std::function<void(const Quantity&)>& add) {
+  constexpr std::int64_t kParts = 8;
+  constexpr std::int64_t kLeast = std::int64_t{1} << 20U;
+  for (std::int64_t i = kParts - 1; i > 0; --i) add(Quantity::bytes(of.value() / kParts * i));
+  for (std::int64_t bytes = of.value() / kParts; bytes >= kLeast; bytes /= 2) {
+    add(Quantity::bytes(bytes));
+  }
+}
+
+std::vector<Quantity> smaller_numbers(const Failure& failure, const Quantity& from) {
+  std::vector<Quantity> all;
+  for (std::int64_t count = std::min(from.value() - 1, most_there_is(failure)); count > 0;
+       --count) {
+    all.push_back(whole(count));
+  }
+  return all;
+}
+
+}  // namespace
+
+bool counts_whole(const Failure& failure, const Target& target, const std::string& resource) {
+  if (!is_native_resource(resource)) return true;
+  if (resource != "cpu") return false;
+  const PodView pod(failure.pod);
+  if (!target) return requested(failure.pod, target, resource).is_whole();
+  return failure.node.cpu().is_static() &&
+         failure.node.cpu().guaranteed_cpus(pod, pod.containers[*target]) > 0;
+}
+
+bool is_starved(const Failure& failure, const std::string& resource) {
+  return !starved_containers(failure, resource).empty() ||
+         find_init_shortage(failure, resource).has_value();
+}
+
+Quantity rounded_down(const Quantity& amount) {
+  constexpr std::int64_t kMi = std::int64_t{1} << 20U;
+  if (amount.format() != Quantity::Format::kBinarySi || amount.value() < kMi) return amount;
+  return Quantity::bytes(amount.value() / kMi * kMi);
+}
+
+std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& target,
+                                      const std::string& resource) {
+  const Quantity from = requested(failure.pod, target, resource);
+  if (counts_whole(failure, target, resource)) return smaller_numbers(failure, from);
+  std::set<Quantity, std::greater<>> all;
+  const auto add = [&](const Quantity& to) {
+    if (to.sign() > 0 && to < from) all.insert(rounded_down(to));
+  };
+  for (const Quantity& amount : shortages(failure, resource)) add(from - amount);
+  if (is_memory_resource(resource)) add_shares(from, add);
+  const std::vector<Quantity> of_others = others(failure.pod, target, resource);
+  for (const Quantity& amount : of_others) add(amount);  // an init container leaves it to them
+  const std::set<Quantity> taken = sums_of(of_others);
+  for (const Quantity& free : free_on_numa_nodes(failure, target, resource)) {
+    for (const Quantity& sum : taken) add(free - sum);
+  }
+  return {all.begin(), all.end()};
+}
+
+std::vector<Quantity> larger_amounts(const Failure& failure, const Target& target,
+                                     const std::string& resource) {
+  const Quantity from = requested(failure.pod, target, resource);
+  const bool starves = is_starved(failure, resource) && !target;
+  if (is_memory_resource(resource)) {
+    if (starves) return {from + starved_request(failure, resource)};
+    if (!from.is_whole()) return {Quantity::bytes(from.value())};
+  }
+  const bool needs_whole_cores = failure.why.reason == "SMTAlignmentError";
+  const std::int64_t most = most_there_is(failure);
+  if (resource != "cpu" || from.value() > most || (!starves && !needs_whole_cores)) return {};
+  const std::int64_t first = starves ? starved_request(failure, resource).value() : 1;
+  if (first > most) return {};
+  std::vector<Quantity> all;
+  for (int i = 0; i < failure.node.machine().cpus_per_core(); ++i) {
+    all.push_back(whole(from.value() + first + i));
+  }
+  return all;
+}
+
+}  // namespace pinfold::explain_detail

@@ -1,0 +1,57 @@
+#include "request_change.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "words.hpp"
+
+namespace pinfold::explain_detail {
+namespace {
+
+Resources& resources_to_change(PodSpec& pod, const Target& target) {
+  return target ? pod.containers[*target].resources : *pod.resources;
+}
+
+bool limit_equals_request(const Resources& resources, const std::string& resource) {
+  const auto limit = resources.limits.find(resource);
+  return limit != resources.limits.end() &&
+         limit->second == amount_of(resources.requests, resource);
+}
+
+}  // namespace
+
+double RequestChange::size() const {
+  return std::abs(static_cast<double>((to - from).nano())) / static_cast<double>(from.nano());
+}
+
+const Resources& resources_of(const PodSpec& pod, const Target& target) {
+  return target ? pod.containers[*target].resources : *pod.resources;
+}
+
+Quantity requested(const PodSpec& pod, const Target& target, const std::string& resource) {
+  return amount_of(resources_of(pod, target).requests, resource);
+}
+
+PodSpec changed(PodSpec pod, const std::vector<RequestChange>& changes) {
+  for (const RequestChange& change : changes) {
+    Resources& resources = resources_to_change(pod, change.target);
+    if (limit_equals_request(resources, change.resource)) {
+      resources.limits[change.resource] = change.to;
+    }
+    resources.requests[change.resource] = change.to;
+  }
+  return pod;
+}
+
+std::string describe(const PodSpec& pod, const RequestChange& change) {
+  const bool both = limit_equals_request(resources_of(pod, change.target), change.resource);
+  const auto rounding = change.raises() ? AmountRounding::kUp : AmountRounding::kDown;
+  return fmt::format(
+      "{}: {} {} -> {} ({})",
+      change.target ? "container " + pod.containers[*change.target].name : "the pod as a whole",
+      change.resource, readable(change.from, rounding), change.to.to_string(),
+      both ? "requests and limits" : "requests");
+}
+
+}  // namespace pinfold::explain_detail

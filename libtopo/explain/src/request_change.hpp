@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "outcome.hpp"
+
+/// Changes of a rejected pod's requests.
+namespace pinfold::explain_detail {
+
+/// Where an amount is set: in a container of the pod, or (nullopt) in its pod-level resources.
+using Target = std::optional<std::size_t>;
+
+struct RequestChange {
+  Target target;
+  std::string resource;
+  Quantity from;
+  Quantity to;
+
+  [[nodiscard]] bool raises() const { return to > from; }
+  /// Returns the changed share of the amount.
+  [[nodiscard]] double size() const;
+};
+
+[[nodiscard]] const Resources& resources_of(const PodSpec& pod, const Target& target);
+/// Returns the request for a resource there; zero if there is none.
+[[nodiscard]] Quantity requested(const PodSpec& pod, const Target& target,
+                                 const std::string& resource);
+/// Returns the pod with other requests. Limits that were equal follow.
+[[nodiscard]] PodSpec changed(PodSpec pod, const std::vector<RequestChange>& changes);
+/// Returns "container main: cpu 6 -> 4 (requests and limits)".
+[[nodiscard]] std::string describe(const PodSpec& pod, const RequestChange& change);
+
+/// Returns whether only whole numbers of the resource make a difference there: of devices, and of
+/// exclusive CPUs.
+[[nodiscard]] bool counts_whole(const Failure& failure, const Target& target,
+                                const std::string& resource);
+/// Returns whether the pod has too little of a resource for its own containers.
+[[nodiscard]] bool is_starved(const Failure& failure, const std::string& resource);
+/// Rounds memory of 1Mi or more down to whole Mi, as people write amounts.
+[[nodiscard]] Quantity rounded_down(const Quantity& amount);
+
+/// Return the amounts to try in place of the present one, nearest first. Of what counts whole
+/// these are all smaller numbers. Of memory they are the amounts below which something else may
+/// become possible: what a NUMA node, or several together, have free, with and without what other
+/// containers of the pod take there.
+[[nodiscard]] std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& target,
+                                                    const std::string& resource);
+[[nodiscard]] std::vector<Quantity> larger_amounts(const Failure& failure, const Target& target,
+                                                   const std::string& resource);
+
+}  // namespace pinfold::explain_detail

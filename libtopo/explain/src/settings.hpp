@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "outcome.hpp"
+
+namespace pinfold::explain_detail {
+
+/// A configuration that differs from the node's in one respect.
+struct Setting {
+  std::string text;  ///< "topologyManagerScope: container -> pod (...)"
+  Config config;
+};
+
+/// Returns configurations that reserve CPUs or memory for the system on other NUMA nodes, or less
+/// of it: as much as the pod lacks. The change that leaves the system as much comes first.
+[[nodiscard]] std::vector<Setting> other_reservations(const Failure& failure);
+
+}  // namespace pinfold::explain_detail
