@@ -21,6 +21,32 @@ QosClass resource_qos(const Resources& resources) {
                    : (used == 2 ? QosClass::kGuaranteed : QosClass::kBurstable);
 }
 
+/// Returns in which of its resources an object is not Guaranteed: "memory request 1Gi and limit
+/// 2Gi"; empty if it is.
+std::vector<std::string> unequal(const Resources& resources) {
+  std::vector<std::string> all;
+  for (const std::string name : {"cpu", "memory"}) {
+    const Quantity request = amount_of(resources.requests, name);
+    const Quantity limit = amount_of(resources.limits, name);
+    if (request == limit && !limit.is_zero()) continue;
+    if (request.is_zero() && limit.is_zero()) {
+      all.push_back("no " + name + " limit");
+    } else if (limit.is_zero()) {
+      all.push_back(name + " request " + request.to_string() + " and no limit");
+    } else {
+      all.push_back(name + " request " + request.to_string() + " and limit " + limit.to_string());
+    }
+  }
+  return all;
+}
+
+void add_unequal(const std::string& object, const Resources& resources, std::string& text) {
+  const std::vector<std::string> parts = unequal(resources);
+  if (parts.empty()) return;
+  text += (text.empty() ? "" : ", ") + object + " has " + parts.front();
+  if (parts.size() > 1) text += " and " + parts.back();
+}
+
 QosClass container_qos(const PodSpec& pod) {
   if (pod.containers.empty()) return QosClass::kBestEffort;
   const QosClass first = resource_qos(pod.containers.front().resources);
@@ -159,6 +185,27 @@ void apply_defaults(PodSpec& pod) {
 QosClass qos_class(const PodSpec& pod, const FeatureGates& gates) {
   return pod_resources_count(pod.resources, gates) ? resource_qos(*pod.resources)
                                                    : container_qos(pod);
+}
+
+std::string why_not_guaranteed(const PodSpec& pod, const FeatureGates& gates) {
+  constexpr std::size_t kMostContainers = 2;
+  std::string text;
+  if (pod_resources_count(pod.resources, gates)) {
+    add_unequal("the pod as a whole", *pod.resources, text);
+    return text;
+  }
+  std::size_t others = 0;
+  std::size_t named = 0;
+  for (const Container& container : pod.containers) {
+    if (is_guaranteed(container)) continue;
+    if (named == kMostContainers) {
+      ++others;
+    } else {
+      add_unequal("container " + container.name, container.resources, text);
+      ++named;
+    }
+  }
+  return others == 0 ? text : text + ", and so on for " + std::to_string(others) + " more";
 }
 
 PodView::PodView(const PodSpec& pod)

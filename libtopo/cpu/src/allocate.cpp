@@ -72,7 +72,8 @@ std::string CpuManager::why_shared(const PodView& pod, const Container& containe
   if (!is_static_) return "the CPU manager policy is none";
   const QosClass qos = qos_class(pod, gates_);
   if (qos != QosClass::kGuaranteed) {
-    return fmt::format("its pod is {}, not Guaranteed", to_string(qos));
+    return fmt::format("its pod is {}, not Guaranteed: {}", to_string(qos),
+                       why_not_guaranteed(pod, gates_));
   }
   if (!manages(pod)) return "its pod has pod-level resources, and PodLevelResourceManagers is off";
   const Quantity request = amount_of(container.resources.requests, "cpu");

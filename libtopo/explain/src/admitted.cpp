@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "exclusive.hpp"
 #include "outcome.hpp"
 #include "pinfold/decide/resize.hpp"
 #include "words.hpp"
@@ -233,6 +234,7 @@ Explanation of_admission(const Node& node, const NodeState& state, const PodSpec
   const Admitted admitted = admit(node, state, pod, out.trace);
   out.containers = containers_of(node, admitted.next, *admitted.next.find(pod.uid));
   out.summary = summary_of(pod, "is admitted", out.containers);
+  out.remedies = ways_to_exclusive_cpus(node, state, pod);
   return out;
 }
 
@@ -243,6 +245,7 @@ Explanation of_active_pod(const Node& node, const NodeState& state, const Active
   out.summary = summary_of(pod.spec, "is active", out.containers);
   out.notes = resize_notes(node, state, out.containers, pod.spec);
   const NodeState without = release_stale(node, remove_pod(node, state, pod.spec.uid));
+  out.remedies = ways_to_exclusive_cpus(node, without, pod.spec);
   Trace trace;
   if (const auto failure = find_failure(node, without, pod.spec, &trace)) {
     out.trace.add("state", kWholePod,

@@ -164,7 +164,9 @@ void describe(Fields& fields, Explanation& explanation) {
   for (const Remedy& remedy : explanation.remedies) {
     remedies.push_back(named(explanation, remedy));
   }
-  fields.member("remedies", remedies, "Of a rejected pod: what would make it fit.");
+  fields.member(
+      "remedies", remedies,
+      "What would make a rejected pod fit, or give containers of an admitted one exclusive CPUs.");
   if (fields.reads()) take_remedies(std::move(remedies), explanation);
   fields.member("limit", explanation.limit,
                 "Why it would not fit even without any other pod; \"\": it would.");

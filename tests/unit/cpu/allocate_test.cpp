@@ -118,7 +118,8 @@ TEST(CpuAllocate, ExplainsWhyAContainerShares) {
             "runs in the shared pool, CPUs 0-15: its limit of 1500m is not a whole number of CPUs");
   PodSpec pod = pod_with("b", 2);
   pod.containers[0].resources.limits.clear();
-  EXPECT_EQ(told(pod), "runs in the shared pool, CPUs 0-15: its pod is Burstable, not Guaranteed");
+  EXPECT_THAT(told(pod), HasSubstr("CPUs 0-15: its pod is Burstable, not Guaranteed: container c "
+                                   "has cpu request 2 and no limit and memory request"));
   pod = pod_with("c", 2);
   pod.resources = pod.containers[0].resources;
   EXPECT_EQ(told(pod),

@@ -243,6 +243,71 @@ TEST(Explain, MemoryIsLoweredToWhatANumaNodeHas) {
   }
 }
 
+TEST(Explain, AnyContainerOfThePodMayBeSmaller) {
+  TestNode node({}, aligning_config("none"));
+  const PodSpec web = pod_of("web", {container("one", {{"cpu", "6"}, {"memory", "1Gi"}}),
+                                     container("two", {{"cpu", "10"}, {"memory", "1Gi"}})});
+  EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
+              ElementsAre("container two: cpu 10 -> 9 (requests and limits)",
+                          "container one: cpu 6 -> 5 (requests and limits)"));
+}
+
+TEST(Explain, ReservedCpusMayBeElsewhereOrFewer) {
+  Config config = aligning_config("single-numa-node");
+  config.reserved_system_cpus = "0-5";
+  TestNode node({}, config);
+  ASSERT_EQ(node.admit(pod("a", {{"cpu", "4"}, {"memory", "1Gi"}})), "");
+  const PodSpec web = pod("web", {{"cpu", "6"}, {"memory", "1Gi"}});
+  EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
+              Contains("reservedSystemCPUs: 0-5 -> 0-1,12-15 (4 fewer on NUMA node 0)"));
+  ASSERT_EQ(node.admit(pod("b", {{"cpu", "4"}, {"memory", "1Gi"}})), "");
+  EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
+              Contains("reservedSystemCPUs: 0-5 -> 0-1 (4 fewer for the system)"));
+}
+
+TEST(Explain, LessMemoryMayBeReserved) {
+  Config config = aligning_config("none");
+  config.kube_reserved["memory"] = "4Gi";
+  TestNode node({}, config);
+  PodSpec big = pod("big", {{"memory", "24Gi"}});
+  ASSERT_EQ(node.admit(big), "");
+  const auto remedies = find_remedies(node.node(), node.state(), pod("web", {{"memory", "5Gi"}}));
+  EXPECT_THAT(texts(remedies), Contains("kubeReserved: memory 4Gi -> 3Gi"));
+}
+
+TEST(Explain, MemoryMayBeReservedElsewhere) {
+  TestNode node({.devices = {{"example.com/gpu", {1, 0}}}},
+                with_memory_manager(aligning_config("single-numa-node")));
+  const auto remedies =
+      find_remedies(node.node(), node.state(),
+                    pod("web", {{"cpu", "1"}, {"memory", "16Gi"}, {"example.com/gpu", "1"}}));
+  EXPECT_THAT(texts(remedies),
+              Contains(HasSubstr("reservedMemory: memory of NUMA node 0 1Gi -> 0, of NUMA node 1 0 "
+                                 "-> 1Gi; not by a restart")));
+}
+
+TEST(Explain, SaysWhatGivesAContainerExclusiveCpus) {
+  TestNode node({}, aligning_config("none"));
+  PodSpec web = pod("web", {{"cpu", "4"}, {"memory", "2Gi"}});
+  web.containers[0].resources.requests["memory"] = Quantity::parse("1Gi").value();
+  const Explanation explained = explain(node.node(), node.state(), web);
+  EXPECT_THAT(explained.containers.at(0).cpus,
+              HasSubstr("its pod is Burstable, not Guaranteed: container c has memory request 1Gi "
+                        "and limit 2Gi"));
+  EXPECT_THAT(
+      texts(explained.remedies),
+      ElementsAre("container c: memory request 1Gi -> 2Gi; container c then has 4 exclusive "
+                  "CPUs"));
+  const PodSpec half = pod("half", {{"cpu", "1500m"}, {"memory", "1Gi"}});
+  EXPECT_THAT(
+      texts(explain(node.node(), node.state(), half).remedies),
+      ElementsAre("container c: cpu request 1500m -> 2 and container c: cpu limit 1500m -> 2; "
+                  "container c then has 2 exclusive CPUs"));
+  const PodSpec done = pod("done", {{"cpu", "2"}, {"memory", "1Gi"}});
+  EXPECT_THAT(texts(explain(node.node(), node.state(), done).remedies), ElementsAre());
+  EXPECT_THAT(texts(explain(node.node(), node.state(), pod("none", {})).remedies), ElementsAre());
+}
+
 TEST(Explain, AContainerMustBeWhereItsInitContainersWere) {
   TestNode node({.cpus = 16}, aligning_config("single-numa-node"));
   const PodSpec web =

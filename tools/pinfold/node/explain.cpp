@@ -222,9 +222,11 @@ std::string as_text(const Explanation& explanation, const ExplainOptions& option
   std::string notes;
   for (const std::string& note : explanation.notes) notes += escaped(note) + ".\n";
   if (!explanation.rejection) {
-    text += notes + containers_text(explanation.containers) + "\nHow it was decided:\n" +
-            trace_text(explanation.trace);
-    return text;
+    text += notes + containers_text(explanation.containers);
+    for (const Remedy& remedy : explanation.remedies) {
+      text += fmt::format("\nFor exclusive CPUs\n  {}\n", escaped(remedy.text));
+    }
+    return text + "\nHow it was decided:\n" + trace_text(explanation.trace);
   }
   text += fmt::format("Rejected, {}: {}\n", explanation.rejection->reason,
                       escaped(explanation.rejection->message));

@@ -135,6 +135,10 @@ void apply_defaults(PodSpec& pod);
 /// Source: kubelet v1.36.2, observed; kubernetes#137150.
 [[nodiscard]] QosClass qos_class(const PodSpec& pod, const FeatureGates& gates);
 
+/// Returns why it is not Guaranteed, for people: "container c has memory request 1Gi and limit
+/// 2Gi"; "" if it is.
+[[nodiscard]] std::string why_not_guaranteed(const PodSpec& pod, const FeatureGates& gates);
+
 /// A pod with its QoS class, which depends on all containers and is computed once, for callers that
 /// need it for each container. Borrows the pod, which must not change meanwhile.
 struct PodView {

@@ -56,8 +56,11 @@ struct Explanation {
 
   std::vector<ContainerExplanation> containers;  ///< only for an admitted pod
 
-  std::vector<OccupiedResource> table;  ///< only for a rejected pod, like the members below
+  /// Changes with which a rejected pod is admitted, or with which containers of an admitted one get
+  /// exclusive CPUs.
   std::vector<Remedy> remedies;
+
+  std::vector<OccupiedResource> table;  ///< only for a rejected pod, like the members below
   std::string limit;  ///< why it would not fit even without any other pod; "" if it would
   PodNames names;     ///< of the active pods, for `remedies`
 };
