@@ -132,6 +132,18 @@ void describe(Fields& fields, HeldContainer& held) {
   fields.member("mems", held.mems, "Its memory nodes; \"\": any.");
 }
 
+void describe(Fields& fields, RequestSum& sum) {
+  fields.type("RequestSum", "What all pods request of a resource.");
+  fields.member("resource", sum.resource, "\"cpu\", \"memory\" or \"hugepages-2Mi\".");
+  const auto amount = [&](const char* name, Quantity& quantity, const char* doc) {
+    std::int64_t units = base_units(sum.resource, quantity);
+    fields.member(name, units, doc);
+    if (fields.reads()) quantity = from_base_units(sum.resource, units);
+  };
+  amount("requestedAmount", sum.requested, "By all pods together, in base units.");
+  amount("allocatableAmount", sum.allocatable, "What pods may request together, in base units.");
+}
+
 void describe(Fields& fields, NodeStatus& status) {
   fields.type("Status", "A node, desired and observed.");
   fields.member("cgroups", status.cgroups, "Null: nothing is enforced.");
@@ -140,6 +152,7 @@ void describe(Fields& fields, NodeStatus& status) {
   fields.member("sharedPool", status.shared_pool, "The node's shared pool; \"\": any CPU.");
   fields.member("reservedCpus", status.reserved, "Reserved for the system.");
   fields.member("offlineCpus", status.offline, "CPUs of the node that are offline.");
+  fields.member("requests", status.requests, "The sums of what pods request, by resource.");
   fields.member("pods", status.pods, "The active pods, in the order of their admission.");
   fields.member("held", status.held, "Containers of pods known only from the kubelet's files.");
   fields.member("foreign", status.foreign, "Groups below the root that are not Pinfold's.");

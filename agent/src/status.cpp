@@ -6,6 +6,7 @@
 #include <map>
 
 #include "pinfold/agent/offline.hpp"
+#include "pinfold/decide/allocatable.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -216,6 +217,21 @@ std::vector<HeldContainer> held_containers(const Desired& desired) {
   return held;
 }
 
+namespace {
+
+/// Leaves out huge pages of which there are none.
+std::vector<RequestSum> request_sums(const Node& node, const NodeState& state) {
+  const ResourceList requested = requests_of_pods(node.gates(), state);
+  std::vector<RequestSum> sums;
+  for (const auto& [resource, most] : allocatable(node)) {
+    if (most.is_zero() && is_huge_page_resource(resource)) continue;
+    sums.push_back({resource, amount_of(requested, resource), most});
+  }
+  return sums;
+}
+
+}  // namespace
+
 Result<NodeStatus> node_status(const NodeAgent& agent) {
   NodeStatus status;
   const Desired desired = agent.desired();
@@ -229,6 +245,7 @@ Result<NodeStatus> node_status(const NodeAgent& agent) {
   status.shared_pool = shared_pool(agent.node(), agent.state().node);
   status.reserved = agent.node().cpu().reserved();
   status.offline = agent.offline();
+  status.requests = request_sums(agent.node(), agent.state().node);
   status.affected = lost_cpus(agent.node(), agent.state(), agent.offline());
   status.machine_changes = agent.machine_changes();
   status.ok = status.drift.empty() && status.offline.empty();

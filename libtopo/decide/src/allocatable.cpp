@@ -98,6 +98,16 @@ ResourceList others_held(const NodeState& state, const PodUid& pod) {
   return total;
 }
 
+ResourceList requests_of_pods(const FeatureGates& gates, const NodeState& state,
+                              const PodUid& except) {
+  ResourceList sum = others_held(state, except);
+  for (const ActivePod& pod : state.pods) {
+    if (pod.spec.uid == except) continue;
+    for (const auto& [name, amount] : total_requests(gates, pod.spec)) sum[name] += amount;
+  }
+  return sum;
+}
+
 std::optional<Rejection> find_shortage(const Node& node, const ActivePods& pods, const PodSpec& pod,
                                        const ResourceList& held) {
   const std::int64_t others = std::ssize(pods) - (pods.find(pod.uid) == pods.end() ? 0 : 1);

@@ -178,14 +178,10 @@ std::vector<Amounts> request_amounts(const Node& node, const NodeState& state, c
                                Quantity::Format::kDecimalSi);
   totals["memory"] = Quantity::bytes(static_cast<std::int64_t>(node.machine().memory()));
   std::vector<Amounts> all;
-  const ResourceList held = others_held(state, pod.uid);
+  const ResourceList by_others = requests_of_pods(node.gates(), state, pod.uid);
   for (const auto& [name, needed] : total_requests(node.gates(), pod)) {
     if (!is_native_resource(name) || needed.is_zero()) continue;
-    Quantity used = amount_of(held, name);
-    for (const ActivePod& other : state.pods) {
-      if (other.spec.uid != pod.uid)
-        used += amount_of(total_requests(node.gates(), other.spec), name);
-    }
+    const Quantity used = amount_of(by_others, name);
     const Quantity capacity = amount_of(capacities, name);
     const Quantity total = totals.contains(name) ? totals[name] : capacity;
     all.push_back(

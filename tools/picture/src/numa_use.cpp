@@ -93,6 +93,9 @@ std::vector<std::string> fragmentation(const Machine& machine, const Picture& pi
     cpu_text += all.in_parts > 0 ? fmt::format(", {} in split cores)", all.in_parts) : ")";
     if (has_several) cpu_text += fmt::format(", at most {} on one NUMA node", most_cpus);
   }
+  if (!picture.assigns_memory) {
+    return {std::move(cpu_text), "Memory: not assigned (memoryManagerPolicy None)"};
+  }
   std::string memory_text = fmt::format("Free: {} of memory", human_bytes(bytes));
   if (has_several && bytes > 0) {
     memory_text += fmt::format(", at most {} on one NUMA node", human_bytes(most_bytes));
@@ -116,7 +119,7 @@ std::string draw_numa_use(const Machine& machine, const Picture& picture) {
                    {"use"},
                    {"kernel", Align::kRight}});
   // A narrow terminal has no room for bars next to the loads.
-  const bool has_bars = picture.load.empty() || style.width >= kWide;
+  const bool has_bars = picture.assigns_memory && (picture.load.empty() || style.width >= kWide);
   bool has_kernel = false;
   for (std::size_t i = 0; i < picture.numa.size(); ++i) {
     const int numa = static_cast<int>(i);
@@ -129,10 +132,11 @@ std::string draw_numa_use(const Machine& machine, const Picture& picture) {
         load ? fmt::format("{:.0f} %", *load * 100) : ""};
     for (const MemoryUse& memory : picture.numa[i].memory) {
       cells.resize(4);
-      cells.insert(cells.end(),
-                   {memory.kind, narrow_bytes(memory.total), narrow_bytes(memory.held),
-                    narrow_bytes(free_bytes(memory)), has_bars ? bar_text(memory, style) : "",
-                    memory.kernel_free ? narrow_bytes(*memory.kernel_free) : ""});
+      cells.insert(cells.end(), {memory.kind, narrow_bytes(memory.total),
+                                 picture.assigns_memory ? narrow_bytes(memory.held) : "",
+                                 picture.assigns_memory ? narrow_bytes(free_bytes(memory)) : "",
+                                 has_bars ? bar_text(memory, style) : "",
+                                 memory.kernel_free ? narrow_bytes(*memory.kernel_free) : ""});
       has_kernel = has_kernel || memory.kernel_free.has_value();
       table.add_painted(cells);
       cells.assign(4, "");

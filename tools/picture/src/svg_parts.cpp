@@ -181,8 +181,11 @@ int NodeDrawing::draw_memory(std::string& out, int numa, int x, int y) const {
     rect(0, kBar, "class=\"bar\"");
     if (held > 0) rect(0, held, "class=\"held\"");
     if (reserved > 0) rect(held, reserved, "fill=\"url(#reserved)\"");
-    std::string text = fmt::format("held {}, reserved {}, free {}", human_bytes(memory.held),
-                                   human_bytes(memory.reserved), human_bytes(free_bytes(memory)));
+    std::string text = "not assigned";
+    if (picture_.assigns_memory) {
+      text = fmt::format("held {}, reserved {}, free {}", human_bytes(memory.held),
+                         human_bytes(memory.reserved), human_bytes(free_bytes(memory)));
+    }
     if (memory.kernel_free) {
       text += fmt::format(" (kernel: {})", human_bytes(*memory.kernel_free));
     }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -91,6 +92,21 @@ std::string limits_text(const agent::NodeStatus& view) {
   return text;
 }
 
+/// Returns "requests: 29500m of 30 CPUs, 12 GiB of 127.9 GiB of memory".
+std::string requests_text(const std::vector<agent::RequestSum>& sums) {
+  const auto amount = [](const std::string& resource, const Quantity& quantity) {
+    return resource == "cpu" ? quantity.to_string()
+                             : human_bytes(static_cast<std::uint64_t>(quantity.value()));
+  };
+  std::vector<std::string> parts;
+  for (const agent::RequestSum& sum : sums) {
+    parts.push_back(fmt::format("{} of {} {}", amount(sum.resource, sum.requested),
+                                amount(sum.resource, sum.allocatable),
+                                sum.resource == "cpu" ? "CPUs" : "of " + sum.resource));
+  }
+  return fmt::format("requests: {}\n", fmt::join(parts, ", "));
+}
+
 /// Formats the whole status for people. `picture`: of the node.
 std::string status_text(const std::optional<ServiceView>& service, const agent::NodeAgent& agent,
                         const agent::NodeStatus& view, const Picture& picture) {
@@ -104,6 +120,7 @@ std::string status_text(const std::optional<ServiceView>& service, const agent::
                       "reserved: " + (reserved.empty() ? "none" : reserved),
                       fmt::format("pods: {}", view.pods.size()), "cgroups: " + cgroups},
                      picture.style);
+  text += requests_text(view.requests);
   text +=
       (service ? agent::describe_profile(service->profile, service->profile_source)
                : agent::describe_profile(agent.node().config().profile, agent.profile_source())) +

@@ -132,6 +132,7 @@ Picture picture_of(const agent::NodeAgent& agent, const agent::NodeStatus& statu
   picture.style = terminal_style();
   picture.overlay = owners_of(agent.node().machine(), status);
   picture.numa = numa_use(agent.node(), agent.state().node, live_root);
+  picture.assigns_memory = agent.node().memory().is_static();
   return picture;
 }
 
@@ -150,6 +151,7 @@ Picture picture_of(const agent::NodeAgent& agent, const NodeState& state) {
   Picture picture;
   picture.overlay = owners_of(agent.node().machine(), status);
   picture.numa = numa_use(agent.node(), state, "");
+  picture.assigns_memory = agent.node().memory().is_static();
   return picture;
 }
 

@@ -215,6 +215,7 @@ Picture picture_of(const SimulatedNode& simulated) {
   picture.style = terminal_style();
   picture.overlay = owners_of(simulated.node.machine(), status);
   picture.numa = numa_use(simulated.node, state, "");
+  picture.assigns_memory = simulated.node.memory().is_static();
   return picture;
 }
 

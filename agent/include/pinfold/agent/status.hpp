@@ -88,6 +88,13 @@ struct HeldContainer {
 
 [[nodiscard]] std::vector<HeldContainer> held_containers(const Desired& desired);
 
+/// What all pods request of a resource, by which a kubelet answers OutOfcpu and the like.
+struct RequestSum {
+  std::string resource;  ///< "cpu", "memory" or "hugepages-2Mi"
+  Quantity requested;
+  Quantity allocatable;
+};
+
 /// The status of a node, as `pinfold status` shows it.
 struct NodeStatus {
   std::optional<CgroupsStatus> cgroups;  ///< nullopt: nothing is enforced
@@ -96,6 +103,7 @@ struct NodeStatus {
   CpuSet shared_pool;  ///< empty: any CPU
   CpuSet reserved;
   CpuSet offline;
+  std::vector<RequestSum> requests;
   std::vector<PodStatus> pods;
   std::vector<HeldContainer> held;  ///< of pods known only from the kubelet's files
   std::vector<enforce::ForeignGroup> foreign;

@@ -26,6 +26,11 @@ namespace pinfold {
 /// Returns the sum of held_amounts() over all held pods except `pod`.
 [[nodiscard]] ResourceList others_held(const NodeState& state, const PodUid& pod);
 
+/// Returns what the pods of a node request together, except `pod`: total_requests() of the active
+/// ones and held_amounts() of the held ones.
+[[nodiscard]] ResourceList requests_of_pods(const FeatureGates& gates, const NodeState& state,
+                                            const PodUid& except = {});
+
 /// Returns a rejection for the first resource (pods, see Config::max_pods; cpu; memory; huge pages)
 /// of which the pod requests more than the other pods leave: "OutOfcpu" with milli-CPUs, the others
 /// with bytes. nullopt if the pod fits. The pod itself does not count among `pods`; `held` is what

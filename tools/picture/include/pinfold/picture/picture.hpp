@@ -73,6 +73,8 @@ struct Picture {
   std::optional<std::vector<PciDevice>> pci = std::nullopt;
   /// By position of the NUMA node; empty: no table of free CPUs and memory.
   std::vector<NumaUse> numa = {};
+  /// False: no memory manager assigns memory, so nothing is known of what containers hold.
+  bool assigns_memory = true;
   /// Load of CPUs, 0 to 1; empty: not shown.
   std::map<CpuId, double> load = {};
 };
