@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Command admit_command();
 [[nodiscard]] cli::Command audit_command();
 [[nodiscard]] cli::Command checkpoint_command();
+/// `program`: makes the declaration of all commands.
+[[nodiscard]] cli::Command completion_command(std::function<cli::Command()> program);
 [[nodiscard]] cli::Command defragment_command();
 [[nodiscard]] cli::Command doctor_command();
 [[nodiscard]] cli::Command explain_command();

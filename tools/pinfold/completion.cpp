@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "commands.hpp"
+#include "output.hpp"
+#include "pinfold/manual/manual.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using Writer = std::string (*)(const cli::Command& program);
+
+}  // namespace
+
+cli::Command completion_command(std::function<cli::Command()> program) {
+  auto write = std::make_shared<Writer>(manual::bash_completion);
+  cli::Command command{"completion", "Print the completions of a shell for this program"};
+  command.add({{.name = "shell",
+                .target = cli::one_of<Writer>(*write, {{"bash", manual::bash_completion},
+                                                       {"zsh", manual::zsh_completion},
+                                                       {"fish", manual::fish_completion}}),
+                .help = "The shell",
+                .required = true}});
+  command.sections = {
+      {"Examples",
+       {{"source <(pinfold completion bash)", "Complete in this bash; in ~/.bashrc: in all"},
+        {"pinfold completion zsh", "For zsh: put it into a file _pinfold in a folder of its fpath"},
+        {"pinfold completion fish",
+         "For fish: put it into ~/.config/fish/completions/pinfold.fish"}}}};
+  command.run = [write, program = std::move(program)] {
+    fmt::print("{}", (*write)(program()));
+    return static_cast<int>(kYes);
+  };
+  return command;
+}
+
+}  // namespace pinfold::tools
