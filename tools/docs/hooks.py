@@ -4,6 +4,7 @@ The pages are written for GitHub, so this
 - adds the generated pages and files of build/docs/generated (made by tools/docs/build);
 - adds files of the project that pages link to, such as ../CHANGELOG.md, below outside/;
 - replaces a block that is marked "picture" with its picture, if there is one;
+- puts the title of a page in place of its file name in the text of a link;
 - formats lists and headings for Python-Markdown: an empty line before, four spaces per level.
 """
 import os
@@ -17,6 +18,8 @@ OUTSIDE = "outside"
 PAGES_OUTSIDE = ["CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
 NOT_FOR_READERS = ("dashboard/",)  # programs that draw pictures
 LINK = re.compile(r"(\]\()([^)#:\s]+)(#[^)]*)?(\))")
+NAMED_BY_FILE = re.compile(r"\[`?([\w.-]+\.md)`?\]\(([^)#:\s]*\1)(#[^)]*)?\)")
+TITLE = re.compile(r"^# (.+)$", re.M)
 FENCE = re.compile(r"^\s*(```|~~~)")
 PICTURE = re.compile(r"<!-- picture: (\S+) -->\n+(```console\n.*?\n```)", re.S)
 ITEM = re.compile(r"^( *)([-*]|\d+\.) +")
@@ -77,6 +80,25 @@ def new_link(page, target):
     return target
 
 
+def title_of(page, target):
+    """Returns the title of the page that a link leads to, or None."""
+    outside = path_outside(page, target)
+    base = os.path.join("docs", os.path.dirname(page))
+    path = os.path.join(ROOT, outside or os.path.normpath(os.path.join(base, target)))
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        title = TITLE.search(file.read())
+    return title.group(1) if title else None
+
+
+def fix_link_texts(text, page):
+    def fixed(link):
+        name, target, anchor = link.groups()
+        return f"[{title_of(page, target) or name}]({target}{anchor or ''})"
+    return NAMED_BY_FILE.sub(fixed, text)
+
+
 def fix_links(text, page):
     def fixed(link):
         return link.group(1) + new_link(page, link.group(2)) + (link.group(3) or "") + link.group(4)
@@ -123,4 +145,4 @@ def add_pictures(text, page):
 
 def on_page_markdown(markdown, page, config, files):
     path = page.file.src_path
-    return fix_layout(add_pictures(fix_links(markdown, path), path))
+    return fix_layout(add_pictures(fix_links(fix_link_texts(markdown, path), path), path))
