@@ -131,18 +131,33 @@ Result<void> install_and_apply(agent::NodeAgent& agent, const Reconfigure& reque
 
 /// Reverts an uncommitted reconfiguration: restores the configuration file, and brings the kernel
 /// to the state.
-Result<Reconfigured> take_back(agent::NodeAgent& agent, const Reconfigure& request,
-                               ConfigFiles& files) {
-  Reconfigured outcome;
+Result<void> take_back(agent::NodeAgent& agent, const Reconfigure& request, ConfigFiles& files,
+                       Reconfigured& outcome) {
   outcome.planned = agent::plan_nothing(agent);
   outcome.planned.differences.push_back(fmt::format(
       "{}: becomes what it was before an interrupted reconfiguration", agent::kConfigFileName));
-  if (request.dry_run) return outcome;
+  if (request.dry_run) return {};
   PINFOLD_TRY_WRAP(files.take_back(), "restore the configuration");
   PINFOLD_LET(outcome.change, agent.reconfigure(std::nullopt, agent.state().node,
                                                 agent::RunningProcesses::kRefuse));
   outcome.is_applied = true;
-  return outcome;
+  return {};
+}
+
+/// Reverts a reconfiguration that was interrupted before its commit; false if none was.
+Result<bool> take_back_interrupted(agent::NodeAgent& agent, const Reconfigure& request,
+                                   const NodeSource& source, Reconfigured& outcome) {
+  if (!request.undo || source.file == ConfigFile::kLeave) return false;
+  PINFOLD_LET_WRAP(auto files, open_config_files(agent, source), "read the configuration");
+  if (!files.is_interrupted(agent.node().config(), agent.before())) return false;
+  PINFOLD_TRY(take_back(agent, request, files, outcome));
+  return true;
+}
+
+/// Sets the parts of the node after the reconfiguration, if it is another one.
+void note_other_node(const Node& from, const Node& to, Reconfigured& outcome) {
+  if (to.config() == from.config() && to.machine() == from.machine()) return;
+  outcome.other_node.emplace(NodeParts{to.machine(), to.config()});
 }
 
 constexpr std::array kEvicts = {Evict::kNone, Evict::kLost, Evict::kRejected};
@@ -170,25 +185,19 @@ std::optional<Evict> parse_evict(std::string_view name) {
 Result<Reconfigured> reconfigure(agent::NodeAgent& agent, const Reconfigure& request,
                                  const NodeSource& source) {
   PINFOLD_TRY(check_request(request));
-  if (request.undo && source.file != ConfigFile::kLeave) {
-    PINFOLD_LET_WRAP(auto files, open_config_files(agent, source), "read the configuration");
-    if (files.is_interrupted(agent.node().config(), agent.before())) {
-      return take_back(agent, request, files);
-    }
-  }
-  PINFOLD_LET(auto to, make_target(agent, request, source));
+  Reconfigured outcome;
+  PINFOLD_LET(const bool is_done, take_back_interrupted(agent, request, source, outcome));
+  if (is_done) return outcome;
+  auto to = make_target(agent, request, source);  // not PINFOLD_LET: a second node on the stack
+  if (!to) return fail(std::move(to).error());
   PlanOptions rules;
   rules.evict = request.evict == Evict::kRejected;
-  Reconfigured outcome;
-  PINFOLD_LET(outcome.planned, request.undo ? agent::plan_undo(agent, to)
-                                            : agent::plan_reconfiguration(agent, to, rules));
-  const Node& from = agent.node();
-  if (to.config() != from.config() || to.machine() != from.machine()) {
-    outcome.other_node.emplace(NodeParts{to.machine(), to.config()});
-  }
+  PINFOLD_LET(outcome.planned, request.undo ? agent::plan_undo(agent, *to)
+                                            : agent::plan_reconfiguration(agent, *to, rules));
+  note_other_node(agent.node(), *to, outcome);
   if (request.dry_run || !check_consent(request, outcome)) return outcome;
-  if (source.check) PINFOLD_TRY(source.check(to));
-  PINFOLD_TRY(install_and_apply(agent, request, source, std::move(to), outcome));
+  if (source.check) PINFOLD_TRY(source.check(*to));
+  PINFOLD_TRY(install_and_apply(agent, request, source, *std::move(to), outcome));
   return outcome;
 }
 
