@@ -10,8 +10,8 @@ if(PINFOLD_BUILD_topo)
   find_package(yaml-cpp REQUIRED)
   # fmt's headers; pinfold_base has its compiled part.
   add_library(pinfold_fmt INTERFACE)
-  target_include_directories(pinfold_fmt SYSTEM INTERFACE
-    $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
+  get_target_property(PINFOLD_FMT_INCLUDES fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+  target_include_directories(pinfold_fmt SYSTEM INTERFACE ${PINFOLD_FMT_INCLUDES})
   # yaml-cpp's archive where there is one, so that it becomes part of a program.
   find_library(PINFOLD_YAML_ARCHIVE libyaml-cpp.a)
   add_library(pinfold_yaml INTERFACE)

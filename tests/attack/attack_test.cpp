@@ -135,7 +135,7 @@ class AttackTest : public testing::TestWithParam<Attack> {
     before_ = observe(dir);
     expected_ = run(dir, {});
     ASSERT_EQ(expected_.outcome.status, 0) << expected_.outcome.err;
-    ASSERT_GT(expected_.calls.size(), 30U) << "almost nothing to strike";
+    ASSERT_GT(expected_.calls.size(), 10U) << "almost nothing to strike";
     after_ = observe(dir);
     names_after_ = names_in(dir / "state");
   }
