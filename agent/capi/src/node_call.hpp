@@ -123,8 +123,8 @@ Result<pinfold_code> call_body(socket::NodeSession& session, Access access, cons
   }
 }
 
-/// Runs body(NodeSession&) with a session of a node; error messages begin with `intent`. A call that
-/// only reads leaves the journal, too.
+/// Runs body(NodeSession&) with a session of a node; error messages begin with `intent`. A call
+/// that only reads leaves the journal, too.
 template <class Body>
 pinfold_code with_session(pinfold_node* node, Access access, const char* intent, char** error,
                           Body&& body, AtEnd at_end = AtEnd::kCheckpoint) {

@@ -60,7 +60,7 @@ TEST(Allocatable, PodLevelAmountsReplaceTheTotals) {
 TEST(Allocatable, CountsTheRequestsOfAllOtherPods) {
   const Node node = small_node();
   const ActivePods pods = {{burstable("a", {{"cpu", "14500m"}}), {}},
-                                        {burstable("b", {{"memory", "30Gi"}}), {}}};
+                           {burstable("b", {{"memory", "30Gi"}}), {}}};
   EXPECT_EQ(shortage(node, pods, burstable("c", {{"cpu", "500m"}, {"memory", "1Gi"}})), "");
   EXPECT_EQ(shortage(node, pods, burstable("c", {{"cpu", "501m"}})),
             "OutOfcpu: Node didn't have enough resource: cpu, requested: 501, used: 14500, "

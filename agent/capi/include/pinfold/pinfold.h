@@ -528,10 +528,10 @@ typedef struct pinfold_request {
  * pinfold_pod_admit, and set by PINFOLD_REJECTED, too. Errors: PINFOLD_REJECTED; PINFOLD_BUSY if a
  * different pod has the UID, or the container runs in another cgroup; PINFOLD_NOT_FOUND for a
  * container that the manifest does not have; PINFOLD_INVALID_ARGUMENT for a request that is no
- * valid pod, and for a directory that cannot be adopted. This call and pinfold_container_delete sync
- * the disk once and leave the decision in Pinfold's journal: until another call that changes the node
- * has ended, for example pinfold_node_reconcile, the kubelet's files are older, by 16 calls at most.
- * Make such a call before a kubelet starts on the state directory. */
+ * valid pod, and for a directory that cannot be adopted. This call and pinfold_container_delete
+ * sync the disk once and leave the decision in Pinfold's journal: until another call that changes
+ * the node has ended, for example pinfold_node_reconcile, the kubelet's files are older, by 16
+ * calls at most. Make such a call before a kubelet starts on the state directory. */
 pinfold_code pinfold_container_create(pinfold_node* node, const pinfold_request* request,
                                       const char* directory, pinfold_pod** pod, char** error);
 /** Releases what a container from pinfold_container_create has, and ends its pod if it was the

@@ -32,10 +32,10 @@ struct ObserveOptions {
 
 /// The kubelet: its process, and the files that it would read when it starts.
 struct ObservedKubelet {
-  std::optional<pid_t> pid;  ///< nullopt: no kubelet process
-  std::string host = {};     ///< the program it is part of: "k3s server"; "": none
-  KubeletFlags flags = {};   ///< of its process or, if it does not run, of its unit
-  bool has_command = false;  ///< no kubelet runs, and its unit has the whole command line
+  std::optional<pid_t> pid;        ///< nullopt: no kubelet process
+  std::string host = {};           ///< the program it is part of: "k3s server"; "": none
+  KubeletFlags flags = {};         ///< of its process or, if it does not run, of its unit
+  bool has_command = false;        ///< no kubelet runs, and its unit has the whole command line
   std::string root_dir;            ///< "/var/lib/kubelet"
   std::string config_path = {};    ///< "": no file
   std::string settings_path = {};  ///< the file that an administrator edits; "": `config_path`
