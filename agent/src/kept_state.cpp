@@ -39,17 +39,6 @@
 namespace pinfold::agent {
 namespace {
 
-/// Reads the earlier node; nullptr if `node` is no longer the node that the file describes.
-std::shared_ptr<const EarlierNode> read_before(const checkpoint::Files& files, const Node& node) {
-  if (!files.node) return nullptr;
-  auto stored = decode_node(*files.node);  // known_machine() reports a damaged file
-  if (!stored || stored->config != node.config() ||
-      !is_same_machine(stored->machine, node.machine(), memory_sizes_of(node.config()))) {
-    return nullptr;
-  }
-  return std::move(stored->before);
-}
-
 /// Returns the first changes: "a; b; c; 2 more".
 std::string some_of(std::vector<std::string> changes) {
   constexpr std::size_t kShown = 3;
@@ -57,6 +46,33 @@ std::string some_of(std::vector<std::string> changes) {
   changes.resize(changes.size() - more);
   return fmt::format("{}{}", fmt::join(changes, "; "),
                      more > 0 ? fmt::format("; {} more", more) : "");
+}
+
+/// Warns that the configuration is not the one of the last change, which may have been made on
+/// purpose while containers ran.
+void warn_of_other_config(const Config& last, const Node& node, const LogSink& log) {
+  auto changes = differences(node.machine(), last, node.machine(), node.config());
+  if (changes.empty()) return;
+  log(LogLevel::kWarning,
+      fmt::format("this is not the configuration that the node has had until now: {}",
+                  some_of(std::move(changes))));
+}
+
+/// Reads the earlier node; nullptr if `node` is no longer the node that the file describes. Warns
+/// if the configuration is another one.
+std::shared_ptr<const EarlierNode> read_before(const checkpoint::Files& files, const Node& node,
+                                               const LogSink& log) {
+  if (!files.node) return nullptr;
+  auto stored = decode_node(*files.node);  // known_machine() reports a damaged file
+  if (!stored) return nullptr;
+  if (stored->config != node.config()) {
+    if (log) warn_of_other_config(stored->config, node, log);
+    return nullptr;
+  }
+  if (!is_same_machine(stored->machine, node.machine(), memory_sizes_of(node.config()))) {
+    return nullptr;
+  }
+  return std::move(stored->before);
 }
 
 /// Returns advice for a state that is for another node than `node`; "" if it is not.
@@ -70,19 +86,6 @@ std::string advice(const checkpoint::Files& files, const Node& node) {
       "; the state is for another node ({}): 'pinfold reconfigure' adapts it to this node while "
       "containers run",
       some_of(std::move(changes)));
-}
-
-/// Warns that the configuration is not the one of the last change, which may have been made on
-/// purpose while containers ran.
-void warn_of_other_config(const checkpoint::Files& files, const Node& node, const LogSink& log) {
-  if (!files.node) return;
-  const auto stored = decode_node(*files.node);
-  if (!stored) return;
-  auto changes = differences(node.machine(), stored->config, node.machine(), node.config());
-  if (changes.empty()) return;
-  log(LogLevel::kWarning,
-      fmt::format("this is not the configuration that the node has had until now: {}",
-                  some_of(std::move(changes))));
 }
 
 /// Warns of unknown keys, because Pinfold writes state files without them.
@@ -114,9 +117,8 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
                 fmt::format("start: {}: {}{}", to_string(started.error().stage),
                             started.error().error, advice(stored, node)));
   }
-  if (options.log) warn_of_other_config(stored, node, options.log);
   kept->state_.node = *std::move(started);
-  kept->before_ = read_before(stored, node);
+  kept->before_ = read_before(stored, node, options.log);
   const std::string node_text = encode_node(node.machine(), node.config(), kept->before_);
   kept->base_ = kept->store_.texts();
   if (files.cpu != stored.cpu) kept->base_.cpu = checkpoint::FileText(*files.cpu);
