@@ -22,7 +22,7 @@ Result<bool> has_other_processes(const NodeAgent& agent, const ContainerId& cont
 }
 
 /// Returns whether a container has ended that its runtime has not removed. If its processes may be
-/// hidden, only the end of its group tells.
+/// hidden, it counts as ended only when its group is gone.
 bool has_ended(const NodeAgent& agent, const ContainerId& container) {
   const EnforcedLayout& enforced = *agent.enforced();
   if (enforced.has_processes(container).value_or(true)) return false;

@@ -219,7 +219,7 @@ std::vector<HeldContainer> held_containers(const Desired& desired) {
 
 namespace {
 
-/// Leaves out huge pages of which there are none.
+/// Leaves out sizes of huge pages that the machine has reserved no memory for.
 std::vector<RequestSum> request_sums(const Node& node, const NodeState& state) {
   const ResourceList requested = requests_of_pods(node.gates(), state);
   std::vector<RequestSum> sums;

@@ -25,7 +25,7 @@ struct RequestChange {
 };
 
 [[nodiscard]] const Resources& resources_of(const PodSpec& pod, const Target& target);
-/// Returns the request for a resource there; zero if there is none.
+/// Returns the request for a resource there, zero if it is not set.
 [[nodiscard]] Quantity requested(const PodSpec& pod, const Target& target,
                                  const std::string& resource);
 /// Returns the pod with other requests. Limits that were equal follow.

@@ -109,7 +109,7 @@ class MemoryReservations {
  private:
   static constexpr const char* kMemory = "memory";
 
-  /// Returns the amount of memory in a list of amounts; nullopt if there is none, or it is a share.
+  /// Returns the amount of memory in a list of amounts; nullopt if it is absent or a percentage.
   static std::optional<Quantity> memory_in(const std::map<std::string, std::string>& amounts,
                                            const char* name) {
     const auto found = amounts.find(name);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kUnit = "kubelet.service";
 
-/// Returns the program of the last ExecStart= of a unit; "" if there is none.
+/// Returns the program of the last ExecStart= of a unit, or "".
 std::string program_of(const std::string& text) {
   std::string command;
   for (const auto& [key, value] : parse_unit_file(text)) {
