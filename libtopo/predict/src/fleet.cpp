@@ -90,21 +90,35 @@ std::uint32_t Fleet::intern(Shape shape) {
   return entry->second;
 }
 
-void Fleet::append_row(const std::vector<const Zone*>& zones, ResourceId resource) {
+void Fleet::make_room(std::size_t node) {
+  const Shape& of_node = shape(node);
+  nodes_[node].begin = available_.size();
+  const std::size_t end = available_.size() + of_node.zones.size() * of_node.resources.size();
+  for (auto* const amounts : {&available_, &allocatable_, &reach_}) amounts->resize(end);
+}
+
+void Fleet::write_row(std::size_t at, const std::vector<const Zone*>& zones, ResourceId resource) {
   const std::string& name = resources_[resource];
-  const std::size_t start = reach_.size();
-  for (const Zone* const zone : zones) {
-    const ZoneResource* const found = find_resource(*zone, name);
+  for (std::size_t i = 0; i < zones.size(); ++i) {
+    const ZoneResource* const found = find_resource(*zones[i], name);
     const auto units = [&](const Quantity ZoneResource::*amount) {
       return found == nullptr ? 0 : fleet_units(name, found->*amount, Rounding::kDown);
     };
     const std::int64_t allocatable = units(&ZoneResource::allocatable);
-    available_.push_back(units(&ZoneResource::available));
-    allocatable_.push_back(allocatable);
-    reach_.push_back(name == "cpu" ? std::max(allocatable, units(&ZoneResource::capacity))
-                                   : allocatable);
+    available_[at + i] = units(&ZoneResource::available);
+    allocatable_[at + i] = allocatable;
+    reach_[at + i] =
+        name == "cpu" ? std::max(allocatable, units(&ZoneResource::capacity)) : allocatable;
   }
-  accumulate_best_first(std::span(reach_).subspan(start));
+  accumulate_best_first(std::span(reach_).subspan(at, zones.size()));
+}
+
+void Fleet::write_rows(std::size_t node, const std::vector<const Zone*>& zones) {
+  std::size_t at = nodes_[node].begin;
+  for (const ResourceId resource : shape(node).resources) {
+    write_row(at, zones, resource);
+    at += zones.size();
+  }
 }
 
 Result<std::size_t> Fleet::add(const NodeTopology& topology) {
@@ -116,12 +130,24 @@ Result<std::size_t> Fleet::add(const NodeTopology& topology) {
   PINFOLD_LET_WRAP(auto shape, make_shape(zones), fmt::format("node '{}'", topology.name));
   const std::size_t number = nodes_.size();
   const auto named = numbers_.emplace(topology.name, number).first;
-  nodes_.push_back({&named->first, available_.size(), intern(std::move(shape)), topology.policy(),
-                    topology.scope()});
-  for (const ResourceId resource : shapes_[nodes_.back().shape].resources) {
-    append_row(zones, resource);
-  }
+  nodes_.push_back(
+      {&named->first, 0, intern(std::move(shape)), topology.policy(), topology.scope()});
+  make_room(number);
+  write_rows(number, zones);
   return number;
+}
+
+Result<void> Fleet::replace(std::size_t node, const NodeTopology& topology) {
+  const std::vector<const Zone*> zones = numa_zones(topology);
+  PINFOLD_LET_WRAP(auto shape, make_shape(zones), fmt::format("node '{}'", topology.name));
+  const std::uint32_t number = intern(std::move(shape));
+  const bool fits = number == nodes_[node].shape;
+  nodes_[node].shape = number;
+  nodes_[node].policy = topology.policy();
+  nodes_[node].scope = topology.scope();
+  if (!fits) make_room(node);
+  write_rows(node, zones);
+  return {};
 }
 
 std::vector<std::string> Fleet::add_all(NodeTopologies topologies) {

@@ -92,7 +92,7 @@ std::size_t PodQuery::walk(std::size_t node, Visit&& visit) {
   const ZoneEvaluator& evaluator = *evaluator_of(fleet_->policy(node));
   const Scope& scope = scope_of(node);
   const Plan& plan = scope.plans[fleet_->shape_number(node)];
-  const Fleet::Rows rows = fleet_->rows(node);
+  const Fleet::Rows rows = rows_of(node);
   const auto zones = static_cast<std::size_t>(rows.zones);
   const bool shares = plan.size() > 1;
   if (shares) rest_.assign(rows.available, rows.available + rows.count);
@@ -131,29 +131,46 @@ Prediction PodQuery::predict(std::size_t node, ScoringStrategy strategy) {
           scoring.zones()};
 }
 
+Fleet::Rows PodQuery::rows_of(std::size_t node) const {
+  Fleet::Rows rows = fleet_->rows(node);
+  if (ignores_use_) rows.available = rows.allocatable;
+  return rows;
+}
+
+bool PodQuery::admits_when_empty(std::size_t node) {
+  ignores_use_ = true;
+  const bool admits = predict(node, ScoringStrategy::kLeastNumaNodes).admits();
+  ignores_use_ = false;
+  return admits;
+}
+
+bool PodQuery::requests_zones(std::size_t node) const {
+  const Plan& plan = scope_of(node).plans[fleet_->shape_number(node)];
+  return std::any_of(plan.begin(), plan.end(), [](const auto& item) { return !item.empty(); });
+}
+
 std::optional<PodQuery::Shortage> PodQuery::shortage(std::size_t node) const {
-  const Fleet::Rows rows = fleet_->rows(node);
+  const Fleet::Rows rows = rows_of(node);
   const std::size_t shape = fleet_->shape_number(node);
   // Zones exclude whole reserved CPUs; the kubelet's check of requests subtracts the exact reserved
   // amount, which is up to 999 thousandths less.
   constexpr std::int64_t kPartOfCpu = 999;
   const auto reported = fleet_->resources_of_shape(shape);
-  const auto find = [&](const Scope& scope,
-                        const std::int64_t* amounts) -> std::optional<Shortage> {
+  const auto find = [&](const Scope& scope, const std::int64_t* amounts,
+                        bool is_whole) -> std::optional<Shortage> {  // whole: exclusive CPUs
     for (const RowRequest& request : scope.plans[shape].front()) {
       if (request.amount == kNever) continue;
       const bool is_cpu = fleet_->resource_name(reported[request.row]) == "cpu";
       const std::int64_t* const first =
           amounts + request.row * static_cast<std::size_t>(rows.zones);
       const auto total = std::accumulate(first, first + rows.zones, std::int64_t{0});
-      const bool is_whole = amounts == rows.available;  // exclusive CPUs
       if (total + (is_cpu && !is_whole ? kPartOfCpu : 0) >= request.amount) continue;
       return Shortage{request.row, request.amount, total, is_whole};
     }
     return std::nullopt;
   };
-  if (auto found = find(whole_, rows.allocatable)) return found;
-  return find(pod_, rows.available);
+  if (auto found = find(whole_, rows.allocatable, false)) return found;
+  return find(pod_, rows.available, true);
 }
 
 void PodQuery::predict_all(ScoringStrategy strategy, std::vector<Prediction>& predictions) {
@@ -253,6 +270,85 @@ std::string PodQuery::why_not_aligned(std::size_t node,
                        fmt::join(widths, ", "));
   }
   return fmt::format("needs {}, and no {} have {} free", counted_zones(most), most, all);
+}
+
+std::string PodQuery::amounts_text(std::size_t node,
+                                   const std::vector<RowRequest>& requests) const {
+  const auto reported = fleet_->resources_of_shape(fleet_->shape_number(node));
+  std::vector<std::string> amounts;
+  for (const RowRequest& request : requests) {
+    const std::string& resource = fleet_->resource_name(reported[request.row]);
+    amounts.push_back(
+        fmt::format("{} {}", resource, from_fleet_units(resource, request.amount).to_string()));
+  }
+  return fmt::format("{}", fmt::join(amounts, " and "));
+}
+
+NearMiss PodQuery::near_miss(std::size_t node) {
+  if (fleet_->zone_count(node) == 0) return {};
+  if (const auto lacks = shortage(node)) return total_miss(node, *lacks);
+  if (fleet_->policy(node) == TopologyPolicy::kNone) return {};
+  const Scope& scope = scope_of(node);
+  const Plan& plan = scope.plans[fleet_->shape_number(node)];
+  const std::size_t fitting = walk(node, [](std::size_t /*item*/, NumaMask /*zones*/) {});
+  if (fitting == plan.size()) return {};
+  NearMiss miss = zone_miss(node, plan[fitting]);
+  const std::string& name = scope.items[fitting].name;
+  if (!name.empty()) miss.why = fmt::format("container '{}': {}", name, miss.why);
+  return miss;
+}
+
+NearMiss PodQuery::total_miss(std::size_t node, const Shortage& shortage) const {
+  const auto reported = fleet_->resources_of_shape(fleet_->shape_number(node));
+  const std::string& resource = fleet_->resource_name(reported[shortage.row]);
+  const auto text = [&](std::int64_t amount) {
+    return from_fleet_units(resource, amount).to_string();
+  };
+  return {fmt::format("all NUMA nodes together have less than {} {} {}", resource,
+                      text(shortage.amount), shortage.is_available ? "free" : "allocatable"),
+          fmt::format("it has {}", text(shortage.total)),
+          1 - static_cast<double>(shortage.total) / static_cast<double>(shortage.amount)};
+}
+
+std::vector<PodQuery::RowRequest> PodQuery::lacking_on(
+    int zone, const std::vector<RowRequest>& requests) const {
+  std::vector<RowRequest> lacking;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const auto available = std::max<std::int64_t>(0, demands_[i].available[zone]);
+    if (available >= requests[i].amount) continue;
+    lacking.push_back({requests[i].row, requests[i].amount - available, requests[i].is_memory});
+  }
+  return lacking;
+}
+
+double PodQuery::distance_to(int zone) const {
+  double distance = 0;
+  for (const ZoneDemand& demand : demands_) {
+    const auto available = std::clamp<std::int64_t>(demand.available[zone], 0, demand.amount);
+    distance += 1 - static_cast<double>(available) / static_cast<double>(demand.amount);
+  }
+  return distance;
+}
+
+NearMiss PodQuery::zone_miss(std::size_t node, const std::vector<RowRequest>& requests) const {
+  const int zones = fleet_->zone_count(node);
+  const auto is_narrow = [&](const ZoneDemand& demand) {
+    return fleet_->policy(node) == TopologyPolicy::kSingleNumaNode ||
+           preferred_width(zones, demand) == 1;
+  };
+  const auto never = [](const RowRequest& request) { return request.amount == kNever; };
+  if (!std::all_of(demands_.begin(), demands_.end(), is_narrow) ||
+      std::any_of(requests.begin(), requests.end(), never)) {
+    return {why_not_aligned(node, requests), "", static_cast<double>(requests.size())};
+  }
+  int nearest = 0;
+  for (int zone = 1; zone < zones; ++zone) {
+    if (distance_to(zone) < distance_to(nearest)) nearest = zone;
+  }
+  return {fmt::format("no NUMA node has {} free", amounts_text(node, requests)),
+          fmt::format("{} lacks {}", fleet_->zone_name(node, nearest),
+                      amounts_text(node, lacking_on(nearest, requests))),
+          distance_to(nearest)};
 }
 
 std::string_view to_string(PredictedOutcome outcome) {

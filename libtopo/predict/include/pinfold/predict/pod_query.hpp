@@ -39,6 +39,17 @@ struct Prediction {
   friend bool operator==(const Prediction&, const Prediction&) = default;
 };
 
+/// What keeps a node from aligning a pod.
+struct NearMiss {
+  /// Without the name and amounts of the node, so that it is equal on nodes that lack the same:
+  /// "no NUMA node has cpu 4 and example.com/gpu 1 free".
+  std::string why;
+  std::string lacks;    ///< of the nearest zone: "node-0 lacks cpu 2"; "" if it is not about a zone
+  double distance = 0;  ///< the missing part of each request, added up: 0.5 is half of one request
+
+  friend bool operator==(const NearMiss&, const NearMiss&) = default;
+};
+
 /// Predicts for one pod and many nodes which of them would admit it.
 ///
 /// Applies the counting rule of the kubelet's hint providers to NodeResourceTopology objects. A
@@ -67,6 +78,16 @@ class PodQuery {
   /// 'main': no zone has cpu 4 and example.com/gpu 1: cpu fits node-0, example.com/gpu fits
   /// node-1".
   [[nodiscard]] std::string explain(std::size_t node);
+
+  /// Returns what keeps the node from aligning the pod; an empty `why` if nothing does.
+  [[nodiscard]] NearMiss near_miss(std::size_t node);
+
+  /// Returns whether the pod requests something that the node reports by zone and its kubelet
+  /// aligns.
+  [[nodiscard]] bool requests_zones(std::size_t node) const;
+
+  /// Returns whether the node would admit the pod if nothing were in use on it.
+  [[nodiscard]] bool admits_when_empty(std::size_t node);
 
  private:
   /// An amount that never fits, for a pod whose exclusive containers leave no shared pool.
@@ -120,11 +141,24 @@ class PodQuery {
             Placement* placement);
   [[nodiscard]] std::string why_not_aligned(std::size_t node,
                                             const std::vector<RowRequest>& requests) const;
+  [[nodiscard]] NearMiss total_miss(std::size_t node, const Shortage& shortage) const;
+  // About the item at which walk() has stopped: what a zone lacks, and NearMiss::distance.
+  [[nodiscard]] std::vector<RowRequest> lacking_on(int zone,
+                                                   const std::vector<RowRequest>& requests) const;
+  [[nodiscard]] double distance_to(int zone) const;
+  /// Like near_miss, for the item at which walk() has stopped.
+  [[nodiscard]] NearMiss zone_miss(std::size_t node, const std::vector<RowRequest>& requests) const;
+  /// Returns "cpu 4 and example.com/gpu 1".
+  [[nodiscard]] std::string amounts_text(std::size_t node,
+                                         const std::vector<RowRequest>& requests) const;
+  /// Returns the rows of a node, with everything available if `ignores_use_`.
+  [[nodiscard]] Fleet::Rows rows_of(std::size_t node) const;
 
   const Fleet* fleet_;
   Scope pod_;         ///< one item
   Scope whole_;       ///< one item: all requests, even those that are not aligned
   Scope containers_;  ///< one item for each container, in order
+  bool ignores_use_ = false;
   // Reused for every node.
   std::vector<std::int64_t> rest_;  ///< Fleet::Rows::available minus the earlier items
   std::vector<ZoneDemand> demands_;

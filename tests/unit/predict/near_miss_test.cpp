@@ -1,0 +1,129 @@
+#include <gtest/gtest.h>
+
+#include "node_fixture.hpp"
+#include "pinfold/predict/pod_query.hpp"
+#include "zones.hpp"
+
+namespace pinfold {
+namespace {
+
+using test::pod;
+using test::two_zones;
+
+constexpr const char* kGpu = "example.com/gpu";
+
+/// A node whose first zone has 3 CPUs and whose second one has no GPU.
+NodeTopology split_node(const char* policy, const char* scope = "pod") {
+  auto node = two_zones(policy, scope, {{"cpu", "16"}, {kGpu, "4"}});
+  test::set_available(node, 0, "cpu", "3");
+  test::set_available(node, 1, kGpu, "0");
+  return node;
+}
+
+PodSpec gpu_pod(const char* cpus, const char* gpus) {
+  return pod("p", {{"cpu", cpus}, {"memory", "1Mi"}, {kGpu, gpus}});
+}
+
+NearMiss miss(const NodeTopology& node, const PodSpec& pod) {
+  Fleet fleet;
+  const std::size_t number = fleet.add(node).value();
+  return PodQuery(fleet, pod).near_miss(number);
+}
+
+TEST(NearMiss, NamesTheZoneThatLacksLeast) {
+  const NearMiss found = miss(split_node("single-numa-node"), gpu_pod("4", "1"));
+  EXPECT_EQ(found.why, "no NUMA node has cpu 4 and example.com/gpu 1 free");
+  EXPECT_EQ(found.lacks, "node-0 lacks cpu 1");
+  EXPECT_DOUBLE_EQ(found.distance, 0.25);
+}
+
+TEST(NearMiss, NamesAllThatAZoneLacks) {
+  auto node = split_node("single-numa-node");
+  test::set_available(node, 0, kGpu, "1");
+  const NearMiss found = miss(node, gpu_pod("6", "2"));
+  EXPECT_EQ(found.lacks, "node-0 lacks cpu 3 and example.com/gpu 1");
+  EXPECT_DOUBLE_EQ(found.distance, 1);
+}
+
+TEST(NearMiss, SaysTheSameOfNodesThatLackTheSame) {
+  auto other = split_node("single-numa-node");
+  test::set_available(other, 0, "cpu", "1");
+  const PodSpec wants = gpu_pod("4", "1");
+  EXPECT_EQ(miss(other, wants).why, miss(split_node("single-numa-node"), wants).why);
+  EXPECT_GT(miss(other, wants).distance, miss(split_node("single-numa-node"), wants).distance);
+}
+
+TEST(NearMiss, NamesWhatTheNodeLacksInTotal) {
+  const NearMiss found = miss(split_node("single-numa-node"), gpu_pod("20", "1"));
+  EXPECT_EQ(found.why, "all NUMA nodes together have less than cpu 20 free");
+  EXPECT_EQ(found.lacks, "it has 19");
+  EXPECT_NEAR(found.distance, 0.05, 1e-9);
+}
+
+TEST(NearMiss, SeveralZonesHaveNoNearestOne) {
+  const NearMiss found =
+      miss(two_zones("restricted", "pod", {{"cpu", "16"}, {kGpu, "4"}}), gpu_pod("10", "6"));
+  EXPECT_EQ(found.why,
+            "cpu 10 prefers 1 zone, example.com/gpu 6 prefers 2 zones: no number of zones is "
+            "preferred for every resource");
+  EXPECT_EQ(found.lacks, "");
+}
+
+TEST(NearMiss, NamesTheContainer) {
+  const PodSpec two = test::pod_of("p", {test::container("a", {{"cpu", "3"}, {"memory", "1Mi"}}),
+                                         test::container("b", {{"cpu", "5"}, {"memory", "1Mi"}})});
+  const auto node = test::zones_of("n", "single-numa-node", "container", {{"cpu", {"4", "4"}}});
+  const NearMiss found = miss(node, two);
+  EXPECT_EQ(found.why, "container 'b': no NUMA node has cpu 5 free");
+  EXPECT_EQ(found.lacks, "node-1 lacks cpu 1");
+}
+
+TEST(NearMiss, IsEmptyIfThePodIsAligned) {
+  EXPECT_EQ(miss(split_node("single-numa-node"), gpu_pod("2", "1")), NearMiss{});
+  EXPECT_EQ(miss(split_node("none"), gpu_pod("4", "1")), NearMiss{});
+  EXPECT_EQ(miss(NodeTopology{"n", {}, {}, {}}, gpu_pod("4", "1")), NearMiss{});
+}
+
+TEST(PodQueryEmptyNode, DistinguishesNodesThatAreFullFromThoseThatAreTooSmall) {
+  Fleet fleet;
+  const std::size_t node = fleet.add(split_node("single-numa-node")).value();
+  PodQuery full(fleet, gpu_pod("4", "1"));
+  EXPECT_FALSE(full.predict(node, ScoringStrategy::kLeastNumaNodes).admits());
+  EXPECT_TRUE(full.admits_when_empty(node));
+  EXPECT_FALSE(full.predict(node, ScoringStrategy::kLeastNumaNodes).admits());
+  EXPECT_FALSE(PodQuery(fleet, gpu_pod("17", "1")).admits_when_empty(node));
+}
+
+TEST(PodQueryZones, SaysWhetherAnythingIsAligned) {
+  Fleet fleet({kGpu});
+  const std::size_t node = fleet.add(split_node("single-numa-node")).value();
+  EXPECT_TRUE(PodQuery(fleet, gpu_pod("4", "1")).requests_zones(node));
+  EXPECT_FALSE(PodQuery(fleet, gpu_pod("500m", "1")).requests_zones(node));
+}
+
+TEST(FleetReplace, ChangesAmountsAndPolicyInPlace) {
+  Fleet fleet;
+  ASSERT_TRUE(fleet.add(split_node("single-numa-node")));
+  const std::size_t before = fleet.memory();
+  auto changed = split_node("best-effort");
+  test::set_available(changed, 0, "cpu", "7");
+  ASSERT_TRUE(fleet.replace(0, changed));
+  EXPECT_EQ(fleet.available(0, 0)[0], 7000);
+  EXPECT_EQ(fleet.policy(0), TopologyPolicy::kBestEffort);
+  EXPECT_EQ(fleet.memory(), before);
+}
+
+TEST(FleetReplace, TakesOtherZonesAndLeavesOtherNodesAlone) {
+  Fleet fleet;
+  ASSERT_TRUE(fleet.add(split_node("single-numa-node")));
+  ASSERT_TRUE(fleet.add(two_zones("restricted", "pod", {{"cpu", "8"}}, "other")));
+  ASSERT_TRUE(fleet.replace(0, test::zones_of("n", "none", "pod", {{"cpu", {"1", "2", "3"}}})));
+  EXPECT_EQ(fleet.zone_count(0), 3);
+  EXPECT_EQ(fleet.available(0, 0)[2], 3000);
+  EXPECT_EQ(fleet.reach(0, 0)[2], 6000);
+  EXPECT_EQ(fleet.available(1, 0)[1], 8000);
+  EXPECT_EQ(fleet.find("n"), 0U);
+}
+
+}  // namespace
+}  // namespace pinfold
