@@ -1,0 +1,32 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "pinfold/base/result.hpp"
+
+namespace pinfold::kube {
+
+/// The kinds of objects that the extender watches.
+enum class Kind : std::uint8_t { kNodes, kPods, kNodeTopologies };
+inline constexpr std::array kKinds = {Kind::kNodes, Kind::kPods, Kind::kNodeTopologies};
+
+/// Returns "nodes", "pods" or "noderesourcetopologies", as in RBAC rules.
+[[nodiscard]] std::string_view to_string(Kind kind);
+/// Returns the path of all objects of the kind, in all namespaces: "/api/v1/pods".
+[[nodiscard]] std::string_view path_of(Kind kind);
+/// Returns the Accept header. Of nodes only the metadata is read.
+[[nodiscard]] std::string_view accept_of(Kind kind);
+
+/// Returns metadata.name, or metadata.uid for pods, which is unique in time.
+/// Errors: kInvalidArgument, "metadata.name: missing: expected ...".
+[[nodiscard]] Result<std::string> key_of(Kind kind, const nlohmann::json& object);
+
+/// Parses JSON from another program. `what` is its name in errors.
+/// Errors: kInvalidArgument, "WHAT: expected JSON, found an error at byte 12".
+[[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text, std::string_view what);
+
+}  // namespace pinfold::kube

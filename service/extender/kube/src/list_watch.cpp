@@ -1,0 +1,196 @@
+#include "pinfold/kube/list_watch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "pinfold/text/field.hpp"
+
+namespace pinfold::kube {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr int kOk = 200;
+constexpr int kGone = 410;
+constexpr int kNotFound = 404;
+constexpr int kForbidden = 403;
+constexpr int kUnauthorized = 401;
+
+/// Encodes a value of a query; the API server's tokens are base64.
+std::string escaped_value(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~";
+  std::string out;
+  for (const char c : text) {
+    if (kPlain.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return out;
+}
+
+/// Returns a member of the metadata; "" if it is absent.
+std::string metadata_text(const json& object, std::string_view key) {
+  const json* const metadata = object.is_object() ? member(object, "metadata") : nullptr;
+  const json* const value =
+      metadata == nullptr || !metadata->is_object() ? nullptr : member(*metadata, key);
+  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
+}
+
+/// Returns the message of a Status, or the beginning of another text.
+std::string status_text(std::string_view body) {
+  const json document = json::parse(body, nullptr, false);
+  const json* const message = document.is_object() ? member(document, "message") : nullptr;
+  return message != nullptr && message->is_string() ? printable(message->get<std::string>())
+                                                    : printable(body);
+}
+
+std::string_view remedy_of(int status) {
+  if (status == kUnauthorized) return "; expected a valid token or client certificate";
+  if (status == kForbidden) return "; expected a role that allows 'list' and 'watch' of them";
+  if (status == kNotFound) return "; expected its CustomResourceDefinition in the cluster";
+  return "";
+}
+
+}  // namespace
+
+ListWatch::ListWatch(Kind kind, const ListWatchOptions& options, std::uint64_t seed)
+    : kind_(kind), options_(options), random_(seed) {}
+
+ListWatch::ApiRequest ListWatch::next() const {
+  std::string target = fmt::format("{}?", path_of(kind_));
+  if (is_watching_) {
+    target += fmt::format("watch=1&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}",
+                          escaped_value(version_), watch_time_.count());
+    return {std::move(target), true};
+  }
+  target += fmt::format("limit={}", options_.page);
+  if (!continue_.empty()) target += "&continue=" + escaped_value(continue_);
+  return {std::move(target), false};
+}
+
+Result<void> ListWatch::answered(int status, std::string_view body, Time now, ObjectSink& sink) {
+  if (status == kGone) {
+    list_again(now);
+    return {};
+  }
+  if (status == kOk && !is_watching_) {
+    auto read = read_page(body, now, sink);
+    if (!read) wait(now);
+    return read;
+  }
+  wait(now);
+  return fail(ErrorCode::kIo, fmt::format("{}: status {}: {}{}", to_string(kind_), status,
+                                          status_text(body), remedy_of(status)));
+}
+
+Result<void> ListWatch::read_page(std::string_view body, Time now, ObjectSink& sink) {
+  PINFOLD_LET_WRAP(const auto list, parse_json(body, "list"), to_string(kind_));
+  const json* const items = list.is_object() ? member(list, "items") : nullptr;
+  const std::string version = metadata_text(list, "resourceVersion");
+  if (items == nullptr || !items->is_array() || version.empty()) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{}: list: expected 'items' and 'metadata.resourceVersion'", to_string(kind_)));
+  }
+  if (!is_between_pages_) {
+    ++lists_;
+    sink.begin_list();
+  }
+  for (const json& item : *items) sink.set(item);
+  last_contact_ = now;
+  failures_ = 0;
+  due_ = now;
+  continue_ = metadata_text(list, "continue");
+  is_between_pages_ = !continue_.empty();
+  if (is_between_pages_) return {};
+  sink.end_list();
+  is_synced_ = true;
+  start_watching(version);
+  return {};
+}
+
+void ListWatch::start_watching(std::string version) {
+  version_ = std::move(version);
+  is_watching_ = true;
+  events_ = {};
+  const auto spread = static_cast<std::uint64_t>(options_.watch_time.count()) + 1;
+  watch_time_ =
+      options_.watch_time + std::chrono::seconds(static_cast<std::int64_t>(random() % spread));
+}
+
+Result<void> ListWatch::received(std::string_view bytes, Time now, ObjectSink& sink) {
+  auto events = events_.feed(bytes);
+  if (!events) {
+    ended(now, true);
+    return fail(std::move(events).error().wrap(to_string(kind_)));
+  }
+  for (const ObjectEvent& event : *events) PINFOLD_TRY(apply(event, now, sink));
+  return {};
+}
+
+Result<void> ListWatch::apply(const ObjectEvent& event, Time now, ObjectSink& sink) {
+  if (event.type == EventType::kError) return lost(event, now);
+  if (auto version = metadata_text(event.object, "resourceVersion"); !version.empty()) {
+    version_ = std::move(version);
+  }
+  last_contact_ = now;
+  failures_ = 0;
+  if (event.type == EventType::kDeleted) sink.remove(event.object);
+  if (event.type == EventType::kAdded || event.type == EventType::kModified) {
+    sink.set(event.object);
+  }
+  return {};
+}
+
+/// The API server has ended the watch with an error.
+Result<void> ListWatch::lost(const ObjectEvent& event, Time now) {
+  const json* const code = member(event.object, "code");
+  const std::string text = event.object.dump(-1, ' ', true, json::error_handler_t::replace);
+  if (code != nullptr && *code == kGone) {
+    list_again(now);
+  } else {
+    ended(now, true);
+  }
+  return fail(ErrorCode::kIo,
+              fmt::format("{}: the watch has ended: {}", to_string(kind_), status_text(text)));
+}
+
+void ListWatch::ended(Time now, bool failed) {
+  events_ = {};
+  if (failed) return wait(now);
+  due_ = now + options_.least;  // watches that end at once must not become a loop
+}
+
+void ListWatch::list_again(Time now) {
+  const bool was_listing = !is_watching_;
+  is_watching_ = false;
+  is_between_pages_ = false;
+  continue_.clear();
+  events_ = {};
+  if (was_listing) return wait(now);
+  due_ = now;
+}
+
+void ListWatch::wait(Time now) {
+  constexpr int kMostDoublings = 16;
+  const milliseconds base =
+      options_.least * (std::int64_t{1} << std::min(failures_, kMostDoublings));
+  const milliseconds limited = std::min(base, options_.most);
+  ++failures_;
+  const auto spread = static_cast<std::uint64_t>(limited.count() / 2 + 1);
+  due_ = now + limited / 2 + milliseconds(static_cast<std::int64_t>(random() % spread));
+}
+
+std::uint64_t ListWatch::random() {
+  random_ = random_ * 6364136223846793005U + 1442695040888963407U;
+  return random_ >> 33U;
+}
+
+}  // namespace pinfold::kube
