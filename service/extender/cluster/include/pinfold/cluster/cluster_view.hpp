@@ -1,0 +1,107 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/cluster/in_flight.hpp"
+#include "pinfold/cluster/node_account.hpp"
+#include "pinfold/kube/list_watch.hpp"
+#include "pinfold/kube/watched_pod.hpp"
+#include "pinfold/predict/fleet.hpp"
+
+namespace pinfold::cluster {
+
+struct ClusterOptions {
+  std::vector<std::string> ignored;           ///< see Fleet
+  std::chrono::milliseconds settle{15'000};   ///< longest delay of the exporters
+  std::chrono::milliseconds reserve{30'000};  ///< from the answer to a filter request to the bind
+};
+
+/// Nodes, their topologies and pods as the API server shows them, and the fleet that follows from
+/// them. Knows no clock: all times are the caller's. Thread-safety: none.
+class ClusterView {
+ public:
+  explicit ClusterView(ClusterOptions options);
+  ClusterView(const ClusterView&) = delete;
+  ClusterView& operator=(const ClusterView&) = delete;
+
+  void set_node(const std::string& name);
+  /// Forgets the node's topology too: a later node of the same name is another machine.
+  void remove_node(const std::string& name);
+
+  void set_topology(NodeTopology topology);
+  /// The node's object cannot be read: nothing is predicted for it.
+  void set_unread(UnreadTopology unread);
+  void remove_topology(const std::string& name);
+
+  /// Pods that are set before end_pods() were bound before this program has looked: when, and what
+  /// the node showed then, is unknown.
+  void begin_pods() { is_listing_pods_ = true; }
+  void end_pods() { is_listing_pods_ = false; }
+  void set_pod(kube::WatchedPod pod, kube::Time now);
+  void remove_pod(const PodUid& uid);
+
+  /// Returns the fleet as it is at `now`. The caller may change it, and changes it back.
+  [[nodiscard]] Fleet& fleet(kube::Time now);
+  [[nodiscard]] InFlight& in_flight() { return in_flight_; }
+  [[nodiscard]] const ClusterOptions& options() const { return options_; }
+  /// Returns the number of a node in the fleet; nullopt if it has no topology.
+  [[nodiscard]] std::optional<std::size_t> number_of(std::string_view node) const;
+  /// Returns a bound pod; nullptr if it is not known.
+  [[nodiscard]] const PodAccount* find_pod(const PodUid& uid) const;
+
+  /// For metrics and messages.
+  struct Counts {
+    std::size_t nodes = 0;
+    std::size_t topologies = 0;
+    std::size_t unread = 0;
+    std::size_t pods = 0;  ///< bound ones
+    std::size_t in_flight = 0;
+    std::size_t bytes = 0;  ///< of the fleet
+  };
+  [[nodiscard]] Counts counts() const;
+  [[nodiscard]] const std::map<std::string, std::string>& unread() const { return unread_; }
+  /// Returns the warnings since the last call.
+  [[nodiscard]] std::vector<std::string> take_warnings();
+
+ private:
+  struct NodeAccount {
+    NodeTopology topology;
+    std::size_t number = 0;
+    std::set<PodUid> pods;
+  };
+
+  /// Takes the topology of a node whose earlier one is known, or of another node.
+  Result<void> renew(NodeAccount& node, NodeTopology topology);
+  Result<void> introduce(NodeTopology topology);
+  void bind(kube::WatchedPod pod, kube::Time now);
+  /// Predicts the placement of a pod that was just bound.
+  void predict(PodAccount& pod, const NodeAccount& node);
+  void judge(PodAccount& pod, std::size_t number) const;
+  void account_for(const NodeAccount& node, kube::Time now);
+  void drop(const std::string& name);
+  void rebuild_if_wasteful();
+  [[nodiscard]] std::vector<PodAccount*> pods_on(const NodeAccount& node);
+
+  ClusterOptions options_;
+  std::set<std::string> names_;  ///< of Node objects
+  std::map<std::string, NodeAccount, std::less<>> nodes_;
+  std::map<std::string, std::string> unread_;                     ///< node to why
+  std::map<std::string, std::set<PodUid>, std::less<>> waiting_;  ///< pods by nodes not in nodes_
+  std::map<PodUid, PodAccount> pods_;
+  std::set<PodUid> unbound_;  ///< pods that were seen without a node
+  InFlight in_flight_;
+  Fleet fleet_;
+  std::set<std::string> changed_;                    ///< nodes to account for
+  std::map<kube::Time, std::set<std::string>> due_;  ///< when pods on nodes are no longer young
+  std::size_t waste_ = 0;  ///< nodes and rows of the fleet that are no longer in use
+  bool is_listing_pods_ = false;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace pinfold::cluster

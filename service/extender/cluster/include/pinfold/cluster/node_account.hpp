@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pinfold/kube/list_watch.hpp"
+#include "pinfold/kube/watched_pod.hpp"
+#include "pinfold/predict/fleet.hpp"
+
+namespace pinfold::cluster {
+
+/// A pod that is bound to a node.
+struct PodAccount {
+  PodSpec spec;
+  std::string node;
+  /// When it was seen being bound; nullopt: before this program has looked.
+  std::optional<kube::Time> bound_at;
+  std::optional<std::vector<ZoneAmount>> predicted;  ///< when it was bound
+  std::optional<std::vector<ZoneAmount>> observed;   ///< published by an exporter
+  bool consumes = true;   ///< requests something that its node reports by zone
+  bool is_shown = false;  ///< what the node has available has decreased by its resources since
+
+  /// Returns the observed placement, else the predicted one; nullptr if neither is known.
+  [[nodiscard]] const std::vector<ZoneAmount>* known() const;
+  /// Whether it was bound less than `settle` ago.
+  [[nodiscard]] bool is_young(kube::Time now, std::chrono::milliseconds settle) const {
+    return bound_at && now - *bound_at < settle;
+  }
+};
+
+/// Sets what is available on a node, of which `fleet` has the published amounts.
+///
+/// How it works. If the place of every pod is known, the published amounts are not needed, late as
+/// they are: what is allocatable minus the pods' placements is available. A prediction counts only
+/// for a young pod: a node without an exporter of placements would otherwise depend on predictions
+/// alone. On all other nodes the published amounts count, minus the placements of young pods that
+/// they do not show yet.
+void account(Fleet& fleet, std::size_t node, const std::vector<const PodAccount*>& pods,
+             kube::Time now, std::chrono::milliseconds settle);
+
+/// Marks the young pods whose resources the newly published amounts of a node show: those by which
+/// its total of available resources has decreased, in the order in which they were bound.
+void mark_shown(const NodeTopology& before, const NodeTopology& after,
+                const std::vector<PodAccount*>& pods);
+
+}  // namespace pinfold::cluster

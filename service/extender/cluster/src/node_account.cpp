@@ -1,0 +1,90 @@
+#include "pinfold/cluster/node_account.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace pinfold::cluster {
+namespace {
+
+using kube::Time;
+using std::chrono::milliseconds;
+using Totals = std::map<std::string, std::int64_t, std::less<>>;
+
+/// Returns what is available on all NUMA nodes together, in base units.
+Totals available_in(const NodeTopology& topology) {
+  Totals totals;
+  for (const Zone& zone : topology.zones) {
+    if (!zone.is_numa_node()) continue;
+    for (const ZoneResource& resource : zone.resources) {
+      totals[resource.name] += base_units(resource.name, resource.available);
+    }
+  }
+  return totals;
+}
+
+Totals totals_of(const std::vector<ZoneAmount>& amounts) {
+  Totals totals;
+  for (const ZoneAmount& one : amounts) totals[one.resource] += one.amount;
+  return totals;
+}
+
+bool holds(const Totals& all, const Totals& part) {
+  return std::all_of(part.begin(), part.end(), [&](const auto& entry) {
+    const auto found = all.find(entry.first);
+    return found != all.end() && found->second >= entry.second;
+  });
+}
+
+void charge(Fleet& fleet, std::size_t node, const PodAccount& pod) {
+  // A zone that the node no longer has: the amounts are unknown, as those of a pod without record.
+  const auto placement = placement_of(fleet, node, *pod.known());
+  if (placement) fleet.charge(node, *placement);
+}
+
+bool is_certain(const PodAccount& pod, Time now, milliseconds settle) {
+  return pod.observed || (pod.predicted && pod.is_young(now, settle));
+}
+
+}  // namespace
+
+const std::vector<ZoneAmount>* PodAccount::known() const {
+  if (observed) return &*observed;
+  return predicted ? &*predicted : nullptr;
+}
+
+void account(Fleet& fleet, std::size_t node, const std::vector<const PodAccount*>& pods, Time now,
+             milliseconds settle) {
+  std::vector<const PodAccount*> consumers;
+  std::copy_if(pods.begin(), pods.end(), std::back_inserter(consumers),
+               [](const PodAccount* pod) { return pod->consumes; });
+  const bool is_exact = !consumers.empty() &&
+                        std::all_of(consumers.begin(), consumers.end(), [&](const PodAccount* pod) {
+                          return is_certain(*pod, now, settle);
+                        });
+  if (is_exact) fleet.clear(node);
+  for (const PodAccount* const pod : consumers) {
+    const bool counts = is_exact || (pod->is_young(now, settle) && !pod->is_shown);
+    if (counts && pod->known() != nullptr) charge(fleet, node, *pod);
+  }
+}
+
+void mark_shown(const NodeTopology& before, const NodeTopology& after,
+                const std::vector<PodAccount*>& pods) {
+  Totals decrease = available_in(before);
+  for (const auto& [resource, amount] : available_in(after)) decrease[resource] -= amount;
+  std::vector<PodAccount*> hidden;
+  std::copy_if(pods.begin(), pods.end(), std::back_inserter(hidden), [](const PodAccount* pod) {
+    return pod->bound_at && !pod->is_shown && pod->known() != nullptr;
+  });
+  std::stable_sort(hidden.begin(), hidden.end(), [](const PodAccount* a, const PodAccount* b) {
+    return a->bound_at < b->bound_at;
+  });
+  for (PodAccount* const pod : hidden) {
+    const Totals amounts = totals_of(*pod->known());
+    if (!holds(decrease, amounts)) continue;
+    for (const auto& [resource, amount] : amounts) decrease[resource] -= amount;
+    pod->is_shown = true;
+  }
+}
+
+}  // namespace pinfold::cluster

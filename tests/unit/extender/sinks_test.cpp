@@ -1,0 +1,96 @@
+#include "pinfold/cluster/sinks.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cluster_objects.hpp"
+
+namespace pinfold::cluster {
+namespace {
+
+using kube::Kind;
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ViewSinkTest : public testing::Test {
+ protected:
+  ViewSink sink(Kind kind) {
+    return ViewSink(
+        kind, view, [] { return kube::Time(5); },
+        [this](const std::string& text) { warnings.push_back(text); });
+  }
+  [[nodiscard]] ClusterView::Counts counts() {
+    return view.use([](ClusterView& of) { return of.counts(); });
+  }
+  /// An item of a list, without kind and version.
+  static json item(const std::string& name) {
+    json object = to_json(test::eight_each(name));
+    object.erase("kind");
+    object.erase("apiVersion");
+    return object;
+  }
+
+  SharedView view{ClusterOptions{}};
+  std::vector<std::string> warnings;
+};
+
+TEST_F(ViewSinkTest, WhatAListDoesNotShowIsRemoved) {
+  ViewSink topologies = sink(Kind::kNodeTopologies);
+  topologies.begin_list();
+  topologies.set(item("a"));
+  topologies.set(item("b"));
+  topologies.end_list();
+  EXPECT_EQ(counts().topologies, 2U);
+  topologies.begin_list();
+  topologies.set(item("b"));
+  topologies.begin_list();  // the first one broke off
+  topologies.set(item("b"));
+  topologies.end_list();
+  EXPECT_EQ(counts().topologies, 1U);
+  topologies.remove(item("b"));
+  EXPECT_EQ(counts().topologies, 0U);
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+TEST_F(ViewSinkTest, AnObjectThatCannotBeReadDoesNotStopTheOthers) {
+  ViewSink topologies = sink(Kind::kNodeTopologies);
+  json broken = item("broken");
+  broken["zones"][0]["resources"][0].erase("available");
+  topologies.set(broken);
+  topologies.set(json::array());
+  topologies.set(item("ok"));
+  EXPECT_EQ(counts().topologies, 1U);
+  EXPECT_EQ(counts().unread, 1U);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("noderesourcetopologies: metadata.name")));
+  EXPECT_THAT(view.use([](ClusterView& of) { return of.take_warnings(); }),
+              ElementsAre("node 'broken': nothing is predicted: zones[0].resources[0].available: "
+                          "missing: expected a quantity"));
+}
+
+TEST_F(ViewSinkTest, PodsAreKnownByTheirUids) {
+  ViewSink pods = sink(Kind::kPods);
+  json pod = to_json(test::pod("u1", {{"cpu", "1"}}));
+  pod["spec"]["nodeName"] = "a";
+  pods.begin_list();
+  pods.set(pod);
+  pods.end_list();
+  EXPECT_EQ(counts().pods, 1U);
+  pods.begin_list();
+  pods.end_list();
+  EXPECT_EQ(counts().pods, 0U);
+}
+
+TEST_F(ViewSinkTest, NodesAreCounted) {
+  ViewSink nodes = sink(Kind::kNodes);
+  nodes.set({{"metadata", {{"name", "a"}}}});
+  EXPECT_EQ(counts().nodes, 1U);
+  nodes.remove({{"metadata", {{"name", "a"}}}});
+  EXPECT_EQ(counts().nodes, 0U);
+}
+
+}  // namespace
+}  // namespace pinfold::cluster
