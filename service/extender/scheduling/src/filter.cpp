@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <limits>
+#include <utility>
+
+#include "pinfold/predict/pod_query.hpp"
+#include "pinfold/scheduling/answers.hpp"
+
+namespace pinfold::scheduling {
+namespace {
+
+using cluster::ClusterView;
+using cluster::InFlight;
+
+/// A node of the request that would not admit the pod.
+struct RejectingNode {
+  std::size_t index = 0;  ///< of ExtenderArgs::nodes
+  std::size_t node = 0;   ///< of the fleet
+};
+
+/// One filter request.
+class Filtering {
+ public:
+  Filtering(ClusterView& view, const ExtenderArgs& args, kube::Time now)
+      : view_(view), args_(args), fleet_(view.fleet(now)), query_(fleet_, args.pod) {}
+
+  FilterResult run(kube::Time now) {
+    const PodUid& uid = args_.pod.uid;
+    view_.in_flight().charge(fleet_, uid);
+    for (std::size_t i = 0; i < args_.nodes.size(); ++i) look_at(i);
+    view_.in_flight().credit(fleet_, uid);
+    for (const RejectingNode& rejecting : rejecting_) explain(rejecting);
+    name_nearest();
+    result_.is_undecided = result_.passed.empty() && is_contested_;
+    view_.in_flight().set(ref_of(args_.pod), std::move(candidates_), now + view_.options().reserve);
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] Prediction predict(std::size_t node) {
+    return query_.predict(node, ScoringStrategy::kLeastNumaNodes);
+  }
+
+  void look_at(std::size_t index) {
+    const auto node = view_.number_of(args_.nodes[index]);
+    const Prediction prediction = node ? predict(*node) : Prediction{};
+    if (!prediction.admits()) {
+      rejecting_.push_back({index, *node});
+      return;
+    }
+    result_.passed.push_back(index);
+    if (!prediction.zones.empty()) candidates_.push_back({*node, query_.place(*node)});
+  }
+
+  void explain(const RejectingNode& rejecting) {
+    const std::string& name = args_.nodes[rejecting.index];
+    if (predict(rejecting.node).admits()) {
+      const PodRef* const other = view_.in_flight().pod_on(rejecting.node, args_.pod.uid);
+      is_contested_ = true;
+      result_.failed[name] = fmt::format("pod '{}' may be about to be bound there",
+                                         other == nullptr ? "" : to_string(*other));
+      return;
+    }
+    NearMiss miss = query_.near_miss(rejecting.node);
+    const bool is_full = query_.admits_when_empty(rejecting.node);
+    (is_full ? result_.failed : result_.unresolvable)[name] = miss.why;
+    if (miss.distance >= nearest_.distance || miss.lacks.empty()) return;
+    nearest_ = std::move(miss);
+    nearest_name_ = name;
+  }
+
+  /// Only one message names a node and its amounts: kube-scheduler counts equal messages, and
+  /// thousands of different ones do not fit into an event.
+  void name_nearest() {
+    if (nearest_name_.empty()) return;
+    for (FailedNodes* const nodes : {&result_.failed, &result_.unresolvable}) {
+      const auto found = nodes->find(nearest_name_);
+      if (found == nodes->end()) continue;
+      found->second += fmt::format(" (nearest: {}: {})", nearest_name_, nearest_.lacks);
+    }
+  }
+
+  ClusterView& view_;
+  const ExtenderArgs& args_;
+  Fleet& fleet_;
+  PodQuery query_;
+  FilterResult result_;
+  std::vector<RejectingNode> rejecting_;
+  std::vector<InFlight::Candidate> candidates_;
+  NearMiss nearest_{"", "", std::numeric_limits<double>::max()};
+  std::string nearest_name_;
+  bool is_contested_ = false;
+};
+
+}  // namespace
+
+FilterResult filter(ClusterView& view, const ExtenderArgs& args, kube::Time now) {
+  return Filtering(view, args, now).run(now);
+}
+
+}  // namespace pinfold::scheduling
