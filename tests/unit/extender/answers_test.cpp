@@ -78,7 +78,8 @@ TEST_F(AnswersTest, PodsInFlightAreChargedUntilTheyAreBound) {
   EXPECT_FALSE(again.is_undecided);
   EXPECT_THAT(
       again.failed,
-      ElementsAre(Pair("a", "no NUMA node has cpu 6 free (nearest: a: node-0 lacks cpu 4)")));
+      ElementsAre(
+          Pair("a", "all NUMA nodes together have less than cpu 6 free (nearest: a: it has 4)")));
 }
 
 TEST_F(AnswersTest, NodesThatOthersMayTakeAreAvoidedWhileThereAreMore) {

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "pinfold/agent/log.hpp"
+#include "pinfold/base/result.hpp"
+#include "pinfold/extender/extender_settings.hpp"
+#include "pinfold/web/cluster_access.hpp"
+
+namespace pinfold::extender {
+
+/// Returns the access that the settings name: a kubeconfig, or that of the Pod.
+/// Errors: those of read_file, parse_kubeconfig and in_cluster_access.
+[[nodiscard]] Result<web::ClusterAccess> access_of(
+    const ExtenderSettings& settings, const std::function<std::string(const char*)>& variable);
+
+/// The running extender: watches the API server and answers kube-scheduler until it is destroyed.
+class Extender {
+ public:
+  /// Errors: those of HttpServer::start. An API server that does not answer is none: the lists are
+  /// tried again, and /readyz says what is missing.
+  [[nodiscard]] static Result<std::unique_ptr<Extender>> start(const ExtenderSettings& settings,
+                                                               web::ClusterAccess access,
+                                                               agent::LogSink log);
+  Extender(const Extender&) = delete;
+  Extender& operator=(const Extender&) = delete;
+  ~Extender();
+
+  [[nodiscard]] int port() const;
+  [[nodiscard]] int health_port() const;
+  /// Reads the certificates again, for new connections.
+  /// Errors: kInvalidArgument; the old ones stay.
+  Result<void> renew_certificates();
+
+ private:
+  struct Parts;
+  explicit Extender(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace pinfold::extender

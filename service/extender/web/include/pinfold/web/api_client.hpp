@@ -1,0 +1,47 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/web/cluster_access.hpp"
+
+namespace pinfold::web {
+
+struct ClientTimes {
+  std::chrono::milliseconds connect{10'000};
+  std::chrono::seconds answer{60};  ///< for a whole answer to a request that is not a watch
+  /// A connection without a byte for this time is dead. API servers send bookmarks every minute.
+  std::chrono::seconds silence{150};
+};
+
+/// Sends GET requests to an API server. Connections are kept. Thread-safety: one thread at a time.
+class ApiClient {
+ public:
+  ApiClient(ClusterAccess access, const ClientTimes& times);
+  ApiClient(const ApiClient&) = delete;
+  ApiClient& operator=(const ApiClient&) = delete;
+  ~ApiClient();
+
+  struct Get {
+    std::string target;  ///< path and query
+    std::string_view accept;
+    bool is_endless = false;  ///< a watch
+  };
+  /// Takes the next bytes of an answer's body. Returns false to close the connection.
+  using OnBody = std::function<bool(int status, std::string_view bytes)>;
+  /// Returns the status once the answer has ended. Ends soon after `stop` is set.
+  /// Errors: kIo, "GET 'https://...': <what libcurl says>"; kIo or kNotFound for a token that
+  /// cannot be read.
+  Result<int> get(const Get& request, const OnBody& on_body, const std::atomic<bool>& stop);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace pinfold::web

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "pinfold/kube/list_watch.hpp"
+#include "pinfold/web/api_client.hpp"
+#include "pinfold/web/cluster_access.hpp"
+
+namespace pinfold::web {
+
+/// How far a copy of the API server's objects is up to date.
+struct WatchStatus {
+  bool is_synced = false;      ///< all objects were listed at least once
+  kube::Time last_contact{0};  ///< when the API server last answered with objects
+  std::uint64_t lists = 0;
+  std::uint64_t errors = 0;  ///< failed requests so far
+  std::string problem;       ///< why the last request failed; "" if it did not
+};
+
+struct WatcherOptions {
+  ClusterAccess access;
+  ClientTimes times;
+  kube::ListWatchOptions protocol;
+  std::uint64_t seed = 0;
+  std::function<kube::Time()> clock;
+  std::function<void(const std::string&)> warn;  ///< called by the watcher's thread
+};
+
+/// Keeps all objects of one kind up to date in a sink, in a thread of its own, until it is
+/// destroyed.
+class Watcher {
+ public:
+  /// Borrows the sink, which must outlive the watcher and is used by its thread only.
+  Watcher(kube::Kind kind, WatcherOptions options, kube::ObjectSink& sink);
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+  ~Watcher();
+
+  [[nodiscard]] WatchStatus status() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace pinfold::web

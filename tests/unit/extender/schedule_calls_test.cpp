@@ -1,0 +1,97 @@
+#include "pinfold/extender/schedule_calls.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cluster_objects.hpp"
+
+namespace pinfold::extender {
+namespace {
+
+using cluster::ClusterView;
+using nlohmann::json;
+using testing::HasSubstr;
+
+class ScheduleCallsTest : public testing::Test {
+ protected:
+  ScheduleCallsTest() {
+    context = {&view,
+               &metrics,
+               ScoringStrategy::kLeastNumaNodes,
+               [this] { return kube::Time(now++); },
+               [this] { return not_ready; },
+               [this] { return silence; },
+               std::chrono::milliseconds(50)};
+    view.use([](ClusterView& of) { of.set_topology(test::eight_each("a", "8", "0")); });
+  }
+  web::HttpAnswer post(const std::string& path, const json& body) {
+    return answer_call(context, {"POST", path, body.dump()});
+  }
+  json filter(const std::string& uid) {
+    const json args = {{"Pod", to_json(test::watched(uid, "6").spec)}, {"NodeNames", {"a"}}};
+    return json::parse(post("/filter", args).body);
+  }
+
+  cluster::SharedView view{cluster::ClusterOptions{}};
+  ExtenderMetrics metrics;
+  CallContext context;
+  std::atomic<int> now{0};
+  std::string not_ready;
+  std::chrono::seconds silence{0};
+};
+
+TEST_F(ScheduleCallsTest, WaitsForPodsInFlightAndThenSaysSo) {
+  EXPECT_EQ(filter("p")["NodeNames"], json::parse(R"(["a"])"));
+  const json answer = filter("q");
+  EXPECT_GE(now, 50);
+  EXPECT_EQ(answer["FailedNodes"]["a"], "pod 'default/p' may be about to be bound there");
+}
+
+TEST_F(ScheduleCallsTest, APodThatIsBoundMeanwhileDecides) {
+  context.patience = std::chrono::seconds(3600);
+  EXPECT_EQ(filter("p")["NodeNames"], json::parse(R"(["a"])"));
+  std::thread binding([this] {
+    view.use([](ClusterView& of) { of.set_pod(test::watched("p", "6", "a"), kube::Time(1)); });
+  });
+  EXPECT_THAT(filter("q")["FailedNodes"]["a"].get<std::string>(), HasSubstr("it has 2"));
+  binding.join();
+}
+
+TEST_F(ScheduleCallsTest, SaysHowOldAnAnswerIs) {
+  view.use([](ClusterView& of) { of.set_topology(test::eight_each("a", "5", "5")); });
+  silence = std::chrono::seconds(200);
+  EXPECT_THAT(filter("p")["FailedNodes"]["a"].get<std::string>(),
+              HasSubstr("lacks cpu 1); last news of the API server 200 s ago"));
+}
+
+TEST_F(ScheduleCallsTest, WithoutAllListsThereIsNoAnswer) {
+  not_ready = "pods: not listed yet";
+  EXPECT_EQ(filter("p"),
+            json::parse(R"({"Error":"pinfold-extender is not ready: pods: not listed yet"})"));
+  EXPECT_EQ(post("/preempt", {}).status, 503);
+}
+
+TEST_F(ScheduleCallsTest, OtherPathsAndMethodsAreNamed) {
+  EXPECT_EQ(post("/bind", {}).status, 404);
+  const auto answer = answer_call(context, {"GET", "/filter", ""});
+  EXPECT_EQ(answer.status, 405);
+  EXPECT_EQ(answer.body, "'GET': expected POST\n");
+}
+
+TEST_F(ScheduleCallsTest, CallsAndNodesAreCounted) {
+  (void)filter("p");
+  (void)post("/prioritize", {});
+  const std::string text = prometheus::TextSerializer().Serialize(metrics.collect());
+  EXPECT_THAT(text, HasSubstr("pinfold_extender_calls_total{status=\"200\",verb=\"filter\"} 1"));
+  EXPECT_THAT(text,
+              HasSubstr("pinfold_extender_calls_total{status=\"400\",verb=\"prioritize\"} 1"));
+  EXPECT_THAT(text, HasSubstr("pinfold_extender_filtered_nodes_total{outcome=\"passed\"} 1"));
+}
+
+}  // namespace
+}  // namespace pinfold::extender
