@@ -59,7 +59,7 @@ TEST_F(ClusterViewTest, ThePlaceOfAListedPodIsNotGuessed) {
   EXPECT_EQ(available("a", Time(1)), "2000 8000");
 }
 
-TEST_F(ClusterViewTest, PublishedAmountsCountOnceAPodHasSettled) {
+TEST_F(ClusterViewTest, PublishedAmountsCountOnceThePodIsOld) {
   view.set_topology(eight_each("a", "2"));
   list_pods({watched("old", "6", "a")});
   view.set_pod(watched("p", "3", "a"), Time(1'000));

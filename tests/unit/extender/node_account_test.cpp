@@ -11,7 +11,7 @@ using kube::Time;
 using std::chrono::milliseconds;
 using Amounts = std::vector<ZoneAmount>;
 
-constexpr milliseconds kSettle(100);
+constexpr milliseconds kDelay(100);
 
 PodAccount bound(const std::string& uid, std::optional<Time> at) {
   PodAccount account;
@@ -38,7 +38,7 @@ std::string available(const std::vector<PodAccount>& pods, Time now) {
   (void)fleet.add(test::eight_each("n", "5"));
   std::vector<const PodAccount*> all;
   for (const PodAccount& pod : pods) all.push_back(&pod);
-  account(fleet, 0, all, now, kSettle);
+  account(fleet, 0, all, now, kDelay);
   const auto row = fleet.available(0, 0);
   return std::to_string(row[0]) + " " + std::to_string(row[1]);
 }

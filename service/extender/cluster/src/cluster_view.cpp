@@ -121,7 +121,7 @@ void ClusterView::bind(WatchedPod pod, Time now) {
   if (account.bound_at && account.consumes) {
     account_for(node->second, now);
     predict(account, node->second);
-    due_[now + options_.settle].insert(account.node);
+    due_[now + options_.exporter_delay].insert(account.node);
   }
   node->second.pods.insert(uid);
   changed_.insert(account.node);
@@ -171,7 +171,7 @@ void ClusterView::account_for(const NodeAccount& node, Time now) {
   (void)fleet_.replace(node.number, node.topology);  // has succeeded before
   std::vector<const PodAccount*> pods;
   for (const PodUid& uid : node.pods) pods.push_back(&pods_.at(uid));
-  account(fleet_, node.number, pods, now, options_.settle);
+  account(fleet_, node.number, pods, now, options_.exporter_delay);
 }
 
 std::vector<PodAccount*> ClusterView::pods_on(const NodeAccount& node) {

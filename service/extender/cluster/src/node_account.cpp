@@ -41,8 +41,8 @@ void charge(Fleet& fleet, std::size_t node, const PodAccount& pod) {
   if (placement) fleet.charge(node, *placement);
 }
 
-bool is_certain(const PodAccount& pod, Time now, milliseconds settle) {
-  return pod.observed || (pod.predicted && pod.is_young(now, settle));
+bool is_certain(const PodAccount& pod, Time now, milliseconds exporter_delay) {
+  return pod.observed || (pod.predicted && pod.is_young(now, exporter_delay));
 }
 
 }  // namespace
@@ -53,17 +53,17 @@ const std::vector<ZoneAmount>* PodAccount::known() const {
 }
 
 void account(Fleet& fleet, std::size_t node, const std::vector<const PodAccount*>& pods, Time now,
-             milliseconds settle) {
+             milliseconds exporter_delay) {
   std::vector<const PodAccount*> consumers;
   std::copy_if(pods.begin(), pods.end(), std::back_inserter(consumers),
                [](const PodAccount* pod) { return pod->consumes; });
   const bool is_exact = !consumers.empty() &&
                         std::all_of(consumers.begin(), consumers.end(), [&](const PodAccount* pod) {
-                          return is_certain(*pod, now, settle);
+                          return is_certain(*pod, now, exporter_delay);
                         });
   if (is_exact) fleet.clear(node);
   for (const PodAccount* const pod : consumers) {
-    const bool counts = is_exact || (pod->is_young(now, settle) && !pod->is_shown);
+    const bool counts = is_exact || (pod->is_young(now, exporter_delay) && !pod->is_shown);
     if (counts && pod->known() != nullptr) charge(fleet, node, *pod);
   }
 }

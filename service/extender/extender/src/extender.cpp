@@ -12,7 +12,7 @@
 #include "pinfold/cluster/sinks.hpp"
 #include "pinfold/extender/extender_metrics.hpp"
 #include "pinfold/extender/schedule_calls.hpp"
-#include "pinfold/web/watcher.hpp"
+#include "pinfold/web/api_watcher.hpp"
 
 namespace pinfold::extender {
 namespace {
@@ -61,7 +61,7 @@ struct Extender::Parts {
   CallContext context;
   std::array<std::unique_ptr<cluster::ViewSink>, kube::kKinds.size()> sinks;
   // Destroyed first: they use all of the above.
-  std::array<std::unique_ptr<web::Watcher>, kube::kKinds.size()> watchers;
+  std::array<std::unique_ptr<web::ApiWatcher>, kube::kKinds.size()> watchers;
   std::unique_ptr<web::HttpServer> server;
   std::unique_ptr<web::HttpServer> health;
 };
@@ -76,12 +76,12 @@ void Extender::Parts::watch(const web::ClusterAccess& access) {
     auto& sink = sinks[index_of(kind)];
     sink = std::make_unique<cluster::ViewSink>(kind, view, steady_now,
                                                [this](const std::string& text) { warn(text); });
-    web::WatcherOptions options;
+    web::ApiWatcherOptions options;
     options.access = access;
     options.seed = seed();
     options.clock = steady_now;
     options.warn = say;
-    watchers[index_of(kind)] = std::make_unique<web::Watcher>(kind, std::move(options), *sink);
+    watchers[index_of(kind)] = std::make_unique<web::ApiWatcher>(kind, std::move(options), *sink);
   }
 }
 

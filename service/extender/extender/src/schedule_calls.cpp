@@ -89,20 +89,20 @@ HttpAnswer answer_preempt(const CallContext& context, const std::string& body) {
 }
 
 using Answer = HttpAnswer (*)(const CallContext&, const std::string&);
-struct Verb {
+struct CallPath {
   std::string_view path;
   Answer answer;
 };
-constexpr std::array kVerbs = {Verb{"/filter", answer_filter},
-                               Verb{"/prioritize", answer_prioritize},
-                               Verb{"/preempt", answer_preempt}};
+constexpr std::array kCallPaths = {CallPath{"/filter", answer_filter},
+                                   CallPath{"/prioritize", answer_prioritize},
+                                   CallPath{"/preempt", answer_preempt}};
 
 }  // namespace
 
 HttpAnswer answer_call(const CallContext& context, const HttpCall& call) {
   constexpr int kNotFound = 404;
   constexpr int kNotAllowed = 405;
-  for (const auto& [path, answer] : kVerbs) {
+  for (const auto& [path, answer] : kCallPaths) {
     if (path != call.path) continue;
     if (call.method != "POST") {
       return text_answer(kNotAllowed, fmt::format("'{}': expected POST", printable(call.method)));

@@ -17,8 +17,8 @@
 namespace pinfold::cluster {
 
 struct ClusterOptions {
-  std::vector<std::string> ignored;           ///< see Fleet
-  std::chrono::milliseconds settle{15'000};   ///< longest delay of the exporters
+  std::vector<std::string> ignored;                  ///< see Fleet
+  std::chrono::milliseconds exporter_delay{15'000};  ///< longest delay of the exporters
   std::chrono::milliseconds reserve{30'000};  ///< from the answer to a filter request to the bind
 };
 

@@ -24,9 +24,9 @@ struct PodAccount {
 
   /// Returns the observed placement, else the predicted one; nullptr if neither is known.
   [[nodiscard]] const std::vector<ZoneAmount>* known() const;
-  /// Whether it was bound less than `settle` ago.
-  [[nodiscard]] bool is_young(kube::Time now, std::chrono::milliseconds settle) const {
-    return bound_at && now - *bound_at < settle;
+  /// Whether it was bound less than `exporter_delay` ago.
+  [[nodiscard]] bool is_young(kube::Time now, std::chrono::milliseconds exporter_delay) const {
+    return bound_at && now - *bound_at < exporter_delay;
   }
 };
 
@@ -38,7 +38,7 @@ struct PodAccount {
 /// alone. On all other nodes the published amounts count, minus the placements of young pods that
 /// they do not show yet.
 void account(Fleet& fleet, std::size_t node, const std::vector<const PodAccount*>& pods,
-             kube::Time now, std::chrono::milliseconds settle);
+             kube::Time now, std::chrono::milliseconds exporter_delay);
 
 /// Marks the young pods whose resources the newly published amounts of a node show: those by which
 /// its total of available resources has decreased, in the order in which they were bound.

@@ -9,7 +9,7 @@
 
 #include "pinfold/cluster/cluster_view.hpp"
 #include "pinfold/kube/kind.hpp"
-#include "pinfold/web/watcher.hpp"
+#include "pinfold/web/api_watcher.hpp"
 
 namespace pinfold::extender {
 

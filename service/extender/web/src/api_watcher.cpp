@@ -1,4 +1,4 @@
-#include "pinfold/web/watcher.hpp"
+#include "pinfold/web/api_watcher.hpp"
 
 #include <fmt/format.h>
 
@@ -18,8 +18,8 @@ constexpr int kOk = 200;
 }  // namespace
 
 /// Only `status` and `stop` are used by other threads.
-struct Watcher::Parts {
-  Parts(kube::Kind of_kind, WatcherOptions of_options, kube::ObjectSink& of_sink)
+struct ApiWatcher::Parts {
+  Parts(kube::Kind of_kind, ApiWatcherOptions of_options, kube::ObjectSink& of_sink)
       : kind(of_kind),
         options(std::move(of_options)),
         sink(&of_sink),
@@ -90,7 +90,7 @@ struct Watcher::Parts {
   }
 
   kube::Kind kind;
-  WatcherOptions options;
+  ApiWatcherOptions options;
   kube::ObjectSink* sink;
   kube::ListWatch watch;
   ApiClient client;
@@ -101,12 +101,12 @@ struct Watcher::Parts {
   std::thread thread;
 };
 
-Watcher::Watcher(kube::Kind kind, WatcherOptions options, kube::ObjectSink& sink)
+ApiWatcher::ApiWatcher(kube::Kind kind, ApiWatcherOptions options, kube::ObjectSink& sink)
     : parts_(std::make_unique<Parts>(kind, std::move(options), sink)) {
   parts_->thread = std::thread([parts = parts_.get()] { parts->run(); });
 }
 
-Watcher::~Watcher() {
+ApiWatcher::~ApiWatcher() {
   {
     const std::lock_guard lock(parts_->mutex);
     parts_->stop = true;
@@ -115,7 +115,7 @@ Watcher::~Watcher() {
   parts_->thread.join();
 }
 
-WatchStatus Watcher::status() const {
+WatchStatus ApiWatcher::status() const {
   const std::lock_guard lock(parts_->mutex);
   return parts_->status;
 }

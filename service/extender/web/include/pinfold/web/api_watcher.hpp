@@ -21,7 +21,7 @@ struct WatchStatus {
   std::string problem;       ///< why the last request failed; "" if it did not
 };
 
-struct WatcherOptions {
+struct ApiWatcherOptions {
   ClusterAccess access;
   ClientTimes times;
   kube::ListWatchOptions protocol;
@@ -32,13 +32,13 @@ struct WatcherOptions {
 
 /// Keeps all objects of one kind up to date in a sink, in a thread of its own, until it is
 /// destroyed.
-class Watcher {
+class ApiWatcher {
  public:
   /// Borrows the sink, which must outlive the watcher and is used by its thread only.
-  Watcher(kube::Kind kind, WatcherOptions options, kube::ObjectSink& sink);
-  Watcher(const Watcher&) = delete;
-  Watcher& operator=(const Watcher&) = delete;
-  ~Watcher();
+  ApiWatcher(kube::Kind kind, ApiWatcherOptions options, kube::ObjectSink& sink);
+  ApiWatcher(const ApiWatcher&) = delete;
+  ApiWatcher& operator=(const ApiWatcher&) = delete;
+  ~ApiWatcher();
 
   [[nodiscard]] WatchStatus status() const;
 
