@@ -75,11 +75,39 @@ TEST_F(PredictCommand, TableHasTheBestNodeFirstAndReasons) {
   const Outcome outcome = run("predict --nodes nodes.yaml --pod pod.yaml");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
-            "default/train: 1 of 2 nodes admit it\n"
+            "default/train: 1 of 2 nodes admit it (1 aligned, 0 not aligned); 1 cannot align it\n"
+            "  nearest miss: split: node-0 lacks cpu 2\n"
             "  NODE   OUTCOME   SCORE  POLICY            WHERE, OR WHY NOT\n"
             "  free   fits        100  restricted        node-0\n"
             "  split  rejected         single-numa-node  container 'main': no zone has cpu 4 and "
             "example.com/gpu 1: cpu fits node-1, example.com/gpu fits node-0\n");
+}
+
+TEST_F(PredictCommand, EqualAnswersShareALine) {
+  std::string nodes = kNodes;
+  const std::string split = nodes.substr(0, nodes.find("---"));
+  for (const char* const name : {"other", "third", "fourth"}) {
+    std::string copy = split;
+    copy.replace(copy.find("name: split"), 11, std::string("name: ") + name);
+    nodes += "---" + copy;
+  }
+  write("nodes.yaml", nodes);
+  write("pod.yaml", pod("train"));
+  const Outcome outcome = run("predict --nodes nodes.yaml --pod pod.yaml");
+  EXPECT_THAT(outcome.out, HasSubstr("1 of 5 nodes admit it (1 aligned, 0 not aligned); 4 cannot "
+                                     "align it\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n  split, other and 2 more  rejected"));
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 5);
+}
+
+TEST_F(PredictCommand, NodesThatHaveTooLittleInTotalAreCounted) {
+  write("nodes.yaml", kNodes);
+  write("pod.yaml", pod("train", "cpu: 17, memory: 1Gi"));
+  const Outcome outcome = run("predict --nodes nodes.yaml --pod pod.yaml");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.out,
+              testing::StartsWith("default/train: 0 of 2 nodes admit it; 2 have too little in "
+                                  "total\n  nearest miss: split: it has 16\n"));
 }
 
 TEST_F(PredictCommand, OneBadObjectDoesNotStopTheOthers) {
@@ -91,7 +119,9 @@ TEST_F(PredictCommand, OneBadObjectDoesNotStopTheOthers) {
   const std::string why = "document 1: zones[0].resources[0].available: missing";
   const Outcome text = run("predict --nodes nodes.yaml --pod pod.yaml");
   EXPECT_EQ(text.status, 0);
-  EXPECT_THAT(text.out, HasSubstr("default/train: 1 of 3 nodes admit it, 1 unknown\n"));
+  EXPECT_THAT(text.out,
+              HasSubstr("default/train: 1 of 3 nodes admit it (1 aligned, 0 not aligned); 1 "
+                        "cannot align it; 1 unknown\n"));
   EXPECT_THAT(text.out, HasSubstr("\n  bad    unknown"));
   EXPECT_THAT(text.err, HasSubstr("nodes.yaml: node 'bad': nothing is predicted: " + why));
   const json nodes =

@@ -307,7 +307,7 @@ NearMiss PodQuery::total_miss(std::size_t node, const Shortage& shortage) const 
   return {fmt::format("all NUMA nodes together have less than {} {} {}", resource,
                       text(shortage.amount), shortage.is_available ? "free" : "allocatable"),
           fmt::format("it has {}", text(shortage.total)),
-          1 - static_cast<double>(shortage.total) / static_cast<double>(shortage.amount)};
+          1 - static_cast<double>(shortage.total) / static_cast<double>(shortage.amount), true};
 }
 
 std::vector<PodQuery::RowRequest> PodQuery::lacking_on(

@@ -10,18 +10,18 @@ namespace {
 using test::pod;
 using test::two_zones;
 
-constexpr const char* kGpu = "example.com/gpu";
+constexpr const char* kDevice = "example.com/gpu";
 
 /// A node whose first zone has 3 CPUs and whose second one has no GPU.
 NodeTopology split_node(const char* policy, const char* scope = "pod") {
-  auto node = two_zones(policy, scope, {{"cpu", "16"}, {kGpu, "4"}});
+  auto node = two_zones(policy, scope, {{"cpu", "16"}, {kDevice, "4"}});
   test::set_available(node, 0, "cpu", "3");
-  test::set_available(node, 1, kGpu, "0");
+  test::set_available(node, 1, kDevice, "0");
   return node;
 }
 
-PodSpec gpu_pod(const char* cpus, const char* gpus) {
-  return pod("p", {{"cpu", cpus}, {"memory", "1Mi"}, {kGpu, gpus}});
+PodSpec cpus_and_gpus(const char* cpus, const char* gpus) {
+  return pod("p", {{"cpu", cpus}, {"memory", "1Mi"}, {kDevice, gpus}});
 }
 
 NearMiss miss(const NodeTopology& node, const PodSpec& pod) {
@@ -31,7 +31,7 @@ NearMiss miss(const NodeTopology& node, const PodSpec& pod) {
 }
 
 TEST(NearMiss, NamesTheZoneThatLacksLeast) {
-  const NearMiss found = miss(split_node("single-numa-node"), gpu_pod("4", "1"));
+  const NearMiss found = miss(split_node("single-numa-node"), cpus_and_gpus("4", "1"));
   EXPECT_EQ(found.why, "no NUMA node has cpu 4 and example.com/gpu 1 free");
   EXPECT_EQ(found.lacks, "node-0 lacks cpu 1");
   EXPECT_DOUBLE_EQ(found.distance, 0.25);
@@ -39,8 +39,8 @@ TEST(NearMiss, NamesTheZoneThatLacksLeast) {
 
 TEST(NearMiss, NamesAllThatAZoneLacks) {
   auto node = split_node("single-numa-node");
-  test::set_available(node, 0, kGpu, "1");
-  const NearMiss found = miss(node, gpu_pod("6", "2"));
+  test::set_available(node, 0, kDevice, "1");
+  const NearMiss found = miss(node, cpus_and_gpus("6", "2"));
   EXPECT_EQ(found.lacks, "node-0 lacks cpu 3 and example.com/gpu 1");
   EXPECT_DOUBLE_EQ(found.distance, 1);
 }
@@ -48,21 +48,21 @@ TEST(NearMiss, NamesAllThatAZoneLacks) {
 TEST(NearMiss, SaysTheSameOfNodesThatLackTheSame) {
   auto other = split_node("single-numa-node");
   test::set_available(other, 0, "cpu", "1");
-  const PodSpec wants = gpu_pod("4", "1");
+  const PodSpec wants = cpus_and_gpus("4", "1");
   EXPECT_EQ(miss(other, wants).why, miss(split_node("single-numa-node"), wants).why);
   EXPECT_GT(miss(other, wants).distance, miss(split_node("single-numa-node"), wants).distance);
 }
 
 TEST(NearMiss, NamesWhatTheNodeLacksInTotal) {
-  const NearMiss found = miss(split_node("single-numa-node"), gpu_pod("20", "1"));
+  const NearMiss found = miss(split_node("single-numa-node"), cpus_and_gpus("20", "1"));
   EXPECT_EQ(found.why, "all NUMA nodes together have less than cpu 20 free");
   EXPECT_EQ(found.lacks, "it has 19");
   EXPECT_NEAR(found.distance, 0.05, 1e-9);
 }
 
 TEST(NearMiss, SeveralZonesHaveNoNearestOne) {
-  const NearMiss found =
-      miss(two_zones("restricted", "pod", {{"cpu", "16"}, {kGpu, "4"}}), gpu_pod("10", "6"));
+  const NearMiss found = miss(two_zones("restricted", "pod", {{"cpu", "16"}, {kDevice, "4"}}),
+                              cpus_and_gpus("10", "6"));
   EXPECT_EQ(found.why,
             "cpu 10 prefers 1 zone, example.com/gpu 6 prefers 2 zones: no number of zones is "
             "preferred for every resource");
@@ -79,26 +79,26 @@ TEST(NearMiss, NamesTheContainer) {
 }
 
 TEST(NearMiss, IsEmptyIfThePodIsAligned) {
-  EXPECT_EQ(miss(split_node("single-numa-node"), gpu_pod("2", "1")), NearMiss{});
-  EXPECT_EQ(miss(split_node("none"), gpu_pod("4", "1")), NearMiss{});
-  EXPECT_EQ(miss(NodeTopology{"n", {}, {}, {}}, gpu_pod("4", "1")), NearMiss{});
+  EXPECT_EQ(miss(split_node("single-numa-node"), cpus_and_gpus("2", "1")), NearMiss{});
+  EXPECT_EQ(miss(split_node("none"), cpus_and_gpus("4", "1")), NearMiss{});
+  EXPECT_EQ(miss(NodeTopology{"n", {}, {}, {}}, cpus_and_gpus("4", "1")), NearMiss{});
 }
 
 TEST(PodQueryEmptyNode, DistinguishesNodesThatAreFullFromThoseThatAreTooSmall) {
   Fleet fleet;
   const std::size_t node = fleet.add(split_node("single-numa-node")).value();
-  PodQuery full(fleet, gpu_pod("4", "1"));
+  PodQuery full(fleet, cpus_and_gpus("4", "1"));
   EXPECT_FALSE(full.predict(node, ScoringStrategy::kLeastNumaNodes).admits());
   EXPECT_TRUE(full.admits_when_empty(node));
   EXPECT_FALSE(full.predict(node, ScoringStrategy::kLeastNumaNodes).admits());
-  EXPECT_FALSE(PodQuery(fleet, gpu_pod("17", "1")).admits_when_empty(node));
+  EXPECT_FALSE(PodQuery(fleet, cpus_and_gpus("17", "1")).admits_when_empty(node));
 }
 
 TEST(PodQueryZones, SaysWhetherAnythingIsAligned) {
-  Fleet fleet({kGpu});
+  Fleet fleet({kDevice});
   const std::size_t node = fleet.add(split_node("single-numa-node")).value();
-  EXPECT_TRUE(PodQuery(fleet, gpu_pod("4", "1")).requests_zones(node));
-  EXPECT_FALSE(PodQuery(fleet, gpu_pod("500m", "1")).requests_zones(node));
+  EXPECT_TRUE(PodQuery(fleet, cpus_and_gpus("4", "1")).requests_zones(node));
+  EXPECT_FALSE(PodQuery(fleet, cpus_and_gpus("500m", "1")).requests_zones(node));
 }
 
 TEST(FleetReplace, ChangesAmountsAndPolicyInPlace) {

@@ -2,8 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "commands.hpp"
 #include "documents.hpp"
@@ -101,27 +104,18 @@ class Answers {
   PodPredictions document() { return predictions_of(fleet_, pod_, query_, predictions_); }
 
   std::string as_text() {
-    const auto admitting =
-        std::count_if(predictions_.begin(), predictions_.end(),
-                      [](const Prediction& prediction) { return prediction.admits(); });
     TextTable table({{"NODE", TextTable::Align::kLeft},
                      {"OUTCOME", TextTable::Align::kLeft},
                      {"SCORE", TextTable::Align::kRight},
                      {"POLICY", TextTable::Align::kLeft},
                      {"WHERE, OR WHY NOT", TextTable::Align::kLeft}});
-    for (const std::size_t node : nodes_) {
-      const Prediction& prediction = predictions_[node];
-      table.add({fleet_.name(node), std::string(to_string(prediction.outcome)),
-                 prediction.admits() ? std::to_string(prediction.score) : "",
-                 std::string(to_string(fleet_.policy(node))), query_.explain(node)});
+    for (const auto& [cells, names] : equal_answers()) {
+      table.add({name_list(names), cells[0], cells[1], cells[2], cells[3]});
     }
-    const auto& unread = fleet_.unread();
-    for (const UnreadTopology& node : unread) table.add({node.name, "unknown", "", "", node.why});
-    const std::size_t all = predictions_.size() + unread.size();
-    return fmt::format("{}: {} of {} {} it{}\n{}", name_of(pod_), admitting, counted(all, "node"),
-                       all == 1 ? "admits" : "admit",
-                       unread.empty() ? "" : fmt::format(", {} unknown", unread.size()),
-                       table.render(terminal_style(), 2));
+    for (const UnreadTopology& node : fleet_.unread()) {
+      table.add({node.name, "unknown", "", "", node.why});
+    }
+    return fmt::format("{}: {}\n{}", name_of(pod_), headline(), table.render(terminal_style(), 2));
   }
 
   /// Explains why no node admits the pod, with the reason of the best one.
@@ -131,6 +125,87 @@ class Answers {
   }
 
  private:
+  using Cells = std::array<std::string, 4>;
+  struct EqualAnswers {
+    Cells cells;  ///< outcome, score, policy, why
+    std::vector<std::string> nodes;
+  };
+
+  /// Returns the rows of the table, the best first; nodes with the same answer share one.
+  std::vector<EqualAnswers> equal_answers() {
+    std::vector<EqualAnswers> rows;
+    std::map<Cells, std::size_t> known;
+    for (const std::size_t node : nodes_) {
+      const Prediction& prediction = predictions_[node];
+      const Cells cells = {std::string(to_string(prediction.outcome)),
+                           prediction.admits() ? std::to_string(prediction.score) : "",
+                           std::string(to_string(fleet_.policy(node))), query_.explain(node)};
+      const auto [row, fresh] = known.emplace(cells, rows.size());
+      if (fresh) rows.push_back({cells, {}});
+      rows[row->second].nodes.push_back(fleet_.name(node));
+    }
+    return rows;
+  }
+
+  /// Returns the names, cut after the second one: "a, b and 7 more".
+  static std::string name_list(const std::vector<std::string>& names) {
+    constexpr std::size_t kShown = 2;
+    const std::span shown(names.data(), std::min(names.size(), kShown));
+    const std::string more =
+        names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : "";
+    return fmt::format("{}{}", fmt::join(shown, ", "), more);
+  }
+
+  /// How many nodes answer alike, and the nearest of those that reject.
+  struct Tally {
+    std::size_t aligned = 0;
+    std::size_t admitting = 0;
+    std::size_t lacking = 0;  ///< have too little in total
+    NearMiss nearest;
+    std::string nearest_name;
+  };
+
+  Tally tally() {
+    Tally tally;
+    for (std::size_t node = 0; node < predictions_.size(); ++node) {
+      if (predictions_[node].admits()) {
+        ++tally.admitting;
+        if (!predictions_[node].zones.empty()) ++tally.aligned;
+        continue;
+      }
+      NearMiss miss = query_.near_miss(node);
+      if (miss.is_total) ++tally.lacking;
+      if (!tally.nearest_name.empty() && miss.distance >= tally.nearest.distance) continue;
+      tally.nearest = std::move(miss);
+      tally.nearest_name = fleet_.name(node);
+    }
+    return tally;
+  }
+
+  /// Returns the first lines, which count the nodes.
+  std::string headline() {
+    const Tally found = tally();
+    const std::size_t unknown = fleet_.unread().size();
+    const std::size_t all = predictions_.size() + unknown;
+    const std::size_t unable = predictions_.size() - found.admitting - found.lacking;
+    std::string text = fmt::format("{} of {} {} it", found.admitting, counted(all, "node"),
+                                   all == 1 ? "admits" : "admit");
+    if (found.admitting > 0) {
+      text += fmt::format(" ({} aligned, {} not aligned)", found.aligned,
+                          found.admitting - found.aligned);
+    }
+    if (unable > 0) text += fmt::format("; {} cannot align it", unable);
+    if (found.lacking > 0) {
+      text += fmt::format("; {} {} too little in total", found.lacking,
+                          found.lacking == 1 ? "has" : "have");
+    }
+    if (unknown > 0) text += fmt::format("; {} unknown", unknown);
+    if (!found.nearest.lacks.empty()) {
+      text += fmt::format("\n  nearest miss: {}: {}", found.nearest_name, found.nearest.lacks);
+    }
+    return text;
+  }
+
   const Fleet& fleet_;
   const PodSpec& pod_;
   PodQuery query_;

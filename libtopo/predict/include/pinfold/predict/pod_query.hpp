@@ -46,6 +46,7 @@ struct NearMiss {
   std::string why;
   std::string lacks;    ///< of the nearest zone: "node-0 lacks cpu 2"; "" if it is not about a zone
   double distance = 0;  ///< the missing part of each request, added up: 0.5 is half of one request
+  bool is_total = false;  ///< all zones together have too little
 
   friend bool operator==(const NearMiss&, const NearMiss&) = default;
 };
