@@ -205,6 +205,7 @@ constexpr std::array kKinds = {
     kind<ResizeDocument>("resize", "pinfold resize -o json"),
     kind<SimulateDocument>("simulate", "pinfold simulate of pods -o json"),
     kind<BenchLine>("simulate-bench", "A line of pinfold simulate --bench"),
+    kind<ClusterDocument>("simulate-cluster", "pinfold simulate --cluster -o json"),
     kind<socket::AnswerMessage>("socket-answer", "An answer of the service to a command"),
     kind<socket::RequestMessage>("socket-request", "A request of a command to the service"),
     kind<StartDocument>("start", "pinfold start -o json"),

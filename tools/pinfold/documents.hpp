@@ -167,6 +167,25 @@ struct SimulateDocument {
   std::vector<SimulatedRun> runs;
   std::optional<RunComparison> compared;
 };
+/// A scheduler in front of many nodes, by one rule: `pinfold simulate --cluster`.
+struct ScheduledRun {
+  std::string rule;
+  std::size_t placed = 0;
+  std::size_t bounced = 0;
+  std::size_t waited = 0;
+  std::size_t unplaced = 0;
+  std::size_t peak = 0;
+  std::chrono::nanoseconds p50{0};
+  std::chrono::nanoseconds p99{0};
+  std::size_t fleet_bytes = 0;
+};
+struct ClusterDocument {
+  std::size_t nodes = 0;
+  std::size_t pods = 0;
+  std::uint64_t seed = 0;
+  std::chrono::nanoseconds delay{0};
+  std::vector<ScheduledRun> runs;
+};
 /// A line of `pinfold simulate --bench`.
 struct BenchLine {
   std::string name;
@@ -259,6 +278,8 @@ void describe(fields::Fields& fields, ChangedPod& pod);
 void describe(fields::Fields& fields, RunComparison& comparison);
 void describe(fields::Fields& fields, SimulateDocument& document);
 void describe(fields::Fields& fields, BenchLine& line);
+void describe(fields::Fields& fields, ScheduledRun& run);
+void describe(fields::Fields& fields, ClusterDocument& document);
 void describe_value(fields::Fields& fields, KubeletState& state);
 void describe(fields::Fields& fields, KubeletVerdict& verdict);
 void describe(fields::Fields& fields, ShowDocument& document);

@@ -97,16 +97,24 @@ TEST_F(ClusterViewTest, ATopologyMayComeAfterThePodsOfItsNode) {
 }
 
 TEST_F(ClusterViewTest, ANodeThatGoesAndComesStartsWithItsNewTopology) {
-  view.set_node("a");
   view.set_topology(eight_each("a"));
   view.set_pod(watched("p", "3", "a"), Time(1));
-  view.remove_node("a");
+  view.remove_topology("a");
   EXPECT_EQ(view.number_of("a"), std::nullopt);
   view.remove_pod(PodUid("p"));
-  view.set_node("a");
   view.set_topology(test::zones_of("a", "restricted", "pod", {{"cpu", {"4", "4", "4"}}}));
   EXPECT_EQ(available("a", Time(2)), "4000 4000 4000");
   EXPECT_EQ(view.counts().topologies, 1U);
+}
+
+TEST_F(ClusterViewTest, ATopologyThatIsOlderThanItsNodeIsOfAnotherMachine) {
+  view.set_topology(eight_each("a"), "2026-01-31T12:00:00Z");
+  view.set_node("a", "2026-01-31T12:00:01Z");
+  EXPECT_EQ(view.number_of("a"), std::nullopt);
+  view.set_topology(eight_each("a"), "2026-01-31T12:00:02Z");
+  EXPECT_EQ(view.number_of("a"), 0U);
+  view.remove_node("a");
+  EXPECT_EQ(view.number_of("a"), 0U);
 }
 
 TEST_F(ClusterViewTest, AnUnreadTopologyIsNamedAndReplacesTheOldOne) {

@@ -84,6 +84,20 @@ TEST_F(ViewSinkTest, PodsAreKnownByTheirUids) {
   EXPECT_EQ(counts().pods, 0U);
 }
 
+TEST_F(ViewSinkTest, TimesOfObjectsAreRead) {
+  ViewSink nodes = sink(Kind::kNodes);
+  ViewSink topologies = sink(Kind::kNodeTopologies);
+  nodes.set({{"metadata", {{"name", "a"}, {"creationTimestamp", "2026-01-31T12:00:00Z"}}}});
+  json object = item("a");
+  object["metadata"]["managedFields"] = {{{"time", "2026-01-31T11:00:00Z"}}, {{"manager", "x"}}};
+  topologies.set(object);
+  const auto number = [&] { return view.use([](ClusterView& of) { return of.number_of("a"); }); };
+  EXPECT_EQ(number(), std::nullopt);
+  object["metadata"]["managedFields"][1]["time"] = "2026-01-31T12:00:00Z";
+  topologies.set(object);
+  EXPECT_EQ(number(), 0U);
+}
+
 TEST_F(ViewSinkTest, NodesAreCounted) {
   ViewSink nodes = sink(Kind::kNodes);
   nodes.set({{"metadata", {{"name", "a"}}}});

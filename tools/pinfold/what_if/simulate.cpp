@@ -8,11 +8,13 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "commands.hpp"
 #include "documents.hpp"
 #include "output.hpp"
 #include "pinfold/text/message.hpp"
+#include "what_if/simulate_cluster.hpp"
 #include "what_if/simulate_pods.hpp"
 
 namespace pinfold::tools {
@@ -22,6 +24,7 @@ using nlohmann::json;
 
 struct SimulateOptions {
   SimulatedPods pods;  ///< its files are also those of a replay
+  std::optional<std::string> cluster;
   bool compare = false;
   int bench = 0;
   std::string only;
@@ -145,6 +148,7 @@ Result<ExitStatus> replay_all(const SimulateOptions& options) {
 }
 
 Result<ExitStatus> run(const SimulateOptions& options) {
+  if (options.cluster) return simulate_cluster_of(*options.cluster, options.pods.output);
   return options.pods.is_asked_for() ? simulate_pods_of(options.pods) : replay_all(options);
 }
 
@@ -210,6 +214,13 @@ cli::Command simulate_command() {
         .target = &options->pods.files,
         .help = "Pod manifests, YAML or JSON; without an option for pods, conformance vectors: one "
                 "JSON object per line, plain or gzip; - for standard input"},
+       {.name = "--cluster",
+        .target = &options->cluster,
+        .help = "Schedule generated pods on many nodes whose kubelets decide, without and with "
+                "predictions: nodes=5000,pods=10000,seed=1,delay=SECONDS,score=pack|spread",
+        .value = "PLAN",
+        .excludes = {"--machine", "--synthetic", "--config", "--compare-config", "--workload",
+                     "--state-dir", "--compare", "--bench", "--only", "--show", "--picture"}},
        {"--compare", &options->compare,
         "Compare with the expected results in the input, print the differences and a table; exit "
         "status 1 if there are differences"},
@@ -234,6 +245,8 @@ cli::Command simulate_command() {
                          "Compare two configurations with generated pods"},
                         {"pinfold simulate --state-dir /var/lib/pinfold --config new.yaml",
                          "Print which pods of this node would be rejected and which would move"},
+                        {"pinfold simulate --cluster nodes=20,pods=60,delay=10",
+                         "Count the pods that bounce, with a scheduler that asks and without"},
                         {"pinfold simulate --compare vectors.jsonl.gz",
                          "Compare decisions with those of a kubelet"}}}};
   command.run = [options] { return exit_status(run(*options)); };

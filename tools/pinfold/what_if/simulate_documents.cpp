@@ -79,6 +79,29 @@ void describe(Fields& fields, SimulateDocument& document) {
   fields.member("compared", document.compared, "Null: there is only one run.");
 }
 
+void describe(Fields& fields, ScheduledRun& run) {
+  fields.type("ScheduledRun", "A scheduler that asks by one rule before it binds.");
+  fields.member("rule", run.rule, "\"sums\", \"published\" or \"extender\".");
+  fields.member("placedCount", run.placed, "Pods that a kubelet has admitted.");
+  fields.member("bouncedCount", run.bounced, "Pods that a kubelet has rejected.");
+  fields.member("waitedCount", run.waited, "Times that no node passed.");
+  fields.member("unplacedCount", run.unplaced, "Pods that were not admitted in the end.");
+  fields.member("peakCount", run.peak, "Most pods at one time.");
+  fields.member("filterP50Seconds", run.p50, "Time to filter the nodes of a pod.");
+  fields.member("filterP99Seconds", run.p99, "");
+  fields.member("fleetBytes", run.fleet_bytes, "Memory of the amounts of all nodes.");
+}
+
+void describe(Fields& fields, ClusterDocument& document) {
+  fields.type("ClusterSimulation", "A scheduler in front of many nodes.");
+  fields.member("nodeCount", document.nodes, "");
+  fields.member("podCount", document.pods, "");
+  fields.member("seed", document.seed, "");
+  fields.member("exporterDelaySeconds", document.delay,
+                "From a change on a node until its object shows it.");
+  fields.member("runs", document.runs, "One for each rule.");
+}
+
 void describe(Fields& fields, BenchLine& line) {
   fields.type("BenchLine", "How long admissions took.");
   fields.member("name", line.name, "Of the history.");

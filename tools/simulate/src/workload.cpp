@@ -3,38 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <map>
-#include <random>
 #include <utility>
 
+#include "dice.hpp"
 #include "pinfold/text/field.hpp"
+#include "plan_number.hpp"
 
 namespace pinfold::simulate {
 namespace {
 
 constexpr std::size_t kMaxPods = 1'000'000;
 constexpr std::size_t kMaxLifetime = 10'000;  // percent
-
-/// Reproducible random numbers. The standard library's distributions differ between platforms, but
-/// its generator does not.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : generator_(seed) {}
-
-  /// Returns 0 to n - 1 with equal probability. Domain: n > 0.
-  std::size_t below(std::size_t n) {
-    constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-    const std::uint64_t limit = kMost - kMost % n;  // beyond it, low numbers would be more likely
-    std::uint64_t number = generator_();
-    while (number >= limit) number = generator_();
-    return static_cast<std::size_t>(number % n);
-  }
-
- private:
-  std::mt19937_64 generator_;
-};
 
 const Shape& pick(const Mix& mix, Dice& dice) {
   std::size_t weights = 0;
@@ -66,15 +47,6 @@ PodSpec make_pod(const Shape& shape, std::size_t number) {
     pod.containers.push_back(std::move(container));
   }
   return pod;
-}
-
-Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t least, std::uint64_t most) {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && stop == end && least <= value && value <= most) return value;
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("'{}': expected {} to {}", printable(text), least, most));
 }
 
 Result<void> set(Workload& workload, std::string_view key, std::string_view value) {

@@ -15,14 +15,13 @@ using kube::WatchedPod;
 ClusterView::ClusterView(ClusterOptions options)
     : options_(std::move(options)), fleet_(options_.ignored) {}
 
-void ClusterView::set_node(const std::string& name) { names_.insert(name); }
-
-void ClusterView::remove_node(const std::string& name) {
-  names_.erase(name);
-  remove_topology(name);
+void ClusterView::set_node(const std::string& name, const std::string& created) {
+  created_[name] = created;
 }
 
-void ClusterView::set_topology(NodeTopology topology) {
+void ClusterView::remove_node(const std::string& name) { created_.erase(name); }
+
+void ClusterView::set_topology(NodeTopology topology, const std::string& written) {
   const std::string name = topology.name;
   unread_.erase(name);
   const auto known = nodes_.find(name);
@@ -30,6 +29,7 @@ void ClusterView::set_topology(NodeTopology topology) {
                                            : renew(known->second, std::move(topology));
   if (!taken) return set_unread({name, taken.error().message});
   NodeAccount& node = nodes_[name];
+  node.written = written;
   for (PodAccount* const pod : pods_on(node)) judge(*pod, node.number);
   changed_.insert(name);
 }
@@ -196,6 +196,10 @@ void ClusterView::rebuild_if_wasteful() {
 std::optional<std::size_t> ClusterView::number_of(std::string_view node) const {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return std::nullopt;
+  const auto created = created_.find(node);
+  const std::string& written = found->second.written;
+  const bool is_older = created != created_.end() && !written.empty() && written < created->second;
+  if (is_older) return std::nullopt;
   return found->second.number;
 }
 
@@ -205,8 +209,8 @@ const PodAccount* ClusterView::find_pod(const PodUid& uid) const {
 }
 
 ClusterView::Counts ClusterView::counts() const {
-  return {names_.size(), nodes_.size(),     unread_.size(),
-          pods_.size(),  in_flight_.size(), fleet_.memory()};
+  return {created_.size(), nodes_.size(),     unread_.size(),
+          pods_.size(),    in_flight_.size(), fleet_.memory()};
 }
 
 std::vector<std::string> ClusterView::take_warnings() { return std::exchange(warnings_, {}); }

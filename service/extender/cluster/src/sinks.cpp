@@ -2,14 +2,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "pinfold/predict/node_topology.hpp"
+#include "pinfold/text/field.hpp"
 
 namespace pinfold::cluster {
 
 using kube::Kind;
 using nlohmann::json;
+
+namespace {
+
+std::string text_in(const json& object, std::string_view key) {
+  const json* const value = object.is_object() ? member(object, key) : nullptr;
+  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
+}
+
+/// Returns when an object was last written; "" if it does not say so.
+std::string written_at(const json& object) {
+  const json* const fields = member(object["metadata"], "managedFields");
+  std::string last;
+  if (fields == nullptr || !fields->is_array()) return last;
+  for (const json& field : *fields) last = std::max(last, text_in(field, "time"));
+  return last;
+}
+
+}  // namespace
 
 ViewSink::ViewSink(Kind kind, SharedView& view, Clock clock, Warn warn)
     : kind_(kind), view_(&view), clock_(std::move(clock)), warn_(std::move(warn)) {}
@@ -31,7 +51,9 @@ void ViewSink::set(const json& object) {
   unseen_.erase(*key);
   switch (kind_) {
     case Kind::kNodes:
-      return view_->use([&](ClusterView& view) { view.set_node(*key); });
+      return view_->use([&](ClusterView& view) {
+        view.set_node(*key, text_in(object["metadata"], "creationTimestamp"));
+      });
     case Kind::kPods:
       return set_pod(object);
     case Kind::kNodeTopologies:
@@ -56,7 +78,7 @@ void ViewSink::set_topology(const std::string& name, const json& object) {
     for (const std::string& warning : topology->warnings) {
       warn_(fmt::format("node '{}': {}", name, warning));
     }
-    view.set_topology(*std::move(topology));
+    view.set_topology(*std::move(topology), written_at(object));
   });
 }
 

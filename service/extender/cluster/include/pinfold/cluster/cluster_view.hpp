@@ -30,11 +30,13 @@ class ClusterView {
   ClusterView(const ClusterView&) = delete;
   ClusterView& operator=(const ClusterView&) = delete;
 
-  void set_node(const std::string& name);
-  /// Forgets the node's topology too: a later node of the same name is another machine.
+  /// `created` is a time as Kubernetes writes it, "2026-01-31T12:00:00Z"; "": unknown.
+  void set_node(const std::string& name, const std::string& created = "");
   void remove_node(const std::string& name);
 
-  void set_topology(NodeTopology topology);
+  /// `written` is when the object was last written. If it is older than its node, it is of an
+  /// earlier machine of that name, and nothing is predicted.
+  void set_topology(NodeTopology topology, const std::string& written = "");
   /// The node's object cannot be read: nothing is predicted for it.
   void set_unread(UnreadTopology unread);
   void remove_topology(const std::string& name);
@@ -50,7 +52,7 @@ class ClusterView {
   [[nodiscard]] Fleet& fleet(kube::Time now);
   [[nodiscard]] InFlight& in_flight() { return in_flight_; }
   [[nodiscard]] const ClusterOptions& options() const { return options_; }
-  /// Returns the number of a node in the fleet; nullopt if it has no topology.
+  /// Returns the number of a node in the fleet; nullopt if it has no topology of its own.
   [[nodiscard]] std::optional<std::size_t> number_of(std::string_view node) const;
   /// Returns a bound pod; nullptr if it is not known.
   [[nodiscard]] const PodAccount* find_pod(const PodUid& uid) const;
@@ -72,6 +74,7 @@ class ClusterView {
  private:
   struct NodeAccount {
     NodeTopology topology;
+    std::string written;
     std::size_t number = 0;
     std::set<PodUid> pods;
   };
@@ -89,7 +92,7 @@ class ClusterView {
   [[nodiscard]] std::vector<PodAccount*> pods_on(const NodeAccount& node);
 
   ClusterOptions options_;
-  std::set<std::string> names_;  ///< of Node objects
+  std::map<std::string, std::string, std::less<>> created_;  ///< Node objects: when
   std::map<std::string, NodeAccount, std::less<>> nodes_;
   std::map<std::string, std::string> unread_;                     ///< node to why
   std::map<std::string, std::set<PodUid>, std::less<>> waiting_;  ///< pods by nodes not in nodes_
