@@ -81,8 +81,10 @@ class Extender:
                        f"users: [{{name: u, user: {user}}}]\n")
         file = os.path.join(directory, "extender.yaml")
         with open(file, "w", encoding="utf-8") as out:
-            out.write("\n".join([f"address: 127.0.0.1:{self.port}", f"healthAddress: 127.0.0.1:{self.health}",
-                                 f"kubeconfig: {kubeconfig}", *settings]) + "\n")
+            defaults = [f"address: 127.0.0.1:{self.port}", f"healthAddress: 127.0.0.1:{self.health}",
+                        f"kubeconfig: {kubeconfig}"]
+            names = [line.split(":")[0] for line in settings]
+            out.write("\n".join([*[line for line in defaults if line.split(":")[0] not in names], *settings]) + "\n")
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen([PROGRAM, "--settings", file], stderr=self.log)
         self.tls = None

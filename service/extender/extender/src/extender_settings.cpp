@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
 
 #include "pinfold/fields/json.hpp"
 #include "pinfold/settings/settings.hpp"
 #include "pinfold/text/document.hpp"
+#include "pinfold/text/field.hpp"
+#include "pinfold/text/message.hpp"
 
 namespace pinfold::web {
 
@@ -24,6 +28,21 @@ namespace pinfold::extender {
 namespace {
 
 constexpr std::chrono::seconds kLongest(3600);
+
+/// Errors: kInvalidArgument for a member that the settings do not have.
+Result<void> check_names(const nlohmann::json& document) {
+  if (!document.is_object()) return {};
+  const nlohmann::json known = fields::to_json(ExtenderSettings{});
+  std::vector<std::string_view> names;
+  for (auto it = known.begin(); it != known.end(); ++it) names.push_back(it.key());
+  for (auto it = document.begin(); it != document.end(); ++it) {
+    if (known.contains(it.key())) continue;
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("unknown field '{}'{}", printable(it.key()), did_you_mean(it.key(), names)));
+  }
+  return {};
+}
 
 Result<void> read_scoring(const std::string& name, ExtenderSettings& settings) {
   PINFOLD_LET_WRAP(settings.scoring, parse_scoring_strategy(name), "scoring");
@@ -63,6 +82,7 @@ Result<ExtenderSettings> parse_extender_settings(std::string_view yaml) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("{} documents: expected one", documents.size()));
   }
+  PINFOLD_TRY(check_names(documents.front()));
   PINFOLD_LET(auto settings,
               fields::read<ExtenderSettings>(documents.front(), {.whole = "settings"}));
   PINFOLD_TRY_WRAP(settings::parse_log_level(settings.log_level), "logLevel");

@@ -14,6 +14,7 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
 #include <boost/optional.hpp>
+#include <exception>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -105,13 +106,13 @@ struct HttpServer::Parts {
 
   HttpServerOptions options;
   Handler handler;
-  asio::io_context io;
+  std::atomic<std::size_t> bodies{0};  ///< bytes that may still be received
+  std::mutex mutex;
+  Certificates certificates;  ///< nullptr: plain HTTP
+  asio::io_context io;        ///< its destructor ends the connections, which use all of the above
   tcp::acceptor acceptor{asio::make_strand(io)};
   asio::steady_timer retry{acceptor.get_executor()};
-  std::mutex mutex;
-  Certificates certificates;                               ///< nullptr: plain HTTP
   std::list<std::weak_ptr<ServerConnection>> connections;  ///< of the acceptor's strand; by age
-  std::atomic<std::size_t> bodies{0};                      ///< bytes that may still be received
   std::vector<std::thread> threads;
 };
 
@@ -232,10 +233,19 @@ class StreamConnection final
     const std::string target(request.target());
     HttpCall call{std::string(request.method_string()), target.substr(0, target.find('?')),
                   std::move(request.body())};
-    HttpAnswer answer = server_.handler(call);
+    HttpAnswer answer = answer_to(call);
     release_body();
     write(static_cast<http::status>(answer.status), std::move(answer.body), answer.type,
           request.keep_alive(), request.method() == http::verb::head);
+  }
+
+  HttpAnswer answer_to(const HttpCall& call) {
+    try {
+      return server_.handler(call);
+    } catch (const std::exception& error) {  // out of memory
+      constexpr int kInternalError = 500;
+      return {kInternalError, std::string(error.what()) + "\n", "text/plain"};
+    }
   }
 
   void answer_and_close(http::status status, const std::string& message) {
