@@ -249,6 +249,7 @@ class StreamConnection final
   }
 
   void answer_and_close(http::status status, const std::string& message) {
+    release_body();
     write(status, message + "\n", "text/plain", false, false);
   }
 
