@@ -101,6 +101,19 @@ TEST_F(MarkShown, WhatHasDecreasedEnoughForTheFirstOne) {
 TEST_F(MarkShown, TheZoneMayBeAnotherOne) {
   EXPECT_EQ(shown(test::eight_each("n"), test::eight_each("n", "8", "5")), "p");
 }
+TEST_F(MarkShown, TheZonesCorrectThePrediction) {
+  EXPECT_EQ(shown(test::eight_each("n"), test::eight_each("n", "7", "6")), "p");
+  EXPECT_EQ(p.predicted, (Amounts{{"node-0", "cpu", 1000}, {"node-1", "cpu", 2000}}));
+}
+TEST_F(MarkShown, AmbiguousZonesCorrectNothing) {
+  EXPECT_EQ(shown(test::eight_each("n"), test::eight_each("n", "5", "6")), "pq");
+  EXPECT_EQ(p.predicted, kThree);
+  EXPECT_EQ(q.predicted, kTwo);
+}
+TEST_F(MarkShown, ALargerDecreaseCorrectsNothing) {
+  EXPECT_EQ(shown(test::eight_each("n"), test::eight_each("n", "8", "4")), "p");
+  EXPECT_EQ(p.predicted, kThree);
+}
 TEST_F(MarkShown, BothAtOnce) {
   EXPECT_EQ(shown(test::eight_each("n"), test::eight_each("n", "5", "6")), "pq");
 }

@@ -28,7 +28,7 @@ constexpr int kZones = 2;
 constexpr int kCpusOfZone = 8;
 constexpr std::int64_t kAllocatableMilli = (kZones * kCpusOfZone - 1) * 1000;  // CPU 0 is reserved
 constexpr milliseconds kBetweenArrivals(10);
-constexpr milliseconds kBindIsSeen(30);
+constexpr milliseconds kIsSeen(30);  // a bind or removal, by others
 constexpr milliseconds kRetry(1'000);
 constexpr int kMostAttempts = 30;
 
@@ -200,7 +200,7 @@ class SimulatedScheduling {
     Decision decision = decide(*kubelet.kind, std::move(kubelet.state), attempt.pod);
     const bool rejected = std::holds_alternative<Rejected>(decision);
     kubelet.state = std::visit([](auto& of) { return std::move(of.next); }, decision);
-    at(now_ + kBindIsSeen,
+    at(now_ + kIsSeen,
        [this, pod = attempt.pod, node, rejected] { rule_->show_bound(pod, node, rejected, now_); });
     if (rejected) return bounce(std::move(attempt));
     place(attempt, node);
@@ -217,7 +217,7 @@ class SimulatedScheduling {
       kubelet.free_milli += milli_of(pod);
       --running_;
       publish_later(node);
-      rule_->show_removed(pod.uid);
+      at(now_ + kIsSeen, [this, uid = pod.uid] { rule_->show_removed(uid); });
     });
   }
 
@@ -242,7 +242,7 @@ class SimulatedScheduling {
   }
 
   void publish_later(std::size_t node) {
-    at(now_ + plan_.delay,
+    at(now_ + kIsSeen + plan_.delay,
        [this, node, topology = topology_of(node)] { rule_->publish(node, topology); });
   }
 

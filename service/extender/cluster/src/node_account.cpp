@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace pinfold::cluster {
 namespace {
@@ -22,6 +23,26 @@ Totals available_in(const NodeTopology& topology) {
   return totals;
 }
 
+/// Returns what is less available on each NUMA node than before.
+std::vector<ZoneAmount> decreases(const NodeTopology& before, const NodeTopology& after) {
+  std::map<std::pair<std::string, std::string>, std::int64_t> left;
+  for (const Zone& zone : after.zones) {
+    for (const ZoneResource& resource : zone.resources) {
+      left[{zone.name, resource.name}] = base_units(resource.name, resource.available);
+    }
+  }
+  std::vector<ZoneAmount> out;
+  for (const Zone& zone : before.zones) {
+    if (!zone.is_numa_node()) continue;
+    for (const ZoneResource& resource : zone.resources) {
+      const std::int64_t amount =
+          base_units(resource.name, resource.available) - left[{zone.name, resource.name}];
+      if (amount > 0) out.push_back({zone.name, resource.name, amount});
+    }
+  }
+  return out;
+}
+
 Totals totals_of(const std::vector<ZoneAmount>& amounts) {
   Totals totals;
   for (const ZoneAmount& one : amounts) totals[one.resource] += one.amount;
@@ -39,6 +60,13 @@ void charge(Fleet& fleet, std::size_t node, const PodAccount& pod) {
   // A zone that the node no longer has: the amounts are unknown, as those of a pod without record.
   const auto placement = placement_of(fleet, node, *pod.known());
   if (placement) fleet.charge(node, *placement);
+}
+
+/// If the amounts are all that the pod has, they show where it is.
+void correct_prediction(std::vector<ZoneAmount> decreased, PodAccount& pod) {
+  const Totals amounts = totals_of(*pod.known());
+  std::erase_if(decreased, [&](const ZoneAmount& one) { return !amounts.contains(one.resource); });
+  if (totals_of(decreased) == amounts) pod.predicted = std::move(decreased);
 }
 
 bool is_certain(const PodAccount& pod, Time now, milliseconds exporter_delay) {
@@ -79,12 +107,15 @@ void mark_shown(const NodeTopology& before, const NodeTopology& after,
   std::stable_sort(hidden.begin(), hidden.end(), [](const PodAccount* a, const PodAccount* b) {
     return a->bound_at < b->bound_at;
   });
+  std::vector<PodAccount*> shown;
   for (PodAccount* const pod : hidden) {
     const Totals amounts = totals_of(*pod->known());
     if (!holds(decrease, amounts)) continue;
     for (const auto& [resource, amount] : amounts) decrease[resource] -= amount;
     pod->is_shown = true;
+    shown.push_back(pod);
   }
+  if (shown.size() == 1) correct_prediction(decreases(before, after), *shown.front());
 }
 
 }  // namespace pinfold::cluster

@@ -23,7 +23,7 @@ struct ClusterPlan {
   std::size_t nodes = 5'000;
   std::size_t pods = 10'000;
   std::uint64_t seed = 1;
-  std::chrono::milliseconds delay{0};  ///< from a change on a node until its NRT object shows it
+  std::chrono::milliseconds delay{0};  ///< from when a change is seen until the NRT object shows it
   SchedulerScore score = SchedulerScore::kPack;
 
   friend bool operator==(const ClusterPlan&, const ClusterPlan&) = default;

@@ -17,8 +17,9 @@ struct PodAccount {
   std::string node;
   /// When it was seen being bound; nullopt: before this program has looked.
   std::optional<kube::Time> bound_at;
-  std::optional<std::vector<ZoneAmount>> predicted;  ///< when it was bound
-  std::optional<std::vector<ZoneAmount>> observed;   ///< published by an exporter
+  /// When it was bound; or where the published amounts have decreased by the pod's since then.
+  std::optional<std::vector<ZoneAmount>> predicted;
+  std::optional<std::vector<ZoneAmount>> observed;  ///< published by an exporter
   bool consumes = true;   ///< requests something that its node reports by zone
   bool is_shown = false;  ///< what the node has available has decreased by its resources since
 
@@ -41,7 +42,8 @@ void account(Fleet& fleet, std::size_t node, const std::vector<const PodAccount*
              kube::Time now, std::chrono::milliseconds exporter_delay);
 
 /// Marks the young pods whose resources the newly published amounts of a node show: those by which
-/// its total of available resources has decreased, in the order in which they were bound.
+/// its total of available resources has decreased, in the order in which they were bound. If that
+/// is one pod, corrects its prediction by the NUMA nodes on which they have decreased.
 void mark_shown(const NodeTopology& before, const NodeTopology& after,
                 const std::vector<PodAccount*>& pods);
 
