@@ -41,7 +41,19 @@ TEST_F(ClusterViewTest, APodThatIsSeenBeingBoundIsChargedWhereItIsPredicted) {
   view.set_pod(watched("p", "6", "a"), Time(2));
   EXPECT_EQ(view.find_pod(PodUid("p"))->predicted,
             (std::vector<ZoneAmount>{{"node-1", "cpu", 6000}}));
-  EXPECT_EQ(available("a", Time(3)), "8000 2000");
+  EXPECT_EQ(available("a", Time(3)), "5000 2000");
+}
+
+TEST_F(ClusterViewTest, APodThatHasGoneIsNotMistakenForALaterOne) {
+  view.set_topology(eight_each("a"));
+  view.set_pod(watched("gone", "5", "a"), Time(1));
+  view.remove_pod(PodUid("gone"));
+  view.set_pod(watched("later", "5", "a"), Time(2));
+  view.set_topology(eight_each("a", "3"));  // of the first one
+  view.set_topology(eight_each("a"));       // of its end
+  EXPECT_EQ(available("a", Time(3)), "3000 8000");
+  view.set_topology(eight_each("a", "3"));  // of the later one
+  EXPECT_EQ(available("a", Time(20'000)), "3000 8000");
 }
 
 TEST_F(ClusterViewTest, AnObservedPlacementReplacesThePrediction) {

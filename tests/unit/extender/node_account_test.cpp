@@ -56,8 +56,15 @@ TEST(NodeAccount, ObservedPlacementsNeedNoPublishedAmounts) {
 
 TEST(NodeAccount, APredictionCountsWhileThePodIsYoung) {
   const PodAccount pod = predicted("p", Time(10), kTwo);
-  EXPECT_EQ(available({pod}, Time(109)), "8000 6000");
+  EXPECT_EQ(available({pod}, Time(109)), "5000 6000");
   EXPECT_EQ(available({pod}, Time(110)), "5000 8000");
+}
+
+TEST(NodeAccount, OfTwoEstimatesTheSmallerOneCounts) {
+  PodAccount elsewhere = predicted("p", Time(10), kTwo);  // the object shows it on node-0
+  elsewhere.is_shown = true;
+  EXPECT_EQ(available({elsewhere}, Time(20)), "5000 6000");
+  EXPECT_EQ(available({elsewhere, observed("q", std::nullopt, kThree)}, Time(20)), "5000 6000");
 }
 
 TEST(NodeAccount, OneUnknownPodMakesThePublishedAmountsCount) {
@@ -70,7 +77,7 @@ TEST(NodeAccount, OneUnknownPodMakesThePublishedAmountsCount) {
 TEST(NodeAccount, APodThatConsumesNothingIsIgnored) {
   PodAccount idle = bound("idle", std::nullopt);
   idle.consumes = false;
-  EXPECT_EQ(available({idle, predicted("p", Time(10), kTwo)}, Time(20)), "8000 6000");
+  EXPECT_EQ(available({idle, predicted("p", Time(10), kTwo)}, Time(20)), "5000 6000");
 }
 
 TEST(NodeAccount, AShownPodIsNotChargedAgain) {

@@ -40,9 +40,11 @@ TEST(NearMiss, NamesTheZoneThatLacksLeast) {
 TEST(NearMiss, NamesAllThatAZoneLacks) {
   auto node = split_node("single-numa-node");
   test::set_available(node, 0, kDevice, "1");
-  const NearMiss found = miss(node, cpus_and_gpus("6", "2"));
-  EXPECT_EQ(found.lacks, "node-0 lacks cpu 3 and example.com/gpu 1");
-  EXPECT_DOUBLE_EQ(found.distance, 1);
+  test::set_available(node, 1, "cpu", "2");
+  test::set_available(node, 1, kDevice, "1");
+  const NearMiss found = miss(node, cpus_and_gpus("4", "2"));
+  EXPECT_EQ(found.lacks, "node-0 lacks cpu 1 and example.com/gpu 1");
+  EXPECT_DOUBLE_EQ(found.distance, 0.75);
 }
 
 TEST(NearMiss, SaysTheSameOfNodesThatLackTheSame) {

@@ -37,7 +37,9 @@ void ClusterView::set_topology(NodeTopology topology, const std::string& written
 Result<void> ClusterView::renew(NodeAccount& node, NodeTopology topology) {
   const std::size_t shape = fleet_.shape_number(node.number);
   PINFOLD_TRY(fleet_.replace(node.number, topology));
-  mark_shown(node.topology, topology, pods_on(node));
+  std::vector<PodAccount*> pods = pods_on(node);
+  for (PodAccount& pod : node.departed) pods.push_back(&pod);
+  mark_shown(node.topology, topology, pods);
   node.topology = std::move(topology);
   if (fleet_.shape_number(node.number) != shape) {
     ++waste_;
@@ -141,10 +143,13 @@ void ClusterView::remove_pod(const PodUid& uid) {
   in_flight_.remove(uid);
   const auto pod = pods_.find(uid);
   if (pod == pods_.end()) return;
-  const std::string& name = pod->second.node;
+  const std::string name = pod->second.node;
   if (const auto node = nodes_.find(name); node != nodes_.end()) {
     node->second.pods.erase(uid);
     changed_.insert(name);
+    PodAccount& account = pod->second;
+    const bool is_hidden = account.bound_at && !account.is_shown && account.known() != nullptr;
+    if (is_hidden) node->second.departed.push_back(std::move(account));
   } else if (const auto waiting = waiting_.find(name); waiting != waiting_.end()) {
     waiting->second.erase(uid);
     if (waiting->second.empty()) waiting_.erase(waiting);
@@ -161,7 +166,9 @@ Fleet& ClusterView::fleet(Time now) {
   }
   for (const std::string& name : changed_) {
     const auto node = nodes_.find(name);
-    if (node != nodes_.end()) account_for(node->second, now);
+    if (node == nodes_.end()) continue;
+    forget_departed(node->second, now);
+    account_for(node->second, now);
   }
   changed_.clear();
   return fleet_;
@@ -172,6 +179,12 @@ void ClusterView::account_for(const NodeAccount& node, Time now) {
   std::vector<const PodAccount*> pods;
   for (const PodUid& uid : node.pods) pods.push_back(&pods_.at(uid));
   account(fleet_, node.number, pods, now, options_.exporter_delay);
+}
+
+void ClusterView::forget_departed(NodeAccount& node, Time now) const {
+  std::erase_if(node.departed, [&](const PodAccount& pod) {
+    return pod.is_shown || !pod.is_young(now, options_.exporter_delay);
+  });
 }
 
 std::vector<PodAccount*> ClusterView::pods_on(const NodeAccount& node) {

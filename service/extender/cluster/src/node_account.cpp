@@ -73,6 +73,30 @@ bool is_certain(const PodAccount& pod, Time now, milliseconds exporter_delay) {
   return pod.observed || (pod.predicted && pod.is_young(now, exporter_delay));
 }
 
+bool is_seen(const PodAccount* pod) { return pod->observed.has_value(); }
+
+/// Makes available what is allocatable, minus the placements of all pods.
+void reconstruct_node(Fleet& fleet, std::size_t node, const std::vector<const PodAccount*>& pods) {
+  fleet.clear(node);
+  for (const PodAccount* const pod : pods) charge(fleet, node, *pod);
+}
+
+/// Like reconstruct_node, but makes nothing available that was not before.
+void limit_to_reconstruction(Fleet& fleet, std::size_t node,
+                             const std::vector<const PodAccount*>& pods) {
+  const Fleet::Rows rows = fleet.rows(node);
+  const std::vector<std::int64_t> before(rows.available, rows.available + rows.count);
+  reconstruct_node(fleet, node, pods);
+  const auto resources = fleet.resources_of_shape(fleet.shape_number(node));
+  Placement surplus;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto zones = static_cast<std::size_t>(rows.zones);
+    const std::int64_t more = std::max<std::int64_t>(0, rows.available[i] - before[i]);
+    surplus.add(static_cast<int>(i % zones), resources[i / zones], more);
+  }
+  fleet.charge(node, surplus);
+}
+
 }  // namespace
 
 const std::vector<ZoneAmount>* PodAccount::known() const {
@@ -89,11 +113,13 @@ void account(Fleet& fleet, std::size_t node, const std::vector<const PodAccount*
                         std::all_of(consumers.begin(), consumers.end(), [&](const PodAccount* pod) {
                           return is_certain(*pod, now, exporter_delay);
                         });
-  if (is_exact) fleet.clear(node);
+  const bool is_observed = is_exact && std::all_of(consumers.begin(), consumers.end(), is_seen);
+  if (is_observed) return reconstruct_node(fleet, node, consumers);
   for (const PodAccount* const pod : consumers) {
-    const bool counts = is_exact || (pod->is_young(now, exporter_delay) && !pod->is_shown);
-    if (counts && pod->known() != nullptr) charge(fleet, node, *pod);
+    const bool is_hidden = pod->is_young(now, exporter_delay) && !pod->is_shown;
+    if (is_hidden && pod->known() != nullptr) charge(fleet, node, *pod);
   }
+  if (is_exact) limit_to_reconstruction(fleet, node, consumers);
 }
 
 void mark_shown(const NodeTopology& before, const NodeTopology& after,

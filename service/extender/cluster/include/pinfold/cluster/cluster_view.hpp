@@ -77,6 +77,8 @@ class ClusterView {
     std::string written;
     std::size_t number = 0;
     std::set<PodUid> pods;
+    /// Young pods that were removed before the topology has shown them: it still may.
+    std::vector<PodAccount> departed;
   };
 
   /// Takes the topology of a node whose earlier one is known, or of another node.
@@ -90,6 +92,8 @@ class ClusterView {
   void drop(const std::string& name);
   void rebuild_if_wasteful();
   [[nodiscard]] std::vector<PodAccount*> pods_on(const NodeAccount& node);
+  /// Forgets the departed pods that the topology has shown, or has had the time to.
+  void forget_departed(NodeAccount& node, kube::Time now) const;
 
   ClusterOptions options_;
   std::map<std::string, std::string, std::less<>> created_;  ///< Node objects: when

@@ -33,11 +33,12 @@ struct PodAccount {
 
 /// Sets what is available on a node, of which `fleet` has the published amounts.
 ///
-/// How it works. If the place of every pod is known, the published amounts are not needed, late as
-/// they are: what is allocatable minus the pods' placements is available. A prediction counts only
-/// for a young pod: a node without an exporter of placements would otherwise depend on predictions
-/// alone. On all other nodes the published amounts count, minus the placements of young pods that
-/// they do not show yet.
+/// How it works. If the place of every pod was observed, the published amounts are not needed, late
+/// as they are: what is allocatable minus the pods' placements is available. On all other nodes it
+/// is what is published, minus the placements of young pods that it does not show yet. Both the
+/// zone that is predicted for a pod and the time at which its resources are published can be wrong:
+/// if all placements are known, and only those of young pods predicted, what is allocatable minus
+/// these is a second estimate, and the smaller one counts.
 void account(Fleet& fleet, std::size_t node, const std::vector<const PodAccount*>& pods,
              kube::Time now, std::chrono::milliseconds exporter_delay);
 
