@@ -67,6 +67,15 @@ TEST(NodeAccount, OfTwoEstimatesTheSmallerOneCounts) {
   EXPECT_EQ(available({elsewhere, observed("q", std::nullopt, kThree)}, Time(20)), "5000 6000");
 }
 
+TEST(NodeAccount, ALikelyEstimateKnowsWhatWasFreed) {
+  Fleet fleet;
+  (void)fleet.add(test::eight_each("n", "5"));
+  const PodAccount pod = predicted("p", Time(10), kTwo);
+  account(fleet, 0, {&pod}, Time(20), kDelay, Estimate::kLikely);
+  EXPECT_EQ(fleet.available(0, 0)[0], 8000);
+  EXPECT_EQ(fleet.available(0, 0)[1], 6000);
+}
+
 TEST(NodeAccount, OneUnknownPodMakesThePublishedAmountsCount) {
   EXPECT_EQ(available({bound("old", std::nullopt), predicted("p", Time(10), kTwo)}, Time(20)),
             "5000 6000");

@@ -47,22 +47,30 @@ class KeptObjects {
   void forget() {
     oldest_ = version_;
     events_.clear();
+    pages_.clear();
   }
 
-  [[nodiscard]] std::string page(const std::string& target) const {
-    const std::string from = parameter(target, "continue");
-    const auto limit = std::stoul(parameter(target, "limit"));
-    json list = {{"metadata", {{"resourceVersion", std::to_string(version_)}}},
+  /// All pages of a list show the objects as they were at the first one.
+  std::string page(const std::string& target) {
+    const std::string token = parameter(target, "continue");
+    if (token.empty()) pages_[++last_list_] = {version_, objects_};
+    const std::uint64_t id = token.empty() ? last_list_ : std::stoull(token);
+    const auto& [version, objects] = pages_.at(id);
+    json list = {{"metadata", {{"resourceVersion", std::to_string(version)}}},
                  {"items", json::array()}};
-    auto it = from.empty() ? objects_.begin() : objects_.lower_bound(from);
-    for (; it != objects_.end() && list["items"].size() < limit; ++it) {
+    auto it =
+        token.empty() ? objects.begin() : objects.lower_bound(token.substr(token.find('_') + 1));
+    for (; it != objects.end() && list["items"].size() < std::stoul(parameter(target, "limit"));
+         ++it) {
       list["items"].push_back(it->second);
     }
-    if (it != objects_.end()) list["metadata"]["continue"] = it->first;
+    if (it != objects.end()) list["metadata"]["continue"] = std::to_string(id) + "_" + it->first;
     return list.dump();
   }
   [[nodiscard]] bool is_gone(const std::string& target) const {
     const std::string since = parameter(target, "resourceVersion");
+    const std::string token = parameter(target, "continue");
+    if (!token.empty()) return !pages_.contains(std::stoull(token));
     return !since.empty() && std::stoull(since) < oldest_;
   }
   [[nodiscard]] std::string news(const std::string& target) const {
@@ -82,6 +90,8 @@ class KeptObjects {
   std::uint64_t oldest_ = 0;
   std::map<std::string, json> objects_;
   std::map<std::uint64_t, std::string> events_;
+  std::uint64_t last_list_ = 0;
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::map<std::string, json>>> pages_;
 };
 
 constexpr kube::ListWatchOptions kSmallPages{.page = 7};
@@ -99,7 +109,7 @@ class SoakedView {
 
   /// Sends the request of one kind, if it is due, and lets the connection fail in `failing` of 100
   /// cases.
-  void ask(Kind kind, const KeptObjects& api, unsigned failing) {
+  void ask(Kind kind, KeptObjects& api, unsigned failing) {
     ListWatch& watch = watches_.at(kind);
     if (watch.due() > now) return;
     const auto request = watch.next();
@@ -241,7 +251,7 @@ std::string picture_of(SoakedView& watcher, Time now) {
 }
 
 /// Lets a program hear everything, without failures.
-void catch_up(SoakedView& watcher, const SoakedCluster& cluster) {
+void catch_up(SoakedView& watcher, SoakedCluster& cluster) {
   for (int i = 0; i < 40; ++i) {
     watcher.now += std::chrono::seconds(31);
     for (const Kind kind : kube::kKinds) watcher.ask(kind, cluster.kinds.at(kind), 0);

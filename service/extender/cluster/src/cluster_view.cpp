@@ -121,7 +121,7 @@ void ClusterView::bind(WatchedPod pod, Time now) {
   }
   judge(account, node->second.number);
   if (account.bound_at && account.consumes) {
-    account_for(node->second, now);
+    account_for(node->second, now, Estimate::kLikely);
     predict(account, node->second);
     due_[now + options_.exporter_delay].insert(account.node);
   }
@@ -168,17 +168,17 @@ Fleet& ClusterView::fleet(Time now) {
     const auto node = nodes_.find(name);
     if (node == nodes_.end()) continue;
     forget_departed(node->second, now);
-    account_for(node->second, now);
+    account_for(node->second, now, Estimate::kSafe);
   }
   changed_.clear();
   return fleet_;
 }
 
-void ClusterView::account_for(const NodeAccount& node, Time now) {
+void ClusterView::account_for(const NodeAccount& node, Time now, Estimate estimate) {
   (void)fleet_.replace(node.number, node.topology);  // has succeeded before
   std::vector<const PodAccount*> pods;
   for (const PodUid& uid : node.pods) pods.push_back(&pods_.at(uid));
-  account(fleet_, node.number, pods, now, options_.exporter_delay);
+  account(fleet_, node.number, pods, now, options_.exporter_delay, estimate);
 }
 
 void ClusterView::forget_departed(NodeAccount& node, Time now) const {

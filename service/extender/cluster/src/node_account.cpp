@@ -105,7 +105,7 @@ const std::vector<ZoneAmount>* PodAccount::known() const {
 }
 
 void account(Fleet& fleet, std::size_t node, const std::vector<const PodAccount*>& pods, Time now,
-             milliseconds exporter_delay) {
+             milliseconds exporter_delay, Estimate estimate) {
   std::vector<const PodAccount*> consumers;
   std::copy_if(pods.begin(), pods.end(), std::back_inserter(consumers),
                [](const PodAccount* pod) { return pod->consumes; });
@@ -114,7 +114,8 @@ void account(Fleet& fleet, std::size_t node, const std::vector<const PodAccount*
                           return is_certain(*pod, now, exporter_delay);
                         });
   const bool is_observed = is_exact && std::all_of(consumers.begin(), consumers.end(), is_seen);
-  if (is_observed) return reconstruct_node(fleet, node, consumers);
+  const bool is_likely = is_exact && estimate == Estimate::kLikely;
+  if (is_observed || is_likely) return reconstruct_node(fleet, node, consumers);
   for (const PodAccount* const pod : consumers) {
     const bool is_hidden = pod->is_young(now, exporter_delay) && !pod->is_shown;
     if (is_hidden && pod->known() != nullptr) charge(fleet, node, *pod);

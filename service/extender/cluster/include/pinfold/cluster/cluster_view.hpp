@@ -88,7 +88,7 @@ class ClusterView {
   /// Predicts the placement of a pod that was just bound.
   void predict(PodAccount& pod, const NodeAccount& node);
   void judge(PodAccount& pod, std::size_t number) const;
-  void account_for(const NodeAccount& node, kube::Time now);
+  void account_for(const NodeAccount& node, kube::Time now, Estimate estimate);
   void drop(const std::string& name);
   void rebuild_if_wasteful();
   [[nodiscard]] std::vector<PodAccount*> pods_on(const NodeAccount& node);

@@ -31,16 +31,23 @@ struct PodAccount {
   }
 };
 
+/// Which of two estimates counts.
+enum class Estimate {
+  kLikely,  ///< to predict where a kubelet places a pod that was bound
+  kSafe,    ///< to decide whether a node passes
+};
+
 /// Sets what is available on a node, of which `fleet` has the published amounts.
 ///
 /// How it works. If the place of every pod was observed, the published amounts are not needed, late
-/// as they are: what is allocatable minus the pods' placements is available. On all other nodes it
-/// is what is published, minus the placements of young pods that it does not show yet. Both the
-/// zone that is predicted for a pod and the time at which its resources are published can be wrong:
-/// if all placements are known, and only those of young pods predicted, what is allocatable minus
-/// these is a second estimate, and the smaller one counts.
+/// as they are: what is allocatable minus the pods' placements is available. Else there are two
+/// estimates. One is what is published, minus the placements of young pods that it does not show
+/// yet; it misses what was freed since. The other is what is allocatable minus all placements, if
+/// all are known, and only those of young pods predicted; it misses what is in use for another
+/// reason than a pod. The second one is the likely one. The smaller one is safe.
 void account(Fleet& fleet, std::size_t node, const std::vector<const PodAccount*>& pods,
-             kube::Time now, std::chrono::milliseconds exporter_delay);
+             kube::Time now, std::chrono::milliseconds exporter_delay,
+             Estimate estimate = Estimate::kSafe);
 
 /// Marks the young pods whose resources the newly published amounts of a node show: those by which
 /// its total of available resources has decreased, in the order in which they were bound. If that
