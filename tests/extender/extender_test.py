@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """extender_test.py PROGRAM [TEST ...]: pinfold-extender between a fake API server and calls like kube-scheduler's."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -90,7 +91,8 @@ class Extender:
         self.tls = None
 
     def close(self):
-        self.process.terminate()
+        if self.process.poll() is None:
+            self.process.terminate()
         return self.process.wait(SECONDS)
 
     def said(self):
@@ -104,19 +106,19 @@ class Extender:
 
     def get(self, path):
         try:
-            connection = self.connect(self.health)
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
+            with contextlib.closing(self.connect(self.health)) as connection:
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                return answer.status, answer.read().decode()
         except OSError:
             return 0, ""
 
     def post(self, verb, body):
-        connection = self.connect(self.port)
         text = body if isinstance(body, (str, bytes)) else json.dumps(body)
-        connection.request("POST", f"/{verb}", text, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
+        with contextlib.closing(self.connect(self.port)) as connection:
+            connection.request("POST", f"/{verb}", text, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
 
     def filter(self, wanted, nodes):
         status, text = self.post("filter", {"Pod": wanted, "Nodes": None, "NodeNames": nodes})
@@ -142,7 +144,8 @@ class ExtenderTest(unittest.TestCase):
 
     def start(self, **options):
         extender = Extender(self.directory, self.api, **options)
-        self.addCleanup(lambda: extender.process.poll() is None and extender.close())
+        self.addCleanup(extender.log.close)
+        self.addCleanup(extender.close)
         return extender
 
     def start_ready(self, **options):
@@ -260,13 +263,13 @@ class ExtenderTest(unittest.TestCase):
 
     def test_a_request_that_is_too_large_is_refused(self):
         extender = self.start_ready()
-        connection = extender.connect(extender.port)
-        connection.putrequest("POST", "/filter")
-        connection.putheader("Content-Length", str(33 << 20))
-        connection.endheaders()
-        answer = connection.getresponse()
-        self.assertEqual(answer.status, 413)
-        self.assertIn("expected at most 33554432 bytes", answer.read().decode())
+        with contextlib.closing(extender.connect(extender.port)) as connection:
+            connection.putrequest("POST", "/filter")
+            connection.putheader("Content-Length", str(33 << 20))
+            connection.endheaders()
+            answer = connection.getresponse()
+            self.assertEqual(answer.status, 413)
+            self.assertIn("expected at most 33554432 bytes", answer.read().decode())
 
     def test_slow_clients_delay_nobody(self):
         self.api.put("noderesourcetopologies", "a", topology(8, 8))

@@ -36,6 +36,14 @@ TEST(WatchedPod, HasEndedWhenItSucceededOrFailed) {
   }
 }
 
+TEST(WatchedPod, IsRejectedWithThatReasonOnly) {
+  json object = pod_json();
+  object["status"] = {{"phase", "Failed"}, {"reason", "TopologyAffinityError"}};
+  EXPECT_TRUE(watched_pod_from_json(object).value().is_rejected);
+  object["status"]["reason"] = "Evicted";
+  EXPECT_FALSE(watched_pod_from_json(object).value().is_rejected);
+}
+
 TEST(WatchedPod, ReadsTheObservedPlacement) {
   json object = pod_json();
   object["metadata"]["annotations"][std::string(kObservedAnnotation)] =

@@ -62,7 +62,7 @@ class ExtenderRule final : public ClusterRule {
     view_.set_topology(topology);
   }
   void show_bound(const PodSpec& pod, std::size_t node, bool rejected, Time now) override {
-    view_.set_pod({pod, cluster_node_name(node), rejected, std::nullopt, ""}, now);
+    view_.set_pod({pod, cluster_node_name(node), rejected, rejected, std::nullopt, ""}, now);
   }
   void show_removed(const PodUid& uid) override { view_.remove_pod(uid); }
   [[nodiscard]] std::size_t bytes() const override { return view_.counts().bytes; }

@@ -93,6 +93,7 @@ void ClusterView::set_pod(WatchedPod pod, Time now) {
   if (!pod.warning.empty()) {
     warnings_.push_back(fmt::format("pod '{}': {}", to_string(ref_of(pod.spec)), pod.warning));
   }
+  if (pod.is_rejected) distrust(pod, now);
   if (pod.has_ended) return remove_pod(pod.spec.uid);
   if (pod.node.empty()) {
     unbound_.insert(pod.spec.uid);
@@ -103,6 +104,19 @@ void ClusterView::set_pod(WatchedPod pod, Time now) {
   if (known->second.observed == pod.observed) return;
   known->second.observed = std::move(pod.observed);
   changed_.insert(known->second.node);
+}
+
+void ClusterView::distrust(const WatchedPod& rejected, Time now) {
+  const bool is_news = pods_.contains(rejected.spec.uid) || !is_listing_pods_;
+  const auto node = nodes_.find(rejected.node);
+  if (is_news && node != nodes_.end()) {
+    distrusted_[node->second.number] = now + options_.exporter_delay;
+  }
+}
+
+bool ClusterView::is_distrusted(std::size_t number, Time now) const {
+  const auto found = distrusted_.find(number);
+  return found != distrusted_.end() && now < found->second;
 }
 
 void ClusterView::bind(WatchedPod pod, Time now) {
@@ -160,6 +174,7 @@ void ClusterView::remove_pod(const PodUid& uid) {
 Fleet& ClusterView::fleet(Time now) {
   rebuild_if_wasteful();
   in_flight_.expire(now);
+  std::erase_if(distrusted_, [&](const auto& entry) { return entry.second <= now; });
   while (!due_.empty() && due_.begin()->first <= now) {
     changed_.merge(due_.begin()->second);
     due_.erase(due_.begin());
@@ -203,6 +218,7 @@ void ClusterView::rebuild_if_wasteful() {
   }
   fleet_ = std::move(fresh);
   in_flight_.clear();
+  distrusted_.clear();
   waste_ = 0;
 }
 

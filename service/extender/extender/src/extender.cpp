@@ -90,8 +90,9 @@ std::string Extender::Parts::not_ready() const {
   for (const Kind kind : kube::kKinds) {
     const web::WatchStatus status = watchers[index_of(kind)]->status();
     if (status.is_synced) continue;
-    why += fmt::format("{}{}: {}", why.empty() ? "" : "; ", to_string(kind),
-                       status.problem.empty() ? "not listed yet" : status.problem);
+    if (!why.empty()) why += "; ";
+    why += status.problem.empty() ? fmt::format("{}: not listed yet", to_string(kind))
+                                  : status.problem;
   }
   return why;
 }

@@ -78,6 +78,8 @@ Result<WatchedPod> watched_pod_from_json(const json& object) {
   pod.node = text_at(object, {"spec", "nodeName"});
   const std::string phase = text_at(object, {"status", "phase"});
   pod.has_ended = phase == "Succeeded" || phase == "Failed";
+  pod.is_rejected =
+      phase == "Failed" && text_at(object, {"status", "reason"}) == "TopologyAffinityError";
   read_observed(object, pod);
   return pod;
 }

@@ -22,9 +22,9 @@ struct RejectingNode {
 class Filtering {
  public:
   Filtering(ClusterView& view, const ExtenderArgs& args, kube::Time now)
-      : view_(view), args_(args), fleet_(view.fleet(now)), query_(fleet_, args.pod) {}
+      : view_(view), args_(args), now_(now), fleet_(view.fleet(now)), query_(fleet_, args.pod) {}
 
-  FilterResult run(kube::Time now) {
+  FilterResult run() {
     const PodUid& uid = args_.pod.uid;
     view_.in_flight().charge(fleet_, uid);
     for (std::size_t i = 0; i < args_.nodes.size(); ++i) look_at(i);
@@ -32,7 +32,8 @@ class Filtering {
     for (const RejectingNode& rejecting : rejecting_) explain(rejecting);
     name_nearest();
     result_.is_undecided = result_.passed.empty() && is_contested_;
-    view_.in_flight().set(ref_of(args_.pod), std::move(candidates_), now + view_.options().reserve);
+    view_.in_flight().set(ref_of(args_.pod), std::move(candidates_),
+                          now_ + view_.options().reserve);
     return std::move(result_);
   }
 
@@ -43,6 +44,10 @@ class Filtering {
 
   void look_at(std::size_t index) {
     const auto node = view_.number_of(args_.nodes[index]);
+    if (node && view_.is_distrusted(*node, now_) && query_.requests_zones(*node)) {
+      result_.failed[args_.nodes[index]] = "its kubelet has just rejected a pod that seemed to fit";
+      return;
+    }
     const Prediction prediction = node ? predict(*node) : Prediction{};
     if (!prediction.admits()) {
       rejecting_.push_back({index, *node});
@@ -82,6 +87,7 @@ class Filtering {
 
   ClusterView& view_;
   const ExtenderArgs& args_;
+  kube::Time now_;
   Fleet& fleet_;
   PodQuery query_;
   FilterResult result_;
@@ -95,7 +101,7 @@ class Filtering {
 }  // namespace
 
 FilterResult filter(ClusterView& view, const ExtenderArgs& args, kube::Time now) {
-  return Filtering(view, args, now).run(now);
+  return Filtering(view, args, now).run();
 }
 
 }  // namespace pinfold::scheduling

@@ -54,6 +54,9 @@ class ClusterView {
   [[nodiscard]] const ClusterOptions& options() const { return options_; }
   /// Returns the number of a node in the fleet; nullopt if it has no topology of its own.
   [[nodiscard]] std::optional<std::size_t> number_of(std::string_view node) const;
+  /// Whether the kubelet of a node has just rejected a pod: until its exporter has had the time to
+  /// publish why, what is known about the node is wrong.
+  [[nodiscard]] bool is_distrusted(std::size_t number, kube::Time now) const;
   /// Returns a bound pod; nullptr if it is not known.
   [[nodiscard]] const PodAccount* find_pod(const PodUid& uid) const;
 
@@ -85,6 +88,7 @@ class ClusterView {
   Result<void> renew(NodeAccount& node, NodeTopology topology);
   Result<void> introduce(NodeTopology topology);
   void bind(kube::WatchedPod pod, kube::Time now);
+  void distrust(const kube::WatchedPod& rejected, kube::Time now);
   /// Predicts the placement of a pod that was just bound.
   void predict(PodAccount& pod, const NodeAccount& node);
   void judge(PodAccount& pod, std::size_t number) const;
@@ -104,6 +108,7 @@ class ClusterView {
   std::set<PodUid> unbound_;  ///< pods that were seen without a node
   InFlight in_flight_;
   Fleet fleet_;
+  std::map<std::size_t, kube::Time> distrusted_;     ///< nodes by number: until when
   std::set<std::string> changed_;                    ///< nodes to account for
   std::map<kube::Time, std::set<std::string>> due_;  ///< when pods on nodes are no longer young
   std::size_t waste_ = 0;  ///< nodes and rows of the fleet that are no longer in use

@@ -18,8 +18,9 @@ inline constexpr std::string_view kObservedAnnotation = "kai.scheduler/numa-plac
 /// A pod as the API server shows it.
 struct WatchedPod {
   PodSpec spec;
-  std::string node;        ///< "" if it is not bound
-  bool has_ended = false;  ///< Succeeded or Failed: its resources are free
+  std::string node;          ///< "" if it is not bound
+  bool has_ended = false;    ///< Succeeded or Failed: its resources are free
+  bool is_rejected = false;  ///< its kubelet has rejected it with a TopologyAffinityError
   std::optional<std::vector<ZoneAmount>> observed;
   std::string warning;  ///< why the annotation cannot be read; "" if it can
 };
