@@ -299,18 +299,6 @@ Result<ClusterPlan> parse_cluster_plan(std::string_view text) {
   return plan;
 }
 
-std::string_view to_string(ScheduleRule rule) {
-  switch (rule) {
-    case ScheduleRule::kSums:
-      return "sums";
-    case ScheduleRule::kPublished:
-      return "published";
-    case ScheduleRule::kExtender:
-      break;
-  }
-  return "extender";
-}
-
 ClusterResult simulate_cluster(const ClusterPlan& plan, ScheduleRule rule,
                                const std::function<bool(std::size_t)>& progress) {
   return SimulatedScheduling(plan, rule).run(progress);

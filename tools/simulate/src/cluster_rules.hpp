@@ -1,12 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "pinfold/kube/list_watch.hpp"
 #include "pinfold/predict/node_topology.hpp"
-#include "pinfold/simulate/cluster.hpp"
+#include "pinfold/simulate/schedule_rule.hpp"
 
 namespace pinfold::simulate {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/simulate/schedule_rule.hpp"
 
 /// Simulates a scheduler in front of many nodes whose kubelets decide for real. docs/simulate.md
 /// describes the model.
@@ -31,14 +32,6 @@ struct ClusterPlan {
 /// Parses "nodes=100,pods=500,seed=7,delay=10,score=spread"; "" is the default. `delay` is in
 /// seconds. Errors: kInvalidArgument with the value and what was expected.
 [[nodiscard]] Result<ClusterPlan> parse_cluster_plan(std::string_view text);
-
-/// What the scheduler asks before it binds a pod, besides the sums.
-enum class ScheduleRule {
-  kSums,       ///< nothing
-  kPublished,  ///< the NRT objects as they are published
-  kExtender,   ///< pinfold-extender
-};
-[[nodiscard]] std::string_view to_string(ScheduleRule rule);
 
 struct ClusterResult {
   ScheduleRule rule = ScheduleRule::kSums;
