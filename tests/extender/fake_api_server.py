@@ -34,6 +34,7 @@ class FakeApiServer:
         self.bookmark_seconds = 0.2
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # clients that end a connection
         scheme = "http"
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
