@@ -144,7 +144,7 @@ TEST_F(ClusterViewTest, AnUnreadTopologyIsNamedAndReplacesTheOldOne) {
 TEST_F(ClusterViewTest, ABoundPodIsNoLongerInFlight) {
   view.set_topology(eight_each("a"));
   const auto pod = watched("p", "3", "a");
-  view.in_flight().set(ref_of(pod.spec), {{0, {}}}, Time(30'000));
+  view.in_flight().set(ref_of(pod.spec), {{0, {}}}, 1, Time(30'000));
   EXPECT_EQ(view.counts().in_flight, 1U);
   view.set_pod(pod, Time(1));
   EXPECT_EQ(view.counts().in_flight, 0U);

@@ -32,8 +32,8 @@ class ScheduleCallsTest : public testing::Test {
   web::HttpAnswer post(const std::string& path, const json& body) {
     return answer_call(context, {"POST", path, body.dump()});
   }
-  json filter(const std::string& uid) {
-    const json args = {{"Pod", to_json(test::watched(uid, "6").spec)}, {"NodeNames", {"a"}}};
+  json filter(const std::string& uid, const std::vector<std::string>& nodes = {"a"}) {
+    const json args = {{"Pod", to_json(test::watched(uid, "6").spec)}, {"NodeNames", nodes}};
     return json::parse(post("/filter", args).body);
   }
 
@@ -45,16 +45,17 @@ class ScheduleCallsTest : public testing::Test {
   std::chrono::seconds silence{0};
 };
 
-TEST_F(ScheduleCallsTest, WaitsForPodsInFlightAndThenSaysSo) {
-  EXPECT_EQ(filter("p")["NodeNames"], json::parse(R"(["a"])"));
-  const json answer = filter("q");
+TEST_F(ScheduleCallsTest, WaitsForPodsInFlightAndThenDecidesWithoutThem) {
+  view.use([](ClusterView& of) { of.set_topology(test::eight_each("b", "8", "0")); });
+  EXPECT_EQ(filter("p", {"a", "b"})["NodeNames"], json::parse(R"(["a","b"])"));
+  const json answer = filter("q", {"a"});
   EXPECT_GE(now, 50);
-  EXPECT_EQ(answer["FailedNodes"]["a"], "pod 'default/p' may be about to be bound there");
+  EXPECT_EQ(answer["NodeNames"], json::parse(R"(["a"])"));
 }
 
 TEST_F(ScheduleCallsTest, APodThatIsBoundMeanwhileDecides) {
   context.patience = std::chrono::seconds(3600);
-  EXPECT_EQ(filter("p")["NodeNames"], json::parse(R"(["a"])"));
+  EXPECT_EQ(filter("p", {"a", "unknown"})["NodeNames"], json::parse(R"(["a","unknown"])"));
   std::thread binding([this] {
     view.use([](ClusterView& of) { of.set_pod(test::watched("p", "6", "a"), kube::Time(1)); });
   });

@@ -11,11 +11,12 @@ bool is_before(const InFlight::Candidate& candidate, std::size_t node) {
 
 }  // namespace
 
-void InFlight::set(const PodRef& pod, std::vector<Candidate> candidates, kube::Time until) {
+void InFlight::set(const PodRef& pod, std::vector<Candidate> candidates, std::size_t passed,
+                   kube::Time until) {
   if (candidates.empty()) return remove(pod.uid);
   std::sort(candidates.begin(), candidates.end(),
             [](const Candidate& a, const Candidate& b) { return a.node < b.node; });
-  pods_[pod.uid] = Pod{pod, std::move(candidates), until};
+  pods_[pod.uid] = Pod{pod, std::move(candidates), passed, until};
 }
 
 void InFlight::expire(kube::Time now) {
@@ -28,16 +29,16 @@ void InFlight::forget_node(std::size_t node) {
   }
 }
 
-void InFlight::charge(Fleet& fleet, const PodUid& except) const {
+void InFlight::charge(Fleet& fleet, const PodUid& except, Which which) const {
   for (const auto& [uid, pod] : pods_) {
-    if (uid == except) continue;
+    if (uid == except || (which == Which::kCertain && pod.passed > 1)) continue;
     for (const Candidate& one : pod.candidates) fleet.charge(one.node, one.placement);
   }
 }
 
-void InFlight::credit(Fleet& fleet, const PodUid& except) const {
+void InFlight::credit(Fleet& fleet, const PodUid& except, Which which) const {
   for (const auto& [uid, pod] : pods_) {
-    if (uid == except) continue;
+    if (uid == except || (which == Which::kCertain && pod.passed > 1)) continue;
     for (const Candidate& one : pod.candidates) fleet.credit(one.node, one.placement);
   }
 }

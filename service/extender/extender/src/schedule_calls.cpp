@@ -35,9 +35,11 @@ FilterResult filter_patiently(const CallContext& context, const ExtenderArgs& ar
   const kube::Time end = context.clock() + context.patience;
   while (true) {
     const kube::Time now = context.clock();
-    auto result =
-        context.view->use([&](ClusterView& view) { return scheduling::filter(view, args, now); });
-    if (!result.is_undecided || now >= end) return result;
+    const auto undecided =
+        now < end ? scheduling::Undecided::kReport : scheduling::Undecided::kPass;
+    auto result = context.view->use(
+        [&](ClusterView& view) { return scheduling::filter(view, args, now, undecided); });
+    if (!result.is_undecided) return result;
     std::this_thread::sleep_for(kPause);
   }
 }

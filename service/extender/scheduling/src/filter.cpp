@@ -24,16 +24,20 @@ class Filtering {
   Filtering(ClusterView& view, const ExtenderArgs& args, kube::Time now)
       : view_(view), args_(args), now_(now), fleet_(view.fleet(now)), query_(fleet_, args.pod) {}
 
-  FilterResult run() {
+  FilterResult run(Undecided undecided) {
     const PodUid& uid = args_.pod.uid;
-    view_.in_flight().charge(fleet_, uid);
+    InFlight& others = view_.in_flight();
+    others.charge(fleet_, uid, InFlight::Which::kAll);
     for (std::size_t i = 0; i < args_.nodes.size(); ++i) look_at(i);
-    view_.in_flight().credit(fleet_, uid);
+    others.credit(fleet_, uid, InFlight::Which::kAll);
+    others.charge(fleet_, uid, InFlight::Which::kCertain);
     for (const RejectingNode& rejecting : rejecting_) explain(rejecting);
+    others.credit(fleet_, uid, InFlight::Which::kCertain);
     name_nearest();
-    result_.is_undecided = result_.passed.empty() && is_contested_;
-    view_.in_flight().set(ref_of(args_.pod), std::move(candidates_),
-                          now_ + view_.options().reserve);
+    result_.is_undecided = result_.passed.empty() && !contested_.empty();
+    if (result_.is_undecided && undecided == Undecided::kPass) pass_contested();
+    others.set(ref_of(args_.pod), std::move(candidates_), result_.passed.size(),
+               now_ + view_.options().reserve);
     return std::move(result_);
   }
 
@@ -61,7 +65,7 @@ class Filtering {
     const std::string& name = args_.nodes[rejecting.index];
     if (predict(rejecting.node).admits()) {
       const PodRef* const other = view_.in_flight().pod_on(rejecting.node, args_.pod.uid);
-      is_contested_ = true;
+      contested_.push_back({rejecting.index, {rejecting.node, query_.place(rejecting.node)}});
       result_.failed[name] = fmt::format("pod '{}' may be about to be bound there",
                                          other == nullptr ? "" : to_string(*other));
       return;
@@ -72,6 +76,15 @@ class Filtering {
     if (miss.distance >= nearest_.distance || miss.lacks.empty()) return;
     nearest_ = std::move(miss);
     nearest_name_ = name;
+  }
+
+  void pass_contested() {
+    result_.is_undecided = false;
+    for (auto& [index, candidate] : contested_) {
+      result_.passed.push_back(index);
+      result_.failed.erase(args_.nodes[index]);
+      candidates_.push_back(std::move(candidate));
+    }
   }
 
   /// Only one message names a node and its amounts: kube-scheduler counts equal messages, and
@@ -95,13 +108,15 @@ class Filtering {
   std::vector<InFlight::Candidate> candidates_;
   NearMiss nearest_{"", "", std::numeric_limits<double>::max()};
   std::string nearest_name_;
-  bool is_contested_ = false;
+  /// Nodes that only pods in flight may keep from admitting the pod, by index.
+  std::vector<std::pair<std::size_t, InFlight::Candidate>> contested_;
 };
 
 }  // namespace
 
-FilterResult filter(ClusterView& view, const ExtenderArgs& args, kube::Time now) {
-  return Filtering(view, args, now).run();
+FilterResult filter(ClusterView& view, const ExtenderArgs& args, kube::Time now,
+                    Undecided undecided) {
+  return Filtering(view, args, now).run(undecided);
 }
 
 }  // namespace pinfold::scheduling

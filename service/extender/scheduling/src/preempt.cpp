@@ -27,7 +27,7 @@ std::vector<Placement> freed_by(const ClusterView& view, const Fleet& fleet, std
 
 VictimsByNode preempt(ClusterView& view, const PreemptionArgs& args, kube::Time now) {
   Fleet& fleet = view.fleet(now);
-  view.in_flight().charge(fleet, args.pod.uid);
+  view.in_flight().charge(fleet, args.pod.uid, cluster::InFlight::Which::kCertain);
   PodQuery query(fleet, args.pod);
   VictimsByNode helping;
   for (const auto& [name, victims] : args.victims) {
@@ -41,7 +41,7 @@ VictimsByNode preempt(ClusterView& view, const PreemptionArgs& args, kube::Time 
     }
     helping.emplace(name, victims);
   }
-  view.in_flight().credit(fleet, args.pod.uid);
+  view.in_flight().credit(fleet, args.pod.uid, cluster::InFlight::Which::kCertain);
   return helping;
 }
 

@@ -21,8 +21,10 @@ class InFlight {
     Placement placement;
   };
 
-  /// Replaces the candidates of a pod. Without candidates it is not in flight.
-  void set(const PodRef& pod, std::vector<Candidate> candidates, kube::Time until);
+  /// Replaces the candidates of a pod, which are among the `passed` nodes that were named for it.
+  /// Without candidates it is not in flight.
+  void set(const PodRef& pod, std::vector<Candidate> candidates, std::size_t passed,
+           kube::Time until);
   void remove(const PodUid& uid) { pods_.erase(uid); }
   void expire(kube::Time now);
   /// The zones of a node have changed: placements there no longer mean anything.
@@ -30,10 +32,13 @@ class InFlight {
   void clear() { pods_.clear(); }
   [[nodiscard]] std::size_t size() const { return pods_.size(); }
 
-  /// Charges the placements of all pods but one on all their candidates, as if they were on each.
-  void charge(Fleet& fleet, const PodUid& except) const;
+  /// Which pods count: all of them on each of their candidates, or only those for which one node
+  /// was named.
+  enum class Which { kAll, kCertain };
+  /// Charges the placements of pods other than `except`.
+  void charge(Fleet& fleet, const PodUid& except, Which which) const;
   /// Undoes charge() with the same arguments.
-  void credit(Fleet& fleet, const PodUid& except) const;
+  void credit(Fleet& fleet, const PodUid& except, Which which) const;
   /// Returns a pod other than `except` that may be about to be bound to the node; nullptr if there
   /// is none.
   [[nodiscard]] const PodRef* pod_on(std::size_t node, const PodUid& except) const;
@@ -42,6 +47,7 @@ class InFlight {
   struct Pod {
     PodRef ref;
     std::vector<Candidate> candidates;  ///< ascending by node
+    std::size_t passed = 0;
     kube::Time until{0};
   };
   std::map<PodUid, Pod> pods_;

@@ -14,10 +14,12 @@ namespace pinfold::scheduling {
 /// in flight afterwards: it may be bound to any node that has passed.
 ///
 /// While others are in flight, a node passes only if it would admit the pod together with all of
-/// them; if that leaves no node that would admit it alone, the result is undecided, and a moment
-/// later most of the others are bound.
+/// them. If none does, but some would together with those that can be nowhere else, `undecided`
+/// says what happens: the result is undecided, and a moment later most of the others are bound; or
+/// these nodes pass, because each of the others is on one node only.
+enum class Undecided { kReport, kPass };
 [[nodiscard]] FilterResult filter(cluster::ClusterView& view, const ExtenderArgs& args,
-                                  kube::Time now);
+                                  kube::Time now, Undecided undecided = Undecided::kReport);
 
 /// Scores the nodes by the strategy, 0 to 10; 0 for those without a topology.
 [[nodiscard]] std::vector<HostPriority> prioritize(cluster::ClusterView& view,
