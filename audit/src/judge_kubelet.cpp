@@ -7,6 +7,7 @@
 
 #include "expectations.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
+#include "pinfold/checkpoint/start.hpp"
 #include "pinfold/decide/config_effects.hpp"
 #include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/decide/start_advice.hpp"
@@ -27,8 +28,22 @@ checkpoint::ContainerIds runtime_ids(const Case& given) {
   return ids;
 }
 
-/// Returns why a kubelet with these decisions would not start; "": it would.
-std::string start_error(const Case& given, Profile profile) {
+/// Returns the command that makes the state files fit the configuration of the kubelet.
+std::string repair_command(const ObservedKubelet& kubelet) {
+  return fmt::format(
+      "systemctl stop {0} && pinfold checkpoint repair --config / '{1}' && systemctl start {0}",
+      kubelet.unit, kubelet.root_dir);
+}
+
+/// Why a kubelet would not start.
+struct StartRefusal {
+  std::string error;  ///< "": it would start
+  std::string mend;   ///< see Finding
+  friend auto operator<=>(const StartRefusal&, const StartRefusal&) = default;
+};
+
+/// Asks a kubelet with these decisions.
+StartRefusal try_start(const Case& given, Profile profile) {
   const Observed& observed = given.observed;
   Config config = *observed.kubelet.config;
   config.profile = profile;
@@ -37,10 +52,10 @@ std::string start_error(const Case& given, Profile profile) {
   const auto answer =
       node ? checkpoint::would_start(*node, observed.kubelet.files, runtime_ids(given))
            : tl::expected<void, StartError>(tl::unexpected(node.error()));
-  if (answer) return "";
+  if (answer) return {};
   const auto advice = advise_start(*observed.machine, config, answer.error());
-  return fmt::format("{}: {}{}", to_string(answer.error().stage), answer.error().error,
-                     advice ? "; " + to_string(*advice) : "");
+  return {checkpoint::cause_of(answer.error()) + (advice ? "; " + to_string(*advice) : ""),
+          node ? repair_command(observed.kubelet) : ""};
 }
 
 /// Judges the next start. The running version is unknown without asking the kubelet, so all known
@@ -48,25 +63,26 @@ std::string start_error(const Case& given, Profile profile) {
 void judge_start(const Case& given, std::vector<Finding>& findings) {
   const ObservedKubelet& kubelet = given.observed.kubelet;
   if (!kubelet.config || !given.observed.machine) return;
-  std::map<std::string, std::vector<std::string_view>> errors;
+  std::map<StartRefusal, std::vector<std::string_view>> refusals;
   std::size_t asked = 0;
   std::size_t refusing = 0;
   for (const Profile profile : kProfiles) {
     if (profile == Profile::kFixed) continue;
     ++asked;
-    std::string error = start_error(given, profile);
-    if (error.empty()) continue;
+    StartRefusal refusal = try_start(given, profile);
+    if (refusal.error.empty()) continue;
     ++refusing;
-    errors[std::move(error)].push_back(to_string(profile));
+    refusals[std::move(refusal)].push_back(to_string(profile));
   }
-  for (const auto& [error, profiles] : errors) {
+  for (const auto& [refusal, profiles] : refusals) {
     const bool is_all = refusing == asked;
     findings.push_back(
-        {"start-refused", is_all ? Severity::kError : Severity::kWarning, kubelet_subject(), error,
-         "",
+        {"start-refused", is_all ? Severity::kError : Severity::kWarning, kubelet_subject(),
+         refusal.error, "",
          fmt::format("would not start again with these files ({}): {}", fmt::join(profiles, ", "),
-                     error),
-         fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, kubelet.root_dir)});
+                     refusal.error),
+         fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, kubelet.root_dir),
+         refusal.mend});
   }
 }
 
@@ -119,8 +135,7 @@ void judge_files(const Case& given, std::vector<Finding>& findings) {
          "",
          fmt::format("no kubelet reads it: {}", inspect(*contents).error().message),
          fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, path),
-         fmt::format("systemctl stop {0} && pinfold checkpoint repair '{1}' && systemctl start {0}",
-                     kubelet.unit, kubelet.root_dir)});
+         repair_command(kubelet)});
   };
   judge_read(kubelet.files.cpu, given.decisions.cpu, checkpoint::kCpuFileName,
              checkpoint::inspect_cpu);

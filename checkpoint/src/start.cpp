@@ -1,5 +1,7 @@
 #include "pinfold/checkpoint/start.hpp"
 
+#include <fmt/format.h>
+
 #include "pinfold/checkpoint/kubelet.hpp"
 
 namespace pinfold::checkpoint {
@@ -43,6 +45,11 @@ Result<void> start_manager(const Node& node, const Manager& manager,
 }
 
 }  // namespace
+
+std::string cause_of(const StartError& error) {
+  const std::size_t end = error.error.find(", please drain this node");
+  return fmt::format("{}: {}", to_string(error.stage), error.error.substr(0, end));
+}
 
 tl::expected<NodeState, StartError> start(const Node& node, KubeletFiles& files,
                                           const ContainerIds& ids, std::string_view state_dir) {

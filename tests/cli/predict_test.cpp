@@ -18,6 +18,7 @@ using test::Outcome;
 using test::run_shell;
 using test::TempDir;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kNodes = R"(
 apiVersion: topology.node.k8s.io/v1alpha2
@@ -251,6 +252,15 @@ TEST_F(PredictCommand, TopologyCountsTheAssignmentsOfAStateDirectory) {
   ASSERT_EQ(written.status, 0) << written.err;
   EXPECT_EQ(json::parse(written.out)["zones"][0]["resources"][0]["available"], "1");
   EXPECT_EQ(run(fmt::format("{} -o nrt --state-dir /nowhere", kSynthetic)).status, 2);
+}
+
+TEST_F(PredictCommand, TopologyNamesTheConfigurationThatIsMissingAndDeletesNothing) {
+  write("cpu_manager_state",
+        R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"p":{"c":"2-3"}}})");
+  const Outcome refused = run(fmt::format("{} -o nrt --state-dir .", kSynthetic));
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("name the configuration of the state with --config"));
+  EXPECT_THAT(refused.err, Not(HasSubstr("drain")));
 }
 
 }  // namespace

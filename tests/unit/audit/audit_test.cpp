@@ -443,6 +443,18 @@ TEST(Audit, NamesFilesThatTheNextStartRefuses) {
                                     HasSubstr("doesn't match with CPUs in state"))));
 }
 
+TEST(Audit, MendsAStateOfAnotherPolicyWithoutDraining) {
+  const KubeletTree tree;
+  tree.dir().write("var/lib/kubelet/config.yaml", "{}\n");
+  const Report report = audit(tree);
+  EXPECT_THAT(lines_of(report), Not(Contains(HasSubstr("drain"))));
+  EXPECT_THAT(report.findings,
+              Contains(AllOf(Field(&Finding::kind, "start-refused"),
+                             Field(&Finding::mend,
+                                   "systemctl stop kubelet && pinfold checkpoint repair --config / "
+                                   "'/var/lib/kubelet' && systemctl start kubelet"))));
+}
+
 TEST(Audit, NamesAStateFileThatNoKubeletReads) {
   const KubeletTree tree;
   tree.dir().write("var/lib/kubelet/cpu_manager_state", R"({"policyName":"static","checksum":1})");

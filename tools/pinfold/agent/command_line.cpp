@@ -12,14 +12,14 @@ namespace pinfold::tools {
 namespace {
 
 /// Returns "pinfold checkpoint repair --config FILE ...".
-std::string repair_command(AgentArguments options) {
-  options.state_dir = AgentArguments().state_dir;  // that command takes it as its argument
+std::string repair_command(NodeOptions options) {
+  options.state_dir = NodeOptions().state_dir;  // that command takes it as its argument
   options.insecure_state_dir = false;
   return command_line("checkpoint repair", options);
 }
 
 /// Returns what to do about the error of a state that does not start: "; ...".
-std::string advice_for(const AgentArguments& options, const std::string& message) {
+std::string advice_for(const NodeOptions& options, const std::string& message) {
   const std::string repair =
       fmt::format("'{} {}'", repair_command(options), shell_word(options.state_dir));
   if (message.find("differs from state checkpoint policy") == std::string::npos) {
@@ -50,8 +50,8 @@ std::string shell_word(const std::string& word) {
   return text + "'";
 }
 
-std::string command_line(const std::string& command, const AgentArguments& options) {
-  const AgentArguments defaults;
+std::string command_line(const std::string& command, const NodeOptions& options) {
+  const NodeOptions defaults;
   std::string line = "pinfold " + command;
   const auto add = [&](const char* name, const std::string& value, const std::string& initial) {
     if (value != initial) line += fmt::format(" {} {}", name, shell_word(value));
@@ -76,7 +76,7 @@ std::string changing_command_line(const std::string& command, const AgentArgumen
   return line;
 }
 
-Error with_own_advice(const AgentArguments& options, Error error) {
+Error with_own_advice(const NodeOptions& options, Error error) {
   const std::size_t begin = error.message.find(", please drain this node");
   if (begin == std::string::npos) return error;
   constexpr std::string_view kEnd = "before restarting Kubelet";

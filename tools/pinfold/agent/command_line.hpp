@@ -10,13 +10,13 @@ namespace pinfold::tools {
 [[nodiscard]] std::string shell_word(const std::string& word);
 
 /// Returns "pinfold COMMAND" with the options that select the node.
-[[nodiscard]] std::string command_line(const std::string& command, const AgentArguments& options);
+[[nodiscard]] std::string command_line(const std::string& command, const NodeOptions& options);
 /// Returns the same for a command that changes the state, with the options for enforcement and the
 /// service.
 [[nodiscard]] std::string changing_command_line(const std::string& command,
                                                 const AgentArguments& options);
-/// Rewords the error of an agent that does not open: the kubelet's advice to drain the node and
+/// Rewords the error of a state that does not start: the kubelet's advice to drain the node and
 /// delete its state is replaced with a command that preserves the state.
-[[nodiscard]] Error with_own_advice(const AgentArguments& options, Error error);
+[[nodiscard]] Error with_own_advice(const NodeOptions& options, Error error);
 
 }  // namespace pinfold::tools

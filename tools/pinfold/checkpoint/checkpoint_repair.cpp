@@ -189,9 +189,7 @@ RepairOutcome evaluate(const RepairOptions& options, const Node& node, const cp:
   }
   const auto started = cp::would_start(node, outcome.repaired.files, ids);
   outcome.starts = started.has_value();
-  outcome.validation = started ? "passes"
-                               : fmt::format("fails: {}: {}", to_string(started.error().stage),
-                                             started.error().error);
+  outcome.validation = started ? "passes" : "fails: " + cp::cause_of(started.error());
   const cp::KubeletFiles before{files.cpu, files.memory};
   outcome.needed =
       outcome.repaired.files != before || !orphans.empty() || !pods_error.empty() || has_journal;

@@ -5,7 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agent/agent_options.hpp"
+#include "agent/command_line.hpp"
+#include "agent/config_source.hpp"
 #include "agent/read_node.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "pinfold/agent/open_agent.hpp"
@@ -20,7 +21,8 @@ namespace {
 
 /// Reads the state from the files of a directory; writes nothing. Without Pinfold's own file the
 /// active pods are unknown: every assignment is held, and all devices are free.
-Result<NodeState> read_state(const Node& node, const std::string& directory) {
+Result<NodeState> read_state(const Node& node, const NodeOptions& options) {
+  const std::string& directory = options.state_dir;
   if (directory.empty()) return empty_state(node);
   PINFOLD_LET(auto stored, read_directory(directory));
   checkpoint::KubeletFiles files{std::move(stored.cpu), std::move(stored.memory)};
@@ -32,9 +34,10 @@ Result<NodeState> read_state(const Node& node, const std::string& directory) {
       lines = checkpoint::describe(checkpoint::wrong_memory_sums(*files.memory));
     }
     lines.push_back(started.error().error);
-    return fail(ErrorCode::kCorrupt,
+    Error error{ErrorCode::kCorrupt, 0,
                 fmt::format("'{}': {}: {}", directory, to_string(started.error().stage),
-                            fmt::join(lines, "; ")));
+                            fmt::join(lines, "; "))};
+    return fail(with_own_advice(options, std::move(error)));
   }
   agent::AgentState state;
   state.node = std::move(*started);
@@ -45,19 +48,18 @@ Result<NodeState> read_state(const Node& node, const std::string& directory) {
 }  // namespace
 
 Result<ExitStatus> print_node_topology(const Machine& machine, const NrtSource& source) {
-  const bool has_config =
-      !source.config.empty() || !source.kubelet_flags.empty() || !source.state_dir.empty();
+  NodeOptions options;
+  options.state_dir = source.state_dir;
+  options.config = source.config;
+  options.kubelet_flags = source.kubelet_flags;
   NodeConfig config;
-  if (has_config) {
-    NodeOptions options;
-    options.state_dir = source.state_dir;
-    options.config = source.config;
-    options.kubelet_flags = source.kubelet_flags;
-    options.insecure_state_dir = true;
-    PINFOLD_LET(config, read_config(options));
+  if (names_config(options) || !source.state_dir.empty()) {
+    NodeOptions read_as = options;
+    read_as.insecure_state_dir = true;
+    PINFOLD_LET(config, read_config(read_as));
   }
   PINFOLD_LET(const auto node, agent::make_node(machine, config.config));
-  PINFOLD_LET(const auto state, read_state(node, source.state_dir));
+  PINFOLD_LET(const auto state, read_state(node, options));
   fmt::print("{}\n", to_json(describe(node, state, machine.name())).dump(1));
   return kYes;
 }

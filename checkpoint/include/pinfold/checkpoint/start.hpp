@@ -26,6 +26,10 @@ struct KubeletFiles {
                                                         const ContainerIds& ids,
                                                         std::string_view state_dir = kKubeletDir);
 
+/// Returns the stage and the kubelet's text without its advice to drain the node and to delete the
+/// file, which would lose every assignment: "cpumanager: could not restore state ...".
+[[nodiscard]] std::string cause_of(const StartError& error);
+
 /// Checks whether start() would succeed.
 [[nodiscard]] tl::expected<void, StartError> would_start(const Node& node, KubeletFiles files,
                                                          const ContainerIds& ids);
