@@ -74,7 +74,11 @@ Result<void> read_rancher_flags(const Tree& tree, const KubeletHost& host,
       config.data_dir.empty() ? std::string(host.distribution->data_dir) : config.data_dir;
   // Newer releases put their own decisions into drop-ins.
   const std::string drop_ins = data + "/agent/etc/kubelet.conf.d";
-  if (tree.has(drop_ins)) kubelet.flags.try_emplace("--config-dir", drop_ins);
+  if (tree.has(drop_ins)) {
+    kubelet.flags.try_emplace("--config-dir", drop_ins);
+  } else {
+    add_rancher_flags(kubelet.flags);
+  }
   return {};
 }
 

@@ -60,10 +60,11 @@ void add_distribution(const Tree& tree, std::optional<KubeletHost> host, bool ha
 void observe_unit(const Tree& tree, ObservedKubelet& kubelet) {
   const auto text = unit_text(tree, "kubelet.service");
   if (!text) return;
-  FlagsText read = flags_of_unit(*text, [&](const std::string& path) {
+  const auto read_file = [&](const std::string& path) {
     auto file = tree.read(path);
     return file ? std::optional(*std::move(file)) : std::nullopt;
-  });
+  };
+  FlagsText read = flags_of_unit(*text, {read_file, true});
   kubelet.flags = std::move(read.flags);
   kubelet.config_warnings = std::move(read.notes);
   kubelet.has_command = read.is_command;

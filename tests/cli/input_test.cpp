@@ -295,6 +295,24 @@ TEST_F(Input, TakesFlagsOfAKubelet) {
                                     "100Mi}}]\n"));
   const Outcome name = explain("--kubelet-flags '--cpu-manager-policy=Static --reserved-cpus=0'");
   EXPECT_THAT(name.err, HasSubstr("did you mean 'static'?"));
+  // As on one command line, repeated maps are joined.
+  EXPECT_EQ(explain("--kubelet-flags '--cpu-manager-policy=static --kube-reserved=cpu=500m' "
+                    "--kubelet-flags --kube-reserved=memory=1Gi")
+                .status,
+            0);
+  dir_.write("kubelet.service",
+             "[Service]\nEnvironmentFile=/etc/sizing.env\n"
+             "ExecStart=/usr/bin/kubelet --cpu-manager-policy=static "
+             "--system-reserved=cpu=${RESERVED_CPU}\n");
+  dir_.write("sizing.env", "RESERVED_CPU=1\n");
+  const Outcome unit = explain("--kubelet-flags kubelet.service --kubelet-flags sizing.env");
+  EXPECT_EQ(unit.status, 0) << unit.err;
+  EXPECT_THAT(explain("--kubelet-flags kubelet.service").err,
+              HasSubstr("'/etc/sizing.env' is not read: name it, or a copy"));
+  EXPECT_THAT(explain("--kubelet-flags --cpu-manager-polcy=static").err,
+              HasSubstr("did you mean '--cpu-manager-policy'?"));
+  EXPECT_THAT(explain("--kubelet-flags --config=/etc/kubelet.yaml").err,
+              HasSubstr("the configuration is in '/etc/kubelet.yaml'"));
   EXPECT_THAT(explain("--kubelet-flags missing").err, HasSubstr("--kubelet-flags: read 'missing'"));
   EXPECT_THAT(explain("--config . --kubelet-flags --v=2").err,
               HasSubstr("'.': not the configuration of a kubelet"));

@@ -42,7 +42,9 @@ constexpr std::array kWrappers = {
     Wrapper{"EC2NodeClass", "karpenter.k8s.aws", "spec.kubelet", "",
             "the complete configuration: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
     Wrapper{"", "", "kubeletconfig", "", ""},  // /configz
-    Wrapper{"", "", "kubeletConfig", "", ""},  // GKE's --system-config-from-file
+    Wrapper{"", "", "kubeletConfig", "",  // GKE's --system-config-from-file
+            "GKE adds its own settings, kubeReserved among them; the complete configuration: kubectl "
+            "get --raw /api/v1/nodes/NAME/proxy/configz"},
     Wrapper{"", "", "machine.kubelet.extraConfig", "machine.kubelet.extraArgs",
             "Talos adds its own settings: 'talosctl read /etc/kubernetes/kubelet.yaml' prints the "
             "complete configuration"},
@@ -170,17 +172,19 @@ void add_file(std::string_view text, Environment& environment) {
 }
 
 /// Adds the variables of the files that EnvironmentFile= names, or names those that are not read.
-void add_files(const std::vector<std::string>& names, const FileReader& files,
+void add_files(const std::vector<std::string>& names, const UnitFiles& files,
                Environment& environment, std::vector<std::string>& notes) {
   for (const std::string& name : names) {
     const bool may_be_missing = name.starts_with('-');
     const std::string path = name.substr(may_be_missing ? 1 : 0);
-    const auto text = files ? files(path) : std::nullopt;
+    const auto text = files.read ? files.read(path) : std::nullopt;
     if (text) {
       add_file(*text, environment);
-    } else if (!files) {
+    } else if (!files.are_all) {
       notes.push_back(
-          fmt::format("'{}' is not read: name it with --kubelet-flags", printable(path)));
+          fmt::format("'{}' is not read: name it, or a copy with its file name, with "
+                      "--kubelet-flags",
+                      printable(path)));
     } else if (!may_be_missing) {
       notes.push_back(fmt::format("'{}' cannot be read", printable(path)));
     }
@@ -250,6 +254,31 @@ bool is_rancher(const json& document) {
                      [&](std::string_view key) { return document.contains(std::string(key)); });
 }
 
+/// True for the variables of Ansible, such as "kubelet_cpu_manager_policy". No field has an
+/// underscore.
+bool has_variables(const json& document) {
+  const auto items = document.items();
+  return std::any_of(items.begin(), items.end(), [](const auto& item) {
+    return item.key().find('_') != std::string::npos;
+  });
+}
+
+/// GKE writes {memoryManager: {policy: Static}} where a kubelet has memoryManagerPolicy.
+void rename_gke_fields(json& config) {
+  constexpr std::array<std::array<const char*, 3>, 3> kRenamed = {{
+      {"memoryManager", "policy", "memoryManagerPolicy"},
+      {"topologyManager", "policy", "topologyManagerPolicy"},
+      {"topologyManager", "scope", "topologyManagerScope"},
+  }};
+  for (const auto& [object, name, field] : kRenamed) {
+    const auto found = config.find(object);
+    if (found == config.end() || !found->is_object()) continue;
+    if (const json* const value = member(*found, name)) config[field] = *value;
+  }
+  config.erase("memoryManager");
+  config.erase("topologyManager");
+}
+
 /// A document without a kind and without any known field is something else; a kubelet would run
 /// with its defaults.
 bool is_configuration(const json& document) {
@@ -261,7 +290,7 @@ bool is_configuration(const json& document) {
   return std::any_of(
              kKubeletFields.begin(), kKubeletFields.end(),
              [&](const Field& field) { return document.contains(std::string(field.name)); }) ||
-         has_similar_field(document, kKubeletFields);
+         (has_similar_field(document, kKubeletFields) && !has_variables(document));
 }
 
 /// Collects the configuration from the documents of one file; they must outlive it.
@@ -290,8 +319,11 @@ class Finder {
     }
     ConfigDocument read{configs_.empty() ? json::object() : std::move(configs_.front()),
                         std::move(notes_)};
-    if (read.document.is_object()) PINFOLD_TRY(apply_flags(flags_, read.document));
-    for (std::string& warning : flag_warnings(flags_)) read.notes.push_back(std::move(warning));
+    PINFOLD_TRY(add_flags(flags_, read));
+    if (is_rancher_ && read.document.is_object()) {
+      add_rancher_flags(flags_);
+      PINFOLD_TRY(apply_flags(flags_, read.document));
+    }
     return Result<ConfigDocument>(std::move(read));
   }
 
@@ -308,6 +340,7 @@ class Finder {
       if (!found.is_object() || !is_configuration(found)) {
         return fail_field(std::string(wrapper.config), found, "expected a KubeletConfiguration");
       }
+      if (wrapper.config == "kubeletConfig") rename_gke_fields(found);
       configs_.push_back(std::move(found));
     }
     if (!wrapper.arguments.empty()) {
@@ -326,7 +359,11 @@ class Finder {
         merge_flags(flags_, flags_of_json(*arguments));
       }
     }
-    if (flags_.empty()) notes_.emplace_back("no 'kubelet-arg': the kubelet's defaults apply");
+    is_rancher_ = true;
+    if (flags_.empty()) notes_.emplace_back("no 'kubelet-arg': the defaults of k3s apply");
+    notes_.emplace_back(
+        "k3s and RKE2 add settings of their own: only their evictionHard, which has no memory, is "
+        "known here; --config with the root of the node, '/', reads the others");
     return {};
   }
 
@@ -353,28 +390,64 @@ class Finder {
   KubeletFlags flags_;
   std::vector<std::string> notes_;
   bool is_found_ = false;
+  bool is_rancher_ = false;
   const json* other_ = nullptr;
 };
 
-/// Removes what starts a kubelet, such as OpenShift's kubenswrapper.
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+/// Removes what starts a kubelet, such as OpenShift's kubenswrapper, "numactl -m 0" or "docker run".
 void skip_wrapper(std::vector<std::string>& words) {
-  const auto end = std::find_if(words.begin(), words.end(),
-                                [](const std::string& word) { return word.starts_with('-'); });
-  const auto kubelet = std::find_if(words.begin(), end, [](const std::string& word) {
-    return word.substr(word.rfind('/') + 1) == "kubelet";
-  });
-  if (kubelet != end) words.erase(words.begin(), kubelet);
+  bool is_after_option = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const bool is_value = i > 0 && words[i - 1].starts_with('-') &&
+                          words[i - 1].find('=') == std::string::npos;
+    is_after_option = is_after_option || word.starts_with('-');
+    if (base_name(word) != "kubelet" || word.find_first_of(":,=") != std::string::npos) continue;
+    if (is_after_option && !word.ends_with("bin/kubelet") && (is_value || word != "kubelet")) {
+      continue;  // the value of an option, such as a directory
+    }
+    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i));
+    return;
+  }
+}
+
+/// Splits a command line and expands its variables as systemd does: only a word "$NAME" may become
+/// several words. Unknown variables are empty.
+std::vector<std::string> expand_command(std::string_view command, const Variables& variables) {
+  std::vector<std::string> words;
+  for (const std::string& word : split_words(command)) {
+    const std::string value = expand_variables(word, variables);
+    if (word.starts_with('$') && !word.starts_with("${")) {
+      for (std::string& part : split_words(value)) words.push_back(std::move(part));
+    } else {
+      words.push_back(value);
+    }
+  }
+  std::erase_if(words, [](const std::string& word) { return word.starts_with('$'); });
+  return words;
+}
+
+/// Replaces "%%" by "%", as systemd does.
+std::string with_percent_signs(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    out += text[i];
+    if (text.substr(i).starts_with("%%")) ++i;
+  }
+  return out;
 }
 
 }  // namespace
 
-FlagsText flags_of_unit(std::string_view text, const FileReader& files) {
+FlagsText flags_of_unit(std::string_view text, const UnitFiles& files) {
   Environment environment;
   std::string command;
   std::vector<std::string> names;  // of environment files, which override Environment=
   for (const auto& [key, value] : parse_unit_file(text)) {
-    if (key == "Environment") environment.add_words(value);
-    if (key == "ExecStart") command = value;
+    if (key == "Environment") environment.add_words(with_percent_signs(value));
+    if (key == "ExecStart") command = with_percent_signs(value);
     if (key != "EnvironmentFile") continue;
     if (value.empty()) names.clear();
     if (!value.empty()) names.push_back(value);
@@ -382,30 +455,49 @@ FlagsText flags_of_unit(std::string_view text, const FileReader& files) {
   FlagsText read;
   add_files(names, files, environment, read.notes);
   const std::size_t start = std::min(command.find_first_not_of("@-:+!| \t"), command.size());
-  auto words = split_words(expand_variables(command.substr(start), environment.values()));
-  std::erase_if(words, [](const std::string& word) { return word.starts_with('$'); });
+  auto words = expand_command(std::string_view(command).substr(start), environment.values());
   skip_wrapper(words);
+  const std::string program(words.empty() ? "" : base_name(words.front()));
   if (auto flags = kubelet_flags(words)) {
     read.flags = *std::move(flags);
     read.is_command = true;
-  } else if (auto of_k3s = option_values(words, "--kubelet-arg"); !of_k3s.empty()) {
-    read.flags = flags_of_args(of_k3s);
+  } else if (program == "k3s" || program == "rke2") {
+    read.flags = flags_of_args(option_values(words, "--kubelet-arg"));
+    add_rancher_flags(read.flags);
   } else {
     read.flags = environment.flags();
+    if (!program.empty()) {
+      read.notes.push_back(fmt::format(
+          "ExecStart '{}' is not a kubelet: its arguments are not read", printable(program)));
+    }
   }
   return read;
 }
 
-std::optional<FlagsText> flags_of_text(std::string_view text) {
+std::optional<FlagsText> flags_of_text(std::string_view text, const UnitFiles& files) {
   if (text.find('\0') != std::string_view::npos) {
     auto flags = kubelet_flags(parse_command_line(text));
     return flags ? std::optional(FlagsText{*std::move(flags), {}}) : std::nullopt;
   }
   const std::string_view line = first_line(text);
-  if (is_unit(line)) return flags_of_unit(text);
+  if (is_unit(line)) return flags_of_unit(text, files);
   if (is_command_line(line)) return FlagsText{flags_of_file(text, {}), {}};
   if (is_assignment(line)) return flags_of_environment(text);
   return std::nullopt;
+}
+
+Result<void> add_flags(const KubeletFlags& flags, ConfigDocument& config) {
+  PINFOLD_TRY(check_flags(flags));
+  if (config.document.is_object()) PINFOLD_TRY(apply_flags(flags, config.document));
+  const auto file = flags.find("--config");
+  if (file != flags.end() && config.document.empty()) {
+    return invalid(
+        fmt::format("the configuration is in '{}': pass that file with --config, and the flags "
+                    "with --kubelet-flags",
+                    printable(file->second)));
+  }
+  for (std::string& warning : flag_warnings(flags)) config.notes.push_back(std::move(warning));
+  return {};
 }
 
 Result<ConfigDocument> read_config_document(std::string_view text) {
@@ -414,8 +506,7 @@ Result<ConfigDocument> read_config_document(std::string_view text) {
                                text.find("KUBELET") != std::string_view::npos;
     if (read->flags.empty() && !names_kubelet) return invalid("it contains no kubelet flags");
     ConfigDocument found{json::object(), read->notes};
-    PINFOLD_TRY(apply_flags(read->flags, found.document));
-    for (std::string& one : flag_warnings(read->flags)) found.notes.push_back(std::move(one));
+    PINFOLD_TRY(add_flags(read->flags, found));
     return Result<ConfigDocument>(std::move(found));
   }
   if (text.find("[settings.kubernetes") != std::string_view::npos) {

@@ -43,7 +43,9 @@ constexpr std::array kFlags = {
     Flag{"--feature-gates", "featureGates", Form::kBooleans},
     Flag{"--kube-reserved", "kubeReserved", Form::kMap},
     Flag{"--kube-reserved-cgroup", "kubeReservedCgroup", Form::kText},
+    Flag{"--max-pods", "maxPods", Form::kNumber},
     Flag{"--memory-manager-policy", "memoryManagerPolicy", Form::kText},
+    Flag{"--pods-per-core", "podsPerCore", Form::kNumber},
     Flag{"--reserved-cpus", "reservedSystemCPUs", Form::kText},
     Flag{"--reserved-memory", "reservedMemory", Form::kMemory},
     Flag{"--system-reserved", "systemReserved", Form::kMap},
@@ -51,6 +53,36 @@ constexpr std::array kFlags = {
     Flag{"--topology-manager-policy", "topologyManagerPolicy", Form::kText},
     Flag{"--topology-manager-policy-options", "topologyManagerPolicyOptions", Form::kMap},
     Flag{"--topology-manager-scope", "topologyManagerScope", Form::kText},
+};
+
+/// Flags of kubelets without effect on decisions whose names resemble another one's.
+constexpr std::array<std::string_view, 26> kOtherFlags = {
+    "--cloud-config",
+    "--cluster-dns",
+    "--container-runtime",
+    "--container-runtime-endpoint",
+    "--cpu-manager-reconcile-period",
+    "--enable-server",
+    "--eviction-pressure-transition-period",
+    "--experimental-allocatable-ignore-eviction",
+    "--experimental-kernel-memcg-notification",
+    "--experimental-qos-reserved",
+    "--kernel-memcg-notification",
+    "--kube-api-burst",
+    "--kube-api-content-type",
+    "--kube-api-qps",
+    "--kubeconfig",
+    "--kubelet-cgroups",
+    "--log-flush-frequency",
+    "--max-open-files",
+    "--node-ip",
+    "--node-labels",
+    "--pod-cidr",
+    "--pod-manifest-path",
+    "--pod-max-pids",
+    "--qos-reserved",
+    "--runtime-cgroups",
+    "--system-cgroups",
 };
 
 tl::unexpected<Error> fail_flag(const Flag& flag, std::string_view text,
@@ -150,8 +182,10 @@ const Flag* find_flag(std::string_view name) {
   return found == kFlags.end() ? nullptr : found;
 }
 
-/// Adds a flag; a repeated one is joined or replaced, as in the kubelet.
-void add_flag(KubeletFlags& flags, const std::string& name, const std::string& value) {
+/// Adds a flag; a repeated one is joined or replaced, and underscores in its name count as dashes,
+/// as in the kubelet.
+void add_flag(KubeletFlags& flags, std::string name, const std::string& value) {
+  std::replace(name.begin(), name.end(), '_', '-');
   const Flag* const known = find_flag(name);
   const bool joins =
       known != nullptr && (known->form == Form::kList || known->form == Form::kMap ||
@@ -267,10 +301,26 @@ KubeletFlags flags_of_file(std::string_view text, const Variables& variables) {
   return flags_of_words(words);
 }
 
-std::vector<std::string> flag_warnings(const KubeletFlags& flags) {
-  std::vector<std::string_view> names;
-  names.reserve(kFlags.size());
+void add_rancher_flags(KubeletFlags& flags) {
+  flags.try_emplace("--eviction-hard", "imagefs.available<5%,nodefs.available<5%");
+  flags.try_emplace("--eviction-minimum-reclaim", "imagefs.available=10%,nodefs.available=10%");
+}
+
+Result<void> check_flags(const KubeletFlags& flags) {
+  std::vector<std::string_view> names(kOtherFlags.begin(), kOtherFlags.end());
   for (const Flag& flag : kFlags) names.emplace_back(flag.name);
+  for (const auto& [name, value] : flags) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string hint = did_you_mean(name, names);
+    if (hint.empty()) continue;
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("unknown flag '{}', which prevents a kubelet's start{}",
+                            printable(name), hint));
+  }
+  return {};
+}
+
+std::vector<std::string> flag_warnings(const KubeletFlags& flags) {
   std::vector<std::string> warnings;
   std::vector<std::string> ignored;
   for (const auto& [name, value] : flags) {
@@ -280,8 +330,6 @@ std::vector<std::string> flag_warnings(const KubeletFlags& flags) {
           fmt::format("flag '{}': '{}' is not read: pass it with --config, and the "
                       "flags with --kubelet-flags",
                       name, printable(value)));
-    } else if (const auto hint = did_you_mean(name, names); !hint.empty()) {
-      warnings.push_back(fmt::format("unknown flag '{}'{}", printable(name), hint));
     } else {
       ignored.push_back(printable(name));
     }

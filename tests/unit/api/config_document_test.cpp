@@ -75,6 +75,17 @@ constexpr Sample kStatic[] = {
     {"unit of k3s",
      "[Service]\nExecStart=/usr/local/bin/k3s server \\\n"
      "  '--kubelet-arg=cpu-manager-policy=static' --kubelet-arg reserved-cpus=0\n"},
+    {"underscores", "--cpu_manager_policy=static --reserved_cpus=0"},
+    {"GKE", "kubeletConfig: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}"},
+    {"unit of OpenShift",
+     "[Service]\nExecStart=/usr/local/bin/kubenswrapper /usr/bin/kubelet \\\n"
+     "  --cpu-manager-policy=static --reserved-cpus=0\n"},
+    {"unit with numactl",
+     "[Service]\nExecStart=/usr/bin/numactl -m 0 /usr/bin/kubelet --cpu-manager-policy=static "
+     "--reserved-cpus=0\n"},
+    {"unit with docker",
+     "[Service]\nExecStart=/usr/bin/docker run --name kubelet -v /var/lib/kubelet:/var/lib/kubelet "
+     "hyperkube kubelet --cpu-manager-policy=static --reserved-cpus=0\n"},
 };
 
 TEST(ConfigDocument, IsFoundInEveryKindOfFile) {
@@ -114,13 +125,10 @@ TEST(ConfigDocument, OfAnotherKindIsAnError) {
 }
 
 TEST(ConfigDocument, SaysWhatItLeavesOut) {
-  const auto flags = parse_config("--config=/a.yaml --node-ip=::1 --cpu-manager-polcy=static");
+  const auto flags = parse_config("--config=/a.yaml --node-ip=::1 --cpu-manager-policy=static");
   ASSERT_TRUE(flags);
-  EXPECT_THAT(
-      flags->warnings,
-      ElementsAre(HasSubstr("'/a.yaml' is not read"),
-                  "unknown flag '--cpu-manager-polcy', did you mean '--cpu-manager-policy'?",
-                  "flags without effect here: --node-ip"));
+  EXPECT_THAT(flags->warnings, ElementsAre(HasSubstr("'/a.yaml' is not read"),
+                                           "flags without effect here: --node-ip"));
   const auto unit = parse_config(
       "[Service]\nEnvironmentFile=-/etc/default/kubelet\nEnvironment=A=--cpu-cfs-quota=false");
   ASSERT_TRUE(unit);
@@ -128,6 +136,75 @@ TEST(ConfigDocument, SaysWhatItLeavesOut) {
   EXPECT_THAT(unit->warnings, ElementsAre(HasSubstr("'/etc/default/kubelet' is not read")));
   EXPECT_THAT(parse_config("write-kubeconfig-mode: '0644'")->warnings,
               Contains(HasSubstr("no 'kubelet-arg'")));
+}
+
+TEST(ConfigDocument, ThatOnlyNamesAnotherFileIsAnError) {
+  for (const char* const text :
+       {"--config=/a.yaml --node-ip=::1", "kubelet-arg: [config=/a.yaml]",
+        "[Service]\nEnvironment=\"KUBELET_CONFIG_ARGS=--config=/a.yaml\"\n"}) {
+    const auto parsed = parse_config(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_THAT(parsed.error().message, HasSubstr("the configuration is in '/a.yaml'"));
+  }
+}
+
+TEST(ConfigDocument, OfAnsibleIsNotGuessed) {
+  const auto parsed = parse_config("kubelet_cpu_manager_policy: static\nkube_reserved: true");
+  ASSERT_FALSE(parsed);
+  EXPECT_THAT(parsed.error().message, HasSubstr("not a KubeletConfiguration"));
+}
+
+TEST(ConfigDocument, HasTheSettingsThatDistributionsAdd) {
+  using Amounts = std::map<std::string, std::string>;
+  const Amounts of_k3s = {{"imagefs.available", "5%"}, {"nodefs.available", "5%"}};
+  for (const char* const text :
+       {"kubelet-arg: [memory-manager-policy=Static]", "cluster-init: true",
+        "[Service]\nExecStart=/usr/local/bin/k3s server\n"}) {
+    const auto parsed = parse_config(text);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_EQ(parsed->config.eviction_hard, of_k3s) << text;
+  }
+  EXPECT_EQ(parse_config("kubelet-arg: 'eviction-hard=memory.available<1Gi'")->config.eviction_hard,
+            (Amounts{{"memory.available", "1Gi"}}));
+  const auto gke = parse_config(
+      "kubeletConfig: {cpuManagerPolicy: static, memoryManager: {policy: Static},\n"
+      "  topologyManager: {policy: restricted, scope: pod}}");
+  ASSERT_TRUE(gke);
+  EXPECT_EQ(gke->config.memory_manager_policy, "Static");
+  EXPECT_EQ(gke->config.topology_manager_policy, "restricted");
+  EXPECT_EQ(gke->config.topology_manager_scope, "pod");
+  EXPECT_THAT(gke->warnings, ElementsAre(HasSubstr("kubeReserved")));
+}
+
+TEST(KubeletUnit, IsReadAsSystemdDoes) {
+  const auto unit = parse_config(
+      "[Service]\nEnvironment=\"A=--eviction-hard=memory.available<5%%\"\n"
+      "Environment=\"B=--cpu-cfs-quota=false --cpu-manager-policy=static\"\n"
+      "ExecStart=/usr/bin/kubelet $A --cpu-cfs-quota-period=1%%0ms ${B}\n");
+  ASSERT_TRUE(unit) << unit.error().message;
+  EXPECT_EQ(unit->config.eviction_hard,
+            (std::map<std::string, std::string>{{"memory.available", "5%"}}));
+  EXPECT_EQ(unit->config.cpu_cfs_quota_period, "1%0ms");
+  EXPECT_EQ(unit->config.cpu_manager_policy, "none") << "${B} is one word";
+}
+
+TEST(KubeletUnit, SaysThatItsProgramIsUnknown) {
+  const auto unit = parse_config("[Service]\nExecStart=/opt/start-kubelet.sh --fast\n");
+  ASSERT_TRUE(unit);
+  EXPECT_THAT(unit->warnings, ElementsAre(HasSubstr("ExecStart 'start-kubelet.sh'")));
+}
+
+TEST(KubeletUnit, TakesVariablesOfItsFiles) {
+  const auto read = [](const std::string& path) {
+    return path == "/etc/sizes" ? std::optional<std::string>("CPU=500m\n") : std::nullopt;
+  };
+  const char* const text =
+      "[Service]\nEnvironmentFile=-/etc/none\nEnvironmentFile=/etc/sizes\n"
+      "ExecStart=/usr/bin/kubelet --system-reserved=cpu=${CPU}\n";
+  const auto flags = flags_of_unit(text, {read, false});
+  EXPECT_EQ(flags.flags, (KubeletFlags{{"--system-reserved", "cpu=500m"}}));
+  EXPECT_THAT(flags.notes, ElementsAre(HasSubstr("'/etc/none' is not read: name it")));
+  EXPECT_THAT(flags_of_unit(text, {read, true}).notes, IsEmpty());
 }
 
 TEST(ConfigDocument, LeavesTheWarningsOfTheConfiguration) {

@@ -54,6 +54,28 @@ TEST(KubeletFlags, ChangeTheConfiguration) {
                        {"numaNode": 1, "limits": {"memory": "1Gi"}}]})"));
 }
 
+TEST(KubeletFlags, MayHaveUnderscoresInTheirNames) {
+  EXPECT_EQ(kubelet_flags({"kubelet", "--cpu_manager_policy=static", "-reserved_cpus", "0_1"}),
+            (KubeletFlags{{"--cpu-manager-policy", "static"}, {"--reserved-cpus", "0_1"}}));
+  EXPECT_EQ(flags_of_args({"cpu_manager_policy=static"}),
+            (KubeletFlags{{"--cpu-manager-policy", "static"}}));
+}
+
+TEST(KubeletFlags, LimitPods) {
+  json config = json::object();
+  ASSERT_TRUE(apply_flags({{"--max-pods", "2"}, {"--pods-per-core", "1"}}, config));
+  EXPECT_EQ(config, (json{{"maxPods", 2}, {"podsPerCore", 1}}));
+}
+
+TEST(KubeletFlags, ThatNoKubeletKnowsPreventItsStart) {
+  const auto misspelt = check_flags({{"--cpu-manager-polcy", "static"}});
+  ASSERT_FALSE(misspelt);
+  EXPECT_EQ(misspelt.error().message,
+            "unknown flag '--cpu-manager-polcy', which prevents a kubelet's start, did you mean "
+            "'--cpu-manager-policy'?");
+  EXPECT_TRUE(check_flags({{"--qos-reserved", "memory=50%"}, {"--node-labels", "a=b"}}));
+}
+
 TEST(KubeletFlags, NameAValueThatIsNone) {
   for (const auto& [name, value] : KubeletFlags{{"--cpu-cfs-quota", "perhaps"},
                                                 {"--system-reserved", "cpu"},

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 
 #include "input.hpp"
@@ -36,17 +37,64 @@ bool may_have_flags(const std::string& argument) {
   return argument.find("--") != std::string::npos && !std::filesystem::exists(argument, ignored);
 }
 
-/// Reads flags from a command line, or from a file that has one.
-Result<FlagsText> read_flags(const std::string& argument) {
-  if (may_have_flags(argument)) {
-    if (auto flags = flags_of_text(argument)) return *std::move(flags);
-  }
-  PINFOLD_LET_WRAP(const auto text, read_input(argument), "--kubelet-flags");
-  if (auto flags = flags_of_text(text)) return *std::move(flags);
+std::string file_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+/// One --kubelet-flags.
+struct FlagsArgument {
+  std::string file_name;  ///< "": it has the flags itself
+  std::string text;
+};
+
+Result<FlagsArgument> read_argument(const std::string& argument) {
+  if (may_have_flags(argument) && flags_of_text(argument)) return FlagsArgument{"", argument};
+  PINFOLD_LET_WRAP(auto text, read_input(argument), "--kubelet-flags");
+  if (flags_of_text(text)) return FlagsArgument{file_name(argument), std::move(text)};
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("--kubelet-flags: '{}': expected kubelet flags, an environment file or "
                           "a systemd unit",
                           argument));
+}
+
+/// Merges the flags of all arguments, like those of one command line. A unit finds its environment
+/// files among them; their flags are then those that the unit uses.
+FlagsText merge_arguments(const std::vector<FlagsArgument>& arguments) {
+  std::set<std::string> used;
+  const auto read = [&](const std::string& path) -> std::optional<std::string> {
+    for (const FlagsArgument& one : arguments) {
+      if (one.file_name.empty() || one.file_name != file_name(path)) continue;
+      used.insert(one.file_name);
+      return one.text;
+    }
+    return std::nullopt;
+  };
+  std::vector<FlagsText> texts;
+  for (const FlagsArgument& one : arguments) {
+    texts.push_back(flags_of_text(one.text, {read}).value_or(FlagsText{}));
+  }
+  FlagsText all;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (used.contains(arguments[i].file_name)) continue;
+    merge_flags(all.flags, texts[i].flags);
+    all.notes.insert(all.notes.end(), texts[i].notes.begin(), texts[i].notes.end());
+  }
+  return all;
+}
+
+/// Applies --kubelet-flags to a configuration.
+Result<void> apply_arguments(const NodeOptions& options, ConfigDocument& config) {
+  std::vector<FlagsArgument> arguments;
+  for (const std::string& argument : options.kubelet_flags) {
+    PINFOLD_LET(auto one, read_argument(argument));
+    arguments.push_back(std::move(one));
+  }
+  FlagsText flags = merge_arguments(arguments);
+  if (!options.config.empty()) flags.flags.erase("--config");
+  config.notes = std::move(flags.notes);
+  PINFOLD_TRY_WRAP(add_flags(flags.flags, config), "--kubelet-flags");
+  for (const std::string& note : config.notes) warn("--kubelet-flags: " + note);
+  return {};
 }
 
 }  // namespace
@@ -78,15 +126,9 @@ Result<std::string> read_config_text(const NodeOptions& options) {
   PINFOLD_LET_WRAP(auto read, read_config_document(text), options.config);
   for (const std::string& note : read.notes) warn("configuration: " + note);
   const auto as_written = parse_document(text);
-  bool is_whole = as_written && *as_written == read.document;
-  for (const std::string& argument : options.kubelet_flags) {
-    PINFOLD_LET(const auto flags, read_flags(argument));
-    for (const std::string& note : flags.notes) warn("--kubelet-flags: " + note);
-    for (const std::string& one : flag_warnings(flags.flags)) warn("--kubelet-flags: " + one);
-    PINFOLD_TRY(apply_flags(flags.flags, read.document));
-    is_whole = false;
-  }
-  if (is_whole) return text;
+  const bool is_whole = as_written && *as_written == read.document;
+  if (is_whole && options.kubelet_flags.empty()) return text;
+  PINFOLD_TRY(apply_arguments(options, read));
   return read.document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

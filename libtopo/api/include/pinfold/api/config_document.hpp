@@ -29,13 +29,24 @@ struct FlagsText {
   std::vector<std::string> notes = {};
   bool is_command = false;  ///< the command line of the kubelet was found: there are no others
 };
-[[nodiscard]] std::optional<FlagsText> flags_of_text(std::string_view text);
 
-/// Returns the contents of a file; nullopt if it cannot be read.
-using FileReader = std::function<std::optional<std::string>(const std::string& path)>;
-/// Reads the flags of a kubelet from a systemd unit, followed by its drop-ins. `files` reads the
-/// environment files that it names; without it, `notes` names them.
-[[nodiscard]] FlagsText flags_of_unit(std::string_view text, const FileReader& files = nullptr);
+/// The environment files that a systemd unit names.
+struct UnitFiles {
+  /// Returns the contents of a file; nullopt if it cannot be read.
+  std::function<std::optional<std::string>(const std::string& path)> read = nullptr;
+  bool are_all = false;  ///< what `read` does not find does not exist
+};
+[[nodiscard]] std::optional<FlagsText> flags_of_text(std::string_view text,
+                                                     const UnitFiles& files = {});
+
+/// Reads the flags of a kubelet from a systemd unit, followed by its drop-ins. `notes` names the
+/// files that are not read.
+[[nodiscard]] FlagsText flags_of_unit(std::string_view text, const UnitFiles& files = {});
+
+/// Applies flags to a configuration; `notes` names those without effect. Errors: kInvalidArgument
+/// for a value of the wrong form, for a flag that is probably misspelt, and if the flags have no
+/// effect and name another file for an empty configuration.
+[[nodiscard]] Result<void> add_flags(const KubeletFlags& flags, ConfigDocument& config);
 
 /// Finds the kubelet's configuration in any of these: a KubeletConfiguration, alone or among other
 /// documents; a Talos machine configuration; config.yaml of k3s or RKE2; kubeadm's

@@ -14,7 +14,8 @@
 namespace pinfold {
 
 /// The flags of a kubelet: "--config" to "/etc/kubelet.yaml"; a flag without a value has "true".
-/// The last value of a repeated flag counts, but values of lists and maps are joined.
+/// The last value of a repeated flag counts, but values of lists and maps are joined. Names have
+/// dashes where a command line may have underscores.
 using KubeletFlags = std::map<std::string, std::string>;
 
 /// Splits the contents of /proc/PID/cmdline into words.
@@ -39,8 +40,11 @@ void merge_config(nlohmann::json& config, const nlohmann::json& over);
 /// kInvalidArgument for a value that is not a list of KEY=VALUE, a number or a boolean where the
 /// field needs one.
 [[nodiscard]] Result<void> apply_flags(const KubeletFlags& flags, nlohmann::json& config);
-/// Returns warnings for the user: flags that apply_flags ignores, and flags that are probably
-/// misspelt.
+/// Adds the flags that k3s and RKE2 pass unless they are set. Source: k3s, pkg/daemons/agent.
+void add_rancher_flags(KubeletFlags& flags);
+/// Checks the names. Errors: kInvalidArgument for a flag that is probably misspelt.
+[[nodiscard]] Result<void> check_flags(const KubeletFlags& flags);
+/// Returns warnings for the user: flags that apply_flags ignores.
 [[nodiscard]] std::vector<std::string> flag_warnings(const KubeletFlags& flags);
 
 }  // namespace pinfold
