@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/checkpoint/kubelet.hpp"
 #include "pinfold/checkpoint/start.hpp"
 #include "side_file.hpp"
 
@@ -88,16 +90,40 @@ std::string advice(const checkpoint::Files& files, const Node& node) {
       some_of(std::move(changes)));
 }
 
-/// Warns of unknown keys, because Pinfold writes state files without them.
-void warn_of_unknown_keys(const checkpoint::Files& files, const LogSink& log) {
-  for (const auto& [name, bytes] : {std::pair(checkpoint::kCpuFileName, &files.cpu),
-                                    std::pair(checkpoint::kMemoryFileName, &files.memory)}) {
-    if (!*bytes) continue;
-    for (const std::string& key : checkpoint::unknown_keys(**bytes).names()) {
-      log(LogLevel::kWarning,
-          fmt::format("'{}': key '{}' is unknown: the next change drops it", name, key));
-    }
+/// Returns the format of a file; 0 if it has none.
+int cpu_version(const std::string& bytes) {
+  const auto cpu = checkpoint::inspect_cpu(bytes);
+  return cpu ? cpu->version : 0;
+}
+int memory_version(const std::string& bytes) {
+  const auto memory = checkpoint::inspect_memory(bytes);
+  return memory ? memory->version : 0;
+}
+
+/// Warns of the unknown keys that the next change drops.
+void warn_of_dropped_keys(std::string_view name, const checkpoint::UnknownKeys& keys,
+                          const LogSink& log) {
+  for (const std::string& key : keys.names()) {
+    log(LogLevel::kWarning,
+        fmt::format("'{}': key '{}' is unknown: the next change drops it", name, key));
   }
+}
+
+/// Moves the keys that a file of the format `written` keeps from `found` to the result.
+/// `version_of(bytes)` returns the format of the file that has them.
+template <class VersionOf>
+checkpoint::UnknownKeys take_kept(checkpoint::UnknownKeys& found, const std::string& bytes,
+                                  int written, const VersionOf& version_of) {
+  checkpoint::UnknownKeys kept;
+  if (!found.has_any_to_keep() || version_of(bytes) != written) return kept;
+  kept.outside = std::exchange(found.outside, {});
+  kept.in_data = std::exchange(found.in_data, {});
+  return kept;
+}
+
+checkpoint::FileText with_keys(checkpoint::FileText text, const checkpoint::UnknownKeys& keys) {
+  if (!keys.has_any_to_keep()) return text;
+  return checkpoint::FileText(checkpoint::with_keys(text.text(), keys));
 }
 
 /// A copy of a damaged .pinfold_pods, for inspection.
@@ -109,7 +135,7 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
                                                       const AgentOptions& options) {
   std::unique_ptr<KeptState> kept(new KeptState(std::move(store), options));
   PINFOLD_LET_WRAP(const auto stored, kept->store_.load(), "read the state");
-  if (options.log) warn_of_unknown_keys(stored, options.log);
+  kept->find_unknown_keys(node, stored);
   checkpoint::KubeletFiles files{stored.cpu, stored.memory};
   auto started = checkpoint::start(node, files, {}, options.state_dir);
   if (!started) {
@@ -121,8 +147,12 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
   kept->before_ = read_before(stored, node, options.log);
   const std::string node_text = encode_node(node.machine(), node.config(), kept->before_);
   kept->base_ = kept->store_.texts();
-  if (files.cpu != stored.cpu) kept->base_.cpu = checkpoint::FileText(*files.cpu);
-  if (files.memory != stored.memory) kept->base_.memory = checkpoint::FileText(*files.memory);
+  if (files.cpu != stored.cpu) {
+    kept->base_.cpu = with_keys(checkpoint::FileText(*files.cpu), kept->cpu_keys_);
+  }
+  if (files.memory != stored.memory) {
+    kept->base_.memory = with_keys(checkpoint::FileText(*files.memory), kept->memory_keys_);
+  }
   if (node_text != stored.node) kept->base_.node = checkpoint::FileText(node_text);
   PINFOLD_TRY(kept->restore_pods(node, stored, options.state_dir));
   if (options.profile_source == ProfileSource::kStateFiles) {
@@ -132,6 +162,20 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
   kept->metrics_ = read_side_file(kept->store_, kMetricsFileName, decode_metrics, options.log)
                        .value_or(Metrics{});
   return kept;
+}
+
+void KeptState::find_unknown_keys(const Node& node, const checkpoint::Files& stored) {
+  const checkpoint::Formats writes = checkpoint::formats_of(checkpoint::kubelet_of(node)).writes;
+  if (stored.cpu) {
+    auto found = checkpoint::unknown_keys(*stored.cpu);
+    cpu_keys_ = take_kept(found, *stored.cpu, writes.cpu, cpu_version);
+    if (log_) warn_of_dropped_keys(checkpoint::kCpuFileName, found, log_);
+  }
+  if (stored.memory) {
+    auto found = checkpoint::unknown_keys(*stored.memory);
+    memory_keys_ = take_kept(found, *stored.memory, writes.memory, memory_version);
+    if (log_) warn_of_dropped_keys(checkpoint::kMemoryFileName, found, log_);
+  }
 }
 
 Result<void> KeptState::restore_pods(const Node& node, const checkpoint::Files& stored,
@@ -171,8 +215,12 @@ Result<void> KeptState::commit(const Node& node, AgentState next, Unstored unsto
     checkpoint::FileTexts texts = base_;
     const bool has_new_cpus = state_.node.cpu.checkpoint() != next.node.cpu.checkpoint();
     const bool has_new_memory = state_.node.memory.checkpoint() != next.node.memory.checkpoint();
-    if (has_new_cpus) texts.cpu = kubelet_encoder_.cpu(node, next.node.cpu);
-    if (has_new_memory) texts.memory = kubelet_encoder_.memory(node, next.node.memory);
+    if (has_new_cpus) {
+      texts.cpu = with_keys(kubelet_encoder_.cpu(node, next.node.cpu), cpu_keys_);
+    }
+    if (has_new_memory) {
+      texts.memory = with_keys(kubelet_encoder_.memory(node, next.node.memory), memory_keys_);
+    }
     texts.pods = pods_encoder_.encode(next);
     auto stored = store_texts(texts);
     const bool is_kept = unstored == Unstored::kIsKept && !has_new_cpus && !has_new_memory;
@@ -193,6 +241,15 @@ Result<void> KeptState::replace_node(const Node& from, const Node& to, AgentStat
     return fail(ErrorCode::kCorrupt, fmt::format("start: {}: {}", to_string(started.error().stage),
                                                  started.error().error));
   }
+  const checkpoint::Formats formats = checkpoint::formats_of(checkpoint::kubelet_of(to)).writes;
+  const bool keeps_format = formats == checkpoint::formats_of(checkpoint::kubelet_of(from)).writes;
+  if (keeps_format) {
+    if (files.cpu) files.cpu = checkpoint::with_keys(*std::move(files.cpu), cpu_keys_);
+    if (files.memory) files.memory = checkpoint::with_keys(*std::move(files.memory), memory_keys_);
+  } else if (log_) {
+    warn_of_dropped_keys(checkpoint::kCpuFileName, cpu_keys_, log_);
+    warn_of_dropped_keys(checkpoint::kMemoryFileName, memory_keys_, log_);
+  }
   const checkpoint::Files base = files_of(base_);
   const bool is_repetition = from.machine() == to.machine() && from.config() == to.config() &&
                              files.cpu == base.cpu && files.memory == base.memory;
@@ -207,6 +264,7 @@ Result<void> KeptState::replace_node(const Node& from, const Node& to, AgentStat
                             encode_node(to.machine(), to.config(), before)});
   texts.pods = pods_encoder_.encode(next);
   if (!is_dry_run_) PINFOLD_TRY_WRAP(store_texts(texts), "persist");
+  if (!keeps_format) cpu_keys_ = memory_keys_ = {};
   before_ = std::move(before);
   state_ = std::move(next);
   return {};

@@ -159,6 +159,19 @@ Result<void> read_baselines(const json& baselines, const PodUid& uid, const std:
   return {};
 }
 
+/// Reads the baselines of held pods, for formats of cpu_manager_state that have none. Those in that
+/// file are newer.
+Result<void> read_held_baselines(const json& pods, CpuState& state) {
+  if (pods.is_null()) return {};
+  if (!pods.is_object()) return bad("heldBaselines", pods, "an object");
+  for (const auto& [uid, baselines] : pods.items()) {
+    if (state.baselines.find(PodUid(uid)) != nullptr) continue;
+    PINFOLD_TRY(read_baselines(baselines, PodUid(uid), fmt::format("heldBaselines.'{}'", uid),
+                               state));
+  }
+  return {};
+}
+
 Result<void> read_pod(const json& entry, const std::string& where, AgentState& state) {
   if (!entry.is_object()) return bad(where, entry, "an object");
   auto spec = pod_from_json(member(entry, "pod"));
@@ -294,16 +307,26 @@ std::set<PodUid> changed_pods(const AgentState& before, const AgentState& after)
   return pods;
 }
 
+json baselines_json(const ContainerMap<CpuSet>::OfPod& baselines) {
+  json out = json::object();
+  for (const auto& [name, cpus] : baselines) out[name] = cpus.to_string();
+  return out;
+}
+
 /// Returns the document without pods, divided where they belong.
 std::pair<std::string, std::string> encode_rest(const AgentState& state) {
   json document = {{"version", kPodsVersion}, {"pods", json::array()}};
   if (const auto stale = stale_pods(state.node); !stale.empty()) {
     for (const PodUid& uid : stale) document["stale"].push_back(uid.value);
   }
+  for (const PodUid& uid : state.node.held) {
+    const auto* const baselines = state.node.cpu.baselines.find(uid);
+    if (baselines != nullptr) document["heldBaselines"][uid.value] = baselines_json(*baselines);
+  }
   if (state.kubelet_profile) document["kubeletProfile"] = to_string(*state.kubelet_profile);
   if (!state.node.providers.empty()) document["providers"] = state.node.providers;
   const std::string text = dumped(document);
-  // The first match: only the name of a profile precedes it, because keys are sorted.
+  // The first match: only texts precede it, because keys are sorted.
   constexpr std::string_view kNoPods = "\"pods\":[]";
   const std::size_t middle = text.find(kNoPods) + kNoPods.size() - 1;
   return {text.substr(0, middle), text.substr(middle)};
@@ -341,10 +364,7 @@ std::string PodsEncoder::encode_entry(const ActivePod& pod, const Rest& rest) {
     if (!rest.note->why_shared.empty()) note["whyShared"] = rest.note->why_shared;
   }
   if (rest.devices) entry["devices"] = *rest.devices;
-  if (rest.baselines) {
-    json& baselines = entry["baselines"] = json::object();
-    for (const auto& [name, cpus] : *rest.baselines) baselines[name] = cpus.to_string();
-  }
+  if (rest.baselines) entry["baselines"] = baselines_json(*rest.baselines);
   return dumped(entry);
 }
 
@@ -410,6 +430,7 @@ Result<void> decode_pods(std::optional<std::string_view> text, AgentState& state
   for (std::size_t i = 0; i < pods.size(); ++i) {
     PINFOLD_TRY(read_pod(pods[i], fmt::format("pods[{}]", i), state));
   }
+  PINFOLD_TRY(read_held_baselines(member(*document, "heldBaselines"), state.node.cpu));
   PINFOLD_TRY(read_providers(member(*document, "providers"), state));
   PINFOLD_LET(state.kubelet_profile, read_profile(member(*document, "kubeletProfile")));
   return hold_unknown(member(*document, "stale"), state.node);

@@ -57,6 +57,11 @@ struct CpuFileKind {
   static std::string encode(const Node& node, const State& state) {
     return write_cpu(state, policy(node), kubelet_of(node));
   }
+  /// Removes what the kubelet of `node` ignores: before CPU V4 the baselines.
+  static State used_by(const Node& node, State state) {
+    if (formats_of(kubelet_of(node)).writes.cpu < 4) state.baselines = {};
+    return state;
+  }
 };
 
 struct MemoryFileKind {
@@ -78,6 +83,7 @@ struct MemoryFileKind {
   static std::string encode(const Node& node, const State& state) {
     return write_memory(state, policy(node), kubelet_of(node));
   }
+  static State used_by(const Node& /*node*/, State state) { return state; }
 };
 
 /// Returns the readable part of a text as one JSON value.
@@ -162,7 +168,10 @@ void write_file(const Node& node, FileInRepair<Kind>& file, const ContainerIds& 
   std::string written = Kind::encode(node, state);
   if (file.notes.done.empty() && file.notes.lost.empty()) {
     const auto restored = Kind::restore(node, bytes, ids);
-    if (restored && without_empty_entries(**restored) == without_empty_entries(state)) return;
+    const bool is_complete =
+        restored && without_empty_entries(Kind::used_by(node, **restored)) ==
+                        without_empty_entries(Kind::used_by(node, state));
+    if (is_complete) return;
     const int version = Kind::inspect(bytes)->version;
     const int next = Kind::inspect(written)->version;
     const std::string_view problem =
@@ -171,6 +180,11 @@ void write_file(const Node& node, FileInRepair<Kind>& file, const ContainerIds& 
         {std::string(Kind::kName), version == next ? fmt::format("{}: rewritten", problem)
                                                    : fmt::format("is V{}, and {}: rewritten as V{}",
                                                                  version, problem, next)});
+  }
+  if (!(Kind::used_by(node, state) == state)) {
+    file.notes.done.push_back({std::string(Kind::kName),
+                               "the baselines of containers have no place in the format of this "
+                               "kubelet, which does not use them: dropped"});
   }
   const std::string from = readable(bytes);
   const auto before = Kind::inspect_unchecked(from);

@@ -131,7 +131,12 @@ void repair_state(const Node& node, CpuCheckpoint& state, Notes& notes) {
   note(state.default_set - before, "were in no set: added");
   state.baselines.erase_if([&](const auto& entry) {
     const CpuSet* const cpus = state.assignments.find(entry.id());
-    return cpus == nullptr || !cpus->contains_all(entry.value);
+    if (cpus != nullptr && cpus->contains_all(entry.value)) return false;
+    notes.done.push_back({to_string(entry.id()),
+                          fmt::format("baseline {} is not among its CPUs, {}: removed",
+                                      entry.value.to_string(),
+                                      cpus == nullptr ? "none" : cpus->to_string())});
+    return true;
   });
   const bool needs_pool = !strict || node.quirks().empty_shared_pool_prevents_start;
   if (state.default_set.empty() && !state.assignments.empty() && needs_pool) {

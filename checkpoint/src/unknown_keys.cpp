@@ -47,10 +47,43 @@ std::string data_of(std::string_view json) {
   return data;
 }
 
-/// Appends members to an object.
+bool has_field(std::string_view object, const std::string& name) {
+  bool is_found = false;
+  JsonReader reader(object);
+  reader.map("", [&](const std::string& key) {
+    reader.skip();
+    is_found = is_found || JsonReader::same_field(key, name);
+  });
+  return is_found;
+}
+
+/// Returns the keys in the entries of `baselines` other than `baseline`.
+std::set<std::string> unknown_in_baselines(std::string_view data) {
+  std::set<std::string> out;
+  JsonReader reader(data);
+  const auto read_entry = [&](const std::string& key) {
+    reader.skip();
+    if (!JsonReader::same_field(key, "baseline")) out.insert(key);
+  };
+  const auto read_pod = [&](const std::string& /*name*/) {
+    if (!reader.null()) reader.map("", read_entry);
+  };
+  const auto read_pods = [&](const std::string& /*uid*/) {
+    if (!reader.null()) reader.map("", read_pod);
+  };
+  const auto read_all = [&] {
+    if (!reader.null()) reader.map("", read_pods);
+  };
+  reader.structure("", JsonReader::Field{"baselines", read_all});
+  return out;
+}
+
+/// Appends the members that an object lacks.
 std::string with_members(std::string object, const std::map<std::string, std::string>& members) {
+  const std::string before = object;
   object.pop_back();
   for (const auto& [key, value] : members) {
+    if (has_field(before, key)) continue;
     JsonWriter name;
     name.string(key);
     object += fmt::format("{}{}:{}", object.ends_with('{') ? "" : ",", name.text(), value);
@@ -64,6 +97,7 @@ std::vector<std::string> UnknownKeys::names() const {
   std::vector<std::string> out;
   for (const auto& entry : outside) out.push_back(printable(entry.first));
   for (const auto& entry : in_data) out.push_back(printable(entry.first) + " (in data)");
+  for (const auto& key : in_baselines) out.push_back(printable(key) + " (in baselines)");
   return out;
 }
 
@@ -73,6 +107,8 @@ UnknownKeys unknown_keys(std::string_view bytes) {
   out.outside = unknown_in(bytes, KeysOf::kFile);
   if (const std::string data = data_of(bytes); !json_syntax_error(data)) {
     out.in_data = unknown_in(data, KeysOf::kData);
+    const bool is_known_form = !out.in_data.contains("baselines");
+    if (is_known_form) out.in_baselines = unknown_in_baselines(data);
   }
   return out;
 }
@@ -92,8 +128,12 @@ std::string with_keys(std::string written, const UnknownKeys& keys) {
 
 std::string keep_keys(std::string written, std::string_view from, bool is_same_format,
                       std::vector<Note>& lost) {
-  const UnknownKeys keys = unknown_keys(from);
-  if (is_same_format) return with_keys(std::move(written), keys);
+  UnknownKeys keys = unknown_keys(from);
+  if (is_same_format) {
+    written = with_keys(std::move(written), keys);
+    keys.outside.clear();
+    keys.in_data.clear();
+  }
   for (std::string& name : keys.names()) {
     lost.push_back({"key " + std::move(name), "unknown to kubelets up to 1.38"});
   }

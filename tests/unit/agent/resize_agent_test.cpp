@@ -131,6 +131,52 @@ INSTANTIATE_TEST_SUITE_P(Versions, ResizeAgentTest,
                            return version.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
                          });
 
+/// The state of a kubelet with a container that was resized from 2-3 to 2-5.
+CpuCheckpoint resized_before() {
+  CpuCheckpoint state;
+  state.default_set = CpuSet{0, 1, 6, 7};
+  state.assignments[PodUid("old")] = {{"a", CpuSet{2, 3, 4, 5}}};
+  state.baselines[PodUid("old")] = {{"a", CpuSet{2, 3}}};
+  return state;
+}
+
+TEST(ResizeAgent, KeepsTheBaselinesOfHeldPods) {
+  World world;
+  std::ofstream(world.state / "cpu_manager_state")
+      << checkpoint::encode_cpu(resized_before(), "static", checkpoint::CpuFormat::kV4);
+  {
+    NodeAgent agent = world.open();
+    must_admit(agent, pod("x", {guaranteed("a", 1)}));
+  }
+  EXPECT_THAT(world.file("cpu_manager_state"), testing::Not(HasSubstr("baseline")));
+  NodeAgent agent = world.open();
+  const ContainerId old{PodUid("old"), "a"};
+  for (const bool is_held : {true, false}) {
+    const CpuSet* const baseline = baseline_of(agent.state().node.cpu, old);
+    ASSERT_NE(baseline, nullptr) << is_held;
+    EXPECT_EQ(baseline->to_string(), "2-3") << is_held;
+    must_admit(agent, pod("old", {guaranteed("a", 4)}));
+  }
+}
+
+TEST(UnknownKeysOfAState, SurviveAnAdmissionThatKeepsTheFormat) {
+  World world;
+  const checkpoint::UnknownKeys keys{{{"more", "1"}}, {{"scaleDelay", R"({"old":"5s"})"}}};
+  std::ofstream(world.state / "cpu_manager_state") << checkpoint::with_keys(
+      checkpoint::encode_cpu(resized_before(), "static", checkpoint::CpuFormat::kV4), keys);
+  Config config;
+  config.profile = Profile::kKubelet137;
+  {
+    auto agent = world.try_open(config);
+    ASSERT_TRUE(agent) << agent.error().message;
+    must_admit(*agent, pod("x", {guaranteed("a", 1)}));
+  }
+  const std::string file = world.file("cpu_manager_state");
+  EXPECT_THAT(file, HasSubstr(R"("x":{"a":)"));
+  EXPECT_EQ(checkpoint::unknown_keys(file).names(), keys.names());
+  EXPECT_TRUE(checkpoint::inspect_cpu(file)) << file;
+}
+
 TEST(ResizeAgent, ChangesNothingIfItIsRefusedOrCannotBeStored) {
   using checkpoint::testing::Disk;
   using checkpoint::testing::MemoryFs;

@@ -101,6 +101,23 @@ TEST(UnknownKeys, AreNamedAndCarriedThrough) {
   EXPECT_EQ(older->lost[1].object, "key futures (in data)");
 }
 
+TEST(UnknownKeys, InBaselinesAreNamed) {
+  const auto with = with_keys(
+      std::string(kCpuV4),
+      UnknownKeys{{}, {{"baselines", R"({"pod-a":{"c1":{"baseline":"2","future":1}}})"}}});
+  EXPECT_EQ(unknown_keys(with).names(), std::vector<std::string>{"future (in baselines)"});
+  const auto same = convert_for({37, true}, {with, {}}, {});
+  ASSERT_TRUE(same) << same.error().message;
+  ASSERT_EQ(same->lost.size(), 1U);
+  EXPECT_EQ(same->lost[0].object, "key future (in baselines)");
+}
+
+TEST(UnknownKeys, AreAddedOnce) {
+  const UnknownKeys keys{{{"more", "1"}}, {{"futures", "{}"}}};
+  const std::string with = with_keys(std::string(kCpuV4), keys);
+  EXPECT_EQ(with_keys(with, keys), with);
+}
+
 TEST(WrongSums, AreTheErrorIfNothingElseIsWrong) {
   constexpr std::string_view kFile =
       R"({"policyName":"static","defaultCpuSet":"0,2-3","entries":{"pod-a":{"c":"1"}},"checksum":1})";

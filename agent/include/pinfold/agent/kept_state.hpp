@@ -10,6 +10,7 @@
 #include "pinfold/agent/options.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/agent/process_list.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet_encoder.hpp"
 #include "pinfold/checkpoint/store.hpp"
 
@@ -72,6 +73,8 @@ class KeptState {
  private:
   KeptState(checkpoint::Store store, const AgentOptions& options)
       : store_(std::move(store)), log_(options.log), is_dry_run_(options.dry_run) {}
+  /// Finds the keys that stay in the files of `node`; warns of the others.
+  void find_unknown_keys(const Node& node, const checkpoint::Files& stored);
   [[nodiscard]] Result<void> store_texts(const checkpoint::FileTexts& texts);
   [[nodiscard]] Result<void> restore_pods(const Node& node, const checkpoint::Files& stored,
                                           const std::string& directory);
@@ -84,6 +87,9 @@ class KeptState {
   AgentState state_;
   /// The files of state_: what is stored, plus what a start adds.
   checkpoint::FileTexts base_;
+  /// Keys of the stored files that no kubelet knows, as long as the files keep their format.
+  checkpoint::UnknownKeys cpu_keys_;
+  checkpoint::UnknownKeys memory_keys_;
   checkpoint::KubeletEncoder kubelet_encoder_;
   PodsEncoder pods_encoder_;
   bool is_uncertain_ = false;  ///< a commit has failed: the disk may be newer than base_
