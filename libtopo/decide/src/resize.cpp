@@ -7,6 +7,7 @@
 
 #include "admission.hpp"
 #include "pinfold/decide/allocatable.hpp"
+#include "pinfold/decide/stale.hpp"
 
 namespace pinfold {
 namespace {
@@ -97,6 +98,17 @@ std::optional<NotResized> find_lack(const Node& node, const PodSpec& pod) {
       "");
 }
 
+/// Returns whether the managers would resize the container if its pod were alone on the node.
+/// `spec`: the pod with the request.
+bool fits_alone(const Node& node, NodeState state, const PodSpec& spec, const std::string& name) {
+  const ActivePods only = {*state.pods.find(spec.uid)};
+  state.pods = only;
+  state.held.clear();
+  state = release_stale(node, std::move(state));
+  AdmissionInProgress admission(node, state, spec, nullptr, nullptr, CpuRequestKind::kResize);
+  return admission.resize(name).has_value();
+}
+
 }  // namespace
 
 std::string_view to_string(ResizeReason reason) {
@@ -169,9 +181,12 @@ Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeReq
       return decided({ResizeReason::kDeferred, *std::move(shortage), ""});
     }
   }
+  const NodeState unchanged = state;
   AdmissionInProgress admission(node, state, spec, trace, nullptr, CpuRequestKind::kResize);
   if (auto done = admission.resize(id.name); !done) {
-    return decided(infeasible(std::move(done).error()));
+    if (!fits_alone(node, unchanged, spec, id.name))
+      return decided(infeasible(std::move(done).error()));
+    return decided({ResizeReason::kDeferred, std::move(done).error(), "other pods are in the way"});
   }
   const CpuSet after = *state.cpu.assignments.find(id);
   return ResizeDecision(Resized{std::move(state), before, after});

@@ -146,6 +146,23 @@ TEST(ResizeDecision, FollowsTheTopologyPolicy) {
   EXPECT_EQ(no.why.reason, "TopologyAffinityError");
 }
 
+TEST(ResizeDecision, IsDeferredIfOtherPodsAreInTheWay) {
+  const Node node = node_of(kResizable + std::string("topologyManagerPolicy: single-numa-node\n"));
+  NodeState state = with_pods(node, {pod_of("b", {{"1", "1Gi"}})});
+  ASSERT_EQ(state.cpu.assignments.find({PodUid("b"), "c1"})->to_string(), "1");
+  const NotResized later = refused(node, state, to("3"));
+  EXPECT_EQ(later.reason, ResizeReason::kDeferred);
+  EXPECT_EQ(later.why.reason, "TopologyAffinityError");
+  EXPECT_EQ(refused(node, state, to("4")).reason, ResizeReason::kInfeasible);
+  state = remove_pod(node, std::move(state), PodUid("b"));
+  EXPECT_EQ(cpus_in(resized(node, state, to("3")).next), "1-3");
+  // A held pod is in the way, too.
+  NodeState held = with_pods(node, {pod_of("b", {{"1", "1Gi"}})});
+  held.pods.erase(held.pods.find(PodUid("b")));
+  held.held.insert(PodUid("b"));
+  EXPECT_EQ(refused(node, held, to("3")).reason, ResizeReason::kDeferred);
+}
+
 TEST(ResizeDecision, OfAPodScopeCountsAllContainers) {
   const Node node = node_of(kResizable + std::string("topologyManagerPolicy: single-numa-node\n"
                                                      "topologyManagerScope: pod\n"));
