@@ -90,7 +90,7 @@ std::vector<std::string> acting_quirks(const Node& node, const NodeState& state,
   for (const Quirk& quirk : quirk_table()) {
     if (!(node.quirks().*quirk.member)) continue;
     const auto outcome = without(node, &quirk, profile, state, pod);
-    if (!outcome || *outcome == with.outcome) continue;
+    if (outcome == with.outcome) continue;
     std::string kubelet(to_string(profile));
     std::replace(kubelet.begin(), kubelet.end(), '-', ' ');
     std::string text =
@@ -99,6 +99,7 @@ std::vector<std::string> acting_quirks(const Node& node, const NodeState& state,
     for (const std::string& consequence : consequences(node, state, with.next, pod)) {
       text += "; " + consequence;
     }
+    if (!outcome) text += "; without it this kubelet would not start with its configuration";
     sentences.push_back(std::move(text));
   }
   return sentences;
