@@ -145,6 +145,27 @@ void warn_of_disallowed(const Topology& topology, MachineDescription& descriptio
       allowed.size(), description.cpus.size(), allowed.to_string()));
 }
 
+/// Warns of CPUs of the machine that the topology does not describe, because the exporter left them
+/// out. Domain: a topology that is not this machine's.
+void warn_of_missing(const Topology& topology, MachineDescription& description) {
+  const Libhwloc& hwloc = *topology.get_deleter().hwloc;
+  const hwloc_const_bitmap_t complete =
+      hwloc.get_obj_by_depth(topology.get(), 0, 0)->complete_cpuset;
+  CpuSet missing;
+  constexpr int kMost = 65535;  // also excludes an infinite set
+  const int last = hwloc.bitmap_last(complete);
+  if (last < 0 || last > kMost) return;
+  for (int id = hwloc.bitmap_first(complete); id >= 0; id = hwloc.bitmap_next(complete, id)) {
+    missing.insert(CpuId{id});
+  }
+  for (const Cpu& cpu : description.cpus) missing.erase(cpu.id);
+  if (missing.empty()) return;
+  description.warnings.push_back(fmt::format(
+      "the topology does not describe CPUs {} of this machine: they were offline, or the program "
+      "that exported it was not allowed to use them; 'lstopo --disallowed' exports them, too",
+      missing.to_string()));
+}
+
 }  // namespace
 
 Result<MachineDescription> describe_topology(const Topology& topology) {
@@ -163,6 +184,7 @@ Result<MachineDescription> describe_topology(const Topology& topology) {
   add_memoryless_nodes(description);
   if (topology.get_deleter().hwloc->topology_is_thissystem(topology.get()) == 0) {
     warn_of_disallowed(topology, description);
+    warn_of_missing(topology, description);
   }
   number_caches(description, l3_of);
   return description;

@@ -192,6 +192,18 @@ TEST(Xml, HasTheWholeMachineWithAWarning) {
                                      "use 2 of 4 CPUs (0-1): all CPUs are used"});
 }
 
+TEST(Xml, NamesTheCpusThatItsExporterLeftOut) {
+  const auto machine = discover(
+      HwlocXml{with("complete_cpuset=\"0x0000000f\" allowed",
+                    "complete_cpuset=\"0x0000003f\" allowed")},
+      "");
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_EQ(machine->all_cpus().to_string(), "0-3");
+  ASSERT_EQ(machine->description().warnings.size(), 1U);
+  EXPECT_EQ(machine->description().warnings[0].substr(0, 39),
+            "the topology does not describe CPUs 4-5");
+}
+
 TEST(Xml, NamesALaterFormat) {
   const auto machine =
       discover(HwlocXml{with("topology version=\"2.0\"", "topology version=\"3.0\"")}, "");
