@@ -20,7 +20,7 @@ constexpr const char* kNode = R"({"name":"n","cpus":[
   {"id":0,"core":0,"socket":0,"numa":0,"l3":0},{"id":1,"core":1,"socket":0,"numa":0,"l3":0},
   {"id":2,"core":2,"socket":0,"numa":0,"l3":0},{"id":3,"core":3,"socket":0,"numa":0,"l3":0}],
   "numaNodes":[{"id":0,"memory":4294967296,"hugepages":{}}],
-  "devices":[{"resource":"example.com/nic","id":"nic-0","numa":[0]}]})";
+  "devices":[{"resource":"example.com/nic","id":"nic-0","numaNodes":[0]}]})";
 
 /// As `kubectl get pod -o yaml` prints a pod, with the fields that the API server and the kubelet
 /// fill in.

@@ -98,9 +98,7 @@ Result<Machine> Machine::from_json(const json& node) {
     PINFOLD_LET(auto info, describe_machine_info(node));
     return make(std::move(info));
   }
-  PINFOLD_LET(auto description,
-              fields::read<MachineDescription>(
-                  node, {.path = "node", .unknown = fields::UnknownMembers::kIgnore}));
+  PINFOLD_LET(auto description, fields::read<MachineDescription>(node, {.path = "node"}));
   for (const Cpu& cpu : description.cpus) {
     if (cpu.l3.value < 0) description.has_cache_info = false;
   }

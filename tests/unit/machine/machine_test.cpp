@@ -107,6 +107,12 @@ TEST(Machine, NamesTheFieldOfBadJson) {
       {"/devices/0",
        {{"resource", "a/b"}, {"id", "0"}, {"numaNodes", {-1}}},
        "node.devices[0].numaNodes[0]: -1: expected a whole number from 0 to 2147483647"},
+      {"/devices/0",
+       {{"resource", "a/b"}, {"id", "0"}, {"numa", {0}}},
+       "node.devices[0].numa: a list: expected no such member"},
+      {"/cpus/0/node", 1, "node.cpus[0].node: 1: expected no such member"},
+      {"/numaNodes/0/meory", 1, "node.numaNodes[0].meory: 1: expected no such member"},
+      {"/device", 1, "node.device: 1: expected no such member"},
   };
   for (const auto& c : cases) {
     auto node = Machine::make(two_sockets())->to_json();
