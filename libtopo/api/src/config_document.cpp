@@ -42,9 +42,10 @@ constexpr std::array kWrappers = {
     Wrapper{"EC2NodeClass", "karpenter.k8s.aws", "spec.kubelet", "",
             "the complete configuration: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
     Wrapper{"", "", "kubeletconfig", "", ""},  // /configz
-    Wrapper{"", "", "kubeletConfig", "",  // GKE's --system-config-from-file
-            "GKE adds its own settings, kubeReserved among them; the complete configuration: kubectl "
-            "get --raw /api/v1/nodes/NAME/proxy/configz"},
+    Wrapper{
+        "", "", "kubeletConfig", "",  // GKE's --system-config-from-file
+        "GKE adds its own settings, kubeReserved among them; the complete configuration: kubectl "
+        "get --raw /api/v1/nodes/NAME/proxy/configz"},
     Wrapper{"", "", "machine.kubelet.extraConfig", "machine.kubelet.extraArgs",
             "Talos adds its own settings: 'talosctl read /etc/kubernetes/kubelet.yaml' prints the "
             "complete configuration"},
@@ -258,9 +259,8 @@ bool is_rancher(const json& document) {
 /// underscore.
 bool has_variables(const json& document) {
   const auto items = document.items();
-  return std::any_of(items.begin(), items.end(), [](const auto& item) {
-    return item.key().find('_') != std::string::npos;
-  });
+  return std::any_of(items.begin(), items.end(),
+                     [](const auto& item) { return item.key().find('_') != std::string::npos; });
 }
 
 /// GKE writes {memoryManager: {policy: Static}} where a kubelet has memoryManagerPolicy.
@@ -296,6 +296,7 @@ bool is_configuration(const json& document) {
 /// Collects the configuration from the documents of one file; they must outlive it.
 class Finder {
  public:
+  explicit Finder(std::vector<std::string> notes) : notes_(std::move(notes)) {}
   Result<void> look(const json& document) {
     if (document.is_object()) {
       for (const Wrapper& wrapper : kWrappers) {
@@ -334,7 +335,7 @@ class Finder {
         config != nullptr && !wrapper.config.empty()) {
       json found = *config;
       if (config->is_string()) {
-        PINFOLD_LET_WRAP(found, parse_document(config->get<std::string>()),
+        PINFOLD_LET_WRAP(found, parse_document(config->get<std::string>(), DocumentRules::kKubelet),
                          std::string(wrapper.config));
       }
       if (!found.is_object() || !is_configuration(found)) {
@@ -396,13 +397,14 @@ class Finder {
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-/// Removes what starts a kubelet, such as OpenShift's kubenswrapper, "numactl -m 0" or "docker run".
+/// Removes what starts a kubelet, such as OpenShift's kubenswrapper, "numactl -m 0" or "docker
+/// run".
 void skip_wrapper(std::vector<std::string>& words) {
   bool is_after_option = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
-    const bool is_value = i > 0 && words[i - 1].starts_with('-') &&
-                          words[i - 1].find('=') == std::string::npos;
+    const bool is_value =
+        i > 0 && words[i - 1].starts_with('-') && words[i - 1].find('=') == std::string::npos;
     is_after_option = is_after_option || word.starts_with('-');
     if (base_name(word) != "kubelet" || word.find_first_of(":,=") != std::string::npos) continue;
     if (is_after_option && !word.ends_with("bin/kubelet") && (is_value || word != "kubelet")) {
@@ -437,6 +439,16 @@ std::string with_percent_signs(std::string_view text) {
     if (text.substr(i).starts_with("%%")) ++i;
   }
   return out;
+}
+
+/// Parses documents as a kubelet does, which reads duplicate keys after an error in its log.
+Result<std::vector<json>> parse_as_kubelet(std::string_view text, std::vector<std::string>& notes) {
+  auto strict = parse_documents(text, DocumentRules::kKubelet);
+  if (strict) return strict;
+  auto lenient = parse_documents(text, DocumentRules::kKubeletLenient);
+  if (!lenient) return strict;
+  notes.push_back(strict.error().message + ": the last one counts");
+  return lenient;
 }
 
 }  // namespace
@@ -517,9 +529,10 @@ Result<ConfigDocument> read_config_document(std::string_view text) {
   if (is_section(first_line(text))) {
     return invalid("a TOML or INI file: expected a KubeletConfiguration in YAML or JSON");
   }
-  PINFOLD_LET(const auto documents, parse_documents(text));
+  std::vector<std::string> notes;
+  PINFOLD_LET(const auto documents, parse_as_kubelet(text, notes));
   if (documents.empty()) return invalid("0 documents: expected one");
-  Finder finder;
+  Finder finder(std::move(notes));
   for (const json& document : documents) PINFOLD_TRY(finder.look(document));
   return std::move(finder).finish();
 }

@@ -59,6 +59,7 @@ class Cursor {
 // The destructor of nlohmann's JSON allocates. NOLINTNEXTLINE(bugprone-exception-escape)
 class JsonEvents {
  public:
+  explicit JsonEvents(DocumentRules rules) : builder_(rules == DocumentRules::kKubeletLenient) {}
   // The names are those of nlohmann::json_sax.
   bool null() { return builder_.value(nullptr); }
   bool boolean(bool value) { return builder_.value(value); }
@@ -90,9 +91,9 @@ class JsonEvents {
   DocumentBuilder builder_;
 };
 
-Result<json> parse_json(std::string_view text) {
+Result<json> parse_json(std::string_view text, DocumentRules rules) {
   const char* reached = text.data();
-  JsonEvents events;
+  JsonEvents events(rules);
   const Cursor begin(text.data(), &reached);
   const Cursor end(text.data() + text.size(), &reached);
   if (!json::sax_parse(begin, end, &events)) {
@@ -117,7 +118,7 @@ bool begins_as_json(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<json>> parse_documents(std::string_view text) {
+Result<std::vector<json>> parse_documents(std::string_view text, DocumentRules rules) {
   if (text.size() > kMaxBytes) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("{} bytes: expected at most {}", text.size(), kMaxBytes));
@@ -127,18 +128,18 @@ Result<std::vector<json>> parse_documents(std::string_view text) {
   if (offset != std::string_view::npos) {
     return fail_at(text, offset, "expected UTF-8 text without NUL bytes");
   }
-  if (!begins_as_json(text)) return parse_yaml(text);
-  auto document = parse_json(text);
+  if (!begins_as_json(text)) return parse_yaml(text, rules);
+  auto document = parse_json(text, rules);
   // JSON documents separated by "---" form a YAML stream.
-  if (!document && text.find("\n---") != std::string_view::npos) return parse_yaml(text);
+  if (!document && text.find("\n---") != std::string_view::npos) return parse_yaml(text, rules);
   if (!document) return fail(std::move(document).error());
   std::vector<json> documents;
   documents.push_back(*std::move(document));
   return documents;
 }
 
-Result<json> parse_document(std::string_view text) {
-  PINFOLD_LET(auto documents, parse_documents(text));
+Result<json> parse_document(std::string_view text, DocumentRules rules) {
+  PINFOLD_LET(auto documents, parse_documents(text, rules));
   if (documents.size() != 1) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("{} documents: expected one", documents.size()));

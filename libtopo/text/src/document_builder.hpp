@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,9 +18,12 @@ class DocumentBuilder {
   static constexpr std::size_t kMaxDepth = 100;
   static constexpr const char* kTooDeep = "nested more than 100 levels deep";
 
+  /// `takes_duplicates`: the last one of several members with one key counts.
+  explicit DocumentBuilder(bool takes_duplicates) : takes_duplicates_(takes_duplicates) {}
+
   bool begin(nlohmann::json container) {
     if (open_.size() == kMaxDepth) return refuse(kTooDeep);
-    open_.push_back({std::move(container), {}});
+    open_.push_back({std::move(container), {}, {}, false});
     return true;
   }
   bool end() {
@@ -27,17 +32,24 @@ class DocumentBuilder {
     return value(std::move(done));
   }
   bool key(std::string name) {
-    if (open_.back().value.contains(name)) return refuse("duplicate key '" + name + "'");
-    open_.back().key = std::move(name);
+    Level& level = open_.back();
+    const bool is_new = level.merged.erase(name) > 0 || !level.value.contains(name);
+    if (!is_new && !takes_duplicates_) return refuse("duplicate key '" + name + "'");
+    level.key = std::move(name);
     return true;
   }
+  /// The next value is an object, or a list of objects, whose members the open object gets where it
+  /// has none of that name.
+  void merge_key() { open_.back().is_merge = true; }
   bool value(nlohmann::json scalar) {
     if (open_.empty()) {
       root_ = std::move(scalar);
     } else if (Level& level = open_.back(); level.value.is_array()) {
       level.value.push_back(std::move(scalar));
+    } else if (std::exchange(level.is_merge, false)) {
+      return merge(level, scalar);
     } else {
-      level.value.emplace(std::move(level.key), std::move(scalar));
+      level.value[std::exchange(level.key, {})] = std::move(scalar);
     }
     return true;
   }
@@ -54,8 +66,26 @@ class DocumentBuilder {
  private:
   struct Level {
     nlohmann::json value;
-    std::string key;  // of the next member
+    std::string key;               // of the next member
+    std::set<std::string> merged;  // members that a key of the object itself replaces
+    bool is_merge = false;         // the next value is merged
   };
+
+  bool merge(Level& level, const nlohmann::json& from) {
+    if (from.is_array()) {
+      return std::all_of(from.begin(), from.end(),
+                         [&](const nlohmann::json& one) { return merge(level, one); });
+    }
+    if (!from.is_object()) return refuse("'<<': expected an object or a list of objects");
+    for (const auto& [key, value] : from.items()) {
+      if (level.value.contains(key)) continue;
+      level.value[key] = value;
+      level.merged.insert(key);
+    }
+    return true;
+  }
+
+  bool takes_duplicates_;
   std::vector<Level> open_;
   nlohmann::json root_;
   std::string problem_;

@@ -6,7 +6,10 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -98,6 +101,49 @@ json plain_scalar(const std::string& text) {
   return error == std::errc{} ? json(real) : json(text);
 }
 
+/// Reads a whole number as Go does, without underscores: 0x1F, 0o17, 017, 0b11.
+std::optional<json> go_integer(std::string_view digits) {
+  const bool is_negative = digits.starts_with('-');
+  if (is_negative || digits.starts_with('+')) digits.remove_prefix(1);
+  int base = 10;
+  if (digits.size() > 1 && digits[0] == '0') {
+    const char kind = static_cast<char>(digits[1] | 0x20);
+    base = kind == 'x' ? 16 : kind == 'b' ? 2 : 8;
+    digits.remove_prefix(kind == 'x' || kind == 'b' || kind == 'o' ? 2 : 1);
+  }
+  if (digits.empty() || digits.front() == '-') return std::nullopt;
+  auto magnitude = number<std::uint64_t>(digits, base);
+  if (!magnitude || !is_negative) return magnitude;
+  const auto value = magnitude->get<std::uint64_t>();
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (value > kMost) return std::nullopt;
+  return json(-static_cast<std::int64_t>(value));
+}
+
+/// Reads a plain scalar as the YAML library of Kubernetes does: yes, no, on and off are booleans,
+/// digits may have underscores, and 110.0 is a whole number.
+json go_scalar(const std::string& text) {
+  constexpr std::array<std::string_view, 8> kTrue = {"y",   "Y",  "yes", "Yes",
+                                                     "YES", "on", "On",  "ON"};
+  constexpr std::array<std::string_view, 8> kFalse = {"n",  "N",   "no",  "No",
+                                                      "NO", "off", "Off", "OFF"};
+  if (std::find(kTrue.begin(), kTrue.end(), text) != kTrue.end()) return true;
+  if (std::find(kFalse.begin(), kFalse.end(), text) != kFalse.end()) return false;
+  const bool is_number = !text.empty() && (kDigits.find(text[0]) != std::string_view::npos ||
+                                           text[0] == '-' || text[0] == '+' || text[0] == '.');
+  if (!is_number) return plain_scalar(text);
+  std::string plain = text;
+  std::erase(plain, '_');
+  if (auto whole = go_integer(plain)) return *std::move(whole);
+  if (!is_core_float(plain)) return text;
+  json value = plain_scalar(plain);
+  constexpr double kMostExact = 1e15;
+  const bool is_whole = value.is_number_float() && std::abs(value.get<double>()) < kMostExact &&
+                        std::trunc(value.get<double>()) == value.get<double>();
+  if (is_whole) return static_cast<std::int64_t>(value.get<double>());
+  return value.is_string() ? json(text) : value;
+}
+
 /// Thrown to stop yaml-cpp in the middle of a document; caught in parse_yaml.
 struct YamlError {
   YAML::Mark mark;
@@ -108,7 +154,10 @@ struct YamlError {
 class YamlReader final : public YAML::EventHandler {
  public:
   /// `text` is yaml-cpp's input and must outlive this.
-  explicit YamlReader(std::string_view text) : text_(text) {}
+  YamlReader(std::string_view text, DocumentRules rules)
+      : builder_(rules == DocumentRules::kKubeletLenient),
+        resolve_(rules == DocumentRules::kCore ? plain_scalar : go_scalar),
+        text_(text) {}
   [[nodiscard]] json take() { return builder_.take(); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -134,8 +183,9 @@ class YamlReader final : public YAML::EventHandler {
       throw YamlError{mark, "an escape that is not supported (\\N or \\_)"};
     }
     if (expects_key()) {
-      if (text == "<<") throw YamlError{mark, "merge keys ('<<') are not supported"};
-      check(mark, builder_.key(text));
+      const bool is_merge = text == "<<" && tag == "?";
+      if (is_merge) builder_.merge_key();
+      check(mark, is_merge || builder_.key(text));
       key_ = text;
       key_mark_ = mark;
       state_.back() = State::kValue;
@@ -145,7 +195,7 @@ class YamlReader final : public YAML::EventHandler {
     if (kind == "!" || kind == "tag:yaml.org,2002:str") {
       finish(mark, text, anchor);
     } else if (kind == "?" || kind.empty() || kind.starts_with("tag:yaml.org,2002:")) {
-      finish(mark, plain_scalar(text), anchor);
+      finish(mark, resolve_(text), anchor);
     } else {
       throw YamlError{mark, fmt::format("tag '{}': expected one of the core schema", tag)};
     }
@@ -229,6 +279,7 @@ class YamlReader final : public YAML::EventHandler {
     YAML::Mark mark;
   };
   DocumentBuilder builder_;
+  json (*resolve_)(const std::string& text);
   std::string_view text_;
   std::string key_;  // the last key
   YAML::Mark key_mark_;
@@ -272,12 +323,12 @@ std::string problem_of(const YAML::Exception& error, std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<json>> parse_yaml(std::string_view text) {
+Result<std::vector<json>> parse_yaml(std::string_view text, DocumentRules rules) {
   std::vector<json> documents;
   try {
     std::istringstream stream{std::string(text).append(kEnd)};
     YAML::Parser parser(stream);
-    YamlReader reader(text);
+    YamlReader reader(text, rules);
     while (parser.HandleNextDocument(reader)) {
       json document = reader.take();
       if (!document.is_null()) documents.push_back(std::move(document));

@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/text/document.hpp"
 
 namespace pinfold {
 
 /// Parses a YAML stream; skips empty documents. Domain and errors as for parse_documents; the text
 /// must be valid UTF-8.
-[[nodiscard]] Result<std::vector<nlohmann::json>> parse_yaml(std::string_view text);
+[[nodiscard]] Result<std::vector<nlohmann::json>> parse_yaml(std::string_view text,
+                                                             DocumentRules rules);
 
 }  // namespace pinfold

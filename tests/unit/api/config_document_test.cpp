@@ -207,6 +207,18 @@ TEST(KubeletUnit, TakesVariablesOfItsFiles) {
   EXPECT_THAT(flags_of_unit(text, {read, true}).notes, IsEmpty());
 }
 
+TEST(ConfigDocument, IsReadAsAKubeletReadsYaml) {
+  const auto parsed = parse_config(
+      "defaults: &d {cpu: 500m}\ncpuCFSQuota: no\nmaxPods: 110.0\nfailSwapOn: off\n"
+      "kubeReserved: {<<: *d, memory: 1Gi}\nmaxPods: 1_20\n");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_FALSE(parsed->config.cpu_cfs_quota);
+  EXPECT_EQ(parsed->config.max_pods, 120);
+  EXPECT_EQ(parsed->config.kube_reserved.at("cpu"), "500m");
+  EXPECT_THAT(parsed->warnings,
+              Contains(HasSubstr("duplicate key 'maxPods': the last one counts")));
+}
+
 TEST(ConfigDocument, LeavesTheWarningsOfTheConfiguration) {
   const auto parsed = parse_config(
       "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\n"

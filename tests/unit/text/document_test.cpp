@@ -46,6 +46,69 @@ TEST(DocumentParse, ResolvesPlainScalarsByTheCoreSchema) {
   }
 }
 
+TEST(DocumentParse, ResolvesPlainScalarsAsAKubelet) {
+  const struct {
+    const char* scalar;
+    json value;
+  } cases[] = {
+      {"yes", true},
+      {"On", true},
+      {"y", true},
+      {"no", false},
+      {"OFF", false},
+      {"true", true},
+      {"~", nullptr},
+      {"1_10", 110},
+      {"110.0", 110},
+      {"-110.0", -110},
+      {"0x1F", 31},
+      {"0o17", 15},
+      {"017", 15},
+      {"0b11", 3},
+      {"-0x10", -16},
+      {"089", 89},
+      {"+12", 12},
+      {"1.5", 1.5},
+      {".5", 0.5},
+      {"1e3", 1000},
+      {"0", 0},
+      {"0-3", "0-3"},
+      {"250m", "250m"},
+      {"nope", "nope"},
+      {"1e999", "1e999"},
+      {"'no'", "no"},
+      {"!!str no", "no"},
+      {"--1", "--1"},
+      {"18446744073709551615", 18446744073709551615U},
+  };
+  for (const auto& c : cases) {
+    const auto document =
+        parse_document(std::string("v: ") + c.scalar + "\n", DocumentRules::kKubelet);
+    ASSERT_TRUE(document) << c.scalar << ": " << document.error().message;
+    EXPECT_EQ(document->at("v"), c.value) << c.scalar;
+    EXPECT_EQ(document->at("v").is_number_integer(), c.value.is_number_integer()) << c.scalar;
+  }
+}
+
+TEST(DocumentParse, MergesMembersThatAnObjectLacks) {
+  const auto document = parse_document(
+      "a: &x {q: 1, r: 2}\nb: &y {r: 3, s: 4}\n"
+      "c: {<<: *x, q: 5}\nd: {q: 5, <<: [*x, *y]}\ne: {'<<': 1}\n");
+  ASSERT_TRUE(document) << document.error().message;
+  EXPECT_EQ(document->at("c"), (json{{"q", 5}, {"r", 2}}));
+  EXPECT_EQ(document->at("d"), (json{{"q", 5}, {"r", 2}, {"s", 4}}));
+  EXPECT_EQ(document->at("e"), (json{{"<<", 1}}));
+}
+
+TEST(DocumentParse, TakesTheLastOfDuplicateKeysIfItIsLenient) {
+  for (const char* const text : {"a: 1\nb: 2\na: 3", R"({"a": 1, "b": 2, "a": 3})"}) {
+    EXPECT_FALSE(parse_document(text, DocumentRules::kKubelet)) << text;
+    const auto document = parse_document(text, DocumentRules::kKubeletLenient);
+    ASSERT_TRUE(document) << document.error().message;
+    EXPECT_EQ(*document, (json{{"a", 3}, {"b", 2}})) << text;
+  }
+}
+
 TEST(DocumentParse, CopiesAliasedValues) {
   const auto document = parse_document("a: &x {q: [1, &y two]}\nb: *x\nc: *y\n");
   ASSERT_TRUE(document) << document.error().message;
@@ -131,8 +194,9 @@ TEST(DocumentParse, ReportsErrorsWithTheirPlace) {
       {"json depth", repeat("[", 101), "line 1, column 101: nested more than 100 levels deep"},
       {"yaml flow", "a: [1", "line 2, column 1: end of sequence flow not found"},
       {"yaml duplicate", "a: 1\nb: 2\na: 3", "line 3, column 1: duplicate key 'a'"},
-      {"yaml merge", "a: &x {b: 1}\nc:\n  <<: *x\n",
-       "line 3, column 3: merge keys ('<<') are not supported"},
+      {"yaml merge", "<<: 1\n", "line 1, column 5: '<<': expected an object or a list of objects"},
+      {"yaml merge and duplicate", "a: &x {b: 1}\nc:\n  <<: *x\n  b: 2\n  b: 3\n",
+       "line 5, column 3: duplicate key 'b'"},
       {"yaml key", "? [1]\n: 2\n",
        "line 1, column 3: expected a key that is a plain or quoted string"},
       {"yaml tag", "a: !other 1",

@@ -8,17 +8,32 @@
 
 namespace pinfold {
 
+/// How a document is read.
+enum class DocumentRules {
+  /// The core schema of YAML 1.2.
+  kCore,
+  /// As a kubelet reads its configuration: in YAML yes, no, on and off are booleans, digits may
+  /// have
+  /// underscores, and 110.0 is a whole number. Source: sigs.k8s.io/yaml.
+  kKubelet,
+  /// Likewise, but of several members with one key the last one counts. So a kubelet reads a
+  /// configuration that the stricter rules refuse.
+  kKubeletLenient,
+};
+
 /// Parses one YAML or JSON document into a JSON value. All files that users write go through it.
 /// Text that begins with '{' or '[' is JSON, unless the first key has no double quotes: then it is
 /// flow-style YAML, "{kind: Pod}". Plain YAML scalars become numbers, booleans, null or strings by
 /// the core schema of YAML 1.2, so that `cpu: 2` and `cpu: "2"` both work where a quantity is
-/// expected. Domain: UTF-8, at most 16 MiB, at most 100 levels deep, no duplicate keys, no merge
-/// keys ("<<"), no aliases that repeat more than 1 MiB. Errors: kInvalidArgument, with line and
-/// column.
-[[nodiscard]] Result<nlohmann::json> parse_document(std::string_view text);
+/// expected. Domain: UTF-8, at most 16 MiB, at most 100 levels deep, no duplicate keys, no
+/// aliases that repeat more than 1 MiB. Merge keys ("<<") add the members that an object lacks.
+/// Errors: kInvalidArgument, with line and column.
+[[nodiscard]] Result<nlohmann::json> parse_document(std::string_view text,
+                                                    DocumentRules rules = DocumentRules::kCore);
 
 /// Like parse_document, for a stream of several YAML or JSON documents separated by "---". Skips
 /// empty documents.
-[[nodiscard]] Result<std::vector<nlohmann::json>> parse_documents(std::string_view text);
+[[nodiscard]] Result<std::vector<nlohmann::json>> parse_documents(
+    std::string_view text, DocumentRules rules = DocumentRules::kCore);
 
 }  // namespace pinfold
