@@ -231,6 +231,7 @@ ObservedSystem observe_system(const Tree& tree, const DoctorOptions& options) {
   system.kernel = observe_kernel(tree);
   system.systemd = observe_systemd(tree);
   system.kubelet = observe_kubelet(tree, {options.kubelet_dir, options.kubelet_config}, problems);
+  system.has_kubelet_config = !options.kubelet_config.empty();
   for (const std::string& path : {system.kubelet.config_path, system.kubelet.settings_path}) {
     if (!path.empty() && tree.has(path)) system.has_kubelet_config = true;
   }

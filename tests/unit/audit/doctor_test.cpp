@@ -55,6 +55,17 @@ TEST(Doctor, FindsNothingOnAHealthyMachine) {
                   "state-directory", "state-files", "service", "pod-resources", "kubevirt"));
 }
 
+TEST(Doctor, NamesTheConfigurationThatIsMissing) {
+  const DoctorTree tree;
+  tree.tree().dir().remove("proc/100");
+  const auto opened = Tree::open(tree.path());
+  ASSERT_TRUE(opened) << opened.error().message;
+  DoctorOptions options;
+  options.kubelet_config = "/etc/missing.yaml";
+  EXPECT_THAT(complaints(check_system(observe_system(*opened, options))),
+              Contains(AllOf(HasSubstr("problem kubelet-config"), HasSubstr("missing.yaml"))));
+}
+
 /// One change to a healthy machine, and the only complaint that it causes.
 struct Ailment {
   const char* name;

@@ -147,7 +147,7 @@ struct ObservedSystem {
   std::string kubevirt = {};  ///< the sign of it: "process 77 (virt-handler)"; "": none
   ObservedSystemd systemd = {};
   ObservedKubelet kubelet = {};
-  bool has_kubelet_config = false;  ///< its file exists
+  bool has_kubelet_config = false;  ///< its file exists, or the user names one
   ObservedService service = {};
   std::map<std::string, Problem> problems = {};
 };
