@@ -45,6 +45,22 @@ Result<ConfigDocument> read_document(const Tree& tree, const std::string& path) 
   return read;
 }
 
+/// Appends the drop-ins of --config-dir in the order in which the kubelet walks through it and the
+/// directories below it.
+void add_drop_ins(const Tree& tree, const std::string& directory,
+                  const std::vector<std::string>& names, std::vector<std::string>& paths) {
+  constexpr std::ptrdiff_t kDeepest = 32;  // slashes; symbolic links can form a circle
+  for (const std::string& name : names) {
+    std::string path = fmt::format("{}/{}", directory, name);
+    const auto below = tree.list(path);
+    if (below && std::count(path.begin(), path.end(), '/') < kDeepest) {
+      add_drop_ins(tree, path, *below, paths);
+    } else if (!below && name.ends_with(".conf")) {
+      paths.push_back(std::move(path));
+    }
+  }
+}
+
 /// Reads the file and its drop-ins, and applies the flags on top.
 Result<ConfigDocument> whole_config(const Tree& tree, const ObservedKubelet& kubelet) {
   ConfigDocument config;
@@ -54,9 +70,10 @@ Result<ConfigDocument> whole_config(const Tree& tree, const ObservedKubelet& kub
   const std::string directory = flag_of(kubelet.flags, "--config-dir");
   if (!directory.empty()) {
     PINFOLD_LET(const auto names, tree.list(directory));
-    for (const std::string& name : names) {
-      if (!name.ends_with(".conf")) continue;
-      PINFOLD_LET(const auto over, read_document(tree, fmt::format("{}/{}", directory, name)));
+    std::vector<std::string> paths;
+    add_drop_ins(tree, directory, names, paths);
+    for (const std::string& path : paths) {
+      PINFOLD_LET(const auto over, read_document(tree, path));
       merge_config(config.document, over.document);
     }
   }

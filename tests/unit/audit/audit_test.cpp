@@ -508,9 +508,12 @@ TEST(Audit, TakesFlagsAndDropInsOverTheFile) {
   tree.dir().write("etc/k.yaml", "cpuManagerPolicy: none\ncgroupDriver: systemd\n");
   tree.dir().write("etc/k.d/10.conf", "cpuManagerPolicy: static\n");
   tree.dir().write("etc/k.d/README", "no configuration");
+  tree.dir().write("etc/k.d/20.d/10.conf", "topologyManagerPolicy: restricted\n");
+  tree.dir().write("etc/k.d/30.conf", "cgroupDriver: systemd\n");
   const Observed observed = observe_tree(tree);
   ASSERT_TRUE(observed.kubelet.config) << observed.kubelet.config_error;
   EXPECT_EQ(observed.kubelet.config->cpu_manager_policy, "static");
+  EXPECT_EQ(observed.kubelet.config->topology_manager_policy, "restricted");
   EXPECT_EQ(observed.kubelet.config->reserved_system_cpus, "0-1");
   EXPECT_THAT(lines_of(judge(observed)), ElementsAre(kSandboxes));
 }
