@@ -145,6 +145,9 @@ Reading<CpuCheckpoint> read_cpu(std::string_view bytes, const Kubelet& kubelet,
   out.state = *std::move(state);
   out.json = cpu_file::json_of(out.state);
   if (out.policy == "static") out.start_error = cpu_file::find_start_error(bytes, out.state);
+  if (!policy && out.start_error.empty()) {
+    out.start_error = find_policy_error(out.policy, {"none", "static"});
+  }
   return out;
 }
 

@@ -124,6 +124,9 @@ Reading<MemoryCheckpoint> read_memory(std::string_view bytes, const Kubelet& kub
       !fits && out.policy == "Static") {
     out.start_error = fits.error().message;
   }
+  if (!policy && out.start_error.empty()) {
+    out.start_error = find_policy_error(out.policy, {"None", "Static", "BestEffort"});
+  }
   return out;
 }
 

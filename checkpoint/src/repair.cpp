@@ -168,9 +168,8 @@ void write_file(const Node& node, FileInRepair<Kind>& file, const ContainerIds& 
   std::string written = Kind::encode(node, state);
   if (file.notes.done.empty() && file.notes.lost.empty()) {
     const auto restored = Kind::restore(node, bytes, ids);
-    const bool is_complete =
-        restored && without_empty_entries(Kind::used_by(node, **restored)) ==
-                        without_empty_entries(Kind::used_by(node, state));
+    const bool is_complete = restored && without_empty_entries(Kind::used_by(node, **restored)) ==
+                                             without_empty_entries(Kind::used_by(node, state));
     if (is_complete) return;
     const int version = Kind::inspect(bytes)->version;
     const int next = Kind::inspect(written)->version;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -30,6 +31,14 @@ inline tl::unexpected<Error> other_policy(std::string_view prefix, std::string_v
                                           std::string_view stored) {
   return corrupt(fmt::format("{}configured policy {} differs from state checkpoint policy {}",
                              prefix, go::quote(configured), go::quote(stored)));
+}
+
+/// Returns why no kubelet starts from a file with this policy; "" if one has it.
+inline std::string find_policy_error(std::string_view stored,
+                                     std::initializer_list<std::string_view> known) {
+  if (std::find(known.begin(), known.end(), stored) != known.end()) return "";
+  return fmt::format("its policy is {}, and no kubelet has another one than {}", go::quote(stored),
+                     fmt::join(known, " and "));
 }
 
 /// Wraps any failure to read a state file in the kubelet's text.

@@ -101,6 +101,15 @@ TEST(UnknownKeys, AreNamedAndCarriedThrough) {
   EXPECT_EQ(older->lost[1].object, "key futures (in data)");
 }
 
+TEST(Reading, OfAFileWithoutAPolicyDoesNotStart) {
+  for (const char* const text : {"{}", "null", R"({"policyName":"dynamic"})"}) {
+    const auto cpu = read_cpu(text, {36, false}, std::nullopt, {});
+    EXPECT_EQ(cpu.error, "") << text;
+    EXPECT_FALSE(cpu.starts()) << text;
+    EXPECT_FALSE(read_memory(text, {36, false}, std::nullopt).starts()) << text;
+  }
+}
+
 TEST(UnknownKeys, InBaselinesAreNamed) {
   const auto with = with_keys(
       std::string(kCpuV4),
