@@ -160,7 +160,8 @@ class Answers {
   struct Tally {
     std::size_t aligned = 0;
     std::size_t admitting = 0;
-    std::size_t lacking = 0;  ///< have too little in total
+    std::size_t lacking = 0;      ///< have too little in total
+    std::size_t unpredicted = 0;  ///< report no zones
     NearMiss nearest;
     std::string nearest_name;
   };
@@ -168,6 +169,10 @@ class Answers {
   Tally tally() {
     Tally tally;
     for (std::size_t node = 0; node < predictions_.size(); ++node) {
+      if (fleet_.zone_count(node) == 0) {
+        ++tally.unpredicted;
+        continue;
+      }
       if (predictions_[node].admits()) {
         ++tally.admitting;
         if (!predictions_[node].zones.empty()) ++tally.aligned;
@@ -185,9 +190,10 @@ class Answers {
   /// Returns the first lines, which count the nodes.
   std::string headline() {
     const Tally found = tally();
-    const std::size_t unknown = fleet_.unread().size();
-    const std::size_t all = predictions_.size() + unknown;
-    const std::size_t unable = predictions_.size() - found.admitting - found.lacking;
+    const std::size_t unknown = fleet_.unread().size() + found.unpredicted;
+    const std::size_t all = predictions_.size() + fleet_.unread().size();
+    const std::size_t unable =
+        predictions_.size() - found.admitting - found.lacking - found.unpredicted;
     std::string text = fmt::format("{} of {} {} it", found.admitting, counted(all, "node"),
                                    all == 1 ? "admits" : "admit");
     if (found.admitting > 0) {
