@@ -10,7 +10,7 @@ constexpr std::array<Field, 2> kReservedMemory = {{
     {"limits", FieldType::kQuantityMap},
 }};
 
-constexpr std::array<Field, 129> kConfiguration = {{
+constexpr std::array<Field, 130> kConfiguration = {{
     {"address", FieldType::kText},
     {"allowedUnsafeSysctls", FieldType::kTextList},
     {"apiVersion", FieldType::kText},
@@ -34,6 +34,7 @@ constexpr std::array<Field, 129> kConfiguration = {{
     {"cpuManagerPolicyOptions", FieldType::kTextMap},
     {"cpuManagerReconcilePeriod", FieldType::kText},
     {"crashLoopBackOff", FieldType::kObject},
+    {"defaultPodSysctls", FieldType::kAny},  // since 1.37, behind the gate DefaultPodSysctls
     {"enableContentionProfiling", FieldType::kBool},
     {"enableControllerAttachDetach", FieldType::kBool},
     {"enableDebugFlagsHandler", FieldType::kBool},
