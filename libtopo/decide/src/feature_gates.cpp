@@ -65,9 +65,11 @@ std::string_view nearest_gate(std::string_view name) {
   return nearest(name, kNames);
 }
 
-/// Returns " (since 1.37)", " (removed in 1.38)", " (did you mean 'X'?)" and so on, or "".
-std::string remark_on(std::string_view name) {
+/// Returns " (since 1.37)", " (removed in 1.38)", " (locked)", " (did you mean 'X'?)" and so on, or
+/// "".
+std::string remark_on(std::string_view name, Profile profile) {
   if (const auto stages = stages_of(name); !stages.empty()) {
+    if (is_known_gate(name, profile)) return " (locked)";
     return stages.back().state == GateState::kRemoved
                ? fmt::format(" (removed in 1.{})", stages.back().since)
                : fmt::format(" (since 1.{})", stages.front().since);
@@ -91,9 +93,12 @@ bool is_locked_against(std::string_view name, bool value, Profile profile) {
 }
 
 std::vector<std::string> unknown_gates(const Config& config) {
+  const bool is_other_kubelet = has_openshift_gates(config);
   std::vector<std::string> names;
   for (const auto& [name, enabled] : config.feature_gates) {
-    if (!is_known_gate(name, config.profile)) names.push_back(name);
+    const bool is_known = is_known_gate(name, config.profile);
+    const bool is_locked = is_other_kubelet && is_locked_against(name, enabled, config.profile);
+    if (!is_known || is_locked) names.push_back(name);
   }
   return names;
 }
@@ -116,13 +121,14 @@ std::string describe_unknown_gates(const Config& config) {
   if (gates.empty()) return "";
   const std::size_t more = gates.size() - std::min(gates.size(), kShown);
   gates.resize(gates.size() - more);
-  for (std::string& gate : gates) gate = printable(gate) + remark_on(gate);
+  for (std::string& gate : gates) gate = printable(gate) + remark_on(gate, config.profile);
   if (more > 0) gates.push_back(fmt::format("{} more", more));
   const int minor = minor_of(config.profile);
   return fmt::format(
-      "feature gates that {}: {}; no decision depends on them{}",
+      "feature gates that {}{}: {}; no decision depends on them{}",
       minor == 0 ? "no kubelet 1.36 to 1.38 knows"
                  : fmt::format("kubelet 1.{} does not know", minor),
+      has_openshift_gates(config) ? ", or that are locked in it" : "",
       fmt::join(gates, ", "),
       has_openshift_gates(config) ? "" : ", but upstream's kubelet does not start with them");
 }

@@ -89,6 +89,15 @@ void check_cfs_period(const Config& config, std::int64_t period,
   }
 }
 
+void check_pod_limits(const Config& config, std::vector<std::string>& problems) {
+  const auto check = [&](std::int64_t limit, std::string_view name) {
+    if (limit >= 0) return;
+    problems.push_back(fmt::format("{} {} must not be a negative number", name, limit));
+  };
+  check(config.max_pods.value_or(0), "maxPods (--max-pods)");
+  check(config.pods_per_core, "podsPerCore (--pods-per-core)");
+}
+
 void check_topology_names(const Config& config, std::vector<std::string>& problems) {
   const std::string& policy = config.topology_manager_policy;
   if (!parse_topology_policy(policy)) {
@@ -290,6 +299,7 @@ Result<CheckedConfig> check_config(const Machine& machine, const Config& config)
 
   std::vector<std::string> problems;
   check_cfs_period(config, period, problems);
+  check_pod_limits(config, problems);
   check_topology_names(config, problems);
   check_enforcements(config, problems);
   const CpuSet explicit_cpus = check_reserved_cpus(config, problems);

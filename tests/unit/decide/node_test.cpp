@@ -94,6 +94,9 @@ TEST(NodeMake, FailsAsTheKubeletDoes) {
        "additional enforcements when \"none\" is specified, invalid configuration: cgroupsPerQOS "
        "(--cgroups-per-qos) must be set to true when \"pods\" contained in enforceNodeAllocatable "
        "(--enforce-node-allocatable)]"},
+      {"maxPods: -1\npodsPerCore: -2", StartStage::kConfiguration,
+       "[invalid configuration: maxPods (--max-pods) -1 must not be a negative number, invalid "
+       "configuration: podsPerCore (--pods-per-core) -2 must not be a negative number]"},
       {"cgroupsPerQOS: false", StartStage::kConfiguration,
        "invalid configuration: cgroupsPerQOS (--cgroups-per-qos) must be set to true when "
        "\"pods\" contained in enforceNodeAllocatable (--enforce-node-allocatable)"},
@@ -154,6 +157,8 @@ TEST(NodeMake, RefusesGatesThatItsKubeletLocksOrDoesNotKnow) {
             "TopologyManagerPolicyOptions: false", "1.37",
             "cannot set feature gate TopologyManagerPolicyOptions to false, feature is locked "
             "to true"},
+        std::tuple{"SidecarContainers: false", "1.36",
+                   "cannot set feature gate SidecarContainers to false, feature is locked to true"},
         std::tuple{"EmptyDirVolumeMode: true", "1.36",
                    "unrecognized feature gate: EmptyDirVolumeMode"},
         std::tuple{"MemoryManagerDriftTolerance: true", "1.37",

@@ -66,6 +66,20 @@ TEST(FeatureGates, AreKnownByVersion) {
             (std::map<std::string, bool>{{"PodLevelResources", true}}));
 }
 
+TEST(FeatureGates, OfOpenShiftArePartOfAnotherKubelet) {
+  Config config;
+  config.profile = Profile::kKubelet136;
+  config.feature_gates = {
+      {"AlertingRules", true}, {"DynamicResourceAllocation", false}, {"NodeSwap", true}};
+  EXPECT_THAT(unknown_gates(config), ElementsAre("AlertingRules", "DynamicResourceAllocation"));
+  EXPECT_EQ(describe_unknown_gates(config),
+            "feature gates that kubelet 1.36 does not know, or that are locked in it: "
+            "AlertingRules (OpenShift), DynamicResourceAllocation (locked); no decision depends on "
+            "them");
+  const Config known = without_unknown_gates(config);
+  EXPECT_EQ(known.feature_gates, (std::map<std::string, bool>{{"NodeSwap", true}}));
+}
+
 TEST(SettingsWithoutEffect, AreNamed) {
   const auto sentences = [](const char* text) {
     return settings_without_effect(parse_config(text).value().config);
