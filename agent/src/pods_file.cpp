@@ -166,8 +166,8 @@ Result<void> read_held_baselines(const json& pods, CpuState& state) {
   if (!pods.is_object()) return bad("heldBaselines", pods, "an object");
   for (const auto& [uid, baselines] : pods.items()) {
     if (state.baselines.find(PodUid(uid)) != nullptr) continue;
-    PINFOLD_TRY(read_baselines(baselines, PodUid(uid), fmt::format("heldBaselines.'{}'", uid),
-                               state));
+    PINFOLD_TRY(
+        read_baselines(baselines, PodUid(uid), fmt::format("heldBaselines.'{}'", uid), state));
   }
   return {};
 }

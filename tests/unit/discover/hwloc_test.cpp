@@ -193,10 +193,9 @@ TEST(Xml, HasTheWholeMachineWithAWarning) {
 }
 
 TEST(Xml, NamesTheCpusThatItsExporterLeftOut) {
-  const auto machine = discover(
-      HwlocXml{with("complete_cpuset=\"0x0000000f\" allowed",
-                    "complete_cpuset=\"0x0000003f\" allowed")},
-      "");
+  const auto machine = discover(HwlocXml{with("complete_cpuset=\"0x0000000f\" allowed",
+                                              "complete_cpuset=\"0x0000003f\" allowed")},
+                                "");
   ASSERT_TRUE(machine) << machine.error().message;
   EXPECT_EQ(machine->all_cpus().to_string(), "0-3");
   ASSERT_EQ(machine->description().warnings.size(), 1U);
