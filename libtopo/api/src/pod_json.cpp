@@ -205,7 +205,8 @@ Result<void> expect_text(const json& document, std::string_view key, std::string
   return fail_field(key, *value, fmt::format("expected '{}'", text));
 }
 
-/// Reads whether a pod is static and node-critical. Domain: document.metadata is an object.
+/// Reads whether a pod is static and node-critical, and gives a mirror pod the UID of its static
+/// pod, by which the kubelet knows it. Domain: document.metadata is an object.
 /// Source: kubelet v1.36.2, pkg/kubelet/types/pod_update.go IsNodeCriticalPod.
 Result<void> read_criticality(const json& document, const json& spec, PodSpec& pod) {
   PINFOLD_LET(const auto annotations,
@@ -213,6 +214,11 @@ Result<void> read_criticality(const json& document, const json& spec, PodSpec& p
   const auto annotation = [&](const char* name) {
     return annotations == nullptr ? nullptr : member(*annotations, name);
   };
+  const json* const mirror = annotation("kubernetes.io/config.mirror");
+  if (mirror != nullptr) {
+    PINFOLD_LET(auto uid, read_name(*annotations, "kubernetes.io/config.hash", pod.uid.value));
+    pod.uid = PodUid(std::move(uid));
+  }
   const json* const source = annotation(kConfigSource);
   pod.is_static = source != nullptr && *source != "api";
   const json* const name = member(spec, "priorityClassName");
@@ -225,7 +231,7 @@ Result<void> read_criticality(const json& document, const json& spec, PodSpec& p
   }
   pod.is_node_critical =
       name != nullptr && *name == kNodeCritical &&
-      (pod.is_static || annotation("kubernetes.io/config.mirror") != nullptr ||
+      (pod.is_static || mirror != nullptr ||
        (priority != nullptr && priority->get<std::int64_t>() >= kSystemCriticalPriority));
   return {};
 }

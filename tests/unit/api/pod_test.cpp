@@ -67,6 +67,17 @@ TEST(PodParse, ReadsBackWhatItPrints) {
   EXPECT_EQ(pod_from_json(to_json(plain)).value(), plain);
 }
 
+TEST(PodParse, GivesAMirrorPodTheUidOfItsStaticPod) {
+  const auto uid_of = [](const std::string& annotations) {
+    return pod_of("metadata: {name: p, uid: api, annotations: {" + annotations +
+                  "}}\nspec: {containers: [{name: a}]}")
+        .uid.value;
+  };
+  EXPECT_EQ(uid_of("kubernetes.io/config.hash: ab12, kubernetes.io/config.mirror: ab12"), "ab12");
+  EXPECT_EQ(uid_of("kubernetes.io/config.hash: ab12"), "api");
+  EXPECT_EQ(uid_of("kubernetes.io/config.mirror: ab12"), "api");
+}
+
 TEST(PodParse, ReadsOverheadAndWhatMakesAPodCritical) {
   const struct {
     const char* annotations;
