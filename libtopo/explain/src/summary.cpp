@@ -372,20 +372,30 @@ std::string need(const Failure& failure) {
                      needs(failure.amounts), cause);
 }
 
-/// Returns "this machine has at most 16Gi of memory for pods on one NUMA node".
+/// Returns whether some NUMA node has more of a resource for pods than `most`.
+bool has_more_somewhere(const Amounts& amounts, const Quantity& most) {
+  const auto ids = numa_ids({amounts});
+  return std::any_of(ids.begin(), ids.end(),
+                     [&](std::int32_t id) { return free_at(amounts, id) > most; });
+}
+
+/// Returns "this machine has at most 16Gi of memory for pods on one NUMA node", or "on NUMA node 0"
+/// if another one has more, but cannot be used, for instance because of devices.
 std::string most(const Failure& alone, const Missing& missing) {
   std::vector<std::string> parts;
+  bool is_named = false;
   for (const Amounts& amounts : alone.amounts) {
     for (const Amounts& lack : missing.amounts) {
       if (lack.resource != amounts.resource) continue;
-      parts.push_back(
-          of_resource(amounts.needed - lack.needed, amounts.resource, AmountRounding::kDown));
+      const Quantity present = amounts.needed - lack.needed;
+      parts.push_back(of_resource(present, amounts.resource, AmountRounding::kDown));
+      is_named = is_named || has_more_somewhere(amounts, present);
     }
   }
   const std::size_t width = missing.numa_nodes.size();
-  const std::string where = width == 0   ? " for pods"
-                            : width == 1 ? " for pods on one NUMA node"
-                                         : fmt::format(" for pods on {} NUMA nodes", width);
+  std::string where = width == 0 ? " for pods" : fmt::format(" for pods on {} NUMA nodes", width);
+  if (width == 1) where = " for pods on one NUMA node";
+  if (width == 1 && is_named) where = " for pods on " + numa_nodes(missing.numa_nodes);
   return fmt::format("this machine has at most {}{}", listed(parts), where);
 }
 

@@ -11,6 +11,7 @@
 namespace pinfold::test {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -228,6 +229,27 @@ TEST(Explain, NamesTheKnownBugsThatAct) {
                   "again: not all reserved cpus: \"1\" are present in defaultCpuSet: \"2-3\""));
   EXPECT_THAT(notes(Profile::kKubelet136, "1"), ElementsAre());
   EXPECT_THAT(notes(Profile::kFixed, "2"), ElementsAre());
+}
+
+TEST(Explain, NamesTheNumaNodeOfTheDevicesInALimit) {
+  Config config = aligning_config("single-numa-node");
+  config.reserved_system_cpus = "0-7";
+  const TestNode node({.devices = {{"example.com/gpu", {1, 0}}}}, config);
+  const auto explained =
+      explain(node.node(), node.state(),
+              pod("p", {{"cpu", "4"}, {"memory", "1Gi"}, {"example.com/gpu", "1"}}));
+  EXPECT_EQ(explained.limit, "this machine has at most 0 CPUs for pods on NUMA node 0");
+}
+
+TEST(Explain, NamesAKnownBugWithoutWhichTheNodeDoesNotStart) {
+  Config config = with_memory_manager(aligning_config("single-numa-node"));
+  config.kube_reserved["memory"] = "20Gi";
+  config.reserved_memory = {{0, {{"memory", "20Gi"}}}};
+  config.profile = Profile::kKubelet136;
+  const TestNode node({}, config);
+  EXPECT_THAT(explain(node.node(), node.state(), pod("p", {{"cpu", "1"}, {"memory", "1Gi"}})).notes,
+              Contains(AllOf(HasSubstr("excess_reserved_memory_wraps_around"),
+                             HasSubstr("without it this kubelet would not start"))));
 }
 
 TEST(Explain, MemoryIsLoweredToWhatANumaNodeHas) {
