@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -83,32 +85,89 @@ Result<nlohmann::json> pod_of_template(const nlohmann::json& workload) {
   return pod;
 }
 
-/// Adds a document's pod; skips a finished one.
-Result<void> add_pod(const nlohmann::json& document, PodDocuments& out) {
-  if (const std::string phase = final_phase(document); !phase.empty()) {
-    out.notes.push_back(fmt::format("pod {} has finished ({}): skipped", name_of(document), phase));
-    return {};
-  }
-  PINFOLD_LET(auto pod, read_pod(document));
-  out.pods.push_back(std::move(pod));
-  if (is_workload(document)) {
-    out.notes.push_back(fmt::format("{} {}: its pod template is read as one pod",
-                                    text_of(document, "kind"), name_of(document)));
-  }
-  return {};
+/// True for an object of a kind that has no pods, such as a Service.
+bool is_foreign(const nlohmann::json& document) {
+  const std::string kind = text_of(document, "kind");
+  return !kind.empty() && kind != "Pod" && !is_workload(document) && !is_list(document);
 }
 
-/// Adds a document's pod, or those of a list as printed by `kubectl get pods -o yaml`.
-Result<void> add_pods(const nlohmann::json& document, PodDocuments& out) {
-  if (!is_list(document)) return add_pod(document, out);
-  const nlohmann::json* const items = member(document, "items");
-  if (items == nullptr) return {};
-  if (!items->is_array()) return fail_field("items", *items, "expected a list");
-  for (std::size_t i = 0; i < items->size(); ++i) {
-    PINFOLD_TRY_WRAP(add_pod((*items)[i], out), fmt::format("items[{}]", i));
-  }
-  return {};
+/// Returns an item of a list, with the kind that a list such as a DeploymentList implies.
+nlohmann::json item_of(const nlohmann::json& list, const nlohmann::json& item) {
+  std::string kind = text_of(list, "kind");
+  kind.resize(kind.size() - std::string_view("List").size());
+  nlohmann::json typed = item;
+  if (item.is_object() && !item.contains("kind") && !kind.empty()) typed["kind"] = kind;
+  return typed;
 }
+
+/// Collects the pods of all documents.
+class PodCollector {
+ public:
+  /// Adds a document's pod, or those of a list as printed by `kubectl get pods -o yaml`.
+  Result<void> add(const nlohmann::json& document, const std::string& place) {
+    if (!is_list(document)) {
+      PINFOLD_TRY_WRAP(add_pod(document, place), place);
+      return {};
+    }
+    const nlohmann::json* const items = member(document, "items");
+    if (items == nullptr) return {};
+    if (!items->is_array()) {
+      auto error = fail_field("items", *items, "expected a list");
+      return fail(std::move(error.value()).wrap(place));
+    }
+    for (std::size_t i = 0; i < items->size(); ++i) {
+      PINFOLD_TRY(add(item_of(document, (*items)[i]), fmt::format("{}: items[{}]", place, i)));
+    }
+    return {};
+  }
+
+  /// Returns the pods. Errors: kInvalidArgument if there are only objects of other kinds.
+  Result<PodDocuments> finish() && {
+    if (out_.pods.empty() && foreign_ && out_.notes.size() == foreign_count_) {
+      return fail(*std::move(foreign_));
+    }
+    if (nodes_.size() > 1) {
+      out_.notes.push_back(fmt::format("the pods are of {} nodes ({}): all are read", nodes_.size(),
+                                       fmt::join(nodes_, ", ")));
+    }
+    return Result<PodDocuments>(std::move(out_));
+  }
+
+ private:
+  /// Adds a document's pod; skips a finished one, and what is no pod.
+  Result<void> add_pod(const nlohmann::json& document, const std::string& place) {
+    if (const std::string phase = final_phase(document); !phase.empty()) {
+      out_.notes.push_back(
+          fmt::format("pod {} has finished ({}): skipped", name_of(document), phase));
+      return {};
+    }
+    if (is_foreign(document)) return skip(document, place);
+    PINFOLD_LET(auto pod, read_pod(document));
+    out_.pods.push_back(std::move(pod));
+    if (const nlohmann::json* const spec = member(document, "spec")) {
+      if (std::string node = text_of(*spec, "nodeName"); !node.empty()) nodes_.insert(node);
+    }
+    if (is_workload(document)) {
+      out_.notes.push_back(fmt::format("{} {}: its pod template is read as one pod",
+                                       text_of(document, "kind"), name_of(document)));
+    }
+    return {};
+  }
+
+  Result<void> skip(const nlohmann::json& document, const std::string& place) {
+    const auto pod = read_pod(document);
+    if (!foreign_ && !pod) foreign_ = Error(pod.error()).wrap(place);
+    ++foreign_count_;
+    out_.notes.push_back(fmt::format("{} {} has no pods: skipped",
+                                     printable(text_of(document, "kind")), name_of(document)));
+    return {};
+  }
+
+  PodDocuments out_;
+  std::set<std::string> nodes_;
+  std::optional<Error> foreign_;  ///< what is wrong with the first object of another kind
+  std::size_t foreign_count_ = 0;
+};
 
 }  // namespace
 
@@ -143,15 +202,15 @@ Result<PodSpec> parse_pod(std::string_view yaml_or_json) {
 
 Result<PodDocuments> read_pods(std::string_view yaml_or_json, std::string_view name) {
   PINFOLD_LET_WRAP(const auto documents, parse_documents(yaml_or_json), name);
-  PodDocuments out;
+  PodCollector collector;
   std::size_t number = 0;
   for (const nlohmann::json& document : documents) {
     ++number;
-    PINFOLD_TRY_WRAP(add_pods(document, out), documents.size() == 1
-                                                  ? std::string(name)
-                                                  : fmt::format("{}, document {}", name, number));
+    PINFOLD_TRY(collector.add(document, documents.size() == 1
+                                            ? std::string(name)
+                                            : fmt::format("{}, document {}", name, number)));
   }
-  return out;
+  return std::move(collector).finish();
 }
 
 Result<void> validate_all(const std::vector<PodSpec>& pods) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -103,6 +104,21 @@ Result<json> parse_json(std::string_view text, DocumentRules rules) {
   return events.builder().take();
 }
 
+/// Reads one JSON value on each line, as `jq -c` prints them. nullopt if the text has another form.
+std::optional<std::vector<json>> parse_json_lines(std::string_view text, DocumentRules rules) {
+  std::vector<json> documents;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(text.size(), end + 1));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    auto document = parse_json(line, rules);
+    if (!document || !document->is_object()) return std::nullopt;
+    documents.push_back(*std::move(document));
+  }
+  return documents.size() > 1 ? std::optional(std::move(documents)) : std::nullopt;
+}
+
 /// True for text that begins with a bracket, except flow-style YAML such as "{kind: Pod}", where
 /// JSON would have a quote.
 bool begins_as_json(std::string_view text) {
@@ -132,7 +148,10 @@ Result<std::vector<json>> parse_documents(std::string_view text, DocumentRules r
   auto document = parse_json(text, rules);
   // JSON documents separated by "---" form a YAML stream.
   if (!document && text.find("\n---") != std::string_view::npos) return parse_yaml(text, rules);
-  if (!document) return fail(std::move(document).error());
+  if (!document) {
+    if (auto lines = parse_json_lines(text, rules)) return *std::move(lines);
+    return fail(std::move(document).error());
+  }
   std::vector<json> documents;
   documents.push_back(*std::move(document));
   return documents;

@@ -83,6 +83,34 @@ TEST(PodDocuments, AreThePodTemplatesOfWorkloads) {
   EXPECT_EQ(read_pod({{"kind", "Node"}}).error().message, "kind: 'Node': expected 'Pod'");
 }
 
+TEST(PodDocuments, AreFoundInListsOfEveryKind) {
+  const std::string deployment =
+      R"({"metadata": {"name": "w"}, "spec": {"template": {"spec": {"containers": [{"name": "c"}]}}}})";
+  const std::string list = R"({"kind": "DeploymentList", "items": [)" + deployment + "]}";
+  EXPECT_EQ(read(list), "w [Deployment 'default/w': its pod template is read as one pod]");
+  EXPECT_EQ(read(R"({"kind": "List", "items": [)" + list + "]}").substr(0, 2), "w ");
+  EXPECT_EQ(read(pod_text("a") + "\n" + pod_text("b") + "\n"), "a b ");
+}
+
+TEST(PodDocuments, LeaveOutWhatHasNoPods) {
+  const std::string service = R"({"kind": "Service", "metadata": {"name": "s"}})";
+  EXPECT_EQ(read(service + "\n---\n" + pod_text("a")),
+            "a [Service 'default/s' has no pods: skipped]");
+  EXPECT_EQ(read(service), "pods.yaml: kind: 'Service': expected 'Pod'");
+  EXPECT_EQ(read(R"({"kind": "List", "items": [)" + service + "]}"),
+            "pods.yaml: items[0]: kind: 'Service': expected 'Pod'");
+}
+
+TEST(PodDocuments, OfSeveralNodesAreNamed) {
+  const auto on = [](const std::string& node) {
+    return fmt::format(
+        R"({{"metadata": {{"name": "{0}"}}, "spec": {{"nodeName": "{0}", "containers": [{{"name": "c"}}]}}}})",
+        node);
+  };
+  EXPECT_EQ(read(on("n1") + "\n---\n" + on("n2")),
+            "n1 n2 [the pods are of 2 nodes (n1, n2): all are read]");
+}
+
 TEST(PodDocuments, LeaveOutPodsThatHaveFinished) {
   const auto with_phase = [](const std::string& phase) {
     return fmt::format(R"({{"metadata": {{"name": "a", "namespace": "b"}}, "status": {{"phase":

@@ -293,6 +293,14 @@ TEST(DocumentsParse, ReadsJsonDocumentsWithSeparators) {
   EXPECT_EQ(*documents, (std::vector<json>{{{"a", 1}}, {{"a", "2"}}}));
 }
 
+TEST(DocumentsParse, ReadsAnObjectOnEachLine) {
+  const auto documents = parse_documents("{\"a\": 1}\n\n{\"b\": [\n");
+  EXPECT_FALSE(documents) << "the second line is torn";
+  const auto lines = parse_documents("{\"a\": 1}\n\n{\"b\": 2}\n");
+  ASSERT_TRUE(lines) << lines.error().message;
+  EXPECT_EQ(*lines, (std::vector<json>{{{"a", 1}}, {{"b", 2}}}));
+}
+
 TEST(DocumentsParse, ReadsAStreamWithoutItsEmptyDocuments) {
   const auto documents = parse_documents("---\na: 1\n---\n---\nb: 2\n...\n---\n");
   ASSERT_TRUE(documents) << documents.error().message;

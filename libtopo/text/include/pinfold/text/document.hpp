@@ -31,8 +31,8 @@ enum class DocumentRules {
 [[nodiscard]] Result<nlohmann::json> parse_document(std::string_view text,
                                                     DocumentRules rules = DocumentRules::kCore);
 
-/// Like parse_document, for a stream of several YAML or JSON documents separated by "---". Skips
-/// empty documents.
+/// Like parse_document, for a stream of several YAML or JSON documents separated by "---", or a
+/// JSON object on each line. Skips empty documents.
 [[nodiscard]] Result<std::vector<nlohmann::json>> parse_documents(
     std::string_view text, DocumentRules rules = DocumentRules::kCore);
 
