@@ -161,6 +161,29 @@ std::optional<StartAdvice> balance_memory(const Machine& machine, const Config& 
                      matching_reservation(machine, config, needed)};
 }
 
+/// Says how much of what the machine has is reserved, where it is too much.
+std::optional<StartAdvice> limit_memory(const Machine& machine, const Config& config) {
+  const auto checked = check_config(machine, config);
+  if (!checked) return std::nullopt;
+  const Quantity needed = amount_of(checked->reservation.amounts, "memory");
+  const Quantity has = Quantity::bytes(static_cast<std::int64_t>(machine.memory()));
+  if (needed <= has) return std::nullopt;
+  return StartAdvice{fmt::format("{} of memory are reserved ({}), and this machine has {}",
+                                 needed.to_string(), memory_sum(config), has.to_string()),
+                     ""};
+}
+
+/// Advises on reserved CPUs that this machine does not have.
+StartAdvice limit_cpus(const Machine& machine, const Config& config) {
+  const auto reserved = CpuSet::parse(config.reserved_system_cpus);
+  const CpuSet all = machine.all_cpus();
+  const CpuSet left = reserved ? *reserved & all : CpuSet();
+  return StartAdvice{
+      fmt::format("reservedSystemCPUs '{}': this machine has CPUs {}",
+                  printable(config.reserved_system_cpus), all.to_string()),
+      left.empty() ? "" : fmt::format("reservedSystemCPUs: \"{}\"", left.to_string())};
+}
+
 /// True if neither CPUs nor a number of them are reserved.
 bool reserves_no_cpu(const Config& config) {
   return config.reserved_system_cpus.empty() && !config.kube_reserved.contains("cpu") &&
@@ -187,11 +210,26 @@ std::optional<StartAdvice> advise_start(const Machine& machine, const Config& co
     return StartAdvice{"the option is alpha: its feature gate is off by default",
                        "featureGates: {TopologyManagerPolicyAlphaOptions: true}"};
   }
+  if (mentions(error, "CPU Manager Policy Alpha-level Options not enabled")) {
+    return StartAdvice{"the option is alpha: its feature gate is off by default",
+                       "featureGates: {CPUManagerPolicyAlphaOptions: true}"};
+  }
+  if (mentions(error, "is not a subset of online-cpus")) return limit_cpus(machine, config);
+  if (mentions(error, "unable to parse reservedSystemCPUs")) {
+    return StartAdvice{fmt::format("reservedSystemCPUs '{}': expected a list of CPUs and ascending "
+                                   "ranges",
+                                   printable(config.reserved_system_cpus)),
+                       "for example reservedSystemCPUs: \"0-1,4\""};
+  }
+  if (mentions(error, "has a reservation of")) return limit_memory(machine, config);
   if (mentions(error, "None policy: received unsupported options")) {
     return StartAdvice{"cpuManagerPolicyOptions need cpuManagerPolicy static",
                        "cpuManagerPolicy: static, or no cpuManagerPolicyOptions"};
   }
-  if (mentions(error, "determined by Node Allocatable")) return balance_memory(machine, config);
+  if (mentions(error, "determined by Node Allocatable") ||
+      mentions(error, "you should specify the system reserved memory")) {
+    return balance_memory(machine, config);
+  }
   const bool lacks_cpus = error.stage == StartStage::kCpuManager && reserves_no_cpu(config) &&
                           mentions(error, "reserved");
   if (!lacks_cpus || machine.cores().empty()) return std::nullopt;

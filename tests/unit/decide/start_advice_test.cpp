@@ -45,6 +45,15 @@ TEST(StartAdvice, SaysWhatToWrite) {
               HasSubstr("reserved by count"));
   EXPECT_THAT(advice_for("cpuManagerPolicyOptions: {align-by-socket: 'true'}"),
               HasSubstr("need cpuManagerPolicy static"));
+  EXPECT_THAT(advice_for("cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
+                         "cpuManagerPolicyOptions: {align-by-socket: 'true'}"),
+              HasSubstr("write: featureGates: {CPUManagerPolicyAlphaOptions: true}"));
+  EXPECT_EQ(advice_for("reservedSystemCPUs: 6-9"),
+            "reservedSystemCPUs '6-9': this machine has CPUs 0-7; write: reservedSystemCPUs: "
+            "\"6-7\"");
+  EXPECT_THAT(advice_for("reservedSystemCPUs: '3-1'"), HasSubstr("ascending ranges"));
+  EXPECT_THAT(advice_for("memoryManagerPolicy: Static\nevictionHard: {}"),
+              HasSubstr("needs reserved memory"));
   EXPECT_EQ(advice_for("kubeReserved: {cpu: wild}"), "");
 }
 
