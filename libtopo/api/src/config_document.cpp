@@ -52,6 +52,12 @@ constexpr std::array kWrappers = {
     Wrapper{"", "", "", "services.kubelet.extra_args", ""},  // RKE
 };
 
+constexpr std::string_view kAskNode =
+    "pass the output of: kubectl get --raw /api/v1/nodes/NAME/proxy/configz";
+constexpr const char* kBottlerocket =
+    "Bottlerocket settings: expected a KubeletConfiguration: pass '/etc/kubernetes/kubelet/config' "
+    "from the node";
+
 /// Documents from which a kubelet's configuration is generated, with advice on what to pass
 /// instead.
 struct Elsewhere {
@@ -72,7 +78,14 @@ constexpr std::array kElsewhere = {
               "pass the KubeletConfig that the operator generates from it: oc get kubeletconfig "
               "performance-NAME -o yaml"},
     Elsewhere{"MachineConfig", "pass '/etc/kubernetes/kubelet.conf' from the node"},
-    Elsewhere{"Node", "pass the output of: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
+    Elsewhere{"Node", kAskNode},
+    Elsewhere{"Cluster", kAskNode},                // kops, kind, Rancher
+    Elsewhere{"ClusterConfig", kAskNode},          // k0s, eksctl
+    Elsewhere{"KubeadmConfigTemplate", kAskNode},  // Cluster API
+    Elsewhere{"KubeadmControlPlane", kAskNode},
+    Elsewhere{"NodeConfig", kAskNode},  // nodeadm, without a kubelet
+    Elsewhere{"NodePool", kAskNode},    // Karpenter
+    Elsewhere{"Shoot", kAskNode},       // Gardener
 };
 
 /// Keys of k3s and RKE2 that no other file has at its top level.
@@ -298,6 +311,7 @@ class Finder {
  public:
   explicit Finder(std::vector<std::string> notes) : notes_(std::move(notes)) {}
   Result<void> look(const json& document) {
+    if (kind_of(document).ends_with("List")) return look_into(document);
     if (document.is_object()) {
       for (const Wrapper& wrapper : kWrappers) {
         if (is_wrapped(document, wrapper)) return take(document, wrapper);
@@ -329,6 +343,15 @@ class Finder {
   }
 
  private:
+  /// Looks at the items of a list, such as the output of `oc get kubeletconfig -o yaml`.
+  Result<void> look_into(const json& list) {
+    const json* const items = member(list, "items");
+    if (other_ == nullptr) other_ = &list;
+    if (items == nullptr || !items->is_array()) return {};
+    for (const json& item : *items) PINFOLD_TRY(look(item));
+    return {};
+  }
+
   Result<void> take(const json& document, const Wrapper& wrapper) {
     is_found_ = true;
     if (const json* const config = at_path(document, wrapper.config);
@@ -370,6 +393,7 @@ class Finder {
 
   [[nodiscard]] Result<ConfigDocument> fail_other() const {
     const std::string kind = kind_of(*other_);
+    if (at_path(*other_, "settings.kubernetes") != nullptr) return invalid(kBottlerocket);
     const auto* const elsewhere =
         std::find_if(kElsewhere.begin(), kElsewhere.end(),
                      [&](const Elsewhere& one) { return one.kind == kind; });
@@ -521,12 +545,15 @@ Result<ConfigDocument> read_config_document(std::string_view text) {
     PINFOLD_TRY(add_flags(read->flags, found));
     return Result<ConfigDocument>(std::move(found));
   }
-  if (text.find("[settings.kubernetes") != std::string_view::npos) {
-    return invalid(
-        "Bottlerocket settings: expected a KubeletConfiguration: pass "
-        "'/etc/kubernetes/kubelet/config' from the node");
+  const std::string_view first = first_line(text);
+  if (text.find("[settings.kubernetes") != std::string_view::npos ||
+      first.starts_with("settings.kubernetes.")) {
+    return invalid(kBottlerocket);
   }
-  if (is_section(first_line(text))) {
+  if (first.starts_with("MIME-Version:") || first.starts_with("Content-Type: multipart")) {
+    return invalid("MIME user data: expected a KubeletConfiguration: pass its part NodeConfig");
+  }
+  if (is_section(first)) {
     return invalid("a TOML or INI file: expected a KubeletConfiguration in YAML or JSON");
   }
   std::vector<std::string> notes;

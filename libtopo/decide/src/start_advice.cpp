@@ -168,7 +168,7 @@ std::optional<StartAdvice> limit_memory(const Machine& machine, const Config& co
   const Quantity needed = amount_of(checked->reservation.amounts, "memory");
   const Quantity has = Quantity::bytes(static_cast<std::int64_t>(machine.memory()));
   if (needed <= has) return std::nullopt;
-  return StartAdvice{fmt::format("{} of memory are reserved ({}), and this machine has {}",
+  return StartAdvice{fmt::format("{} of memory is reserved ({}), and this machine has {}",
                                  needed.to_string(), memory_sum(config), has.to_string()),
                      ""};
 }

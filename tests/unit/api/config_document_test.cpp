@@ -75,6 +75,10 @@ constexpr Sample kStatic[] = {
     {"unit of k3s",
      "[Service]\nExecStart=/usr/local/bin/k3s server \\\n"
      "  '--kubelet-arg=cpu-manager-policy=static' --kubelet-arg reserved-cpus=0\n"},
+    {"list",
+     "kind: List\nitems:\n- {apiVersion: machineconfiguration.openshift.io/v1, kind: "
+     "KubeletConfig,\n"
+     "   spec: {kubeletConfig: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}}}"},
     {"underscores", "--cpu_manager_policy=static --reserved_cpus=0"},
     {"GKE", "kubeletConfig: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}"},
     {"unit of OpenShift",
@@ -108,6 +112,12 @@ TEST(ConfigDocument, OfAnotherKindIsAnError) {
       {"pass '/etc/kubernetes/kubelet/config' from the node",
        "[settings.kubernetes]\ncpu-manager-policy = \"static\"\n"},
       {"a TOML or INI file", "[plugins]\n[plugins.cri]\n"},
+      {"Bottlerocket settings", "settings.kubernetes.cpu-manager-policy = \"static\"\n"},
+      {"Bottlerocket settings",
+       R"({"settings": {"kubernetes": {"cpu-manager-policy": "static"}}})"},
+      {"MIME user data", "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n"},
+      {"proxy/configz", "apiVersion: kops.k8s.io/v1alpha2\nkind: Cluster\nspec: {kubelet: {}}"},
+      {"kind: 'List': expected", "kind: List\nitems: []"},
       {"not a KubeletConfiguration: it has none of its fields, but 'devices', 'name'",
        R"({"name": "a", "devices": []})"},
       {"2 kubelet configurations: expected one",
