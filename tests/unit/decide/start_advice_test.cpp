@@ -89,6 +89,14 @@ TEST(FeatureGates, OfOpenShiftArePartOfAnotherKubelet) {
   EXPECT_EQ(known.feature_gates, (std::map<std::string, bool>{{"NodeSwap", true}}));
 }
 
+TEST(FeatureGates, OfOpenShiftAreKnown) {
+  for (const char* const gate : {"AlertingRules", "VSphereMultiNetworks", "GatewayAPIController"}) {
+    Config config;
+    config.feature_gates = {{gate, true}};
+    EXPECT_TRUE(has_openshift_gates(config)) << gate;
+  }
+}
+
 TEST(SettingsWithoutEffect, AreNamed) {
   const auto sentences = [](const char* text) {
     return settings_without_effect(parse_config(text).value().config);
