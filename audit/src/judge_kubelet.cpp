@@ -127,15 +127,14 @@ void judge_files(const Case& given, std::vector<Finding>& findings) {
                               const auto& inspect) {
     if (!contents || decisions) return;
     const std::string path = fmt::format("{}/{}", kubelet.root_dir, name);
-    findings.push_back(
-        {"state-unreadable",
-         Severity::kError,
-         {"file", given.observed.root + path},
-         "",
-         "",
-         fmt::format("no kubelet reads it: {}", inspect(*contents).error().message),
-         fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, path),
-         repair_command(kubelet)});
+    findings.push_back({"state-unreadable",
+                        Severity::kError,
+                        {"file", given.observed.root + path},
+                        "",
+                        "",
+                        fmt::format("no kubelet reads it: {}", inspect(*contents).error().message),
+                        fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, path),
+                        repair_command(kubelet)});
   };
   judge_read(kubelet.files.cpu, given.decisions.cpu, checkpoint::kCpuFileName,
              checkpoint::inspect_cpu);

@@ -132,10 +132,10 @@ void repair_state(const Node& node, CpuCheckpoint& state, Notes& notes) {
   state.baselines.erase_if([&](const auto& entry) {
     const CpuSet* const cpus = state.assignments.find(entry.id());
     if (cpus != nullptr && cpus->contains_all(entry.value)) return false;
-    notes.done.push_back({to_string(entry.id()),
-                          fmt::format("baseline {} is not among its CPUs, {}: removed",
-                                      entry.value.to_string(),
-                                      cpus == nullptr ? "none" : cpus->to_string())});
+    notes.done.push_back(
+        {to_string(entry.id()),
+         fmt::format("baseline {} is not among its CPUs, {}: removed", entry.value.to_string(),
+                     cpus == nullptr ? "none" : cpus->to_string())});
     return true;
   });
   const bool needs_pool = !strict || node.quirks().empty_shared_pool_prevents_start;

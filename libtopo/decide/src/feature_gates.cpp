@@ -128,8 +128,7 @@ std::string describe_unknown_gates(const Config& config) {
       "feature gates that {}{}: {}; no decision depends on them{}",
       minor == 0 ? "no kubelet 1.36 to 1.38 knows"
                  : fmt::format("kubelet 1.{} does not know", minor),
-      has_openshift_gates(config) ? ", or that are locked in it" : "",
-      fmt::join(gates, ", "),
+      has_openshift_gates(config) ? ", or that are locked in it" : "", fmt::join(gates, ", "),
       has_openshift_gates(config) ? "" : ", but upstream's kubelet does not start with them");
 }
 

@@ -61,8 +61,8 @@ struct UnknownKeys {
 };
 /// Finds the unknown keys of a file; none if it has a syntax error.
 [[nodiscard]] UnknownKeys unknown_keys(std::string_view bytes);
-/// Adds keys that it lacks to a file that this library wrote, those of `data` only if it has `data`.
-/// The kubelets' checksums are right afterwards.
+/// Adds keys that it lacks to a file that this library wrote, those of `data` only if it has
+/// `data`. The kubelets' checksums are right afterwards.
 [[nodiscard]] std::string with_keys(std::string written, const UnknownKeys& keys);
 
 /// Returns true if the text is a JSON object with the field that only memory_manager_state has;

@@ -11,8 +11,8 @@ namespace pinfold {
 
 /// Returns the names in featureGates that the profile's kubelet does not know; with `fixed`, those
 /// that no kubelet from 1.36 to 1.38 knows. If a gate of OpenShift shows that the kubelet is
-/// another one, also those that are locked to another value. Sorted. Source: the tables of these kubelets;
-/// docs/kubelet-compat.md.
+/// another one, also those that are locked to another value. Sorted. Source: the tables of these
+/// kubelets; docs/kubelet-compat.md.
 [[nodiscard]] std::vector<std::string> unknown_gates(const Config& config);
 
 /// Returns whether a gate is locked to the other value. With `fixed`, as in 1.36.
