@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -36,13 +37,46 @@ Decided decided(const Node& node, const NodeState& state, const PodSpec& pod) {
   return {{"", std::move(containers)}, std::move(next)};
 }
 
+/// Passes the calls to a provider of another node.
+class BorrowedProvider final : public HintProvider {
+ public:
+  explicit BorrowedProvider(const HintProvider& lender) : lender_(lender) {}
+
+  [[nodiscard]] std::string name() const override { return lender_.name(); }
+  [[nodiscard]] ResourceHints container_hints(const std::string& state, const PodSpec& pod,
+                                              const Container& container) const override {
+    return lender_.container_hints(state, pod, container);
+  }
+  [[nodiscard]] ResourceHints pod_hints(const std::string& state,
+                                        const PodSpec& pod) const override {
+    return lender_.pod_hints(state, pod);
+  }
+  [[nodiscard]] Admission allocate(std::string& state, const PodSpec& pod,
+                                   const Container& container,
+                                   const TopologyHint& affinity) const override {
+    return lender_.allocate(state, pod, container, affinity);
+  }
+  void release(std::string& state, const ContainerId& container) const override {
+    lender_.release(state, container);
+  }
+
+ private:
+  const HintProvider& lender_;
+};
+
+Node::Providers borrow(const Node::Providers& lenders) {
+  Node::Providers borrowed;
+  for (const auto& one : lenders) borrowed.push_back(std::make_unique<BorrowedProvider>(*one));
+  return borrowed;
+}
+
 /// Returns the outcome under a profile without a quirk; nullopt if the node would not start.
 std::optional<DecisionOutcome> without(const Node& node, const Quirk* quirk, Profile profile,
                                        const NodeState& state, const PodSpec& pod) {
   Config config = node.config();
   config.profile = profile;
   config.without_quirk = quirk;
-  const auto other = Node::make(node.machine(), std::move(config));
+  const auto other = Node::make(node.machine(), std::move(config), borrow(node.providers()));
   if (!other) return std::nullopt;
   return decided(*other, state, pod).outcome;
 }
@@ -83,7 +117,7 @@ std::vector<std::string> consequences(const Node& node, const NodeState& before,
 std::vector<std::string> acting_quirks(const Node& node, const NodeState& state,
                                        const PodSpec& pod) {
   std::vector<std::string> sentences;
-  if (node.quirks() == Quirks{} || !node.providers().empty()) return sentences;
+  if (node.quirks() == Quirks{}) return sentences;
   const Decided with = decided(node, state, pod);
   if (without(node, nullptr, Profile::kFixed, state, pod) == with.outcome) return sentences;
   const Profile profile = node.config().profile;

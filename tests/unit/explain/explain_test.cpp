@@ -7,6 +7,7 @@
 #include "node_fixture.hpp"
 #include "pinfold/explain/amount_text.hpp"
 #include "pinfold/explain/explanation.hpp"
+#include "provider_without_hints.hpp"
 
 namespace pinfold::test {
 namespace {
@@ -209,6 +210,18 @@ TEST(Explain, OfHeldPodsItSaysWhatIsNotKnown) {
   EXPECT_THAT(texts(explained.remedies), Contains(HasSubstr("held-uid")));
 }
 
+/// A provider that admits everything.
+class IdleProvider final : public ProviderWithoutHints {
+ public:
+  [[nodiscard]] std::string name() const override { return "idle"; }
+  [[nodiscard]] Admission allocate(std::string& /*state*/, const PodSpec& /*pod*/,
+                                   const Container& /*container*/,
+                                   const TopologyHint& /*affinity*/) const override {
+    return {};
+  }
+  void release(std::string& /*state*/, const ContainerId& /*container*/) const override {}
+};
+
 TEST(Explain, NamesTheKnownBugsThatAct) {
   // One core of two threads and two of one: the average core has one CPU, and CPU 1 is reserved.
   MachineDescription description = machine_of({.numa = 1, .cpus = 4}).description();
@@ -217,7 +230,10 @@ TEST(Explain, NamesTheKnownBugsThatAct) {
   config.reserved_system_cpus = "1";
   const auto notes = [&](Profile profile, const char* cpus) {
     config.profile = profile;
-    const Node node = Node::make(Machine::make(description).value(), config).value();
+    Node::Providers providers;
+    providers.push_back(std::make_unique<IdleProvider>());
+    const Node node =
+        Node::make(Machine::make(description).value(), config, std::move(providers)).value();
     return explain(node, empty_state(node), pod("p", {{"cpu", cpus}, {"memory", "1Gi"}})).notes;
   };
   EXPECT_THAT(
