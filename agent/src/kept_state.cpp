@@ -140,7 +140,8 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
   auto started = checkpoint::start(node, files, {}, options.state_dir);
   if (!started) {
     return fail(ErrorCode::kCorrupt,
-                fmt::format("start: {}: {}{}", to_string(started.error().stage),
+                fmt::format("start: {}: {}{}{}", to_string(started.error().stage),
+                            checkpoint::describe_wrong_sums({stored.cpu, stored.memory}),
                             started.error().error, advice(stored, node)));
   }
   kept->state_.node = *std::move(started);

@@ -1,7 +1,11 @@
 #include "pinfold/checkpoint/start.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <vector>
+
+#include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
 
 namespace pinfold::checkpoint {
@@ -49,6 +53,13 @@ Result<void> start_manager(const Node& node, const Manager& manager,
 std::string cause_of(const StartError& error) {
   const std::size_t end = error.error.find(", please drain this node");
   return fmt::format("{}: {}", to_string(error.stage), error.error.substr(0, end));
+}
+
+std::string describe_wrong_sums(const KubeletFiles& files) {
+  std::vector<std::string> lines;
+  if (files.cpu) lines = describe(wrong_cpu_sums(*files.cpu));
+  if (files.memory && lines.empty()) lines = describe(wrong_memory_sums(*files.memory));
+  return lines.empty() ? "" : fmt::format("{}; ", fmt::join(lines, "; "));
 }
 
 tl::expected<NodeState, StartError> start(const Node& node, KubeletFiles& files,

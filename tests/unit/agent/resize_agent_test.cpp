@@ -159,6 +159,15 @@ TEST(ResizeAgent, KeepsTheBaselinesOfHeldPods) {
   }
 }
 
+TEST(WrongSumOfAState, IsNamed) {
+  World world;
+  std::ofstream(world.state / "cpu_manager_state")
+      << R"({"policyName":"static","defaultCpuSet":"0-7","entries":{"a":{"b":"1"}},"checksum":1})";
+  const auto agent = world.try_open();
+  ASSERT_FALSE(agent);
+  EXPECT_THAT(agent.error().message, HasSubstr("start: cpumanager: wrong checksum: 1 in the file"));
+}
+
 TEST(UnknownKeysOfAState, SurviveAnAdmissionThatKeepsTheFormat) {
   World world;
   const checkpoint::UnknownKeys keys{{{"more", "1"}}, {{"scaleDelay", R"({"old":"5s"})"}}};

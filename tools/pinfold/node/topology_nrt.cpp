@@ -1,7 +1,6 @@
 #include "node/topology_nrt.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -11,7 +10,6 @@
 #include "checkpoint/checkpoint_files.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/pods_file.hpp"
-#include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/start.hpp"
 #include "pinfold/checkpoint/store.hpp"
 #include "pinfold/predict/node_topology.hpp"
@@ -28,15 +26,9 @@ Result<NodeState> read_state(const Node& node, const NodeOptions& options) {
   checkpoint::KubeletFiles files{std::move(stored.cpu), std::move(stored.memory)};
   auto started = checkpoint::start(node, files, {}, directory);
   if (!started) {
-    std::vector<std::string> lines;
-    if (files.cpu) lines = checkpoint::describe(checkpoint::wrong_cpu_sums(*files.cpu));
-    if (files.memory && lines.empty()) {
-      lines = checkpoint::describe(checkpoint::wrong_memory_sums(*files.memory));
-    }
-    lines.push_back(started.error().error);
     Error error{ErrorCode::kCorrupt, 0,
-                fmt::format("'{}': {}: {}", directory, to_string(started.error().stage),
-                            fmt::join(lines, "; "))};
+                fmt::format("'{}': {}: {}{}", directory, to_string(started.error().stage),
+                            checkpoint::describe_wrong_sums(files), started.error().error)};
     return fail(with_own_advice(options, std::move(error)));
   }
   agent::AgentState state;

@@ -30,6 +30,10 @@ struct KubeletFiles {
 /// file, which would lose every assignment: "cpumanager: could not restore state ...".
 [[nodiscard]] std::string cause_of(const StartError& error);
 
+/// Returns "wrong checksum: 1 in the file, 2357211464 computed; " and so on for the first file with
+/// one, which the kubelet's text does not name; "" if there is none.
+[[nodiscard]] std::string describe_wrong_sums(const KubeletFiles& files);
+
 /// Checks whether start() would succeed.
 [[nodiscard]] tl::expected<void, StartError> would_start(const Node& node, KubeletFiles files,
                                                          const ContainerIds& ids);
