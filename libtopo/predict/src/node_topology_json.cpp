@@ -273,8 +273,38 @@ Result<NodeTopologies> read_lines(std::string_view text) {
   return out;
 }
 
+/// Cuts the text up to the next line that begins a document.
+std::string_view cut_document(std::string_view& text) {
+  const auto end = text.find("\n---");
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return part;
+}
+
+/// Reads a stream with a syntax error: each document alone.
+Result<NodeTopologies> read_documents(std::string_view text) {
+  NodeTopologies out;
+  for (int number = 1; !text.empty();) {
+    const auto documents = parse_documents(cut_document(text));
+    if (documents && documents->empty()) continue;  // before the first separator
+    const std::string place = fmt::format("document {}", number++);
+    if (!documents) {
+      out.unread.push_back({place, place + ": " + documents.error().message});
+      continue;
+    }
+    for (const json& document : *documents) {
+      PINFOLD_TRY_WRAP(read_document(document, place, out), place);
+    }
+  }
+  return out;
+}
+
 Result<NodeTopologies> read_stream(std::string_view text) {
-  PINFOLD_LET(const auto documents, parse_documents(text));
+  auto parsed = parse_documents(text);
+  if (!parsed && text.find("\n---") != std::string_view::npos) {
+    return read_documents(text);
+  }
+  PINFOLD_LET(const auto documents, std::move(parsed));
   NodeTopologies out;
   for (std::size_t i = 0; i < documents.size(); ++i) {
     const std::string place = documents.size() == 1 ? "" : fmt::format("document {}", i + 1);

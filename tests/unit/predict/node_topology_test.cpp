@@ -195,6 +195,8 @@ TEST(NodeTopologyParse, OneBadObjectDoesNotStopTheOthers) {
       {good + "\n" + bad, "bad", "line 2: " + why},
       {good + "\n{cut", "line 2", "line 2: "},
       {"---\n" + bad + "\n---\n" + good, "bad", "document 1: " + why},
+      {"---\nkind: [\n---\n" + good, "document 1", "document 1: line "},
+      {good + "\n---\na: b: c\n", "document 2", "document 2: line "},
       {R"({"kind":"List","items":[)" + good + "," + bad + "]}", "bad", "items[1]: " + why},
       {R"({"kind":"List","items":[{"kind":"Pod"},)" + good + "]}", "items[0]", "items[0]: kind"},
   };
