@@ -161,6 +161,25 @@ std::optional<StartAdvice> balance_memory(const Machine& machine, const Config& 
                      matching_reservation(machine, config, needed)};
 }
 
+/// Returns a kind of huge pages that reservedMemory has; "" if it has none.
+std::string reserved_huge_pages(const Config& config) {
+  for (const MemoryReservation& entry : config.reserved_memory) {
+    for (const auto& [name, amount] : entry.limits) {
+      if (name.starts_with("hugepages-")) return name;
+    }
+  }
+  return "";
+}
+
+/// Names the NUMA nodes on which memory can be reserved.
+StartAdvice name_numa_nodes(const Machine& machine) {
+  std::vector<std::string> ids;
+  for (const NumaNode& numa : machine.numa_nodes()) ids.push_back(std::to_string(numa.id.value));
+  return StartAdvice{fmt::format("reservedMemory: this machine has the NUMA node{} {}",
+                                 ids.size() == 1 ? "" : "s", fmt::join(ids, ", ")),
+                     ""};
+}
+
 /// Says how much of what the machine has is reserved, where it is too much.
 std::optional<StartAdvice> limit_memory(const Machine& machine, const Config& config) {
   const auto checked = check_config(machine, config);
@@ -225,6 +244,14 @@ std::optional<StartAdvice> advise_start(const Machine& machine, const Config& co
   if (mentions(error, "None policy: received unsupported options")) {
     return StartAdvice{"cpuManagerPolicyOptions need cpuManagerPolicy static",
                        "cpuManagerPolicy: static, or no cpuManagerPolicyOptions"};
+  }
+  if (mentions(error, "references a NUMA node")) return name_numa_nodes(machine);
+  if (const std::string pages = reserved_huge_pages(config);
+      !pages.empty() && mentions(error, pages) && mentions(error, "Node Allocatable")) {
+    return StartAdvice{fmt::format("reservedMemory has {}, which neither kubeReserved nor "
+                                   "systemReserved can reserve",
+                                   printable(pages)),
+                       fmt::format("reservedMemory without {}", printable(pages))};
   }
   if (mentions(error, "determined by Node Allocatable") ||
       mentions(error, "you should specify the system reserved memory")) {

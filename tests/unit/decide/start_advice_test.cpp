@@ -51,6 +51,13 @@ TEST(StartAdvice, SaysWhatToWrite) {
   EXPECT_EQ(advice_for("reservedSystemCPUs: 6-9"),
             "reservedSystemCPUs '6-9': this machine has CPUs 0-7; write: reservedSystemCPUs: "
             "\"6-7\"");
+  EXPECT_THAT(
+      advice_for("memoryManagerPolicy: Static\n"
+                 "reservedMemory: [{numaNode: 0, limits: {memory: 100Mi, hugepages-2Mi: 2Mi}}]"),
+      HasSubstr("write: reservedMemory without hugepages-2Mi"));
+  EXPECT_EQ(advice_for("memoryManagerPolicy: Static\n"
+                       "reservedMemory: [{numaNode: 5, limits: {memory: 100Mi}}]"),
+            "reservedMemory: this machine has the NUMA nodes 0, 1");
   EXPECT_THAT(advice_for("reservedSystemCPUs: '3-1'"), HasSubstr("ascending ranges"));
   EXPECT_THAT(advice_for("memoryManagerPolicy: Static\nevictionHard: {}"),
               HasSubstr("needs reserved memory"));
