@@ -189,7 +189,7 @@ TEST(ConfigDocument, HasTheSettingsThatDistributionsAdd) {
 TEST(KubeletUnit, IsReadAsSystemdDoes) {
   const auto unit = parse_config(
       "[Service]\nEnvironment=\"A=--eviction-hard=memory.available<5%%\"\n"
-      "Environment=\"B=--cpu-cfs-quota=false --cpu-manager-policy=static\"\n"
+      "Environment=\"B=--node-labels=a=b --cpu-manager-policy=static\"\n"
       "ExecStart=/usr/bin/kubelet $A --cpu-cfs-quota-period=1%%0ms ${B}\n");
   ASSERT_TRUE(unit) << unit.error().message;
   EXPECT_EQ(unit->config.eviction_hard,
