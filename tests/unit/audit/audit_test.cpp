@@ -275,6 +275,25 @@ TEST(Audit, KnowsWhatAStoppedKubeletOfADistributionWouldRead) {
   }
 }
 
+TEST(Audit, KnowsTheEvictionThatK3sPasses) {
+  for (const bool has_drop_ins : {false, true}) {
+    const KubeletTree tree;
+    tree.dir().remove("proc/100");
+    tree.dir().remove("var/lib/kubelet/config.yaml");
+    tree.dir().write("etc/rancher/k3s/config.yaml", "kubelet-arg: 'kube-reserved=memory=1Gi'\n");
+    if (has_drop_ins) {  // newer releases write it there
+      tree.dir().write("var/lib/rancher/k3s/agent/etc/kubelet.conf.d/00-defaults.conf",
+                       "evictionHard: {nodefs.available: 5%}\n");
+    }
+    const Observed observed = observe_tree(tree);
+    ASSERT_TRUE(observed.kubelet.config) << observed.kubelet.config_error;
+    const auto& eviction = observed.kubelet.config->eviction_hard;
+    ASSERT_TRUE(eviction) << has_drop_ins;
+    EXPECT_FALSE(eviction->contains("memory.available")) << has_drop_ins;
+    EXPECT_EQ(eviction->at("nodefs.available"), "5%") << has_drop_ins;
+  }
+}
+
 TEST(Audit, NamesTheErrorInAFileOfADistribution) {
   const KubeletTree tree;
   tree.dir().write("proc/100/cmdline", "/usr/local/bin/k3s server");
