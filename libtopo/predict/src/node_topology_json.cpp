@@ -248,8 +248,9 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-/// True for several lines if the first one is a complete JSON object.
+/// True for several lines if the first one is a complete JSON object; false for a stream of YAML.
 bool is_one_per_line(std::string_view text) {
+  if (text.find("\n---") != std::string_view::npos) return false;
   std::string_view first;
   while (!text.empty() && is_blank(first)) first = cut_line(text);
   const auto start = first.find_first_not_of(" \t");
