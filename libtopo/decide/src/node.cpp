@@ -41,6 +41,11 @@ std::string go_struct(const Quantity& quantity, bool in_milli) {
 
 }  // namespace
 
+Node::Node() = default;
+Node::Node(Node&&) noexcept = default;
+Node& Node::operator=(Node&&) noexcept = default;
+Node::~Node() = default;
+
 std::string_view to_string(StartStage stage) {
   switch (stage) {
     case StartStage::kConfiguration:

@@ -114,6 +114,13 @@ std::string crossing_of(const std::vector<Cpu>& cpus) {
 
 }  // namespace
 
+Machine::Machine() = default;
+Machine::Machine(const Machine&) = default;
+Machine::Machine(Machine&&) noexcept = default;
+Machine& Machine::operator=(const Machine&) = default;
+Machine& Machine::operator=(Machine&&) noexcept = default;
+Machine::~Machine() = default;
+
 Result<Machine> Machine::make(MachineDescription description) {
   const auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
   std::sort(description.cpus.begin(), description.cpus.end(), by_id);

@@ -41,6 +41,11 @@ class Node {
  public:
   using Providers = std::vector<std::unique_ptr<const HintProvider>>;
 
+  // Not inline: each program that holds a node would compile them.
+  Node(Node&&) noexcept;
+  Node& operator=(Node&&) noexcept;
+  ~Node();
+
   /// Makes a node. `providers` are called after devices, CPUs and memory, in this order.
   /// Errors: those of the kubelet's start before it reads its state files; a provider name that is
   /// not unique or not safe (is_safe_name).
@@ -64,7 +69,7 @@ class Node {
   [[nodiscard]] tl::expected<void, StartError> check_node_allocatable() const;
 
  private:
-  Node() = default;
+  Node();
 
   std::unique_ptr<const Machine> machine_;  // the managers borrow it, so it must not move
   Config config_;

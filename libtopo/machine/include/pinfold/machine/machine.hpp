@@ -19,6 +19,13 @@ namespace pinfold {
 /// and caches are in ascending order of their ids.
 class Machine {
  public:
+  // Not inline: each program that holds a machine would compile them.
+  Machine(const Machine&);
+  Machine(Machine&&) noexcept;
+  Machine& operator=(const Machine&);
+  Machine& operator=(Machine&&) noexcept;
+  ~Machine();
+
   /// Accepts CPUs and NUMA nodes in any order; distances are by position in the given list.
   /// Errors: kInvalidArgument for duplicate CPU or node ids, a CPU on an unknown node, more than
   /// 64 NUMA nodes, a core that spans sockets, no CPUs, rows of distances of different lengths.
@@ -99,7 +106,7 @@ class Machine {
   }
 
  private:
-  Machine() = default;
+  Machine();
   [[nodiscard]] int average(std::size_t groups) const {
     return groups == 0 ? 0 : static_cast<int>(cpus().size() / groups);
   }
