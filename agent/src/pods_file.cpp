@@ -349,7 +349,8 @@ PodsEncoder::Rest PodsEncoder::rest_of(const AgentState& state, const PodUid& ui
   return rest;
 }
 
-std::string PodsEncoder::encode_entry(const ActivePod& pod, const Rest& rest) {
+PodsEncoder::Entry PodsEncoder::encode_entry(const AgentState& state, const ActivePod& pod) {
+  const Rest rest = rest_of(state, pod.spec.uid);
   json entry = {{"pod", to_json(pod.spec)}, {"started", pod.started}};
   if (!rest.removed.empty()) entry["removed"] = rest.removed;
   if (rest.adopted) entry["adopted"] = *rest.adopted;
@@ -365,48 +366,88 @@ std::string PodsEncoder::encode_entry(const ActivePod& pod, const Rest& rest) {
   }
   if (rest.devices) entry["devices"] = *rest.devices;
   if (rest.baselines) entry["baselines"] = baselines_json(*rest.baselines);
-  return dumped(entry);
+  return {&pod, "," + dumped(entry)};
 }
 
-/// Drops the entries of pods that are not the same in `next`.
+/// Marks the entries of pods that are not the same in `next`.
 void PodsEncoder::drop_changed(const AgentState& next) {
   const ActivePods& pods = last_.node.pods;
   for (const PodUid& uid : changed_pods(last_, next)) {
     const auto pod = pods.find(uid);
-    if (pod != pods.end()) entries_[static_cast<std::size_t>(pod - pods.begin())].text = nullptr;
+    if (pod == pods.end()) continue;
+    auto place = static_cast<std::size_t>(pod - pods.begin());
+    auto group = groups_.begin();
+    while (place >= group->entries.size()) place -= (group++)->entries.size();
+    group->entries[place].pod = nullptr;
+    group->joined = nullptr;
   }
 }
 
-/// Takes the entries that are left, in their order, and encodes the others.
-void PodsEncoder::update_entries(const AgentState& next) {
-  drop_changed(next);
-  std::vector<Entry> entries;
-  entries.reserve(next.node.pods.size());
-  auto left = entries_.begin();
-  for (const ActivePod& pod : next.node.pods) {
-    while (left != entries_.end() && left->text == nullptr) ++left;
-    if (left != entries_.end() && left->pod == &pod) {
-      entries.push_back(std::move(*left++));
-      continue;
-    }
-    std::string text = "," + encode_entry(pod, rest_of(next, pod.spec.uid));
-    entries.push_back({&pod, std::make_shared<const checkpoint::SummedText>(std::move(text))});
+/// Returns whether the next pods are those of a group.
+bool PodsEncoder::is_kept(const Group& group, const ActivePods& pods, Pods next) {
+  if (group.joined == nullptr || pods.end() - next < std::ssize(group.entries)) return false;
+  return std::all_of(group.entries.begin(), group.entries.end(),
+                     [&](const Entry& entry) { return entry.pod == &*next++; });
+}
+
+/// Returns a group with its entries that are left, and before each the pods that come before it.
+PodsEncoder::Group PodsEncoder::updated(Group group, const AgentState& state, Pods& next) {
+  const Pods end = state.node.pods.end();
+  Group out;
+  for (Entry& entry : group.entries) {
+    if (entry.pod == nullptr) continue;
+    while (next != end && &*next != entry.pod) out.entries.push_back(encode_entry(state, *next++));
+    if (next == end) break;
+    out.entries.push_back(std::move(entry));
+    ++next;
   }
-  entries_ = std::move(entries);
+  return out;
+}
+
+void PodsEncoder::join(Group& group, bool is_first) {
+  if (group.joined != nullptr && group.is_first == is_first) return;
+  std::string text;
+  for (const Entry& entry : group.entries) text += entry.text;
+  group.joined = std::make_shared<const checkpoint::SummedText>(text.substr(is_first ? 1 : 0));
+  group.is_first = is_first;
+}
+
+/// Keeps the groups whose pods are the same, in their order, and encodes what is new.
+void PodsEncoder::update_groups(const AgentState& next) {
+  constexpr std::size_t kMostEntries = 16;
+  drop_changed(next);
+  std::vector<Group> groups;
+  Pods pod = next.node.pods.begin();
+  for (Group& group : groups_) {
+    if (is_kept(group, next.node.pods, pod)) {
+      pod += std::ssize(group.entries);
+    } else {
+      group = updated(std::move(group), next, pod);
+    }
+    if (!group.entries.empty()) groups.push_back(std::move(group));
+  }
+  for (; pod != next.node.pods.end(); ++pod) {
+    if (groups.empty() || groups.back().entries.size() >= kMostEntries) groups.emplace_back();
+    groups.back().entries.push_back(encode_entry(next, *pod));
+    groups.back().joined = nullptr;
+  }
+  groups_ = std::move(groups);
   last_ = next;
 }
 
 checkpoint::FileText PodsEncoder::encode(const AgentState& state) {
-  update_entries(state);
+  update_groups(state);
   auto [front, back] = encode_rest(state);
-  if (!entries_.empty()) front += std::string_view(entries_.front().text->text()).substr(1);
   std::vector<checkpoint::FileText::Part> parts;
-  parts.reserve(entries_.size() + 2);
+  parts.reserve(groups_.size() + 2);
   parts.push_back(std::make_shared<const checkpoint::SummedText>(std::move(front)));
-  for (std::size_t i = 1; i < entries_.size(); ++i) parts.push_back(entries_[i].text);
+  for (Group& group : groups_) {
+    join(group, &group == &groups_.front());
+    parts.push_back(group.joined);
+  }
   parts.push_back(std::make_shared<const checkpoint::SummedText>(std::move(back)));
-  body_ = checkpoint::FileText(parts, &body_);
-  return {checkpoint::seal_line(kPodsKind, body_.sum()), body_};
+  const checkpoint::FileText body(std::move(parts));
+  return {checkpoint::seal_line(kPodsKind, body.sum()), body};
 }
 
 std::string encode_pods(const AgentState& state) { return PodsEncoder().encode(state).text(); }

@@ -56,14 +56,15 @@ constexpr std::uint64_t product(std::uint64_t a, std::uint64_t b) {
   return sum;
 }
 
-/// Builds x^(8 * 2^k) for each k.
-constexpr std::array<std::uint64_t, 64> make_powers() {
-  std::array<std::uint64_t, 64> powers = {};
-  powers[0] = std::uint64_t{1} << 55U;
-  for (std::size_t k = 1; k < powers.size(); ++k) powers[k] = product(powers[k - 1], powers[k - 1]);
-  return powers;
+/// Builds x^(8 * n * step) for each n.
+constexpr Table make_factors(std::size_t step) {
+  std::uint64_t factor = std::uint64_t{1} << 63U;
+  for (std::size_t i = 0; i < 8 * step; ++i) factor = times_x(factor);
+  Table factors = {std::uint64_t{1} << 63U};
+  for (std::size_t n = 1; n < kByteValues; ++n) factors[n] = product(factors[n - 1], factor);
+  return factors;
 }
-constexpr auto kPowers = make_powers();
+constexpr std::array kFactors = {make_factors(1), make_factors(kByteValues)};
 
 /// Returns the first eight bytes as a word, in the same order on every machine.
 std::uint64_t first_word(std::string_view bytes) {
@@ -93,10 +94,11 @@ std::uint64_t crc64(std::string_view bytes) {
 }
 
 std::uint64_t crc64_factor(std::size_t size) {
-  std::uint64_t factor = std::uint64_t{1} << 63U;
-  for (std::size_t k = 0; size > 0; ++k, size /= 2) {
-    if (size % 2 == 1) factor = product(kPowers[k], factor);
-  }
+  constexpr std::size_t kBlock = kByteValues * kByteValues;
+  constexpr std::uint64_t kOfBlock = product(kFactors[1].back(), kFactors[1][1]);
+  std::uint64_t factor =
+      product(kFactors[0][size % kByteValues], kFactors[1][size / kByteValues % kByteValues]);
+  for (; size >= kBlock; size -= kBlock) factor = product(factor, kOfBlock);
   return factor;
 }
 

@@ -8,92 +8,51 @@
 #include "crc64.hpp"
 
 namespace pinfold::checkpoint {
-namespace {
-
-/// Returns whether a group ends after a part: one of 16 does.
-bool ends_group(const SummedText& part) { return part.sum() % 16 == 0; }
-
-/// How many groups ahead two texts are searched for a common one.
-constexpr std::size_t kAhead = 4;
-
-}  // namespace
-
-SummedText::SummedText(std::string text, std::uint64_t sum)
-    : text_(std::move(text)), sum_(sum), factor_(crc64_factor(text_.size())) {}
-
-SummedText::SummedText(std::string text) : SummedText(std::move(text), 0) { sum_ = crc64(text_); }
-
-std::shared_ptr<const FileText::Group> FileText::make_group(std::vector<Part> parts) {
-  std::string text;
-  std::uint64_t sum = 0;  // of no bytes
-  for (const Part& part : parts) {
-    text += part->text();
-    sum = crc64_of_both(sum, part->sum(), part->factor());
-  }
-  return std::make_shared<const Group>(Group{std::move(parts), {std::move(text), sum}});
-}
+SummedText::SummedText(std::string text)
+    : text_(std::move(text)), sum_(crc64(text_)), factor_(crc64_factor(text_.size())) {}
 
 FileText::FileText(std::string text)
-    : groups_{make_group({std::make_shared<const SummedText>(std::move(text))})} {}
+    : FileText(std::vector{std::make_shared<const SummedText>(std::move(text))}) {}
 
-FileText::FileText(std::string front, const FileText& rest) : FileText(std::move(front)) {
-  groups_.insert(groups_.end(), rest.groups_.begin(), rest.groups_.end());
+FileText::FileText(std::vector<Part> parts) : parts_(std::move(parts)) {
+  for (const Part& part : parts_) sum_ = crc64_of_both(sum_, part->sum(), part->factor());
 }
 
-FileText::FileText(std::span<const Part> parts, const FileText* before) {
-  static const Groups kNone;
-  const Groups& known = before != nullptr ? before->groups_ : kNone;
-  auto next = known.begin();
-  while (!parts.empty()) {
-    const auto end = std::find_if(parts.begin(), std::prev(parts.end()),
-                                  [](const Part& part) { return ends_group(*part); });
-    const auto size = static_cast<std::size_t>(end - parts.begin()) + 1;
-    const std::span<const Part> group = parts.first(size);
-    const auto last = next + std::min<std::ptrdiff_t>(kAhead, known.end() - next);
-    const auto same = std::find_if(
-        next, last, [&](const auto& one) { return std::ranges::equal(one->parts, group); });
-    groups_.push_back(same == last ? make_group({group.begin(), group.end()}) : *same);
-    if (same != last) next = std::next(same);
-    parts = parts.subspan(size);
-  }
+FileText::FileText(std::string front, const FileText& rest) : FileText(std::move(front)) {
+  parts_.insert(parts_.end(), rest.parts_.begin(), rest.parts_.end());
+  sum_ = crc64_of_both(sum_, rest.sum_, crc64_factor(rest.size()));
 }
 
 std::size_t FileText::size() const {
   std::size_t size = 0;
-  for (const auto& group : groups_) size += group->whole.text().size();
+  for (const Part& part : parts_) size += part->text().size();
   return size;
-}
-
-std::uint64_t FileText::sum() const {
-  std::uint64_t sum = 0;  // of no bytes
-  for (const auto& group : groups_) {
-    sum = crc64_of_both(sum, group->whole.sum(), group->whole.factor());
-  }
-  return sum;
 }
 
 std::string FileText::text() const {
   std::string text;
   text.reserve(size());
-  for (const auto& group : groups_) text += group->whole.text();
+  for (const Part& part : parts_) text += part->text();
   return text;
 }
 
 bool operator==(const FileText& a, const FileText& b) {
-  return a.groups_ == b.groups_ ||
-         (a.size() == b.size() && a.sum() == b.sum() && a.text() == b.text());
+  return a.parts_ == b.parts_ || (a.sum_ == b.sum_ && a.size() == b.size() && a.text() == b.text());
 }
 
 namespace {
 
+/// How many parts ahead two texts are searched for a common one.
+constexpr std::size_t kAhead = 4;
+
 template <class At>
 std::string text_of(At begin, At end) {
   std::string text;
-  for (; begin != end; ++begin) text += (*begin)->whole.text();
+  for (; begin != end; ++begin) text += (*begin)->text();
   return text;
 }
 
-/// Returns the next group that two texts share, in both; the ends if there is none nearby.
+/// Returns the next part that two texts share, in both; the ends if there is none nearby.
 template <class At>
 std::pair<At, At> next_common(At old, At old_end, At now, At now_end) {
   const At last = old + std::min<std::ptrdiff_t>(kAhead, old_end - old);
@@ -144,15 +103,15 @@ std::size_t size_of(const Edits& edits) {
 
 std::variant<std::string, Edits> difference(const FileText& before, const FileText& after) {
   EditList list;
-  auto old = before.groups_.begin();
-  auto now = after.groups_.begin();
-  while (old != before.groups_.end() || now != after.groups_.end()) {
-    const auto [same, other] = next_common(old, before.groups_.end(), now, after.groups_.end());
+  auto old = before.parts_.begin();
+  auto now = after.parts_.begin();
+  while (old != before.parts_.end() || now != after.parts_.end()) {
+    const auto [same, other] = next_common(old, before.parts_.end(), now, after.parts_.end());
     if (old != same || now != other) list.add(text_of(old, same), text_of(now, other));
     old = same;
     now = other;
-    if (same == before.groups_.end()) continue;
-    list.keep((*same)->whole.text().size());
+    if (same == before.parts_.end()) continue;
+    list.keep((*same)->text().size());
     ++old;
     ++now;
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace pinfold::checkpoint {
@@ -18,11 +19,15 @@ std::uint32_t fnv1a_32(std::string_view bytes, std::uint32_t before) {
   return sum;
 }
 
-DumpPart::DumpPart(std::string text) : text_(std::move(text)) {
+DumpPart::DumpPart(std::string text)
+    : text_(std::move(text)), is_ascii_(std::none_of(text_.begin(), text_.end(), [](char c) {
+        return static_cast<unsigned char>(c) >= kLowest;
+      })) {
   for (std::size_t i = 0; i < text_.size(); ++i) power_ *= kFnvPrime;
 }
 
 std::uint32_t DumpPart::sum_after(std::uint32_t before) const {
+  if (!is_ascii_) return fnv1a_32(text_, before);
   const std::uint32_t scaled = before * power_;
   const std::size_t lowest = before % kLowest;
   if (!is_known_[lowest]) {

@@ -14,13 +14,9 @@ namespace pinfold::checkpoint {
 /// A JsonWriter that keeps encoded elements as parts instead of copying them.
 class JsonParts : public JsonWriter {
  public:
-  /// Writes an element of an object or array: the separator, for an object the key, and the value.
+  /// Writes elements of an object or array, with the separator before each that is not the first.
   void part(const FileText::Part& part) {
-    if (is_first()) {
-      separate();
-      text_ += std::string_view(part->text()).substr(1);
-      return;
-    }
+    skip_separator();
     end_part();
     parts_.push_back(part);
   }

@@ -1,7 +1,8 @@
 #include "pinfold/checkpoint/kubelet_encoder.hpp"
 
-#include <memory>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "cpu_fields.hpp"
 #include "json_parts.hpp"
@@ -11,13 +12,15 @@
 namespace pinfold::checkpoint {
 namespace {
 
-void put_part(GoDump& out, const EncodedEntry& entry) { out.part(entry.dump); }
-void put_part(JsonParts& out, const EncodedEntry& entry) { out.part(entry.json); }
+using Groups = std::vector<EncodedEntries::Group>;
+
+void put_group(GoDump& out, const EncodedEntries::Group& group) { out.part(*group.dump); }
+void put_group(JsonParts& out, const EncodedEntries::Group& group) { out.part(group.json); }
 
 /// A MemoryCheckpoint with encoded entries, for memory_file::put_file.
 struct EncodedMemory {
   const std::map<std::int32_t, NodeMemory>& machine_state;
-  const EncodedEntries& assignments;
+  const Groups& assignments;
   const std::map<PodUid, std::vector<MemoryBlock>>& pods;
 };
 
@@ -38,48 +41,47 @@ EncodedEntry encode_entry(const PodUid& uid, const Containers& containers) {
   GoDump dump;
   dump.key(uid.value);
   put_containers(dump, containers);
-  return {std::make_shared<const SummedText>("," + std::move(json).take()),
-          DumpPart(" " + std::move(dump).take())};
+  return {"," + std::move(json).take(), " " + std::move(dump).take()};
 }
 
-/// Encodes the entries that differ from the last ones.
+/// Encodes the entries that differ from the last ones, and returns all.
 template <class Encoded, class T>
-void update_entries(Encoded& encoded, const ContainerMap<T>& next) {
+const Groups& update_entries(Encoded& encoded, const ContainerMap<T>& next) {
   ContainerMap<T>::for_each_change(
       encoded.assignments, next, [&](const PodUid& uid, const auto* /*before*/, const auto* after) {
-        encoded.entries.erase(uid);
-        if (after != nullptr) encoded.entries.emplace(uid, encode_entry(uid, *after));
+        if (after == nullptr) return encoded.entries.erase(uid);
+        encoded.entries.put(uid, encode_entry(uid, *after));
       });
   encoded.assignments = next;
+  return encoded.entries.joined();
 }
 
 }  // namespace
 
 /// Writes encoded entries in place of the containers that put_fields() has.
 template <class Out, class PutValue>
-void put_map(Out& out, const EncodedEntries& entries, const PutValue& /*put_value*/) {
+void put_map(Out& out, const std::vector<EncodedEntries::Group>& groups,
+             const PutValue& /*put_value*/) {
   out.open_map();
-  for (const auto& [uid, entry] : entries) put_part(out, entry);
+  for (const EncodedEntries::Group& group : groups) put_group(out, group);
   out.close_map();
 }
 
 FileText KubeletEncoder::cpu(const Node& node, const CpuCheckpoint& state) {
-  update_entries(cpu_, state.assignments);
   JsonParts json;
-  cpu_file::put_file(json, cpu_.entries, state, node.config().cpu_manager_policy,
+  cpu_file::put_file(json, update_entries(cpu_, state.assignments), state,
+                     node.config().cpu_manager_policy,
                      cpu_format(formats_of(kubelet_of(node)).writes));
-  cpu_.text = FileText(std::move(json).take_parts(), &cpu_.text);
-  return cpu_.text;
+  return FileText(std::move(json).take_parts());
 }
 
 FileText KubeletEncoder::memory(const Node& node, const MemoryCheckpoint& state) {
-  update_entries(memory_, state.assignments);
   JsonParts json;
-  memory_file::put_file(json, EncodedMemory{state.machine_state, memory_.entries, state.pods},
-                        node.config().memory_manager_policy,
+  const EncodedMemory encoded{state.machine_state, update_entries(memory_, state.assignments),
+                              state.pods};
+  memory_file::put_file(json, encoded, node.config().memory_manager_policy,
                         memory_format(formats_of(kubelet_of(node)).writes));
-  memory_.text = FileText(std::move(json).take_parts(), &memory_.text);
-  return memory_.text;
+  return FileText(std::move(json).take_parts());
 }
 
 }  // namespace pinfold::checkpoint

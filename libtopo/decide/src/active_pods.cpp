@@ -82,19 +82,16 @@ std::int64_t ActivePods::requested(const FeatureGates& gates, std::string_view r
 void ActivePods::for_each_change(
     const ActivePods& before, const ActivePods& after,
     const std::function<void(const ActivePod*, const ActivePod*)>& visit) {
-  std::size_t old = 0;
-  std::size_t now = 0;
-  while (old < before.size() || now < after.size()) {
-    const ActivePod* one = old < before.size() ? &before.by_uid(old) : nullptr;
-    const ActivePod* other = now < after.size() ? &after.by_uid(now) : nullptr;
-    if (one != other && one != nullptr && other != nullptr) {
-      const auto order = one->spec.uid <=> other->spec.uid;
-      if (order < 0) other = nullptr;
-      if (order > 0) one = nullptr;
-    }
-    if (one != other) visit(one, other);
-    old += one != nullptr ? 1 : 0;
-    now += other != nullptr ? 1 : 0;
+  const auto parts = SharedVector<ActivePod>::unshared(before.pods_, after.pods_);
+  std::map<PodUid, std::pair<const ActivePod*, const ActivePod*>> changed;
+  for (auto pod = parts.before; pod != parts.before_end; ++pod) {
+    changed[pod->spec.uid].first = &*pod;
+  }
+  for (auto pod = parts.after; pod != parts.after_end; ++pod) {
+    changed[pod->spec.uid].second = &*pod;
+  }
+  for (const auto& [uid, pods] : changed) {
+    if (pods.first != pods.second) visit(pods.first, pods.second);
   }
 }
 

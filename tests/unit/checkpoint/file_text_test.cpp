@@ -39,12 +39,12 @@ std::string applied(const FileText& before, const FileText& after) {
 TEST(FileText, OfNothingIsEmpty) {
   EXPECT_EQ(FileText().text(), "");
   EXPECT_EQ(FileText().sum(), content_sum(""));
-  EXPECT_EQ(FileText(Parts(), nullptr), FileText());
+  EXPECT_EQ(FileText(Parts()), FileText());
   EXPECT_EQ(FileText(""), FileText());
 }
 
 TEST(FileText, ComparesContents) {
-  EXPECT_EQ(FileText("ab"), FileText(Parts{part_of("a"), part_of("b")}, nullptr));
+  EXPECT_EQ(FileText("ab"), FileText(Parts{part_of("a"), part_of("b")}));
   EXPECT_FALSE(FileText("ab") == FileText("ba"));
   EXPECT_EQ(FileText("a", FileText("b")).text(), "ab");
 }
@@ -57,7 +57,7 @@ TEST(FileText, KeepsSumAndEditsRightWhileItsPartsChange) {
   };
   const auto at = [](std::size_t place) { return static_cast<std::ptrdiff_t>(place); };
   Parts parts = {part_of("front")};
-  FileText text(parts, nullptr);
+  FileText text(parts);
   std::size_t edited = 0;
   for (int step = 0; step < 400; ++step) {
     if (parts.size() < 100 || draw(2) == 0) {
@@ -67,7 +67,7 @@ TEST(FileText, KeepsSumAndEditsRightWhileItsPartsChange) {
       parts.erase(parts.begin() + at(1 + draw(parts.size() - 1)));
     }
     if (draw(3) > 0) parts.front() = part_of("front " + std::to_string(draw(1000)));
-    const FileText next(parts, &text);
+    const FileText next(parts);
     ASSERT_EQ(next.text(), joined(parts)) << step;
     ASSERT_EQ(next.size(), joined(parts).size()) << step;
     ASSERT_EQ(next.sum(), content_sum(joined(parts))) << step;
@@ -111,12 +111,14 @@ TEST(KubeletEncoder, WritesTheSameBytesAsAnEncoderOfWholeFiles) {
       const Node node = node_of(profile, gate);
       NodeState state = empty_state(node);
       KubeletEncoder encoder;
-      for (int step = 0; step < 60; ++step) {
-        const std::string uid = "p" + std::to_string(random() % 8);
-        if (random() % 3 == 0) {
+      for (int step = 0; step < 300; ++step) {
+        const auto number = random() % 80;
+        const std::string uid = "p" + std::to_string(number);
+        if (random() % 4 == 0) {
           state = remove_pod(node, state, PodUid(uid));
         } else {
-          auto decision = decide(node, state, test::pod(uid, {{"cpu", "1"}, {"memory", "1Gi"}}));
+          const std::string cpu = number % 8 == 0 ? "1" : "10m";
+          auto decision = decide(node, state, test::pod(uid, {{"cpu", cpu}, {"memory", "1Mi"}}));
           auto* const admitted = std::get_if<Admitted>(&decision);
           state = admitted != nullptr ? admitted->next : std::get<Rejected>(decision).next;
         }

@@ -37,17 +37,27 @@ class PodsEncoder {
   };
   /// A pod and its entry, with the comma before it.
   struct Entry {
-    const ActivePod* pod;             ///< in last_
-    checkpoint::FileText::Part text;  ///< null: has changed since
+    const ActivePod* pod;  ///< in last_; nullptr: has changed since
+    std::string text;
   };
+  /// Entries that follow each other, as one text.
+  struct Group {
+    std::vector<Entry> entries;
+    checkpoint::FileText::Part joined = nullptr;  ///< null: has to be joined again
+    bool is_first = false;                        ///< joined without the comma at its front
+  };
+  using Pods = ActivePods::Iterator;
+
   [[nodiscard]] static Rest rest_of(const AgentState& state, const PodUid& uid);
-  [[nodiscard]] static std::string encode_entry(const ActivePod& pod, const Rest& rest);
+  [[nodiscard]] static Entry encode_entry(const AgentState& state, const ActivePod& pod);
+  [[nodiscard]] static bool is_kept(const Group& group, const ActivePods& pods, Pods next);
+  [[nodiscard]] static Group updated(Group group, const AgentState& state, Pods& next);
+  static void join(Group& group, bool is_first);
   void drop_changed(const AgentState& next);
-  void update_entries(const AgentState& next);
+  void update_groups(const AgentState& next);
 
   AgentState last_;
-  std::vector<Entry> entries_;  ///< of last_, in the order of its pods
-  checkpoint::FileText body_;
+  std::vector<Group> groups_;  ///< of last_, in the order of its pods
 };
 
 /// Fills the members that encode_pods writes. Domain: `state` already has the contents of the

@@ -17,9 +17,9 @@ inline constexpr std::uint32_t kFnvOfNothing = 2166136261U;
 /// A part of dumps that is summed again and again, each time after other bytes.
 ///
 /// How it works: sum := (sum XOR byte) * prime. The XOR changes only the lowest eight bits, by an
-/// amount that depends only on these. So for each value of the lowest eight bits, the part as a
-/// whole multiplies the sum by a power of the prime and adds a constant, which is remembered.
-/// Not thread-safe, not even when const.
+/// amount that depends only on these; in ASCII only the lowest seven. So for each value of the
+/// lowest seven bits, the part as a whole multiplies the sum by a power of the prime and adds a
+/// constant, which is remembered. Not thread-safe, not even when const.
 class DumpPart {
  public:
   explicit DumpPart(std::string text);
@@ -29,9 +29,10 @@ class DumpPart {
   [[nodiscard]] std::uint32_t sum_after(std::uint32_t before) const;
 
  private:
-  static constexpr std::size_t kLowest = 256;
+  static constexpr std::size_t kLowest = 128;
 
   std::string text_;
+  bool is_ascii_;
   std::uint32_t power_ = 1;
   mutable std::array<std::uint32_t, kLowest> added_{};
   mutable std::bitset<kLowest> is_known_;
@@ -76,13 +77,9 @@ class GoDump : public ValueText {
   /// Writes "<*>" before the value of a pointer.
   void pointer() { text_ += "<*>"; }
 
-  /// Writes an element of a map: the separator, the key and the value.
+  /// Writes elements of a map, with the separator before each that is not the first.
   void part(const DumpPart& part) {
-    if (is_first()) {
-      separate();
-      text_ += std::string_view(part.text()).substr(1);
-      return;
-    }
+    skip_separator();
     sum_ = part.sum_after(sum());
     text_.clear();
   }

@@ -33,8 +33,8 @@ class ValueText {
     if (!first_) text_ += separator_;
     first_ = false;
   }
-  /// Returns whether the next element is the first inside its bracket.
-  [[nodiscard]] bool is_first() const { return first_; }
+  /// The next element has its separator already, or needs none.
+  void skip_separator() { first_ = false; }
 
   std::string text_;
 

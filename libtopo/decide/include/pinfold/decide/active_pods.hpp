@@ -78,7 +78,6 @@ class ActivePods {
   using Totals = std::map<std::string, Quantity::Int128, std::less<>>;
   using Position = std::uint32_t;
 
-  [[nodiscard]] const ActivePod& by_uid(std::size_t rank) const { return pods_[by_uid_[rank]]; }
   /// Returns where the index has a pod, or where to insert it.
   [[nodiscard]] std::vector<Position>::const_iterator rank_of(const PodUid& uid) const;
   /// Adds what a pod requests `times` times.

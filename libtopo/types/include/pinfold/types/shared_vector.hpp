@@ -137,6 +137,27 @@ class SharedVector {
            });
   }
 
+  /// The parts of two vectors between the first and the last elements that the two share.
+  struct Unshared {
+    Iterator before;
+    Iterator before_end;
+    Iterator after;
+    Iterator after_end;
+  };
+  [[nodiscard]] static Unshared unshared(const SharedVector& before, const SharedVector& after) {
+    auto [old, now] = std::ranges::mismatch(before.elements(), after.elements());
+    auto old_end = before.elements().end();
+    auto now_end = after.elements().end();
+    while (old != old_end && now != now_end && *std::prev(old_end) == *std::prev(now_end)) {
+      --old_end;
+      --now_end;
+    }
+    const auto at = [](const SharedVector& from, auto place) {
+      return from.begin() + (place - from.elements().begin());
+    };
+    return {at(before, old), at(before, old_end), at(after, now), at(after, now_end)};
+  }
+
   /// Calls visit(element of `before`, element of `after`) for each key whose elements the two do
   /// not share; nullptr for the vector that does not have the key. Domain: both are in ascending
   /// order of key(element), without duplicates.
@@ -144,21 +165,20 @@ class SharedVector {
   static void for_each_change(const SharedVector& before, const SharedVector& after, const Key& key,
                               const Visit& visit) {
     if (before.root_ == after.root_) return;
-    std::span old = before.elements();
-    std::span now = after.elements();
-    while (!old.empty() && !now.empty()) {
-      const Pointer& one = old.front();
-      const Pointer& other = now.front();
+    auto [old, old_end, now, now_end] = unshared(before, after);
+    while (old != old_end && now != now_end) {
+      const T* const one = &*old;
+      const T* const other = &*now;
       const std::strong_ordering order =
           one == other ? std::strong_ordering::equal : key(*one) <=> key(*other);
       const bool has_old = order <= 0;
       const bool has_new = order >= 0;
-      if (one != other) visit(has_old ? &*one : nullptr, has_new ? &*other : nullptr);
-      old = old.subspan(has_old ? 1 : 0);
-      now = now.subspan(has_new ? 1 : 0);
+      if (one != other) visit(has_old ? one : nullptr, has_new ? other : nullptr);
+      if (has_old) ++old;
+      if (has_new) ++now;
     }
-    for (const auto& element : old) visit(&*element, nullptr);
-    for (const auto& element : now) visit(nullptr, &*element);
+    for (; old != old_end; ++old) visit(&*old, nullptr);
+    for (; now != now_end; ++now) visit(nullptr, &*now);
   }
 
  private:

@@ -1,0 +1,72 @@
+#include "pinfold/checkpoint/encoded_entries.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace pinfold::checkpoint {
+namespace {
+
+/// A group that grows beyond this is divided.
+constexpr std::size_t kMostEntries = 24;
+
+void join(EncodedEntries::Group& group, bool is_first) {
+  std::string json;
+  std::string dump;
+  for (const auto& [uid, entry] : group.entries) {
+    json += entry.json;
+    dump += entry.dump;
+  }
+  const std::size_t skip = is_first ? 1 : 0;  // the separator
+  group.json = std::make_shared<const SummedText>(json.substr(skip));
+  group.dump = std::make_shared<const DumpPart>(dump.substr(skip));
+}
+
+/// Moves the second half of the entries to a group of its own.
+EncodedEntries::Group divide(EncodedEntries::Group& group) {
+  const auto middle =
+      std::next(group.entries.begin(), static_cast<std::ptrdiff_t>(group.entries.size() / 2));
+  EncodedEntries::Group half;
+  for (auto entry = middle; entry != group.entries.end();) {
+    half.entries.insert(half.entries.end(), group.entries.extract(entry++));
+  }
+  return half;
+}
+
+}  // namespace
+
+std::vector<EncodedEntries::Group>::iterator EncodedEntries::group_of(const PodUid& uid) {
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
+    return !(group.entries.rbegin()->first < uid);
+  });
+  return found == groups_.end() ? std::prev(found) : found;
+}
+
+void EncodedEntries::put(const PodUid& uid, EncodedEntry entry) {
+  if (groups_.empty()) groups_.emplace_back();
+  const auto group = groups_.front().entries.empty() ? groups_.begin() : group_of(uid);
+  group->entries.insert_or_assign(uid, std::move(entry));
+  group->json = nullptr;
+  if (group->entries.size() <= kMostEntries) return;
+  Group half = divide(*group);
+  groups_.insert(std::next(group), std::move(half));
+}
+
+void EncodedEntries::erase(const PodUid& uid) {
+  if (groups_.empty()) return;
+  const auto group = group_of(uid);
+  if (group->entries.erase(uid) == 0) return;
+  group->json = nullptr;
+  if (!group->entries.empty()) return;
+  const auto next = groups_.erase(group);
+  if (next == groups_.begin() && next != groups_.end()) next->json = nullptr;  // now the first
+}
+
+const std::vector<EncodedEntries::Group>& EncodedEntries::joined() {
+  for (Group& group : groups_) {
+    if (group.json == nullptr) join(group, &group == &groups_.front());
+  }
+  return groups_;
+}
+
+}  // namespace pinfold::checkpoint
