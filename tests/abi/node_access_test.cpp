@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "callback_runtime.hpp"
+#include "counted_calls.hpp"
 #include "pinfold/agent/fields.hpp"
 #include "pinfold/fields/json.hpp"
 
@@ -425,6 +426,24 @@ TEST_F(RealNode, CreatesAndDeletesAContainerInOneCallEach) {
     EXPECT_EQ(pinfold_pod_get(node_, "x", &pod, nullptr), PINFOLD_NOT_FOUND);
   }
   EXPECT_TRUE(std::filesystem::exists(second_)) << "the cgroup is the runtime's";
+}
+
+/// Each call opens the state directory, commits once, and leaves the journal to the next one.
+TEST_F(RealNode, SyncsOnceForEachCallOfAContainer) {
+  pinfold_request request = request_of("x");
+  const auto live_once = [&] {
+    char* error = nullptr;
+    EXPECT_EQ(pinfold_container_create(node_, &request, second_.c_str(), nullptr, &error),
+              PINFOLD_OK)
+        << error;
+    EXPECT_EQ(pinfold_container_delete(node_, "x", nullptr, &error), PINFOLD_OK) << error;
+  };
+  live_once();  // begins a journal
+  const std::uint64_t before = test::syncs();
+  constexpr unsigned kContainers = 4;
+  for (unsigned i = 0; i < kContainers; ++i) live_once();
+  EXPECT_LE(test::syncs() - before, 4 * kContainers);
+  EXPECT_GE(test::syncs() - before, 2 * kContainers) << "they are counted";
 }
 
 TEST_F(RealNode, ReleasesAContainerWhoseCgroupIsGone) {

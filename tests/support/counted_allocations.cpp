@@ -1,19 +1,14 @@
-#include "counted_calls.hpp"
-
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
 
+#include "counted_calls.hpp"
+
 namespace {
 
-// NOLINTBEGIN(*-avoid-non-const-global-variables)
+// NOLINTNEXTLINE(*-avoid-non-const-global-variables)
 std::atomic<std::uint64_t> allocation_calls = 0;
-std::atomic<std::uint64_t> sync_calls = 0;
-// NOLINTEND(*-avoid-non-const-global-variables)
 
 }  // namespace
 
@@ -25,20 +20,8 @@ void* operator new(std::size_t size) {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 
-extern "C" {
-int fsync(int fd) {
-  ++sync_calls;
-  return static_cast<int>(::syscall(SYS_fsync, fd));
-}
-int fdatasync(int fd) {
-  ++sync_calls;
-  return static_cast<int>(::syscall(SYS_fdatasync, fd));
-}
-}
-
 namespace pinfold::test {
 
 std::uint64_t allocations() { return allocation_calls; }
-std::uint64_t syncs() { return sync_calls; }
 
 }  // namespace pinfold::test
