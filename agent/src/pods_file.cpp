@@ -366,7 +366,7 @@ PodsEncoder::Entry PodsEncoder::encode_entry(const AgentState& state, const Acti
   }
   if (rest.devices) entry["devices"] = *rest.devices;
   if (rest.baselines) entry["baselines"] = baselines_json(*rest.baselines);
-  return {&pod, "," + dumped(entry)};
+  return {&pod, checkpoint::SummedText("," + dumped(entry))};
 }
 
 /// Marks the entries of pods that are not the same in `next`.
@@ -406,9 +406,9 @@ PodsEncoder::Group PodsEncoder::updated(Group group, const AgentState& state, Po
 
 void PodsEncoder::join(Group& group, bool is_first) {
   if (group.joined != nullptr && group.is_first == is_first) return;
-  std::string text;
-  for (const Entry& entry : group.entries) text += entry.text;
-  group.joined = std::make_shared<const checkpoint::SummedText>(text.substr(is_first ? 1 : 0));
+  std::vector<const checkpoint::SummedText*> texts;
+  for (const Entry& entry : group.entries) texts.push_back(&entry.text);
+  group.joined = checkpoint::join_entries(texts, is_first);
   group.is_first = is_first;
 }
 

@@ -43,11 +43,12 @@ constexpr std::uint64_t times_x4(std::uint64_t a) {
 }
 
 constexpr std::uint64_t product(std::uint64_t a, std::uint64_t b) {
-  // Each multiple of b by four coefficients.
+  // Each multiple of b by four coefficients; that of x^0 is the highest bit.
   std::array<std::uint64_t, 16> multiples = {};
-  for (std::size_t bit = 8; bit > 0; bit /= 2) {
-    for (std::size_t i = 0; i < multiples.size(); ++i) multiples[i] ^= (i & bit) != 0 ? b : 0;
-    b = times_x(b);
+  for (std::size_t bit = 8; bit > 0; bit /= 2, b = times_x(b)) multiples[bit] = b;
+  for (std::size_t i = 1; i < multiples.size(); ++i) {
+    const std::size_t rest = i & (i - 1);  // without its lowest bit
+    multiples[i] = multiples[rest] ^ multiples[i - rest];
   }
   std::uint64_t sum = 0;
   for (std::size_t shift = 0; shift < 64; shift += 4) {  // the highest powers first

@@ -8,18 +8,17 @@ namespace pinfold::checkpoint {
 namespace {
 
 /// A group that grows beyond this is divided.
-constexpr std::size_t kMostEntries = 24;
+constexpr std::size_t kMostEntries = 16;
 
 void join(EncodedEntries::Group& group, bool is_first) {
-  std::string json;
+  std::vector<const SummedText*> json;
   std::string dump;
   for (const auto& [uid, entry] : group.entries) {
-    json += entry.json;
+    json.push_back(&entry.json);
     dump += entry.dump;
   }
-  const std::size_t skip = is_first ? 1 : 0;  // the separator
-  group.json = std::make_shared<const SummedText>(json.substr(skip));
-  group.dump = std::make_shared<const DumpPart>(dump.substr(skip));
+  group.json = join_entries(json, is_first);
+  group.dump = std::make_shared<const DumpPart>(is_first ? dump.substr(1) : std::move(dump));
 }
 
 /// Moves the second half of the entries to a group of its own.

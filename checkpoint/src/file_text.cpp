@@ -11,6 +11,14 @@ namespace pinfold::checkpoint {
 SummedText::SummedText(std::string text)
     : text_(std::move(text)), sum_(crc64(text_)), factor_(crc64_factor(text_.size())) {}
 
+SummedText::SummedText(std::span<const SummedText* const> texts) {
+  for (const SummedText* const text : texts) {
+    text_ += text->text_;
+    sum_ = crc64_of_both(sum_, text->sum_, text->factor_);
+  }
+  factor_ = crc64_factor(text_.size());
+}
+
 FileText::FileText(std::string text)
     : FileText(std::vector{std::make_shared<const SummedText>(std::move(text))}) {}
 
@@ -118,6 +126,12 @@ std::variant<std::string, Edits> difference(const FileText& before, const FileTe
   Edits edits = std::move(list).take();
   if (size_of(edits) > after.size() / 2) return after.text();
   return edits;
+}
+
+FileText::Part join_entries(std::span<const SummedText* const> entries, bool is_first) {
+  SummedText joined(entries);
+  return std::make_shared<const SummedText>(is_first ? SummedText(joined.text().substr(1))
+                                                     : std::move(joined));
 }
 
 FileTexts texts_of(Files files) {

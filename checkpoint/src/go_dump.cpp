@@ -23,7 +23,10 @@ DumpPart::DumpPart(std::string text)
     : text_(std::move(text)), is_ascii_(std::none_of(text_.begin(), text_.end(), [](char c) {
         return static_cast<unsigned char>(c) >= kLowest;
       })) {
-  for (std::size_t i = 0; i < text_.size(); ++i) power_ *= kFnvPrime;
+  std::uint32_t square = kFnvPrime;
+  for (std::size_t left = text_.size(); left > 0; left /= 2, square *= square) {
+    if (left % 2 == 1) power_ *= square;
+  }
 }
 
 std::uint32_t DumpPart::sum_after(std::uint32_t before) const {

@@ -41,7 +41,7 @@ EncodedEntry encode_entry(const PodUid& uid, const Containers& containers) {
   GoDump dump;
   dump.key(uid.value);
   put_containers(dump, containers);
-  return {"," + std::move(json).take(), " " + std::move(dump).take()};
+  return {SummedText("," + std::move(json).take()), " " + std::move(dump).take()};
 }
 
 /// Encodes the entries that differ from the last ones, and returns all.

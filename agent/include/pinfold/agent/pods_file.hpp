@@ -38,7 +38,7 @@ class PodsEncoder {
   /// A pod and its entry, with the comma before it.
   struct Entry {
     const ActivePod* pod;  ///< in last_; nullptr: has changed since
-    std::string text;
+    checkpoint::SummedText text;
   };
   /// Entries that follow each other, as one text.
   struct Group {

@@ -13,7 +13,7 @@ namespace pinfold::checkpoint {
 
 /// A pod's entry in a file and in the dump that is summed, each with the separator before it.
 struct EncodedEntry {
-  std::string json;
+  SummedText json;
   std::string dump;
 };
 

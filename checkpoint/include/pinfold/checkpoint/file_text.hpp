@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,6 +18,8 @@ namespace pinfold::checkpoint {
 class SummedText {
  public:
   explicit SummedText(std::string text);
+  /// Joins texts; computes the sum from theirs.
+  explicit SummedText(std::span<const SummedText* const> texts);
 
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] std::uint64_t sum() const { return sum_; }
@@ -25,7 +28,7 @@ class SummedText {
 
  private:
   std::string text_;
-  std::uint64_t sum_;
+  std::uint64_t sum_ = 0;  ///< of no bytes
   std::uint64_t factor_;
 };
 
@@ -58,6 +61,10 @@ class FileText {
 };
 [[nodiscard]] std::variant<std::string, Edits> difference(const FileText& before,
                                                           const FileText& after);
+
+/// Joins entries, each with the separator before it. Leaves out that of the first if `is_first`.
+[[nodiscard]] FileText::Part join_entries(std::span<const SummedText* const> entries,
+                                          bool is_first);
 
 /// The state files of a transaction; nullopt leaves a file alone. See Files.
 struct FileTexts {
