@@ -8,7 +8,7 @@ namespace pinfold::checkpoint {
 namespace {
 
 /// A group that grows beyond this is divided.
-constexpr std::size_t kMostEntries = 16;
+constexpr std::size_t kMostEntries = 24;
 
 void join(EncodedEntries::Group& group, bool is_first) {
   std::vector<const SummedText*> json;
@@ -21,10 +21,9 @@ void join(EncodedEntries::Group& group, bool is_first) {
   group.dump = std::make_shared<const DumpPart>(is_first ? dump.substr(1) : std::move(dump));
 }
 
-/// Moves the second half of the entries to a group of its own.
-EncodedEntries::Group divide(EncodedEntries::Group& group) {
-  const auto middle =
-      std::next(group.entries.begin(), static_cast<std::ptrdiff_t>(group.entries.size() / 2));
+/// Moves the entries after the first `left` to a group of their own.
+EncodedEntries::Group divide(EncodedEntries::Group& group, std::size_t left) {
+  const auto middle = std::next(group.entries.begin(), static_cast<std::ptrdiff_t>(left));
   EncodedEntries::Group half;
   for (auto entry = middle; entry != group.entries.end();) {
     half.entries.insert(half.entries.end(), group.entries.extract(entry++));
@@ -47,8 +46,10 @@ void EncodedEntries::put(const PodUid& uid, EncodedEntry entry) {
   group->entries.insert_or_assign(uid, std::move(entry));
   group->json = nullptr;
   if (group->entries.size() <= kMostEntries) return;
-  Group half = divide(*group);
-  groups_.insert(std::next(group), std::move(half));
+  // UIDs that ascend would leave half-full groups behind.
+  const bool is_last = group->entries.rbegin()->first == uid;
+  Group rest = divide(*group, is_last ? kMostEntries : kMostEntries / 2);
+  groups_.insert(std::next(group), std::move(rest));
 }
 
 void EncodedEntries::erase(const PodUid& uid) {
