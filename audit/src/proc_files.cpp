@@ -68,7 +68,6 @@ std::string_view status_value(std::string_view status, std::string_view name) {
 std::optional<ProcStat> parse_proc_stat(std::string_view text) {
   constexpr std::size_t kState = 3;
   constexpr std::size_t kParent = 4;
-  constexpr std::int64_t kFixedCpus = 0x04000000;  // PF_NO_SETAFFINITY
   const auto fields = split_proc_stat(text);
   if (!fields) return std::nullopt;
   const auto parent = parse_number(fields->field(kParent));
@@ -80,7 +79,7 @@ std::optional<ProcStat> parse_proc_stat(std::string_view text) {
   stat.has_ended = state == "Z" || state == "X";
   stat.parent = static_cast<pid_t>(*parent);
   stat.is_kernel_thread = (*flags & kKernelThreadFlag) != 0;
-  stat.has_fixed_cpus = (*flags & kFixedCpus) != 0;
+  stat.has_fixed_cpus = (*flags & kFixedCpusFlag) != 0;
   return stat;
 }
 

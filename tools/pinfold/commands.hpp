@@ -19,6 +19,7 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Command explain_command();
 [[nodiscard]] cli::Command hook_command();
 [[nodiscard]] cli::Command metrics_command();
+[[nodiscard]] cli::Command noise_command();
 [[nodiscard]] cli::Command oci_resources_command();
 [[nodiscard]] cli::Command predict_command();
 [[nodiscard]] cli::Command reconcile_command();

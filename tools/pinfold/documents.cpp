@@ -11,6 +11,7 @@
 #include "pinfold/decide/fields.hpp"
 #include "pinfold/explain/fields.hpp"
 #include "pinfold/machine/fields.hpp"
+#include "pinfold/noise/fields.hpp"
 #include "pinfold/predict/fields.hpp"
 #include "pinfold/socket/fields.hpp"
 
@@ -148,6 +149,7 @@ void describe(Fields& fields, CpuDocument& document) {
   fields.member("siblings", document.siblings, "The other CPUs of its core.");
   fields.member("threads", document.threads, "Those that run there or ran there last.");
   fields.member("mayRun", document.may_run, "Who may run there.");
+  fields.may_lack("noise", document.measured, "Measured for 0.2 s; null: not on this machine.");
 }
 
 void describe(Fields& fields, WhoDocument& document) {
@@ -194,6 +196,7 @@ constexpr std::array kKinds = {
     kind<ExplainDocument>("explain", "pinfold explain -o json"),
     kind<MachineDescription>("machine", "pinfold topology -o json, and a machine in any input"),
     kind<MessageLine>("message", "A line on standard error with -o json"),
+    kind<noise::NoiseReport>("noise", "pinfold noise -o json"),
     kind<agent::DecidedPod>("pod", "pinfold_pod_json"),
     kind<PodPredictions>("pod-predictions", "pinfold_fleet_predict"),
     kind<std::vector<PodPredictions>>("predict", "pinfold predict -o json"),

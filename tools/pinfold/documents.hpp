@@ -15,6 +15,7 @@
 #include "pinfold/explain/explanation.hpp"
 #include "pinfold/fields/json.hpp"
 #include "pinfold/machine/machine.hpp"
+#include "pinfold/noise/noise.hpp"
 #include "pinfold/simulate/pods.hpp"
 #include "pinfold/verbs/fields.hpp"
 
@@ -118,6 +119,7 @@ struct CpuDocument {
   std::vector<CpuOwner> siblings;
   std::vector<CpuThread> threads;
   std::vector<CpuCandidate> may_run;
+  std::optional<noise::CpuNoise> measured;  ///< nullopt: not of this machine
 };
 struct WhoDocument {
   std::vector<CpuDocument> cpus;

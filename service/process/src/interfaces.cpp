@@ -104,12 +104,20 @@ struct Interfaces::Parts {
   Result<void> serve_pod_resources(const settings::PodResourcesPlaces& places,
                                    const grpc::EndpointOptions& options);
 
+  /// Returns the CPUs that are in no shared pool; empty without the static CPU manager.
+  [[nodiscard]] CpuSet exclusive_in(const NodeState& state) const {
+    const Node& node = worker.node();
+    return node.cpu().is_static() ? node.machine().all_cpus() - state.cpu.default_set : CpuSet();
+  }
   [[nodiscard]] std::vector<MetricFamily> collect() const {
     const auto snapshot = worker.snapshot();
     auto families = metrics::node_families(worker.node(), snapshot->state.node, snapshot->metrics);
     append(families, pod_resources_families(pod_resources.counts()));
     if (runtime) append(families, metrics::runtime_families(runtime()));
     append(families, metrics::service_families(worker.node(), *snapshot, worker.waiting()));
+    if (const auto counters = noise::read_counters("")) {
+      append(families, metrics::noise_families(*counters, exclusive_in(snapshot->state.node)));
+    }
     return families;
   }
 

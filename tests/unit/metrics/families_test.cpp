@@ -109,6 +109,27 @@ TEST(ServiceFamilies, HaveWhatWasCounted) {
   }
 }
 
+TEST(NoiseFamilies, CountOnlyTheGivenCpus) {
+  noise::NoiseSample counters;
+  counters.interrupts = {{CpuId{1}, CpuId{2}},
+                         {{"24", "nvme", {9, 5}}, {"25", "eth0", {0, 1}}, {"LOC", "", {8, 7}}}};
+  counters.lost[CpuId{1}] = {};
+  counters.lost[CpuId{2}] = {std::chrono::microseconds(1'500'000), {}, {}};
+  counters.runs = {{CpuId{1}, 3}, {CpuId{2}, 4}};
+  const std::string printed =
+      prometheus::TextSerializer().Serialize(noise_families(counters, CpuSet{2}));
+  for (const char* const line :
+       {"pinfold_noise_interrupts_total{cpu=\"2\",kind=\"interrupt\"} 6",
+        "pinfold_noise_interrupts_total{cpu=\"2\",kind=\"timer\"} 7",
+        "pinfold_noise_interrupts_total{cpu=\"2\",kind=\"kernel-interrupt\"} 0",
+        "pinfold_noise_lost_seconds_total{cpu=\"2\",kind=\"interrupt\"} 1.5",
+        "pinfold_noise_runs_total{cpu=\"2\"} 4"}) {
+    EXPECT_THAT(printed, HasSubstr(std::string(line) + "\n")) << printed;
+  }
+  EXPECT_THAT(printed, Not(HasSubstr("cpu=\"1\"")));
+  EXPECT_TRUE(noise_families(counters, {}).empty());
+}
+
 TEST(RuntimeFamilies, PrintWhatWasCounted) {
   worker::RuntimeCounters counted;
   counted.is_connected = true;

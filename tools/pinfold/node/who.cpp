@@ -11,13 +11,16 @@
 #include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
+#include "node/noise_scope.hpp"
 #include "node/status_picture.hpp"
-#include "node/tasks.hpp"
+#include "pinfold/audit/tasks.hpp"
 #include "pinfold/picture/numa_use.hpp"
 #include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
 namespace {
+
+using audit::LinuxTask;
 
 struct WhoOptions {
   AgentArguments agent;
@@ -30,6 +33,7 @@ struct Scan {
   const agent::NodeStatus& status;
   Overlay owners;
   std::vector<LinuxTask> tasks;
+  std::map<CpuId, noise::CpuNoise> measured;
 };
 
 const Machine& machine_of(const Scan& scan) { return scan.agent.node().machine(); }
@@ -141,9 +145,14 @@ std::string name_of(const Scan& scan, const LinuxTask& task) {
   return task.group.empty() ? "unknown" : task.group;
 }
 
+std::optional<noise::CpuNoise> noise_on(const Scan& scan, CpuId cpu) {
+  const auto found = scan.measured.find(cpu);
+  return found == scan.measured.end() ? std::nullopt : std::optional(found->second);
+}
+
 CpuDocument cpu_document(const Scan& scan, CpuId cpu) {
-  CpuDocument document{
-      *machine_of(scan).find(cpu), owner_of(scan, cpu), {}, {}, candidates_of(scan, cpu)};
+  CpuDocument document{*machine_of(scan).find(cpu), owner_of(scan, cpu), {}, {},
+                       candidates_of(scan, cpu),    noise_on(scan, cpu)};
   for (const CpuId sibling : siblings_of(scan, cpu)) {
     document.siblings.push_back(owner_of(scan, sibling));
   }
@@ -227,6 +236,9 @@ std::string cpu_text(const Scan& scan, CpuId cpu) {
   text += fmt::format("  socket     {}{}\n", facts.socket.value,
                       machine.description().has_cache_info ? fmt::format(", L3 {}", facts.l3.value)
                                                            : std::string());
+  if (const auto noise = noise_on(scan, cpu)) {
+    text += fmt::format("  noise      {}: pinfold noise {}\n", summary_of(*noise), cpu.value);
+  }
   text += "\nThreads here now\n" + tasks_text(scan, cpu);
   return text + "\nWho may run here\n" + candidates_text(scan, cpu);
 }
@@ -246,12 +258,28 @@ Result<CpuSet> read_cpus(const WhoOptions& options, const Machine& machine) {
   return *cpus;
 }
 
+/// Measures the noise of CPUs for a moment; of another machine's files there is none.
+std::map<CpuId, noise::CpuNoise> noise_of(const WhoOptions& options, const agent::NodeAgent& agent,
+                                          const agent::NodeStatus& status, const CpuSet& cpus) {
+  constexpr std::chrono::milliseconds kMoment{200};
+  const bool is_this_machine = options.agent.machine.empty() && options.agent.sysfs == "/";
+  if (!is_this_machine) return {};
+  noise::NoiseScope scope = exclusive_scope(agent, status);
+  scope.cpus = cpus;
+  const auto report = measure_noise(options.agent.sysfs, scope, kMoment);
+  std::map<CpuId, noise::CpuNoise> by_cpu;
+  if (!report) return by_cpu;  // it is extra: who owns the CPU is known
+  for (const noise::CpuNoise& one : report->cpus) by_cpu.emplace(one.cpu, one);
+  return by_cpu;
+}
+
 Result<ExitStatus> run(const WhoOptions& options) {
   PINFOLD_LET(const auto agent, open_agent(options.agent));
   PINFOLD_LET(const auto cpus, read_cpus(options, agent.node().machine()));
   PINFOLD_LET(const auto status, agent::node_status(agent));
-  PINFOLD_LET(auto tasks, read_tasks(options.agent.sysfs, cpus));
-  const Scan scan{agent, status, owners_of(agent.node().machine(), status), std::move(tasks)};
+  PINFOLD_LET(auto tasks, audit::read_tasks(options.agent.sysfs, cpus));
+  const Scan scan{agent, status, owners_of(agent.node().machine(), status), std::move(tasks),
+                  noise_of(options, agent, status, cpus)};
   if (options.agent.output == OutputFormat::kJson) {
     WhoDocument document;
     for (const CpuId cpu : cpus) document.cpus.push_back(cpu_document(scan, cpu));

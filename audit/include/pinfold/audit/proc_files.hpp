@@ -29,6 +29,8 @@ struct StatFields {
 [[nodiscard]] std::optional<StatFields> split_proc_stat(std::string_view text);
 /// PF_KTHREAD in the flags (field 9).
 inline constexpr std::int64_t kKernelThreadFlag = 0x00200000;
+/// PF_NO_SETAFFINITY, likewise.
+inline constexpr std::int64_t kFixedCpusFlag = 0x04000000;
 inline constexpr std::size_t kStatFlags = 9;
 
 /// Returns the value of the line "NAME:\tVALUE" in /proc/PID/status; "" if there is none.

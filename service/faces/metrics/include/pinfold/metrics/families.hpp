@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "pinfold/noise/sample.hpp"
 #include "pinfold/worker/snapshot.hpp"
 
 /// Metrics for Prometheus, each described in docs/metrics.md. Families are sorted by name.
@@ -21,6 +22,10 @@ namespace pinfold::metrics {
 /// Returns the metrics of the connection with a container runtime, pinfold_nri_*.
 [[nodiscard]] std::vector<prometheus::MetricFamily> runtime_families(
     const worker::RuntimeCounters& counted);
+
+/// Returns the kernel's counters of what has interrupted these CPUs, pinfold_noise_*.
+[[nodiscard]] std::vector<prometheus::MetricFamily> noise_families(
+    const noise::NoiseSample& counters, const CpuSet& cpus);
 
 /// The most that one container can still get on a single NUMA node.
 struct LargestFree {

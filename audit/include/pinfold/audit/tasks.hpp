@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,16 +12,19 @@
 #include "pinfold/types/cpuset.hpp"
 
 /// The threads of a machine, from DIR/proc.
-namespace pinfold::tools {
+namespace pinfold::audit {
 
 /// One thread. Process and thread are the same number for the first thread of a process.
 struct LinuxTask {
   pid_t process = 0;
   pid_t thread = 0;
-  std::string command;  ///< from the kernel, at most 15 bytes; may contain any byte
-  char state = '?';     ///< 'R': runs or waits for a CPU
-  CpuId cpu;            ///< the CPU on which it runs, or ran last
+  pid_t parent = 0;          ///< of the process; 0: the kernel, or outside of the pid namespace
+  std::int64_t started = 0;  ///< ticks of the clock since the start of the kernel
+  std::string command;       ///< from the kernel, at most 15 bytes; may contain any byte
+  char state = '?';          ///< 'R': runs or waits for a CPU
+  CpuId cpu;                 ///< the CPU on which it runs, or ran last
   bool is_kernel = false;
+  bool has_fixed_cpus = false;  ///< bound by the kernel for good
   CpuSet allowed;
   std::string group;  ///< absolute directory of its cgroup with the cpusets; "" if unknown
 };
@@ -33,4 +37,4 @@ struct LinuxTask {
 [[nodiscard]] Result<std::vector<LinuxTask>> read_tasks(const std::string& root,
                                                         const CpuSet& cpus);
 
-}  // namespace pinfold::tools
+}  // namespace pinfold::audit

@@ -1,4 +1,4 @@
-#include "node/tasks.hpp"
+#include "pinfold/audit/tasks.hpp"
 
 #include <fmt/format.h>
 
@@ -11,12 +11,12 @@
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/enforce/mounts.hpp"
 
-namespace pinfold::tools {
+namespace pinfold::audit {
 namespace {
 
 /// Parses a number in the range of process ids and CPUs.
 std::optional<std::int32_t> id_from(std::string_view text) {
-  const auto number = audit::parse_number(text);
+  const auto number = parse_number(text);
   if (!number || *number < 0 || *number > INT32_MAX) return std::nullopt;
   return static_cast<std::int32_t>(*number);
 }
@@ -45,22 +45,30 @@ std::string group_of(const std::string& process, const std::vector<enforce::Moun
 }  // namespace
 
 std::optional<LinuxTask> parse_task(std::string_view stat, std::string_view status) {
+  constexpr std::size_t kParent = 4;
+  constexpr std::size_t kStarted = 22;
   constexpr std::size_t kProcessor = 39;
-  const auto fields = audit::split_proc_stat(stat);
+  const auto fields = split_proc_stat(stat);
   if (!fields || fields->rest.empty()) return std::nullopt;
   const auto thread = id_from(fields->id);
-  const auto flags = audit::parse_number(fields->field(audit::kStatFlags));
+  const auto flags = parse_number(fields->field(kStatFlags));
+  const auto parent = id_from(fields->field(kParent));
+  const auto started = parse_number(fields->field(kStarted));
   const auto cpu = id_from(fields->field(kProcessor));
-  const auto process = id_from(audit::status_value(status, "Tgid"));
-  auto allowed = audit::parse_allowed_cpus(status);
-  if (!thread || !flags || !cpu || !process || !allowed) return std::nullopt;
+  const auto process = id_from(status_value(status, "Tgid"));
+  auto allowed = parse_allowed_cpus(status);
+  const bool has_numbers = thread && parent && flags && started && cpu && process;
+  if (!has_numbers || !allowed) return std::nullopt;
   LinuxTask task;
   task.process = *process;
   task.thread = *thread;
+  task.parent = *parent;
+  task.started = *started;
   task.command = fields->name;
   task.state = fields->rest.front();
   task.cpu = CpuId{*cpu};
-  task.is_kernel = (*flags & audit::kKernelThreadFlag) != 0;
+  task.is_kernel = (*flags & kKernelThreadFlag) != 0;
+  task.has_fixed_cpus = (*flags & kFixedCpusFlag) != 0;
   task.allowed = *std::move(allowed);
   return task;
 }
@@ -98,4 +106,4 @@ Result<std::vector<LinuxTask>> read_tasks(const std::string& root, const CpuSet&
   return tasks;
 }
 
-}  // namespace pinfold::tools
+}  // namespace pinfold::audit

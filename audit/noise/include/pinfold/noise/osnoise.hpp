@@ -1,0 +1,31 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pinfold/noise/source.hpp"
+#include "pinfold/types/ids.hpp"
+
+namespace pinfold::noise {
+
+/// An interruption that the kernel has traced, without the ones that interrupted it.
+struct TracedInterruption {
+  SourceKind kind = SourceKind::kInterrupt;
+  CpuId cpu;
+  std::string name;     ///< of the handler, softirq or thread; "NMI"
+  std::int64_t id = 0;  ///< interrupt, softirq or thread id; 0 of an NMI
+  std::chrono::nanoseconds lasted{0};
+
+  friend bool operator==(const TracedInterruption&, const TracedInterruption&) = default;
+};
+
+/// Parses a line of tracefs' trace file: an event irq_noise, softirq_noise, thread_noise or
+/// nmi_noise; nullopt for any other line. A thread is a kWorkqueue, kKernelThread or kTask by its
+/// name only.
+/// Source: include/trace/events/osnoise.h of Linux 5.14 to 7.1.
+[[nodiscard]] std::optional<TracedInterruption> parse_osnoise(std::string_view line);
+
+}  // namespace pinfold::noise
