@@ -1,0 +1,29 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/fields/fields.hpp"
+#include "pinfold/quiet/knob.hpp"
+
+namespace pinfold::quiet {
+
+/// What is kept of a knob whose value differs because of Pinfold.
+struct KeptKnob {
+  std::string before;             ///< its value before, byte for byte
+  std::vector<std::string> ours;  ///< values that Pinfold has written or is about to write
+
+  friend bool operator==(const KeptKnob&, const KeptKnob&) = default;
+};
+using KeptKnobs = std::map<Knob, KeptKnob>;
+
+/// Encodes the side file: JSON. `boot_id`: of the running kernel, because a reboot resets every
+/// knob.
+[[nodiscard]] std::string encode_kept(const KeptKnobs& kept, std::string_view boot_id);
+/// Decodes it; returns nothing if it is of another boot. Errors: kCorrupt.
+[[nodiscard]] Result<KeptKnobs> decode_kept(std::string_view text, std::string_view boot_id);
+
+}  // namespace pinfold::quiet

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <compare>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/types/cpuset.hpp"
+
+namespace pinfold::quiet {
+
+/// A value of the system that is a set of CPUs. In the order in which they are written: irqbalance
+/// first, which would undo the others.
+enum class KnobKind {
+  kIrqbalance,     ///< the CPUs that irqbalance gives no interrupts; has no name
+  kNewInterrupts,  ///< the CPUs of interrupts that do not exist yet; has no name
+  kInterrupt,      ///< the CPUs of an interrupt, by its number
+  kReceive,        ///< RPS: the CPUs that handle packets of a receive queue: "eth0/rx-0"
+  kTransmit,       ///< XPS: the CPUs that send through a transmit queue: "eth0/tx-0"
+  kWorkqueue,      ///< the CPUs of a workqueue: "writeback"; "*": of all that are not bound to CPUs
+  kKernelThread,   ///< the CPUs of a thread of the kernel: "12 kswapd0"
+  kUnit,           ///< the CPUs of a systemd unit: "system.slice"
+};
+/// The word in messages and files: "kernel-thread".
+[[nodiscard]] std::string_view to_string(KnobKind kind);
+[[nodiscard]] std::span<const KnobKind> enumerators(KnobKind type);
+
+struct Knob {
+  KnobKind kind = KnobKind::kInterrupt;
+  std::string name = {};
+
+  friend auto operator<=>(const Knob&, const Knob&) = default;
+};
+/// Returns "interrupt '24'", or "irqbalance".
+[[nodiscard]] std::string to_string(const Knob& knob);
+
+/// Knobs and their values, byte for byte without the line break at the end.
+using KnobValues = std::map<Knob, std::string>;
+
+/// Returns the CPUs of a value. A unit without CPUs of its own ("") may use all of `all`.
+/// Errors: kInvalidArgument if the value is no set of CPUs.
+[[nodiscard]] Result<CpuSet> cpus_of(const Knob& knob, std::string_view value, const CpuSet& all);
+
+/// Returns the value for a set of CPUs in the form in which the system prints it. `like`: a value
+/// of the same knob, which has as many digits if it is a mask.
+[[nodiscard]] std::string value_of(const Knob& knob, const CpuSet& cpus, std::string_view like);
+
+}  // namespace pinfold::quiet

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/quiet/kept_knobs.hpp"
+#include "pinfold/quiet/knob.hpp"
+#include "pinfold/types/cpuset.hpp"
+
+/// Decides what is written so that CPUs become quiet, and so that they become as they were. Pure.
+namespace pinfold::quiet {
+
+/// How quiet the exclusive CPUs of a container are. Each level includes the ones before it.
+enum class QuietLevel {
+  kOff,         ///< "off"
+  kInterrupts,  ///< "interrupts": no interrupts of devices, and no packets of network queues
+  kSystem,      ///< "system": no workqueues, system services or movable threads of the kernel
+  kIsolated,    ///< "isolated": also a cpuset partition, and a pod demands it or is not started
+};
+[[nodiscard]] std::string_view to_string(QuietLevel level);
+/// Errors: kInvalidArgument.
+[[nodiscard]] Result<QuietLevel> parse_quiet_level(std::string_view text);
+
+/// The CPUs that are to be quiet.
+struct QuietCpus {
+  CpuSet interrupts = {};  ///< of containers from QuietLevel::kInterrupts on
+  CpuSet system = {};      ///< of these, those from QuietLevel::kSystem on
+
+  void add(QuietLevel level, const CpuSet& cpus);
+  /// Returns the CPUs that a kind of knob has to leave.
+  [[nodiscard]] const CpuSet& of(KnobKind kind) const;
+  [[nodiscard]] bool empty() const { return interrupts.empty(); }
+
+  friend bool operator==(const QuietCpus&, const QuietCpus&) = default;
+};
+
+/// The input of a plan.
+struct QuietRequest {
+  KnobValues observed;             ///< knobs that may be written
+  std::set<KnobKind> unread = {};  ///< kinds whose knobs could not be listed: kept as they are
+  KeptKnobs kept = {};             ///< from earlier plans
+  CpuSet online;                   ///< the CPUs of the machine that are online
+  QuietCpus before = {};           ///< until now
+  QuietCpus after = {};            ///< from now on
+};
+
+struct QuietStep {
+  Knob knob;
+  std::string value;  ///< to write
+
+  friend bool operator==(const QuietStep&, const QuietStep&) = default;
+};
+
+/// The steps come in the order of the knobs.
+struct QuietPlan {
+  /// Before the containers move: leave every CPU that is quiet before or after.
+  std::vector<QuietStep> leave = {};
+  /// After they have moved: CPUs that are quiet no longer are given back.
+  std::vector<QuietStep> give_back = {};
+  KeptKnobs kept = {};           ///< to be stored before the first step
+  KeptKnobs kept_after = {};     ///< to be stored after the last one, if none failed
+  std::vector<Knob> taken = {};  ///< another program has changed what an earlier plan wrote
+};
+
+/// Computes the steps. A knob that has CPUs left keeps those; one that would have none gets every
+/// CPU that is not quiet; if there is none, it keeps its value. Writes only what changes, and gives
+/// a knob that leaves no CPU its value of before back, to the byte. The value that another program
+/// has written since counts as the one of before. Leaves alone what it cannot parse.
+[[nodiscard]] QuietPlan plan_quiet(const QuietRequest& request);
+
+/// Returns what is kept after the steps: of a knob whose step failed what was kept before them, so
+/// that its value is recognized whether it was written or not.
+[[nodiscard]] KeptKnobs kept_after(const QuietPlan& plan, const std::set<Knob>& failed);
+
+}  // namespace pinfold::quiet

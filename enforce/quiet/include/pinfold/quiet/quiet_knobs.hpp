@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pinfold/quiet/knob_store.hpp"
+#include "pinfold/quiet/plan_quiet.hpp"
+
+namespace pinfold::quiet {
+
+/// A knob that does not have the desired value, and why.
+struct UnquietKnob {
+  Knob knob;
+  Error error;
+};
+
+/// What has happened to knobs since the process started, and what is not as desired now.
+struct QuietReport {
+  std::uint64_t written = 0;              ///< values
+  std::uint64_t taken = 0;                ///< values that another program has changed after us
+  std::map<Knob, Error> unquiet = {};     ///< as of the last change
+  std::map<KnobKind, Error> unread = {};  ///< kinds that could not be read, likewise
+};
+
+/// The knobs of a machine while CPUs become quiet and stop being so. leave() comes before the steps
+/// that move containers, give_back() after them. What fails is in the report; it holds back
+/// nothing.
+class QuietKnobs {
+ public:
+  /// Stores what is kept. Returns false if that fails; then no knob is written.
+  using Keep = std::function<bool(const KeptKnobs&)>;
+  /// `kept`: what an earlier process has stored.
+  QuietKnobs(std::unique_ptr<KnobStore> store, KeptKnobs kept, Keep keep)
+      : store_(std::move(store)), kept_(std::move(kept)), keep_(std::move(keep)) {}
+
+  /// Lets knobs leave the CPUs that are quiet now or from now on. Reads and writes nothing if no
+  /// CPU becomes quiet or stops being so.
+  void leave(const QuietCpus& desired, const CpuSet& online);
+  /// Gives back what is quiet no longer. Does nothing without a leave() before it.
+  void give_back();
+  /// Does both, and reads every knob again: what others have changed, and what has failed, is
+  /// written again.
+  void reconcile(const QuietCpus& desired, const CpuSet& online);
+
+  [[nodiscard]] const QuietReport& report() const { return report_; }
+  [[nodiscard]] const KeptKnobs& kept() const { return kept_; }
+
+ private:
+  void begin(const QuietCpus& desired, const CpuSet& online);
+  [[nodiscard]] QuietRequest observe(const QuietCpus& desired, const CpuSet& online);
+  [[nodiscard]] bool is_needed(KnobKind kind, const QuietCpus& desired) const;
+  void write(const std::vector<QuietStep>& steps);
+  bool keep(KeptKnobs kept);
+
+  std::unique_ptr<KnobStore> store_;
+  KeptKnobs kept_;
+  Keep keep_;
+  QuietCpus current_;              ///< the quiet CPUs of the last plan
+  std::optional<QuietPlan> plan_;  ///< its leave() is done, its give_back() is not
+  std::set<Knob> failed_;          ///< steps of this plan
+  QuietReport report_;
+};
+
+}  // namespace pinfold::quiet

@@ -1,0 +1,231 @@
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "irqbalance.hpp"
+#include "knob_file.hpp"
+#include "pinfold/quiet/knob_store.hpp"
+#include "systemd_units.hpp"
+
+namespace pinfold::quiet {
+namespace {
+
+constexpr const char* kInterrupts = "/proc/irq";
+constexpr const char* kWorkqueues = "/sys/devices/virtual/workqueue";
+constexpr const char* kNetwork = "/sys/class/net";
+constexpr const char* kEveryWorkqueue = "*";
+constexpr std::string_view kAllowed = "Cpus_allowed_list:\t";
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// Splits "eth0/rx-0" at its slash.
+std::pair<std::string_view, std::string_view> split_queue(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  return {name.substr(0, slash), slash == std::string_view::npos ? "" : name.substr(slash + 1)};
+}
+
+std::string_view process_of(std::string_view thread) { return thread.substr(0, thread.find(' ')); }
+
+/// Returns the value of a line of /proc/PID/status; "" if it has none.
+std::string line_after(const std::string& status, std::string_view key) {
+  const std::size_t at = status.find(key);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + key.size();
+  return status.substr(begin, status.find('\n', begin) - begin);
+}
+
+/// Returns whether the kernel lets a thread have other CPUs: flags without PF_NO_SETAFFINITY.
+bool may_move(const std::string& stat) {
+  constexpr std::uint64_t kFixed = 0x04000000;
+  constexpr int kFlags = 7;  // after the name
+  std::size_t at = stat.rfind(')');
+  for (int i = 0; i < kFlags && at != std::string::npos; ++i) at = stat.find(' ', at + 1);
+  if (at == std::string::npos) return false;
+  std::uint64_t flags = kFixed;
+  (void)std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), flags);
+  return (flags & kFixed) == 0;
+}
+
+class KernelKnobs final : public KnobStore {
+ public:
+  explicit KernelKnobs(std::string root) : root_(std::move(root)) {}
+
+  [[nodiscard]] Result<void> read(KnobKind kind, KnobValues& values) const override;
+  [[nodiscard]] Result<void> write(const Knob& knob, const std::string& value) override;
+
+ private:
+  [[nodiscard]] Result<std::string> read_one(const Knob& knob) const;
+  [[nodiscard]] std::vector<std::string> names_of(KnobKind kind) const;
+  [[nodiscard]] std::vector<std::string> queues(std::string_view prefix) const;
+  [[nodiscard]] std::vector<std::string> kernel_threads() const;
+  [[nodiscard]] std::string path_of(const Knob& knob) const;
+  [[nodiscard]] Result<void> read_irqbalance(KnobValues& values) const;
+  [[nodiscard]] Result<void> move_thread(const Knob& knob, const CpuSet& cpus) const;
+  [[nodiscard]] Result<void> write_file(const Knob& knob, const std::string& value) const;
+
+  std::string root_;
+};
+
+/// Returns the queues of network devices that are hardware, or look like it to this machine.
+std::vector<std::string> KernelKnobs::queues(std::string_view prefix) const {
+  std::vector<std::string> found;
+  for (const std::string& device : names_in(root_ + kNetwork)) {
+    const std::string directory = fmt::format("{}{}/{}", root_, kNetwork, device);
+    if (names_in(directory + "/device").empty()) continue;
+    for (const std::string& queue : names_in(directory + "/queues")) {
+      if (queue.starts_with(prefix)) found.push_back(device + "/" + queue);
+    }
+  }
+  return found;
+}
+
+/// Returns kthreadd, whose CPUs new threads inherit, and its children: "12 kswapd0".
+std::vector<std::string> KernelKnobs::kernel_threads() const {
+  constexpr const char* kParent = "2";
+  std::string children =
+      std::string(kParent) + " " + read_value(root_ + "/proc/2/task/2/children").value_or("");
+  std::vector<std::string> found;
+  for (std::size_t begin = 0; begin < children.size();) {
+    const std::size_t end = std::min(children.find(' ', begin), children.size());
+    const std::string id = children.substr(begin, end - begin);
+    begin = end + 1;
+    if (!is_number(id)) continue;
+    const auto stat = read_value(fmt::format("{}/proc/{}/stat", root_, id));
+    const auto name = read_value(fmt::format("{}/proc/{}/comm", root_, id));
+    if (stat && name && may_move(*stat)) found.push_back(fmt::format("{} {}", id, *name));
+  }
+  return found;
+}
+
+std::vector<std::string> KernelKnobs::names_of(KnobKind kind) const {
+  switch (kind) {
+    case KnobKind::kNewInterrupts:
+      return {""};
+    case KnobKind::kInterrupt: {
+      auto names = names_in(root_ + kInterrupts);
+      std::erase_if(names, [](const std::string& name) { return !is_number(name); });
+      return names;
+    }
+    case KnobKind::kReceive:
+      return queues("rx-");
+    case KnobKind::kTransmit:
+      return queues("tx-");
+    case KnobKind::kWorkqueue: {
+      auto names = names_in(root_ + kWorkqueues);
+      names.insert(names.begin(), kEveryWorkqueue);
+      return names;
+    }
+    case KnobKind::kKernelThread:
+      return kernel_threads();
+    case KnobKind::kUnit:
+      return top_units(root_);
+    case KnobKind::kIrqbalance:
+      break;
+  }
+  return {};
+}
+
+std::string KernelKnobs::path_of(const Knob& knob) const {
+  const auto [device, queue] = split_queue(knob.name);
+  switch (knob.kind) {
+    case KnobKind::kNewInterrupts:
+      return fmt::format("{}{}/default_smp_affinity", root_, kInterrupts);
+    case KnobKind::kInterrupt:
+      return fmt::format("{}{}/{}/smp_affinity_list", root_, kInterrupts, knob.name);
+    case KnobKind::kReceive:
+      return fmt::format("{}{}/{}/queues/{}/rps_cpus", root_, kNetwork, device, queue);
+    case KnobKind::kTransmit:
+      return fmt::format("{}{}/{}/queues/{}/xps_cpus", root_, kNetwork, device, queue);
+    case KnobKind::kWorkqueue:
+      return knob.name == kEveryWorkqueue
+                 ? fmt::format("{}{}/cpumask", root_, kWorkqueues)
+                 : fmt::format("{}{}/{}/cpumask", root_, kWorkqueues, knob.name);
+    case KnobKind::kKernelThread:
+      return fmt::format("{}/proc/{}/status", root_, process_of(knob.name));
+    case KnobKind::kUnit:
+    case KnobKind::kIrqbalance:
+      break;
+  }
+  return "";
+}
+
+Result<void> KernelKnobs::read_irqbalance(KnobValues& values) const {
+  const std::string socket = irqbalance_socket(root_);
+  if (socket.empty()) return {};
+  PINFOLD_LET(const auto banned, read_banned(socket));
+  values[Knob{KnobKind::kIrqbalance, ""}] = banned.to_string();
+  return {};
+}
+
+Result<void> KernelKnobs::read(KnobKind kind, KnobValues& values) const {
+  if (kind == KnobKind::kIrqbalance) return read_irqbalance(values);
+  for (std::string& name : names_of(kind)) {
+    Knob knob{kind, std::move(name)};
+    auto value = read_one(knob);  // a queue without a mask, or an interrupt that ended: no knob
+    if (value) values[std::move(knob)] = *std::move(value);
+  }
+  return {};
+}
+
+Result<std::string> KernelKnobs::read_one(const Knob& knob) const {
+  if (knob.kind == KnobKind::kUnit) return read_unit_cpus(root_, knob.name);
+  PINFOLD_LET(auto value, read_value(path_of(knob)));
+  return knob.kind == KnobKind::kKernelThread ? line_after(value, kAllowed) : value;
+}
+
+Result<void> KernelKnobs::move_thread(const Knob& knob, const CpuSet& cpus) const {
+  const std::string_view id = process_of(knob.name);
+  pid_t thread = 0;
+  (void)std::from_chars(id.data(), id.data() + id.size(), thread);
+  const auto name = read_value(fmt::format("{}/proc/{}/comm", root_, thread));
+  if (!name || knob.name != fmt::format("{} {}", thread, *name)) {
+    return fail(ErrorCode::kNotFound, fmt::format("{} has ended", to_string(knob)));
+  }
+  std::array<std::uint64_t, CpuSet::kMaxCpus / 64> words{};
+  cpus.copy_words(words);
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): as the system call wants it
+  const auto* const mask = reinterpret_cast<const cpu_set_t*>(words.data());
+  if (::sched_setaffinity(thread, sizeof words, mask) == 0) return {};
+  return fail_errno(errno,
+                    fmt::format("{}: set its CPUs to '{}'", to_string(knob), cpus.to_string()));
+}
+
+Result<void> KernelKnobs::write_file(const Knob& knob, const std::string& value) const {
+  auto written = write_value(path_of(knob), value);
+  if (written || written.error().sys_errno != EIO || knob.kind != KnobKind::kInterrupt) {
+    return written;
+  }
+  return fail(Error{ErrorCode::kUnsupported, EIO,
+                    fmt::format("{}: its driver manages it, or it belongs to one CPU: boot with "
+                                "'isolcpus=managed_irq,CPUS'",
+                                to_string(knob))});
+}
+
+Result<void> KernelKnobs::write(const Knob& knob, const std::string& value) {
+  const bool is_list = knob.kind == KnobKind::kIrqbalance || knob.kind == KnobKind::kUnit ||
+                       knob.kind == KnobKind::kKernelThread;
+  if (!is_list) return write_file(knob, value);
+  PINFOLD_LET(const auto cpus, cpus_of(knob, value, {}));
+  if (knob.kind == KnobKind::kUnit) return write_unit_cpus(root_, knob.name, cpus);
+  if (knob.kind == KnobKind::kKernelThread) return move_thread(knob, cpus);
+  const std::string socket = irqbalance_socket(root_);
+  if (socket.empty()) return fail(ErrorCode::kNotFound, "irqbalance does not run");
+  return write_banned(socket, cpus);
+}
+
+}  // namespace
+
+std::unique_ptr<KnobStore> kernel_knobs(std::string root) {
+  return std::make_unique<KernelKnobs>(std::move(root));
+}
+
+}  // namespace pinfold::quiet

@@ -1,0 +1,127 @@
+#include "pinfold/quiet/plan_quiet.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+// How it works
+//
+// Every knob has a base: the value that it has without Pinfold. That is what is kept of it as long
+// as it still has a value that Pinfold wrote, and its current value otherwise. The value for a set
+// of quiet CPUs follows from the base alone, so a plan does not depend on the plans before it.
+//
+// The first step of a knob leaves the CPUs that are quiet before or after, the second one only
+// those that are quiet after. Most plans only add or only release CPUs and have one of the two.
+//
+// What is kept before the steps has every value that the knob can have while they are executed. So
+// after a crash between any two of them the next plan still recognizes the value as Pinfold's.
+
+namespace pinfold::quiet {
+namespace {
+
+struct NamedLevel {
+  QuietLevel level;
+  std::string_view name;
+};
+constexpr std::array kLevels = {
+    NamedLevel{QuietLevel::kOff, "off"}, NamedLevel{QuietLevel::kInterrupts, "interrupts"},
+    NamedLevel{QuietLevel::kSystem, "system"}, NamedLevel{QuietLevel::kIsolated, "isolated"}};
+
+bool is_of_system(KnobKind kind) { return kind >= KnobKind::kWorkqueue; }
+
+bool is_ours(const KeptKnob* kept, const std::string& value) {
+  return kept != nullptr &&
+         std::find(kept->ours.begin(), kept->ours.end(), value) != kept->ours.end();
+}
+
+const KeptKnob* kept_of(const KeptKnobs& kept, const Knob& knob) {
+  const auto found = kept.find(knob);
+  return found == kept.end() ? nullptr : &found->second;
+}
+
+/// Returns the value of a knob for quiet CPUs; nullopt if its base is no set of CPUs.
+std::optional<std::string> value_for(const Knob& knob, const std::string& base,
+                                     const CpuSet& online, const CpuSet& quiet) {
+  const auto cpus = cpus_of(knob, base, online);
+  if (!cpus) return std::nullopt;
+  if (knob.kind == KnobKind::kIrqbalance) {
+    return cpus->contains_all(quiet) ? base : value_of(knob, *cpus | quiet, base);
+  }
+  if (!cpus->intersects(quiet)) return base;
+  const CpuSet left = *cpus - quiet;
+  const CpuSet housekeeping = online - quiet;
+  if (left.intersects(online)) return value_of(knob, left, base);
+  return housekeeping.empty() ? base : value_of(knob, housekeeping, base);
+}
+
+/// Adds a value to what is kept, unless it is the one of before.
+void add_ours(KeptKnob& kept, const std::string& value) {
+  if (value != kept.before && !is_ours(&kept, value)) kept.ours.push_back(value);
+}
+
+/// Plans one knob.
+void plan_knob(const QuietRequest& request, const Knob& knob, const std::string& now,
+               QuietPlan& plan) {
+  const KeptKnob* const known = kept_of(request.kept, knob);
+  const bool has_ours = is_ours(known, now);
+  const std::string& base = has_ours ? known->before : now;
+  const CpuSet& after = request.after.of(knob.kind);
+  const auto during = value_for(knob, base, request.online, request.before.of(knob.kind) | after);
+  const auto last = value_for(knob, base, request.online, after);
+  if (known != nullptr && !has_ours && now != known->before) plan.taken.push_back(knob);
+  if (!during || !last) return;
+  if (*during != now) plan.leave.push_back({knob, *during});
+  if (*last != *during) plan.give_back.push_back({knob, *last});
+  KeptKnob kept{base, {}};
+  for (const std::string* value : {&now, &*during, &*last}) add_ours(kept, *value);
+  if (!kept.ours.empty()) plan.kept[knob] = std::move(kept);
+  if (*last != base) plan.kept_after[knob] = {base, {*last}};
+}
+
+}  // namespace
+
+std::string_view to_string(QuietLevel level) {
+  return kLevels[static_cast<std::size_t>(level)].name;
+}
+
+Result<QuietLevel> parse_quiet_level(std::string_view text) {
+  for (const auto& [level, name] : kLevels) {
+    if (name == text) return level;
+  }
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("'{}': expected off, interrupts, system or isolated", text));
+}
+
+void QuietCpus::add(QuietLevel level, const CpuSet& cpus) {
+  if (level >= QuietLevel::kInterrupts) interrupts |= cpus;
+  if (level >= QuietLevel::kSystem) system |= cpus;
+}
+
+const CpuSet& QuietCpus::of(KnobKind kind) const {
+  return is_of_system(kind) ? system : interrupts;
+}
+
+QuietPlan plan_quiet(const QuietRequest& request) {
+  QuietPlan plan;
+  for (const auto& [knob, value] : request.observed) plan_knob(request, knob, value, plan);
+  for (const auto& [knob, kept] : request.kept) {
+    if (!request.unread.contains(knob.kind)) continue;
+    plan.kept.emplace(knob, kept);
+    plan.kept_after.emplace(knob, kept);
+  }
+  return plan;
+}
+
+KeptKnobs kept_after(const QuietPlan& plan, const std::set<Knob>& failed) {
+  KeptKnobs kept = plan.kept_after;
+  for (const Knob& knob : failed) {
+    const KeptKnob* const before = kept_of(plan.kept, knob);
+    if (before != nullptr) kept[knob] = *before;
+  }
+  return kept;
+}
+
+}  // namespace pinfold::quiet

@@ -1,0 +1,74 @@
+#include "pinfold/quiet/quiet_knobs.hpp"
+
+#include <algorithm>
+
+namespace pinfold::quiet {
+
+bool QuietKnobs::is_needed(KnobKind kind, const QuietCpus& desired) const {
+  if (!desired.of(kind).empty() || !current_.of(kind).empty()) return true;
+  return std::any_of(kept_.begin(), kept_.end(),
+                     [kind](const auto& entry) { return entry.first.kind == kind; });
+}
+
+QuietRequest QuietKnobs::observe(const QuietCpus& desired, const CpuSet& online) {
+  QuietRequest request{{}, {}, kept_, online, current_, desired};
+  report_.unread.clear();
+  for (const KnobKind kind : enumerators(KnobKind())) {
+    if (!is_needed(kind, desired)) continue;
+    auto read = store_->read(kind, request.observed);
+    if (read) continue;
+    request.unread.insert(kind);
+    report_.unread.emplace(kind, std::move(read).error());
+  }
+  return request;
+}
+
+bool QuietKnobs::keep(KeptKnobs kept) {
+  if (kept == kept_) return true;
+  if (!keep_(kept)) return false;
+  kept_ = std::move(kept);
+  return true;
+}
+
+void QuietKnobs::write(const std::vector<QuietStep>& steps) {
+  for (const QuietStep& step : steps) {
+    auto written = store_->write(step.knob, step.value);
+    if (written) {
+      ++report_.written;
+    } else if (written.error().code != ErrorCode::kNotFound) {  // else it is gone
+      failed_.insert(step.knob);
+      report_.unquiet.insert_or_assign(step.knob, std::move(written).error());
+    }
+  }
+}
+
+void QuietKnobs::begin(const QuietCpus& desired, const CpuSet& online) {
+  auto plan = plan_quiet(observe(desired, online));
+  report_.taken += plan.taken.size();
+  report_.unquiet.clear();
+  failed_.clear();
+  // Without a record what was there before could not be restored, so nothing is changed.
+  if (!keep(plan.kept)) return;
+  write(plan.leave);
+  current_ = desired;
+  plan_ = std::move(plan);
+}
+
+void QuietKnobs::leave(const QuietCpus& desired, const CpuSet& online) {
+  if (desired != current_) begin(desired, online);
+}
+
+void QuietKnobs::give_back() {
+  if (!plan_) return;
+  write(plan_->give_back);
+  (void)keep(kept_after(*plan_, failed_));  // if it fails, more is kept than needed
+  plan_.reset();
+}
+
+void QuietKnobs::reconcile(const QuietCpus& desired, const CpuSet& online) {
+  const bool has_work = !desired.empty() || !current_.empty() || !kept_.empty();
+  if (has_work) begin(desired, online);
+  give_back();
+}
+
+}  // namespace pinfold::quiet

@@ -1,0 +1,102 @@
+#include "systemd_units.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "dbus_message.hpp"
+#include "knob_file.hpp"
+#include "local_socket.hpp"
+
+namespace pinfold::quiet {
+namespace {
+
+constexpr const char* kCgroups = "/sys/fs/cgroup";
+constexpr const char* kBus = "/run/dbus/system_bus_socket";
+constexpr std::uint32_t kHello = 1;
+constexpr std::uint32_t kSet = 2;
+
+std::string cpus_file(const std::string& root, const std::string& unit) {
+  return fmt::format("{}{}/{}/cpuset.cpus", root, kCgroups, unit);
+}
+
+/// Authenticates as this user, whose id the kernel has passed along with the connection.
+Result<void> authenticate(int bus) {
+  constexpr std::size_t kMost = 256;
+  std::string hex;
+  for (const char digit : std::to_string(::geteuid())) hex += fmt::format("{:02x}", digit);
+  PINFOLD_TRY(send_all(bus, std::string(1, '\0') + "AUTH EXTERNAL " + hex + "\r\n"));
+  PINFOLD_LET(const auto answer, receive(bus, kMost));
+  if (!answer.starts_with("OK ")) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("'{}' refuses user {}: run as root", kBus, ::geteuid()));
+  }
+  return send_all(bus, "BEGIN\r\n");
+}
+
+/// Receives until `bytes` has `size` of them.
+Result<void> fill(int bus, std::size_t size, std::string& bytes) {
+  while (bytes.size() < size) {
+    PINFOLD_LET(const auto part, receive(bus, size - bytes.size()));
+    if (part.empty()) return fail(ErrorCode::kUnsupported, "the bus has ended the connection");
+    bytes += part;
+  }
+  return {};
+}
+
+/// Waits for the answer to a call. Skips signals, which everyone gets.
+Result<DbusReply> receive_reply(int bus, std::uint32_t serial) {
+  constexpr int kMostMessages = 64;
+  for (int i = 0; i < kMostMessages; ++i) {
+    std::string message;
+    PINFOLD_TRY(fill(bus, kDbusHead, message));
+    const auto size = dbus_size(message);
+    if (!size) return fail(ErrorCode::kUnsupported, "the bus has sent no message of D-Bus");
+    PINFOLD_TRY(fill(bus, *size, message));
+    auto reply = parse_reply(message);
+    if (reply && reply->serial == serial) return *std::move(reply);
+  }
+  return fail(ErrorCode::kUnsupported, "no answer among 64 messages");
+}
+
+Result<void> call(int bus, std::uint32_t serial, const std::string& message) {
+  PINFOLD_TRY(send_all(bus, message));
+  PINFOLD_LET(const auto reply, receive_reply(bus, serial));
+  if (reply.error.empty()) return {};
+  return fail(ErrorCode::kUnsupported, "refused: " + reply.error);
+}
+
+Result<void> set_allowed_cpus(const std::string& root, const std::string& unit,
+                              const CpuSet& cpus) {
+  PINFOLD_LET(const auto bus, connect_to(root + kBus));
+  PINFOLD_TRY(authenticate(bus.get()));
+  PINFOLD_TRY(call(bus.get(), kHello, hello_message(kHello)));
+  return call(bus.get(), kSet, allowed_cpus_message(kSet, unit, cpus));
+}
+
+}  // namespace
+
+std::vector<std::string> top_units(const std::string& root) {
+  auto names = names_in(root + kCgroups);
+  const bool is_v2 = std::find(names.begin(), names.end(), "cgroup.controllers") != names.end();
+  std::erase_if(names, [&](const std::string& name) {
+    return !is_v2 || !(name.ends_with(".slice") || name.ends_with(".scope"));
+  });
+  return names;
+}
+
+std::string read_unit_cpus(const std::string& root, const std::string& unit) {
+  return read_value(cpus_file(root, unit)).value_or("");
+}
+
+Result<void> write_unit_cpus(const std::string& root, const std::string& unit, const CpuSet& cpus) {
+  PINFOLD_TRY_WRAP(set_allowed_cpus(root, unit, cpus),
+                   fmt::format("systemd: set AllowedCPUs={} of '{}'", cpus.to_string(), unit));
+  if (!cpus.empty()) return {};
+  // systemd (seen with 252 to 261) forgets the setting, but leaves cpuset.cpus as it was.
+  const auto cleared = write_value(cpus_file(root, unit), "");
+  return cleared || cleared.error().code == ErrorCode::kNotFound ? Result<void>() : cleared;
+}
+
+}  // namespace pinfold::quiet

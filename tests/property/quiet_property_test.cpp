@@ -1,0 +1,202 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "draw.hpp"
+#include "fake_knobs.hpp"
+#include "pinfold/quiet/quiet_knobs.hpp"
+
+namespace pinfold::quiet {
+namespace {
+
+using test::draw;
+using test::FakeKnobs;
+using test::KnobWorld;
+
+constexpr int kCpus = 8;
+constexpr int kKnobs = 12;
+
+const CpuSet& online() {
+  static const CpuSet all = CpuSet::range(0, kCpus - 1);
+  return all;
+}
+
+/// The end of the process in the middle of a plan.
+struct Killed {};
+
+CpuSet random_cpus() {
+  CpuSet cpus;
+  for (int cpu = 0; cpu < kCpus; ++cpu) {
+    if (draw(0, 2) == 0) cpus.insert(CpuId{cpu});
+  }
+  return cpus;
+}
+
+std::string random_value(const Knob& knob) {
+  CpuSet cpus = random_cpus();
+  const bool may_be_empty = knob.kind == KnobKind::kReceive || knob.kind == KnobKind::kUnit ||
+                            knob.kind == KnobKind::kIrqbalance;
+  if (cpus.empty() && !may_be_empty) cpus.insert(CpuId{draw(0, kCpus - 1)});
+  return value_of(knob, cpus, "00000000,00000000");
+}
+
+QuietCpus random_quiet() {
+  QuietCpus quiet;
+  quiet.add(QuietLevel::kInterrupts, random_cpus());
+  quiet.add(QuietLevel::kSystem, random_cpus());
+  return quiet;
+}
+
+/// A machine, the process that makes it quiet, and what its record would be after a crash.
+class Model {
+ public:
+  Model() {
+    const auto kinds = enumerators(KnobKind());
+    for (int i = 0; i < kKnobs; ++i) {
+      const auto kind = static_cast<std::size_t>(draw(0, static_cast<int>(kinds.size()) - 1));
+      const Knob knob{kinds[kind], std::to_string(i)};
+      world_.values[knob] = random_value(knob);
+    }
+    theirs_ = world_.values;
+    world_.before_write = [this] {
+      if (left_ && (*left_)-- == 0) throw Killed();
+    };
+    restart();
+  }
+
+  /// A new process, which knows only the record.
+  void restart() {
+    left_.reset();
+    knobs_.emplace(std::make_unique<FakeKnobs>(world_), record_, [this](const KeptKnobs& kept) {
+      record_ = kept;
+      return true;
+    });
+  }
+
+  /// Makes CPUs quiet. The process is killed before one of its writes, or at none of them.
+  void change(const QuietCpus& quiet, std::optional<int> killed_at = std::nullopt) {
+    left_ = killed_at;
+    try {
+      knobs_->leave(quiet, online());
+      knobs_->give_back();
+    } catch (const Killed&) {
+      restart();
+    }
+    left_.reset();
+  }
+  void reconcile(const QuietCpus& quiet) { knobs_->reconcile(quiet, online()); }
+
+  /// Another program writes a knob. A value that is also one of ours cannot be told from it.
+  void write_by_another() {
+    auto knob = world_.values.begin();
+    std::advance(knob, draw(0, static_cast<int>(world_.values.size()) - 1));
+    std::string value = random_value(knob->first);
+    const auto kept = record_.find(knob->first);
+    if (kept != record_.end()) {
+      const auto& ours = kept->second.ours;
+      if (std::find(ours.begin(), ours.end(), value) != ours.end()) return;
+    }
+    theirs_[knob->first] = value;
+    knob->second = std::move(value);
+  }
+
+  [[nodiscard]] KnobWorld& world() { return world_; }
+  /// What each knob would be without us.
+  [[nodiscard]] const KnobValues& theirs() const { return theirs_; }
+  [[nodiscard]] const KeptKnobs& record() const { return record_; }
+
+ private:
+  KnobWorld world_;
+  KnobValues theirs_;
+  KeptKnobs record_;
+  std::optional<int> left_;  ///< writes until the process is killed
+  std::optional<QuietKnobs> knobs_;
+};
+
+void run_randomly(Model& model) {
+  const int steps = draw(1, 12);
+  for (int i = 0; i < steps; ++i) {
+    switch (draw(0, 4)) {
+      case 0:
+        model.write_by_another();
+        break;
+      case 1:
+        model.change(random_quiet(), draw(0, 6));
+        break;
+      case 2:
+        model.reconcile(random_quiet());
+        break;
+      case 3:
+        model.restart();
+        break;
+      default:
+        model.change(random_quiet());
+    }
+  }
+}
+
+void require_quiet(const KnobValues& values, const QuietCpus& quiet) {
+  for (const auto& [knob, value] : values) {
+    const CpuSet cpus = *cpus_of(knob, value, online());
+    const CpuSet& must = quiet.of(knob.kind);
+    if (knob.kind == KnobKind::kIrqbalance) {
+      RC_ASSERT(cpus.contains_all(must));
+    } else if (must != online()) {
+      RC_ASSERT(!cpus.intersects(must));
+    }
+  }
+}
+
+TEST(QuietProperty, RestoresEveryKnobToTheByte) {
+  EXPECT_TRUE(rc::check("whatever happened before, nothing of it is left", [] {
+    Model model;
+    run_randomly(model);
+    model.reconcile({});
+    RC_ASSERT(model.world().values == model.theirs());
+    RC_ASSERT(model.record().empty());
+  }));
+}
+
+TEST(QuietProperty, LeavesQuietCpusAfterAReconciliation) {
+  EXPECT_TRUE(rc::check("no knob has a quiet CPU", [] {
+    Model model;
+    run_randomly(model);
+    const QuietCpus quiet = random_quiet();
+    model.reconcile(quiet);
+    require_quiet(model.world().values, quiet);
+  }));
+}
+
+TEST(QuietProperty, WritesNothingThatDoesNotChange) {
+  EXPECT_TRUE(rc::check("a second reconciliation writes nothing", [] {
+    Model model;
+    run_randomly(model);
+    const QuietCpus quiet = random_quiet();
+    model.reconcile(quiet);
+    model.world().written.clear();
+    model.reconcile(quiet);
+    RC_ASSERT(model.world().written.empty());
+  }));
+}
+
+TEST(QuietProperty, KeepsOffReleasedCpusUntilTheyAreGivenBack) {
+  EXPECT_TRUE(rc::check("between the two halves every CPU of both is quiet", [] {
+    KnobWorld world;
+    const Knob knob{KnobKind::kInterrupt, "24"};
+    world.values[knob] = random_value(knob);
+    QuietKnobs knobs(std::make_unique<FakeKnobs>(world), {}, [](const auto&) { return true; });
+    const QuietCpus first = random_quiet();
+    const QuietCpus second = random_quiet();
+    knobs.reconcile(first, online());
+    knobs.leave(second, online());
+    const CpuSet both = first.interrupts | second.interrupts;
+    if (both == online()) return;
+    RC_ASSERT(!cpus_of(knob, world.values[knob], online())->intersects(both));
+  }));
+}
+
+}  // namespace
+}  // namespace pinfold::quiet

@@ -1,0 +1,131 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "irqbalance.hpp"
+#include "pinfold/quiet/knob_store.hpp"
+#include "temp_dir.hpp"
+
+namespace pinfold::quiet {
+namespace {
+
+class KernelKnobsTest : public testing::Test {
+ protected:
+  KnobValues read(KnobKind kind) {
+    KnobValues values;
+    const auto read = kernel_knobs(dir_.path())->read(kind, values);
+    EXPECT_TRUE(read) << read.error().message;
+    return values;
+  }
+  Result<void> write(const Knob& knob, const std::string& value) {
+    return kernel_knobs(dir_.path())->write(knob, value);
+  }
+  std::string text_of(const std::string& name) {
+    std::ifstream file(dir_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  test::TempDir dir_;
+};
+
+TEST_F(KernelKnobsTest, ReadInterrupts) {
+  dir_.write("proc/irq/24/smp_affinity_list", "0-7\n");
+  dir_.write("proc/irq/0/spurious", "");  // has no affinity
+  dir_.write("proc/irq/default_smp_affinity", "ff\n");
+  EXPECT_EQ(read(KnobKind::kInterrupt), (KnobValues{{{KnobKind::kInterrupt, "24"}, "0-7"}}));
+  EXPECT_EQ(read(KnobKind::kNewInterrupts), (KnobValues{{{KnobKind::kNewInterrupts, ""}, "ff"}}));
+}
+
+TEST_F(KernelKnobsTest, ReadQueuesOfHardware) {
+  dir_.write("sys/class/net/eth0/device/vendor", "0x8086");
+  dir_.write("sys/class/net/eth0/queues/rx-0/rps_cpus", "0f\n");
+  dir_.write("sys/class/net/eth0/queues/tx-0/xps_cpus", "03\n");
+  dir_.write("sys/class/net/veth1/queues/rx-0/rps_cpus", "ff\n");
+  EXPECT_EQ(read(KnobKind::kReceive), (KnobValues{{{KnobKind::kReceive, "eth0/rx-0"}, "0f"}}));
+  EXPECT_EQ(read(KnobKind::kTransmit), (KnobValues{{{KnobKind::kTransmit, "eth0/tx-0"}, "03"}}));
+}
+
+TEST_F(KernelKnobsTest, ReadWorkqueues) {
+  dir_.write("sys/devices/virtual/workqueue/cpumask", "ff\n");
+  dir_.write("sys/devices/virtual/workqueue/writeback/cpumask", "0f\n");
+  dir_.write("sys/devices/virtual/workqueue/bound/per_cpu", "1\n");
+  EXPECT_EQ(read(KnobKind::kWorkqueue), (KnobValues{{{KnobKind::kWorkqueue, "*"}, "ff"},
+                                                    {{KnobKind::kWorkqueue, "writeback"}, "0f"}}));
+}
+
+void write_thread(const test::TempDir& dir, const std::string& id, const std::string& name,
+                  const std::string& flags) {
+  const std::string at = "proc/" + id + "/";
+  dir.write(at + "comm", name + "\n");
+  dir.write(at + "stat", id + " (" + name + ") S 0 0 0 0 -1 " + flags + " 0 0 0\n");
+  dir.write(at + "status", "Name:\t" + name + "\nCpus_allowed:\tff\nCpus_allowed_list:\t0-7\n");
+}
+
+TEST_F(KernelKnobsTest, ReadThreadsThatMayMove) {
+  write_thread(dir_, "2", "kthreadd", "2129984");
+  write_thread(dir_, "9", "kswapd0", "2264128");
+  write_thread(dir_, "10", "a) b", "2129984");
+  write_thread(dir_, "15", "ksoftirqd/2", "69238848");  // PF_NO_SETAFFINITY
+  dir_.write("proc/2/task/2/children", "9 10 15 ");
+  EXPECT_EQ(read(KnobKind::kKernelThread),
+            (KnobValues{{{KnobKind::kKernelThread, "2 kthreadd"}, "0-7"},
+                        {{KnobKind::kKernelThread, "9 kswapd0"}, "0-7"},
+                        {{KnobKind::kKernelThread, "10 a) b"}, "0-7"}}));
+}
+
+TEST_F(KernelKnobsTest, ReadUnitsOfVersion2Only) {
+  dir_.write("sys/fs/cgroup/system.slice/cpuset.cpus", "\n");
+  dir_.write("sys/fs/cgroup/user.slice/cgroup.procs", "");
+  dir_.write("sys/fs/cgroup/init.scope/cpuset.cpus", "0-3\n");
+  dir_.write("sys/fs/cgroup/pinfold/cpuset.cpus", "0-3\n");
+  EXPECT_TRUE(read(KnobKind::kUnit).empty());
+  dir_.write("sys/fs/cgroup/cgroup.controllers", "cpuset\n");
+  EXPECT_EQ(read(KnobKind::kUnit), (KnobValues{{{KnobKind::kUnit, "init.scope"}, "0-3"},
+                                               {{KnobKind::kUnit, "system.slice"}, ""},
+                                               {{KnobKind::kUnit, "user.slice"}, ""}}));
+}
+
+TEST_F(KernelKnobsTest, WriteFiles) {
+  dir_.write("proc/irq/24/smp_affinity_list", "0-7\n");
+  ASSERT_TRUE(write({KnobKind::kInterrupt, "24"}, "0-1"));
+  EXPECT_EQ(text_of("proc/irq/24/smp_affinity_list").substr(0, 4), "0-1\n");
+}
+
+TEST_F(KernelKnobsTest, NameTheFileThatIsMissing) {
+  const auto written = write({KnobKind::kInterrupt, "99"}, "0-1");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(written.error().message.find("/proc/irq/99/smp_affinity_list"), std::string::npos);
+}
+
+TEST_F(KernelKnobsTest, AreNoneWithoutIrqbalance) {
+  EXPECT_TRUE(read(KnobKind::kIrqbalance).empty());
+  const auto written = write({KnobKind::kIrqbalance, ""}, "0-1");
+  EXPECT_EQ(written.error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(KernelKnobsTest, NameAUnitThatCannotBeSetWithoutABus) {
+  const auto written = write({KnobKind::kUnit, "system.slice"}, "0-1");
+  ASSERT_FALSE(written);
+  EXPECT_NE(written.error().message.find("AllowedCPUs=0-1 of 'system.slice'"), std::string::npos)
+      << written.error().message;
+}
+
+TEST_F(KernelKnobsTest, DoNotMoveAThreadWhoseIdIsUsedAgain) {
+  write_thread(dir_, "9", "other", "2129984");
+  const auto written = write({KnobKind::kKernelThread, "9 kswapd0"}, "0-1");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, ErrorCode::kNotFound);
+}
+
+TEST(Irqbalance, SaysWhichCpusAreBanned) {
+  EXPECT_EQ(parse_irqbalance_setup("SLEEP 10 BANNED 00000000,0000000c").value(), (CpuSet{2, 3}));
+  EXPECT_EQ(parse_irqbalance_setup("SLEEP 10 IRQ 24 LOAD 1 BANNED 0\n").value(), CpuSet{});
+  for (const char* const answer : {"", "SLEEP 10", "BANNED ", "BANNED x"}) {
+    EXPECT_FALSE(parse_irqbalance_setup(answer)) << answer;
+  }
+}
+
+}  // namespace
+}  // namespace pinfold::quiet

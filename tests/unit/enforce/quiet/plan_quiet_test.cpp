@@ -1,0 +1,144 @@
+#include "pinfold/quiet/plan_quiet.hpp"
+
+#include <gtest/gtest.h>
+
+namespace pinfold::quiet {
+namespace {
+
+const Knob kIrq{KnobKind::kInterrupt, "24"};
+const Knob kUnitKnob{KnobKind::kUnit, "system.slice"};
+const Knob kBan{KnobKind::kIrqbalance, ""};
+
+QuietCpus quiet_at(QuietLevel level, const CpuSet& cpus) {
+  QuietCpus quiet;
+  quiet.add(level, cpus);
+  return quiet;
+}
+
+QuietRequest request_of(const Knob& knob, const std::string& value, const CpuSet& before,
+                        const CpuSet& after) {
+  return {{{knob, value}},
+          {},
+          {},
+          CpuSet::range(0, 7),
+          quiet_at(QuietLevel::kSystem, before),
+          quiet_at(QuietLevel::kSystem, after)};
+}
+
+/// Returns "leave; give back" of a plan with at most one step each.
+std::string steps_of(const QuietRequest& request) {
+  const QuietPlan plan = plan_quiet(request);
+  std::string text = plan.leave.empty() ? "-" : plan.leave[0].value;
+  return text + "; " + (plan.give_back.empty() ? "-" : plan.give_back[0].value);
+}
+
+struct PlanCase {
+  const char* name;
+  Knob knob;
+  const char* value;
+  CpuSet before;
+  CpuSet after;
+  const char* steps;
+};
+
+TEST(PlanQuiet, WritesOnlyWhatChanges) {
+  const std::vector<PlanCase> cases = {
+      {"leaves", kIrq, "0-7", {}, {2, 3}, "0-1,4-7; -"},
+      {"is elsewhere", kIrq, "0-1", {}, {2, 3}, "-; -"},
+      {"would have none", kIrq, "2", {}, {2, 3}, "0-1,4-7; -"},
+      {"no housekeeping", kIrq, "0-7", {}, {0, 1, 2, 3, 4, 5, 6, 7}, "-; -"},
+      {"only offline ones left", kIrq, "3,60", {}, {3}, "0-2,4-7; -"},
+      {"swap", kIrq, "0-7", {2}, {3}, "0-1,4-7; 0-2,4-7"},
+      {"a unit with any CPU", kUnitKnob, "", {}, {7}, "0-6; -"},
+      {"bans more", kBan, "1", {}, {2, 3}, "1-3; -"},
+      {"is banned already", kBan, "1-3", {}, {2, 3}, "-; -"},
+      {"a mask", {KnobKind::kReceive, "e/rx-0"}, "0f", {}, {0}, "0e; -"},
+      {"a mask that is off", {KnobKind::kReceive, "e/rx-0"}, "00", {}, {0}, "-; -"},
+      {"no CPUs", kIrq, "x", {}, {0}, "-; -"},
+  };
+  for (const auto& [name, knob, value, before, after, steps] : cases) {
+    EXPECT_EQ(steps_of(request_of(knob, value, before, after)), steps) << name;
+  }
+}
+
+TEST(PlanQuiet, KeepsWhatWasThereBeforeTheFirstStep) {
+  const QuietPlan plan = plan_quiet(request_of(kIrq, "0-7", {}, {2}));
+  EXPECT_EQ(plan.kept, (KeptKnobs{{kIrq, {"0-7", {"0-1,3-7"}}}}));
+  EXPECT_EQ(plan.kept_after, plan.kept);
+}
+
+TEST(PlanQuiet, RestoresWhatIsKeptAndForgetsIt) {
+  QuietRequest request = request_of(kUnitKnob, "0-6", {7}, {});
+  request.kept = {{kUnitKnob, {"", {"0-6"}}}};
+  EXPECT_EQ(steps_of(request), "-; ");
+  const QuietPlan plan = plan_quiet(request);
+  EXPECT_EQ(plan.kept, request.kept);
+  EXPECT_TRUE(plan.kept_after.empty());
+}
+
+TEST(PlanQuiet, LeavesTheChangeOfAnotherProgram) {
+  QuietRequest request = request_of(kIrq, "1", {2}, {});
+  request.kept = {{kIrq, {"0-7", {"0-1,3-7"}}}};
+  const QuietPlan plan = plan_quiet(request);
+  EXPECT_EQ(steps_of(request), "-; -");
+  EXPECT_EQ(plan.taken, std::vector{kIrq});
+  EXPECT_TRUE(plan.kept.empty());
+}
+
+TEST(PlanQuiet, MovesWhatAnotherProgramHasPutBackAndKeepsItsValue) {
+  QuietRequest request = request_of(kIrq, "2-3", {2}, {2});
+  request.kept = {{kIrq, {"0-7", {"0-1,3-7"}}}};
+  EXPECT_EQ(steps_of(request), "3; -");
+  EXPECT_EQ(plan_quiet(request).kept, (KeptKnobs{{kIrq, {"2-3", {"3"}}}}));
+}
+
+TEST(PlanQuiet, RecognizesEachValueOfAnInterruptedPlan) {
+  QuietRequest request = request_of(kIrq, "0-7", {2}, {3});
+  const KeptKnobs kept = plan_quiet(request).kept;
+  for (const char* const value : {"0-7", "0-1,4-7", "0-2,4-7"}) {
+    QuietRequest again = request_of(kIrq, value, {}, {});
+    again.kept = kept;
+    const QuietPlan plan = plan_quiet(again);
+    EXPECT_TRUE(plan.taken.empty()) << value;
+    EXPECT_TRUE(plan.kept_after.empty()) << value;
+    const std::string last = plan.leave.empty() ? std::string(value) : plan.leave[0].value;
+    EXPECT_EQ(last, "0-7") << value;
+  }
+}
+
+TEST(PlanQuiet, KeepsKnobsThatCouldNotBeRead) {
+  QuietRequest request = request_of(kIrq, "0-7", {}, {});
+  request.kept = {{kUnitKnob, {"", {"0-6"}}}, {kBan, {"", {"3"}}}};
+  request.unread = {KnobKind::kUnit};
+  const QuietPlan plan = plan_quiet(request);
+  EXPECT_EQ(plan.kept_after, (KeptKnobs{{kUnitKnob, {"", {"0-6"}}}})) << "irqbalance has ended";
+}
+
+TEST(PlanQuiet, LeavesKnobsOfTheSystemToLevelSystem) {
+  for (const auto& [level, steps] :
+       {std::pair(QuietLevel::kInterrupts, "-; -"), std::pair(QuietLevel::kSystem, "0-6; -"),
+        std::pair(QuietLevel::kIsolated, "0-6; -"), std::pair(QuietLevel::kOff, "-; -")}) {
+    QuietRequest request = request_of(kUnitKnob, "", {}, {});
+    request.after = quiet_at(level, CpuSet{7});
+    EXPECT_EQ(steps_of(request), steps) << to_string(level);
+  }
+}
+
+TEST(PlanQuiet, KeepsBothValuesOfAStepThatFailed) {
+  const QuietPlan plan = plan_quiet(request_of(kIrq, "0-7", {2}, {3}));
+  EXPECT_EQ(kept_after(plan, {}), (KeptKnobs{{kIrq, {"0-7", {"0-2,4-7"}}}}));
+  EXPECT_EQ(kept_after(plan, {kIrq}), plan.kept);
+}
+
+TEST(QuietLevel, IsReadAsItIsWritten) {
+  for (const auto level :
+       {QuietLevel::kOff, QuietLevel::kInterrupts, QuietLevel::kSystem, QuietLevel::kIsolated}) {
+    EXPECT_EQ(parse_quiet_level(to_string(level)).value(), level);
+  }
+  const auto wrong = parse_quiet_level("silent");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message, "'silent': expected off, interrupts, system or isolated");
+}
+
+}  // namespace
+}  // namespace pinfold::quiet

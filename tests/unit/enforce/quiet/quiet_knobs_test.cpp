@@ -1,0 +1,128 @@
+#include "pinfold/quiet/quiet_knobs.hpp"
+
+#include <gtest/gtest.h>
+
+#include "fake_knobs.hpp"
+
+namespace pinfold::quiet {
+namespace {
+
+using test::FakeKnobs;
+using test::KnobWorld;
+
+const CpuSet kOnline = CpuSet::range(0, 7);
+const Knob kIrq{KnobKind::kInterrupt, "24"};
+const Knob kManaged{KnobKind::kInterrupt, "25"};
+const Knob kQueue{KnobKind::kWorkqueue, "*"};
+
+QuietCpus quiet_system(const CpuSet& cpus) {
+  QuietCpus quiet;
+  quiet.add(QuietLevel::kSystem, cpus);
+  return quiet;
+}
+
+class QuietKnobsTest : public testing::Test {
+ protected:
+  QuietKnobsTest() { world_.values = {{kIrq, "0-7"}, {kManaged, "0-7"}, {kQueue, "ff"}}; }
+
+  /// `is_stored`: whether records can be stored.
+  QuietKnobs knobs(bool is_stored = true) {
+    return {std::make_unique<FakeKnobs>(world_), record_, [this, is_stored](const KeptKnobs& kept) {
+              if (is_stored) record_ = kept;
+              return is_stored;
+            }};
+  }
+
+  KnobWorld world_;
+  KeptKnobs record_;
+};
+
+TEST_F(QuietKnobsTest, StoreWhatIsThereBeforeTheyWrite) {
+  world_.before_write = [this] { EXPECT_EQ(record_.size(), 3U); };
+  auto quiet = knobs();
+  quiet.leave(quiet_system(CpuSet{7}), kOnline);
+  EXPECT_EQ(world_.values.at(kIrq), "0-6");
+  EXPECT_EQ(world_.values.at(kQueue), "7f");
+  EXPECT_EQ(quiet.report().written, 3U);
+}
+
+TEST_F(QuietKnobsTest, WriteNothingIfItCannotBeStored) {
+  auto quiet = knobs(false);
+  quiet.leave(quiet_system(CpuSet{7}), kOnline);
+  quiet.give_back();
+  EXPECT_TRUE(world_.written.empty());
+}
+
+TEST_F(QuietKnobsTest, ReadNothingIfNothingChanges) {
+  auto quiet = knobs();
+  quiet.leave(quiet_system(CpuSet{7}), kOnline);
+  quiet.give_back();
+  world_.values[kIrq] = "0-7";  // another program
+  quiet.leave(quiet_system(CpuSet{7}), kOnline);
+  quiet.give_back();
+  EXPECT_EQ(world_.values.at(kIrq), "0-7");
+  quiet.reconcile(quiet_system(CpuSet{7}), kOnline);
+  EXPECT_EQ(world_.values.at(kIrq), "0-6");
+}
+
+TEST_F(QuietKnobsTest, NameWhatCannotMoveAndGoOn) {
+  world_.fixed = {kManaged};
+  auto quiet = knobs();
+  quiet.leave(quiet_system(CpuSet{7}), kOnline);
+  quiet.give_back();
+  EXPECT_EQ(world_.values.at(kIrq), "0-6");
+  ASSERT_EQ(quiet.report().unquiet.size(), 1U);
+  EXPECT_EQ(quiet.report().unquiet.begin()->first, kManaged);
+  quiet.reconcile({}, kOnline);
+  EXPECT_TRUE(record_.empty());
+  EXPECT_EQ(world_.values.at(kIrq), "0-7");
+}
+
+TEST_F(QuietKnobsTest, NameKindsThatCannotBeRead) {
+  world_.silent = {KnobKind::kWorkqueue};
+  auto quiet = knobs();
+  quiet.reconcile(quiet_system(CpuSet{7}), kOnline);
+  EXPECT_EQ(world_.values.at(kIrq), "0-6");
+  EXPECT_EQ(quiet.report().unread.count(KnobKind::kWorkqueue), 1U);
+}
+
+TEST_F(QuietKnobsTest, ForgetAKnobThatHasGone) {
+  auto quiet = knobs();
+  quiet.reconcile(quiet_system(CpuSet{7}), kOnline);
+  world_.values.erase(kIrq);
+  quiet.reconcile(quiet_system(CpuSet{7}), kOnline);
+  EXPECT_FALSE(record_.contains(kIrq));
+  EXPECT_TRUE(quiet.report().unquiet.empty());
+}
+
+TEST_F(QuietKnobsTest, CountWhatOthersHaveTaken) {
+  auto quiet = knobs();
+  quiet.reconcile(quiet_system(CpuSet{7}), kOnline);
+  world_.values[kIrq] = "3-7";
+  quiet.reconcile(quiet_system(CpuSet{7}), kOnline);
+  EXPECT_EQ(quiet.report().taken, 1U);
+  quiet.reconcile({}, kOnline);
+  EXPECT_EQ(world_.values.at(kIrq), "3-7") << "as the other program has left it";
+}
+
+TEST_F(QuietKnobsTest, RestoreWhatAnEarlierProcessHasChanged) {
+  {
+    auto earlier = knobs();
+    earlier.leave(quiet_system(CpuSet{7}), kOnline);  // and is killed
+  }
+  auto quiet = knobs();
+  quiet.reconcile({}, kOnline);
+  EXPECT_EQ(world_.values.at(kIrq), "0-7");
+  EXPECT_EQ(world_.values.at(kQueue), "ff");
+  EXPECT_TRUE(record_.empty());
+}
+
+TEST_F(QuietKnobsTest, ReadNothingIfNothingWasEverQuiet) {
+  world_.silent = {KnobKind::kInterrupt};
+  auto quiet = knobs();
+  quiet.reconcile({}, kOnline);
+  EXPECT_TRUE(quiet.report().unread.empty());
+}
+
+}  // namespace
+}  // namespace pinfold::quiet
