@@ -195,6 +195,8 @@ void describe(Fields& fields, ReconcileReport& report) {
   }
   fields.member("remaining", report.remaining, "What still differs, and why.");
   fields.may_lack("notes", report.notes, "As desired, but worth knowing: CPU affinities.");
+  fields.may_lack("unquiet", report.unquiet,
+                  "What still uses quiet CPUs, such as interrupts, and why: docs/noise.md.");
   fields.computed("ok", report.remaining.empty(), "Nothing remains.");
 }
 

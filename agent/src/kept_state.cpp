@@ -11,6 +11,7 @@
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/agent/pods_file.hpp"
+#include "pinfold/base/read_file.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
 #include "pinfold/checkpoint/start.hpp"
@@ -124,6 +125,13 @@ checkpoint::UnknownKeys take_kept(checkpoint::UnknownKeys& found, const std::str
 checkpoint::FileText with_keys(checkpoint::FileText text, const checkpoint::UnknownKeys& keys) {
   if (!keys.has_any_to_keep()) return text;
   return checkpoint::FileText(checkpoint::with_keys(text.text(), keys));
+}
+
+/// Returns the id of the running kernel's boot; "" if it cannot be read.
+std::string boot_id() {
+  auto id = read_file("/proc/sys/kernel/random/boot_id").value_or("");
+  if (id.ends_with('\n')) id.pop_back();
+  return id;
 }
 
 /// A copy of a damaged .pinfold_pods, for inspection.
@@ -333,6 +341,16 @@ std::optional<ProcessList> KeptState::processes() {
 
 void KeptState::keep_processes(const ProcessList& list) {
   if (!is_dry_run_) (void)write_side_file(store_, kProcessesFileName, encode_processes(list), log_);
+}
+
+quiet::KeptKnobs KeptState::knobs() {
+  const auto decode = [](std::string_view text) { return quiet::decode_kept(text, boot_id()); };
+  return read_side_file(store_, kKnobsFileName, decode, log_).value_or(quiet::KeptKnobs());
+}
+
+bool KeptState::keep_knobs(const quiet::KeptKnobs& knobs) {
+  if (is_dry_run_) return false;
+  return write_side_file(store_, kKnobsFileName, quiet::encode_kept(knobs, boot_id()), log_);
 }
 
 }  // namespace pinfold::agent

@@ -45,6 +45,16 @@ Result<void> check_container(const PodSpec& pod, const std::string& name) {
       fmt::format("container '{}': pod '{}' has no container of this name", name, pod.name));
 }
 
+/// Returns one sentence per knob or kind that is not as desired.
+std::vector<std::string> unquiet_lines(const quiet::QuietReport& report) {
+  std::vector<std::string> lines;
+  for (const auto& [knob, error] : report.unquiet) lines.push_back(error.message);
+  for (const auto& [kind, error] : report.unread) {
+    lines.push_back(fmt::format("{}: {}", to_string(kind), error.message));
+  }
+  return lines;
+}
+
 Result<const ActivePod*> find_active(const AgentState& state, const PodUid& uid) {
   if (const ActivePod* const pod = state.node.find(uid)) return pod;
   return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", uid));
@@ -66,7 +76,30 @@ Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
   NodeAgent agent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
                   std::move(offline), std::move(observed));
   if (agent.enforced_) agent.earlier_ = earlier_layout(agent.before(), agent.state());
+  if (agent.enforced_ && !agent.options_.is_query) agent.open_knobs();
   return agent;
+}
+
+void NodeAgent::open_knobs() {
+  auto before = kept_->knobs();
+  if (options_.quiet == quiet::QuietLevel::kOff && before.empty()) return;
+  KeptState& kept = *kept_;  // on the heap, and lives as long as the knobs
+  quiet_ = std::make_unique<quiet::QuietKnobs>(
+      options_.open_knobs ? options_.open_knobs() : quiet::kernel_knobs(""), std::move(before),
+      [&kept](const quiet::KeptKnobs& knobs) { return kept.keep_knobs(knobs); });
+}
+
+quiet::QuietReport NodeAgent::restore_knobs() {
+  if (!quiet_) return {};
+  quiet_->reconcile({}, online());
+  return quiet_->report();
+}
+
+/// Returns the CPUs that are to be quiet.
+quiet::QuietCpus NodeAgent::quiet_cpus(const Desired& desired) const {
+  quiet::QuietCpus cpus;
+  cpus.add(options_.quiet, exclusive_cpus(desired));
+  return cpus;
 }
 
 /// Commits decisions, then logs and counts them.
@@ -124,7 +157,9 @@ std::optional<Error> NodeAgent::apply(const ChangedPods& pods, const StepWatcher
   }
   const auto begin = now();
   const Desired target = desired();
+  if (quiet_) quiet_->leave(quiet_cpus(target), online());
   auto applied = enforced_->apply(target, watcher, pods);
+  if (quiet_) quiet_->give_back();
   timings_.enforcements.observe(now() - begin);
   if (applied) {
     earlier_.clear();
@@ -468,6 +503,10 @@ Result<ReconcileReport> NodeAgent::enforce_again(PageMoves pages) {
   PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes));
   if (known != processes) kept_->keep_processes(processes);
   if (pages == PageMoves::kOn) enforced_->move_pages(target, report);
+  if (quiet_) {
+    quiet_->reconcile(quiet_cpus(target), online());
+    report.unquiet = unquiet_lines(quiet_->report());
+  }
   update_assigned(target);
   for (std::string& line : lost_cpus(*node_, state(), offline_)) {
     report.remaining.push_back(std::move(line));

@@ -18,6 +18,7 @@ Desired NodeView::desired() const {
   const enforce::KernelFacts facts = enforced_ ? enforced_->facts() : enforce::KernelFacts{};
   Desired desired = make_desired(*node_, state(), facts, offline_);
   desired.earlier = earlier_;
+  if (options_.quiet == quiet::QuietLevel::kIsolated) desired.partition = Partition::kIsolated;
   return desired;
 }
 

@@ -16,6 +16,7 @@ Checks check_system(const ObservedSystem& system) {
   check_systemd(system, checks);
   check_service(system, checks);
   check_neighbours(system, checks);
+  check_quiet(system, checks);
   check_containerd(system, checks);
   for (const auto& [kind, problem] : system.problems) {
     checks.push_back({"unreadable", CheckStatus::kUnknown, problem.message,

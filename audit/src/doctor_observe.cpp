@@ -101,6 +101,7 @@ void read_settings(const Tree& tree, const std::string& path, ObservedService& s
   if (!service.pod_resources_socket && document->contains("podResourcesSocket")) {
     service.pod_resources_socket = string_member(*document, "podResourcesSocket");
   }
+  service.quiet = string_member(*document, "quiet");
   const auto nri = document->find("nri");
   service.has_nri =
       nri != document->end() && nri->is_object() && string_member(*nri, "mode") != "observe";
@@ -242,6 +243,7 @@ ObservedSystem observe_system(const Tree& tree, const DoctorOptions& options) {
   system.cgroups = observe_cgroup_setup(tree, cgroup_root);
   system.cpusets = observe_cpusets(tree, system.cgroups, problems);
   observe_neighbours(tree, system, problems);
+  system.quiet = observe_quiet(tree, problems);
   system.kernel.features = observe_features(tree, system.cgroups.mounts);
   system.problems = problems.all();
   return system;

@@ -25,8 +25,11 @@ namespace pinfold::audit {
 /// Reads what other programs need from this machine, and what they have set.
 void observe_neighbours(const Tree& tree, ObservedSystem& system, Problems& problems);
 
+[[nodiscard]] ObservedQuiet observe_quiet(const Tree& tree, Problems& problems);
+
 void check_live_cpusets(const ObservedSystem& system, Checks& checks);
 void check_neighbours(const ObservedSystem& system, Checks& checks);
+void check_quiet(const ObservedSystem& system, Checks& checks);
 void check_cgroups(const ObservedSystem& system, Checks& checks);
 void check_features(const ObservedSystem& system, Checks& checks);
 void check_machine(const ObservedSystem& system, Checks& checks);

@@ -22,6 +22,7 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Command noise_command();
 [[nodiscard]] cli::Command oci_resources_command();
 [[nodiscard]] cli::Command predict_command();
+[[nodiscard]] cli::Command quiet_command();
 [[nodiscard]] cli::Command reconcile_command();
 [[nodiscard]] cli::Command reconfigure_command();
 [[nodiscard]] cli::Command remove_command();

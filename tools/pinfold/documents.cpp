@@ -86,6 +86,21 @@ void describe(Fields& fields, ResizeDocument& document) {
   fields.member("trace", document.trace, "Null without --explain.");
 }
 
+void describe(Fields& fields, QuietedKnob& knob) {
+  fields.type("QuietedKnob", "A value of the system that Pinfold has changed.");
+  fields.member("kind", knob.knob.kind, "");
+  fields.member("name", knob.knob.name, "\"\": there is only one of its kind.");
+  fields.member("before", knob.kept.before, "What is restored.");
+  fields.member("ours", knob.kept.ours, "Any other value is that of another program.");
+  fields.member("now", knob.now, "Null: it does not exist, or could not be read.");
+}
+
+void describe(Fields& fields, QuietDocument& document) {
+  fields.type("Quiet", "What was changed to make CPUs quiet.");
+  fields.member("restored", document.is_restored, "By this command, except for what is listed.");
+  fields.member("knobs", document.knobs, "Values that are still changed.");
+}
+
 void describe(Fields& fields, ReconcileDocument& document) {
   describe(fields, document.report);
   fields.may_lack("notSettled", document.not_settled, kNotSettledDoc);
@@ -201,6 +216,7 @@ constexpr std::array kKinds = {
     kind<PodPredictions>("pod-predictions", "pinfold_fleet_predict"),
     kind<std::vector<PodPredictions>>("predict", "pinfold predict -o json"),
     kind<std::vector<PlacedPod>>("predict-cycle", "pinfold predict --cycle -o json"),
+    kind<QuietDocument>("quiet", "pinfold quiet -o json"),
     kind<ReconcileDocument>("reconcile", "pinfold reconcile -o json, pinfold_node_reconcile"),
     kind<verbs::Reconfigured>("reconfigure",
                               "pinfold reconfigure -o json, pinfold_node_reconfigure"),

@@ -16,6 +16,7 @@
 #include "pinfold/fields/json.hpp"
 #include "pinfold/machine/machine.hpp"
 #include "pinfold/noise/noise.hpp"
+#include "pinfold/quiet/kept_knobs.hpp"
 #include "pinfold/simulate/pods.hpp"
 #include "pinfold/verbs/fields.hpp"
 
@@ -69,6 +70,17 @@ struct ResizeDocument {
   bool is_stored = false;
   std::optional<Error> not_settled;
   std::optional<Trace> trace;
+};
+
+/// A value of the system that Pinfold has changed.
+struct QuietedKnob {
+  quiet::Knob knob;
+  quiet::KeptKnob kept;
+  std::optional<std::string> now;  ///< nullopt: it does not exist, or could not be read
+};
+struct QuietDocument {
+  bool is_restored = false;
+  std::vector<QuietedKnob> knobs;
 };
 
 struct ReconcileDocument {
@@ -264,6 +276,8 @@ void describe(fields::Fields& fields, AdmittedPod& pod);
 void describe(fields::Fields& fields, AdmitDocument& document);
 void describe(fields::Fields& fields, StartDocument& document);
 void describe(fields::Fields& fields, RemoveDocument& document);
+void describe(fields::Fields& fields, QuietedKnob& knob);
+void describe(fields::Fields& fields, QuietDocument& document);
 void describe(fields::Fields& fields, ReconcileDocument& document);
 void describe(fields::Fields& fields, DefragmentDocument& document);
 void describe(fields::Fields& fields, ResizeDocument& document);

@@ -118,6 +118,7 @@ struct Interfaces::Parts {
     if (const auto counters = noise::read_counters("")) {
       append(families, metrics::noise_families(*counters, exclusive_in(snapshot->state.node)));
     }
+    if (snapshot->quieted) append(families, metrics::quiet_families(*snapshot->quieted));
     return families;
   }
 

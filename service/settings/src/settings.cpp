@@ -22,9 +22,9 @@ using nlohmann::json;
 
 constexpr std::int64_t kMaxInterval = 3600;
 
-using Field =
-    std::variant<std::string Settings::*, bool Settings::*, std::chrono::seconds Settings::*,
-                 agent::LogLevel Settings::*, std::optional<NriSettings> Settings::*>;
+using Field = std::variant<std::string Settings::*, bool Settings::*,
+                           std::chrono::seconds Settings::*, agent::LogLevel Settings::*,
+                           quiet::QuietLevel Settings::*, std::optional<NriSettings> Settings::*>;
 struct NamedField {
   std::string_view name;
   Field field;
@@ -40,6 +40,7 @@ constexpr std::array kFields = {
     NamedField{"cgroupRoot", &Settings::cgroup_root},
     NamedField{"enforce", &Settings::enforce},
     NamedField{"resetAffinity", &Settings::reset_affinity},
+    NamedField{"quiet", &Settings::quiet},
     NamedField{"socket", &Settings::socket},
     NamedField{"grpcSocket", &Settings::grpc_socket},
     NamedField{"podResourcesSocket", &Settings::pod_resources_socket},
@@ -75,6 +76,12 @@ struct Set {
   }
   Result<void> operator()(std::optional<NriSettings> Settings::*field) const {
     PINFOLD_LET(settings.*field, parse_nri_settings(value));
+    return {};
+  }
+  Result<void> operator()(quiet::QuietLevel Settings::*field) const {
+    const auto* const text = value.get_ptr<const std::string*>();
+    if (text == nullptr) return fail_field(name, value, "expected a string");
+    PINFOLD_LET_WRAP(settings.*field, quiet::parse_quiet_level(*text), name);
     return {};
   }
   Result<void> operator()(agent::LogLevel Settings::*field) const {

@@ -344,6 +344,7 @@ void Worker::publish() {
   snapshot->state = agent_.state();
   snapshot->metrics = agent_.metrics();
   snapshot->timings = agent_.timings();
+  if (const auto* const quieted = agent_.quiet_report()) snapshot->quieted = *quieted;
   std::vector<std::shared_ptr<Subscription>> subscriptions;
   const Queue::Counters queued = queue_.counters();
   snapshot->counters.busy = queued.busy;

@@ -86,6 +86,30 @@ TEST_P(DoctorAilment, IsTheOnlyComplaint) {
   EXPECT_THAT(checks.front().mend, HasSubstr(GetParam().mend));
 }
 
+/// A machine with the setting `quiet` that has what it needs.
+std::vector<std::pair<std::string, std::string>> quiet_machine(
+    const std::string& level = "system") {
+  return {{"etc/pinfold/agent.yaml", "stateDir: /srv/pinfold\nquiet: " + level + "\n"},
+          {"proc/cmdline", "isolcpus=managed_irq,2-7 nohz_full=2-7\n"},
+          {"sys/devices/system/cpu/nohz_full", "2-7\n"}};
+}
+std::vector<std::pair<std::string, std::string>> quiet_machine_with(
+    std::vector<std::pair<std::string, std::string>> more, const std::string& level = "system") {
+  auto files = quiet_machine(level);
+  files.insert(files.end(), more.begin(), more.end());
+  return files;
+}
+
+TEST(Doctor, FindsNothingOnAQuietMachine) {
+  const DoctorTree tree;
+  for (const auto& [path, content] : quiet_machine()) tree.write(path, content);
+  const Checks checks = check_system(observe_doctor(tree));
+  EXPECT_THAT(complaints(checks), IsEmpty());
+  EXPECT_EQ(std::count_if(checks.begin(), checks.end(),
+                          [](const Check& check) { return check.name.starts_with("quiet-"); }),
+            6);
+}
+
 const char* const kConfig = "var/lib/kubelet/config.yaml";
 const char* const kIsolated = "sys/devices/system/cpu/isolated";
 const char* const kNohzFull = "sys/devices/system/cpu/nohz_full";
@@ -145,6 +169,23 @@ INSTANTIATE_TEST_SUITE_P(
                  {kIsolated, "2-7\n"}},
                 "warning isolcpus: isolcpus=2-7: the kernel does not balance load there",
                 "remove 'isolcpus='"},
+        Ailment{"QuietWithATick", quiet_machine_with({{kNohzFull, "2-3\n"}}),
+                "warning quiet-tick: CPUs 4-7 have a timer tick", "nohz_full=2-7 rcu_nocbs=2-7"},
+        Ailment{
+            "QuietWithManagedInterrupts", quiet_machine_with({{"proc/cmdline", "nohz_full=2-7\n"}}),
+            "warning quiet-managed: interrupts that drivers manage", "isolcpus=managed_irq,2-7"},
+        Ailment{"QuietWithADeafIrqbalance", quiet_machine_with({{"proc/77/comm", "irqbalance\n"}}),
+                "warning quiet-irqbalance: irqbalance runs without a socket",
+                "IRQBALANCE_BANNED_CPULIST=2-7"},
+        Ailment{"QuietWithTuned", quiet_machine_with({{"proc/77/comm", "tuned\n"}}),
+                "warning quiet-tuned: tuned runs", "tuned-adm profile"},
+        Ailment{"QuietInterruptsWithChrony",
+                quiet_machine_with({{"proc/77/comm", "chronyd\n"}}, "interrupts"),
+                "warning quiet-chrony: chronyd may run on quiet CPUs", "quiet: system"},
+        Ailment{"QuietWithAnotherScheduler",
+                quiet_machine_with({{"sys/kernel/sched_ext/state", "enabled\n"},
+                                    {"sys/kernel/sched_ext/root/ops", "scx_lavd\n"}}),
+                "warning quiet-scheduler: the scheduler 'scx_lavd'", "stop the program"},
         Ailment{"TicklessEverything",
                 {{"proc/cmdline", "nohz_full=all\n"}, {kNohzFull, "0-7\n"}},
                 "warning nohz_full: nohz_full=0-7 has reserved CPUs 0-1",

@@ -130,6 +130,23 @@ TEST(NoiseFamilies, CountOnlyTheGivenCpus) {
   EXPECT_TRUE(noise_families(counters, {}).empty());
 }
 
+TEST(QuietFamilies, PrintWhatWasDone) {
+  quiet::QuietReport report;
+  report.written = 7;
+  report.taken = 2;
+  const Error error{ErrorCode::kIo, 5, "managed"};
+  report.unquiet = {{{quiet::KnobKind::kInterrupt, "24"}, error},
+                    {{quiet::KnobKind::kInterrupt, "25"}, error}};
+  report.unread = {{quiet::KnobKind::kUnit, error}};
+  const std::string printed = prometheus::TextSerializer().Serialize(quiet_families(report));
+  for (const char* const line :
+       {"pinfold_noise_written_total 7", "pinfold_noise_rewritten_total 2",
+        "pinfold_noise_unmovable{kind=\"interrupt\"} 2",
+        "pinfold_noise_unmovable{kind=\"workqueue\"} 0", "pinfold_noise_unread_kinds 1"}) {
+    EXPECT_THAT(printed, HasSubstr(std::string(line) + "\n")) << printed;
+  }
+}
+
 TEST(RuntimeFamilies, PrintWhatWasCounted) {
   worker::RuntimeCounters counted;
   counted.is_connected = true;

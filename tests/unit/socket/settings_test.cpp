@@ -32,7 +32,8 @@ TEST(Settings, ReadsEveryMember) {
   const auto settings = parse_settings(
       "stateDir: /s\nconfig: /c\nkubeletFlags: /f\nmachine: /m\nprofile: "
       "kubelet-1.36\nkubeletBinary: /b\n"
-      "cgroupRoot: /g\nenforce: false\nresetAffinity: false\nsocket: /k\ngrpcSocket: "
+      "cgroupRoot: /g\nenforce: false\nresetAffinity: false\nquiet: system\nsocket: "
+      "/k\ngrpcSocket: "
       "/r\npodResourcesSocket: /p\n"
       "metricsAddress: ':1'\nreconcileIntervalSeconds: 30\nmovePages: true\n"
       "nri: {socket: /n, index: '07', mode: observe, podLevelResources: none, kubeletRoot: /l,\n"
@@ -41,7 +42,7 @@ TEST(Settings, ReadsEveryMember) {
       "logLevel: debug\n");
   ASSERT_TRUE(settings.has_value()) << settings.error().message;
   EXPECT_EQ(*settings, (Settings{"/s", "/c", "/f", "/m", "kubelet-1.36", "/b", "/g", false, false,
-                                 "/k", "/r", "/p", ":1",
+                                 quiet::QuietLevel::kSystem, "/k", "/r", "/p", ":1",
                                  NriSettings{"/n",
                                              "07",
                                              NriMode::kObserve,
@@ -83,7 +84,7 @@ TEST(Settings, PodResourcesHasASecondPlace) {
 }
 
 TEST(Settings, NamesWhatIsWrong) {
-  const std::array<std::pair<const char*, const char*>, 23> cases = {{
+  const std::array<std::pair<const char*, const char*>, 24> cases = {{
       {"# text\nenforce: true\n\nsockt : /k\n", "line 4: unknown field 'sockt', did you"},
       {"socket: /k\nenforce: 3\n", "line 2: enforce: 3: expected true or false"},
       {"{sockt: /k}", "unknown field 'sockt', did you mean 'socket'?"},
@@ -94,6 +95,7 @@ TEST(Settings, NamesWhatIsWrong) {
       {"reconcileIntervalSeconds: 0", "reconcileIntervalSeconds: 0: expected 1 to 3600 seconds"},
       {"reconcileIntervalSeconds: 3601", "expected 1 to 3600 seconds"},
       {"logLevel: loud", "logLevel: 'loud': expected debug, info, warning or error"},
+      {"quiet: silent", "quiet: 'silent': expected off, interrupts, system or isolated"},
       {"socket: [", "column 1"},
       {"---\n{}\n---\n{}\n", "2 documents: expected one"},
       {"nri: yes please", "line 1: nri: 'yes please': expected a mapping"},

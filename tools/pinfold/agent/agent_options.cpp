@@ -70,6 +70,7 @@ agent::AgentOptions agent_options_of(const AgentArguments& options,
   opened.profile_source = profile_source;
   opened.move_pages = options.moves_pages;
   opened.reset_affinity = !options.keeps_affinity;
+  opened.quiet = options.quiet;
   opened.state_dir = options.state_dir;
   opened.insecure_state_dir = options.insecure_state_dir;
   opened.cgroup_root = options.cgroup_root;

@@ -31,7 +31,8 @@ struct AgentArguments : NodeOptions {
   bool no_enforce = false;
   bool is_query = false;  ///< the command only reads
   bool moves_pages = false;
-  bool keeps_affinity = false;  ///< see agent::AgentOptions::reset_affinity
+  bool keeps_affinity = false;                        ///< see agent::AgentOptions::reset_affinity
+  quiet::QuietLevel quiet = quiet::QuietLevel::kOff;  ///< see agent::AgentOptions
   bool hides_warnings = false;  ///< open_agent prints no warnings of the agent
   bool dry_run = false;
   bool release_unknown = false;  ///< opening a session releases the resources of held pods

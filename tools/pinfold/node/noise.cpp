@@ -146,7 +146,7 @@ cli::Command noise_command() {
   command.sections = {
       {"Examples",
        {{"pinfold noise", "Measure every exclusive CPU for a second"},
-        {"pinfold noise default/dsp --for 10000", "Measure the CPUs of a pod for 10 seconds"},
+        {"pinfold noise default/web --for 3000", "Measure the CPUs of a pod for 3 seconds"},
         {"pinfold noise 2-3 -o json", "The same for two CPUs, as JSON"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;

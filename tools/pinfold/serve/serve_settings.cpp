@@ -57,6 +57,7 @@ AgentArguments agent_options(const Settings& settings, bool is_insecure, agent::
   options.cgroup_root = settings.cgroup_root;
   options.no_enforce = !settings.enforce;
   options.keeps_affinity = !settings.reset_affinity;
+  options.quiet = settings.quiet;
   options.insecure_state_dir = is_insecure;
   options.log = std::move(log);
   return options;

@@ -13,6 +13,7 @@
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet_encoder.hpp"
 #include "pinfold/checkpoint/store.hpp"
+#include "pinfold/quiet/kept_knobs.hpp"
 
 namespace pinfold::agent {
 
@@ -23,6 +24,9 @@ enum class Unstored {
   /// requested again after a restart.
   kIsKept,
 };
+
+/// The side file with what was there before Pinfold changed it: see quiet::encode_kept.
+inline constexpr std::string_view kKnobsFileName = ".pinfold_knobs";
 
 /// The state in an agent's state directory, with a copy in memory. The only part of an agent that
 /// touches the disk. A new state is durable before it takes effect, except with Unstored::kIsKept.
@@ -69,6 +73,12 @@ class KeptState {
   /// cannot be read and has to be replaced.
   [[nodiscard]] std::optional<ProcessList> processes();
   void keep_processes(const ProcessList& list);
+
+  /// Reads which values of the system Pinfold has changed since the kernel started; none if the
+  /// file cannot be read.
+  [[nodiscard]] quiet::KeptKnobs knobs();
+  /// Stores them. Returns false if that fails. Not synced: a power cut also takes what was changed.
+  [[nodiscard]] bool keep_knobs(const quiet::KeptKnobs& knobs);
 
  private:
   KeptState(checkpoint::Store store, const AgentOptions& options)

@@ -165,6 +165,11 @@ class NodeAgent : public NodeView {
   /// Errors: kUnsupported if the agent enforces nothing; kIo if the groups cannot be read.
   [[nodiscard]] Result<ReconcileReport> enforce_again(PageMoves pages);
 
+  /// Restores every value of kept_knobs() that no other program has changed since. The next change
+  /// makes CPUs quiet again if AgentOptions::quiet asks for it. Returns what could not be restored;
+  /// empty if the agent enforces nothing.
+  [[nodiscard]] quiet::QuietReport restore_knobs();
+
   /// Checkpoints the journal: brings the state files up to date and makes them durable. Until then
   /// commits are durable in the journal, and the files are older. Also stores metrics(). The
   /// destructor checkpoints the journal, too, but cannot report a failure. Errors: kIo; nothing is
@@ -189,6 +194,9 @@ class NodeAgent : public NodeView {
   [[nodiscard]] std::optional<Error> apply(const ChangedPods& pods,
                                            const StepWatcher& watcher = nullptr);
   [[nodiscard]] ReconfigureOutcome apply_and_measure();
+  void open_knobs();
+  [[nodiscard]] quiet::QuietCpus quiet_cpus(const Desired& desired) const;
+  [[nodiscard]] CpuSet online() const { return node_->machine().all_cpus() - offline_; }
   /// Brings the files of all published containers up to date. Failures are logged, and tried again
   /// with the next change.
   void update_assigned(const Desired& desired);

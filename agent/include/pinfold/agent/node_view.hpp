@@ -14,6 +14,7 @@
 #include "pinfold/agent/kept_state.hpp"
 #include "pinfold/agent/options.hpp"
 #include "pinfold/decide/resize.hpp"
+#include "pinfold/quiet/quiet_knobs.hpp"
 
 namespace pinfold::agent {
 
@@ -47,6 +48,12 @@ class NodeView {
   [[nodiscard]] bool enforces() const { return enforced_ != nullptr; }
   /// The control groups; nullptr if the agent enforces nothing.
   [[nodiscard]] const EnforcedLayout* enforced() const { return enforced_.get(); }
+  /// Returns which values of the system Pinfold has changed since the kernel started.
+  [[nodiscard]] quiet::KeptKnobs kept_knobs() const { return kept_->knobs(); }
+  /// What has happened to interrupts, queues and services; nullptr if they are left alone.
+  [[nodiscard]] const quiet::QuietReport* quiet_report() const {
+    return quiet_ ? &quiet_->report() : nullptr;
+  }
   /// Returns the desired state of the kernel.
   [[nodiscard]] Desired desired() const;
   /// Returns the differences of the kernel from the desired state; empty if the agent enforces
@@ -115,6 +122,7 @@ class NodeView {
   enforce::Layout earlier_;          ///< see Desired
   Timings timings_;
   AssignedFiles assigned_;
+  std::unique_ptr<quiet::QuietKnobs> quiet_;  ///< null: nothing is, was or becomes quiet
 
  private:
   [[nodiscard]] Result<void> check_forgotten(const AgentState& next) const;

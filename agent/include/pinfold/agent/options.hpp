@@ -2,18 +2,24 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "pinfold/agent/log.hpp"
 #include "pinfold/agent/profile_source.hpp"
 #include "pinfold/checkpoint/store.hpp"
 #include "pinfold/enforce/cgroups.hpp"
+#include "pinfold/quiet/knob_store.hpp"
+#include "pinfold/quiet/plan_quiet.hpp"
 
 namespace pinfold::agent {
 
 /// Opens the control groups below a root. A runtime that writes cgroups itself passes its own
 /// function (enforce::Cgroups::make with its own CgroupFs).
 using CgroupsOpener = std::function<Result<enforce::Cgroups>(const std::string& root)>;
+
+/// Opens the knobs of the machine: see quiet::kernel_knobs.
+using KnobsOpener = std::function<std::unique_ptr<quiet::KnobStore>()>;
 
 /// What happens to an adopted container without a process if its pod does not end with it.
 enum class Abandoned {
@@ -44,11 +50,15 @@ struct AgentOptions {
   /// Resets the CPU affinity that a container's processes inherit from their runtime, when they are
   /// attached and when the container starts.
   bool reset_affinity = true;
+  /// How quiet exclusive CPUs are: docs/cookbook/quiet-cpus.md. What an earlier agent has changed
+  /// is restored even if it is kOff.
+  quiet::QuietLevel quiet = quiet::QuietLevel::kOff;
   Abandoned abandoned = Abandoned::kRemove;
   /// Where the files of published containers are; "": none can be published. open_agent sets it.
   std::string assigned_dir;
   std::chrono::milliseconds lock_timeout = checkpoint::Store::kLockTimeout;
   CgroupsOpener open_cgroups;  ///< empty: enforce::open_cgroups
+  KnobsOpener open_knobs;      ///< empty: quiet::kernel_knobs of this machine
   LogSink log;                 ///< empty: no log
   /// The clock for measurements; empty: the steady clock.
   std::function<std::chrono::steady_clock::time_point()> now;

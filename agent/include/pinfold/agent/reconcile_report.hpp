@@ -18,6 +18,8 @@ struct ReconcileReport {
   /// The part of `remaining` about containers whose CPUs differ because a group above theirs does
   /// not have them. Pinfold cannot fix that.
   std::vector<std::string> narrowed;
+  /// Interrupts, queues, services and threads of the kernel that still use quiet CPUs, and why.
+  std::vector<std::string> unquiet = {};
 };
 
 }  // namespace pinfold::agent

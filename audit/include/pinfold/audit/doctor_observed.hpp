@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -113,10 +114,18 @@ struct ObservedSystemd {
   std::map<std::string, std::string> delegates = {};
 };
 
+/// Other programs that decide what runs where.
+struct ObservedQuiet {
+  std::set<std::string> programs = {};  ///< of irqbalance, tuned and chronyd, those that run
+  bool irqbalance_listens = false;      ///< it has a socket
+  std::string scheduler = {};           ///< of sched_ext; "": none
+};
+
 /// Pinfold's own files.
 struct ObservedService {
   std::string settings_error = {};                       ///< of agent.yaml; "": none
   bool has_nri = false;                                  ///< it pins the pods of a runtime
+  std::string quiet = {};                                ///< the setting; "": not set
   std::optional<std::string> pod_resources_socket = {};  ///< nullopt: not set
   std::optional<std::string> containerd = {};  ///< config.toml; "" if only its directory exists
   uid_t user = 0;                              ///< the user who runs the check
@@ -144,6 +153,7 @@ struct ObservedSystem {
   ObservedCgroupSetup cgroups = {};
   ObservedCpusets cpusets = {};
   ObservedPinned pinned = {};
+  ObservedQuiet quiet = {};
   std::string kubevirt = {};  ///< the sign of it: "process 77 (virt-handler)"; "": none
   ObservedSystemd systemd = {};
   ObservedKubelet kubelet = {};

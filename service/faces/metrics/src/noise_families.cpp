@@ -57,6 +57,12 @@ MetricFamily runs_family(const noise::NoiseSample& counters, const CpuSet& cpus)
   return out;
 }
 
+std::size_t unquiet_of(const quiet::QuietReport& report, quiet::KnobKind kind) {
+  std::size_t count = 0;
+  for (const auto& [knob, error] : report.unquiet) count += knob.kind == kind ? 1U : 0U;
+  return count;
+}
+
 }  // namespace
 
 std::vector<MetricFamily> noise_families(const noise::NoiseSample& counters, const CpuSet& cpus) {
@@ -65,6 +71,31 @@ std::vector<MetricFamily> noise_families(const noise::NoiseSample& counters, con
   families.push_back(interrupts_family(counters, cpus));
   families.push_back(lost_family(counters, cpus));
   families.push_back(runs_family(counters, cpus));
+  return families;
+}
+
+std::vector<MetricFamily> quiet_families(const quiet::QuietReport& report) {
+  std::vector<MetricFamily> families;
+  families.push_back(counter_family("pinfold_noise_rewritten_total",
+                                    "Values that another program has changed after Pinfold.",
+                                    report.taken));
+  auto unmovable = family("pinfold_noise_unmovable",
+                          "Interrupts, queues, services and kernel threads that are not off quiet "
+                          "CPUs although they should be.",
+                          prometheus::MetricType::Gauge);
+  for (const quiet::KnobKind kind : enumerators(quiet::KnobKind())) {
+    auto& metric = unmovable.metric.emplace_back();
+    metric.label.push_back({"kind", std::string(to_string(kind))});
+    metric.gauge.value = static_cast<double>(unquiet_of(report, kind));
+  }
+  families.push_back(std::move(unmovable));
+  families.push_back(gauge_family("pinfold_noise_unread_kinds",
+                                  "Kinds of them that could not be read at the last change.",
+                                  static_cast<double>(report.unread.size())));
+  families.push_back(counter_family("pinfold_noise_written_total",
+                                    "Values written to keep interrupts, queues, services and "
+                                    "kernel threads off CPUs, or to give them back.",
+                                    report.written));
   return families;
 }
 

@@ -25,7 +25,8 @@ struct Settings {
   std::string kubelet_binary;  ///< as in `pinfold admit`
   std::string cgroup_root;
   bool enforce = true;
-  bool reset_affinity = true;  ///< see agent::AgentOptions
+  bool reset_affinity = true;                         ///< see agent::AgentOptions
+  quiet::QuietLevel quiet = quiet::QuietLevel::kOff;  ///< likewise
   std::string socket = socket::kDefaultSocket;
   std::string grpc_socket;           ///< this and the next two: empty is off
   std::string pod_resources_socket;  ///< with `nri` see pod_resources_places

@@ -11,6 +11,7 @@
 
 #include "pinfold/agent/durations.hpp"
 #include "pinfold/agent/node_agent.hpp"
+#include "pinfold/quiet/quiet_knobs.hpp"
 #include "pinfold/verbs/comparison.hpp"
 #include "pinfold/verbs/event.hpp"
 
@@ -45,6 +46,8 @@ struct Snapshot {
   std::optional<Result<agent::ReconcileReport>> reconciled;
   /// Why the kubelet's files are older than the state; nullopt if they are up to date.
   std::optional<Error> not_settled;
+  /// What was done to interrupts, queues and services; nullopt if they are left alone.
+  std::optional<quiet::QuietReport> quieted;
   /// Mode observe: the last comparison. Null before the first one and in other modes.
   std::shared_ptr<const verbs::Comparison> comparison;
 };

@@ -27,6 +27,10 @@ namespace pinfold::metrics {
 [[nodiscard]] std::vector<prometheus::MetricFamily> noise_families(
     const noise::NoiseSample& counters, const CpuSet& cpus);
 
+/// Returns what was done to make CPUs quiet, pinfold_noise_* as well.
+[[nodiscard]] std::vector<prometheus::MetricFamily> quiet_families(
+    const quiet::QuietReport& report);
+
 /// The most that one container can still get on a single NUMA node.
 struct LargestFree {
   std::size_t cpus = 0;      ///< exclusive CPUs; 0 without the static CPU manager

@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <set>
+
+#include "agent/agent_options.hpp"
+#include "agent/open_agent.hpp"
+#include "commands.hpp"
+#include "documents.hpp"
+#include "pinfold/picture/text.hpp"
+#include "pinfold/quiet/knob_store.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+struct QuietOptions {
+  AgentArguments agent;
+  bool restores = false;
+};
+
+/// Reads what the knobs of a record have now. A kind that cannot be read is left out.
+quiet::KnobValues values_now(const quiet::KeptKnobs& kept) {
+  std::set<quiet::KnobKind> kinds;
+  for (const auto& [knob, one] : kept) kinds.insert(knob.kind);
+  quiet::KnobValues values;
+  const auto store = quiet::kernel_knobs("");
+  for (const quiet::KnobKind kind : kinds) {
+    const auto read = store->read(kind, values);
+    if (!read) warn(read.error().message);
+  }
+  return values;
+}
+
+QuietDocument document_of(const quiet::KeptKnobs& kept, bool is_restored) {
+  QuietDocument document{is_restored, {}};
+  const auto now = values_now(kept);
+  for (const auto& [knob, one] : kept) {
+    const auto value = now.find(knob);
+    document.knobs.push_back(
+        {knob, one, value == now.end() ? std::nullopt : std::optional(value->second)});
+  }
+  return document;
+}
+
+std::string knobs_text(const QuietDocument& document) {
+  if (document.knobs.empty()) {
+    return document.is_restored ? "restored: nothing is changed any more\n"
+                                : "nothing is changed to make CPUs quiet\n";
+  }
+  TextTable table({{"KIND"}, {"NAME"}, {"BEFORE"}, {"NOW"}, {"OURS"}});
+  for (const QuietedKnob& one : document.knobs) {
+    table.add({std::string(to_string(one.knob.kind)), one.knob.name, one.kept.before,
+               one.now.value_or("?"), fmt::format("{}", fmt::join(one.kept.ours, ", "))});
+  }
+  return table.render(terminal_style());
+}
+
+void print(const QuietOptions& options, const QuietDocument& document) {
+  fmt::print("{}", options.agent.output == OutputFormat::kJson ? json_text(document)
+                                                               : knobs_text(document));
+}
+
+Result<ExitStatus> show(const QuietOptions& options) {
+  AgentArguments query = options.agent;
+  query.is_query = true;
+  PINFOLD_LET(const auto agent, open_agent(query));
+  print(options, document_of(agent.kept_knobs(), false));
+  return kYes;
+}
+
+Result<ExitStatus> restore(const QuietOptions& options) {
+  auto agent = open_agent(options.agent);
+  if (!agent) {
+    Error error = std::move(agent).error();
+    if (error.code == ErrorCode::kBusy) {
+      error.message +=
+          "; a running service restores with 'quiet: off' in its settings, at its "
+          "next start";
+    }
+    return fail(std::move(error));
+  }
+  note_change();
+  const auto report = agent->restore_knobs();
+  for (const auto& [knob, error] : report.unquiet) warn(error.message);
+  const auto document = document_of(agent->kept_knobs(), true);
+  print(options, document);
+  return document.knobs.empty() ? kYes : kNo;
+}
+
+}  // namespace
+
+cli::Command quiet_command() {
+  auto options = std::make_shared<QuietOptions>();
+  cli::Command command{"quiet",
+                       "Show what was changed to make CPUs quiet (interrupts, queues, services, "
+                       "kernel threads), or restore it"};
+  command.add(agent_options(options->agent));
+  command.add({output_option(options->agent.output),
+               {"--restore", &options->restores,
+                "Restore what was there before, except what another program has changed since"}});
+  command.sections = {
+      {"Examples",
+       {{"pinfold quiet", "List what differs because of the setting 'quiet', and its old values"},
+        {"pinfold quiet --restore", "Restore it, after the service was stopped for good"}}}};
+  command.run = [options] {
+    return exit_status(options->restores ? restore(*options) : show(*options));
+  };
+  return command;
+}
+
+}  // namespace pinfold::tools
