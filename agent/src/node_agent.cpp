@@ -76,30 +76,52 @@ Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
   NodeAgent agent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
                   std::move(offline), std::move(observed));
   if (agent.enforced_) agent.earlier_ = earlier_layout(agent.before(), agent.state());
-  if (agent.enforced_ && !agent.options_.is_query) agent.open_knobs();
+  const bool may_write = agent.enforced_ && !agent.options_.is_query;
+  if (may_write && !agent.kept_->knobs().empty()) agent.open_knobs();
   return agent;
 }
 
 void NodeAgent::open_knobs() {
-  auto before = kept_->knobs();
-  if (options_.quiet == quiet::QuietLevel::kOff && before.empty()) return;
   KeptState& kept = *kept_;  // on the heap, and lives as long as the knobs
   quiet_ = std::make_unique<quiet::QuietKnobs>(
-      options_.open_knobs ? options_.open_knobs() : quiet::kernel_knobs(""), std::move(before),
+      options_.open_knobs ? options_.open_knobs() : quiet::kernel_knobs(""), kept.knobs(),
       [&kept](const quiet::KeptKnobs& knobs) { return kept.keep_knobs(knobs); });
 }
 
 quiet::QuietReport NodeAgent::restore_knobs() {
   if (!quiet_) return {};
-  quiet_->reconcile({}, online());
+  quiet::QuietDesired nothing = quiet_desired(desired());
+  nothing.cpus = {};
+  quiet_->reconcile(nothing);
   return quiet_->report();
 }
 
-/// Returns the CPUs that are to be quiet.
+/// Returns the CPUs that are to be quiet, by the levels of their pods.
 quiet::QuietCpus NodeAgent::quiet_cpus(const Desired& desired) const {
   quiet::QuietCpus cpus;
-  cpus.add(options_.quiet, exclusive_cpus(desired));
+  for (const auto& [name, settings] : desired.layout) {
+    if (name.is_pod() || settings.isolation == Isolation::kHost) continue;
+    const auto note = state().notes.find(name.pod);
+    const auto level = note == state().notes.end() ? std::nullopt : note->second.quiet;
+    cpus.add(level.value_or(options_.quiet), settings.cpus);
+  }
   return cpus;
+}
+
+/// Returns what is to be quiet.
+quiet::QuietDesired NodeAgent::quiet_desired(const Desired& desired) const {
+  quiet::QuietDesired quiet{quiet_cpus(desired), node_->machine().all_cpus() - offline_, {}};
+  if (quiet.cpus.empty() && !quiet_) return quiet;
+  quiet.containers.push_back(enforced_->root());
+  for (const auto& adopted : desired.adopted) quiet.containers.push_back(adopted.value);
+  quiet.containers.insert(quiet.containers.end(), runtime_roots_.begin(), runtime_roots_.end());
+  return quiet;
+}
+
+/// Returns the knobs, or nullptr if there is nothing to do: then they are not even opened.
+quiet::QuietKnobs* NodeAgent::knobs_for(const quiet::QuietDesired& desired) {
+  if (!quiet_ && !desired.cpus.empty()) open_knobs();
+  return quiet_.get();
 }
 
 /// Commits decisions, then logs and counts them.
@@ -133,7 +155,9 @@ Result<ChangeOutcome> NodeAgent::change(AgentState next, std::string_view intent
 }
 
 void NodeAgent::set_foreign_search(enforce::ForeignSearch search) {
-  if (enforced_) enforced_->set_foreign_search(std::move(search));
+  if (!enforced_) return;
+  runtime_roots_ = search.roots;
+  enforced_->set_foreign_search(std::move(search));
 }
 
 Result<CpuSet> NodeAgent::confine_foreign(const std::string& also) {
@@ -157,9 +181,11 @@ std::optional<Error> NodeAgent::apply(const ChangedPods& pods, const StepWatcher
   }
   const auto begin = now();
   const Desired target = desired();
-  if (quiet_) quiet_->leave(quiet_cpus(target), online());
+  const quiet::QuietDesired quiet = quiet_desired(target);
+  quiet::QuietKnobs* const knobs = knobs_for(quiet);
+  if (knobs != nullptr) knobs->leave(quiet);
   auto applied = enforced_->apply(target, watcher, pods);
-  if (quiet_) quiet_->give_back();
+  if (knobs != nullptr) knobs->give_back();
   timings_.enforcements.observe(now() - begin);
   if (applied) {
     earlier_.clear();
@@ -503,9 +529,10 @@ Result<ReconcileReport> NodeAgent::enforce_again(PageMoves pages) {
   PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes));
   if (known != processes) kept_->keep_processes(processes);
   if (pages == PageMoves::kOn) enforced_->move_pages(target, report);
-  if (quiet_) {
-    quiet_->reconcile(quiet_cpus(target), online());
-    report.unquiet = unquiet_lines(quiet_->report());
+  const quiet::QuietDesired quiet = quiet_desired(target);
+  if (auto* const knobs = knobs_for(quiet)) {
+    knobs->reconcile(quiet);
+    report.unquiet = unquiet_lines(knobs->report());
   }
   update_assigned(target);
   for (std::string& line : lost_cpus(*node_, state(), offline_)) {

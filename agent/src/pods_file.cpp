@@ -129,6 +129,7 @@ Result<std::optional<PodNote>> read_note(const json& note, const std::string& wh
   if (note.is_null()) return std::nullopt;
   const json& qos = member(note, "qosClass");
   const json& why = member(note, "whyShared");
+  const json& level = member(note, "quiet");
   PodNote out;
   for (const QosClass known :
        {QosClass::kGuaranteed, QosClass::kBurstable, QosClass::kBestEffort}) {
@@ -137,6 +138,11 @@ Result<std::optional<PodNote>> read_note(const json& note, const std::string& wh
   const bool is_good =
       note.is_object() && (qos.is_null() || out.qos) && (why.is_null() || why.is_string());
   if (!is_good) return bad(where, note, "a QoS class and why the pod is shared");
+  if (!level.is_null()) {
+    const auto read = quiet::parse_quiet_level(level.is_string() ? level.get<std::string>() : "");
+    if (!read) return bad(where + ".quiet", level, "off, interrupts, system or isolated");
+    out.quiet = *read;
+  }
   if (why.is_string()) out.why_shared = why.get<std::string>();
   return out;
 }
@@ -363,6 +369,7 @@ PodsEncoder::Entry PodsEncoder::encode_entry(const AgentState& state, const Acti
     json& note = entry["note"] = json::object();
     if (rest.note->qos) note["qosClass"] = to_string(*rest.note->qos);
     if (!rest.note->why_shared.empty()) note["whyShared"] = rest.note->why_shared;
+    if (rest.note->quiet) note["quiet"] = to_string(*rest.note->quiet);
   }
   if (rest.devices) entry["devices"] = *rest.devices;
   if (rest.baselines) entry["baselines"] = baselines_json(*rest.baselines);

@@ -23,11 +23,11 @@ void restore(const Knob& knob, const std::string& value) {
   const CpuSet online = CpuSet::range(0, 7);
   QuietCpus quiet;
   quiet.add(QuietLevel::kSystem, CpuSet{1, 2});
-  const QuietPlan plan = plan_quiet({{{knob, value}}, {}, {}, online, {}, quiet});
+  const QuietPlan plan = plan_quiet({{{knob, value}}, {}, {}, {}, {quiet, online, {}}});
   require(plan.leave.size() <= 1 && plan.give_back.empty());
   if (plan.leave.empty()) return;
   const QuietPlan back =
-      plan_quiet({{{knob, plan.leave[0].value}}, {}, plan.kept, online, quiet, {}});
+      plan_quiet({{{knob, plan.leave[0].value}}, {}, plan.kept, quiet, {{}, online, {}}});
   require(back.give_back.size() == 1 && back.give_back[0].value == value);
 }
 

@@ -80,14 +80,14 @@ class Model {
   void change(const QuietCpus& quiet, std::optional<int> killed_at = std::nullopt) {
     left_ = killed_at;
     try {
-      knobs_->leave(quiet, online());
+      knobs_->leave({quiet, online(), {}});
       knobs_->give_back();
     } catch (const Killed&) {
       restart();
     }
     left_.reset();
   }
-  void reconcile(const QuietCpus& quiet) { knobs_->reconcile(quiet, online()); }
+  void reconcile(const QuietCpus& quiet) { knobs_->reconcile({quiet, online(), {}}); }
 
   /// Another program writes a knob. A value that is also one of ours cannot be told from it.
   void write_by_another() {
@@ -190,8 +190,8 @@ TEST(QuietProperty, KeepsOffReleasedCpusUntilTheyAreGivenBack) {
     QuietKnobs knobs(std::make_unique<FakeKnobs>(world), {}, [](const auto&) { return true; });
     const QuietCpus first = random_quiet();
     const QuietCpus second = random_quiet();
-    knobs.reconcile(first, online());
-    knobs.leave(second, online());
+    knobs.reconcile({first, online(), {}});
+    knobs.leave({second, online(), {}});
     const CpuSet both = first.interrupts | second.interrupts;
     if (both == online()) return;
     RC_ASSERT(!cpus_of(knob, world.values[knob], online())->intersects(both));

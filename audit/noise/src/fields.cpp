@@ -28,7 +28,7 @@ void describe(fields::Fields& fields, CpuNoise& noise) {
   fields.member("cpu", noise.cpu, "");
   fields.member("interruptionsPerSecond", noise.per_second, "");
   fields.member("lostMicrosecondsPerSecond", noise.lost_us, "As far as the kernel counts them.");
-  fields.member("quietScore", noise.score, "0 to 100: docs/noise.md.");
+  fields.member("quietScore", fields::between(noise.score, 0, 100), "See docs/noise.md.");
   fields.member("sources", noise.sources, "The most frequent first.");
 }
 

@@ -10,61 +10,61 @@
 namespace pinfold::noise {
 namespace {
 
-struct NamedRemedy {
+struct NoiseRemedy {
   std::string_view name;
   std::string_view remedy;  ///< {} is the CPU
 };
 
 /// Rows of /proc/interrupts without a number.
 constexpr std::array kOfInterrupts = {
-    NamedRemedy{"RES",
+    NoiseRemedy{"RES",
                 "threads of other CPUs wake threads here: keep the container's threads on "
                 "its own CPUs, and system services off them (quiet: system)"},
-    NamedRemedy{"CAL",
+    NoiseRemedy{"CAL",
                 "other CPUs call functions here: quiet: isolated, or boot with "
                 "'nohz_full={}'; a process whose threads share memory with others causes "
                 "them itself"},
-    NamedRemedy{"TLB",
+    NoiseRemedy{"TLB",
                 "threads of the same process unmap memory on other CPUs: the program must "
                 "allocate at its start; automatic NUMA balancing and huge pages cause it "
                 "too: 'sysctl kernel.numa_balancing=0'"},
-    NamedRemedy{"NMI", "the watchdog: 'sysctl kernel.nmi_watchdog=0'; else a profiler runs"},
-    NamedRemedy{"PMI", "the watchdog: 'sysctl kernel.nmi_watchdog=0'; else a profiler runs"},
-    NamedRemedy{"IWI", "follows other interrupts; with 'nohz_full={}' most of it ends"},
-    NamedRemedy{"MCP", "boot with 'mce=ignore_ce': corrected memory errors are then not polled"},
-    NamedRemedy{"TRM", "the CPU was too hot: cooling, or a lower power limit"},
+    NoiseRemedy{"NMI", "the watchdog: 'sysctl kernel.nmi_watchdog=0'; else a profiler runs"},
+    NoiseRemedy{"PMI", "the watchdog: 'sysctl kernel.nmi_watchdog=0'; else a profiler runs"},
+    NoiseRemedy{"IWI", "follows other interrupts; with 'nohz_full={}' most of it ends"},
+    NoiseRemedy{"MCP", "boot with 'mce=ignore_ce': corrected memory errors are then not polled"},
+    NoiseRemedy{"TRM", "the CPU was too hot: cooling, or a lower power limit"},
 };
 
 constexpr std::array kOfSoftirqs = {
-    NamedRemedy{"TIMER", "boot with 'nohz_full={}'"},
-    NamedRemedy{"HRTIMER", "timers of the container's own threads, or the tick: 'nohz_full={}'"},
-    NamedRemedy{"SCHED", "load balancing: quiet: isolated, or boot with 'nohz_full={}'"},
-    NamedRemedy{"RCU", "boot with 'rcu_nocbs={}'"},
-    NamedRemedy{"NET_RX", "quiet: interrupts (moves the network's interrupts and RPS masks)"},
-    NamedRemedy{"NET_TX", "quiet: interrupts (moves the network's interrupts and XPS masks)"},
-    NamedRemedy{"BLOCK",
+    NoiseRemedy{"TIMER", "boot with 'nohz_full={}'"},
+    NoiseRemedy{"HRTIMER", "timers of the container's own threads, or the tick: 'nohz_full={}'"},
+    NoiseRemedy{"SCHED", "load balancing: quiet: isolated, or boot with 'nohz_full={}'"},
+    NoiseRemedy{"RCU", "boot with 'rcu_nocbs={}'"},
+    NoiseRemedy{"NET_RX", "quiet: interrupts (moves the network's interrupts and RPS masks)"},
+    NoiseRemedy{"NET_TX", "quiet: interrupts (moves the network's interrupts and XPS masks)"},
+    NoiseRemedy{"BLOCK",
                 "quiet: interrupts; or 'echo 2 > /sys/block/DEV/queue/rq_affinity' so "
                 "that requests end where they began"},
-    NamedRemedy{"IRQ_POLL", "quiet: interrupts"},
-    NamedRemedy{"TASKLET", "quiet: interrupts: a driver's interrupt schedules it"},
-    NamedRemedy{"HI", "quiet: interrupts: a driver's interrupt schedules it"},
+    NoiseRemedy{"IRQ_POLL", "quiet: interrupts"},
+    NoiseRemedy{"TASKLET", "quiet: interrupts: a driver's interrupt schedules it"},
+    NoiseRemedy{"HI", "quiet: interrupts: a driver's interrupt schedules it"},
 };
 
 /// Kernel threads that are bound to a CPU, by the beginning of their names.
 constexpr std::array kOfBoundThreads = {
-    NamedRemedy{"ksoftirqd/", "goes with the softirqs above"},
-    NamedRemedy{"irq/", "goes with its interrupt: quiet: interrupts"},
-    NamedRemedy{"rcuc/", "boot with 'rcu_nocbs={}'"},
-    NamedRemedy{"rcuo", "boot with 'rcu_nocbs={}', and move it: quiet: system"},
-    NamedRemedy{"migration/",
+    NoiseRemedy{"ksoftirqd/", "goes with the softirqs above"},
+    NoiseRemedy{"irq/", "goes with its interrupt: quiet: interrupts"},
+    NoiseRemedy{"rcuc/", "boot with 'rcu_nocbs={}'"},
+    NoiseRemedy{"rcuo", "boot with 'rcu_nocbs={}', and move it: quiet: system"},
+    NoiseRemedy{"migration/",
                 "only for the moment in which a thread moves, or the kernel patches "
                 "itself"},
-    NamedRemedy{"watchdog/", "boot with 'nowatchdog'"},
-    NamedRemedy{"cpuhp/", "only while CPUs go online or offline"},
+    NoiseRemedy{"watchdog/", "boot with 'nowatchdog'"},
+    NoiseRemedy{"cpuhp/", "only while CPUs go online or offline"},
 };
 
-std::string remedy_in(std::span<const NamedRemedy> remedies, std::string_view name, CpuId cpu) {
-  const auto found = std::find_if(remedies.begin(), remedies.end(), [&](const NamedRemedy& one) {
+std::string remedy_in(std::span<const NoiseRemedy> remedies, std::string_view name, CpuId cpu) {
+  const auto found = std::find_if(remedies.begin(), remedies.end(), [&](const NoiseRemedy& one) {
     return name.starts_with(one.name);
   });
   if (found == remedies.end()) return "";

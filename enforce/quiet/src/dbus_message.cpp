@@ -9,7 +9,7 @@ constexpr char kLittleEndian = 'l';
 constexpr std::uint8_t kMethodCall = 1;
 constexpr std::size_t kMostBytes = 65536;
 
-enum class Field : std::uint8_t {
+enum class HeaderField : std::uint8_t {
   kPath = 1,
   kInterface = 2,
   kMember = 3,
@@ -38,7 +38,7 @@ class Marshaller {
     byte(static_cast<std::uint8_t>(value.size()));
     bytes_.append(value).push_back('\0');
   }
-  void field(Field code, std::string_view type, std::string_view value) {
+  void field(HeaderField code, std::string_view type, std::string_view value) {
     align(8);
     byte(static_cast<std::uint8_t>(code));
     signature(type);
@@ -63,11 +63,11 @@ struct MethodCall {
 
 std::string fields_of(const MethodCall& call) {
   Marshaller fields;
-  fields.field(Field::kPath, "o", call.path);
-  fields.field(Field::kMember, "s", call.member);
-  fields.field(Field::kInterface, "s", call.interface);
-  fields.field(Field::kDestination, "s", call.destination);
-  if (!call.signature.empty()) fields.field(Field::kSignature, "g", call.signature);
+  fields.field(HeaderField::kPath, "o", call.path);
+  fields.field(HeaderField::kMember, "s", call.member);
+  fields.field(HeaderField::kInterface, "s", call.interface);
+  fields.field(HeaderField::kDestination, "s", call.destination);
+  if (!call.signature.empty()) fields.field(HeaderField::kSignature, "g", call.signature);
   return fields.take();
 }
 
@@ -158,12 +158,13 @@ class Unmarshaller {
 bool read_field(Unmarshaller& in, std::uint8_t code, std::string_view type, DbusReply& reply) {
   if (type == "u") {
     const auto number = in.number();
-    if (number && code == static_cast<std::uint8_t>(Field::kReplySerial)) reply.serial = *number;
+    if (number && code == static_cast<std::uint8_t>(HeaderField::kReplySerial))
+      reply.serial = *number;
     return number.has_value();
   }
   if (type != "s" && type != "o" && type != "g") return false;
   const auto text = type == "g" ? in.text(in.byte()) : in.text(in.number());
-  if (text && code == static_cast<std::uint8_t>(Field::kErrorName)) reply.error = *text;
+  if (text && code == static_cast<std::uint8_t>(HeaderField::kErrorName)) reply.error = *text;
   return text.has_value();
 }
 

@@ -127,7 +127,7 @@ std::vector<std::string> KernelKnobs::names_of(KnobKind kind) const {
     case KnobKind::kKernelThread:
       return kernel_threads();
     case KnobKind::kUnit:
-      return top_units(root_);
+      return system_units(root_);
     case KnobKind::kIrqbalance:
       break;
   }

@@ -1,9 +1,6 @@
 #include "pinfold/quiet/plan_quiet.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
@@ -21,14 +18,6 @@
 
 namespace pinfold::quiet {
 namespace {
-
-struct NamedLevel {
-  QuietLevel level;
-  std::string_view name;
-};
-constexpr std::array kLevels = {
-    NamedLevel{QuietLevel::kOff, "off"}, NamedLevel{QuietLevel::kInterrupts, "interrupts"},
-    NamedLevel{QuietLevel::kSystem, "system"}, NamedLevel{QuietLevel::kIsolated, "isolated"}};
 
 bool is_of_system(KnobKind kind) { return kind >= KnobKind::kWorkqueue; }
 
@@ -68,9 +57,12 @@ void plan_knob(const QuietRequest& request, const Knob& knob, const std::string&
   const KeptKnob* const known = kept_of(request.kept, knob);
   const bool has_ours = is_ours(known, now);
   const std::string& base = has_ours ? known->before : now;
-  const CpuSet& after = request.after.of(knob.kind);
-  const auto during = value_for(knob, base, request.online, request.before.of(knob.kind) | after);
-  const auto last = value_for(knob, base, request.online, after);
+  const CpuSet& online = request.after.online;
+  const bool is_spared = holds_containers(knob, request.after.containers);
+  const CpuSet after = is_spared ? CpuSet() : request.after.cpus.of(knob.kind);
+  const CpuSet before = is_spared ? CpuSet() : request.before.of(knob.kind);
+  const auto during = value_for(knob, base, online, before | after);
+  const auto last = value_for(knob, base, online, after);
   if (known != nullptr && !has_ours && now != known->before) plan.taken.push_back(knob);
   if (!during || !last) return;
   if (*during != now) plan.leave.push_back({knob, *during});
@@ -83,18 +75,6 @@ void plan_knob(const QuietRequest& request, const Knob& knob, const std::string&
 
 }  // namespace
 
-std::string_view to_string(QuietLevel level) {
-  return kLevels[static_cast<std::size_t>(level)].name;
-}
-
-Result<QuietLevel> parse_quiet_level(std::string_view text) {
-  for (const auto& [level, name] : kLevels) {
-    if (name == text) return level;
-  }
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("'{}': expected off, interrupts, system or isolated", text));
-}
-
 void QuietCpus::add(QuietLevel level, const CpuSet& cpus) {
   if (level >= QuietLevel::kInterrupts) interrupts |= cpus;
   if (level >= QuietLevel::kSystem) system |= cpus;
@@ -102,6 +82,14 @@ void QuietCpus::add(QuietLevel level, const CpuSet& cpus) {
 
 const CpuSet& QuietCpus::of(KnobKind kind) const {
   return is_of_system(kind) ? system : interrupts;
+}
+
+bool holds_containers(const Knob& knob, const std::vector<std::string>& directories) {
+  const std::string part = "/" + knob.name + "/";
+  return knob.kind == KnobKind::kUnit &&
+         std::any_of(directories.begin(), directories.end(), [&](const std::string& directory) {
+           return (directory + "/").find(part) != std::string::npos;
+         });
 }
 
 QuietPlan plan_quiet(const QuietRequest& request) {

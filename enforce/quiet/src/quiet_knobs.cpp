@@ -10,11 +10,11 @@ bool QuietKnobs::is_needed(KnobKind kind, const QuietCpus& desired) const {
                      [kind](const auto& entry) { return entry.first.kind == kind; });
 }
 
-QuietRequest QuietKnobs::observe(const QuietCpus& desired, const CpuSet& online) {
-  QuietRequest request{{}, {}, kept_, online, current_, desired};
+QuietRequest QuietKnobs::observe(const QuietDesired& desired) {
+  QuietRequest request{{}, {}, kept_, current_, desired};
   report_.unread.clear();
   for (const KnobKind kind : enumerators(KnobKind())) {
-    if (!is_needed(kind, desired)) continue;
+    if (!is_needed(kind, desired.cpus)) continue;
     auto read = store_->read(kind, request.observed);
     if (read) continue;
     request.unread.insert(kind);
@@ -42,20 +42,23 @@ void QuietKnobs::write(const std::vector<QuietStep>& steps) {
   }
 }
 
-void QuietKnobs::begin(const QuietCpus& desired, const CpuSet& online) {
-  auto plan = plan_quiet(observe(desired, online));
+void QuietKnobs::begin(const QuietDesired& desired) {
+  auto plan = plan_quiet(observe(desired));
   report_.taken += plan.taken.size();
   report_.unquiet.clear();
   failed_.clear();
   // Without a record what was there before could not be restored, so nothing is changed.
   if (!keep(plan.kept)) return;
   write(plan.leave);
-  current_ = desired;
+  current_ = desired.cpus;
   plan_ = std::move(plan);
 }
 
-void QuietKnobs::leave(const QuietCpus& desired, const CpuSet& online) {
-  if (desired != current_) begin(desired, online);
+void QuietKnobs::leave(const QuietDesired& desired) {
+  const bool holds_some = std::any_of(kept_.begin(), kept_.end(), [&](const auto& entry) {
+    return holds_containers(entry.first, desired.containers);
+  });
+  if (desired.cpus != current_ || holds_some) begin(desired);
 }
 
 void QuietKnobs::give_back() {
@@ -65,9 +68,9 @@ void QuietKnobs::give_back() {
   plan_.reset();
 }
 
-void QuietKnobs::reconcile(const QuietCpus& desired, const CpuSet& online) {
-  const bool has_work = !desired.empty() || !current_.empty() || !kept_.empty();
-  if (has_work) begin(desired, online);
+void QuietKnobs::reconcile(const QuietDesired& desired) {
+  const bool has_work = !desired.cpus.empty() || !current_.empty() || !kept_.empty();
+  if (has_work) begin(desired);
   give_back();
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "dbus_message.hpp"
 #include "knob_file.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr const char* kCgroups = "/sys/fs/cgroup";
 constexpr const char* kBus = "/run/dbus/system_bus_socket";
+constexpr std::array kSystemUnits = {"init.scope", "system.slice", "user.slice"};
 constexpr std::uint32_t kHello = 1;
 constexpr std::uint32_t kSet = 2;
 
@@ -77,11 +79,12 @@ Result<void> set_allowed_cpus(const std::string& root, const std::string& unit,
 
 }  // namespace
 
-std::vector<std::string> top_units(const std::string& root) {
+std::vector<std::string> system_units(const std::string& root) {
   auto names = names_in(root + kCgroups);
-  const bool is_v2 = std::find(names.begin(), names.end(), "cgroup.controllers") != names.end();
+  const bool is_v2 = std::binary_search(names.begin(), names.end(), "cgroup.controllers");
   std::erase_if(names, [&](const std::string& name) {
-    return !is_v2 || !(name.ends_with(".slice") || name.ends_with(".scope"));
+    return !is_v2 ||
+           std::find(kSystemUnits.begin(), kSystemUnits.end(), name) == kSystemUnits.end();
   });
   return names;
 }

@@ -58,6 +58,7 @@ TEST(PodsEncoder, WritesWhatOneWithoutAPastWrites) {
   state.notes[container.pod] = {QosClass::kBurstable, ""};
   expect_same("a note");
   state.notes[container.pod].why_shared = "it is Burstable, not Guaranteed";
+  state.notes[container.pod].quiet = quiet::QuietLevel::kSystem;
   expect_same("another note");
   state.node.devices.assignments[container] = {{"example.com/gpu", {"gpu0"}}};
   expect_same("devices");

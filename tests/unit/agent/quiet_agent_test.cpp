@@ -78,6 +78,23 @@ TEST_F(QuietOfAgent, OffDoesNotEvenOpenTheKnobs) {
   EXPECT_EQ(agent.quiet_report(), nullptr);
 }
 
+TEST_F(QuietOfAgent, APodMayAskForAnotherLevel) {
+  NodeAgent agent = open(QuietLevel::kOff);
+  FromRuntime shown;
+  shown.notes[PodUid("a")].quiet = QuietLevel::kInterrupts;
+  ASSERT_TRUE(agent.admit({pod("a", {guaranteed("c", 3)})}, nullptr, shown));
+  EXPECT_EQ(knobs_.values.at(kIrq), "0,4-7");
+  EXPECT_EQ(knobs_.values.at(kQueue), "ff");
+}
+
+TEST_F(QuietOfAgent, APodMayAskForNone) {
+  NodeAgent agent = open(QuietLevel::kSystem);
+  FromRuntime shown;
+  shown.notes[PodUid("a")].quiet = QuietLevel::kOff;
+  ASSERT_TRUE(agent.admit({pod("a", {guaranteed("c", 3)})}, nullptr, shown));
+  EXPECT_EQ(knobs_.values, before_);
+}
+
 TEST_F(QuietOfAgent, ASharedContainerChangesNothing) {
   NodeAgent agent = open(QuietLevel::kSystem);
   must_admit(agent, pod("b", {test::half_a_cpu("c")}));

@@ -54,6 +54,20 @@ TEST(NriAnnotation, SaysAllBeforeTheFirstContainer) {
   EXPECT_EQ(announced(spec, {}, premises), seen);
 }
 
+TEST(NriAnnotation, SaysHowQuietItsCpusAre) {
+  api::PodSandbox sandbox = test::sandbox_of(pod_with({limited("a", "2", "1Gi")}));
+  EXPECT_EQ(recover(sandbox, {}, annotated_only())->quiet, std::nullopt);
+  std::string& annotation = (*sandbox.mutable_annotations())[std::string(kQuietAnnotation)];
+  annotation = "system";
+  EXPECT_EQ(recover(sandbox, {}, annotated_only())->quiet, quiet::QuietLevel::kSystem);
+  annotation = "loud";
+  const RecoveredPod seen = recover(sandbox, {}, annotated_only()).value();
+  EXPECT_EQ(seen.quiet, std::nullopt);
+  ASSERT_TRUE(seen.refused_quiet);
+  EXPECT_THAT(seen.refused_quiet->message,
+              HasSubstr("annotation pinfold.io/quiet: 'loud': expected off, interrupts"));
+}
+
 TEST(NriAnnotation, PodLevelResourcesAreExact) {
   const PodSpec spec =
       pod(fmt::format("{{resources: {{requests: {{cpu: 6, memory: 4Gi}}, limits: {{cpu: 6, memory: "

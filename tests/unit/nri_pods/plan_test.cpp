@@ -510,11 +510,12 @@ TEST(NriPlan, SaysTheClassOfAPodAndWhyItIsShared) {
           .synchronize(
               reported({{pinned, running(pinned)}, {half, running(half)}, {small, running(small)}}))
           .shown;
-  EXPECT_EQ(shown.at(pinned.uid), (ShownPod{QosClass::kGuaranteed, "", {}}));
-  EXPECT_EQ(shown.at(half.uid),
-            (ShownPod{QosClass::kGuaranteed, "no container requests a whole number of CPUs", {}}));
+  EXPECT_EQ(shown.at(pinned.uid), (ShownPod{QosClass::kGuaranteed, "", {}, {}}));
+  EXPECT_EQ(
+      shown.at(half.uid),
+      (ShownPod{QosClass::kGuaranteed, "no container requests a whole number of CPUs", {}, {}}));
   EXPECT_EQ(shown.at(small.uid),
-            (ShownPod{QosClass::kBestEffort, "it is BestEffort, not Guaranteed", {}}));
+            (ShownPod{QosClass::kBestEffort, "it is BestEffort, not Guaranteed", {}, {}}));
 }
 
 TEST(NriPlan, SynchronizeAdmitsAPodWithTwoSandboxesOnce) {

@@ -10,6 +10,7 @@
 #include "pinfold/enforce/control_values.hpp"
 #include "pinfold/enforce/layout.hpp"
 #include "pinfold/enforce/process_table.hpp"
+#include "pinfold/quiet/quiet_level.hpp"
 
 namespace pinfold::agent {
 
@@ -19,6 +20,8 @@ struct PodNote {
   /// limits has another class by its spec. nullopt if unknown.
   std::optional<QosClass> qos;
   std::string why_shared;  ///< why all or part of the pod was admitted without limits; "" if not
+  /// How quiet its exclusive CPUs are; nullopt: as AgentOptions::quiet says.
+  std::optional<quiet::QuietLevel> quiet = std::nullopt;
 
   friend bool operator==(const PodNote&, const PodNote&) = default;
 };

@@ -196,7 +196,8 @@ class NodeAgent : public NodeView {
   [[nodiscard]] ReconfigureOutcome apply_and_measure();
   void open_knobs();
   [[nodiscard]] quiet::QuietCpus quiet_cpus(const Desired& desired) const;
-  [[nodiscard]] CpuSet online() const { return node_->machine().all_cpus() - offline_; }
+  [[nodiscard]] quiet::QuietDesired quiet_desired(const Desired& desired) const;
+  [[nodiscard]] quiet::QuietKnobs* knobs_for(const quiet::QuietDesired& desired);
   /// Brings the files of all published containers up to date. Failures are logged, and tried again
   /// with the next change.
   void update_assigned(const Desired& desired);
@@ -212,6 +213,8 @@ class NodeAgent : public NodeView {
                                                 const std::string& directory) const;
   void note_adopted(AgentState& next, const ContainerId& container, std::string directory) const;
   [[nodiscard]] std::optional<Error> adopt_and_apply(const std::vector<ContainerId>& containers);
+
+  std::set<std::string> runtime_roots_;  ///< where a container runtime has groups
 };
 
 /// Adopts one group. Errors: those of NodeAgent::adopt for it; then nothing has changed.

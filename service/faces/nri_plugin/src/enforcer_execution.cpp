@@ -14,7 +14,7 @@ agent::FromRuntime from_runtime(const AgentRequests& requests) {
   agent::FromRuntime out;
   out.unstored = agent::Unstored::kIsKept;  // Synchronize shows it again
   for (const auto& [uid, shown] : requests.shown) {
-    out.notes[uid] = {shown.qos, shown.why_shared};
+    out.notes[uid] = {shown.qos, shown.why_shared, shown.quiet};
     if (!shown.places.empty()) out.places[uid] = shown.places;
   }
   return out;

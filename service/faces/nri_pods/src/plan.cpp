@@ -61,6 +61,7 @@ bool is_decided(const RecoveredPod& pod, const NodeState& state) {
 }
 
 void add_note(const RecoveredPod& pod, const Demand& demanded, AgentRequests& requests) {
+  if (pod.refused_quiet) requests.notes.push_back(pod.refused_quiet->message);
   if (pod.refused_annotation) {
     requests.notes.push_back(pod.refused_annotation->message);
   } else if (pod.qos == QosClass::kGuaranteed && demanded.exclusive.empty()) {
@@ -83,6 +84,7 @@ void admit(const RecoveredPod& pod, const Premises& premises, const NodeState& s
   ShownPod& shown = requests.shown[pod.uid];
   shown.qos = pod.qos;
   shown.why_shared = demanded.why_shared;
+  shown.quiet = pod.quiet;
   for (PodSpec& other : demanded.unannounced) add_pod(std::move(other), state, requests);
   if (is_decided(pod, state)) return;
   add_note(pod, demanded, requests);
@@ -338,7 +340,7 @@ AgentRequests plan_synchronize(const KnownPods& known, const Premises& premises,
       admit(pod, premises, state, requests);
       requests.shown[pod.uid].places.merge(found.places);
     } else {
-      requests.shown[pod.uid] = {pod.qos, demand(pod, premises).why_shared, {}};
+      requests.shown[pod.uid] = {pod.qos, demand(pod, premises).why_shared, pod.quiet, {}};
     }
   }
   return requests;

@@ -11,6 +11,7 @@
 #include "pinfold/api/pod_level.hpp"
 #include "pinfold/decide/linux_resources.hpp"
 #include "pinfold/nri_pods/qos_of_cgroup.hpp"
+#include "pinfold/text/field.hpp"
 #include "verify.hpp"
 
 // How it works
@@ -311,12 +312,26 @@ Result<RecoveredPod> by_annotations(const RecoveredPod& empty, const api::PodSan
   return pod;
 }
 
+/// Reads kQuietAnnotation. A wrong one changes nothing else.
+void read_quiet(const api::PodSandbox& sandbox, RecoveredPod& pod) {
+  const auto found = sandbox.annotations().find(std::string(kQuietAnnotation));
+  if (found == sandbox.annotations().end()) return;
+  auto level = quiet::parse_quiet_level(printable(found->second));
+  if (level) {
+    pod.quiet = *level;
+  } else {
+    pod.refused_quiet = std::move(level).error().wrap(
+        fmt::format("pod '{}/{}': annotation {}", pod.namespace_name, pod.name, kQuietAnnotation));
+  }
+}
+
 }  // namespace
 
 Result<RecoveredPod> recover(const api::PodSandbox& sandbox,
                              std::span<const api::Container> containers, const Premises& premises) {
   PINFOLD_LET(const auto named, pod_of(sandbox, containers));
-  const RecoveredPod empty = without_containers(named, sandbox);
+  RecoveredPod empty = without_containers(named, sandbox);
+  read_quiet(sandbox, empty);
   auto pod = by_annotations(empty, sandbox, containers, premises);
   if (pod) return *std::move(pod);
   RecoveredPod shown = empty;

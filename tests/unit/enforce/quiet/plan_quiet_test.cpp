@@ -20,9 +20,8 @@ QuietRequest request_of(const Knob& knob, const std::string& value, const CpuSet
   return {{{knob, value}},
           {},
           {},
-          CpuSet::range(0, 7),
           quiet_at(QuietLevel::kSystem, before),
-          quiet_at(QuietLevel::kSystem, after)};
+          {quiet_at(QuietLevel::kSystem, after), CpuSet::range(0, 7), {}}};
 }
 
 /// Returns "leave; give back" of a plan with at most one step each.
@@ -119,7 +118,7 @@ TEST(PlanQuiet, LeavesKnobsOfTheSystemToLevelSystem) {
        {std::pair(QuietLevel::kInterrupts, "-; -"), std::pair(QuietLevel::kSystem, "0-6; -"),
         std::pair(QuietLevel::kIsolated, "0-6; -"), std::pair(QuietLevel::kOff, "-; -")}) {
     QuietRequest request = request_of(kUnitKnob, "", {}, {});
-    request.after = quiet_at(level, CpuSet{7});
+    request.after.cpus = quiet_at(level, CpuSet{7});
     EXPECT_EQ(steps_of(request), steps) << to_string(level);
   }
 }
@@ -128,6 +127,28 @@ TEST(PlanQuiet, KeepsBothValuesOfAStepThatFailed) {
   const QuietPlan plan = plan_quiet(request_of(kIrq, "0-7", {2}, {3}));
   EXPECT_EQ(kept_after(plan, {}), (KeptKnobs{{kIrq, {"0-7", {"0-2,4-7"}}}}));
   EXPECT_EQ(kept_after(plan, {kIrq}), plan.kept);
+}
+
+TEST(PlanQuiet, LeavesUnitsThatHoldContainersAlone) {
+  struct Row {
+    const char* directory;
+    const char* steps;
+  };
+  for (const auto& [directory, steps] :
+       {Row{"/sys/fs/cgroup/pinfold", "0-6; -"}, Row{"/sys/fs/cgroup/system.slice", "-; -"},
+        Row{"/sys/fs/cgroup/system.slice/docker-1.scope", "-; -"},
+        Row{"/sys/fs/cgroup/my-system.slice/c", "0-6; -"}}) {
+    QuietRequest request = request_of(kUnitKnob, "", {}, {7});
+    request.after.containers = {directory};
+    EXPECT_EQ(steps_of(request), steps) << directory;
+  }
+}
+
+TEST(PlanQuiet, RestoresAUnitThatHoldsContainersFromNowOn) {
+  QuietRequest request = request_of(kUnitKnob, "0-6", {7}, {7});
+  request.kept = {{kUnitKnob, {"", {"0-6"}}}};
+  request.after.containers = {"/sys/fs/cgroup/system.slice/docker-1.scope"};
+  EXPECT_EQ(plan_quiet(request).leave, (std::vector<QuietStep>{{kUnitKnob, ""}}));
 }
 
 TEST(QuietLevel, IsReadAsItIsWritten) {

@@ -10,15 +10,14 @@ namespace {
 using test::FakeKnobs;
 using test::KnobWorld;
 
-const CpuSet kOnline = CpuSet::range(0, 7);
 const Knob kIrq{KnobKind::kInterrupt, "24"};
 const Knob kManaged{KnobKind::kInterrupt, "25"};
 const Knob kQueue{KnobKind::kWorkqueue, "*"};
 
-QuietCpus quiet_system(const CpuSet& cpus) {
-  QuietCpus quiet;
-  quiet.add(QuietLevel::kSystem, cpus);
-  return quiet;
+QuietDesired quiet_system(const CpuSet& cpus) {
+  QuietDesired desired{{}, CpuSet::range(0, 7), {}};
+  desired.cpus.add(QuietLevel::kSystem, cpus);
+  return desired;
 }
 
 class QuietKnobsTest : public testing::Test {
@@ -40,7 +39,7 @@ class QuietKnobsTest : public testing::Test {
 TEST_F(QuietKnobsTest, StoreWhatIsThereBeforeTheyWrite) {
   world_.before_write = [this] { EXPECT_EQ(record_.size(), 3U); };
   auto quiet = knobs();
-  quiet.leave(quiet_system(CpuSet{7}), kOnline);
+  quiet.leave(quiet_system(CpuSet{7}));
   EXPECT_EQ(world_.values.at(kIrq), "0-6");
   EXPECT_EQ(world_.values.at(kQueue), "7f");
   EXPECT_EQ(quiet.report().written, 3U);
@@ -48,32 +47,45 @@ TEST_F(QuietKnobsTest, StoreWhatIsThereBeforeTheyWrite) {
 
 TEST_F(QuietKnobsTest, WriteNothingIfItCannotBeStored) {
   auto quiet = knobs(false);
-  quiet.leave(quiet_system(CpuSet{7}), kOnline);
+  quiet.leave(quiet_system(CpuSet{7}));
   quiet.give_back();
   EXPECT_TRUE(world_.written.empty());
 }
 
 TEST_F(QuietKnobsTest, ReadNothingIfNothingChanges) {
   auto quiet = knobs();
-  quiet.leave(quiet_system(CpuSet{7}), kOnline);
+  quiet.leave(quiet_system(CpuSet{7}));
   quiet.give_back();
   world_.values[kIrq] = "0-7";  // another program
-  quiet.leave(quiet_system(CpuSet{7}), kOnline);
+  quiet.leave(quiet_system(CpuSet{7}));
   quiet.give_back();
   EXPECT_EQ(world_.values.at(kIrq), "0-7");
-  quiet.reconcile(quiet_system(CpuSet{7}), kOnline);
+  quiet.reconcile(quiet_system(CpuSet{7}));
   EXPECT_EQ(world_.values.at(kIrq), "0-6");
+}
+
+TEST_F(QuietKnobsTest, RestoreAUnitBeforeAContainerInItGetsItsCpus) {
+  const Knob unit{KnobKind::kUnit, "system.slice"};
+  world_.values[unit] = "";
+  auto quiet = knobs();
+  quiet.leave(quiet_system(CpuSet{7}));
+  quiet.give_back();
+  EXPECT_EQ(world_.values.at(unit), "0-6");
+  QuietDesired desired = quiet_system(CpuSet{7});
+  desired.containers = {"/sys/fs/cgroup/system.slice/docker-1.scope"};
+  quiet.leave(desired);
+  EXPECT_EQ(world_.values.at(unit), "");
 }
 
 TEST_F(QuietKnobsTest, NameWhatCannotMoveAndGoOn) {
   world_.fixed = {kManaged};
   auto quiet = knobs();
-  quiet.leave(quiet_system(CpuSet{7}), kOnline);
+  quiet.leave(quiet_system(CpuSet{7}));
   quiet.give_back();
   EXPECT_EQ(world_.values.at(kIrq), "0-6");
   ASSERT_EQ(quiet.report().unquiet.size(), 1U);
   EXPECT_EQ(quiet.report().unquiet.begin()->first, kManaged);
-  quiet.reconcile({}, kOnline);
+  quiet.reconcile(quiet_system({}));
   EXPECT_TRUE(record_.empty());
   EXPECT_EQ(world_.values.at(kIrq), "0-7");
 }
@@ -81,37 +93,37 @@ TEST_F(QuietKnobsTest, NameWhatCannotMoveAndGoOn) {
 TEST_F(QuietKnobsTest, NameKindsThatCannotBeRead) {
   world_.silent = {KnobKind::kWorkqueue};
   auto quiet = knobs();
-  quiet.reconcile(quiet_system(CpuSet{7}), kOnline);
+  quiet.reconcile(quiet_system(CpuSet{7}));
   EXPECT_EQ(world_.values.at(kIrq), "0-6");
   EXPECT_EQ(quiet.report().unread.count(KnobKind::kWorkqueue), 1U);
 }
 
 TEST_F(QuietKnobsTest, ForgetAKnobThatHasGone) {
   auto quiet = knobs();
-  quiet.reconcile(quiet_system(CpuSet{7}), kOnline);
+  quiet.reconcile(quiet_system(CpuSet{7}));
   world_.values.erase(kIrq);
-  quiet.reconcile(quiet_system(CpuSet{7}), kOnline);
+  quiet.reconcile(quiet_system(CpuSet{7}));
   EXPECT_FALSE(record_.contains(kIrq));
   EXPECT_TRUE(quiet.report().unquiet.empty());
 }
 
 TEST_F(QuietKnobsTest, CountWhatOthersHaveTaken) {
   auto quiet = knobs();
-  quiet.reconcile(quiet_system(CpuSet{7}), kOnline);
+  quiet.reconcile(quiet_system(CpuSet{7}));
   world_.values[kIrq] = "3-7";
-  quiet.reconcile(quiet_system(CpuSet{7}), kOnline);
+  quiet.reconcile(quiet_system(CpuSet{7}));
   EXPECT_EQ(quiet.report().taken, 1U);
-  quiet.reconcile({}, kOnline);
+  quiet.reconcile(quiet_system({}));
   EXPECT_EQ(world_.values.at(kIrq), "3-7") << "as the other program has left it";
 }
 
 TEST_F(QuietKnobsTest, RestoreWhatAnEarlierProcessHasChanged) {
   {
     auto earlier = knobs();
-    earlier.leave(quiet_system(CpuSet{7}), kOnline);  // and is killed
+    earlier.leave(quiet_system(CpuSet{7}));  // and is killed
   }
   auto quiet = knobs();
-  quiet.reconcile({}, kOnline);
+  quiet.reconcile(quiet_system({}));
   EXPECT_EQ(world_.values.at(kIrq), "0-7");
   EXPECT_EQ(world_.values.at(kQueue), "ff");
   EXPECT_TRUE(record_.empty());
@@ -120,7 +132,7 @@ TEST_F(QuietKnobsTest, RestoreWhatAnEarlierProcessHasChanged) {
 TEST_F(QuietKnobsTest, ReadNothingIfNothingWasEverQuiet) {
   world_.silent = {KnobKind::kInterrupt};
   auto quiet = knobs();
-  quiet.reconcile({}, kOnline);
+  quiet.reconcile(quiet_system({}));
   EXPECT_TRUE(quiet.report().unread.empty());
 }
 

@@ -40,7 +40,7 @@ struct Knob {
 /// Knobs and their values, byte for byte without the line break at the end.
 using KnobValues = std::map<Knob, std::string>;
 
-/// Returns the CPUs of a value. A unit without CPUs of its own ("") may use all of `all`.
+/// Returns the CPUs of a value. A unit for which no CPUs are set ("") may use all of `all`.
 /// Errors: kInvalidArgument if the value is no set of CPUs.
 [[nodiscard]] Result<CpuSet> cpus_of(const Knob& knob, std::string_view value, const CpuSet& all);
 

@@ -3,27 +3,15 @@
 #include <cstddef>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "pinfold/base/result.hpp"
 #include "pinfold/quiet/kept_knobs.hpp"
 #include "pinfold/quiet/knob.hpp"
+#include "pinfold/quiet/quiet_level.hpp"
 #include "pinfold/types/cpuset.hpp"
 
 /// Decides what is written so that CPUs become quiet, and so that they become as they were. Pure.
 namespace pinfold::quiet {
-
-/// How quiet the exclusive CPUs of a container are. Each level includes the ones before it.
-enum class QuietLevel {
-  kOff,         ///< "off"
-  kInterrupts,  ///< "interrupts": no interrupts of devices, and no packets of network queues
-  kSystem,      ///< "system": no workqueues, system services or movable threads of the kernel
-  kIsolated,    ///< "isolated": also a cpuset partition, and a pod demands it or is not started
-};
-[[nodiscard]] std::string_view to_string(QuietLevel level);
-/// Errors: kInvalidArgument.
-[[nodiscard]] Result<QuietLevel> parse_quiet_level(std::string_view text);
 
 /// The CPUs that are to be quiet.
 struct QuietCpus {
@@ -38,14 +26,27 @@ struct QuietCpus {
   friend bool operator==(const QuietCpus&, const QuietCpus&) = default;
 };
 
+/// What is desired of a machine.
+struct QuietDesired {
+  QuietCpus cpus = {};
+  CpuSet online;  ///< the CPUs of the machine that are online
+  /// Absolute directories of the cgroups of containers, or of groups that hold them. A systemd unit
+  /// that holds one is left alone: its containers could not have their CPUs.
+  std::vector<std::string> containers = {};
+
+  friend bool operator==(const QuietDesired&, const QuietDesired&) = default;
+};
+
+/// Returns true for a systemd unit that holds one of these cgroups.
+[[nodiscard]] bool holds_containers(const Knob& knob, const std::vector<std::string>& directories);
+
 /// The input of a plan.
 struct QuietRequest {
   KnobValues observed;             ///< knobs that may be written
   std::set<KnobKind> unread = {};  ///< kinds whose knobs could not be listed: kept as they are
   KeptKnobs kept = {};             ///< from earlier plans
-  CpuSet online;                   ///< the CPUs of the machine that are online
   QuietCpus before = {};           ///< until now
-  QuietCpus after = {};            ///< from now on
+  QuietDesired after;              ///< from now on
 };
 
 struct QuietStep {

@@ -41,20 +41,20 @@ class QuietKnobs {
       : store_(std::move(store)), kept_(std::move(kept)), keep_(std::move(keep)) {}
 
   /// Lets knobs leave the CPUs that are quiet now or from now on. Reads and writes nothing if no
-  /// CPU becomes quiet or stops being so.
-  void leave(const QuietCpus& desired, const CpuSet& online);
+  /// CPU becomes quiet or stops being so, and no unit that was changed holds a container.
+  void leave(const QuietDesired& desired);
   /// Gives back what is quiet no longer. Does nothing without a leave() before it.
   void give_back();
   /// Does both, and reads every knob again: what others have changed, and what has failed, is
   /// written again.
-  void reconcile(const QuietCpus& desired, const CpuSet& online);
+  void reconcile(const QuietDesired& desired);
 
   [[nodiscard]] const QuietReport& report() const { return report_; }
   [[nodiscard]] const KeptKnobs& kept() const { return kept_; }
 
  private:
-  void begin(const QuietCpus& desired, const CpuSet& online);
-  [[nodiscard]] QuietRequest observe(const QuietCpus& desired, const CpuSet& online);
+  void begin(const QuietDesired& desired);
+  [[nodiscard]] QuietRequest observe(const QuietDesired& desired);
   [[nodiscard]] bool is_needed(KnobKind kind, const QuietCpus& desired) const;
   void write(const std::vector<QuietStep>& steps);
   bool keep(KeptKnobs kept);

@@ -24,9 +24,10 @@ namespace pinfold::nri {
 
 /// Facts about a pod that the runtime shows, in addition to what is admitted.
 struct ShownPod {
-  std::optional<QosClass> qos;  ///< as the kubelet set it
-  std::string why_shared;       ///< empty if a container of the pod gets exclusive CPUs
-  Places places;                ///< of containers that already run
+  std::optional<QosClass> qos;             ///< as the kubelet set it
+  std::string why_shared;                  ///< empty if a container of the pod gets exclusive CPUs
+  std::optional<quiet::QuietLevel> quiet;  ///< as its annotation asks; nullopt: it does not
+  Places places;                           ///< of containers that already run
 
   friend bool operator==(const ShownPod&, const ShownPod&) = default;
 };

@@ -8,6 +8,7 @@
 
 #include "pinfold/api/pod.hpp"
 #include "pinfold/base/result.hpp"
+#include "pinfold/quiet/quiet_level.hpp"
 
 /// A pod as NRI shows it, as values.
 namespace pinfold::nri {
@@ -16,6 +17,10 @@ namespace pinfold::nri {
 inline constexpr std::string_view kResourcesAnnotation = "pinfold.io/resources";
 /// Annotation of the resource annotator of containers/nri-plugins: resources by container.
 inline constexpr std::string_view kAnnotatorAnnotation = "noderesource.dev/resources";
+
+/// Annotation of a pod with how quiet its exclusive CPUs are: "off", "interrupts", "system" or
+/// "isolated".
+inline constexpr std::string_view kQuietAnnotation = "pinfold.io/quiet";
 
 /// The source of a value.
 enum class ValueOrigin {
@@ -78,6 +83,9 @@ struct RecoveredPod {
   std::vector<std::string> unannounced;
   /// Why its annotation is rejected. Then nothing of the pod is exclusive.
   std::optional<Error> refused_annotation;
+  /// kQuietAnnotation; nullopt: it has none, or a wrong one.
+  std::optional<quiet::QuietLevel> quiet;
+  std::optional<Error> refused_quiet;  ///< why that annotation is wrong
 
   [[nodiscard]] const RecoveredContainer* find(std::string_view container_name) const;
 
