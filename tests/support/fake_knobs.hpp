@@ -16,6 +16,7 @@ struct KnobWorld {
   std::set<quiet::Knob> fixed;         ///< cannot be written
   std::set<quiet::KnobKind> silent;    ///< cannot be read
   std::vector<quiet::Knob> written;    ///< in order
+  int readings = 0;                    ///< of all knobs of a kind
   std::function<void()> before_write;  ///< may throw, which is the end of the process
 };
 
@@ -24,11 +25,17 @@ class FakeKnobs final : public quiet::KnobStore {
   explicit FakeKnobs(KnobWorld& world) : world_(world) {}
 
   [[nodiscard]] Result<void> read(quiet::KnobKind kind, quiet::KnobValues& values) const override {
+    ++world_.readings;
     if (world_.silent.contains(kind)) return fail(ErrorCode::kUnsupported, "no answer");
     for (const auto& [knob, value] : world_.values) {
       if (knob.kind == kind) values[knob] = value;
     }
     return {};
+  }
+  [[nodiscard]] Result<std::string> read_one(const quiet::Knob& knob) const override {
+    const auto found = world_.values.find(knob);
+    if (found == world_.values.end()) return fail(ErrorCode::kNotFound, "gone");
+    return found->second;
   }
   [[nodiscard]] Result<void> write(const quiet::Knob& knob, const std::string& value) override {
     if (world_.before_write) world_.before_write();

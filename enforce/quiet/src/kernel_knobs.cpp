@@ -60,15 +60,15 @@ class KernelKnobs final : public KnobStore {
   explicit KernelKnobs(std::string root) : root_(std::move(root)) {}
 
   [[nodiscard]] Result<void> read(KnobKind kind, KnobValues& values) const override;
+  [[nodiscard]] Result<std::string> read_one(const Knob& knob) const override;
   [[nodiscard]] Result<void> write(const Knob& knob, const std::string& value) override;
 
  private:
-  [[nodiscard]] Result<std::string> read_one(const Knob& knob) const;
   [[nodiscard]] std::vector<std::string> names_of(KnobKind kind) const;
   [[nodiscard]] std::vector<std::string> queues(std::string_view prefix) const;
   [[nodiscard]] std::vector<std::string> kernel_threads() const;
   [[nodiscard]] std::string path_of(const Knob& knob) const;
-  [[nodiscard]] Result<void> read_irqbalance(KnobValues& values) const;
+  [[nodiscard]] Result<std::string> read_irqbalance() const;
   [[nodiscard]] Result<void> move_thread(const Knob& knob, const CpuSet& cpus) const;
   [[nodiscard]] Result<void> write_file(const Knob& knob, const std::string& value) const;
 
@@ -108,6 +108,7 @@ std::vector<std::string> KernelKnobs::kernel_threads() const {
 
 std::vector<std::string> KernelKnobs::names_of(KnobKind kind) const {
   switch (kind) {
+    case KnobKind::kIrqbalance:
     case KnobKind::kNewInterrupts:
       return {""};
     case KnobKind::kInterrupt: {
@@ -127,11 +128,9 @@ std::vector<std::string> KernelKnobs::names_of(KnobKind kind) const {
     case KnobKind::kKernelThread:
       return kernel_threads();
     case KnobKind::kUnit:
-      return system_units(root_);
-    case KnobKind::kIrqbalance:
       break;
   }
-  return {};
+  return system_units(root_);
 }
 
 std::string KernelKnobs::path_of(const Knob& knob) const {
@@ -158,25 +157,28 @@ std::string KernelKnobs::path_of(const Knob& knob) const {
   return "";
 }
 
-Result<void> KernelKnobs::read_irqbalance(KnobValues& values) const {
+Result<std::string> KernelKnobs::read_irqbalance() const {
   const std::string socket = irqbalance_socket(root_);
-  if (socket.empty()) return {};
+  if (socket.empty()) return fail(ErrorCode::kNotFound, "irqbalance does not run");
   PINFOLD_LET(const auto banned, read_banned(socket));
-  values[Knob{KnobKind::kIrqbalance, ""}] = banned.to_string();
-  return {};
+  return banned.to_string();
 }
 
 Result<void> KernelKnobs::read(KnobKind kind, KnobValues& values) const {
-  if (kind == KnobKind::kIrqbalance) return read_irqbalance(values);
   for (std::string& name : names_of(kind)) {
     Knob knob{kind, std::move(name)};
-    auto value = read_one(knob);  // a queue without a mask, or an interrupt that ended: no knob
-    if (value) values[std::move(knob)] = *std::move(value);
+    auto value = read_one(knob);
+    if (value) {
+      values[std::move(knob)] = *std::move(value);
+    } else if (kind == KnobKind::kIrqbalance && value.error().code != ErrorCode::kNotFound) {
+      return fail(std::move(value).error());
+    }  // else a queue without a mask, or an interrupt that ended: no knob
   }
   return {};
 }
 
 Result<std::string> KernelKnobs::read_one(const Knob& knob) const {
+  if (knob.kind == KnobKind::kIrqbalance) return read_irqbalance();
   if (knob.kind == KnobKind::kUnit) return read_unit_cpus(root_, knob.name);
   PINFOLD_LET(auto value, read_value(path_of(knob)));
   return knob.kind == KnobKind::kKernelThread ? line_after(value, kAllowed) : value;

@@ -10,17 +10,31 @@ bool QuietKnobs::is_needed(KnobKind kind, const QuietCpus& desired) const {
                      [kind](const auto& entry) { return entry.first.kind == kind; });
 }
 
-QuietRequest QuietKnobs::observe(const QuietDesired& desired) {
-  QuietRequest request{{}, {}, kept_, current_, desired};
+/// Reads the kinds that a plan for `desired` needs.
+void QuietKnobs::read(const QuietCpus& desired, Reading reading) {
+  if (reading == Reading::kAgain) {
+    known_.clear();
+    read_.clear();
+  }
   report_.unread.clear();
   for (const KnobKind kind : enumerators(KnobKind())) {
-    if (!is_needed(kind, desired.cpus)) continue;
-    auto read = store_->read(kind, request.observed);
-    if (read) continue;
-    request.unread.insert(kind);
-    report_.unread.emplace(kind, std::move(read).error());
+    if (!is_needed(kind, desired) || read_.contains(kind)) continue;
+    auto done = store_->read(kind, known_);
+    if (done) {
+      read_.insert(kind);
+    } else {
+      report_.unread.emplace(kind, std::move(done).error());
+    }
   }
-  return request;
+}
+
+/// Returns whether every knob that a plan changes still has the value from which it was computed.
+bool QuietKnobs::is_still(const QuietPlan& plan) const {
+  const auto has_known_value = [this](const QuietStep& step) {
+    return store_->read_one(step.knob) == known_.at(step.knob);
+  };
+  return std::all_of(plan.leave.begin(), plan.leave.end(), has_known_value) &&
+         std::all_of(plan.give_back.begin(), plan.give_back.end(), has_known_value);
 }
 
 bool QuietKnobs::keep(KeptKnobs kept) {
@@ -35,6 +49,7 @@ void QuietKnobs::write(const std::vector<QuietStep>& steps) {
     auto written = store_->write(step.knob, step.value);
     if (written) {
       ++report_.written;
+      known_[step.knob] = step.value;
     } else if (written.error().code != ErrorCode::kNotFound) {  // else it is gone
       failed_.insert(step.knob);
       report_.unquiet.insert_or_assign(step.knob, std::move(written).error());
@@ -42,8 +57,12 @@ void QuietKnobs::write(const std::vector<QuietStep>& steps) {
   }
 }
 
-void QuietKnobs::begin(const QuietDesired& desired) {
-  auto plan = plan_quiet(observe(desired));
+void QuietKnobs::begin(const QuietDesired& desired, Reading reading) {
+  read(desired.cpus, reading);
+  QuietRequest request{known_, {}, kept_, current_, desired};
+  for (const auto& [kind, error] : report_.unread) request.unread.insert(kind);
+  auto plan = plan_quiet(request);
+  if (reading == Reading::kKnown && !is_still(plan)) return begin(desired, Reading::kAgain);
   report_.taken += plan.taken.size();
   report_.unquiet.clear();
   failed_.clear();
@@ -58,7 +77,7 @@ void QuietKnobs::leave(const QuietDesired& desired) {
   const bool holds_some = std::any_of(kept_.begin(), kept_.end(), [&](const auto& entry) {
     return holds_containers(entry.first, desired.containers);
   });
-  if (desired.cpus != current_ || holds_some) begin(desired);
+  if (desired.cpus != current_ || holds_some) begin(desired, Reading::kKnown);
 }
 
 void QuietKnobs::give_back() {
@@ -70,7 +89,7 @@ void QuietKnobs::give_back() {
 
 void QuietKnobs::reconcile(const QuietDesired& desired) {
   const bool has_work = !desired.cpus.empty() || !current_.empty() || !kept_.empty();
-  if (has_work) begin(desired);
+  if (has_work) begin(desired, Reading::kAgain);
   give_back();
 }
 

@@ -37,4 +37,19 @@ std::string summary_of(const noise::CpuNoise& noise) {
                      noise.lost_us, noise.score);
 }
 
+std::vector<std::string> NoiseMeter::facts(const noise::NoiseScope& scope) {
+  std::vector<std::string> facts;
+  if (root_.empty()) return facts;
+  auto now = noise::read_counters(root_);
+  if (!now) return facts;
+  now->runs.clear();  // without threads the owner's own would count
+  const auto report = last_ ? noise::measure(*last_, *now, scope) : noise::NoiseReport();
+  for (const noise::CpuNoise& noise : report.cpus) {
+    facts.push_back(
+        fmt::format("{}: {:.0f}/s, score {}", noise.cpu.value, noise.per_second, noise.score));
+  }
+  last_ = *std::move(now);
+  return facts;
+}
+
 }  // namespace pinfold::tools

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "pinfold/agent/status.hpp"
 #include "pinfold/noise/noise.hpp"
@@ -20,5 +23,20 @@ namespace pinfold::tools {
 
 /// Returns "312 interruptions/s, 640 us/s lost, quiet score 47".
 [[nodiscard]] std::string summary_of(const noise::CpuNoise& noise);
+
+/// Measures interrupts from one call to the next. It reads no threads, so that it costs the same on
+/// every machine.
+class NoiseMeter {
+ public:
+  /// `root`: the directory with proc/; "": there is nothing to measure.
+  explicit NoiseMeter(std::string root) : root_(std::move(root)) {}
+
+  /// Returns "2: 250/s, score 49" for each CPU of the scope; nothing at the first call.
+  [[nodiscard]] std::vector<std::string> facts(const noise::NoiseScope& scope);
+
+ private:
+  std::string root_;
+  std::optional<noise::NoiseSample> last_;
+};
 
 }  // namespace pinfold::tools

@@ -16,6 +16,7 @@
 #include "commands.hpp"
 #include "documents.hpp"
 #include "node/live_node.hpp"
+#include "node/noise_scope.hpp"
 #include "node/status_picture.hpp"
 #include "node/status_watch.hpp"
 #include "pinfold/picture/render_node.hpp"
@@ -164,8 +165,18 @@ Result<std::string> names_text(const StatusOptions& options, const agent::NodeAg
   return names;
 }
 
+/// Returns a line about the exclusive CPUs; "" if there is nothing to say.
+std::string noise_text(NoiseMeter& meter, const agent::NodeAgent& agent,
+                       const agent::NodeStatus& view, const Style& style) {
+  const auto facts = meter.facts(exclusive_scope(agent, view));
+  if (facts.empty()) return "";
+  return "\nInterrupts of exclusive CPUs ('pinfold noise' has all sources):\n" +
+         facts_text(facts, style);
+}
+
 /// Formats the status in the requested format. `load`: of CPUs; may be empty.
-Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId, double>& load) {
+Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId, double>& load,
+                              NoiseMeter& meter) {
   PINFOLD_LET(auto agent, open_agent(options.agent));
   PINFOLD_LET(const auto view, agent::node_status(agent));
   const ExitStatus status = view.ok ? kYes : kNo;
@@ -193,7 +204,9 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
     return WatchFrame{std::move(names), status};
   }
   picture.load = load;
-  return WatchFrame{status_text(service, agent, view, picture), status};
+  return WatchFrame{
+      status_text(service, agent, view, picture) + noise_text(meter, agent, view, picture.style),
+      status};
 }
 
 /// Measures the load since the last call; the first call measures a short time.
@@ -222,13 +235,15 @@ Result<ExitStatus> run(const StatusOptions& options) {
     return fail(ErrorCode::kInvalidArgument, "--pod: only allowed with '-o name'");
   }
   if (!options.watch) {
-    PINFOLD_LET(const auto frame, make_frame(options, {}));
+    NoiseMeter nothing("");
+    PINFOLD_LET(const auto frame, make_frame(options, {}, nothing));
     fmt::print("{}", frame.text);
     return options.agent.output == OutputFormat::kName ? kYes : frame.status;
   }
   LoadMeter meter(live_root(options.agent));
+  NoiseMeter noise(live_root(options.agent));
   return watch_frames(std::chrono::seconds(options.interval_s),
-                      [&] { return make_frame(options, meter.read()); });
+                      [&] { return make_frame(options, meter.read(), noise); });
 }
 
 }  // namespace

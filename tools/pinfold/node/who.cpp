@@ -14,6 +14,7 @@
 #include "node/noise_scope.hpp"
 #include "node/status_picture.hpp"
 #include "pinfold/audit/tasks.hpp"
+#include "pinfold/base/read_file.hpp"
 #include "pinfold/picture/numa_use.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -216,6 +217,16 @@ std::string candidates_text(const Scan& scan, CpuId cpu) {
   return table.empty() ? "  nothing\n" : table.render(style, 2) + notes;
 }
 
+/// Returns a line about a scheduler of sched_ext, which decides instead of the kernel's where
+/// threads run within their CPUs; "" if none is loaded.
+std::string scheduler_text(const std::string& root) {
+  const auto state = read_file(root + "/sys/kernel/sched_ext/state");
+  if (!state || !state->starts_with("enabled")) return "";
+  const auto name = read_file(root + "/sys/kernel/sched_ext/root/ops");
+  return fmt::format("\nScheduler: {} (sched_ext), which moves threads within their CPUs itself\n",
+                     name ? escaped(name->substr(0, name->find('\n'))) : "unknown");
+}
+
 std::string cpu_text(const Scan& scan, CpuId cpu) {
   const Machine& machine = machine_of(scan);
   const Cpu& facts = *machine.find(cpu);
@@ -289,6 +300,7 @@ Result<ExitStatus> run(const WhoOptions& options) {
   for (const CpuId cpu : cpus) {
     fmt::print("{}{}", cpu == cpus.first() ? "" : "\n", cpu_text(scan, cpu));
   }
+  fmt::print("{}", scheduler_text(options.agent.sysfs));
   return kYes;
 }
 

@@ -64,6 +64,27 @@ TEST_F(QuietKnobsTest, ReadNothingIfNothingChanges) {
   EXPECT_EQ(world_.values.at(kIrq), "0-6");
 }
 
+TEST_F(QuietKnobsTest, ReadOnlyWhatChangesTheSecondTime) {
+  auto quiet = knobs();
+  quiet.reconcile(quiet_system(CpuSet{7}));
+  const int readings = world_.readings;
+  quiet.leave(quiet_system(CpuSet{6, 7}));
+  quiet.give_back();
+  EXPECT_EQ(world_.readings, readings);
+  EXPECT_EQ(world_.values.at(kIrq), "0-5");
+}
+
+TEST_F(QuietKnobsTest, ReadEverythingIfAnotherProgramHasChangedSomethingSince) {
+  auto quiet = knobs();
+  quiet.reconcile(quiet_system(CpuSet{7}));
+  world_.values[kIrq] = "3,6";
+  quiet.leave(quiet_system(CpuSet{6, 7}));
+  quiet.give_back();
+  EXPECT_EQ(world_.values.at(kIrq), "3");
+  quiet.reconcile(quiet_system({}));
+  EXPECT_EQ(world_.values.at(kIrq), "3,6") << "the other program's value is the one of before";
+}
+
 TEST_F(QuietKnobsTest, RestoreAUnitBeforeAContainerInItGetsItsCpus) {
   const Knob unit{KnobKind::kUnit, "system.slice"};
   world_.values[unit] = "";

@@ -20,6 +20,8 @@ class KnobStore {
   /// that vanishes meanwhile is left out. Errors: kIo; kUnsupported, if another program that has
   /// them does not answer.
   [[nodiscard]] virtual Result<void> read(KnobKind kind, KnobValues& values) const = 0;
+  /// Reads one knob. Errors: kNotFound; as read.
+  [[nodiscard]] virtual Result<std::string> read_one(const Knob& knob) const = 0;
   /// Writes a value. Errors: kNotFound; kUnsupported if the knob cannot have other CPUs, such as an
   /// interrupt that its driver manages; kIo.
   [[nodiscard]] virtual Result<void> write(const Knob& knob, const std::string& value) = 0;

@@ -41,7 +41,8 @@ class QuietKnobs {
       : store_(std::move(store)), kept_(std::move(kept)), keep_(std::move(keep)) {}
 
   /// Lets knobs leave the CPUs that are quiet now or from now on. Reads and writes nothing if no
-  /// CPU becomes quiet or stops being so, and no unit that was changed holds a container.
+  /// CPU becomes quiet or stops being so, and no unit that was changed holds a container; else only
+  /// the knobs that it changes, unless one of them has another value than it had: then all.
   void leave(const QuietDesired& desired);
   /// Gives back what is quiet no longer. Does nothing without a leave() before it.
   void give_back();
@@ -53,9 +54,13 @@ class QuietKnobs {
   [[nodiscard]] const KeptKnobs& kept() const { return kept_; }
 
  private:
-  void begin(const QuietDesired& desired);
-  [[nodiscard]] QuietRequest observe(const QuietDesired& desired);
+  /// Whether values that were read or written earlier count, or each is read again.
+  enum class Reading { kKnown, kAgain };
+
+  void begin(const QuietDesired& desired, Reading reading);
+  void read(const QuietCpus& desired, Reading reading);
   [[nodiscard]] bool is_needed(KnobKind kind, const QuietCpus& desired) const;
+  [[nodiscard]] bool is_still(const QuietPlan& plan) const;
   void write(const std::vector<QuietStep>& steps);
   bool keep(KeptKnobs kept);
 
@@ -63,6 +68,8 @@ class QuietKnobs {
   KeptKnobs kept_;
   Keep keep_;
   QuietCpus current_;              ///< the quiet CPUs of the last plan
+  KnobValues known_;               ///< as last read or written
+  std::set<KnobKind> read_;        ///< the kinds in it
   std::optional<QuietPlan> plan_;  ///< its leave() is done, its give_back() is not
   std::set<Knob> failed_;          ///< steps of this plan
   QuietReport report_;
