@@ -48,7 +48,7 @@ Result<void> check_container(const PodSpec& pod, const std::string& name) {
 /// Returns one sentence per knob or kind that is not as desired.
 std::vector<std::string> unquiet_lines(const quiet::QuietReport& report) {
   std::vector<std::string> lines;
-  for (const auto& [knob, error] : report.unquiet) lines.push_back(error.message);
+  for (const auto& [knob, unquiet] : report.unquiet) lines.push_back(unquiet.error.message);
   for (const auto& [kind, error] : report.unread) {
     lines.push_back(fmt::format("{}: {}", to_string(kind), error.message));
   }

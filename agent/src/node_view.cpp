@@ -130,7 +130,30 @@ Result<std::string> NodeView::directory_to_adopt(const PodSpec& pod,
 
 Result<void> NodeView::verify(const ContainerId& container) const {
   if (!enforced_) return enforces_nothing();
-  return enforced_->verify(desired(), container);
+  const Desired target = desired();
+  PINFOLD_TRY(enforced_->verify(target, container));
+  const auto own = target.layout.find(container);
+  const bool is_exclusive = own != target.layout.end() && own->second.isolation != Isolation::kHost;
+  return is_exclusive ? verify_quiet(container, own->second.cpus) : Result<void>();
+}
+
+/// Checks that nothing uses the CPUs of a container whose pod demands that.
+Result<void> NodeView::verify_quiet(const ContainerId& container, const CpuSet& cpus) const {
+  const auto note = state().notes.find(container.pod);
+  const bool is_demanded =
+      note != state().notes.end() && note->second.quiet == quiet::QuietLevel::kIsolated;
+  if (!is_demanded || !quiet_) return {};
+  for (const auto& [knob, unquiet] : quiet_->report().unquiet) {
+    if (!unquiet.cpus.intersects(cpus)) continue;
+    return fail(ErrorCode::kBusy,
+                fmt::format("its pod demands quiet CPUs, but CPUs {}: {}",
+                            (unquiet.cpus & cpus).to_string(), unquiet.error.message));
+  }
+  for (const auto& [kind, error] : quiet_->report().unread) {
+    return fail(ErrorCode::kBusy, fmt::format("its pod demands quiet CPUs, but {}: {}",
+                                              to_string(kind), error.message));
+  }
+  return {};
 }
 
 Result<void> NodeView::verify_room(const ContainerId& container) const {

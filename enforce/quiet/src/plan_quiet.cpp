@@ -92,6 +92,12 @@ bool holds_containers(const Knob& knob, const std::vector<std::string>& director
          });
 }
 
+Result<CpuSet> not_left(const Knob& knob, std::string_view value, const QuietDesired& desired) {
+  PINFOLD_LET(const auto cpus, cpus_of(knob, value, desired.online));
+  const CpuSet& quiet = desired.cpus.of(knob.kind);
+  return knob.kind == KnobKind::kIrqbalance ? quiet - cpus : quiet & cpus;
+}
+
 QuietPlan plan_quiet(const QuietRequest& request) {
   QuietPlan plan;
   for (const auto& [knob, value] : request.observed) plan_knob(request, knob, value, plan);

@@ -5,7 +5,7 @@
 namespace pinfold::quiet {
 
 bool QuietKnobs::is_needed(KnobKind kind, const QuietCpus& desired) const {
-  if (!desired.of(kind).empty() || !current_.of(kind).empty()) return true;
+  if (!desired.of(kind).empty() || !current_.cpus.of(kind).empty()) return true;
   return std::any_of(kept_.begin(), kept_.end(),
                      [kind](const auto& entry) { return entry.first.kind == kind; });
 }
@@ -44,7 +44,7 @@ bool QuietKnobs::keep(KeptKnobs kept) {
   return true;
 }
 
-void QuietKnobs::write(const std::vector<QuietStep>& steps) {
+void QuietKnobs::write(const std::vector<QuietStep>& steps, const QuietDesired& desired) {
   for (const QuietStep& step : steps) {
     auto written = store_->write(step.knob, step.value);
     if (written) {
@@ -52,14 +52,16 @@ void QuietKnobs::write(const std::vector<QuietStep>& steps) {
       known_[step.knob] = step.value;
     } else if (written.error().code != ErrorCode::kNotFound) {  // else it is gone
       failed_.insert(step.knob);
-      report_.unquiet.insert_or_assign(step.knob, std::move(written).error());
+      auto cpus = not_left(step.knob, known_.at(step.knob), desired);
+      report_.unquiet.insert_or_assign(
+          step.knob, Unquiet{std::move(written).error(), std::move(cpus).value_or(CpuSet())});
     }
   }
 }
 
 void QuietKnobs::begin(const QuietDesired& desired, Reading reading) {
   read(desired.cpus, reading);
-  QuietRequest request{known_, {}, kept_, current_, desired};
+  QuietRequest request{known_, {}, kept_, current_.cpus, desired};
   for (const auto& [kind, error] : report_.unread) request.unread.insert(kind);
   auto plan = plan_quiet(request);
   if (reading == Reading::kKnown && !is_still(plan)) return begin(desired, Reading::kAgain);
@@ -68,8 +70,8 @@ void QuietKnobs::begin(const QuietDesired& desired, Reading reading) {
   failed_.clear();
   // Without a record what was there before could not be restored, so nothing is changed.
   if (!keep(plan.kept)) return;
-  write(plan.leave);
-  current_ = desired.cpus;
+  write(plan.leave, desired);
+  current_ = desired;
   plan_ = std::move(plan);
 }
 
@@ -77,18 +79,18 @@ void QuietKnobs::leave(const QuietDesired& desired) {
   const bool holds_some = std::any_of(kept_.begin(), kept_.end(), [&](const auto& entry) {
     return holds_containers(entry.first, desired.containers);
   });
-  if (desired.cpus != current_ || holds_some) begin(desired, Reading::kKnown);
+  if (desired.cpus != current_.cpus || holds_some) begin(desired, Reading::kKnown);
 }
 
 void QuietKnobs::give_back() {
   if (!plan_) return;
-  write(plan_->give_back);
+  write(plan_->give_back, current_);
   (void)keep(kept_after(*plan_, failed_));  // if it fails, more is kept than needed
   plan_.reset();
 }
 
 void QuietKnobs::reconcile(const QuietDesired& desired) {
-  const bool has_work = !desired.cpus.empty() || !current_.empty() || !kept_.empty();
+  const bool has_work = !desired.cpus.empty() || !current_.cpus.empty() || !kept_.empty();
   if (has_work) begin(desired, Reading::kAgain);
   give_back();
 }

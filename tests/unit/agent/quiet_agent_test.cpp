@@ -95,6 +95,20 @@ TEST_F(QuietOfAgent, APodMayAskForNone) {
   EXPECT_EQ(knobs_.values, before_);
 }
 
+TEST_F(QuietOfAgent, APodThatDemandsQuietCpusIsNotVerifiedWithoutThem) {
+  knobs_.fixed = {kIrq};
+  for (const auto level : {QuietLevel::kSystem, QuietLevel::kIsolated}) {
+    NodeAgent agent = open(QuietLevel::kOff);
+    FromRuntime shown;
+    shown.notes[PodUid("a")].quiet = level;
+    ASSERT_TRUE(agent.admit({pod("a", {guaranteed("c", 3)})}, nullptr, shown));
+    const auto verified = agent.verify({PodUid("a"), "c"});
+    EXPECT_EQ(verified.has_value(), level == QuietLevel::kSystem);
+    if (!verified) EXPECT_THAT(verified.error().message, HasSubstr("CPUs 1-3: fixed"));
+    ASSERT_TRUE(agent.remove_pod(PodUid("a"), RunningProcesses::kRefuse));
+  }
+}
+
 TEST_F(QuietOfAgent, ASharedContainerChangesNothing) {
   NodeAgent agent = open(QuietLevel::kSystem);
   must_admit(agent, pod("b", {test::half_a_cpu("c")}));

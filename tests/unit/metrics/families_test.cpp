@@ -135,8 +135,8 @@ TEST(QuietFamilies, PrintWhatWasDone) {
   report.written = 7;
   report.taken = 2;
   const Error error{ErrorCode::kIo, 5, "managed"};
-  report.unquiet = {{{quiet::KnobKind::kInterrupt, "24"}, error},
-                    {{quiet::KnobKind::kInterrupt, "25"}, error}};
+  report.unquiet = {{{quiet::KnobKind::kInterrupt, "24"}, {error, CpuSet{2}}},
+                    {{quiet::KnobKind::kInterrupt, "25"}, {error, CpuSet{2}}}};
   report.unread = {{quiet::KnobKind::kUnit, error}};
   const std::string printed = prometheus::TextSerializer().Serialize(quiet_families(report));
   for (const char* const line :

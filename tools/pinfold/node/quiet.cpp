@@ -82,7 +82,7 @@ Result<ExitStatus> restore(const QuietOptions& options) {
   }
   note_change();
   const auto report = agent->restore_knobs();
-  for (const auto& [knob, error] : report.unquiet) warn(error.message);
+  for (const auto& [knob, unquiet] : report.unquiet) warn(unquiet.error.message);
   const auto document = document_of(agent->kept_knobs(), true);
   print(options, document);
   return document.knobs.empty() ? kYes : kNo;

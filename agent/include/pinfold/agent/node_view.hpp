@@ -71,7 +71,8 @@ class NodeView {
   [[nodiscard]] Result<ResizeDecision> preview_resize(const ResizeRequest& request,
                                                       Trace* trace = nullptr) const;
   /// Reads back from the kernel that a container with exclusive CPUs has them, and calls
-  /// verify_room(). Reads back that any other container can run on no exclusive CPU.
+  /// verify_room(). Reads back that any other container can run on no exclusive CPU. If its pod
+  /// demands QuietLevel::kIsolated, checks that everything has left its CPUs.
   /// Errors: kUnsupported if the agent enforces nothing; kNotFound; kBusy if the check fails; kIo.
   [[nodiscard]] Result<void> verify(const ContainerId& container) const;
   /// Reads back that no other container and nothing else below the root can run on the exclusive
@@ -129,6 +130,7 @@ class NodeView {
   [[nodiscard]] Result<void> check_replaced(const std::vector<PodSpec>& pods,
                                             const AgentState& next) const;
   [[nodiscard]] bool runs(const ContainerId& container) const;
+  [[nodiscard]] Result<void> verify_quiet(const ContainerId& container, const CpuSet& cpus) const;
 };
 
 }  // namespace pinfold::agent

@@ -59,7 +59,7 @@ MetricFamily runs_family(const noise::NoiseSample& counters, const CpuSet& cpus)
 
 std::size_t unquiet_of(const quiet::QuietReport& report, quiet::KnobKind kind) {
   std::size_t count = 0;
-  for (const auto& [knob, error] : report.unquiet) count += knob.kind == kind ? 1U : 0U;
+  for (const auto& [knob, unquiet] : report.unquiet) count += knob.kind == kind ? 1U : 0U;
   return count;
 }
 

@@ -106,6 +106,7 @@ TEST_F(QuietKnobsTest, NameWhatCannotMoveAndGoOn) {
   EXPECT_EQ(world_.values.at(kIrq), "0-6");
   ASSERT_EQ(quiet.report().unquiet.size(), 1U);
   EXPECT_EQ(quiet.report().unquiet.begin()->first, kManaged);
+  EXPECT_EQ(quiet.report().unquiet.begin()->second.cpus, CpuSet{7});
   quiet.reconcile(quiet_system({}));
   EXPECT_TRUE(record_.empty());
   EXPECT_EQ(world_.values.at(kIrq), "0-7");

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pinfold/quiet/kept_knobs.hpp"
@@ -39,6 +40,10 @@ struct QuietDesired {
 
 /// Returns true for a systemd unit that holds one of these cgroups.
 [[nodiscard]] bool holds_containers(const Knob& knob, const std::vector<std::string>& directories);
+
+/// Returns the quiet CPUs that a knob with this value has not left. Errors: those of cpus_of.
+[[nodiscard]] Result<CpuSet> not_left(const Knob& knob, std::string_view value,
+                                      const QuietDesired& desired);
 
 /// The input of a plan.
 struct QuietRequest {

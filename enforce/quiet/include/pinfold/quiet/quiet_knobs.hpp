@@ -15,17 +15,17 @@
 
 namespace pinfold::quiet {
 
-/// A knob that does not have the desired value, and why.
-struct UnquietKnob {
-  Knob knob;
+/// Why a knob does not have the desired value.
+struct Unquiet {
   Error error;
+  CpuSet cpus;  ///< the quiet CPUs that it has not left
 };
 
 /// What has happened to knobs since the process started, and what is not as desired now.
 struct QuietReport {
   std::uint64_t written = 0;              ///< values
   std::uint64_t taken = 0;                ///< values that another program has changed after us
-  std::map<Knob, Error> unquiet = {};     ///< as of the last change
+  std::map<Knob, Unquiet> unquiet = {};   ///< as of the last change
   std::map<KnobKind, Error> unread = {};  ///< kinds that could not be read, likewise
 };
 
@@ -61,13 +61,13 @@ class QuietKnobs {
   void read(const QuietCpus& desired, Reading reading);
   [[nodiscard]] bool is_needed(KnobKind kind, const QuietCpus& desired) const;
   [[nodiscard]] bool is_still(const QuietPlan& plan) const;
-  void write(const std::vector<QuietStep>& steps);
+  void write(const std::vector<QuietStep>& steps, const QuietDesired& desired);
   bool keep(KeptKnobs kept);
 
   std::unique_ptr<KnobStore> store_;
   KeptKnobs kept_;
   Keep keep_;
-  QuietCpus current_;              ///< the quiet CPUs of the last plan
+  QuietDesired current_;           ///< of the last plan
   KnobValues known_;               ///< as last read or written
   std::set<KnobKind> read_;        ///< the kinds in it
   std::optional<QuietPlan> plan_;  ///< its leave() is done, its give_back() is not

@@ -1,0 +1,55 @@
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "pinfold/quiet/quiet_knobs.hpp"
+#include "temp_dir.hpp"
+
+/// What quiet CPUs cost a container's start: a machine with 128 CPUs, 500 interrupts and 200
+/// network queues, as files in memory. Writing a file of the kernel costs more than these.
+namespace pinfold::quiet {
+namespace {
+
+constexpr int kCpus = 128;
+constexpr int kInterrupts = 500;
+constexpr int kQueues = 200;
+
+/// `wide`: interrupts that may be handled by every CPU; the others are elsewhere.
+void write_machine(const test::TempDir& dir, int wide) {
+  for (int irq = 0; irq < kInterrupts; ++irq) {
+    dir.write(fmt::format("proc/irq/{}/smp_affinity_list", irq), irq < wide ? "0-127\n" : "0-3\n");
+  }
+  dir.write("proc/irq/default_smp_affinity", "ffffffff,ffffffff,ffffffff,ffffffff\n");
+  dir.write("sys/class/net/eth0/device/vendor", "0x8086\n");
+  for (int queue = 0; queue < kQueues; ++queue) {
+    dir.write(fmt::format("sys/class/net/eth0/queues/rx-{}/rps_cpus", queue),
+              "00000000,00000000,00000000,00000000\n");
+  }
+}
+
+/// A container with two exclusive CPUs starts, and ends.
+void start_and_end(benchmark::State& state) {
+  const test::TempDir dir;
+  write_machine(dir, static_cast<int>(state.range(0)));
+  QuietKnobs knobs(kernel_knobs(dir.path()), {}, [](const KeptKnobs& /*kept*/) { return true; });
+  QuietDesired one{{}, CpuSet::range(0, kCpus - 1), {}};
+  one.cpus.add(QuietLevel::kSystem, CpuSet{10, 11});
+  QuietDesired two = one;
+  two.cpus.add(QuietLevel::kSystem, CpuSet{12, 13});
+  knobs.reconcile(one);
+  for (auto _ : state) {
+    knobs.leave(two);
+    knobs.give_back();
+    state.PauseTiming();
+    knobs.leave(one);
+    knobs.give_back();
+    state.ResumeTiming();
+  }
+  state.counters["written"] = benchmark::Counter(static_cast<double>(knobs.report().written) / 2 /
+                                                 static_cast<double>(state.iterations()));
+}
+BENCHMARK(start_and_end)->Arg(0)->Arg(20)->Arg(kInterrupts)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace pinfold::quiet
