@@ -96,6 +96,17 @@ quiet::QuietReport NodeAgent::restore_knobs() {
   return quiet_->report();
 }
 
+/// Logs what still uses quiet CPUs, once for each.
+void NodeAgent::log_unquiet() {
+  if (!quiet_) return;
+  auto lines = unquiet_lines(quiet_->report());
+  for (const std::string& line : lines) {
+    const bool is_known = std::find(unquiet_.begin(), unquiet_.end(), line) != unquiet_.end();
+    if (!is_known) log(LogLevel::kWarning, "not off quiet CPUs: " + line);
+  }
+  unquiet_ = std::move(lines);
+}
+
 /// Returns the CPUs that are to be quiet, by the levels of their pods.
 quiet::QuietCpus NodeAgent::quiet_cpus(const Desired& desired) const {
   quiet::QuietCpus cpus;
@@ -186,6 +197,7 @@ std::optional<Error> NodeAgent::apply(const ChangedPods& pods, const StepWatcher
   if (knobs != nullptr) knobs->leave(quiet);
   auto applied = enforced_->apply(target, watcher, pods);
   if (knobs != nullptr) knobs->give_back();
+  log_unquiet();
   timings_.enforcements.observe(now() - begin);
   if (applied) {
     earlier_.clear();
@@ -532,7 +544,8 @@ Result<ReconcileReport> NodeAgent::enforce_again(PageMoves pages) {
   const quiet::QuietDesired quiet = quiet_desired(target);
   if (auto* const knobs = knobs_for(quiet)) {
     knobs->reconcile(quiet);
-    report.unquiet = unquiet_lines(knobs->report());
+    log_unquiet();
+    report.unquiet = unquiet_;
   }
   update_assigned(target);
   for (std::string& line : lost_cpus(*node_, state(), offline_)) {

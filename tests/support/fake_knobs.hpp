@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pinfold/quiet/knob_store.hpp"
@@ -13,10 +14,11 @@ namespace pinfold::test {
 /// The knobs of a machine that exists only in memory. Outlives the stores that show it.
 struct KnobWorld {
   quiet::KnobValues values;
-  std::set<quiet::Knob> fixed;         ///< cannot be written
-  std::set<quiet::KnobKind> silent;    ///< cannot be read
-  std::vector<quiet::Knob> written;    ///< in order
-  int readings = 0;                    ///< of all knobs of a kind
+  std::set<quiet::Knob> fixed;                         ///< cannot be written
+  std::set<quiet::KnobKind> silent;                    ///< cannot be read
+  std::vector<quiet::Knob> written;                    ///< in order
+  std::set<std::pair<quiet::Knob, std::string>> ours;  ///< every value that was written
+  int readings = 0;                                    ///< of all knobs of a kind
   std::function<void()> before_write;  ///< may throw, which is the end of the process
 };
 
@@ -43,6 +45,7 @@ class FakeKnobs final : public quiet::KnobStore {
     if (found == world_.values.end()) return fail(ErrorCode::kNotFound, "gone");
     if (world_.fixed.contains(knob)) return fail(ErrorCode::kUnsupported, "fixed");
     found->second = value;
+    world_.ours.emplace(knob, value);
     world_.written.push_back(knob);
     return {};
   }

@@ -7,7 +7,7 @@
 #   overwrite CPUS   writes every interrupt that can move, as irqbalance would
 
 threads() {
-  for pid in 2 $(cat /proc/2/task/2/children); do
+  for pid in $(cat /proc/2/task/2/children); do
     name=$(cat "/proc/$pid/comm" 2>/dev/null) || continue
     case $name in kworker/*) continue ;; esac
     echo "thread $pid $name $(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$pid/status")"

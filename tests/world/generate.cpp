@@ -171,6 +171,7 @@ History generate(std::uint64_t seed, int actions) {
   history.config = random.below(6);
   history.has_runtime = random.chance(30);
   history.has_processes = !history.has_runtime && seed % 4 == 0;
+  history.has_knobs = seed % 5 == 0;
   const bool has_hooks = !history.has_runtime && seed % 4 == 1;
   const bool has_foreign = seed % 3 == 0;
   const int pods = history.has_runtime ? 5 : 12;  // few, so that most get all containers

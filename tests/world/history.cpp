@@ -154,7 +154,7 @@ Result<Action> parse_action(std::string_view line) {
   return unknown(name);
 }
 
-/// Parses "cgroups 2 config 0", "cgroups 2 config 0 runtime" or "cgroups 2 config 0 processes".
+/// Parses "cgroups 2 config 0", then perhaps "runtime" or "processes", then perhaps "knobs".
 Result<void> parse_settings(std::string_view line, History& history) {
   Words words(line);
   if (const auto word = words.next(); word != "cgroups") return unknown(word);
@@ -165,10 +165,12 @@ Result<void> parse_settings(std::string_view line, History& history) {
   history.cgroups = version == 1 ? enforce::CgroupVersion::kV1 : enforce::CgroupVersion::kV2;
   if (const auto word = words.next(); word != "config") return unknown(word);
   PINFOLD_LET(history.config, words.number());
-  const auto word = words.next();
+  auto word = words.next();
   history.has_runtime = word == "runtime";
   history.has_processes = word == "processes";
-  if (!word.empty() && !history.has_runtime && !history.has_processes) return unknown(word);
+  if (history.has_runtime || history.has_processes) word = words.next();
+  history.has_knobs = word == "knobs";
+  if (!word.empty() && !history.has_knobs) return unknown(word);
   return {};
 }
 
@@ -222,8 +224,8 @@ std::string to_string(const History& history) {
   const char* const mode = history.has_runtime     ? " runtime"
                            : history.has_processes ? " processes"
                                                    : "";
-  std::string text = fmt::format("cgroups {} config {}{}\n", static_cast<int>(history.cgroups),
-                                 history.config, mode);
+  std::string text = fmt::format("cgroups {} config {}{}{}\n", static_cast<int>(history.cgroups),
+                                 history.config, mode, history.has_knobs ? " knobs" : "");
   for (const Action& action : history.actions) text += to_string(action) + "\n";
   return text;
 }

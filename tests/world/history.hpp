@@ -166,6 +166,8 @@ struct History {
   bool has_runtime = false;  ///< the service is the plugin of a runtime
   /// True if the service can tell processes apart, as in /proc. Only without a runtime.
   bool has_processes = false;
+  /// Exclusive CPUs are quiet, and another program writes interrupts and workqueues against that.
+  bool has_knobs = false;
   std::vector<Action> actions;
 
   friend bool operator==(const History&, const History&) = default;

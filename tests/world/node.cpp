@@ -62,6 +62,16 @@ std::string path_of(const test::ModelKernel::Dir& dir, const std::string& path, 
   return "";
 }
 
+/// Interrupts of all CPUs and of some, and work that is not bound to a CPU.
+quiet::KnobValues knobs_at_boot() {
+  using quiet::KnobKind;
+  return {{{KnobKind::kIrqbalance, ""}, ""},
+          {{KnobKind::kInterrupt, "24"}, "0-7"},
+          {{KnobKind::kInterrupt, "25"}, "2-3"},
+          {{KnobKind::kInterrupt, "26"}, "5"},
+          {{KnobKind::kWorkqueue, "*"}, "ff"}};
+}
+
 }  // namespace
 
 SimulatedNode::SimulatedNode(const History& history, Bug bug)
@@ -69,8 +79,10 @@ SimulatedNode::SimulatedNode(const History& history, Bug bug)
       kernel(history.cgroups, kAll, CpuSet{0, 1}),
       first_config_(config_text(history.config)),
       has_runtime_(history.has_runtime),
+      has_knobs_(history.has_knobs),
       bug_(bug),
       processes_(kernel, bug) {
+  knobs.values = their_knobs = knobs_at_boot();
   kernel.has_kill = true;
   kernel.links = {{"/link", "/model"}, {"/proc/self/root/model", "/model"}};
   kernel.processes = history.has_processes ? &processes_ : nullptr;
@@ -120,6 +132,8 @@ Result<agent::NodeAgent> SimulatedNode::open() {
     if (hear && level >= agent::LogLevel::kInfo) hear(line);
   };
   if (has_runtime_) options.abandoned = agent::Abandoned::kDisown;
+  if (has_knobs_) options.quiet = quiet::QuietLevel::kSystem;
+  options.open_knobs = [this] { return knobs_of(process_, knobs); };
   PINFOLD_LET(auto cgroups, open_cgroups());
   return agent::NodeAgent::open(std::move(node), std::move(store), std::move(cgroups),
                                 std::move(options), std::move(known.offline));
@@ -195,6 +209,7 @@ void SimulatedNode::cut_power(int image) {
   test::ModelKernel fresh(kernel.version, kAll, CpuSet{0, 1});
   kernel.root = std::move(fresh.root);
   kernel.cpus = kAll;
+  knobs.values = their_knobs = knobs_at_boot();
   disturbed.clear();
   narrowed_.clear();
   soft_.clear();

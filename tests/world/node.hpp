@@ -71,6 +71,8 @@ class SimulatedNode {
   /// and to what.
   void rewrite(int choice);
   void reset_cpusets();
+  /// Writes an interrupt or a workqueue, as irqbalance would; `choice`: which, and what.
+  void balance(int choice);
   /// Narrows a group of the kubelet as another agent would, with `is_deep` also all groups below
   /// it.
   void narrow(const std::string& group, const CpuSet& cpus, bool is_deep);
@@ -110,6 +112,8 @@ class SimulatedNode {
   [[nodiscard]] std::unique_ptr<checkpoint::Fs> disk_to_read() const;
 
   std::shared_ptr<checkpoint::testing::Disk> disk;
+  test::KnobWorld knobs;
+  quiet::KnobValues their_knobs;  ///< the values that the knobs would have without the service
   test::ModelKernel kernel;
   /// Groups that others have changed since the last reconciliation; nothing is promised about them.
   std::set<std::string> disturbed;
@@ -153,6 +157,7 @@ class SimulatedNode {
 
   std::string first_config_;
   bool has_runtime_;
+  bool has_knobs_;
   Bug bug_;
   /// What the other agent has narrowed a group to, and whether it includes the groups below.
   struct Hold {

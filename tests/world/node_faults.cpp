@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "node.hpp"
@@ -121,6 +122,16 @@ int SimulatedNode::happen(const Fault& fault) {
       return 0;
   }
   return 0;
+}
+
+void SimulatedNode::balance(int choice) {
+  auto knob = knobs.values.begin();
+  std::advance(knob, choice % std::ssize(knobs.values));
+  const CpuSet cpus = CpuSet::range(choice % 5, choice % 5 + choice / 10 % 4);
+  const std::string value = value_of(knob->first, cpus, "00");
+  // The service cannot tell such a value from the one that it has written.
+  if (knobs.ours.contains({knob->first, value})) return;
+  knob->second = their_knobs[knob->first] = value;
 }
 
 void SimulatedNode::disturb(test::ModelKernel::Dir& dir, const std::string& path) {

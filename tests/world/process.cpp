@@ -220,6 +220,34 @@ class ProcessCgroupFs final : public enforce::CgroupFs {
   std::string below_;
 };
 
+class ProcessKnobs final : public quiet::KnobStore {
+ public:
+  ProcessKnobs(std::shared_ptr<Process> process, test::KnobWorld& world)
+      : process_(std::move(process)), knobs_(world) {}
+
+  Result<void> read(quiet::KnobKind kind, quiet::KnobValues& values) const override {
+    return read_from(*process_, std::string(to_string(kind)),
+                     [&] { return knobs_.read(kind, values); });
+  }
+  Result<std::string> read_one(const quiet::Knob& knob) const override {
+    return read_from(*process_, to_string(knob), [&] { return knobs_.read_one(knob); });
+  }
+  Result<void> write(const quiet::Knob& knob, const std::string& value) override {
+    if (process_->is_dead) return is_dead();
+    const Operation operation{false, fmt::format("write {} {}", to_string(knob), value), "",
+                              "knob"};
+    if (const int error = process_->before(operation); error != 0) {
+      return fail_errno(error, operation.text);
+    }
+    if (process_->is_dead) return is_dead();
+    return knobs_.write(knob, value);
+  }
+
+ private:
+  std::shared_ptr<Process> process_;
+  test::FakeKnobs knobs_;
+};
+
 }  // namespace
 
 std::unique_ptr<checkpoint::Fs> fs_of(std::shared_ptr<Process> process,
@@ -230,6 +258,11 @@ std::unique_ptr<checkpoint::Fs> fs_of(std::shared_ptr<Process> process,
 std::unique_ptr<enforce::CgroupFs> fs_of(std::shared_ptr<Process> process,
                                          std::unique_ptr<enforce::CgroupFs> fs, std::string below) {
   return std::make_unique<ProcessCgroupFs>(std::move(process), std::move(fs), std::move(below));
+}
+
+std::unique_ptr<quiet::KnobStore> knobs_of(std::shared_ptr<Process> process,
+                                           test::KnobWorld& world) {
+  return std::make_unique<ProcessKnobs>(std::move(process), world);
 }
 
 }  // namespace pinfold::world

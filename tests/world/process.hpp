@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fake_knobs.hpp"
 #include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/enforce/cgroup_fs.hpp"
 #include "world.hpp"
@@ -69,5 +70,9 @@ struct Process {
 [[nodiscard]] std::unique_ptr<enforce::CgroupFs> fs_of(std::shared_ptr<Process> process,
                                                        std::unique_ptr<enforce::CgroupFs> fs,
                                                        std::string below);
+
+/// Returns the knobs of a machine for a process. They live as long as the machine.
+[[nodiscard]] std::unique_ptr<quiet::KnobStore> knobs_of(std::shared_ptr<Process> process,
+                                                         test::KnobWorld& world);
 
 }  // namespace pinfold::world

@@ -474,4 +474,22 @@ void Runner::check_empty() {
   if (has_entries) return break_promise("leak", describe(state));
 }
 
+/// Checks that interrupts and workqueues have left exclusive CPUs, and have what they had if there
+/// are none.
+void Runner::check_knobs() {
+  if (outcome_.failure || !history_.has_knobs) return;
+  quiet::QuietDesired desired{{}, node_.online(), {}};
+  const auto layout = agent::make_desired(*model_node_, model_, {}, {}).layout;
+  desired.cpus.add(quiet::QuietLevel::kSystem, agent::exclusive_cpus(layout));
+  for (const auto& [knob, value] : node_.knobs.values) {
+    const CpuSet left = not_left(knob, value, desired).value();
+    const bool is_theirs = value == node_.their_knobs.at(knob);
+    if (!left.empty() || (desired.cpus.empty() && !is_theirs)) {
+      return break_promise(
+          "quiet", fmt::format("{} has '{}' with exclusive CPUs '{}'", to_string(knob), value,
+                               desired.cpus.system.to_string()));
+    }
+  }
+}
+
 }  // namespace pinfold::world

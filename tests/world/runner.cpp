@@ -235,6 +235,7 @@ void Runner::act_outside(const Action& action) {
     case Action::Kind::kReuse:
       return move_process(action);
     case Action::Kind::kRewrite:
+      if (history_.has_knobs) node_.balance(action.value);
       return node_.rewrite(action.value);
     case Action::Kind::kReset:
       return node_.reset_cpusets();

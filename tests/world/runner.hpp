@@ -149,6 +149,7 @@ class Runner {
   [[nodiscard]] bool can_keep_off(const Seen& one, const CpuSet& exclusive, const CpuSet& both);
   void check_overlap(const Operation& operation);
   void check_files(bool is_settled);
+  void check_knobs();
   void check_kernel();
   void check_empty();
   void check_enforced(const verbs::Answer& answer, const verbs::Action& request);

@@ -150,6 +150,7 @@ void Runner::quiet() {
   round({});
   check_files(true);
   check_kernel();
+  check_knobs();
 }
 
 /// Ends all pods, and checks that nothing of them is left.

@@ -88,11 +88,10 @@ std::vector<std::string> KernelKnobs::queues(std::string_view prefix) const {
   return found;
 }
 
-/// Returns kthreadd, whose CPUs new threads inherit, and its children: "12 kswapd0".
+/// Returns the children of kthreadd that may move: "12 kswapd0". Those that begin later have the
+/// CPUs that the kernel gives them, and are moved by the next reconciliation.
 std::vector<std::string> KernelKnobs::kernel_threads() const {
-  constexpr const char* kParent = "2";
-  std::string children =
-      std::string(kParent) + " " + read_value(root_ + "/proc/2/task/2/children").value_or("");
+  const std::string children = read_value(root_ + "/proc/2/task/2/children").value_or("");
   std::vector<std::string> found;
   for (std::size_t begin = 0; begin < children.size();) {
     const std::size_t end = std::min(children.find(' ', begin), children.size());

@@ -197,6 +197,7 @@ class NodeAgent : public NodeView {
   void open_knobs();
   [[nodiscard]] quiet::QuietCpus quiet_cpus(const Desired& desired) const;
   [[nodiscard]] quiet::QuietDesired quiet_desired(const Desired& desired) const;
+  void log_unquiet();
   [[nodiscard]] quiet::QuietKnobs* knobs_for(const quiet::QuietDesired& desired);
   /// Brings the files of all published containers up to date. Failures are logged, and tried again
   /// with the next change.
@@ -215,6 +216,7 @@ class NodeAgent : public NodeView {
   [[nodiscard]] std::optional<Error> adopt_and_apply(const std::vector<ContainerId>& containers);
 
   std::set<std::string> runtime_roots_;  ///< where a container runtime has groups
+  std::vector<std::string> unquiet_;     ///< what was logged as not off quiet CPUs
 };
 
 /// Adopts one group. Errors: those of NodeAgent::adopt for it; then nothing has changed.

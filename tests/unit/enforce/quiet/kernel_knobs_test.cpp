@@ -63,14 +63,12 @@ void write_thread(const test::TempDir& dir, const std::string& id, const std::st
 }
 
 TEST_F(KernelKnobsTest, ReadThreadsThatMayMove) {
-  write_thread(dir_, "2", "kthreadd", "2129984");
   write_thread(dir_, "9", "kswapd0", "2264128");
   write_thread(dir_, "10", "a) b", "2129984");
   write_thread(dir_, "15", "ksoftirqd/2", "69238848");  // PF_NO_SETAFFINITY
   dir_.write("proc/2/task/2/children", "9 10 15 ");
   EXPECT_EQ(read(KnobKind::kKernelThread),
-            (KnobValues{{{KnobKind::kKernelThread, "2 kthreadd"}, "0-7"},
-                        {{KnobKind::kKernelThread, "9 kswapd0"}, "0-7"},
+            (KnobValues{{{KnobKind::kKernelThread, "9 kswapd0"}, "0-7"},
                         {{KnobKind::kKernelThread, "10 a) b"}, "0-7"}}));
 }
 
