@@ -55,6 +55,8 @@ TEST_F(Output, ThatCannotBeWrittenIsAnError) {
       "topology --synthetic 'pack:1 core:4 pu:2' -o nrt",
       on_node("status"),
       on_node("who") + "0",
+      on_node("noise") + "--for 1 0",
+      on_node("quiet"),
       on_node("status") + "-o json",
       on_node("metrics"),
       on_node("admit") + "--dry-run " + (dir_ / "pod.yaml"),
