@@ -203,16 +203,6 @@ CpuNoise noise_of(const SamplePair& given, CpuId cpu) {
   return noise;
 }
 
-/// Sorts the sources, and adds what removes them and the score.
-void finish(const NoiseScope& scope, CpuNoise& noise) {
-  std::stable_sort(noise.sources.begin(), noise.sources.end(),
-                   [](const auto& a, const auto& b) { return a.per_second > b.per_second; });
-  for (NoiseSource& source : noise.sources) {
-    source.remedy = remedy_of(source, noise.cpu, scope.housekeeping);
-  }
-  noise.score = quiet_score(noise.per_second, noise.lost_us);
-}
-
 SamplePair compare(const NoiseSample& before, const NoiseSample& after, const NoiseScope& scope) {
   SamplePair given{
       before, after, scope, std::chrono::duration<double>(after.at - before.at).count(),
@@ -249,6 +239,15 @@ std::string_view to_string(SourceKind kind) {
       break;
   }
   return "hypervisor";
+}
+
+void finish(const NoiseScope& scope, CpuNoise& noise) {
+  std::stable_sort(noise.sources.begin(), noise.sources.end(),
+                   [](const auto& a, const auto& b) { return a.per_second > b.per_second; });
+  for (NoiseSource& source : noise.sources) {
+    source.remedy = remedy_of(source, noise.cpu, scope.housekeeping);
+  }
+  noise.score = quiet_score(noise.per_second, noise.lost_us);
 }
 
 NoiseReport measure(const NoiseSample& before, const NoiseSample& after, const NoiseScope& scope) {

@@ -1,6 +1,10 @@
 #include "pinfold/noise/osnoise.hpp"
 
+#include <algorithm>
 #include <array>
+#include <map>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "pinfold/audit/proc_files.hpp"
@@ -42,17 +46,43 @@ std::optional<std::chrono::nanoseconds> cut_duration(std::string_view& fields) {
   auto number = fields.substr(begin + kDuration.size());
   if (number.size() < kUnit.size()) return std::nullopt;
   number.remove_suffix(kUnit.size());
+  constexpr std::int64_t kMost = 1'000'000'000'000;  // so that sums of them fit
   const auto lasted = audit::parse_number(number);
-  if (!lasted || *lasted < 0) return std::nullopt;
+  if (!lasted || *lasted < 0 || *lasted > kMost) return std::nullopt;
   fields = fields.substr(0, begin);
   return std::chrono::nanoseconds(*lasted);
 }
 
-/// Parses "local_timer:236 start 100.5".
-bool set_name(std::string_view fields, TracedInterruption& traced) {
-  const std::string_view named = fields.substr(0, fields.rfind(" start "));
+/// Parses "100.000001500", in seconds.
+std::optional<std::chrono::nanoseconds> seconds_in(std::string_view text) {
+  constexpr std::size_t kDigits = 9;
+  constexpr std::int64_t kMost = 1'000'000'000;  // seconds: 30 years
+  const std::size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  std::string fraction(text.substr(dot + 1, kDigits));
+  fraction.resize(kDigits, '0');
+  const auto whole = audit::parse_number(text.substr(0, dot));
+  const auto nanoseconds = audit::parse_number(fraction);
+  if (!whole || !nanoseconds || *whole < 0 || *nanoseconds < 0 || *whole > kMost) {
+    return std::nullopt;
+  }
+  return std::chrono::seconds(*whole) + std::chrono::nanoseconds(*nanoseconds);
+}
+
+/// Parses the end of "local_timer:236 start 100.5", and removes it from `fields`.
+std::optional<std::chrono::nanoseconds> cut_start(std::string_view& fields) {
+  constexpr std::string_view kStart = "start ";
+  const std::size_t begin = fields.rfind(kStart);
+  if (begin == std::string_view::npos) return std::nullopt;
+  const auto at = seconds_in(fields.substr(begin + kStart.size()));
+  fields = trimmed(fields.substr(0, begin));
+  return at;
+}
+
+/// Parses "local_timer:236".
+bool set_name(std::string_view named, TracedInterruption& traced) {
   const std::size_t colon = named.rfind(':');
-  if (named.size() == fields.size() || colon == std::string_view::npos) return false;
+  if (colon == std::string_view::npos) return false;
   const auto id = audit::parse_number(named.substr(colon + 1));
   traced.name = trimmed(named.substr(0, colon));
   traced.id = id.value_or(0);
@@ -71,13 +101,60 @@ std::optional<TracedInterruption> parse_event(SourceKind kind, std::string_view 
   TracedInterruption traced{kind, {}, "NMI"};
   const auto cpu = traced_cpu(head);
   const auto lasted = cut_duration(fields);
-  if (!cpu || !lasted) return std::nullopt;
+  const auto at = cut_start(fields);
+  if (!cpu || !lasted || !at) return std::nullopt;
   traced.cpu = *cpu;
+  traced.at = *at;
   traced.lasted = *lasted;
   if (kind == SourceKind::kKernelInterrupt) return traced;
   if (!set_name(fields, traced)) return std::nullopt;
   if (kind == SourceKind::kTask) traced.kind = kind_of_thread(traced.name);
   return traced;
+}
+
+/// What a trace has about one source on one CPU.
+struct TracedSum {
+  std::int64_t count = 0;
+  std::chrono::nanoseconds lasted{0};
+};
+using TracedSource = std::tuple<CpuId, SourceKind, std::string>;
+
+/// A trace, summed.
+struct TraceSums {
+  std::map<TracedSource, TracedSum> sources;
+  std::optional<std::chrono::nanoseconds> first;
+  std::chrono::nanoseconds last{0};
+
+  void add(const TracedInterruption& traced) {
+    TracedSum& sum = sources[{traced.cpu, traced.kind, traced.name}];
+    ++sum.count;
+    sum.lasted += traced.lasted;
+    first = std::min(first.value_or(traced.at), traced.at);
+    last = std::max(last, traced.at + traced.lasted);
+  }
+};
+
+TraceSums sums_of(std::string_view trace, const std::set<std::int64_t>& own, const CpuSet& cpus) {
+  TraceSums sums;
+  while (!trace.empty()) {
+    const std::string_view line = trace.substr(0, trace.find('\n'));
+    trace.remove_prefix(std::min(trace.size(), line.size() + 1));
+    const auto traced = parse_osnoise(line);
+    if (!traced || !cpus.contains(traced->cpu)) continue;
+    if (traced->kind == SourceKind::kTask && own.contains(traced->id)) continue;
+    sums.add(*traced);
+  }
+  return sums;
+}
+
+/// Adds a source to the noise of its CPU. Softirqs run at the end of an interrupt: see measure().
+void add_sum(SourceKind kind, const std::string& name, const TracedSum& sum, double seconds,
+             CpuNoise& noise) {
+  const double rate = static_cast<double>(sum.count) / seconds;
+  const double lost = std::chrono::duration<double, std::micro>(sum.lasted).count() / seconds;
+  noise.sources.push_back({kind, name, "", rate, lost});
+  if (kind != SourceKind::kSoftirq) noise.per_second += rate;
+  noise.lost_us += lost;
 }
 
 }  // namespace
@@ -90,6 +167,23 @@ std::optional<TracedInterruption> parse_osnoise(std::string_view line) {
     return parse_event(kind, line.substr(0, at), line.substr(at + name.size()));
   }
   return std::nullopt;
+}
+
+NoiseReport traced_noise(std::string_view trace, const std::set<std::int64_t>& own,
+                         const NoiseScope& scope) {
+  const TraceSums sums = sums_of(trace, own, scope.cpus);
+  NoiseReport report{sums.last - sums.first.value_or(sums.last)};
+  const double seconds = std::chrono::duration<double>(report.duration).count();
+  for (const CpuId cpu : scope.cpus) {
+    CpuNoise noise{cpu};
+    for (const auto& [source, sum] : sums.sources) {
+      const auto& [of_cpu, kind, name] = source;
+      if (of_cpu == cpu && seconds > 0) add_sum(kind, name, sum, seconds, noise);
+    }
+    finish(scope, noise);
+    report.cpus.push_back(std::move(noise));
+  }
+  return report;
 }
 
 }  // namespace pinfold::noise

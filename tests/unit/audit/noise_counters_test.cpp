@@ -70,21 +70,49 @@ TEST(Osnoise, ReadsEveryEvent) {
   using ns = std::chrono::nanoseconds;
   const std::vector<TraceCase> cases = {
       {" <idle>-0 [003] d.h1. 12.5: irq_noise: local_timer:236 start 12.400 duration 1500 ns\n",
-       {SourceKind::kInterrupt, CpuId{3}, "local_timer", 236, ns(1500)}},
+       {SourceKind::kInterrupt, CpuId{3}, "local_timer", 236, ns(12'400'000'000), ns(1500)}},
       {" a-[9]-7 [010] ..s1. 12.5: softirq_noise:    TIMER:1 start 12.4 duration 20 ns",
-       {SourceKind::kSoftirq, CpuId{10}, "TIMER", 1, ns(20)}},
+       {SourceKind::kSoftirq, CpuId{10}, "TIMER", 1, ns(12'400'000'000), ns(20)}},
       {" x-1 [000] ..... 12.5: thread_noise: kworker/3:1:99 start 12.4 duration 25000 ns",
-       {SourceKind::kWorkqueue, CpuId{0}, "kworker/3:1", 99, ns(25'000)}},
+       {SourceKind::kWorkqueue, CpuId{0}, "kworker/3:1", 99, ns(12'400'000'000), ns(25'000)}},
       {" x-1 [000] ..... 12.5: thread_noise:     sshd:700 start 12.4 duration 1 ns",
-       {SourceKind::kTask, CpuId{0}, "sshd", 700, ns(1)}},
+       {SourceKind::kTask, CpuId{0}, "sshd", 700, ns(12'400'000'000), ns(1)}},
       {" x-1 [002] d.Z.. 12.5: nmi_noise: start 12.400000000 duration 90 ns",
-       {SourceKind::kKernelInterrupt, CpuId{2}, "NMI", 0, ns(90)}},
+       {SourceKind::kKernelInterrupt, CpuId{2}, "NMI", 0, ns(12'400'000'000), ns(90)}},
   };
   for (const auto& [line, traced] : cases) {
     const auto parsed = parse_osnoise(line);
     ASSERT_TRUE(parsed) << line;
     EXPECT_EQ(*parsed, traced) << line;
   }
+}
+
+TEST(Osnoise, IsSummedOverTheTimeOfTheTrace) {
+  const char* const trace =
+      "# tracer: osnoise\n"
+      " a-1 [002] d.h1. 10.0: irq_noise: local_timer:236 start 10.000000000 duration 2000 ns\n"
+      " a-1 [003] d.h1. 10.0: irq_noise: local_timer:236 start 10.000000000 duration 2000 ns\n"
+      " a-1 [002] d.h1. 10.5: irq_noise: local_timer:236 start 10.500000000 duration 2000 ns\n"
+      " a-1 [002] ..s1. 10.5: softirq_noise: TIMER:1 start 10.600000000 duration 1000 ns\n"
+      " a-1 [002] ..... 10.9: thread_noise: dsp:50 start 10.700000000 duration 9000 ns\n"
+      " a-1 [002] ..... 12.0: thread_noise: sshd:60 start 11.999990000 duration 10000 ns\n";
+  const NoiseReport report = traced_noise(trace, {50}, {CpuSet{2}});
+  EXPECT_EQ(report.duration, std::chrono::seconds(2));
+  ASSERT_EQ(report.cpus.size(), 1U);
+  const CpuNoise& noise = report.cpus[0];
+  ASSERT_EQ(noise.sources.size(), 3U);
+  EXPECT_EQ(noise.sources[0].name, "local_timer");
+  EXPECT_DOUBLE_EQ(noise.sources[0].per_second, 1);
+  EXPECT_DOUBLE_EQ(*noise.sources[0].lost_us, 2);
+  EXPECT_DOUBLE_EQ(noise.per_second, 1.5);
+  EXPECT_DOUBLE_EQ(noise.lost_us, 7.5);
+  EXPECT_EQ(noise.score, quiet_score(1.5, 7.5));
+}
+
+TEST(Osnoise, SaysNothingWithoutEvents) {
+  const NoiseReport report = traced_noise("# tracer: nop\n", {}, {CpuSet{2}});
+  EXPECT_EQ(report.duration.count(), 0);
+  EXPECT_EQ(report.cpus.at(0).score, 100);
 }
 
 TEST(Osnoise, RejectsOtherLines) {

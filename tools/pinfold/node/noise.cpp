@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,9 +12,12 @@
 #include "agent/open_agent.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
+#include "input.hpp"
 #include "node/noise_scope.hpp"
 #include "node/status_picture.hpp"
+#include "pinfold/audit/tasks.hpp"
 #include "pinfold/noise/fields.hpp"
+#include "pinfold/noise/osnoise.hpp"
 #include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -22,6 +27,7 @@ namespace {
 struct NoiseOptions {
   AgentArguments agent;
   std::vector<std::string> subjects;  ///< lists of CPUs, or pods
+  std::string trace;                  ///< a file; "": nothing was traced
   int milliseconds = 1000;
 };
 
@@ -110,12 +116,36 @@ std::string report_text(const noise::NoiseReport& report, const Overlay& owners)
   return text;
 }
 
+/// Returns the threads of the owners of CPUs.
+Result<std::set<std::int64_t>> threads_of_owners(const std::string& root,
+                                                 const noise::NoiseScope& scope) {
+  PINFOLD_LET(const auto tasks, audit::read_tasks(root, scope.cpus));
+  std::set<std::int64_t> threads;
+  for (const audit::LinuxTask& task : tasks) {
+    const bool is_owner =
+        std::any_of(scope.owners.begin(), scope.owners.end(), [&](const auto& owner) {
+          return !owner.second.empty() && (task.group + "/").starts_with(owner.second + "/");
+        });
+    if (is_owner) threads.insert(task.thread);
+  }
+  return threads;
+}
+
+Result<noise::NoiseReport> report_of(const NoiseOptions& options, const noise::NoiseScope& scope) {
+  const std::string& root = options.agent.sysfs;
+  if (options.trace.empty()) {
+    return measure_noise(root, scope, std::chrono::milliseconds(options.milliseconds));
+  }
+  PINFOLD_LET(const auto trace, read_input(options.trace));
+  PINFOLD_LET(const auto own, threads_of_owners(root, scope));
+  return noise::traced_noise(trace, own, scope);
+}
+
 Result<ExitStatus> run(const NoiseOptions& options) {
   PINFOLD_LET(const auto agent, open_agent(options.agent));
   PINFOLD_LET(const auto status, agent::node_status(agent));
   PINFOLD_LET(const auto scope, scope_of(options, agent, status));
-  PINFOLD_LET(const auto report, measure_noise(options.agent.sysfs, scope,
-                                               std::chrono::milliseconds(options.milliseconds)));
+  PINFOLD_LET(const auto report, report_of(options, scope));
   if (options.agent.output == OutputFormat::kJson) {
     fmt::print("{}", json_text(report));
   } else {
@@ -133,16 +163,23 @@ cli::Command noise_command() {
                        "Measure what interrupts exclusive CPUs: interrupts, softirqs, kernel "
                        "threads, other processes; and print what removes each. Changes nothing"};
   command.add(agent_options(options->agent));
-  command.add({output_option(options->agent.output),
-               {.name = "--for",
-                .target = cli::Integer{&options->milliseconds, 1, 3'600'000},
-                .help = "Milliseconds to measure; times of interrupts are exact from a second on",
-                .value = "MS"},
-               {.name = "CPUS_OR_PODS",
-                .target = &options->subjects,
-                .help = "CPUs as a list (17, or 4-7,12), or pods by UID, name or NAMESPACE/NAME "
-                        "[every exclusive CPU]",
-                .value = "SUBJECT"}});
+  command.add(
+      {output_option(options->agent.output),
+       {.name = "--for",
+        .target = cli::Integer{&options->milliseconds, 1, 3'600'000},
+        .help = "Milliseconds to measure; times of interrupts are exact from a second on",
+        .value = "MS"},
+       {.name = "--trace",
+        .target = &options->trace,
+        .help = "Do not measure, but sum the osnoise events of a trace file of tracefs, '-' "
+                "for standard input",
+        .value = "FILE",
+        .excludes = {"--for"}},
+       {.name = "CPUS_OR_PODS",
+        .target = &options->subjects,
+        .help = "CPUs as a list (17, or 4-7,12), or pods by UID, name or NAMESPACE/NAME "
+                "[every exclusive CPU]",
+        .value = "SUBJECT"}});
   command.sections = {
       {"Examples",
        {{"pinfold noise", "Measure every exclusive CPU for a second"},

@@ -46,6 +46,9 @@ struct NoiseScope {
 [[nodiscard]] NoiseReport measure(const NoiseSample& before, const NoiseSample& after,
                                   const NoiseScope& scope);
 
+/// Sorts the sources of a CPU, and adds what removes each and the score.
+void finish(const NoiseScope& scope, CpuNoise& noise);
+
 /// Returns how many interrupts a CPU has handled since the start of the kernel, by kind:
 /// kInterrupt, kTimer and kKernelInterrupt, each also if it is 0.
 [[nodiscard]] std::map<SourceKind, std::uint64_t> interrupts_by_kind(const CountTable& interrupts,

@@ -3,9 +3,11 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
+#include "pinfold/noise/noise.hpp"
 #include "pinfold/noise/source.hpp"
 #include "pinfold/types/ids.hpp"
 
@@ -15,8 +17,9 @@ namespace pinfold::noise {
 struct TracedInterruption {
   SourceKind kind = SourceKind::kInterrupt;
   CpuId cpu;
-  std::string name;     ///< of the handler, softirq or thread; "NMI"
-  std::int64_t id = 0;  ///< interrupt, softirq or thread id; 0 of an NMI
+  std::string name;                ///< of the handler, softirq or thread; "NMI"
+  std::int64_t id = 0;             ///< interrupt, softirq or thread id; 0 of an NMI
+  std::chrono::nanoseconds at{0};  ///< when it began, by the kernel's clock
   std::chrono::nanoseconds lasted{0};
 
   friend bool operator==(const TracedInterruption&, const TracedInterruption&) = default;
@@ -27,5 +30,10 @@ struct TracedInterruption {
 /// name only.
 /// Source: include/trace/events/osnoise.h of Linux 5.14 to 7.1.
 [[nodiscard]] std::optional<TracedInterruption> parse_osnoise(std::string_view line);
+
+/// Sums what a trace file has about the CPUs of a scope, over the time from its first to its last
+/// event. `own`: threads that are no noise. A trace of less than two events says nothing.
+[[nodiscard]] NoiseReport traced_noise(std::string_view trace, const std::set<std::int64_t>& own,
+                                       const NoiseScope& scope);
 
 }  // namespace pinfold::noise
