@@ -10,9 +10,9 @@ namespace {
 using test::FakeKnobs;
 using test::KnobWorld;
 
-const Knob kIrq{KnobKind::kInterrupt, "24"};
+const Knob kMovable{KnobKind::kInterrupt, "24"};
 const Knob kManaged{KnobKind::kInterrupt, "25"};
-const Knob kQueue{KnobKind::kWorkqueue, "*"};
+const Knob kUnbound{KnobKind::kWorkqueue, "*"};
 
 QuietDesired quiet_system(const CpuSet& cpus) {
   QuietDesired desired{{}, CpuSet::range(0, 7), {}};
@@ -22,7 +22,7 @@ QuietDesired quiet_system(const CpuSet& cpus) {
 
 class QuietKnobsTest : public testing::Test {
  protected:
-  QuietKnobsTest() { world_.values = {{kIrq, "0-7"}, {kManaged, "0-7"}, {kQueue, "ff"}}; }
+  QuietKnobsTest() { world_.values = {{kMovable, "0-7"}, {kManaged, "0-7"}, {kUnbound, "ff"}}; }
 
   /// `is_stored`: whether records can be stored.
   QuietKnobs knobs(bool is_stored = true) {
@@ -40,8 +40,8 @@ TEST_F(QuietKnobsTest, StoreWhatIsThereBeforeTheyWrite) {
   world_.before_write = [this] { EXPECT_EQ(record_.size(), 3U); };
   auto quiet = knobs();
   quiet.leave(quiet_system(CpuSet{7}));
-  EXPECT_EQ(world_.values.at(kIrq), "0-6");
-  EXPECT_EQ(world_.values.at(kQueue), "7f");
+  EXPECT_EQ(world_.values.at(kMovable), "0-6");
+  EXPECT_EQ(world_.values.at(kUnbound), "7f");
   EXPECT_EQ(quiet.report().written, 3U);
 }
 
@@ -56,12 +56,12 @@ TEST_F(QuietKnobsTest, ReadNothingIfNothingChanges) {
   auto quiet = knobs();
   quiet.leave(quiet_system(CpuSet{7}));
   quiet.give_back();
-  world_.values[kIrq] = "0-7";  // another program
+  world_.values[kMovable] = "0-7";  // another program
   quiet.leave(quiet_system(CpuSet{7}));
   quiet.give_back();
-  EXPECT_EQ(world_.values.at(kIrq), "0-7");
+  EXPECT_EQ(world_.values.at(kMovable), "0-7");
   quiet.reconcile(quiet_system(CpuSet{7}));
-  EXPECT_EQ(world_.values.at(kIrq), "0-6");
+  EXPECT_EQ(world_.values.at(kMovable), "0-6");
 }
 
 TEST_F(QuietKnobsTest, ReadOnlyWhatChangesTheSecondTime) {
@@ -71,18 +71,18 @@ TEST_F(QuietKnobsTest, ReadOnlyWhatChangesTheSecondTime) {
   quiet.leave(quiet_system(CpuSet{6, 7}));
   quiet.give_back();
   EXPECT_EQ(world_.readings, readings);
-  EXPECT_EQ(world_.values.at(kIrq), "0-5");
+  EXPECT_EQ(world_.values.at(kMovable), "0-5");
 }
 
 TEST_F(QuietKnobsTest, ReadEverythingIfAnotherProgramHasChangedSomethingSince) {
   auto quiet = knobs();
   quiet.reconcile(quiet_system(CpuSet{7}));
-  world_.values[kIrq] = "3,6";
+  world_.values[kMovable] = "3,6";
   quiet.leave(quiet_system(CpuSet{6, 7}));
   quiet.give_back();
-  EXPECT_EQ(world_.values.at(kIrq), "3");
+  EXPECT_EQ(world_.values.at(kMovable), "3");
   quiet.reconcile(quiet_system({}));
-  EXPECT_EQ(world_.values.at(kIrq), "3,6") << "the other program's value is the one of before";
+  EXPECT_EQ(world_.values.at(kMovable), "3,6") << "the other program's value is the one of before";
 }
 
 TEST_F(QuietKnobsTest, RestoreAUnitBeforeAContainerInItGetsItsCpus) {
@@ -103,40 +103,40 @@ TEST_F(QuietKnobsTest, NameWhatCannotMoveAndGoOn) {
   auto quiet = knobs();
   quiet.leave(quiet_system(CpuSet{7}));
   quiet.give_back();
-  EXPECT_EQ(world_.values.at(kIrq), "0-6");
+  EXPECT_EQ(world_.values.at(kMovable), "0-6");
   ASSERT_EQ(quiet.report().unquiet.size(), 1U);
   EXPECT_EQ(quiet.report().unquiet.begin()->first, kManaged);
   EXPECT_EQ(quiet.report().unquiet.begin()->second.cpus, CpuSet{7});
   quiet.reconcile(quiet_system({}));
   EXPECT_TRUE(record_.empty());
-  EXPECT_EQ(world_.values.at(kIrq), "0-7");
+  EXPECT_EQ(world_.values.at(kMovable), "0-7");
 }
 
 TEST_F(QuietKnobsTest, NameKindsThatCannotBeRead) {
   world_.silent = {KnobKind::kWorkqueue};
   auto quiet = knobs();
   quiet.reconcile(quiet_system(CpuSet{7}));
-  EXPECT_EQ(world_.values.at(kIrq), "0-6");
+  EXPECT_EQ(world_.values.at(kMovable), "0-6");
   EXPECT_EQ(quiet.report().unread.count(KnobKind::kWorkqueue), 1U);
 }
 
 TEST_F(QuietKnobsTest, ForgetAKnobThatHasGone) {
   auto quiet = knobs();
   quiet.reconcile(quiet_system(CpuSet{7}));
-  world_.values.erase(kIrq);
+  world_.values.erase(kMovable);
   quiet.reconcile(quiet_system(CpuSet{7}));
-  EXPECT_FALSE(record_.contains(kIrq));
+  EXPECT_FALSE(record_.contains(kMovable));
   EXPECT_TRUE(quiet.report().unquiet.empty());
 }
 
 TEST_F(QuietKnobsTest, CountWhatOthersHaveTaken) {
   auto quiet = knobs();
   quiet.reconcile(quiet_system(CpuSet{7}));
-  world_.values[kIrq] = "3-7";
+  world_.values[kMovable] = "3-7";
   quiet.reconcile(quiet_system(CpuSet{7}));
   EXPECT_EQ(quiet.report().taken, 1U);
   quiet.reconcile(quiet_system({}));
-  EXPECT_EQ(world_.values.at(kIrq), "3-7") << "as the other program has left it";
+  EXPECT_EQ(world_.values.at(kMovable), "3-7") << "as the other program has left it";
 }
 
 TEST_F(QuietKnobsTest, RestoreWhatAnEarlierProcessHasChanged) {
@@ -146,8 +146,8 @@ TEST_F(QuietKnobsTest, RestoreWhatAnEarlierProcessHasChanged) {
   }
   auto quiet = knobs();
   quiet.reconcile(quiet_system({}));
-  EXPECT_EQ(world_.values.at(kIrq), "0-7");
-  EXPECT_EQ(world_.values.at(kQueue), "ff");
+  EXPECT_EQ(world_.values.at(kMovable), "0-7");
+  EXPECT_EQ(world_.values.at(kUnbound), "ff");
   EXPECT_TRUE(record_.empty());
 }
 
