@@ -103,6 +103,13 @@ class Model {
     knob->second = std::move(value);
   }
 
+  /// A knob cannot be written from now on, or can again.
+  void fix_one() {
+    auto knob = world_.values.begin();
+    std::advance(knob, draw(0, static_cast<int>(world_.values.size()) - 1));
+    if (world_.fixed.erase(knob->first) == 0) world_.fixed.insert(knob->first);
+  }
+
   [[nodiscard]] KnobWorld& world() { return world_; }
   /// What each knob would be without us.
   [[nodiscard]] const KnobValues& theirs() const { return theirs_; }
@@ -119,7 +126,7 @@ class Model {
 void run_randomly(Model& model) {
   const int steps = draw(1, 12);
   for (int i = 0; i < steps; ++i) {
-    switch (draw(0, 4)) {
+    switch (draw(0, 5)) {
       case 0:
         model.write_by_another();
         break;
@@ -132,10 +139,14 @@ void run_randomly(Model& model) {
       case 3:
         model.restart();
         break;
+      case 4:
+        model.fix_one();
+        break;
       default:
         model.change(random_quiet());
     }
   }
+  model.world().fixed.clear();
 }
 
 void require_quiet(const KnobValues& values, const QuietCpus& quiet) {

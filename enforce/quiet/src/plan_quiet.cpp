@@ -51,6 +51,13 @@ void add_ours(KeptKnob& kept, const std::string& value) {
   if (value != kept.before && !is_ours(&kept, value)) kept.ours.push_back(value);
 }
 
+/// Returns the CPUs that were quiet until now, as far as a knob has left them: one that could not
+/// need not leave them on the way.
+CpuSet released(const QuietRequest& request, const Knob& knob, const std::string& now) {
+  const auto used = not_left(knob, now, {request.before, request.after.online, {}});
+  return used ? request.before.of(knob.kind) - *used : CpuSet();
+}
+
 /// Plans one knob.
 void plan_knob(const QuietRequest& request, const Knob& knob, const std::string& now,
                QuietPlan& plan) {
@@ -60,8 +67,8 @@ void plan_knob(const QuietRequest& request, const Knob& knob, const std::string&
   const CpuSet& online = request.after.online;
   const bool is_spared = holds_containers(knob, request.after.containers);
   const CpuSet after = is_spared ? CpuSet() : request.after.cpus.of(knob.kind);
-  const CpuSet before = is_spared ? CpuSet() : request.before.of(knob.kind);
-  const auto during = value_for(knob, base, online, before | after);
+  const auto transit = is_spared ? CpuSet() : released(request, knob, now);
+  const auto during = value_for(knob, base, online, transit | after);
   const auto last = value_for(knob, base, online, after);
   if (known != nullptr && !has_ours && now != known->before) plan.taken.push_back(knob);
   if (!during || !last) return;
