@@ -47,7 +47,7 @@ TEST(PlanQuiet, WritesOnlyWhatChanges) {
       {"would have none", kIrq, "2", {}, {2, 3}, "0-1,4-7; -"},
       {"no housekeeping", kIrq, "0-7", {}, {0, 1, 2, 3, 4, 5, 6, 7}, "-; -"},
       {"only offline ones left", kIrq, "3,60", {}, {3}, "0-2,4-7; -"},
-      {"swap", kIrq, "0-7", {2}, {3}, "0-1,4-7; 0-2,4-7"},
+      {"was never off", kIrq, "0-7", {2}, {3}, "0-2,4-7; -"},
       {"a unit with any CPU", kUnitKnob, "", {}, {7}, "0-6; -"},
       {"bans more", kBan, "1", {}, {2, 3}, "1-3; -"},
       {"is banned already", kBan, "1-3", {}, {2, 3}, "-; -"},
@@ -58,6 +58,17 @@ TEST(PlanQuiet, WritesOnlyWhatChanges) {
   for (const auto& [name, knob, value, before, after, steps] : cases) {
     EXPECT_EQ(steps_of(request_of(knob, value, before, after)), steps) << name;
   }
+}
+
+/// CPU 2 is quiet no longer, and CPU 3 becomes quiet.
+QuietRequest swap_request() {
+  QuietRequest request = request_of(kIrq, "0-1,3-7", {2}, {3});
+  request.kept = {{kIrq, {"0-7", {"0-1,3-7"}}}};
+  return request;
+}
+
+TEST(PlanQuiet, KeepsOffBothCpusWhileTheyAreSwapped) {
+  EXPECT_EQ(steps_of(swap_request()), "0-1,4-7; 0-2,4-7");
 }
 
 TEST(PlanQuiet, KeepsWhatWasThereBeforeTheFirstStep) {
@@ -92,9 +103,8 @@ TEST(PlanQuiet, MovesWhatAnotherProgramHasPutBackAndKeepsItsValue) {
 }
 
 TEST(PlanQuiet, RecognizesEachValueOfAnInterruptedPlan) {
-  QuietRequest request = request_of(kIrq, "0-7", {2}, {3});
-  const KeptKnobs kept = plan_quiet(request).kept;
-  for (const char* const value : {"0-7", "0-1,4-7", "0-2,4-7"}) {
+  const KeptKnobs kept = plan_quiet(swap_request()).kept;
+  for (const char* const value : {"0-7", "0-1,3-7", "0-1,4-7", "0-2,4-7"}) {
     QuietRequest again = request_of(kIrq, value, {}, {});
     again.kept = kept;
     const QuietPlan plan = plan_quiet(again);
@@ -124,7 +134,7 @@ TEST(PlanQuiet, LeavesKnobsOfTheSystemToLevelSystem) {
 }
 
 TEST(PlanQuiet, KeepsBothValuesOfAStepThatFailed) {
-  const QuietPlan plan = plan_quiet(request_of(kIrq, "0-7", {2}, {3}));
+  const QuietPlan plan = plan_quiet(swap_request());
   EXPECT_EQ(kept_after(plan, {}), (KeptKnobs{{kIrq, {"0-7", {"0-2,4-7"}}}}));
   EXPECT_EQ(kept_after(plan, {kIrq}), plan.kept);
 }
