@@ -64,6 +64,7 @@ void print(const QuietOptions& options, const QuietDocument& document) {
 Result<ExitStatus> show(const QuietOptions& options) {
   AgentArguments query = options.agent;
   query.is_query = true;
+  query.no_enforce = true;  // the record and the knobs are no control groups
   PINFOLD_LET(const auto agent, open_agent(query));
   print(options, document_of(agent.kept_knobs(), false));
   return kYes;
