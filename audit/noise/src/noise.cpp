@@ -156,7 +156,8 @@ void add_threads(const SamplePair& given, CpuNoise& noise) {
     if (ran.runs == 0 || !kind) continue;
     const double rate = static_cast<double>(ran.runs) / given.seconds;
     const double lost = std::chrono::duration<double, std::micro>(ran.ran).count() / given.seconds;
-    noise.sources.push_back({*kind, now.task.command, now.task.group, rate, lost});
+    const std::string group = now.task.is_kernel ? "" : now.task.group;
+    noise.sources.push_back({*kind, now.task.command, group, rate, lost});
     noise.per_second += rate;
     noise.lost_us += lost;
   }

@@ -143,7 +143,9 @@ TEST(Noise, NamesThreadsOfOthers) {
   EXPECT_EQ(noise.sources[0].name, "sshd");
   EXPECT_DOUBLE_EQ(noise.sources[0].per_second, 3);
   EXPECT_EQ(noise.sources[0].lost_us, 30);
+  EXPECT_EQ(noise.sources[0].detail, "/sys/fs/cgroup/system.slice/ssh.service");
   EXPECT_EQ(noise.sources[1].kind, SourceKind::kWorkqueue);
+  EXPECT_EQ(noise.sources[1].detail, "") << "a thread of the kernel is in no group that matters";
   EXPECT_EQ(noise.sources[2].kind, SourceKind::kKernelThread);
   EXPECT_EQ(noise.sources[3].kind, SourceKind::kTask) << "a group whose name only begins so";
   EXPECT_DOUBLE_EQ(noise.per_second, 7);
