@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "agent/agent_options.hpp"
-#include "agent/open_agent.hpp"
+#include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
 #include "input.hpp"

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "agent/agent_options.hpp"
-#include "agent/open_agent.hpp"
+#include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
 #include "pinfold/picture/text.hpp"
