@@ -104,7 +104,9 @@ TEST_F(QuietOfAgent, APodThatDemandsQuietCpusIsNotVerifiedWithoutThem) {
     ASSERT_TRUE(agent.admit({pod("a", {guaranteed("c", 3)})}, nullptr, shown));
     const auto verified = agent.verify({PodUid("a"), "c"});
     EXPECT_EQ(verified.has_value(), level == QuietLevel::kSystem);
-    if (!verified) EXPECT_THAT(verified.error().message, HasSubstr("CPUs 1-3: fixed"));
+    if (!verified) {
+      EXPECT_THAT(verified.error().message, HasSubstr("CPUs 1-3: fixed"));
+    }
     ASSERT_TRUE(agent.remove_pod(PodUid("a"), RunningProcesses::kRefuse));
   }
 }
