@@ -23,8 +23,9 @@ Outcome run(const std::string& arguments) {
 json runs_of(const std::string& plan) {
   const Outcome outcome = run(fmt::format("--cluster '{}' -o json", plan));
   EXPECT_EQ(outcome.status, 0) << outcome.err;
+  json document = json::parse(outcome.out);
   json by_rule;
-  for (json& run : json::parse(outcome.out)["runs"]) {
+  for (json& run : document["runs"]) {
     run.erase("filterP50Seconds");
     run.erase("filterP99Seconds");
     by_rule[run["rule"].get<std::string>()] = run;

@@ -53,6 +53,7 @@ std::string subcommand_of(const std::string& command_line) {
   if (name == "checkpoint" && program + 2 != words.end()) name += " " + program[2];
   if (has("--cycle")) name += " cycle";
   if (name == "audit" && has("--watch")) name += " watch";
+  if (name == "simulate" && has("--cluster")) name += " cluster";
   return name;
 }
 

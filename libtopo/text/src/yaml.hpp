@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
-#include "pinfold/text/document.hpp"
+#include "pinfold/text/document_rules.hpp"
 
 namespace pinfold {
 

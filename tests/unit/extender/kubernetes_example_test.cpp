@@ -21,7 +21,8 @@ using testing::UnorderedElementsAre;
 std::map<std::string, json> objects_of(const std::string& file) {
   std::map<std::string, json> found;
   const auto text = read_file(PINFOLD_EXAMPLES "/kubernetes/" + file).value();
-  for (const json& object : parse_documents(text).value()) {
+  const auto objects = parse_documents(text).value();
+  for (const json& object : objects) {
     found[object.at("kind").get<std::string>()] = object;
   }
   return found;
