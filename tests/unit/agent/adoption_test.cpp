@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "model_kernel.hpp"
 #include "node_samples.hpp"
 #include "pinfold/agent/node_agent.hpp"
@@ -62,6 +64,25 @@ class AdoptionTest : public testing::TestWithParam<enforce::CgroupVersion> {
   test::TempDir state_;
   ModelKernel kernel_{GetParam(), CpuSet::range(0, 7), CpuSet{0, 1}};
 };
+
+/// 250 shared containers make room for an exclusive one: one write each, and nothing else.
+TEST_P(AdoptionTest, WritesOnceToEachContainerThatChanges) {
+  constexpr int kContainers = 250;
+  NodeAgent agent = open();
+  for (int i = 0; i < kContainers; ++i) {
+    const std::string name = "s" + std::to_string(i);
+    make_group("run-" + name, 200 + i);
+    must(agent.admit_adopted(pod(name, {best_effort("c")}), {"c", "/model/run-" + name}));
+  }
+  make_group("run-a", 100);
+  const std::size_t before = kernel_.log.size();
+  must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
+  const auto wrote =
+      std::count_if(kernel_.log.begin() + static_cast<std::ptrdiff_t>(before), kernel_.log.end(),
+                    [](const std::string& line) { return line.starts_with("write run-s"); });
+  EXPECT_EQ(wrote, kContainers);
+  EXPECT_EQ(cpus("run-s249"), "0,3-7");
+}
 
 TEST_P(AdoptionTest, FollowsDecisionsDuringThePodsLifetime) {
   make_group("run-a", 100);

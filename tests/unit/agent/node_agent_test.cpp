@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -46,6 +47,41 @@ TEST_P(NodeAgentTest, AdmitsPodsAndReturnsTheirCpus) {
   EXPECT_FALSE(removed->not_enforced);
   EXPECT_EQ(world_.cpus("podx"), "gone");
   EXPECT_EQ(world_.cpus("pods/c"), "0-7");
+}
+
+/// Returns how many of the log's lines from `begin` on begin with `start`.
+std::ptrdiff_t count_of(const std::vector<std::string>& log, std::size_t begin,
+                        const std::string& start) {
+  return std::count_if(log.begin() + static_cast<std::ptrdiff_t>(begin), log.end(),
+                       [&](const std::string& line) { return line.starts_with(start); });
+}
+
+/// The containers of 250 pods that share CPUs make room for an exclusive one: a write for each
+/// container and each pod. The next shared pod changes, and reads, nothing of theirs.
+TEST_P(NodeAgentTest, WritesOnceToEachGroupThatChanges) {
+  constexpr int kPods = 250;
+  NodeAgent agent = world_.open();
+  for (int i = 0; i < kPods; ++i) {
+    must_admit(agent, pod("s" + std::to_string(i), {best_effort("c")}));
+  }
+  int reads = 0;
+  world_.kernel.fault = [&](const char* access, const std::string& group, const std::string&) {
+    if (std::string_view(access) == "read" && group.starts_with("pods")) ++reads;
+    return 0;
+  };
+  const auto& log = world_.kernel.log;
+  const std::size_t before = log.size();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  EXPECT_EQ(count_of(log, before, "write pods"), 2 * kPods);
+  EXPECT_LE(reads, 6 * kPods) << "a written value is read back";
+  for (int i = 0; i < kPods; ++i) {
+    ASSERT_EQ(world_.cpus("pods" + std::to_string(i) + "/c"), "0,3-7");
+  }
+  const std::size_t between = log.size();
+  reads = 0;
+  must_admit(agent, pod("y", {best_effort("c")}));
+  EXPECT_EQ(count_of(log, between, "write pods"), 0);
+  EXPECT_EQ(reads, 0);
 }
 
 TEST_P(NodeAgentTest, ContinuesAfterARestart) {
