@@ -40,8 +40,6 @@ constexpr std::array<Distribution, 4> kDistributions = {
                  {"snap.microk8s.daemon-kubelite", ""}},
 };
 
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 bool has_option(const std::vector<std::string>& arguments, const std::string& name) {
   return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& one) {
     return one == name || one == name + "=true" || one == name.substr(1);

@@ -7,6 +7,7 @@
 #include "observe_parts.hpp"
 #include "pinfold/audit/distributions.hpp"
 #include "pinfold/audit/doctor_observed.hpp"
+#include "pinfold/audit/systemd_unit.hpp"
 #include "pinfold/text/document.hpp"
 
 namespace pinfold::audit {
@@ -14,18 +15,12 @@ namespace {
 
 using nlohmann::json;
 
-/// Returns the arguments in a program's unit file, for a program that hides its own.
+/// Returns the arguments in a program's unit, for a program that hides its own.
 std::vector<std::string> arguments_of_unit(const Tree& tree, const Distribution& distribution) {
-  for (const char* const directory :
-       {"/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"}) {
-    for (const std::string_view unit : distribution.units) {
-      const auto text = tree.read(fmt::format("{}/{}.service", directory, unit));
-      if (unit.empty() || !text) continue;
-      for (const auto& [key, value] : parse_unit_file(*text)) {
-        const auto host = key == "ExecStart" ? kubelet_host(split_words(value)) : std::nullopt;
-        if (host && host->distribution == &distribution) return host->arguments;
-      }
-    }
+  for (const std::string_view unit : distribution.units) {
+    const auto read = read_unit(tree, fmt::format("{}.service", unit));
+    const auto host = read ? kubelet_host(read->command) : std::nullopt;
+    if (host && host->distribution == &distribution) return host->arguments;
   }
   return {};
 }
@@ -37,7 +32,7 @@ Result<void> merge_file(const Tree& tree, const std::string& path, RancherConfig
     if (text.error().code == ErrorCode::kNotFound) return {};
     return fail(text.error());
   }
-  PINFOLD_LET_WRAP(const json document, parse_document(*text),
+  PINFOLD_LET_WRAP(const json document, parse_document(*text, DocumentRules::kKubeletLenient),
                    fmt::format("'{}'", tree.shown(path)));
   merge_rancher(config, document);
   return {};

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "observe_parts.hpp"
-#include "pinfold/api/config_document.hpp"
 #include "pinfold/audit/systemd_unit.hpp"
 
 namespace pinfold::audit {
@@ -58,16 +57,11 @@ void add_distribution(const Tree& tree, std::optional<KubeletHost> host, bool ha
 /// Reads the flags with which systemd would start a kubelet that does not run, for instance because
 /// this program runs before it.
 void observe_unit(const Tree& tree, ObservedKubelet& kubelet) {
-  const auto text = unit_text(tree, "kubelet.service");
-  if (!text) return;
-  const auto read_file = [&](const std::string& path) {
-    auto file = tree.read(path);
-    return file ? std::optional(*std::move(file)) : std::nullopt;
-  };
-  FlagsText read = flags_of_unit(*text, {read_file, true});
-  kubelet.flags = std::move(read.flags);
-  kubelet.config_warnings = std::move(read.notes);
-  kubelet.has_command = read.is_command;
+  auto read = read_unit(tree, "kubelet.service");
+  if (!read) return;
+  kubelet.flags = std::move(read->flags);
+  kubelet.config_warnings = std::move(read->notes);
+  kubelet.has_command = read->is_command;
 }
 
 std::optional<std::string> read_state_file(const Tree& tree, const std::string& path,

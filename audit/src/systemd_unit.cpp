@@ -24,8 +24,7 @@ std::map<std::string, std::string> drop_ins_of(const Tree& tree, const std::stri
   return paths;
 }
 
-}  // namespace
-
+/// Returns the text of a unit followed by its drop-ins.
 std::optional<std::string> unit_text(const Tree& tree, const std::string& unit) {
   std::optional<std::string> text;
   for (const std::string directory : kDirectories) {
@@ -37,6 +36,18 @@ std::optional<std::string> unit_text(const Tree& tree, const std::string& unit) 
     if (const auto more = tree.read(path)) *text += "\n" + *more;
   }
   return text;
+}
+
+}  // namespace
+
+std::optional<FlagsText> read_unit(const Tree& tree, const std::string& unit) {
+  const auto text = unit_text(tree, unit);
+  if (!text) return std::nullopt;
+  const auto read_file = [&](const std::string& path) {
+    auto file = tree.read(path);
+    return file ? std::optional(*std::move(file)) : std::nullopt;
+  };
+  return flags_of_unit(*text, {read_file, true});
 }
 
 }  // namespace pinfold::audit

@@ -117,7 +117,7 @@ bool is_command_line(std::string_view line) {
   const std::size_t dashes = line.size() - flag.size();
   if (dashes == 1 || dashes == 2) return !flag.empty() && is_letter(flag.front());
   const std::string_view program = line.substr(0, line.find_first_of(" \t"));
-  return dashes == 0 && program.substr(program.rfind('/') + 1) == "kubelet";
+  return dashes == 0 && base_name(program) == "kubelet";
 }
 
 /// True for NAME=..., with or without "export".
@@ -196,8 +196,8 @@ void add_files(const std::vector<std::string>& names, const UnitFiles& files,
       add_file(*text, environment);
     } else if (!files.are_all) {
       notes.push_back(
-          fmt::format("'{}' is not read: name it, or a copy with its file name, with "
-                      "--kubelet-flags",
+          fmt::format("'{}' is not read: pass the unit and that file, or a copy with its name, "
+                      "with --kubelet-flags",
                       printable(path)));
     } else if (!may_be_missing) {
       notes.push_back(fmt::format("'{}' cannot be read", printable(path)));
@@ -296,14 +296,22 @@ void rename_gke_fields(json& config) {
 /// with its defaults.
 bool is_configuration(const json& document) {
   const std::string kind = kind_of(document);
-  if (!document.is_object() || document.empty())
-    return true;  // the reader explains what it
-                  // expects
+  if (!document.is_object() || document.empty()) return true;  // its reader explains what is wrong
   if (!kind.empty()) return kind == kConfigKind;
   return std::any_of(
              kKubeletFields.begin(), kKubeletFields.end(),
              [&](const Field& field) { return document.contains(std::string(field.name)); }) ||
          (has_similar_field(document, kKubeletFields) && !has_variables(document));
+}
+
+/// Parses documents as a kubelet does, which reads duplicate keys after an error in its log.
+Result<std::vector<json>> parse_as_kubelet(std::string_view text, std::vector<std::string>& notes) {
+  auto strict = parse_documents(text, DocumentRules::kKubelet);
+  if (strict) return strict;
+  auto lenient = parse_documents(text, DocumentRules::kKubeletLenient);
+  if (!lenient) return strict;
+  notes.push_back(strict.error().message + ": the last one counts");
+  return lenient;
 }
 
 /// Collects the configuration from the documents of one file; they must outlive it.
@@ -358,7 +366,7 @@ class Finder {
         config != nullptr && !wrapper.config.empty()) {
       json found = *config;
       if (config->is_string()) {
-        PINFOLD_LET_WRAP(found, parse_document(config->get<std::string>(), DocumentRules::kKubelet),
+        PINFOLD_LET_WRAP(found, parse_text(config->get<std::string>()),
                          std::string(wrapper.config));
       }
       if (!found.is_object() || !is_configuration(found)) {
@@ -374,6 +382,13 @@ class Finder {
     }
     if (!wrapper.rest.empty()) notes_.emplace_back(wrapper.rest);
     return {};
+  }
+
+  /// Parses a configuration that a document has as text.
+  Result<json> parse_text(const std::string& text) {
+    PINFOLD_LET(auto documents, parse_as_kubelet(text, notes_));
+    if (documents.size() == 1) return std::move(documents.front());
+    return invalid(fmt::format("{} documents: expected one", documents.size()));
   }
 
   Result<void> take_rancher(const json& document) {
@@ -419,8 +434,6 @@ class Finder {
   const json* other_ = nullptr;
 };
 
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 /// Removes what starts a kubelet, such as OpenShift's kubenswrapper, "numactl -m 0" or "docker
 /// run".
 void skip_wrapper(std::vector<std::string>& words) {
@@ -465,43 +478,51 @@ std::string with_percent_signs(std::string_view text) {
   return out;
 }
 
-/// Parses documents as a kubelet does, which reads duplicate keys after an error in its log.
-Result<std::vector<json>> parse_as_kubelet(std::string_view text, std::vector<std::string>& notes) {
-  auto strict = parse_documents(text, DocumentRules::kKubelet);
-  if (strict) return strict;
-  auto lenient = parse_documents(text, DocumentRules::kKubeletLenient);
-  if (!lenient) return strict;
-  notes.push_back(strict.error().message + ": the last one counts");
-  return lenient;
+/// The settings of a unit from which a command line follows.
+struct UnitSettings {
+  Environment environment;
+  std::vector<std::string> files;  ///< of EnvironmentFile=, which override Environment=
+  std::string command;             ///< the last ExecStart=
+};
+
+UnitSettings settings_of_unit(std::string_view text) {
+  UnitSettings unit;
+  for (const auto& [key, value] : parse_unit_file(text)) {
+    if (key == "Environment") unit.environment.add_words(with_percent_signs(value));
+    if (key == "ExecStart") unit.command = with_percent_signs(value);
+    if (key != "EnvironmentFile") continue;
+    if (value.empty()) unit.files.clear();
+    if (!value.empty()) unit.files.push_back(value);
+  }
+  return unit;
+}
+
+/// Returns the words of ExecStart=, without its prefixes (see systemd.service(5)) and without what
+/// starts a kubelet.
+std::vector<std::string> command_of(const UnitSettings& unit) {
+  const std::string_view command = unit.command;
+  const std::size_t start = std::min(command.find_first_not_of("@-:+!| \t"), command.size());
+  auto words = expand_command(command.substr(start), unit.environment.values());
+  skip_wrapper(words);
+  return words;
 }
 
 }  // namespace
 
 FlagsText flags_of_unit(std::string_view text, const UnitFiles& files) {
-  Environment environment;
-  std::string command;
-  std::vector<std::string> names;  // of environment files, which override Environment=
-  for (const auto& [key, value] : parse_unit_file(text)) {
-    if (key == "Environment") environment.add_words(with_percent_signs(value));
-    if (key == "ExecStart") command = with_percent_signs(value);
-    if (key != "EnvironmentFile") continue;
-    if (value.empty()) names.clear();
-    if (!value.empty()) names.push_back(value);
-  }
+  UnitSettings unit = settings_of_unit(text);
   FlagsText read;
-  add_files(names, files, environment, read.notes);
-  const std::size_t start = std::min(command.find_first_not_of("@-:+!| \t"), command.size());
-  auto words = expand_command(std::string_view(command).substr(start), environment.values());
-  skip_wrapper(words);
-  const std::string program(words.empty() ? "" : base_name(words.front()));
-  if (auto flags = kubelet_flags(words)) {
+  add_files(unit.files, files, unit.environment, read.notes);
+  read.command = command_of(unit);
+  const std::string program(read.command.empty() ? "" : base_name(read.command.front()));
+  if (auto flags = kubelet_flags(read.command)) {
     read.flags = *std::move(flags);
     read.is_command = true;
   } else if (program == "k3s" || program == "rke2") {
-    read.flags = flags_of_args(option_values(words, "--kubelet-arg"));
+    read.flags = flags_of_args(option_values(read.command, "--kubelet-arg"));
     add_rancher_flags(read.flags);
   } else {
-    read.flags = environment.flags();
+    read.flags = unit.environment.flags();
     if (!program.empty()) {
       read.notes.push_back(fmt::format(
           "ExecStart '{}' is not a kubelet: its arguments are not read", printable(program)));

@@ -28,6 +28,8 @@ std::string cut_logical_line(std::string_view& rest) {
 
 }  // namespace
 
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
   text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));

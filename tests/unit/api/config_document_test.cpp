@@ -213,7 +213,7 @@ TEST(KubeletUnit, TakesVariablesOfItsFiles) {
       "ExecStart=/usr/bin/kubelet --system-reserved=cpu=${CPU}\n";
   const auto flags = flags_of_unit(text, {read, false});
   EXPECT_EQ(flags.flags, (KubeletFlags{{"--system-reserved", "cpu=500m"}}));
-  EXPECT_THAT(flags.notes, ElementsAre(HasSubstr("'/etc/none' is not read: name it")));
+  EXPECT_THAT(flags.notes, ElementsAre(HasSubstr("'/etc/none' is not read: pass the unit")));
   EXPECT_THAT(flags_of_unit(text, {read, true}).notes, IsEmpty());
 }
 

@@ -43,6 +43,9 @@ TEST_F(KubeletUnit, StartsTheProgramOfItsLastExecStart) {
   EXPECT_EQ(found(), "/usr/bin/kubelet") << "not a drop-in";
   put("etc/systemd/system/kubelet.service.d/10-kubeadm.conf", "[Service]\nNice=1\n");
   EXPECT_EQ(found(), "/usr/bin/5") << "a file of the same name in /etc hides the other one";
+  put("etc/systemd/system/kubelet.service.d/30-openshift.conf",
+      "[Service]\nExecStart=/usr/local/bin/kubenswrapper /usr/bin/kubelet --config=/etc/a\n");
+  EXPECT_EQ(found(), "/usr/bin/kubelet") << "not the program that starts it";
 }
 
 TEST_F(KubeletUnit, NamesAProgramThatIsNoPath) {

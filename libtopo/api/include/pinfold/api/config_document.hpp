@@ -21,13 +21,14 @@ struct ConfigDocument {
   std::vector<std::string> notes = {};
 };
 
-/// Reads the flags of a kubelet from a command line (including /proc/PID/cmdline), a file with one
-/// flag per line, an environment file (KUBELET_EXTRA_ARGS=...), or a systemd unit or its drop-in.
-/// nullopt if the text has none of these forms. `notes` names files that a unit refers to.
+/// The flags of a kubelet that a file has.
 struct FlagsText {
   KubeletFlags flags = {};
-  std::vector<std::string> notes = {};
+  std::vector<std::string> notes = {};  ///< warnings: files that a unit refers to
   bool is_command = false;  ///< the command line of the kubelet was found: there are no others
+  /// The words of a unit's ExecStart= with variables replaced, from the kubelet's program on. If no
+  /// kubelet is among them: all words.
+  std::vector<std::string> command = {};
 };
 
 /// The environment files that a systemd unit names.
@@ -36,11 +37,13 @@ struct UnitFiles {
   std::function<std::optional<std::string>(const std::string& path)> read = nullptr;
   bool are_all = false;  ///< what `read` does not find does not exist
 };
+/// Reads the flags of a kubelet from a command line (including /proc/PID/cmdline), a file with one
+/// flag per line, an environment file (KUBELET_EXTRA_ARGS=...), or a systemd unit or its drop-in.
+/// nullopt if the text has none of these forms.
 [[nodiscard]] std::optional<FlagsText> flags_of_text(std::string_view text,
                                                      const UnitFiles& files = {});
 
-/// Reads the flags of a kubelet from a systemd unit, followed by its drop-ins. `notes` names the
-/// files that are not read.
+/// Reads the flags of a kubelet from a systemd unit, followed by its drop-ins.
 [[nodiscard]] FlagsText flags_of_unit(std::string_view text, const UnitFiles& files = {});
 
 /// Applies flags to a configuration; `notes` names those without effect. Errors: kInvalidArgument

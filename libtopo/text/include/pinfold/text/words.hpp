@@ -14,6 +14,9 @@ namespace pinfold {
 /// Returns `text` without surrounding white space.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
+/// Returns what follows the last slash of a path.
+[[nodiscard]] std::string_view base_name(std::string_view path);
+
 /// Splits a line into words like a shell or systemd: blanks separate, quotes protect blanks, a
 /// backslash protects the next character. Expands nothing.
 [[nodiscard]] std::vector<std::string> split_words(std::string_view text);
