@@ -55,35 +55,8 @@ constexpr std::array kFlags = {
     Flag{"--topology-manager-scope", "topologyManagerScope", Form::kText},
 };
 
-/// Flags of kubelets without effect on decisions whose names resemble another one's.
-constexpr std::array<std::string_view, 26> kOtherFlags = {
-    "--cloud-config",
-    "--cluster-dns",
-    "--container-runtime",
-    "--container-runtime-endpoint",
-    "--cpu-manager-reconcile-period",
-    "--enable-server",
-    "--eviction-pressure-transition-period",
-    "--experimental-allocatable-ignore-eviction",
-    "--experimental-kernel-memcg-notification",
-    "--experimental-qos-reserved",
-    "--kernel-memcg-notification",
-    "--kube-api-burst",
-    "--kube-api-content-type",
-    "--kube-api-qps",
-    "--kubeconfig",
-    "--kubelet-cgroups",
-    "--log-flush-frequency",
-    "--max-open-files",
-    "--node-ip",
-    "--node-labels",
-    "--pod-cidr",
-    "--pod-manifest-path",
-    "--pod-max-pids",
-    "--qos-reserved",
-    "--runtime-cgroups",
-    "--system-cgroups",
-};
+/// Flags of kubelets without effect on decisions whose names resemble those with an effect.
+constexpr std::array<std::string_view, 2> kOtherFlags = {"--qos-reserved", "--system-cgroups"};
 
 tl::unexpected<Error> fail_flag(const Flag& flag, std::string_view text,
                                 std::string_view expected) {
@@ -199,7 +172,22 @@ void add_flag(KubeletFlags& flags, std::string name, const std::string& value) {
   }
 }
 
-bool is_kubelet(std::string_view word) { return word.substr(word.rfind('/') + 1) == "kubelet"; }
+bool is_kubelet(std::string_view word) { return base_name(word) == "kubelet"; }
+
+bool is_known(std::string_view name) {
+  return find_flag(name) != nullptr ||
+         std::find(kOtherFlags.begin(), kOtherFlags.end(), name) != kOtherFlags.end();
+}
+
+/// Returns the names that unknown flags may mean: none for more flags than a kubelet has, because
+/// each comparison takes time.
+std::vector<std::string_view> names_to_mean(const KubeletFlags& flags) {
+  constexpr std::size_t kMost = 300;
+  std::vector<std::string_view> names;
+  if (flags.size() > kMost) return names;
+  for (const Flag& flag : kFlags) names.emplace_back(flag.name);
+  return names;
+}
 
 }  // namespace
 
@@ -307,20 +295,20 @@ void add_rancher_flags(KubeletFlags& flags) {
 }
 
 Result<void> check_flags(const KubeletFlags& flags) {
-  std::vector<std::string_view> names(kOtherFlags.begin(), kOtherFlags.end());
-  for (const Flag& flag : kFlags) names.emplace_back(flag.name);
+  const auto names = names_to_mean(flags);
   for (const auto& [name, value] : flags) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    const std::string hint = did_you_mean(name, names);
-    if (hint.empty()) continue;
+    const std::string_view known = is_known(name) ? "" : nearest_spelling(name, names);
+    if (known.empty()) continue;
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("unknown flag '{}', which prevents a kubelet's start{}",
-                            printable(name), hint));
+                fmt::format("unknown flag '{}', with which a kubelet does not start: did you mean "
+                            "'{}'?",
+                            printable(name), known));
   }
   return {};
 }
 
 std::vector<std::string> flag_warnings(const KubeletFlags& flags) {
+  const auto names = names_to_mean(flags);
   std::vector<std::string> warnings;
   std::vector<std::string> ignored;
   for (const auto& [name, value] : flags) {
@@ -330,6 +318,8 @@ std::vector<std::string> flag_warnings(const KubeletFlags& flags) {
           fmt::format("flag '{}': '{}' is not read: pass it with --config, and the "
                       "flags with --kubelet-flags",
                       name, printable(value)));
+    } else if (const auto hint = did_you_mean(name, names); !is_known(name) && !hint.empty()) {
+      warnings.push_back(fmt::format("unknown flag '{}'{}", printable(name), hint));
     } else {
       ignored.push_back(printable(name));
     }

@@ -42,9 +42,11 @@ void merge_config(nlohmann::json& config, const nlohmann::json& over);
 [[nodiscard]] Result<void> apply_flags(const KubeletFlags& flags, nlohmann::json& config);
 /// Adds the flags that k3s and RKE2 pass unless they are set. Source: k3s, pkg/daemons/agent.
 void add_rancher_flags(KubeletFlags& flags);
-/// Checks the names. Errors: kInvalidArgument for a flag that is probably misspelt.
+/// Checks the names. Errors: kInvalidArgument for a flag that differs from one with an effect
+/// in at most two letters. Any other unknown flag may be one of a vendor's kubelet.
 [[nodiscard]] Result<void> check_flags(const KubeletFlags& flags);
-/// Returns warnings for the user: flags that apply_flags ignores.
+/// Returns warnings for the user: flags that apply_flags ignores, and unknown ones that resemble a
+/// known one.
 [[nodiscard]] std::vector<std::string> flag_warnings(const KubeletFlags& flags);
 
 }  // namespace pinfold
