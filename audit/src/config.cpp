@@ -46,19 +46,21 @@ Result<ConfigDocument> read_document(const Tree& tree, const std::string& path) 
 }
 
 /// Appends the drop-ins of --config-dir in the order in which the kubelet walks through it and the
-/// directories below it.
-void add_drop_ins(const Tree& tree, const std::string& directory,
-                  const std::vector<std::string>& names, std::vector<std::string>& paths) {
-  constexpr std::ptrdiff_t kDeepest = 32;  // slashes; symbolic links can form a circle
+/// directories below it. Like the kubelet, it does not follow symbolic links to directories, which
+/// can form a circle.
+Result<void> add_drop_ins(const Tree& tree, const std::string& directory,
+                          std::vector<std::string>& paths) {
+  PINFOLD_LET(const auto names, tree.list(directory));
+  PINFOLD_LET(const auto directories, tree.list_directories(directory));
   for (const std::string& name : names) {
     std::string path = fmt::format("{}/{}", directory, name);
-    const auto below = tree.list(path);
-    if (below && std::count(path.begin(), path.end(), '/') < kDeepest) {
-      add_drop_ins(tree, path, *below, paths);
-    } else if (!below && name.ends_with(".conf")) {
+    if (std::binary_search(directories.begin(), directories.end(), name)) {
+      PINFOLD_TRY(add_drop_ins(tree, path, paths));
+    } else if (name.ends_with(".conf")) {
       paths.push_back(std::move(path));
     }
   }
+  return {};
 }
 
 /// Reads the file and its drop-ins, and applies the flags on top.
@@ -69,15 +71,16 @@ Result<ConfigDocument> whole_config(const Tree& tree, const ObservedKubelet& kub
   }
   const std::string directory = flag_of(kubelet.flags, "--config-dir");
   if (!directory.empty()) {
-    PINFOLD_LET(const auto names, tree.list(directory));
     std::vector<std::string> paths;
-    add_drop_ins(tree, directory, names, paths);
+    PINFOLD_TRY(add_drop_ins(tree, directory, paths));
     for (const std::string& path : paths) {
       PINFOLD_LET(const auto over, read_document(tree, path));
       merge_config(config.document, over.document);
+      config.notes.insert(config.notes.end(), over.notes.begin(), over.notes.end());
     }
   }
   if (config.document.is_null()) config.document = json::object();
+  if (!kubelet.pid) PINFOLD_TRY(check_flags(kubelet.flags));  // one that runs knows its flags
   if (config.document.is_object()) PINFOLD_TRY(apply_flags(kubelet.flags, config.document));
   return Result<ConfigDocument>(std::move(config));
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "kubelet_tree.hpp"
@@ -229,6 +230,10 @@ TEST(Audit, FindsAKubeletInsideAnotherProgram) {
         Row{"/usr/local/bin/k3s agent", "etc/systemd/system/k3s-agent.service",
             "[Service]\nExecStart=/usr/local/bin/k3s \\\n    agent \\\n"
             "  '--kubelet-arg=cpu-manager-policy=static' '--kubelet-arg=reserved-cpus=0-1'\n",
+            "k3s agent"},
+        Row{"/usr/local/bin/k3s agent", "run/systemd/system/k3s-agent.service",
+            "[Service]\nEnvironment=POLICY=static\nExecStart=/usr/local/bin/k3s agent "
+            "--kubelet-arg=cpu-manager-policy=${POLICY} --kubelet-arg=reserved-cpus=0-1\n",
             "k3s agent"},
         Row{"/snap/microk8s/1/kubelite", "var/snap/microk8s/current/args/kubelet",
             "# flags\n--cpu-manager-policy=static\n--reserved-cpus=\"0-1\"\n"
@@ -529,12 +534,23 @@ TEST(Audit, TakesFlagsAndDropInsOverTheFile) {
   tree.dir().write("etc/k.d/README", "no configuration");
   tree.dir().write("etc/k.d/20.d/10.conf", "topologyManagerPolicy: restricted\n");
   tree.dir().write("etc/k.d/30.conf", "cgroupDriver: systemd\n");
+  std::filesystem::create_directory_symlink(".", tree.dir() / "etc/k.d/20.d/circle");
   const Observed observed = observe_tree(tree);
   ASSERT_TRUE(observed.kubelet.config) << observed.kubelet.config_error;
   EXPECT_EQ(observed.kubelet.config->cpu_manager_policy, "static");
   EXPECT_EQ(observed.kubelet.config->topology_manager_policy, "restricted");
   EXPECT_EQ(observed.kubelet.config->reserved_system_cpus, "0-1");
   EXPECT_THAT(lines_of(judge(observed)), ElementsAre(kSandboxes));
+}
+
+TEST(Audit, NamesAMisspeltFlagWithWhichAStoppedKubeletDoesNotStart) {
+  const KubeletTree tree;
+  tree.dir().write("etc/systemd/system/kubelet.service",
+                   "[Service]\nExecStart=/usr/bin/kubelet --cpu-manager-polcy=static\n");
+  EXPECT_EQ(observe_tree(tree).kubelet.config_error, "") << "the one that runs is another one";
+  tree.dir().remove("proc/100");
+  EXPECT_THAT(observe_tree(tree).kubelet.config_error,
+              HasSubstr("unknown flag '--cpu-manager-polcy'"));
 }
 
 TEST(Audit, WarnsOfUnknownFieldsAndNotesUnknownGates) {
