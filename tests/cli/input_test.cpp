@@ -308,7 +308,7 @@ TEST_F(Input, TakesFlagsOfAKubelet) {
   const Outcome unit = explain("--kubelet-flags kubelet.service --kubelet-flags sizing.env");
   EXPECT_EQ(unit.status, 0) << unit.err;
   EXPECT_THAT(explain("--kubelet-flags kubelet.service").err,
-              HasSubstr("'/etc/sizing.env' is not read: name it, or a copy"));
+              HasSubstr("'/etc/sizing.env' is not read: pass the unit and that file"));
   EXPECT_THAT(explain("--kubelet-flags --cpu-manager-polcy=static").err,
               HasSubstr("did you mean '--cpu-manager-policy'?"));
   EXPECT_THAT(explain("--kubelet-flags --config=/etc/kubelet.yaml").err,
@@ -375,6 +375,9 @@ TEST_F(Input, TakesTheConfigurationOfANodeWhoseKubeletDoesNotRun) {
   dir_.write("node/etc/kubernetes/kubelet.conf",
              "{kind: KubeletConfiguration, cpuManagerPolicy: static, reservedSystemCPUs: '0'}\n");
   EXPECT_THAT(explain().out, HasSubstr("has exclusive CPUs 1"));
+  dir_.write("node/etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
+             "[Service]\nExecStart=\nExecStart=/opt/start-node\n");
+  EXPECT_THAT(explain().err, HasSubstr("ExecStart 'start-node' is not a kubelet"));
 }
 
 TEST_F(Input, WarnsOfResourcesThatNothingOffers) {

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
 
 #include "input.hpp"
+#include "pinfold/api/config.hpp"
 #include "pinfold/api/config_document.hpp"
 #include "pinfold/audit/observe.hpp"
 #include "pinfold/text/document.hpp"
@@ -20,11 +22,25 @@ bool is_directory(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+/// Warns of what the configuration's own text does not show, such as a unit that starts another
+/// program.
+void warn_of_sources(const audit::ObservedKubelet& kubelet) {
+  const auto parsed = parse_config(kubelet.config_text);
+  const auto later = parsed ? parsed->warnings : std::vector<std::string>();
+  for (const std::string& warning : kubelet.config_warnings) {
+    const bool is_said_later = std::find(later.begin(), later.end(), warning) != later.end();
+    if (!is_said_later) warn("configuration: " + warning);
+  }
+}
+
 /// Returns the configuration of the kubelet on a node.
 Result<std::string> text_of_node(const std::string& root) {
   PINFOLD_LET(const auto tree, audit::Tree::open(root));
   auto kubelet = audit::observe_kubelet(tree, {});
-  if (kubelet.config) return std::move(kubelet.config_text);
+  if (kubelet.config) {
+    warn_of_sources(kubelet);
+    return std::move(kubelet.config_text);
+  }
   return fail(
       ErrorCode::kInvalidArgument,
       fmt::format("'{}': not the configuration of a kubelet: {}", root, kubelet.config_error));
