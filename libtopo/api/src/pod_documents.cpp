@@ -85,19 +85,20 @@ Result<nlohmann::json> pod_of_template(const nlohmann::json& workload) {
   return pod;
 }
 
-/// True for an object of a kind that has no pods, such as a Service.
+/// True for an object of a kind whose pods are not known, such as a Service. One with containers is
+/// a pod whose kind is misspelt.
 bool is_foreign(const nlohmann::json& document) {
   const std::string kind = text_of(document, "kind");
-  return !kind.empty() && kind != "Pod" && !is_workload(document) && !is_list(document);
+  if (kind.empty() || kind == "Pod" || is_workload(document)) return false;
+  const nlohmann::json* const spec = member(document, "spec");
+  return spec == nullptr || !spec->is_object() || !spec->contains("containers");
 }
 
-/// Returns an item of a list, with the kind that a list such as a DeploymentList implies.
-nlohmann::json item_of(const nlohmann::json& list, const nlohmann::json& item) {
+/// Returns the kind of the items of a list such as a DeploymentList; "" for a List.
+std::string kind_of_items(const nlohmann::json& list) {
   std::string kind = text_of(list, "kind");
   kind.resize(kind.size() - std::string_view("List").size());
-  nlohmann::json typed = item;
-  if (item.is_object() && !item.contains("kind") && !kind.empty()) typed["kind"] = kind;
-  return typed;
+  return kind;
 }
 
 /// Collects the pods of all documents.
@@ -115,8 +116,9 @@ class PodCollector {
       auto error = fail_field("items", *items, "expected a list");
       return fail(std::move(error.value()).wrap(place));
     }
+    const std::string kind = kind_of_items(document);
     for (std::size_t i = 0; i < items->size(); ++i) {
-      PINFOLD_TRY(add(item_of(document, (*items)[i]), fmt::format("{}: items[{}]", place, i)));
+      PINFOLD_TRY(add_item((*items)[i], kind, fmt::format("{}: items[{}]", place, i)));
     }
     return {};
   }
@@ -134,18 +136,29 @@ class PodCollector {
   }
 
  private:
+  /// Adds an item of a list; `kind` is that of an item without one.
+  Result<void> add_item(const nlohmann::json& item, const std::string& kind,
+                        const std::string& place) {
+    if (kind.empty() || !item.is_object() || item.contains("kind")) return add(item, place);
+    nlohmann::json typed = item;
+    typed["kind"] = kind;
+    return add(typed, place);
+  }
+
   /// Adds a document's pod; skips a finished one, and what is no pod.
   Result<void> add_pod(const nlohmann::json& document, const std::string& place) {
+    if (is_foreign(document)) return skip(document, place);
     if (const std::string phase = final_phase(document); !phase.empty()) {
       out_.notes.push_back(
           fmt::format("pod {} has finished ({}): skipped", name_of(document), phase));
       return {};
     }
-    if (is_foreign(document)) return skip(document, place);
     PINFOLD_LET(auto pod, read_pod(document));
     out_.pods.push_back(std::move(pod));
     if (const nlohmann::json* const spec = member(document, "spec")) {
-      if (std::string node = text_of(*spec, "nodeName"); !node.empty()) nodes_.insert(node);
+      if (std::string node = text_of(*spec, "nodeName"); !node.empty()) {
+        nodes_.insert(printable(node));
+      }
     }
     if (is_workload(document)) {
       out_.notes.push_back(fmt::format("{} {}: its pod template is read as one pod",
@@ -158,7 +171,7 @@ class PodCollector {
     const auto pod = read_pod(document);
     if (!foreign_ && !pod) foreign_ = Error(pod.error()).wrap(place);
     ++foreign_count_;
-    out_.notes.push_back(fmt::format("{} {} has no pods: skipped",
+    out_.notes.push_back(fmt::format("{} {} is neither a pod nor a known workload: skipped",
                                      printable(text_of(document, "kind")), name_of(document)));
     return {};
   }

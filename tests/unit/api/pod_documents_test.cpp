@@ -95,10 +95,18 @@ TEST(PodDocuments, AreFoundInListsOfEveryKind) {
 TEST(PodDocuments, LeaveOutWhatHasNoPods) {
   const std::string service = R"({"kind": "Service", "metadata": {"name": "s"}})";
   EXPECT_EQ(read(service + "\n---\n" + pod_text("a")),
-            "a [Service 'default/s' has no pods: skipped]");
+            "a [Service 'default/s' is neither a pod nor a known workload: skipped]");
   EXPECT_EQ(read(service), "pods.yaml: kind: 'Service': expected 'Pod'");
   EXPECT_EQ(read(R"({"kind": "List", "items": [)" + service + "]}"),
             "pods.yaml: items[0]: kind: 'Service': expected 'Pod'");
+  const std::string misspelt =
+      R"({"kind": "pod", "metadata": {"name": "b"}, "spec": {"containers": [{"name": "c"}]}})";
+  EXPECT_EQ(read(pod_text("a") + "\n---\n" + misspelt),
+            "pods.yaml, document 2: kind: 'pod': expected 'Pod'");
+  const std::string done =
+      R"({"kind": "Workflow", "metadata": {"name": "w"}, "status": {"phase": "Succeeded"}})";
+  EXPECT_EQ(read(done + "\n---\n" + pod_text("a")),
+            "a [Workflow 'default/w' is neither a pod nor a known workload: skipped]");
 }
 
 TEST(PodDocuments, OfSeveralNodesAreNamed) {

@@ -23,8 +23,8 @@ namespace pinfold {
 
 struct PodDocuments {
   std::vector<PodSpec> pods;
-  /// What was skipped (finished pods, to which a kubelet gives nothing; objects without pods), read
-  /// as a pod, or read though it is of another node.
+  /// What was skipped (finished pods, to which a kubelet gives nothing; objects of unknown kinds),
+  /// read as a pod, or read though it is of another node.
   std::vector<std::string> notes;
 };
 /// Like read_pod, for one or several documents, each a Pod, a workload or a list of them as printed
