@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "cpu_fields.hpp"
 #include "go_value.hpp"
@@ -47,14 +48,14 @@ std::string data_of(std::string_view json) {
   return data;
 }
 
-bool has_field(std::string_view object, const std::string& name) {
-  bool is_found = false;
+std::vector<std::string> keys_of(std::string_view object) {
+  std::vector<std::string> keys;
   JsonReader reader(object);
   reader.map("", [&](const std::string& key) {
     reader.skip();
-    is_found = is_found || JsonReader::same_field(key, name);
+    keys.push_back(key);
   });
-  return is_found;
+  return keys;
 }
 
 /// Returns the keys in the entries of `baselines` other than `baseline`.
@@ -80,10 +81,13 @@ std::set<std::string> unknown_in_baselines(std::string_view data) {
 
 /// Appends the members that an object lacks.
 std::string with_members(std::string object, const std::map<std::string, std::string>& members) {
-  const std::string before = object;
+  const auto present = keys_of(object);
   object.pop_back();
   for (const auto& [key, value] : members) {
-    if (has_field(before, key)) continue;
+    const bool is_present =
+        std::any_of(present.begin(), present.end(),
+                    [&](const std::string& one) { return JsonReader::same_field(one, key); });
+    if (is_present) continue;
     JsonWriter name;
     name.string(key);
     object += fmt::format("{}{}:{}", object.ends_with('{') ? "" : ",", name.text(), value);
