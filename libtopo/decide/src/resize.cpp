@@ -7,6 +7,7 @@
 
 #include "admission.hpp"
 #include "pinfold/decide/allocatable.hpp"
+#include "pinfold/decide/decide.hpp"
 #include "pinfold/decide/stale.hpp"
 
 namespace pinfold {
@@ -101,8 +102,10 @@ std::optional<NotResized> find_lack(const Node& node, const PodSpec& pod) {
 /// Returns whether the managers would resize the container if its pod were alone on the node.
 /// `spec`: the pod with the request.
 bool fits_alone(const Node& node, NodeState state, const PodSpec& spec, const std::string& name) {
-  const ActivePods only = {*state.pods.find(spec.uid)};
-  state.pods = only;
+  const ActivePods pods = state.pods;
+  for (const ActivePod& pod : pods) {
+    if (pod.spec.uid != spec.uid) state = remove_pod(node, std::move(state), pod.spec.uid);
+  }
   state.held.clear();
   state = release_stale(node, std::move(state));
   AdmissionInProgress admission(node, state, spec, nullptr, nullptr, CpuRequestKind::kResize);
@@ -181,11 +184,11 @@ Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeReq
       return decided({ResizeReason::kDeferred, *std::move(shortage), ""});
     }
   }
-  const NodeState unchanged = state;
   AdmissionInProgress admission(node, state, spec, trace, nullptr, CpuRequestKind::kResize);
   if (auto done = admission.resize(id.name); !done) {
-    if (!fits_alone(node, unchanged, spec, id.name))
+    if (!fits_alone(node, std::move(state), spec, id.name)) {
       return decided(infeasible(std::move(done).error()));
+    }
     return decided({ResizeReason::kDeferred, std::move(done).error(), "other pods are in the way"});
   }
   const CpuSet after = *state.cpu.assignments.find(id);
