@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "pinfold/checkpoint/go_json.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 #include "salvage.hpp"
 
 namespace pinfold::checkpoint {
@@ -110,5 +111,15 @@ class Closer {
 }  // namespace
 
 std::string close_json(std::string_view text) { return Closer(text).run(); }
+
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.substr(text.starts_with(kMark) ? kMark.size() : 0);
+}
+
+std::string readable_part(std::string_view bytes) {
+  const std::string_view text = without_byte_order_mark(bytes);
+  return json_syntax_error(text) ? close_json(text) : std::string(text);
+}
 
 }  // namespace pinfold::checkpoint

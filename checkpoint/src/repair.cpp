@@ -86,11 +86,6 @@ struct MemoryFileKind {
   static State used_by(const Node& /*node*/, State state) { return state; }
 };
 
-/// Returns the readable part of a text as one JSON value.
-std::string readable(const std::string& bytes) {
-  return json_syntax_error(bytes) ? close_json(bytes) : bytes;
-}
-
 /// Finds a valid copy with every assignment of `state`, the readable part of the file.
 template <class Kind>
 const std::string* find_copy(const typename Kind::State& state, const OtherFiles& others) {
@@ -130,6 +125,9 @@ void read_damaged(FileInRepair<Kind>& file, const std::string& error, const Cont
                        problem, *copy);
   } else if (file.bytes.empty()) {
     what = fmt::format("{}: created anew", problem);
+  } else if (const auto text = without_byte_order_mark(file.bytes); text != file.bytes) {
+    what = fmt::format("begins with a byte order mark, which kubelets refuse: removed{}",
+                       json_syntax_error(text) ? "; torn: read up to the last complete value" : "");
   } else if (json_syntax_error(file.bytes)) {
     what = fmt::format("is torn ({}): read up to the last complete value", error);
   }
@@ -139,7 +137,7 @@ void read_damaged(FileInRepair<Kind>& file, const std::string& error, const Cont
 template <class Kind>
 FileInRepair<Kind> read_file(const Node& node, const std::string& bytes, const ContainerIds& ids,
                              const OtherFiles& others) {
-  FileInRepair<Kind> file{bytes, Kind::salvage(readable(bytes), ids), false, false, {}};
+  FileInRepair<Kind> file{bytes, Kind::salvage(readable_part(bytes), ids), false, false, {}};
   if (const auto sound = Kind::inspect(bytes); !sound) {
     read_damaged(file, sound.error().message, ids, others);
   }
@@ -182,10 +180,10 @@ void write_file(const Node& node, FileInRepair<Kind>& file, const ContainerIds& 
   }
   if (!(Kind::used_by(node, state) == state)) {
     file.notes.done.push_back({std::string(Kind::kName),
-                               "the baselines of containers have no place in the format of this "
-                               "kubelet, which does not use them: dropped"});
+                               "the format of this kubelet has no baselines: dropped, so a resize "
+                               "keeps all CPUs"});
   }
-  const std::string from = readable(bytes);
+  const std::string from = readable_part(bytes);
   const auto before = Kind::inspect_unchecked(from);
   const bool is_same_format = before && before->version == Kind::inspect(written)->version;
   bytes = keep_keys(std::move(written), from, is_same_format, file.notes.lost);

@@ -37,8 +37,7 @@ inline tl::unexpected<Error> other_policy(std::string_view prefix, std::string_v
 inline std::string find_policy_error(std::string_view stored,
                                      std::initializer_list<std::string_view> known) {
   if (std::find(known.begin(), known.end(), stored) != known.end()) return "";
-  return fmt::format("its policy is {}, and no kubelet has another one than {}", go::quote(stored),
-                     fmt::join(known, " and "));
+  return fmt::format("policy {}: expected one of {}", go::quote(stored), fmt::join(known, ", "));
 }
 
 /// Wraps any failure to read a state file in the kubelet's text.

@@ -16,6 +16,9 @@ namespace pinfold::checkpoint {
 /// bracket. An object or array without a syntax error is returned unchanged.
 [[nodiscard]] std::string close_json(std::string_view text);
 
+/// Removes the mark that some editors put before UTF-8 text, which is an error in JSON.
+[[nodiscard]] std::string_view without_byte_order_mark(std::string_view text);
+
 /// The versions as which the fields of a file can be read.
 template <class Version>
 struct FieldVersions {

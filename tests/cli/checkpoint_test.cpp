@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -17,6 +18,7 @@ namespace {
 
 using test::Outcome;
 using test::run_shell;
+using testing::HasSubstr;
 
 /// Runs "pinfold checkpoint ARGUMENTS"; `out` receives both output streams.
 Outcome run(const std::string& arguments) {
@@ -210,6 +212,26 @@ TEST_F(Checkpoint, ShowNamesTheKubeletsThatWriteAFileAndWhatOthersLose) {
   EXPECT_EQ(kubelets.at(3).at("kubelet"), "1.37");
   EXPECT_EQ(lost(3), nlohmann::json::parse(R"([{"object":"pod-a","before":"2-5","after":""}])"));
   EXPECT_TRUE(lost(4).empty());
+}
+
+TEST_F(Checkpoint, ShowPrintsWhatCanBeReadOfADamagedFile) {
+  CpuCheckpoint cpu;
+  cpu.default_set = CpuSet{0, 1};
+  cpu.assignments[{PodUid("a"), "c"}] = CpuSet{2};
+  cpu.assignments[{PodUid("b"), "c"}] = CpuSet{3};
+  const std::string file = checkpoint::encode_cpu(cpu, "static", false);
+  const auto show = [&](const std::string& text) {
+    folder_.write("cpu_manager_state", text);
+    return run("show " + folder_.path() + "/cpu_manager_state");
+  };
+  for (const std::string& text :
+       {file.substr(0, file.find(R"("b")")), file + "x", "\xEF\xBB\xBF" + file}) {
+    const Outcome shown = show(text);
+    EXPECT_EQ(shown.status, 0) << text;
+    EXPECT_THAT(shown.out, HasSubstr(": only what can be read is shown"));
+    EXPECT_THAT(shown.out, HasSubstr("shared pool: 0-1"));
+    EXPECT_THAT(shown.out, HasSubstr("  a    c          2"));
+  }
 }
 
 TEST_F(Checkpoint, ReportsInvalidInput) {

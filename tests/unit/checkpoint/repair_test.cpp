@@ -117,6 +117,25 @@ TEST(Repair, APodWhoseContainersAreLostReturnsItsCpus) {
   EXPECT_FALSE(repair(pod_level, repaired.files, {}, {}).changed());
 }
 
+TEST(Repair, NamesTheBaselinesThatItDrops) {
+  Config config = test::aligning_config("best-effort");
+  config.feature_gates["InPlacePodVerticalScalingExclusiveCPUs"] = true;
+  CpuCheckpoint state;
+  state.default_set = CpuSet::range(0, 1) | CpuSet::range(7, 15);  // without CPU 6
+  state.assignments[{PodUid("a"), "c"}] = CpuSet::range(2, 5);
+  state.baselines[{PodUid("a"), "c"}] = CpuSet::range(2, 3);
+  const std::string file = encode_cpu(state, "static", CpuFormat::kV4);
+  config.profile = Profile::kKubelet136;
+  const Node older = std::move(*Node::make(test::machine_of({}), config));
+  EXPECT_TRUE(mentions(repair(older, {file, {}}, {}, {}).done, "cpu_manager_state",
+                       "the format of this kubelet has no baselines"));
+  state.baselines[{PodUid("a"), "c"}] = CpuSet::range(2, 6);
+  config.profile = Profile::kKubelet138;
+  const Node newer = std::move(*Node::make(test::machine_of({}), config));
+  const auto beyond = repair(newer, {encode_cpu(state, "static", CpuFormat::kV4), {}}, {}, {});
+  EXPECT_TRUE(mentions(beyond.done, "a/c", "baseline 2-6 is not among its CPUs, 2-5: removed"));
+}
+
 TEST(Repair, ATornFileIsReadUpToItsLastCompleteValue) {
   std::string torn = cpu_file("0-1,6-15", R"("a":{"c":"2-3"},"b":{"c":"4-5"})");
   torn.resize(torn.find("4-5"));
@@ -124,6 +143,14 @@ TEST(Repair, ATornFileIsReadUpToItsLastCompleteValue) {
   EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("a"), "c"})->to_string(), "2-3");
   EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-1,4-15");
   EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "is torn (unexpected end"));
+}
+
+TEST(Repair, AByteOrderMarkIsRemoved) {
+  const std::string file = cpu_file("0-1,6-15", R"("a":{"c":"2-3"},"b":{"c":"4-5"})");
+  const auto repaired = repair(node(), {"\xEF\xBB\xBF" + file, {}}, {}, {});
+  EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("b"), "c"})->to_string(), "4-5");
+  EXPECT_TRUE(repaired.lost.empty());
+  EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "begins with a byte order mark"));
 }
 
 /// The CPU file of "a/c" on 2-3 and "b/c" on 4-5, cut off inside of "b".

@@ -7,6 +7,7 @@
 #include "checkpoint/checkpoint_verdicts.hpp"
 #include "commands.hpp"
 #include "input.hpp"
+#include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
@@ -121,22 +122,31 @@ std::string text_of(const std::vector<KubeletReading>& verdicts) {
   return table.render(terminal_style(), 2);
 }
 
-/// Shows a file, even if its checksum is wrong.
+/// Reads a file, even if its checksum is wrong or only a part of it is readable.
 template <class State>
 Result<Inspected<State>> inspect(const StateFile& file,
                                  Result<Inspected<State>> (*checked)(std::string_view),
                                  Result<Inspected<State>> (*unchecked)(std::string_view)) {
   auto read = checked(file.bytes);
-  if (read || wrong_sums(file).empty()) return read;
-  auto damaged = unchecked(file.bytes);
-  return damaged ? std::move(damaged) : std::move(read);
+  const std::string part = checkpoint::readable_part(file.bytes);
+  if (read || (part == file.bytes && wrong_sums(file).empty())) return read;
+  auto damaged = unchecked(part);
+  return damaged && !damaged->policy.empty() ? std::move(damaged) : std::move(read);
+}
+
+/// Returns what is wrong with a file whose contents are shown nevertheless.
+std::vector<std::string> damages_of(const StateFile& file) {
+  auto damages = checkpoint::describe(wrong_sums(file));
+  if (const auto error = checkpoint::json_syntax_error(file.bytes)) {
+    damages.push_back(*error + ": only what can be read is shown");
+  }
+  return damages;
 }
 
 template <class State>
 ExitStatus show_state(const StateFile& file, const Result<Inspected<State>>& inspected,
-                      const std::vector<checkpoint::WrongSum>& sums, const ShowOptions& options,
-                      const checkpoint::ContainerIds& ids) {
-  const auto warnings = checkpoint::describe(sums);
+                      const ShowOptions& options, const checkpoint::ContainerIds& ids) {
+  const auto warnings = inspected ? damages_of(file) : checkpoint::describe(wrong_sums(file));
   warn_of_unknown_keys(file);
   for (const std::string& line : warnings)
     warn(fmt::format("'{}': {}", input_name(file.path), line));
@@ -172,16 +182,15 @@ Result<ExitStatus> show(const ShowOptions& options) {
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
   ExitStatus status = kYes;
   for (const StateFile& file : files) {
-    const auto sums = wrong_sums(file);
     const ExitStatus shown =
         file.is_cpu
             ? show_state(file,
                          inspect(file, checkpoint::inspect_cpu, checkpoint::inspect_cpu_unchecked),
-                         sums, options, ids)
+                         options, ids)
             : show_state(
                   file,
                   inspect(file, checkpoint::inspect_memory, checkpoint::inspect_memory_unchecked),
-                  sums, options, ids);
+                  options, ids);
     status = std::max(status, shown);
   }
   return status;
