@@ -135,7 +135,12 @@ TEST(CliRun, RunsNothingAfterAUsageError) {
        "--colour: 'green': expected red or blue (see 'sample work --help')"},
       {{"work", "--maybe", "x", "--text", "y", "a"},
        "--text excludes --maybe (see 'sample work --help')"},
-      {{"work", "a", "--text"}, "--text: 1 required TEXT missing (see 'sample work --help')"},
+      {{"work", "a", "--text"}, "--text: expected a value: TEXT (see 'sample work --help')"},
+      {{"work", "a", "-t", "b", "--text=c"},
+       "--text: given 2 times, expected once (see 'sample work --help')"},
+      {{"group", "deep", "a"}, "unexpected argument 'a' (see 'sample group deep --help')"},
+      {{"group", "deep", "a", "b"},
+       "unexpected arguments 'a', 'b' (see 'sample group deep --help')"},
   };
   for (const auto& c : cases) {
     Sample sample;

@@ -198,8 +198,24 @@ std::string missing_command(const Command& program, const Words& words) {
                      suggestion.empty() ? ", expected " + alternatives(known) : suggestion);
 }
 
+/// Explains a wrong number of values; `error` begins with the name of the option.
+std::string describe_mismatch(const std::string& error, const Command& command,
+                              const Words& words) {
+  const std::string name = error.substr(0, error.find(':'));
+  for (const Option& option : command.options) {
+    const auto names = names_of(option);
+    if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+    const auto given = std::count_if(words.begin(), words.end(), [&](const std::string& word) {
+      return std::find(names.begin(), names.end(), word.substr(0, word.find('='))) != names.end();
+    });
+    if (given > 1) return fmt::format("{}: given {} times, expected once", name, given);
+    return fmt::format("{}: expected a value: {}", name, value_name(option));
+  }
+  return error;
+}
+
 /// Rewords CLI11's message; for an unknown option it has a suggestion.
-std::string usage_problem(const CLI::ParseError& error, const Command& command,
+std::string usage_problem(const CLI::ParseError& error, const CLI::App& app, const Command& command,
                           const Words& words) {
   Words names = {"--help", kHelpAll, "--version"};
   for (const Option& option : command.options) {
@@ -213,7 +229,13 @@ std::string usage_problem(const CLI::ParseError& error, const Command& command,
         std::find(known.begin(), known.end(), std::string_view(name)) == known.end();
     if (is_unknown) return fmt::format("'{}': unknown option{}", name, did_you_mean(name, known));
   }
-  return error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    return describe_mismatch(error.what(), command, words);
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return error.what();
+  const Words extras = app.remaining(/*recurse=*/true);
+  return fmt::format("unexpected argument{} '{}'", extras.size() == 1 ? "" : "s",
+                     fmt::join(extras, "', '"));
 }
 
 /// Flushes standard output and returns the exit status: `status`, or kUsageError if that fails. A
@@ -275,7 +297,7 @@ int parse_and_run(const Command& program, const Words& words, const ReportError&
     fmt::print("{}\n", version.what());
     return 0;
   } catch (const CLI::ParseError& error) {
-    return usage_error(usage_problem(error, *command, words));
+    return usage_error(usage_problem(error, app, *command, words));
   }
   return chosen->run();
 }
