@@ -48,8 +48,7 @@ Result<NodeState> earlier_state(const EarlierNode& before, const NodeState& now,
   checkpoint::KubeletFiles files = before.files;
   auto started = checkpoint::start(to, files, {});
   if (!started) {
-    return fail(ErrorCode::kCorrupt, fmt::format("start: {}: {}", to_string(started.error().stage),
-                                                 started.error().error));
+    return fail(ErrorCode::kCorrupt, "start: " + checkpoint::cause_of(started.error(), {}));
   }
   NodeState state = *std::move(started);
   state.devices = now.devices;

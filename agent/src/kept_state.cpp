@@ -148,9 +148,9 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
   auto started = checkpoint::start(node, files, {}, options.state_dir);
   if (!started) {
     return fail(ErrorCode::kCorrupt,
-                fmt::format("start: {}: {}{}{}", to_string(started.error().stage),
-                            checkpoint::describe_wrong_sums({stored.cpu, stored.memory}),
-                            started.error().error, advice(stored, node)));
+                fmt::format("start: {}{}",
+                            checkpoint::cause_of(started.error(), {stored.cpu, stored.memory}),
+                            advice(stored, node)));
   }
   kept->state_.node = *std::move(started);
   kept->before_ = read_before(stored, node, options.log);
@@ -247,8 +247,7 @@ Result<void> KeptState::commit(const Node& node, AgentState next, Unstored unsto
 Result<void> KeptState::replace_node(const Node& from, const Node& to, AgentState next) {
   checkpoint::KubeletFiles files = checkpoint::encode_files(to, next.node);
   if (const auto started = checkpoint::start(to, files, {}); !started) {
-    return fail(ErrorCode::kCorrupt, fmt::format("start: {}: {}", to_string(started.error().stage),
-                                                 started.error().error));
+    return fail(ErrorCode::kCorrupt, "start: " + checkpoint::cause_of(started.error(), {}));
   }
   const checkpoint::Formats formats = checkpoint::formats_of(checkpoint::kubelet_of(to)).writes;
   const bool keeps_format = formats == checkpoint::formats_of(checkpoint::kubelet_of(from)).writes;

@@ -54,7 +54,9 @@ StartRefusal try_start(const Case& given, Profile profile) {
            : tl::expected<void, StartError>(tl::unexpected(node.error()));
   if (answer) return {};
   const auto advice = advise_start(*observed.machine, config, answer.error());
-  return {checkpoint::cause_of(answer.error()) + (advice ? "; " + to_string(*advice) : ""),
+  return {checkpoint::cause_of(answer.error(),
+                               node ? observed.kubelet.files : checkpoint::KubeletFiles()) +
+              (advice ? "; " + to_string(*advice) : ""),
           node ? repair_command(observed.kubelet) : ""};
 }
 

@@ -48,18 +48,25 @@ Result<void> start_manager(const Node& node, const Manager& manager,
   return {};
 }
 
-}  // namespace
-
-std::string cause_of(const StartError& error) {
-  const std::size_t end = error.error.find(", please drain this node");
-  return fmt::format("{}: {}", to_string(error.stage), error.error.substr(0, end));
-}
-
-std::string describe_wrong_sums(const KubeletFiles& files) {
+/// Returns the wrong checksums of the first file with one.
+std::vector<std::string> describe_wrong_sums(const KubeletFiles& files) {
   std::vector<std::string> lines;
   if (files.cpu) lines = describe(wrong_cpu_sums(*files.cpu));
   if (files.memory && lines.empty()) lines = describe(wrong_memory_sums(*files.memory));
-  return lines.empty() ? "" : fmt::format("{}; ", fmt::join(lines, "; "));
+  return lines;
+}
+
+}  // namespace
+
+std::string cause_of(const StartError& error, const KubeletFiles& files) {
+  auto causes = describe_wrong_sums(files);
+  const std::size_t advice = error.error.find(", please drain this node");
+  causes.push_back(error.error.substr(0, advice));
+  if (advice != std::string::npos) {  // the advice names the file
+    const bool is_cpu = error.stage == StartStage::kCpuManager;
+    causes.back() += fmt::format(" (in '{}')", is_cpu ? kCpuFileName : kMemoryFileName);
+  }
+  return fmt::format("{}: {}", to_string(error.stage), fmt::join(causes, "; "));
 }
 
 tl::expected<NodeState, StartError> start(const Node& node, KubeletFiles& files,

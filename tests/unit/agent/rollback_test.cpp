@@ -86,7 +86,9 @@ TEST_F(Rollback, UpDownAndUpAgainMovesNoRunningContainer) {
   }
   const auto refused = try_start(false);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("please drain this node"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("could not restore state from checkpoint"),
+            std::string::npos);
+  EXPECT_EQ(refused.error().message.find("drain"), std::string::npos);
   convert({2, 1});
   {
     NodeAgent agent = start(false);

@@ -77,11 +77,9 @@ std::string changing_command_line(const std::string& command, const AgentArgumen
 }
 
 Error with_own_advice(const NodeOptions& options, Error error) {
-  const std::size_t begin = error.message.find(", please drain this node");
-  if (begin == std::string::npos) return error;
-  constexpr std::string_view kEnd = "before restarting Kubelet";
-  const std::size_t end = error.message.find(kEnd, begin);
-  if (end != std::string::npos) error.message.erase(begin, end + kEnd.size() - begin);
+  if (error.message.find("could not restore state from checkpoint") == std::string::npos) {
+    return error;
+  }
   error.message += advice_for(options, error.message);
   return error;
 }

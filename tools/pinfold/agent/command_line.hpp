@@ -15,8 +15,7 @@ namespace pinfold::tools {
 /// service.
 [[nodiscard]] std::string changing_command_line(const std::string& command,
                                                 const AgentArguments& options);
-/// Rewords the error of a state that does not start: the kubelet's advice to drain the node and
-/// delete its state is replaced with a command that preserves the state.
+/// Adds to the error of a state that does not start a command that preserves the state.
 [[nodiscard]] Error with_own_advice(const NodeOptions& options, Error error);
 
 }  // namespace pinfold::tools

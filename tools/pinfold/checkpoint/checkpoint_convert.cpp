@@ -105,7 +105,7 @@ Result<KubeletStart> try_start(const ConvertOptions& options, std::optional<Conf
   const Config known = without_unknown_gates(*std::move(config));
   PINFOLD_LET(const auto node, make_node(options.node, known));
   const auto started = checkpoint::would_start_as(to.kubelet, node, files, ids);
-  if (!started) start.problem = checkpoint::cause_of(started.error());
+  if (!started) start.problem = checkpoint::cause_of(started.error(), files);
   start.rejected = checkpoint::pods_without_room(node, pods);
   return start;
 }

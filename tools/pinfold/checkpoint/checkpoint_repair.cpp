@@ -189,7 +189,8 @@ RepairOutcome evaluate(const RepairOptions& options, const Node& node, const cp:
   }
   const auto started = cp::would_start(node, outcome.repaired.files, ids);
   outcome.starts = started.has_value();
-  outcome.validation = started ? "passes" : "fails: " + cp::cause_of(started.error());
+  outcome.validation =
+      started ? "passes" : "fails: " + cp::cause_of(started.error(), outcome.repaired.files);
   const cp::KubeletFiles before{files.cpu, files.memory};
   outcome.needed =
       outcome.repaired.files != before || !orphans.empty() || !pods_error.empty() || has_journal;

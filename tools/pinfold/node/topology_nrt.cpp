@@ -27,8 +27,7 @@ Result<NodeState> read_state(const Node& node, const NodeOptions& options) {
   auto started = checkpoint::start(node, files, {}, directory);
   if (!started) {
     Error error{ErrorCode::kCorrupt, 0,
-                fmt::format("'{}': {}: {}{}", directory, to_string(started.error().stage),
-                            checkpoint::describe_wrong_sums(files), started.error().error)};
+                fmt::format("'{}': {}", directory, checkpoint::cause_of(started.error(), files))};
     return fail(with_own_advice(options, std::move(error)));
   }
   agent::AgentState state;

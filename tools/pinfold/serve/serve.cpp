@@ -17,6 +17,7 @@
 #include <variant>
 
 #include "agent/agent_options.hpp"
+#include "agent/command_line.hpp"
 #include "agent/node_source.hpp"
 #include "agent/read_node.hpp"
 #include "pinfold/process/notify.hpp"
@@ -145,13 +146,13 @@ Result<agent::NodeAgent> Service::open() {
   agent::AgentOptions opened = agent_options_of(options, node.profile_source);
   // The runtime reports when a container is removed for good.
   if (settings_.nri) opened.abandoned = agent::Abandoned::kDisown;
-  PINFOLD_LET(auto agent,
-              agent::open_and_reconfigure(machine, std::move(node.config), std::move(opened)));
+  auto agent = agent::open_and_reconfigure(machine, std::move(node.config), std::move(opened));
+  if (!agent) return fail(with_own_advice(options, std::move(agent).error()));
   std::error_code failed;
   const auto directory = std::filesystem::canonical(settings_.state_dir, failed);
-  hello_.emplace(socket::Hello{PINFOLD_VERSION, directory.string(), agent.node().config(),
-                               agent.profile_source(), std::move(machine),
-                               agent.enforces() ? agent.enforced()->root() : ""});
+  hello_.emplace(socket::Hello{PINFOLD_VERSION, directory.string(), agent->node().config(),
+                               agent->profile_source(), std::move(machine),
+                               agent->enforces() ? agent->enforced()->root() : ""});
   return agent;
 }
 

@@ -27,12 +27,10 @@ struct KubeletFiles {
                                                         std::string_view state_dir = kKubeletDir);
 
 /// Returns the stage and the kubelet's text without its advice to drain the node and to delete the
-/// file, which would lose every assignment: "cpumanager: could not restore state ...".
-[[nodiscard]] std::string cause_of(const StartError& error);
-
-/// Returns "wrong checksum: 1 in the file, 2357211464 computed; " and so on for the first file with
-/// one, which the kubelet's text does not name; "" if there is none.
-[[nodiscard]] std::string describe_wrong_sums(const KubeletFiles& files);
+/// file, which would lose every assignment: "cpumanager: could not restore state from checkpoint:
+/// ... (in 'cpu_manager_state')". Before it, the wrong checksums of the first of the `files` with
+/// one, which the kubelet's text does not name.
+[[nodiscard]] std::string cause_of(const StartError& error, const KubeletFiles& files);
 
 /// Checks whether start() would succeed.
 [[nodiscard]] tl::expected<void, StartError> would_start(const Node& node, KubeletFiles files,
