@@ -111,6 +111,21 @@ TEST_F(PredictCommand, NodesThatHaveTooLittleInTotalAreCounted) {
                                   "total\n  nearest miss: split: it has 16\n"));
 }
 
+TEST_F(PredictCommand, ANodeWithoutZonesIsNotCountedAsAdmitting) {
+  const std::string bare =
+      "apiVersion: topology.node.k8s.io/v1alpha2\nkind: NodeResourceTopology\n"
+      "metadata: {name: bare}\nzones: []\n";
+  write("bare.yaml", bare);
+  write("nodes.yaml", bare + "---" + kNodes);
+  write("pod.yaml", pod("train"));
+  EXPECT_THAT(run("predict --nodes nodes.yaml --pod pod.yaml").out,
+              testing::StartsWith("default/train: 1 of 3 nodes admit it (1 aligned, 0 not "
+                                  "aligned); 1 cannot align it; 1 reports no zones\n"));
+  const Outcome alone = run("predict --nodes bare.yaml --pod pod.yaml");
+  EXPECT_EQ(alone.status, 1) << alone.err;
+  EXPECT_THAT(alone.out, HasSubstr("0 of 1 node admits it; 1 reports no zones\n"));
+}
+
 TEST_F(PredictCommand, OneBadObjectDoesNotStopTheOthers) {
   std::string bad = std::string(kNodes).substr(0, std::string(kNodes).find("---"));
   bad.replace(bad.find("name: split"), 11, "name: bad");

@@ -93,7 +93,13 @@ class Answers {
     nodes_ = ranked(predictions_);
   }
 
-  /// Returns the best node, if any admits the pod.
+  /// Returns whether a node whose zones are known admits the pod.
+  [[nodiscard]] bool is_admitted() const {
+    return std::any_of(nodes_.begin(), nodes_.end(), [&](std::size_t node) {
+      return predictions_[node].admits() && fleet_.zone_count(node) > 0;
+    });
+  }
+  /// Returns the best node, if any admits the pod; without zones a node admits every pod.
   [[nodiscard]] std::optional<std::size_t> best() const {
     if (nodes_.empty() || !predictions_[nodes_.front()].admits()) return std::nullopt;
     return nodes_.front();
@@ -190,8 +196,8 @@ class Answers {
   /// Returns the first lines, which count the nodes.
   std::string headline() {
     const Tally found = tally();
-    const std::size_t unknown = fleet_.unread().size() + found.unpredicted;
-    const std::size_t all = predictions_.size() + fleet_.unread().size();
+    const std::size_t unknown = fleet_.unread().size();
+    const std::size_t all = predictions_.size() + unknown;
     const std::size_t unable =
         predictions_.size() - found.admitting - found.lacking - found.unpredicted;
     std::string text = fmt::format("{} of {} {} it", found.admitting, counted(all, "node"),
@@ -204,6 +210,10 @@ class Answers {
     if (found.lacking > 0) {
       text += fmt::format("; {} {} too little in total", found.lacking,
                           found.lacking == 1 ? "has" : "have");
+    }
+    if (found.unpredicted > 0) {
+      text += fmt::format("; {} {} no zones", found.unpredicted,
+                          found.unpredicted == 1 ? "reports" : "report");
     }
     if (unknown > 0) text += fmt::format("; {} unknown", unknown);
     if (!found.nearest.lacks.empty()) {
@@ -225,7 +235,7 @@ ExitStatus ask_each(const PredictOptions& options, const Fleet& fleet,
   std::vector<PodPredictions> documents;
   for (const PodSpec& pod : pods) {
     Answers answers(fleet, pod, strategy);
-    if (!answers.best()) status = kNo;
+    if (!answers.is_admitted()) status = kNo;
     if (options.format == OutputFormat::kJson) {
       documents.push_back(answers.document());
     } else {
