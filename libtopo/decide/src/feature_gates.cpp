@@ -65,6 +65,14 @@ std::string_view nearest_gate(std::string_view name) {
   return nearest(name, kNames);
 }
 
+/// Returns whether a decision can depend on a gate that the configuration sets.
+bool decides(const Config& config, const std::string& name) {
+  if (is_gate_of_options(name)) return true;
+  Config without = config;
+  without.feature_gates.erase(name);
+  return !(without.gates() == config.gates());
+}
+
 /// Returns " (since 1.37)", " (removed in 1.38)", " (locked)", " (did you mean 'X'?)" and so on, or
 /// "".
 std::string remark_on(std::string_view name, Profile profile) {
@@ -86,6 +94,10 @@ std::string remark_on(std::string_view name, Profile profile) {
 
 }  // namespace
 
+bool is_gate_of_options(std::string_view name) {
+  return name == "CPUManagerPolicyOptions" || name == "TopologyManagerPolicyOptions";
+}
+
 bool is_locked_against(std::string_view name, bool value, Profile profile) {
   const int minor = minor_of(profile);
   const GateState state = state_in(name, minor == 0 ? kFirstMinor : minor);
@@ -98,7 +110,7 @@ std::vector<std::string> unknown_gates(const Config& config) {
   for (const auto& [name, enabled] : config.feature_gates) {
     const bool is_known = is_known_gate(name, config.profile);
     const bool is_locked = is_other_kubelet && is_locked_against(name, enabled, config.profile);
-    if (!is_known || is_locked) names.push_back(name);
+    if (!is_known || (is_locked && !decides(config, name))) names.push_back(name);
   }
   return names;
 }

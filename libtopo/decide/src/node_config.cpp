@@ -42,10 +42,9 @@ void check_gate_names(const Config& config, std::vector<std::string>& problems) 
   const auto unknown = is_judged ? unknown_gates(config) : std::vector<std::string>();
   for (const auto& [name, enabled] : config.feature_gates) {
     const bool is_known = !std::binary_search(unknown.begin(), unknown.end(), name);
-    const bool is_ours =
-        name == "CPUManagerPolicyOptions" || name == "TopologyManagerPolicyOptions";
     if (!is_known) problems.push_back("unrecognized feature gate: " + name);
-    if ((is_judged || is_ours) && is_locked_against(name, enabled, config.profile)) {
+    if ((is_judged || is_gate_of_options(name)) &&
+        is_locked_against(name, enabled, config.profile)) {
       problems.push_back(fmt::format("cannot set feature gate {} to {}, feature is locked to {}",
                                      name, enabled, !enabled));
     }

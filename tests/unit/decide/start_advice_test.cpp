@@ -94,6 +94,9 @@ TEST(FeatureGates, OfOpenShiftArePartOfAnotherKubelet) {
             "them");
   const Config known = without_unknown_gates(config);
   EXPECT_EQ(known.feature_gates, (std::map<std::string, bool>{{"NodeSwap", true}}));
+  config.feature_gates["CPUManagerPolicyOptions"] = false;
+  EXPECT_TRUE(without_unknown_gates(config).feature_gates.contains("CPUManagerPolicyOptions"))
+      << "it decides";
 }
 
 TEST(FeatureGates, OfOpenShiftAreKnown) {

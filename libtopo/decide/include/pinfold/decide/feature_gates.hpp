@@ -11,9 +11,12 @@ namespace pinfold {
 
 /// Returns the names in featureGates that the profile's kubelet does not know; with `fixed`, those
 /// that no kubelet from 1.36 to 1.38 knows. If a gate of OpenShift shows that the kubelet is
-/// another one, also those that are locked to another value. Sorted. Source: the tables of these
-/// kubelets; docs/kubelet-compat.md.
+/// another one, also those that are locked to another value and decide nothing. Sorted. Source: the
+/// tables of these kubelets; docs/kubelet-compat.md.
 [[nodiscard]] std::vector<std::string> unknown_gates(const Config& config);
+
+/// Returns whether a gate makes the options of a policy usable. All known kubelets lock it on.
+[[nodiscard]] bool is_gate_of_options(std::string_view name);
 
 /// Returns whether a gate is locked to the other value. With `fixed`, as in 1.36.
 [[nodiscard]] bool is_locked_against(std::string_view name, bool value, Profile profile);
