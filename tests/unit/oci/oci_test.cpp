@@ -205,7 +205,7 @@ TEST(OciResources, AreThoseOfAConfigJson) {
   decided.linux_resources.memory_limit = 1 << 20;
   decided.linux_resources.hugepage_limits = {{"2MB", 4 << 20}};
   EXPECT_EQ(oci_config(decided, CpuSet{2, 3}), json::parse(R"({
-    "process": {"execCPUAffinity": {"initial": "2-3", "final": "2-3"}},
+    "process": {"execCPUAffinity": {"final": "2-3"}},
     "linux": {
       "resources": {
         "cpu": {"shares": 2048, "quota": -1, "period": 100000, "cpus": "2-3", "mems": "0-1"},

@@ -295,8 +295,9 @@ nlohmann::json oci_config(const ContainerResources& resources, const CpuSet& cpu
     config["linux"]["memoryPolicy"] = {{"mode", "MPOL_BIND"}, {"nodes", resources.cpuset_mems}};
   }
   if (!cpus.empty()) {
-    const std::string list = cpus.to_string();
-    config["process"]["execCPUAffinity"] = {{"initial", list}, {"final", list}};
+    // Without "initial": before the runtime joins the container's group, it may not run on
+    // exclusive CPUs, and sched_setaffinity would fail.
+    config["process"]["execCPUAffinity"] = {{"final", cpus.to_string()}};
   }
   return config;
 }

@@ -78,7 +78,8 @@ enum class Validation { kOn, kOff };
 
 /// Returns the part of an OCI config.json (1.3) that a container with these resources and CPUs
 /// needs: linux.resources, linux.memoryPolicy if its memory is assigned, and
-/// process.execCPUAffinity, so that commands that are run in it start on its CPUs.
+/// process.execCPUAffinity, so that commands that are run in it have its CPUs, also if the runtime
+/// has others. They are those of now: after a move the container needs a new document.
 [[nodiscard]] nlohmann::json oci_config(const ContainerResources& resources, const CpuSet& cpus);
 
 }  // namespace pinfold::tools
