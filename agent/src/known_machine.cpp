@@ -106,8 +106,8 @@ void log_drift(const Machine& known, const Machine& observed, const Config& conf
   if (!log || config.memory_manager_policy_options.empty()) return;
   const auto drift = machine_differences(known, observed, memory_sizes_of(config));
   if (drift.empty()) return;
-  log(LogLevel::kInfo, fmt::format("memory-drift-tolerance: {}; the pods keep their memory",
-                                   fmt::join(drift, "; ")));
+  log(LogLevel::kWarning, fmt::format("memory-drift-tolerance: {}; the pods keep their memory",
+                                      fmt::join(drift, "; ")));
 }
 
 }  // namespace
