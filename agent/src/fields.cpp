@@ -135,13 +135,10 @@ void describe(Fields& fields, HeldContainer& held) {
 void describe(Fields& fields, RequestSum& sum) {
   fields.type("RequestSum", "What all pods request of a resource.");
   fields.member("resource", sum.resource, "\"cpu\", \"memory\" or \"hugepages-2Mi\".");
-  const auto amount = [&](const char* name, Quantity& quantity, const char* doc) {
-    std::int64_t units = base_units(sum.resource, quantity);
-    fields.member(name, units, doc);
-    if (fields.reads()) quantity = from_base_units(sum.resource, units);
-  };
-  amount("requestedAmount", sum.requested, "By all pods together, in base units.");
-  amount("allocatableAmount", sum.allocatable, "What pods may request together, in base units.");
+  describe_amount(fields, "requestedAmount", sum.resource, sum.requested,
+                  "By all pods together, in base units.");
+  describe_amount(fields, "allocatableAmount", sum.resource, sum.allocatable,
+                  "What pods may request together, in base units.");
 }
 
 void describe(Fields& fields, NodeStatus& status) {

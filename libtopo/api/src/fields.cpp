@@ -35,4 +35,11 @@ void describe_value(fields::Fields& fields, Config& config) {
                   }});
 }
 
+void describe_amount(fields::Fields& fields, const char* name, const std::string& resource,
+                     Quantity& amount, const char* doc) {
+  std::int64_t units = base_units(resource, amount);
+  fields.member(name, units, doc);
+  if (fields.reads()) amount = from_base_units(resource, units);
+}
+
 }  // namespace pinfold

@@ -13,14 +13,6 @@ namespace {
 
 using fields::Fields;
 
-/// Describes an amount in the base units of its resource.
-void describe_amount(Fields& fields, const char* name, const std::string& resource,
-                     Quantity& amount, const char* doc) {
-  std::int64_t units = base_units(resource, amount);
-  fields.member(name, units, doc);
-  if (fields.reads()) amount = from_base_units(resource, units);
-}
-
 /// A part of a resource, which says in which units amounts are.
 template <class Part>
 struct PartOf {

@@ -16,4 +16,8 @@ void describe_value(fields::Fields& fields, PodSpec& pod);
 /// A KubeletConfiguration.
 void describe_value(fields::Fields& fields, Config& config);
 
+/// Describes a member with an amount of a resource, in base units.
+void describe_amount(fields::Fields& fields, const char* name, const std::string& resource,
+                     Quantity& amount, const char* doc);
+
 }  // namespace pinfold
