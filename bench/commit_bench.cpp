@@ -25,6 +25,7 @@
 
 #include "counted_calls.hpp"
 #include "instructions.hpp"
+#include "large_node.hpp"
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/base/unique_fd.hpp"
 #include "pinfold/checkpoint/fs.hpp"
@@ -51,48 +52,20 @@ T must(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-/// 512 CPUs and 1 TiB on two NUMA nodes.
-Node a_node() {
-  MachineDescription machine;
-  for (int id = 0; id < 512; ++id) {
-    const int half = id / 256;
-    machine.cpus.push_back(
-        {CpuId{id}, CoreId{id / 2}, SocketId{half}, NumaId{half}, CacheId{half}});
-  }
-  for (int id = 0; id < 2; ++id) {
-    machine.numa_nodes.push_back({NumaId{id}, std::uint64_t{1} << 39U, {}, {}});
-  }
-  Config config;
-  config.cpu_manager_policy = "static";
-  config.reserved_system_cpus = "0-1";
-  config.memory_manager_policy = "Static";
-  config.reserved_memory = {{0, {{"memory", "100Mi"}}}};
-  config.topology_manager_policy = "best-effort";
-  return Node::make(Machine::make(machine).value(), config).value();
-}
-
-/// One container with two CPUs and 1 GiB.
-PodSpec a_pod(int number) {
-  const std::string uid = fmt::format("7a90481b-0000-4000-8000-{:012}", number);
-  PodSpec pod{PodUid(uid), fmt::format("web-{}", number), "default", {}, {}};
-  Container container{"main", ContainerKind::kApp, {}};
-  container.resources.limits = {{"cpu", Quantity::parse("2").value()},
-                                {"memory", Quantity::parse("1Gi").value()}};
-  pod.containers.push_back(std::move(container));
-  apply_defaults(pod);
-  return pod;
+PodSpec numbered_pod(int number) {
+  return test::pod_of_two_cpus(fmt::format("7a90481b-0000-4000-8000-{:012}", number),
+                               fmt::format("web-{}", number));
 }
 
 /// Counts what does not depend on the load of the machine.
 struct Tallied {
   static Tallied now() {
     static const Instructions kInstructions;
-    return {kInstructions.read(), test::allocations(), test::syncs()};
+    return {kInstructions.read(), test::CountedCalls::now()};
   }
 
   std::optional<std::uint64_t> instructions;
-  std::uint64_t allocations = 0;
-  std::uint64_t syncs = 0;
+  test::CountedCalls calls = {};
 };
 
 class CountSamples {
@@ -102,8 +75,9 @@ class CountSamples {
     if (now.instructions && before.instructions) {
       instructions_.push_back(static_cast<double>(*now.instructions - *before.instructions));
     }
-    allocations_.push_back(static_cast<double>(now.allocations - before.allocations));
-    syncs_.push_back(static_cast<double>(now.syncs - before.syncs));
+    const auto calls = now.calls - before.calls;
+    allocations_.push_back(static_cast<double>(calls.allocations));
+    syncs_.push_back(static_cast<double>(calls.syncs));
   }
   void print(int pods) const {
     const std::string instructions =
@@ -180,15 +154,15 @@ void measure(int pods) {
   const auto fs = must(checkpoint::open_directory(theirs.path()));
   const UniqueFd bare(::open((theirs / "bare").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   auto agent =
-      must(agent::NodeAgent::open(a_node(),
+      must(agent::NodeAgent::open(test::large_node(),
                                   must(checkpoint::Store::open(ours.path(), std::chrono::seconds(1),
                                                                checkpoint::OwnerCheck::kOff)),
                                   std::nullopt, {}));
-  for (int pod = 0; pod < pods; ++pod) must(agent.admit(a_pod(pod)));
-  must(agent.admit(a_pod(pods)));
+  for (int pod = 0; pod < pods; ++pod) must(agent.admit(numbered_pod(pod)));
+  must(agent.admit(numbered_pod(pods)));
   must(agent.checkpoint_journal());
   const auto files = must(checkpoint::read_files(*must(checkpoint::open_directory(ours.path()))));
-  must(agent.remove_pod(a_pod(pods).uid, agent::RunningProcesses::kRefuse));
+  must(agent.remove_pod(numbered_pod(pods).uid, agent::RunningProcesses::kRefuse));
   const std::string block(checkpoint::kJournalBlock, 'x');
   Samples admission;
   CountSamples counts;
@@ -198,12 +172,12 @@ void measure(int pods) {
   Samples bare_append;
   // Not measured: the first commit of a journal also syncs the directory.
   const auto begin_journal = [&] {
-    must(agent.admit(a_pod(pods)));
-    must(agent.remove_pod(a_pod(pods).uid, agent::RunningProcesses::kRefuse));
+    must(agent.admit(numbered_pod(pods)));
+    must(agent.remove_pod(numbered_pod(pods).uid, agent::RunningProcesses::kRefuse));
   };
   begin_journal();
   for (int round = 0; round < kRounds; ++round) {
-    const PodSpec pod = a_pod(pods + 1 + round);
+    const PodSpec pod = numbered_pod(pods + 1 + round);
     const Tallied before = Tallied::now();
     const Timer admission_timer;
     const auto outcome = must(agent.admit(pod));
