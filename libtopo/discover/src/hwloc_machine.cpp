@@ -152,9 +152,8 @@ void warn_of_missing(const Topology& topology, MachineDescription& description) 
   const hwloc_const_bitmap_t complete =
       hwloc.get_obj_by_depth(topology.get(), 0, 0)->complete_cpuset;
   CpuSet missing;
-  constexpr int kMost = 65535;  // also excludes an infinite set
   const int last = hwloc.bitmap_last(complete);
-  if (last < 0 || last > kMost) return;
+  if (last < 0 || last >= CpuSet::kMaxCpus) return;  // -1: empty or infinite
   for (int id = hwloc.bitmap_first(complete); id >= 0; id = hwloc.bitmap_next(complete, id)) {
     missing.insert(CpuId{id});
   }
