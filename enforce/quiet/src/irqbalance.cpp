@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <system_error>
+#include <cerrno>
 
+#include "knob_file.hpp"
 #include "local_socket.hpp"
 #include "pinfold/quiet/knob.hpp"
 
@@ -12,16 +12,24 @@
 // "settings cpus NULL". irqbalance looks at a new list when it balances the next time.
 
 namespace pinfold::quiet {
+namespace {
 
-std::string irqbalance_socket(const std::string& root) {
-  std::error_code failed;
-  std::filesystem::directory_iterator entry(root + "/run/irqbalance", failed);
-  for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
-    const std::string name = entry->path().filename();
-    if (name.starts_with("irqbalance") && name.ends_with(".sock")) return entry->path();
-  }
-  return "";
+bool is_socket(const std::string& name) {
+  return name.starts_with("irqbalance") && name.ends_with(".sock");
 }
+
+/// Connects to the irqbalance that runs. One that was killed leaves its socket.
+Result<UniqueFd> connect_to_irqbalance(const std::string& root) {
+  const std::string directory = root + "/run/irqbalance";
+  for (const std::string& name : names_in(directory)) {
+    if (!is_socket(name)) continue;
+    auto connection = connect_to(fmt::format("{}/{}", directory, name));
+    if (connection || connection.error().sys_errno != ECONNREFUSED) return connection;
+  }
+  return fail(ErrorCode::kNotFound, fmt::format("irqbalance does not listen in '{}'", directory));
+}
+
+}  // namespace
 
 Result<CpuSet> parse_irqbalance_setup(std::string_view answer) {
   constexpr std::string_view kBanned = "BANNED ";
@@ -34,9 +42,9 @@ Result<CpuSet> parse_irqbalance_setup(std::string_view answer) {
   return cpus_of(Knob{KnobKind::kNewInterrupts, ""}, mask, {});  // a mask, too
 }
 
-Result<CpuSet> read_banned(const std::string& socket) {
+Result<CpuSet> read_banned(const std::string& root) {
   constexpr std::size_t kMost = 65536;
-  PINFOLD_LET(const auto connection, connect_to(socket));
+  PINFOLD_LET(const auto connection, connect_to_irqbalance(root));
   PINFOLD_TRY_WRAP(send_all(connection.get(), "setup"), "irqbalance");
   std::string answer;
   while (answer.size() < kMost) {
@@ -47,8 +55,8 @@ Result<CpuSet> read_banned(const std::string& socket) {
   return parse_irqbalance_setup(answer);
 }
 
-Result<void> write_banned(const std::string& socket, const CpuSet& cpus) {
-  PINFOLD_LET(const auto connection, connect_to(socket));
+Result<void> write_banned(const std::string& root, const CpuSet& cpus) {
+  PINFOLD_LET(const auto connection, connect_to_irqbalance(root));
   const std::string list = cpus.empty() ? "NULL" : cpus.to_string();
   PINFOLD_TRY_WRAP(send_all(connection.get(), "settings cpus " + list), "irqbalance");
   return {};

@@ -9,18 +9,17 @@
 /// irqbalance's own list of banned CPUs, through its socket. It is lost when irqbalance ends.
 namespace pinfold::quiet {
 
-/// Returns the socket of a running irqbalance below `root`; "" if there is none.
-[[nodiscard]] std::string irqbalance_socket(const std::string& root);
-
 /// Parses its answer to "setup": "SLEEP 10 IRQ 24 ... BANNED 00000000,0000000c".
 /// Errors: kInvalidArgument.
 [[nodiscard]] Result<CpuSet> parse_irqbalance_setup(std::string_view answer);
 
-/// Returns the banned CPUs. Errors: kUnsupported if it does not answer; kIo.
-[[nodiscard]] Result<CpuSet> read_banned(const std::string& socket);
+/// Returns the banned CPUs of the irqbalance that listens below `root`/run/irqbalance. It shows a
+/// list that was written only after it has balanced the next time, by default within 10 s.
+/// Errors: kNotFound if none listens; kUnsupported if it does not answer; kIo.
+[[nodiscard]] Result<CpuSet> read_banned(const std::string& root);
 
 /// Replaces the banned CPUs; with none it bans again what it was started with.
-/// Errors: kIo.
-[[nodiscard]] Result<void> write_banned(const std::string& socket, const CpuSet& cpus);
+/// Errors: kNotFound if none listens; kIo.
+[[nodiscard]] Result<void> write_banned(const std::string& root, const CpuSet& cpus);
 
 }  // namespace pinfold::quiet

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,22 @@ bool may_move(const std::string& stat) {
   return (flags & kFixed) == 0;
 }
 
+/// Returns whether a thread with this /proc/PID/cgroup works for one group, as vhost does for its
+/// virtual machine: it is part of it, and can have no CPUs but the group's. The root is "/", and
+/// "/.." in a cgroup namespace.
+bool works_for_group(std::string_view groups) {
+  while (!groups.empty()) {
+    const std::string_view line = groups.substr(0, groups.find('\n'));
+    groups.remove_prefix(std::min(groups.size(), line.size() + 1));
+    const std::size_t path = line.find('/');
+    if (path != std::string_view::npos &&
+        line.find_first_not_of("/.", path) != std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
 class KernelKnobs final : public KnobStore {
  public:
   explicit KernelKnobs(std::string root) : root_(std::move(root)) {}
@@ -67,7 +84,9 @@ class KernelKnobs final : public KnobStore {
   [[nodiscard]] std::vector<std::string> names_of(KnobKind kind) const;
   [[nodiscard]] std::vector<std::string> queues(std::string_view prefix) const;
   [[nodiscard]] std::vector<std::string> kernel_threads() const;
+  [[nodiscard]] std::optional<std::string> movable_thread(const std::string& id) const;
   [[nodiscard]] std::string path_of(const Knob& knob) const;
+  [[nodiscard]] Result<std::string> read_file_of(const Knob& knob) const;
   [[nodiscard]] Result<std::string> read_irqbalance() const;
   [[nodiscard]] Result<void> move_thread(const Knob& knob, const CpuSet& cpus) const;
   [[nodiscard]] Result<void> write_file(const Knob& knob, const std::string& value) const;
@@ -88,6 +107,16 @@ std::vector<std::string> KernelKnobs::queues(std::string_view prefix) const {
   return found;
 }
 
+/// Returns "12 kswapd0" for a thread that may move; nullopt for any other.
+std::optional<std::string> KernelKnobs::movable_thread(const std::string& id) const {
+  const auto stat = read_value(fmt::format("{}/proc/{}/stat", root_, id));
+  if (!stat || !may_move(*stat)) return std::nullopt;
+  const auto groups = read_value(fmt::format("{}/proc/{}/cgroup", root_, id));
+  if (groups && works_for_group(*groups)) return std::nullopt;
+  const auto name = read_value(fmt::format("{}/proc/{}/comm", root_, id));
+  return name ? std::optional(fmt::format("{} {}", id, *name)) : std::nullopt;
+}
+
 /// Returns the children of kthreadd that may move: "12 kswapd0". Those that begin later have the
 /// CPUs that the kernel gives them, and are moved by the next reconciliation.
 std::vector<std::string> KernelKnobs::kernel_threads() const {
@@ -98,9 +127,7 @@ std::vector<std::string> KernelKnobs::kernel_threads() const {
     const std::string id = children.substr(begin, end - begin);
     begin = end + 1;
     if (!is_number(id)) continue;
-    const auto stat = read_value(fmt::format("{}/proc/{}/stat", root_, id));
-    const auto name = read_value(fmt::format("{}/proc/{}/comm", root_, id));
-    if (stat && name && may_move(*stat)) found.push_back(fmt::format("{} {}", id, *name));
+    if (auto thread = movable_thread(id)) found.push_back(*std::move(thread));
   }
   return found;
 }
@@ -132,6 +159,16 @@ std::vector<std::string> KernelKnobs::names_of(KnobKind kind) const {
   return system_units(root_);
 }
 
+/// Returns the text of the knob. From Linux 6.8 on the mask of all workqueues lacks the CPUs of
+/// isolated partitions, which it gets back by itself; what was asked for has a file of its own.
+Result<std::string> KernelKnobs::read_file_of(const Knob& knob) const {
+  if (knob == Knob{KnobKind::kWorkqueue, kEveryWorkqueue}) {
+    auto requested = read_value(fmt::format("{}{}/cpumask_requested", root_, kWorkqueues));
+    if (requested) return requested;
+  }
+  return read_value(path_of(knob));
+}
+
 std::string KernelKnobs::path_of(const Knob& knob) const {
   const auto [device, queue] = split_queue(knob.name);
   switch (knob.kind) {
@@ -157,9 +194,7 @@ std::string KernelKnobs::path_of(const Knob& knob) const {
 }
 
 Result<std::string> KernelKnobs::read_irqbalance() const {
-  const std::string socket = irqbalance_socket(root_);
-  if (socket.empty()) return fail(ErrorCode::kNotFound, "irqbalance does not run");
-  PINFOLD_LET(const auto banned, read_banned(socket));
+  PINFOLD_LET(const auto banned, read_banned(root_));
   return banned.to_string();
 }
 
@@ -179,7 +214,7 @@ Result<void> KernelKnobs::read(KnobKind kind, KnobValues& values) const {
 Result<std::string> KernelKnobs::read_one(const Knob& knob) const {
   if (knob.kind == KnobKind::kIrqbalance) return read_irqbalance();
   if (knob.kind == KnobKind::kUnit) return read_unit_cpus(root_, knob.name);
-  PINFOLD_LET(auto value, read_value(path_of(knob)));
+  PINFOLD_LET(auto value, read_file_of(knob));
   return knob.kind == KnobKind::kKernelThread ? line_after(value, kAllowed) : value;
 }
 
@@ -218,9 +253,7 @@ Result<void> KernelKnobs::write(const Knob& knob, const std::string& value) {
   PINFOLD_LET(const auto cpus, cpus_of(knob, value, {}));
   if (knob.kind == KnobKind::kUnit) return write_unit_cpus(root_, knob.name, cpus);
   if (knob.kind == KnobKind::kKernelThread) return move_thread(knob, cpus);
-  const std::string socket = irqbalance_socket(root_);
-  if (socket.empty()) return fail(ErrorCode::kNotFound, "irqbalance does not run");
-  return write_banned(socket, cpus);
+  return write_banned(root_, cpus);
 }
 
 }  // namespace

@@ -1,11 +1,19 @@
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 
+#include <array>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <string_view>
+#include <thread>
 
 #include "irqbalance.hpp"
 #include "pinfold/quiet/knob_store.hpp"
 #include "temp_dir.hpp"
+#include "unix_listener.hpp"
 
 namespace pinfold::quiet {
 namespace {
@@ -54,6 +62,14 @@ TEST_F(KernelKnobsTest, ReadWorkqueues) {
                                                     {{KnobKind::kWorkqueue, "writeback"}, "0f"}}));
 }
 
+TEST_F(KernelKnobsTest, ReadWhatWasAskedForOfAllWorkqueues) {
+  dir_.write("sys/devices/virtual/workqueue/cpumask", "f1\n");  // without an isolated partition
+  dir_.write("sys/devices/virtual/workqueue/cpumask_requested", "ff\n");
+  EXPECT_EQ(read(KnobKind::kWorkqueue), (KnobValues{{{KnobKind::kWorkqueue, "*"}, "ff"}}));
+  ASSERT_TRUE(write({KnobKind::kWorkqueue, "*"}, "0f"));
+  EXPECT_EQ(text_of("sys/devices/virtual/workqueue/cpumask").substr(0, 3), "0f\n");
+}
+
 void write_thread(const test::TempDir& dir, const std::string& id, const std::string& name,
                   const std::string& flags) {
   const std::string at = "proc/" + id + "/";
@@ -70,6 +86,18 @@ TEST_F(KernelKnobsTest, ReadThreadsThatMayMove) {
   EXPECT_EQ(read(KnobKind::kKernelThread),
             (KnobValues{{{KnobKind::kKernelThread, "9 kswapd0"}, "0-7"},
                         {{KnobKind::kKernelThread, "10 a) b"}, "0-7"}}));
+}
+
+TEST_F(KernelKnobsTest, LeaveThreadsThatWorkForAGroupAlone) {
+  for (const char* const id : {"9", "10", "11", "12"}) write_thread(dir_, id, "a", "2129984");
+  dir_.write("proc/9/cgroup", "0::/\n");
+  dir_.write("proc/10/cgroup", "0::/kubepods/pod1/vm\n");
+  dir_.write("proc/11/cgroup", "3:cpuset:/kubepods/vm\n1:name=systemd:/\n");
+  dir_.write("proc/12/cgroup", "0::/../..\n");
+  dir_.write("proc/2/task/2/children", "9 10 11 12 ");
+  EXPECT_EQ(read(KnobKind::kKernelThread),
+            (KnobValues{{{KnobKind::kKernelThread, "9 a"}, "0-7"},
+                        {{KnobKind::kKernelThread, "12 a"}, "0-7"}}));
 }
 
 TEST_F(KernelKnobsTest, ReadUnitsOfVersion2Only) {
@@ -101,6 +129,31 @@ TEST_F(KernelKnobsTest, AreNoneWithoutIrqbalance) {
   EXPECT_TRUE(read(KnobKind::kIrqbalance).empty());
   const auto written = write({KnobKind::kIrqbalance, ""}, "0-1");
   EXPECT_EQ(written.error().code, ErrorCode::kNotFound);
+}
+
+/// Answers "setup" once.
+void answer_setup(test::UnixListener& listener) {
+  UniqueFd client;
+  while (!client) {
+    client = listener.accept();
+    std::this_thread::yield();
+  }
+  std::array<char, 64> heard{};
+  pollfd end{client.get(), POLLIN, 0};
+  (void)::poll(&end, 1, -1);
+  (void)::recv(client.get(), heard.data(), heard.size(), 0);
+  constexpr std::string_view kAnswer = "SLEEP 10 BANNED 0c";
+  (void)::send(client.get(), kAnswer.data(), kAnswer.size(), MSG_NOSIGNAL);
+}
+
+TEST_F(KernelKnobsTest, FindTheIrqbalanceThatRunsAmongThoseThatWereKilled) {
+  std::filesystem::create_directories(dir_ / "run/irqbalance");
+  { const test::UnixListener killed(dir_ / "run/irqbalance/irqbalance1.sock"); }
+  EXPECT_TRUE(read(KnobKind::kIrqbalance).empty());
+  test::UnixListener listener(dir_ / "run/irqbalance/irqbalance2.sock");
+  std::thread irqbalance([&] { answer_setup(listener); });
+  EXPECT_EQ(read(KnobKind::kIrqbalance), (KnobValues{{{KnobKind::kIrqbalance, ""}, "2-3"}}));
+  irqbalance.join();
 }
 
 TEST_F(KernelKnobsTest, NameAUnitThatCannotBeSetWithoutABus) {
