@@ -1,8 +1,12 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <fstream>
 #include <memory>
+#include <string>
 
+#include "pinfold/quiet/kept_knobs.hpp"
 #include "pinfold/quiet/quiet_knobs.hpp"
 #include "temp_dir.hpp"
 
@@ -28,11 +32,19 @@ void write_machine(const test::TempDir& dir, int wide) {
   }
 }
 
+/// Stores a record as the agent does.
+QuietKnobs::Keep keep_in(const std::string& path) {
+  return [path](const KeptKnobs& kept) {
+    std::ofstream(path + ".new") << encode_kept(kept, "boot");
+    return std::rename((path + ".new").c_str(), path.c_str()) == 0;
+  };
+}
+
 /// A container with two exclusive CPUs starts, and ends.
 void start_and_end(benchmark::State& state) {
   const test::TempDir dir;
   write_machine(dir, static_cast<int>(state.range(0)));
-  QuietKnobs knobs(kernel_knobs(dir.path()), {}, [](const KeptKnobs& /*kept*/) { return true; });
+  QuietKnobs knobs(kernel_knobs(dir.path()), {}, keep_in(dir / "record"));
   QuietDesired one{{}, CpuSet::range(0, kCpus - 1), {}};
   one.cpus.add(QuietLevel::kSystem, CpuSet{10, 11});
   QuietDesired two = one;

@@ -19,7 +19,16 @@ struct KnobWorld {
   std::vector<quiet::Knob> written;                    ///< in order
   std::set<std::pair<quiet::Knob, std::string>> ours;  ///< every value that was written
   int readings = 0;                                    ///< of all knobs of a kind
+  int single_readings = 0;                             ///< of one knob
+  int writes = 0;                                      ///< also those that failed
+  bool shows_late = false;             ///< irqbalance shows what was written only after balance()
+  quiet::KnobValues late;              ///< what it will show
   std::function<void()> before_write;  ///< may throw, which is the end of the process
+
+  void balance() {
+    for (const auto& [knob, value] : late) values[knob] = value;
+    late.clear();
+  }
 };
 
 class FakeKnobs final : public quiet::KnobStore {
@@ -35,16 +44,19 @@ class FakeKnobs final : public quiet::KnobStore {
     return {};
   }
   [[nodiscard]] Result<std::string> read_one(const quiet::Knob& knob) const override {
+    ++world_.single_readings;
     const auto found = world_.values.find(knob);
     if (found == world_.values.end()) return fail(ErrorCode::kNotFound, "gone");
     return found->second;
   }
   [[nodiscard]] Result<void> write(const quiet::Knob& knob, const std::string& value) override {
     if (world_.before_write) world_.before_write();
+    ++world_.writes;
     const auto found = world_.values.find(knob);
     if (found == world_.values.end()) return fail(ErrorCode::kNotFound, "gone");
     if (world_.fixed.contains(knob)) return fail(ErrorCode::kUnsupported, "fixed");
-    found->second = value;
+    const bool is_late = world_.shows_late && knob.kind == quiet::KnobKind::kIrqbalance;
+    (is_late ? world_.late[knob] : found->second) = value;
     world_.ours.emplace(knob, value);
     world_.written.push_back(knob);
     return {};

@@ -15,11 +15,17 @@
 //
 // What is kept before the steps has every value that the knob can have while they are executed. So
 // after a crash between any two of them the next plan still recognizes the value as Pinfold's.
+//
+// irqbalance shows a list of banned CPUs only after it has balanced the next time, seconds later.
+// Until it shows the last one, its record has every value that it can show meanwhile, and each plan
+// tells it again. The record ends once irqbalance shows the value of before.
 
 namespace pinfold::quiet {
 namespace {
 
 bool is_of_system(KnobKind kind) { return kind >= KnobKind::kWorkqueue; }
+
+bool shows_late(const Knob& knob) { return knob.kind == KnobKind::kIrqbalance; }
 
 bool is_ours(const KeptKnob* kept, const std::string& value) {
   return kept != nullptr &&
@@ -46,9 +52,23 @@ std::optional<std::string> value_for(const Knob& knob, const std::string& base,
   return housekeeping.empty() ? base : value_of(knob, housekeeping, base);
 }
 
+/// Adds a value to what is kept, as the last one.
+void add_last(KeptKnob& kept, const std::string& value) {
+  std::erase(kept.ours, value);
+  kept.ours.push_back(value);
+}
+
 /// Adds a value to what is kept, unless it is the one of before.
 void add_ours(KeptKnob& kept, const std::string& value) {
-  if (value != kept.before && !is_ours(&kept, value)) kept.ours.push_back(value);
+  if (value != kept.before) add_last(kept, value);
+}
+
+/// Returns the values that a knob can show before the last one that was written; none if it shows
+/// that.
+std::vector<std::string> unsettled(const Knob& knob, const KeptKnob* known,
+                                   const std::string& now) {
+  const bool is_late = shows_late(knob) && known != nullptr && !known->ours.empty();
+  return is_late && known->ours.back() != now ? known->ours : std::vector<std::string>();
 }
 
 /// Returns the CPUs that were quiet until now, as far as a knob has left them: one that could not
@@ -58,26 +78,57 @@ CpuSet released(const QuietRequest& request, const Knob& knob, const std::string
   return used ? request.before.of(knob.kind) - *used : CpuSet();
 }
 
-/// Plans one knob.
-void plan_knob(const QuietRequest& request, const Knob& knob, const std::string& now,
-               QuietPlan& plan) {
-  const KeptKnob* const known = kept_of(request.kept, knob);
-  const bool has_ours = is_ours(known, now);
-  const std::string& base = has_ours ? known->before : now;
+/// The values of one knob in a plan.
+struct KnobCourse {
+  const std::string& base;
+  const std::string& now;
+  std::string during;  ///< while the containers move
+  std::string last;
+  std::vector<std::string> unsettled;
+};
+
+/// Returns what a knob has while the containers move, and afterwards; nullopt if its base is no set
+/// of CPUs.
+std::optional<KnobCourse> course_of(const QuietRequest& request, const Knob& knob,
+                                    const std::string& base, const std::string& now) {
   const CpuSet& online = request.after.online;
   const bool is_spared = holds_containers(knob, request.after.containers);
   const CpuSet after = is_spared ? CpuSet() : request.after.cpus.of(knob.kind);
   const auto transit = is_spared ? CpuSet() : released(request, knob, now);
-  const auto during = value_for(knob, base, online, transit | after);
-  const auto last = value_for(knob, base, online, after);
-  if (known != nullptr && !has_ours && now != known->before) plan.taken.push_back(knob);
-  if (!during || !last) return;
-  if (*during != now) plan.leave.push_back({knob, *during});
-  if (*last != *during) plan.give_back.push_back({knob, *last});
-  KeptKnob kept{base, {}};
-  for (const std::string* value : {&now, &*during, &*last}) add_ours(kept, *value);
+  auto during = value_for(knob, base, online, transit | after);
+  auto last = value_for(knob, base, online, after);
+  if (!during || !last) return std::nullopt;
+  return KnobCourse{base, now, *std::move(during), *std::move(last), {}};
+}
+
+/// Adds what is kept of a knob before and after its steps.
+void keep(const Knob& knob, const KnobCourse& course, QuietPlan& plan) {
+  KeptKnob kept{course.base, course.unsettled};
+  for (const std::string* value : {&course.now, &course.during, &course.last}) {
+    add_ours(kept, *value);
+  }
+  if (course.last != course.base) plan.kept_after[knob] = {course.base, {course.last}};
+  if (shows_late(knob) && (course.last != course.now || !course.unsettled.empty())) {
+    add_last(kept, course.last);
+    plan.kept_after[knob] = kept;
+  }
   if (!kept.ours.empty()) plan.kept[knob] = std::move(kept);
-  if (*last != base) plan.kept_after[knob] = {base, {*last}};
+}
+
+void plan_knob(const QuietRequest& request, const Knob& knob, const std::string& now,
+               QuietPlan& plan) {
+  const KeptKnob* const known = kept_of(request.kept, knob);
+  const bool has_ours = is_ours(known, now);
+  const bool is_taken = known != nullptr && !has_ours && now != known->before;
+  if (is_taken) plan.taken.push_back(knob);
+  auto course = course_of(request, knob, has_ours ? known->before : now, now);
+  if (!course) return;
+  if (!is_taken) course->unsettled = unsettled(knob, known, now);
+  if (course->during != now || !course->unsettled.empty()) {
+    plan.leave.push_back({knob, course->during});
+  }
+  if (course->last != course->during) plan.give_back.push_back({knob, course->last});
+  keep(knob, *course, plan);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "pinfold/quiet/quiet_knobs.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace pinfold::quiet {
@@ -10,15 +12,25 @@ bool QuietKnobs::is_needed(KnobKind kind, const QuietCpus& desired) const {
                      [kind](const auto& entry) { return entry.first.kind == kind; });
 }
 
-/// Reads the kinds that a plan for `desired` needs.
-void QuietKnobs::read(const QuietCpus& desired, Reading reading) {
+/// Forgets what has to be read again.
+void QuietKnobs::forget(Reading reading) {
   if (reading == Reading::kAgain) {
     known_.clear();
     read_.clear();
+    refused_.clear();
+    report_.unread.clear();
+  } else if (known_.erase(Knob{KnobKind::kIrqbalance}) > 0) {
+    read_.erase(KnobKind::kIrqbalance);  // it shows what was written only seconds later
   }
-  report_.unread.clear();
+}
+
+/// Reads the kinds that a plan for `desired` needs. One that could not be read is not tried again
+/// before the next reconciliation: each attempt may wait for another program.
+void QuietKnobs::read(const QuietCpus& desired) {
   for (const KnobKind kind : enumerators(KnobKind())) {
-    if (!is_needed(kind, desired) || read_.contains(kind)) continue;
+    if (!is_needed(kind, desired) || read_.contains(kind) || report_.unread.contains(kind)) {
+      continue;
+    }
     auto done = store_->read(kind, known_);
     if (done) {
       read_.insert(kind);
@@ -31,10 +43,43 @@ void QuietKnobs::read(const QuietCpus& desired, Reading reading) {
 /// Returns whether every knob that a plan changes still has the value from which it was computed.
 bool QuietKnobs::is_still(const QuietPlan& plan) const {
   const auto has_known_value = [this](const QuietStep& step) {
-    return store_->read_one(step.knob) == known_.at(step.knob);
+    return refused_.contains(step.knob) || store_->read_one(step.knob) == known_.at(step.knob);
   };
   return std::all_of(plan.leave.begin(), plan.leave.end(), has_known_value) &&
          std::all_of(plan.give_back.begin(), plan.give_back.end(), has_known_value);
+}
+
+/// Reports steps that are not executed because what is there cannot be stored.
+void QuietKnobs::refuse(const std::vector<QuietStep>& steps, const QuietDesired& desired) {
+  for (const QuietStep& step : steps) {
+    const std::string& now = known_.at(step.knob);
+    report_unquiet(step.knob, desired,
+                   Error{ErrorCode::kIo, 0,
+                         fmt::format("{}: not set to '{}', because its value '{}' cannot be kept: "
+                                     "the state directory cannot be written",
+                                     to_string(step.knob), step.value, now)});
+  }
+}
+
+/// Reports units that stay on quiet CPUs because they hold containers.
+void QuietKnobs::report_spared(const QuietDesired& desired) {
+  for (const auto& [knob, value] : known_) {
+    if (!holds_containers(knob, desired.containers)) continue;
+    const auto cpus = not_left(knob, value, desired);
+    if (!cpus || cpus->empty()) continue;
+    report_unquiet(knob, desired,
+                   Error{ErrorCode::kUnsupported, 0,
+                         fmt::format("{}: stays on CPUs {}, because it holds containers: give them "
+                                     "a group outside of it, such as 'kubepods.slice'",
+                                     to_string(knob), cpus->to_string())});
+  }
+}
+
+/// Reports that a knob does not have the desired value.
+void QuietKnobs::report_unquiet(const Knob& knob, const QuietDesired& desired, Error error) {
+  auto cpus = not_left(knob, known_.at(knob), desired);
+  report_.unquiet.insert_or_assign(knob,
+                                   Unquiet{std::move(error), std::move(cpus).value_or(CpuSet())});
 }
 
 bool QuietKnobs::keep(KeptKnobs kept) {
@@ -44,23 +89,34 @@ bool QuietKnobs::keep(KeptKnobs kept) {
   return true;
 }
 
+/// Writes a value. A knob that cannot have other CPUs is not tried again before the next
+/// reconciliation.
+Result<void> QuietKnobs::write_one(const QuietStep& step) {
+  const auto refused = refused_.find(step.knob);
+  if (refused != refused_.end()) return fail(refused->second);
+  auto written = store_->write(step.knob, step.value);
+  if (!written && written.error().code == ErrorCode::kUnsupported) {
+    refused_.emplace(step.knob, written.error());
+  }
+  return written;
+}
+
 void QuietKnobs::write(const std::vector<QuietStep>& steps, const QuietDesired& desired) {
   for (const QuietStep& step : steps) {
-    auto written = store_->write(step.knob, step.value);
+    auto written = write_one(step);
     if (written) {
       ++report_.written;
       known_[step.knob] = step.value;
     } else if (written.error().code != ErrorCode::kNotFound) {  // else it is gone
       failed_.insert(step.knob);
-      auto cpus = not_left(step.knob, known_.at(step.knob), desired);
-      report_.unquiet.insert_or_assign(
-          step.knob, Unquiet{std::move(written).error(), std::move(cpus).value_or(CpuSet())});
+      report_unquiet(step.knob, desired, std::move(written).error());
     }
   }
 }
 
 void QuietKnobs::begin(const QuietDesired& desired, Reading reading) {
-  read(desired.cpus, reading);
+  forget(reading);
+  read(desired.cpus);
   QuietRequest request{known_, {}, kept_, current_.cpus, desired};
   for (const auto& [kind, error] : report_.unread) request.unread.insert(kind);
   auto plan = plan_quiet(request);
@@ -69,8 +125,9 @@ void QuietKnobs::begin(const QuietDesired& desired, Reading reading) {
   report_.unquiet.clear();
   failed_.clear();
   // Without a record what was there before could not be restored, so nothing is changed.
-  if (!keep(plan.kept)) return;
+  if (!keep(plan.kept)) return refuse(plan.leave, desired);
   write(plan.leave, desired);
+  report_spared(desired);
   current_ = desired;
   plan_ = std::move(plan);
 }
@@ -79,7 +136,10 @@ void QuietKnobs::leave(const QuietDesired& desired) {
   const bool holds_some = std::any_of(kept_.begin(), kept_.end(), [&](const auto& entry) {
     return holds_containers(entry.first, desired.containers);
   });
-  if (desired.cpus != current_.cpus || holds_some) begin(desired, Reading::kKnown);
+  const bool is_inherited = read_.empty() && !kept_.empty();
+  if (desired.cpus != current_.cpus || holds_some || is_inherited) {
+    begin(desired, Reading::kKnown);
+  }
 }
 
 void QuietKnobs::give_back() {

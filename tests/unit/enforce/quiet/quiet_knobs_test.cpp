@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "fake_knobs.hpp"
 
 namespace pinfold::quiet {
@@ -112,6 +114,68 @@ TEST_F(QuietKnobsTest, NameWhatCannotMoveAndGoOn) {
   EXPECT_EQ(world_.values.at(kMovable), "0-7");
 }
 
+/// A machine with 500 interrupts and 200 network queues. `wide`: interrupts, and queues, that every
+/// CPU may handle; the others are elsewhere.
+class BigMachine : public QuietKnobsTest {
+ protected:
+  static constexpr int kInterrupts = 500;
+  static constexpr int kQueues = 200;
+
+  void set_up(int wide) {
+    world_.values.clear();
+    for (int i = 0; i < kInterrupts; ++i) {
+      world_.values[{KnobKind::kInterrupt, std::to_string(i)}] = i < wide ? "0-7" : "0-1";
+    }
+    for (int i = 0; i < kQueues; ++i) {
+      world_.values[{KnobKind::kReceive, "eth0/rx-" + std::to_string(i)}] = i < wide ? "ff" : "03";
+    }
+  }
+  /// Starts a second container with exclusive CPUs and counts what that costs.
+  void start_second(QuietKnobs& quiet) {
+    quiet.reconcile(quiet_system(CpuSet{7}));
+    world_.readings = world_.single_readings = world_.writes = 0;
+    quiet.leave(quiet_system(CpuSet{6, 7}));
+    quiet.give_back();
+  }
+};
+
+TEST_F(BigMachine, CostsAStartOnlyWhatChanges) {
+  for (const int wide : {0, 20, 200}) {
+    set_up(wide);
+    record_.clear();
+    auto quiet = knobs();
+    start_second(quiet);
+    EXPECT_EQ(world_.readings, 0) << wide;
+    EXPECT_EQ(world_.single_readings, 2 * wide) << wide;
+    EXPECT_EQ(world_.writes, 2 * wide) << wide;
+  }
+}
+
+TEST_F(BigMachine, CostsAStartNothingForWhatCannotMove) {
+  set_up(200);
+  for (const auto& [knob, value] : world_.values) world_.fixed.insert(knob);
+  auto quiet = knobs();
+  start_second(quiet);
+  EXPECT_EQ(world_.readings + world_.single_readings + world_.writes, 0);
+  EXPECT_EQ(quiet.report().unquiet.size(), 400U);
+  EXPECT_EQ(quiet.report().unquiet.begin()->second.cpus, (CpuSet{6, 7}));
+  world_.fixed.clear();
+  quiet.reconcile(quiet_system(CpuSet{6, 7}));
+  EXPECT_TRUE(quiet.report().unquiet.empty());
+}
+
+TEST_F(BigMachine, CostsAStartNothingForAProgramThatDoesNotAnswer) {
+  set_up(0);
+  world_.silent = {KnobKind::kIrqbalance};
+  auto quiet = knobs();
+  start_second(quiet);
+  EXPECT_EQ(world_.readings, 0);
+  EXPECT_EQ(quiet.report().unread.count(KnobKind::kIrqbalance), 1U);
+  world_.silent.clear();
+  quiet.reconcile(quiet_system(CpuSet{6, 7}));
+  EXPECT_TRUE(quiet.report().unread.empty());
+}
+
 TEST_F(QuietKnobsTest, NameKindsThatCannotBeRead) {
   world_.silent = {KnobKind::kWorkqueue};
   auto quiet = knobs();
@@ -149,6 +213,122 @@ TEST_F(QuietKnobsTest, RestoreWhatAnEarlierProcessHasChanged) {
   EXPECT_EQ(world_.values.at(kMovable), "0-7");
   EXPECT_EQ(world_.values.at(kUnbound), "ff");
   EXPECT_TRUE(record_.empty());
+}
+
+TEST_F(QuietKnobsTest, RestoreItAtTheFirstChange) {
+  {
+    auto earlier = knobs();
+    earlier.leave(quiet_system(CpuSet{7}));
+  }
+  auto quiet = knobs();
+  quiet.leave(quiet_system({}));
+  quiet.give_back();
+  EXPECT_EQ(world_.values.at(kMovable), "0-7");
+  EXPECT_TRUE(record_.empty());
+}
+
+TEST_F(QuietKnobsTest, NameWhatIsNotChangedBecauseItCannotBeStored) {
+  auto quiet = knobs(false);
+  quiet.leave(quiet_system(CpuSet{7}));
+  quiet.give_back();
+  ASSERT_EQ(quiet.report().unquiet.size(), 3U);
+  const auto& [knob, unquiet] = *quiet.report().unquiet.begin();
+  EXPECT_EQ(unquiet.cpus, CpuSet{7});
+  EXPECT_EQ(unquiet.error.message,
+            "interrupt '24': not set to '0-6', because its value '0-7' cannot be kept: the state "
+            "directory cannot be written");
+}
+
+TEST_F(QuietKnobsTest, NameUnitsThatStayBecauseTheyHoldContainers) {
+  const Knob unit{KnobKind::kUnit, "system.slice"};
+  world_.values[unit] = "";
+  QuietDesired desired = quiet_system(CpuSet{7});
+  desired.containers = {"/sys/fs/cgroup/system.slice/docker-1.scope"};
+  auto quiet = knobs();
+  quiet.reconcile(desired);
+  ASSERT_EQ(quiet.report().unquiet.count(unit), 1U);
+  EXPECT_EQ(quiet.report().unquiet.at(unit).cpus, CpuSet{7});
+  EXPECT_EQ(quiet.report().unquiet.at(unit).error.message,
+            "unit 'system.slice': stays on CPUs 7, because it holds containers: give them a group "
+            "outside of it, such as 'kubepods.slice'");
+  desired.cpus = {};
+  quiet.reconcile(desired);
+  EXPECT_TRUE(quiet.report().unquiet.empty());
+}
+
+/// irqbalance, which shows a list only after it has balanced the next time.
+class LateIrqbalance : public QuietKnobsTest {
+ protected:
+  LateIrqbalance() {
+    world_.values = {{kBan, "0"}};
+    world_.shows_late = true;
+  }
+  void make_quiet(QuietKnobs& knobs, const CpuSet& cpus) {
+    knobs.leave(quiet_system(cpus));
+    knobs.give_back();
+  }
+  /// Checks that irqbalance has what it had, and that nothing is kept of it.
+  void expect_restored(QuietKnobs& knobs) {
+    world_.balance();
+    knobs.reconcile(quiet_system({}));
+    world_.balance();
+    EXPECT_EQ(world_.values.at(kBan), "0");
+    EXPECT_TRUE(record_.empty());
+  }
+
+  const Knob kBan{KnobKind::kIrqbalance, ""};
+};
+
+TEST_F(LateIrqbalance, HasWhatItHadAfterPodsThatComeAndGoQuickly) {
+  auto quiet = knobs();
+  make_quiet(quiet, CpuSet{6});
+  world_.balance();
+  make_quiet(quiet, {});
+  make_quiet(quiet, CpuSet{7});  // still shows 0,6
+  world_.balance();
+  EXPECT_EQ(world_.values.at(kBan), "0,7");
+  make_quiet(quiet, CpuSet{5});
+  make_quiet(quiet, CpuSet{5, 6});
+  make_quiet(quiet, {});
+  expect_restored(quiet);
+  EXPECT_EQ(quiet.report().taken, 0U);
+}
+
+TEST_F(LateIrqbalance, IsKnownToTheNextProcess) {
+  {
+    auto earlier = knobs();
+    make_quiet(earlier, CpuSet{6});
+    world_.balance();
+    make_quiet(earlier, CpuSet{7});
+    make_quiet(earlier, CpuSet{5});
+  }
+  auto quiet = knobs();
+  quiet.reconcile(quiet_system(CpuSet{6}));  // shows 0,6, but will show 0,5
+  world_.balance();
+  EXPECT_EQ(world_.values.at(kBan), "0,6");
+  make_quiet(quiet, {});
+  expect_restored(quiet);
+}
+
+TEST_F(LateIrqbalance, IsNotToldAgainOnceItShowsItsList) {
+  auto quiet = knobs();
+  quiet.reconcile(quiet_system(CpuSet{6}));
+  world_.balance();
+  quiet.reconcile(quiet_system(CpuSet{6}));
+  EXPECT_EQ(world_.written.size(), 1U);
+}
+
+TEST_F(LateIrqbalance, KeepsTheListOfAnotherProgram) {
+  auto quiet = knobs();
+  quiet.reconcile(quiet_system(CpuSet{6}));
+  world_.late.clear();
+  world_.values[kBan] = "1";
+  quiet.reconcile(quiet_system(CpuSet{6}));
+  world_.balance();
+  EXPECT_EQ(world_.values.at(kBan), "1,6");
+  quiet.reconcile(quiet_system({}));
+  world_.balance();
+  EXPECT_EQ(world_.values.at(kBan), "1");
 }
 
 TEST_F(QuietKnobsTest, ReadNothingIfNothingWasEverQuiet) {

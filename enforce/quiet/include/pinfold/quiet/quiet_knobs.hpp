@@ -41,8 +41,9 @@ class QuietKnobs {
       : store_(std::move(store)), kept_(std::move(kept)), keep_(std::move(keep)) {}
 
   /// Lets knobs leave the CPUs that are quiet now or from now on. Reads and writes nothing if no
-  /// CPU becomes quiet or stops being so, and no unit that was changed holds a container; else only
-  /// the knobs that it changes, unless one of them has another value than it had: then all.
+  /// CPU becomes quiet or stops being so, no unit that was changed holds a container, and an
+  /// earlier process has left nothing; else only the knobs that it changes, unless one of them has
+  /// another value than it had: then all.
   void leave(const QuietDesired& desired);
   /// Gives back what is quiet no longer. Does nothing without a leave() before it.
   void give_back();
@@ -58,10 +59,15 @@ class QuietKnobs {
   enum class Reading { kKnown, kAgain };
 
   void begin(const QuietDesired& desired, Reading reading);
-  void read(const QuietCpus& desired, Reading reading);
+  void forget(Reading reading);
+  void read(const QuietCpus& desired);
   [[nodiscard]] bool is_needed(KnobKind kind, const QuietCpus& desired) const;
   [[nodiscard]] bool is_still(const QuietPlan& plan) const;
+  [[nodiscard]] Result<void> write_one(const QuietStep& step);
   void write(const std::vector<QuietStep>& steps, const QuietDesired& desired);
+  void refuse(const std::vector<QuietStep>& steps, const QuietDesired& desired);
+  void report_spared(const QuietDesired& desired);
+  void report_unquiet(const Knob& knob, const QuietDesired& desired, Error error);
   bool keep(KeptKnobs kept);
 
   std::unique_ptr<KnobStore> store_;
@@ -70,6 +76,7 @@ class QuietKnobs {
   QuietDesired current_;           ///< of the last plan
   KnobValues known_;               ///< as last read or written
   std::set<KnobKind> read_;        ///< the kinds in it
+  std::map<Knob, Error> refused_;  ///< knobs that could not be written since all were read
   std::optional<QuietPlan> plan_;  ///< its leave() is done, its give_back() is not
   std::set<Knob> failed_;          ///< steps of this plan
   QuietReport report_;
