@@ -15,6 +15,7 @@ namespace pinfold::test {
 struct KnobWorld {
   quiet::KnobValues values;
   std::set<quiet::Knob> fixed;                         ///< cannot be written
+  quiet::KnobValues effective;                         ///< what is in force instead of the value
   std::set<quiet::KnobKind> silent;                    ///< cannot be read
   std::vector<quiet::Knob> written;                    ///< in order
   std::set<std::pair<quiet::Knob, std::string>> ours;  ///< every value that was written
@@ -48,6 +49,10 @@ class FakeKnobs final : public quiet::KnobStore {
     const auto found = world_.values.find(knob);
     if (found == world_.values.end()) return fail(ErrorCode::kNotFound, "gone");
     return found->second;
+  }
+  [[nodiscard]] Result<std::string> read_effective(const quiet::Knob& knob) const override {
+    const auto found = world_.effective.find(knob);
+    return found == world_.effective.end() ? read_one(knob) : found->second;
   }
   [[nodiscard]] Result<void> write(const quiet::Knob& knob, const std::string& value) override {
     if (world_.before_write) world_.before_write();

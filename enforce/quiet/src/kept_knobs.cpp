@@ -28,6 +28,7 @@ void describe(fields::Fields& fields, KeptEntry& entry) {
   fields.member("name", entry.knob.name, "");
   fields.member("before", entry.kept.before, "Its value before.");
   fields.member("ours", entry.kept.ours, "Values of Pinfold.");
+  fields.member("isWritten", entry.kept.is_written, "The last of these was written.");
 }
 
 void describe(fields::Fields& fields, KeptFile& file) {

@@ -78,6 +78,7 @@ class KernelKnobs final : public KnobStore {
 
   [[nodiscard]] Result<void> read(KnobKind kind, KnobValues& values) const override;
   [[nodiscard]] Result<std::string> read_one(const Knob& knob) const override;
+  [[nodiscard]] Result<std::string> read_effective(const Knob& knob) const override;
   [[nodiscard]] Result<void> write(const Knob& knob, const std::string& value) override;
 
  private:
@@ -218,6 +219,13 @@ Result<std::string> KernelKnobs::read_one(const Knob& knob) const {
   return knob.kind == KnobKind::kKernelThread ? line_after(value, kAllowed) : value;
 }
 
+Result<std::string> KernelKnobs::read_effective(const Knob& knob) const {
+  if (knob.kind != KnobKind::kInterrupt) return read_one(knob);
+  const auto file = fmt::format("{}{}/{}/effective_affinity_list", root_, kInterrupts, knob.name);
+  auto value = read_value(file);
+  return value ? value : read_one(knob);  // some architectures have no such file
+}
+
 Result<void> KernelKnobs::move_thread(const Knob& knob, const CpuSet& cpus) const {
   const std::string_view id = process_of(knob.name);
   pid_t thread = 0;
@@ -237,10 +245,10 @@ Result<void> KernelKnobs::move_thread(const Knob& knob, const CpuSet& cpus) cons
 
 Result<void> KernelKnobs::write_file(const Knob& knob, const std::string& value) const {
   auto written = write_value(path_of(knob), value);
-  if (written || written.error().sys_errno != EIO || knob.kind != KnobKind::kInterrupt) {
-    return written;
-  }
-  return fail(Error{ErrorCode::kUnsupported, EIO,
+  if (written || knob.kind != KnobKind::kInterrupt) return written;
+  const int error = written.error().sys_errno;
+  if (error != EIO && error != EPERM) return written;  // EPERM: seen with Linux 6.12
+  return fail(Error{ErrorCode::kUnsupported, error,
                     fmt::format("{}: its driver manages it, or it belongs to one CPU: boot with "
                                 "'isolcpus=managed_irq,CPUS'",
                                 to_string(knob))});

@@ -18,7 +18,8 @@
 //
 // irqbalance shows a list of banned CPUs only after it has balanced the next time, seconds later.
 // Until it shows the last one, its record has every value that it can show meanwhile, and each plan
-// tells it again. The record ends once irqbalance shows the value of before.
+// tells it again; also if a crash came before it was told. The record ends once irqbalance shows
+// the value of before.
 
 namespace pinfold::quiet {
 namespace {
@@ -67,8 +68,9 @@ void add_ours(KeptKnob& kept, const std::string& value) {
 /// that.
 std::vector<std::string> unsettled(const Knob& knob, const KeptKnob* known,
                                    const std::string& now) {
-  const bool is_late = shows_late(knob) && known != nullptr && !known->ours.empty();
-  return is_late && known->ours.back() != now ? known->ours : std::vector<std::string>();
+  if (!shows_late(knob) || known == nullptr || known->ours.empty()) return {};
+  const bool is_settled = known->is_written && known->ours.back() == now;
+  return is_settled ? std::vector<std::string>() : known->ours;
 }
 
 /// Returns the CPUs that were quiet until now, as far as a knob has left them: one that could not
@@ -85,6 +87,9 @@ struct KnobCourse {
   std::string during;  ///< while the containers move
   std::string last;
   std::vector<std::string> unsettled;
+
+  [[nodiscard]] bool is_left() const { return during != now || !unsettled.empty(); }
+  [[nodiscard]] bool has_steps() const { return is_left() || last != during; }
 };
 
 /// Returns what a knob has while the containers move, and afterwards; nullopt if its base is no set
@@ -103,14 +108,16 @@ std::optional<KnobCourse> course_of(const QuietRequest& request, const Knob& kno
 
 /// Adds what is kept of a knob before and after its steps.
 void keep(const Knob& knob, const KnobCourse& course, QuietPlan& plan) {
-  KeptKnob kept{course.base, course.unsettled};
+  const bool is_late = shows_late(knob);
+  KeptKnob kept{course.base, course.unsettled, is_late && !course.has_steps()};
   for (const std::string* value : {&course.now, &course.during, &course.last}) {
     add_ours(kept, *value);
   }
-  if (course.last != course.base) plan.kept_after[knob] = {course.base, {course.last}};
-  if (shows_late(knob) && (course.last != course.now || !course.unsettled.empty())) {
-    add_last(kept, course.last);
-    plan.kept_after[knob] = kept;
+  if (course.last != course.base) plan.kept_after[knob] = {course.base, {course.last}, is_late};
+  if (is_late && course.has_steps()) {
+    KeptKnob& after = plan.kept_after[knob] = kept;
+    add_last(after, course.last);
+    after.is_written = true;
   }
   if (!kept.ours.empty()) plan.kept[knob] = std::move(kept);
 }
@@ -124,9 +131,7 @@ void plan_knob(const QuietRequest& request, const Knob& knob, const std::string&
   auto course = course_of(request, knob, has_ours ? known->before : now, now);
   if (!course) return;
   if (!is_taken) course->unsettled = unsettled(knob, known, now);
-  if (course->during != now || !course->unsettled.empty()) {
-    plan.leave.push_back({knob, course->during});
-  }
+  if (course->is_left()) plan.leave.push_back({knob, course->during});
   if (course->last != course->during) plan.give_back.push_back({knob, course->last});
   keep(knob, *course, plan);
 }

@@ -19,9 +19,11 @@ void QuietKnobs::forget(Reading reading) {
     read_.clear();
     refused_.clear();
     report_.unread.clear();
-  } else if (known_.erase(Knob{KnobKind::kIrqbalance}) > 0) {
-    read_.erase(KnobKind::kIrqbalance);  // it shows what was written only seconds later
+    return;
   }
+  // It shows what was written only seconds later.
+  const auto is_late = [](const auto& entry) { return entry.first.kind == KnobKind::kIrqbalance; };
+  if (std::erase_if(known_, is_late) > 0) read_.erase(KnobKind::kIrqbalance);
 }
 
 /// Reads the kinds that a plan for `desired` needs. One that could not be read is not tried again
@@ -82,6 +84,17 @@ void QuietKnobs::report_unquiet(const Knob& knob, const QuietDesired& desired, E
                                    Unquiet{std::move(error), std::move(cpus).value_or(CpuSet())});
 }
 
+/// Reports that a knob could not be written, unless what is in force is off quiet CPUs: every PC
+/// has interrupts that cannot move and may have any CPU, but are sent to the first one.
+void QuietKnobs::report_failed(const Knob& knob, const QuietDesired& desired, Error error) {
+  const auto refused = refused_.find(knob);
+  if (refused != refused_.end()) {
+    const auto cpus = not_left(knob, refused->second.effective, desired);
+    if (cpus && cpus->empty()) return;
+  }
+  report_unquiet(knob, desired, std::move(error));
+}
+
 bool QuietKnobs::keep(KeptKnobs kept) {
   if (kept == kept_) return true;
   if (!keep_(kept)) return false;
@@ -93,10 +106,11 @@ bool QuietKnobs::keep(KeptKnobs kept) {
 /// reconciliation.
 Result<void> QuietKnobs::write_one(const QuietStep& step) {
   const auto refused = refused_.find(step.knob);
-  if (refused != refused_.end()) return fail(refused->second);
+  if (refused != refused_.end()) return fail(refused->second.error);
   auto written = store_->write(step.knob, step.value);
   if (!written && written.error().code == ErrorCode::kUnsupported) {
-    refused_.emplace(step.knob, written.error());
+    auto effective = store_->read_effective(step.knob).value_or(known_.at(step.knob));
+    refused_.emplace(step.knob, Refused{written.error(), std::move(effective)});
   }
   return written;
 }
@@ -109,7 +123,7 @@ void QuietKnobs::write(const std::vector<QuietStep>& steps, const QuietDesired& 
       known_[step.knob] = step.value;
     } else if (written.error().code != ErrorCode::kNotFound) {  // else it is gone
       failed_.insert(step.knob);
-      report_unquiet(step.knob, desired, std::move(written).error());
+      report_failed(step.knob, desired, std::move(written).error());
     }
   }
 }

@@ -5,7 +5,8 @@
 namespace pinfold::quiet {
 namespace {
 
-const KeptKnobs kKept = {{{KnobKind::kInterrupt, "24"}, {"0-7", {"0-1", "0-2"}}},
+const KeptKnobs kKept = {{{KnobKind::kIrqbalance, ""}, {"", {"1"}, true}},
+                         {{KnobKind::kInterrupt, "24"}, {"0-7", {"0-1", "0-2"}}},
                          {{KnobKind::kUnit, "system.slice"}, {"", {"0-1"}}}};
 
 TEST(KeptKnobs, AreReadAsTheyWereWritten) {
@@ -18,9 +19,10 @@ TEST(KeptKnobs, AreNothingAfterAReboot) {
 }
 
 TEST(KeptKnobs, RejectDamage) {
-  for (const char* const text :
-       {"", "x", "[]", "{}", R"({"version":2,"bootId":"b","knobs":[]})",
-        R"({"version":1,"bootId":"b","knobs":[{"kind":"x","name":"","before":"","ours":[]}]})"}) {
+  for (
+      const char* const text :
+      {"", "x", "[]", "{}", R"({"version":2,"bootId":"b","knobs":[]})",
+       R"({"version":1,"bootId":"b","knobs":[{"kind":"x","name":"","before":"","ours":[],"isWritten":false}]})"}) {
     const auto decoded = decode_kept(text, "b");
     ASSERT_FALSE(decoded) << text;
     EXPECT_EQ(decoded.error().code, ErrorCode::kCorrupt) << text;

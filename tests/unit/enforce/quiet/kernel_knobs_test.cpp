@@ -118,6 +118,14 @@ TEST_F(KernelKnobsTest, WriteFiles) {
   EXPECT_EQ(text_of("proc/irq/24/smp_affinity_list").substr(0, 4), "0-1\n");
 }
 
+TEST_F(KernelKnobsTest, ReadWhereInterruptsAreSent) {
+  const Knob irq{KnobKind::kInterrupt, "0"};
+  dir_.write("proc/irq/0/smp_affinity_list", "0-7\n");
+  EXPECT_EQ(kernel_knobs(dir_.path())->read_effective(irq), "0-7");
+  dir_.write("proc/irq/0/effective_affinity_list", "0\n");
+  EXPECT_EQ(kernel_knobs(dir_.path())->read_effective(irq), "0");
+}
+
 TEST_F(KernelKnobsTest, NameTheFileThatIsMissing) {
   const auto written = write({KnobKind::kInterrupt, "99"}, "0-1");
   ASSERT_FALSE(written);

@@ -114,6 +114,20 @@ TEST_F(QuietKnobsTest, NameWhatCannotMoveAndGoOn) {
   EXPECT_EQ(world_.values.at(kMovable), "0-7");
 }
 
+TEST_F(QuietKnobsTest, LeaveAloneWhatCannotMoveAndIsSentElsewhere) {
+  world_.fixed = {kManaged};
+  world_.effective = {{kManaged, "0"}};
+  auto quiet = knobs();
+  quiet.reconcile(quiet_system(CpuSet{7}));
+  EXPECT_TRUE(quiet.report().unquiet.empty());
+  world_.effective = {{kManaged, "7"}};
+  quiet.reconcile(quiet_system(CpuSet{7}));
+  EXPECT_EQ(quiet.report().unquiet.count(kManaged), 1U);
+  world_.effective = {{kManaged, ""}};  // an interrupt that nobody handles
+  quiet.reconcile(quiet_system(CpuSet{7}));
+  EXPECT_TRUE(quiet.report().unquiet.empty());
+}
+
 /// A machine with 500 interrupts and 200 network queues. `wide`: interrupts, and queues, that every
 /// CPU may handle; the others are elsewhere.
 class BigMachine : public QuietKnobsTest {
@@ -307,6 +321,18 @@ TEST_F(LateIrqbalance, IsKnownToTheNextProcess) {
   world_.balance();
   EXPECT_EQ(world_.values.at(kBan), "0,6");
   make_quiet(quiet, {});
+  expect_restored(quiet);
+}
+
+TEST_F(LateIrqbalance, IsToldAgainAfterAKillBeforeIt) {
+  struct Killed {};
+  auto earlier = knobs();
+  make_quiet(earlier, CpuSet{6});  // which it does not show yet
+  world_.before_write = [] { throw Killed(); };
+  EXPECT_THROW(earlier.leave(quiet_system({})), Killed);
+  world_.before_write = nullptr;
+  auto quiet = knobs();
+  quiet.reconcile(quiet_system({}));
   expect_restored(quiet);
 }
 

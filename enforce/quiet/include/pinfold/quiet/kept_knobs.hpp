@@ -15,6 +15,8 @@ namespace pinfold::quiet {
 struct KeptKnob {
   std::string before;             ///< its value before, byte for byte
   std::vector<std::string> ours;  ///< values that Pinfold has written or is about to write
+  /// Of irqbalance: the last of these has been written, not only tried.
+  bool is_written = false;
 
   friend bool operator==(const KeptKnob&, const KeptKnob&) = default;
 };

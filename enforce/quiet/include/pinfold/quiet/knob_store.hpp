@@ -22,6 +22,11 @@ class KnobStore {
   [[nodiscard]] virtual Result<void> read(KnobKind kind, KnobValues& values) const = 0;
   /// Reads one knob. Errors: kNotFound; as read.
   [[nodiscard]] virtual Result<std::string> read_one(const Knob& knob) const = 0;
+  /// Returns the value that is in force: an interrupt is sent to few of the CPUs that it may have.
+  /// Errors: as read_one.
+  [[nodiscard]] virtual Result<std::string> read_effective(const Knob& knob) const {
+    return read_one(knob);
+  }
   /// Writes a value. Errors: kNotFound; kUnsupported if the knob cannot have other CPUs, such as an
   /// interrupt that its driver manages; kIo.
   [[nodiscard]] virtual Result<void> write(const Knob& knob, const std::string& value) = 0;

@@ -55,6 +55,11 @@ class QuietKnobs {
   [[nodiscard]] const KeptKnobs& kept() const { return kept_; }
 
  private:
+  /// A knob that cannot have other CPUs.
+  struct Refused {
+    Error error;
+    std::string effective;  ///< the value that is in force
+  };
   /// Whether values that were read or written earlier count, or each is read again.
   enum class Reading { kKnown, kAgain };
 
@@ -68,17 +73,18 @@ class QuietKnobs {
   void refuse(const std::vector<QuietStep>& steps, const QuietDesired& desired);
   void report_spared(const QuietDesired& desired);
   void report_unquiet(const Knob& knob, const QuietDesired& desired, Error error);
+  void report_failed(const Knob& knob, const QuietDesired& desired, Error error);
   bool keep(KeptKnobs kept);
 
   std::unique_ptr<KnobStore> store_;
   KeptKnobs kept_;
   Keep keep_;
-  QuietDesired current_;           ///< of the last plan
-  KnobValues known_;               ///< as last read or written
-  std::set<KnobKind> read_;        ///< the kinds in it
-  std::map<Knob, Error> refused_;  ///< knobs that could not be written since all were read
-  std::optional<QuietPlan> plan_;  ///< its leave() is done, its give_back() is not
-  std::set<Knob> failed_;          ///< steps of this plan
+  QuietDesired current_;             ///< of the last plan
+  KnobValues known_;                 ///< as last read or written
+  std::set<KnobKind> read_;          ///< the kinds in it
+  std::map<Knob, Refused> refused_;  ///< knobs that could not be written since all were read
+  std::optional<QuietPlan> plan_;    ///< its leave() is done, its give_back() is not
+  std::set<Knob> failed_;            ///< steps of this plan
   QuietReport report_;
 };
 
