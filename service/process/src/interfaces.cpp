@@ -109,15 +109,20 @@ struct Interfaces::Parts {
     const Node& node = worker.node();
     return node.cpu().is_static() ? node.machine().all_cpus() - state.cpu.default_set : CpuSet();
   }
+  /// Adds the kernel's counters of exclusive CPUs; without any, they are not even read.
+  void append_noise(const NodeState& state, std::vector<MetricFamily>& families) const {
+    const CpuSet exclusive = exclusive_in(state);
+    if (exclusive.empty()) return;
+    const auto counters = noise::read_counters("");
+    if (counters) append(families, metrics::noise_families(*counters, exclusive));
+  }
   [[nodiscard]] std::vector<MetricFamily> collect() const {
     const auto snapshot = worker.snapshot();
     auto families = metrics::node_families(worker.node(), snapshot->state.node, snapshot->metrics);
     append(families, pod_resources_families(pod_resources.counts()));
     if (runtime) append(families, metrics::runtime_families(runtime()));
     append(families, metrics::service_families(worker.node(), *snapshot, worker.waiting()));
-    if (const auto counters = noise::read_counters("")) {
-      append(families, metrics::noise_families(*counters, exclusive_in(snapshot->state.node)));
-    }
+    append_noise(snapshot->state.node, families);
     if (snapshot->quieted) append(families, metrics::quiet_families(*snapshot->quieted));
     return families;
   }

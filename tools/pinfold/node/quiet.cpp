@@ -84,6 +84,9 @@ Result<ExitStatus> restore(const QuietOptions& options) {
   note_change();
   const auto report = agent->restore_knobs();
   for (const auto& [knob, unquiet] : report.unquiet) warn(unquiet.error.message);
+  for (const auto& [kind, error] : report.unread) {
+    warn(fmt::format("{}: {}", to_string(kind), error.message));
+  }
   const auto document = document_of(agent->kept_knobs(), true);
   print(options, document);
   return document.knobs.empty() ? kYes : kNo;
