@@ -159,6 +159,16 @@ TEST_F(QuietOfAgent, SwitchingItOffRestoresAtTheNextReconciliation) {
   EXPECT_EQ(knobs_.values, before_);
 }
 
+TEST_F(QuietOfAgent, SwitchingItOffRestoresAtTheFirstChange) {
+  {
+    NodeAgent agent = open(QuietLevel::kSystem);
+    admit(agent);
+  }
+  NodeAgent agent = open(QuietLevel::kOff);
+  ASSERT_TRUE(agent.remove_pod(PodUid("a"), RunningProcesses::kRefuse));
+  EXPECT_EQ(knobs_.values, before_);
+}
+
 TEST_F(QuietOfAgent, AKillInTheMiddleIsRestored) {
   struct Killed {};
   for (int at = 0; at < 2; ++at) {

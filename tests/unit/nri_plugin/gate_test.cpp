@@ -66,6 +66,34 @@ class NriGate : public testing::TestWithParam<enforce::CgroupVersion> {
   }
 };
 
+TEST_P(NriGate, OnlyAPodThatDemandsQuietCpusDoesNotStartWithoutThem) {
+  const quiet::Knob managed{quiet::KnobKind::kInterrupt, "24"};
+  world_.knobs.values = {{managed, "0-7"}};
+  world_.knobs.fixed = {managed};
+  world_.quiet_levels = {{b_.uid, "isolated"}, {PodUid("c"), "system"}};
+  ASSERT_NO_FATAL_FAILURE(world_.run_sandbox(b_));
+  ASSERT_TRUE(world_.create(b_).has_value());
+  const auto started = world_.start(b_);
+  ASSERT_FALSE(started.has_value());
+  EXPECT_THAT(started.error().message,
+              HasSubstr("its pod demands quiet CPUs, but CPUs 1-2: fixed"));
+  must_run(exclusive("c", 2));
+  must_run(a_);
+}
+
+TEST_P(NriGate, APodThatDemandsQuietCpusStartsOnceEverythingCanLeaveThem) {
+  const quiet::Knob busy{quiet::KnobKind::kInterrupt, "24"};
+  world_.knobs.values = {{busy, "0-7"}};
+  world_.knobs.fixed = {busy};
+  world_.quiet_levels = {{b_.uid, "isolated"}};
+  ASSERT_NO_FATAL_FAILURE(world_.run_sandbox(b_));
+  ASSERT_TRUE(world_.create(b_).has_value());
+  world_.knobs.fixed.clear();
+  const auto started = world_.start(b_);
+  EXPECT_TRUE(started.has_value()) << started.error().message;
+  EXPECT_EQ(world_.knobs.values.at(busy), "0,3-7");
+}
+
 TEST_P(NriGate, ASharedContainerStartsBelowAGroupThatAnotherHasNarrowed) {
   must_run(a_);
   must_run(b_);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "fake_knobs.hpp"
 #include "fixture.hpp"
 #include "model_kernel.hpp"
 #include "node_samples.hpp"
@@ -63,6 +64,7 @@ class RuntimeWorld {
     options.state_dir = state.path();
     options.assigned_dir = state / "assigned";
     options.abandoned = agent::Abandoned::kDisown;
+    options.open_knobs = [this] { return std::make_unique<pinfold::test::FakeKnobs>(knobs); };
     auto opened = agent::NodeAgent::open(pinfold::test::static_node(config_), open_store(),
                                          kernel.cgroups("pinfold"), std::move(options));
     if (!opened) throw std::runtime_error(opened.error().message);
@@ -107,6 +109,9 @@ class RuntimeWorld {
     api::PodSandbox sandbox = sandbox_of(spec);
     if (asks.contains(spec.uid)) {
       (*sandbox.mutable_annotations())[std::string(kAssignedAnnotation)] = asks.at(spec.uid);
+    }
+    if (quiet_levels.contains(spec.uid)) {
+      (*sandbox.mutable_annotations())[std::string(kQuietAnnotation)] = quiet_levels.at(spec.uid);
     }
     sandbox.set_pid(1);
     if (handlers.contains(spec.uid)) sandbox.set_runtime_handler(handlers.at(spec.uid));
@@ -357,6 +362,8 @@ class RuntimeWorld {
   std::set<std::string> groupless;             ///< handlers that make no group per container
   std::vector<std::string> declared;           ///< those of them that the settings name
   std::map<PodUid, std::string> asks;          ///< kAssignedAnnotation of pods
+  std::map<PodUid, std::string> quiet_levels;  ///< kQuietAnnotation of pods
+  pinfold::test::KnobWorld knobs;              ///< what can leave quiet CPUs
   settings::AssignedFor told = settings::AssignedFor::kAnnotated;
   std::unique_ptr<agent::NodeAgent> agent;
   std::unique_ptr<Follower> follower;
