@@ -5,11 +5,19 @@
 #   off CPU...       prints "off", or fails and names what could move and is still on one of these CPUs
 #   noisy SECONDS    produces work for unbound workqueues and for the interrupts of devices
 #   overwrite CPUS   writes every interrupt that can move, as irqbalance would
+#   crowd CPU        sends every interrupt that can move, and unbound work, to one CPU below 32
+#   tracing          makes the kernel's events readable
+#   disturbed PROGRAM CGROUP CPU...   runs it on each of these CPUs for 4 seconds while interrupts and unbound work
+#                    are produced, and prints its gaps and the events of these CPUs
+#   events CPU...    prints the interrupts and the unbound work of CPUs in that time, with how often each came
+#   came KIND...     prints which of these kinds of events came to the CPUs of the program, or "none"
 
+# Those of the kernel's threads that may move. It moves the others itself, such as rescuers of workqueues.
 threads() {
   for pid in $(cat /proc/2/task/2/children); do
     name=$(cat "/proc/$pid/comm" 2>/dev/null) || continue
-    case $name in kworker/*) continue ;; esac
+    flags=$(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null | cut -d ' ' -f 7)
+    [ $((${flags:-0} & 0x04000000)) = 0 ] || continue
     echo "thread $pid $name $(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$pid/status")"
   done
 }
@@ -69,6 +77,68 @@ overwrite() {
   done
 }
 
+crowd() {
+  overwrite "$1"
+  printf '%x\n' $((1 << $1)) >/sys/devices/virtual/workqueue/cpumask
+}
+
+tracefs=/sys/kernel/tracing
+
+tracing() {
+  mount -t tracefs tracefs $tracefs 2>/dev/null
+  echo 0 >$tracefs/tracing_on
+  echo 1 >$tracefs/events/irq/irq_handler_entry/enable &&
+    echo 1 >$tracefs/events/workqueue/workqueue_execute_start/enable
+}
+
+# Interrupts of the console, and work for unbound workqueues: to execute modprobe. (Ordered workqueues, such as the
+# one that frees network namespaces, follow no mask before Linux 6.9.)
+produce() {
+  while [ ! -e /tmp/end ]; do
+    echo >/dev/console
+    mount -t nosuch none /tmp 2>/dev/null
+  done
+}
+
+events() {
+  for cpu; do
+    sed -n -e "s/^.*: irq_handler_entry: \(.*\)/interrupt \1 on CPU $cpu/p" \
+      -e "s/^ *kworker\/u.*: workqueue_execute_start: .*: function \(.*\)/kworker \1 on CPU $cpu/p" $tracefs/per_cpu/cpu"$cpu"/trace
+  done | sort | uniq -c
+}
+
+# disturbed PROGRAM CGROUP CPU...
+disturbed() {
+  local program=$1 group=$2 cpu pids=
+  shift 2
+  rm -f /tmp/end
+  produce &
+  echo >$tracefs/trace
+  echo 1 >$tracefs/tracing_on
+  for cpu; do
+    sh -c "echo \$\$ >'$group/cgroup.procs' && exec taskset -c $cpu '$program' 4" >"/tmp/gaps.$cpu" &
+    pids="$pids $!"
+  done
+  # shellcheck disable=SC2086  # a list
+  wait $pids
+  echo 0 >$tracefs/tracing_on
+  touch /tmp/end
+  for cpu; do
+    echo "gaps on CPU $cpu:"
+    cat "/tmp/gaps.$cpu"
+  done
+  events "$@" | tee /tmp/events
+}
+
+came() {
+  local kind found=
+  for kind; do
+    grep -q " $kind " /tmp/events && found="$found $kind"
+  done
+  # shellcheck disable=SC2086  # a list
+  echo ${found:-none}
+}
+
 # Compares what exists both times: threads of the kernel come and go.
 same() {
   values | grep -v "${2:-^$}" >/tmp/now
@@ -85,4 +155,9 @@ case $1 in
   off) shift; off "$@" ;;
   noisy) noisy "$2" ;;
   overwrite) overwrite "$2" ;;
+  crowd) crowd "$2" ;;
+  tracing) tracing ;;
+  disturbed) shift; disturbed "$@" ;;
+  events) shift; events "$@" ;;
+  came) shift; came "$@" ;;
 esac
