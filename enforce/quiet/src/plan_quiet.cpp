@@ -69,8 +69,8 @@ void add_ours(KeptKnob& kept, const std::string& value) {
 std::vector<std::string> unsettled(const Knob& knob, const KeptKnob* known,
                                    const std::string& now) {
   if (!shows_late(knob) || known == nullptr || known->ours.empty()) return {};
-  const bool is_settled = known->is_written && known->ours.back() == now;
-  return is_settled ? std::vector<std::string>() : known->ours;
+  const bool shows_last = known->is_written && known->ours.back() == now;
+  return shows_last ? std::vector<std::string>() : known->ours;
 }
 
 /// Returns the CPUs that were quiet until now, as far as a knob has left them: one that could not
