@@ -1,5 +1,7 @@
 #include "pinfold/harness/scenario.hpp"
 
+#include <algorithm>
+
 namespace pinfold::harness {
 namespace {
 
@@ -14,19 +16,14 @@ std::string full_name(const Scenario& scenario) {
 }
 
 bool needs_product(const Scenario& scenario) {
-  for (const ScenarioStep& step : scenario.steps) {
-    if (std::holds_alternative<AdmitStep>(step.action) ||
-        std::holds_alternative<RemoveStep>(step.action) ||
-        std::holds_alternative<RestartStep>(step.action) ||
-        std::holds_alternative<VerifyStep>(step.action)) {
-      return true;
-    }
-    // Without a configuration the cpusets belong to other programs.
-    if (std::holds_alternative<StartSamplingStep>(step.action) && has_kubelet(scenario.kubelet)) {
-      return true;
-    }
-  }
-  return false;
+  // Without a configuration the cpusets belong to other programs.
+  if (has_kubelet(scenario.kubelet)) return true;
+  return std::any_of(scenario.steps.begin(), scenario.steps.end(), [](const ScenarioStep& step) {
+    return std::holds_alternative<AdmitStep>(step.action) ||
+           std::holds_alternative<RemoveStep>(step.action) ||
+           std::holds_alternative<RestartStep>(step.action) ||
+           std::holds_alternative<VerifyStep>(step.action);
+  });
 }
 
 }  // namespace pinfold::harness

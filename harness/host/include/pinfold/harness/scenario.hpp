@@ -208,7 +208,7 @@ struct Scenario {
 
 [[nodiscard]] std::string full_name(const Scenario& scenario);
 
-/// Returns true if any step calls the product.
+/// Returns true if the guest needs Pinfold: a step calls it, or there is a configuration for it.
 [[nodiscard]] bool needs_product(const Scenario& scenario);
 
 }  // namespace pinfold::harness
