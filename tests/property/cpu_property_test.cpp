@@ -3,9 +3,11 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <span>
 
 #include "../support/cpu_fixture.hpp"
 #include "draw.hpp"
+#include "pinfold/types/choices.hpp"
 
 // Invariants of the static policy, over random machines and random sequences of pods.
 namespace pinfold::test {
@@ -291,6 +293,62 @@ RC_GTEST_PROP(CpuProperty, AResizeMovesTheFewestCpusAndNoneOfTheBaseline, ()) {
   std::vector<ContainerId> all;
   for (const auto& entry : rig.state.assignments) all.push_back(entry.id());
   for (const ContainerId& id : all) resize_one(rig, id, has_whole_cores);
+}
+
+/// Calls `visit` with each set of `count` CPUs of `from` that has all of `kept` and some others.
+template <class Visit>
+void for_each_set(const CpuSet& from, const CpuSet& kept, int count, Visit visit) {
+  const CpuSet others = from - kept;
+  const std::vector<CpuId> list(others.begin(), others.end());
+  const int missing = count - static_cast<int>(kept.size());
+  for_each_choice(static_cast<int>(list.size()), missing, [&](std::span<const int> members) {
+    CpuSet set = kept;
+    for (const int member : members) set.insert(list[static_cast<std::size_t>(member)]);
+    visit(set);
+    return Enumeration::kContinue;
+  });
+}
+
+/// Returns the number of groups of which the set has some CPUs and not all.
+std::size_t count_split(const std::vector<Machine::Group>& groups, const CpuSet& cpus) {
+  return static_cast<std::size_t>(
+      std::count_if(groups.begin(), groups.end(), [&](const Machine::Group& group) {
+        return cpus.intersects(group.cpus) && !cpus.contains_all(group.cpus);
+      }));
+}
+
+std::size_t count_moved(const CpuSet& before, const CpuSet& after) {
+  return (before - after).size() + (after - before).size();
+}
+
+// Against every set that the container could have instead.
+RC_GTEST_PROP(CpuProperty, NoChoiceForAResizeMovesFewerCpusOrSplitsFewerCores, ()) {
+  Shape shape;
+  shape.sockets = draw(1, 2);
+  shape.caches_per_numa = draw(1, 2);
+  shape.cores_per_cache = draw(1, 6 / (shape.sockets * shape.caches_per_numa));
+  shape.adjacent = toss();
+  Rig rig = any_rig(describe(shape), {}, Profile::kFixed);
+  for (int i = 0; i < 3; ++i) rig.admit("pod-" + std::to_string(i), draw(1, 3));
+  if (rig.state.assignments.empty()) return;
+  const ContainerId id = (*rig.state.assignments.begin()).id();
+  const CpuSet baseline = *baseline_of(rig.state, id);
+  for (int i = 0; i < 4; ++i) {
+    const CpuSet had = *rig.state.assignments.find(id);
+    const CpuSet from = had | (rig.state.default_set - rig.manager().reserved());
+    const int count = draw(static_cast<int>(baseline.size()), static_cast<int>(from.size()));
+    const PodSpec pod = pod_with(id.pod.value, count);
+    RC_ASSERT(rig.manager().resize(rig.state, pod, pod.containers[0], {}, nullptr).has_value());
+    const CpuSet now = *rig.state.assignments.find(id);
+    const auto cost = [&](const CpuSet& cpus) {
+      return std::pair(count_moved(had, cpus), count_split(rig.machine().cores(), cpus));
+    };
+    RC_LOG() << had.to_string() << " of " << from.to_string() << " with " << baseline.to_string()
+             << " becomes " << now.to_string() << "\n";
+    for_each_set(from, baseline, count, [&](const CpuSet& choice) {
+      if (cost(choice) < cost(now)) RC_FAIL(choice.to_string() + " would be better");
+    });
+  }
 }
 
 RC_GTEST_PROP(CpuProperty, RestartAcceptsItsState, ()) {

@@ -116,6 +116,27 @@ TEST_F(WorkerTest, KeepsTheOrderOfRequests) {
   EXPECT_EQ(world_.cpus("podb/c"), "1-7");
 }
 
+TEST_F(WorkerTest, DoesResizesThatWaitTogetherOneAfterTheOther) {
+  const auto resize = [](const char* uid, std::int64_t cpus) {
+    return verbs::Resize{{{PodUid(uid), "c"}, Quantity::milli(1000 * cpus)}};
+  };
+  const auto worker = make();
+  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 2)})}});
+  must_submit(*worker, verbs::Admit{{pod("b", {guaranteed("c", 2)})}});
+  for (const verbs::Resize& one : {resize("a", 3), resize("a", 4), resize("b", 4)}) {
+    must_submit(*worker, one);
+  }
+  worker->run_round();
+  std::vector<std::string> after;
+  for (const std::size_t index : {2U, 3U, 4U}) {
+    const auto& outcome = std::get<agent::ResizeOutcome>(answers_.at(index)->value());
+    after.push_back(outcome.refused ? describe(*outcome.refused) : outcome.after.to_string());
+  }
+  EXPECT_THAT(after, ElementsAre("1-2,5", "1-2,5-6", HasSubstr("Deferred: Node didn't have")));
+  EXPECT_EQ(world_.cpus("poda/c"), "1-2,5-6");
+  EXPECT_EQ(world_.cpus("podb/c"), "3-4") << "what is refused changes nothing";
+}
+
 TEST_F(WorkerTest, DoesATaskInItsTurn) {
   const auto worker = make();
   std::vector<std::string> notified;
