@@ -3,16 +3,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "known_start_errors.hpp"
 #include "node_config.hpp"
 #include "pinfold/align/topology_manager.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/topology_policy.hpp"
 #include "pinfold/cpu/policy_options.hpp"
+#include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -34,7 +37,7 @@ std::optional<StartAdvice> correct(std::string_view field, const std::string& va
   if (meant.empty()) {
     return StartAdvice{
         fmt::format("{} '{}': expected one of {}", field, printable(value), fmt::join(known, ", ")),
-        ""};
+        fmt::format("{}: {}", field, known.front())};
   }
   return StartAdvice{fmt::format("{} '{}': did you mean '{}'?", field, printable(value), meant),
                      fmt::format("{}: {}", field, meant)};
@@ -44,10 +47,10 @@ std::optional<StartAdvice> correct_options(std::string_view field,
                                            const std::map<std::string, std::string>& options,
                                            KnownNames known) {
   for (const auto& [name, value] : options) {
+    const std::string_view meant = nearest(name, known);
     auto advice = correct(field, name, known);
-    if (!advice || advice->write.empty()) continue;
-    advice->write =
-        fmt::format("{}: {{{}: \"{}\"}}", field, nearest(name, known), printable(value));
+    if (!advice || meant.empty()) continue;
+    advice->write = fmt::format("{}: {{{}: \"{}\"}}", field, meant, printable(value));
     return advice;
   }
   return std::nullopt;
@@ -66,7 +69,7 @@ std::optional<StartAdvice> name_profiles(const Config& config) {
                     "not with {}",
                     option, knowing.size() == 1 ? "" : "s", fmt::join(knowing, " and "),
                     to_string(config.profile)),
-        ""};
+        fmt::format("topologyManagerPolicyOptions without {}", option)};
   }
   return std::nullopt;
 }
@@ -90,21 +93,27 @@ std::optional<StartAdvice> correct_names(const Config& config) {
 }
 
 /// Returns "kubeReserved 893Mi + evictionHard 100Mi (its default)".
-std::string memory_sum(const Config& config) {
+std::string reserved_sum(const Config& config, const std::string& resource) {
   std::vector<std::string> terms;
   const auto add = [&](const char* field, const std::map<std::string, std::string>& amounts,
-                       const char* resource) {
-    const auto found = amounts.find(resource);
+                       const std::string& name) {
+    const auto found = amounts.find(name);
     if (found != amounts.end()) terms.push_back(fmt::format("{} {}", field, found->second));
   };
-  add("kubeReserved", config.kube_reserved, "memory");
-  add("systemReserved", config.system_reserved, "memory");
-  if (config.eviction_hard) {
+  add("kubeReserved", config.kube_reserved, resource);
+  add("systemReserved", config.system_reserved, resource);
+  if (resource == "memory" && config.eviction_hard) {
     add("evictionHard", *config.eviction_hard, "memory.available");
-  } else {
+  } else if (resource == "memory") {
     terms.emplace_back("evictionHard 100Mi (its default)");
   }
   return fmt::format("{}", fmt::join(terms, " + "));
+}
+
+bool has_node(const Machine& machine, std::int32_t id) {
+  const auto& nodes = machine.numa_nodes();
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](const NumaNode& node) { return node.id.value == id; });
 }
 
 /// Returns a reservedMemory that adds up: the written one, with the rest on the first NUMA node
@@ -115,7 +124,7 @@ std::string matching_reservation(const Machine& machine, const Config& config,
   Quantity sum;
   for (const MemoryReservation& entry : config.reserved_memory) {
     const auto written = entry.limits.find("memory");
-    if (written == entry.limits.end()) continue;
+    if (written == entry.limits.end() || !has_node(machine, entry.numa_node)) continue;
     const auto amount = Quantity::parse(written->second);
     if (!amount) continue;
     by_node[entry.numa_node] = *amount;
@@ -154,10 +163,10 @@ std::optional<StartAdvice> balance_memory(const Machine& machine, const Config& 
     return StartAdvice{
         "memoryManagerPolicy Static needs reserved memory: kubeReserved, systemReserved or "
         "evictionHard",
-        ""};
+        "evictionHard: {memory.available: 100Mi}"};
   }
   return StartAdvice{fmt::format("the memory in reservedMemory must add up to {}: {}",
-                                 needed.to_string(), memory_sum(config)),
+                                 needed.to_string(), reserved_sum(config, "memory")),
                      matching_reservation(machine, config, needed)};
 }
 
@@ -172,24 +181,37 @@ std::string reserved_huge_pages(const Config& config) {
 }
 
 /// Names the NUMA nodes on which memory can be reserved.
-StartAdvice name_numa_nodes(const Machine& machine) {
+StartAdvice name_numa_nodes(const Machine& machine, const Config& config) {
   std::vector<std::string> ids;
   for (const NumaNode& numa : machine.numa_nodes()) ids.push_back(std::to_string(numa.id.value));
+  const auto checked = check_config(machine, config);
+  const Quantity needed = checked ? amount_of(checked->reservation.amounts, "memory") : Quantity{};
   return StartAdvice{fmt::format("reservedMemory: this machine has the NUMA node{} {}",
                                  ids.size() == 1 ? "" : "s", fmt::join(ids, ", ")),
-                     ""};
+                     matching_reservation(machine, config, needed)};
 }
 
 /// Says how much of what the machine has is reserved, where it is too much.
-std::optional<StartAdvice> limit_memory(const Machine& machine, const Config& config) {
+std::optional<StartAdvice> limit_reservation(const Machine& machine, const Config& config) {
   const auto checked = check_config(machine, config);
   if (!checked) return std::nullopt;
-  const Quantity needed = amount_of(checked->reservation.amounts, "memory");
-  const Quantity has = Quantity::bytes(static_cast<std::int64_t>(machine.memory()));
-  if (needed <= has) return std::nullopt;
-  return StartAdvice{fmt::format("{} of memory is reserved ({}), and this machine has {}",
-                                 needed.to_string(), memory_sum(config), has.to_string()),
-                     ""};
+  const std::pair<const char*, Quantity> capacities[] = {
+      {"cpu", Quantity::of(std::ssize(machine.cpus()), Quantity::Format::kDecimalSi)},
+      {"memory", Quantity::bytes(static_cast<std::int64_t>(machine.memory()))}};
+  for (const auto& [resource, has] : capacities) {
+    const Quantity needed = amount_of(checked->reservation.amounts, resource);
+    if (needed <= has) continue;
+    return StartAdvice{
+        fmt::format("{} of {} is reserved ({}), and this machine has {}", needed.to_string(),
+                    resource, reserved_sum(config, resource), has.to_string()),
+        fmt::format("amounts that add up to less than {}", has.to_string())};
+  }
+  return std::nullopt;
+}
+
+/// Returns the kernel's list of a core that could be reserved.
+std::string first_core(const Machine& machine) {
+  return machine.cores().empty() ? "" : machine.cores().front().cpus.to_string();
 }
 
 /// Advises on reserved CPUs that this machine does not have.
@@ -197,16 +219,17 @@ StartAdvice limit_cpus(const Machine& machine, const Config& config) {
   const auto reserved = CpuSet::parse(config.reserved_system_cpus);
   const CpuSet all = machine.all_cpus();
   const CpuSet left = reserved ? *reserved & all : CpuSet();
-  return StartAdvice{
-      fmt::format("reservedSystemCPUs '{}': this machine has CPUs {}",
-                  printable(config.reserved_system_cpus), all.to_string()),
-      left.empty() ? "" : fmt::format("reservedSystemCPUs: \"{}\"", left.to_string())};
+  return StartAdvice{fmt::format("reservedSystemCPUs '{}': this machine has CPUs {}",
+                                 printable(config.reserved_system_cpus), all.to_string()),
+                     fmt::format("reservedSystemCPUs: \"{}\"",
+                                 left.empty() ? first_core(machine) : left.to_string())};
 }
 
-/// True if neither CPUs nor a number of them are reserved.
-bool reserves_no_cpu(const Config& config) {
-  return config.reserved_system_cpus.empty() && !config.kube_reserved.contains("cpu") &&
-         !config.system_reserved.contains("cpu");
+StartAdvice allow_nodes(const Machine& machine) {
+  return StartAdvice{
+      fmt::format("this machine has {} NUMA nodes", machine.numa_count()),
+      fmt::format("topologyManagerPolicyOptions: {{max-allowable-numa-nodes: \"{}\"}}",
+                  machine.numa_count())};
 }
 
 bool mentions(const StartError& error, std::string_view text) {
@@ -240,12 +263,21 @@ std::optional<StartAdvice> advise_start(const Machine& machine, const Config& co
                                    printable(config.reserved_system_cpus)),
                        "for example reservedSystemCPUs: \"0-1,4\""};
   }
-  if (mentions(error, "has a reservation of")) return limit_memory(machine, config);
+  if (mentions(error, "has a reservation of") ||
+      mentions(error, "unable to reserve the required amount")) {
+    return limit_reservation(machine, config);
+  }
+  if (mentions(error, "unsupported on machines with more than")) return allow_nodes(machine);
+  if (mentions(error, "unrecognized feature gate")) {
+    return StartAdvice{
+        describe_unknown_gates(config),
+        fmt::format("featureGates without {}", fmt::join(unknown_gates(config), ", "))};
+  }
   if (mentions(error, "None policy: received unsupported options")) {
     return StartAdvice{"cpuManagerPolicyOptions need cpuManagerPolicy static",
                        "cpuManagerPolicy: static, or no cpuManagerPolicyOptions"};
   }
-  if (mentions(error, "references a NUMA node")) return name_numa_nodes(machine);
+  if (mentions(error, "references a NUMA node")) return name_numa_nodes(machine, config);
   if (const std::string pages = reserved_huge_pages(config);
       !pages.empty() && mentions(error, pages) && mentions(error, "Node Allocatable")) {
     return StartAdvice{fmt::format("reservedMemory has {}, which neither kubeReserved nor "
@@ -257,13 +289,12 @@ std::optional<StartAdvice> advise_start(const Machine& machine, const Config& co
       mentions(error, "you should specify the system reserved memory")) {
     return balance_memory(machine, config);
   }
-  const bool lacks_cpus = error.stage == StartStage::kCpuManager && reserves_no_cpu(config) &&
-                          mentions(error, "reserved");
-  if (!lacks_cpus || machine.cores().empty()) return std::nullopt;
+  const bool lacks_cpus = mentions(error, "unable to determine reserved CPU resources");
+  if (!lacks_cpus || machine.cores().empty()) return advise_by_text(error.error);
   return StartAdvice{
       "cpuManagerPolicy static needs reserved CPUs: reservedSystemCPUs, or a cpu in kubeReserved "
       "or systemReserved",
-      fmt::format("reservedSystemCPUs: \"{}\"", machine.cores().front().cpus.to_string())};
+      fmt::format("reservedSystemCPUs: \"{}\"", first_core(machine))};
 }
 
 std::string to_string(const StartAdvice& advice) {
