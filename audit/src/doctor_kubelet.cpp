@@ -49,7 +49,7 @@ StartErrors start_errors(const Machine& machine, const Config& config,
   for (const Profile profile : profiles) {
     Config tried = config;
     tried.profile = profile;
-    tried = without_unknown_gates(std::move(tried));  // see check_config_warnings
+    tried = with_judged_gates(std::move(tried));
     const auto node = Node::make(machine, tried);
     const auto checked = node ? node->check_node_allocatable()
                               : tl::expected<void, StartError>(tl::unexpected(node.error()));

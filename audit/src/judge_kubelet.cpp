@@ -47,7 +47,7 @@ StartRefusal try_start(const Case& given, Profile profile) {
   const Observed& observed = given.observed;
   Config config = *observed.kubelet.config;
   config.profile = profile;
-  config = without_unknown_gates(std::move(config));  // see judge_config
+  config = with_judged_gates(std::move(config));
   const auto node = Node::make(*observed.machine, config);
   const auto answer =
       node ? checkpoint::would_start(*node, observed.kubelet.files, runtime_ids(given))

@@ -127,6 +127,11 @@ Config without_unknown_gates(Config config) {
   return config;
 }
 
+Config with_judged_gates(Config config) {
+  const bool is_certain = config.profile == Profile::kKubelet136 && !has_openshift_gates(config);
+  return is_certain ? config : without_unknown_gates(std::move(config));
+}
+
 std::string describe_unknown_gates(const Config& config) {
   constexpr std::size_t kShown = 10;
   std::vector<std::string> gates = unknown_gates(config);

@@ -566,6 +566,18 @@ TEST(Audit, WarnsOfUnknownFieldsAndNotesUnknownGates) {
   EXPECT_THAT(lines, Not(Contains(HasSubstr("start-refused"))));
 }
 
+// The gates of 1.36 were observed. Those of later kubelets may be incomplete.
+TEST(Audit, KnowsThatKubelet136DoesNotStartWithAnUnknownGate) {
+  const KubeletTree tree;
+  tree.dir().write("var/lib/kubelet/config.yaml",
+                   "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\ncgroupDriver: systemd\n"
+                   "featureGates: {NoSuchGate: false}\n");
+  EXPECT_THAT(lines_of(audit(tree)),
+              Contains(AllOf(HasSubstr("warning start-refused"), HasSubstr("(kubelet-1.36)"),
+                             HasSubstr("unrecognized feature gate: NoSuchGate"),
+                             HasSubstr("write: featureGates without NoSuchGate"))));
+}
+
 TEST(Audit, ComparesThePodResourcesApi) {
   const KubeletTree tree;
   Observed observed = observe_tree(tree);

@@ -655,5 +655,17 @@ TEST(Doctor, WarnsOfUnknownFieldsAndGatesOfTheKubelet) {
                   HasSubstr("warning kubelet-config-warning: feature gates")));
 }
 
+TEST(Doctor, WarnsThatKubelet136DoesNotStartWithAnUnknownGate) {
+  const DoctorTree tree;
+  tree.write(kConfig, std::string(kStatic) + "featureGates: {NoSuchGate: false}\n");
+  EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
+              testing::UnorderedElementsAre(
+                  testing::AllOf(HasSubstr("warning kubelet-config: "),
+                                 HasSubstr("unrecognized feature gate: NoSuchGate"),
+                                 HasSubstr("write: featureGates without NoSuchGate"),
+                                 HasSubstr("(kubelet-1.36)")),
+                  HasSubstr("warning kubelet-config-warning: feature gates")));
+}
+
 }  // namespace
 }  // namespace pinfold::audit

@@ -27,6 +27,11 @@ namespace pinfold {
 /// Returns the configuration without its unknown gates.
 [[nodiscard]] Config without_unknown_gates(Config config);
 
+/// Returns the configuration with which a kubelet's start is judged: without its unknown gates,
+/// except those of kubelet 1.36 if nothing shows that the kubelet is not upstream's. Only of 1.36
+/// is it certain which gates stop it.
+[[nodiscard]] Config with_judged_gates(Config config);
+
 /// Returns "feature gates that ... does not know: A, B (since 1.37), ..."; "" if there are none.
 [[nodiscard]] std::string describe_unknown_gates(const Config& config);
 
