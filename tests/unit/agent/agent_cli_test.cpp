@@ -308,6 +308,25 @@ TEST_F(AgentCli, AnswersAndWarnsAfterTheMachineHasChanged) {
   EXPECT_THAT(after.text, testing::Not(HasSubstr("becomes")));
 }
 
+/// The kernel has taken another amount at this boot.
+TEST_F(AgentCli, SaysWhichDriftOfMemoryItTolerates) {
+  put("config.yaml",
+      std::string(kStaticMemory) + "memoryManagerPolicyOptions: {memory-drift-tolerance: 64Mi}\n");
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  auto node = nlohmann::json::parse(kNode);
+  node["numaNodes"][0]["memory"] = 4294967296 - 12 * 1024;
+  put("node.json", node.dump());
+  put("other.yaml", pod_yaml("other", 1));
+  const Answer other = agent("admit", "other.yaml");
+  EXPECT_EQ(other.status, 0) << other.text;
+  EXPECT_THAT(other.text,
+              HasSubstr("pinfold: warning: memory-drift-tolerance: NUMA node 0: memory of 4Gi "
+                        "becomes 4194292Ki; the pods keep their memory"));
+  const Answer after = agent("status");
+  EXPECT_THAT(after.text, testing::Not(HasSubstr("becomes"))) << "the files have the new size";
+  EXPECT_THAT(after.text, HasSubstr("default/web"));
+}
+
 TEST_F(AgentCli, RefusesAnotherSpecOfAPodThatHasExclusiveCpus) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   std::string other = pod_yaml("web", 2);
