@@ -54,6 +54,40 @@ TEST(ServiceFamilies, WithoutStaticManagersThereIsNoFragmentation) {
   EXPECT_EQ(none.memory, 0U);
 }
 
+/// The names under which a kubelet with this profile serves what `pinfold metrics` prints.
+std::vector<std::string> names_of(Profile profile) {
+  Config config = aligning_config("single-numa-node");
+  config.profile = profile;
+  TestNode node({2, 4, 4}, with_memory_manager(config));
+  EXPECT_EQ(node.admit(pod_of("a", {container("c", {{"cpu", "2"}, {"memory", "2Gi"}})})), "");
+  std::vector<std::string> names;
+  for (const auto& family : node_families(node.node(), node.state(), {})) {
+    names.push_back(family.name);
+  }
+  return names;
+}
+
+// No kubelet up to 1.38.0-alpha.2 renames them. One that does gets a row of its own.
+TEST(NodeFamilies, HaveTheNamesOfTheKubeletOfTheProfile) {
+  const std::vector<std::string> of_136 = {
+      "kubelet_container_aligned_compute_resources_count",
+      "kubelet_container_aligned_compute_resources_failure_count",
+      "kubelet_cpu_manager_allocation_per_numa",
+      "kubelet_cpu_manager_exclusive_cpu_allocation_count",
+      "kubelet_cpu_manager_pinning_errors_total",
+      "kubelet_cpu_manager_pinning_requests_total",
+      "kubelet_cpu_manager_shared_pool_size_millicores",
+      "kubelet_memory_manager_pinning_errors_total",
+      "kubelet_memory_manager_pinning_requests_total",
+      "kubelet_topology_manager_admission_duration_ms",
+      "kubelet_topology_manager_admission_errors_total",
+      "kubelet_topology_manager_admission_requests_total",
+  };
+  for (const Profile profile : kProfiles) {
+    EXPECT_EQ(names_of(profile), of_136) << to_string(profile);
+  }
+}
+
 TEST(ServiceFamilies, HaveWhatWasCounted) {
   const TestNode node({}, aligning_config("none"));
   worker::Snapshot snapshot;
