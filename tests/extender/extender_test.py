@@ -236,7 +236,7 @@ class ExtenderTest(unittest.TestCase):
         self.api.put("noderesourcetopologies", "a", topology(1, 1))
         extender = self.start_ready()
         self.assertEqual(extender.filter(pod("p", 6), ["a", "broken"])["NodeNames"], ["broken"])
-        until(lambda: "node 'broken': nothing is predicted" in (extender.get("/healthz") and extender.said()), "a warning")
+        until(lambda: "node 'broken': nothing is predicted" in extender.said(), "a warning")
 
     def test_a_rotated_token_is_read_again(self):
         token = os.path.join(self.directory, "token")
@@ -294,6 +294,24 @@ class ExtenderTest(unittest.TestCase):
         until(lambda: "expected a client with a certificate" in extender.said(), "a message")
         extender.tls.load_cert_chain(files["client.crt"], files["client.key"])
         self.assertEqual(extender.filter(pod("p", 6), ["a"])["NodeNames"], ["a"])
+
+    def test_a_client_that_resumes_a_session_shows_its_certificate_again(self):
+        files = certificates(self.directory)
+        tls = (f"tls: {{certificate: {files['server.crt']}, key: {files['server.key']}, "
+               f"clientCa: {files['ca.crt']}}}")
+        extender = self.start_ready(settings=[tls])
+        client = ssl.create_default_context(cafile=files["ca.crt"])
+        client.load_cert_chain(files["client.crt"], files["client.key"])
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            client.maximum_version = version
+            session = None
+            for _ in range(2):
+                with socket.create_connection(("127.0.0.1", extender.port)) as plain:
+                    with client.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as connection:
+                        connection.sendall(b"GET /filter HTTP/1.1\r\nConnection: close\r\n\r\n")
+                        self.assertIn(b"405", connection.recv(1000))
+                        self.assertFalse(connection.session_reused)
+                        session = connection.session
 
     def test_verifies_the_api_server(self):
         files = certificates(self.directory)

@@ -306,7 +306,7 @@ NearMiss PodQuery::total_miss(std::size_t node, const Shortage& shortage) const 
   };
   return {fmt::format("all NUMA nodes together have less than {} {} {}", resource,
                       text(shortage.amount), shortage.is_available ? "free" : "allocatable"),
-          fmt::format("it has {}", text(shortage.total)),
+          fmt::format("it has {}", text(std::max<std::int64_t>(0, shortage.total))),
           1 - static_cast<double>(shortage.total) / static_cast<double>(shortage.amount), true};
 }
 

@@ -142,6 +142,7 @@ TEST_F(AnswersTest, PodsOfOtherSchedulersCount) {
 
 TEST_F(AnswersTest, ANodeThatHasJustRejectedAPodIsAvoided) {
   view.set_topology(eight_each("a"));
+  bind("p", "6", "a");
   auto rejected = watched("p", "6", "a");
   rejected.has_ended = true;
   rejected.is_rejected = true;
@@ -150,6 +151,9 @@ TEST_F(AnswersTest, ANodeThatHasJustRejectedAPodIsAvoided) {
               ElementsAre(Pair("a", "its kubelet has just rejected a pod that seemed to fit")));
   now += std::chrono::seconds(15);
   EXPECT_THAT(ask("q", "6", {"a"}).passed, ElementsAre(0));
+  view.set_pod(rejected, now);  // a change of a pod that was rejected long ago
+  EXPECT_THAT(ask("q", "6", {"a"}).passed, ElementsAre(0));
+  EXPECT_EQ(view.counts().rejections, 1U);
 }
 
 TEST_F(AnswersTest, ScoresAreBetweenZeroAndTen) {

@@ -8,9 +8,11 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <future>
 #include <list>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace pinfold::web {
 namespace {
@@ -152,6 +154,25 @@ TEST_F(HttpServerTest, AHandlerThatThrowsFailsItsCallOnly) {
     EXPECT_THAT(client.rest(),
                 StartsWith(path == std::string("/throw") ? "HTTP/1.1 500 " : "HTTP/1.1 200 "));
   }
+}
+
+TEST_F(HttpServerTest, AnAnswerThatHasBegunIsSentBeforeTheEnd) {
+  std::promise<void> asked;
+  std::promise<void> may_answer;
+  auto server = HttpServer::start({.address = "127.0.0.1:0"}, [&](const HttpCall&) {
+                  asked.set_value();
+                  may_answer.get_future().wait();
+                  return HttpAnswer{200, "late", "text/plain"};
+                }).value();
+  RawClient silent(server->port());
+  RawClient client(server->port());
+  client.send("GET / HTTP/1.1\r\n\r\n");
+  asked.get_future().wait();
+  std::thread ending([&] { server.reset(); });
+  EXPECT_EQ(silent.rest(), "");  // the end has begun
+  may_answer.set_value();
+  EXPECT_THAT(client.rest(), HasSubstr("late"));
+  ending.join();
 }
 
 TEST_F(HttpServerTest, NamesAnAddressThatIsNone) {

@@ -32,5 +32,22 @@ TEST(KubeJson, NamesTheByteOfAnError) {
   EXPECT_FALSE(parse_json("{} {}", "request"));
 }
 
+TEST(KubeJson, LimitsTheDepth) {
+  const auto nested = [](std::size_t levels) {
+    return std::string(levels, '[') + std::string(levels, ']');
+  };
+  EXPECT_TRUE(parse_json(nested(kMostLevels), "request"));
+  EXPECT_EQ(parse_json(nested(kMostLevels + 1), "request").error().message,
+            "request: expected JSON of at most 100 levels");
+  EXPECT_FALSE(parse_json(std::string(std::size_t{8} << 20U, '['), "request"));
+}
+
+TEST(KubeJson, BracketsInStringsAreNotLevels) {
+  const std::string brackets = R"("\\\"[[{\\")";
+  std::string text = "[" + brackets;
+  for (std::size_t i = 0; i < kMostLevels; ++i) text += "," + brackets;
+  EXPECT_TRUE(parse_json(text + "]", "request"));
+}
+
 }  // namespace
 }  // namespace pinfold::kube

@@ -112,10 +112,23 @@ TEST_F(ListWatchTest, GoneAsEventOrStatusListsAgainAtOnce) {
   EXPECT_EQ(watch.next().target, "/api/v1/nodes?limit=500");
   EXPECT_EQ(watch.due(), now);
   list({"a"});
+  ASSERT_TRUE(watch.received(event("BOOKMARK", "", 40), now, sink));
   ASSERT_TRUE(watch.answered(410, "", now, sink));
   EXPECT_EQ(watch.next().target, "/api/v1/nodes?limit=500");
   EXPECT_EQ(watch.due(), now);
   EXPECT_TRUE(watch.is_synced());
+}
+
+TEST_F(ListWatchTest, AServerThatListsButCannotWatchIsNotAskedInALoop) {
+  for (int i = 0; i < 20; ++i) {
+    list({"a"});
+    ASSERT_TRUE(watch.answered(410, "", now, sink));
+    if (i > 0) EXPECT_GT(watch.due(), now);
+    now = watch.due();
+  }
+  list({"a"});
+  ASSERT_TRUE(watch.answered(410, "", now, sink));
+  EXPECT_GE(watch.due() - now, ListWatchOptions{}.most / 2);
 }
 
 TEST_F(ListWatchTest, AContinuationThatIsGoneStartsTheListAgain) {
@@ -142,6 +155,7 @@ TEST_F(ListWatchTest, FailuresWaitLongerAndLongerUpToALimit) {
   EXPECT_GE(longest, ListWatchOptions{}.most / 2);
   EXPECT_EQ(watch.failures(), 40);
   list({"a"});
+  ASSERT_TRUE(watch.received(event("BOOKMARK", "", 40), now, sink));
   EXPECT_EQ(watch.failures(), 0);
 }
 

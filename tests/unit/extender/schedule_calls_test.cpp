@@ -94,5 +94,26 @@ TEST_F(ScheduleCallsTest, CallsAndNodesAreCounted) {
   EXPECT_THAT(text, HasSubstr("pinfold_extender_filtered_nodes_total{outcome=\"passed\"} 1"));
 }
 
+TEST_F(ScheduleCallsTest, WhatOthersCountIsShown) {
+  cluster::ClusterView::Counts counts;
+  for (const std::size_t rejections : {2, 2, 5}) {
+    counts.rejections = rejections;
+    metrics.set_view(counts);
+  }
+  web::WatchStatus status;
+  status.is_synced = true;
+  status.last_contact = kube::Time(1'000);
+  status.lists = 3;
+  status.errors = 4;
+  metrics.set_watch(kube::Kind::kPods, status, kube::Time(3'500));
+  const std::string text = prometheus::TextSerializer().Serialize(metrics.collect());
+  for (const char* const line : {"rejected_pods_total 5", "watch_synced{kind=\"pods\"} 1",
+                                 "watch_age_seconds{kind=\"pods\"} 2.5",
+                                 "watch_lists_total{kind=\"pods\"} 3",
+                                 "watch_errors_total{kind=\"pods\"} 4"}) {
+    EXPECT_THAT(text, HasSubstr(std::string("\npinfold_extender_") + line));
+  }
+}
+
 }  // namespace
 }  // namespace pinfold::extender

@@ -65,10 +65,42 @@ TEST_F(ViewSinkTest, AnObjectThatCannotBeReadDoesNotStopTheOthers) {
   topologies.set(item("ok"));
   EXPECT_EQ(counts().topologies, 1U);
   EXPECT_EQ(counts().unread, 1U);
-  EXPECT_THAT(warnings, ElementsAre(HasSubstr("noderesourcetopologies: metadata.name")));
-  EXPECT_THAT(view.use([](ClusterView& of) { return of.take_warnings(); }),
+  EXPECT_THAT(warnings,
               ElementsAre("node 'broken': nothing is predicted: zones[0].resources[0].available: "
-                          "missing: expected a quantity"));
+                          "missing: expected a quantity",
+                          HasSubstr("noderesourcetopologies: metadata.name")));
+}
+
+TEST_F(ViewSinkTest, WhatStaysWrongIsSaidOnce) {
+  ViewSink topologies = sink(Kind::kNodeTopologies);
+  ViewSink pods = sink(Kind::kPods);
+  json broken = item("broken");
+  broken["zones"] = 5;
+  json strange = item("strange");
+  strange["attributes"][0]["value"] = "strict";
+  json pod = to_json(test::pod("u1", {{"cpu", "1"}}));
+  pod["spec"]["nodeName"] = "a";
+  pod["metadata"]["annotations"][std::string(kube::kObservedAnnotation)] = "5";
+  for (int i = 0; i < 3; ++i) {
+    topologies.set(broken);
+    topologies.set(strange);
+    pods.set(pod);
+  }
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("node 'broken'"), HasSubstr("node 'strange'"),
+                                    HasSubstr("pod 'default/u1'")));
+  pod["metadata"]["annotations"].clear();
+  pods.set(pod);
+  EXPECT_EQ(warnings.size(), 3U);
+}
+
+TEST_F(ViewSinkTest, APodThatCannotBeReadIsNamed) {
+  ViewSink pods = sink(Kind::kPods);
+  json pod = to_json(test::pod("u1", {{"cpu", "1"}}));
+  pod["metadata"]["name"] = "web";
+  pod["metadata"]["namespace"] = "shop";
+  pod["spec"]["containers"] = 5;
+  pods.set(pod);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("pod 'shop/web' does not count: ")));
 }
 
 TEST_F(ViewSinkTest, PodsAreKnownByTheirUids) {

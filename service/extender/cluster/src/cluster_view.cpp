@@ -25,6 +25,11 @@ void ClusterView::set_topology(NodeTopology topology, const std::string& written
   const std::string name = topology.name;
   unread_.erase(name);
   const auto known = nodes_.find(name);
+  if (known == nodes_.end() || known->second.topology.warnings != topology.warnings) {
+    for (const std::string& warning : topology.warnings) {
+      warnings_.push_back(fmt::format("node '{}': {}", name, warning));
+    }
+  }
   const auto taken = known == nodes_.end() ? introduce(std::move(topology))
                                            : renew(known->second, std::move(topology));
   if (!taken) return set_unread({name, taken.error().message});
@@ -64,9 +69,10 @@ Result<void> ClusterView::introduce(NodeTopology topology) {
 
 void ClusterView::set_unread(UnreadTopology unread) {
   drop(unread.name);
-  const auto [known, fresh] = unread_.insert_or_assign(unread.name, unread.why);
-  warnings_.push_back(
-      fmt::format("node '{}': nothing is predicted: {}", known->first, known->second));
+  std::string& why = unread_[unread.name];
+  if (why == unread.why) return;
+  why = std::move(unread.why);
+  warnings_.push_back(fmt::format("node '{}': nothing is predicted: {}", unread.name, why));
 }
 
 void ClusterView::remove_topology(const std::string& name) {
@@ -90,9 +96,6 @@ void ClusterView::drop(const std::string& name) {
 }
 
 void ClusterView::set_pod(WatchedPod pod, Time now) {
-  if (!pod.warning.empty()) {
-    warnings_.push_back(fmt::format("pod '{}': {}", to_string(ref_of(pod.spec)), pod.warning));
-  }
   if (pod.is_rejected) distrust(pod, now);
   if (pod.has_ended) return remove_pod(pod.spec.uid);
   if (pod.node.empty()) {
@@ -101,15 +104,18 @@ void ClusterView::set_pod(WatchedPod pod, Time now) {
   }
   const auto known = pods_.find(pod.spec.uid);
   if (known == pods_.end()) return bind(std::move(pod), now);
+  note_warning(known->second, pod.warning);
   if (known->second.observed == pod.observed) return;
   known->second.observed = std::move(pod.observed);
   changed_.insert(known->second.node);
 }
 
 void ClusterView::distrust(const WatchedPod& rejected, Time now) {
-  const bool is_news = pods_.contains(rejected.spec.uid) || !is_listing_pods_;
-  const auto node = nodes_.find(rejected.node);
-  if (is_news && node != nodes_.end()) {
+  const PodUid& uid = rejected.spec.uid;
+  const bool is_news = pods_.contains(uid) || unbound_.contains(uid) || in_flight_.contains(uid);
+  if (!is_news) return;  // it stays Failed for hours, and may be changed meanwhile
+  ++rejections_;
+  if (const auto node = nodes_.find(rejected.node); node != nodes_.end()) {
     distrusted_[node->second.number] = now + options_.exporter_delay;
   }
 }
@@ -120,6 +126,7 @@ bool ClusterView::is_distrusted(std::size_t number, Time now) const {
 }
 
 void ClusterView::bind(WatchedPod pod, Time now) {
+  note_due(now);
   const PodUid uid = pod.spec.uid;
   const bool was_seen = unbound_.erase(uid) > 0;
   in_flight_.remove(uid);
@@ -127,12 +134,14 @@ void ClusterView::bind(WatchedPod pod, Time now) {
   account.spec = std::move(pod.spec);
   account.node = std::move(pod.node);
   account.observed = std::move(pod.observed);
+  note_warning(account, pod.warning);
   if (was_seen || !is_listing_pods_) account.bound_at = now;
   const auto node = nodes_.find(account.node);
   if (node == nodes_.end()) {
     waiting_[account.node].insert(uid);
     return;
   }
+  forget_departed(node->second, now);
   judge(account, node->second.number);
   if (account.bound_at && account.consumes) {
     account_for(node->second, now, Estimate::kLikely);
@@ -141,6 +150,14 @@ void ClusterView::bind(WatchedPod pod, Time now) {
   }
   node->second.pods.insert(uid);
   changed_.insert(account.node);
+}
+
+/// A pod is shown again with each change: a warning about it is passed on once.
+void ClusterView::note_warning(PodAccount& pod, const std::string& warning) {
+  if (pod.warning == warning) return;
+  pod.warning = warning;
+  if (warning.empty()) return;
+  warnings_.push_back(fmt::format("pod '{}': {}", to_string(ref_of(pod.spec)), warning));
 }
 
 void ClusterView::predict(PodAccount& pod, const NodeAccount& node) {
@@ -175,10 +192,7 @@ Fleet& ClusterView::fleet(Time now) {
   rebuild_if_wasteful();
   in_flight_.expire(now);
   std::erase_if(distrusted_, [&](const auto& entry) { return entry.second <= now; });
-  while (!due_.empty() && due_.begin()->first <= now) {
-    changed_.merge(due_.begin()->second);
-    due_.erase(due_.begin());
-  }
+  note_due(now);
   for (const std::string& name : changed_) {
     const auto node = nodes_.find(name);
     if (node == nodes_.end()) continue;
@@ -187,6 +201,13 @@ Fleet& ClusterView::fleet(Time now) {
   }
   changed_.clear();
   return fleet_;
+}
+
+void ClusterView::note_due(Time now) {
+  while (!due_.empty() && due_.begin()->first <= now) {
+    changed_.merge(due_.begin()->second);
+    due_.erase(due_.begin());
+  }
 }
 
 void ClusterView::account_for(const NodeAccount& node, Time now, Estimate estimate) {
@@ -238,8 +259,8 @@ const PodAccount* ClusterView::find_pod(const PodUid& uid) const {
 }
 
 ClusterView::Counts ClusterView::counts() const {
-  return {created_.size(), nodes_.size(),     unread_.size(),
-          pods_.size(),    in_flight_.size(), fleet_.memory()};
+  return {created_.size(),   nodes_.size(), unread_.size(),   pods_.size(),
+          in_flight_.size(), rejections_,   fleet_.memory()};
 }
 
 std::vector<std::string> ClusterView::take_warnings() { return std::exchange(warnings_, {}); }

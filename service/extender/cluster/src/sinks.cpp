@@ -45,6 +45,13 @@ void ViewSink::end_list() {
 }
 
 void ViewSink::set(const json& object) {
+  take(object);
+  for (const auto& text : view_->use([](ClusterView& view) { return view.take_warnings(); })) {
+    warn_(text);
+  }
+}
+
+void ViewSink::take(const json& object) {
   const auto key = kube::key_of(kind_, object);
   if (!key) return warn_(fmt::format("{}: {}", to_string(kind_), key.error().message));
   known_.insert(*key);
@@ -63,7 +70,11 @@ void ViewSink::set(const json& object) {
 
 void ViewSink::set_pod(const json& object) {
   auto pod = kube::watched_pod_from_json(object);
-  if (!pod) return warn_(fmt::format("pods: {}", pod.error().message));
+  if (!pod) {
+    return warn_(fmt::format("pod '{}/{}' does not count: {}",
+                             text_in(object["metadata"], "namespace"),
+                             text_in(object["metadata"], "name"), pod.error().message));
+  }
   view_->use([&](ClusterView& view) { view.set_pod(*std::move(pod), clock_()); });
 }
 
@@ -75,9 +86,6 @@ void ViewSink::set_topology(const std::string& name, const json& object) {
   auto topology = node_topology_from_json(whole);
   view_->use([&](ClusterView& view) {
     if (!topology) return view.set_unread({name, topology.error().message});
-    for (const std::string& warning : topology->warnings) {
-      warn_(fmt::format("node '{}': {}", name, warning));
-    }
     view.set_topology(*std::move(topology), written_at(object));
   });
 }

@@ -48,11 +48,6 @@ struct Extender::Parts {
   [[nodiscard]] HttpAnswer answer_health(const HttpCall& call);
   [[nodiscard]] std::string metrics_text();
   void warn(const std::string& text) const { log(LogLevel::kWarning, text); }
-  /// Logs what the view found wrong with objects.
-  void pass_on_warnings() {
-    const auto warnings = view.use([](cluster::ClusterView& of) { return of.take_warnings(); });
-    for (const std::string& text : warnings) warn(text);
-  }
 
   ExtenderSettings settings;
   agent::LogSink log;
@@ -68,14 +63,10 @@ struct Extender::Parts {
 
 void Extender::Parts::watch(const web::ClusterAccess& access) {
   std::random_device seed;
-  const auto say = [this](const std::string& text) {
-    warn(text);
-    pass_on_warnings();
-  };
+  const auto say = [this](const std::string& text) { warn(text); };
   for (const Kind kind : kube::kKinds) {
     auto& sink = sinks[index_of(kind)];
-    sink = std::make_unique<cluster::ViewSink>(kind, view, steady_now,
-                                               [this](const std::string& text) { warn(text); });
+    sink = std::make_unique<cluster::ViewSink>(kind, view, steady_now, say);
     web::ApiWatcherOptions options;
     options.access = access;
     options.seed = seed();
@@ -118,7 +109,6 @@ HttpAnswer Extender::Parts::answer_health(const HttpCall& call) {
   constexpr int kUnavailable = 503;
   constexpr int kNotFound = 404;
   constexpr const char* kText = "text/plain";
-  pass_on_warnings();
   if (call.path == "/healthz") return {200, "ok\n", kText};
   if (call.path == "/metrics") {
     return {200, metrics_text(), "text/plain; version=0.0.4; charset=utf-8"};

@@ -26,6 +26,15 @@ Family<Gauge>& gauge(prometheus::Registry& registry, const char* name, const cha
   return BuildGauge().Name(name).Help(help).Register(registry);
 }
 
+Family<Counter>& counter(prometheus::Registry& registry, const char* name, const char* help) {
+  return BuildCounter().Name(name).Help(help).Register(registry);
+}
+
+/// Shows a count that is kept elsewhere.
+void raise(Counter& counter, std::uint64_t count) {
+  counter.Increment(static_cast<double>(count) - counter.Value());
+}
+
 }  // namespace
 
 struct ExtenderMetrics::Parts {
@@ -34,14 +43,13 @@ struct ExtenderMetrics::Parts {
                                    .Name("pinfold_extender_call_duration_seconds")
                                    .Help("Time to answer a call of kube-scheduler.")
                                    .Register(registry);
-  Family<Counter>& calls = BuildCounter()
-                               .Name("pinfold_extender_calls_total")
-                               .Help("Calls of kube-scheduler, by HTTP status.")
-                               .Register(registry);
-  Family<Counter>& judged = BuildCounter()
-                                .Name("pinfold_extender_filtered_nodes_total")
-                                .Help("Nodes of filter calls.")
-                                .Register(registry);
+  Family<Counter>& calls = counter(registry, "pinfold_extender_calls_total",
+                                   "Calls of kube-scheduler, by HTTP status.");
+  Family<Counter>& judged =
+      counter(registry, "pinfold_extender_filtered_nodes_total", "Nodes of filter calls.");
+  Family<Counter>& rejections =
+      counter(registry, "pinfold_extender_rejected_pods_total",
+              "Pods that kubelets have rejected with a TopologyAffinityError.");
   Family<Gauge>& objects =
       gauge(registry, "pinfold_extender_objects", "Objects that are known, by kind.");
   Family<Gauge>& bytes =
@@ -50,10 +58,10 @@ struct ExtenderMetrics::Parts {
                                 "Whether all objects of a kind were listed at least once.");
   Family<Gauge>& age = gauge(registry, "pinfold_extender_watch_age_seconds",
                              "Time since the API server last sent objects of a kind.");
-  Family<Gauge>& lists =
-      gauge(registry, "pinfold_extender_watch_lists", "Lists of all objects of a kind so far.");
-  Family<Gauge>& errors =
-      gauge(registry, "pinfold_extender_watch_errors", "Failed requests for a kind so far.");
+  Family<Counter>& lists =
+      counter(registry, "pinfold_extender_watch_lists_total", "Lists of all objects of a kind.");
+  Family<Counter>& errors =
+      counter(registry, "pinfold_extender_watch_errors_total", "Failed requests for a kind.");
 };
 
 ExtenderMetrics::ExtenderMetrics() : parts_(std::make_unique<Parts>()) {}
@@ -80,6 +88,7 @@ void ExtenderMetrics::set_view(const cluster::ClusterView::Counts& counts) {
   set("unread_topologies", counts.unread);
   set("bound_pods", counts.pods);
   set("pods_in_flight", counts.in_flight);
+  raise(parts_->rejections.Add({}), counts.rejections);
   parts_->bytes.Add({}).Set(static_cast<double>(counts.bytes));
 }
 
@@ -88,8 +97,8 @@ void ExtenderMetrics::set_watch(kube::Kind kind, const web::WatchStatus& status,
   parts_->synced.Add(labels).Set(status.is_synced ? 1 : 0);
   const std::chrono::duration<double> age = now - status.last_contact;
   parts_->age.Add(labels).Set(age.count());
-  parts_->lists.Add(labels).Set(static_cast<double>(status.lists));
-  parts_->errors.Add(labels).Set(static_cast<double>(status.errors));
+  raise(parts_->lists.Add(labels), status.lists);
+  raise(parts_->errors.Add(labels), status.errors);
 }
 
 std::vector<prometheus::MetricFamily> ExtenderMetrics::collect() const {

@@ -10,6 +10,26 @@ namespace pinfold::kube {
 
 using nlohmann::json;
 
+namespace {
+
+/// Copies and prints of nlohmann's JSON recurse, so depth is limited before there is a value.
+bool is_too_deep(std::string_view text) {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') in_string = !in_string;
+    if (in_string && c == '\\') ++i;
+    if (in_string) continue;
+    if (c == '{' || c == '[') ++depth;
+    if ((c == '}' || c == ']') && depth > 0) --depth;
+    if (depth > kMostLevels) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string_view to_string(Kind kind) {
   switch (kind) {
     case Kind::kNodes:
@@ -50,6 +70,10 @@ Result<std::string> key_of(Kind kind, const json& object) {
 }
 
 Result<json> parse_json(std::string_view text, std::string_view what) {
+  if (is_too_deep(text)) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: expected JSON of at most {} levels", what, kMostLevels));
+  }
   try {
     return json::parse(text);
   } catch (const json::parse_error& error) {

@@ -105,7 +105,6 @@ Result<void> ListWatch::read_page(std::string_view body, Time now, ObjectSink& s
   }
   for (const json& item : *items) sink.set(item);
   last_contact_ = now;
-  failures_ = 0;
   due_ = now;
   continue_ = metadata_text(list, "continue");
   is_between_pages_ = !continue_.empty();
@@ -165,16 +164,18 @@ Result<void> ListWatch::lost(const ObjectEvent& event, Time now) {
 void ListWatch::ended(Time now, bool failed) {
   events_ = {};
   if (failed) return wait(now);
+  failures_ = 0;
   due_ = now + options_.least;  // watches that end at once must not become a loop
 }
 
 void ListWatch::list_again(Time now) {
-  const bool was_listing = !is_watching_;
+  const bool is_first = is_watching_ && failures_ == 0;
   is_watching_ = false;
   is_between_pages_ = false;
   continue_.clear();
   events_ = {};
-  if (was_listing) return wait(now);
+  if (!is_first) return wait(now);
+  ++failures_;
   due_ = now;
 }
 

@@ -53,16 +53,25 @@ Result<tcp::endpoint> parse_address(const std::string& address) {
                           address));
 }
 
+/// Every connection shows its certificate, and certificates are renewed every minute.
+void forbid_resumption(SSL_CTX* context) {
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+  SSL_CTX_set_num_tickets(context, 0);
+}
+
 Result<Certificates> read_certificates(const ServerCertificate& files) {
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
   const auto check = [](error_code failed, const std::string& what,
                         const std::string& file) -> Result<void> {
     if (!failed) return {};
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("{} '{}': {}; expected a file in PEM", what, file, failed.message()));
+                fmt::format("{} '{}': {}; expected a file in PEM{}", what, file, failed.message(),
+                            what == "key" ? ", the key of the certificate" : ""));
   };
   error_code failed;
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
+  forbid_resumption(context->native_handle());
   context->use_certificate_chain_file(files.certificate, failed);
   PINFOLD_TRY(check(failed, "certificate", files.certificate));
   context->use_private_key_file(files.key, asio::ssl::context::pem, failed);
@@ -87,6 +96,8 @@ class ServerConnection {
   virtual void start() = 0;
   /// Closes it from any thread.
   virtual void close_soon() = 0;
+  /// Closes it from any thread, but not before the answer that is being made or sent.
+  virtual void end_soon() = 0;
   /// Whether it waits for a request that a client has not sent completely.
   [[nodiscard]] virtual bool is_waiting() const = 0;
 };
@@ -99,6 +110,7 @@ struct HttpServer::Parts {
   void accept();
   void add(tcp::socket socket);
   void make_room();
+  void end();
   [[nodiscard]] Certificates current_certificates() {
     const std::lock_guard lock(mutex);
     return certificates;
@@ -139,6 +151,12 @@ class StreamConnection final
   }
   void close_soon() override {
     asio::post(stream_.get_executor(), [self = self()] { self->close(); });
+  }
+  void end_soon() override {
+    asio::post(stream_.get_executor(), [self = self()] {
+      self->is_ending_ = true;
+      if (self->is_waiting_) self->close();
+    });
   }
   [[nodiscard]] bool is_waiting() const override { return is_waiting_; }
 
@@ -262,7 +280,9 @@ class StreamConnection final
     if (!is_head) answer_.body() = std::move(body);
     lowest().expires_after(server_.options.answer_time);
     http::async_write(stream_, answer_, [self = self()](error_code failed, std::size_t /*size*/) {
-      if (failed || !self->answer_.keep_alive()) return self->finish();
+      const bool ends = failed || self->is_ending_ || !self->answer_.keep_alive();
+      self->answer_ = {};  // large ones do not wait for the next request
+      if (ends) return self->finish();
       self->read_head(self->server_.options.idle_time);
     });
   }
@@ -297,6 +317,7 @@ class StreamConnection final
   http::response<http::string_body> answer_;
   std::size_t reserved_ = 0;  ///< of the server's `bodies`
   std::atomic<bool> is_waiting_{true};
+  bool is_ending_ = false;
 };
 
 }  // namespace
@@ -353,6 +374,17 @@ void HttpServer::Parts::make_room() {
   }
 }
 
+void HttpServer::Parts::end() {
+  asio::post(acceptor.get_executor(), [this] {
+    error_code ignored;
+    acceptor.close(ignored);
+    retry.cancel();
+    for (const auto& one : connections) {
+      if (const auto connection = one.lock()) connection->end_soon();
+    }
+  });
+}
+
 Result<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerOptions options, Handler handler) {
   std::unique_ptr<HttpServer> server(
       new HttpServer(std::make_unique<Parts>(std::move(options), std::move(handler))));
@@ -369,7 +401,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerOptions options,
 HttpServer::HttpServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 HttpServer::~HttpServer() {
-  parts_->io.stop();
+  parts_->end();
   for (std::thread& thread : parts_->threads) thread.join();
 }
 

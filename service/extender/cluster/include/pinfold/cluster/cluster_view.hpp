@@ -67,11 +67,12 @@ class ClusterView {
     std::size_t unread = 0;
     std::size_t pods = 0;  ///< bound ones
     std::size_t in_flight = 0;
-    std::size_t bytes = 0;  ///< of the fleet
+    std::size_t rejections = 0;  ///< pods that kubelets have rejected with a TopologyAffinityError
+    std::size_t bytes = 0;       ///< of the fleet
   };
   [[nodiscard]] Counts counts() const;
   [[nodiscard]] const std::map<std::string, std::string>& unread() const { return unread_; }
-  /// Returns the warnings since the last call.
+  /// Returns the warnings since the last call. What stays wrong with an object is said once.
   [[nodiscard]] std::vector<std::string> take_warnings();
 
  private:
@@ -94,6 +95,9 @@ class ClusterView {
   void judge(PodAccount& pod, std::size_t number) const;
   void account_for(const NodeAccount& node, kube::Time now, Estimate estimate);
   void drop(const std::string& name);
+  void note_warning(PodAccount& pod, const std::string& warning);
+  /// Has the nodes accounted for on which pods are no longer young.
+  void note_due(kube::Time now);
   void rebuild_if_wasteful();
   [[nodiscard]] std::vector<PodAccount*> pods_on(const NodeAccount& node);
   /// Forgets the departed pods that the topology has shown, or has had the time to.
@@ -109,6 +113,7 @@ class ClusterView {
   InFlight in_flight_;
   Fleet fleet_;
   std::map<std::size_t, kube::Time> distrusted_;     ///< nodes by number: until when
+  std::size_t rejections_ = 0;
   std::set<std::string> changed_;                    ///< nodes to account for
   std::map<kube::Time, std::set<std::string>> due_;  ///< when pods on nodes are no longer young
   std::size_t waste_ = 0;  ///< nodes and rows of the fleet that are no longer in use

@@ -31,6 +31,7 @@ class InFlight {
   void forget_node(std::size_t node);
   void clear() { pods_.clear(); }
   [[nodiscard]] std::size_t size() const { return pods_.size(); }
+  [[nodiscard]] bool contains(const PodUid& uid) const { return pods_.contains(uid); }
 
   /// Which pods count: all of them on each of their candidates, or only those for which one node
   /// was named.

@@ -20,6 +20,7 @@ struct PodAccount {
   /// When it was bound; or where the published amounts have decreased by the pod's since then.
   std::optional<std::vector<ZoneAmount>> predicted;
   std::optional<std::vector<ZoneAmount>> observed;  ///< published by an exporter
+  std::string warning;    ///< why what is published cannot be read; "" if it can
   bool consumes = true;   ///< requests something that its node reports by zone
   bool is_shown = false;  ///< what the node has available has decreased by its resources since
 

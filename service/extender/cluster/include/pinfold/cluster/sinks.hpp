@@ -29,8 +29,9 @@ class SharedView {
   ClusterView view_;
 };
 
-/// Takes the objects of one kind into a view. An object that cannot be read is left out, with a
-/// warning, and a node's topology counts as unread; the others are not affected.
+/// Takes the objects of one kind into a view. An object that cannot be read is left out, and a
+/// node's topology counts as unread; the others are not affected. Warnings, those of the view
+/// included, are passed on at once.
 class ViewSink final : public kube::ObjectSink {
  public:
   using Clock = std::function<kube::Time()>;
@@ -44,6 +45,7 @@ class ViewSink final : public kube::ObjectSink {
   void remove(const nlohmann::json& object) override;
 
  private:
+  void take(const nlohmann::json& object);
   void remove_key(const std::string& key);
   void set_pod(const nlohmann::json& object);
   void set_topology(const std::string& name, const nlohmann::json& object);

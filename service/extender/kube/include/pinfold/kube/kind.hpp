@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -25,8 +26,11 @@ inline constexpr std::array kKinds = {Kind::kNodes, Kind::kPods, Kind::kNodeTopo
 /// Errors: kInvalidArgument, "metadata.name: missing: expected ...".
 [[nodiscard]] Result<std::string> key_of(Kind kind, const nlohmann::json& object);
 
+/// The most levels of JSON from another program. No object of Kubernetes has more than 30.
+inline constexpr std::size_t kMostLevels = 100;
 /// Parses JSON from another program. `what` is its name in errors.
-/// Errors: kInvalidArgument, "WHAT: expected JSON, found an error at byte 12".
+/// Errors: kInvalidArgument, "WHAT: expected JSON, found an error at byte 12", also for more than
+/// kMostLevels.
 [[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text, std::string_view what);
 
 }  // namespace pinfold::kube

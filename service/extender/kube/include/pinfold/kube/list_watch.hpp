@@ -45,7 +45,9 @@ struct ListWatchOptions {
 /// bookmarks included, moves it forward. A watch that ends is resumed from there. 410 (Gone), as
 /// status or as event, means that the API server no longer has that version: then the list starts
 /// again, at once. All other failures are followed by a wait that doubles, with jitter from `seed`,
-/// so that many clients do not return at the same time.
+/// so that many clients do not return at the same time. Only a watch that brings something, or
+/// that ends in time, ends a series of failures: a server that lists but cannot watch is not asked
+/// for lists in a loop.
 class ListWatch {
  public:
   ListWatch(Kind kind, const ListWatchOptions& options, std::uint64_t seed);
@@ -71,7 +73,7 @@ class ListWatch {
   [[nodiscard]] bool is_synced() const { return is_synced_; }
   /// When the API server last answered with objects; the start if it never did.
   [[nodiscard]] Time last_contact() const { return last_contact_; }
-  /// How many lists have begun, and how many requests have failed since the last success.
+  /// How many lists have begun, and how many requests have failed since a watch last succeeded.
   [[nodiscard]] std::uint64_t lists() const { return lists_; }
   [[nodiscard]] int failures() const { return failures_; }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "pinfold/cluster/cluster_view.hpp"
@@ -10,14 +11,18 @@
 /// predicted for it. Changes of the fleet are undone before a function returns.
 namespace pinfold::scheduling {
 
+/// What becomes of nodes on which only pods decide that may be elsewhere, if no other node passes.
+enum class Undecided : std::uint8_t {
+  kReport,  ///< the result is undecided: a moment later most of these pods are bound
+  kPass,    ///< they pass: each of these pods is on one node only
+};
+
 /// Divides the nodes into those that would admit the pod and those that would reject it. The pod is
 /// in flight afterwards: it may be bound to any node that has passed.
 ///
 /// While others are in flight, a node passes only if it would admit the pod together with all of
 /// them. If none does, but some would together with those that can be nowhere else, `undecided`
-/// says what happens: the result is undecided, and a moment later most of the others are bound; or
-/// these nodes pass, because each of the others is on one node only.
-enum class Undecided { kReport, kPass };
+/// says what happens.
 [[nodiscard]] FilterResult filter(cluster::ClusterView& view, const ExtenderArgs& args,
                                   kube::Time now, Undecided undecided = Undecided::kReport);
 

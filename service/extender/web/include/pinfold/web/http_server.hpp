@@ -61,7 +61,7 @@ class HttpServer {
                                                                  Handler handler);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
-  /// Waits for the calls of the handler that have begun.
+  /// Waits for the calls of the handler that have begun, and for their answers to be sent.
   ~HttpServer();
 
   [[nodiscard]] int port() const;
