@@ -261,6 +261,43 @@ class ExtenderTest(unittest.TestCase):
             self.assertEqual(extender.post("preempt", body)[0], 400)
         self.assertEqual(extender.post("other", "{}")[0], 404)
 
+    def test_a_deeply_nested_request_does_not_end_the_program(self):
+        extender = self.start_ready()
+        nested = "[" * 1_000_000 + "]" * 1_000_000
+        body = f'{{"Pod":{json.dumps(pod("p", 6))},"Nodes":{{"items":[{{"metadata":{{"name":"a"}},"x":{nested}}}]}}}}'
+        status, text = extender.post("filter", body)
+        self.assertEqual((status, json.loads(text)["Error"]),
+                         (200, "pinfold-extender: request: expected JSON of at most 100 levels"))
+        self.assertEqual(extender.post("prioritize", body)[0], 400)
+
+    def test_every_metric_is_documented(self):
+        self.api.put("nodes", "a", {})
+        extender = self.start_ready()
+        extender.filter(pod("p", 6), ["a"])
+        with open(os.path.join(os.path.dirname(__file__), "../../docs/scheduler.md"), encoding="utf-8") as file:
+            page = file.read()
+        families = re.findall(r"^# TYPE (\S+)", extender.get("/metrics")[1], re.MULTILINE)
+        self.assertGreater(len(families), 8)
+        for name in families:
+            self.assertRegex(page, f"`({name}|{name.removeprefix('pinfold_extender_watch')})[`{{]")
+
+    def test_five_thousand_nodes_take_less_than_200_mib(self):
+        with open(PROGRAM, "rb") as file:
+            if b"__asan_init" in file.read():
+                self.skipTest("sanitizers need more memory")
+        names = [f"node-{i}" for i in range(5_000)]
+        for name in names:
+            self.api.put("nodes", name, {})
+            self.api.put("noderesourcetopologies", name, topology(8, 4))
+        for i in range(10_000):
+            self.api.put("pods", f"p{i}", pod(f"p{i}", 1 + i % 6, names[i % 5_000]))
+        extender = self.start_ready()
+        for i in range(100):
+            self.assertEqual(len(extender.filter(pod(f"q{i}", 2), names)["NodeNames"]), 5_000)
+        with open(f"/proc/{extender.process.pid}/status", encoding="utf-8") as file:
+            most = int(re.search(r"VmHWM:\s+(\d+) kB", file.read())[1])
+        self.assertLess(most, 200 << 10)
+
     def test_a_request_that_is_too_large_is_refused(self):
         extender = self.start_ready()
         with contextlib.closing(extender.connect(extender.port)) as connection:

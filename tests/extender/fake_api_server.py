@@ -29,7 +29,6 @@ class FakeApiServer:
         self.continuations = {}
         self.token = None  # the only one that is accepted
         self.status = {}  # kind to the status of all answers
-        self.silent = set()  # kinds whose watches send nothing
         self.generation = 0  # watches of an earlier one end
         self.bookmark_seconds = 0.2
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
@@ -176,8 +175,6 @@ class FakeApiServer:
             if over:
                 handler.close_connection = True  # without a last chunk, as a lost connection
                 return None
-            if kind in self.silent:
-                continue
             if gone:
                 handler.chunk({"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}})
                 break

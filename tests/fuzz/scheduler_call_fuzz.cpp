@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!args) return 0;
     if (scheduling::preempt(view, *args, kube::Time(0)).size() > args->victims.size()) std::abort();
   }
-  const auto after = view.fleet(kube::Time(0)).available(0, 0);
+  const auto after = view.fleet(view.options().reserve).available(0, 0);
   if (!std::equal(after.begin(), after.end(), amounts.begin(), amounts.end())) std::abort();
   return 0;
 }

@@ -88,6 +88,9 @@ Result<void> serve(const ExtenderArguments& arguments) {
   PINFOLD_LET(const auto running, extender::Extender::start(settings, access, log));
   log(LogLevel::kInfo,
       fmt::format("answers kube-scheduler at '{}', watches '{}'", settings.address, access.server));
+  if (access.skips_verification) {
+    log(LogLevel::kWarning, "insecure-skip-tls-verify: anyone can pose as the API server");
+  }
   if (!settings.tls && !settings.address.starts_with("127.")) {
     log(LogLevel::kWarning, "plain HTTP: anyone who reaches the address can ask; expected 'tls'");
   }

@@ -100,7 +100,7 @@ TEST_F(AnswersTest, APodThatMayBeElsewhereDoesNotBlockANodeForLong) {
   const FilterResult result = ask("q", "6", {"a"});
   EXPECT_TRUE(result.is_undecided);
   EXPECT_THAT(result.failed,
-              ElementsAre(Pair("a", "pod 'default/p' may be about to be bound there")));
+              ElementsAre(Pair("a", "other pods may be about to be bound there")));
   const auto args = args_for(watched("q", "6").spec, {"a"});
   const FilterResult decided = filter(view, args, now, Undecided::kPass);
   EXPECT_THAT(decided.passed, ElementsAre(0));
@@ -125,12 +125,21 @@ TEST_F(AnswersTest, APodThatIsNeverBoundFreesItsNodesInTime) {
   EXPECT_THAT(ask("q", "6", {"a"}).passed, ElementsAre(0));
 }
 
-TEST_F(AnswersTest, AFilterRequestLeavesTheFleetUnchanged) {
+TEST_F(AnswersTest, RequestsLeaveNothingBehindOncePodsAreNoLongerInFlight) {
   view.set_topology(eight_each("a", "7", "3"));
-  (void)ask("p", "6", {"a"});
-  (void)ask("q", "6", {"a"});
-  const auto row = view.fleet(now).available(0, 0);
-  EXPECT_THAT(std::vector(row.begin(), row.end()), ElementsAre(7000, 3000));
+  view.set_topology(eight_each("b", "7", "0"));
+  for (const char* const uid : {"p", "q", "r", "p"}) {
+    (void)ask(uid, "6", {"a", "b", "a"});
+    (void)prioritize(view, args_for(watched(uid, "6").spec, {"a", "b"}),
+                     ScoringStrategy::kLeastNumaNodes, now);
+    (void)preempt(view, {watched(uid, "6").spec, {{"a", {}}, {"b", {}}}}, now);
+  }
+  (void)filter(view, args_for(watched("s", "6").spec, {"b"}), now, Undecided::kPass);
+  const Fleet& fleet = view.fleet(now + view.options().reserve);
+  for (const std::size_t node : {0U, 1U}) {
+    const auto row = fleet.available(node, 0);
+    EXPECT_THAT(std::vector(row.begin(), row.end()), ElementsAre(7000, node == 0 ? 3000 : 0));
+  }
 }
 
 TEST_F(AnswersTest, PodsOfOtherSchedulersCount) {
@@ -154,6 +163,17 @@ TEST_F(AnswersTest, ANodeThatHasJustRejectedAPodIsAvoided) {
   view.set_pod(rejected, now);  // a change of a pod that was rejected long ago
   EXPECT_THAT(ask("q", "6", {"a"}).passed, ElementsAre(0));
   EXPECT_EQ(view.counts().rejections, 1U);
+}
+
+TEST_F(AnswersTest, APodIsRankedWithoutItselfInFlight) {
+  view.set_topology(eight_each("a", "8", "0"));
+  EXPECT_THAT(ask("p", "6", {"a"}).passed, ElementsAre(0));
+  const auto score = [&](const char* uid) {
+    return prioritize(view, args_for(watched(uid, "6").spec, {"a"}),
+                      ScoringStrategy::kLeastNumaNodes, now);
+  };
+  EXPECT_THAT(score("p"), ElementsAre(HostPriority{"a", 10}));
+  EXPECT_THAT(score("q"), ElementsAre(HostPriority{"a", 0}));
 }
 
 TEST_F(AnswersTest, ScoresAreBetweenZeroAndTen) {

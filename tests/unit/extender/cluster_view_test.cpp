@@ -26,6 +26,13 @@ class ClusterViewTest : public testing::Test {
     out.pop_back();
     return out;
   }
+  /// Names the node for a pod, which needs so much of the first zone.
+  void fly(const std::string& uid, const std::string& node, std::int64_t milli_cpu) {
+    Fleet& fleet = view.fleet(Time(0));
+    const Placement placement{{{0, *fleet.resource_id("cpu"), milli_cpu}}};
+    view.in_flight().set(fleet, PodUid(uid), {{view.number_of(node).value(), placement}}, 1,
+                         Time(30'000));
+  }
   void list_pods(const std::vector<kube::WatchedPod>& pods) {
     view.begin_pods();
     for (const auto& pod : pods) view.set_pod(pod, Time(0));
@@ -143,11 +150,47 @@ TEST_F(ClusterViewTest, AnUnreadTopologyIsNamedAndReplacesTheOldOne) {
 
 TEST_F(ClusterViewTest, ABoundPodIsNoLongerInFlight) {
   view.set_topology(eight_each("a"));
-  const auto pod = watched("p", "3", "a");
-  view.in_flight().set(ref_of(pod.spec), {{0, {}}}, 1, Time(30'000));
-  EXPECT_EQ(view.counts().in_flight, 1U);
-  view.set_pod(pod, Time(1));
+  fly("p", "a", 5000);
+  EXPECT_EQ(available("a", Time(1)), "3000 8000");
+  view.set_pod(watched("p", "3", "a"), Time(1));
   EXPECT_EQ(view.counts().in_flight, 0U);
+  EXPECT_EQ(available("a", Time(2)), "5000 8000");
+}
+
+TEST_F(ClusterViewTest, PodsInFlightStayChargedWhenANodeChanges) {
+  view.set_topology(eight_each("a"));
+  fly("p", "a", 6000);
+  view.set_topology(eight_each("a", "7"));
+  EXPECT_EQ(available("a", Time(1)), "1000 8000");
+  view.set_pod(watched("q", "2", "a"), Time(1));  // its place is predicted without p
+  EXPECT_EQ(view.find_pod(PodUid("q"))->predicted,
+            (std::vector<ZoneAmount>{{"node-0", "cpu", 2000}}));
+  view.remove_pod(PodUid("p"));
+  view.remove_pod(PodUid("q"));
+  EXPECT_EQ(available("a", Time(1)), "7000 8000");
+}
+
+TEST_F(ClusterViewTest, PodsInFlightDoNotOutliveTheZonesOfTheirNode) {
+  for (const bool is_dropped : {true, false}) {
+    view.set_topology(eight_each("a"));
+    fly("p", "a", 3000);
+    if (is_dropped) view.remove_topology("a");
+    view.set_topology(test::zones_of("a", "restricted", "pod", {{"cpu", {"4"}}}));
+    view.remove_pod(PodUid("p"));
+    EXPECT_EQ(available("a", Time(1)), "4000");
+  }
+}
+
+TEST_F(ClusterViewTest, WhatPodsLeaveBehindIsDroppedWithoutRequests) {
+  view.set_topology(eight_each("a"));
+  fly("other", "a", 1000);
+  (void)view.fleet(Time(0));
+  for (int i = 0; i < 1'000; ++i) {
+    const std::string uid = "p" + std::to_string(i);
+    view.set_pod(watched(uid, "3", "a"), Time(1'000 * i));
+    view.remove_pod(PodUid(uid));
+    EXPECT_LE(view.counts().departed, 16U);
+  }
 }
 
 TEST_F(ClusterViewTest, ManyNodesThatComeAndGoDoNotGrowTheFleet) {

@@ -40,6 +40,8 @@ TEST(ExtenderSettings, NamesWhatIsWrong) {
     return settings ? "" : settings.error().message;
   };
   EXPECT_EQ(message("adress: x"), "unknown field 'adress', did you mean 'address'?");
+  EXPECT_EQ(message("tls: {certificate: c, key: k, clientCA: a}"),
+            "unknown field 'tls.clientCA', did you mean 'clientCa'?");
   EXPECT_THAT(message("scoring: Best"), HasSubstr("expected LeastNUMANodes"));
   EXPECT_THAT(message("logLevel: loud"), HasSubstr("logLevel: 'loud': expected debug"));
   EXPECT_THAT(message("exporterDelaySeconds: -1"), HasSubstr("exporterDelaySeconds"));

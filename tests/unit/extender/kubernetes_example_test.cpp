@@ -72,8 +72,9 @@ TEST(ExtenderExample, ThePodHasNoUnknownField) {
 }
 
 TEST(ExtenderExample, TheSchedulerAsksForTheVerbsThatExist) {
-  const json extender =
-      objects_of("scheduler.yaml").at("KubeSchedulerConfiguration").at("extenders")[0];
+  const json scheduler = objects_of("scheduler.yaml").at("KubeSchedulerConfiguration");
+  EXPECT_EQ(scheduler.at("percentageOfNodesToScore"), 100);
+  const json extender = scheduler.at("extenders")[0];
   EXPECT_EQ(extender.at("filterVerb"), "filter");
   EXPECT_EQ(extender.at("prioritizeVerb"), "prioritize");
   EXPECT_EQ(extender.at("preemptVerb"), "preempt");

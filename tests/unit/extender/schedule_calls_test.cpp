@@ -26,7 +26,7 @@ class ScheduleCallsTest : public testing::Test {
                [this] { return kube::Time(now++); },
                [this] { return not_ready; },
                [this] { return silence; },
-               std::chrono::milliseconds(50)};
+               &patience};
     view.use([](ClusterView& of) { of.set_topology(test::eight_each("a", "8", "0")); });
   }
   web::HttpAnswer post(const std::string& path, const json& body) {
@@ -39,6 +39,7 @@ class ScheduleCallsTest : public testing::Test {
 
   cluster::SharedView view{cluster::ClusterOptions{}};
   ExtenderMetrics metrics;
+  Patience patience{std::chrono::milliseconds(50), std::chrono::seconds(1)};
   CallContext context;
   std::atomic<int> now{0};
   std::string not_ready;
@@ -53,8 +54,23 @@ TEST_F(ScheduleCallsTest, WaitsForPodsInFlightAndThenDecidesWithoutThem) {
   EXPECT_EQ(answer["NodeNames"], json::parse(R"(["a"])"));
 }
 
+TEST_F(ScheduleCallsTest, AfterAWaitInVainNobodyWaitsForAWhile) {
+  view.use([](ClusterView& of) { of.set_topology(test::eight_each("b", "8", "0")); });
+  (void)filter("p", {"a", "b"});
+  (void)filter("q", {"a", "b"});
+  const int waited = now;
+  EXPECT_GE(waited, 50);
+  EXPECT_EQ(filter("r", {"a", "b"})["NodeNames"], json::parse(R"(["a","b"])"));
+  EXPECT_LT(now - waited, 10);
+  now += 1'000;
+  const int rested = now;
+  (void)filter("s", {"a", "b"});
+  EXPECT_GE(now - rested, 50);
+}
+
 TEST_F(ScheduleCallsTest, APodThatIsBoundMeanwhileDecides) {
-  context.patience = std::chrono::seconds(3600);
+  Patience endless(std::chrono::hours(1), std::chrono::seconds(1));
+  context.patience = &endless;
   EXPECT_EQ(filter("p", {"a", "unknown"})["NodeNames"], json::parse(R"(["a","unknown"])"));
   std::thread binding([this] {
     view.use([](ClusterView& of) { of.set_pod(test::watched("p", "6", "a"), kube::Time(1)); });

@@ -1,18 +1,21 @@
 // A day of a cluster's life in logical time: watches that are lost anywhere, versions that are
-// forgotten, garbage, clocks that jump, nodes that are renamed. Afterwards the view must be that of
-// a program that has just started.
+// forgotten, garbage, clocks that jump, nodes that are renamed or get other zones, and a scheduler
+// that asks all the time. Afterwards the view must be that of a program that has just started.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <vector>
 
 #include "cluster_objects.hpp"
 #include "pinfold/cluster/sinks.hpp"
 #include "pinfold/kube/list_watch.hpp"
+#include "pinfold/scheduling/answers.hpp"
 
 namespace pinfold::cluster {
 namespace {
@@ -178,6 +181,9 @@ class SoakedCluster {
     }
   }
 
+  /// Returns the UID of a pod, which may have gone.
+  std::string any_pod() { return "u" + std::to_string(below(static_cast<std::size_t>(pods_) + 1)); }
+
   std::map<Kind, KeptObjects> kinds = {
       {Kind::kNodes, {}}, {Kind::kPods, {}}, {Kind::kNodeTopologies, {}}};
 
@@ -199,6 +205,9 @@ class SoakedCluster {
   void publish(const std::string& name) {
     json topology =
         to_json(test::eight_each(name, std::to_string(below(9)), std::to_string(below(9))));
+    if (below(10) == 0) {
+      topology = to_json(test::zones_of(name, "restricted", "pod", {{"cpu", {"4", "4", "4"}}}));
+    }
     if (below(10) == 0) topology["zones"] = "broken";
     kinds[Kind::kNodeTopologies].put(name, std::move(topology));
   }
@@ -243,10 +252,32 @@ std::string picture_of(SoakedView& watcher, Time now) {
       const std::string name = "n" + std::to_string(i);
       const auto number = view.number_of(name);
       if (!number) continue;
-      const auto row = fleet.available(*number, 0);
-      text += fmt::format("{}: {} {}\n", name, row[0], row[1]);
+      text += fmt::format("{}: {}\n", name, fmt::join(fleet.available(*number, 0), " "));
     }
     return text;
+  });
+}
+
+/// Asks a program about a pod, as a scheduler does.
+void ask_about(const std::string& uid, std::mt19937_64& random, SoakedView& watcher) {
+  std::vector<std::string> names;
+  scheduling::VictimsByNode victims;
+  for (int i = 0; i < 13; ++i) {
+    if (random() % 3 == 0) continue;
+    names.push_back("n" + std::to_string(i));
+    victims[names.back()] = {{PodUid(uid + "0")}, 0};
+  }
+  const PodSpec pod = test::watched(uid, std::to_string(1 + random() % 6)).spec;
+  const auto undecided = random() % 2 == 0 ? scheduling::Undecided::kReport
+                                           : scheduling::Undecided::kPass;
+  watcher.view.use([&](ClusterView& view) {
+    const scheduling::ExtenderArgs args{pod, names, {}};
+    (void)scheduling::filter(view, args, watcher.now, undecided);
+    (void)scheduling::prioritize(view, args, ScoringStrategy::kLeastNumaNodes, watcher.now);
+    if (random() % 4 == 0) (void)scheduling::preempt(view, {pod, victims}, watcher.now);
+    EXPECT_LE(view.counts().in_flight, 30U);
+    EXPECT_LE(view.counts().departed, 30U);
+    EXPECT_LE(view.counts().bytes, 500'000U);
   });
 }
 
@@ -267,6 +298,7 @@ void soak(std::uint64_t seed) {
     const bool jumps = random() % 500 == 0;
     watcher.now += jumps ? Time(std::chrono::minutes(10)) : Time(1'000 + random() % 4'000);
     cluster.change();
+    ask_about(cluster.any_pod(), random, watcher);
     for (const Kind kind : kube::kKinds) watcher.ask(kind, cluster.kinds.at(kind), 10);
     if (step % 1'000 != 0) continue;
     catch_up(watcher, cluster);

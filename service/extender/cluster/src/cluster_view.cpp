@@ -129,7 +129,7 @@ void ClusterView::bind(WatchedPod pod, Time now) {
   note_due(now);
   const PodUid uid = pod.spec.uid;
   const bool was_seen = unbound_.erase(uid) > 0;
-  in_flight_.remove(uid);
+  in_flight_.remove(fleet_, uid);
   PodAccount& account = pods_[uid];
   account.spec = std::move(pod.spec);
   account.node = std::move(pod.node);
@@ -171,7 +171,7 @@ void ClusterView::judge(PodAccount& pod, std::size_t number) const {
 
 void ClusterView::remove_pod(const PodUid& uid) {
   unbound_.erase(uid);
-  in_flight_.remove(uid);
+  in_flight_.remove(fleet_, uid);
   const auto pod = pods_.find(uid);
   if (pod == pods_.end()) return;
   const std::string name = pod->second.node;
@@ -190,7 +190,7 @@ void ClusterView::remove_pod(const PodUid& uid) {
 
 Fleet& ClusterView::fleet(Time now) {
   rebuild_if_wasteful();
-  in_flight_.expire(now);
+  in_flight_.expire(fleet_, now);
   std::erase_if(distrusted_, [&](const auto& entry) { return entry.second <= now; });
   note_due(now);
   for (const std::string& name : changed_) {
@@ -198,6 +198,7 @@ Fleet& ClusterView::fleet(Time now) {
     if (node == nodes_.end()) continue;
     forget_departed(node->second, now);
     account_for(node->second, now, Estimate::kSafe);
+    in_flight_.charge_node(fleet_, node->second.number);
   }
   changed_.clear();
   return fleet_;
@@ -259,8 +260,16 @@ const PodAccount* ClusterView::find_pod(const PodUid& uid) const {
 }
 
 ClusterView::Counts ClusterView::counts() const {
-  return {created_.size(),   nodes_.size(), unread_.size(),   pods_.size(),
-          in_flight_.size(), rejections_,   fleet_.memory()};
+  std::size_t departed = 0;
+  for (const auto& [name, node] : nodes_) departed += node.departed.size();
+  return {.nodes = created_.size(),
+          .topologies = nodes_.size(),
+          .unread = unread_.size(),
+          .pods = pods_.size(),
+          .departed = departed,
+          .in_flight = in_flight_.size(),
+          .rejections = rejections_,
+          .bytes = fleet_.memory()};
 }
 
 std::vector<std::string> ClusterView::take_warnings() { return std::exchange(warnings_, {}); }

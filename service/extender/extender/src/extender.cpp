@@ -26,6 +26,9 @@ using web::HttpCall;
 
 /// API servers send bookmarks every minute: this is more than usual.
 constexpr seconds kLongSilence(150);
+/// Most binds are seen within the first.
+constexpr std::chrono::milliseconds kWait(200);
+constexpr seconds kRest(10);
 
 Time steady_now() {
   return std::chrono::duration_cast<Time>(std::chrono::steady_clock::now().time_since_epoch());
@@ -53,6 +56,7 @@ struct Extender::Parts {
   agent::LogSink log;
   cluster::SharedView view;
   ExtenderMetrics metrics;
+  Patience patience{kWait, kRest};
   CallContext context;
   std::array<std::unique_ptr<cluster::ViewSink>, kube::kKinds.size()> sinks;
   // Destroyed first: they use all of the above.
@@ -127,7 +131,7 @@ Result<void> Extender::Parts::serve() {
              steady_now,
              [this] { return not_ready(); },
              [this] { return silence(); },
-             CallContext{}.patience};
+             &patience};
   web::HttpServerOptions options;
   options.address = settings.address;
   options.tls = settings.tls;

@@ -87,6 +87,7 @@ void ExtenderMetrics::set_view(const cluster::ClusterView::Counts& counts) {
   set("topologies", counts.topologies);
   set("unread_topologies", counts.unread);
   set("bound_pods", counts.pods);
+  set("departed_pods", counts.departed);
   set("pods_in_flight", counts.in_flight);
   raise(parts_->rejections.Add({}), counts.rejections);
   parts_->bytes.Add({}).Set(static_cast<double>(counts.bytes));

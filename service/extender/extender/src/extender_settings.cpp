@@ -29,19 +29,28 @@ namespace {
 
 constexpr std::chrono::seconds kLongest(3600);
 
-/// Errors: kInvalidArgument for a member that the settings do not have.
-Result<void> check_names(const nlohmann::json& document) {
-  if (!document.is_object()) return {};
-  const nlohmann::json known = fields::to_json(ExtenderSettings{});
+/// Errors: kInvalidArgument for a member that `known` does not have.
+Result<void> check_names(const nlohmann::json& object, const nlohmann::json& known,
+                         const std::string& path) {
+  if (!object.is_object() || !known.is_object()) return {};
   std::vector<std::string_view> names;
   for (auto it = known.begin(); it != known.end(); ++it) names.push_back(it.key());
-  for (auto it = document.begin(); it != document.end(); ++it) {
-    if (known.contains(it.key())) continue;
-    return fail(
-        ErrorCode::kInvalidArgument,
-        fmt::format("unknown field '{}'{}", printable(it.key()), did_you_mean(it.key(), names)));
+  for (auto it = object.begin(); it != object.end(); ++it) {
+    if (!known.contains(it.key())) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("unknown field '{}'{}", printable(join(path, it.key())),
+                              did_you_mean(it.key(), names)));
+    }
+    PINFOLD_TRY(check_names(*it, known[it.key()], join(path, it.key())));
   }
   return {};
+}
+
+/// Errors: kInvalidArgument for a member that the settings do not have.
+Result<void> check_names(const nlohmann::json& document) {
+  ExtenderSettings all;
+  all.tls.emplace();
+  return check_names(document, fields::to_json(all), "");
 }
 
 Result<void> read_scoring(const std::string& name, ExtenderSettings& settings) {

@@ -32,16 +32,21 @@ HttpAnswer text_answer(int status, const std::string& text) {
 /// Filters; while only pods in flight decide, waits a moment until most of them are bound.
 FilterResult filter_patiently(const CallContext& context, const ExtenderArgs& args) {
   constexpr std::chrono::milliseconds kPause(10);
-  const kube::Time end = context.clock() + context.patience;
+  const kube::Time start = context.clock();
+  const kube::Time end = context.patience->end(start);
   while (true) {
     const kube::Time now = context.clock();
-    const auto undecided =
-        now < end ? scheduling::Undecided::kReport : scheduling::Undecided::kPass;
-    auto result = context.view->use(
-        [&](ClusterView& view) { return scheduling::filter(view, args, now, undecided); });
+    auto result =
+        context.view->use([&](ClusterView& view) { return scheduling::filter(view, args, now); });
     if (!result.is_undecided) return result;
+    if (now >= end) break;
     std::this_thread::sleep_for(kPause);
   }
+  const kube::Time now = context.clock();
+  if (end > start) context.patience->note_vain(now);
+  return context.view->use([&](ClusterView& view) {
+    return scheduling::filter(view, args, now, scheduling::Undecided::kPass);
+  });
 }
 
 /// Adds to the messages how old the answer is, if the API server is away.

@@ -25,19 +25,15 @@ class Filtering {
       : view_(view), args_(args), now_(now), fleet_(view.fleet(now)), query_(fleet_, args.pod) {}
 
   FilterResult run(Undecided undecided) {
-    const PodUid& uid = args_.pod.uid;
-    InFlight& others = view_.in_flight();
-    others.charge(fleet_, uid, InFlight::Which::kAll);
+    InFlight& in_flight = view_.in_flight();
+    in_flight.remove(fleet_, args_.pod.uid);
     for (std::size_t i = 0; i < args_.nodes.size(); ++i) look_at(i);
-    others.credit(fleet_, uid, InFlight::Which::kAll);
-    others.charge(fleet_, uid, InFlight::Which::kCertain);
     for (const RejectingNode& rejecting : rejecting_) explain(rejecting);
-    others.credit(fleet_, uid, InFlight::Which::kCertain);
     name_nearest();
     result_.is_undecided = result_.passed.empty() && !contested_.empty();
     if (result_.is_undecided && undecided == Undecided::kPass) pass_contested();
-    others.set(ref_of(args_.pod), std::move(candidates_), result_.passed.size(),
-               now_ + view_.options().reserve);
+    in_flight.set(fleet_, args_.pod.uid, candidates_, result_.passed.size(),
+                  now_ + view_.options().reserve);
     return std::move(result_);
   }
 
@@ -61,15 +57,20 @@ class Filtering {
     if (!prediction.zones.empty()) candidates_.push_back({*node, query_.place(*node)});
   }
 
+  /// Without the pods that may be elsewhere.
   void explain(const RejectingNode& rejecting) {
-    const std::string& name = args_.nodes[rejecting.index];
+    view_.in_flight().credit_elsewhere(fleet_, rejecting.node);
     if (predict(rejecting.node).admits()) {
-      const PodRef* const other = view_.in_flight().pod_on(rejecting.node, args_.pod.uid);
       contested_.push_back({rejecting.index, {rejecting.node, query_.place(rejecting.node)}});
-      result_.failed[name] = fmt::format("pod '{}' may be about to be bound there",
-                                         other == nullptr ? "" : to_string(*other));
-      return;
+      result_.failed[args_.nodes[rejecting.index]] = "other pods may be about to be bound there";
+    } else {
+      explain_rejection(rejecting);
     }
+    view_.in_flight().charge_elsewhere(fleet_, rejecting.node);
+  }
+
+  void explain_rejection(const RejectingNode& rejecting) {
+    const std::string& name = args_.nodes[rejecting.index];
     NearMiss miss = query_.near_miss(rejecting.node);
     const bool is_full = query_.admits_when_empty(rejecting.node);
     (is_full ? result_.failed : result_.unresolvable)[name] = miss.why;

@@ -23,25 +23,31 @@ std::vector<Placement> freed_by(const ClusterView& view, const Fleet& fleet, std
   return placements;
 }
 
+/// Whether the node would admit the pod without the victims, and without pods that may be
+/// elsewhere.
+bool admits_without(const NodeVictims& victims, ClusterView& view, Fleet& fleet, PodQuery& query,
+                    std::size_t node) {
+  const auto freed = freed_by(view, fleet, node, victims);
+  view.in_flight().credit_elsewhere(fleet, node);
+  for (const Placement& placement : freed) fleet.credit(node, placement);
+  const bool admits = query.predict(node, ScoringStrategy::kLeastNumaNodes).admits();
+  for (const Placement& placement : freed) fleet.charge(node, placement);
+  view.in_flight().charge_elsewhere(fleet, node);
+  return admits;
+}
+
 }  // namespace
 
 VictimsByNode preempt(ClusterView& view, const PreemptionArgs& args, kube::Time now) {
   Fleet& fleet = view.fleet(now);
-  view.in_flight().charge(fleet, args.pod.uid, cluster::InFlight::Which::kCertain);
+  view.in_flight().remove(fleet, args.pod.uid);
   PodQuery query(fleet, args.pod);
   VictimsByNode helping;
   for (const auto& [name, victims] : args.victims) {
     const auto node = view.number_of(name);
-    if (node) {
-      const auto freed = freed_by(view, fleet, *node, victims);
-      for (const Placement& placement : freed) fleet.credit(*node, placement);
-      const bool admits = query.predict(*node, ScoringStrategy::kLeastNumaNodes).admits();
-      for (const Placement& placement : freed) fleet.charge(*node, placement);
-      if (!admits) continue;
-    }
+    if (node && !admits_without(victims, view, fleet, query, *node)) continue;
     helping.emplace(name, victims);
   }
-  view.in_flight().credit(fleet, args.pod.uid, cluster::InFlight::Which::kCertain);
   return helping;
 }
 

@@ -48,7 +48,8 @@ class ClusterView {
   void set_pod(kube::WatchedPod pod, kube::Time now);
   void remove_pod(const PodUid& uid);
 
-  /// Returns the fleet as it is at `now`. The caller may change it, and changes it back.
+  /// Returns the fleet as it is at `now`, with the pods in flight charged. The caller may change it,
+  /// and changes it back.
   [[nodiscard]] Fleet& fleet(kube::Time now);
   [[nodiscard]] InFlight& in_flight() { return in_flight_; }
   [[nodiscard]] const ClusterOptions& options() const { return options_; }
@@ -65,7 +66,8 @@ class ClusterView {
     std::size_t nodes = 0;
     std::size_t topologies = 0;
     std::size_t unread = 0;
-    std::size_t pods = 0;  ///< bound ones
+    std::size_t pods = 0;      ///< bound ones
+    std::size_t departed = 0;  ///< removed ones that topologies may still show
     std::size_t in_flight = 0;
     std::size_t rejections = 0;  ///< pods that kubelets have rejected with a TopologyAffinityError
     std::size_t bytes = 0;       ///< of the fleet

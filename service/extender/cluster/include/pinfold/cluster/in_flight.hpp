@@ -1,57 +1,76 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "pinfold/kube/list_watch.hpp"
 #include "pinfold/predict/fleet.hpp"
-#include "pinfold/types/pod_ref.hpp"
+#include "pinfold/types/container_id.hpp"
 
 namespace pinfold::cluster {
 
 /// Pods for which nodes were named, and of which no node is known yet: each may be about to be
-/// bound to any of its nodes. The scheduler does not say which one it has chosen.
+/// bound to any of its nodes. The scheduler does not say which one it has chosen. Each is charged
+/// on all of its nodes.
+///
+/// How it works. The fleet is charged when a pod comes and credited when it goes, so that a request
+/// costs as much as it names nodes, however many pods are in flight. The sums by node are for the
+/// nodes whose rows are written anew, and to look at a node without the pods that may be elsewhere.
 class InFlight {
  public:
   struct Candidate {
     std::size_t node = 0;
     Placement placement;
   };
+  /// The most candidates of all pods. Beyond it the oldest pods no longer count.
+  static constexpr std::size_t kMostCandidates = 2'000'000;
 
   /// Replaces the candidates of a pod, which are among the `passed` nodes that were named for it.
   /// Without candidates it is not in flight.
-  void set(const PodRef& pod, std::vector<Candidate> candidates, std::size_t passed,
-           kube::Time until);
-  void remove(const PodUid& uid) { pods_.erase(uid); }
-  void expire(kube::Time now);
+  void set(Fleet& fleet, const PodUid& uid, const std::vector<Candidate>& candidates,
+           std::size_t passed, kube::Time until);
+  void remove(Fleet& fleet, const PodUid& uid);
+  void expire(Fleet& fleet, kube::Time now);
   /// The zones of a node have changed: placements there no longer mean anything.
   void forget_node(std::size_t node);
-  void clear() { pods_.clear(); }
+  void clear();
   [[nodiscard]] std::size_t size() const { return pods_.size(); }
   [[nodiscard]] bool contains(const PodUid& uid) const { return pods_.contains(uid); }
 
-  /// Which pods count: all of them on each of their candidates, or only those for which one node
-  /// was named.
-  enum class Which { kAll, kCertain };
-  /// Charges the placements of pods other than `except`.
-  void charge(Fleet& fleet, const PodUid& except, Which which) const;
-  /// Undoes charge() with the same arguments.
-  void credit(Fleet& fleet, const PodUid& except, Which which) const;
-  /// Returns a pod other than `except` that may be about to be bound to the node; nullptr if there
-  /// is none.
-  [[nodiscard]] const PodRef* pod_on(std::size_t node, const PodUid& except) const;
+  /// Charges all pods on a node whose rows were written anew.
+  void charge_node(Fleet& fleet, std::size_t node) const;
+  /// Credits on a node the pods that may be elsewhere, because several nodes were named for them;
+  /// or charges them again.
+  void credit_elsewhere(Fleet& fleet, std::size_t node) const;
+  void charge_elsewhere(Fleet& fleet, std::size_t node) const;
+  /// Credits a pod on all of its candidates, or charges it again.
+  void credit(Fleet& fleet, const PodUid& uid) const;
+  void charge(Fleet& fleet, const PodUid& uid) const;
 
  private:
+  struct Spot {
+    std::uint32_t node;
+    std::uint32_t placement;  ///< index of Pod::placements
+  };
   struct Pod {
-    PodRef ref;
-    std::vector<Candidate> candidates;  ///< ascending by node
-    std::size_t passed = 0;
+    std::vector<Placement> placements;  ///< different ones: there are few
+    std::vector<Spot> spots;
+    bool is_certain = false;  ///< it can be nowhere else
     kube::Time until{0};
   };
+  struct Sums {
+    Placement certain;
+    Placement elsewhere;
+  };
+
+  [[nodiscard]] static Pod packed(const std::vector<Candidate>& candidates);
+  void add_to_sums(const Pod& pod, int sign);
+  void drop_oldest(Fleet& fleet);
+
   std::map<PodUid, Pod> pods_;
+  std::vector<Sums> sums_;  ///< by node
+  std::size_t candidates_ = 0;
 };
 
 }  // namespace pinfold::cluster

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -11,6 +12,25 @@
 
 namespace pinfold::extender {
 
+/// How long filter requests wait for pods in flight if they alone decide. After a wait in vain none
+/// waits for a while: pods whose volumes take long, or that wait for the others of a gang, must not
+/// slow all others down. Thread-safe.
+class Patience {
+ public:
+  Patience(std::chrono::milliseconds wait, std::chrono::milliseconds rest)
+      : wait_(wait), rest_(rest) {}
+  /// Returns until when a request that arrives at `now` waits.
+  [[nodiscard]] kube::Time end(kube::Time now) const {
+    return now < rests_until_.load() ? now : now + wait_;
+  }
+  void note_vain(kube::Time now) { rests_until_ = now + rest_; }
+
+ private:
+  std::chrono::milliseconds wait_;
+  std::chrono::milliseconds rest_;
+  std::atomic<kube::Time> rests_until_{kube::Time(0)};
+};
+
 /// What the calls of kube-scheduler need.
 struct CallContext {
   cluster::SharedView* view = nullptr;
@@ -21,8 +41,7 @@ struct CallContext {
   std::function<std::string()> not_ready;
   /// Returns how long the API server has not been heard; 0 while that is as usual.
   std::function<std::chrono::seconds()> silence;
-  /// How long a filter request waits for pods in flight if they alone decide.
-  std::chrono::milliseconds patience{200};
+  Patience* patience = nullptr;
 };
 
 /// Answers POST /filter, /prioritize and /preempt. Thread-safety: any number of calls at a time;
