@@ -12,6 +12,7 @@ namespace {
 using nlohmann::json;
 using test::Outcome;
 using test::run_shell;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -54,7 +55,17 @@ TEST(SimulateCluster, TheSamePlanGivesTheSameNumbers) {
 TEST(SimulateCluster, DrawsTheBounces) {
   const Outcome outcome = run("--cluster nodes=20,pods=100,score=spread");
   EXPECT_THAT(outcome.out, StartsWith("20 nodes, 100 pods, seed 1, objects 0 s late\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("\n  extender "));
+  EXPECT_THAT(outcome.out, ContainsRegex("\n  sums .*@"));  // the most of all
+  EXPECT_THAT(outcome.out, ContainsRegex("\n  extender .* 0 +[.]{30}\n"));
+}
+
+TEST(SimulateCluster, TheBouncesOverTimeAreAll) {
+  const json runs = runs_of("nodes=60,pods=300,delay=10");
+  for (const json& run : runs) {
+    std::size_t sum = 0;
+    for (const json& count : run["bouncesOverTime"]) sum += count.get<std::size_t>();
+    EXPECT_EQ(sum, run["bouncedCount"]) << run;
+  }
 }
 
 TEST(SimulateCluster, NamesWhatIsWrongWithThePlan) {

@@ -186,6 +186,7 @@ struct ScheduledRun {
   std::string rule;
   std::size_t placed = 0;
   std::size_t bounced = 0;
+  std::vector<std::size_t> bounced_by_time;
   std::size_t waited = 0;
   std::size_t unplaced = 0;
   std::size_t peak = 0;

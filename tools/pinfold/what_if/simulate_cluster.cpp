@@ -26,6 +26,7 @@ ScheduledRun run_rule(const ClusterPlan& plan, ScheduleRule rule) {
   return {std::string(to_string(rule)),
           result.placed,
           result.bounced,
+          {result.bounced_by_time.begin(), result.bounced_by_time.end()},
           result.waited,
           result.unplaced,
           result.peak,
@@ -38,20 +39,25 @@ std::string milliseconds_text(std::chrono::nanoseconds time) {
   return fmt::format("{:.3f} ms", std::chrono::duration<double, std::milli>(time).count());
 }
 
-/// A bar as long as the count, compared with the most.
-std::string bar(std::size_t count, std::size_t most, const Style& style) {
-  constexpr std::size_t kLongest = 30;
-  const std::size_t length =
-      most == 0 ? 0 : (count * kLongest + most - 1) / most;  // not empty if any
+/// A character for each part of the time, as high as its count compared with the most.
+std::string curve(const std::vector<std::size_t>& counts, std::size_t most, const Style& style) {
+  constexpr std::array kUnicode = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr std::array kPlain = {".", ":", "-", "=", "+", "*", "%", "#", "@"};
+  constexpr std::size_t kHighest = kPlain.size() - 1;
   std::string text;
-  for (std::size_t i = 0; i < length; ++i) text += style.unicode ? "█" : "#";
+  for (const std::size_t count : counts) {
+    const std::size_t height = (count * kHighest + most - 1) / most;  // not 0 if any
+    text += (style.unicode ? kUnicode : kPlain)[height];
+  }
   return text;
 }
 
 std::string cluster_text(const ClusterDocument& document, const Style& style) {
   using Align = TextTable::Align;
-  std::size_t most = 0;
-  for (const ScheduledRun& run : document.runs) most = std::max(most, run.bounced);
+  std::size_t most = 1;
+  for (const ScheduledRun& run : document.runs) {
+    for (const std::size_t count : run.bounced_by_time) most = std::max(most, count);
+  }
   TextTable table({{"RULE", Align::kLeft},
                    {"PLACED", Align::kRight},
                    {"WAITED", Align::kRight},
@@ -59,12 +65,12 @@ std::string cluster_text(const ClusterDocument& document, const Style& style) {
                    {"FILTER P99", Align::kRight},
                    {"MEMORY", Align::kRight},
                    {"BOUNCED", Align::kRight},
-                   {"", Align::kLeft}});
+                   {"OVER TIME", Align::kLeft}});
   for (const ScheduledRun& run : document.runs) {
     table.add({run.rule, std::to_string(run.placed), std::to_string(run.waited),
                std::to_string(run.unplaced), milliseconds_text(run.p99),
                human_bytes(run.fleet_bytes), std::to_string(run.bounced),
-               bar(run.bounced, most, style)});
+               curve(run.bounced_by_time, most, style)});
   }
   return fmt::format("{}, {}, seed {}, objects {} s late\n{}", counted(document.nodes, "node"),
                      counted(document.pods, "pod"), document.seed,

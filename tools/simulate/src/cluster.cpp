@@ -97,6 +97,7 @@ class SimulatedScheduling {
   ClusterResult run(const std::function<bool(std::size_t)>& progress) {
     for (std::size_t i = 0; i < plan_.pods; ++i) {
       pass_time(now_ + kBetweenArrivals);
+      arrived_ = i;
       PodSpec pod = make_cluster_pod(i, dice_);
       schedule({std::move(pod), lifetime(), 0, 0});
       if (progress && !progress(i + 1)) break;
@@ -224,6 +225,7 @@ class SimulatedScheduling {
   /// The controller of a rejected pod creates another one at once.
   void bounce(Attempt attempt) {
     ++result_.bounced;
+    ++result_.bounced_by_time[arrived_ * ClusterResult::kParts / plan_.pods];
     ++attempt.bounces;
     attempt.pod.uid = PodUid(fmt::format("cluster_{}-{}", attempt.pod.name, attempt.bounces));
     try_again(std::move(attempt));
@@ -255,6 +257,7 @@ class SimulatedScheduling {
   std::uint64_t order_ = 0;
   Time now_{0};
   std::size_t next_node_ = 0;
+  std::size_t arrived_ = 0;  ///< number of the last arrival
   std::size_t running_ = 0;
   std::size_t retries_ = 0;
   ClusterResult result_;

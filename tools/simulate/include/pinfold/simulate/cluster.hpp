@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -34,9 +35,13 @@ struct ClusterPlan {
 [[nodiscard]] Result<ClusterPlan> parse_cluster_plan(std::string_view text);
 
 struct ClusterResult {
+  static constexpr std::size_t kParts = 30;
   ScheduleRule rule = ScheduleRule::kSums;
   std::size_t placed = 0;    ///< pods that a kubelet has admitted
   std::size_t bounced = 0;   ///< pods that a kubelet has rejected; each is created again
+  /// Bounces by time: equal parts from the first arrival to the last; the last part has those of
+  /// later attempts too.
+  std::array<std::size_t, kParts> bounced_by_time{};
   std::size_t waited = 0;    ///< times that no node passed
   std::size_t unplaced = 0;  ///< pods that were not admitted in the end
   std::size_t peak = 0;      ///< most pods at one time
