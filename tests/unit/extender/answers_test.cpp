@@ -99,8 +99,7 @@ TEST_F(AnswersTest, APodThatMayBeElsewhereDoesNotBlockANodeForLong) {
   EXPECT_THAT(ask("p", "6", {"a", "b"}).passed, ElementsAre(0, 1));
   const FilterResult result = ask("q", "6", {"a"});
   EXPECT_TRUE(result.is_undecided);
-  EXPECT_THAT(result.failed,
-              ElementsAre(Pair("a", "other pods may be about to be bound there")));
+  EXPECT_THAT(result.failed, ElementsAre(Pair("a", "other pods may be about to be bound there")));
   const auto args = args_for(watched("q", "6").spec, {"a"});
   const FilterResult decided = filter(view, args, now, Undecided::kPass);
   EXPECT_THAT(decided.passed, ElementsAre(0));

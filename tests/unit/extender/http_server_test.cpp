@@ -10,6 +10,7 @@
 #include <boost/asio/write.hpp>
 #include <future>
 #include <list>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -159,19 +160,22 @@ TEST_F(HttpServerTest, AHandlerThatThrowsFailsItsCallOnly) {
 TEST_F(HttpServerTest, AnAnswerThatHasBegunIsSentBeforeTheEnd) {
   std::promise<void> asked;
   std::promise<void> may_answer;
-  auto server = HttpServer::start({.address = "127.0.0.1:0"}, [&](const HttpCall&) {
+  HttpServerOptions options;
+  options.address = "127.0.0.1:0";
+  auto server = HttpServer::start(options, [&](const HttpCall&) {
                   asked.set_value();
                   may_answer.get_future().wait();
                   return HttpAnswer{200, "late", "text/plain"};
                 }).value();
   RawClient silent(server->port());
-  RawClient client(server->port());
-  client.send("GET / HTTP/1.1\r\n\r\n");
+  std::optional<RawClient> client(std::in_place, server->port());
+  client->send("GET / HTTP/1.1\r\n\r\n");
   asked.get_future().wait();
   std::thread ending([&] { server.reset(); });
   EXPECT_EQ(silent.rest(), "");  // the end has begun
   may_answer.set_value();
-  EXPECT_THAT(client.rest(), HasSubstr("late"));
+  EXPECT_THAT(client->rest(), HasSubstr("late"));
+  client.reset();
   ending.join();
 }
 

@@ -123,10 +123,10 @@ TEST_F(ScheduleCallsTest, WhatOthersCountIsShown) {
   status.errors = 4;
   metrics.set_watch(kube::Kind::kPods, status, kube::Time(3'500));
   const std::string text = prometheus::TextSerializer().Serialize(metrics.collect());
-  for (const char* const line : {"rejected_pods_total 5", "watch_synced{kind=\"pods\"} 1",
-                                 "watch_age_seconds{kind=\"pods\"} 2.5",
-                                 "watch_lists_total{kind=\"pods\"} 3",
-                                 "watch_errors_total{kind=\"pods\"} 4"}) {
+  for (const char* const line :
+       {"rejected_pods_total 5", "watch_synced{kind=\"pods\"} 1",
+        "watch_age_seconds{kind=\"pods\"} 2.5", "watch_lists_total{kind=\"pods\"} 3",
+        "watch_errors_total{kind=\"pods\"} 4"}) {
     EXPECT_THAT(text, HasSubstr(std::string("\npinfold_extender_") + line));
   }
 }

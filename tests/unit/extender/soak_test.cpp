@@ -268,8 +268,8 @@ void ask_about(const std::string& uid, std::mt19937_64& random, SoakedView& watc
     victims[names.back()] = {{PodUid(uid + "0")}, 0};
   }
   const PodSpec pod = test::watched(uid, std::to_string(1 + random() % 6)).spec;
-  const auto undecided = random() % 2 == 0 ? scheduling::Undecided::kReport
-                                           : scheduling::Undecided::kPass;
+  const auto undecided =
+      random() % 2 == 0 ? scheduling::Undecided::kReport : scheduling::Undecided::kPass;
   watcher.view.use([&](ClusterView& view) {
     const scheduling::ExtenderArgs args{pod, names, {}};
     (void)scheduling::filter(view, args, watcher.now, undecided);

@@ -84,9 +84,10 @@ void describe(Fields& fields, ScheduledRun& run) {
   fields.member("rule", run.rule, "\"sums\", \"published\" or \"extender\".");
   fields.member("placedCount", run.placed, "Pods that a kubelet has admitted.");
   fields.member("bouncedCount", run.bounced, "Pods that a kubelet has rejected.");
-  fields.member("bouncesOverTime", run.bounced_by_time,
-                "In equal parts from the first arrival to the last; the last one has those of later "
-                "attempts too.");
+  fields.member(
+      "bouncesOverTime", run.bounced_by_time,
+      "In equal parts from the first arrival to the last; the last one has those of later "
+      "attempts too.");
   fields.member("waitedCount", run.waited, "Times that no node passed.");
   fields.member("unplacedCount", run.unplaced, "Pods that were not admitted in the end.");
   fields.member("peakCount", run.peak, "Most pods at one time.");

@@ -51,9 +51,9 @@ void InFlight::set(Fleet& fleet, const PodUid& uid, const std::vector<Candidate>
 }
 
 void InFlight::drop_oldest(Fleet& fleet) {
-  const auto oldest = std::min_element(pods_.begin(), pods_.end(), [](const auto& a, const auto& b) {
-    return a.second.until < b.second.until;
-  });
+  const auto oldest = std::min_element(
+      pods_.begin(), pods_.end(),
+      [](const auto& a, const auto& b) { return a.second.until < b.second.until; });
   remove(fleet, PodUid(oldest->first));
 }
 
@@ -76,8 +76,7 @@ void InFlight::expire(Fleet& fleet, kube::Time now) {
 
 void InFlight::forget_node(std::size_t node) {
   for (auto& [uid, pod] : pods_) {
-    candidates_ -=
-        std::erase_if(pod.spots, [&](const Spot& spot) { return spot.node == node; });
+    candidates_ -= std::erase_if(pod.spots, [&](const Spot& spot) { return spot.node == node; });
   }
   if (node < sums_.size()) sums_[node] = {};
 }

@@ -43,8 +43,8 @@ struct ExtenderMetrics::Parts {
                                    .Name("pinfold_extender_call_duration_seconds")
                                    .Help("Time to answer a call of kube-scheduler.")
                                    .Register(registry);
-  Family<Counter>& calls = counter(registry, "pinfold_extender_calls_total",
-                                   "Calls of kube-scheduler, by HTTP status.");
+  Family<Counter>& calls =
+      counter(registry, "pinfold_extender_calls_total", "Calls of kube-scheduler, by HTTP status.");
   Family<Counter>& judged =
       counter(registry, "pinfold_extender_filtered_nodes_total", "Nodes of filter calls.");
   Family<Counter>& rejections =

@@ -37,8 +37,8 @@ struct ClusterPlan {
 struct ClusterResult {
   static constexpr std::size_t kParts = 30;
   ScheduleRule rule = ScheduleRule::kSums;
-  std::size_t placed = 0;    ///< pods that a kubelet has admitted
-  std::size_t bounced = 0;   ///< pods that a kubelet has rejected; each is created again
+  std::size_t placed = 0;   ///< pods that a kubelet has admitted
+  std::size_t bounced = 0;  ///< pods that a kubelet has rejected; each is created again
   /// Bounces by time: equal parts from the first arrival to the last; the last part has those of
   /// later attempts too.
   std::array<std::size_t, kParts> bounced_by_time{};

@@ -48,8 +48,8 @@ class ClusterView {
   void set_pod(kube::WatchedPod pod, kube::Time now);
   void remove_pod(const PodUid& uid);
 
-  /// Returns the fleet as it is at `now`, with the pods in flight charged. The caller may change it,
-  /// and changes it back.
+  /// Returns the fleet as it is at `now`, with the pods in flight charged. The caller may change
+  /// it, and changes it back.
   [[nodiscard]] Fleet& fleet(kube::Time now);
   [[nodiscard]] InFlight& in_flight() { return in_flight_; }
   [[nodiscard]] const ClusterOptions& options() const { return options_; }
@@ -114,7 +114,7 @@ class ClusterView {
   std::set<PodUid> unbound_;  ///< pods that were seen without a node
   InFlight in_flight_;
   Fleet fleet_;
-  std::map<std::size_t, kube::Time> distrusted_;     ///< nodes by number: until when
+  std::map<std::size_t, kube::Time> distrusted_;  ///< nodes by number: until when
   std::size_t rejections_ = 0;
   std::set<std::string> changed_;                    ///< nodes to account for
   std::map<kube::Time, std::set<std::string>> due_;  ///< when pods on nodes are no longer young
