@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
@@ -11,8 +9,6 @@ namespace {
 
 /// Resource name to amount.
 using Counts = std::map<std::string, std::int64_t>;
-
-std::string zone_name(NumaId id) { return fmt::format("node-{}", id.value); }
 
 Quantity count(std::int64_t amount) { return Quantity::of(amount, Quantity::Format::kDecimalSi); }
 Quantity bytes(std::uint64_t amount) { return Quantity::bytes(static_cast<std::int64_t>(amount)); }
@@ -87,14 +83,17 @@ NodeTopology describe(const Node& node, const NodeState& state, std::string name
   topology.name = std::move(name);
   topology.attributes = {
       {std::string(predict::kPolicyAttribute), node.config().topology_manager_policy},
-      {std::string(predict::kScopeAttribute), node.config().topology_manager_scope}};
+      {std::string(predict::kScopeAttribute), node.config().topology_manager_scope},
+      {std::string(predict::kCpuPolicyAttribute), node.config().cpu_manager_policy},
+      {std::string(predict::kMemoryPolicyAttribute), node.config().memory_manager_policy}};
   for (int position = 0; position < machine.numa_count(); ++position) {
     Zone zone;
-    zone.name = zone_name(machine.numa_id(position));
+    zone.name = predict::zone_name(machine.numa_id(position));
     zone.type = "Node";
     const auto& distances = machine.numa_nodes()[static_cast<std::size_t>(position)].distances;
     for (std::size_t other = 0; other < distances.size(); ++other) {
-      zone.costs.push_back({zone_name(machine.numa_id(static_cast<int>(other))), distances[other]});
+      zone.costs.push_back(
+          {predict::zone_name(machine.numa_id(static_cast<int>(other))), distances[other]});
     }
     add_cpus(node, state, position, zone);
     add_devices(machine, state, position, zone);

@@ -1,15 +1,22 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 
 #include "pinfold/api/topology_policy.hpp"
+#include "pinfold/types/ids.hpp"
 
 /// Names that occur only in NodeResourceTopology objects.
 namespace pinfold::predict {
 
 inline constexpr std::string_view kPolicyAttribute = "topologyManagerPolicy";
 inline constexpr std::string_view kScopeAttribute = "topologyManagerScope";
+inline constexpr std::string_view kCpuPolicyAttribute = "cpuManagerPolicy";
+inline constexpr std::string_view kMemoryPolicyAttribute = "memoryManagerPolicy";
+
+/// Returns the name of the zone of a NUMA node, as exporters write it.
+[[nodiscard]] inline std::string zone_name(NumaId id) { return "node-" + std::to_string(id.value); }
 
 /// A name in the deprecated field topologyPolicies, for a policy and a scope in one.
 struct LegacyPolicy {

@@ -268,6 +268,11 @@ TEST(NodeTopologyDescribe, SubtractsReservedAndAssignedResources) {
   EXPECT_EQ(topology.name, "worker-1");
   EXPECT_EQ(topology.policy(), TopologyPolicy::kRestricted);
   EXPECT_EQ(topology.scope(), TopologyScope::kPod);
+  EXPECT_EQ(topology.attributes,
+            (std::vector<TopologyAttribute>{{"topologyManagerPolicy", "restricted"},
+                                            {"topologyManagerScope", "pod"},
+                                            {"cpuManagerPolicy", "static"},
+                                            {"memoryManagerPolicy", "Static"}}));
   ASSERT_EQ(topology.zones.size(), 2U);
   EXPECT_EQ(topology.zones[0].name, "node-0");
   EXPECT_TRUE(topology.zones[0].is_numa_node());

@@ -101,10 +101,11 @@ struct NodeTopologies {
 [[nodiscard]] nlohmann::json to_json(const NodeTopology& topology);
 
 /// Returns what an exporter would publish for a node in this state: a zone for each NUMA node, with
-/// CPUs, memory, huge pages and devices. Memory of a block on several NUMA nodes counts where the
-/// memory manager accounts for it. A device near several NUMA nodes counts on each of them, one
-/// near none on none. Stale assignments count as in use; call release_stale first to exclude them.
-/// Domain: `name` is the node's name (metadata.name).
+/// CPUs, memory, huge pages and devices; and as attributes policy and scope of the topology
+/// manager, and the policies of the CPU and memory managers. Memory of a block on several NUMA
+/// nodes counts where the memory manager accounts for it. A device near several NUMA nodes counts
+/// on each of them, one near none on none. Stale assignments count as in use; call release_stale
+/// first to exclude them. Domain: `name` is the node's name (metadata.name).
 [[nodiscard]] NodeTopology describe(const Node& node, const NodeState& state, std::string name);
 
 }  // namespace pinfold
