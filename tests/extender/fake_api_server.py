@@ -1,11 +1,14 @@
 """An API server that holds nodes, pods and NodeResourceTopologies, and fails as real ones do.
 
 Lists with pages and continuations, watches with resource versions, bookmarks and time limits, 410
-for versions that it no longer has. Failures are switched on by the attributes of FakeApiServer.
+for versions that it no longer has. Server-side apply of NodeResourceTopologies, with one manager
+for all of an object; merge patches of pods. Failures are switched on by the attributes of
+FakeApiServer.
 """
 
 import http.server
 import json
+import re
 import ssl
 import threading
 import time
@@ -17,6 +20,17 @@ PATHS = {
     "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies": "noderesourcetopologies",
 }
 
+ONE_OBJECT = re.compile(r"(/api/v1/nodes|/api/v1(?=/namespaces/)|/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies)"
+                        r"(?:/namespaces/(?P<namespace>[^/]+)/pods)?/(?P<name>[^/]+)$")
+
+
+def parse_object_path(path):
+    """Returns kind and name; None for another path."""
+    match = ONE_OBJECT.match(path)
+    if match is None:
+        return None, None
+    return PATHS.get(match[1], "pods"), match["name"]
+
 
 class FakeApiServer:
     def __init__(self, certificate=None, key=None):
@@ -25,7 +39,9 @@ class FakeApiServer:
         self.oldest = 100  # events before it are gone
         self.objects = {kind: {} for kind in PATHS.values()}
         self.events = {kind: [] for kind in PATHS.values()}  # (version, type, object)
-        self.requests = []  # (kind, query) of every request
+        self.requests = []  # (kind, query) of every request for many objects
+        self.patches = []  # (kind, name) of every patch, refused ones included
+        self.managers = {}  # name of a NodeResourceTopology to the manager of its fields
         self.continuations = {}
         self.token = None  # the only one that is accepted
         self.status = {}  # kind to the status of all answers
@@ -51,13 +67,15 @@ class FakeApiServer:
 
     # What happens in the cluster.
 
-    def put(self, kind, name, body):
+    def put(self, kind, name, body, manager="the test"):
         with self.changed:
             self.version += 1
             known = name in self.objects[kind]
             metadata = {**body.get("metadata", {}), "name": name, "resourceVersion": str(self.version)}
             made = {**body, "metadata": metadata}
             self.objects[kind][name] = made
+            if kind == "noderesourcetopologies":
+                self.managers[name] = manager
             self.events[kind].append((self.version, "MODIFIED" if known else "ADDED", made))
             self.changed.notify_all()
 
@@ -101,20 +119,50 @@ class FakeApiServer:
                 url = urllib.parse.urlsplit(self.path)
                 query = dict(urllib.parse.parse_qsl(url.query))
                 kind = PATHS.get(url.path)
-                fake.note(kind, query)
-                expected = f"Bearer {fake.token}"
-                if fake.token and self.headers.get("Authorization") != expected:
-                    return self.fail(401, "Unauthorized")
-                if kind is None:
-                    return self.fail(404, "the server could not find the requested resource")
-                if kind in fake.status:
-                    return self.fail(fake.status[kind], "as the test wants")
+                one, name = parse_object_path(url.path)
+                if kind:
+                    fake.note(kind, query)
+                if self.is_refused(kind or one):
+                    return None
+                if name:
+                    return fake.get(self, one, name)
                 if "watch" in query:
                     return fake.watch(self, kind, query)
                 return fake.list(self, kind, query)
 
-            def fail(self, status, message):
-                self.send(status, {"kind": "Status", "code": status, "message": message})
+            def do_PATCH(self):
+                url = urllib.parse.urlsplit(self.path)
+                kind, name = parse_object_path(url.path)
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                with fake.changed:
+                    fake.patches.append((kind, name))
+                if self.is_refused(kind):
+                    return None
+                manager = dict(urllib.parse.parse_qsl(url.query)).get("fieldManager")
+                patch = {"noderesourcetopologies": fake.apply, "pods": fake.merge}[kind]
+                return patch(self, name, json.loads(body), manager)
+
+            def is_refused(self, kind):
+                expected = f"Bearer {fake.token}"
+                if fake.token and self.headers.get("Authorization") != expected:
+                    self.fail(401, "Unauthorized")
+                elif kind is None:
+                    self.fail(404, "the server could not find the requested resource")
+                elif kind in fake.status:
+                    self.fail(fake.status[kind], "as the test wants")
+                else:
+                    return False
+                return True
+
+            def expect_type(self, expected):
+                if self.headers["Content-Type"] == expected:
+                    return True
+                self.fail(415, f"expected {expected}")
+                return False
+
+            def fail(self, status, message, causes=()):
+                self.send(status, {"kind": "Status", "code": status, "message": message,
+                                   "details": {"causes": list(causes)}})
 
             def send(self, status, body):
                 text = json.dumps(body).encode()
@@ -135,6 +183,38 @@ class FakeApiServer:
         with self.changed:
             self.requests.append((kind, query))
             self.changed.notify_all()
+
+    def get(self, handler, kind, name):
+        with self.changed:
+            found = self.objects[kind].get(name)
+        return handler.send(200, found) if found else handler.fail(404, f'{kind} "{name}" not found')
+
+    def apply(self, handler, name, body, manager):
+        if not handler.expect_type("application/apply-patch+yaml"):
+            return None
+        kind = "noderesourcetopologies"
+        with self.changed:
+            found = self.objects[kind].get(name)
+            fields = {key: value for key, value in body.items() if key != "metadata"}
+            is_same = found and all(found.get(key) == value for key, value in fields.items())
+            if found and self.managers[name] != manager and not is_same:
+                return handler.fail(409, f'Apply failed with 1 conflict: conflict with "{self.managers[name]}": .zones',
+                                    [{"reason": "FieldManagerConflict", "field": ".zones"}])
+        self.put(kind, name, body, manager)
+        return handler.send(200 if found else 201, body)
+
+    def merge(self, handler, name, body, _):
+        if not handler.expect_type("application/merge-patch+json"):
+            return None
+        with self.changed:
+            found = self.objects["pods"].get(name)
+        if found is None:
+            return handler.fail(404, f'pods "{name}" not found')
+        if body["metadata"].get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
+            return handler.fail(422, f'Pod "{name}" is invalid: metadata.uid: Invalid value: field is immutable')
+        annotations = {**found["metadata"].get("annotations", {}), **body["metadata"]["annotations"]}
+        self.put("pods", name, {**found, "metadata": {**found["metadata"], "annotations": annotations}})
+        return handler.send(200, {})
 
     def list(self, handler, kind, query):
         limit = int(query.get("limit", "0")) or 1 << 30

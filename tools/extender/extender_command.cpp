@@ -77,7 +77,7 @@ void wait_for_end(const sigset_t& signals, extender::Extender& running, const ag
 
 Result<void> serve(const ExtenderArguments& arguments) {
   PINFOLD_LET(const auto settings, read_settings(arguments));
-  PINFOLD_LET(const auto access, extender::access_of(settings, environment));
+  PINFOLD_LET(const auto access, kube_client::read_access(settings.kubeconfig, environment));
   PINFOLD_LET(const auto least, settings::parse_log_level(settings.log_level));
   const bool to_journal = settings::is_journal(environment("JOURNAL_STREAM"));
   const auto log = [least, to_journal](LogLevel level, std::string_view message) {

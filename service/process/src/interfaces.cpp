@@ -121,6 +121,7 @@ struct Interfaces::Parts {
     auto families = metrics::node_families(worker.node(), snapshot->state.node, snapshot->metrics);
     append(families, pod_resources_families(pod_resources.counts()));
     if (runtime) append(families, metrics::runtime_families(runtime()));
+    if (published) append(families, metrics::publish_families(published()));
     append(families, metrics::service_families(worker.node(), *snapshot, worker.waiting()));
     append_noise(snapshot->state.node, families);
     if (snapshot->quieted) append(families, metrics::quiet_families(*snapshot->quieted));
@@ -129,6 +130,7 @@ struct Interfaces::Parts {
 
   worker::Worker& worker;
   std::function<worker::RuntimeCounters()> runtime;
+  std::function<publish::PublishCounters()> published;
   grpc::Api api;
   grpc::PodResourcesApi pod_resources;
   std::unique_ptr<grpc::Endpoint> api_endpoint;
@@ -166,6 +168,7 @@ Result<std::unique_ptr<Interfaces>> Interfaces::start(const InterfaceSettings& s
                                                       const agent::LogSink& log) {
   auto parts = std::make_unique<Parts>(worker);
   parts->runtime = settings.runtime;
+  parts->published = settings.published;
   grpc::EndpointOptions options;
   options.log = log;
   const auto say = [&](const std::string& message) {

@@ -24,7 +24,8 @@ constexpr std::int64_t kMaxInterval = 3600;
 
 using Field = std::variant<std::string Settings::*, bool Settings::*,
                            std::chrono::seconds Settings::*, agent::LogLevel Settings::*,
-                           quiet::QuietLevel Settings::*, std::optional<NriSettings> Settings::*>;
+                           quiet::QuietLevel Settings::*, std::optional<NriSettings> Settings::*,
+                           std::optional<PublishSettings> Settings::*>;
 struct NamedField {
   std::string_view name;
   Field field;
@@ -46,6 +47,7 @@ constexpr std::array kFields = {
     NamedField{"podResourcesSocket", &Settings::pod_resources_socket},
     NamedField{"metricsAddress", &Settings::metrics_address},
     NamedField{"nri", &Settings::nri},
+    NamedField{"publish", &Settings::publish},
     NamedField{"reconcileIntervalSeconds", &Settings::reconcile_interval, false},
     NamedField{"movePages", &Settings::move_pages, false},
     NamedField{"logLevel", &Settings::log_level, false},
@@ -76,6 +78,10 @@ struct Set {
   }
   Result<void> operator()(std::optional<NriSettings> Settings::*field) const {
     PINFOLD_LET(settings.*field, parse_nri_settings(value));
+    return {};
+  }
+  Result<void> operator()(std::optional<PublishSettings> Settings::*field) const {
+    PINFOLD_LET(settings.*field, parse_publish_settings(value));
     return {};
   }
   Result<void> operator()(quiet::QuietLevel Settings::*field) const {

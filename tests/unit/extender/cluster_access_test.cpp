@@ -1,11 +1,11 @@
-#include "pinfold/web/cluster_access.hpp"
+#include "pinfold/kube_client/cluster_access.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
-namespace pinfold::web {
+namespace pinfold::kube_client {
 namespace {
 
 using testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST(InClusterAccess, FollowsFromTheVariables) {
 }
 
 }  // namespace
-}  // namespace pinfold::web
+}  // namespace pinfold::kube_client

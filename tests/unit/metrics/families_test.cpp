@@ -211,6 +211,17 @@ TEST(RuntimeFamilies, PrintWhatWasCounted) {
   }
 }
 
+TEST(PublishFamilies, AreTheCounters) {
+  const publish::PublishCounters counted{1, 2, 3, 4, 5, true};
+  const std::string printed = prometheus::TextSerializer().Serialize(publish_families(counted));
+  for (const char* const line :
+       {"pinfold_publish_topologies_total 1", "pinfold_publish_placements_total 2",
+        "pinfold_publish_failures_total 3", "pinfold_publish_rejections_total 4",
+        "pinfold_publish_pending 5", "pinfold_publish_foreign 1"}) {
+    EXPECT_THAT(printed, HasSubstr(std::string(line) + "\n")) << printed;
+  }
+}
+
 TEST(ServiceFamilies, AFailedReconciliationLeavesSomething) {
   const TestNode node({}, aligning_config("none"));
   worker::Snapshot snapshot;

@@ -92,6 +92,33 @@ TEST(KubernetesExample, TheProbesAskAtTheSocketOfTheService) {
   }
 }
 
+/// Resource to verbs.
+using Rights = std::map<std::string, Json>;
+
+TEST(KubernetesExample, ThePublisherMayDoWhatItDoesAndNothingElse) {
+  Rights rights;
+  std::string account;
+  const auto text = read_file(PINFOLD_EXAMPLES "/kubernetes/publish.yaml").value();
+  for (const Json& object : parse_documents(text).value()) {
+    if (object.at("kind") == "ServiceAccount") account = object.at("metadata").at("name");
+    if (object.at("kind") != "ClusterRole") continue;
+    for (const Json& rule : object.at("rules")) {
+      rights[rule.at("resources").at(0).get<std::string>()] = rule.at("verbs");
+      EXPECT_EQ(rule.at("resources").size(), 1U);
+    }
+  }
+  EXPECT_EQ(rights, (Rights{{"noderesourcetopologies", {"create", "patch"}},
+                            {"pods", Json::array({"patch"})},
+                            {"nodes", Json::array({"get"})}}));
+  EXPECT_EQ(account, "pinfold");
+}
+
+TEST(KubernetesExample, ThePodKnowsTheNameOfItsNode) {
+  const Json variable = container().at("env").at(0);
+  EXPECT_EQ(variable.at("name"), "NODE_NAME");
+  EXPECT_EQ(variable.at("valueFrom").at("fieldRef").at("fieldPath"), "spec.nodeName");
+}
+
 TEST(KubernetesExample, NeedsNoNetworkOfTheNode) {
   const Json spec = objects().at("DaemonSet").at("spec").at("template").at("spec");
   EXPECT_FALSE(spec.contains("hostNetwork"));

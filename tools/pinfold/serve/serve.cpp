@@ -30,6 +30,11 @@
 #ifdef PINFOLD_GRPC
 #include "pinfold/process/interfaces.hpp"
 #endif
+#ifdef PINFOLD_PUBLISHER
+#include <random>
+
+#include "pinfold/publisher/publisher.hpp"
+#endif
 #ifdef PINFOLD_NRI
 #include "pinfold/nri_plugin/connection.hpp"
 #include "pinfold/nri_plugin/make_follower.hpp"
@@ -78,6 +83,12 @@ using Runtime = std::optional<std::monostate>;
 using Follower = std::optional<std::monostate>;
 #endif
 
+#ifdef PINFOLD_PUBLISHER
+using Publisher = std::unique_ptr<publisher::Publisher>;
+#else
+using Publisher = std::optional<std::monostate>;
+#endif
+
 /// The parts of a running service.
 class Service {
  public:
@@ -103,7 +114,10 @@ class Service {
   /// Makes the follower of a container runtime; an empty one without the section `nri`.
   [[nodiscard]] Result<Follower> make_follower(agent::NodeAgent& agent);
   [[nodiscard]] Result<Runtime> follow(worker::Worker& worker, Follower follower);
-  [[nodiscard]] Result<Interfaces> serve_interfaces(worker::Worker& worker, const Runtime& runtime);
+  /// Publishes to the API server; does nothing without the section `publish`.
+  [[nodiscard]] Result<Publisher> publish(worker::Worker& worker);
+  [[nodiscard]] Result<Interfaces> serve_interfaces(worker::Worker& worker, const Runtime& runtime,
+                                                    const Publisher& publisher);
   /// Returns the report for `pinfold serve --check` and `pinfold status`.
   [[nodiscard]] static verbs::ServiceReport report(const worker::Worker& worker,
                                                    const Runtime& runtime,
@@ -221,14 +235,45 @@ Result<Runtime> Service::follow([[maybe_unused]] worker::Worker& worker,
 #endif
 }
 
+Result<Publisher> Service::publish([[maybe_unused]] worker::Worker& worker) {
+  if (!settings_.publish) return Publisher();
+  if (settings_.nri && settings_.nri->mode == settings::NriMode::kObserve) {
+    return fail(ErrorCode::kInvalidArgument,
+                "publish: expected 'nri.mode: enforce': in mode observe no container is where the "
+                "state says");
+  }
+#ifdef PINFOLD_PUBLISHER
+  publisher::PublisherOptions options;
+  options.settings = *settings_.publish;
+  options.settings.node_name =
+      publisher::node_name(options.settings, environment, worker.node().machine().name());
+  PINFOLD_LET_WRAP(options.access,
+                   kube_client::read_access(options.settings.kubeconfig, environment), "publish");
+  options.seed = std::random_device()();
+  options.log = [this](LogLevel level, std::string_view message) { log_(level, message); };
+  log_(LogLevel::kInfo, fmt::format("publishes node '{}' to '{}'", options.settings.node_name,
+                                    options.access.server));
+  return std::make_unique<publisher::Publisher>(std::move(options), worker);
+#else
+  return fail(ErrorCode::kUnsupported,
+              "publish: this program was built without it (PINFOLD_EXTENDER)");
+#endif
+}
+
 Result<Interfaces> Service::serve_interfaces([[maybe_unused]] worker::Worker& worker,
-                                             [[maybe_unused]] const Runtime& runtime) {
+                                             [[maybe_unused]] const Runtime& runtime,
+                                             [[maybe_unused]] const Publisher& publisher) {
 #ifdef PINFOLD_GRPC
   process::InterfaceSettings interfaces{
       settings_.grpc_socket, settings::pod_resources_places(settings_), settings_.metrics_address};
 #ifdef PINFOLD_NRI
   if (runtime != nullptr) {
     interfaces.runtime = [connection = runtime.get()] { return connection->counters(); };
+  }
+#endif
+#ifdef PINFOLD_PUBLISHER
+  if (publisher != nullptr) {
+    interfaces.published = [of = publisher.get()] { return of->counters(); };
   }
 #endif
   return process::Interfaces::start(
@@ -288,7 +333,8 @@ Result<void> Service::serve_node(const socket::Listener& listener) {
       },
       server::ServerOptions{});
   PINFOLD_LET(auto runtime, follow(worker, std::move(follower)));
-  PINFOLD_LET(auto interfaces, serve_interfaces(worker, runtime));
+  PINFOLD_LET(auto publisher, publish(worker));
+  PINFOLD_LET(auto interfaces, serve_interfaces(worker, runtime, publisher));
   report_ = [&] { return report(worker, runtime, interfaces); };
   std::thread thread([&worker] { worker.run(); });
   log_(LogLevel::kInfo, fmt::format("serves state directory '{}' at socket '{}', {}",
@@ -305,6 +351,7 @@ Result<void> Service::serve_node(const socket::Listener& listener) {
   finish_connections();
   report_ = nullptr;
   interfaces.reset();
+  publisher.reset();
   runtime.reset();
   server_.reset();
   worker_ = nullptr;

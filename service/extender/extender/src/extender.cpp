@@ -4,11 +4,9 @@
 #include <prometheus/text_serializer.h>
 
 #include <array>
-#include <filesystem>
 #include <random>
 #include <utility>
 
-#include "pinfold/base/read_file.hpp"
 #include "pinfold/cluster/sinks.hpp"
 #include "pinfold/extender/extender_metrics.hpp"
 #include "pinfold/extender/schedule_calls.hpp"
@@ -44,7 +42,7 @@ struct Extender::Parts {
         log(std::move(of_log)),
         view({settings.ignore, settings.exporter_delay, settings.bind_time}) {}
 
-  void watch(const web::ClusterAccess& access);
+  void watch(const kube_client::ClusterAccess& access);
   Result<void> serve();
   [[nodiscard]] std::string not_ready() const;
   [[nodiscard]] seconds silence() const;
@@ -65,7 +63,7 @@ struct Extender::Parts {
   std::unique_ptr<web::HttpServer> health;
 };
 
-void Extender::Parts::watch(const web::ClusterAccess& access) {
+void Extender::Parts::watch(const kube_client::ClusterAccess& access) {
   std::random_device seed;
   const auto say = [this](const std::string& text) { warn(text); };
   for (const Kind kind : kube::kKinds) {
@@ -148,7 +146,8 @@ Result<void> Extender::Parts::serve() {
 }
 
 Result<std::unique_ptr<Extender>> Extender::start(const ExtenderSettings& settings,
-                                                  web::ClusterAccess access, agent::LogSink log) {
+                                                  kube_client::ClusterAccess access,
+                                                  agent::LogSink log) {
   std::unique_ptr<Extender> extender(
       new Extender(std::make_unique<Parts>(settings, std::move(log))));
   extender->parts_->watch(access);
@@ -162,15 +161,5 @@ Extender::~Extender() = default;
 int Extender::port() const { return parts_->server->port(); }
 int Extender::health_port() const { return parts_->health->port(); }
 Result<void> Extender::renew_certificates() { return parts_->server->renew_certificates(); }
-
-Result<web::ClusterAccess> access_of(const ExtenderSettings& settings,
-                                     const std::function<std::string(const char*)>& variable) {
-  if (settings.kubeconfig.empty()) return web::in_cluster_access(variable);
-  PINFOLD_LET(const auto text, read_file(settings.kubeconfig));
-  const auto directory = std::filesystem::absolute(settings.kubeconfig).parent_path();
-  PINFOLD_LET_WRAP(auto access, web::parse_kubeconfig(text, directory),
-                   fmt::format("'{}'", settings.kubeconfig));
-  return access;
-}
 
 }  // namespace pinfold::extender

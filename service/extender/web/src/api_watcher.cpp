@@ -56,7 +56,9 @@ struct ApiWatcher::Parts {
       body += bytes;
       return body.size() <= kMostBody;
     };
-    const auto code = client.get({request.target, accept_of(kind), request.is_watch}, take, stop);
+    const auto code = client.send(
+        {.target = request.target, .accept = accept_of(kind), .is_endless = request.is_watch}, take,
+        stop);
     if (!received) return received;  // the state machine knows
     if (!code) {
       watch.ended(options.clock(), true);
@@ -93,7 +95,7 @@ struct ApiWatcher::Parts {
   ApiWatcherOptions options;
   kube::ObjectSink* sink;
   kube::ListWatch watch;
-  ApiClient client;
+  kube_client::ApiClient client;
   std::atomic<bool> stop{false};
   mutable std::mutex mutex;
   std::condition_variable ended;

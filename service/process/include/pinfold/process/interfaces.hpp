@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pinfold/agent/log.hpp"
+#include "pinfold/publish/outbox.hpp"
 #include "pinfold/settings/settings.hpp"
 #include "pinfold/worker/worker.hpp"
 
@@ -17,6 +18,8 @@ struct InterfaceSettings {
   std::string metrics_address;                 ///< "127.0.0.1:9470": HTTP, /metrics
   /// Returns the counters of the connection with a container runtime. Empty if there is none.
   std::function<worker::RuntimeCounters()> runtime = {};
+  /// Returns the counters of what is published to the API server. Empty if nothing is.
+  std::function<publish::PublishCounters()> published = {};
 };
 
 /// The interfaces of a running service for other programs; see docs/api.md.

@@ -8,6 +8,7 @@
 
 #include "pinfold/agent/options.hpp"
 #include "pinfold/settings/nri_settings.hpp"
+#include "pinfold/settings/publish_settings.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 
 namespace pinfold::settings {
@@ -31,7 +32,8 @@ struct Settings {
   std::string grpc_socket;           ///< this and the next two: empty is off
   std::string pod_resources_socket;  ///< with `nri` see pod_resources_places
   std::string metrics_address;
-  std::optional<NriSettings> nri;  ///< nullopt: no runtime is followed
+  std::optional<NriSettings> nri;          ///< nullopt: no runtime is followed
+  std::optional<PublishSettings> publish;  ///< nullopt: nothing is published
   // Changes of these do not.
   std::chrono::seconds reconcile_interval{10};
   bool move_pages = false;

@@ -1,20 +1,14 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string_view>
 
 #include "pinfold/agent/log.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/extender/extender_settings.hpp"
-#include "pinfold/web/cluster_access.hpp"
+#include "pinfold/kube_client/cluster_access.hpp"
 
 namespace pinfold::extender {
-
-/// Returns the access that the settings name: a kubeconfig, or that of the Pod.
-/// Errors: those of read_file, parse_kubeconfig and in_cluster_access.
-[[nodiscard]] Result<web::ClusterAccess> access_of(
-    const ExtenderSettings& settings, const std::function<std::string(const char*)>& variable);
 
 /// The running extender: watches the API server and answers kube-scheduler until it is destroyed.
 class Extender {
@@ -22,7 +16,7 @@ class Extender {
   /// Errors: those of HttpServer::start. An API server that does not answer is none: the lists are
   /// tried again, and /readyz says what is missing.
   [[nodiscard]] static Result<std::unique_ptr<Extender>> start(const ExtenderSettings& settings,
-                                                               web::ClusterAccess access,
+                                                               kube_client::ClusterAccess access,
                                                                agent::LogSink log);
   Extender(const Extender&) = delete;
   Extender& operator=(const Extender&) = delete;

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "pinfold/kube/list_watch.hpp"
-#include "pinfold/web/api_client.hpp"
-#include "pinfold/web/cluster_access.hpp"
+#include "pinfold/kube_client/api_client.hpp"
+#include "pinfold/kube_client/cluster_access.hpp"
 
 namespace pinfold::web {
 
@@ -22,8 +22,8 @@ struct WatchStatus {
 };
 
 struct ApiWatcherOptions {
-  ClusterAccess access;
-  ClientTimes times;
+  kube_client::ClusterAccess access;
+  kube_client::ClientTimes times;
   kube::ListWatchOptions protocol;
   std::uint64_t seed = 0;
   std::function<kube::Time()> clock;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "pinfold/noise/sample.hpp"
+#include "pinfold/publish/outbox.hpp"
 #include "pinfold/worker/snapshot.hpp"
 
 /// Metrics for Prometheus, each described in docs/metrics.md. Families are sorted by name.
@@ -22,6 +23,10 @@ namespace pinfold::metrics {
 /// Returns the metrics of the connection with a container runtime, pinfold_nri_*.
 [[nodiscard]] std::vector<prometheus::MetricFamily> runtime_families(
     const worker::RuntimeCounters& counted);
+
+/// Returns the metrics of what the service publishes to the API server, pinfold_publish_*.
+[[nodiscard]] std::vector<prometheus::MetricFamily> publish_families(
+    const publish::PublishCounters& counted);
 
 /// Returns the kernel's counters of what has interrupted these CPUs, pinfold_noise_*.
 [[nodiscard]] std::vector<prometheus::MetricFamily> noise_families(

@@ -1,14 +1,16 @@
-#include "pinfold/web/cluster_access.hpp"
+#include "pinfold/kube_client/cluster_access.hpp"
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/base/read_file.hpp"
 #include "pinfold/text/base64.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
 
-namespace pinfold::web {
+namespace pinfold::kube_client {
 namespace {
 
 using nlohmann::json;
@@ -88,7 +90,7 @@ Result<ClusterAccess> in_cluster_access(const std::function<std::string(const ch
     return fail(
         ErrorCode::kNotFound,
         "not in a Pod (KUBERNETES_SERVICE_HOST is not set): expected a kubeconfig; name one "
-        "with --kubeconfig");
+        "with --kubeconfig or in the settings file");
   }
   ClusterAccess access;
   const bool is_ipv6 = host.find(':') != std::string::npos;
@@ -113,4 +115,13 @@ Result<ClusterAccess> parse_kubeconfig(std::string_view yaml, const std::string&
   return access;
 }
 
-}  // namespace pinfold::web
+Result<ClusterAccess> read_access(const std::string& kubeconfig,
+                                  const std::function<std::string(const char*)>& variable) {
+  if (kubeconfig.empty()) return in_cluster_access(variable);
+  PINFOLD_LET(const auto text, read_file(kubeconfig));
+  const auto directory = std::filesystem::absolute(kubeconfig).parent_path();
+  PINFOLD_LET_WRAP(auto access, parse_kubeconfig(text, directory), fmt::format("'{}'", kubeconfig));
+  return access;
+}
+
+}  // namespace pinfold::kube_client

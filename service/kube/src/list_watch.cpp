@@ -2,23 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "pinfold/kube/api_status.hpp"
 #include "pinfold/text/field.hpp"
 
 namespace pinfold::kube {
 namespace {
 
 using nlohmann::json;
-using std::chrono::milliseconds;
-
-constexpr int kOk = 200;
-constexpr int kGone = 410;
-constexpr int kNotFound = 404;
-constexpr int kForbidden = 403;
-constexpr int kUnauthorized = 401;
 
 /// Encodes a value of a query; the API server's tokens are base64.
 std::string escaped_value(std::string_view text) {
@@ -43,25 +36,10 @@ std::string metadata_text(const json& object, std::string_view key) {
   return value != nullptr && value->is_string() ? value->get<std::string>() : "";
 }
 
-/// Returns the message of a Status, or the beginning of another text.
-std::string status_text(std::string_view body) {
-  const json document = json::parse(body, nullptr, false);
-  const json* const message = document.is_object() ? member(document, "message") : nullptr;
-  return message != nullptr && message->is_string() ? printable(message->get<std::string>())
-                                                    : printable(body);
-}
-
-std::string_view remedy_of(int status) {
-  if (status == kUnauthorized) return "; expected a valid token or client certificate";
-  if (status == kForbidden) return "; expected a role that allows 'list' and 'watch' of them";
-  if (status == kNotFound) return "; expected its CustomResourceDefinition in the cluster";
-  return "";
-}
-
 }  // namespace
 
 ListWatch::ListWatch(Kind kind, const ListWatchOptions& options, std::uint64_t seed)
-    : kind_(kind), options_(options), random_(seed) {}
+    : kind_(kind), options_(options), backoff_(options.least, options.most, seed) {}
 
 ListWatch::ApiRequest ListWatch::next() const {
   std::string target = fmt::format("{}?", path_of(kind_));
@@ -86,8 +64,9 @@ Result<void> ListWatch::answered(int status, std::string_view body, Time now, Ob
     return read;
   }
   wait(now);
-  return fail(ErrorCode::kIo, fmt::format("{}: status {}: {}{}", to_string(kind_), status,
-                                          status_text(body), remedy_of(status)));
+  return fail(ErrorCode::kIo,
+              fmt::format("{}: {}", to_string(kind_),
+                          describe_status(status, body, "'list' and 'watch' of them")));
 }
 
 Result<void> ListWatch::read_page(std::string_view body, Time now, ObjectSink& sink) {
@@ -120,8 +99,8 @@ void ListWatch::start_watching(std::string version) {
   is_watching_ = true;
   events_ = {};
   const auto spread = static_cast<std::uint64_t>(options_.watch_time.count()) + 1;
-  watch_time_ =
-      options_.watch_time + std::chrono::seconds(static_cast<std::int64_t>(random() % spread));
+  watch_time_ = options_.watch_time +
+                std::chrono::seconds(static_cast<std::int64_t>(backoff_.random() % spread));
 }
 
 Result<void> ListWatch::received(std::string_view bytes, Time now, ObjectSink& sink) {
@@ -140,7 +119,7 @@ Result<void> ListWatch::apply(const ObjectEvent& event, Time now, ObjectSink& si
     version_ = std::move(version);
   }
   last_contact_ = now;
-  failures_ = 0;
+  backoff_.reset();
   if (event.type == EventType::kDeleted) sink.remove(event.object);
   if (event.type == EventType::kAdded || event.type == EventType::kModified) {
     sink.set(event.object);
@@ -164,34 +143,20 @@ Result<void> ListWatch::lost(const ObjectEvent& event, Time now) {
 void ListWatch::ended(Time now, bool failed) {
   events_ = {};
   if (failed) return wait(now);
-  failures_ = 0;
+  backoff_.reset();
   due_ = now + options_.least;  // watches that end at once must not become a loop
 }
 
 void ListWatch::list_again(Time now) {
-  const bool is_first = is_watching_ && failures_ == 0;
+  const bool is_first = is_watching_ && backoff_.failures() == 0;
   is_watching_ = false;
   is_between_pages_ = false;
   continue_.clear();
   events_ = {};
-  if (!is_first) return wait(now);
-  ++failures_;
-  due_ = now;
+  wait(now);
+  if (is_first) due_ = now;
 }
 
-void ListWatch::wait(Time now) {
-  constexpr int kMostDoublings = 16;
-  const milliseconds base =
-      options_.least * (std::int64_t{1} << std::min(failures_, kMostDoublings));
-  const milliseconds limited = std::min(base, options_.most);
-  ++failures_;
-  const auto spread = static_cast<std::uint64_t>(limited.count() / 2 + 1);
-  due_ = now + limited / 2 + milliseconds(static_cast<std::int64_t>(random() % spread));
-}
-
-std::uint64_t ListWatch::random() {
-  random_ = random_ * 6364136223846793005U + 1442695040888963407U;
-  return random_ >> 33U;
-}
+void ListWatch::wait(Time now) { due_ = now + backoff_.next(); }
 
 }  // namespace pinfold::kube

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "pinfold/base/result.hpp"
-#include "pinfold/web/cluster_access.hpp"
+#include "pinfold/kube_client/cluster_access.hpp"
 
-namespace pinfold::web {
+namespace pinfold::kube_client {
 
 struct ClientTimes {
   std::chrono::milliseconds connect{10'000};
@@ -19,7 +19,7 @@ struct ClientTimes {
   std::chrono::seconds silence{150};
 };
 
-/// Sends GET requests to an API server. Connections are kept. Thread-safety: one thread at a time.
+/// Sends requests to an API server. Connections are kept. Thread-safety: one thread at a time.
 class ApiClient {
  public:
   ApiClient(ClusterAccess access, const ClientTimes& times);
@@ -27,21 +27,24 @@ class ApiClient {
   ApiClient& operator=(const ApiClient&) = delete;
   ~ApiClient();
 
-  struct Get {
+  struct Call {
+    std::string method = "GET";
     std::string target;  ///< path and query
-    std::string_view accept;
-    bool is_endless = false;  ///< a watch
+    std::string_view accept = "application/json";
+    std::string_view content_type = {};  ///< of the body
+    std::string body = {};               ///< "": none
+    bool is_endless = false;             ///< a watch
   };
   /// Takes the next bytes of an answer's body. Returns false to close the connection.
   using OnBody = std::function<bool(int status, std::string_view bytes)>;
   /// Returns the status once the answer has ended. Ends soon after `stop` is set.
   /// Errors: kIo, "GET 'https://...': <what libcurl says>"; kIo or kNotFound for a token that
   /// cannot be read.
-  Result<int> get(const Get& request, const OnBody& on_body, const std::atomic<bool>& stop);
+  Result<int> send(const Call& call, const OnBody& on_body, const std::atomic<bool>& stop);
 
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace pinfold::web
+}  // namespace pinfold::kube_client

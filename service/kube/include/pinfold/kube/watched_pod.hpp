@@ -7,13 +7,10 @@
 #include <vector>
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/kube/observed_annotations.hpp"
 #include "pinfold/predict/bound_pods.hpp"
 
 namespace pinfold::kube {
-
-/// The annotation in which an exporter publishes where a pod's resources are:
-/// [{"zone": "node-0", "amount": {"cpu": "8", "example.com/gpu": "2"}}].
-inline constexpr std::string_view kObservedAnnotation = "kai.scheduler/numa-placement-observed";
 
 /// A pod as the API server shows it.
 struct WatchedPod {

@@ -6,7 +6,7 @@
 
 #include "pinfold/base/result.hpp"
 
-namespace pinfold::web {
+namespace pinfold::kube_client {
 
 /// A certificate or key: a file, which is read again for every connection, or PEM text.
 struct Pem {
@@ -44,4 +44,9 @@ inline constexpr std::string_view kServiceAccount = "/var/run/secrets/kubernetes
 [[nodiscard]] Result<ClusterAccess> parse_kubeconfig(std::string_view yaml,
                                                      const std::string& directory);
 
-}  // namespace pinfold::web
+/// Returns the access of a kubeconfig file, or that of the Pod if its name is "".
+/// Errors: those of read_file, parse_kubeconfig and in_cluster_access.
+[[nodiscard]] Result<ClusterAccess> read_access(
+    const std::string& kubeconfig, const std::function<std::string(const char*)>& variable);
+
+}  // namespace pinfold::kube_client

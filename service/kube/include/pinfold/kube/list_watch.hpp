@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "pinfold/kube/backoff.hpp"
 #include "pinfold/kube/kind.hpp"
 #include "pinfold/kube/watch_events.hpp"
 
@@ -75,7 +76,7 @@ class ListWatch {
   [[nodiscard]] Time last_contact() const { return last_contact_; }
   /// How many lists have begun, and how many requests have failed since a watch last succeeded.
   [[nodiscard]] std::uint64_t lists() const { return lists_; }
-  [[nodiscard]] int failures() const { return failures_; }
+  [[nodiscard]] int failures() const { return backoff_.failures(); }
 
  private:
   Result<void> read_page(std::string_view body, Time now, ObjectSink& sink);
@@ -84,11 +85,10 @@ class ListWatch {
   void start_watching(std::string version);
   void list_again(Time now);
   void wait(Time now);
-  [[nodiscard]] std::uint64_t random();
 
   Kind kind_;
   ListWatchOptions options_;
-  std::uint64_t random_;
+  Backoff backoff_;
   bool is_watching_ = false;
   bool is_between_pages_ = false;
   std::string continue_;  ///< of the next page
@@ -98,7 +98,6 @@ class ListWatch {
   bool is_synced_ = false;
   Time due_{0};
   Time last_contact_{0};
-  int failures_ = 0;
   std::uint64_t lists_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "pinfold/web/api_client.hpp"
+#include "pinfold/kube_client/api_client.hpp"
 
 #include <curl/curl.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/text/words.hpp"
 
-namespace pinfold::web {
+namespace pinfold::kube_client {
 namespace {
 
 struct FreeList {
@@ -25,7 +25,7 @@ struct Transfer {
 };
 
 extern "C" {
-std::size_t pinfold_web_body(char* data, std::size_t size, std::size_t count, void* user) {
+std::size_t pinfold_kube_client_body(char* data, std::size_t size, std::size_t count, void* user) {
   const Transfer& transfer = *static_cast<Transfer*>(user);
   long status = 0;
   curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &status);
@@ -33,7 +33,7 @@ std::size_t pinfold_web_body(char* data, std::size_t size, std::size_t count, vo
   return transfer.on_body(static_cast<int>(status), {data, bytes}) ? bytes : 0;
 }
 
-int pinfold_web_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+int pinfold_kube_client_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<Transfer*>(user)->stop ? 1 : 0;
 }
 }
@@ -70,6 +70,21 @@ void set_times(CURL* easy, const ClientTimes& times, bool is_endless) {
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);  // it is used by several threads
 }
 
+void set_body(CURL* easy, const ApiClient::Call& call) {
+  if (call.body.empty()) return;
+  curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.body.size()));
+  curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call.body.c_str());
+  curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call.method.c_str());
+}
+
+void set_callbacks(CURL* easy, Transfer& transfer) {
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, pinfold_kube_client_body);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
+  curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, pinfold_kube_client_progress);
+  curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &transfer);
+}
+
 /// libcurl's own preparation, once and before any thread needs it.
 CURL* new_easy() {
   static const CURLcode prepared = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -88,10 +103,12 @@ struct ApiClient::Parts {
     PINFOLD_LET(const auto text, read_file(access.token_file));
     return std::string(trimmed(text));
   }
-  [[nodiscard]] Result<Headers> headers(const Get& request) const {
+  [[nodiscard]] Result<Headers> headers(const Call& call) const {
     Headers headers;
-    append(headers, fmt::format("Accept: {}", request.accept));
-    append(headers, "User-Agent: pinfold-extender");
+    append(headers, fmt::format("Accept: {}", call.accept));
+    append(headers, "User-Agent: pinfold");
+    append(headers, "Expect:");  // the body follows at once, whatever its size
+    if (!call.body.empty()) append(headers, fmt::format("Content-Type: {}", call.content_type));
     PINFOLD_LET(const auto text, token());
     if (!text.empty()) append(headers, "Authorization: Bearer " + text);
     return headers;
@@ -110,33 +127,30 @@ ApiClient::ApiClient(ClusterAccess access, const ClientTimes& times)
 
 ApiClient::~ApiClient() = default;
 
-Result<int> ApiClient::get(const Get& request, const OnBody& on_body,
-                           const std::atomic<bool>& stop) {
+Result<int> ApiClient::send(const Call& call, const OnBody& on_body,
+                            const std::atomic<bool>& stop) {
   CURL* const easy = parts_->easy.get();
   if (easy == nullptr) return fail(ErrorCode::kInternal, "libcurl cannot be initialised");
-  PINFOLD_LET(const auto headers, parts_->headers(request));
-  const std::string url = parts_->access.server + request.target;
+  PINFOLD_LET(const auto headers, parts_->headers(call));
+  const std::string url = parts_->access.server + call.target;
   Transfer transfer{easy, on_body, stop};
   curl_easy_reset(easy);  // keeps connections
   curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set_access(easy, parts_->access);
-  set_times(easy, parts_->times, request.is_endless);
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, pinfold_web_body);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
-  curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, pinfold_web_progress);
-  curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &transfer);
+  set_times(easy, parts_->times, call.is_endless);
+  set_body(easy, call);
+  set_callbacks(easy, transfer);
   const CURLcode done = curl_easy_perform(easy);
   if (done != CURLE_OK) {
-    return fail(ErrorCode::kIo, fmt::format("GET '{}{}': {}", parts_->access.server,
-                                            request.target.substr(0, request.target.find('?')),
-                                            curl_easy_strerror(done)));
+    const std::string path = call.target.substr(0, call.target.find('?'));
+    return fail(ErrorCode::kIo, fmt::format("{} '{}{}': {}", call.method, parts_->access.server,
+                                            path, curl_easy_strerror(done)));
   }
   long status = 0;
   curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
   return static_cast<int>(status);
 }
 
-}  // namespace pinfold::web
+}  // namespace pinfold::kube_client
