@@ -1,13 +1,17 @@
 #pragma once
 
-#include <optional>
 #include <string_view>
-
-#include "pinfold/decide/start_advice.hpp"
 
 namespace pinfold {
 
-/// Returns the advice that follows from the kubelet's text alone; nullopt if there is none.
-[[nodiscard]] std::optional<StartAdvice> advise_by_text(std::string_view error);
+/// A refusal of a start whose cause and remedy follow from the kubelet's text alone.
+struct KnownStartError {
+  std::string_view part;  ///< of the kubelet's text
+  const char* cause;
+  const char* write;  ///< see StartAdvice
+};
+
+/// Returns nullptr if the text is none of them.
+[[nodiscard]] const KnownStartError* find_known_start_error(std::string_view error);
 
 }  // namespace pinfold

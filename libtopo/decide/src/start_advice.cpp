@@ -290,7 +290,10 @@ std::optional<StartAdvice> advise_start(const Machine& machine, const Config& co
     return balance_memory(machine, config);
   }
   const bool lacks_cpus = mentions(error, "unable to determine reserved CPU resources");
-  if (!lacks_cpus || machine.cores().empty()) return advise_by_text(error.error);
+  if (!lacks_cpus || machine.cores().empty()) {
+    const KnownStartError* const known = find_known_start_error(error.error);
+    return known == nullptr ? std::nullopt : std::optional(StartAdvice{known->cause, known->write});
+  }
   return StartAdvice{
       "cpuManagerPolicy static needs reserved CPUs: reservedSystemCPUs, or a cpu in kubeReserved "
       "or systemReserved",

@@ -143,6 +143,11 @@ Result<Settings> parse_settings(std::string_view yaml) {
       return fail(set.error().code, line_of(name, yaml) + set.error().message);
     }
   }
+  if (settings.publish && settings.nri && settings.nri->mode == NriMode::kObserve) {
+    return fail(ErrorCode::kInvalidArgument,
+                "publish: expected 'nri.mode: enforce': in mode observe no container is where the "
+                "state says");
+  }
   return settings;
 }
 

@@ -99,7 +99,8 @@ TEST(KubernetesExample, ThePublisherMayDoWhatItDoesAndNothingElse) {
   Rights rights;
   std::string account;
   const auto text = read_file(PINFOLD_EXAMPLES "/kubernetes/publish.yaml").value();
-  for (const Json& object : parse_documents(text).value()) {
+  const auto objects = parse_documents(text).value();
+  for (const Json& object : objects) {
     if (object.at("kind") == "ServiceAccount") account = object.at("metadata").at("name");
     if (object.at("kind") != "ClusterRole") continue;
     for (const Json& rule : object.at("rules")) {

@@ -237,11 +237,6 @@ Result<Runtime> Service::follow([[maybe_unused]] worker::Worker& worker,
 
 Result<Publisher> Service::publish([[maybe_unused]] worker::Worker& worker) {
   if (!settings_.publish) return Publisher();
-  if (settings_.nri && settings_.nri->mode == settings::NriMode::kObserve) {
-    return fail(ErrorCode::kInvalidArgument,
-                "publish: expected 'nri.mode: enforce': in mode observe no container is where the "
-                "state says");
-  }
 #ifdef PINFOLD_PUBLISHER
   publisher::PublisherOptions options;
   options.settings = *settings_.publish;
