@@ -38,10 +38,25 @@ std::string choose_config(const Tree& tree, const ObserveOptions& options,
   return kDefaultConfig;
 }
 
-/// Reads one configuration file of any kind.
+/// Checks what the decoder of a kubelet needs first. Source: loadConfigFile and
+/// mergeKubeletConfigurations in cmd/kubelet/app/server.go.
+Result<void> check_kind(const json& document) {
+  for (const auto& [field, value] : {std::pair("apiVersion", "kubelet.config.k8s.io/v1beta1"),
+                                     std::pair("kind", "KubeletConfiguration")}) {
+    if (document.is_object() && document.contains(field)) continue;
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{}: expected '{}', without which a kubelet does not start", field, value));
+  }
+  return {};
+}
+
+/// Reads a file or drop-in that a kubelet reads.
 Result<ConfigDocument> read_document(const Tree& tree, const std::string& path) {
+  const std::string name = fmt::format("'{}'", tree.shown(path));
   PINFOLD_LET(const auto text, tree.read_exactly(path));
-  PINFOLD_LET_WRAP(auto read, read_config_document(text), fmt::format("'{}'", tree.shown(path)));
+  PINFOLD_LET_WRAP(auto read, read_config_document(text), name);
+  PINFOLD_TRY_WRAP(check_kind(read.document), name);
   return read;
 }
 
@@ -123,6 +138,7 @@ void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKub
     return;
   }
   kubelet.config = std::move(parsed->config);
+  if (!kubelet.unit_error.empty()) kubelet.config_warnings.push_back(kubelet.unit_error);
   for (auto* const warnings : {&read->notes, &parsed->warnings}) {
     for (std::string& warning : *warnings) kubelet.config_warnings.push_back(std::move(warning));
   }

@@ -7,7 +7,7 @@
 
 #include "doctor_parts.hpp"
 #include "pinfold/audit/proc_files.hpp"
-#include "pinfold/text/words.hpp"
+#include "pinfold/text/unit_file.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -63,7 +63,7 @@ class SystemdReader {
     const auto text = tree_.read(path);
     if (!text) return;
     if (unit == "pinfold.service") found_.has_service = true;
-    for (const auto& [key, value] : parse_unit_file(*text)) add(path, unit, key, value);
+    for (const UnitSetting& one : parse_unit_file(*text)) add(path, unit, one.key, one.value);
   }
   void read_drop_ins(const std::string& directory, const std::string& unit) {
     const auto names = tree_.list(directory);

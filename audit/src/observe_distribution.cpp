@@ -15,14 +15,17 @@ namespace {
 
 using nlohmann::json;
 
-/// Returns the arguments in a program's unit, for a program that hides its own.
-std::vector<std::string> arguments_of_unit(const Tree& tree, const Distribution& distribution) {
+/// Returns a program with the arguments in its unit; nullopt if no unit starts it.
+std::optional<KubeletHost> host_of_unit(const Tree& tree, const Distribution& distribution,
+                                        std::string& error) {
   for (const std::string_view unit : distribution.units) {
     const auto read = read_unit(tree, fmt::format("{}.service", unit));
-    const auto host = read ? kubelet_host(read->command) : std::nullopt;
-    if (host && host->distribution == &distribution) return host->arguments;
+    auto host = read ? kubelet_host(read->command) : std::nullopt;
+    if (!host || host->distribution != &distribution) continue;
+    error = read->refusal;
+    return host;
   }
-  return {};
+  return std::nullopt;
 }
 
 /// Merges one file of k3s or RKE2 over those before it; a missing file sets nothing.
@@ -86,9 +89,10 @@ Result<void> read_args_file(const Tree& tree, const KubeletHost& host, ObservedK
   // SNAP_DATA/args/kubelet
   std::string data = kubelet.settings_path;
   for (int i = 0; i < 2 && data.find('/') != std::string::npos; ++i) data.erase(data.rfind('/'));
-  kubelet.flags = flags_of_file(text, {{"SNAP_DATA", data},
-                                       {"SNAP_COMMON", std::string(host.distribution->data_dir)},
-                                       {"SNAP", "/snap/microk8s/current"}});
+  kubelet.flags =
+      flags_of_words(words_of_file(text, {{"SNAP_DATA", data},
+                                          {"SNAP_COMMON", std::string(host.distribution->data_dir)},
+                                          {"SNAP", "/snap/microk8s/current"}}));
   return {};
 }
 
@@ -105,7 +109,11 @@ void read_k0s(const KubeletHost& host, ObservedKubelet& kubelet) {
 }  // namespace
 
 void observe_host(const Tree& tree, KubeletHost host, ObservedKubelet& kubelet) {
-  if (host.arguments.empty()) host.arguments = arguments_of_unit(tree, *host.distribution);
+  if (host.arguments.empty()) {  // it hides them
+    if (auto of_unit = host_of_unit(tree, *host.distribution, kubelet.unit_error)) {
+      host.arguments = std::move(of_unit->arguments);
+    }
+  }
   Result<void> read;
   switch (host.distribution->source) {
     case FlagSource::kRancher:
@@ -123,10 +131,11 @@ void observe_host(const Tree& tree, KubeletHost host, ObservedKubelet& kubelet) 
 
 std::optional<KubeletHost> host_by_files(const Tree& tree) {
   for (const Distribution& one : distributions()) {
-    if (!tree.has(std::string(one.settings)) && !tree.has(std::string(one.settings) + ".d")) {
-      continue;
+    if (tree.has(std::string(one.settings)) || tree.has(std::string(one.settings) + ".d")) {
+      return KubeletHost{&one, std::string(one.program), {}};
     }
-    return KubeletHost{&one, std::string(one.program), {}};
+    std::string ignored;  // observe_host reads it again
+    if (auto host = host_of_unit(tree, one, ignored)) return host;
   }
   return std::nullopt;
 }

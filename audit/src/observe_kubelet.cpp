@@ -60,8 +60,9 @@ void observe_unit(const Tree& tree, ObservedKubelet& kubelet) {
   auto read = read_unit(tree, "kubelet.service");
   if (!read) return;
   kubelet.flags = std::move(read->flags);
-  kubelet.config_warnings = std::move(read->notes);
   kubelet.has_command = read->is_command;
+  if (const auto checked = check_unit(*read); !checked)
+    kubelet.unit_error = checked.error().message;
 }
 
 std::optional<std::string> read_state_file(const Tree& tree, const std::string& path,

@@ -446,6 +446,37 @@ TEST_F(CheckpointOfANode, RepairWithoutAConfigurationChangesNoPolicy) {
   EXPECT_EQ(contents_of(folder_.path()), before);
 }
 
+/// A part of a configuration that says nothing about the policy is none either.
+TEST_F(CheckpointOfANode, RepairWithAPartOfAConfigurationChangesNoPolicy) {
+  std::filesystem::remove(folder_ / "config.yaml");
+  folder_.write("kubeadm-flags.env",
+                "KUBELET_KUBEADM_ARGS=\"--container-runtime-endpoint=unix:///run/crio.sock\"\n");
+  folder_.write("join.yaml",
+                "apiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration\n"
+                "nodeRegistration: {kubeletExtraArgs: {node-ip: 10.0.0.1}}\n");
+  folder_.write("talos.yaml",
+                "machine: {kubelet: {extraArgs: {rotate-server-certificates: true}}}\n");
+  folder_.write("k3s.yaml", "node-ip: 10.0.0.1\n");
+  const auto before = contents_of(folder_.path());
+  for (const char* const part : {"--kubelet-flags kubeadm-flags.env", "--config join.yaml",
+                                 "--config talos.yaml", "--config k3s.yaml"}) {
+    std::string option(part);
+    option.insert(option.find(' ') + 1, folder_.path() + "/");
+    const Outcome refused = run("repair" + node() + " " + option + " " + folder_.path());
+    EXPECT_EQ(refused.status, 2) << part;
+    EXPECT_NE(refused.out.find("has the policy 'static', and the configuration is only a part of a "
+                               "kubelet's and has no cpuManagerPolicy: name the kubelet's with"),
+              std::string::npos)
+        << refused.out;
+    EXPECT_EQ(contents_of(folder_.path()), before) << part;
+  }
+  const Outcome named = run("repair --dry-run" + node() +
+                            " --kubelet-flags '--cpu-manager-policy=static --reserved-cpus=0-1 "
+                            "--feature-gates=PodLevelResourceManagers=true' " +
+                            folder_.path());
+  EXPECT_EQ(named.status, 0) << named.out;
+}
+
 TEST_F(CheckpointOfANode, RepairLeavesADirectoryWithoutStateFilesAlone) {
   const Outcome outcome = run("repair" + node() + " " + out_.path());
   EXPECT_EQ(outcome.status, 0) << outcome.out;

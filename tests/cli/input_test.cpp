@@ -318,6 +318,9 @@ TEST_F(Input, TakesFlagsOfAKubelet) {
               HasSubstr("'.': not the configuration of a kubelet"));
 }
 
+constexpr const char* kKind =
+    "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+
 constexpr const char* kOneCpu = R"({kind: Pod, metadata: {name: a}, spec: {containers: [
   {name: main, resources: {limits: {cpu: 1, memory: 1Gi}}}]}})";
 
@@ -346,7 +349,7 @@ TEST_F(Input, TakesFlagsOfAFileThatIsNamedKubelet) {
 TEST_F(Input, TakesTheConfigurationOfANodeWhoseKubeletDoesNotRun) {
   dir_.write("pods", kOneCpu);
   std::filesystem::create_directories(dir_ / "node/proc");
-  dir_.write("node/var/lib/kubelet/config.yaml", "{kind: KubeletConfiguration}\n");
+  dir_.write("node/var/lib/kubelet/config.yaml", kKind);
   dir_.write("node/usr/lib/systemd/system/kubelet.service",
              "[Service]\nExecStart=/usr/bin/kubelet\n");
   dir_.write("node/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf",
@@ -373,11 +376,51 @@ TEST_F(Input, TakesTheConfigurationOfANodeWhoseKubeletDoesNotRun) {
              "[Service]\nExecStart=\nExecStart=/usr/local/bin/kubenswrapper \\\n"
              "  /usr/bin/kubelet --config=/etc/kubernetes/kubelet.conf --v=2\n");
   dir_.write("node/etc/kubernetes/kubelet.conf",
-             "{kind: KubeletConfiguration, cpuManagerPolicy: static, reservedSystemCPUs: '0'}\n");
+             std::string(kKind) + "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n");
   EXPECT_THAT(explain().out, HasSubstr("has exclusive CPUs 1"));
   dir_.write("node/etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
              "[Service]\nExecStart=\nExecStart=/opt/start-node\n");
-  EXPECT_THAT(explain().err, HasSubstr("ExecStart 'start-node' is not a kubelet"));
+  const Outcome hidden = explain();
+  EXPECT_EQ(hidden.status, 2);
+  EXPECT_THAT(hidden.err, HasSubstr("ExecStart 'start-node' is not a kubelet and hides its flags"));
+}
+
+/// What systemd reads of a unit decides; what cannot be known is an error, never the defaults.
+TEST_F(Input, ReadsTheUnitOfANodeAsSystemdDoes) {
+  dir_.write("pods", kOneCpu);
+  std::filesystem::create_directories(dir_ / "node/proc");
+  dir_.write("node/var/lib/kubelet/config.yaml", kKind);
+  const auto explain = [&](const std::string& service, const std::string& file) {
+    dir_.write("node/etc/systemd/system/kubelet.service", "[Service]\n" + service + "\n");
+    dir_.write("node/etc/kubelet.env", file);
+    const Outcome outcome = run_shell(fmt::format("cd {} && " PINFOLD_COMMAND
+                                                  " explain --machine node.json --state-dir state "
+                                                  "--insecure-state-dir --config node pods",
+                                                  dir_.path()));
+    return outcome.out + outcome.err;
+  };
+  const std::string command =
+      "ExecStart=/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml $A ${B}";
+  const char* const kStatic = "has exclusive CPUs 1";
+  EXPECT_THAT(explain("EnvironmentFile=-/etc/*.env\nEnvironment=B=--v=2\n" + command,
+                      "A='--cpu-manager-policy static\n --reserved-cpus=0'\n"),
+              HasSubstr(kStatic));
+  EXPECT_THAT(explain("ExecStart=/usr/bin/kubelet --cpu-manager-policy=static \\\r\n"
+                      "  --reserved-cpus=0\r",
+                      ""),
+              HasSubstr(kStatic));
+  EXPECT_THAT(explain("Environment=A=--cpu-manager-policy=static B=--v=2\nEnvironment=\n"
+                      "Environment=B=--v=2\n" +
+                          command,
+                      ""),
+              HasSubstr("runs in the shared pool"));
+  EXPECT_THAT(explain("EnvironmentFile=/etc/none\n" + command, ""),
+              HasSubstr("systemd does not start the unit: EnvironmentFile '/etc/none'"));
+  EXPECT_THAT(explain("ExecStart=/bin/sh -c 'exec kubelet --cpu-manager-policy=static'", ""),
+              HasSubstr("ExecStart 'sh' is not a kubelet and hides its flags"));
+  EXPECT_THAT(explain("Environment=B=--cpu-manager-polcy=static\n" + command, ""),
+              HasSubstr("unknown flag '--cpu-manager-polcy', with which a kubelet does not start"));
+  EXPECT_THAT(explain(command, ""), HasSubstr("'': expected a flag"));
 }
 
 TEST_F(Input, WarnsOfResourcesThatNothingOffers) {

@@ -5,12 +5,14 @@
 #include <string_view>
 
 #include "pinfold/api/kubelet_flags.hpp"
+#include "pinfold/api/kubelet_unit.hpp"
 #include "pinfold/audit/container_names.hpp"
 #include "pinfold/audit/distributions.hpp"
 #include "pinfold/audit/doctor_observed.hpp"
 #include "pinfold/audit/group_names.hpp"
 #include "pinfold/audit/pod_resources.hpp"
 #include "pinfold/audit/proc_files.hpp"
+#include "pinfold/text/unit_file.hpp"
 
 /// The files that an audit reads. Each parser takes any bytes, and what it returns is in its
 /// domain.
@@ -65,7 +67,7 @@ void read_command_line(std::string_view text) {
   const auto flags = kubelet_flags(parse_command_line(text));
   if (!flags) return;
   nlohmann::json config = nlohmann::json::object();
-  for (const auto& [name, value] : *flags) require(name.starts_with("--"));
+  for (const auto& [name, value] : *flags) require(name.starts_with("-"));
   (void)apply_flags(*flags, config);
   require(config.is_object());
   nlohmann::json merged = config;
@@ -90,8 +92,8 @@ void read_distributions(std::string_view text) {
   require(size <= text.size());
   require(option_values(split, "--a").size() <= split.size());
   require_flags(flags_of_args(split));
-  const auto from_file = flags_of_file(text, {{"SNAP_DATA", "/d"}});
-  for (const auto& [name, value] : from_file) require(name.starts_with("--"));
+  const auto from_file = flags_of_words(words_of_file(text, {{"SNAP_DATA", "/d"}}));
+  for (const auto& [name, value] : from_file) require(name.starts_with("-"));
   RancherConfig config;
   merge_rancher(config, nlohmann::json::parse(text, nullptr, false));
   merge_rancher(config, split);
@@ -109,14 +111,32 @@ void read_boot_files(std::string_view text) {
   require(!init || *init > 0);
 }
 
+bool is_trimmed(std::string_view text) { return trimmed(text) == text; }
+
 void read_unit_file(std::string_view text) {
-  for (const auto& [key, value] : parse_unit_file(text)) {
-    require(!key.empty() && key.find_first_of("=\n") == std::string::npos);
-    require(value.find('\n') == std::string::npos);
-    require(std::string_view(" \t\r").find(key.front()) == std::string_view::npos);
-    require(value.empty() ||
-            std::string_view(" \t\r").find(value.back()) == std::string_view::npos);
+  for (const UnitSetting& one : parse_unit_file(text)) {
+    require(!one.section.empty() && !one.key.empty());
+    require(one.key.find_first_of("=\n") == std::string::npos);
+    require(one.value.find('\n') == std::string::npos);
+    require(is_trimmed(one.key) && is_trimmed(one.value));
   }
+  std::size_t size = 0;
+  for (const auto& [name, value] : parse_environment_file(text)) size += name.size() + value.size();
+  require(size <= text.size());
+}
+
+/// Units with their environment file: the whole input is each of them.
+void read_kubelet_unit(std::string_view text) {
+  const std::string copy(text);
+  const auto read = [&](const std::string& path) {
+    require(path.starts_with('/'));
+    return std::vector<std::string>{copy};
+  };
+  const FlagsText flags = flags_of_unit({copy, copy}, "kubelet.service", {read, true});
+  require(flags.notes.empty());
+  require(flags.hider.empty() || !flags.command.empty());
+  for (const auto& [name, value] : flags.flags) require(name.starts_with("-"));
+  (void)flags_of_environment(text);
 }
 
 }  // namespace
@@ -128,6 +148,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   pinfold::audit::read_kernel_files(text);
   pinfold::audit::read_command_line(text);
   pinfold::audit::read_unit_file(text);
+  pinfold::audit::read_kubelet_unit(text);
   pinfold::audit::read_distributions(text);
   pinfold::audit::read_boot_files(text);
   (void)pinfold::audit::parse_pod_resources(text);

@@ -44,7 +44,7 @@ Result<verbs::NodeConfig> read_config(const pinfold_node& node,
                                 checkpoint::owner_check(node.agent_options.insecure_state_dir)),
       "configuration");
   const auto source = agent::profile_source_of(parsed);
-  return verbs::NodeConfig{std::move(parsed.config), source};
+  return verbs::NodeConfig{std::move(parsed.config), source, std::move(parsed.open_policies)};
 }
 
 /// Checks that a service can do the calls of a node as its options ask.

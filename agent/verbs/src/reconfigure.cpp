@@ -21,7 +21,7 @@ Result<NodeConfig> read_config_for(const agent::NodeAgent& agent,
   if (!text) return NodeConfig{agent.node().config(), agent.profile_source()};
   PINFOLD_LET_WRAP(auto parsed, parse_config(*text), "configuration");
   const agent::ProfileSource said = agent::profile_source_of(parsed);
-  return NodeConfig{std::move(parsed.config), said};
+  return NodeConfig{std::move(parsed.config), said, std::move(parsed.open_policies)};
 }
 
 /// Reads the target configuration; it has the profile of the node if nothing names another one.
@@ -29,6 +29,7 @@ Result<Config> read_target_config(const agent::NodeAgent& agent,
                                   const std::optional<std::string>& text,
                                   const NodeSource& source) {
   PINFOLD_LET(auto read, read_config_for(agent, text, source));
+  PINFOLD_TRY(check_policies(read.open_policies, agent.node().config()));
   return agent::with_profile_of(agent.node().config(), std::move(read.config), read.profile_source);
 }
 

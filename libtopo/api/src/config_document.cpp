@@ -117,7 +117,9 @@ bool is_command_line(std::string_view line) {
   const std::size_t dashes = line.size() - flag.size();
   if (dashes == 1 || dashes == 2) return !flag.empty() && is_letter(flag.front());
   const std::string_view program = line.substr(0, line.find_first_of(" \t"));
-  return dashes == 0 && base_name(program) == "kubelet";
+  constexpr std::array<std::string_view, 4> kPrograms = {"kubelet", "k3s", "rke2", "hyperkube"};
+  return dashes == 0 &&
+         std::find(kPrograms.begin(), kPrograms.end(), base_name(program)) != kPrograms.end();
 }
 
 /// True for NAME=..., with or without "export".
@@ -136,79 +138,6 @@ bool is_section(std::string_view line) {
 
 bool is_unit(std::string_view line) {
   return line == "[Unit]" || line == "[Service]" || line == "[Install]";
-}
-
-/// The variables of an environment file, or of Environment= in a unit, in order.
-class Environment {
- public:
-  /// Adds one assignment; the value is as written in an environment file.
-  void add_line(std::string_view name, std::string_view value) {
-    if (name.starts_with("export ")) name = trimmed(name.substr(7));
-    if (name.starts_with('-') && !order_.empty()) {  // continues a quoted value
-      values_[order_.back()] += fmt::format(" {}={}", name, trimmed_quotes(value));
-      return;
-    }
-    add(name, fmt::format("{}", fmt::join(split_words(expand_variables(value, values_)), " ")));
-  }
-  /// Adds the words of Environment=.
-  void add_words(std::string_view text) {
-    for (const std::string& word : split_words(text)) {
-      const std::size_t equals = std::min(word.find('='), word.size());
-      if (equals < word.size()) add(word.substr(0, equals), word.substr(equals + 1));
-    }
-  }
-  [[nodiscard]] const Variables& values() const { return values_; }
-  /// Returns the flags in all values.
-  [[nodiscard]] KubeletFlags flags() const {
-    KubeletFlags flags;
-    for (const std::string& name : order_) {
-      merge_flags(flags, flags_of_words(split_words(values_.find(name)->second)));
-    }
-    return flags;
-  }
-
- private:
-  static std::string_view trimmed_quotes(std::string_view text) {
-    while (text.ends_with('"') || text.ends_with('\'')) text.remove_suffix(1);
-    return text;
-  }
-  void add(std::string_view name, std::string value) {
-    const auto [at, is_new] = values_.insert_or_assign(std::string(name), std::move(value));
-    if (is_new) order_.push_back(at->first);
-  }
-  Variables values_;
-  std::vector<std::string> order_;
-};
-
-/// Adds the variables of an environment file.
-void add_file(std::string_view text, Environment& environment) {
-  for (const auto& [name, value] : parse_unit_file(text)) environment.add_line(name, value);
-}
-
-/// Adds the variables of the files that EnvironmentFile= names, or names those that are not read.
-void add_files(const std::vector<std::string>& names, const UnitFiles& files,
-               Environment& environment, std::vector<std::string>& notes) {
-  for (const std::string& name : names) {
-    const bool may_be_missing = name.starts_with('-');
-    const std::string path = name.substr(may_be_missing ? 1 : 0);
-    const auto text = files.read ? files.read(path) : std::nullopt;
-    if (text) {
-      add_file(*text, environment);
-    } else if (!files.are_all) {
-      notes.push_back(
-          fmt::format("'{}' is not read: pass the unit and that file, or a copy with its name, "
-                      "with --kubelet-flags",
-                      printable(path)));
-    } else if (!may_be_missing) {
-      notes.push_back(fmt::format("'{}' cannot be read", printable(path)));
-    }
-  }
-}
-
-FlagsText flags_of_environment(std::string_view text) {
-  Environment environment;
-  add_file(text, environment);
-  return {environment.flags(), {}};
 }
 
 const json* at_path(const json& document, std::string_view path) {
@@ -328,6 +257,7 @@ class Finder {
     }
     if (is_configuration(document)) {
       configs_.push_back(document);
+      is_partial_ = false;
     } else if (other_ == nullptr) {
       other_ = &document;
     }
@@ -341,7 +271,7 @@ class Finder {
       return invalid(fmt::format("{} kubelet configurations: expected one", configs_.size()));
     }
     ConfigDocument read{configs_.empty() ? json::object() : std::move(configs_.front()),
-                        std::move(notes_)};
+                        std::move(notes_), is_partial_};
     PINFOLD_TRY(add_flags(flags_, read));
     if (is_rancher_ && read.document.is_object()) {
       add_rancher_flags(flags_);
@@ -374,6 +304,7 @@ class Finder {
       }
       if (wrapper.config == "kubeletConfig") rename_gke_fields(found);
       configs_.push_back(std::move(found));
+      is_partial_ = is_partial_ && !wrapper.rest.empty();
     }
     if (!wrapper.arguments.empty()) {
       if (const json* const arguments = at_path(document, wrapper.arguments)) {
@@ -431,141 +362,82 @@ class Finder {
   std::vector<std::string> notes_;
   bool is_found_ = false;
   bool is_rancher_ = false;
+  bool is_partial_ = true;  ///< until a whole KubeletConfiguration is found
   const json* other_ = nullptr;
 };
 
-/// Removes what starts a kubelet, such as OpenShift's kubenswrapper, "numactl -m 0" or "docker
-/// run".
-void skip_wrapper(std::vector<std::string>& words) {
-  bool is_after_option = false;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    const bool is_value =
-        i > 0 && words[i - 1].starts_with('-') && words[i - 1].find('=') == std::string::npos;
-    is_after_option = is_after_option || word.starts_with('-');
-    if (base_name(word) != "kubelet" || word.find_first_of(":,=") != std::string::npos) continue;
-    if (is_after_option && !word.ends_with("bin/kubelet") && (is_value || word != "kubelet")) {
-      continue;  // the value of an option, such as a directory
-    }
-    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i));
-    return;
-  }
+/// Returns advice for flags that name the file with the rest of the configuration.
+tl::unexpected<Error> fail_elsewhere(const std::string& file) {
+  return invalid(
+      fmt::format("the configuration is in '{}': pass that file with --config, and the flags with "
+                  "--kubelet-flags",
+                  printable(file)));
 }
 
-/// Splits a command line and expands its variables as systemd does: only a word "$NAME" may become
-/// several words. Unknown variables are empty.
-std::vector<std::string> expand_command(std::string_view command, const Variables& variables) {
-  std::vector<std::string> words;
-  for (const std::string& word : split_words(command)) {
-    const std::string value = expand_variables(word, variables);
-    if (word.starts_with('$') && !word.starts_with("${")) {
-      for (std::string& part : split_words(value)) words.push_back(std::move(part));
-    } else {
-      words.push_back(value);
-    }
-  }
-  std::erase_if(words, [](const std::string& word) { return word.starts_with('$'); });
-  return words;
-}
-
-/// Replaces "%%" by "%", as systemd does.
-std::string with_percent_signs(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    out += text[i];
-    if (text.substr(i).starts_with("%%")) ++i;
-  }
-  return out;
-}
-
-/// The settings of a unit from which a command line follows.
-struct UnitSettings {
-  Environment environment;
-  std::vector<std::string> files;  ///< of EnvironmentFile=, which override Environment=
-  std::string command;             ///< the last ExecStart=
-};
-
-UnitSettings settings_of_unit(std::string_view text) {
-  UnitSettings unit;
-  for (const auto& [key, value] : parse_unit_file(text)) {
-    if (key == "Environment") unit.environment.add_words(with_percent_signs(value));
-    if (key == "ExecStart") unit.command = with_percent_signs(value);
-    if (key != "EnvironmentFile") continue;
-    if (value.empty()) unit.files.clear();
-    if (!value.empty()) unit.files.push_back(value);
-  }
-  return unit;
-}
-
-/// Returns the words of ExecStart=, without its prefixes (see systemd.service(5)) and without what
-/// starts a kubelet.
-std::vector<std::string> command_of(const UnitSettings& unit) {
-  const std::string_view command = unit.command;
-  const std::size_t start = std::min(command.find_first_not_of("@-:+!| \t"), command.size());
-  auto words = expand_command(command.substr(start), unit.environment.values());
-  skip_wrapper(words);
-  return words;
+/// Returns the flags and notes of a text that has flags, as a configuration.
+Result<ConfigDocument> document_of_flags(const FlagsText& read, std::string_view text) {
+  const bool names_kubelet = text.find("kubelet") != std::string_view::npos ||
+                             text.find("KUBELET") != std::string_view::npos;
+  if (read.flags.empty() && !names_kubelet) return invalid("it contains no kubelet flags");
+  PINFOLD_TRY(check_unit(read));
+  ConfigDocument found{json::object(), read.notes, true};
+  PINFOLD_TRY(add_flags(read.flags, found));
+  return Result<ConfigDocument>(std::move(found));
 }
 
 }  // namespace
 
-FlagsText flags_of_unit(std::string_view text, const UnitFiles& files) {
-  UnitSettings unit = settings_of_unit(text);
-  FlagsText read;
-  add_files(unit.files, files, unit.environment, read.notes);
-  read.command = command_of(unit);
-  const std::string program(read.command.empty() ? "" : base_name(read.command.front()));
-  if (auto flags = kubelet_flags(read.command)) {
-    read.flags = *std::move(flags);
-    read.is_command = true;
-  } else if (program == "k3s" || program == "rke2") {
-    read.flags = flags_of_args(option_values(read.command, "--kubelet-arg"));
-    add_rancher_flags(read.flags);
-  } else {
-    read.flags = unit.environment.flags();
-    if (!program.empty()) {
-      read.notes.push_back(fmt::format(
-          "ExecStart '{}' is not a kubelet: its arguments are not read", printable(program)));
-    }
-  }
-  return read;
-}
-
 std::optional<FlagsText> flags_of_text(std::string_view text, const UnitFiles& files) {
   if (text.find('\0') != std::string_view::npos) {
-    auto flags = kubelet_flags(parse_command_line(text));
-    return flags ? std::optional(FlagsText{*std::move(flags), {}}) : std::nullopt;
+    return flags_of_command(parse_command_line(text));
   }
   const std::string_view line = first_line(text);
-  if (is_unit(line)) return flags_of_unit(text, files);
-  if (is_command_line(line)) return FlagsText{flags_of_file(text, {}), {}};
+  if (is_unit(line)) return flags_of_unit({std::string(text)}, "", files);
+  if (is_command_line(line)) {
+    const auto words = words_of_file(text, {});
+    auto read = flags_of_command(words);
+    return read ? std::move(read) : FlagsText{flags_of_words(words), {}};
+  }
   if (is_assignment(line)) return flags_of_environment(text);
   return std::nullopt;
 }
 
 Result<void> add_flags(const KubeletFlags& flags, ConfigDocument& config) {
   PINFOLD_TRY(check_flags(flags));
-  if (config.document.is_object()) PINFOLD_TRY(apply_flags(flags, config.document));
   const auto file = flags.find("--config");
-  if (file != flags.end() && config.document.empty()) {
-    return invalid(
-        fmt::format("the configuration is in '{}': pass that file with --config, and the flags "
-                    "with --kubelet-flags",
-                    printable(file->second)));
-  }
+  if (file != flags.end() && config.document.empty()) return fail_elsewhere(file->second);
+  if (config.document.is_object()) PINFOLD_TRY(apply_flags(flags, config.document));
   for (std::string& warning : flag_warnings(flags)) config.notes.push_back(std::move(warning));
   return {};
 }
 
-Result<ConfigDocument> read_config_document(std::string_view text) {
-  if (const auto read = flags_of_text(text)) {
-    const bool names_kubelet = text.find("kubelet") != std::string_view::npos ||
-                               text.find("KUBELET") != std::string_view::npos;
-    if (read->flags.empty() && !names_kubelet) return invalid("it contains no kubelet flags");
-    ConfigDocument found{json::object(), read->notes};
-    PINFOLD_TRY(add_flags(read->flags, found));
-    return Result<ConfigDocument>(std::move(found));
+std::vector<std::string> open_policies(const ConfigDocument& config) {
+  std::vector<std::string> open;
+  for (const char* const field : {"cpuManagerPolicy", "memoryManagerPolicy"}) {
+    if (config.is_partial && !config.document.contains(field)) open.emplace_back(field);
   }
+  return open;
+}
+
+Result<void> check_policies(const std::vector<std::string>& open, const Config& before) {
+  const Config defaults;
+  const auto check = [&](const char* field, std::string_view policy,
+                         std::string_view initial) -> Result<void> {
+    const bool is_open = std::find(open.begin(), open.end(), field) != open.end();
+    if (!is_open || policy == initial) return {};
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("the configuration is only a part of a kubelet's and has no {}, which is '{}' "
+                    "until now: pass all of it with --config ('/' reads that of this node), or "
+                    "the policy with --kubelet-flags",
+                    field, policy));
+  };
+  PINFOLD_TRY(check("cpuManagerPolicy", before.cpu_manager_policy, defaults.cpu_manager_policy));
+  return check("memoryManagerPolicy", before.memory_manager_policy, defaults.memory_manager_policy);
+}
+
+Result<ConfigDocument> read_config_document(std::string_view text) {
+  if (const auto read = flags_of_text(text)) return document_of_flags(*read, text);
   const std::string_view first = first_line(text);
   if (text.find("[settings.kubernetes") != std::string_view::npos ||
       first.starts_with("settings.kubernetes.")) {
@@ -589,6 +461,7 @@ Result<ParsedConfig> parse_config(std::string_view yaml_or_json) {
   PINFOLD_LET(auto read, read_config_document(yaml_or_json));
   PINFOLD_LET(auto parsed, config_from_json(read.document));
   parsed.warnings.insert(parsed.warnings.begin(), read.notes.begin(), read.notes.end());
+  parsed.open_policies = open_policies(read);
   return parsed;
 }
 

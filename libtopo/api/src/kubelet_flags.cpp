@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "flag_table.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/go_text.hpp"
 #include "pinfold/text/message.hpp"
@@ -18,50 +19,16 @@ namespace {
 
 using nlohmann::json;
 
-/// How the text of a flag becomes a field.
-enum class Form { kText, kBoolean, kNumber, kList, kMap, kBooleans, kMemory };
+/// The first word that is no flag. A kubelet takes it for a command, and does not know it.
+constexpr const char* kOperand = "--";
 
-struct Flag {
-  const char* name;
-  const char* field;
-  Form form;
-};
-constexpr std::array kFlags = {
-    Flag{"--cgroup-driver", "cgroupDriver", Form::kText},
-    Flag{"--cgroup-root", "cgroupRoot", Form::kText},
-    Flag{"--cgroups-per-qos", "cgroupsPerQOS", Form::kBoolean},
-    Flag{"--cpu-cfs-quota", "cpuCFSQuota", Form::kBoolean},
-    Flag{"--cpu-cfs-quota-period", "cpuCFSQuotaPeriod", Form::kText},
-    Flag{"--cpu-manager-policy", "cpuManagerPolicy", Form::kText},
-    Flag{"--cpu-manager-policy-options", "cpuManagerPolicyOptions", Form::kMap},
-    Flag{"--enforce-node-allocatable", "enforceNodeAllocatable", Form::kList},
-    Flag{"--eviction-hard", "evictionHard", Form::kMap},
-    Flag{"--eviction-max-pod-grace-period", "evictionMaxPodGracePeriod", Form::kNumber},
-    Flag{"--eviction-minimum-reclaim", "evictionMinimumReclaim", Form::kMap},
-    Flag{"--eviction-soft", "evictionSoft", Form::kMap},
-    Flag{"--eviction-soft-grace-period", "evictionSoftGracePeriod", Form::kMap},
-    Flag{"--feature-gates", "featureGates", Form::kBooleans},
-    Flag{"--kube-reserved", "kubeReserved", Form::kMap},
-    Flag{"--kube-reserved-cgroup", "kubeReservedCgroup", Form::kText},
-    Flag{"--max-pods", "maxPods", Form::kNumber},
-    Flag{"--memory-manager-policy", "memoryManagerPolicy", Form::kText},
-    Flag{"--pods-per-core", "podsPerCore", Form::kNumber},
-    Flag{"--reserved-cpus", "reservedSystemCPUs", Form::kText},
-    Flag{"--reserved-memory", "reservedMemory", Form::kMemory},
-    Flag{"--system-reserved", "systemReserved", Form::kMap},
-    Flag{"--system-reserved-cgroup", "systemReservedCgroup", Form::kText},
-    Flag{"--topology-manager-policy", "topologyManagerPolicy", Form::kText},
-    Flag{"--topology-manager-policy-options", "topologyManagerPolicyOptions", Form::kMap},
-    Flag{"--topology-manager-scope", "topologyManagerScope", Form::kText},
-};
+/// Changes what kubelets reserve, although no field of a configuration does the same.
+constexpr const char* kIgnoresEviction = "--experimental-allocatable-ignore-eviction";
 
-/// Flags of kubelets without effect on decisions whose names resemble those with an effect.
-constexpr std::array<std::string_view, 2> kOtherFlags = {"--qos-reserved", "--system-cgroups"};
-
-tl::unexpected<Error> fail_flag(const Flag& flag, std::string_view text,
+tl::unexpected<Error> fail_flag(const KnownFlag& flag, std::string_view text,
                                 std::string_view expected) {
   return fail(ErrorCode::kInvalidArgument,
-              fmt::format("flag '{}': '{}': expected {}", flag.name, printable(text), expected));
+              fmt::format("flag '--{}': '{}': expected {}", flag.name, printable(text), expected));
 }
 
 std::optional<std::int32_t> number_of(std::string_view text) {
@@ -71,102 +38,116 @@ std::optional<std::int32_t> number_of(std::string_view text) {
   return number;
 }
 
+/// Splits as Go's strings.Split: "" is one empty part.
+std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
 /// Splits "a,b"; "none" and "" are empty lists, as for --enforce-node-allocatable.
-json list_of(std::string_view text) {
-  json list = json::array();
-  if (text == "none") return list;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    list.push_back(std::string(text.substr(0, end)));
-    text.remove_prefix(std::min(text.size(), end + 1));
-  }
-  return list;
+void add_to_list(std::string_view text, json& list) {
+  if (text.empty() || text == "none") return;
+  for (const std::string_view part : parts_of(text, ',')) list.push_back(std::string(part));
 }
 
-/// Reads "a=1,b=2", and "a<1" for eviction thresholds.
-Result<json> map_of(const Flag& flag, std::string_view text) {
-  json map = json::object();
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(','), rest.size());
-    const std::string_view part = rest.substr(0, end);
-    rest.remove_prefix(std::min(rest.size(), end + 1));
-    const std::size_t equals = part.find_first_of("=<");
-    if (equals == std::string_view::npos || equals == 0) {
-      return fail_flag(flag, text, "KEY=VALUE,...");
-    }
-    const std::string_view value = part.substr(equals + 1);
-    if (flag.form != Form::kBooleans) {
-      map[std::string(part.substr(0, equals))] = std::string(value);
-      continue;
-    }
-    const auto boolean = go::parse_bool(value);
-    if (!boolean) return fail_flag(flag, text, "GATE=true or GATE=false");
-    map[std::string(part.substr(0, equals))] = *boolean;
+/// Adds "KEY=VALUE". White space around both does not count.
+Result<void> add_pair(const KnownFlag& flag, std::string_view pair, json& map) {
+  const bool is_threshold = flag.form == FlagForm::kThresholds;
+  const std::size_t separator = pair.find(is_threshold ? '<' : '=');
+  if (separator == std::string_view::npos) {
+    return fail_flag(flag, pair, is_threshold ? "SIGNAL<VALUE,..." : "KEY=VALUE,...");
   }
-  return map;
+  const std::string key(trimmed(pair.substr(0, separator)));
+  const std::string_view value = trimmed(pair.substr(separator + 1));
+  if (flag.form != FlagForm::kBooleans) {
+    map[key] = std::string(value);
+    return {};
+  }
+  const auto boolean = go::parse_bool(value);
+  if (!boolean) return fail_flag(flag, pair, "GATE=true or GATE=false");
+  map[key] = *boolean;
+  return {};
 }
 
-/// Reads "0:memory=1Gi,hugepages-1Gi=1Gi;1:memory=1Gi".
-Result<json> memory_of(const Flag& flag, std::string_view text) {
-  json list = json::array();
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(';'), rest.size());
-    const std::string_view part = rest.substr(0, end);
-    rest.remove_prefix(std::min(rest.size(), end + 1));
-    const std::size_t colon = std::min(part.find(':'), part.size());
-    const auto numa = number_of(part.substr(0, colon));
-    if (!numa || colon == part.size()) return fail_flag(flag, text, "NODE:memory=SIZE;...");
-    PINFOLD_LET(auto limits, map_of(flag, part.substr(colon + 1)));
+/// Reads "a=1,b=2". Source: component-base/cli/flag MapStringString, MapStringBool and
+/// LangleSeparatedMapStringString.
+Result<void> add_to_map(const KnownFlag& flag, std::string_view text, json& map) {
+  if (flag.form == FlagForm::kPair) return add_pair(flag, text, map);
+  for (const std::string_view pair : parts_of(text, ',')) {
+    if (!pair.empty()) PINFOLD_TRY(add_pair(flag, pair, map));
+  }
+  return {};
+}
+
+/// Reads "memory=1Gi,hugepages-1Gi=1Gi".
+Result<json> limits_of(const KnownFlag& flag, std::string_view text) {
+  json limits = json::object();
+  for (const std::string_view limit : parts_of(text, ',')) {
+    const auto both = parts_of(limit, '=');
+    if (both.size() != 2 || (both[0] != "memory" && !both[0].starts_with("hugepages-"))) {
+      return fail_flag(flag, limit, "memory=SIZE or hugepages-SIZE=SIZE");
+    }
+    limits[std::string(both[0])] = std::string(both[1]);
+  }
+  return limits;
+}
+
+/// Reads "0:memory=1Gi,hugepages-1Gi=1Gi;1:memory=1Gi". Source: pkg/util/flag ReservedMemoryVar.
+Result<void> add_memory(const KnownFlag& flag, std::string_view text, json& list) {
+  if (text.empty()) return {};
+  for (const std::string_view node : parts_of(text, ';')) {
+    const auto both = parts_of(node, ':');
+    const auto numa = number_of(both[0]);
+    if (!numa || both.size() != 2) return fail_flag(flag, text, "NODE:memory=SIZE;...");
+    PINFOLD_LET(auto limits, limits_of(flag, both[1]));
     list.push_back({{"numaNode", *numa}, {"limits", std::move(limits)}});
   }
-  return list;
+  return {};
 }
 
-Result<json> value_of(const Flag& flag, const std::string& text) {
-  switch (flag.form) {
-    case Form::kText:
-      return json(text);
-    case Form::kBoolean: {
-      const auto boolean = go::parse_bool(text);
-      if (!boolean) return fail_flag(flag, text, "true or false");
-      return json(*boolean);
+/// Reads the values of a flag whose occurrences add up.
+Result<json> value_of_all(const KnownFlag& flag, std::string_view text) {
+  const bool is_list = flag.form == FlagForm::kList || flag.form == FlagForm::kMemory;
+  json all = is_list ? json::array() : json::object();
+  for (const std::string_view one : parts_of(text, '\n')) {
+    if (flag.form == FlagForm::kList) {
+      add_to_list(one, all);
+    } else if (flag.form == FlagForm::kMemory) {
+      PINFOLD_TRY(add_memory(flag, one, all));
+    } else {
+      PINFOLD_TRY(add_to_map(flag, one, all));
     }
-    case Form::kNumber: {
-      const auto number = number_of(text);
-      if (!number) return fail_flag(flag, text, "a number");
-      return json(*number);
-    }
-    case Form::kList:
-      return list_of(text);
-    case Form::kMemory:
-      return memory_of(flag, text);
-    case Form::kMap:
-    case Form::kBooleans:
-      break;
   }
-  return map_of(flag, text);
+  return all;
 }
 
-const Flag* find_flag(std::string_view name) {
-  const auto* const found = std::find_if(kFlags.begin(), kFlags.end(),
-                                         [&](const Flag& flag) { return name == flag.name; });
-  return found == kFlags.end() ? nullptr : found;
+Result<json> value_of(const KnownFlag& flag, const std::string& text) {
+  if (is_repeatable(flag.form)) return value_of_all(flag, text);
+  if (flag.form == FlagForm::kBoolean) {
+    const auto boolean = go::parse_bool(text);
+    if (!boolean) return fail_flag(flag, text, "true or false");
+    return json(*boolean);
+  }
+  if (flag.form != FlagForm::kNumber) return json(text);
+  const auto number = number_of(text);
+  if (!number) return fail_flag(flag, text, "a number");
+  return json(*number);
 }
 
 /// Adds a flag; a repeated one is joined or replaced, and underscores in its name count as dashes,
 /// as in the kubelet.
 void add_flag(KubeletFlags& flags, std::string name, const std::string& value) {
   std::replace(name.begin(), name.end(), '_', '-');
-  const Flag* const known = find_flag(name);
-  const bool joins =
-      known != nullptr && (known->form == Form::kList || known->form == Form::kMap ||
-                           known->form == Form::kBooleans || known->form == Form::kMemory);
+  const KnownFlag* const known = find_flag(name);
   const auto [before, is_new] = flags.try_emplace(name, value);
-  if (is_new) return;
-  if (joins) {
-    before->second += (known->form == Form::kMemory ? ';' : ',') + value;
+  if (is_new || name == kOperand) return;
+  if (known != nullptr && is_repeatable(known->form)) {
+    before->second += '\n' + value;
   } else {
     before->second = value;
   }
@@ -174,19 +155,45 @@ void add_flag(KubeletFlags& flags, std::string name, const std::string& value) {
 
 bool is_kubelet(std::string_view word) { return base_name(word) == "kubelet"; }
 
-bool is_known(std::string_view name) {
-  return find_flag(name) != nullptr ||
-         std::find(kOtherFlags.begin(), kOtherFlags.end(), name) != kOtherFlags.end();
+/// Returns true if the next word is the value of the flag. Of an unknown flag that is a guess.
+bool takes_next(std::string_view name, const std::string& next) {
+  const KnownFlag* const known = find_flag(name);
+  if (known == nullptr) return !next.starts_with('-');
+  return known->form != FlagForm::kBoolean;
 }
 
-/// Returns the names that unknown flags may mean: none for more flags than a kubelet has, because
-/// each comparison takes time.
-std::vector<std::string_view> names_to_mean(const KubeletFlags& flags) {
-  constexpr std::size_t kMost = 300;
-  std::vector<std::string_view> names;
-  if (flags.size() > kMost) return names;
-  for (const Flag& flag : kFlags) names.emplace_back(flag.name);
-  return names;
+/// Returns a flag with one dash, "-v2", as one with two; all others than "-v" and "-h" are unknown.
+std::string without_shorthand(std::string word) {
+  if (word == "-h") return "--help";
+  if (!word.starts_with("-v")) return word;
+  if (word.size() == 2 || word[2] == '=') return "-" + word;
+  return "--v=" + word.substr(2);
+}
+
+/// Returns ", did you mean '--max-pods'?", or "". Unknown flags are few: more than a kubelet has
+/// are not compared, because each comparison takes time.
+std::string hint_for(const std::string& name) {
+  constexpr std::size_t kLongest = 80;
+  if (name.size() > kLongest) return "";
+  const auto all = flag_names();
+  return did_you_mean(name, std::vector<std::string_view>(all.begin(), all.end()));
+}
+
+tl::unexpected<Error> fail_unknown(const std::string& name) {
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("unknown flag '{}', with which a kubelet does not start{}",
+                          printable(name), hint_for(name)));
+}
+
+tl::unexpected<Error> fail_operand(const std::string& word) {
+  if (find_flag(word) != nullptr) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("flag '{}': expected a value after it", word));
+  }
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("'{}': expected a flag: a kubelet takes it for a command and does not "
+                          "start; the value of a boolean flag follows '='",
+                          printable(word)));
 }
 
 }  // namespace
@@ -211,15 +218,18 @@ std::optional<KubeletFlags> kubelet_flags(const std::vector<std::string>& words)
 KubeletFlags flags_of_words(const std::vector<std::string>& words) {
   KubeletFlags flags;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    std::string word = words[i];
-    if (!word.starts_with('-') || word == "-" || word == "--") continue;
-    if (!word.starts_with("--")) word.insert(0, "-");  // one dash works like two
+    const bool is_flag = words[i].size() > 1 && words[i].starts_with('-') && words[i] != "--";
+    const std::string word = is_flag ? without_shorthand(words[i]) : words[i];
     const std::size_t equals = word.find('=');
-    if (equals != std::string::npos) {
+    if (!is_flag) {
+      add_flag(flags, kOperand, word);
+    } else if (equals != std::string::npos) {
       add_flag(flags, word.substr(0, equals), word.substr(equals + 1));
-    } else if (i + 1 < words.size() && !words[i + 1].starts_with('-')) {
+    } else if (i + 1 < words.size() && takes_next(word, words[i + 1])) {
       add_flag(flags, word, words[++i]);
     } else {
+      const KnownFlag* const known = find_flag(word);
+      if (known != nullptr && known->form != FlagForm::kBoolean) add_flag(flags, kOperand, word);
       add_flag(flags, word, "true");
     }
   }
@@ -246,18 +256,24 @@ void merge_config(json& config, const json& over) {
 }
 
 Result<void> apply_flags(const KubeletFlags& flags, json& config) {
-  for (const Flag& flag : kFlags) {
-    const auto found = flags.find(flag.name);
-    if (found == flags.end()) continue;
-    PINFOLD_LET(json value, value_of(flag, found->second));
-    const auto gates = config.find(flag.field);
-    const bool merges = flag.form == Form::kBooleans && gates != config.end() && gates->is_object();
+  for (const auto& [name, text] : flags) {
+    const KnownFlag* const flag = find_flag(name);
+    if (flag == nullptr || *flag->field == '\0' || name == kIgnoresEviction) continue;
+    PINFOLD_LET(json value, value_of(*flag, text));
+    const auto gates = config.find(flag->field);
+    const bool merges =
+        flag->form == FlagForm::kBooleans && gates != config.end() && gates->is_object();
     if (merges) {
       gates->update(value);
     } else {
-      config[flag.field] = std::move(value);
+      config[flag->field] = std::move(value);
     }
   }
+  const auto ignores = flags.find(kIgnoresEviction);
+  if (ignores == flags.end() || go::parse_bool(ignores->second) != true) return {};
+  json& hard = config["evictionHard"];
+  if (hard.is_null()) hard = json::object();
+  if (hard.is_object()) hard["memory.available"] = "0%";  // reserves nothing
   return {};
 }
 
@@ -267,14 +283,15 @@ KubeletFlags flags_of_args(const std::vector<std::string>& args) {
     const std::size_t begin = arg.find_first_not_of('-');
     if (begin == std::string::npos) continue;
     const std::size_t equals = std::min(arg.find('=', begin), arg.size());
-    if (equals == begin) continue;
-    add_flag(flags, "--" + arg.substr(begin, equals - begin),
-             equals < arg.size() ? arg.substr(equals + 1) : "true");
+    std::string name = arg.substr(begin, equals - begin);
+    name.erase(name.find_last_not_of("+-") + 1);  // of k3s: add to its own values
+    if (name.empty()) continue;
+    add_flag(flags, "--" + name, equals < arg.size() ? arg.substr(equals + 1) : "true");
   }
   return flags;
 }
 
-KubeletFlags flags_of_file(std::string_view text, const Variables& variables) {
+std::vector<std::string> words_of_file(std::string_view text, const Variables& variables) {
   std::vector<std::string> words;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -286,7 +303,7 @@ KubeletFlags flags_of_file(std::string_view text, const Variables& variables) {
       words.push_back(std::move(word));
     }
   }
-  return flags_of_words(words);
+  return words;
 }
 
 void add_rancher_flags(KubeletFlags& flags) {
@@ -295,33 +312,28 @@ void add_rancher_flags(KubeletFlags& flags) {
 }
 
 Result<void> check_flags(const KubeletFlags& flags) {
-  const auto names = names_to_mean(flags);
   for (const auto& [name, value] : flags) {
-    const std::string_view known = is_known(name) ? "" : nearest_spelling(name, names);
-    if (known.empty()) continue;
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("unknown flag '{}', with which a kubelet does not start: did you mean "
-                            "'{}'?",
-                            printable(name), known));
+    if (name == kOperand) return fail_operand(value);
+    const KnownFlag* const known = find_flag(name);
+    if (known == nullptr) return fail_unknown(name);
+    if (known->form == FlagForm::kBoolean) PINFOLD_TRY(value_of(*known, value));
   }
   return {};
 }
 
 std::vector<std::string> flag_warnings(const KubeletFlags& flags) {
-  const auto names = names_to_mean(flags);
   std::vector<std::string> warnings;
   std::vector<std::string> ignored;
   for (const auto& [name, value] : flags) {
-    if (find_flag(name) != nullptr) continue;
+    const KnownFlag* const known = find_flag(name);
+    if (known == nullptr || *known->field != '\0') continue;
     if (name == "--config" || name == "--config-dir") {
       warnings.push_back(
-          fmt::format("flag '{}': '{}' is not read: pass it with --config, and the "
-                      "flags with --kubelet-flags",
+          fmt::format("flag '{}': '{}' is not read: pass it with --config, and the flags with "
+                      "--kubelet-flags",
                       name, printable(value)));
-    } else if (const auto hint = did_you_mean(name, names); !is_known(name) && !hint.empty()) {
-      warnings.push_back(fmt::format("unknown flag '{}'{}", printable(name), hint));
     } else {
-      ignored.push_back(printable(name));
+      ignored.push_back(name);
     }
   }
   if (!ignored.empty()) {

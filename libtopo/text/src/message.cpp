@@ -68,24 +68,6 @@ std::set<std::string> words_of(std::string_view name) {
   return words;
 }
 
-constexpr std::size_t kFewEdits = 2;
-
-struct NearestByEdits {
-  std::string_view word;  ///< "": none is similar
-  std::size_t edits = 0;
-};
-
-NearestByEdits nearest_by_edits(std::string_view word, std::span<const std::string_view> known) {
-  constexpr std::size_t kMostLetters = 100;  // anything longer is not a misspelt name
-  if (word.empty() || word.size() > kMostLetters) return {};
-  NearestByEdits best{"", 1 + std::max<std::size_t>(1, word.size() / 3)};
-  for (const std::string_view candidate : known) {
-    const std::size_t count = edits(word, candidate);
-    if (count < best.edits) best = {candidate, count};
-  }
-  return best;
-}
-
 /// Returns the name with the fewest words that contains all words of `name`; "" if `name` has only
 /// one.
 std::string_view nearest_by_words(std::string_view name, std::span<const std::string_view> known) {
@@ -124,15 +106,20 @@ std::string escaped(std::string_view text) {
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
-  const NearestByEdits best = nearest_by_edits(word, known);
-  if (!best.word.empty() && best.edits <= kFewEdits) return best.word;
+  constexpr std::size_t kMostLetters = 100;  // anything longer is not a misspelt name
+  std::string_view best;
+  if (word.empty() || word.size() > kMostLetters) return best;
+  std::size_t fewest = 1 + std::max<std::size_t>(1, word.size() / 3);
+  for (const std::string_view candidate : known) {
+    const std::size_t count = edits(word, candidate);
+    if (count >= fewest) continue;
+    fewest = count;
+    best = candidate;
+  }
+  constexpr std::size_t kFewEdits = 2;
+  if (!best.empty() && fewest <= kFewEdits) return best;
   const std::string_view by_words = nearest_by_words(word, known);
-  return by_words.empty() ? best.word : by_words;
-}
-
-std::string_view nearest_spelling(std::string_view word, std::span<const std::string_view> known) {
-  const NearestByEdits best = nearest_by_edits(word, known);
-  return best.edits <= kFewEdits ? best.word : std::string_view();
+  return by_words.empty() ? best : by_words;
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {

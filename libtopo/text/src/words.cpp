@@ -2,29 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 namespace pinfold {
 namespace {
 
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-/// Cuts the next line and its continuation lines off `rest`, without the comments among them.
-std::string cut_logical_line(std::string_view& rest) {
-  std::string line;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view part = rest.substr(0, end);
-    rest.remove_prefix(std::min(rest.size(), end + 1));
-    const std::string_view content = trimmed(part);
-    if (content.starts_with('#') || content.starts_with(';')) continue;
-    const std::size_t kept = part.find_last_not_of('\\') + 1;  // 0 for backslashes only
-    const bool continues = (part.size() - kept) % 2 == 1;
-    line += part.substr(0, part.size() - (continues ? 1 : 0));
-    if (!continues) break;
-    line += ' ';
-  }
-  return line;
-}
 
 }  // namespace
 
@@ -101,19 +84,6 @@ std::string expand_variables(std::string_view text, const Variables& variables) 
     text.remove_prefix(size);
   }
   return out;
-}
-
-std::vector<std::pair<std::string, std::string>> parse_unit_file(std::string_view text) {
-  std::vector<std::pair<std::string, std::string>> assignments;
-  while (!text.empty()) {
-    const std::string line = cut_logical_line(text);
-    const std::size_t equals = line.find('=');
-    if (equals == std::string::npos) continue;
-    const std::string_view key = trimmed(std::string_view(line).substr(0, equals));
-    if (!key.empty())
-      assignments.emplace_back(key, trimmed(std::string_view(line).substr(equals + 1)));
-  }
-  return assignments;
 }
 
 }  // namespace pinfold

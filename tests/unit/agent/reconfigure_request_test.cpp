@@ -171,6 +171,12 @@ TEST_F(ReconfigureRequests, NamesWhatIsWrong) {
   EXPECT_THAT(error_of(with_config("cpuManagerPolicy: static")), HasSubstr("start: cpumanager"));
 }
 
+TEST_F(ReconfigureRequests, APartOfAConfigurationChangesNoPolicyThatItLeavesOut) {
+  EXPECT_THAT(error_of(with_config("KUBELET_EXTRA_ARGS=--max-pods=110\n")),
+              HasSubstr("has no cpuManagerPolicy, which is 'static' until now"));
+  EXPECT_THAT(error_of(with_config("--reserved-cpus=0-1")), HasSubstr("has no cpuManagerPolicy"));
+}
+
 /// One CPU is free on NUMA node 0, two on NUMA node 1; the pod needs three on one.
 TEST(DefragmentRequests, MakesRoomAndDoesNotAdmit) {
   test::World world;

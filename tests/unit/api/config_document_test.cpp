@@ -71,7 +71,17 @@ constexpr Sample kStatic[] = {
     {"unit",
      "[Unit]\nDescription=kubelet\n[Service]\nEnvironment=\"ARGS=--reserved-cpus=0\"\n"
      "ExecStart=\nExecStart=/usr/bin/kubelet --cpu-manager-policy=static \\\n"
-     "  $ARGS ${OTHER}\n"},
+     "  $ARGS $OTHER\n"},
+    {"unit with CRLF",
+     "[Service]\r\nExecStart=/usr/bin/kubelet \\\r\n  --cpu-manager-policy=static \\\r\n"
+     "# a comment\r\n --reserved-cpus=0\r\n"},
+    {"environment with flags in words",
+     "KUBELET_EXTRA_ARGS=\"\n  --cpu-manager-policy static\n  --reserved-cpus=0\n\"\n"},
+    {"command line of k3s",
+     "/usr/local/bin/k3s agent --kubelet-arg=cpu-manager-policy=static "
+     "--kubelet-arg reserved-cpus=0"},
+    {"command line of hyperkube",
+     "/hyperkube kubelet --cpu-manager-policy=static --reserved-cpus=0"},
     {"unit of k3s",
      "[Service]\nExecStart=/usr/local/bin/k3s server \\\n"
      "  '--kubelet-arg=cpu-manager-policy=static' --kubelet-arg reserved-cpus=0\n"},
@@ -135,10 +145,10 @@ TEST(ConfigDocument, OfAnotherKindIsAnError) {
 }
 
 TEST(ConfigDocument, SaysWhatItLeavesOut) {
-  const auto flags = parse_config("--config=/a.yaml --node-ip=::1 --cpu-manager-policy=static");
+  const auto flags = parse_config("--config-dir=/a.d --node-ip=::1 --cpu-manager-policy=static");
   ASSERT_TRUE(flags);
-  EXPECT_THAT(flags->warnings, ElementsAre(HasSubstr("'/a.yaml' is not read"),
-                                           "flags without effect here: --node-ip"));
+  EXPECT_THAT(flags->warnings,
+              ElementsAre(HasSubstr("'/a.d' is not read"), "flags without effect here: --node-ip"));
   const auto unit = parse_config(
       "[Service]\nEnvironmentFile=-/etc/default/kubelet\nEnvironment=A=--cpu-cfs-quota=false");
   ASSERT_TRUE(unit);
@@ -148,14 +158,57 @@ TEST(ConfigDocument, SaysWhatItLeavesOut) {
               Contains(HasSubstr("no 'kubelet-arg'")));
 }
 
-TEST(ConfigDocument, ThatOnlyNamesAnotherFileIsAnError) {
+TEST(ConfigDocument, ThatNamesAnotherFileIsAnError) {
   for (const char* const text :
        {"--config=/a.yaml --node-ip=::1", "kubelet-arg: [config=/a.yaml]",
-        "[Service]\nEnvironment=\"KUBELET_CONFIG_ARGS=--config=/a.yaml\"\n"}) {
+        "--config=/a.yaml --cpu-manager-policy=static --reserved-cpus=0",
+        "[Service]\nEnvironment=\"KUBELET_CONFIG_ARGS=--config=/a.yaml\"\n",
+        "[Service]\nExecStart=/usr/bin/kubelet --config=/a.yaml --max-pods=110\n"}) {
     const auto parsed = parse_config(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_THAT(parsed.error().message, HasSubstr("the configuration is in '/a.yaml'"));
   }
+}
+
+/// A part of a configuration that says nothing about a policy does not mean the default.
+TEST(ConfigDocument, LeavesPoliciesOpenIfItIsAPart) {
+  const auto open = [](const char* text) {
+    const auto parsed = parse_config(text);
+    EXPECT_TRUE(parsed) << text << parsed.error().message;
+    return parsed ? parsed->open_policies : std::vector<std::string>{"error"};
+  };
+  for (const char* const part :
+       {"KUBELET_KUBEADM_ARGS=\"--container-runtime-endpoint=unix:///run/a.sock\"\n",
+        "--max-pods=110", "[Service]\nExecStart=/usr/bin/kubelet --max-pods=110\n",
+        "kind: JoinConfiguration\napiVersion: kubeadm.k8s.io/v1beta3\n"
+        "nodeRegistration: {kubeletExtraArgs: {node-ip: 10.0.0.1}}",
+        "machine: {kubelet: {extraArgs: {rotate-server-certificates: true}}}", "node-ip: 10.0.0.1",
+        "k3s server --kubelet-arg=max-pods=1",
+        "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\n"
+        "spec: {kubeletConfig: {maxPods: 250}}"}) {
+    EXPECT_THAT(open(part), ElementsAre("cpuManagerPolicy", "memoryManagerPolicy")) << part;
+  }
+  EXPECT_THAT(open("--cpu-manager-policy=none"), ElementsAre("memoryManagerPolicy"));
+  for (const char* const whole :
+       {"kind: KubeletConfiguration", "{}", "maxPods: 110",
+        "kind: ConfigMap\ndata: {kubelet: '{}'}", R"({"kubeletconfig": {"maxPods": 110}})",
+        "kind: KubeletConfiguration\n---\nkind: JoinConfiguration\n"
+        "apiVersion: kubeadm.k8s.io/v1beta3\n"
+        "nodeRegistration: {kubeletExtraArgs: {node-ip: 10.0.0.1}}"}) {
+    EXPECT_THAT(open(whole), IsEmpty()) << whole;
+  }
+}
+
+TEST(ConfigDocument, DoesNotChangeAnOpenPolicy) {
+  Config before;
+  before.memory_manager_policy = "Static";
+  const std::vector<std::string> both = {"cpuManagerPolicy", "memoryManagerPolicy"};
+  EXPECT_TRUE(check_policies({"cpuManagerPolicy"}, before));
+  EXPECT_TRUE(check_policies({}, before));
+  const auto changed = check_policies(both, before);
+  ASSERT_FALSE(changed);
+  EXPECT_THAT(changed.error().message,
+              HasSubstr("has no memoryManagerPolicy, which is 'Static' until now: pass all of it"));
 }
 
 TEST(ConfigDocument, OfAnsibleIsNotGuessed) {
@@ -196,25 +249,6 @@ TEST(KubeletUnit, IsReadAsSystemdDoes) {
             (std::map<std::string, std::string>{{"memory.available", "5%"}}));
   EXPECT_EQ(unit->config.cpu_cfs_quota_period, "1%0ms");
   EXPECT_EQ(unit->config.cpu_manager_policy, "none") << "${B} is one word";
-}
-
-TEST(KubeletUnit, SaysThatItsProgramIsUnknown) {
-  const auto unit = parse_config("[Service]\nExecStart=/opt/start-kubelet.sh --fast\n");
-  ASSERT_TRUE(unit);
-  EXPECT_THAT(unit->warnings, ElementsAre(HasSubstr("ExecStart 'start-kubelet.sh'")));
-}
-
-TEST(KubeletUnit, TakesVariablesOfItsFiles) {
-  const auto read = [](const std::string& path) {
-    return path == "/etc/sizes" ? std::optional<std::string>("CPU=500m\n") : std::nullopt;
-  };
-  const char* const text =
-      "[Service]\nEnvironmentFile=-/etc/none\nEnvironmentFile=/etc/sizes\n"
-      "ExecStart=/usr/bin/kubelet --system-reserved=cpu=${CPU}\n";
-  const auto flags = flags_of_unit(text, {read, false});
-  EXPECT_EQ(flags.flags, (KubeletFlags{{"--system-reserved", "cpu=500m"}}));
-  EXPECT_THAT(flags.notes, ElementsAre(HasSubstr("'/etc/none' is not read: pass the unit")));
-  EXPECT_THAT(flags_of_unit(text, {read, true}).notes, IsEmpty());
 }
 
 TEST(ConfigDocument, IsReadAsAKubeletReadsYaml) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "kubelet_tree.hpp"
@@ -125,6 +126,9 @@ TEST_P(AuditedNode, NamesAContainerThatCannotUseAllItsCpus) {
   EXPECT_THAT(report.findings[0].command, HasSubstr("/proc/1001/status"));
   EXPECT_EQ(report.findings[0].mend, "taskset -apc 0-4095 1001");
 }
+
+constexpr const char* kKind =
+    "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
 TEST(Audit, ThreadsThatShareTheCpusOutAreNoFinding) {
   const KubeletTree tree;
@@ -265,7 +269,9 @@ TEST(Audit, KnowsWhatAStoppedKubeletOfADistributionWouldRead) {
             "systemctl start rke2-server"},
         Row{"etc/rancher/k3s/config.yaml", "kubelet-arg: 'cpu-manager-policy=static'\n",
             "systemctl start k3s"},
-        Row{"var/lib/k0s/kubelet-config.yaml", "cpuManagerPolicy: static\n",
+        Row{"var/lib/k0s/kubelet-config.yaml",
+            "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+            "cpuManagerPolicy: static\n",
             "systemctl start k0sworker"}}) {
     const KubeletTree tree;
     tree.dir().remove("proc/100");
@@ -288,7 +294,7 @@ TEST(Audit, KnowsTheEvictionThatK3sPasses) {
     tree.dir().write("etc/rancher/k3s/config.yaml", "kubelet-arg: 'kube-reserved=memory=1Gi'\n");
     if (has_drop_ins) {  // newer releases write it there
       tree.dir().write("var/lib/rancher/k3s/agent/etc/kubelet.conf.d/00-defaults.conf",
-                       "evictionHard: {nodefs.available: 5%}\n");
+                       std::string(kKind) + "evictionHard: {nodefs.available: 5%}\n");
     }
     const Observed observed = observe_tree(tree);
     ASSERT_TRUE(observed.kubelet.config) << observed.kubelet.config_error;
@@ -469,7 +475,7 @@ TEST(Audit, NamesFilesThatTheNextStartRefuses) {
 
 TEST(Audit, MendsAStateOfAnotherPolicyWithoutDraining) {
   const KubeletTree tree;
-  tree.dir().write("var/lib/kubelet/config.yaml", "{}\n");
+  tree.dir().write("var/lib/kubelet/config.yaml", kKind);
   const Report report = audit(tree);
   EXPECT_THAT(lines_of(report), Not(Contains(HasSubstr("drain"))));
   EXPECT_THAT(report.findings,
@@ -518,8 +524,10 @@ TEST(Audit, SeesAStoppedKubeletAndMissingFiles) {
 
 TEST(Audit, SeesGroupsOfAnotherDriver) {
   const KubeletTree tree({Driver::kCgroupfs, CgroupVersion::kV2, Runtime::kContainerd});
-  tree.dir().write("var/lib/kubelet/config.yaml",
-                   "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\ncgroupDriver: systemd\n");
+  tree.dir().write(
+      "var/lib/kubelet/config.yaml",
+      std::string(kKind) +
+          "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\ncgroupDriver: systemd\n");
   EXPECT_THAT(lines_of(audit(tree)), Contains(HasSubstr("warning driver-differs kubepods: belongs "
                                                         "to the cgroup driver cgroupfs")));
 }
@@ -529,11 +537,13 @@ TEST(Audit, TakesFlagsAndDropInsOverTheFile) {
   std::string command = "kubelet --config=/etc/k.yaml --config-dir /etc/k.d --reserved-cpus=0-1 ";
   std::replace(command.begin(), command.end(), ' ', '\0');
   tree.dir().write("proc/100/cmdline", command);
-  tree.dir().write("etc/k.yaml", "cpuManagerPolicy: none\ncgroupDriver: systemd\n");
-  tree.dir().write("etc/k.d/10.conf", "cpuManagerPolicy: static\n");
+  tree.dir().write("etc/k.yaml",
+                   std::string(kKind) + "cpuManagerPolicy: none\ncgroupDriver: systemd\n");
+  tree.dir().write("etc/k.d/10.conf", std::string(kKind) + "cpuManagerPolicy: static\n");
   tree.dir().write("etc/k.d/README", "no configuration");
-  tree.dir().write("etc/k.d/20.d/10.conf", "topologyManagerPolicy: restricted\n");
-  tree.dir().write("etc/k.d/30.conf", "cgroupDriver: systemd\n");
+  tree.dir().write("etc/k.d/20.d/10.conf",
+                   std::string(kKind) + "topologyManagerPolicy: restricted\n");
+  tree.dir().write("etc/k.d/30.conf", std::string(kKind) + "cgroupDriver: systemd\n");
   std::filesystem::create_directory_symlink(".", tree.dir() / "etc/k.d/20.d/circle");
   const Observed observed = observe_tree(tree);
   ASSERT_TRUE(observed.kubelet.config) << observed.kubelet.config_error;
@@ -553,11 +563,105 @@ TEST(Audit, NamesAMisspeltFlagWithWhichAStoppedKubeletDoesNotStart) {
               HasSubstr("unknown flag '--cpu-manager-polcy'"));
 }
 
+TEST(Audit, NamesAFileThatAKubeletDoesNotDecode) {
+  const struct {
+    const char* file;
+    const char* text;
+    const char* error;
+  } cases[] = {
+      {"var/lib/kubelet/config.yaml", "cpuManagerPolicy: static\n",
+       "config.yaml': apiVersion: expected 'kubelet.config.k8s.io/v1beta1', without which"},
+      {"etc/k.d/a.conf", "apiVersion: kubelet.config.k8s.io/v1beta1\nmaxPods: 5\n",
+       "a.conf': kind: expected 'KubeletConfiguration', without which"},
+      {"etc/k.d/a.conf", "kind: ConfigMap\ndata: {kubelet: 'maxPods: 5'}\n", "a.conf': apiVersion"},
+  };
+  for (const auto& one : cases) {
+    const KubeletTree tree;
+    std::string command = "kubelet --config=/var/lib/kubelet/config.yaml --config-dir=/etc/k.d";
+    std::replace(command.begin(), command.end(), ' ', '\0');
+    tree.dir().write("proc/100/cmdline", command);
+    tree.dir().write("etc/k.d/README", "");
+    tree.dir().write(one.file, one.text);
+    EXPECT_THAT(observe_tree(tree).kubelet.config_error, HasSubstr(one.error)) << one.text;
+    EXPECT_THAT(lines_of(audit(tree)), Contains(HasSubstr("warning config-unreadable")));
+  }
+}
+
+/// A stopped kubelet with a unit, drop-ins and other files.
+using Files = std::map<std::string, std::string>;
+ObservedKubelet observe_stopped(const Files& files) {
+  const KubeletTree tree;
+  tree.dir().remove("proc/100");
+  tree.dir().remove("var/lib/kubelet/config.yaml");
+  for (const auto& [path, text] : files) tree.dir().write(path, text);
+  return observe_tree(tree).kubelet;
+}
+
+constexpr const char* kUnitOfA =
+    "[Service]\nEnvironment=\"A=--v=1\"\nExecStart=/usr/bin/kubelet $A\n";
+
+TEST(AuditedUnit, IsThatOfSystemd) {
+  const std::string unit = "usr/lib/systemd/system/kubelet.service";
+  const auto flags = [](const Files& files) { return observe_stopped(files).flags; };
+  const KubeletFlags one = {{"--v", "1"}};
+  const KubeletFlags two = {{"--v", "2"}};
+  EXPECT_EQ(flags({{unit, kUnitOfA}}), one);
+  EXPECT_EQ(flags({{unit, kUnitOfA},
+                   {"run/systemd/transient/kubelet.service", kUnitOfA},
+                   {"run/systemd/system/service.d/a.conf", "[Service]\nEnvironment=A=--v=2\n"}}),
+            two);
+  EXPECT_EQ(flags({{unit, kUnitOfA},
+                   {"etc/systemd/system/kubelet.service.d/b.conf", "[Service]\nEnvironment=\n"}}),
+            KubeletFlags());
+  EXPECT_EQ(flags({{unit, kUnitOfA},
+                   {"run/systemd/system/kubelet.service.d/b.conf", "[Service]\nEnvironment=\n"},
+                   {"etc/systemd/system/kubelet.service.d/b.conf", ""}}),
+            one)
+      << "masked";
+  EXPECT_EQ(flags({{unit, kUnitOfA}, {"etc/systemd/system/kubelet.service", ""}}), KubeletFlags());
+  EXPECT_EQ(flags({{unit,
+                    "[Service]\nEnvironmentFile=-/etc/env.d/*.env\n"
+                    "ExecStart=/usr/bin/kubelet $A ${B}\n"},
+                   {"etc/env.d/20.env", "A='--v 2\n--v 1'\n"},
+                   {"etc/env.d/10.env", "A=--v=9\nB=--max-pods=5\n"},
+                   {"etc/env.d/30.txt", "A=--v=8\n"}}),
+            (KubeletFlags{{"--v", "1"}, {"--max-pods", "5"}}));
+}
+
+TEST(AuditedUnit, NamesWhatHidesTheFlags) {
+  const std::string unit = "usr/lib/systemd/system/kubelet.service";
+  const auto hidden =
+      observe_stopped({{unit, "[Service]\nExecStart=/bin/sh -c 'exec kubelet --v=1'\n"},
+                       {"var/lib/kubelet/config.yaml", kKind}});
+  EXPECT_THAT(hidden.unit_error, HasSubstr("ExecStart 'sh' is not a kubelet and hides its flags"));
+  EXPECT_THAT(hidden.config_warnings, ElementsAre(hidden.unit_error));
+  const auto missing = observe_stopped(
+      {{unit, "[Service]\nEnvironmentFile=/etc/none\nExecStart=/usr/bin/kubelet\n"}});
+  EXPECT_THAT(missing.unit_error, HasSubstr("EnvironmentFile '/etc/none' cannot be read"));
+}
+
+TEST(AuditedUnit, OfK3sHasDropInsAndVariables) {
+  const auto policy = [](const Files& files) {
+    const auto kubelet = observe_stopped(files);
+    return kubelet.config ? kubelet.config->cpu_manager_policy : kubelet.config_error;
+  };
+  const std::string unit = "etc/systemd/system/k3s-agent.service";
+  const char* const text =
+      "[Service]\nEnvironmentFile=/etc/default/k3s\nExecStart=/usr/bin/k3s agent $K3S_ARGS\n";
+  Files files = {{unit, text},
+                 {"etc/default/k3s", "K3S_ARGS='--kubelet-arg=cpu-manager-policy=static'\n"}};
+  EXPECT_EQ(policy(files), "static");
+  files["etc/systemd/system/k3s-agent.service.d/10.conf"] =
+      "[Service]\nExecStart=\nExecStart=/usr/bin/k3s agent\n";
+  EXPECT_EQ(policy(files), "none");
+}
+
 TEST(Audit, WarnsOfUnknownFieldsAndNotesUnknownGates) {
   const KubeletTree tree;
   tree.dir().write("var/lib/kubelet/config.yaml",
-                   "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\nreservedCpus: 0-4\n"
-                   "cgroupDriver: systemd\nfeatureGates: {AlertingRules: false}\n");
+                   std::string(kKind) +
+                       "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\nreservedCpus: 0-4\n"
+                       "cgroupDriver: systemd\nfeatureGates: {AlertingRules: false}\n");
   const auto lines = lines_of(audit(tree));
   EXPECT_THAT(lines, Contains(AllOf(HasSubstr("warning config-warning"),
                                     HasSubstr("did you mean 'reservedSystemCPUs'?"))));

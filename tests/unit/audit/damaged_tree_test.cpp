@@ -111,7 +111,9 @@ TEST(DamagedTree, HasOneFindingForManyUnreadableFiles) {
 
 TEST(DamagedTree, ExplainsAConfigurationThatIsNone) {
   const KubeletTree tree;
-  tree.dir().write("var/lib/kubelet/config.yaml", "cpuManagerPolicy: [static]\n");
+  tree.dir().write("var/lib/kubelet/config.yaml",
+                   "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+                   "cpuManagerPolicy: [static]\n");
   EXPECT_THAT(
       texts_of(audit_damaged(tree.path())),
       Contains(testing::AllOf(HasSubstr("config-unreadable: "), HasSubstr("cpuManagerPolicy"))));

@@ -69,8 +69,11 @@ TEST(RancherConfig, IsPutTogetherFromFilesAndTheCommandLine) {
 TEST(KubeletArgs, BecomeFlags) {
   EXPECT_EQ(flags_of_args({"a=1", "--b=x=y", "-c", "a=2", "", "--", "=d"}),
             (KubeletFlags{{"--a", "2"}, {"--b", "x=y"}, {"--c", "true"}}));
-  EXPECT_EQ(flags_of_file("# comment\n\n--a=${D}/x --b \"c d\"\n  --e=$D$F${G\n", {{"D", "/snap"}}),
-            (KubeletFlags{{"--a", "/snap/x"}, {"--b", "c d"}, {"--e", "/snap$F${G"}}));
+  EXPECT_EQ(flags_of_args({"eviction-hard+=a<1", "b-=c"}),
+            (KubeletFlags{{"--eviction-hard", "a<1"}, {"--b", "c"}}));
+  EXPECT_THAT(
+      words_of_file("# comment\n\n--a=${D}/x --b \"c d\"\n  --e=$D$F${G\n", {{"D", "/snap"}}),
+      ElementsAre("--a=/snap/x", "--b", "c d", "--e=/snap$F${G"));
 }
 
 }  // namespace

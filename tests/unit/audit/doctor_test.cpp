@@ -507,14 +507,6 @@ TEST(Doctor, AcceptsSettingsThatAreTakenBack) {
   EXPECT_THAT(complaints(check_system(observe_doctor(tree))), IsEmpty());
 }
 
-TEST(UnitFile, HasAssignments) {
-  using Assignments = std::vector<std::pair<std::string, std::string>>;
-  EXPECT_EQ(parse_unit_file("[Service]\n A = b c \n#C=d\n;E=f\nG\n=h\nA=\r\nI=j=k"),
-            (Assignments{{"A", "b c"}, {"A", ""}, {"I", "j=k"}}));
-  EXPECT_EQ(parse_unit_file("A=0-1 \\\n# a comment\n  4-5\nB=c\\\\\nD=\\"),
-            (Assignments{{"A", "0-1    4-5"}, {"B", "c\\\\"}, {"D", ""}}));
-}
-
 TEST(Doctor, JudgesByWhatTheKernelShows) {
   const DoctorTree tree;
   tree.write("proc/sys/kernel/osrelease", "4.18.0-553.el8\n");

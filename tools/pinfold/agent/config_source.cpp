@@ -1,9 +1,11 @@
 #include "agent/config_source.hpp"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -22,8 +24,8 @@ bool is_directory(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-/// Warns of what the configuration's own text does not show, such as a unit that starts another
-/// program.
+/// Warns of what the configuration's own text does not show, such as the settings of a file that it
+/// includes.
 void warn_of_sources(const audit::ObservedKubelet& kubelet) {
   const auto parsed = parse_config(kubelet.config_text);
   const auto later = parsed ? parsed->warnings : std::vector<std::string>();
@@ -33,17 +35,17 @@ void warn_of_sources(const audit::ObservedKubelet& kubelet) {
   }
 }
 
-/// Returns the configuration of the kubelet on a node.
+/// Returns the configuration of the kubelet on a node. One that is only guessed is an error.
 Result<std::string> text_of_node(const std::string& root) {
   PINFOLD_LET(const auto tree, audit::Tree::open(root));
   auto kubelet = audit::observe_kubelet(tree, {});
-  if (kubelet.config) {
-    warn_of_sources(kubelet);
-    return std::move(kubelet.config_text);
+  const std::string& error = kubelet.unit_error.empty() ? kubelet.config_error : kubelet.unit_error;
+  if (!error.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}': not the configuration of a kubelet: {}", root, error));
   }
-  return fail(
-      ErrorCode::kInvalidArgument,
-      fmt::format("'{}': not the configuration of a kubelet: {}", root, kubelet.config_error));
+  warn_of_sources(kubelet);
+  return std::move(kubelet.config_text);
 }
 
 /// Returns whether an argument has flags itself and is not the name of a file that exists, such as
@@ -73,30 +75,49 @@ Result<FlagsArgument> read_argument(const std::string& argument) {
                           argument));
 }
 
-/// Merges the flags of all arguments, like those of one command line. A unit finds its environment
-/// files among them; their flags are then those that the unit uses.
-FlagsText merge_arguments(const std::vector<FlagsArgument>& arguments) {
-  std::set<std::string> used;
-  const auto read = [&](const std::string& path) -> std::optional<std::string> {
-    for (const FlagsArgument& one : arguments) {
-      if (one.file_name.empty() || one.file_name != file_name(path)) continue;
-      used.insert(one.file_name);
-      return one.text;
+/// The arguments, of which a unit finds its environment files by their names.
+class FlagsArguments {
+ public:
+  explicit FlagsArguments(std::vector<FlagsArgument> arguments)
+      : arguments_(std::move(arguments)) {}
+
+  /// Merges the flags of all arguments, like those of one command line. The flags of an environment
+  /// file are those that the unit uses.
+  Result<FlagsText> merge() {
+    std::vector<FlagsText> texts;
+    for (const FlagsArgument& one : arguments_) {
+      const auto read = [&](const std::string& path) { return read_files(path); };
+      texts.push_back(flags_of_text(one.text, {read}).value_or(FlagsText{}));
+      PINFOLD_TRY(check_unit(texts.back()));
     }
-    return std::nullopt;
-  };
-  std::vector<FlagsText> texts;
-  for (const FlagsArgument& one : arguments) {
-    texts.push_back(flags_of_text(one.text, {read}).value_or(FlagsText{}));
+    FlagsText all;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      if (used_.contains(arguments_[i].file_name)) continue;
+      merge_flags(all.flags, texts[i].flags);
+      all.notes.insert(all.notes.end(), texts[i].notes.begin(), texts[i].notes.end());
+    }
+    return all;
   }
-  FlagsText all;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (used.contains(arguments[i].file_name)) continue;
-    merge_flags(all.flags, texts[i].flags);
-    all.notes.insert(all.notes.end(), texts[i].notes.begin(), texts[i].notes.end());
+
+ private:
+  std::vector<std::string> read_files(const std::string& pattern) {
+    std::map<std::string, std::string> found;
+    for (const FlagsArgument& one : arguments_) {
+      const bool is_file = !one.file_name.empty() &&
+                           ::fnmatch(file_name(pattern).c_str(), one.file_name.c_str(), 0) == 0;
+      if (is_file) found.emplace(one.file_name, one.text);
+    }
+    std::vector<std::string> texts;
+    for (auto& [name, text] : found) {
+      used_.insert(name);
+      texts.push_back(std::move(text));
+    }
+    return texts;
   }
-  return all;
-}
+
+  std::vector<FlagsArgument> arguments_;
+  std::set<std::string> used_;
+};
 
 /// Applies --kubelet-flags to a configuration.
 Result<void> apply_arguments(const NodeOptions& options, ConfigDocument& config) {
@@ -105,7 +126,8 @@ Result<void> apply_arguments(const NodeOptions& options, ConfigDocument& config)
     PINFOLD_LET(auto one, read_argument(argument));
     arguments.push_back(std::move(one));
   }
-  FlagsText flags = merge_arguments(arguments);
+  PINFOLD_LET_WRAP(FlagsText flags, FlagsArguments(std::move(arguments)).merge(),
+                   "--kubelet-flags");
   if (!options.config.empty()) flags.flags.erase("--config");
   config.notes = std::move(flags.notes);
   PINFOLD_TRY_WRAP(add_flags(flags.flags, config), "--kubelet-flags");
@@ -132,7 +154,7 @@ bool has_own_config(const NodeOptions& options) {
   return std::filesystem::exists(own_config_file(options), ignored);
 }
 
-Result<std::string> read_config_text(const NodeOptions& options) {
+Result<ConfigText> read_config_text(const NodeOptions& options) {
   std::string text = "{}";
   if (is_directory(options.config)) {
     PINFOLD_LET(text, text_of_node(options.config));
@@ -140,12 +162,18 @@ Result<std::string> read_config_text(const NodeOptions& options) {
     PINFOLD_LET(text, read_input(options.config));
   }
   PINFOLD_LET_WRAP(auto read, read_config_document(text), options.config);
+  if (options.config.empty()) {
+    read.document = nlohmann::json::object();
+    read.is_partial = true;
+  }
   for (const std::string& note : read.notes) warn("configuration: " + note);
   const auto as_written = parse_document(text);
   const bool is_whole = as_written && *as_written == read.document;
-  if (is_whole && options.kubelet_flags.empty()) return text;
+  if (is_whole && options.kubelet_flags.empty()) return ConfigText{std::move(text), {}};
   PINFOLD_TRY(apply_arguments(options, read));
-  return read.document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return ConfigText{
+      read.document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
+      open_policies(read)};
 }
 
 }  // namespace pinfold::tools

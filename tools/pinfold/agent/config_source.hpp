@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/agent_options.hpp"
 
@@ -17,11 +18,16 @@ namespace pinfold::tools {
 [[nodiscard]] std::string own_config_file(const NodeOptions& options);
 [[nodiscard]] bool has_own_config(const NodeOptions& options);
 
+/// A configuration as one document.
+struct ConfigText {
+  std::string text;
+  std::vector<std::string> open_policies = {};  ///< see ParsedConfig
+};
 /// Returns the configuration as one document for STATE_DIR/config.yaml: the file itself if it is a
 /// KubeletConfiguration and no flags are given. A directory is the root of a node's file system
 /// ("/": this node) and means the configuration of the kubelet there. Warnings go to standard
 /// error.
 /// Errors: kInvalidArgument, kIo, kNotFound, with the file's name.
-[[nodiscard]] Result<std::string> read_config_text(const NodeOptions& options);
+[[nodiscard]] Result<ConfigText> read_config_text(const NodeOptions& options);
 
 }  // namespace pinfold::tools

@@ -19,6 +19,7 @@ Result<std::string> program_of_kubelet_unit(const std::string& root) {
   if (!unit) {
     return fail(ErrorCode::kNotFound, fmt::format("there is no unit {} on this machine", kUnit));
   }
+  PINFOLD_TRY_WRAP(check_unit(*unit), fmt::format("unit '{}'", kUnit));
   std::string program = unit->command.empty() ? "" : unit->command.front();
   if (program.starts_with('/')) return program;
   return fail(ErrorCode::kInvalidArgument,

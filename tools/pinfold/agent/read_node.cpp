@@ -28,8 +28,10 @@ Result<ParsedConfig> read_named_or_own(const NodeOptions& options) {
     return agent::read_config(options.state_dir, "",
                               checkpoint::owner_check(options.insecure_state_dir));
   }
-  PINFOLD_LET(const auto text, read_config_text(options));
-  return parse_text(text, config_name(options));
+  PINFOLD_LET(auto read, read_config_text(options));
+  PINFOLD_LET(auto parsed, parse_text(read.text, config_name(options)));
+  parsed.open_policies = std::move(read.open_policies);
+  return Result<ParsedConfig>(std::move(parsed));
 }
 
 /// Returns the configuration with the profile from the options, else its own.
@@ -90,6 +92,7 @@ Result<NodeConfig> read_config(const NodeOptions& options) {
 Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<std::string>& text) {
   PINFOLD_LET(auto parsed, text ? parse_text(*text, "configuration") : read_named_or_own(options));
   PINFOLD_LET(auto node, with_profile(options, std::move(parsed.config), parsed.names_profile));
+  node.open_policies = std::move(parsed.open_policies);
   if (!text) {
     for (const std::string& warning : parsed.warnings) warn("configuration: " + warning);
     for (const std::string& one : settings_without_effect(node.config)) {

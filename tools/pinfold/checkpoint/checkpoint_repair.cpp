@@ -232,20 +232,29 @@ std::string policy_of(const std::optional<std::string>& file, bool is_cpu) {
   return memory ? memory->policy : "";
 }
 
-/// Without any configuration the kubelet's defaults apply. That is no reason to change the policy
-/// of a file.
-Result<void> check_policy(const RepairOptions& options, const Node& node, const cp::Files& files) {
-  if (names_config(options.node) || has_own_config(options.node)) return {};
+/// A configuration that says nothing about a policy is no reason to change that of a file. Without
+/// any configuration the kubelet's defaults apply.
+Result<void> check_policy(const RepairOptions& options, const NodeConfig& config,
+                          const cp::Files& files) {
+  const bool is_given = names_config(options.node) || has_own_config(options.node);
+  const auto& open = config.open_policies;
   for (const bool is_cpu : {true, false}) {
+    const char* const field = is_cpu ? "cpuManagerPolicy" : "memoryManagerPolicy";
+    const bool is_open = !is_given || std::find(open.begin(), open.end(), field) != open.end();
     const std::string found = policy_of(is_cpu ? files.cpu : files.memory, is_cpu);
-    const std::string expected(is_cpu ? node.config().cpu_manager_policy
-                                      : node.config().memory_manager_policy);
-    if (found.empty() || found == expected) continue;
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("'{}/{}' has the policy '{}', and no configuration is given: name the "
-                            "kubelet's with --config, '/' for the kubelet of this node",
-                            options.node.state_dir, is_cpu ? cp::kCpuFileName : cp::kMemoryFileName,
-                            printable(found)));
+    const std::string& expected =
+        is_cpu ? config.config.cpu_manager_policy : config.config.memory_manager_policy;
+    if (!is_open || found.empty() || found == expected) continue;
+    const std::string why =
+        is_given
+            ? fmt::format("the configuration is only a part of a kubelet's and has no {}", field)
+            : "no configuration is given";
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("'{}/{}' has the policy '{}', and {}: name the kubelet's with --config, "
+                    "'/' for the kubelet of this node",
+                    options.node.state_dir, is_cpu ? cp::kCpuFileName : cp::kMemoryFileName,
+                    printable(found), why));
   }
   return {};
 }
@@ -259,7 +268,7 @@ Result<ExitStatus> run(const RepairOptions& options) {
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
   PINFOLD_LET(const auto fs, cp::open_directory(path));
   PINFOLD_LET(auto directory, read(*fs));
-  PINFOLD_TRY(check_policy(options, node, directory.files));
+  PINFOLD_TRY(check_policy(options, config, directory.files));
   RepairOutcome outcome = evaluate(options, node, ids, directory);
   if (outcome.needed && outcome.allowed && !options.dry_run) {
     // Completes an interrupted commit, and locks out other writers until the end.

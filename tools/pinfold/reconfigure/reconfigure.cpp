@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "agent/agent_options.hpp"
 #include "agent/agent_session.hpp"
@@ -33,6 +34,12 @@ struct ReconfigureOptions {
   bool kill = false;
   bool undo = false;
   Drawing drawing;
+};
+
+/// A request, and the policies that its configuration leaves open: see ParsedConfig.
+struct ReconfigureCall {
+  verbs::Reconfigure request;
+  std::vector<std::string> open_policies = {};
 };
 
 /// Opens the agent of a directory that a kubelet has used, with the kubelet's configuration. If
@@ -76,8 +83,10 @@ Result<agent::NodeAgent> open_before(const ReconfigureOptions& options) {
 
 /// Opens the agent. Fails if no new configuration is named, because the kubelet's defaults are
 /// hardly meant.
-Result<agent::NodeAgent> open_to_change(const ReconfigureOptions& options) {
+Result<agent::NodeAgent> open_to_change(const ReconfigureOptions& options,
+                                        const std::vector<std::string>& open_policies) {
   PINFOLD_LET(auto agent, open_before(options));
+  PINFOLD_TRY(check_policies(open_policies, agent.node().config()));
   const bool is_named =
       options.undo || names_config(options.agent) || has_own_config(options.agent);
   Config defaults;
@@ -98,27 +107,33 @@ std::string own_option(const ReconfigureOptions& options) {
   return fmt::format("--kubelet-binary '{}'", options.agent.kubelet_binary);
 }
 
-Result<verbs::Reconfigure> make_request(const ReconfigureOptions& options) {
-  verbs::Reconfigure request;
+Result<ReconfigureCall> make_call(const ReconfigureOptions& options) {
+  ReconfigureCall call;
+  verbs::Reconfigure& request = call.request;
   request.evict = options.evict;
   request.running =
       options.kill ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse;
   request.undo = options.undo;
   request.dry_run = options.agent.dry_run;
   if (names_config(options.agent)) {
-    PINFOLD_LET(request.config, read_config_text(options.agent));
+    PINFOLD_LET(auto read, read_config_text(options.agent));
+    request.config = std::move(read.text);
+    call.open_policies = std::move(read.open_policies);
     PINFOLD_LET_WRAP(const auto parsed, parse_config(*request.config), options.agent.config);
     for (const std::string& warning : parsed.warnings) warn("configuration: " + warning);
   }
   if (!options.agent.machine.empty() || options.agent.sysfs != NodeOptions{}.sysfs) {
     PINFOLD_LET(request.machine, read_machine(options.agent));
   }
-  return request;
+  return Result<ReconfigureCall>(std::move(call));
 }
 
 /// Checks the options against those of the service, which reads its configuration again when it
 /// starts, without the options of this command.
-Result<void> check_hello(const ReconfigureOptions& options, const socket::Hello& hello) {
+Result<void> check_hello(const ReconfigureOptions& options,
+                         const std::vector<std::string>& open_policies,
+                         const socket::Hello& hello) {
+  PINFOLD_TRY(check_policies(open_policies, hello.config));
   if (options.agent.dry_run) return {};
   if (const std::string option = own_option(options); !option.empty()) {
     return fail(ErrorCode::kInvalidArgument,
@@ -169,15 +184,16 @@ ExitStatus finish(const ReconfigureOptions& options, const verbs::Reconfigure& r
 }
 
 Result<ExitStatus> run(const ReconfigureOptions& options) {
-  PINFOLD_LET(const auto request, make_request(options));
+  PINFOLD_LET(const auto call, make_call(options));
   // Plan here, not in the service, with options that only this command supports.
   const bool is_own = options.agent.dry_run && !own_option(options).empty();
-  const OwnAgent own{[&] { return open_to_change(options); }, source_of_command(options.agent),
-                     is_own,
-                     [&](const socket::Hello& hello) { return check_hello(options, hello); }};
-  PINFOLD_LET(const auto done, reconfigure_node(options.agent, request, own));
+  const OwnAgent own{
+      [&] { return open_to_change(options, call.open_policies); }, source_of_command(options.agent),
+      is_own,
+      [&](const socket::Hello& hello) { return check_hello(options, call.open_policies, hello); }};
+  PINFOLD_LET(const auto done, reconfigure_node(options.agent, call.request, own));
   PINFOLD_TRY(print(options, done));
-  return finish(options, request, done.outcome);
+  return finish(options, call.request, done.outcome);
 }
 
 }  // namespace

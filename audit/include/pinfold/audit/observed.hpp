@@ -41,6 +41,7 @@ struct ObservedKubelet {
   std::string settings_path = {};  ///< the file that an administrator edits; "": `config_path`
   std::string unit = "kubelet";    ///< the systemd service that starts it
   std::string config_error = {};   ///< why the configuration is missing; "": it is not
+  std::string unit_error = {};     ///< why `flags` may not be those of the next start; "": they are
   std::optional<Config> config = {};
   std::string config_text = {};                   ///< the file, its drop-ins and the flags, as JSON
   std::vector<std::string> config_warnings = {};  ///< from reading them

@@ -66,6 +66,7 @@ enum class ConfigFile {
 struct NodeConfig {
   Config config;
   agent::ProfileSource profile_source = agent::ProfileSource::kDefault;
+  std::vector<std::string> open_policies = {};  ///< see ParsedConfig
 };
 
 /// Where the parts of a node come from when it starts. Functions may be empty.

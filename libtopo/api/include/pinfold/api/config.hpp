@@ -116,6 +116,9 @@ struct ParsedConfig {
   bool names_profile = false;  ///< the document names a profile
   /// "unknown field 'cpuManagerPolcy', did you mean 'cpuManagerPolicy'?"
   std::vector<std::string> warnings;
+  /// The fields of the managers' policies whose values are unknown, because the document is only a
+  /// part of a kubelet's configuration and leaves them out: "cpuManagerPolicy".
+  std::vector<std::string> open_policies = {};
 };
 
 /// Reads a KubeletConfiguration. `apiVersion` and `kind` may be absent; if present they must match.
@@ -126,6 +129,10 @@ struct ParsedConfig {
 /// false".
 [[nodiscard]] Result<ParsedConfig> config_from_json(const nlohmann::json& document);
 [[nodiscard]] Result<ParsedConfig> parse_config(std::string_view yaml_or_json);
+/// Checks that a configuration which leaves policies `open` does not change those of `before`.
+/// Errors: kInvalidArgument.
+[[nodiscard]] Result<void> check_policies(const std::vector<std::string>& open,
+                                          const Config& before);
 [[nodiscard]] nlohmann::json to_json(const Config& config);
 
 }  // namespace pinfold

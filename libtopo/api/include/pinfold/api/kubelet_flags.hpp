@@ -14,8 +14,10 @@
 namespace pinfold {
 
 /// The flags of a kubelet: "--config" to "/etc/kubelet.yaml"; a flag without a value has "true".
-/// The last value of a repeated flag counts, but values of lists and maps are joined. Names have
-/// dashes where a command line may have underscores.
+/// The last value of a repeated flag counts, but those of lists and maps add up: they are joined by
+/// line ends. Names have dashes where a command line may have underscores. The name "--" has the
+/// first word that belongs to no flag, or a flag that lacks its value: with either a kubelet does
+/// not start.
 using KubeletFlags = std::map<std::string, std::string>;
 
 /// Splits the contents of /proc/PID/cmdline into words.
@@ -23,13 +25,15 @@ using KubeletFlags = std::map<std::string, std::string>;
 /// Returns the flags of a kubelet's command line; nullopt for another program. The program is
 /// "kubelet", or the first word after a multi-call program ("hyperkube kubelet").
 [[nodiscard]] std::optional<KubeletFlags> kubelet_flags(const std::vector<std::string>& words);
-/// Returns the flags of a command line without the program.
+/// Returns the flags of a command line without the program. Which of them have a value as a word of
+/// their own depends on the flag, as in the kubelet. Source: pflag.
 [[nodiscard]] KubeletFlags flags_of_words(const std::vector<std::string>& words);
 /// Returns the flags in arguments such as "cpu-manager-policy=static", with or without leading
 /// dashes.
 [[nodiscard]] KubeletFlags flags_of_args(const std::vector<std::string>& args);
-/// Reads the flags of a file with one or more per line; "#" begins a comment.
-[[nodiscard]] KubeletFlags flags_of_file(std::string_view text, const Variables& variables);
+/// Returns the words of a file with one or more per line; "#" begins a comment.
+[[nodiscard]] std::vector<std::string> words_of_file(std::string_view text,
+                                                     const Variables& variables);
 /// Applies the flags in `over` after those in `flags`.
 void merge_flags(KubeletFlags& flags, const KubeletFlags& over);
 
@@ -42,11 +46,10 @@ void merge_config(nlohmann::json& config, const nlohmann::json& over);
 [[nodiscard]] Result<void> apply_flags(const KubeletFlags& flags, nlohmann::json& config);
 /// Adds the flags that k3s and RKE2 pass unless they are set. Source: k3s, pkg/daemons/agent.
 void add_rancher_flags(KubeletFlags& flags);
-/// Checks the names. Errors: kInvalidArgument for a flag that differs from one with an effect
-/// in at most two letters. Any other unknown flag may be one of a vendor's kubelet.
+/// Checks that a kubelet starts with these flags. Errors: kInvalidArgument for a flag that no
+/// version of the kubelet has, for a boolean of another value, and for a word that is no flag.
 [[nodiscard]] Result<void> check_flags(const KubeletFlags& flags);
-/// Returns warnings for the user: flags that apply_flags ignores, and unknown ones that resemble a
-/// known one.
+/// Returns warnings for the user: flags that apply_flags ignores.
 [[nodiscard]] std::vector<std::string> flag_warnings(const KubeletFlags& flags);
 
 }  // namespace pinfold

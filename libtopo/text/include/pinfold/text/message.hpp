@@ -17,11 +17,6 @@ namespace pinfold {
 [[nodiscard]] std::string_view nearest(std::string_view word,
                                        std::span<const std::string_view> known);
 
-/// Returns the known word that differs from `word` in at most two letters, which are then probably
-/// misspelt, or "". Ignores case.
-[[nodiscard]] std::string_view nearest_spelling(std::string_view word,
-                                                std::span<const std::string_view> known);
-
 /// Returns ", did you mean 'limits'?", or "" if no word is similar.
 [[nodiscard]] std::string did_you_mean(std::string_view word,
                                        std::span<const std::string_view> known);

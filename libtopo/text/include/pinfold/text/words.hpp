@@ -4,11 +4,9 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-/// Parses command lines and unit files as a shell and systemd do. Domain of all functions: any
-/// bytes.
+/// Parses command lines as a shell does. Domain of all functions: any bytes.
 namespace pinfold {
 
 /// Returns `text` without surrounding white space.
@@ -17,8 +15,8 @@ namespace pinfold {
 /// Returns what follows the last slash of a path.
 [[nodiscard]] std::string_view base_name(std::string_view path);
 
-/// Splits a line into words like a shell or systemd: blanks separate, quotes protect blanks, a
-/// backslash protects the next character. Expands nothing.
+/// Splits a line into words like a shell: blanks separate, quotes protect blanks, a backslash
+/// protects the next character. Expands nothing.
 [[nodiscard]] std::vector<std::string> split_words(std::string_view text);
 
 /// Returns the values of an option in `arguments`: "--kubelet-arg=a", "--kubelet-arg a". `name`
@@ -29,11 +27,5 @@ namespace pinfold {
 using Variables = std::map<std::string, std::string, std::less<>>;
 /// Replaces "$NAME" and "${NAME}" by their values; leaves unknown names unchanged.
 [[nodiscard]] std::string expand_variables(std::string_view text, const Variables& variables);
-
-/// Returns the assignments of a systemd unit or configuration file in order, without white space
-/// around keys and values. Skips everything else. A backslash at the end of a line continues it.
-/// Source: systemd.syntax(7).
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> parse_unit_file(
-    std::string_view text);
 
 }  // namespace pinfold

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The flags of kubelets.
+namespace pinfold {
+
+/// How a kubelet reads the value of a flag.
+enum class FlagForm {
+  kText,        ///< any other value; the last one counts
+  kBoolean,     ///< has no value as a word of its own
+  kNumber,      ///< 32 bits
+  kList,        ///< "a,b"
+  kMap,         ///< "a=1,b=2"
+  kPair,        ///< "a=1", one for each flag
+  kThresholds,  ///< "a<1,b<2"
+  kBooleans,    ///< "a=true,b=false"
+  kMemory,      ///< "0:memory=1Gi;1:memory=1Gi"
+};
+
+/// A flag of some version of the kubelet.
+struct KnownFlag {
+  std::string_view name = "";  ///< without dashes
+  FlagForm form = FlagForm::kText;
+  const char* field = "";  ///< of KubeletConfiguration; "": it affects no decision
+};
+
+/// Returns the flag with this name ("--v"); nullptr if no version of the kubelet has it.
+[[nodiscard]] const KnownFlag* find_flag(std::string_view name);
+/// Returns true if the values of a repeated flag add up.
+[[nodiscard]] bool is_repeatable(FlagForm form);
+/// Returns all names, with two dashes.
+[[nodiscard]] std::vector<std::string> flag_names();
+
+}  // namespace pinfold

@@ -1,0 +1,222 @@
+#include "pinfold/api/kubelet_unit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "pinfold/text/field.hpp"
+#include "pinfold/text/unit_file.hpp"
+
+namespace pinfold {
+namespace {
+
+bool is_variable(std::string_view name) {
+  const auto is_of_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  return !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0 &&
+         std::all_of(name.begin(), name.end(), is_of_name);
+}
+
+/// The variables of a process, in the order in which they were first set.
+class Environment {
+ public:
+  /// Ignores what is no name of a variable, as systemd does.
+  void add(std::string_view name, std::string value) {
+    if (!is_variable(name)) return;
+    const auto [at, is_new] = values_.insert_or_assign(std::string(name), std::move(value));
+    if (is_new) order_.push_back(at->first);
+  }
+  void add_word(std::string_view word) {
+    const std::size_t equals = std::min(word.find('='), word.size());
+    if (equals < word.size()) add(word.substr(0, equals), std::string(word.substr(equals + 1)));
+  }
+  void add_file(std::string_view text) {
+    for (auto& [name, value] : parse_environment_file(text)) add(name, std::move(value));
+  }
+  void remove(const std::string& name) {
+    if (values_.erase(name) > 0) std::erase(order_, name);
+  }
+  void clear() { *this = Environment(); }
+  [[nodiscard]] const Variables& values() const { return values_; }
+  /// Returns the flags in all values. What else they have is not meant for a kubelet, unless the
+  /// value begins with a flag.
+  [[nodiscard]] KubeletFlags flags() const {
+    KubeletFlags flags;
+    for (const std::string& name : order_) {
+      const auto words = split_words(values_.find(name)->second);
+      KubeletFlags more = flags_of_words(words);
+      if (!words.empty() && !words.front().starts_with('-')) more.erase("--");
+      merge_flags(flags, more);
+    }
+    return flags;
+  }
+
+ private:
+  Variables values_;
+  std::vector<std::string> order_;
+};
+
+/// What a unit sets of the command line of its program.
+class UnitReader {
+ public:
+  explicit UnitReader(std::string_view unit) : unit_(unit) {}
+
+  /// An empty value takes back what was set before.
+  void read(const UnitSetting& setting) {
+    if (setting.section != "Service") return;
+    const std::string& value = setting.value;
+    if (setting.key == "Type") is_oneshot_ = value == "oneshot";
+    if (setting.key == "Environment") add_environment(value);
+    if (setting.key == "EnvironmentFile") add_or_clear(files_, value);
+    if (setting.key == "UnsetEnvironment") add_or_clear(unset_, value);
+    if (setting.key == "ExecStart") add_or_clear(commands_, value);
+  }
+  /// The variables of files override those of Environment=.
+  [[nodiscard]] FlagsText finish(const UnitFiles& files) && {
+    FlagsText read;
+    for (const std::string& name : files_) add_file(name, files, read);
+    for (const std::string& names : unset_) {
+      for (const std::string& name : split_unit_words(names)) environment_.remove(name);
+    }
+    if (commands_.size() > 1 && !is_oneshot_) {
+      read.refusal = fmt::format(
+          "it has {} ExecStart=, which only Type=oneshot allows: an empty 'ExecStart=' before a "
+          "new one takes back the others",
+          commands_.size());
+    }
+    if (!commands_.empty()) read.command = words_of(commands_.back());
+    read_flags(read);
+    return read;
+  }
+
+ private:
+  static void add_or_clear(std::vector<std::string>& list, const std::string& value) {
+    if (value.empty()) {
+      list.clear();
+    } else {
+      list.push_back(value);
+    }
+  }
+  void add_environment(const std::string& value) {
+    if (value.empty()) environment_.clear();
+    for (const std::string& word : split_unit_words(value)) {
+      environment_.add_word(expand_specifiers(word, unit_));
+    }
+  }
+  void add_file(const std::string& name, const UnitFiles& files, FlagsText& read) {
+    const bool may_be_missing = name.starts_with('-');
+    const std::string path = expand_specifiers(name.substr(may_be_missing ? 1 : 0), unit_);
+    if (!path.starts_with('/')) return;
+    const auto texts = files.read ? files.read(path) : std::vector<std::string>();
+    for (const std::string& text : texts) environment_.add_file(text);
+    if (!texts.empty()) return;
+    if (!files.are_all) {
+      read.notes.push_back(
+          fmt::format("'{}' is not read: pass the unit and that file, or a copy with its name, "
+                      "with --kubelet-flags",
+                      printable(path)));
+    } else if (!may_be_missing) {
+      read.refusal = fmt::format(
+          "EnvironmentFile '{}' cannot be read, and has no '-' that allows it to be missing",
+          printable(path));
+    }
+  }
+  /// Returns the words of ExecStart= without its prefixes. The first is the program.
+  [[nodiscard]] std::vector<std::string> words_of(std::string_view command) const {
+    const std::size_t begin = std::min(command.find_first_not_of("@-:+!|"), command.size());
+    const std::string_view prefixes = command.substr(0, begin);
+    std::vector<std::string> words;
+    for (const std::string& word : split_unit_words(command.substr(begin))) {
+      words.push_back(expand_specifiers(word, unit_));
+    }
+    const bool has_other_name = prefixes.find('@') != std::string_view::npos && words.size() > 1;
+    if (has_other_name) words.erase(words.begin() + 1);
+    return prefixes.find(':') != std::string_view::npos
+               ? words
+               : expand_arguments(words, environment_.values());
+  }
+  /// Removes what starts a kubelet, such as OpenShift's kubenswrapper, "numactl -m 0" or "docker
+  /// run".
+  static void skip_wrapper(std::vector<std::string>& words) {
+    bool is_after_option = false;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const std::string& word = words[i];
+      const bool is_value =
+          i > 0 && words[i - 1].starts_with('-') && words[i - 1].find('=') == std::string::npos;
+      is_after_option = is_after_option || word.starts_with('-');
+      if (base_name(word) != "kubelet" || word.find_first_of(":,= ") != std::string::npos) continue;
+      if (is_after_option && !word.ends_with("bin/kubelet") && (is_value || word != "kubelet")) {
+        continue;  // the value of an option, such as a directory
+      }
+      words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i));
+      return;
+    }
+  }
+  void read_flags(FlagsText& read) const {
+    skip_wrapper(read.command);
+    if (auto found = flags_of_command(read.command)) {
+      read.flags = std::move(found->flags);
+      read.is_command = found->is_command;
+    } else {
+      read.flags = environment_.flags();
+      if (!read.command.empty()) read.hider = base_name(read.command.front());
+    }
+  }
+
+  std::string_view unit_;
+  Environment environment_;
+  std::vector<std::string> files_;     ///< of EnvironmentFile=
+  std::vector<std::string> unset_;     ///< of UnsetEnvironment=
+  std::vector<std::string> commands_;  ///< of ExecStart=
+  bool is_oneshot_ = false;
+};
+
+}  // namespace
+
+FlagsText flags_of_unit(const std::vector<std::string>& texts, std::string_view name,
+                        const UnitFiles& files) {
+  UnitReader reader(name);
+  for (const std::string& text : texts) {
+    for (const UnitSetting& setting : parse_unit_file(text)) reader.read(setting);
+  }
+  return std::move(reader).finish(files);
+}
+
+FlagsText flags_of_environment(std::string_view text) {
+  constexpr std::string_view kExport = "export ";
+  Environment environment;
+  for (auto& [name, value] : parse_environment_file(text)) {
+    const bool is_exported = name.starts_with(kExport);
+    environment.add(trimmed(name.substr(is_exported ? kExport.size() : 0)), std::move(value));
+  }
+  return {environment.flags(), {}};
+}
+
+std::optional<FlagsText> flags_of_command(const std::vector<std::string>& words) {
+  FlagsText read;
+  if (auto flags = kubelet_flags(words)) {
+    read.flags = *std::move(flags);
+    read.is_command = true;
+    return read;
+  }
+  const std::string_view program = words.empty() ? "" : base_name(words.front());
+  if (program != "k3s" && program != "rke2") return std::nullopt;
+  read.flags = flags_of_args(option_values(words, "--kubelet-arg"));
+  add_rancher_flags(read.flags);
+  return read;
+}
+
+Result<void> check_unit(const FlagsText& read) {
+  if (!read.refusal.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("systemd does not start the unit: {}", read.refusal));
+  }
+  if (read.hider.empty()) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("ExecStart '{}' is not a kubelet and hides its flags: pass the kubelet's "
+                          "configuration file with --config, and its flags with --kubelet-flags",
+                          printable(read.hider)));
+}
+
+}  // namespace pinfold
