@@ -275,9 +275,9 @@ constexpr auto kFlags = [] {
 
 const KnownFlag* find_flag(std::string_view name) {
   if (!name.starts_with("--")) return nullptr;
-  const auto* const found = std::lower_bound(
-      kFlags.begin(), kFlags.end(), name.substr(2),
-      [](const KnownFlag& flag, std::string_view wanted) { return flag.name < wanted; });
+  const auto* const found =
+      std::lower_bound(kFlags.begin(), kFlags.end(), name.substr(2),
+                       [](const KnownFlag& flag, std::string_view key) { return flag.name < key; });
   return found != kFlags.end() && found->name == name.substr(2) ? found : nullptr;
 }
 
