@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <span>
 #include <utility>
 
 #include "pinfold/text/field.hpp"
@@ -136,19 +137,30 @@ class UnitReader {
                ? words
                : expand_arguments(words, environment_.values());
   }
+  /// Returns true for "-c" and "-ec", after which a shell has a script.
+  static bool precedes_script(const std::string& word) {
+    return word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+  }
+  /// Returns true if the word `i` is the program of a kubelet, and not the value of an option, such
+  /// as a directory.
+  static bool is_program(const std::vector<std::string>& words, std::size_t i) {
+    const std::string& word = words[i];
+    const bool is_other = word.starts_with('-') || word.find_first_of(":,= ") != std::string::npos;
+    if (is_other || base_name(word) != "kubelet") return false;
+    const auto before = std::span(words).first(i);
+    const bool is_after_option = std::any_of(
+        before.begin(), before.end(), [](const std::string& one) { return one.starts_with('-'); });
+    if (!is_after_option) return true;
+    const std::string& last = before.back();
+    if (precedes_script(last)) return false;
+    const bool is_value = last.starts_with('-') && last.find('=') == std::string::npos;
+    return word.ends_with("bin/kubelet") || (word == "kubelet" && !is_value);
+  }
   /// Removes what starts a kubelet, such as OpenShift's kubenswrapper, "numactl -m 0" or "docker
   /// run".
   static void skip_wrapper(std::vector<std::string>& words) {
-    bool is_after_option = false;
     for (std::size_t i = 0; i < words.size(); ++i) {
-      const std::string& word = words[i];
-      const bool is_value =
-          i > 0 && words[i - 1].starts_with('-') && words[i - 1].find('=') == std::string::npos;
-      is_after_option = is_after_option || word.starts_with('-');
-      if (base_name(word) != "kubelet" || word.find_first_of(":,= ") != std::string::npos) continue;
-      if (is_after_option && !word.ends_with("bin/kubelet") && (is_value || word != "kubelet")) {
-        continue;  // the value of an option, such as a directory
-      }
+      if (!is_program(words, i)) continue;
       words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i));
       return;
     }
