@@ -3,8 +3,22 @@
 #include <fmt/format.h>
 
 #include "pinfold/decide/feature_gates.hpp"
+#include "pinfold/text/go_text.hpp"
 
 namespace pinfold {
+namespace {
+
+/// Without hints align-by-socket acts only on the choice of distribute-cpus-across-numa.
+bool has_idle_align_by_socket(const Config& config) {
+  const auto& options = config.cpu_manager_policy_options;
+  if (!options.contains("align-by-socket")) return false;
+  // QUIRK: with it that choice, too, ignores the option.
+  if (config.quirks().align_by_socket_ignored_in_distribution) return true;
+  const auto across = options.find("distribute-cpus-across-numa");
+  return across == options.end() || !go::parse_bool(across->second).value_or(false);
+}
+
+}  // namespace
 
 std::vector<std::string> settings_without_effect(const Config& config) {
   std::vector<std::string> sentences;
@@ -20,10 +34,10 @@ std::vector<std::string> settings_without_effect(const Config& config) {
         fmt::format("topologyManagerScope '{}' has no effect with topologyManagerPolicy 'none'",
                     config.topology_manager_scope));
   }
-  if (is_static && !is_aligned && config.cpu_manager_policy_options.contains("align-by-socket")) {
+  if (is_static && !is_aligned && has_idle_align_by_socket(config)) {
     sentences.emplace_back(
-        "cpuManagerPolicyOptions: 'align-by-socket' has no effect with topologyManagerPolicy "
-        "'none'");
+        "cpuManagerPolicyOptions: 'align-by-socket' has no effect on decisions with "
+        "topologyManagerPolicy 'none'");
   }
   if (!config.reserved_memory.empty() && !has_memory) {
     sentences.push_back(fmt::format("reservedMemory has no effect with memoryManagerPolicy '{}'",
