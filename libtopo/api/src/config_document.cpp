@@ -38,7 +38,8 @@ constexpr std::array kWrappers = {
     Wrapper{"NodeConfig", "node.eks.aws", "spec.kubelet.config", "spec.kubelet.flags",
             "nodeadm adds its own settings: '/etc/kubernetes/kubelet/config.json' on the node is "
             "complete"},
-    Wrapper{"ConfigMap", "", "data.kubelet", "", ""},
+    Wrapper{"ConfigMap", "", "data.kubelet", "", ""},               // kubeadm
+    Wrapper{"ConfigMap", "", "data.kubeletConfiguration", "", ""},  // k0s
     Wrapper{"EC2NodeClass", "karpenter.k8s.aws", "spec.kubelet", "",
             "the complete configuration: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
     Wrapper{"", "", "kubeletconfig", "", ""},  // /configz
@@ -49,11 +50,16 @@ constexpr std::array kWrappers = {
     Wrapper{"", "", "machine.kubelet.extraConfig", "machine.kubelet.extraArgs",
             "Talos adds its own settings: 'talosctl read /etc/kubernetes/kubelet.yaml' prints the "
             "complete configuration"},
+    Wrapper{"", "", "kubelet", "",
+            "MicroShift adds its own settings: '/var/lib/microshift/resources/kubelet/config/"
+            "config.yaml' on the node is complete"},
     Wrapper{"", "", "", "services.kubelet.extra_args", ""},  // RKE
 };
 
 constexpr std::string_view kAskNode =
     "pass the output of: kubectl get --raw /api/v1/nodes/NAME/proxy/configz";
+constexpr std::string_view kAskTalos =
+    "pass the output of: talosctl read /etc/kubernetes/kubelet.yaml";
 constexpr const char* kBottlerocket =
     "Bottlerocket settings: expected a KubeletConfiguration: pass '/etc/kubernetes/kubelet/config' "
     "from the node";
@@ -79,13 +85,17 @@ constexpr std::array kElsewhere = {
               "performance-NAME -o yaml"},
     Elsewhere{"MachineConfig", "pass '/etc/kubernetes/kubelet.conf' from the node"},
     Elsewhere{"Node", kAskNode},
-    Elsewhere{"Cluster", kAskNode},                // kops, kind, Rancher
-    Elsewhere{"ClusterConfig", kAskNode},          // k0s, eksctl
-    Elsewhere{"KubeadmConfigTemplate", kAskNode},  // Cluster API
+    Elsewhere{"Cluster", kAskNode},        // kops, kind, Rancher
+    Elsewhere{"ClusterConfig", kAskNode},  // k0s, eksctl
+    Elsewhere{"InstanceGroup", kAskNode},  // kops: evictionHard is not a map there
+    Elsewhere{"KubeadmConfig", kAskNode},  // Cluster API
+    Elsewhere{"KubeadmConfigTemplate", kAskNode},
     Elsewhere{"KubeadmControlPlane", kAskNode},
     Elsewhere{"NodeConfig", kAskNode},  // nodeadm, without a kubelet
     Elsewhere{"NodePool", kAskNode},    // Karpenter
     Elsewhere{"Shoot", kAskNode},       // Gardener
+    Elsewhere{"OperatingSystemConfig", kAskNode},
+    Elsewhere{"ServerClass", kAskTalos},  // Sidero
 };
 
 /// Keys of k3s and RKE2 that no other file has at its top level.
@@ -207,6 +217,7 @@ bool has_variables(const json& document) {
 
 /// GKE writes {memoryManager: {policy: Static}} where a kubelet has memoryManagerPolicy.
 void rename_gke_fields(json& config) {
+  if (!config.is_object()) return;
   constexpr std::array<std::array<const char*, 3>, 3> kRenamed = {{
       {"memoryManager", "policy", "memoryManagerPolicy"},
       {"topologyManager", "policy", "topologyManagerPolicy"},
@@ -219,6 +230,32 @@ void rename_gke_fields(json& config) {
   }
   config.erase("memoryManager");
   config.erase("topologyManager");
+}
+
+/// Names of AKS' --kubelet-config, with the kubelet's.
+constexpr std::array<std::pair<const char*, const char*>, 6> kAksFields = {{
+    {"containerLogMaxSizeMB", ""},
+    {"cpuCfsQuota", "cpuCFSQuota"},
+    {"cpuCfsQuotaPeriod", "cpuCFSQuotaPeriod"},
+    {"imageGcHighThreshold", "imageGCHighThresholdPercent"},
+    {"imageGcLowThreshold", "imageGCLowThresholdPercent"},
+    {"podMaxPids", "podPidsLimit"},
+}};
+
+bool is_aks(const json& document) {
+  return document.is_object() && kind_of(document).empty() &&
+         std::any_of(kAksFields.begin(), kAksFields.end(),
+                     [&](const auto& one) { return document.contains(one.first); });
+}
+
+json rename_aks_fields(json config) {
+  for (const auto& [name, field] : kAksFields) {
+    const auto found = config.find(name);
+    if (found == config.end()) continue;
+    if (*field != '\0') config[field] = *found;
+    config.erase(name);
+  }
+  return config;
 }
 
 /// A document without a kind and without any known field is something else; a kubelet would run
@@ -243,6 +280,15 @@ Result<std::vector<json>> parse_as_kubelet(std::string_view text, std::vector<st
   return lenient;
 }
 
+/// Replaces a value of a file that a kubelet takes for absent. A flag keeps such a value. Source:
+/// kubelet v1.36 pkg/kubelet/apis/config/v1beta1/defaults.go, SetDefaults_KubeletConfiguration.
+void set_defaults(json& document) {
+  constexpr int kMaxPods = 110;
+  if (!document.is_object()) return;
+  const auto found = document.find("maxPods");
+  if (found != document.end() && *found == 0) *found = kMaxPods;
+}
+
 /// Collects the configuration from the documents of one file; they must outlive it.
 class Finder {
  public:
@@ -255,7 +301,11 @@ class Finder {
       }
       if (kind_of(document).empty() && is_rancher(document)) return take_rancher(document);
     }
-    if (is_configuration(document)) {
+    if (is_aks(document)) {
+      notes_.emplace_back(
+          fmt::format("AKS adds its own settings, kubeReserved among them: {}", kAskNode));
+      configs_.push_back(rename_aks_fields(document));
+    } else if (is_configuration(document)) {
       configs_.push_back(document);
       is_partial_ = false;
     } else if (other_ == nullptr) {
@@ -272,6 +322,7 @@ class Finder {
     }
     ConfigDocument read{configs_.empty() ? json::object() : std::move(configs_.front()),
                         std::move(notes_), is_partial_};
+    set_defaults(read.document);
     PINFOLD_TRY(add_flags(flags_, read));
     if (is_rancher_ && read.document.is_object()) {
       add_rancher_flags(flags_);
@@ -299,10 +350,10 @@ class Finder {
         PINFOLD_LET_WRAP(found, parse_text(config->get<std::string>()),
                          std::string(wrapper.config));
       }
+      if (wrapper.config == "kubeletConfig") rename_gke_fields(found);
       if (!found.is_object() || !is_configuration(found)) {
         return fail_field(std::string(wrapper.config), found, "expected a KubeletConfiguration");
       }
-      if (wrapper.config == "kubeletConfig") rename_gke_fields(found);
       configs_.push_back(std::move(found));
       is_partial_ = is_partial_ && !wrapper.rest.empty();
     }
@@ -339,7 +390,15 @@ class Finder {
 
   [[nodiscard]] Result<ConfigDocument> fail_other() const {
     const std::string kind = kind_of(*other_);
-    if (at_path(*other_, "settings.kubernetes") != nullptr) return invalid(kBottlerocket);
+    for (const char* const path : {"settings.kubernetes", "kubernetes"}) {  // apiclient has both
+      if (at_path(*other_, path) != nullptr) return invalid(kBottlerocket);
+    }
+    if (at_path(*other_, "machine.kubelet") != nullptr) {
+      return invalid(
+          fmt::format("a Talos machine configuration without extraConfig and extraArgs: "
+                      "expected a {}: {}",
+                      kConfigKind, kAskTalos));
+    }
     const auto* const elsewhere =
         std::find_if(kElsewhere.begin(), kElsewhere.end(),
                      [&](const Elsewhere& one) { return one.kind == kind; });

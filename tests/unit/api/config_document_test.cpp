@@ -90,6 +90,13 @@ constexpr Sample kStatic[] = {
      "KubeletConfig,\n"
      "   spec: {kubeletConfig: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}}}"},
     {"underscores", "--cpu_manager_policy=static --reserved_cpus=0"},
+    {"ConfigMap of k0s",
+     "kind: ConfigMap\ndata:\n  kubeletConfiguration: |\n    cpuManagerPolicy: static\n"
+     "    reservedSystemCPUs: '0'"},
+    {"MicroShift",
+     "dns: {baseDomain: example.com}\n"
+     "kubelet: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}"},
+    {"AKS", "{cpuManagerPolicy: static, reservedSystemCPUs: '0', cpuCfsQuota: true}"},
     {"GKE", "kubeletConfig: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}"},
     {"unit of OpenShift",
      "[Service]\nExecStart=/usr/local/bin/kubenswrapper /usr/bin/kubelet \\\n"
@@ -261,6 +268,39 @@ TEST(ConfigDocument, IsReadAsAKubeletReadsYaml) {
   EXPECT_EQ(parsed->config.kube_reserved.at("cpu"), "500m");
   EXPECT_THAT(parsed->warnings,
               Contains(HasSubstr("duplicate key 'maxPods': the last one counts")));
+}
+
+TEST(ConfigDocument, TakesNoPodsForTheDefaultAsAKubeletDoes) {
+  EXPECT_EQ(parse_config("maxPods: 0").value().config.max_pods, 110);
+  EXPECT_EQ(parse_config("--max-pods=0").value().config.max_pods, 0) << "a flag is not defaulted";
+  EXPECT_EQ(parse_config("maxPods: 1").value().config.max_pods, 1);
+}
+
+TEST(ConfigDocument, RenamesTheFieldsOfAksAndSaysThatMoreAreAdded) {
+  const auto parsed = parse_config(R"({"cpuCfsQuota": false, "podMaxPids": 100})");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_FALSE(parsed->config.cpu_cfs_quota);
+  EXPECT_THAT(parsed->warnings, ElementsAre(HasSubstr("AKS adds its own settings")));
+}
+
+TEST(ConfigDocument, OfGkeMayHaveOnlyItsOwnFields) {
+  const auto parsed = parse_config("kubeletConfig: {memoryManager: {policy: Static}}");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->config.memory_manager_policy, "Static");
+}
+
+TEST(ConfigDocument, SaysWhereTheConfigurationIs) {
+  for (const auto& [text, advice] :
+       {std::pair("kind: InstanceGroup\nspec: {kubelet: {cpuManagerPolicy: static}}", "configz"),
+        {"kind: KubeadmConfig\nspec: {}", "configz"},
+        {"kind: OperatingSystemConfig\nspec: {}", "configz"},
+        {"kind: ServerClass\nspec: {}", "talosctl read"},
+        {"machine: {type: worker, kubelet: {image: x}}", "talosctl read"},
+        {"kubernetes: {cpu-manager-policy: static}", "/etc/kubernetes/kubelet/config"}}) {
+    const auto parsed = parse_config(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_THAT(parsed.error().message, HasSubstr(advice)) << text;
+  }
 }
 
 TEST(ConfigDocument, LeavesTheWarningsOfTheConfiguration) {
