@@ -78,23 +78,33 @@ Result<void> add_drop_ins(const Tree& tree, const std::string& directory,
   return {};
 }
 
+/// Merges the drop-ins of --config-dir into the file, or into nothing without a file.
+Result<void> merge_drop_ins(const Tree& tree, const std::string& directory,
+                            ConfigDocument& config) {
+  std::vector<std::string> paths;
+  PINFOLD_TRY(add_drop_ins(tree, directory, paths));
+  for (const std::string& path : paths) {
+    PINFOLD_LET(auto over, read_document(tree, path));
+    over.document.erase("mergeDefaultEvictionSettings");  // no effect in a drop-in
+    merge_config(config.document, over.document);
+    config.notes.insert(config.notes.end(), over.notes.begin(), over.notes.end());
+  }
+  json& hard = config.document["evictionHard"];
+  if (hard.is_null()) hard = json::object();  // a kubelet has chosen its defaults before
+  return {};
+}
+
 /// Reads the file and its drop-ins, and applies the flags on top.
 Result<ConfigDocument> whole_config(const Tree& tree, const ObservedKubelet& kubelet) {
   ConfigDocument config;
+  const std::string directory = flag_of(kubelet.flags, "--config-dir");
   if (!kubelet.config_path.empty()) {
     PINFOLD_LET(config, read_document(tree, kubelet.config_path));
+    if (!directory.empty()) set_eviction_defaults(config.document);
+  } else {
+    config.document["evictionHard"] = json::object();  // only a file has default thresholds
   }
-  const std::string directory = flag_of(kubelet.flags, "--config-dir");
-  if (!directory.empty()) {
-    std::vector<std::string> paths;
-    PINFOLD_TRY(add_drop_ins(tree, directory, paths));
-    for (const std::string& path : paths) {
-      PINFOLD_LET(const auto over, read_document(tree, path));
-      merge_config(config.document, over.document);
-      config.notes.insert(config.notes.end(), over.notes.begin(), over.notes.end());
-    }
-  }
-  if (config.document.is_null()) config.document = json::object();
+  if (!directory.empty()) PINFOLD_TRY(merge_drop_ins(tree, directory, config));
   if (!kubelet.pid) PINFOLD_TRY(check_flags(kubelet.flags));  // one that runs knows its flags
   if (config.document.is_object()) PINFOLD_TRY(apply_flags(kubelet.flags, config.document));
   return Result<ConfigDocument>(std::move(config));

@@ -255,6 +255,15 @@ void merge_config(json& config, const json& over) {
   }
 }
 
+void set_eviction_defaults(json& config) {
+  const json merges = config.value("mergeDefaultEvictionSettings", json());
+  config.erase("mergeDefaultEvictionSettings");
+  json& hard = config["evictionHard"];
+  const bool is_default = hard.is_null() || merges == true;
+  if (hard.is_null()) hard = json::object();
+  if (is_default && hard.is_object()) hard.emplace("memory.available", "100Mi");
+}
+
 Result<void> apply_flags(const KubeletFlags& flags, json& config) {
   for (const auto& [name, text] : flags) {
     const KnownFlag* const flag = find_flag(name);

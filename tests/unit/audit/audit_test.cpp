@@ -553,6 +553,40 @@ TEST(Audit, TakesFlagsAndDropInsOverTheFile) {
   EXPECT_THAT(lines_of(judge(observed)), ElementsAre(kSandboxes));
 }
 
+/// Returns evictionHard of a kubelet with these arguments.
+std::map<std::string, std::string> eviction_of(const KubeletTree& tree, std::string command) {
+  std::replace(command.begin(), command.end(), ' ', '\0');
+  tree.dir().write("proc/100/cmdline", command);
+  const Observed observed = observe_tree(tree);
+  if (!observed.kubelet.config) return {{"error", observed.kubelet.config_error}};
+  return observed.kubelet.config->eviction_hard.value_or(
+      std::map<std::string, std::string>{{"error", "the default"}});
+}
+
+// A kubelet chooses its default thresholds when it has read its file, before it merges drop-ins.
+TEST(Audit, TakesTheDefaultThresholdsBeforeDropIns) {
+  using Thresholds = std::map<std::string, std::string>;
+  const KubeletTree tree;
+  const std::string command = "kubelet --config=/etc/k.yaml --config-dir=/etc/k.d ";
+  tree.dir().write("etc/k.yaml", "cgroupDriver: systemd\n");
+  tree.dir().write("etc/k.d/10.conf", "evictionHard: {nodefs.available: 5%}\n");
+  EXPECT_EQ(eviction_of(tree, command),
+            (Thresholds{{"memory.available", "100Mi"}, {"nodefs.available", "5%"}}));
+  tree.dir().write("etc/k.d/20.conf", "evictionHard: null\nmergeDefaultEvictionSettings: true\n");
+  EXPECT_EQ(eviction_of(tree, command), Thresholds());
+  tree.dir().write("etc/k.yaml", "evictionHard: {pid.available: 1%}\n");
+  tree.dir().remove("etc/k.d/20.conf");
+  EXPECT_EQ(eviction_of(tree, command),
+            (Thresholds{{"nodefs.available", "5%"}, {"pid.available", "1%"}}));
+}
+
+TEST(Audit, KnowsNoDefaultThresholdsWithoutAFile) {
+  const KubeletTree tree;
+  EXPECT_TRUE(eviction_of(tree, "kubelet --kube-reserved=memory=1Gi ").empty());
+  EXPECT_EQ(eviction_of(tree, "kubelet --eviction-hard=memory.available<1Gi "),
+            (std::map<std::string, std::string>{{"memory.available", "1Gi"}}));
+}
+
 TEST(Audit, NamesAMisspeltFlagWithWhichAStoppedKubeletDoesNotStart) {
   const KubeletTree tree;
   tree.dir().write("etc/systemd/system/kubelet.service",

@@ -40,6 +40,10 @@ void merge_flags(KubeletFlags& flags, const KubeletFlags& over);
 /// Merges a drop-in of --config-dir, or another document, into a configuration: the members of
 /// top-level objects are merged, anything else is replaced.
 void merge_config(nlohmann::json& config, const nlohmann::json& over);
+/// Makes the eviction settings of a file explicit, which a kubelet chooses before it merges
+/// drop-ins. Source: kubelet v1.36 cmd/kubelet/app/server.go, loadConfigFile and
+/// mergeKubeletConfigurations.
+void set_eviction_defaults(nlohmann::json& config);
 /// Applies the flags that affect resources to a configuration, as a kubelet does. Errors:
 /// kInvalidArgument for a value that is not a list of KEY=VALUE, a number or a boolean where the
 /// field needs one.
