@@ -110,6 +110,20 @@ void warn_of_dropped_keys(std::string_view name, const checkpoint::UnknownKeys& 
   }
 }
 
+/// Warns of the baselines of resized containers that the next change drops, because its format has
+/// none. Pinfold keeps them, but a kubelet that gets the directory back does not know them.
+void warn_of_dropped_baselines(const std::string& bytes, int written, const LogSink& log) {
+  constexpr int kFirstWithBaselines = 4;
+  const auto cpu = checkpoint::inspect_cpu(bytes);
+  if (!cpu || written >= kFirstWithBaselines) return;
+  for (const auto& entry : cpu->state.baselines) {
+    log(LogLevel::kWarning,
+        fmt::format("'{}': the next change drops the baseline {} of {}, which Pinfold keeps for "
+                    "itself: only the profiles kubelet-1.37 and kubelet-1.38 write CPU V4",
+                    checkpoint::kCpuFileName, entry.value.to_string(), to_string(entry.id())));
+  }
+}
+
 /// Moves the keys that a file of the format `written` keeps from `found` to the result.
 /// `version_of(bytes)` returns the format of the file that has them.
 template <class VersionOf>
@@ -119,6 +133,7 @@ checkpoint::UnknownKeys take_kept(checkpoint::UnknownKeys& found, const std::str
   if (!found.has_any_to_keep() || version_of(bytes) != written) return kept;
   kept.outside = std::exchange(found.outside, {});
   kept.in_data = std::exchange(found.in_data, {});
+  kept.in_entries = std::exchange(found.in_entries, {});
   return kept;
 }
 
@@ -179,6 +194,7 @@ void KeptState::find_unknown_keys(const Node& node, const checkpoint::Files& sto
     auto found = checkpoint::unknown_keys(*stored.cpu);
     cpu_keys_ = take_kept(found, *stored.cpu, writes.cpu, cpu_version);
     if (log_) warn_of_dropped_keys(checkpoint::kCpuFileName, found, log_);
+    if (log_) warn_of_dropped_baselines(*stored.cpu, writes.cpu, log_);
   }
   if (stored.memory) {
     auto found = checkpoint::unknown_keys(*stored.memory);

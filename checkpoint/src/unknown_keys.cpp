@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "cpu_fields.hpp"
@@ -48,35 +50,53 @@ std::string data_of(std::string_view json) {
   return data;
 }
 
-std::vector<std::string> keys_of(std::string_view object) {
-  std::vector<std::string> keys;
-  JsonReader reader(object);
-  reader.map("", [&](const std::string& key) {
-    reader.skip();
-    keys.push_back(key);
-  });
-  return keys;
+/// Objects in which kubelets know these keys; "*" in a path is any key.
+struct KnownObject {
+  std::vector<std::string_view> path;
+  std::vector<std::string_view> keys;
+};
+const std::array<KnownObject, 4>& known_objects() {
+  static const std::array<KnownObject, 4> kObjects = {{
+      {{"podEntries", "*"}, {"cpuSet", "memoryBlocks"}},
+      {{"baselines", "*", "*"}, {"baseline"}},
+      {{"machineState", "*"}, {"numberOfAssignments", "memoryMap", "cells"}},
+      {{"machineState", "*", "memoryMap", "*"},
+       {"total", "systemReserved", "allocatable", "reserved", "free"}},
+  }};
+  return kObjects;
 }
 
-/// Returns the keys in the entries of `baselines` other than `baseline`.
-std::set<std::string> unknown_in_baselines(std::string_view data) {
-  std::set<std::string> out;
-  JsonReader reader(data);
-  const auto read_entry = [&](const std::string& key) {
-    reader.skip();
-    if (!JsonReader::same_field(key, "baseline")) out.insert(key);
-  };
-  const auto read_pod = [&](const std::string& /*name*/) {
-    if (!reader.null()) reader.map("", read_entry);
-  };
-  const auto read_pods = [&](const std::string& /*uid*/) {
-    if (!reader.null()) reader.map("", read_pod);
-  };
-  const auto read_all = [&] {
-    if (!reader.null()) reader.map("", read_pods);
-  };
-  reader.structure("", JsonReader::Field{"baselines", read_all});
-  return out;
+/// Calls member(key, text) for each member of an object; does nothing for another value.
+template <class Fn>
+void for_each_member(std::string_view json, const Fn& member) {
+  if (!json.starts_with('{')) return;
+  JsonReader reader(json);
+  reader.map("", [&](const std::string& key) { member(key, reader.raw()); });
+}
+
+/// Finds the unknown keys of the objects that a known one describes, from `path` on.
+void find_in_entries(std::string_view json, const KnownObject& known,
+                     std::vector<std::string>& path, UnknownKeys& out) {
+  const std::size_t depth = path.size();
+  for_each_member(json, [&](const std::string& key, std::string_view value) {
+    const auto is_key = [&](std::string_view name) { return JsonReader::same_field(key, name); };
+    if (depth == known.path.size()) {
+      const bool is_known = std::any_of(known.keys.begin(), known.keys.end(), is_key);
+      if (!is_known) out.in_entries[path][key] = value;
+      return;
+    }
+    if (known.path[depth] != "*" && !is_key(known.path[depth])) return;
+    path.push_back(known.path[depth] == "*" ? key : std::string(known.path[depth]));
+    find_in_entries(value, known, path, out);
+    path.pop_back();
+  });
+}
+
+std::vector<std::string> keys_of(std::string_view object) {
+  std::vector<std::string> keys;
+  for_each_member(object,
+                  [&](const std::string& key, std::string_view /*value*/) { keys.push_back(key); });
+  return keys;
 }
 
 /// Appends the members that an object lacks.
@@ -95,13 +115,42 @@ std::string with_members(std::string object, const std::map<std::string, std::st
   return object + "}";
 }
 
+/// Appends the members that the object at a path lacks, if there is one.
+std::string with_members_at(std::string_view json, std::span<const std::string> path,
+                            const std::map<std::string, std::string>& members) {
+  if (!json.starts_with('{')) return std::string(json);
+  if (path.empty()) return with_members(std::string(json), members);
+  std::string object = "{";
+  for_each_member(json, [&](const std::string& key, std::string_view value) {
+    JsonWriter name;
+    name.string(key);
+    object += fmt::format("{}{}:{}", object.size() == 1 ? "" : ",", name.text(),
+                          key == path.front() ? with_members_at(value, path.subspan(1), members)
+                                              : std::string(value));
+  });
+  return object + "}";
+}
+
+std::string with_entry_keys(std::string object, const UnknownKeys& keys) {
+  for (const auto& [path, members] : keys.in_entries) {
+    object = with_members_at(object, path, members);
+  }
+  return object;
+}
+
 }  // namespace
 
 std::vector<std::string> UnknownKeys::names() const {
   std::vector<std::string> out;
   for (const auto& entry : outside) out.push_back(printable(entry.first));
   for (const auto& entry : in_data) out.push_back(printable(entry.first) + " (in data)");
-  for (const auto& key : in_baselines) out.push_back(printable(key) + " (in baselines)");
+  std::set<std::string> inside;
+  for (const auto& [path, members] : in_entries) {
+    for (const auto& [key, value] : members) {
+      inside.insert(fmt::format("{} (in {})", printable(key), path.front()));
+    }
+  }
+  out.insert(out.end(), inside.begin(), inside.end());
   return out;
 }
 
@@ -109,20 +158,25 @@ UnknownKeys unknown_keys(std::string_view bytes) {
   if (json_syntax_error(bytes)) return {};
   UnknownKeys out;
   out.outside = unknown_in(bytes, KeysOf::kFile);
-  if (const std::string data = data_of(bytes); !json_syntax_error(data)) {
-    out.in_data = unknown_in(data, KeysOf::kData);
-    const bool is_known_form = !out.in_data.contains("baselines");
-    if (is_known_form) out.in_baselines = unknown_in_baselines(data);
+  const std::string data = data_of(bytes);
+  const bool has_data = !json_syntax_error(data);
+  if (has_data) out.in_data = unknown_in(data, KeysOf::kData);
+  for (const KnownObject& known : known_objects()) {
+    std::vector<std::string> path;
+    const bool is_of_another_form = out.in_data.contains(std::string(known.path.front()));
+    if (!is_of_another_form) find_in_entries(has_data ? data : bytes, known, path, out);
   }
   return out;
 }
 
 std::string with_keys(std::string written, const UnknownKeys& keys) {
   const auto data_at = written.find(R"(,"data":")");
-  if (data_at != std::string::npos && !keys.in_data.empty()) {
+  if (data_at == std::string::npos) {
+    written = with_entry_keys(std::move(written), keys);
+  } else if (!keys.in_data.empty() || !keys.in_entries.empty()) {
     JsonWriter json;
     json.open_struct();
-    put_data(json, with_members(data_of(written), keys.in_data));
+    put_data(json, with_members(with_entry_keys(data_of(written), keys), keys.in_data));
     json.close_struct();
     written = written.substr(0, data_at) + ',' + std::move(json).take().substr(1);
   }
@@ -132,13 +186,11 @@ std::string with_keys(std::string written, const UnknownKeys& keys) {
 
 std::string keep_keys(std::string written, std::string_view from, bool is_same_format,
                       std::vector<Note>& lost) {
-  UnknownKeys keys = unknown_keys(from);
-  if (is_same_format) {
-    written = with_keys(std::move(written), keys);
-    keys.outside.clear();
-    keys.in_data.clear();
-  }
+  const UnknownKeys keys = unknown_keys(from);
+  if (is_same_format) written = with_keys(std::move(written), keys);
+  const auto kept = unknown_keys(written).names();
   for (std::string& name : keys.names()) {
+    if (std::find(kept.begin(), kept.end(), name) != kept.end()) continue;
     lost.push_back({"key " + std::move(name), "unknown to kubelets up to 1.38"});
   }
   return written;

@@ -5,6 +5,9 @@
 
 #include <cerrno>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "../../crash/memory_fs.hpp"
 #include "agent_world.hpp"
@@ -145,8 +148,13 @@ TEST(ResizeAgent, KeepsTheBaselinesOfHeldPods) {
   std::ofstream(world.state / "cpu_manager_state")
       << checkpoint::encode_cpu(resized_before(), "static", checkpoint::CpuFormat::kV4);
   {
-    NodeAgent agent = world.open();
-    must_admit(agent, pod("x", {guaranteed("a", 1)}));
+    std::vector<std::string> warnings;
+    AgentOptions options;
+    options.log = [&](LogLevel /*level*/, std::string_view text) { warnings.emplace_back(text); };
+    auto agent = world.try_open({}, options);
+    ASSERT_TRUE(agent) << agent.error().message;
+    EXPECT_THAT(warnings, testing::Contains(HasSubstr("drops the baseline 2-3 of old/a")));
+    must_admit(*agent, pod("x", {guaranteed("a", 1)}));
   }
   EXPECT_THAT(world.file("cpu_manager_state"), testing::Not(HasSubstr("baseline")));
   NodeAgent agent = world.open();
@@ -170,7 +178,9 @@ TEST(WrongSumOfAState, IsNamed) {
 
 TEST(UnknownKeysOfAState, SurviveAnAdmissionThatKeepsTheFormat) {
   World world;
-  const checkpoint::UnknownKeys keys{{{"more", "1"}}, {{"scaleDelay", R"({"old":"5s"})"}}};
+  const checkpoint::UnknownKeys keys{{{"more", "1"}},
+                                     {{"scaleDelay", R"({"old":"5s"})"}},
+                                     {{{"baselines", "old", "a"}, {{"since", "7"}}}}};
   std::ofstream(world.state / "cpu_manager_state") << checkpoint::with_keys(
       checkpoint::encode_cpu(resized_before(), "static", checkpoint::CpuFormat::kV4), keys);
   Config config;

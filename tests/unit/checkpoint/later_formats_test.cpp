@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "pinfold/checkpoint/convert.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
@@ -110,15 +112,49 @@ TEST(Reading, OfAFileWithoutAPolicyDoesNotStart) {
   }
 }
 
-TEST(UnknownKeys, InBaselinesAreNamed) {
-  const auto with = with_keys(
-      std::string(kCpuV4),
-      UnknownKeys{{}, {{"baselines", R"({"pod-a":{"c1":{"baseline":"2","future":1}}})"}}});
-  EXPECT_EQ(unknown_keys(with).names(), std::vector<std::string>{"future (in baselines)"});
-  const auto same = convert_for({37, true}, {with, {}}, {});
-  ASSERT_TRUE(same) << same.error().message;
-  ASSERT_EQ(same->lost.size(), 1U);
-  EXPECT_EQ(same->lost[0].object, "key future (in baselines)");
+/// Checks that a key inside an entry is named, carried through to the same format, and named as
+/// lost in an older one.
+void expect_carried(const KubeletFiles& with, const Kubelet& same, const Kubelet& older,
+                    const std::string& name) {
+  EXPECT_EQ(unknown_keys(with.cpu ? *with.cpu : *with.memory).names(),
+            std::vector<std::string>{name});
+  const auto kept = convert_for(same, with, {});
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_EQ(kept->files, with);
+  EXPECT_TRUE(kept->lost.empty());
+  const auto lost = convert_for(older, with, {});
+  ASSERT_TRUE(lost) << lost.error().message;
+  EXPECT_TRUE(std::any_of(lost->lost.begin(), lost->lost.end(), [&](const Note& note) {
+    return note.object == "key " + name;
+  })) << name;
+}
+
+TEST(UnknownKeys, InsideEntriesAreCarriedThrough) {
+  CpuCheckpoint state = cpu_sample();
+  state.baselines[PodUid("pod-a")] = {{"c1", CpuSet{2}}};
+  const UnknownKeys in_baseline{{}, {}, {{{"baselines", "pod-a", "c1"}, {{"future", "1"}}}}};
+  expect_carried({with_keys(encode_cpu(state, "static", CpuFormat::kV4), in_baseline), {}},
+                 {37, true}, {36, true}, "future (in baselines)");
+  const std::string pod = cpu_sample().pods.begin()->first.value;
+  const UnknownKeys in_pod{{}, {}, {{{"podEntries", pod}, {{"since", "[1,{}]"}}}}};
+  expect_carried({with_keys(std::string(kCpuV4), in_pod), {}}, {37, true}, {36, true},
+                 "since (in podEntries)");
+  expect_carried({with_keys(encode_cpu(cpu_sample(), "static", CpuFormat::kV3), in_pod), {}},
+                 {36, true}, {36, false}, "since (in podEntries)");
+  const UnknownKeys in_blocks{{}, {}, {{{"podEntries", "pod-a"}, {{"swap", "1"}}}}};
+  expect_carried({{}, with_keys(std::string(kMemoryV3), in_blocks)}, {37, true}, {36, true},
+                 "swap (in podEntries)");
+  MemoryCheckpoint memory = memory_sample();
+  memory.machine_state[0].tables["memory"] = {};
+  const UnknownKeys in_table{
+      {}, {}, {{{"machineState", "0", "memoryMap", "memory"}, {{"swap", "1"}}}}};
+  expect_carried({{}, with_keys(encode_memory(memory, "Static", MemoryFormat::kV3), in_table)},
+                 {37, true}, {36, true}, "swap (in machineState)");
+}
+
+TEST(UnknownKeys, OfEntriesThatAreGoneAreNotAdded) {
+  const UnknownKeys keys{{}, {}, {{{"podEntries", "none"}, {{"since", "1"}}}}};
+  EXPECT_EQ(with_keys(std::string(kCpuV4), keys), kCpuV4);
 }
 
 TEST(UnknownKeys, AreAddedOnce) {

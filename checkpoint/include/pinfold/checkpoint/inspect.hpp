@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,17 +55,21 @@ struct WrongSum {
 struct UnknownKeys {
   std::map<std::string, std::string> outside;
   std::map<std::string, std::string> in_data;  ///< in CPU V4 and memory V3
-  /// In the entries of `baselines`. with_keys() cannot keep them, because the entries change.
-  std::set<std::string> in_baselines = {};
+  /// In the objects of podEntries, baselines and machineState, by their path: {"podEntries", UID}
+  /// to their members.
+  std::map<std::vector<std::string>, std::map<std::string, std::string>> in_entries = {};
 
-  /// Returns names like "baselines (in data)".
+  /// Returns names like "baselines (in data)" or "since (in podEntries)", each once.
   [[nodiscard]] std::vector<std::string> names() const;
-  [[nodiscard]] bool has_any_to_keep() const { return !outside.empty() || !in_data.empty(); }
+  [[nodiscard]] bool has_any_to_keep() const {
+    return !outside.empty() || !in_data.empty() || !in_entries.empty();
+  }
 };
 /// Finds the unknown keys of a file; none if it has a syntax error.
 [[nodiscard]] UnknownKeys unknown_keys(std::string_view bytes);
-/// Adds keys that it lacks to a file that this library wrote, those of `data` only if it has
-/// `data`. The kubelets' checksums are right afterwards.
+/// Adds keys that it lacks to a file that this library wrote: those of `data` only if it has
+/// `data`, those of entries only to entries that it has. The kubelets' checksums are right
+/// afterwards.
 [[nodiscard]] std::string with_keys(std::string written, const UnknownKeys& keys);
 
 /// Returns true if the text is a JSON object with the field that only memory_manager_state has;
