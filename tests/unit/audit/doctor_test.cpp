@@ -114,7 +114,9 @@ const char* const kConfig = "var/lib/kubelet/config.yaml";
 const char* const kIsolated = "sys/devices/system/cpu/isolated";
 const char* const kNohzFull = "sys/devices/system/cpu/nohz_full";
 const char* const kSubtree = "sys/fs/cgroup/cgroup.subtree_control";
-const char* const kStatic = "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\n";
+const char* const kStatic =
+    "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+    "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\n";
 
 INSTANTIATE_TEST_SUITE_P(
     Machines, DoctorAilment,
@@ -235,7 +237,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "warning numa-balancing: kernel.numa_balancing is 1",
                 "sysctl -w kernel.numa_balancing=0"},
         Ailment{"ReservedCpusDoNotExist",
-                {{kConfig, "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1,99\n"}},
+                {{kConfig,
+                  "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+                  "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1,99\n"}},
                 "problem kubelet-config: ",
                 "edit '/var/lib/kubelet/config.yaml', then: systemctl restart kubelet"},
         Ailment{"UnreadableConfig",
