@@ -8,6 +8,7 @@
 #include "documents.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/repair.hpp"
+#include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
