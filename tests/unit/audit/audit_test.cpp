@@ -568,13 +568,16 @@ TEST(Audit, TakesTheDefaultThresholdsBeforeDropIns) {
   using Thresholds = std::map<std::string, std::string>;
   const KubeletTree tree;
   const std::string command = "kubelet --config=/etc/k.yaml --config-dir=/etc/k.d ";
-  tree.dir().write("etc/k.yaml", "cgroupDriver: systemd\n");
-  tree.dir().write("etc/k.d/10.conf", "evictionHard: {nodefs.available: 5%}\n");
+  const auto write = [&](const char* name, const std::string& fields) {
+    tree.dir().write(name, kKind + fields);
+  };
+  write("etc/k.yaml", "cgroupDriver: systemd\n");
+  write("etc/k.d/10.conf", "evictionHard: {nodefs.available: 5%}\n");
   EXPECT_EQ(eviction_of(tree, command),
             (Thresholds{{"memory.available", "100Mi"}, {"nodefs.available", "5%"}}));
-  tree.dir().write("etc/k.d/20.conf", "evictionHard: null\nmergeDefaultEvictionSettings: true\n");
+  write("etc/k.d/20.conf", "evictionHard: null\nmergeDefaultEvictionSettings: true\n");
   EXPECT_EQ(eviction_of(tree, command), Thresholds());
-  tree.dir().write("etc/k.yaml", "evictionHard: {pid.available: 1%}\n");
+  write("etc/k.yaml", "evictionHard: {pid.available: 1%}\n");
   tree.dir().remove("etc/k.d/20.conf");
   EXPECT_EQ(eviction_of(tree, command),
             (Thresholds{{"nodefs.available", "5%"}, {"pid.available", "1%"}}));
@@ -708,8 +711,9 @@ TEST(Audit, WarnsOfUnknownFieldsAndNotesUnknownGates) {
 TEST(Audit, KnowsThatKubelet136DoesNotStartWithAnUnknownGate) {
   const KubeletTree tree;
   tree.dir().write("var/lib/kubelet/config.yaml",
-                   "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\ncgroupDriver: systemd\n"
-                   "featureGates: {NoSuchGate: false}\n");
+                   std::string(kKind) +
+                       "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\n"
+                       "cgroupDriver: systemd\nfeatureGates: {NoSuchGate: false}\n");
   EXPECT_THAT(lines_of(audit(tree)),
               Contains(AllOf(HasSubstr("warning start-refused"), HasSubstr("(kubelet-1.36)"),
                              HasSubstr("unrecognized feature gate: NoSuchGate"),

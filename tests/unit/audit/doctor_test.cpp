@@ -444,7 +444,7 @@ TEST(Doctor, WarnsThatKubeVirtNeedsAStaticKubelet) {
                   "kubelet's CPU manager policy is 'none': virtual machines with "
                   "dedicatedCpuPlacement stay Pending here"));
   EXPECT_THAT(checks.front().expected, HasSubstr("cpumanager=false"));
-  tree.write_config(kStatic);
+  tree.write(kConfig, kStatic);
   EXPECT_THAT(complaints(check_system(observe_doctor(tree))), IsEmpty());
 }
 
