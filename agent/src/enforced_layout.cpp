@@ -24,7 +24,8 @@
 //   2. reachable() turns the desired layout into one that the kernel can have now: without missing
 //      CPUs, with strays confined, and with adopted groups limited to the CPUs of the groups above.
 //   3. plan() orders the steps from the known layout to that one, with those that keep foreign
-//      groups off exclusive CPUs, and apply_plan() executes them.
+//   groups
+//      off exclusive CPUs, and apply_plan() executes them.
 //   4. keep() makes the layout Clean if there are no strays or missing CPUs and at most writes of
 //      values failed.
 // apply() plans from a Clean layout without reading the groups again; otherwise observe_all() reads
@@ -87,14 +88,6 @@ bool has_gains(const Layout& before, const Layout& after) {
   return std::any_of(before.begin(), before.end(), [&](const auto& entry) {
     const GroupName& name = entry.first;
     return !name.is_pod() && !owned(before, name).contains_all(owned(after, name));
-  });
-}
-
-/// Returns whether a container gets exclusive CPUs in an adopted group that `before` does not have.
-bool has_new_adopted(const Layout& before, const Desired& desired) {
-  return std::any_of(desired.adopted.begin(), desired.adopted.end(), [&](const auto& adopted) {
-    const GroupName name = adopted.id();
-    return !before.contains(name) && !owned(desired.layout, name).empty();
   });
 }
 
@@ -360,7 +353,7 @@ Result<void> EnforcedLayout::apply(const Desired& desired, const StepWatcher& wa
     if (const auto* const clean = std::get_if<Clean>(&kernel_)) {
       observed.layout = clean->layout;
       observed.foreign = confined_.find_confined(cgroups_, desired.pool);
-      if (has_gains(clean->layout, desired.layout) || has_new_adopted(clean->layout, desired)) {
+      if (has_gains(clean->layout, desired.layout)) {
         PINFOLD_LET(observed.foreign, observe_foreign(desired, clean->layout));
       }
     } else {
@@ -408,17 +401,17 @@ Result<void> EnforcedLayout::adopt(const Desired& desired, const ContainerId& co
   PINFOLD_TRY(cgroups_.group(container));
   cgroups_.remove_replaced(container);
   // Only this group differs from the known layout: it has the settings that its runtime gave it.
-  // That of a new pod does not count as created, as in an observation.
   auto* const clean = std::get_if<Clean>(&before);
   const auto entry = desired.layout.find(container);
-  if (clean == nullptr || entry == desired.layout.end()) return {};
-  if (clean->layout.contains(entry->first.parent())) {
-    PINFOLD_LET(auto settings, cgroups_.observe_adopted(entry->first, entry->second));
-    if (!settings) return {};
-    Layout group{{entry->first, *std::move(settings)}};
-    mark_isolation(desired.layout, {}, group);
-    clean->layout.insert_or_assign(entry->first, std::move(group.begin()->second));
+  if (clean == nullptr || entry == desired.layout.end() ||
+      !clean->layout.contains(entry->first.parent())) {
+    return {};
   }
+  PINFOLD_LET(auto settings, cgroups_.observe_adopted(entry->first, entry->second));
+  if (!settings) return {};
+  Layout group{{entry->first, *std::move(settings)}};
+  mark_isolation(desired.layout, {}, group);
+  clean->layout.insert_or_assign(entry->first, std::move(group.begin()->second));
   kernel_ = std::move(*clean);
   return {};
 }
