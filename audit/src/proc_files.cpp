@@ -7,6 +7,14 @@
 namespace pinfold::audit {
 namespace {
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
+  text.remove_prefix(begin);
+  return text.substr(0, text.find_last_not_of(" \t\n") + 1);
+}
+
+}  // namespace
+
 std::string_view cut_field(std::string_view& rest, char separator) {
   const std::size_t end = std::min(rest.find(separator), rest.size());
   const std::string_view field = rest.substr(0, end);
@@ -14,7 +22,6 @@ std::string_view cut_field(std::string_view& rest, char separator) {
   return field;
 }
 
-/// Returns the next word between spaces or tabs; "" at the end.
 std::string_view cut_word(std::string_view& rest) {
   constexpr std::string_view kBlanks = " \t";
   rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
@@ -23,14 +30,6 @@ std::string_view cut_word(std::string_view& rest) {
   rest.remove_prefix(end);
   return word;
 }
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(" \t\n") + 1);
-}
-
-}  // namespace
 
 std::optional<std::int64_t> parse_number(std::string_view text) {
   std::int64_t number = 0;

@@ -10,23 +10,6 @@
 namespace pinfold::noise {
 namespace {
 
-std::string_view cut_line(std::string_view& rest) {
-  const std::size_t end = std::min(rest.find('\n'), rest.size());
-  const std::string_view line = rest.substr(0, end);
-  rest.remove_prefix(std::min(rest.size(), end + 1));
-  return line;
-}
-
-/// Returns the next word between blanks; "" at the end.
-std::string_view next_word(std::string_view& rest) {
-  constexpr std::string_view kBlanks = " \t";
-  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
-  const std::size_t end = std::min(rest.find_first_of(kBlanks), rest.size());
-  const std::string_view word = rest.substr(0, end);
-  rest.remove_prefix(end);
-  return word;
-}
-
 std::optional<std::uint64_t> count_in(std::string_view word) {
   const auto number = audit::parse_number(word);
   if (!number || *number < 0) return std::nullopt;
@@ -44,7 +27,7 @@ std::optional<CpuId> cpu_in(std::string_view word, std::string_view prefix) {
 /// Returns the CPUs of a heading; empty unless each word is one, ascending.
 std::vector<CpuId> cpus_of(std::string_view heading) {
   std::vector<CpuId> cpus;
-  for (auto word = next_word(heading); !word.empty(); word = next_word(heading)) {
+  for (auto word = audit::cut_word(heading); !word.empty(); word = audit::cut_word(heading)) {
     const auto cpu = cpu_in(word, "CPU");
     if (!cpu || (!cpus.empty() && *cpu <= cpus.back())) return {};
     cpus.push_back(*cpu);
@@ -59,7 +42,7 @@ std::optional<CountRow> row_in(std::string_view line, std::size_t columns) {
   CountRow row{std::string(trimmed(line.substr(0, colon)))};
   line.remove_prefix(colon + 1);
   while (row.counts.size() < columns) {
-    const auto count = count_in(next_word(line));
+    const auto count = count_in(audit::cut_word(line));
     if (!count) return std::nullopt;
     row.counts.push_back(*count);
   }
@@ -71,7 +54,7 @@ std::optional<CountRow> row_in(std::string_view line, std::size_t columns) {
 std::vector<std::uint64_t> counts_in(std::string_view line, std::size_t most) {
   std::vector<std::uint64_t> counts;
   while (counts.size() < most) {
-    const auto count = count_in(next_word(line));
+    const auto count = count_in(audit::cut_word(line));
     if (!count) break;
     counts.push_back(*count);
   }
@@ -82,8 +65,8 @@ std::vector<std::uint64_t> counts_in(std::string_view line, std::size_t most) {
 template <class Use>
 void for_each_cpu(std::string_view text, std::size_t size, Use use) {
   while (!text.empty()) {
-    std::string_view line = cut_line(text);
-    const auto cpu = cpu_in(next_word(line), "cpu");
+    std::string_view line = audit::cut_field(text, '\n');
+    const auto cpu = cpu_in(audit::cut_word(line), "cpu");
     if (!cpu) continue;
     const auto counts = counts_in(line, size);
     if (counts.size() == size) use(*cpu, counts);
@@ -93,10 +76,10 @@ void for_each_cpu(std::string_view text, std::size_t size, Use use) {
 }  // namespace
 
 CountTable parse_counts(std::string_view text) {
-  CountTable table{cpus_of(cut_line(text))};
+  CountTable table{cpus_of(audit::cut_field(text, '\n'))};
   if (table.cpus.empty()) return table;
   while (!text.empty()) {
-    auto row = row_in(cut_line(text), table.cpus.size());
+    auto row = row_in(audit::cut_field(text, '\n'), table.cpus.size());
     if (row) table.rows.push_back(*std::move(row));
   }
   return table;

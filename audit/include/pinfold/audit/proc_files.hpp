@@ -93,6 +93,11 @@ struct KernelParameter {
 /// for CPUs from CpuSet::kMaxCpus on.
 [[nodiscard]] std::optional<CpuSet> parse_cpu_mask(std::string_view text);
 
+/// Cuts off `rest` what precedes the next separator, and the separator; all of it if there is none.
+std::string_view cut_field(std::string_view& rest, char separator);
+/// Cuts the next word between spaces or tabs off `rest`; "" at the end.
+[[nodiscard]] std::string_view cut_word(std::string_view& rest);
+
 /// Parses a decimal number; nullopt for any other text.
 [[nodiscard]] std::optional<std::int64_t> parse_number(std::string_view text);
 
