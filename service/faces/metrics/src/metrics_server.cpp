@@ -19,6 +19,8 @@
 #include <thread>
 #include <utility>
 
+#include "pinfold/text/host_port.hpp"
+
 namespace pinfold::metrics {
 namespace {
 
@@ -30,22 +32,12 @@ using Clock = asio::steady_timer::clock_type;
 
 constexpr std::size_t kMostHead = 8192;  // bytes of a request
 
-/// Splits "HOST:PORT". Without a host, means all addresses of the machine.
+/// Without a host, means all addresses of the machine.
 Result<tcp::endpoint> parse_address(const std::string& address) {
-  const auto colon = address.rfind(':');
-  std::string host = colon == std::string::npos ? "0.0.0.0" : address.substr(0, colon);
-  const std::string port = colon == std::string::npos ? address : address.substr(colon + 1);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  if (host.empty()) host = "0.0.0.0";
-  if (host == "localhost") host = "127.0.0.1";
+  const HostPort at = split_host_port(address);
   error_code failed;
-  const auto ip = asio::ip::make_address(host, failed);
-  const bool is_number =
-      !port.empty() && port.size() < 6 && port.find_first_not_of("0123456789") == std::string::npos;
-  constexpr int kMostPort = 65535;
-  if (!failed && is_number && std::stoi(port) <= kMostPort) {
-    return tcp::endpoint(ip, static_cast<std::uint16_t>(std::stoi(port)));
-  }
+  const auto ip = asio::ip::make_address(at.host, failed);
+  if (!failed && at.port) return tcp::endpoint(ip, *at.port);
   return fail(
       ErrorCode::kInvalidArgument,
       fmt::format("metrics at '{}': expected an IP address and a port, such as '127.0.0.1:9470'",
