@@ -13,13 +13,12 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 from fake_api_server import FakeApiServer
+from waiting import SECONDS, until
 
 PROGRAM = sys.argv.pop(1)
-SECONDS = 60  # for anything to happen; nothing waits so long unless it fails
 
 
 def zone(name, cpus, available):
@@ -124,15 +123,6 @@ class Extender:
         status, text = self.post("filter", {"Pod": wanted, "Nodes": None, "NodeNames": nodes})
         assert status == 200, text
         return json.loads(text)
-
-
-def until(condition, what):
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"did not happen: {what}")
 
 
 class ExtenderTest(unittest.TestCase):

@@ -10,15 +10,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "extender"))
 from fake_api_server import FakeApiServer  # pylint: disable=wrong-import-position
+from waiting import SECONDS, until  # pylint: disable=wrong-import-position
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
-SECONDS = 60  # for anything to happen; nothing waits so long unless it fails
 OBSERVED = "kai.scheduler/numa-placement-observed"
 GROUPS = "kai.scheduler/numa-memory-groups-observed"
 TOPOLOGIES = "noderesourcetopologies"
@@ -42,15 +41,6 @@ def pod(name, cpus, uid=None):
     return {"kind": "Pod", "apiVersion": "v1",
             "metadata": {"name": name, "namespace": "default", "uid": uid or f"uid-{name}"},
             "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": amounts, "limits": amounts}}]}}
-
-
-def until(condition, what):
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"did not happen: {what}")
 
 
 class Service:
