@@ -114,8 +114,9 @@ void warn_of_dropped_keys(std::string_view name, const checkpoint::UnknownKeys& 
 /// none. Pinfold keeps them, but a kubelet that gets the directory back does not know them.
 void warn_of_dropped_baselines(const std::string& bytes, int written, const LogSink& log) {
   constexpr int kFirstWithBaselines = 4;
+  if (written >= kFirstWithBaselines) return;
   const auto cpu = checkpoint::inspect_cpu(bytes);
-  if (!cpu || written >= kFirstWithBaselines) return;
+  if (!cpu) return;
   for (const auto& entry : cpu->state.baselines) {
     log(LogLevel::kWarning,
         fmt::format("'{}': the next change drops the baseline {} of {}, which Pinfold keeps for "
