@@ -27,7 +27,7 @@ using nlohmann::json;
 using publish::Document;
 using publish::PublishedKind;
 
-/// Every so often the topology is written again, in case that it was deleted.
+/// How often the topology is written again, in case somebody has deleted it.
 constexpr std::chrono::minutes kRefresh(5);
 /// The most bytes of one answer.
 constexpr std::size_t kMostBody = std::size_t{16} << 20U;

@@ -33,8 +33,8 @@ class SummedText {
 };
 
 /// The bytes of a state file, made of parts: some for the entries of pods, and what is around them.
-/// Texts share parts, so a copy, a comparison with the text before and the sum cost little,
-/// whatever the size of the file.
+/// Texts share parts, so a copy, a comparison with the text before and the sum cost little, also
+/// for a large file.
 class FileText {
  public:
   using Part = std::shared_ptr<const SummedText>;
