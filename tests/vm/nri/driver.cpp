@@ -28,6 +28,7 @@
 ///                                                   (foreign.hpp)
 ///     nri-driver figures FILE...        prints a summary of the times in these files
 ///     nri-driver update NAME CPUS       UpdateContainerResources for containers of this name
+///     nri-driver resize NAME COUNT      the same as a kubelet that resizes them: shares and quota
 ///
 /// GOAL is the number of containers to make and remove or, for storm, of kills of the service and
 /// as many of the runtime. SERIES seeds the random choices, and each series has its own pods. Exit
@@ -275,16 +276,24 @@ void print_figures(const std::string& file) {
              times.size(), times.front(), at(0.5), at(0.9), at(0.99));
 }
 
-void update(const std::string& name, const std::string& cpus) {
+/// `resources`: those of the runtime's LinuxContainerResources that change.
+void update(const std::string& name, const Json& resources) {
   int count = 0;
   const Json containers = call("ListContainers", Json::object()).at("containers");
   for (const Json& one : containers) {
     if (one.at("metadata").at("name") != name || one.at("state") != "CONTAINER_RUNNING") continue;
-    (void)call("UpdateContainerResources",
-               {{"container_id", one.at("id")}, {"linux", {{"cpuset_cpus", cpus}}}});
+    (void)call("UpdateContainerResources", {{"container_id", one.at("id")}, {"linux", resources}});
     ++count;
   }
   fmt::print("{} updated\n", count);
+}
+
+void resize(const std::string& name, int cpus) {
+  constexpr int kPeriod = 100'000;  // us
+  constexpr int kSharesOfACpu = 1024;
+  update(name, Json::object({{"cpu_period", kPeriod},
+                             {"cpu_quota", cpus * kPeriod},
+                             {"cpu_shares", cpus * kSharesOfACpu}}));
 }
 
 void run_command(const std::vector<std::string>& arguments) {
@@ -299,13 +308,16 @@ void run_command(const std::vector<std::string>& arguments) {
   } else if (arguments.size() == 3 && verb == "starts") {
     starts(std::stoi(arguments[1]), arguments[2].c_str());
   } else if (arguments.size() == 3 && verb == "update") {
-    update(arguments[1], arguments[2]);
+    update(arguments[1], Json::object({{"cpuset_cpus", arguments[2]}}));
+  } else if (arguments.size() == 3 && verb == "resize") {
+    resize(arguments[1], std::stoi(arguments[2]));
   } else if (arguments.size() > 1 && verb == "figures") {
     std::for_each(arguments.begin() + 1, arguments.end(), print_figures);
   } else {
     complain(
         "usage: nri-driver churn GOAL SERIES FILE | storm GOAL SERIES START | starts COUNT FILE | "
-        "figures FILE... | update NAME CPUS | foreign SECONDS PODS SERIES FILE");
+        "figures FILE... | update NAME CPUS | resize NAME COUNT | foreign SECONDS PODS SERIES "
+        "FILE");
   }
 }
 
