@@ -18,9 +18,20 @@ const ContainerId* starting_in(const enforce::ForeignSearch& search, const std::
   return nullptr;
 }
 
+/// Returns whether a group has only CPUs of a container that has adopted none. The runtime made it
+/// for this container, if nobody was there whom it could report the start.
+bool is_of_unadopted(const Desired& desired, const ForeignGroup& group) {
+  return std::any_of(desired.layout.begin(), desired.layout.end(), [&](const auto& entry) {
+    const auto& [name, settings] = entry;
+    return !name.is_pod() && settings.isolation != Isolation::kHost &&
+           settings.cpus.contains_all(group.cpus) && !desired.adopted.contains(name.id());
+  });
+}
+
 /// A container's start is reported after its group was made, and the CPUs belong to it.
 bool is_about_to_start(const enforce::ForeignSearch& search, const Desired& desired,
                        const ForeignGroup& group) {
+  if (!search.is_of_runtime) return is_of_unadopted(desired, group);
   const ContainerId* const container = starting_in(search, group.directory);
   if (container == nullptr) return false;
   const auto own = desired.layout.find(*container);
@@ -36,13 +47,29 @@ bool is_below(const std::string& directory, const std::set<std::string>& adopted
   return false;
 }
 
+/// Returns the kubelets' directories in which adopted groups are. The groups of held pods look like
+/// unknown ones: if there are any, none.
+std::set<std::string> adopted_roots(const Desired& desired) {
+  std::set<std::string> roots;
+  if (!desired.held.empty()) return roots;
+  for (const auto& entry : desired.adopted) roots.insert(enforce::kubepods_of(entry.value));
+  roots.erase("");
+  return roots;
+}
+
 }  // namespace
 
+/// Finds out where to look, and once what an earlier agent has confined there.
+void ConfinedGroups::look_around(const enforce::Cgroups& cgroups, const Desired& desired) {
+  if (!follows_runtime()) search_.roots = adopted_roots(desired);
+  if (const auto recognized = recognize(cgroups); !recognized) unread_ = recognized.error();
+}
+
 Result<void> ConfinedGroups::recognize(const enforce::Cgroups& cgroups) {
-  if (search_->roots.empty()) return {};
+  if (search_.roots.empty()) return {};
   const CpuSet former = std::exchange(former_pool_, {});
   if (former.empty()) return {};
-  PINFOLD_LET(const auto found, find_foreign(cgroups, *search_, former));
+  PINFOLD_LET(const auto found, find_foreign(cgroups, search_, former));
   for (const ForeignGroup& group : found) {
     if (group.chosen == former) groups_.try_emplace(group.directory, Confined{{}, former});
   }
@@ -53,21 +80,20 @@ Result<std::vector<ForeignGroup>> ConfinedGroups::find(const enforce::Cgroups& c
                                                        const Desired& desired,
                                                        const CpuSet& exclusive) {
   PINFOLD_LET(auto groups, find_foreign(cgroups));
-  if (search_) {
-    const auto recognized = recognize(cgroups);
-    auto others = find_foreign(cgroups, *search_, exclusive);
-    if (!recognized) unread_ = recognized.error();
-    if (!others) unread_ = others.error();
-    for (ForeignGroup& other : others.value_or(std::vector<ForeignGroup>())) {
-      if (!is_about_to_start(*search_, desired, other)) groups.push_back(std::move(other));
-    }
+  look_around(cgroups, desired);
+  auto others = find_foreign(cgroups, search_, exclusive);
+  if (!others) unread_ = others.error();
+  for (ForeignGroup& other : others.value_or(std::vector<ForeignGroup>())) {
+    if (!is_about_to_start(search_, desired, other)) groups.push_back(std::move(other));
   }
   add_confined(cgroups, groups);
   return groups;
 }
 
-Result<std::vector<ForeignGroup>> ConfinedGroups::find_below_root(const enforce::Cgroups& cgroups) {
+Result<std::vector<ForeignGroup>> ConfinedGroups::find_below_root(const enforce::Cgroups& cgroups,
+                                                                  const Desired& desired) {
   PINFOLD_LET(auto groups, find_foreign(cgroups));
+  look_around(cgroups, desired);
   add_confined(cgroups, groups);
   return groups;
 }

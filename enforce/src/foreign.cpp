@@ -146,6 +146,18 @@ auto find_id(const Ids& ids, const std::string& directory) {
 
 }  // namespace
 
+std::string kubepods_of(std::string_view directory) {
+  for (std::size_t begin = 0; begin < directory.size();) {
+    const std::size_t end = std::min(directory.find('/', begin), directory.size());
+    const std::string_view part = directory.substr(begin, end - begin);
+    if (part == "kubepods" || part == "kubepods.slice" || part.ends_with("-kubepods.slice")) {
+      return std::string(directory.substr(0, end));
+    }
+    begin = end + 1;
+  }
+  return "";
+}
+
 bool is_group_of(std::string_view directory, std::string_view id) {
   std::string_view name = directory;
   name.remove_prefix(name.rfind('/') + 1);
@@ -190,7 +202,8 @@ Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups, const For
     PINFOLD_TRY(tree.look(*group, cpus_above(cgroups, root).value_or(exclusive), 0));
   }
   for (ForeignGroup& group : found) {
-    group.kills = find_id(search.sandboxes, group.directory) == search.sandboxes.end();
+    group.kills = search.is_of_runtime &&
+                  find_id(search.sandboxes, group.directory) == search.sandboxes.end();
   }
   return found;
 }

@@ -104,6 +104,53 @@ TEST_P(AdoptionTest, FollowsDecisionsDuringThePodsLifetime) {
   EXPECT_NE(kernel_.find("run-a"), nullptr);  // removing it is the runtime's job
 }
 
+/// Groups of a kubelet's pods beside the root. Nobody follows their runtime.
+class BesideAdopted : public AdoptionTest {
+ protected:
+  [[nodiscard]] NodeAgent open_beside() {
+    AgentOptions options;
+    options.state_dir = state_.path();
+    return NodeAgent::open(test::static_node(), checkpoint::Store::open(state_.path()).value(),
+                           kernel_.cgroups("pinfold"), std::move(options))
+        .value();
+  }
+  void make_container(const std::string& group, int process) {
+    kernel_.make_path(group);
+    kernel_.find(group)->processes.insert(process);
+  }
+  void adopt_shared() {
+    make_container("kubepods/pods/c", 200);
+    must(
+        open_beside().admit_adopted(pod("s", {best_effort("c")}), {"c", "/model/kubepods/pods/c"}));
+  }
+};
+
+TEST_P(BesideAdopted, AreKeptOffExclusiveCpus) {
+  adopt_shared();
+  make_container("kubepods/pods/sandbox", 201);
+  make_container("elsewhere", 300);
+  must(open_beside().admit(pod("a", {guaranteed("c", 2)})));
+  EXPECT_EQ(cpus("pinfold/poda/c"), "1-2");
+  EXPECT_EQ(cpus("kubepods/pods/sandbox"), "0,3-7");
+  EXPECT_EQ(cpus("elsewhere"), "0-7");  // of no kubelet
+  ASSERT_TRUE(open_beside().remove_pod(PodUid("a"), RunningProcesses::kRefuse).has_value());
+  EXPECT_EQ(cpus("kubepods/pods/sandbox"), "0-7");  // an earlier agent had confined it
+  NodeAgent agent = open_beside();
+  must(agent.admit(pod("a", {guaranteed("c", 1)})));
+  must(agent.admit(pod("b", {guaranteed("c", 2)})));
+  EXPECT_EQ(cpus("kubepods/pods/sandbox"), "0,4-7");
+}
+
+/// The runtime has made the group, and the service that would adopt it is gone.
+TEST_P(BesideAdopted, KeepTheCpusOfAContainerThatStarts) {
+  adopt_shared();
+  must(open_beside().admit(pod("a", {guaranteed("c", 2)})));
+  make_container("kubepods/pods/a", 201);
+  ASSERT_TRUE(kernel_.fs()->write("kubepods/pods/a", "cpuset.cpus", "1-2").has_value());
+  must(open_beside().admit(pod("b", {guaranteed("c", 2)})));
+  EXPECT_EQ(cpus("kubepods/pods/a"), "1-2");
+}
+
 TEST_P(AdoptionTest, SurvivesARestart) {
   make_group("run-a", 100);
   { must(open().admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"})); }
@@ -579,11 +626,12 @@ TEST_P(AdoptionTest, VerifyReadsBackTheContainerAndAllOthers) {
   EXPECT_THAT(agent.verify(container).error().message, HasSubstr("'/model/other' can run on"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, AdoptionTest,
-                         testing::Values(enforce::CgroupVersion::kV1, enforce::CgroupVersion::kV2),
-                         [](const auto& param) {
-                           return param.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
-                         });
+const auto kVersions = testing::Values(enforce::CgroupVersion::kV1, enforce::CgroupVersion::kV2);
+std::string version_name(const testing::TestParamInfo<enforce::CgroupVersion>& param) {
+  return param.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
+}
+INSTANTIATE_TEST_SUITE_P(Versions, AdoptionTest, kVersions, version_name);
+INSTANTIATE_TEST_SUITE_P(Versions, BesideAdopted, kVersions, version_name);
 
 }  // namespace
 }  // namespace pinfold::agent

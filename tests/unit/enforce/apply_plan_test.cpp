@@ -310,5 +310,13 @@ TEST(CgroupsObserve, NamesAGroupThatCannotBeRead) {
   }
 }
 
+TEST(KubepodsOf, IsTheDirectoryOfAKubelet) {
+  EXPECT_EQ(kubepods_of("/m/kubepods.slice/kubepods-pod1.slice"), "/m/kubepods.slice");
+  EXPECT_EQ(kubepods_of("/m/x/kubepods/burstable/pod1"), "/m/x/kubepods");
+  EXPECT_EQ(kubepods_of("/m/x.slice/x-kubepods.slice/x-kubepods-pod1.slice"),
+            "/m/x.slice/x-kubepods.slice");
+  EXPECT_EQ(kubepods_of("/m/user.slice/a"), "");
+}
+
 }  // namespace
 }  // namespace pinfold::enforce

@@ -30,9 +30,9 @@ class ConfinedGroups {
   /// A group with exactly the CPUs `former_pool` was confined by an earlier agent.
   explicit ConfinedGroups(CpuSet former_pool) : former_pool_(std::move(former_pool)) {}
 
+  /// Until a runtime has shown where to look, it is where adopted groups are.
   void set_search(enforce::ForeignSearch search) { search_ = std::move(search); }
-  /// Nullopt until a container runtime is followed.
-  [[nodiscard]] const std::optional<enforce::ForeignSearch>& search() const { return search_; }
+  [[nodiscard]] bool follows_runtime() const { return search_.is_of_runtime; }
 
   /// Finds the foreign groups that can run on a CPU of `exclusive`, and adds those that were
   /// confined before. Leaves out the group of a container that has not started and has no other
@@ -43,7 +43,7 @@ class ConfinedGroups {
                                                                 const CpuSet& exclusive);
   /// Finds only those below the root, and adds those that were confined before. Errors: as find.
   [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find_below_root(
-      const enforce::Cgroups& cgroups);
+      const enforce::Cgroups& cgroups, const Desired& desired);
   /// Returns why a directory of the search could not be read by the last find().
   [[nodiscard]] std::optional<Error> take_unread() { return std::exchange(unread_, std::nullopt); }
   /// Returns only those that were confined before and do not follow `pool` yet.
@@ -62,10 +62,11 @@ class ConfinedGroups {
     CpuSet before;   ///< the cpuset that someone else had chosen; empty if none
     CpuSet written;  ///< the group is ours as long as it has this cpuset
   };
+  void look_around(const enforce::Cgroups& cgroups, const Desired& desired);
   [[nodiscard]] Result<void> recognize(const enforce::Cgroups& cgroups);
   void add_confined(const enforce::Cgroups& cgroups, std::vector<enforce::ForeignGroup>& groups);
 
-  std::optional<enforce::ForeignSearch> search_;
+  enforce::ForeignSearch search_{false, {}, {}, {}};
   CpuSet former_pool_;
   std::map<std::string, Confined> groups_;
   std::optional<Error> unread_;

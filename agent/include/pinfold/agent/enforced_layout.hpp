@@ -69,7 +69,7 @@ class EnforcedLayout : public ObservedCgroups {
     confined_.set_search(std::move(search));
   }
   /// Returns whether a container runtime is followed.
-  [[nodiscard]] bool has_foreign_search() const { return confined_.search().has_value(); }
+  [[nodiscard]] bool has_foreign_search() const { return confined_.follows_runtime(); }
   /// Confines foreign groups now, and the group `also`, even if it has no processes yet. Returns
   /// the exclusive CPUs on which some can still run. Errors: kIo.
   [[nodiscard]] Result<CpuSet> confine_foreign(const Desired& desired, const std::string& also);
@@ -111,6 +111,7 @@ class EnforcedLayout : public ObservedCgroups {
     if (log_) log_(level, message);
   }
   void set_adopted(const ContainerMap<std::string>& adopted);
+  [[nodiscard]] bool needs_look(const enforce::Layout& before, const enforce::Layout& after) const;
   [[nodiscard]] Result<Observation> observe_all(const Desired& desired);
   [[nodiscard]] enforce::Layout with_processes(const enforce::Layout& layout) const;
   [[nodiscard]] Result<CpuSet> available_cpus(const enforce::Layout& groups,

@@ -13,9 +13,11 @@
 /// group that no container has adopted.
 namespace pinfold::enforce {
 
-/// Where foreign groups are besides those below the root, as far as a container runtime has shown
-/// it.
+/// Where foreign groups are besides those below the root.
 struct ForeignSearch {
+  /// Whether a container runtime has shown it. If not, the roots are those of adopted groups, it is
+  /// not known what starts and what a sandbox is, and no process is killed.
+  bool is_of_runtime = true;
   std::set<std::string> roots;  ///< absolute directories; one that does not exist is skipped
   /// Containers that were created and have not started, by an id with which the name of their group
   /// ends. Their groups may have the CPUs of their containers.
@@ -24,6 +26,10 @@ struct ForeignSearch {
   /// sandbox.
   std::set<std::string> sandboxes;
 };
+
+/// Returns the directory that holds a kubelet's pods, given the directory of one pod or of a group
+/// in it: the part up to "kubepods" or "...kubepods.slice". Empty if it belongs to no kubelet.
+[[nodiscard]] std::string kubepods_of(std::string_view directory);
 
 /// Returns whether the group is that of a sandbox or container with this id: its name is the id or
 /// ends with it ("cri-containerd-ID.scope", "kata_ID").

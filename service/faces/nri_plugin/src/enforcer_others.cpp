@@ -49,7 +49,7 @@ bool OtherGroups::knows_all_pods(const Agent& agent) const {
 /// configuration and the adopted groups.
 enforce::ForeignSearch OtherGroups::search_of(const Agent& agent) {
   const auto add_kubepods = [this](const std::string& directory) {
-    std::string kubepods = kubepods_of(directory);
+    std::string kubepods = enforce::kubepods_of(directory);
     const bool is_one = !kubepods.empty();
     if (is_one) kubepods_.insert(std::move(kubepods));
     return is_one;

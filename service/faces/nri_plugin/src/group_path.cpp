@@ -74,16 +74,4 @@ Result<std::string> pod_directory(std::string_view mount, std::string_view cgrou
   return below(mount, expand_slice(cgroup_parent), cgroup_parent);
 }
 
-std::string kubepods_of(std::string_view pod_directory) {
-  for (std::size_t begin = 0; begin < pod_directory.size();) {
-    const std::size_t end = std::min(pod_directory.find('/', begin), pod_directory.size());
-    const std::string_view part = pod_directory.substr(begin, end - begin);
-    if (part == "kubepods" || part == "kubepods.slice" || part.ends_with("-kubepods.slice")) {
-      return std::string(pod_directory.substr(0, end));
-    }
-    begin = end + 1;
-  }
-  return "";
-}
-
 }  // namespace pinfold::nri

@@ -18,8 +18,4 @@ namespace pinfold::nri {
 [[nodiscard]] Result<std::string> pod_directory(std::string_view mount,
                                                 std::string_view cgroup_parent);
 
-/// Returns the directory that holds a kubelet's pods, given the directory of one pod: the part up
-/// to "kubepods" or "...kubepods.slice". Empty if it belongs to no kubelet.
-[[nodiscard]] std::string kubepods_of(std::string_view pod_directory);
-
 }  // namespace pinfold::nri
