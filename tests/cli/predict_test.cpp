@@ -278,5 +278,22 @@ TEST_F(PredictCommand, TopologyNamesTheConfigurationThatIsMissingAndDeletesNothi
   EXPECT_THAT(refused.err, Not(HasSubstr("drain")));
 }
 
+TEST_F(PredictCommand, TopologyAnswersFromAFileWithAWrongChecksum) {
+  write("config.yaml", kConfig);
+  const auto state = [&](const char* sum, const char* pool) {
+    write("cpu_manager_state",
+          fmt::format(R"({{"policyName":"static","defaultCpuSet":"{}","entries":{{"p":)"
+                      R"({{"c":"2-3"}}}},"checksum":{}}})",
+                      pool, sum));
+    return run(fmt::format("{} -o nrt --state-dir .", kSynthetic));
+  };
+  const Outcome written = state("1", "0-1,4-7");
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_THAT(written.err, HasSubstr("wrong checksum: 1 in the file"));
+  EXPECT_THAT(written.err, HasSubstr("no kubelet starts from it"));
+  EXPECT_EQ(json::parse(written.out)["zones"][0]["resources"][0]["available"], "1");
+  EXPECT_EQ(state("1", "0-1").status, 2);  // and CPUs are in no set
+}
+
 }  // namespace
 }  // namespace pinfold
