@@ -234,7 +234,8 @@ func (c *Client) Close() error { return c.connection.Close() }
 func (c *Client) Hello() Hello { return c.hello }
 
 // Admit admits or rejects pods in one transaction: v1 Pods, each as json.RawMessage or as any value
-// that encoding/json encodes to one. A pod that is already active keeps its resources.
+// that encoding/json encodes to one. A pod that is already active keeps its resources. A pod that has
+// finished is skipped: it has no Admission.
 func (c *Client) Admit(ctx context.Context, manifests ...any) ([]Admission, error) {
 	var answer struct {
 		Admissions struct {
@@ -250,10 +251,10 @@ func (c *Client) Admit(ctx context.Context, manifests ...any) ([]Admission, erro
 		return nil, err
 	}
 	outcomes, pods := answer.Admissions.Outcomes, answer.Admissions.Pods
-	if len(outcomes) != len(manifests) || len(pods) != len(manifests) {
+	if len(outcomes) > len(manifests) || len(pods) != len(outcomes) {
 		return nil, errors.New("the answer is for other pods")
 	}
-	admissions := make([]Admission, len(manifests))
+	admissions := make([]Admission, len(pods))
 	for i := range admissions {
 		admissions[i] = Admission{pods[i], outcomes[i].Rejection, outcomes[i].NotEnforced}
 	}

@@ -81,18 +81,18 @@ std::set<std::string> device_resources(const PodSpec& pod) {
 }
 
 Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files) {
-  std::vector<PodSpec> pods;
+  PodCollector collector(UnknownFields::kRefuse);
   for (const std::string& file : files) {
     PINFOLD_LET(const auto text, read_input(file));
-    PINFOLD_LET(auto some, pinfold::read_pods(text, input_name(file)));
-    for (const std::string& note : some.notes) warn(note);
-    std::move(some.pods.begin(), some.pods.end(), std::back_inserter(pods));
+    PINFOLD_TRY(collector.add_text(text, input_name(file)));
   }
-  if (pods.empty()) {
+  PINFOLD_LET(auto read, std::move(collector).finish());
+  for (const std::string& note : read.notes) warn(note);
+  if (read.pods.empty()) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("no pod in {}: expected at least one", fmt::join(files, ", ")));
   }
-  return pods;
+  return std::move(read.pods);
 }
 
 cli::Option no_validation_option(bool& is_set) {

@@ -69,9 +69,10 @@ Result<PodSpec> read_pod(const nlohmann::json& document) {
 
 Result<PodSpec> read_manifest(const char* manifest) {
   PINFOLD_TRY(require(manifest, "manifest"));
-  PINFOLD_LET(auto document, parse_document(manifest));
-  PINFOLD_LET(const auto as_written, as_pod(std::move(document)));
-  return read_pod(as_written);
+  PINFOLD_LET(const auto document, parse_document(manifest));
+  PINFOLD_LET(auto pod, pinfold::read_pod(document, UnknownFields::kIgnore));
+  PINFOLD_TRY(validate(pod));
+  return pod;
 }
 
 }  // namespace pinfold::capi

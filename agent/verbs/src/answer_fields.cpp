@@ -70,6 +70,9 @@ void describe(Fields& fields, Admissions& admissions) {
   fields.may_lack("traces", admissions.traces, "One per pod, if asked for.");
   fields.may_lack("pods", admissions.pods,
                   "The pods with their resources; a rejected one has none.");
+  fields.may_lack(
+      "warnings", admissions.warnings,
+      "Of reading the request: finished pods, for which there is no answer, and so on.");
 }
 
 void describe(Fields& fields, Refusal& refusal) {

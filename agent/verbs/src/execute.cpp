@@ -141,7 +141,8 @@ std::vector<Result<Answer>> admit_together(NodeAgent& agent,
   std::size_t trace = 0;
   for (const Admit* const request : requests) {
     const std::size_t count = request->pods.size();
-    Admissions admissions{take(*outcomes, outcome, count), take(traces, trace, count), {}};
+    Admissions admissions{
+        take(*outcomes, outcome, count), take(traces, trace, count), {}, request->warnings};
     if (!request->wants_trace) admissions.traces.clear();
     for (std::size_t i = 0; request->wants_pods && i < count; ++i) {
       admissions.pods.push_back(agent::decided_pod(agent, agent.state(), request->pods[i],

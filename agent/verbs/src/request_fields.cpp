@@ -1,6 +1,11 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "pinfold/api/fields.hpp"
+#include "pinfold/api/pod_documents.hpp"
 #include "pinfold/api/validation.hpp"
 #include "pinfold/enforce/fields.hpp"
 #include "pinfold/machine/fields.hpp"
@@ -21,6 +26,47 @@ void describe_kill(Fields& fields, RunningProcesses& running) {
   bool kill = running == RunningProcesses::kKill;
   fields.may_lack("kill", kill, "Kill processes that still run; otherwise they are an error.");
   if (fields.reads()) running = kill ? RunningProcesses::kKill : RunningProcesses::kRefuse;
+}
+
+/// The manifests of a request: written from its pods, read as documents, some of which may be
+/// skipped.
+class Manifests final : public fields::ListAccess {
+ public:
+  explicit Manifests(std::vector<PodSpec>& pods) : pods_(pods) {}
+
+  [[nodiscard]] std::size_t size() const override { return pods_.size(); }
+  void clear() override {}
+  void append() override {}
+  void visit(std::size_t index, Fields& fields) override {
+    fields.foreign({"Pod", kPodDoc, [&] { return to_json(pods_[index]); },
+                    [&](const nlohmann::json& value) { return collector_.add(value, ""); }});
+  }
+  void visit_sample(Fields& fields) override {
+    PodSpec sample;
+    fields::visit(fields, sample);
+  }
+  [[nodiscard]] Result<PodDocuments> finish() { return std::move(collector_).finish(); }
+
+ private:
+  static constexpr const char* kPodDoc = "A v1 Pod of Kubernetes.";
+  std::vector<PodSpec>& pods_;
+  PodCollector collector_{UnknownFields::kIgnore};
+};
+
+void describe_value(Fields& fields, Manifests& manifests) { fields.list(manifests); }
+
+/// Describes the manifests of several pods. Finished pods are skipped, with a warning.
+void describe_manifests(Fields& fields, Admit& request) {
+  Manifests manifests(request.pods);
+  fields.member("manifests", manifests, "At least one pod that has not finished.");
+  if (!fields.reads()) return;
+  auto read = manifests.finish();
+  if (!read) return fields.refuse("manifests", read.error().message);
+  request.pods = std::move(read->pods);
+  request.warnings = std::move(read->notes);
+  if (!request.pods.empty()) return;
+  request.warnings.insert(request.warnings.begin(), "expected at least one pod");
+  fields.refuse("manifests", fmt::format("{}", fmt::join(request.warnings, "; ")));
 }
 
 /// Does for a pod that another program sends what an API server does. The commands and the C
@@ -48,8 +94,7 @@ std::span<const Evict> enumerators(Evict /*type*/) {
 
 void describe(Fields& fields, Admit& request) {
   fields.type("AdmitRequest", "Admits pods in one transaction.");
-  fields.member("manifests", request.pods, "At least one.");
-  if (request.pods.empty()) fields.refuse("manifests", "expected at least one pod");
+  describe_manifests(fields, request);
   fields.may_lack("trace", request.wants_trace, "The answer has the reasons.");
   describe_validated(fields, "manifests", request.pods);
   if (fields.reads()) request.wants_pods = true;

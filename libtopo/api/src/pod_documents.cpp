@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "pinfold/api/validation.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
+#include "pod_object.hpp"
 
 namespace pinfold {
 namespace {
@@ -23,27 +22,6 @@ bool is_list(const nlohmann::json& document) {
   const auto kind = document.find("kind");
   return kind != document.end() && kind->is_string() &&
          kind->get_ref<const std::string&>().ends_with("List");
-}
-
-std::string text_of(const nlohmann::json& object, std::string_view key) {
-  const nlohmann::json* const value = object.is_object() ? member(object, key) : nullptr;
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
-}
-
-/// Returns "'NAMESPACE/NAME'" for messages.
-std::string name_of(const nlohmann::json& document) {
-  const nlohmann::json* const metadata = member(document, "metadata");
-  if (metadata == nullptr) return "''";
-  const std::string space = text_of(*metadata, "namespace");
-  return fmt::format("'{}/{}'", printable(space.empty() ? "default" : space),
-                     printable(text_of(*metadata, "name")));
-}
-
-/// Returns "Succeeded" or "Failed"; "" for any other pod.
-std::string final_phase(const nlohmann::json& document) {
-  const nlohmann::json* const status = document.is_object() ? member(document, "status") : nullptr;
-  const std::string phase = status == nullptr ? "" : text_of(*status, "phase");
-  return phase == "Succeeded" || phase == "Failed" ? phase : "";
 }
 
 bool is_workload(const nlohmann::json& document) {
@@ -101,95 +79,14 @@ std::string kind_of_items(const nlohmann::json& list) {
   return kind;
 }
 
-/// Collects the pods of all documents.
-class PodCollector {
- public:
-  /// Adds a document's pod, or those of a list as printed by `kubectl get pods -o yaml`.
-  Result<void> add(const nlohmann::json& document, const std::string& place) {
-    if (!is_list(document)) {
-      PINFOLD_TRY_WRAP(add_pod(document, place), place);
-      return {};
-    }
-    const nlohmann::json* const items = member(document, "items");
-    if (items == nullptr) return {};
-    if (!items->is_array()) {
-      auto error = fail_field("items", *items, "expected a list");
-      return fail(std::move(error.value()).wrap(place));
-    }
-    const std::string kind = kind_of_items(document);
-    for (std::size_t i = 0; i < items->size(); ++i) {
-      PINFOLD_TRY(add_item((*items)[i], kind, fmt::format("{}: items[{}]", place, i)));
-    }
-    return {};
-  }
-
-  /// Returns the pods. Errors: kInvalidArgument if there are only objects of other kinds.
-  Result<PodDocuments> finish() && {
-    if (out_.pods.empty() && foreign_ && out_.notes.size() == foreign_count_) {
-      return fail(*std::move(foreign_));
-    }
-    if (nodes_.size() > 1) {
-      out_.notes.push_back(fmt::format("the pods are of {} nodes ({}): all are read", nodes_.size(),
-                                       fmt::join(nodes_, ", ")));
-    }
-    return Result<PodDocuments>(std::move(out_));
-  }
-
- private:
-  /// Adds an item of a list; `kind` is that of an item without one.
-  Result<void> add_item(const nlohmann::json& item, const std::string& kind,
-                        const std::string& place) {
-    if (kind.empty() || !item.is_object() || item.contains("kind")) return add(item, place);
-    nlohmann::json typed = item;
-    typed["kind"] = kind;
-    return add(typed, place);
-  }
-
-  /// Adds a document's pod; skips a finished one, and what is no pod.
-  Result<void> add_pod(const nlohmann::json& document, const std::string& place) {
-    if (is_foreign(document)) return skip(document, place);
-    if (const std::string phase = final_phase(document); !phase.empty()) {
-      out_.notes.push_back(
-          fmt::format("pod {} has finished ({}): skipped", name_of(document), phase));
-      return {};
-    }
-    PINFOLD_LET(auto pod, read_pod(document));
-    out_.pods.push_back(std::move(pod));
-    if (const nlohmann::json* const spec = member(document, "spec")) {
-      if (std::string node = text_of(*spec, "nodeName"); !node.empty()) {
-        nodes_.insert(printable(node));
-      }
-    }
-    if (is_workload(document)) {
-      out_.notes.push_back(fmt::format("{} {}: its pod template is read as one pod",
-                                       text_of(document, "kind"), name_of(document)));
-    }
-    return {};
-  }
-
-  Result<void> skip(const nlohmann::json& document, const std::string& place) {
-    const auto pod = read_pod(document);
-    if (!foreign_ && !pod) foreign_ = Error(pod.error()).wrap(place);
-    ++foreign_count_;
-    out_.notes.push_back(fmt::format("{} {} is neither a pod nor a known workload: skipped",
-                                     printable(text_of(document, "kind")), name_of(document)));
-    return {};
-  }
-
-  PodDocuments out_;
-  std::set<std::string> nodes_;
-  std::optional<Error> foreign_;  ///< what is wrong with the first object of another kind
-  std::size_t foreign_count_ = 0;
-};
+Result<void> wrapped(Result<void> result, const std::string& place) {
+  if (result || place.empty()) return result;
+  return fail(std::move(result).error().wrap(place));
+}
 
 }  // namespace
 
 Result<nlohmann::json> as_pod(nlohmann::json document) {
-  if (const std::string phase = final_phase(document); !phase.empty()) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("pod {} has finished ({}): expected a running or pending pod",
-                            name_of(document), phase));
-  }
   const bool is_manifest = !document.is_object() || document.contains("kind") ||
                            document.contains("metadata") || document.contains("spec");
   if (!is_manifest) {
@@ -200,10 +97,10 @@ Result<nlohmann::json> as_pod(nlohmann::json document) {
   return pod_of_template(document);
 }
 
-Result<PodSpec> read_pod(const nlohmann::json& document) {
+Result<PodSpec> read_pod(const nlohmann::json& document, UnknownFields unknown) {
   PINFOLD_LET(const auto as_written, as_pod(document));
   PINFOLD_LET(auto pod, pod_from_json(as_written));
-  PINFOLD_TRY(check_pod_fields(as_written));
+  if (unknown == UnknownFields::kRefuse) PINFOLD_TRY(check_pod_fields(as_written));
   apply_defaults(pod);
   return pod;
 }
@@ -213,16 +110,90 @@ Result<PodSpec> parse_pod(std::string_view yaml_or_json) {
   return pod_from_json(document);
 }
 
-Result<PodDocuments> read_pods(std::string_view yaml_or_json, std::string_view name) {
+Result<void> PodCollector::add(const nlohmann::json& document, const std::string& place) {
+  if (!is_list(document)) return wrapped(add_pod(document, place), place);
+  const nlohmann::json* const items = member(document, "items");
+  if (items == nullptr) return {};
+  if (!items->is_array()) return wrapped(fail_field("items", *items, "expected a list"), place);
+  const std::string kind = kind_of_items(document);
+  const std::string before = place.empty() ? "" : place + ": ";
+  for (std::size_t i = 0; i < items->size(); ++i) {
+    PINFOLD_TRY(add_item((*items)[i], kind, fmt::format("{}items[{}]", before, i)));
+  }
+  return {};
+}
+
+Result<void> PodCollector::add_text(std::string_view yaml_or_json, std::string_view name) {
   PINFOLD_LET_WRAP(const auto documents, parse_documents(yaml_or_json), name);
-  PodCollector collector;
   std::size_t number = 0;
   for (const nlohmann::json& document : documents) {
     ++number;
-    PINFOLD_TRY(collector.add(document, documents.size() == 1
-                                            ? std::string(name)
-                                            : fmt::format("{}, document {}", name, number)));
+    PINFOLD_TRY(add(document, documents.size() == 1
+                                  ? std::string(name)
+                                  : fmt::format("{}, document {}", name, number)));
   }
+  return {};
+}
+
+Result<PodDocuments> PodCollector::finish() && {
+  if (out_.pods.empty() && foreign_ && out_.notes.size() == foreign_count_) {
+    return fail(*std::move(foreign_));
+  }
+  if (nodes_.size() > 1) {
+    out_.notes.push_back(fmt::format("the pods are of {} nodes ({}): all are read", nodes_.size(),
+                                     fmt::join(nodes_, ", ")));
+  }
+  return Result<PodDocuments>(std::move(out_));
+}
+
+/// Adds an item of a list; `kind` is that of an item without one.
+Result<void> PodCollector::add_item(const nlohmann::json& item, const std::string& kind,
+                                    const std::string& place) {
+  if (kind.empty() || !item.is_object() || item.contains("kind")) return add(item, place);
+  nlohmann::json typed = item;
+  typed["kind"] = kind;
+  return add(typed, place);
+}
+
+/// Adds a document's pod; skips a finished one, and what is no pod.
+Result<void> PodCollector::add_pod(const nlohmann::json& document, const std::string& place) {
+  if (is_foreign(document)) {
+    skip(document, place);
+    return {};
+  }
+  if (const std::string phase = final_phase(document); !phase.empty()) {
+    out_.notes.push_back(
+        fmt::format("pod {} has finished ({}): skipped", name_of(document), phase));
+    return {};
+  }
+  PINFOLD_LET(auto pod, read_pod(document, unknown_));
+  out_.pods.push_back(std::move(pod));
+  if (const nlohmann::json* const spec = member(document, "spec")) {
+    if (std::string node = text_of(*spec, "nodeName"); !node.empty()) {
+      nodes_.insert(printable(node));
+    }
+  }
+  if (is_workload(document)) {
+    out_.notes.push_back(fmt::format("{} {}: its pod template is read as one pod",
+                                     text_of(document, "kind"), name_of(document)));
+  }
+  return {};
+}
+
+void PodCollector::skip(const nlohmann::json& document, const std::string& place) {
+  const auto pod = read_pod(document, unknown_);
+  if (!foreign_ && !pod) {
+    foreign_ = pod.error();
+    if (!place.empty()) foreign_ = Error(pod.error()).wrap(place);
+  }
+  ++foreign_count_;
+  out_.notes.push_back(fmt::format("{} {} is neither a pod nor a known workload: skipped",
+                                   printable(text_of(document, "kind")), name_of(document)));
+}
+
+Result<PodDocuments> read_pods(std::string_view yaml_or_json, std::string_view name) {
+  PodCollector collector(UnknownFields::kRefuse);
+  PINFOLD_TRY(collector.add_text(yaml_or_json, name));
   return std::move(collector).finish();
 }
 

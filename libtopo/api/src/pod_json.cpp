@@ -7,8 +7,10 @@
 #include <set>
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/api/pod_documents.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/words.hpp"
+#include "pod_object.hpp"
 #include "schema.hpp"
 
 namespace pinfold {
@@ -269,7 +271,34 @@ Result<void> check_pod_fields(const json& document) {
   return fail(ErrorCode::kInvalidArgument, fmt::format("{}", fmt::join(unknown, "; ")));
 }
 
+std::string text_of(const json& object, std::string_view key) {
+  const json* const value = object.is_object() ? member(object, key) : nullptr;
+  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
+}
+
+std::string name_of(const json& object) {
+  const json* const metadata = member(object, "metadata");
+  if (metadata == nullptr) return "''";
+  const std::string space = text_of(*metadata, "namespace");
+  return fmt::format("'{}/{}'", printable(space.empty() ? "default" : space),
+                     printable(text_of(*metadata, "name")));
+}
+
+std::string final_phase(const json& pod) {
+  const json* const status = pod.is_object() ? member(pod, "status") : nullptr;
+  const std::string phase = status == nullptr ? "" : text_of(*status, "phase");
+  return phase == "Succeeded" || phase == "Failed" ? phase : "";
+}
+
 Result<PodSpec> pod_from_json(const json& document) {
+  const std::string phase = final_phase(document);
+  if (phase.empty()) return pod_of_any_phase(document);
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("pod {} has finished ({}): expected a running or pending pod",
+                          name_of(document), phase));
+}
+
+Result<PodSpec> pod_of_any_phase(const json& document) {
   if (!document.is_object()) return fail_field("pod", document, "expected an object");
   PodSpec pod;
   PINFOLD_TRY(expect_text(document, "apiVersion", "v1"));

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pinfold/api/pod_documents.hpp"
 #include "pinfold/kube/kind.hpp"
 #include "pinfold/text/field.hpp"
 
@@ -73,11 +74,11 @@ Result<std::optional<Amounts>> parse_observed(std::string_view text) {
 
 Result<WatchedPod> watched_pod_from_json(const json& object) {
   WatchedPod pod;
-  PINFOLD_LET(pod.spec, pod_from_json(object));
+  PINFOLD_LET(pod.spec, pod_of_any_phase(object));
   apply_defaults(pod.spec);
   pod.node = text_at(object, {"spec", "nodeName"});
-  const std::string phase = text_at(object, {"status", "phase"});
-  pod.has_ended = phase == "Succeeded" || phase == "Failed";
+  const std::string phase = final_phase(object);
+  pod.has_ended = !phase.empty();
   pod.is_rejected =
       phase == "Failed" && text_at(object, {"status", "reason"}) == "TopologyAffinityError";
   read_observed(object, pod);

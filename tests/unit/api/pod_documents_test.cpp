@@ -138,6 +138,26 @@ TEST(PodDocuments, LeaveOutPodsThatHaveFinished) {
   }
 }
 
+/// Whatever a program calls, a finished pod gets nothing.
+TEST(PodDocuments, NoReaderOfOnePodReturnsAFinishedOne) {
+  const std::string done = R"({"metadata": {"name": "a"}, "status": {"phase": "Failed"},
+      "spec": {"containers": [{"name": "c"}]}})";
+  const std::string error =
+      "pod 'default/a' has finished (Failed): expected a running or pending pod";
+  const auto document = nlohmann::json::parse(done);
+  EXPECT_EQ(pod_from_json(document).error().message, error);
+  EXPECT_EQ(parse_pod(done).error().message, error);
+  EXPECT_EQ(read_pod(document, UnknownFields::kIgnore).error().message, error);
+  EXPECT_EQ(pod_of_any_phase(document).value().name, "a");
+}
+
+TEST(PodDocuments, UnknownFieldsOfAProgramsPodAreIgnored) {
+  const auto document = nlohmann::json::parse(
+      R"({"metadata": {"name": "a"}, "spec": {"later": 1, "containers": [{"name": "c"}]}})");
+  EXPECT_TRUE(read_pod(document, UnknownFields::kIgnore));
+  EXPECT_FALSE(read_pod(document, UnknownFields::kRefuse));
+}
+
 TEST(PodDocuments, HaveNotMoreContainersThanAnObjectHolds) {
   auto pod = nlohmann::json::parse(pod_text("a"));
   auto& containers = pod["spec"]["containers"];

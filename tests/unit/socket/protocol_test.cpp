@@ -276,6 +276,47 @@ TEST(Protocol, RefusesAnotherVersion) {
   EXPECT_EQ(hello.error().message, "hello.version: 1: expected 2");
 }
 
+/// A Pod in JSON, with the members of its status.
+std::string pod_with(const std::string& name, const std::string& status) {
+  return R"({"metadata":{"name":")" + name +
+         R"("},"spec":{"containers":[{"name":"c"}]},"status":{)" + status + "}}";
+}
+
+TEST(Protocol, SkipsFinishedPodsOfSeveral) {
+  const std::string done = pod_with("done", R"("phase":"Failed")");
+  const auto call = decode_call(R"({"admit":{"manifests":[)" + done + "," +
+                                pod_with("a", R"("phase":"Running")") + "]}}");
+  ASSERT_TRUE(call) << call.error().message;
+  const auto& admit = std::get<verbs::Admit>(call->action);
+  ASSERT_EQ(admit.pods.size(), 1U);
+  EXPECT_EQ(admit.pods.front().name, "a");
+  EXPECT_THAT(admit.warnings,
+              testing::ElementsAre("pod 'default/done' has finished (Failed): skipped"));
+  EXPECT_EQ(decode_call(R"({"admit":{"manifests":[)" + done + "]}}").error().message,
+            "admit.manifests: expected at least one pod; "
+            "pod 'default/done' has finished (Failed): skipped");
+}
+
+TEST(Protocol, RefusesAFinishedPodAlone) {
+  const std::string manifest = R"("manifest":)" + pod_with("a", R"("phase":"Succeeded")");
+  for (const std::string& line :
+       {R"({"admitHooked":{"container":"c","cgroupPath":"/x",)" + manifest + "}}",
+        R"({"prepareHooked":{"container":"c","creator":{"pid":7,"startTime":8},)" + manifest + "}}",
+        R"({"defragment":{)" + manifest + "}}"}) {
+    const auto call = decode_call(line);
+    ASSERT_FALSE(call) << line;
+    EXPECT_THAT(call.error().message, HasSubstr("pod 'default/a' has finished (Succeeded)"));
+  }
+}
+
+TEST(Protocol, AnswersWithTheWarningsOfARequest) {
+  verbs::Admissions admissions;
+  admissions.warnings = {"skipped"};
+  const auto read = decode_answer(encode(Result<verbs::Answer>(admissions)));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(std::get<verbs::Admissions>(*read).warnings, admissions.warnings);
+}
+
 struct BadMessage {
   const char* line;
   const char* message;

@@ -14,6 +14,7 @@
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/grpc/messages.hpp"
 #include "pinfold/grpc/requests.hpp"
+#include "valid_text.hpp"
 #include "watcher.hpp"
 
 namespace pinfold::grpc {
@@ -96,12 +97,12 @@ class Api::Call {
     });
   }
 
-  /// Submits admissions. `add` returns the message for the next pod.
-  template <class Add>
-  ServerUnaryReactor* admit(Result<verbs::Action> action, Add add) {
+  /// Submits admissions. `add` returns the message for the next pod; `warn` gets warnings.
+  template <class Add, class Warn>
+  ServerUnaryReactor* admit(Result<verbs::Action> action, Add add, Warn warn) {
     std::vector<PodSpec> pods;
     if (action) pods = std::get<verbs::Admit>(*action).pods;
-    return submit(std::move(action), [&worker = api_.worker_, add,
+    return submit(std::move(action), [&worker = api_.worker_, add, warn,
                                       pods = std::move(pods)](const verbs::Answer& answer) {
       const auto& admissions = std::get<verbs::Admissions>(answer);
       const auto& traces = admissions.traces;
@@ -110,6 +111,7 @@ class Api::Call {
         fill(worker.node(), snapshot->state, pods[i], admissions.outcomes[i],
              i < traces.size() ? &traces[i] : nullptr, *add());
       }
+      for (const std::string& warning : admissions.warnings) warn(valid_text(warning));
     });
   }
 
@@ -121,17 +123,19 @@ class Api::Call {
 
 ServerUnaryReactor* Api::Admit(CallbackServerContext* context, const v1::AdmitRequest* request,
                                v1::AdmitResponse* response) {
-  return Call(*this, *context).admit(to_action(*request), [response] {
-    return response->mutable_admission();
-  });
+  return Call(*this, *context)
+      .admit(
+          to_action(*request), [response] { return response->mutable_admission(); },
+          [response](std::string warning) { response->add_warnings(std::move(warning)); });
 }
 
 ServerUnaryReactor* Api::AdmitTogether(CallbackServerContext* context,
                                        const v1::AdmitTogetherRequest* request,
                                        v1::AdmitTogetherResponse* response) {
-  return Call(*this, *context).admit(to_action(*request), [response] {
-    return response->add_admissions();
-  });
+  return Call(*this, *context)
+      .admit(
+          to_action(*request), [response] { return response->add_admissions(); },
+          [response](std::string warning) { response->add_warnings(std::move(warning)); });
 }
 
 ServerUnaryReactor* Api::Explain(CallbackServerContext* context, const v1::ExplainRequest* request,

@@ -12,14 +12,26 @@
 namespace pinfold::grpc {
 namespace {
 
-Result<std::vector<PodSpec>> read_manifest(const std::string& manifest, bool skip_validation) {
+Result<PodDocuments> read_manifest(const std::string& manifest, bool skip_validation) {
   PINFOLD_LET(auto read, read_pods(manifest, "manifest"));
   if (read.pods.empty()) {
     read.notes.insert(read.notes.begin(), "no pod in manifest: expected at least one");
     return fail(ErrorCode::kInvalidArgument, fmt::format("{}", fmt::join(read.notes, "; ")));
   }
   if (!skip_validation) PINFOLD_TRY(validate_all(read.pods));
-  return std::move(read.pods);
+  return read;
+}
+
+Result<void> check_is_one(const PodDocuments& read) {
+  if (read.pods.size() == 1) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("{} pods in manifest: expected one", read.pods.size()));
+}
+
+verbs::Admit admit_action(PodDocuments read, bool wants_trace) {
+  verbs::Admit action{std::move(read.pods), wants_trace};
+  action.warnings = std::move(read.notes);
+  return action;
 }
 
 Result<void> require(const std::string& value, const char* field) {
@@ -75,20 +87,20 @@ Result<verbs::Evict> read_evict(v1::Evict evict) {
 }
 
 Result<PodSpec> read_one_pod(const std::string& manifest, bool skip_validation) {
-  PINFOLD_LET(auto pods, read_manifest(manifest, skip_validation));
-  if (pods.size() == 1) return std::move(pods.front());
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("{} pods in manifest: expected one", pods.size()));
+  PINFOLD_LET(auto read, read_manifest(manifest, skip_validation));
+  PINFOLD_TRY(check_is_one(read));
+  return std::move(read.pods.front());
 }
 
 Result<verbs::Action> to_action(const v1::AdmitRequest& request) {
-  PINFOLD_LET(auto pod, read_one_pod(request.manifest(), request.skip_validation()));
-  return verbs::Admit{{std::move(pod)}, request.trace()};
+  PINFOLD_LET(auto read, read_manifest(request.manifest(), request.skip_validation()));
+  PINFOLD_TRY(check_is_one(read));
+  return admit_action(std::move(read), request.trace());
 }
 
 Result<verbs::Action> to_action(const v1::AdmitTogetherRequest& request) {
-  PINFOLD_LET(auto pods, read_manifest(request.manifest(), request.skip_validation()));
-  return verbs::Admit{std::move(pods), request.trace()};
+  PINFOLD_LET(auto read, read_manifest(request.manifest(), request.skip_validation()));
+  return admit_action(std::move(read), request.trace());
 }
 
 Result<verbs::Action> to_action(const v1::StartRequest& request) {

@@ -21,6 +21,8 @@ struct Admit {
   bool wants_trace = false;
   agent::FromRuntime shown = {};  ///< only of a container runtime
   bool wants_pods = false;        ///< the answer has the resources, as it always has on the socket
+  /// What was said when the pods were read, for the answer: see PodDocuments.
+  std::vector<std::string> warnings = {};
 };
 /// See NodeAgent::start.
 struct Start {

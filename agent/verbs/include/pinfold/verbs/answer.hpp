@@ -20,6 +20,7 @@ struct Admissions {
   std::vector<agent::AdmitOutcome> outcomes;
   std::vector<Trace> traces;
   std::vector<agent::DecidedPod> pods = {};  ///< as desired, if requested
+  std::vector<std::string> warnings = {};    ///< of the request
 };
 /// The pods of a node as desired: see agent::decided_pods.
 struct PodList {

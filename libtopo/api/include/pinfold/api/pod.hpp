@@ -102,7 +102,7 @@ struct PodSpec {
 /// container names unique; at most 10,000 of a kind; amounts not negative.
 /// A Pod without a namespace is in "default"; one without a UID gets "<namespace>_<name>", which is
 /// unique because a namespace contains no '_'.
-/// Errors: kInvalidArgument, "spec.containers[1].resources.limits.cpu: 'x': <what was expected>".
+/// Errors: kInvalidArgument, also for a finished pod: "spec.containers[1].name: 'x': expected ...".
 [[nodiscard]] Result<PodSpec> pod_from_json(const nlohmann::json& document);
 /// Calls parse_document and pod_from_json.
 [[nodiscard]] Result<PodSpec> parse_pod(std::string_view yaml_or_json);

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,15 +14,26 @@
 /// Reads Pods as users write them.
 namespace pinfold {
 
+/// Returns "Succeeded" or "Failed"; "" for a pod that has not finished.
+[[nodiscard]] std::string final_phase(const nlohmann::json& pod);
+/// Does what pod_from_json does, also for a finished pod: for those who follow pods to their end.
+[[nodiscard]] Result<PodSpec> pod_of_any_phase(const nlohmann::json& document);
+
 /// Returns a document as a Pod: for a Deployment, DaemonSet, StatefulSet, ReplicaSet,
 /// ReplicationController, Job, CronJob or PodTemplate the pod template with the workload's name and
 /// namespace, else the document itself.
-/// Errors: kInvalidArgument for a workload without a template, for a pod that has finished, and for
-/// an object that does not look like a manifest.
+/// Errors: kInvalidArgument for a workload without a template and for an object that does not look
+/// like a manifest.
 [[nodiscard]] Result<nlohmann::json> as_pod(nlohmann::json document);
-/// Reads a Pod that a user wrote (see as_pod), checks it as kubectl does, and applies the API
-/// server's defaults. Errors: kInvalidArgument, also for an unknown field (see check_pod_fields).
-[[nodiscard]] Result<PodSpec> read_pod(const nlohmann::json& document);
+/// What a reader does with fields that it does not know.
+enum class UnknownFields {
+  kRefuse,  ///< as kubectl, for what a user wrote: see check_pod_fields
+  kIgnore,  ///< as a kubelet, for what a program has from an API server
+};
+/// Reads a Pod (see as_pod), and applies the API server's defaults. Errors: kInvalidArgument, those
+/// of pod_from_json and check_pod_fields.
+[[nodiscard]] Result<PodSpec> read_pod(const nlohmann::json& document,
+                                       UnknownFields unknown = UnknownFields::kRefuse);
 
 struct PodDocuments {
   std::vector<PodSpec> pods;
@@ -27,9 +41,34 @@ struct PodDocuments {
   /// read as a pod, or read though it is of another node.
   std::vector<std::string> notes;
 };
-/// Like read_pod, for one or several documents, each a Pod, a workload or a list of them as printed
-/// by `kubectl get -o yaml`. `name` is the name of the text in errors.
-/// Errors: kInvalidArgument with the document's number.
+/// Collects the pods of documents, each a Pod, a workload or a list of them as printed by
+/// `kubectl get -o yaml`.
+class PodCollector {
+ public:
+  explicit PodCollector(UnknownFields unknown) : unknown_(unknown) {}
+
+  /// Adds one document. `place`: where it is, for messages; "": nothing to say.
+  /// Errors: kInvalidArgument; then the collector is not usable.
+  [[nodiscard]] Result<void> add(const nlohmann::json& document, const std::string& place);
+  /// Adds the documents of a text with this name. Errors: kInvalidArgument with the document's
+  /// number.
+  [[nodiscard]] Result<void> add_text(std::string_view yaml_or_json, std::string_view name);
+  /// Returns the pods. Errors: kInvalidArgument if there are only objects of other kinds.
+  [[nodiscard]] Result<PodDocuments> finish() &&;
+
+ private:
+  [[nodiscard]] Result<void> add_item(const nlohmann::json& item, const std::string& kind,
+                                      const std::string& place);
+  [[nodiscard]] Result<void> add_pod(const nlohmann::json& document, const std::string& place);
+  void skip(const nlohmann::json& document, const std::string& place);
+
+  UnknownFields unknown_;
+  PodDocuments out_;
+  std::set<std::string> nodes_;
+  std::optional<Error> foreign_;  ///< what is wrong with the first object of another kind
+  std::size_t foreign_count_ = 0;
+};
+/// Collects the pods of a text that a user wrote. `name` is the name of the text in errors.
 [[nodiscard]] Result<PodDocuments> read_pods(std::string_view yaml_or_json, std::string_view name);
 /// Validates all pods. Errors: kInvalidArgument with all violations (see
 /// pinfold/api/validation.hpp).
