@@ -244,6 +244,28 @@ TEST(CallbackLog, ReportsWarningsAdmissionsAndWrites) {
   pinfold_node_close(node);
 }
 
+/// The commands print the same of the same configuration.
+TEST(CallbackLog, SaysOfAConfigurationWhatTheCommandsSay) {
+  Runtime runtime(CgroupVersion::kV2);
+  runtime.options.config =
+      "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\nfeatureGates: {SomethingNew: true}\n"
+      "topologyManagerScope: pod\n";
+  pinfold_node* const node = runtime.open();
+  EXPECT_THAT(runtime.log, Contains(HasSubstr("2 configuration: feature gates that no kubelet")));
+  EXPECT_THAT(runtime.log,
+              Contains(HasSubstr("2 configuration: topologyManagerScope 'pod' has no effect")));
+  runtime.log.clear();
+  pinfold_reconfiguration change = PINFOLD_RECONFIGURATION_INIT;
+  change.config = "cpuManagerPolicie: static\n";
+  change.flags = PINFOLD_RECONFIGURE_DRY_RUN;
+  char* plan = nullptr;
+  EXPECT_EQ(pinfold_node_reconfigure(node, &change, &plan, nullptr), PINFOLD_OK);
+  EXPECT_THAT(runtime.log, Contains(HasSubstr("did you mean 'cpuManagerPolicy'")));
+  EXPECT_THAT(plan, HasSubstr(R"("warnings":["unknown field 'cpuManagerPolicie')"));
+  pinfold_free(plan);
+  pinfold_node_close(node);
+}
+
 /// Two licences, both on the NUMA node at position 1. The state has an x for each allocated one.
 struct Licences {
   Licences() {

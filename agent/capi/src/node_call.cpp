@@ -43,8 +43,7 @@ Result<verbs::NodeConfig> read_config(const pinfold_node& node,
            : agent::read_config(node.agent_options.state_dir, *node.config_file,
                                 checkpoint::owner_check(node.agent_options.insecure_state_dir)),
       "configuration");
-  const auto source = agent::profile_source_of(parsed);
-  return verbs::NodeConfig{std::move(parsed.config), source, std::move(parsed.open_policies)};
+  return verbs::node_config_of(std::move(parsed), node.config);
 }
 
 /// Checks that a service can do the calls of a node as its options ask.
@@ -118,6 +117,14 @@ Result<void> check_access(const pinfold_node& node, Access access) {
 }
 
 std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
+
+void log_warnings(const pinfold_node& node, std::string_view about,
+                  const std::vector<std::string>& warnings) {
+  if (!node.agent_options.log) return;
+  for (const std::string& warning : warnings) {
+    node.agent_options.log(agent::LogLevel::kWarning, fmt::format("{}: {}", about, warning));
+  }
+}
 
 std::optional<Error> end_call(socket::NodeSession& session, AtEnd at_end,
                               const agent::LogSink& log) {

@@ -8,6 +8,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "call.hpp"
@@ -76,6 +77,10 @@ class NodesLock {
 [[nodiscard]] Node::Providers make_providers(const pinfold_node& node, const Machine& machine);
 /// Returns the machine of the options, or discovers the current one.
 [[nodiscard]] Result<Machine> current_machine(pinfold_node& node);
+
+/// Logs each warning of a configuration or pod: "configuration: ...".
+void log_warnings(const pinfold_node& node, std::string_view about,
+                  const std::vector<std::string>& warnings);
 
 /// Whether a call brings the kubelet's files up to date when it ends, or leaves the journal to the
 /// next one while that is possible (agent::NodeAgent::leave_journal).

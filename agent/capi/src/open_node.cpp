@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "node_call.hpp"
+#include "pinfold/decide/config_effects.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/text/document.hpp"
 #include "sized_struct.hpp"
@@ -32,8 +33,8 @@ Result<Machine> read_machine(const char* text) {
   return machine;
 }
 
-Result<Config> read_configuration(const pinfold_node_options& options,
-                                  agent::AgentOptions& agent_options) {
+Result<void> read_configuration(const pinfold_node_options& options, pinfold_node& node) {
+  agent::AgentOptions& agent_options = node.agent_options;
   PINFOLD_LET_WRAP(
       auto parsed,
       options.config != nullptr
@@ -41,12 +42,10 @@ Result<Config> read_configuration(const pinfold_node_options& options,
           : agent::read_config(agent_options.state_dir, text_or(options.config_file, ""),
                                checkpoint::owner_check(agent_options.insecure_state_dir)),
       "configuration");
-  for (const std::string& warning : parsed.warnings) {
-    if (agent_options.log)
-      agent_options.log(agent::LogLevel::kWarning, "configuration: " + warning);
-  }
+  log_warnings(node, "configuration", config_warnings(parsed.warnings, parsed.config));
   agent_options.profile_source = agent::profile_source_of(parsed);
-  return std::move(parsed.config);
+  node.config = std::move(parsed.config);
+  return {};
 }
 
 Result<pinfold_cgroup_fs> read_cgroup_fs(const pinfold_cgroup_fs* given) {
@@ -147,7 +146,7 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
   for (const std::string& warning : node->machine.description().warnings) {
     if (node->agent_options.log) node->agent_options.log(agent::LogLevel::kWarning, warning);
   }
-  PINFOLD_LET(node->config, read_configuration(options, node->agent_options));
+  PINFOLD_TRY(read_configuration(options, *node));
   PINFOLD_TRY(try_agent(*node));
   return node;
 }

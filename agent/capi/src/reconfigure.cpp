@@ -56,6 +56,7 @@ Result<pinfold_code> reconfigure(pinfold_node& node, NodeSession& session,
                                  const verbs::Reconfigure& request, char** plan, char** error) {
   PINFOLD_LET(auto outcome, session.execute<verbs::Reconfigured>(request));
   const std::string json = to_json(outcome).dump();
+  log_warnings(node, "configuration", outcome.warnings);
   if (outcome.is_applied && outcome.other_node) {
     keep(node, *std::move(outcome.other_node));
     if (session.uses_service()) node.names_config = node.names_machine = false;

@@ -142,6 +142,8 @@ void describe(Fields& fields, Reconfigured& outcome) {
   if (fields.reads()) take(std::move(measured), outcome);
   fields.member("notEnforced", outcome.change.not_enforced,
                 "Set if the change is stored, but not yet applied to the kernel.");
+  fields.may_lack("warnings", outcome.warnings,
+                  "Of the new configuration: misspelt fields, settings without effect.");
   std::optional<ReadParts> parts;
   if (outcome.other_node) parts = {outcome.other_node->machine, outcome.other_node->config};
   fields.if_set("otherNode", parts, "In the protocol: the node after the change, if it differs.");

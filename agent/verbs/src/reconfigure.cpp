@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "pinfold/decide/config_effects.hpp"
 #include "pinfold/verbs/config_file.hpp"
 
 namespace pinfold::verbs {
@@ -20,17 +21,18 @@ Result<NodeConfig> read_config_for(const agent::NodeAgent& agent,
   if (source.config) return source.config(text);
   if (!text) return NodeConfig{agent.node().config(), agent.profile_source()};
   PINFOLD_LET_WRAP(auto parsed, parse_config(*text), "configuration");
-  const agent::ProfileSource said = agent::profile_source_of(parsed);
-  return NodeConfig{std::move(parsed.config), said, std::move(parsed.open_policies)};
+  return node_config_of(std::move(parsed), agent.node().config());
 }
 
 /// Reads the target configuration; it has the profile of the node if nothing names another one.
-Result<Config> read_target_config(const agent::NodeAgent& agent,
-                                  const std::optional<std::string>& text,
-                                  const NodeSource& source) {
+Result<NodeConfig> read_target_config(const agent::NodeAgent& agent,
+                                      const std::optional<std::string>& text,
+                                      const NodeSource& source) {
   PINFOLD_LET(auto read, read_config_for(agent, text, source));
   PINFOLD_TRY(check_policies(read.open_policies, agent.node().config()));
-  return agent::with_profile_of(agent.node().config(), std::move(read.config), read.profile_source);
+  read.config =
+      agent::with_profile_of(agent.node().config(), std::move(read.config), read.profile_source);
+  return read;
 }
 
 Result<void> check_request(const Reconfigure& request) {
@@ -50,9 +52,9 @@ Result<Node> make_node_of(const NodeSource& source, const Machine& machine, cons
   return agent::make_node(machine, config, std::move(providers));
 }
 
-/// Makes the node after the reconfiguration.
+/// Makes the node after the reconfiguration, and adds the warnings of its configuration.
 Result<Node> make_target(const agent::NodeAgent& agent, const Reconfigure& request,
-                         const NodeSource& source) {
+                         const NodeSource& source, std::vector<std::string>& warnings) {
   if (request.undo) {
     const auto& before = agent.before();
     if (before) return make_node_of(source, before->machine, before->config);
@@ -61,7 +63,9 @@ Result<Node> make_target(const agent::NodeAgent& agent, const Reconfigure& reque
                             "has changed since",
                             agent.options().state_dir));
   }
-  PINFOLD_LET(auto config, read_target_config(agent, request.config, source));
+  PINFOLD_LET(auto read, read_target_config(agent, request.config, source));
+  const Config& config = read.config;
+  warnings = std::move(read.warnings);
   if (request.machine) return make_node_of(source, *request.machine, config);
   if (!source.machine) return make_node_of(source, agent.node().machine(), config);
   PINFOLD_LET(auto machine, source.machine());
@@ -87,7 +91,7 @@ std::optional<std::string> text_to_install(const agent::NodeAgent& agent,
   const auto is_target = [&](const std::optional<std::string>& text) {
     if (!text) return false;
     const auto config = read_target_config(agent, text, source);
-    return config && *config == target;
+    return config && config->config == target;
   };
   if (!request.undo || is_target(files.current())) return std::nullopt;
   return is_target(files.earlier()) ? *files.earlier() : to_json(target).dump(2) + "\n";
@@ -165,6 +169,13 @@ constexpr std::array kEvicts = {Evict::kNone, Evict::kLost, Evict::kRejected};
 
 }  // namespace
 
+NodeConfig node_config_of(ParsedConfig parsed, const Config& until_now) {
+  const agent::ProfileSource source = agent::profile_source_of(parsed);
+  auto warnings = config_warnings(std::move(parsed.warnings),
+                                  agent::with_profile_of(until_now, parsed.config, source));
+  return {std::move(parsed.config), source, std::move(parsed.open_policies), std::move(warnings)};
+}
+
 std::string_view to_string(Evict evict) {
   switch (evict) {
     case Evict::kNone:
@@ -189,7 +200,8 @@ Result<Reconfigured> reconfigure(agent::NodeAgent& agent, const Reconfigure& req
   Reconfigured outcome;
   PINFOLD_LET(const bool is_done, take_back_interrupted(agent, request, source, outcome));
   if (is_done) return outcome;
-  auto to = make_target(agent, request, source);  // not PINFOLD_LET: a second node on the stack
+  auto to = make_target(agent, request, source,
+                        outcome.warnings);  // not PINFOLD_LET: a second node on the stack
   if (!to) return fail(std::move(to).error());
   PlanOptions rules;
   rules.evict = request.evict == Evict::kRejected;

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/text/go_text.hpp"
 
@@ -61,6 +65,12 @@ std::vector<std::string> settings_without_effect(const Config& config) {
     sentences.push_back(gates);
   }
   return sentences;
+}
+
+std::vector<std::string> config_warnings(std::vector<std::string> of_text, const Config& config) {
+  auto effects = settings_without_effect(config);
+  std::move(effects.begin(), effects.end(), std::back_inserter(of_text));
+  return of_text;
 }
 
 }  // namespace pinfold

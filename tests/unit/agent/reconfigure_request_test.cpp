@@ -171,6 +171,18 @@ TEST_F(ReconfigureRequests, NamesWhatIsWrong) {
   EXPECT_THAT(error_of(with_config("cpuManagerPolicy: static")), HasSubstr("start: cpumanager"));
 }
 
+TEST_F(ReconfigureRequests, AnswersWithTheWarningsOfTheConfiguration) {
+  verbs::Reconfigure request =
+      with_config(std::string(kReservesOne) + "topologyManagerScope: pod\nunheardOf: 1\n");
+  request.dry_run = true;
+  const auto planned = verbs::reconfigure(agent_, request, {});
+  ASSERT_TRUE(planned) << planned.error().message;
+  EXPECT_THAT(planned->warnings,
+              testing::ElementsAre(HasSubstr("unknown field 'unheardOf'"),
+                                   HasSubstr("topologyManagerScope 'pod' has no effect")));
+  EXPECT_EQ(verbs::to_json(*planned).at("warnings").size(), 2U);
+}
+
 TEST_F(ReconfigureRequests, APartOfAConfigurationChangesNoPolicyThatItLeavesOut) {
   EXPECT_THAT(error_of(with_config("KUBELET_EXTRA_ARGS=--max-pods=110\n")),
               HasSubstr("has no cpuManagerPolicy, which is 'static' until now"));

@@ -93,11 +93,9 @@ Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<s
   PINFOLD_LET(auto parsed, text ? parse_text(*text, "configuration") : read_named_or_own(options));
   PINFOLD_LET(auto node, with_profile(options, std::move(parsed.config), parsed.names_profile));
   node.open_policies = std::move(parsed.open_policies);
-  if (!text) {
-    for (const std::string& warning : parsed.warnings) warn("configuration: " + warning);
-    for (const std::string& one : settings_without_effect(node.config)) {
-      warn("configuration: " + one);
-    }
+  node.warnings = config_warnings(std::move(parsed.warnings), node.config);
+  for (const std::string& warning : node.warnings) {
+    if (!text) warn("configuration: " + warning);
   }
   node.config = without_unknown_gates(std::move(node.config));
   if (!text && names_config(options)) warn_of_other(options, node.config);

@@ -94,6 +94,7 @@ void fill_outcome(const verbs::Reconfigured& outcome, Response& out) {
 void fill(const verbs::Reconfigured& outcome, v1::ReconfigureResponse& out) {
   fill_outcome(outcome, out);
   out.set_other_node(outcome.other_node.has_value());
+  for (const std::string& warning : outcome.warnings) out.add_warnings(valid_text(warning));
 }
 
 void fill(const verbs::Reconfigured& outcome, v1::DefragmentResponse& out) {

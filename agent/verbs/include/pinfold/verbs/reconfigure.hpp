@@ -53,6 +53,7 @@ struct Reconfigured {
   /// The parts of the new node, if it differs.
   std::optional<NodeParts> other_node;
   agent::ReconfigureOutcome change;
+  std::vector<std::string> warnings = {};  ///< of the new configuration: see config_warnings
 };
 
 /// What happens to STATE_DIR/config.yaml.
@@ -67,7 +68,11 @@ struct NodeConfig {
   Config config;
   agent::ProfileSource profile_source = agent::ProfileSource::kDefault;
   std::vector<std::string> open_policies = {};  ///< see ParsedConfig
+  std::vector<std::string> warnings = {};       ///< see config_warnings
 };
+
+/// Returns a configuration that was read for a node that had `until_now`, with its warnings.
+[[nodiscard]] NodeConfig node_config_of(ParsedConfig parsed, const Config& until_now);
 
 /// Where the parts of a node come from when it starts. Functions may be empty.
 struct NodeSource {
