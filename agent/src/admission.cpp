@@ -8,6 +8,7 @@
 
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/offline.hpp"
+#include "pinfold/decide/acting_quirks.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -15,13 +16,14 @@ namespace {
 /// Decides one pod, and updates `state`.
 AdmitOutcome decide_into(const AdmissionFacts& facts, AgentState& state, const PodSpec& pod,
                          Trace* trace, Counts* counts, const FromRuntime& shown) {
+  AdmitOutcome outcome;
+  const auto places = shown.places.find(pod.uid);
+  if (places == shown.places.end()) outcome.notes = acting_quirks(facts.node, state.node, pod);
   std::optional<NodeState> before;
   if (facts.observed) before = state.node;
-  const auto places = shown.places.find(pod.uid);
   Decision decision = decide_keeping(facts.node, std::move(state.node), pod,
                                      places == shown.places.end() ? Places() : places->second,
                                      trace, counts, AdmissionChecks::kManagersAndRequests);
-  AdmitOutcome outcome;
   auto* const admitted = std::get_if<Admitted>(&decision);
   if (before && admitted != nullptr) {
     const auto missing =

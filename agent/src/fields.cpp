@@ -18,6 +18,8 @@ using fields::Fields;
 constexpr const char* kNotEnforcedDoc =
     "Set if the change is stored but not yet applied to the kernel; reconciliations retry it.";
 
+constexpr const char* kNotesDoc = "Known bugs of the kubelet that took effect.";
+
 /// The observed part of a container. Every member is null if the kernel was not read.
 void describe_observed(Fields& fields, std::optional<ObservedContainer>& observed) {
   std::optional<CpuSet> cpus;
@@ -121,6 +123,7 @@ void describe(Fields& fields, DecidedPod& pod) {
                 "Only the kubelet's files name it: names and most of its values are unknown.");
   fields.computed("admitted", pod.is_admitted(), "");
   fields.member("rejection", pod.rejection, "Null: it is not rejected.");
+  fields.member("notes", pod.notes, kNotesDoc);
 }
 
 void describe(Fields& fields, HeldContainer& held) {
@@ -164,6 +167,7 @@ void describe(Fields& fields, AdmitOutcome& outcome) {
   fields.type("AdmitOutcome", "The answer to one pod.");
   fields.member("rejection", outcome.rejection, "Null: admitted.");
   fields.member("notEnforced", outcome.not_enforced, kNotEnforcedDoc);
+  fields.may_lack("notes", outcome.notes, kNotesDoc);
 }
 
 void describe(Fields& fields, ChangeOutcome& outcome) {

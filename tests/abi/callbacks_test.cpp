@@ -266,6 +266,28 @@ TEST(CallbackLog, SaysOfAConfigurationWhatTheCommandsSay) {
   pinfold_node_close(node);
 }
 
+TEST(CallbackLog, NamesTheKnownBugsThatAct) {
+  // One core of two threads and two of one: the average core has one CPU, and CPU 1 is reserved.
+  constexpr const char* kUnevenCores = R"({"name":"n","cpus":[
+    {"id":0,"core":0,"socket":0,"numa":0,"l3":0},{"id":1,"core":0,"socket":0,"numa":0,"l3":0},
+    {"id":2,"core":2,"socket":0,"numa":0,"l3":0},{"id":3,"core":3,"socket":0,"numa":0,"l3":0}],
+    "numaNodes":[{"id":0,"memory":4294967296,"hugepages":{}}],"devices":[]})";
+  Runtime runtime(CgroupVersion::kV2);
+  runtime.options.machine = kUnevenCores;
+  runtime.options.config =
+      "cpuManagerPolicy: static\nreservedSystemCPUs: '1'\npinfold: {profile: kubelet-1.36}\n";
+  pinfold_node* const node = runtime.open();
+  for (const auto ask : {pinfold_pod_explain, pinfold_pod_admit}) {
+    runtime.log.clear();
+    pinfold_pod* answer = nullptr;
+    ASSERT_EQ(ask(node, pod("a", 2).c_str(), &answer, nullptr), PINFOLD_OK);
+    EXPECT_THAT(pinfold_pod_json(answer), HasSubstr("large_group_taken_with_cpus_in_use"));
+    EXPECT_THAT(runtime.log, Contains(HasSubstr("2 pod 'a': A known bug of kubelet 1.36 applies")));
+    pinfold_pod_free(answer);
+  }
+  pinfold_node_close(node);
+}
+
 /// Two licences, both on the NUMA node at position 1. The state has an x for each allocated one.
 struct Licences {
   Licences() {

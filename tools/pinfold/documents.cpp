@@ -41,7 +41,6 @@ void describe(Fields& fields, AdmittedPod& pod) {
   describe(fields, static_cast<agent::DecidedPod&>(pod));
   fields.member("enforced", pod.is_enforced, "Its control groups are as desired.");
   fields.member("notEnforced", pod.not_enforced, kNotEnforcedDoc);
-  fields.member("notes", pod.notes, "Known bugs of the kubelet that took effect.");
   fields.member("trace", pod.trace, "Null without --explain.");
 }
 

@@ -34,8 +34,7 @@ struct StatusDocument {
 struct AdmittedPod : agent::DecidedPod {
   bool is_enforced = false;
   std::optional<Error> not_enforced;
-  std::vector<std::string> notes;  ///< known bugs of the kubelet that took effect
-  std::optional<Trace> trace;      ///< only with --explain
+  std::optional<Trace> trace;  ///< only with --explain
 };
 struct AdmitDocument {
   std::optional<agent::CgroupsStatus> cgroups;
@@ -143,6 +142,7 @@ struct SimulatedPod {
   std::optional<Rejection> rejection;
   bool is_removed = false;
   std::vector<ContainerResources> containers;
+  std::vector<std::string> notes;
 };
 struct SimulatedNuma {
   std::int32_t id = 0;

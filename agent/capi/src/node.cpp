@@ -85,22 +85,24 @@ Result<pinfold_code> adopt(NodeSession& session, const ContainerId& container,
   return previous == nullptr ? code : set_text(previous, before, code);
 }
 
-Result<pinfold_code> explain(NodeSession& session, const char* manifest, pinfold_pod** pod,
-                             char** error) {
+Result<pinfold_code> explain(const pinfold_node& node, NodeSession& session, const char* manifest,
+                             pinfold_pod** pod, char** error) {
   PINFOLD_TRY(require(pod, "pod"));
   PINFOLD_LET(const auto spec, read_manifest(manifest));
   std::vector<Trace> traces;
   PINFOLD_LET(const auto* const agent, view_of(session));
   PINFOLD_LET(auto preview, agent->preview({spec}, &traces));
-  auto& rejection = preview.outcomes.front().rejection;
+  auto& [rejection, not_enforced, notes] = preview.outcomes.front();
+  log_warnings(node, fmt::format("pod '{}'", spec.name), notes);
   const pinfold_code code = rejection ? code_of(*rejection, error) : PINFOLD_OK;
   auto decided = agent::decided_pod(*agent, preview.next, spec, std::move(rejection));
+  decided.notes = std::move(notes);
   *pod = make_pod(std::move(decided), traces.front()).release();
   return code;
 }
 
-Result<pinfold_code> admit(NodeSession& session, const char* manifest, pinfold_pod** pod,
-                           char** error) {
+Result<pinfold_code> admit(const pinfold_node& node, NodeSession& session, const char* manifest,
+                           pinfold_pod** pod, char** error) {
   PINFOLD_TRY(require(pod, "pod"));
   PINFOLD_LET(const auto spec, read_manifest(manifest));
   verbs::Admit action{{spec}};
@@ -110,6 +112,7 @@ Result<pinfold_code> admit(NodeSession& session, const char* manifest, pinfold_p
     return fail(ErrorCode::kInternal, "the answer is for other pods");
   }
   const agent::AdmitOutcome& outcome = admissions.outcomes.front();
+  log_warnings(node, fmt::format("pod '{}'", spec.name), outcome.notes);
   *pod = make_pod(std::move(admissions.pods.front()), {}).release();
   if (outcome.rejection) return code_of(*outcome.rejection, error);
   return code_of(outcome.not_enforced, error);
@@ -146,14 +149,16 @@ pinfold_code pinfold_node_reconcile(pinfold_node* node, char** json, char** erro
 
 pinfold_code pinfold_pod_explain(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                  char** error) {
-  return with_session(node, Access::kRead, "explain pod", error,
-                      [&](NodeSession& session) { return explain(session, manifest, pod, error); });
+  return with_session(node, Access::kRead, "explain pod", error, [&](NodeSession& session) {
+    return explain(*node, session, manifest, pod, error);
+  });
 }
 
 pinfold_code pinfold_pod_admit(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                char** error) {
-  return with_session(node, Access::kChange, "admit pod", error,
-                      [&](NodeSession& session) { return admit(session, manifest, pod, error); });
+  return with_session(node, Access::kChange, "admit pod", error, [&](NodeSession& session) {
+    return admit(*node, session, manifest, pod, error);
+  });
 }
 
 pinfold_code pinfold_pod_get(pinfold_node* node, const char* pod_id, pinfold_pod** pod,

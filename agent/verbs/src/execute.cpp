@@ -145,8 +145,10 @@ std::vector<Result<Answer>> admit_together(NodeAgent& agent,
         take(*outcomes, outcome, count), take(traces, trace, count), {}, request->warnings};
     if (!request->wants_trace) admissions.traces.clear();
     for (std::size_t i = 0; request->wants_pods && i < count; ++i) {
-      admissions.pods.push_back(agent::decided_pod(agent, agent.state(), request->pods[i],
-                                                   admissions.outcomes[i].rejection));
+      const agent::AdmitOutcome& decided = admissions.outcomes[i];
+      admissions.pods.push_back(
+          agent::decided_pod(agent, agent.state(), request->pods[i], decided.rejection));
+      admissions.pods.back().notes = decided.notes;
     }
     answers.emplace_back(std::move(admissions));
   }

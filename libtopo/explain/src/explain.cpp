@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "admitted.hpp"
+#include "pinfold/decide/acting_quirks.hpp"
 #include "pinfold/decide/allocatable.hpp"
 #include "pinfold/decide/fields.hpp"
 #include "pinfold/explain/explanation.hpp"
-#include "pinfold/explain/quirks.hpp"
 #include "summary.hpp"
 #include "table.hpp"
 #include "words.hpp"

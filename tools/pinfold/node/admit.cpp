@@ -14,7 +14,6 @@
 #include "pinfold/agent/admission.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_documents.hpp"
-#include "pinfold/explain/quirks.hpp"
 #include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -34,7 +33,6 @@ struct Admission {
   PodSpec pod;
   agent::AdmitOutcome outcome;
   Trace trace;
-  std::vector<std::string> notes;  ///< known bugs of the kubelet that took effect
 };
 
 /// Starts every container in order, as the kubelet does after an admission.
@@ -48,7 +46,7 @@ Result<void> start_all(AgentSession& session, Admission& admission) {
 }
 
 AdmittedPod pod_document(const agent::NodeAgent& agent, const Admission& admission, bool explain) {
-  const auto& [pod, outcome, trace, notes] = admission;
+  const auto& [pod, outcome, trace] = admission;
   AdmittedPod out;
   auto view = outcome.rejection ? std::nullopt : agent::pod_status(agent, pod.uid);
   static_cast<agent::PodStatus&>(out) =
@@ -56,7 +54,7 @@ AdmittedPod pod_document(const agent::NodeAgent& agent, const Admission& admissi
   out.rejection = outcome.rejection;
   out.is_enforced = agent.enforces() && !outcome.not_enforced;
   out.not_enforced = outcome.not_enforced;
-  out.notes = notes;
+  out.notes = outcome.notes;
   if (explain) out.trace = trace;
   return out;
 }
@@ -65,7 +63,7 @@ void print_text(const agent::NodeAgent& agent, const std::vector<Admission>& adm
                 bool explain) {
   std::vector<agent::PodStatus> admitted;
   for (const Admission& admission : admissions) {
-    const auto& [pod, outcome, trace, notes] = admission;
+    const auto& [pod, outcome, trace] = admission;
     const std::string name = pod.namespace_name + "/" + pod.name;
     if (outcome.rejection) {
       fmt::print("{}: rejected, {}: {}\n", name, outcome.rejection->reason,
@@ -74,7 +72,7 @@ void print_text(const agent::NodeAgent& agent, const std::vector<Admission>& adm
       fmt::print("{}: admitted\n", name);
       if (auto view = agent::pod_status(agent, pod.uid)) admitted.push_back(*std::move(view));
     }
-    for (const std::string& note : notes) fmt::print("  {}\n", escaped(note));
+    for (const std::string& note : outcome.notes) fmt::print("  {}\n", escaped(note));
     if (explain) fmt::print("{}", trace_text(trace));
   }
   if (!admitted.empty())
@@ -118,10 +116,8 @@ Result<std::vector<Admission>> admit_all(AgentSession& session, const std::vecto
       return fail(ErrorCode::kInternal, "the service's answer is for different pods");
     }
     for (std::size_t i = 0; i < some.size(); ++i) {
-      admissions.push_back({some[i],
-                            std::move(got.outcomes[i]),
-                            options.explain ? std::move(got.traces[i]) : Trace(),
-                            {}});
+      admissions.push_back({some[i], std::move(got.outcomes[i]),
+                            options.explain ? std::move(got.traces[i]) : Trace()});
     }
     return {};
   };
@@ -135,22 +131,6 @@ Result<std::vector<Admission>> admit_all(AgentSession& session, const std::vecto
     PINFOLD_TRY(start_all(session, admissions.back()));
   }
   return admissions;
-}
-
-/// Finds, before anything is admitted, the known bugs of the kubelet that affect each pod.
-std::vector<std::vector<std::string>> find_acting_quirks(const agent::NodeAgent& agent,
-                                                         const std::vector<PodSpec>& pods) {
-  std::vector<std::vector<std::string>> all(pods.size());
-  if (agent.node().quirks() == Quirks{}) return all;
-  const agent::AdmissionFacts facts{agent.node(), agent.offline(), agent.observed()};
-  agent::AgentState state = agent.state();
-  for (std::size_t i = 0; i < pods.size(); ++i) {
-    all[i] = acting_quirks(agent.node(), state.node, pods[i]);
-    auto preview = agent::preview_admission(facts, state, {pods[i]});
-    if (!preview) break;  // admit() fails for the same reason
-    state = std::move(preview->next);
-  }
-  return all;
 }
 
 /// Prints the command that explains the rejections, with the options of this one.
@@ -188,12 +168,10 @@ Result<ExitStatus> run(const AdmitOptions& options) {
   if (agent.enforces() && options.agent.output == OutputFormat::kText) {
     for (const std::string& warning : agent.enforced()->warnings()) warn(warning);
   }
-  auto notes = find_acting_quirks(agent, pods);
   auto admitted = admit_all(session, pods, options);
   // Even after a failure, for earlier pods.
   PINFOLD_LET(const auto not_settled, session.checkpoint_journal());
   PINFOLD_LET(auto admissions, std::move(admitted));
-  for (std::size_t i = 0; i < admissions.size(); ++i) admissions[i].notes = std::move(notes[i]);
   warn_of_held_pods(agent);
   const bool rejected =
       std::any_of(admissions.begin(), admissions.end(),

@@ -16,6 +16,7 @@ void describe(Fields& fields, SimulatedPod& pod) {
   fields.member("rejection", pod.rejection, "Null: admitted.");
   fields.member("removed", pod.is_removed, "It has left again.");
   fields.member("containers", pod.containers, "When it was admitted.");
+  fields.member("notes", pod.notes, "Known bugs of the kubelet that took effect.");
 }
 
 void describe(Fields& fields, SimulatedNuma& node) {

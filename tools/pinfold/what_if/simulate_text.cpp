@@ -143,6 +143,20 @@ std::string rejection_lines(const std::vector<PodOutcome>& pods) {
   return text.empty() ? "" : text + "\n";
 }
 
+std::string note_lines(const std::vector<PodOutcome>& pods) {
+  constexpr std::size_t kMost = 20;
+  std::string text;
+  std::size_t count = 0;
+  for (const PodOutcome& pod : pods) {
+    for (const std::string& note : pod.notes) {
+      if (++count > kMost) continue;
+      text += fmt::format("{}: {}\n", escaped(to_string(pod.pod)), escaped(note));
+    }
+  }
+  if (count > kMost) text += fmt::format("... and {} more known bugs that apply\n", count - kMost);
+  return text.empty() ? "" : text + "\n";
+}
+
 /// Formats one container of a pod on one side.
 std::string side_text(const PodOutcome& pod, std::size_t container) {
   if (pod.rejection) return "rejected: " + pod.rejection->reason;
@@ -223,7 +237,8 @@ std::string simulation_text(const SimulatedNode& simulated, bool draws) {
   const Totals totals = totals_of(simulated);
   const Picture picture = picture_of(simulated);
   const Machine& machine = simulated.node.machine();
-  std::string text = placement_table(simulated) + rejection_lines(simulated.result.pods);
+  const auto& pods = simulated.result.pods;
+  std::string text = placement_table(simulated) + rejection_lines(pods) + note_lines(pods);
   text += fmt::format("{} admitted, {} rejected{}", counted(totals.admitted, "pod"),
                       totals.rejected, reasons_text(totals));
   if (totals.removed > 0) text += fmt::format(", {} removed again", totals.removed);
@@ -285,6 +300,7 @@ SimulatedRun simulation_document(const SimulatedNode& simulated) {
     shown.pod = pod.pod;
     shown.rejection = pod.rejection;
     shown.is_removed = pod.removed;
+    shown.notes = pod.notes;
     for (const PlacedContainer& placement : pod.placements) {
       shown.containers.push_back(resources_of(placement));
     }

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "pinfold/decide/acting_quirks.hpp"
 #include "pinfold/text/field.hpp"
 
 namespace pinfold::simulate {
@@ -30,6 +31,7 @@ class Course {
 
   Result<void> arrive(const PodSpec& pod) {
     PodOutcome outcome{ref_of(pod), std::nullopt, false, {}};
+    outcome.notes = acting_quirks(node_, course_.last, pod);
     Decision decision = decide(node_, std::move(course_.last), pod, nullptr, nullptr,
                                AdmissionChecks::kManagersAndRequests);
     if (auto* const rejected = std::get_if<Rejected>(&decision)) {

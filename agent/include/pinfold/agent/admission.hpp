@@ -16,6 +16,7 @@ struct AdmitOutcome {
   std::optional<Rejection> rejection;
   /// The change is durable but not applied to the kernel; reconcile() tries again.
   std::optional<Error> not_enforced;
+  std::vector<std::string> notes = {};  ///< known bugs of the kubelet that act: see acting_quirks
 };
 
 /// What a container runtime reported about the pods to admit.

@@ -54,6 +54,7 @@ struct PodStatus {
 struct DecidedPod : PodStatus {
   bool is_held = false;                ///< only the kubelet's files name it
   std::optional<Rejection> rejection;  ///< nullopt: admitted, unless it is held
+  std::vector<std::string> notes;      ///< of an answer: see AdmitOutcome
 
   [[nodiscard]] bool is_admitted() const { return !rejection && !is_held; }
 };

@@ -116,6 +116,7 @@ void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
     add_containers(node, state, *active, *out.mutable_containers());
   }
   if (outcome.not_enforced) fill(*outcome.not_enforced, *out.mutable_not_enforced());
+  for (const std::string& note : outcome.notes) out.add_notes(valid_text(note));
   if (trace == nullptr) return;
   for (const TraceFact& fact : trace->facts) {
     v1::TraceFact& entry = *out.add_trace();

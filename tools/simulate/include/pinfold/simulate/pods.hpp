@@ -45,6 +45,7 @@ struct PodOutcome {
   std::optional<Rejection> rejection;
   bool removed = false;
   std::vector<PlacedContainer> placements;  ///< since its admission; empty for a rejected pod
+  std::vector<std::string> notes = {};      ///< known bugs of the kubelet that act: acting_quirks
 
   friend bool operator==(const PodOutcome&, const PodOutcome&) = default;
 };

@@ -1,4 +1,4 @@
-#include "pinfold/explain/quirks.hpp"
+#include "pinfold/decide/acting_quirks.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,8 +7,6 @@
 #include <memory>
 #include <optional>
 #include <utility>
-
-#include "words.hpp"
 
 namespace pinfold {
 namespace {
@@ -26,7 +24,7 @@ struct Decided {
   NodeState next;
 };
 
-Decided decided(const Node& node, const NodeState& state, const PodSpec& pod) {
+Decided outcome_of(const Node& node, const NodeState& state, const PodSpec& pod) {
   Decision decision =
       decide(node, state, pod, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
   if (auto* const rejected = std::get_if<Rejected>(&decision)) {
@@ -78,7 +76,7 @@ std::optional<DecisionOutcome> without(const Node& node, const Quirk* quirk, Pro
   config.without_quirk = quirk;
   const auto other = Node::make(node.machine(), std::move(config), borrow(node.providers()));
   if (!other) return std::nullopt;
-  return decided(*other, state, pod).outcome;
+  return outcome_of(*other, state, pod).outcome;
 }
 
 std::string start_error(const Node& node, const NodeState& state) {
@@ -118,7 +116,7 @@ std::vector<std::string> acting_quirks(const Node& node, const NodeState& state,
                                        const PodSpec& pod) {
   std::vector<std::string> sentences;
   if (node.quirks() == Quirks{}) return sentences;
-  const Decided with = decided(node, state, pod);
+  const Decided with = outcome_of(node, state, pod);
   if (without(node, nullptr, Profile::kFixed, state, pod) == with.outcome) return sentences;
   const Profile profile = node.config().profile;
   for (const Quirk& quirk : quirk_table()) {
