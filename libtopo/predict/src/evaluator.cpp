@@ -7,19 +7,22 @@
 namespace pinfold {
 namespace {
 
-/// Returns the lowest zone that can hold every demand; empty if there is none.
-NumaMask lowest_common_zone(int zones, std::span<const ZoneDemand> demands) {
-  NumaMask common = NumaMask::all(zones);
+/// Returns the lowest zone that can hold every demand and is all of `required`; empty if there is
+/// none.
+NumaMask lowest_common_zone(int zones, std::span<const ZoneDemand> demands, NumaMask required) {
+  NumaMask common = required.empty() ? NumaMask::all(zones) : required;
   for (const ZoneDemand& demand : demands) common = common & zones_that_fit(zones, demand);
-  return common.empty() ? common : NumaMask::of(common.first());
+  if (common.empty()) return common;
+  const NumaMask lowest = NumaMask::of(common.first());
+  return lowest.contains_all(required) ? lowest : NumaMask();
 }
 
 /// Evaluates single-numa-node.
 class SingleZoneEvaluator final : public ZoneEvaluator {
  public:
-  NumaMask evaluate(int zones, std::span<const ZoneDemand> demands,
+  NumaMask evaluate(int zones, std::span<const ZoneDemand> demands, NumaMask required,
                     Scratch& /*scratch*/) const override {
-    return lowest_common_zone(zones, demands);
+    return lowest_common_zone(zones, demands, required);
   }
 };
 
@@ -99,17 +102,17 @@ bool may_hold(int zones, int width, const ZoneDemand& demand) {
 /// demand.
 class CommonMaskEvaluator final : public ZoneEvaluator {
  public:
-  NumaMask evaluate(int zones, std::span<const ZoneDemand> demands,
+  NumaMask evaluate(int zones, std::span<const ZoneDemand> demands, NumaMask required,
                     Scratch& scratch) const override {
     const int width = common_width(zones, demands, scratch);
     if (width == 0) return {};
-    if (width == 1) return lowest_common_zone(zones, demands);
+    if (width == 1) return lowest_common_zone(zones, demands, required);
     for (const ZoneDemand& demand : demands) {
       if (!may_hold(zones, width, demand)) return {};
     }
     const Sums free(zones, demands, &ZoneDemand::available, scratch);
     return lowest_hint_mask(zones, width, [&](NumaMask mask) {
-      return free.hold(mask, [](const ZoneDemand&) { return true; });
+      return mask.contains_all(required) && free.hold(mask, [](const ZoneDemand&) { return true; });
     });
   }
 

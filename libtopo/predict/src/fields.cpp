@@ -68,7 +68,7 @@ void describe(Fields& fields, NodePrediction& prediction) {
   fields.type("NodePrediction", "Whether a node would admit the pod.");
   fields.member("node", prediction.node, "");
   fields.member("outcome", prediction.outcome,
-                "\"fits\", \"passes\", \"rejected\" or \"unknown\".");
+                "\"fits\", \"unsure\", \"passes\", \"rejected\" or \"unknown\".");
   fields.member("admits", prediction.admits, "");
   fields.member("score", prediction.score, "0 to 100.");
   fields.member("policy", prediction.policy, "Of its topology manager; \"\": unknown.");

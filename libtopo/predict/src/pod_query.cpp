@@ -62,8 +62,9 @@ void PodQuery::make_plans(Scope& scope) const {
       for (const Request& request : item.requests) {
         const auto row = std::lower_bound(reported.begin(), reported.end(), request.resource);
         if (row == reported.end() || *row != request.resource) continue;
+        const std::string& name = fleet_->resource_name(request.resource);
         requests.push_back({static_cast<std::size_t>(row - reported.begin()), request.amount,
-                            is_memory_resource(fleet_->resource_name(request.resource))});
+                            is_memory_resource(name), name == "cpu"});
       }
     }
   }
@@ -87,6 +88,35 @@ void PodQuery::take(std::size_t node, const std::vector<RowRequest>& requests, N
   }
 }
 
+NumaMask PodQuery::align(const ZoneEvaluator& evaluator, int zones, bool takes_cpus) {
+  required_ = takes_cpus && reusable_.most > 0 ? reusable_.zones : NumaMask();
+  const NumaMask bound = evaluator.evaluate(zones, demands_, required_, scratch_);
+  if (required_.empty() || reusable_.least > 0) return bound;
+  required_ = {};
+  const NumaMask free = evaluator.evaluate(zones, demands_, required_, scratch_);
+  is_unsure_ = is_unsure_ || free != bound;
+  return free;
+}
+
+void PodQuery::note_cpus(std::size_t node, const RowRequest& cpu, NumaMask zones, bool keeps) {
+  const std::int64_t* const rest =
+      rest_.data() + cpu.row * static_cast<std::size_t>(fleet_->zone_count(node));
+  std::int64_t free = 0;
+  for (const int zone : (zones | reusable_.zones).positions()) free += rest[zone];
+  const bool are_the_same = reusable_.is_untouched && zones == reusable_.zones &&
+                            reusable_.least == cpu.amount && reusable_.most == cpu.amount;
+  if (!keeps) {
+    if (are_the_same) return;
+    reusable_ = {zones | reusable_.zones, std::max(reusable_.least, cpu.amount),
+                 std::min(reusable_.most + cpu.amount, free), reusable_.most == 0};
+  } else if (are_the_same || !zones.contains_all(reusable_.zones)) {
+    reusable_ = {};  // elsewhere: then none was left
+  } else {
+    reusable_ = {reusable_.zones, std::max<std::int64_t>(0, reusable_.least - cpu.amount),
+                 std::min(reusable_.most, free - cpu.amount), false};
+  }
+}
+
 template <class Visit>
 std::size_t PodQuery::walk(std::size_t node, Visit&& visit) {
   const ZoneEvaluator& evaluator = *evaluator_of(fleet_->policy(node));
@@ -95,6 +125,8 @@ std::size_t PodQuery::walk(std::size_t node, Visit&& visit) {
   const Fleet::Rows rows = rows_of(node);
   const auto zones = static_cast<std::size_t>(rows.zones);
   const bool shares = plan.size() > 1;
+  reusable_ = {};
+  is_unsure_ = false;
   if (shares) rest_.assign(rows.available, rows.available + rows.count);
   const std::int64_t* const available = shares ? rest_.data() : rows.available;
   for (std::size_t item = 0; item < plan.size(); ++item) {
@@ -105,10 +137,15 @@ std::size_t PodQuery::walk(std::size_t node, Visit&& visit) {
       demands_.push_back({available + begin, rows.allocatable + begin, rows.reach + begin,
                           request.amount, request.is_memory});
     }
-    const NumaMask mask = evaluator.evaluate(rows.zones, demands_, scratch_);
+    const auto cpu = std::find_if(plan[item].begin(), plan[item].end(),
+                                  [](const RowRequest& request) { return request.is_cpu; });
+    const bool takes_cpus = shares && cpu != plan[item].end();
+    const NumaMask mask = align(evaluator, rows.zones, takes_cpus);
     if (mask.empty()) return item;
     visit(item, mask);
-    if (shares && scope.items[item].keeps) take(node, plan[item], mask, nullptr);
+    const bool keeps = scope.items[item].keeps;
+    if (takes_cpus) note_cpus(node, *cpu, mask, keeps);
+    if (shares && keeps) take(node, plan[item], mask, nullptr);
   }
   return plan.size();
 }
@@ -124,11 +161,13 @@ Prediction PodQuery::predict(std::size_t node, ScoringStrategy strategy) {
   const std::size_t fitting =
       walk(node, [&](std::size_t /*item*/, NumaMask zones) { scoring.add(zones, demands_); });
   const bool needs_alignment = !place::admits(policy, {std::nullopt, /*preferred=*/false});
-  if (lacks || (needs_alignment && fitting < plan.size())) return kRejection;
-  if (fitting < plan.size()) return {};
+  const bool is_aligned = fitting == plan.size();
+  if (lacks || (needs_alignment && !is_aligned && !is_unsure_)) return kRejection;
+  auto outcome = is_unsure_ ? PredictedOutcome::kUnsure : PredictedOutcome::kFits;
+  if (!needs_alignment) outcome = PredictedOutcome::kPasses;
+  if (!is_aligned) return {outcome, 0, {}};
   if (scoring.zones().empty()) return {};
-  return {needs_alignment ? PredictedOutcome::kFits : PredictedOutcome::kPasses, scoring.score(),
-          scoring.zones()};
+  return {outcome, scoring.score(), scoring.zones()};
 }
 
 Fleet::Rows PodQuery::rows_of(std::size_t node) const {
@@ -214,14 +253,16 @@ std::string PodQuery::explain(std::size_t node) {
   if (lacks && (is_aligned || policy == TopologyPolicy::kBestEffort)) {
     return shortage_text(node, *lacks);
   }
+  const std::string unsure =
+      is_unsure_ ? "; it depends on which CPUs the init containers leave to the others" : "";
   if (is_aligned) {
     return aligned.empty() ? "the node reports nothing by zone that the pod would align"
-                           : fmt::format("{}", fmt::join(aligned, "; "));
+                           : fmt::format("{}{}", fmt::join(aligned, "; "), unsure);
   }
   const std::string& name = scope.items[fitting].name;
   return (policy == TopologyPolicy::kBestEffort ? "not aligned: " : "") +
          (name.empty() ? "pod: " : fmt::format("container '{}': ", name)) +
-         why_not_aligned(node, plan[fitting]);
+         why_not_aligned(node, plan[fitting]) + unsure;
 }
 
 std::string PodQuery::shortage_text(std::size_t node, const Shortage& shortage) const {
@@ -262,6 +303,10 @@ std::string PodQuery::why_not_aligned(std::size_t node,
     most = std::max(most, width);
   }
   const std::string all = fmt::format("{}", fmt::join(amounts, " and "));
+  if (!required_.empty()) {
+    return fmt::format("{} must be on {}, whose CPUs the init containers leave to it: {}", all,
+                       zone_list(*fleet_, node, required_), fmt::join(fits, ", "));
+  }
   if (single || most <= 1) {
     return fmt::format("no zone has {}: {}", all, fmt::join(fits, ", "));
   }
@@ -316,7 +361,8 @@ std::vector<PodQuery::RowRequest> PodQuery::lacking_on(
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const auto available = std::max<std::int64_t>(0, demands_[i].available[zone]);
     if (available >= requests[i].amount) continue;
-    lacking.push_back({requests[i].row, requests[i].amount - available, requests[i].is_memory});
+    RowRequest& lack = lacking.emplace_back(requests[i]);
+    lack.amount -= available;
   }
   return lacking;
 }
@@ -341,6 +387,9 @@ NearMiss PodQuery::zone_miss(std::size_t node, const std::vector<RowRequest>& re
       std::any_of(requests.begin(), requests.end(), never)) {
     return {why_not_aligned(node, requests), "", static_cast<double>(requests.size())};
   }
+  if (!required_.empty()) {
+    return {why_not_aligned(node, requests), "", distance_to(required_.first())};
+  }
   int nearest = 0;
   for (int zone = 1; zone < zones; ++zone) {
     if (distance_to(zone) < distance_to(nearest)) nearest = zone;
@@ -355,6 +404,8 @@ std::string_view to_string(PredictedOutcome outcome) {
   switch (outcome) {
     case PredictedOutcome::kFits:
       return "fits";
+    case PredictedOutcome::kUnsure:
+      return "unsure";
     case PredictedOutcome::kPasses:
       return "passes";
     case PredictedOutcome::kRejected:

@@ -18,11 +18,12 @@ namespace pinfold {
 /// Whether a node would admit a pod.
 enum class PredictedOutcome : std::uint8_t {
   kFits,      ///< admitted: the policy rejects pods that are not aligned, and this one is aligned
+  kUnsure,    ///< admitted or not, by which CPUs the pod's init containers leave to the others
   kPasses,    ///< admitted: policy none or best-effort, no zones, or nothing to align
   kRejected,  ///< the kubelet would reject the pod with a TopologyAffinityError, or all zones
               ///< together have too little
 };
-/// Returns "fits", "passes" or "rejected".
+/// Returns "fits", "unsure", "passes" or "rejected".
 [[nodiscard]] std::string_view to_string(PredictedOutcome outcome);
 
 /// The predicted decision of a node about a pod.
@@ -58,7 +59,7 @@ struct NearMiss {
 /// pages count only for Guaranteed pods, and cpu only in whole numbers (the kubelet aligns no other
 /// requests). Pod scope evaluates the most that the pod needs at one time. Container scope
 /// evaluates one container after another; each leaves less for the next ones, except standard init
-/// containers. Source: docs/predict.md, with its limits.
+/// containers, whose CPUs the next ones must take again. Source: docs/predict.md, with its limits.
 ///
 /// Borrows the fleet, which must outlive it; nodes that are added later are not included.
 /// Thread-safety: one thread per query; any number of queries on one fleet.
@@ -108,6 +109,16 @@ class PodQuery {
     std::size_t row;
     std::int64_t amount;
     bool is_memory;
+    bool is_cpu;
+  };
+  /// The CPUs that the pod's init containers have left, and the zones that have them. Amounts by
+  /// zone do not tell which CPUs a container takes, so only limits of their number are known.
+  struct Reusable {
+    NumaMask zones;
+    std::int64_t least = 0;
+    std::int64_t most = 0;
+    /// No other container has taken CPUs there since: the same number is the same CPUs.
+    bool is_untouched = false;
   };
   /// The requests that nodes of one shape report by zone, by item.
   using Plan = std::vector<std::vector<RowRequest>>;
@@ -136,6 +147,11 @@ class PodQuery {
   /// Returns: the number of items that fit. Domain: a policy with an evaluator.
   template <class Visit>
   std::size_t walk(std::size_t node, Visit&& visit);
+  /// Evaluates demands_. A container with exclusive CPUs must be where reusable CPUs are. Notes in
+  /// is_unsure_ if it is unknown whether there are any, and that makes a difference.
+  [[nodiscard]] NumaMask align(const ZoneEvaluator& evaluator, int zones, bool takes_cpus);
+  /// Updates reusable_ for a container that takes `cpu` from zones, before take().
+  void note_cpus(std::size_t node, const RowRequest& cpu, NumaMask zones, bool keeps);
   /// Subtracts an item from rest_, lower zones first, and adds it to `placement` unless that is
   /// nullptr.
   void take(std::size_t node, const std::vector<RowRequest>& requests, NumaMask zones,
@@ -163,6 +179,9 @@ class PodQuery {
   // Reused for every node.
   std::vector<std::int64_t> rest_;  ///< Fleet::Rows::available minus the earlier items
   std::vector<ZoneDemand> demands_;
+  Reusable reusable_;
+  NumaMask required_;  ///< the zones of reusable CPUs where the item of demands_ has to be
+  bool is_unsure_ = false;
   ZoneEvaluator::Scratch scratch_;
 };
 
