@@ -51,15 +51,6 @@ ResourceList aligned_by_pod(const PodSpec& pod) {
   return amounts;
 }
 
-ResourceList requested_by_pod(const PodSpec& pod) {
-  ResourceList amounts = container_total(pod, &Resources::requests);
-  if (!pod.has_pod_level_resources()) return amounts;
-  for (const auto& [name, amount] : pod.resources->requests) {
-    if (is_native_resource(name)) amounts[name] = amount;
-  }
-  return amounts;
-}
-
 bool leaves_no_shared_pool(const PodSpec& pod, std::string_view resource) {
   if (!pod.has_pod_level_resources() || !is_native_resource(resource)) return false;
   Quantity rest = amount_of(pod.resources->requests, resource);

@@ -11,8 +11,6 @@ namespace pinfold::predict {
 /// pod's `resource` for the shared ones, or too little for an init container. The kubelet's
 /// managers then give an empty list of hints. Source: kubelet v1.36.2, observed.
 [[nodiscard]] bool leaves_no_shared_pool(const PodSpec& pod, std::string_view resource);
-/// Returns the most that the pod requests at one time, whether or not it is aligned.
-[[nodiscard]] ResourceList requested_by_pod(const PodSpec& pod);
 /// Container scope: returns what one container needs.
 [[nodiscard]] ResourceList aligned_by_container(const PodSpec& pod, const Container& container);
 

@@ -8,6 +8,8 @@
 
 #include "aligned_resources.hpp"
 #include "pinfold/align/topology_manager.hpp"
+#include "pinfold/api/config.hpp"
+#include "pinfold/decide/pod_totals.hpp"
 #include "pinfold/place/merge.hpp"
 #include "scoring.hpp"
 
@@ -37,7 +39,7 @@ PodQuery::PodQuery(const Fleet& fleet, const PodSpec& pod) : fleet_(&fleet) {
     containers_.items.push_back({container.name, container.kind != ContainerKind::kInit,
                                  requests_of(predict::aligned_by_container(pod, container))});
   }
-  whole_.items.push_back({"", true, requests_of(predict::requested_by_pod(pod))});
+  whole_.items.push_back({"", true, requests_of(total_requests(FeatureGates{}, pod))});
   make_plans(whole_);
   make_plans(pod_);
   make_plans(containers_);

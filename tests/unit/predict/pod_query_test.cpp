@@ -134,6 +134,15 @@ TEST(PodQueryExplain, NamesTheResourcesThatDoNotFitTogether) {
   EXPECT_EQ(explain("restricted", gpu_pod("4", "0")), "node-1");
 }
 
+/// The kubelet's check of requests counts it, as admit and explain do.
+TEST(PodQuery, OverheadCountsInTheTotal) {
+  const auto node = two_zones("none", "pod", {{"cpu", "4"}});
+  PodSpec wants = pod("p", {{"cpu", "8"}, {"memory", "1Mi"}});
+  EXPECT_EQ(predicted(node, wants), "passes");
+  wants.overhead["cpu"] = Quantity::parse("1").value();
+  EXPECT_EQ(predicted(node, wants), "rejected");
+}
+
 TEST(PodQueryExplain, NamesTheContainer) {
   Fleet fleet;
   ASSERT_TRUE(fleet.add(two_zones("single-numa-node", "container", {{"cpu", "4"}})));
