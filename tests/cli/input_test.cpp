@@ -209,7 +209,10 @@ TEST_F(Input, RefusesWhatIsNoPod) {
       {"kind: List\nitems: [" + pod("a") + ", {kind: CronJob}]",
        "pinfold: pods: items[1]: CronJob '': no spec.jobTemplate.spec.template: expected a pod "
        "template\n"},
-      {"kind: Service\nmetadata: {name: a}\n", "pinfold: pods: kind: 'Service': expected 'Pod'\n"},
+      {"kind: Service\nmetadata: {name: a}\n",
+       "pinfold: pods: Service 'default/a': expected a Pod: pass one of its pods, as 'kubectl get "
+       "pod "
+       "NAME -o yaml' prints it\n"},
       {pod("a") + "\n---\nkind: Job\n",
        "pinfold: pods, document 2: Job '': no spec.template: expected a pod template\n"},
       {"kind: List\nitems: {}\n", "pinfold: pods: items: an object: expected a list\n"},

@@ -67,12 +67,14 @@ Result<PodSpec> read_pod(const nlohmann::json& document) {
   return pod;
 }
 
-Result<PodSpec> read_manifest(const char* manifest) {
+Result<ManifestPod> read_manifest(const char* manifest) {
   PINFOLD_TRY(require(manifest, "manifest"));
   PINFOLD_LET(const auto document, parse_document(manifest));
   PINFOLD_LET(auto pod, pinfold::read_pod(document, UnknownFields::kIgnore));
   PINFOLD_TRY(validate(pod));
-  return pod;
+  ManifestPod read{std::move(pod), {}};
+  if (std::string note = template_note(document); !note.empty()) read.notes.push_back(note);
+  return read;
 }
 
 }  // namespace pinfold::capi

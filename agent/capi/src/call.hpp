@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/api/pod.hpp"
@@ -50,8 +51,14 @@ class CallbackFailure final : public std::runtime_error {
 
 /// Reads a Pod and applies the kubelet's defaults. Errors: kInvalidArgument.
 [[nodiscard]] Result<PodSpec> read_pod(const nlohmann::json& document);
-/// Parses a Pod (YAML or JSON) and applies the kubelet's defaults. Errors: kInvalidArgument.
-[[nodiscard]] Result<PodSpec> read_manifest(const char* manifest);
+/// The pod of a manifest, and what to say about it.
+struct ManifestPod {
+  PodSpec spec;
+  std::vector<std::string> notes;
+};
+/// Parses a Pod or workload (YAML or JSON) and applies the kubelet's defaults.
+/// Errors: kInvalidArgument.
+[[nodiscard]] Result<ManifestPod> read_manifest(const char* manifest);
 
 /// Runs the body of one function of the C interface and catches every exception. body() returns
 /// Result<pinfold_code>; if it returns a code other than PINFOLD_OK, it may set *error itself.

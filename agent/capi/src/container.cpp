@@ -63,12 +63,17 @@ Result<std::string> container_of(const pinfold_request& request, const PodSpec& 
               fmt::format("container is NULL, but the pod has {}", pod.containers.size()));
 }
 
+Result<PodSpec> pod_of(const pinfold_request& request) {
+  if (request.manifest == nullptr) return described_pod(request);
+  PINFOLD_LET(auto read, read_manifest(request.manifest));
+  return std::move(read.spec);
+}
+
 Result<pinfold_code> create(NodeSession& session, const pinfold_request* given,
                             const char* directory, pinfold_pod** pod, char** error) {
   PINFOLD_TRY(require(directory, "directory"));
   PINFOLD_LET(const auto request, read_struct(given, kSmallestRequest, "pinfold_request"));
-  PINFOLD_LET(const auto spec, request.manifest == nullptr ? described_pod(request)
-                                                           : read_manifest(request.manifest));
+  PINFOLD_LET(const auto spec, pod_of(request));
   PINFOLD_LET(const auto container, container_of(request, spec));
   PINFOLD_TRY(require_directory(directory));
   const verbs::AdmitHooked action{spec, {container, directory}, std::nullopt};

@@ -55,7 +55,8 @@ pinfold_code with_fleet(pinfold_fleet* fleet, const char* intent, char** error, 
 Result<pinfold_code> predict(const pinfold_fleet& fleet, const char* manifest, const char* scoring,
                              char** json) {
   PINFOLD_TRY(require(json, "json"));
-  PINFOLD_LET(const auto pod, read_manifest(manifest));
+  PINFOLD_LET(const auto read, read_manifest(manifest));
+  const PodSpec& pod = read.spec;
   PINFOLD_LET_WRAP(const auto strategy,
                    parse_scoring_strategy(scoring == nullptr ? "LeastNUMANodes" : scoring),
                    "scoring");
@@ -72,7 +73,8 @@ Result<pinfold_code> predict(const pinfold_fleet& fleet, const char* manifest, c
 Result<pinfold_code> place_pod(pinfold_fleet& fleet, const char* manifest, const char* node_name,
                                char** error) {
   PINFOLD_TRY(require(node_name, "node_name"));
-  PINFOLD_LET(const auto pod, read_manifest(manifest));
+  PINFOLD_LET(const auto read, read_manifest(manifest));
+  const PodSpec& pod = read.spec;
   const auto node = fleet.fleet.find(node_name);
   if (!node) return fail(ErrorCode::kNotFound, fmt::format("node '{}'", node_name));
   // A pod that moves must not compete with its own placement.

@@ -88,7 +88,9 @@ Result<pinfold_code> adopt(NodeSession& session, const ContainerId& container,
 Result<pinfold_code> explain(const pinfold_node& node, NodeSession& session, const char* manifest,
                              pinfold_pod** pod, char** error) {
   PINFOLD_TRY(require(pod, "pod"));
-  PINFOLD_LET(const auto spec, read_manifest(manifest));
+  PINFOLD_LET(const auto read, read_manifest(manifest));
+  const PodSpec& spec = read.spec;
+  log_warnings(node, "manifest", read.notes);
   std::vector<Trace> traces;
   PINFOLD_LET(const auto* const agent, view_of(session));
   PINFOLD_LET(auto preview, agent->preview({spec}, &traces));
@@ -104,7 +106,9 @@ Result<pinfold_code> explain(const pinfold_node& node, NodeSession& session, con
 Result<pinfold_code> admit(const pinfold_node& node, NodeSession& session, const char* manifest,
                            pinfold_pod** pod, char** error) {
   PINFOLD_TRY(require(pod, "pod"));
-  PINFOLD_LET(const auto spec, read_manifest(manifest));
+  PINFOLD_LET(const auto read, read_manifest(manifest));
+  const PodSpec& spec = read.spec;
+  log_warnings(node, "manifest", read.notes);
   verbs::Admit action{{spec}};
   action.wants_pods = true;
   PINFOLD_LET(auto admissions, session.execute<verbs::Admissions>(action));

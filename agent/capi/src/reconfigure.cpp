@@ -104,11 +104,13 @@ pinfold_code pinfold_node_defragment(pinfold_node* node, const char* manifest, u
                                      char** plan, char** error) {
   return guarded(error, [&]() -> Result<pinfold_code> {
     PINFOLD_TRY_WRAP(check_flags(flags, PINFOLD_RECONFIGURE_DRY_RUN), "defragment");
-    return with_session(node, flags == 0 ? Access::kChange : Access::kRead, "defragment", error,
-                        [&](NodeSession& session) -> Result<pinfold_code> {
-                          PINFOLD_TRY(require(plan, "plan"));
-                          PINFOLD_LET(auto pod, read_manifest(manifest));
-                          return defragment(session, {std::move(pod), flags != 0}, plan, error);
-                        });
+    return with_session(
+        node, flags == 0 ? Access::kChange : Access::kRead, "defragment", error,
+        [&](NodeSession& session) -> Result<pinfold_code> {
+          PINFOLD_TRY(require(plan, "plan"));
+          PINFOLD_LET(auto read, read_manifest(manifest));
+          log_warnings(*node, "manifest", read.notes);
+          return defragment(session, {std::move(read.spec), flags != 0}, plan, error);
+        });
   });
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -79,6 +80,38 @@ std::string kind_of_items(const nlohmann::json& list) {
   return kind;
 }
 
+/// Returns the metadata of a document; an empty object if it has none.
+nlohmann::json metadata_of(const nlohmann::json& document) {
+  const nlohmann::json* const metadata =
+      document.is_object() ? member(document, "metadata") : nullptr;
+  return metadata != nullptr && metadata->is_object() ? *metadata : nlohmann::json::object();
+}
+
+/// Returns the key of an object of this kind and name in the namespace of `metadata`.
+std::string key_in(const nlohmann::json& metadata, const std::string& kind,
+                   const std::string& name) {
+  const std::string space = text_of(metadata, "namespace");
+  return fmt::format("{} {}/{}", printable(kind.empty() ? "Pod" : kind),
+                     printable(space.empty() ? "default" : space), printable(name));
+}
+
+std::string key_of(const nlohmann::json& document) {
+  const nlohmann::json metadata = metadata_of(document);
+  return key_in(metadata, text_of(document, "kind"), text_of(metadata, "name"));
+}
+
+/// Returns the keys of the objects that ownerReferences name; an owner is in the same namespace.
+std::vector<std::string> owners_of(const nlohmann::json& document) {
+  std::vector<std::string> keys;
+  const nlohmann::json metadata = metadata_of(document);
+  const nlohmann::json* const owners = member(metadata, "ownerReferences");
+  if (owners == nullptr || !owners->is_array()) return keys;
+  for (const nlohmann::json& owner : *owners) {
+    keys.push_back(key_in(metadata, text_of(owner, "kind"), text_of(owner, "name")));
+  }
+  return keys;
+}
+
 Result<void> wrapped(Result<void> result, const std::string& place) {
   if (result || place.empty()) return result;
   return fail(std::move(result).error().wrap(place));
@@ -95,6 +128,12 @@ Result<nlohmann::json> as_pod(nlohmann::json document) {
   }
   if (!is_workload(document)) return document;
   return pod_of_template(document);
+}
+
+std::string template_note(const nlohmann::json& document) {
+  if (!is_workload(document)) return "";
+  return fmt::format("{} {}: its pod template is read as one pod", text_of(document, "kind"),
+                     name_of(document));
 }
 
 Result<PodSpec> read_pod(const nlohmann::json& document, UnknownFields unknown) {
@@ -135,7 +174,51 @@ Result<void> PodCollector::add_text(std::string_view yaml_or_json, std::string_v
   return {};
 }
 
+std::set<std::string> PodCollector::owners_of_pods() const {
+  std::set<std::string> found;
+  std::vector<std::string> rest;
+  std::multimap<std::string_view, const Object*> by_key;
+  for (const Object& object : objects_) {
+    by_key.emplace(object.key, &object);
+    if (!object.template_note.empty()) continue;
+    rest.insert(rest.end(), object.owners.begin(), object.owners.end());
+  }
+  while (!rest.empty()) {
+    const std::string key = std::move(rest.back());
+    rest.pop_back();
+    if (!found.insert(key).second) continue;
+    const auto [begin, end] = by_key.equal_range(key);
+    for (auto at = begin; at != end; ++at) {
+      rest.insert(rest.end(), at->second->owners.begin(), at->second->owners.end());
+    }
+  }
+  return found;
+}
+
+/// A Deployment, its ReplicaSets and their pods, as `kubectl get all` prints them, are the same
+/// pods.
+void PodCollector::choose_pods() {
+  const std::set<std::string> with_pods = owners_of_pods();
+  std::set<std::string> keys;
+  for (const Object& object : objects_) keys.insert(object.key);
+  for (Object& object : objects_) {
+    const bool is_owned = std::any_of(object.owners.begin(), object.owners.end(),
+                                      [&](const std::string& key) { return keys.contains(key); });
+    if (object.template_note.empty()) {
+      if (object.pod) out_.pods.push_back(*std::move(object.pod));
+    } else if (with_pods.contains(object.key)) {
+      out_.notes.push_back(object.key + ": its pods are in the input: skipped");
+    } else if (is_owned) {
+      out_.notes.push_back(object.key + ": its owner is in the input: skipped");
+    } else {
+      out_.notes.push_back(std::move(object.template_note));
+      out_.pods.push_back(*std::move(object.pod));
+    }
+  }
+}
+
 Result<PodDocuments> PodCollector::finish() && {
+  choose_pods();
   if (out_.pods.empty() && foreign_ && out_.notes.size() == foreign_count_) {
     return fail(*std::move(foreign_));
   }
@@ -161,21 +244,20 @@ Result<void> PodCollector::add_pod(const nlohmann::json& document, const std::st
     skip(document, place);
     return {};
   }
+  Object object{key_of(document), owners_of(document), template_note(document), {}};
   if (const std::string phase = final_phase(document); !phase.empty()) {
+    object.template_note.clear();
+    objects_.push_back(std::move(object));
     out_.notes.push_back(
         fmt::format("pod {} has finished ({}): skipped", name_of(document), phase));
     return {};
   }
-  PINFOLD_LET(auto pod, read_pod(document, unknown_));
-  out_.pods.push_back(std::move(pod));
+  PINFOLD_LET(object.pod, read_pod(document, unknown_));
+  objects_.push_back(std::move(object));
   if (const nlohmann::json* const spec = member(document, "spec")) {
     if (std::string node = text_of(*spec, "nodeName"); !node.empty()) {
       nodes_.insert(printable(node));
     }
-  }
-  if (is_workload(document)) {
-    out_.notes.push_back(fmt::format("{} {}: its pod template is read as one pod",
-                                     text_of(document, "kind"), name_of(document)));
   }
   return {};
 }

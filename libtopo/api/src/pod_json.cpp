@@ -207,6 +207,24 @@ Result<void> expect_text(const json& document, std::string_view key, std::string
   return fail_field(key, *value, fmt::format("expected '{}'", text));
 }
 
+/// Checks that it is a Pod. For an object of another kind, the error says what to pass; one with
+/// containers is a pod whose kind is misspelt.
+Result<void> check_kind(const json& document) {
+  const std::string kind = text_of(document, "kind");
+  const json* const spec = member(document, "spec");
+  const bool has_containers = spec != nullptr && spec->is_object() && spec->contains("containers");
+  if (kind.empty() || kind == "Pod" || has_containers) {
+    PINFOLD_TRY(expect_text(document, "apiVersion", "v1"));
+    return expect_text(document, "kind", "Pod");
+  }
+  const std::string version = text_of(document, "apiVersion");
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("{} {}{}: expected a Pod: pass one of its pods, as 'kubectl get pod NAME "
+                          "-o yaml' prints it",
+                          printable(kind), name_of(document),
+                          version.empty() ? "" : fmt::format(" ({})", printable(version))));
+}
+
 /// Reads whether a pod is static and node-critical, and gives a mirror pod the UID of its static
 /// pod, by which the kubelet knows it. Domain: document.metadata is an object.
 /// Source: kubelet v1.36.2, pkg/kubelet/types/pod_update.go IsNodeCriticalPod.
@@ -301,8 +319,7 @@ Result<PodSpec> pod_from_json(const json& document) {
 Result<PodSpec> pod_of_any_phase(const json& document) {
   if (!document.is_object()) return fail_field("pod", document, "expected an object");
   PodSpec pod;
-  PINFOLD_TRY(expect_text(document, "apiVersion", "v1"));
-  PINFOLD_TRY(expect_text(document, "kind", "Pod"));
+  PINFOLD_TRY(check_kind(document));
   PINFOLD_TRY(read_metadata(document, pod));
   PINFOLD_LET(const auto spec, object_member(document, "", "spec"));
   if (spec == nullptr || member(*spec, "containers") == nullptr ||

@@ -1,6 +1,7 @@
 #include "pinfold/api/pod_documents.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -80,7 +81,10 @@ TEST(PodDocuments, AreThePodTemplatesOfWorkloads) {
   }
   EXPECT_EQ(read(R"({"kind": "List", "items": [)" + items + "]}").substr(0, 17),
             "w w w w w w w w [");
-  EXPECT_EQ(read_pod({{"kind", "Node"}}).error().message, "kind: 'Node': expected 'Pod'");
+  EXPECT_EQ(
+      read_pod({{"kind", "Node"}}).error().message,
+      "Node '': expected a Pod: pass one of its pods, as 'kubectl get pod NAME -o yaml' prints "
+      "it");
 }
 
 TEST(PodDocuments, AreFoundInListsOfEveryKind) {
@@ -96,9 +100,13 @@ TEST(PodDocuments, LeaveOutWhatHasNoPods) {
   const std::string service = R"({"kind": "Service", "metadata": {"name": "s"}})";
   EXPECT_EQ(read(service + "\n---\n" + pod_text("a")),
             "a [Service 'default/s' is neither a pod nor a known workload: skipped]");
-  EXPECT_EQ(read(service), "pods.yaml: kind: 'Service': expected 'Pod'");
-  EXPECT_EQ(read(R"({"kind": "List", "items": [)" + service + "]}"),
-            "pods.yaml: items[0]: kind: 'Service': expected 'Pod'");
+  const std::string advice =
+      "expected a Pod: pass one of its pods, as 'kubectl get pod NAME -o yaml' prints it";
+  EXPECT_THAT(read(service), testing::AllOf(testing::HasSubstr("pods.yaml: Service "),
+                                            testing::HasSubstr(advice)));
+  EXPECT_THAT(read(R"({"kind": "List", "items": [)" + service + "]}"),
+              testing::AllOf(testing::HasSubstr("pods.yaml: items[0]: Service "),
+                             testing::HasSubstr(advice)));
   const std::string misspelt =
       R"({"kind": "pod", "metadata": {"name": "b"}, "spec": {"containers": [{"name": "c"}]}})";
   EXPECT_EQ(read(pod_text("a") + "\n---\n" + misspelt),
@@ -107,6 +115,43 @@ TEST(PodDocuments, LeaveOutWhatHasNoPods) {
       R"({"kind": "Workflow", "metadata": {"name": "w"}, "status": {"phase": "Succeeded"}})";
   EXPECT_EQ(read(done + "\n---\n" + pod_text("a")),
             "a [Workflow 'default/w' is neither a pod nor a known workload: skipped]");
+}
+
+TEST(PodDocuments, NameTheKindOfAnotherObjectAndWhatToPass) {
+  const std::string rollout =
+      R"({"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": {"name": "r"},
+          "spec": {"template": {"spec": {"containers": [{"name": "c"}]}}}})";
+  const std::string error =
+      "Rollout 'default/r' (argoproj.io/v1alpha1): expected a Pod: pass one of its pods, as "
+      "'kubectl "
+      "get pod NAME -o yaml' prints it";
+  EXPECT_EQ(read(rollout), "pods.yaml: " + error);
+  EXPECT_EQ(parse_pod(rollout).error().message, error);
+}
+
+/// An object of kubectl's, with the owner "KIND NAME" unless that is "".
+std::string object_of(const std::string& kind, const std::string& name, const std::string& owner) {
+  const auto space = owner.find(' ');
+  const std::string owners =
+      owner.empty() ? ""
+                    : fmt::format(R"(, "ownerReferences": [{{"kind": "{}", "name": "{}"}}])",
+                                  owner.substr(0, space), owner.substr(space + 1));
+  const std::string spec = R"({"containers": [{"name": "c"}]})";
+  return fmt::format(R"({{"kind": "{}", "metadata": {{"name": "{}"{}}}, "spec": {}}})", kind, name,
+                     owners, kind == "Pod" ? spec : R"({"template": {"spec": )" + spec + "}}");
+}
+
+TEST(PodDocuments, OfOneWorkloadAreReadOnce) {
+  const std::string deployment = object_of("Deployment", "web", "");
+  const std::string replicas = object_of("ReplicaSet", "web-1", "Deployment web");
+  const std::string pod = object_of("Pod", "web-1-x", "ReplicaSet web-1");
+  EXPECT_EQ(read(pod + "\n---\n" + deployment + "\n---\n" + replicas),
+            "web-1-x [Deployment default/web: its pods are in the input: skipped]"
+            "[ReplicaSet default/web-1: its pods are in the input: skipped]");
+  EXPECT_EQ(read(deployment + "\n---\n" + replicas),
+            "web [Deployment 'default/web': its pod template is read as one pod]"
+            "[ReplicaSet default/web-1: its owner is in the input: skipped]");
+  EXPECT_EQ(read(pod), "web-1-x ");
 }
 
 TEST(PodDocuments, OfSeveralNodesAreNamed) {

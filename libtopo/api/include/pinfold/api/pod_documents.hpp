@@ -25,6 +25,9 @@ namespace pinfold {
 /// Errors: kInvalidArgument for a workload without a template and for an object that does not look
 /// like a manifest.
 [[nodiscard]] Result<nlohmann::json> as_pod(nlohmann::json document);
+/// Returns "Deployment 'a/web': its pod template is read as one pod"; "" for a pod.
+[[nodiscard]] std::string template_note(const nlohmann::json& document);
+
 /// What a reader does with fields that it does not know.
 enum class UnknownFields {
   kRefuse,  ///< as kubectl, for what a user wrote: see check_pod_fields
@@ -53,10 +56,22 @@ class PodCollector {
   /// Adds the documents of a text with this name. Errors: kInvalidArgument with the document's
   /// number.
   [[nodiscard]] Result<void> add_text(std::string_view yaml_or_json, std::string_view name);
-  /// Returns the pods. Errors: kInvalidArgument if there are only objects of other kinds.
+  /// Returns the pods. A workload whose pods were added, or whose owner was, is skipped.
+  /// Errors: kInvalidArgument if there are only objects of other kinds.
   [[nodiscard]] Result<PodDocuments> finish() &&;
 
  private:
+  /// A pod or workload, and the objects that its ownerReferences name.
+  struct Object {
+    std::string key;  ///< "Deployment default/web"
+    std::vector<std::string> owners;
+    std::string template_note;   ///< of a workload: see template_note
+    std::optional<PodSpec> pod;  ///< nullopt: it has finished
+  };
+
+  /// Returns the keys of the objects that own pods, directly or not.
+  [[nodiscard]] std::set<std::string> owners_of_pods() const;
+  void choose_pods();
   [[nodiscard]] Result<void> add_item(const nlohmann::json& item, const std::string& kind,
                                       const std::string& place);
   [[nodiscard]] Result<void> add_pod(const nlohmann::json& document, const std::string& place);
@@ -64,6 +79,7 @@ class PodCollector {
 
   UnknownFields unknown_;
   PodDocuments out_;
+  std::vector<Object> objects_;
   std::set<std::string> nodes_;
   std::optional<Error> foreign_;  ///< what is wrong with the first object of another kind
   std::size_t foreign_count_ = 0;
