@@ -89,7 +89,7 @@ void pinfold_free(void* text);
 enum {
   PINFOLD_LOG_DEBUG = 0,   /**< each write to a cgroup */
   PINFOLD_LOG_INFO = 1,    /**< admissions and removals */
-  PINFOLD_LOG_WARNING = 2, /**< drift, missing controllers, unknown configuration fields */
+  PINFOLD_LOG_WARNING = 2, /**< drift, missing controllers, about configurations and pods */
   PINFOLD_LOG_ERROR = 3    /**< a decision that could not be applied to the kernel */
 };
 
