@@ -36,6 +36,8 @@ struct ObservedKubelet {
   std::string host = {};           ///< the program it is part of: "k3s server"; "": none
   KubeletFlags flags = {};         ///< of its process or, if it does not run, of its unit
   bool has_command = false;        ///< no kubelet runs, and its unit has the whole command line
+  /// No kubelet runs and no unit of one was found: what starts it may give it flags.
+  bool may_have_flags = false;
   std::string root_dir;            ///< "/var/lib/kubelet"
   std::string config_path = {};    ///< "": no file
   std::string settings_path = {};  ///< the file that an administrator edits; "": `config_path`
