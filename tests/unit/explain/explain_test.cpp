@@ -247,6 +247,25 @@ TEST(Explain, NamesTheKnownBugsThatAct) {
   EXPECT_THAT(notes(Profile::kFixed, "2"), ElementsAre());
 }
 
+/// The pod is admitted; the bug acts when the kubelet starts the next time.
+TEST(Explain, NamesAKnownBugThatActsAtTheNextStart) {
+  Config config = aligning_config("none");
+  config.reserved_system_cpus = "0-1";
+  config.cpu_manager_policy_options["strict-cpu-reservation"] = "true";
+  config.profile = Profile::kKubelet138;
+  const TestNode node({.numa = 1, .cpus = 16}, config);
+  const auto notes = [&](const char* cpus) {
+    return explain(node.node(), node.state(), pod("p", {{"cpu", cpus}, {"memory", "1Gi"}})).notes;
+  };
+  EXPECT_THAT(
+      notes("14"),
+      ElementsAre("A known bug of kubelet 1.38 applies: with strict-cpu-reservation a node does "
+                  "not start after exclusive CPUs have used up the shared pool (quirk "
+                  "empty_shared_pool_prevents_start); after this the kubelet does not start again: "
+                  "default cpuset cannot be empty"));
+  EXPECT_THAT(notes("13"), ElementsAre());
+}
+
 TEST(Explain, NamesTheNumaNodeOfTheDevicesInALimit) {
   Config config = aligning_config("single-numa-node");
   config.reserved_system_cpus = "0-7";
