@@ -189,10 +189,19 @@ FeatureGates Config::gates() const {
   // QUIRK: without the quirk, empty pod-level resources are the same as none.
   gates.pod_level_resources_fix_kubelet_qos_class = !quirks().empty_pod_resources_set_qos_class;
   for (const auto& [name, target] : kGates) {
-    const auto set = feature_gates.find(std::string(name));
-    if (set != feature_gates.end()) gates.*target = set->second;
+    bool& gate = gates.*target;
+    gate = set_gate(name, gate).value_or(gate);
   }
   return gates;
+}
+
+std::optional<bool> Config::set_gate(std::string_view name, bool is_beta) const {
+  for (const std::string& one :
+       {std::string(name), std::string(is_beta ? "AllBeta" : "AllAlpha")}) {
+    const auto set = feature_gates.find(one);
+    if (set != feature_gates.end()) return set->second;
+  }
+  return std::nullopt;
 }
 
 Result<ParsedConfig> config_from_json(const json& document) {

@@ -221,9 +221,8 @@ void check_memory_qos(const Config& config, std::vector<std::string>& problems) 
         "memoryThrottlingFactor {} must be greater than 0 and less than or equal to 1.0", *factor));
   }
   const std::string& policy = config.memory_reservation_policy;
-  const auto gate = config.feature_gates.find("MemoryQoS");
-  const bool is_on =
-      gate == config.feature_gates.end() ? config.profile != Profile::kKubelet136 : gate->second;
+  const bool is_beta = config.profile != Profile::kKubelet136;
+  const bool is_on = config.set_gate("MemoryQoS", is_beta).value_or(is_beta);
   if (policy == kTiered && !is_on) {
     problems.push_back(
         fmt::format("memoryReservationPolicy {} requires MemoryQoS feature gate to be enabled",

@@ -128,6 +128,27 @@ TEST(NodeMake, AcceptsEveryGateOfTheKubelet) {
   EXPECT_TRUE(node) << node.error().error;
 }
 
+TEST(NodeMake, SetsGatesOfAStage) {
+  constexpr const char* kSockets =
+      "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
+      "cpuManagerPolicyOptions: {align-by-socket: 'true'}\n";
+  constexpr const char* kSpread =
+      "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
+      "cpuManagerPolicyOptions: {distribute-cpus-across-numa: 'true'}\n";
+  const std::string sockets = kSockets;
+  const std::string spread = kSpread;
+  EXPECT_FALSE(try_node(sockets));
+  EXPECT_TRUE(try_node(sockets + "featureGates: {AllAlpha: true}"));
+  EXPECT_FALSE(
+      try_node(sockets + "featureGates: {AllAlpha: true, CPUManagerPolicyAlphaOptions: false}"));
+  EXPECT_TRUE(try_node(spread));
+  EXPECT_FALSE(try_node(spread + "featureGates: {AllBeta: false}"));
+  EXPECT_TRUE(
+      try_node(spread + "featureGates: {AllBeta: false, CPUManagerPolicyBetaOptions: true}"));
+  EXPECT_FALSE(try_node("featureGates: {AllAlpha: true, PodLevelResources: false}"))
+      << "PodLevelResourceManagers depends on it";
+}
+
 TEST(NodeMake, AcceptsWhatTheKubeletAccepts) {
   for (const char* const config :
        {"enforceNodeAllocatable: []\ncgroupsPerQOS: false",

@@ -68,8 +68,8 @@ Result<ConversionTarget> parse_target(const ConvertOptions& options,
   std::optional<bool> gate;
   if (options.gate != "any") {
     gate = options.gate == "on";
-  } else if (config && config->feature_gates.contains(kGate)) {
-    gate = config->feature_gates.at(kGate);
+  } else if (config) {
+    gate = config->set_gate(kGate, false);
   }
   ConversionTarget target;
   if (const auto kubelet = find_kubelet(options.to, gate.value_or(false))) {

@@ -104,6 +104,9 @@ struct Config {
 
   /// Returns the effective gates: the defaults, overridden by feature_gates. Ignores unknown names.
   [[nodiscard]] FeatureGates gates() const;
+  /// Returns what feature_gates says of a gate: by its name or, for all gates of its stage that are
+  /// not named, by AllBeta or AllAlpha. nullopt: nothing. Source: component-base/featuregate.
+  [[nodiscard]] std::optional<bool> set_gate(std::string_view name, bool is_beta) const;
   /// Returns the quirks of the profile, except without_quirk.
   [[nodiscard]] Quirks quirks() const;
 
