@@ -457,14 +457,14 @@ TEST_F(CheckpointOfANode, RepairWithAPartOfAConfigurationChangesNoPolicy) {
   folder_.write("talos.yaml",
                 "machine: {kubelet: {extraArgs: {rotate-server-certificates: true}}}\n");
   folder_.write("k3s.yaml", "node-ip: 10.0.0.1\n");
-  TempDir tree;
+  const test::TempDir tree;
   tree.write("var/lib/kubelet/config.yaml",  // and no unit: the flags are unknown
              "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n");
   const auto before = contents_of(folder_.path());
   for (const char* const part : {"--kubelet-flags kubeadm-flags.env", "--config join.yaml",
                                  "--config talos.yaml", "--config k3s.yaml", "--config "}) {
     std::string option(part);
-    const auto& of = option.ends_with(' ') ? tree : folder_;
+    const test::TempDir& of = option.ends_with(' ') ? tree : folder_;
     option.insert(option.find(' ') + 1, of.path() + "/");
     const Outcome refused = run("repair" + node() + " " + option + " " + folder_.path());
     EXPECT_EQ(refused.status, 2) << part;
