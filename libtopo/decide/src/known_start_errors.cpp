@@ -9,6 +9,8 @@ namespace {
 constexpr const char* kAmount =
     "expected an amount such as 500m or 1Gi, not below 0, in each reservation and eviction setting";
 constexpr const char* kDefaultPeriod = "cpuCFSQuotaPeriod: 100ms";
+constexpr const char* kImageThresholds =
+    "imageGCHighThresholdPercent: 85, imageGCLowThresholdPercent: 80";
 constexpr const char* kEnforcePods = "enforceNodeAllocatable: [pods]";
 
 /// The first entry whose part a text has counts.
@@ -26,6 +28,13 @@ constexpr std::array kKnownErrors = {
                     "memoryThrottlingFactor: 0.9"},
     KnownStartError{"specified for memoryReservationPolicy",
                     "memoryReservationPolicy has no such value", "memoryReservationPolicy: None"},
+    KnownStartError{"(--system-cgroups)", "systemCgroups needs cgroupRoot", "cgroupRoot: /"},
+    KnownStartError{"imageGC",
+                    "expected 0 <= imageGCLowThresholdPercent < imageGCHighThresholdPercent <= 100",
+                    kImageThresholds},
+    KnownStartError{"memorySwap.swapBehavior",
+                    "swapBehavior is LimitedSwap or NoSwap; UnlimitedSwap is no more",
+                    "memorySwap: {swapBehavior: LimitedSwap}"},
     // What is enforced.
     KnownStartError{"must be specified when",
                     "enforceNodeAllocatable names a reservation that has no cgroup: "
