@@ -323,7 +323,7 @@ class Finder {
     ConfigDocument read{configs_.empty() ? json::object() : std::move(configs_.front()),
                         std::move(notes_), is_partial_};
     set_defaults(read.document);
-    PINFOLD_TRY(add_flags(flags_, read));
+    PINFOLD_TRY(add_flags({flags_}, read));
     if (is_rancher_ && read.document.is_object()) {
       add_rancher_flags(flags_);
       PINFOLD_TRY(apply_flags(flags_, read.document));
@@ -440,7 +440,7 @@ Result<ConfigDocument> document_of_flags(const FlagsText& read, std::string_view
   if (read.flags.empty() && !names_kubelet) return invalid("it contains no kubelet flags");
   PINFOLD_TRY(check_unit(read));
   ConfigDocument found{json::object(), read.notes, true};
-  PINFOLD_TRY(add_flags(read.flags, found));
+  PINFOLD_TRY(add_flags(read, found));
   return Result<ConfigDocument>(std::move(found));
 }
 
@@ -461,12 +461,14 @@ std::optional<FlagsText> flags_of_text(std::string_view text, const UnitFiles& f
   return std::nullopt;
 }
 
-Result<void> add_flags(const KubeletFlags& flags, ConfigDocument& config) {
-  PINFOLD_TRY(check_flags(flags));
-  const auto file = flags.find("--config");
-  if (file != flags.end() && config.document.empty()) return fail_elsewhere(file->second);
-  if (config.document.is_object()) PINFOLD_TRY(apply_flags(flags, config.document));
-  for (std::string& warning : flag_warnings(flags)) config.notes.push_back(std::move(warning));
+Result<void> add_flags(const FlagsText& read, ConfigDocument& config) {
+  PINFOLD_TRY(check_flags(read.flags));
+  const bool has_no_file = config.document.empty();
+  const auto file = read.flags.find("--config");
+  if (file != read.flags.end() && has_no_file) return fail_elsewhere(file->second);
+  if (config.document.is_object()) PINFOLD_TRY(apply_flags(read.flags, config.document));
+  if (read.is_command && has_no_file) config.document.emplace("evictionHard", json::object());
+  for (std::string& warning : flag_warnings(read.flags)) config.notes.push_back(std::move(warning));
   return {};
 }
 

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "pinfold/api/config.hpp"
 
 namespace pinfold {
@@ -323,6 +328,23 @@ TEST(ConfigDocument, FieldsAreSuggestedByTheirWords) {
     ASSERT_TRUE(parsed) << written << parsed.error().message;
     EXPECT_THAT(parsed->warnings, ElementsAre(HasSubstr(std::string("'") + meant + "'")));
   }
+}
+
+TEST(ConfigDocument, OfAWholeCommandLineWithoutAFileHasNoDefaultThresholds) {
+  using Thresholds = std::optional<std::map<std::string, std::string>>;
+  const auto thresholds = [](const char* text) {
+    return parse_config(text).value().config.eviction_hard;
+  };
+  EXPECT_EQ(thresholds("/usr/bin/kubelet --max-pods=10"), Thresholds(std::in_place));
+  EXPECT_EQ(thresholds("[Service]\nExecStart=/usr/bin/kubelet --max-pods=10\n"),
+            Thresholds(std::in_place));
+  EXPECT_EQ(thresholds("kubelet --eviction-hard=memory.available<1Gi"),
+            (Thresholds{{{"memory.available", "1Gi"}}}));
+  EXPECT_EQ(thresholds("[Service]\nEnvironment=KUBELET_EXTRA_ARGS=--max-pods=10\n"), std::nullopt)
+      << "its unit may name a file";
+  ConfigDocument with_file{{{"maxPods", 5}}};
+  ASSERT_TRUE(add_flags({{{"--config", "/a"}}, {}, true}, with_file));
+  EXPECT_FALSE(with_file.document.contains("evictionHard")) << "the file's rule applies";
 }
 
 TEST(KubeletFlagsText, IsNoDocument) {

@@ -33,8 +33,9 @@ struct ConfigDocument {
 
 /// Applies flags to a configuration; `notes` names those without effect. Errors: kInvalidArgument
 /// for flags with which a kubelet does not start, and if they name the file with the rest of the
-/// configuration while `config` is empty.
-[[nodiscard]] Result<void> add_flags(const KubeletFlags& flags, ConfigDocument& config);
+/// configuration while `config` is empty. A kubelet whose whole command line has no file has no
+/// default evictionHard. Source: kubelet v1.36 cmd/kubelet/app/server.go, loadConfigFile.
+[[nodiscard]] Result<void> add_flags(const FlagsText& read, ConfigDocument& config);
 
 /// Returns the fields of the managers' policies that a partial configuration leaves out: see
 /// ParsedConfig.
