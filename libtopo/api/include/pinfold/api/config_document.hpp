@@ -44,8 +44,9 @@ struct ConfigDocument {
 /// Finds the kubelet's configuration in any of these: a KubeletConfiguration, alone or among other
 /// documents; a Talos machine configuration; config.yaml of k3s or RKE2; kubeadm's
 /// InitConfiguration and JoinConfiguration; OpenShift's KubeletConfig; nodeadm's NodeConfig; a
-/// kubeadm ConfigMap; the answer of a kubelet's /configz; and everything that flags_of_text reads.
-/// Errors: kInvalidArgument for any other kind of file, with advice on what to pass instead.
+/// kubeadm ConfigMap; the answer of a kubelet's /configz; a script that calls EKS' bootstrap.sh;
+/// and everything that flags_of_text reads. Errors: kInvalidArgument for any other kind of file,
+/// with advice on what to pass instead.
 [[nodiscard]] Result<ConfigDocument> read_config_document(std::string_view text);
 
 }  // namespace pinfold
