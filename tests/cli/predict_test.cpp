@@ -269,6 +269,17 @@ TEST_F(PredictCommand, TopologyCountsTheAssignmentsOfAStateDirectory) {
   EXPECT_EQ(run(fmt::format("{} -o nrt --state-dir /nowhere", kSynthetic)).status, 2);
 }
 
+TEST_F(PredictCommand, TopologyCountsTheAssignmentsUnderAWrongChecksum) {
+  write("config.yaml", kConfig);
+  write(
+      "cpu_manager_state",
+      R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"p":{"c":"2-3"}},"checksum":1})");
+  const Outcome written = run(fmt::format("{} -o nrt --state-dir .", kSynthetic));
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_EQ(json::parse(written.out)["zones"][0]["resources"][0]["available"], "1");
+  EXPECT_THAT(written.err, HasSubstr("wrong checksum: 1 in the file"));
+}
+
 TEST_F(PredictCommand, TopologyNamesTheConfigurationThatIsMissingAndDeletesNothing) {
   write("cpu_manager_state",
         R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"p":{"c":"2-3"}}})");
