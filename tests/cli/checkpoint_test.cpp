@@ -268,6 +268,23 @@ class CheckpointOfANode : public Checkpoint {
   test::TempDir out_;
 };
 
+TEST_F(CheckpointOfANode, AGateThatOnlyAVendorsKubeletMayKnowStopsNoRepair) {
+  constexpr const char* kValidation =
+      "upstream's kubelet refuses the feature gate SomethingNew; a vendor's may know it\n";
+  folder_.write("config.yaml",
+                "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\n"
+                "featureGates: {PodLevelResourceManagers: true, SomethingNew: true}\n");
+  const std::string repair = "repair" + node() + " " + folder_.path();
+  for (const std::string& command :
+       {repair, repair + " --profile kubelet-1.36",
+        "convert --to 1.36 --out " + out_.path() + node() + " " + folder_.path()}) {
+    const Outcome done = run(command);
+    EXPECT_EQ(done.status, 0) << done.out;
+    EXPECT_NE(done.out.find(kValidation), std::string::npos) << done.out;
+    EXPECT_EQ(done.out.find("passes"), std::string::npos) << done.out;
+  }
+}
+
 TEST_F(CheckpointOfANode, ConvertWritesFilesThatTheOlderKubeletLoads) {
   const std::string command = "convert --to cpu-v2 --out " + out_.path() + node() + " ";
   const Outcome dry = run(command + "--dry-run " + folder_.path());

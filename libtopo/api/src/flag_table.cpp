@@ -22,6 +22,8 @@ constexpr std::array kDecisiveFlags = {
     KnownFlag{"eviction-soft", FlagForm::kThresholds, "evictionSoft"},
     KnownFlag{"eviction-soft-grace-period", FlagForm::kMap, "evictionSoftGracePeriod"},
     KnownFlag{"feature-gates", FlagForm::kBooleans, "featureGates"},
+    KnownFlag{"image-gc-high-threshold", FlagForm::kNumber, "imageGCHighThresholdPercent"},
+    KnownFlag{"image-gc-low-threshold", FlagForm::kNumber, "imageGCLowThresholdPercent"},
     KnownFlag{"kube-reserved", FlagForm::kMap, "kubeReserved"},
     KnownFlag{"kube-reserved-cgroup", FlagForm::kText, "kubeReservedCgroup"},
     KnownFlag{"max-pods", FlagForm::kNumber, "maxPods"},
@@ -29,6 +31,7 @@ constexpr std::array kDecisiveFlags = {
     KnownFlag{"pods-per-core", FlagForm::kNumber, "podsPerCore"},
     KnownFlag{"reserved-cpus", FlagForm::kText, "reservedSystemCPUs"},
     KnownFlag{"reserved-memory", FlagForm::kMemory, "reservedMemory"},
+    KnownFlag{"system-cgroups", FlagForm::kText, "systemCgroups"},
     KnownFlag{"system-reserved", FlagForm::kMap, "systemReserved"},
     KnownFlag{"system-reserved-cgroup", FlagForm::kText, "systemReservedCgroup"},
     KnownFlag{"topology-manager-policy", FlagForm::kName, "topologyManagerPolicy"},
@@ -100,7 +103,7 @@ constexpr std::array<std::string_view, 57> kOtherBooleans = {
 };
 
 /// The same for flags with other values.
-constexpr std::array<std::string_view, 157> kOtherFlags = {
+constexpr std::array<std::string_view, 154> kOtherFlags = {
     "address",
     "allowed-unsafe-sysctls",
     "api-servers",
@@ -172,8 +175,6 @@ constexpr std::array<std::string_view, 157> kOtherFlags = {
     "http-check-frequency",
     "image-credential-provider-bin-dir",
     "image-credential-provider-config",
-    "image-gc-high-threshold",
-    "image-gc-low-threshold",
     "image-pull-progress-deadline",
     "image-service-endpoint",
     "init-config-dir",
@@ -245,7 +246,6 @@ constexpr std::array<std::string_view, 157> kOtherFlags = {
     "storage-driver-user",
     "streaming-connection-idle-timeout",
     "sync-frequency",
-    "system-cgroups",
     "system-container",
     "tls-cert-file",
     "tls-cipher-suites",

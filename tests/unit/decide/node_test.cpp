@@ -94,6 +94,14 @@ TEST(NodeMake, FailsAsTheKubeletDoes) {
        "additional enforcements when \"none\" is specified, invalid configuration: cgroupsPerQOS "
        "(--cgroups-per-qos) must be set to true when \"pods\" contained in enforceNodeAllocatable "
        "(--enforce-node-allocatable)]"},
+      {"systemCgroups: /system\nimageGCHighThresholdPercent: 70\n"
+       "memorySwap: {swapBehavior: UnlimitedSwap}",
+       StartStage::kConfiguration,
+       "[invalid configuration: systemCgroups (--system-cgroups) was specified and cgroupRoot "
+       "(--cgroup-root) was not specified, invalid configuration: imageGCLowThresholdPercent "
+       "(--image-gc-low-threshold) 80 must be less than imageGCHighThresholdPercent "
+       "(--image-gc-high-threshold) 70, invalid configuration: memorySwap.swapBehavior "
+       "\"UnlimitedSwap\" must be one of: \"\", \"LimitedSwap\" or \"NoSwap\"]"},
       {"maxPods: -1\npodsPerCore: -2", StartStage::kConfiguration,
        "[invalid configuration: maxPods (--max-pods) -1 must not be a negative number, invalid "
        "configuration: podsPerCore (--pods-per-core) -2 must not be a negative number]"},

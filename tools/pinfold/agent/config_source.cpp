@@ -105,6 +105,7 @@ class FlagsArguments {
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (used_.contains(arguments_[i].file_name)) continue;
       merge_flags(all.flags, texts[i].flags);
+      all.is_command = all.is_command || texts[i].is_command;
       all.notes.insert(all.notes.end(), texts[i].notes.begin(), texts[i].notes.end());
     }
     return all;
@@ -139,9 +140,12 @@ Result<void> apply_arguments(const NodeOptions& options, ConfigDocument& config)
   }
   PINFOLD_LET_WRAP(FlagsText flags, FlagsArguments(std::move(arguments)).merge(),
                    "--kubelet-flags");
-  if (!options.config.empty()) flags.flags.erase("--config");
+  if (!options.config.empty()) {
+    flags.flags.erase("--config");
+    flags.is_command = false;  // the file has the rest
+  }
   config.notes = std::move(flags.notes);
-  PINFOLD_TRY_WRAP(add_flags(flags.flags, config), "--kubelet-flags");
+  PINFOLD_TRY_WRAP(add_flags(flags, config), "--kubelet-flags");
   for (const std::string& note : config.notes) warn("--kubelet-flags: " + note);
   return {};
 }

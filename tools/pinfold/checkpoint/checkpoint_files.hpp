@@ -47,6 +47,10 @@ struct StateFile {
 [[nodiscard]] Result<checkpoint::ContainerIds> read_container_ids(const std::string& path);
 [[nodiscard]] cli::Option container_ids_option(std::string& path);
 
+/// Returns the result of a validation that found no problem: "passes", unless upstream's kubelet
+/// refuses feature gates. Nothing shows whether a kubelet is upstream's, except gates of OpenShift.
+[[nodiscard]] std::string describe_passed(const Config& config);
+
 /// Prints the title and aligned lines "  OBJECT  text"; prints nothing without notes.
 void print_notes(const std::string& title, const std::vector<checkpoint::Note>& notes);
 

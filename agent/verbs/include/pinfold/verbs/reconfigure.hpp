@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -67,6 +68,8 @@ struct NodeConfig {
   Config config;
   agent::ProfileSource profile_source = agent::ProfileSource::kDefault;
   std::vector<std::string> open_policies = {};  ///< see ParsedConfig
+  /// Gates that `config` leaves out, because no decision depends on them.
+  std::map<std::string, bool> unknown_gates = {};
 };
 
 /// Where the parts of a node come from when it starts. Functions may be empty.

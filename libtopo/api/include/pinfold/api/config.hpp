@@ -96,6 +96,11 @@ struct Config {
   std::map<std::string, std::string> eviction_soft;
   std::map<std::string, std::string> eviction_soft_grace_period;
   std::map<std::string, std::string> eviction_minimum_reclaim;
+  std::string cgroup_root;
+  std::string system_cgroups;
+  std::string swap_behavior;                  ///< memorySwap.swapBehavior
+  std::int32_t image_gc_high_threshold = 85;  ///< imageGCHighThresholdPercent
+  std::int32_t image_gc_low_threshold = 80;   ///< imageGCLowThresholdPercent
   /// For replays of what follows a draft: the options of closed drafts, which only the profile
   /// fixed knows, are known.
   bool knows_draft_options = false;
