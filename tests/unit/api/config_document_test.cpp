@@ -339,11 +339,21 @@ TEST(ConfigDocument, FieldsAreSuggestedByTheirWords) {
                                        {"topologyPolicy", "topologyManagerPolicy"},
                                        {"memoryPolicy", "memoryManagerPolicy"},
                                        {"cpu-manager-policy", "cpuManagerPolicy"},
-                                       {"systemReservedCPUs", "reservedSystemCPUs"}}) {
-    const auto parsed = parse_config(std::string(written) + ": x");
+                                       {"systemReservedCPUs", "reservedSystemCPUs"},
+                                       {"podLimit", "maxPods"},
+                                       {"topologyManagerPolicyScope", "topologyManagerScope"},
+                                       {"numaPolicy", "topologyManagerPolicy"},
+                                       {"isolatedCPUs", "reservedSystemCPUs"},
+                                       {"cfsQuota", "cpuCFSQuota"}}) {
+    const auto parsed = parse_config(std::string(written) + ": x\nport: 1");
     ASSERT_TRUE(parsed) << written << parsed.error().message;
     EXPECT_THAT(parsed->warnings, ElementsAre(HasSubstr(std::string("'") + meant + "'")));
   }
+}
+
+TEST(ConfigDocument, FieldsBelowAreSuggestedByTheirWords) {
+  EXPECT_THAT(parse_config("reservedMemory: [{node: 0}]").value().warnings,
+              ElementsAre(HasSubstr("did you mean 'numaNode'?")));
 }
 
 TEST(ConfigDocument, OfAWholeCommandLineWithoutAFileHasNoDefaultThresholds) {
