@@ -215,6 +215,12 @@ std::string show_file(const Observed& observed, const std::string& path) {
   return fmt::format("cat '{}{}'", observed.root, path);
 }
 
+std::string repair_command(const ObservedKubelet& kubelet, std::string_view option) {
+  return fmt::format(
+      "systemctl stop {0} && pinfold checkpoint repair{1} --config / '{2}' && systemctl start {0}",
+      kubelet.unit, option, kubelet.root_dir);
+}
+
 std::string group_file(const ObservedGroup& group, std::string_view file) {
   return fmt::format("'{}/{}'", group.directory, file);
 }

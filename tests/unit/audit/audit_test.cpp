@@ -502,6 +502,50 @@ TEST(Audit, NamesOneCpuOfTwoPods) {
               Contains(AllOf(HasSubstr("error state-overlap"), HasSubstr("gives CPUs 3 to"))));
 }
 
+/// The mends of all findings of a kind.
+std::vector<std::string> mends_of(const Report& report, std::string_view kind) {
+  std::vector<std::string> mends;
+  for (const Finding& finding : report.findings) {
+    if (finding.kind == kind) mends.push_back(finding.mend);
+  }
+  return mends;
+}
+
+TEST(Audit, MendsAnOverlapOfTheStateFileThere) {
+  const KubeletTree tree;
+  CpuCheckpoint state = KubeletTree::cpu_state();
+  state.assignments[{PodUid(KubeletTree::kDbUid), "postgres"}] = CpuSet{3, 4, 5};
+  tree.write_cpu_state(state);
+  const Report report = audit(tree);
+  const auto is_repair = HasSubstr(
+      "systemctl stop kubelet && pinfold checkpoint repair --accept-loss --config / "
+      "'/var/lib/kubelet' && systemctl start kubelet  # one of the two loses its CPUs");
+  EXPECT_THAT(mends_of(report, "state-overlap"), ElementsAre(is_repair));
+  EXPECT_THAT(mends_of(report, "overlap"), ElementsAre(is_repair));  // of app by postgres
+}
+
+TEST(Audit, MendsAnOverlapOfPodsWithPodLevelCpus) {
+  const KubeletTree tree;
+  CpuCheckpoint state = KubeletTree::cpu_state();
+  state.pods[PodUid(KubeletTree::kWebUid)] = CpuSet{2, 3, 4};
+  tree.write_cpu_state(state);
+  const Report report = audit(tree);
+  EXPECT_THAT(lines_of(report), Contains(HasSubstr("gives CPUs 4 to")));
+  EXPECT_THAT(mends_of(report, "state-overlap"), ElementsAre(HasSubstr("repair --accept-loss")));
+}
+
+TEST(Audit, RepairsAnOverlapWithTheSharedPoolWithoutLoss) {
+  const KubeletTree tree;
+  CpuCheckpoint state = KubeletTree::cpu_state();
+  state.default_set = CpuSet{0, 1, 3, 6, 7};
+  tree.write_cpu_state(state);
+  tree.write_group(tree.log(), "0-1,3,6-7", "0-1", {1003});
+  const Report report = audit(tree);
+  const auto is_repair = HasSubstr("pinfold checkpoint repair --config / '/var/lib/kubelet'");
+  EXPECT_THAT(mends_of(report, "state-overlap"), ElementsAre(is_repair));
+  EXPECT_THAT(mends_of(report, "overlap"), ElementsAre(is_repair));
+}
+
 TEST(Audit, NotesAnAssignmentWithoutAContainer) {
   const KubeletTree tree;
   CpuCheckpoint state = KubeletTree::cpu_state();
