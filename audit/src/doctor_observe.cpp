@@ -27,6 +27,7 @@ ObservedKernel observe_kernel(const Tree& tree) {
   return {text_of(tree, "/proc/sys/kernel/osrelease"),
           text_of(tree, "/proc/cmdline"),
           text_of(tree, "/sys/devices/system/cpu/smt/control"),
+          text_of(tree, "/sys/devices/system/cpu/possible"),
           text_of(tree, "/sys/devices/system/cpu/present"),
           text_of(tree, "/sys/devices/system/cpu/offline"),
           text_of(tree, "/proc/sys/kernel/numa_balancing"),

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/audit/boot_parameters.hpp"
 #include "pinfold/audit/checks.hpp"
 #include "pinfold/audit/doctor_observed.hpp"
 
@@ -45,6 +46,8 @@ void check_containerd(const ObservedSystem& system, Checks& checks);
 /// Returns the CPUs that are not reserved, so that containers can get them exclusively.
 [[nodiscard]] CpuSet exclusive_candidates(const ObservedSystem& system);
 /// Returns true if the kernel is older than a release, or if its release is unknown.
+/// Returns isolcpus= on the kernel's command line.
+[[nodiscard]] Isolcpus boot_isolcpus(const ObservedSystem& system);
 [[nodiscard]] bool may_be_before(const ObservedKernel& kernel, int major, int minor);
 /// Returns the command that clears the cpuset of a systemd unit, which systemd itself leaves set;
 /// "" if it has none.

@@ -87,6 +87,7 @@ struct ObservedKernel {
   std::optional<std::string> release = {};         ///< "6.1.0-18-amd64"
   std::optional<std::string> command_line = {};    ///< /proc/cmdline
   std::optional<std::string> smt_control = {};     ///< "on", "off", "forceoff", "notsupported"
+  std::optional<std::string> possible = {};        ///< CPUs
   std::optional<std::string> present = {};         ///< CPUs
   std::optional<std::string> offline = {};         ///< CPUs, including those that are not present
   std::optional<std::string> numa_balancing = {};  ///< "0" is off
