@@ -231,7 +231,6 @@ ObservedSystem observe_system(const Tree& tree, const DoctorOptions& options) {
     }
   }
   system.kernel = observe_kernel(tree);
-  system.systemd = observe_systemd(tree);
   system.kubelet = observe_kubelet(tree, {options.kubelet_dir, options.kubelet_config}, problems);
   system.has_kubelet_config = !options.kubelet_config.empty();
   for (const std::string& path : {system.kubelet.config_path, system.kubelet.settings_path}) {
@@ -243,6 +242,7 @@ ObservedSystem observe_system(const Tree& tree, const DoctorOptions& options) {
   if (!system.service.containerd && tree.has("/run/containerd")) system.service.containerd = "";
   system.cgroups = observe_cgroup_setup(tree, cgroup_root);
   system.cpusets = observe_cpusets(tree, system.cgroups, problems);
+  system.systemd = observe_systemd(tree, system.cpusets);
   observe_neighbours(tree, system, problems);
   system.quiet = observe_quiet(tree, problems);
   system.kernel.features = observe_features(tree, system.cgroups.mounts);

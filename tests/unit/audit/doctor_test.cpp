@@ -317,6 +317,22 @@ INSTANTIATE_TEST_SUITE_P(
                 "problem systemd-cpusets: AllowedCPUs=0-3 of 'kubepods-burstable.slice'",
                 "systemctl daemon-reload && echo > '/sys/fs/cgroup/kubepods.slice/"
                 "kubepods-burstable.slice/cpuset.cpus'"},
+        Ailment{"AllowedCpusOfAllSlices",
+                {{"etc/systemd/system/slice.d/1.conf", "[Slice]\nAllowedCPUs=4-7\n"},
+                 {"sys/fs/cgroup/kubepods.slice/cpuset.cpus", "4-7\n"}},
+                "problem systemd-cpusets: AllowedCPUs=4-7 of '-.slice' and 2 more in "
+                "'/etc/systemd/system/slice.d/1.conf'",
+                "&& echo > '/sys/fs/cgroup/kubepods.slice/cpuset.cpus'"},
+        Ailment{"AllowedCpusOfAPrefix",
+                {{"etc/systemd/system/kubepods-.slice.d/a.conf", "[Slice]\nAllowedCPUs=0-3\n"},
+                 {"sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/cpuset.cpus", "0-3\n"}},
+                "problem systemd-cpusets: AllowedCPUs=0-3 of 'kubepods-.slice' and 1 more",
+                "systemctl daemon-reload && echo > '/sys/fs/cgroup/kubepods.slice/"
+                "kubepods-burstable.slice/cpuset.cpus'"},
+        Ailment{"AllowedCpusOfAllScopes",
+                {{"etc/systemd/system/scope.d/a.conf", "[Scope]\nAllowedCPUs=0-3\n"}},
+                "problem systemd-cpusets: AllowedCPUs=0-3 of 'cri-containerd-.scope' and 2 more",
+                "systemctl daemon-reload"},
         Ailment{"CpusThatNoFileSays",
                 {{"sys/fs/cgroup/kubepods.slice/cpuset.cpus", "4-5\n"}},
                 "problem live-cpusets: /sys/fs/cgroup/kubepods.slice/cpuset.cpus is 4-5, but no "
@@ -397,25 +413,6 @@ TEST(Doctor, AcceptsWhatKeepsNothingFromContainers) {
   EXPECT_THAT(complaints(check_system(observe_doctor(tree))), IsEmpty());
 }
 
-TEST(Doctor, SaysWhatItHasNotChecked) {
-  const DoctorTree tree;
-  tree.tree().dir().remove("proc/cmdline");
-  tree.tree().dir().remove("sys/devices/system/cpu/isolated");
-  tree.tree().dir().remove("sys/devices/system/cpu/nohz_full");
-  EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
-              ElementsAre(HasSubstr("unknown isolcpus: not checked"),
-                          HasSubstr("unknown nohz_full: not checked"),
-                          HasSubstr("unknown irqaffinity: not checked")));
-  tree.write("proc/cmdline", "isolcpus=managed-irq,2-7 nohz_full=2-99\n");
-  EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
-              ElementsAre(HasSubstr("unknown isolcpus: not checked: 'isolcpus=managed-irq,2-7'"),
-                          HasSubstr("unknown nohz_full: not checked: 'nohz_full=2-99'")));
-  tree.write("proc/cmdline", "isolcpus=domain,1-3 nohz_full=2-N\n");
-  EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
-              ElementsAre(HasSubstr("warning isolcpus: isolcpus=1-3 has reserved CPUs 1")));
-}
-
-TEST(Doctor, WarnsThatOldKernelsForgetAffinities) {
 TEST(Doctor, ReadsTheCommandLineAsTheKernelDoes) {
   struct Row {
     const char* command_line;
@@ -435,6 +432,25 @@ TEST(Doctor, ReadsTheCommandLineAsTheKernelDoes) {
   }
 }
 
+TEST(Doctor, SaysWhatItHasNotChecked) {
+  const DoctorTree tree;
+  tree.tree().dir().remove("proc/cmdline");
+  tree.tree().dir().remove("sys/devices/system/cpu/isolated");
+  tree.tree().dir().remove("sys/devices/system/cpu/nohz_full");
+  EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
+              ElementsAre(HasSubstr("unknown isolcpus: not checked"),
+                          HasSubstr("unknown nohz_full: not checked"),
+                          HasSubstr("unknown irqaffinity: not checked")));
+  tree.write("proc/cmdline", "isolcpus=managed-irq,2-7 nohz_full=2-99\n");
+  EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
+              ElementsAre(HasSubstr("unknown isolcpus: not checked: 'isolcpus=managed-irq,2-7'"),
+                          HasSubstr("unknown nohz_full: not checked: 'nohz_full=2-99'")));
+  tree.write("proc/cmdline", "isolcpus=domain,1-3 nohz_full=2-N\n");
+  EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
+              ElementsAre(HasSubstr("warning isolcpus: isolcpus=1-3 has reserved CPUs 1")));
+}
+
+TEST(Doctor, WarnsThatOldKernelsForgetAffinities) {
   const DoctorTree tree;
   tree.write(kSubtree, "cpu memory\n");
   tree.write("proc/sys/kernel/osrelease", "6.1.0-40-amd64\n");
