@@ -27,15 +27,6 @@ std::optional<CpuSet> shown_cpus(const std::optional<std::string>& list) {
   return *std::move(cpus);
 }
 
-/// Returns the last possible CPU; 0 if it is unknown, so that no list is accepted.
-CpuId last_cpu(const ObservedSystem& system) {
-  for (const auto& list : {system.kernel.possible, system.kernel.present}) {
-    const CpuSet cpus = shown_cpus(list).value_or(CpuSet());
-    if (!cpus.empty()) return cpus.last();
-  }
-  return CpuId{0};
-}
-
 /// A parameter with CPUs of which the kernel shows how it read them.
 struct CpuParameter {
   const char* name;
@@ -137,9 +128,10 @@ void check_isolcpus(const ObservedSystem& system, Checks& checks) {
 
 void check_nohz_full(const ObservedSystem& system, Checks& checks) {
   const auto values = values_of(system.kernel, kNohzFull.name);
-  check_parameter(system, kNohzFull,
-                  values.empty() ? std::nullopt : parse_boot_cpus(values.front(), last_cpu(system)),
-                  checks);
+  check_parameter(
+      system, kNohzFull,
+      values.empty() ? std::nullopt : parse_boot_cpus(values.front(), system.kernel.last_cpu),
+      checks);
 }
 
 /// Checks where interrupts go by default. The kernel adds its boot CPU to the mask, so the mask is
@@ -155,7 +147,7 @@ void check_irq_affinity(const ObservedSystem& system, Checks& checks) {
                       command_line ? "" : "the kernel's command line"});
     return;
   }
-  auto cpus = parse_boot_cpus(values.back(), last_cpu(system));
+  auto cpus = parse_boot_cpus(values.back(), system.kernel.last_cpu);
   if (!cpus && system.kernel.irq_affinity) cpus = parse_cpu_mask(*system.kernel.irq_affinity);
   const CpuSet reserved = reserved_cpus(system);
   if (!cpus) {
@@ -290,7 +282,7 @@ void check_machine(const ObservedSystem& system, Checks& checks) {
 }
 
 Isolcpus boot_isolcpus(const ObservedSystem& system) {
-  return parse_isolcpus(values_of(system.kernel, kIsolcpus.name), last_cpu(system));
+  return parse_isolcpus(values_of(system.kernel, kIsolcpus.name), system.kernel.last_cpu);
 }
 
 void check_kernel(const ObservedSystem& system, Checks& checks) {

@@ -27,13 +27,13 @@ ObservedKernel observe_kernel(const Tree& tree) {
   return {text_of(tree, "/proc/sys/kernel/osrelease"),
           text_of(tree, "/proc/cmdline"),
           text_of(tree, "/sys/devices/system/cpu/smt/control"),
-          text_of(tree, "/sys/devices/system/cpu/possible"),
           text_of(tree, "/sys/devices/system/cpu/present"),
           text_of(tree, "/sys/devices/system/cpu/offline"),
           text_of(tree, "/proc/sys/kernel/numa_balancing"),
           text_of(tree, "/sys/devices/system/cpu/isolated"),
           text_of(tree, "/sys/devices/system/cpu/nohz_full"),
-          text_of(tree, "/proc/irq/default_smp_affinity")};
+          text_of(tree, "/proc/irq/default_smp_affinity"),
+          observe_last_cpu(tree)};
 }
 
 Result<std::vector<enforce::Mount>> read_mounts(const Tree& tree) {

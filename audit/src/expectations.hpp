@@ -32,13 +32,14 @@ struct Placed {
 struct Case {
   const Observed& observed;
   Decisions decisions;
-  std::vector<Placed> containers;
-  CpuSet exclusive;
-  std::map<pid_t, const Placed*> by_process;
+  std::vector<Placed> containers = {};
+  CpuSet exclusive = {};
+  std::map<pid_t, const Placed*> by_process = {};
   /// First processes of containers that are in another group now.
-  std::map<pid_t, const Placed*> moved;
+  std::map<pid_t, const Placed*> moved = {};
   /// Where the system should run: the reserved CPUs, or else the shared pool; empty: unknown.
-  CpuSet housekeeping;
+  CpuSet housekeeping = {};
+  bool housekeeping_stays = false;  ///< it is not the shared pool, which can shrink
 };
 [[nodiscard]] Case make_case(const Observed& observed);
 

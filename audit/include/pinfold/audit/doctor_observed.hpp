@@ -87,13 +87,13 @@ struct ObservedKernel {
   std::optional<std::string> release = {};         ///< "6.1.0-18-amd64"
   std::optional<std::string> command_line = {};    ///< /proc/cmdline
   std::optional<std::string> smt_control = {};     ///< "on", "off", "forceoff", "notsupported"
-  std::optional<std::string> possible = {};        ///< CPUs
   std::optional<std::string> present = {};         ///< CPUs
   std::optional<std::string> offline = {};         ///< CPUs, including those that are not present
   std::optional<std::string> numa_balancing = {};  ///< "0" is off
   std::optional<std::string> isolated = {};        ///< CPUs, as the kernel parsed isolcpus=
   std::optional<std::string> nohz_full = {};       ///< CPUs, as the kernel parsed nohz_full=
   std::optional<std::string> irq_affinity = {};    ///< /proc/irq/default_smp_affinity, a mask
+  CpuId last_cpu = {};                             ///< the last possible one; 0: unknown
   KernelFeatures features = {};
 };
 
