@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/audit/boot_parameters.hpp"
 #include "pinfold/audit/checks.hpp"
 #include "pinfold/audit/doctor_observed.hpp"
 
@@ -14,7 +15,8 @@ namespace pinfold::audit {
 /// `mounts`: only of control groups.
 [[nodiscard]] KernelFeatures observe_features(const Tree& tree,
                                               const std::vector<enforce::Mount>& mounts);
-[[nodiscard]] ObservedSystemd observe_systemd(const Tree& tree);
+/// `cpusets`: its groups can be units without files.
+[[nodiscard]] ObservedSystemd observe_systemd(const Tree& tree, const ObservedCpusets& cpusets);
 /// `cgroup_root`: if "", is set to that of the service's configuration.
 [[nodiscard]] ObservedService observe_service(const Tree& tree, const DoctorOptions& options,
                                               std::string& cgroup_root, Problems& problems);
@@ -44,6 +46,8 @@ void check_containerd(const ObservedSystem& system, Checks& checks);
 [[nodiscard]] CpuSet reserved_cpus(const ObservedSystem& system);
 /// Returns the CPUs that are not reserved, so that containers can get them exclusively.
 [[nodiscard]] CpuSet exclusive_candidates(const ObservedSystem& system);
+/// Returns isolcpus= on the kernel's command line.
+[[nodiscard]] Isolcpus boot_isolcpus(const ObservedSystem& system);
 /// Returns true if the kernel is older than a release, or if its release is unknown.
 [[nodiscard]] bool may_be_before(const ObservedKernel& kernel, int major, int minor);
 /// Returns the command that clears the cpuset of a systemd unit, which systemd itself leaves set;

@@ -28,13 +28,6 @@ checkpoint::ContainerIds runtime_ids(const Case& given) {
   return ids;
 }
 
-/// Returns the command that makes the state files fit the configuration of the kubelet.
-std::string repair_command(const ObservedKubelet& kubelet) {
-  return fmt::format(
-      "systemctl stop {0} && pinfold checkpoint repair --config / '{1}' && systemctl start {0}",
-      kubelet.unit, kubelet.root_dir);
-}
-
 /// Returns the file with the kubelet's settings.
 std::string config_file(const Observed& observed) {
   const ObservedKubelet& kubelet = observed.kubelet;

@@ -359,6 +359,18 @@ TEST_F(CheckpointOfANode, ConvertReadsContainerIdsOfTheRuntime) {
   EXPECT_NE(outcome.out.find("u/c  CPUs 2-3\n"), std::string::npos) << outcome.out;
 }
 
+TEST_F(CheckpointOfANode, DiffNamesAFileThatIsNoState) {
+  const std::string pod = out_.path() + "/cpu_manager_state";
+  std::ofstream(pod) << "apiVersion: v1\nkind: Pod\n";
+  for (const std::string& files : {folder_.path() + " " + pod, pod + " " + folder_.path()}) {
+    const Outcome outcome = run("diff " + files);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.out.find("'" + pod + "': not a kubelet's state file: expected a JSON object"),
+              std::string::npos)
+        << outcome.out;
+  }
+}
+
 TEST_F(CheckpointOfANode, DiffListsDifferences) {
   EXPECT_EQ(run("diff " + folder_.path() + " " + folder_.path()).out, "");
   EXPECT_EQ(run("convert --to cpu-v2 --out " + out_.path() + node() + " " + folder_.path()).status,

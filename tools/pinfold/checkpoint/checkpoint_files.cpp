@@ -71,6 +71,14 @@ Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths)
   return files;
 }
 
+Error not_inspected(const StateFile& file, Error error) {
+  const auto first = file.bytes.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && file.bytes[first] != '{') {
+    error.message = "not a kubelet's state file: expected a JSON object";
+  }
+  return std::move(error).wrap(fmt::format("'{}'", input_name(file.path)));
+}
+
 cli::Option state_files_option(std::vector<std::string>& paths) {
   return {.name = "path",
           .target = &paths,

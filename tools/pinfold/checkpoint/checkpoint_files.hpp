@@ -32,6 +32,10 @@ struct StateFile {
 /// Errors: kNotFound, also for a directory without state files.
 [[nodiscard]] Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths);
 
+/// Returns the error of a file that cannot be inspected, with its name. Go's message for a file
+/// that is no JSON object names neither.
+[[nodiscard]] Error not_inspected(const StateFile& file, Error error);
+
 /// Declares the argument with such paths.
 [[nodiscard]] cli::Option state_files_option(std::vector<std::string>& paths);
 

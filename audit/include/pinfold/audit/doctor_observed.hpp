@@ -93,6 +93,7 @@ struct ObservedKernel {
   std::optional<std::string> isolated = {};        ///< CPUs, as the kernel parsed isolcpus=
   std::optional<std::string> nohz_full = {};       ///< CPUs, as the kernel parsed nohz_full=
   std::optional<std::string> irq_affinity = {};    ///< /proc/irq/default_smp_affinity, a mask
+  CpuId last_cpu = {};                             ///< the last possible one; 0: unknown
   KernelFeatures features = {};
 };
 
