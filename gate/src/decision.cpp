@@ -115,11 +115,10 @@ std::optional<Decision> parse_cpu_state(std::span<char> file, const Owner& owner
 
 bool is_placed(const std::optional<Decision>& decision, const Observed& observed) {
   const Cpus& cpus = observed.effective;
-  if (decision && !decision->own.empty()) {
-    return !cpus.empty() && decision->own.contains_all(cpus);
-  }
-  if (observed.asks_exclusive && (!decision || decision->is_static)) return false;
-  return !decision || !cpus.intersects(decision->others);
+  if (!decision) return !observed.asks_exclusive;
+  if (cpus.empty()) return false;
+  if (!decision->own.empty()) return decision->own.contains_all(cpus);
+  return !(observed.asks_exclusive && decision->is_static) && !cpus.intersects(decision->others);
 }
 
 Cpus confinement(const std::optional<Decision>& decision, const Cpus& effective) {

@@ -80,6 +80,7 @@ TEST(GateVerdict, ASharedContainerMustBeOffExclusiveCpus) {
   const Decision decision{true, {}, cpus("4-5")};
   EXPECT_TRUE(is_placed(decision, {cpus("0-3"), false}));
   EXPECT_FALSE(is_placed(decision, {cpus("0-4"), false}));
+  EXPECT_FALSE(is_placed(decision, {Cpus(), false}));
 }
 
 TEST(GateVerdict, OneThatAsksNeedsADecision) {

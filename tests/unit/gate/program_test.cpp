@@ -81,12 +81,18 @@ class GateProgram : public testing::Test {
   void SetUp() override {
     std::ifstream in(fmt::format("/proc/{}/cgroup", child_.pid()));
     for (std::string line; std::getline(in, line);) {
-      if (line.starts_with("0::")) group_ = line.substr(3);
+      const std::size_t v1 = line.find(":cpuset:");
+      if (v1 != line.npos) use_group("/cpuset" + line.substr(v1 + 8), "cpuset.effective_cpus");
+      if (line.starts_with("0::")) use_group(line.substr(3), "cpuset.cpus.effective");
+      if (v1 != line.npos) break;
     }
-    if (group_.empty()) GTEST_SKIP() << "needs cgroup v2, for the path in /proc/PID/cgroup";
-    if (group_ == "/") group_.clear();
+    ASSERT_FALSE(group_.empty()) << "no cpuset in /proc/PID/cgroup";
+  }
+  void use_group(const std::string& directory, const std::string& effective) {
+    group_ = directory;
     dir_.write(cgroup("cpuset.cpus"), "0-7");
-    std::filesystem::create_symlink("cpuset.cpus", dir_ / cgroup("cpuset.cpus.effective"));
+    dir_.remove(cgroup(effective));
+    std::filesystem::create_symlink("cpuset.cpus", dir_ / cgroup(effective));
   }
 
   [[nodiscard]] std::string cgroup(const std::string& file) const {
@@ -128,7 +134,7 @@ class GateProgram : public testing::Test {
       const auto call = socket::decode_call(receive_line(connection));
       ASSERT_TRUE(call) << call.error().message;
       const auto& adopt = std::get<verbs::Adopt>(call->action);
-      EXPECT_EQ(adopt.adoption.directory, dir_ / "cgroup" + group_);
+      EXPECT_EQ(adopt.adoption.directory, (dir_ / "cgroup") + group_);
       set_cpus(to);
       send_line(connection, socket::encode(Result<verbs::Answer>(agent::ChangeOutcome{})));
     };

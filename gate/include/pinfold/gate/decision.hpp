@@ -47,7 +47,7 @@ struct Decision {
 
 /// What the kernel shows of a container.
 struct Observed {
-  Cpus effective;               ///< CPUs on which its group can run
+  Cpus effective;               ///< CPUs on which its group can run; empty: unknown
   bool asks_exclusive = false;  ///< its resources, or annotations, ask for exclusive CPUs
 };
 
