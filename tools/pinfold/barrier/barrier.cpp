@@ -19,14 +19,14 @@
 namespace pinfold::tools {
 namespace {
 
-enum class Runtime { kContainerd, kCrio, kPodman };
+enum class BarrierRuntime { kContainerd, kCrio, kPodman };
 
 /// Sorts behind the hook of Pinfold itself, which admits the containers of podman.
 constexpr const char* kHooksFile = "zz-pinfold-gate.json";
 constexpr int kTimeAfterGate = 5;
 
 struct BarrierOptions {
-  Runtime runtime = Runtime::kContainerd;
+  BarrierRuntime runtime = BarrierRuntime::kContainerd;
   std::string config_file = "/etc/containerd/config.toml";
   std::string runtime_class = "runc";
   std::string spec_file = "/etc/containerd/pinfold-gate.json";
@@ -115,9 +115,9 @@ std::string hooks_path(const BarrierOptions& options) {
 }
 
 /// The files of a runtime, as they are.
-Result<std::vector<FileEdit>> read_files(const BarrierOptions& options) {
+Result<std::vector<FileEdit>> barrier_edits(const BarrierOptions& options) {
   std::vector<FileEdit> edits = {{hooks_path(options), {}, {}}};
-  if (options.runtime == Runtime::kContainerd) {
+  if (options.runtime == BarrierRuntime::kContainerd) {
     edits = {{options.spec_file, {}, {}}, {options.config_file, {}, {}}};
   }
   for (FileEdit& edit : edits) {
@@ -128,9 +128,9 @@ Result<std::vector<FileEdit>> read_files(const BarrierOptions& options) {
 }
 
 Result<std::vector<FileEdit>> plan_install(const BarrierOptions& options) {
-  PINFOLD_LET(auto edits, read_files(options));
+  PINFOLD_LET(auto edits, barrier_edits(options));
   PINFOLD_LET(const auto hook, gate_hook(options));
-  if (options.runtime != Runtime::kContainerd) {
+  if (options.runtime != BarrierRuntime::kContainerd) {
     edits.front().after = hooks_file(hook);
     return edits;
   }
@@ -150,7 +150,7 @@ Result<std::vector<FileEdit>> plan_install(const BarrierOptions& options) {
 }
 
 Result<std::vector<FileEdit>> plan_remove(const BarrierOptions& options) {
-  PINFOLD_LET(auto edits, read_files(options));
+  PINFOLD_LET(auto edits, barrier_edits(options));
   if (edits.size() > 1) std::swap(edits.front(), edits.back());  // the user of the file first
   for (FileEdit& edit : edits) edit.after.reset();
   FileEdit& config = edits.front();
@@ -159,7 +159,7 @@ Result<std::vector<FileEdit>> plan_remove(const BarrierOptions& options) {
 }
 
 void print_next_step(const BarrierOptions& options) {
-  if (options.runtime == Runtime::kContainerd) {
+  if (options.runtime == BarrierRuntime::kContainerd) {
     fmt::print("Restart containerd: it reads its configuration when it starts.\n");
   } else {
     fmt::print("In effect for new containers.\n");
@@ -204,9 +204,10 @@ Result<ExitStatus> run_status(const BarrierOptions& options) {
 
 std::vector<cli::Option> file_options(BarrierOptions& options) {
   return {{.name = "--runtime",
-           .target = cli::one_of<Runtime>(options.runtime, {{"containerd", Runtime::kContainerd},
-                                                            {"crio", Runtime::kCrio},
-                                                            {"podman", Runtime::kPodman}}),
+           .target = cli::one_of<BarrierRuntime>(options.runtime,
+                                                 {{"containerd", BarrierRuntime::kContainerd},
+                                                  {"crio", BarrierRuntime::kCrio},
+                                                  {"podman", BarrierRuntime::kPodman}}),
            .help = "The container runtime"},
           {"--config-file", &options.config_file, "The configuration of containerd", "FILE"},
           {"--spec-file", &options.spec_file,

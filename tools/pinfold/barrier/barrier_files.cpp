@@ -21,7 +21,7 @@ constexpr std::string_view kMark = " # by 'pinfold barrier install'";
 constexpr std::string_view kArrow = ", instead of: ";
 
 /// The lines of a text, each with its line break.
-std::vector<std::string_view> lines_of(std::string_view text) {
+std::vector<std::string_view> lines_with_breaks(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
     const std::size_t size = std::min(text.find('\n'), text.size() - 1) + 1;
@@ -62,10 +62,10 @@ json hook_of(const GateHook& hook) {
 
 /// Returns the lines that `from` has and `in` does not.
 std::string lines_missing(std::string_view from, std::string_view in, std::string_view sign) {
-  const auto others = lines_of(in);
+  const auto others = lines_with_breaks(in);
   const std::set<std::string_view> has(others.begin(), others.end());
   std::string text;
-  for (const std::string_view line : lines_of(from)) {
+  for (const std::string_view line : lines_with_breaks(from)) {
     if (!has.contains(line)) text += fmt::format("  {} {}", sign, line);
   }
   return text;
@@ -97,7 +97,7 @@ Result<std::string> spec_with_gate(const std::string& spec, const GateHook& hook
 
 Result<std::string> config_with_gate(const std::string& config, const std::string& runtime_class,
                                      const std::string& spec_file) {
-  auto lines = lines_of(config);
+  auto lines = lines_with_breaks(config);
   const auto table = std::find_if(lines.begin(), lines.end(), [&](std::string_view line) {
     return is_table_of(line, runtime_class);
   });
@@ -135,7 +135,7 @@ Result<std::string> config_with_gate(const std::string& config, const std::strin
 
 std::string without_gate(const std::string& config) {
   std::string text;
-  for (const std::string_view line : lines_of(config)) {
+  for (const std::string_view line : lines_with_breaks(config)) {
     const std::size_t mark = line.find(kMark);
     if (mark == line.npos) {
       text += line;
