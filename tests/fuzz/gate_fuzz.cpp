@@ -41,10 +41,11 @@ void fuzz_cpu_state(std::string_view text) {
 }
 
 void fuzz_snapshot(std::string_view text) {
-  std::vector<std::uint64_t> memory(text.size() / 8);
-  std::memcpy(memory.data(), text.data(), memory.size() * 8);
+  std::vector<std::uint64_t> memory(text.size() / 8 + 1);
+  std::memcpy(memory.data(), text.data(), text.size());
   std::array<char, 512> buffer{};
-  (void)read_decision(std::as_bytes(std::span(memory)), "boot", {"", "p", "a"}, buffer);
+  (void)read_decision(std::as_bytes(std::span(memory)).first(text.size() / 8 * 8), "boot",
+                      {"", "p", "a"}, buffer);
 }
 
 void fuzz_kernel(std::string_view text) {
