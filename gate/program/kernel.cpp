@@ -19,9 +19,11 @@ constexpr std::size_t kListSize = 32768;  // of any list below Cpus::kMaxCpus
 constexpr std::size_t kLargestState = std::size_t{4} << 20U;
 
 // Buffers that exist from the start, so that no step can run out of memory.
+// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
 std::array<char, kSmallFile> g_groups;
 std::array<char, kListSize> g_list;
 std::array<char, kLargestState> g_state;
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 /// Returns what is between the mount and the path of a group.
 std::string_view hierarchy(const GroupPath& group, std::string_view controller) {
