@@ -120,12 +120,13 @@ class Passage {
   }
   int confine() {
     const Cpus cpus = confinement(decision_, observed_.effective);
+    if (!decision_) return end(kRefuse, "is refused: without a snapshot no shared pool is known");
     if (cpus.empty()) return end(kRefuse, "is refused: all its CPUs are exclusive to others");
     if (!write_cpus(options_, groups_->cpuset, cpus) || !look()) {
       return end(kRefuse, "is refused: the kernel does not accept other CPUs for its group");
     }
     observed_.asks_exclusive = false;
-    if (!decision_ || is_placed(decision_, observed_)) return end(kPass, "is confined");
+    if (is_placed(decision_, observed_)) return end(kPass, "is confined");
     return end(kRefuse, "is refused: it could not be confined");
   }
   int end(int status, std::string_view what) const {

@@ -122,7 +122,7 @@ bool is_placed(const std::optional<Decision>& decision, const Observed& observed
 }
 
 Cpus confinement(const std::optional<Decision>& decision, const Cpus& effective) {
-  if (!decision) return effective;
+  if (!decision) return {};
   return decision->own.empty() ? effective - decision->others : decision->own;
 }
 

@@ -94,7 +94,7 @@ TEST(GateVerdict, ConfinesToWhereItEndangersNobody) {
   EXPECT_EQ(confinement(Decision{true, cpus("2-3"), cpus("4")}, cpus("0-7")), cpus("2-3"));
   EXPECT_EQ(confinement(Decision{true, {}, cpus("4-5")}, cpus("0-7")), cpus("0-3,6-7"));
   EXPECT_EQ(confinement(Decision{true, {}, cpus("0-7")}, cpus("0-7")), Cpus());
-  EXPECT_EQ(confinement(std::nullopt, cpus("0-7")), cpus("0-7"));
+  EXPECT_EQ(confinement(std::nullopt, cpus("0-7")), Cpus());
 }
 
 /// A published snapshot, and its bytes in aligned memory.

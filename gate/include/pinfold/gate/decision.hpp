@@ -54,7 +54,8 @@ struct Observed {
 /// Returns whether the kernel shows what was decided. `decision`: nullopt if none can be read.
 [[nodiscard]] bool is_placed(const std::optional<Decision>& decision, const Observed& observed);
 
-/// Returns the CPUs on which an unplaced container endangers nobody; empty if there are none.
+/// Returns the CPUs on which an unplaced container disturbs no other: empty if there are none, or
+/// if without a decision none are known.
 [[nodiscard]] Cpus confinement(const std::optional<Decision>& decision, const Cpus& effective);
 
 }  // namespace pinfold::gate
