@@ -29,12 +29,10 @@
 namespace pinfold::gate {
 namespace {
 
-using std::chrono::milliseconds;
-
 constexpr int kPass = 0;
 constexpr int kRefuse = 1;
-constexpr milliseconds kPause{5};
-constexpr milliseconds kAskPause{250};
+constexpr std::int64_t kPauseMs = 5;
+constexpr std::int64_t kAskPauseMs = 250;
 
 constexpr std::size_t kLargestInput = std::size_t{1} << 20U;
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): room without an allocation
@@ -71,7 +69,7 @@ class Passage {
   int run() {
     while (look()) {
       if (is_shown()) return end(kPass, is_known() ? "is placed" : "passes: nothing is decided");
-      if (Clock::now() >= end_) return act();
+      if (now_ms() >= end_ms_) return act();
       if (!ask()) pause();
     }
     return end(kPass, "has ended");
@@ -95,16 +93,16 @@ class Passage {
   [[nodiscard]] bool is_known() const { return decision_ || asked_ == Asked::kDone; }
   /// Asks the service, unless it has been asked a moment ago. Returns whether it was asked.
   bool ask() {
-    if (Clock::now() < next_ask_) return false;
+    if (now_ms() < next_ask_ms_) return false;
     std::array<char, 8192> buffer{};
     const bool done = ask_to_adopt(options_.socket, owner_,
-                                   directory_of(options_, groups_->cpuset, buffer), end_);
+                                   directory_of(options_, groups_->cpuset, buffer), end_ms_);
     asked_ = done ? Asked::kDone : Asked::kInVain;
-    next_ask_ = Clock::now() + kAskPause;
+    next_ask_ms_ = now_ms() + kAskPauseMs;
     return true;
   }
   void pause() const {
-    const timespec time{0, std::chrono::nanoseconds(std::min(kPause, time_left(end_))).count()};
+    const timespec time{0, std::min(kPauseMs, time_left_ms(end_ms_)) * 1'000'000};
     (void)::nanosleep(&time, nullptr);
   }
   int act() {
@@ -138,7 +136,7 @@ class Passage {
     std::array<char, 2048> outcome{};
     Line line(outcome);
     line.add(what).add("; CPUs ").add(observed_.effective.print(cpus)).add("; ");
-    line.add(std::chrono::floor<milliseconds>(Clock::now() - begin_).count()).add(" ms");
+    line.add(now_ms() - begin_ms_).add(" ms");
     report(options_, who.view(), line.view());
     return status;
   }
@@ -146,9 +144,9 @@ class Passage {
   const Options& options_;
   const Container& container_;
   Owner owner_;
-  TimePoint begin_ = Clock::now();
-  TimePoint end_ = begin_ + options_.time_limit;
-  TimePoint next_ask_ = begin_;
+  std::int64_t begin_ms_ = now_ms();
+  std::int64_t end_ms_ = begin_ms_ + options_.time_limit_ms;
+  std::int64_t next_ask_ms_ = begin_ms_;
   Asked asked_ = Asked::kNever;
   std::optional<ProcessGroups> groups_;
   Observed observed_;
@@ -157,9 +155,7 @@ class Passage {
 
 /// Ends the program with a signal one to two seconds after the time limit.
 void set_alarm(const Options& options) {
-  (void)::alarm(
-      static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(options.time_limit).count()) +
-      1);
+  (void)::alarm(static_cast<unsigned>((options.time_limit_ms + 999) / 1000 + 1));
 }
 
 int run(std::span<const char* const> arguments) {

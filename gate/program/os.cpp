@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <ctime>
 
 #include "pinfold/gate/line.hpp"
 
@@ -45,18 +46,23 @@ std::optional<std::string_view> read_file(std::initializer_list<std::string_view
   return text;
 }
 
-std::chrono::milliseconds time_left(TimePoint end) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
-  return std::max(left, std::chrono::milliseconds(0));
+std::int64_t now_ms() {
+  timespec now{};
+  (void)::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-bool wait_for(int fd, short events, TimePoint end) {
+std::int64_t time_left_ms(std::int64_t end_ms) {
+  return std::max(end_ms - now_ms(), std::int64_t{0});
+}
+
+bool wait_for(int fd, short events, std::int64_t end_ms) {
   for (;;) {
-    const auto left = time_left(end);
+    const int left = static_cast<int>(time_left_ms(end_ms));
     pollfd poll{fd, events, 0};
-    const int ready = ::poll(&poll, 1, static_cast<int>(left.count()));
+    const int ready = ::poll(&poll, 1, left);
     if (ready > 0) return true;
-    if (left.count() == 0 || (ready < 0 && errno != EINTR)) return false;
+    if (left == 0 || (ready < 0 && errno != EINTR)) return false;
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -10,8 +10,8 @@
 /// What the gate needs of the operating system. Nothing here allocates.
 namespace pinfold::gate {
 
-using Clock = std::chrono::steady_clock;
-using TimePoint = Clock::time_point;
+/// Returns the time of CLOCK_MONOTONIC in milliseconds.
+[[nodiscard]] std::int64_t now_ms();
 
 /// Owns a file descriptor.
 class Fd {
@@ -38,10 +38,10 @@ class Fd {
 [[nodiscard]] std::optional<std::string_view> read_file(
     std::initializer_list<std::string_view> parts, std::span<char> buffer);
 
-/// Waits until a descriptor is ready for `events` of poll(2). Returns false at `end`.
-[[nodiscard]] bool wait_for(int fd, short events, TimePoint end);
+/// Waits until a descriptor is ready for `events` of poll(2). Returns false at `end_ms`.
+[[nodiscard]] bool wait_for(int fd, short events, std::int64_t end_ms);
 
-/// The part of a wait that is left; not negative.
-[[nodiscard]] std::chrono::milliseconds time_left(TimePoint end);
+/// Returns the milliseconds until `end_ms`; not negative.
+[[nodiscard]] std::int64_t time_left_ms(std::int64_t end_ms);
 
 }  // namespace pinfold::gate

@@ -6,14 +6,10 @@
 namespace pinfold::gate {
 namespace {
 
-using std::chrono::milliseconds;
-
-bool read_time(std::string_view text, milliseconds& time) {
-  int value = 0;
+bool read_time(std::string_view text, std::int64_t& time_ms) {
   const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  time = milliseconds(value);
-  return error == std::errc{} && stop == end && value > 0 && time <= Options::kLongest;
+  const auto [stop, error] = std::from_chars(text.data(), end, time_ms);
+  return error == std::errc{} && stop == end && time_ms > 0 && time_ms <= Options::kLongestMs;
 }
 
 bool read_unplaced(std::string_view word, Unplaced& unplaced) {
@@ -49,7 +45,7 @@ bool read_option(std::string_view name, const char* value, Options& options) {
     if (path.name == name) options.*path.member = value;
     if (path.name == name) return true;
   }
-  if (name == "--time-limit-ms") return read_time(value, options.time_limit);
+  if (name == "--time-limit-ms") return read_time(value, options.time_limit_ms);
   if (name == "--unplaced") return read_unplaced(value, options.unplaced);
   if (name == "--unplaced-in") return add_rule(value, options);
   return name == "--exempt" && add_exempt(value, options);

@@ -2,7 +2,6 @@
 // memory that the caller passes: checkpoint/src/snapshot_writer.cpp describes the format.
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 
 #include "crc64.hpp"
@@ -163,7 +162,7 @@ class Snapshot {
     Text out{buffer};
     const bool is_read = crc64(payload) == at(head + offsetof(Slot, hash)) &&
                          copy_file(payload, out) && apply_log(records, out);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return is_read && at(head) == before ? std::optional(out) : std::nullopt;
   }
 
@@ -175,9 +174,8 @@ class Snapshot {
     return *size - 1 <= payload.size() && out.assign(payload.substr(0, *size - 1));
   }
   [[nodiscard]] Word at(std::size_t offset) const {
-    // The word is only loaded, but atomic_ref requires a mutable object.
-    auto* const word = const_cast<std::byte*>(bytes_.data() + offset);  // NOLINT
-    return std::atomic_ref<Word>(*reinterpret_cast<Word*>(word)).load(std::memory_order_acquire);
+    // The builtin, because <atomic> needs threads that the program's C library has not.
+    return __atomic_load_n(reinterpret_cast<const Word*>(bytes_.data() + offset), __ATOMIC_ACQUIRE);
   }
   [[nodiscard]] Word capacity() const { return at(offsetof(Header, capacity)); }
   [[nodiscard]] std::string_view text(std::size_t offset, std::size_t size) const {

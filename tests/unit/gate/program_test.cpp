@@ -1,19 +1,17 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <array>
-#include <atomic>
+#include <filesystem>
 #include <fstream>
-#include <functional>
 #include <thread>
 #include <vector>
 
 #include "child.hpp"
+#include "fake_service.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "pinfold/socket/protocol.hpp"
@@ -31,50 +29,6 @@ using testing::HasSubstr;
 constexpr const char* kState =
     R"({"policyName":"static","defaultCpuSet":"0-1,6-7","entries":{"u":{"main":"2-3"},)"
     R"("v":{"main":"4-5"}},"checksum":1})";
-
-/// A service whose behaviour is a function of the connection; it serves one after the other.
-class FakeService {
- public:
-  using Serve = std::function<void(int connection)>;
-  FakeService(const std::string& path, Serve serve)
-      : listener_(path), thread_([this, serve = std::move(serve)] {
-          while (!is_over_) {
-            const UniqueFd connection = listener_.accept();
-            if (connection) serve(connection.get());
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-          }
-        }) {}
-  FakeService(const FakeService&) = delete;
-  FakeService& operator=(const FakeService&) = delete;
-  ~FakeService() {
-    is_over_ = true;
-    thread_.join();
-  }
-  [[nodiscard]] bool is_over() const { return is_over_; }
-
- private:
-  test::UnixListener listener_;
-  std::atomic<bool> is_over_ = false;
-  std::thread thread_;
-};
-
-/// Reads a line of a client; "" when it has gone away.
-std::string receive_line(int connection) {
-  std::string line;
-  char c = 0;
-  for (;;) {
-    pollfd poll{connection, POLLIN, 0};
-    (void)::poll(&poll, 1, -1);
-    if (::recv(connection, &c, 1, 0) <= 0) return "";
-    if (c == '\n') return line;
-    line += c;
-  }
-}
-
-void send_line(int connection, const std::string& line) {
-  const std::string text = line + "\n";
-  (void)::send(connection, text.data(), text.size(), MSG_NOSIGNAL);
-}
 
 class GateProgram : public testing::Test {
  protected:
@@ -202,6 +156,13 @@ TEST_F(GateProgram, RefusesOneThatCannotBeConfined) {
   EXPECT_THAT(outcome.err, HasSubstr("all its CPUs are exclusive to others"));
 }
 
+TEST_F(GateProgram, ConfinesNoneWithoutASnapshot) {
+  const auto outcome = run(asking(), "--unplaced confine");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("without a snapshot no shared pool is known"));
+  EXPECT_THAT(cpus(), testing::StartsWith("0-7"));
+}
+
 TEST_F(GateProgram, HasTheServicePlaceIt) {
   publish();
   const FakeService service(dir_ / "sock", adopting("2-3"));
@@ -319,6 +280,24 @@ TEST_F(GateProgram, FiveHundredPassTogether) {
       "for i in $(seq 500); do { " + line +
       "; } 2> /dev/null & pids=\"$pids $!\"; done; for pid in $pids; do wait $pid || exit 1; done");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+TEST(GateFile, IsSmall) {
+  if (!PINFOLD_GATE_HAS_MUSL) GTEST_SKIP() << "built with glibc: needs the package musl-dev";
+  constexpr std::uintmax_t kMost = 200'000;
+  const test::TempDir dir;
+  const std::string stripped = dir / "gate";
+  ASSERT_EQ(test::run_shell("strip -o " + stripped + " " PINFOLD_GATE).status, 0);
+  EXPECT_LT(std::filesystem::file_size(stripped), kMost);
+}
+
+TEST(GateFile, HasNoAllocator) {
+  if (!PINFOLD_GATE_HAS_MUSL) GTEST_SKIP() << "glibc allocates at its start: needs musl-dev";
+  const auto symbols = test::run_shell("nm " PINFOLD_GATE);
+  EXPECT_THAT(symbols.out, HasSubstr(" T main\n"));
+  for (const char* const name : {"malloc", "calloc", "realloc", "brk", "_Znwm"}) {
+    EXPECT_THAT(symbols.out, testing::Not(testing::ContainsRegex(std::string(" ") + name + "\n")));
+  }
 }
 
 }  // namespace

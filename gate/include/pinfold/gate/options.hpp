@@ -1,8 +1,8 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -20,13 +20,13 @@ struct NamespaceRule {
 /// The command line of the gate, which the operator writes. Texts are parts of the arguments.
 struct Options {
   static constexpr std::size_t kMostRules = 64;
-  static constexpr std::chrono::milliseconds kLongest{60'000};
+  static constexpr std::int64_t kLongestMs = 60'000;
 
   const char* state_dir = "/var/lib/pinfold";
   const char* socket = "/run/pinfold/agent.sock";
   const char* cgroup_mount = "/sys/fs/cgroup";
   const char* log = nullptr;  ///< a file to append to
-  std::chrono::milliseconds time_limit{3000};
+  std::int64_t time_limit_ms = 3000;
   Unplaced unplaced = Unplaced::kRefuse;
   std::array<NamespaceRule, kMostRules> rules{};
   std::size_t rule_count = 0;
