@@ -240,6 +240,7 @@ ObservedSystem observe_system(const Tree& tree, const DoctorOptions& options) {
   system.service = observe_service(tree, options, cgroup_root, problems);
   system.service.containerd = text_of(tree, "/etc/containerd/config.toml");
   if (!system.service.containerd && tree.has("/run/containerd")) system.service.containerd = "";
+  system.barrier = observe_barrier(tree, system.service.containerd);
   system.cgroups = observe_cgroup_setup(tree, cgroup_root);
   system.cpusets = observe_cpusets(tree, system.cgroups, problems);
   system.systemd = observe_systemd(tree, system.cpusets);

@@ -27,6 +27,9 @@ namespace pinfold::audit {
 /// Reads what other programs need from this machine, and what they have set.
 void observe_neighbours(const Tree& tree, ObservedSystem& system, Problems& problems);
 
+/// `containerd`: as in ObservedService.
+[[nodiscard]] ObservedBarrier observe_barrier(const Tree& tree,
+                                              const std::optional<std::string>& containerd);
 [[nodiscard]] ObservedQuiet observe_quiet(const Tree& tree, Problems& problems);
 
 void check_live_cpusets(const ObservedSystem& system, Checks& checks);
@@ -40,6 +43,7 @@ void check_kubelet(const ObservedSystem& system, Checks& checks);
 void check_systemd(const ObservedSystem& system, Checks& checks);
 void check_service(const ObservedSystem& system, Checks& checks);
 void check_containerd(const ObservedSystem& system, Checks& checks);
+void check_barrier(const ObservedSystem& system, Checks& checks);
 
 /// Returns the reserved CPUs: reservedSystemCPUs of the kubelet, or else of Pinfold's own
 /// configuration; empty if neither names any.

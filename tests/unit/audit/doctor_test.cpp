@@ -565,6 +565,59 @@ TEST(Doctor, SaysThatContainerdHidesHugePages) {
   }
 }
 
+/// The first words of what it says about the barrier; "" if nothing.
+std::string barrier_verdict(const DoctorTree& tree) {
+  for (const Check& check : check_system(observe_doctor(tree))) {
+    if (check.name == "barrier")
+      return fmt::format("{}: {}", to_string(check.verdict), check.observed);
+  }
+  return "";
+}
+
+TEST(Doctor, SaysThatABarrierIsMissing) {
+  const DoctorTree tree;
+  EXPECT_EQ(barrier_verdict(tree), "");
+  tree.write(
+      "srv/pinfold/cpu_manager_state",
+      R"({"policyName":"static","defaultCpuSet":"0-5","entries":{"u":{"main":"6-7"}},"checksum":1})");
+  EXPECT_EQ(barrier_verdict(tree), "") << "nothing is pinned through NRI";
+  tree.write("etc/pinfold/agent.yaml", "stateDir: /srv/pinfold\nnri: {podLevelResources: none}\n");
+  EXPECT_THAT(barrier_verdict(tree), testing::StartsWith("warning: no barrier behind NRI"));
+}
+
+TEST(Doctor, FindsABarrierThatIsHalfInstalled) {
+  const DoctorTree tree;
+  const std::string hook = R"({"path":"/usr/libexec/pinfold/pinfold-gate"})";
+  const std::string spec = R"({"ociVersion":"1.0.2","hooks":{"createRuntime":[)" + hook + "]}}";
+  tree.write("etc/containerd/pinfold-gate.json", spec);
+  EXPECT_THAT(barrier_verdict(tree),
+              HasSubstr("problem: '/etc/containerd/pinfold-gate.json' exists, but"));
+  tree.write("etc/containerd/config.toml",
+             "  base_runtime_spec = \"/etc/containerd/pinfold-gate.json\" # by 'pinfold barrier "
+             "install'\n");
+  EXPECT_THAT(barrier_verdict(tree),
+              HasSubstr("'/usr/libexec/pinfold/pinfold-gate', which does not exist"));
+  tree.write("usr/libexec/pinfold/pinfold-gate", "");
+  EXPECT_EQ(barrier_verdict(tree), "ok: installed: containerd");
+  for (const char* const other :
+       {"{}", "[]", R"({"hooks":[]})", R"({"hooks":{"createRuntime":[1]}})"}) {
+    tree.write("etc/containerd/pinfold-gate.json", other);
+    EXPECT_THAT(barrier_verdict(tree), HasSubstr("has no hook pinfold-gate")) << other;
+  }
+  tree.tree().dir().remove("etc/containerd/pinfold-gate.json");
+  EXPECT_THAT(barrier_verdict(tree), HasSubstr("problem: '/etc/containerd/pinfold-gate.json'"));
+}
+
+TEST(Doctor, FindsABarrierOfPodman) {
+  const DoctorTree tree;
+  tree.write("usr/share/containers/oci/hooks.d/zz-pinfold-gate.json",
+             R"({"version":"1.0.0","hook":{"path":"/opt/pinfold-gate"}})");
+  EXPECT_THAT(barrier_verdict(tree), HasSubstr("'/opt/pinfold-gate', which does not exist"));
+  tree.write("opt/pinfold-gate", "");
+  EXPECT_EQ(barrier_verdict(tree),
+            "ok: installed: /usr/share/containers/oci/hooks.d/zz-pinfold-gate.json");
+}
+
 TEST(Doctor, AcceptsSettingsThatAreTakenBack) {
   const DoctorTree tree;
   tree.write("etc/systemd/system/kubepods.slice", "[Slice]\nAllowedCPUs=0-3\n");

@@ -122,6 +122,12 @@ struct ObservedQuiet {
   std::string scheduler = {};           ///< of sched_ext; "": none
 };
 
+/// The barrier behind NRI: what `pinfold barrier install` writes.
+struct ObservedBarrier {
+  std::vector<std::string> places = {};  ///< "containerd", or files of hooks.d
+  std::string fault = {};                ///< what is missing; "": nothing
+};
+
 /// Pinfold's own files.
 struct ObservedService {
   std::string settings_error = {};                       ///< of agent.yaml; "": none
@@ -155,6 +161,7 @@ struct ObservedSystem {
   ObservedCpusets cpusets = {};
   ObservedPinned pinned = {};
   ObservedQuiet quiet = {};
+  ObservedBarrier barrier = {};
   std::string kubevirt = {};  ///< the sign of it: "process 77 (virt-handler)"; "": none
   ObservedSystemd systemd = {};
   ObservedKubelet kubelet = {};
