@@ -38,11 +38,11 @@ if(PINFOLD_TOOLS)
   find_package(prometheus-cpp REQUIRED)
 endif()
 if(PINFOLD_TOOLS AND PINFOLD_EXTENDER)
-  # Only these two need them, so a build without them leaves both out: packages-extender.txt.
+  # Only these two need them, so a build without them leaves both out: packages-optional.txt.
   find_package(CURL 7.77)
   find_package(OpenSSL 3)
   if(NOT CURL_FOUND OR NOT OPENSSL_FOUND)
-    message(WARNING "pinfold-extender and publishing are left out: they need the packages of packages-extender.txt")
+    message(WARNING "pinfold-extender and publishing are left out: they need the packages of packages-optional.txt")
     set(PINFOLD_EXTENDER OFF)
   endif()
 endif()

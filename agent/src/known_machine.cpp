@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/base/read_file.hpp"
@@ -85,6 +87,33 @@ void compare_sizes(const NumaNode& before, const NumaNode& after, std::vector<st
   }
 }
 
+template <class Place>
+void compare_places(const Machine& before, const Machine& after, Place Cpu::*place,
+                    std::string_view what, std::vector<std::string>& out) {
+  CpuSet moved;
+  for (const Cpu& cpu : before.cpus()) {
+    const Cpu* const same = after.find(cpu.id);
+    if (same != nullptr && same->*place != cpu.*place) moved.insert(cpu.id);
+  }
+  if (!moved.empty())
+    out.push_back(fmt::format("CPUs {} have another {}", moved.to_string(), what));
+}
+
+std::string distances_text(const NumaNode& node) {
+  return node.distances.empty() ? "(unknown)" : fmt::format("{}", fmt::join(node.distances, " "));
+}
+
+void compare_devices(const Machine& before, const Machine& after, std::vector<std::string>& out) {
+  std::map<std::string, std::pair<std::vector<Device>, std::vector<Device>>> devices;
+  for (const Device& one : before.description().devices) devices[one.resource].first.push_back(one);
+  for (const Device& one : after.description().devices) devices[one.resource].second.push_back(one);
+  for (const auto& [resource, both] : devices) {
+    if (both.first == both.second) continue;
+    out.push_back(fmt::format("the devices of '{}' are others or elsewhere: {} before, {} now",
+                              resource, both.first.size(), both.second.size()));
+  }
+}
+
 const NumaNode* find_node(const Machine& machine, NumaId id) {
   const auto& nodes = machine.numa_nodes();
   const auto found =
@@ -98,6 +127,25 @@ MachineDescription without_sizes(MachineDescription description) {
     node.hugepages.clear();
   }
   return description;
+}
+
+/// Compares machines with the same CPUs, NUMA nodes and memory.
+void compare_rest(const Machine& before, const Machine& after, std::vector<std::string>& out) {
+  const std::string& name = after.description().name;
+  if (before.description().name != name) {
+    out.push_back(fmt::format("name '{}' becomes '{}'", before.description().name, name));
+  }
+  compare_places(before, after, &Cpu::core, "core", out);
+  compare_places(before, after, &Cpu::socket, "socket", out);
+  compare_places(before, after, &Cpu::numa, "NUMA node", out);
+  compare_places(before, after, &Cpu::l3, "L3 cache", out);
+  for (const NumaNode& node : before.numa_nodes()) {
+    const NumaNode* const same = find_node(after, node.id);
+    if (same == nullptr || same->distances == node.distances) continue;
+    out.push_back(fmt::format("NUMA node {}: distances {} become {}", node.id.value,
+                              distances_text(node), distances_text(*same)));
+  }
+  compare_devices(before, after, out);
 }
 
 /// Says which sizes of memory have changed although they are part of the node.
@@ -220,9 +268,7 @@ std::vector<std::string> machine_differences(const Machine& before, const Machin
     if (find_node(before, node.id) != nullptr) continue;
     out.push_back(fmt::format("NUMA node {} is new", node.id.value));
   }
-  if (out.empty() && offline.empty() && !is_same_machine(before, after, sizes)) {
-    out.emplace_back("another topology");
-  }
+  if (out.empty() && offline.empty()) compare_rest(before, after, out);
   return out;
 }
 

@@ -105,7 +105,12 @@ Result<ConfigDocument> whole_config(const Tree& tree, const ObservedKubelet& kub
     config.document["evictionHard"] = json::object();  // only a file has default thresholds
   }
   if (!directory.empty()) PINFOLD_TRY(merge_drop_ins(tree, directory, config));
-  if (!kubelet.pid) PINFOLD_TRY(check_flags(kubelet.flags));  // one that runs knows its flags
+  if (!kubelet.pid) {  // one that runs knows its flags
+    PINFOLD_TRY(check_flags(kubelet.flags));
+    if (auto unknown = unknown_flags(kubelet.flags); !unknown.empty()) {
+      config.notes.push_back(std::move(unknown));
+    }
+  }
   if (config.document.is_object()) PINFOLD_TRY(apply_flags(kubelet.flags, config.document));
   return Result<ConfigDocument>(std::move(config));
 }

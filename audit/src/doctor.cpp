@@ -18,6 +18,7 @@ Checks check_system(const ObservedSystem& system) {
   check_neighbours(system, checks);
   check_quiet(system, checks);
   check_containerd(system, checks);
+  check_barrier(system, checks);
   for (const auto& [kind, problem] : system.problems) {
     checks.push_back({"unreadable", CheckStatus::kUnknown, problem.message,
                       "files that this user can read", "sudo pinfold doctor"});

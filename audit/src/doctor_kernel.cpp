@@ -6,19 +6,15 @@
 #include <vector>
 
 #include "doctor_parts.hpp"
+#include "pinfold/audit/boot_parameters.hpp"
 #include "pinfold/audit/proc_files.hpp"
 #include "pinfold/discover/kernel_files.hpp"
 
 namespace pinfold::audit {
 namespace {
 
-/// Returns the values of a kernel parameter, without quotes.
-std::vector<std::string> values_of(std::string_view command_line, std::string_view name) {
-  std::vector<std::string> values;
-  for (const KernelParameter& one : parse_kernel_command_line(command_line)) {
-    if (one.name == name) values.push_back(one.value);
-  }
-  return values;
+std::vector<std::string> values_of(const ObservedKernel& kernel, std::string_view name) {
+  return kernel.command_line ? boot_values(*kernel.command_line, name) : std::vector<std::string>();
 }
 
 /// Parses a list of CPUs as the kernel prints it; "  (null)", with as many spaces as the CPUs need,
@@ -31,8 +27,7 @@ std::optional<CpuSet> shown_cpus(const std::optional<std::string>& list) {
   return *std::move(cpus);
 }
 
-/// A parameter with CPUs. The kernel shows how it parsed them: the words 'N' and 'all', strides and
-/// flags are its own syntax.
+/// A parameter with CPUs of which the kernel shows how it read them.
 struct CpuParameter {
   const char* name;
   std::optional<std::string> ObservedKernel::*shown;
@@ -43,20 +38,24 @@ struct CpuParameter {
 constexpr CpuParameter kIsolcpus{"isolcpus", &ObservedKernel::isolated, false};
 constexpr CpuParameter kNohzFull{"nohz_full", &ObservedKernel::nohz_full, true};
 
+/// Returns true if reserved CPUs are among the CPUs of a parameter, which it reports.
+bool has_reserved(const ObservedSystem& system, const char* name, const std::string& observed,
+                  const CpuSet& cpus, Checks& checks) {
+  const CpuSet reserved = reserved_cpus(system);
+  const std::string both = (cpus & reserved).to_string();
+  if (both.empty()) return false;
+  checks.push_back(
+      {name, CheckStatus::kWarning, fmt::format("{} has reserved CPUs {}", observed, both),
+       fmt::format("none of the reserved CPUs {}, where the system runs", reserved.to_string()),
+       fmt::format("remove CPUs {} from '{}=' on the kernel's command line, and reboot", both,
+                   name)});
+  return true;
+}
+
 void check_cpus(const ObservedSystem& system, const char* name, const CpuSet& cpus,
                 Checks& checks) {
-  const CpuSet reserved = reserved_cpus(system);
   const std::string observed = fmt::format("{}={}", name, cpus.to_string());
-  if (cpus.intersects(reserved)) {
-    checks.push_back(
-        {name, CheckStatus::kWarning,
-         fmt::format("{} has reserved CPUs {}", observed, (cpus & reserved).to_string()),
-         fmt::format("none of the reserved CPUs {}, where the system runs", reserved.to_string()),
-         fmt::format("remove CPUs {} from '{}=' on the kernel's command line, and "
-                     "reboot",
-                     (cpus & reserved).to_string(), name)});
-    return;
-  }
+  if (has_reserved(system, name, observed, cpus, checks)) return;
   if (std::string_view(name) == "isolcpus" && has_exclusive_cpus(system)) {
     checks.push_back({name, CheckStatus::kWarning,
                       fmt::format("{}: the kernel does not balance load there, not even for "
@@ -69,17 +68,31 @@ void check_cpus(const ObservedSystem& system, const char* name, const CpuSet& cp
   checks.push_back({name, CheckStatus::kOk, observed});
 }
 
-void check_parameter(const ObservedSystem& system, const CpuParameter& parameter, Checks& checks) {
-  const ObservedKernel& kernel = system.kernel;
-  const auto values = kernel.command_line ? values_of(*kernel.command_line, parameter.name)
-                                          : std::vector<std::string>();
-  auto cpus = shown_cpus(kernel.*parameter.shown);
-  if (!cpus && !(kernel.*parameter.shown) && !values.empty()) {  // a copy without the kernel's file
-    const auto plain = parse_cpu_list(values.back());
-    if (plain) cpus = *plain;
+/// Checks a parameter of which the kernel shows no CPUs.
+void check_ignored(const CpuParameter& parameter, const std::vector<std::string>& values,
+                   Checks& checks) {
+  if (values.empty()) {
+    checks.push_back({parameter.name, CheckStatus::kOk, "none"});
+    return;
   }
+  checks.push_back({parameter.name, CheckStatus::kWarning,
+                    fmt::format("'{}={}' has no effect: the kernel takes no CPUs from it",
+                                parameter.name, values.front()),
+                    "a value that this kernel accepts: a list of CPUs such as '2-7', for isolcpus "
+                    "after the flags domain, managed_irq and nohz",
+                    "dmesg | grep -iE 'isolcpus|nohz|housekeeping'  # says why"});
+}
+
+/// Checks a parameter whose CPUs the kernel shows. `listed`: those on its command line, for a copy
+/// of a machine without the kernel's file.
+void check_parameter(const ObservedSystem& system, const CpuParameter& parameter,
+                     const std::optional<CpuSet>& listed, Checks& checks) {
+  const ObservedKernel& kernel = system.kernel;
+  const auto values = values_of(kernel, parameter.name);
+  const auto& shown = kernel.*parameter.shown;
+  const auto cpus = shown ? shown_cpus(shown) : listed;
   const bool is_absent = kernel.command_line && values.empty();
-  if (is_absent && (!parameter.is_shown_by_itself || !(kernel.*parameter.shown))) {
+  if (is_absent && (!parameter.is_shown_by_itself || !shown)) {
     checks.push_back({parameter.name, CheckStatus::kOk, "not on the kernel's command line"});
   } else if (!cpus) {
     checks.push_back(
@@ -89,24 +102,44 @@ void check_parameter(const ObservedSystem& system, const CpuParameter& parameter
                                       parameter.name)
                         : fmt::format("not checked: '{}={}' is on the kernel's command line, and "
                                       "the kernel does not show its CPUs",
-                                      parameter.name, values.back()),
+                                      parameter.name, values.front()),
          "a list of CPUs such as '2-7' in '/sys/devices/system/cpu'", "cat /proc/cmdline"});
   } else if (cpus->empty()) {
-    checks.push_back({parameter.name, CheckStatus::kOk,
-                      values.empty() ? "none"
-                                     : fmt::format("'{}={}' names no CPUs that the kernel knows",
-                                                   parameter.name, values.back())});
+    check_ignored(parameter, values, checks);
   } else {
     check_cpus(system, parameter.name, *cpus, checks);
   }
 }
 
+/// The kernel shows only CPUs with the flag domain.
+void check_isolcpus(const ObservedSystem& system, Checks& checks) {
+  const Isolcpus isolcpus = boot_isolcpus(system);
+  const bool is_shown = !shown_cpus(system.kernel.isolated).value_or(CpuSet()).empty();
+  if (isolcpus.domain || is_shown || !isolcpus.is_accepted) {
+    check_parameter(system, kIsolcpus, isolcpus.domain, checks);
+    return;
+  }
+  const auto values = values_of(system.kernel, kIsolcpus.name);
+  const std::string observed = fmt::format("isolcpus={}", values.front());
+  const CpuSet managed = isolcpus.managed_irq.value_or(CpuSet());
+  if (has_reserved(system, kIsolcpus.name, observed, managed, checks)) return;
+  checks.push_back({kIsolcpus.name, CheckStatus::kOk, observed});
+}
+
+void check_nohz_full(const ObservedSystem& system, Checks& checks) {
+  const auto values = values_of(system.kernel, kNohzFull.name);
+  check_parameter(
+      system, kNohzFull,
+      values.empty() ? std::nullopt : parse_boot_cpus(values.front(), system.kernel.last_cpu),
+      checks);
+}
+
 /// Checks where interrupts go by default. The kernel adds its boot CPU to the mask, so the mask is
-/// used only if the list has the kernel's own syntax.
+/// used only if the kernel refuses the list.
 void check_irq_affinity(const ObservedSystem& system, Checks& checks) {
   constexpr const char* kName = "irqaffinity";
   const auto& command_line = system.kernel.command_line;
-  const auto values = command_line ? values_of(*command_line, kName) : std::vector<std::string>();
+  const auto values = values_of(system.kernel, kName);
   if (values.empty()) {
     checks.push_back({kName, command_line ? CheckStatus::kOk : CheckStatus::kUnknown,
                       command_line ? "not on the kernel's command line"
@@ -114,10 +147,8 @@ void check_irq_affinity(const ObservedSystem& system, Checks& checks) {
                       command_line ? "" : "the kernel's command line"});
     return;
   }
-  const auto list = parse_cpu_list(values.back());
-  const auto cpus = list                         ? std::optional(*list)
-                    : system.kernel.irq_affinity ? parse_cpu_mask(*system.kernel.irq_affinity)
-                                                 : std::nullopt;
+  auto cpus = parse_boot_cpus(values.back(), system.kernel.last_cpu);
+  if (!cpus && system.kernel.irq_affinity) cpus = parse_cpu_mask(*system.kernel.irq_affinity);
   const CpuSet reserved = reserved_cpus(system);
   if (!cpus) {
     checks.push_back({kName, CheckStatus::kUnknown,
@@ -250,10 +281,14 @@ void check_machine(const ObservedSystem& system, Checks& checks) {
   check_hwloc(system, checks);
 }
 
+Isolcpus boot_isolcpus(const ObservedSystem& system) {
+  return parse_isolcpus(values_of(system.kernel, kIsolcpus.name), system.kernel.last_cpu);
+}
+
 void check_kernel(const ObservedSystem& system, Checks& checks) {
   check_features(system, checks);
-  check_parameter(system, kIsolcpus, checks);
-  check_parameter(system, kNohzFull, checks);
+  check_isolcpus(system, checks);
+  check_nohz_full(system, checks);
   check_irq_affinity(system, checks);
   check_offline(system, checks);
   check_balancing(system, checks);

@@ -32,7 +32,8 @@ ObservedKernel observe_kernel(const Tree& tree) {
           text_of(tree, "/proc/sys/kernel/numa_balancing"),
           text_of(tree, "/sys/devices/system/cpu/isolated"),
           text_of(tree, "/sys/devices/system/cpu/nohz_full"),
-          text_of(tree, "/proc/irq/default_smp_affinity")};
+          text_of(tree, "/proc/irq/default_smp_affinity"),
+          observe_last_cpu(tree)};
 }
 
 Result<std::vector<enforce::Mount>> read_mounts(const Tree& tree) {
@@ -230,7 +231,6 @@ ObservedSystem observe_system(const Tree& tree, const DoctorOptions& options) {
     }
   }
   system.kernel = observe_kernel(tree);
-  system.systemd = observe_systemd(tree);
   system.kubelet = observe_kubelet(tree, {options.kubelet_dir, options.kubelet_config}, problems);
   system.has_kubelet_config = !options.kubelet_config.empty();
   for (const std::string& path : {system.kubelet.config_path, system.kubelet.settings_path}) {
@@ -240,8 +240,10 @@ ObservedSystem observe_system(const Tree& tree, const DoctorOptions& options) {
   system.service = observe_service(tree, options, cgroup_root, problems);
   system.service.containerd = text_of(tree, "/etc/containerd/config.toml");
   if (!system.service.containerd && tree.has("/run/containerd")) system.service.containerd = "";
+  system.barrier = observe_barrier(tree, system.service.containerd);
   system.cgroups = observe_cgroup_setup(tree, cgroup_root);
   system.cpusets = observe_cpusets(tree, system.cgroups, problems);
+  system.systemd = observe_systemd(tree, system.cpusets);
   observe_neighbours(tree, system, problems);
   system.quiet = observe_quiet(tree, problems);
   system.kernel.features = observe_features(tree, system.cgroups.mounts);

@@ -7,7 +7,6 @@
 
 #include "doctor_parts.hpp"
 #include "observe_parts.hpp"
-#include "pinfold/audit/proc_files.hpp"
 #include "pinfold/discover/kernel_files.hpp"
 
 // What a node with the setting `quiet` needs besides it. Without the setting nothing is checked:
@@ -36,18 +35,8 @@ void check_tick(const ObservedSystem& system, const CpuSet& quiet, Checks& check
        "the kernel does more at each system call of these CPUs"});
 }
 
-/// Returns whether interrupts that drivers manage keep off the CPUs of isolcpus=.
-bool has_managed_irq(const ObservedSystem& system) {
-  const auto& line = system.kernel.command_line;
-  if (!line) return false;
-  const auto parameters = parse_kernel_command_line(*line);
-  return std::any_of(parameters.begin(), parameters.end(), [](const KernelParameter& one) {
-    return one.name == "isolcpus" && has_word(one.value, ',', "managed_irq");
-  });
-}
-
 void check_managed(const ObservedSystem& system, const CpuSet& quiet, Checks& checks) {
-  if (has_managed_irq(system)) {
+  if (boot_isolcpus(system).managed_irq) {
     checks.push_back({"quiet-managed", CheckStatus::kOk, "isolcpus=managed_irq"});
     return;
   }

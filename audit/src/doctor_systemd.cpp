@@ -2,22 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "doctor_parts.hpp"
 #include "pinfold/audit/proc_files.hpp"
+#include "pinfold/audit/systemd_unit.hpp"
 #include "pinfold/text/unit_file.hpp"
 
 namespace pinfold::audit {
 namespace {
 
-/// Directories from which systemd reads units, lowest precedence first.
-constexpr std::array kUnitDirectories = {
-    "/run/systemd/generator.late",  "/usr/lib/systemd/system", "/usr/local/lib/systemd/system",
-    "/run/systemd/generator",       "/run/systemd/system",     "/etc/systemd/system",
-    "/run/systemd/generator.early", "/run/systemd/transient",  "/run/systemd/system.control",
-    "/etc/systemd/system.control"};
+/// Directories with systemd's own configuration, lowest precedence first.
 constexpr std::array kManagerDirectories = {"/usr/lib/systemd", "/usr/local/lib/systemd",
                                             "/run/systemd", "/etc/systemd"};
 /// The settings that decide where the processes of a unit run.
@@ -117,6 +116,20 @@ bool is_unit(std::string_view name) {
   return name.ends_with(".slice") || name.ends_with(".service") || name.ends_with(".scope");
 }
 
+/// Returns the installed units and those with containers, which may have only drop-ins of their
+/// prefix ("cri-containerd-.scope.d") or type ("slice.d").
+std::set<std::string> units_of(const InstalledUnits& installed, const ObservedCpusets& cpusets) {
+  std::set<std::string> units = {"-.slice", "cri-containerd-.scope", "crio-.scope",
+                                 "docker-.scope"};
+  for (const ObservedCpuset& group : cpusets.groups) {
+    const std::string name = group.directory.substr(group.directory.rfind('/') + 1);
+    if (group.role != ObservedCpuset::Role::kOther && is_unit(name)) units.insert(name);
+  }
+  std::copy_if(installed.names.begin(), installed.names.end(), std::inserter(units, units.end()),
+               is_unit);
+  return units;
+}
+
 /// Returns true if containers run in the unit.
 bool holds_containers(std::string_view unit) {
   return unit == "-.slice" || unit.find("kubepods") != std::string_view::npos ||
@@ -124,7 +137,21 @@ bool holds_containers(std::string_view unit) {
          unit.starts_with("crio-") || unit.starts_with("docker-");
 }
 
-std::string undo(const SystemdSetting& setting) {
+/// Returns the command that gives the units back what a setting has taken; "": none is needed.
+/// systemd leaves the value in the kernel when the setting is removed.
+std::string widen(const SystemdSetting& setting, const std::vector<std::string>& units) {
+  if (setting.key == "CPUAffinity") return "";
+  const char* const file = setting.key.ends_with("CPUs") ? "cpuset.cpus" : "cpuset.mems";
+  std::string commands;
+  for (const std::string& unit : units) {
+    const std::string command = unit.find("-.") == std::string::npos ? widen_unit(unit, file) : "";
+    if (!command.empty()) commands += " && " + command;
+  }
+  return commands;
+}
+
+/// Returns what undoes a setting of the kernel's command line or of a file.
+std::string undo(const SystemdSetting& setting, const std::vector<std::string>& units) {
   if (setting.file == kCommandLine) {
     return "remove 'systemd.cpu_affinity=' from the kernel's command line, and reboot";
   }
@@ -132,27 +159,36 @@ std::string undo(const SystemdSetting& setting) {
     return fmt::format("remove '{}=' from '{}', then: systemctl daemon-reexec", setting.key,
                        setting.file);
   }
-  // When the setting is removed, systemd leaves the value in the kernel.
-  const std::string widen =
-      setting.key == "CPUAffinity"
-          ? ""
-          : widen_unit(setting.unit, setting.key.ends_with("CPUs") ? "cpuset.cpus" : "cpuset.mems");
-  return fmt::format("remove '{}=' from '{}', then: systemctl daemon-reload{}{}", setting.key,
-                     setting.file, widen.empty() ? "" : " && ", widen);
+  return fmt::format("remove '{}=' from '{}', then: systemctl daemon-reload{}", setting.key,
+                     setting.file, widen(setting, units));
+}
+
+std::string units_text(const std::vector<std::string>& units) {
+  const std::string first = fmt::format("'{}'", units.front());
+  return units.size() == 1 ? first : fmt::format("{} and {} more", first, units.size() - 1);
 }
 
 void check_cpusets(const ObservedSystem& system, Checks& checks) {
-  std::size_t bad = 0;
+  const auto is_same = [](const SystemdSetting& one, const SystemdSetting& other) {
+    return one.file == other.file && one.key == other.key && one.value == other.value;
+  };
+  // A drop-in of a prefix or a type sets the same for several units.
+  std::vector<std::pair<SystemdSetting, std::vector<std::string>>> bad;
   for (const SystemdSetting& setting : system.systemd.settings) {
     if (setting.key == "CPUAffinity" || !holds_containers(setting.unit)) continue;
-    ++bad;
-    checks.push_back({"systemd-cpusets", CheckStatus::kProblem,
-                      fmt::format("{}={} of '{}' in '{}': systemd writes it again at each "
-                                  "daemon-reload",
-                                  setting.key, setting.value, setting.unit, setting.file),
-                      "no cpuset set by systemd for a unit with containers", undo(setting)});
+    auto found = std::find_if(bad.begin(), bad.end(),
+                              [&](const auto& one) { return is_same(one.first, setting); });
+    if (found == bad.end()) found = bad.insert(bad.end(), {setting, {}});
+    found->second.push_back(setting.unit);
   }
-  if (bad > 0) return;
+  for (const auto& [setting, units] : bad) {
+    checks.push_back({"systemd-cpusets", CheckStatus::kProblem,
+                      fmt::format("{}={} of {} in '{}': systemd writes it again at each "
+                                  "daemon-reload",
+                                  setting.key, setting.value, units_text(units), setting.file),
+                      "no cpuset set by systemd for a unit with containers", undo(setting, units)});
+  }
+  if (!bad.empty()) return;
   checks.push_back({"systemd-cpusets", CheckStatus::kOk,
                     "no file of a unit with containers has AllowedCPUs= or AllowedMemoryNodes="});
 }
@@ -169,7 +205,7 @@ void check_affinity(const ObservedSystem& system, Checks& checks) {
                       fmt::format("CPUAffinity={} of '{}' in '{}': containers can inherit it",
                                   setting.value, setting.unit, setting.file),
                       "AllowedCPUs= of 'system.slice' instead, which containers do not inherit",
-                      undo(setting)});
+                      undo(setting, {})});
   }
   if (bad > 0) return;
   checks.push_back(
@@ -209,7 +245,7 @@ void check_delegation(const ObservedSystem& system, Checks& checks) {
 
 }  // namespace
 
-ObservedSystemd observe_systemd(const Tree& tree) {
+ObservedSystemd observe_systemd(const Tree& tree, const ObservedCpusets& cpusets) {
   SystemdReader reader(tree);
   for (const char* const directory : kManagerDirectories) {
     reader.read(fmt::format("{}/system.conf", directory), "system.conf");
@@ -219,22 +255,12 @@ ObservedSystemd observe_systemd(const Tree& tree) {
   }
   const auto command_line = tree.read(kCommandLine);
   if (command_line) reader.read_command_line(*command_line);
-  // For a unit only the file with the highest precedence counts; all drop-ins apply after it.
-  std::map<std::string, std::string> files;
-  std::vector<std::pair<std::string, std::string>> drop_ins;
-  for (const char* const directory : kUnitDirectories) {
-    const auto names = tree.list(directory);
-    if (!names) continue;
-    for (const std::string& name : *names) {
-      const std::string path = fmt::format("{}/{}", directory, name);
-      if (is_unit(name)) files[name] = path;
-      if (!name.ends_with(".d")) continue;
-      const std::string unit = name.substr(0, name.size() - 2);
-      if (is_unit(unit)) drop_ins.emplace_back(path, unit);
-    }
+  const InstalledUnits installed = find_units(tree);
+  for (const std::string& unit : units_of(installed, cpusets)) {
+    const auto file = installed.files.find(unit);
+    if (file != installed.files.end()) reader.read(file->second, unit);
+    for (const std::string& path : drop_ins_of(tree, installed, unit)) reader.read(path, unit);
   }
-  for (const auto& [unit, path] : files) reader.read(path, unit);
-  for (const auto& [path, unit] : drop_ins) reader.read_drop_ins(path, unit);
   ObservedSystemd found = reader.take();
   found.is_running = tree.has("/run/systemd/system");
   return found;

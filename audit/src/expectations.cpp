@@ -7,6 +7,9 @@
 #include <tuple>
 #include <utility>
 
+#include "pinfold/decide/decide.hpp"
+#include "pinfold/decide/feature_gates.hpp"
+
 namespace pinfold::audit {
 namespace {
 
@@ -148,14 +151,15 @@ void find_moved(Case& made) {
   }
 }
 
-CpuSet housekeeping_of(const Observed& observed, const Decisions& decisions) {
-  CpuSet cpus;
-  if (observed.kubelet.config) {
-    cpus = CpuSet::parse(observed.kubelet.config->reserved_system_cpus).value_or(CpuSet{});
-  }
-  if (cpus.empty() && decisions.is_static()) cpus = decisions.cpu->state.default_set;
-  if (observed.machine) cpus &= observed.machine->all_cpus();
-  return cpus;
+/// Returns the reserved CPUs; also of a reservation by number, for which the kubelet chooses them
+/// in the same way at each start.
+CpuSet reserved_of(const Observed& observed) {
+  if (!observed.kubelet.config || !observed.machine) return {};
+  const Config& config = *observed.kubelet.config;
+  const CpuSet named = CpuSet::parse(config.reserved_system_cpus).value_or(CpuSet{});
+  if (!named.empty()) return named & observed.machine->all_cpus();
+  const auto node = Node::make(*observed.machine, with_judged_gates(config));
+  return node ? node->cpu().reserved() : CpuSet();
 }
 
 }  // namespace
@@ -176,7 +180,7 @@ Decisions read_decisions(const Observed& observed) {
 }
 
 Case make_case(const Observed& observed) {
-  Case made{observed, read_decisions(observed), {}, {}, {}, {}, {}};
+  Case made{observed, read_decisions(observed)};
   const PodNames names = name_pods(observed);
   for (const ObservedGroup& group : observed.cgroups.groups) {
     if (group.name.role == GroupRole::kContainer) made.containers.push_back(place(group));
@@ -207,12 +211,23 @@ Case make_case(const Observed& observed) {
     for (const pid_t pid : placed.group->processes) made.by_process[pid] = &placed;
   }
   find_moved(made);
-  made.housekeeping = housekeeping_of(observed, made.decisions);
+  made.housekeeping = reserved_of(observed);
+  made.housekeeping_stays = !made.housekeeping.empty();
+  if (!made.housekeeping_stays && made.decisions.is_static()) {
+    made.housekeeping = made.decisions.cpu->state.default_set;
+    if (observed.machine) made.housekeeping &= observed.machine->all_cpus();
+  }
   return made;
 }
 
 std::string show_file(const Observed& observed, const std::string& path) {
   return fmt::format("cat '{}{}'", observed.root, path);
+}
+
+std::string repair_command(const ObservedKubelet& kubelet, std::string_view option) {
+  return fmt::format(
+      "systemctl stop {0} && pinfold checkpoint repair{1} --config / '{2}' && systemctl start {0}",
+      kubelet.unit, option, kubelet.root_dir);
 }
 
 std::string group_file(const ObservedGroup& group, std::string_view file) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pinfold/audit/findings.hpp"
@@ -31,18 +32,23 @@ struct Placed {
 struct Case {
   const Observed& observed;
   Decisions decisions;
-  std::vector<Placed> containers;
-  CpuSet exclusive;
-  std::map<pid_t, const Placed*> by_process;
+  std::vector<Placed> containers = {};
+  CpuSet exclusive = {};
+  std::map<pid_t, const Placed*> by_process = {};
   /// First processes of containers that are in another group now.
-  std::map<pid_t, const Placed*> moved;
+  std::map<pid_t, const Placed*> moved = {};
   /// Where the system should run: the reserved CPUs, or else the shared pool; empty: unknown.
-  CpuSet housekeeping;
+  CpuSet housekeeping = {};
+  bool housekeeping_stays = false;  ///< it is not the shared pool, which can shrink
 };
 [[nodiscard]] Case make_case(const Observed& observed);
 
 /// Returns the command that shows a file in a group's directory.
 [[nodiscard]] std::string show_file(const Observed& observed, const std::string& path);
+/// Returns the command that makes the state files fit the configuration of the kubelet. `option`:
+/// of repair, with a blank before it.
+[[nodiscard]] std::string repair_command(const ObservedKubelet& kubelet,
+                                         std::string_view option = "");
 /// Returns a group's file for a command that fixes something: as the node sees it.
 [[nodiscard]] std::string group_file(const ObservedGroup& group, std::string_view file);
 [[nodiscard]] Subject subject_of(const AuditedContainer& container);

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "expectations.hpp"
 
@@ -118,35 +120,83 @@ bool may_share(const Case& given, const AuditedContainer& owner, const AuditedCo
   return other.is_exclusive || given.decisions.cpu->state.pods.contains(owner.id.pod);
 }
 
-/// Judges assignments of two pods that share CPUs: a damaged file, or a bug in the kubelet.
+/// CPUs of the state file with one owner: a container, or a pod with pod-level CPUs.
+struct OwnedCpus {
+  PodUid pod;
+  std::string name;
+  CpuSet cpus;
+};
+
+std::vector<OwnedCpus> owned_cpus(const CpuCheckpoint& state) {
+  std::vector<OwnedCpus> owned;
+  for (const auto& entry : state.assignments) {
+    if (state.pods.contains(entry.pod)) continue;  // parts of the pod's CPUs
+    owned.push_back({entry.pod, to_string(entry.id()), entry.value});
+  }
+  for (const auto& [pod, cpus] : state.pods) {
+    owned.push_back({pod, fmt::format("pod {}", pod.value), cpus});
+  }
+  return owned;
+}
+
+/// CPUs that the state file gives away twice: a damaged file, or a bug in the kubelet.
+struct TwiceGiven {
+  CpuSet cpus;
+  std::string to;
+  std::string and_to;  ///< "": the shared pool
+};
+
+std::vector<TwiceGiven> twice_given(const CpuCheckpoint& state) {
+  std::vector<TwiceGiven> given;
+  const auto add = [&](const OwnedCpus& owner, const CpuSet& others, const std::string& other) {
+    const CpuSet both = owner.cpus & others;
+    if (!both.empty()) given.push_back({both, owner.name, other});
+  };
+  const std::vector<OwnedCpus> owned = owned_cpus(state);
+  for (auto first = owned.begin(); first != owned.end(); ++first) {
+    add(*first, state.default_set, "");
+    for (auto second = std::next(first); second != owned.end(); ++second) {
+      if (second->pod != first->pod) add(*first, second->cpus, second->name);
+    }
+  }
+  return given;
+}
+
+/// Returns the command that gives each CPU in the state file one owner. Removing one of two pods
+/// would not: the kubelet then puts all CPUs of that pod into the shared pool, also those of the
+/// other one. Source: cm/cpumanager/policy_static.go RemoveContainer.
+std::string separate_owners(const Case& given) {
+  const auto twice = twice_given(given.decisions.cpu->state);
+  const bool is_of_two_pods =
+      std::any_of(twice.begin(), twice.end(), [](const auto& one) { return !one.and_to.empty(); });
+  if (!is_of_two_pods) return repair_command(given.observed.kubelet);
+  return repair_command(given.observed.kubelet, " --accept-loss") +
+         "  # one of the two loses its CPUs: the kubelet then gives its pod others or rejects it";
+}
+
 void judge_file(const Case& given, std::vector<Finding>& findings) {
   if (!given.decisions.is_static()) return;
-  const CpuCheckpoint& state = given.decisions.cpu->state;
   const std::string file =
       fmt::format("{}/{}", given.observed.kubelet.root_dir, checkpoint::kCpuFileName);
-  const auto add = [&](const std::string& name, const CpuSet& cpus, const std::string& with) {
+  for (const TwiceGiven& one : twice_given(given.decisions.cpu->state)) {
     findings.push_back({"state-overlap",
                         Severity::kError,
                         {"file", given.observed.root + file},
-                        cpus.to_string(),
+                        one.cpus.to_string(),
                         "",
-                        fmt::format("gives CPUs {} to {} and to {}", cpus.to_string(), name, with),
-                        show_file(given.observed, file)});
-  };
-  for (auto first = state.assignments.begin(); first != state.assignments.end(); ++first) {
-    const auto entry = *first;
-    const std::string name = to_string(entry.id());
-    if (const CpuSet shared = entry.value & state.default_set; !shared.empty()) {
-      add(name, shared, "the shared pool");
-    }
-    auto second = first;
-    for (++second; second != state.assignments.end(); ++second) {
-      if ((*second).pod == entry.pod) continue;
-      if (const CpuSet both = entry.value & (*second).value; !both.empty()) {
-        add(name, both, to_string((*second).id()));
-      }
-    }
+                        fmt::format("gives CPUs {} to {} and to {}", one.cpus.to_string(), one.to,
+                                    one.and_to.empty() ? "the shared pool" : one.and_to),
+                        show_file(given.observed, file),
+                        separate_owners(given)});
   }
+}
+
+/// Returns the command that takes the CPUs of another container from `intruder`.
+std::string end_overlap(const Case& given, const Placed& intruder, const CpuSet& cpus) {
+  const auto& expected = intruder.audited.expected;
+  if (!expected) return "";
+  if (cpus.intersects(*expected)) return separate_owners(given);  // the state file gives them to it
+  return set_command(given, intruder, "cpus", *expected);
 }
 
 }  // namespace
@@ -198,9 +248,7 @@ void judge_overlaps(const Case& given, const std::vector<Overlap>& overlaps,
                         fmt::format("can run on CPUs {}, which '{}' has exclusively",
                                     overlap.cpus.to_string(), overlap.owner),
                         sets_command(given, *intruder, "cpus"),
-                        intruder->audited.expected
-                            ? set_command(given, *intruder, "cpus", *intruder->audited.expected)
-                            : ""});
+                        end_overlap(given, *intruder, overlap.cpus)});
   }
   std::size_t sandboxes = 0;
   for (const Placed& placed : given.containers) {

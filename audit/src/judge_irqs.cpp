@@ -16,12 +16,20 @@ CpuSet handled_on(const Observed& observed, const ObservedIrq& irq, const CpuSet
   return observed.interrupts ? observed.interrupts->came_on(irq.number, here) : here;
 }
 
-constexpr const char* kManaged =
-    "  # EIO: managed by the kernel; boot with 'isolcpus=managed_irq,CPUS'";
+/// Returns why the kernel may refuse to move interrupts off `cpus`. With managed_irq it has moved
+/// all whose queue has other CPUs, too. Source: Linux, admin-guide/kernel-parameters, isolcpus.
+std::string managed_note(const Case& given, const CpuSet& cpus) {
+  const auto& managed = given.observed.isolcpus.managed_irq;
+  if (!managed || !managed->contains_all(cpus)) {
+    return "  # EIO: managed by the kernel; boot with 'isolcpus=managed_irq,CPUS'";
+  }
+  return "  # EIO: managed by the kernel, where 'isolcpus=managed_irq' leaves only I/O of these "
+         "CPUs";
+}
 
 /// Returns the command that sends interrupts to the system's CPUs. It stops irqbalance first, which
-/// would move them back.
-std::string send_elsewhere(const Case& given, const std::vector<int>& numbers) {
+/// would move them back. `cpus`: those that handle them now.
+std::string send_elsewhere(const Case& given, const std::vector<int>& numbers, const CpuSet& cpus) {
   const CpuSet& there = given.housekeeping;
   if (there.empty()) return "";
   const auto& processes = given.observed.processes;
@@ -37,10 +45,10 @@ std::string send_elsewhere(const Case& given, const std::vector<int>& numbers) {
   }
   if (numbers.size() == 1) {
     return mend + fmt::format("echo {} > /proc/irq/{}/smp_affinity_list{}", there.to_string(),
-                              numbers.front(), kManaged);
+                              numbers.front(), managed_note(given, cpus));
   }
   return mend + fmt::format("for irq in {}; do echo {} > /proc/irq/$irq/smp_affinity_list; done{}",
-                            fmt::join(numbers, " "), there.to_string(), kManaged);
+                            fmt::join(numbers, " "), there.to_string(), managed_note(given, cpus));
 }
 
 }  // namespace
@@ -66,7 +74,7 @@ void judge_irqs(const Case& given, std::vector<Finding>& findings) {
                      numbers.size() == 1 ? "" : "s", enforce::to_list(numbers),
                      example.empty() ? "" : fmt::format(" (first: {})", example)),
          show_file(given.observed, fmt::format("/proc/irq/{}/smp_affinity_list", numbers[0])),
-         send_elsewhere(given, numbers)});
+         send_elsewhere(given, numbers, cpus)});
   }
 }
 

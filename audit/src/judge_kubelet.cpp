@@ -28,16 +28,22 @@ checkpoint::ContainerIds runtime_ids(const Case& given) {
   return ids;
 }
 
-/// Returns the command that makes the state files fit the configuration of the kubelet.
-std::string repair_command(const ObservedKubelet& kubelet) {
-  return fmt::format(
-      "systemctl stop {0} && pinfold checkpoint repair --config / '{1}' && systemctl start {0}",
-      kubelet.unit, kubelet.root_dir);
+/// Returns the file with the kubelet's settings.
+std::string config_file(const Observed& observed) {
+  const ObservedKubelet& kubelet = observed.kubelet;
+  return observed.root +
+         (kubelet.settings_path.empty() ? kubelet.config_path : kubelet.settings_path);
+}
+
+/// Returns the command that shows the kubelet's settings.
+std::string show_config(const Observed& observed) {
+  return fmt::format("cat '{}'", config_file(observed));
 }
 
 /// Why a kubelet would not start.
 struct StartRefusal {
   std::string error;  ///< "": it would start
+  std::string see;    ///< see Finding
   std::string mend;   ///< see Finding
   friend auto operator<=>(const StartRefusal&, const StartRefusal&) = default;
 };
@@ -57,6 +63,9 @@ StartRefusal try_start(const Case& given, Profile profile) {
   return {checkpoint::cause_of(answer.error(),
                                node ? observed.kubelet.files : checkpoint::KubeletFiles()) +
               (advice ? "; " + to_string(*advice) : ""),
+          node ? fmt::format("pinfold checkpoint verify '{}{}'", observed.root,
+                             observed.kubelet.root_dir)
+               : show_config(observed),
           node ? repair_command(observed.kubelet) : ""};
 }
 
@@ -78,13 +87,11 @@ void judge_start(const Case& given, std::vector<Finding>& findings) {
   }
   for (const auto& [refusal, profiles] : refusals) {
     const bool is_all = refusing == asked;
-    findings.push_back(
-        {"start-refused", is_all ? Severity::kError : Severity::kWarning, kubelet_subject(),
-         refusal.error, "",
-         fmt::format("would not start again with these files ({}): {}", fmt::join(profiles, ", "),
-                     refusal.error),
-         fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, kubelet.root_dir),
-         refusal.mend});
+    findings.push_back({"start-refused", is_all ? Severity::kError : Severity::kWarning,
+                        kubelet_subject(), refusal.error, "",
+                        fmt::format("would not start again with these files ({}): {}",
+                                    fmt::join(profiles, ", "), refusal.error),
+                        refusal.see, refusal.mend});
   }
 }
 
@@ -92,16 +99,14 @@ void judge_start(const Case& given, std::vector<Finding>& findings) {
 void judge_config(const Case& given, std::vector<Finding>& findings) {
   const ObservedKubelet& kubelet = given.observed.kubelet;
   if (!kubelet.config) return;
-  const std::string path =
-      kubelet.settings_path.empty() ? kubelet.config_path : kubelet.settings_path;
-  const Subject file{"file", given.observed.root + path};
+  const Subject file{"file", config_file(given.observed)};
   for (const std::string& warning : kubelet.config_warnings) {
-    findings.push_back({"config-warning", Severity::kWarning, file, "", "", warning,
-                        fmt::format("cat '{}{}'", given.observed.root, path)});
+    findings.push_back(
+        {"config-warning", Severity::kWarning, file, "", "", warning, show_config(given.observed)});
   }
   for (const std::string& sentence : settings_without_effect(*kubelet.config)) {
-    findings.push_back({"config-effect", Severity::kNote, file, "", "", sentence,
-                        fmt::format("cat '{}{}'", given.observed.root, path)});
+    findings.push_back(
+        {"config-effect", Severity::kNote, file, "", "", sentence, show_config(given.observed)});
   }
 }
 

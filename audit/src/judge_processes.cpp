@@ -176,8 +176,14 @@ std::string confine(const Case& given, const std::string& group) {
   const std::string unit = unit_of(group);
   const bool is_v2 = given.observed.cgroups.version == enforce::CgroupVersion::kV2;
   if (unit.empty() || !is_v2 || given.housekeeping.empty()) return "";
-  return fmt::format("systemctl set-property '{}' AllowedCPUs={}", unit,
-                     given.housekeeping.to_string());
+  if (given.housekeeping_stays) {
+    return fmt::format("systemctl set-property '{}' AllowedCPUs={}", unit,
+                       given.housekeeping.to_string());
+  }
+  return fmt::format(
+      "systemctl set-property --runtime '{}' AllowedCPUs={}  # today's shared pool, which shrinks "
+      "with the next exclusive CPUs; CPUs of reservedSystemCPUs stay",
+      unit, given.housekeeping.to_string());
 }
 
 /// Collects the system's processes by group, and reports pinned ones.

@@ -58,6 +58,15 @@ std::vector<ObservedIrq> observe_irqs(const Tree& tree, Problems& problems) {
   return irqs;
 }
 
+CpuId observe_last_cpu(const Tree& tree) {
+  for (const char* const name : {"possible", "present"}) {
+    const auto list = tree.read(fmt::format("/sys/devices/system/cpu/{}", name));
+    const CpuSet cpus = list ? parse_cpu_list(*list).value_or(CpuSet()) : CpuSet();
+    if (!cpus.empty()) return cpus.last();
+  }
+  return CpuId{0};
+}
+
 Observed observe(const Tree& tree, const ObserveOptions& options) {
   Problems problems;
   Observed observed{tree.root()};
@@ -71,6 +80,8 @@ Observed observe(const Tree& tree, const ObserveOptions& options) {
   observe_pods(tree, observed, problems);
   observed.processes = observe_processes(tree, observed.cgroups, problems);
   observed.irqs = observe_irqs(tree, problems);
+  const auto isolcpus = boot_values(tree.read("/proc/cmdline").value_or(""), "isolcpus");
+  observed.isolcpus = parse_isolcpus(isolcpus, observe_last_cpu(tree));
   const auto interrupts = tree.read("/proc/interrupts");
   if (interrupts) {
     observed.interrupts = parse_interrupts(*interrupts);

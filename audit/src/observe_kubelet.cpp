@@ -58,6 +58,7 @@ void add_distribution(const Tree& tree, std::optional<KubeletHost> host, bool ha
 /// this program runs before it.
 void observe_unit(const Tree& tree, ObservedKubelet& kubelet) {
   auto read = read_unit(tree, "kubelet.service");
+  kubelet.may_have_flags = !read;
   if (!read) return;
   kubelet.flags = std::move(read->flags);
   kubelet.has_command = read->is_command;

@@ -39,6 +39,10 @@ void name_containers(const Tree& tree, ObservedGroups& cgroups, Problems& proble
                                                                  Problems& problems);
 [[nodiscard]] std::vector<ObservedIrq> observe_irqs(const Tree& tree, Problems& problems);
 
+/// Returns the last possible CPU, for lists of boot parameters; 0 if it is unknown, so that none is
+/// accepted.
+[[nodiscard]] CpuId observe_last_cpu(const Tree& tree);
+
 /// Returns the process ids in /proc, ascending.
 [[nodiscard]] std::vector<pid_t> list_pids(const Tree& tree, Problems& problems);
 

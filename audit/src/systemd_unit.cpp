@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <vector>
+#include <string_view>
+#include <utility>
 
 namespace pinfold::audit {
 namespace {
@@ -17,11 +17,6 @@ constexpr std::array kDirectories = {
     "/run/systemd/system",           "/run/systemd/system.attached", "/run/systemd/generator",
     "/usr/local/lib/systemd/system", "/usr/lib/systemd/system",      "/lib/systemd/system",
     "/run/systemd/generator.late"};
-
-bool is_listed(const Tree& tree, const std::string& directory, const std::string& name) {
-  const auto names = tree.list(directory).value_or(std::vector<std::string>());
-  return std::binary_search(names.begin(), names.end(), name);
-}
 
 /// Returns the names of the directories for the drop-ins of "a-b.service": "a-b.service.d" and
 /// "a-.service.d".
@@ -36,36 +31,14 @@ std::vector<std::string> own_directories(const std::string& unit) {
   return names;
 }
 
-void add_drop_ins(const Tree& tree, const std::string& directory,
+/// Adds the drop-ins by name; of several with one name, the first that systemd finds counts, even
+/// if it is a link to /dev/null.
+void add_drop_ins(const Tree& tree, const InstalledUnits& units, const std::string& directory,
                   std::map<std::string, std::string>& paths) {
+  if (!units.drop_in_directories.contains(directory)) return;
   for (const std::string& name : tree.list(directory).value_or(std::vector<std::string>())) {
     if (name.ends_with(".conf")) paths.try_emplace(name, directory + "/" + name);
   }
-}
-
-/// Returns the drop-ins by name; of several with one name, the first that systemd finds, even if it
-/// is a link to /dev/null.
-std::map<std::string, std::string> drop_ins_of(const Tree& tree, const std::string& unit) {
-  std::map<std::string, std::string> paths;
-  for (const std::string directory : kDirectories) {
-    for (const std::string& name : own_directories(unit)) {
-      add_drop_ins(tree, directory + "/" + name, paths);
-    }
-  }
-  const std::string of_type = unit.substr(std::min(unit.rfind('.') + 1, unit.size())) + ".d";
-  for (const std::string directory : kDirectories) {
-    add_drop_ins(tree, directory + "/" + of_type, paths);
-  }
-  return paths;
-}
-
-/// Returns the text of the unit's first file; "" if that masks the unit, because it is empty or a
-/// link to /dev/null; nullopt if there is none.
-std::optional<std::string> fragment_of(const Tree& tree, const std::string& unit) {
-  for (const std::string directory : kDirectories) {
-    if (is_listed(tree, directory, unit)) return tree.read(directory + "/" + unit).value_or("");
-  }
-  return std::nullopt;
 }
 
 /// Returns the paths that match a pattern, in the order of their names. Directories are only read
@@ -95,11 +68,48 @@ std::vector<std::string> matching_paths(const Tree& tree, std::string_view patte
 
 }  // namespace
 
+InstalledUnits find_units(const Tree& tree) {
+  constexpr std::string_view kDropIns = ".d";
+  InstalledUnits found;
+  for (const std::string directory : kDirectories) {
+    for (const std::string& name : tree.list(directory).value_or(std::vector<std::string>())) {
+      const std::string path = directory + "/" + name;
+      if (name.ends_with(kDropIns)) {
+        found.drop_in_directories.insert(path);
+        found.names.insert(name.substr(0, name.size() - kDropIns.size()));
+      } else if (found.files.try_emplace(name, path).second) {
+        found.names.insert(name);
+      }
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> drop_ins_of(const Tree& tree, const InstalledUnits& units,
+                                     const std::string& unit) {
+  std::map<std::string, std::string> by_name;
+  for (const std::string directory : kDirectories) {
+    for (const std::string& name : own_directories(unit)) {
+      add_drop_ins(tree, units, directory + "/" + name, by_name);
+    }
+  }
+  const std::string of_type = unit.substr(std::min(unit.rfind('.') + 1, unit.size())) + ".d";
+  for (const std::string directory : kDirectories) {
+    add_drop_ins(tree, units, directory + "/" + of_type, by_name);
+  }
+  std::vector<std::string> paths;
+  for (auto& [name, path] : by_name) paths.push_back(std::move(path));
+  return paths;
+}
+
 std::optional<FlagsText> read_unit(const Tree& tree, const std::string& unit) {
-  auto fragment = fragment_of(tree, unit);
-  if (!fragment || fragment->empty()) return std::nullopt;
-  std::vector<std::string> texts = {*std::move(fragment)};
-  for (const auto& [name, path] : drop_ins_of(tree, unit)) {
+  const InstalledUnits units = find_units(tree);
+  const auto own = units.files.find(unit);
+  if (own == units.files.end()) return std::nullopt;
+  auto fragment = tree.read(own->second).value_or("");
+  if (fragment.empty()) return std::nullopt;  // masked: empty, or a link to /dev/null
+  std::vector<std::string> texts = {std::move(fragment)};
+  for (const std::string& path : drop_ins_of(tree, units, unit)) {
     if (auto more = tree.read(path)) texts.push_back(*std::move(more));
   }
   const auto read_files = [&](const std::string& pattern) {

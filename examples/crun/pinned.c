@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { kMaxPath = 4096 };
@@ -84,6 +85,23 @@ static char* make_manifest(const char* id, const char* cpu, const char* memory) 
   return asprintf(&manifest, kFormat, id, id, cpu, memory) < 0 ? NULL : manifest;
 }
 
+/* Returns NULL if the kernel shows what was decided, within a second: a container without CPUs
+ * waits until the admission of another one is applied. */
+static char* check_placed(const char* id, const char* directory) {
+  const struct timespec pause = {0, 10 * 1000 * 1000};
+  char uid[kMaxPath];
+  char* error = NULL;
+  int is_placed = 0;
+  snprintf(uid, sizeof(uid), "oci-%s", id);
+  for (int i = 0; i < 100 && !is_placed; ++i) {
+    if (i > 0) (void)nanosleep(&pause, NULL);
+    const pinfold_code code =
+        pinfold_container_is_placed(NULL, uid, "main", directory, &is_placed, &error);
+    if (code != PINFOLD_OK) return outcome(code, error);
+  }
+  return is_placed ? NULL : unexpected("cgroup", directory, "the CPUs that were decided");
+}
+
 char* pinned_create(const char* id, const char* cpu, const char* memory, pid_t pid) {
   char directory[kMaxPath];
   if (!is_plain(id)) return unexpected("container", id, "letters, digits, '.', '_', '+', '-'");
@@ -95,7 +113,7 @@ char* pinned_create(const char* id, const char* cpu, const char* memory, pid_t p
   if (manifest == NULL) return strdup("no memory");
   char* const failed = create(manifest, directory);
   free(manifest);
-  return failed;
+  return failed != NULL ? failed : check_placed(id, directory);
 }
 
 char* pinned_delete(const char* id) {

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { kStateDir = 1, kCgroupRoot, kConfig, kPod, kContainer, kCommand };
@@ -78,7 +79,22 @@ static int wait_for(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int run(pinfold_node* node, const char* uid, char** argv) {
+/* Returns whether the kernel shows what was decided for the container, within a second: a shared
+ * one waits until the admission of another pod is applied. */
+static int is_placed(const char* uid, const char* directory, char** argv, char** error) {
+  const struct timespec pause = {0, 10 * 1000 * 1000};
+  int placed = 0;
+  for (int i = 0; i < 100 && !placed; ++i) {
+    if (i > 0) (void)nanosleep(&pause, NULL);
+    if (pinfold_container_is_placed(argv[kStateDir], uid, argv[kContainer], directory, &placed,
+                                    error) != PINFOLD_OK)
+      return 0;
+  }
+  if (!placed) *error = strdup("its cgroup does not have the CPUs that were decided");
+  return placed;
+}
+
+static int run(pinfold_node* node, const char* uid, const char* directory, char** argv) {
   char* error = NULL;
   int gate = -1;
   if (!pinfold_is_done(pinfold_container_start(node, uid, argv[kContainer], &error))) {
@@ -91,6 +107,11 @@ static int run(pinfold_node* node, const char* uid, char** argv) {
     close(gate); /* the child reads end of file and exits */
     (void)wait_for(child);
     return report("attach process", error);
+  }
+  if (!is_placed(uid, directory, argv, &error)) {
+    close(gate);
+    (void)wait_for(child);
+    return report("placement", error);
   }
   const ssize_t opened = write(gate, "!", 1);
   close(gate);
@@ -128,7 +149,7 @@ int main(int argc, char** argv) {
     printf("mini-runtime: %s: cpus %s, mems %s, %s\n", container.name, container.cpus,
            container.mems, container.cgroup_path);
     fflush(stdout);
-    status = run(node, pinfold_pod_uid(pod), argv);
+    status = run(node, pinfold_pod_uid(pod), container.cgroup_path, argv);
   }
   /* Remove an admitted pod, even if it was not applied to the kernel. */
   if (pod != NULL && pinfold_pod_is_admitted(pod) &&

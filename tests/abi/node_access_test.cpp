@@ -271,6 +271,38 @@ TEST(Owners, AreReadWithoutANode) {
   pinfold_node_close(node);
 }
 
+TEST(Owners, SayWhetherTheKernelShowsTheDecision) {
+  test::Runtime runtime(enforce::CgroupVersion::kV2);
+  runtime.options.flags = PINFOLD_NODE_NO_ENFORCE;
+  runtime.options.cgroup_fs = nullptr;
+  pinfold_node* const node = runtime.open();
+  must_admit(node, test::pod("a", 2));
+  const test::TempDir groups;
+  const struct {
+    const char* uid;
+    const char* cpus;
+    int want;
+  } cases[] = {{"a", "2-3", 1}, {"a", "2", 1},   {"a", "2-4", 0}, {"a", "", 0},
+               {"b", "4-7", 1}, {"b", "3-4", 0}, {"b", "0-7", 0}};
+  for (const char* const file : {"cpuset.cpus.effective", "cpuset.effective_cpus"}) {
+    for (const auto& one : cases) {
+      groups.write(std::string("group/") + file, std::string(one.cpus) + "\n");
+      int answer = -1;
+      EXPECT_EQ(pinfold_container_is_placed(runtime.options.state_dir, one.uid, "c",
+                                            (groups / "group").c_str(), &answer, nullptr),
+                PINFOLD_OK);
+      EXPECT_EQ(answer, one.want) << one.uid << " on " << one.cpus;
+    }
+    groups.remove("group");
+  }
+  int answer = -1;
+  EXPECT_EQ(pinfold_container_is_placed(runtime.options.state_dir, "a", "c",
+                                        (groups / "group").c_str(), &answer, nullptr),
+            PINFOLD_NOT_FOUND);
+  EXPECT_EQ(answer, -1);
+  pinfold_node_close(node);
+}
+
 /// On the kernel that runs the tests: set PINFOLD_TEST_CGROUP to an empty directory of a cgroup
 /// mount with the cpuset controller.
 class RealNode : public testing::Test {

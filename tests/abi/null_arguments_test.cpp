@@ -215,6 +215,23 @@ std::vector<NullCase> null_cases() {
        }},
       {"is_exclusive is_exclusive",
        [](A&, char** e) { return pinfold_is_exclusive("/", "0", nullptr, e); }},
+      {"container_is_placed uid",
+       [](A&, char** e) {
+         int answer = 0;
+         return pinfold_container_is_placed("/", nullptr, "c", "/x", &answer, e);
+       }},
+      {"container_is_placed container",
+       [](A&, char** e) {
+         int answer = 0;
+         return pinfold_container_is_placed("/", "a", nullptr, "/x", &answer, e);
+       }},
+      {"container_is_placed directory",
+       [](A&, char** e) {
+         int answer = 0;
+         return pinfold_container_is_placed("/", "a", "c", nullptr, &answer, e);
+       }},
+      {"container_is_placed is_placed",
+       [](A&, char** e) { return pinfold_container_is_placed("/", "a", "c", "/x", nullptr, e); }},
       {"fleet_open topologies",
        [](A&, char** e) { return pinfold_fleet_open(nullptr, nullptr, &no_fleet, e); }},
       {"fleet_open fleet",

@@ -268,6 +268,23 @@ class CheckpointOfANode : public Checkpoint {
   test::TempDir out_;
 };
 
+TEST_F(CheckpointOfANode, AGateThatOnlyAVendorsKubeletMayKnowStopsNoRepair) {
+  constexpr const char* kValidation =
+      "upstream's kubelet refuses the feature gate SomethingNew; a vendor's may know it\n";
+  folder_.write("config.yaml",
+                "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\n"
+                "featureGates: {PodLevelResourceManagers: true, SomethingNew: true}\n");
+  const std::string repair = "repair" + node() + " " + folder_.path();
+  for (const std::string& command :
+       {repair, repair + " --profile kubelet-1.36",
+        "convert --to 1.36 --out " + out_.path() + node() + " " + folder_.path()}) {
+    const Outcome done = run(command);
+    EXPECT_EQ(done.status, 0) << done.out;
+    EXPECT_NE(done.out.find(kValidation), std::string::npos) << done.out;
+    EXPECT_EQ(done.out.find("passes"), std::string::npos) << done.out;
+  }
+}
+
 TEST_F(CheckpointOfANode, ConvertWritesFilesThatTheOlderKubeletLoads) {
   const std::string command = "convert --to cpu-v2 --out " + out_.path() + node() + " ";
   const Outcome dry = run(command + "--dry-run " + folder_.path());
@@ -340,6 +357,18 @@ TEST_F(CheckpointOfANode, ConvertReadsContainerIdsOfTheRuntime) {
       run(command + " --container-ids " + folder_.path() + "/ps.json " + folder_.path());
   EXPECT_EQ(outcome.status, 0) << outcome.out;
   EXPECT_NE(outcome.out.find("u/c  CPUs 2-3\n"), std::string::npos) << outcome.out;
+}
+
+TEST_F(CheckpointOfANode, DiffNamesAFileThatIsNoState) {
+  const std::string pod = out_.path() + "/cpu_manager_state";
+  std::ofstream(pod) << "apiVersion: v1\nkind: Pod\n";
+  for (const std::string& files : {folder_.path() + " " + pod, pod + " " + folder_.path()}) {
+    const Outcome outcome = run("diff " + files);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.out.find("'" + pod + "': not a kubelet's state file: expected a JSON object"),
+              std::string::npos)
+        << outcome.out;
+  }
 }
 
 TEST_F(CheckpointOfANode, DiffListsDifferences) {
@@ -457,11 +486,15 @@ TEST_F(CheckpointOfANode, RepairWithAPartOfAConfigurationChangesNoPolicy) {
   folder_.write("talos.yaml",
                 "machine: {kubelet: {extraArgs: {rotate-server-certificates: true}}}\n");
   folder_.write("k3s.yaml", "node-ip: 10.0.0.1\n");
+  const test::TempDir tree;
+  tree.write("var/lib/kubelet/config.yaml",  // and no unit: the flags are unknown
+             "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n");
   const auto before = contents_of(folder_.path());
   for (const char* const part : {"--kubelet-flags kubeadm-flags.env", "--config join.yaml",
-                                 "--config talos.yaml", "--config k3s.yaml"}) {
+                                 "--config talos.yaml", "--config k3s.yaml", "--config "}) {
     std::string option(part);
-    option.insert(option.find(' ') + 1, folder_.path() + "/");
+    const test::TempDir& of = option.ends_with(' ') ? tree : folder_;
+    option.insert(option.find(' ') + 1, of.path() + "/");
     const Outcome refused = run("repair" + node() + " " + option + " " + folder_.path());
     EXPECT_EQ(refused.status, 2) << part;
     EXPECT_NE(refused.out.find("has the policy 'static', and the configuration is only a part of a "

@@ -314,6 +314,11 @@ TEST_F(Input, TakesFlagsOfAKubelet) {
               HasSubstr("'/etc/sizing.env' is not read: pass the unit and that file"));
   EXPECT_THAT(explain("--kubelet-flags --cpu-manager-polcy=static").err,
               HasSubstr("did you mean '--cpu-manager-policy'?"));
+  EXPECT_THAT(explain("--kubelet-flags --cpu-manager-policy=").err,
+              HasSubstr("'': expected a name: a kubelet does not start with an empty one"));
+  dir_.write("twice.env", "A='--cpu-manager-policy=static'\nA=\"${A} --reserved-cpus=0\"\n");
+  EXPECT_THAT(explain("--kubelet-flags twice.env").err,
+              HasSubstr("systemd replaces no variables in environment files"));
   EXPECT_THAT(explain("--kubelet-flags --config=/etc/kubelet.yaml").err,
               HasSubstr("the configuration is in '/etc/kubelet.yaml'"));
   EXPECT_THAT(explain("--kubelet-flags missing").err, HasSubstr("--kubelet-flags: read 'missing'"));

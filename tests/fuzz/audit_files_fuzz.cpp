@@ -6,6 +6,7 @@
 
 #include "pinfold/api/kubelet_flags.hpp"
 #include "pinfold/api/kubelet_unit.hpp"
+#include "pinfold/audit/boot_parameters.hpp"
 #include "pinfold/audit/container_names.hpp"
 #include "pinfold/audit/distributions.hpp"
 #include "pinfold/audit/doctor_observed.hpp"
@@ -105,6 +106,11 @@ void read_boot_files(std::string_view text) {
     require(one.name.find_first_of("=\"") == std::string::npos);
     require(one.value.size() <= text.size());
   }
+  constexpr CpuId kLast{255};
+  const auto cpus = parse_boot_cpus(text, kLast);
+  require(!cpus || cpus->empty() || cpus->last() <= kLast);
+  const Isolcpus isolcpus = parse_isolcpus({std::string(text)}, kLast);
+  require(isolcpus.is_accepted || (!isolcpus.domain && !isolcpus.managed_irq));
   const auto mask = parse_cpu_mask(text);
   require(!mask || !text.empty());
   const auto init = parse_init(text);

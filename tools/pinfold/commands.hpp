@@ -11,6 +11,7 @@ namespace pinfold::tools {
 
 [[nodiscard]] cli::Command admit_command();
 [[nodiscard]] cli::Command audit_command();
+[[nodiscard]] cli::Command barrier_command();
 [[nodiscard]] cli::Command checkpoint_command();
 /// `program`: makes the declaration of all commands.
 [[nodiscard]] cli::Command completion_command(std::function<cli::Command()> program);

@@ -18,6 +18,7 @@ cli::Section exit_statuses() {
            {"1 of audit",
             "A finding is at least as severe as --fail-on; with --watch: there was an "
             "overlap"},
+           {"1 of barrier status", "The container runtime does not run the gate"},
            {"1 of checkpoint convert", "The kubelet would not start with the files"},
            {"1 of checkpoint diff", "The states differ"},
            {"1 of checkpoint repair", "Something would be lost, or the kubelet would not start"},
@@ -68,6 +69,7 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
                    metrics_command(),
                    simulate_command(),
                    hook_command(),
+                   barrier_command(),
                    serve_command(arguments),
                    oci_resources_command(),
                    topology_command(),

@@ -5,6 +5,7 @@
 
 #include "call.hpp"
 #include "pinfold/agent/options.hpp"
+#include "pinfold/base/read_file.hpp"
 #include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
@@ -70,15 +71,51 @@ Result<pinfold_code> write_owner(const char* state_dir, std::int32_t cpu, char**
   return PINFOLD_OK;
 }
 
+CpuSet exclusive_cpus(const CpuCheckpoint& state) {
+  CpuSet owned;
+  for (const auto& [pod, name, of_container] : state.assignments) owned |= of_container;
+  for (const auto& [pod, of_pod] : state.pods) owned |= of_pod;
+  return owned;
+}
+
 Result<pinfold_code> write_exclusive(const char* state_dir, const char* cpus, int* is_exclusive) {
   PINFOLD_TRY(require(cpus, "cpus"));
   PINFOLD_TRY(require(is_exclusive, "is_exclusive"));
   PINFOLD_LET_WRAP(const auto asked, CpuSet::parse(cpus), "cpus");
   PINFOLD_LET(const auto state, read_cpus(state_dir));
-  CpuSet owned;
-  for (const auto& [pod, name, of_container] : state.assignments) owned |= of_container;
-  for (const auto& [pod, of_pod] : state.pods) owned |= of_pod;
-  *is_exclusive = !asked.empty() && owned.contains_all(asked) ? 1 : 0;
+  *is_exclusive = !asked.empty() && exclusive_cpus(state).contains_all(asked) ? 1 : 0;
+  return PINFOLD_OK;
+}
+
+/// Reads the CPUs on which a group can run. The file's name differs between the versions.
+Result<CpuSet> effective_cpus(const std::string& directory) {
+  auto list = read_file(directory + "/cpuset.cpus.effective");
+  if (!list && list.error().code == ErrorCode::kNotFound) {
+    list = read_file(directory + "/cpuset.effective_cpus");
+  }
+  if (!list) return tl::unexpected(std::move(list).error());
+  if (list->ends_with('\n')) list->pop_back();
+  return CpuSet::parse(*list);
+}
+
+/// The same answer as that of gate/src/decision.cpp.
+bool is_placed(const CpuCheckpoint& state, const ContainerId& container, const CpuSet& cpus) {
+  if (cpus.empty()) return false;
+  if (const CpuSet* const own = state.assignments.find(container)) return own->contains_all(cpus);
+  const auto pod = state.pods.find(container.pod);
+  if (pod != state.pods.end()) return pod->second.contains_all(cpus);
+  return !exclusive_cpus(state).intersects(cpus);
+}
+
+Result<pinfold_code> write_placed(const char* state_dir, const char* uid, const char* container,
+                                  const char* directory, int* placed) {
+  PINFOLD_TRY(require(uid, "uid"));
+  PINFOLD_TRY(require(container, "container"));
+  PINFOLD_TRY(require(directory, "directory"));
+  PINFOLD_TRY(require(placed, "is_placed"));
+  PINFOLD_LET(const auto state, read_cpus(state_dir));
+  PINFOLD_LET_WRAP(const auto cpus, effective_cpus(directory), directory);
+  *placed = is_placed(state, {PodUid(uid), container}, cpus) ? 1 : 0;
   return PINFOLD_OK;
 }
 
@@ -102,6 +139,16 @@ pinfold_code pinfold_is_exclusive(const char* state_dir, const char* cpus, int* 
   return guarded(error, [&]() -> Result<pinfold_code> {
     PINFOLD_LET_WRAP(const auto code, write_exclusive(state_dir, cpus, is_exclusive),
                      "exclusive CPUs");
+    return code;
+  });
+}
+
+pinfold_code pinfold_container_is_placed(const char* state_dir, const char* uid,
+                                         const char* container, const char* directory,
+                                         int* is_placed, char** error) {
+  return guarded(error, [&]() -> Result<pinfold_code> {
+    PINFOLD_LET_WRAP(const auto code, write_placed(state_dir, uid, container, directory, is_placed),
+                     "placement of a container");
     return code;
   });
 }

@@ -85,6 +85,9 @@ static struct {
                                    char** error);
   pinfold_code (*pinfold_is_exclusive)(const char* state_dir, const char* cpus, int* is_exclusive,
                                        char** error);
+  pinfold_code (*pinfold_container_is_placed)(const char* state_dir, const char* uid,
+                                              const char* container, const char* directory,
+                                              int* is_placed, char** error);
   pinfold_code (*pinfold_fleet_open)(const char* topologies, const char* ignored_resources,
                                      pinfold_fleet** fleet, char** error);
   void (*pinfold_fleet_close)(pinfold_fleet* fleet);
@@ -147,6 +150,7 @@ static void load(void) {
   *(void**)&table.pinfold_container_delete = dlsym(library, "pinfold_container_delete");
   *(void**)&table.pinfold_owner_of = dlsym(library, "pinfold_owner_of");
   *(void**)&table.pinfold_is_exclusive = dlsym(library, "pinfold_is_exclusive");
+  *(void**)&table.pinfold_container_is_placed = dlsym(library, "pinfold_container_is_placed");
   *(void**)&table.pinfold_fleet_open = dlsym(library, "pinfold_fleet_open");
   *(void**)&table.pinfold_fleet_close = dlsym(library, "pinfold_fleet_close");
   *(void**)&table.pinfold_fleet_predict = dlsym(library, "pinfold_fleet_predict");
@@ -449,6 +453,16 @@ pinfold_code pinfold_is_exclusive(const char* state_dir, const char* cpus, int* 
   return table.pinfold_is_exclusive == NULL
              ? lacking(__func__, error)
              : table.pinfold_is_exclusive(state_dir, cpus, is_exclusive, error);
+}
+
+pinfold_code pinfold_container_is_placed(const char* state_dir, const char* uid,
+                                         const char* container, const char* directory,
+                                         int* is_placed, char** error) {
+  pthread_once(&once, load);
+  return table.pinfold_container_is_placed == NULL
+             ? lacking(__func__, error)
+             : table.pinfold_container_is_placed(state_dir, uid, container, directory, is_placed,
+                                                 error);
 }
 
 pinfold_code pinfold_fleet_open(const char* topologies, const char* ignored_resources,

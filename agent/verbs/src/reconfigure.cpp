@@ -173,7 +173,8 @@ NodeConfig node_config_of(ParsedConfig parsed, const Config& until_now) {
   const agent::ProfileSource source = agent::profile_source_of(parsed);
   auto warnings = config_warnings(std::move(parsed.warnings),
                                   agent::with_profile_of(until_now, parsed.config, source));
-  return {std::move(parsed.config), source, std::move(parsed.open_policies), std::move(warnings)};
+  return {
+      std::move(parsed.config), source, std::move(parsed.open_policies), {}, std::move(warnings)};
 }
 
 std::string_view to_string(Evict evict) {

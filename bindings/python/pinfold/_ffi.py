@@ -188,6 +188,7 @@ FUNCTIONS = {
     "pinfold_container_delete": (C.c_int32, [C.c_void_p, C.c_char_p, C.c_char_p, C.POINTER(C.c_void_p)]),
     "pinfold_owner_of": (C.c_int32, [C.c_char_p, C.c_int32, C.POINTER(C.c_void_p), C.POINTER(C.c_void_p), C.POINTER(C.c_void_p)]),
     "pinfold_is_exclusive": (C.c_int32, [C.c_char_p, C.c_char_p, C.c_void_p, C.POINTER(C.c_void_p)]),
+    "pinfold_container_is_placed": (C.c_int32, [C.c_char_p, C.c_char_p, C.c_char_p, C.c_char_p, C.c_void_p, C.POINTER(C.c_void_p)]),
     "pinfold_fleet_open": (C.c_int32, [C.c_char_p, C.c_char_p, C.POINTER(C.c_void_p), C.POINTER(C.c_void_p)]),
     "pinfold_fleet_close": (None, [C.c_void_p]),
     "pinfold_fleet_predict": (C.c_int32, [C.c_void_p, C.c_char_p, C.c_char_p, C.POINTER(C.c_void_p), C.POINTER(C.c_void_p)]),

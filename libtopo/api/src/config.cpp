@@ -50,10 +50,17 @@ constexpr std::array<std::pair<std::string_view, StringMap Config::*>, 4> kMaps 
 }};
 
 /// Fields that are printed only if they differ from the defaults.
-constexpr std::array<std::pair<std::string_view, std::string Config::*>, 3> kStartTexts = {{
+constexpr std::array<std::pair<std::string_view, std::string Config::*>, 5> kStartTexts = {{
+    {"cgroupRoot", &Config::cgroup_root},
     {"kubeReservedCgroup", &Config::kube_reserved_cgroup},
     {"memoryReservationPolicy", &Config::memory_reservation_policy},
+    {"systemCgroups", &Config::system_cgroups},
     {"systemReservedCgroup", &Config::system_reserved_cgroup},
+}};
+/// Likewise.
+constexpr std::array<std::pair<std::string_view, std::int32_t Config::*>, 2> kStartNumbers = {{
+    {"imageGCHighThresholdPercent", &Config::image_gc_high_threshold},
+    {"imageGCLowThresholdPercent", &Config::image_gc_low_threshold},
 }};
 constexpr std::array<std::pair<std::string_view, StringMap Config::*>, 4> kStartMaps = {{
     {"evictionMinimumReclaim", &Config::eviction_minimum_reclaim},
@@ -93,6 +100,16 @@ Result<void> read_gates(std::string_view field, const json& value, Config& confi
     if (!entry.is_boolean()) return fail_field(join(field, gate), entry, "expected true or false");
     config.feature_gates.emplace(gate, entry.get<bool>());
   }
+  return {};
+}
+
+Result<void> read_memory_swap(std::string_view field, const json& value, Config& config) {
+  const json* const behavior = member(value, "swapBehavior");
+  if (behavior == nullptr || behavior->is_null()) return {};
+  if (!behavior->is_string()) {
+    return fail_field(join(field, "swapBehavior"), *behavior, "expected a string");
+  }
+  config.swap_behavior = behavior->get<std::string>();
   return {};
 }
 
@@ -141,6 +158,9 @@ Result<void> read_field(const std::string& field, const json& value, Config& con
   for (const auto& [name, map] : kStartMaps) {
     if (field == name) config.*map = read_map(value);
   }
+  for (const auto& [name, number] : kStartNumbers) {
+    if (field == name) config.*number = value.get<std::int32_t>();
+  }
   if (field == "cgroupsPerQOS") config.cgroups_per_qos = value.get<bool>();
   if (field == "enforceNodeAllocatable") config.enforce_node_allocatable = read_list(value);
   if (field == "evictionHard") config.eviction_hard = read_map(value);
@@ -149,6 +169,7 @@ Result<void> read_field(const std::string& field, const json& value, Config& con
   if (field == "maxPods") config.max_pods = value.get<std::int32_t>();
   if (field == "podsPerCore") config.pods_per_core = value.get<std::int32_t>();
   if (field == "reservedMemory") read_reserved_memory(value, config);
+  if (field == "memorySwap") return read_memory_swap(field, value, config);
   if (field == "featureGates") return read_gates(field, value, config);
   if (field == "pinfold") return read_pinfold_settings(field, value, config);
   if (field == "apiVersion") return expect_text(field, value, kApiVersion);
@@ -189,10 +210,19 @@ FeatureGates Config::gates() const {
   // QUIRK: without the quirk, empty pod-level resources are the same as none.
   gates.pod_level_resources_fix_kubelet_qos_class = !quirks().empty_pod_resources_set_qos_class;
   for (const auto& [name, target] : kGates) {
-    const auto set = feature_gates.find(std::string(name));
-    if (set != feature_gates.end()) gates.*target = set->second;
+    bool& gate = gates.*target;
+    gate = set_gate(name, gate).value_or(gate);
   }
   return gates;
+}
+
+std::optional<bool> Config::set_gate(std::string_view name, bool is_beta) const {
+  for (const std::string& one :
+       {std::string(name), std::string(is_beta ? "AllBeta" : "AllAlpha")}) {
+    const auto set = feature_gates.find(one);
+    if (set != feature_gates.end()) return set->second;
+  }
+  return std::nullopt;
 }
 
 Result<ParsedConfig> config_from_json(const json& document) {
@@ -236,6 +266,10 @@ json to_json(const Config& config) {
   if (config.memory_throttling_factor) {
     out["memoryThrottlingFactor"] = *config.memory_throttling_factor;
   }
+  for (const auto& [name, number] : kStartNumbers) {
+    if (config.*number != defaults.*number) out[std::string(name)] = config.*number;
+  }
+  if (!config.swap_behavior.empty()) out["memorySwap"] = {{"swapBehavior", config.swap_behavior}};
   if (!config.cgroups_per_qos) out["cgroupsPerQOS"] = false;
   if (config.enforce_node_allocatable != defaults.enforce_node_allocatable) {
     out["enforceNodeAllocatable"] = config.enforce_node_allocatable;

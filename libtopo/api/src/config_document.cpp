@@ -10,6 +10,7 @@
 #include "pinfold/api/config.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
+#include "pinfold/text/words.hpp"
 #include "schema.hpp"
 
 namespace pinfold {
@@ -63,6 +64,7 @@ constexpr std::string_view kAskTalos =
 constexpr const char* kBottlerocket =
     "Bottlerocket settings: expected a KubeletConfiguration: pass '/etc/kubernetes/kubelet/config' "
     "from the node";
+constexpr std::string_view kBootstrapFlags = "--kubelet-extra-args";
 
 /// Documents from which a kubelet's configuration is generated, with advice on what to pass
 /// instead.
@@ -96,6 +98,25 @@ constexpr std::array kElsewhere = {
     Elsewhere{"Shoot", kAskNode},       // Gardener
     Elsewhere{"OperatingSystemConfig", kAskNode},
     Elsewhere{"ServerClass", kAskTalos},  // Sidero
+};
+
+/// The same for documents without a kind, by a path that they have.
+struct ElsewhereAt {
+  std::string_view path;
+  const char* advice;
+};
+constexpr std::array kElsewhereAt = {
+    ElsewhereAt{"settings.kubernetes", kBottlerocket},  // apiclient has this and the next
+    ElsewhereAt{"kubernetes", kBottlerocket},
+    ElsewhereAt{"machine.kubelet",
+                "a Talos machine configuration without extraConfig and extraArgs: expected a "
+                "KubeletConfiguration: pass the output of: talosctl read "
+                "/etc/kubernetes/kubelet.yaml"},
+    ElsewhereAt{"scheme_version",
+                "a Harvester configuration: expected a KubeletConfiguration: --config with the "
+                "root of the node, '/', reads '/etc/rancher/rke2/config.yaml.d'"},
+    ElsewhereAt{"ignition", "an Ignition configuration: expected a KubeletConfiguration: pass "},
+    ElsewhereAt{"variant", "a Butane configuration: expected a KubeletConfiguration: pass "},
 };
 
 /// Keys of k3s and RKE2 that no other file has at its top level.
@@ -202,6 +223,33 @@ bool is_wrapped(const json& document, const Wrapper& wrapper) {
          (!wrapper.arguments.empty() && at_path(document, wrapper.arguments) != nullptr);
 }
 
+const ElsewhereAt* find_elsewhere(const json& document) {
+  if (!document.is_object() || !kind_of(document).empty()) return nullptr;
+  const auto* const found =
+      std::find_if(kElsewhereAt.begin(), kElsewhereAt.end(),
+                   [&](const ElsewhereAt& one) { return at_path(document, one.path) != nullptr; });
+  return found == kElsewhereAt.end() ? nullptr : found;
+}
+
+/// Returns "the contents of 'PATH'" for the files of Ignition or Butane whose paths name a kubelet.
+std::string kubelet_files(const json& document) {
+  std::vector<std::string> paths;
+  const json* const files = at_path(document, "storage.files");
+  for (const json& file : files != nullptr && files->is_array() ? *files : json::array()) {
+    const json* const path = file.is_object() ? member(file, "path") : nullptr;
+    if (path == nullptr || text_of(*path).find("kubelet") == std::string::npos) continue;
+    paths.push_back(fmt::format("'{}'", printable(text_of(*path))));
+  }
+  return paths.empty() ? "the kubelet's configuration from the node"
+                       : fmt::format("the contents of {}", fmt::join(paths, " or "));
+}
+
+/// True for [{"op": "replace", "path": "/machine/...", ...}, ...].
+bool is_patch(const json& document) {
+  return document.is_array() && !document.empty() && document.front().is_object() &&
+         document.front().contains("op") && document.front().contains("path");
+}
+
 bool is_rancher(const json& document) {
   return std::any_of(kRancherKeys.begin(), kRancherKeys.end(),
                      [&](std::string_view key) { return document.contains(std::string(key)); });
@@ -301,11 +349,15 @@ class Finder {
       }
       if (kind_of(document).empty() && is_rancher(document)) return take_rancher(document);
     }
+    if (is_patch(document)) {
+      return invalid(fmt::format("a list of JSON patches, such as Sidero's: expected a {}: {}",
+                                 kConfigKind, kAskTalos));
+    }
     if (is_aks(document)) {
       notes_.emplace_back(
           fmt::format("AKS adds its own settings, kubeReserved among them: {}", kAskNode));
       configs_.push_back(rename_aks_fields(document));
-    } else if (is_configuration(document)) {
+    } else if (find_elsewhere(document) == nullptr && is_configuration(document)) {
       configs_.push_back(document);
       is_partial_ = false;
     } else if (other_ == nullptr) {
@@ -323,7 +375,7 @@ class Finder {
     ConfigDocument read{configs_.empty() ? json::object() : std::move(configs_.front()),
                         std::move(notes_), is_partial_};
     set_defaults(read.document);
-    PINFOLD_TRY(add_flags(flags_, read));
+    PINFOLD_TRY(add_flags({flags_}, read));
     if (is_rancher_ && read.document.is_object()) {
       add_rancher_flags(flags_);
       PINFOLD_TRY(apply_flags(flags_, read.document));
@@ -390,14 +442,9 @@ class Finder {
 
   [[nodiscard]] Result<ConfigDocument> fail_other() const {
     const std::string kind = kind_of(*other_);
-    for (const char* const path : {"settings.kubernetes", "kubernetes"}) {  // apiclient has both
-      if (at_path(*other_, path) != nullptr) return invalid(kBottlerocket);
-    }
-    if (at_path(*other_, "machine.kubelet") != nullptr) {
-      return invalid(
-          fmt::format("a Talos machine configuration without extraConfig and extraArgs: "
-                      "expected a {}: {}",
-                      kConfigKind, kAskTalos));
+    if (const ElsewhereAt* const at = find_elsewhere(*other_)) {
+      const bool has_files = std::string_view(at->advice).ends_with(' ');
+      return invalid(at->advice + (has_files ? kubelet_files(*other_) : ""));
     }
     const auto* const elsewhere =
         std::find_if(kElsewhere.begin(), kElsewhere.end(),
@@ -440,7 +487,21 @@ Result<ConfigDocument> document_of_flags(const FlagsText& read, std::string_view
   if (read.flags.empty() && !names_kubelet) return invalid("it contains no kubelet flags");
   PINFOLD_TRY(check_unit(read));
   ConfigDocument found{json::object(), read.notes, true};
-  PINFOLD_TRY(add_flags(read.flags, found));
+  PINFOLD_TRY(add_flags(read, found));
+  return Result<ConfigDocument>(std::move(found));
+}
+
+/// Returns the flags in a call of EKS' bootstrap.sh, also in a part of MIME user data.
+Result<ConfigDocument> read_bootstrap(std::string_view text) {
+  KubeletFlags flags;
+  for (const std::string& value : option_values(split_words(text), kBootstrapFlags)) {
+    merge_flags(flags, flags_of_words(split_words(value)));
+  }
+  ConfigDocument found{json::object(),
+                       {"bootstrap.sh adds its own settings, kubeReserved among them: "
+                        "'/etc/kubernetes/kubelet/kubelet-config.json' on the node is complete"},
+                       true};
+  PINFOLD_TRY(add_flags({flags}, found));
   return Result<ConfigDocument>(std::move(found));
 }
 
@@ -461,12 +522,14 @@ std::optional<FlagsText> flags_of_text(std::string_view text, const UnitFiles& f
   return std::nullopt;
 }
 
-Result<void> add_flags(const KubeletFlags& flags, ConfigDocument& config) {
-  PINFOLD_TRY(check_flags(flags));
-  const auto file = flags.find("--config");
-  if (file != flags.end() && config.document.empty()) return fail_elsewhere(file->second);
-  if (config.document.is_object()) PINFOLD_TRY(apply_flags(flags, config.document));
-  for (std::string& warning : flag_warnings(flags)) config.notes.push_back(std::move(warning));
+Result<void> add_flags(const FlagsText& read, ConfigDocument& config) {
+  PINFOLD_TRY(check_flags(read.flags));
+  const bool has_no_file = config.document.empty();
+  const auto file = read.flags.find("--config");
+  if (file != read.flags.end() && has_no_file) return fail_elsewhere(file->second);
+  if (config.document.is_object()) PINFOLD_TRY(apply_flags(read.flags, config.document));
+  if (read.is_command && has_no_file) config.document.emplace("evictionHard", json::object());
+  for (std::string& warning : flag_warnings(read.flags)) config.notes.push_back(std::move(warning));
   return {};
 }
 
@@ -497,6 +560,10 @@ Result<void> check_policies(const std::vector<std::string>& open, const Config& 
 
 Result<ConfigDocument> read_config_document(std::string_view text) {
   if (const auto read = flags_of_text(text)) return document_of_flags(*read, text);
+  if (text.find("bootstrap.sh ") != std::string_view::npos &&
+      text.find(kBootstrapFlags) != std::string_view::npos) {
+    return read_bootstrap(text);
+  }
   const std::string_view first = first_line(text);
   if (text.find("[settings.kubernetes") != std::string_view::npos ||
       first.starts_with("settings.kubernetes.")) {

@@ -13,7 +13,7 @@ constexpr std::array kDecisiveFlags = {
     KnownFlag{"cgroups-per-qos", FlagForm::kBoolean, "cgroupsPerQOS"},
     KnownFlag{"cpu-cfs-quota", FlagForm::kBoolean, "cpuCFSQuota"},
     KnownFlag{"cpu-cfs-quota-period", FlagForm::kText, "cpuCFSQuotaPeriod"},
-    KnownFlag{"cpu-manager-policy", FlagForm::kText, "cpuManagerPolicy"},
+    KnownFlag{"cpu-manager-policy", FlagForm::kName, "cpuManagerPolicy"},
     KnownFlag{"cpu-manager-policy-options", FlagForm::kPair, "cpuManagerPolicyOptions"},
     KnownFlag{"enforce-node-allocatable", FlagForm::kList, "enforceNodeAllocatable"},
     KnownFlag{"eviction-hard", FlagForm::kThresholds, "evictionHard"},
@@ -22,18 +22,21 @@ constexpr std::array kDecisiveFlags = {
     KnownFlag{"eviction-soft", FlagForm::kThresholds, "evictionSoft"},
     KnownFlag{"eviction-soft-grace-period", FlagForm::kMap, "evictionSoftGracePeriod"},
     KnownFlag{"feature-gates", FlagForm::kBooleans, "featureGates"},
+    KnownFlag{"image-gc-high-threshold", FlagForm::kNumber, "imageGCHighThresholdPercent"},
+    KnownFlag{"image-gc-low-threshold", FlagForm::kNumber, "imageGCLowThresholdPercent"},
     KnownFlag{"kube-reserved", FlagForm::kMap, "kubeReserved"},
     KnownFlag{"kube-reserved-cgroup", FlagForm::kText, "kubeReservedCgroup"},
     KnownFlag{"max-pods", FlagForm::kNumber, "maxPods"},
-    KnownFlag{"memory-manager-policy", FlagForm::kText, "memoryManagerPolicy"},
+    KnownFlag{"memory-manager-policy", FlagForm::kName, "memoryManagerPolicy"},
     KnownFlag{"pods-per-core", FlagForm::kNumber, "podsPerCore"},
     KnownFlag{"reserved-cpus", FlagForm::kText, "reservedSystemCPUs"},
     KnownFlag{"reserved-memory", FlagForm::kMemory, "reservedMemory"},
+    KnownFlag{"system-cgroups", FlagForm::kText, "systemCgroups"},
     KnownFlag{"system-reserved", FlagForm::kMap, "systemReserved"},
     KnownFlag{"system-reserved-cgroup", FlagForm::kText, "systemReservedCgroup"},
-    KnownFlag{"topology-manager-policy", FlagForm::kText, "topologyManagerPolicy"},
+    KnownFlag{"topology-manager-policy", FlagForm::kName, "topologyManagerPolicy"},
     KnownFlag{"topology-manager-policy-options", FlagForm::kPair, "topologyManagerPolicyOptions"},
-    KnownFlag{"topology-manager-scope", FlagForm::kText, "topologyManagerScope"},
+    KnownFlag{"topology-manager-scope", FlagForm::kName, "topologyManagerScope"},
     KnownFlag{"experimental-allocatable-ignore-eviction", FlagForm::kBoolean, "evictionHard"},
 };
 
@@ -100,7 +103,7 @@ constexpr std::array<std::string_view, 57> kOtherBooleans = {
 };
 
 /// The same for flags with other values.
-constexpr std::array<std::string_view, 157> kOtherFlags = {
+constexpr std::array<std::string_view, 154> kOtherFlags = {
     "address",
     "allowed-unsafe-sysctls",
     "api-servers",
@@ -172,8 +175,6 @@ constexpr std::array<std::string_view, 157> kOtherFlags = {
     "http-check-frequency",
     "image-credential-provider-bin-dir",
     "image-credential-provider-config",
-    "image-gc-high-threshold",
-    "image-gc-low-threshold",
     "image-pull-progress-deadline",
     "image-service-endpoint",
     "init-config-dir",
@@ -245,7 +246,6 @@ constexpr std::array<std::string_view, 157> kOtherFlags = {
     "storage-driver-user",
     "streaming-connection-idle-timeout",
     "sync-frequency",
-    "system-cgroups",
     "system-container",
     "tls-cert-file",
     "tls-cipher-suites",
@@ -282,7 +282,8 @@ const KnownFlag* find_flag(std::string_view name) {
 }
 
 bool is_repeatable(FlagForm form) {
-  return form != FlagForm::kText && form != FlagForm::kBoolean && form != FlagForm::kNumber;
+  return form != FlagForm::kText && form != FlagForm::kName && form != FlagForm::kBoolean &&
+         form != FlagForm::kNumber;
 }
 
 std::vector<std::string> flag_names() {

@@ -10,6 +10,7 @@ namespace pinfold {
 /// How a kubelet reads the value of a flag.
 enum class FlagForm {
   kText,        ///< any other value; the last one counts
+  kName,        ///< of a policy or scope; with an empty one the kubelet does not start
   kBoolean,     ///< has no value as a word of its own
   kNumber,      ///< 32 bits
   kList,        ///< "a,b"

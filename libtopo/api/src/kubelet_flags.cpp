@@ -133,6 +133,9 @@ Result<json> value_of(const KnownFlag& flag, const std::string& text) {
     if (!boolean) return fail_flag(flag, text, "true or false");
     return json(*boolean);
   }
+  if (flag.form == FlagForm::kName && text.empty()) {
+    return fail_flag(flag, text, "a name: a kubelet does not start with an empty one");
+  }
   if (flag.form != FlagForm::kNumber) return json(text);
   const auto number = number_of(text);
   if (!number) return fail_flag(flag, text, "a number");
@@ -190,10 +193,13 @@ tl::unexpected<Error> fail_operand(const std::string& word) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("flag '{}': expected a value after it", word));
   }
+  const std::string_view advice = word.starts_with('$')
+                                      ? "systemd replaces no variables in environment files"
+                                      : "the value of a boolean flag follows '='";
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("'{}': expected a flag: a kubelet takes it for a command and does not "
-                          "start; the value of a boolean flag follows '='",
-                          printable(word)));
+                          "start; {}",
+                          printable(word), advice));
 }
 
 }  // namespace
@@ -321,13 +327,31 @@ void add_rancher_flags(KubeletFlags& flags) {
 }
 
 Result<void> check_flags(const KubeletFlags& flags) {
+  constexpr int kMostOfAVendor = 50;
+  int unknown = 0;
   for (const auto& [name, value] : flags) {
     if (name == kOperand) return fail_operand(value);
     const KnownFlag* const known = find_flag(name);
-    if (known == nullptr) return fail_unknown(name);
-    if (known->form == FlagForm::kBoolean) PINFOLD_TRY(value_of(*known, value));
+    if (known == nullptr) {
+      const bool may_be_a_vendors = ++unknown <= kMostOfAVendor && hint_for(name).empty();
+      if (!may_be_a_vendors) return fail_unknown(name);
+      continue;
+    }
+    const bool is_checked = known->form == FlagForm::kBoolean || known->form == FlagForm::kName;
+    if (is_checked) PINFOLD_TRY(value_of(*known, value));
   }
   return {};
+}
+
+std::string unknown_flags(const KubeletFlags& flags) {
+  std::vector<std::string> unknown;
+  for (const auto& [name, value] : flags) {
+    if (name != kOperand && find_flag(name) == nullptr) unknown.push_back(printable(name));
+  }
+  if (unknown.empty()) return "";
+  return fmt::format(
+      "flags that upstream's kubelets do not have, and with which they do not start: {}",
+      fmt::join(unknown, ", "));
 }
 
 std::vector<std::string> flag_warnings(const KubeletFlags& flags) {
@@ -345,6 +369,7 @@ std::vector<std::string> flag_warnings(const KubeletFlags& flags) {
       ignored.push_back(name);
     }
   }
+  if (auto unknown = unknown_flags(flags); !unknown.empty()) warnings.push_back(std::move(unknown));
   if (!ignored.empty()) {
     warnings.push_back(fmt::format("flags without effect here: {}", fmt::join(ignored, ", ")));
   }

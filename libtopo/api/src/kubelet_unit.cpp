@@ -41,13 +41,15 @@ class Environment {
   void clear() { *this = Environment(); }
   [[nodiscard]] const Variables& values() const { return values_; }
   /// Returns the flags in all values. What else they have is not meant for a kubelet, unless the
-  /// value begins with a flag.
+  /// value begins with a flag or a variable.
   [[nodiscard]] KubeletFlags flags() const {
     KubeletFlags flags;
     for (const std::string& name : order_) {
       const auto words = split_words(values_.find(name)->second);
       KubeletFlags more = flags_of_words(words);
-      if (!words.empty() && !words.front().starts_with('-')) more.erase("--");
+      const bool is_meant =
+          !words.empty() && (words.front().starts_with('-') || words.front().starts_with('$'));
+      if (!is_meant) more.erase("--");
       merge_flags(flags, more);
     }
     return flags;

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
+#include "pinfold/text/words.hpp"
 
 namespace pinfold {
 namespace {
@@ -56,6 +60,32 @@ std::string_view expectation(const json& value, FieldType type) {
       return value.is_array() ? "" : "expected a list";
   }
   return "";
+}
+
+/// Words for which the kubelet has another one.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kOtherWords = {{
+    {"housekeeping", "reserved-system"},
+    {"isolated", "reserved"},
+    {"limit", "max"},
+    {"maximum", "max"},
+    {"node", "numa-node"},
+    {"numa", "topology-manager"},
+    {"os", "system"},
+}};
+
+/// Returns "reserved-cpu" for "isolatedCPUs"; "" for a name without such words.
+std::string in_kubelet_words(const std::string& name) {
+  std::string out;
+  bool is_changed = false;
+  for (const std::string& word : words_of_name(name)) {
+    const auto* const other = std::find_if(kOtherWords.begin(), kOtherWords.end(),
+                                           [&](const auto& one) { return one.first == word; });
+    const bool is_other = other != kOtherWords.end();
+    is_changed = is_changed || is_other;
+    if (!out.empty()) out += '-';
+    out += is_other ? other->second : word;
+  }
+  return is_changed ? out : "";
 }
 
 class Checker {
@@ -123,7 +153,8 @@ class Checker {
     std::vector<std::string_view> names;
     names.reserve(fields.size());
     for (const Field& field : fields) names.push_back(field.name);
-    return did_you_mean(name, names);
+    const std::string found = did_you_mean(in_kubelet_words(name), names);
+    return found.empty() ? did_you_mean(name, names) : found;
   }
 
   std::vector<std::string> unknown_;

@@ -15,6 +15,7 @@ namespace {
 struct DecisionOutcome {
   std::string rejection;  ///< empty: admitted
   std::vector<ContainerResources> containers;
+  std::string start_error;  ///< of a kubelet that starts afterwards; "" if it started before, too
 
   friend bool operator==(const DecisionOutcome&, const DecisionOutcome&) = default;
 };
@@ -24,15 +25,24 @@ struct Decided {
   NodeState next;
 };
 
+/// Returns why a kubelet does not start from a state; "": it does.
+std::string start_error(const Node& node, const NodeState& state) {
+  NodeState copy = state;
+  if (const auto started = node.cpu().start(copy.cpu); !started) return started.error().message;
+  const auto started = node.memory().start(copy.memory);
+  return started ? "" : started.error().message;
+}
+
 Decided outcome_of(const Node& node, const NodeState& state, const PodSpec& pod) {
   Decision decision =
       decide(node, state, pod, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
   if (auto* const rejected = std::get_if<Rejected>(&decision)) {
-    return {{rejected->why.reason + rejected->why.message, {}}, std::move(rejected->next)};
+    return {{rejected->why.reason + rejected->why.message, {}, ""}, std::move(rejected->next)};
   }
   NodeState& next = std::get<Admitted>(decision).next;
   auto containers = all_container_resources(node, next, *next.find(pod.uid));
-  return {{"", std::move(containers)}, std::move(next)};
+  std::string error = start_error(node, state).empty() ? start_error(node, next) : "";
+  return {{"", std::move(containers), std::move(error)}, std::move(next)};
 }
 
 /// Passes the calls to a provider of another node.
@@ -79,17 +89,11 @@ std::optional<DecisionOutcome> without(const Node& node, const Quirk* quirk, Pro
   return outcome_of(*other, state, pod).outcome;
 }
 
-std::string start_error(const Node& node, const NodeState& state) {
-  NodeState copy = state;
-  if (const auto started = node.cpu().start(copy.cpu); !started) return started.error().message;
-  const auto started = node.memory().start(copy.memory);
-  return started ? "" : started.error().message;
-}
-
 /// Returns what follows from a decision for an operator.
-std::vector<std::string> consequences(const Node& node, const NodeState& before,
-                                      const NodeState& after, const PodSpec& pod) {
+std::vector<std::string> consequences(const Node& node, const Decided& decided,
+                                      const PodSpec& pod) {
   std::vector<std::string> all;
+  const NodeState& after = decided.next;
   for (const Container& container : pod.containers) {
     const CpuSet* const cpus = after.cpu.assignments.find({pod.uid, container.name});
     if (cpus == nullptr) continue;
@@ -103,8 +107,7 @@ std::vector<std::string> consequences(const Node& node, const NodeState& before,
           fmt::format("container {} gets {} of {} CPUs", container.name, cpus->size(), count));
     }
   }
-  if (const std::string error = start_error(node, after);
-      !error.empty() && start_error(node, before).empty()) {
+  if (const std::string& error = decided.outcome.start_error; !error.empty()) {
     all.push_back("after this the kubelet does not start again: " + error);
   }
   return all;
@@ -128,7 +131,7 @@ std::vector<std::string> acting_quirks(const Node& node, const NodeState& state,
     std::string text =
         fmt::format("A known bug of {} applies: {} (quirk {}{}{})", kubelet, quirk.what, quirk.name,
                     quirk.issue.empty() ? "" : ", ", quirk.issue);
-    for (const std::string& consequence : consequences(node, state, with.next, pod)) {
+    for (const std::string& consequence : consequences(node, with, pod)) {
       text += "; " + consequence;
     }
     if (!outcome) text += "; without it this kubelet would not start with its configuration";

@@ -50,7 +50,7 @@ std::vector<std::string> settings_without_effect(const Config& config) {
   const bool has_memory_qos =
       config.memory_throttling_factor || !config.memory_reservation_policy.empty();
   if (has_memory_qos && config.profile == Profile::kKubelet136 &&
-      !config.feature_gates.contains("MemoryQoS")) {
+      !config.set_gate("MemoryQoS", false)) {
     sentences.emplace_back(
         "memoryThrottlingFactor and memoryReservationPolicy have no effect without the feature "
         "gate MemoryQoS");

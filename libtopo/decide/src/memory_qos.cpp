@@ -13,9 +13,9 @@ constexpr std::int64_t kPageBytes = 4096;
 
 /// With the gate on by default since 1.37, nothing is written unless one of the two fields is set.
 bool is_configured(const Config& config) {
-  const auto gate = config.feature_gates.find("MemoryQoS");
-  if (gate != config.feature_gates.end()) return gate->second;
-  if (config.profile == Profile::kKubelet136) return false;
+  const bool is_beta = config.profile != Profile::kKubelet136;
+  if (const auto gate = config.set_gate("MemoryQoS", is_beta)) return *gate;
+  if (!is_beta) return false;
   return config.memory_throttling_factor || !config.memory_reservation_policy.empty();
 }
 

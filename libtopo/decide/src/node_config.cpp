@@ -88,6 +88,37 @@ void check_cfs_period(const Config& config, std::int64_t period,
   }
 }
 
+void check_system_cgroups(const Config& config, std::vector<std::string>& problems) {
+  if (config.system_cgroups.empty() || !config.cgroup_root.empty()) return;
+  problems.emplace_back(
+      "systemCgroups (--system-cgroups) was specified and cgroupRoot (--cgroup-root) was not "
+      "specified");
+}
+
+void check_image_gc(const Config& config, std::vector<std::string>& problems) {
+  const std::int32_t high = config.image_gc_high_threshold;
+  const std::int32_t low = config.image_gc_low_threshold;
+  const auto check = [&](std::int32_t percent, std::string_view name) {
+    if (percent >= 0 && percent <= 100) return;
+    problems.push_back(fmt::format("{} {} must be between 0 and 100, inclusive", name, percent));
+  };
+  constexpr std::string_view kHigh = "imageGCHighThresholdPercent (--image-gc-high-threshold)";
+  constexpr std::string_view kLow = "imageGCLowThresholdPercent (--image-gc-low-threshold)";
+  check(high, kHigh);
+  check(low, kLow);
+  if (low < high) return;
+  problems.push_back(fmt::format("{} {} must be less than {} {}", kLow, low, kHigh, high));
+}
+
+/// The gate NodeSwap is locked on in all known kubelets.
+void check_swap(const Config& config, std::vector<std::string>& problems) {
+  const std::string& behavior = config.swap_behavior;
+  if (behavior.empty() || behavior == "NoSwap" || behavior == "LimitedSwap") return;
+  problems.push_back(
+      fmt::format(R"(memorySwap.swapBehavior {} must be one of: "", "LimitedSwap" or "NoSwap")",
+                  go::quote(behavior)));
+}
+
 void check_pod_limits(const Config& config, std::vector<std::string>& problems) {
   const auto check = [&](std::int64_t limit, std::string_view name) {
     if (limit >= 0) return;
@@ -221,9 +252,8 @@ void check_memory_qos(const Config& config, std::vector<std::string>& problems) 
         "memoryThrottlingFactor {} must be greater than 0 and less than or equal to 1.0", *factor));
   }
   const std::string& policy = config.memory_reservation_policy;
-  const auto gate = config.feature_gates.find("MemoryQoS");
-  const bool is_on =
-      gate == config.feature_gates.end() ? config.profile != Profile::kKubelet136 : gate->second;
+  const bool is_beta = config.profile != Profile::kKubelet136;
+  const bool is_on = config.set_gate("MemoryQoS", is_beta).value_or(is_beta);
   if (policy == kTiered && !is_on) {
     problems.push_back(
         fmt::format("memoryReservationPolicy {} requires MemoryQoS feature gate to be enabled",
@@ -297,9 +327,12 @@ Result<CheckedConfig> check_config(const Machine& machine, const Config& config)
   PINFOLD_TRY(check_feature_gates(config));
 
   std::vector<std::string> problems;
+  check_system_cgroups(config, problems);
   check_cfs_period(config, period, problems);
+  check_image_gc(config, problems);
   check_pod_limits(config, problems);
   check_topology_names(config, problems);
+  check_swap(config, problems);
   check_enforcements(config, problems);
   const CpuSet explicit_cpus = check_reserved_cpus(config, problems);
   check_reserved_memory(config, problems);

@@ -127,8 +127,8 @@ bool resizes_exclusive_cpus(const Config& config) {
   if (config.profile == Profile::kKubelet138) {
     return config.gates().in_place_pod_vertical_scaling_exclusive_cpus;
   }
-  const auto gate = config.feature_gates.find("InPlacePodVerticalScalingExclusiveCPUs");
-  return config.profile == Profile::kFixed && (gate == config.feature_gates.end() || gate->second);
+  return config.profile == Profile::kFixed &&
+         config.set_gate("InPlacePodVerticalScalingExclusiveCPUs", false).value_or(true);
 }
 
 Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeRequest& request,

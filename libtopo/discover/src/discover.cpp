@@ -1,8 +1,11 @@
 #include "pinfold/discover/discover.hpp"
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "hwloc_topology.hpp"
+#include "other_forms.hpp"
 #include "pinfold/text/document.hpp"
 #include "sys_tree.hpp"
 
@@ -22,13 +25,25 @@ Result<MachineDescription> describe(const HwlocSource& source) {
   return describe_topology(topology);
 }
 
+/// Returns the text of a file; nullptr for other sources.
+const std::string* text_of(const Source& source) {
+  if (const auto* const xml = std::get_if<HwlocXml>(&source)) return &xml->text;
+  if (const auto* const machine = std::get_if<MachineText>(&source)) return &machine->text;
+  return nullptr;
+}
+
 }  // namespace
 
 Result<Machine> discover(const Source& source, std::string name) {
-  PINFOLD_LET(auto description,
-              std::visit([](const auto& from) { return describe(from); }, source));
-  if (!std::holds_alternative<MachineText>(source)) description.name = std::move(name);
-  return Machine::make(std::move(description));
+  auto description = std::visit([](const auto& from) { return describe(from); }, source);
+  if (!description) {
+    const std::string* const text = text_of(source);
+    auto what = text == nullptr ? std::nullopt : name_other_form(*text);
+    if (what) return fail(ErrorCode::kInvalidArgument, *std::move(what));
+    return fail(std::move(description).error());
+  }
+  if (!std::holds_alternative<MachineText>(source)) description->name = std::move(name);
+  return Machine::make(*std::move(description));
 }
 
 Result<Machine> discover_with_hwloc(const SysTree& source, std::string name) {

@@ -37,6 +37,10 @@ class RequestSearch {
     std::vector<Remedy> remedies;
     for (const RequestChange& change : found_) remedies.push_back(remedy({change}));
     if (!remedies.empty()) return remedies;
+    for (const Rounding rounding : {Rounding::kUp, Rounding::kDown}) {
+      const auto changes = whole_cores_everywhere(rounding);
+      if (changes.size() > 1 && is_admitted(changes)) return {remedy(changes)};
+    }
     for (std::size_t i = 0; i < std::min(missing_.size(), kMostPlacesTried); ++i) {
       const auto changes = step_by_step(fitting_into(missing_[i]));
       if (changes.empty() || !is_admitted(changes)) continue;
@@ -164,6 +168,25 @@ class RequestSearch {
       }
       if (change->to.sign() <= 0) return {};
       changes.push_back(*change);
+    }
+    return changes;
+  }
+
+  enum class Rounding { kUp, kDown };
+
+  /// Gives whole cores to all containers with exclusive CPUs, and at least one to each.
+  [[nodiscard]] std::vector<RequestChange> whole_cores_everywhere(Rounding rounding) const {
+    std::vector<RequestChange> changes;
+    if (failure_.why.reason != "SMTAlignmentError") return changes;
+    const std::int64_t core = std::max(failure_.node.machine().cpus_per_core(), 1);
+    for (const Target& target : targets()) {
+      if (!target || !counts_whole(failure_, target, "cpu")) continue;
+      const Quantity from = requested(failure_.pod, target, "cpu");
+      const Quantity below = whole_cores("cpu", from);
+      if (below == from) continue;
+      const bool goes_down = rounding == Rounding::kDown && !below.is_zero();
+      const std::int64_t to = below.value() + (goes_down ? 0 : core);
+      changes.push_back({target, "cpu", from, Quantity::of(to, Quantity::Format::kDecimalSi)});
     }
     return changes;
   }

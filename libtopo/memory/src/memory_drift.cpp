@@ -52,8 +52,7 @@ bool knows_option(const Config& config) {
 }
 
 bool is_gate_on(const Config& config) {
-  const auto gate = config.feature_gates.find(kGate);
-  return gate == config.feature_gates.end() ? config.profile == Profile::kFixed : gate->second;
+  return config.set_gate(kGate, false).value_or(config.profile == Profile::kFixed);
 }
 
 tl::unexpected<Error> bad_value(const std::string& why) {

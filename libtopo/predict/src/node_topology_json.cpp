@@ -171,12 +171,18 @@ std::vector<std::string> unknown_policies(const NodeTopology& topology) {
       add(path, value, "container or pod", "counts as container");
     }
   }
-  if (!topology.legacy_policies.empty() &&
-      predict::find_legacy(topology.legacy_policies.front()) == nullptr) {
-    add("topologyPolicies[0]", topology.legacy_policies.front(),
+  const bool has_attribute =
+      std::any_of(topology.attributes.begin(), topology.attributes.end(),
+                  [](const auto& one) { return one.name == predict::kPolicyAttribute; });
+  for (std::size_t i = 0; i < topology.legacy_policies.size(); ++i) {
+    const std::string& name = topology.legacy_policies[i];
+    if (predict::find_legacy(name) != nullptr) continue;
+    add(fmt::format("topologyPolicies[{}]", i), name,
         "None, BestEffort, Restricted or SingleNUMANode, the last three followed by ContainerLevel "
         "or PodLevel",
-        "the node counts as one without a policy");
+        has_attribute ? "no effect, because the attributes name the policy"
+        : i > 0       ? "no effect, because only the first counts"
+                      : "the node counts as one without a policy");
   }
   return out;
 }
@@ -316,6 +322,20 @@ Result<NodeTopologies> read_stream(std::string_view text) {
   return out;
 }
 
+/// Adds warnings of resources of which more is available than there is. Schedulers believe it.
+void warn_of_excess(const std::vector<Zone>& zones, std::vector<std::string>& warnings) {
+  for (const Zone& zone : zones) {
+    for (const ZoneResource& one : zone.resources) {
+      const Quantity& most = std::min(one.capacity, one.allocatable);
+      if (one.available <= most) continue;
+      warnings.push_back(fmt::format(
+          "zone '{}': available '{}' of '{}': expected at most its capacity and allocatable, '{}'; "
+          "it counts as written",
+          printable(zone.name), one.available.to_string(), printable(one.name), most.to_string()));
+    }
+  }
+}
+
 }  // namespace
 
 Result<NodeTopology> node_topology_from_json(const json& document) {
@@ -336,6 +356,7 @@ Result<NodeTopology> node_topology_from_json(const json& document) {
   topology.warnings = unknown_policies(topology);
   PINFOLD_LET(auto zones, read_each<Zone>(document, "", "zones", read_zone));
   topology.zones = std::move(zones);
+  warn_of_excess(topology.zones, topology.warnings);
   if (const std::string* const twin = repeated_name(topology.zones)) {
     return fail_field("zones", *twin, "expected a unique name");
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "pinfold/text/utf8.hpp"
+#include "pinfold/text/words.hpp"
 
 namespace pinfold {
 namespace {
@@ -47,42 +48,43 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return last.back();
 }
 
-/// Returns the words of "reservedSystemCPUs" or "--reserved-cpus" in lower case, without a plural
-/// s.
-std::set<std::string> words_of(std::string_view name) {
-  std::set<std::string> words;
-  std::string word;
-  const auto end_word = [&] {
-    if (word.size() > 3 && word.ends_with('s')) word.pop_back();
-    if (!word.empty()) words.insert(std::exchange(word, {}));
-  };
-  bool was_lower = false;
-  for (const char c : name) {
-    const bool is_upper = to_lower(c) != c;
-    const bool separates = std::string_view("-_. ").find(c) != std::string_view::npos;
-    if (separates || (is_upper && was_lower)) end_word();
-    if (!separates) word += to_lower(c);
-    was_lower = !is_upper && !separates;
-  }
-  end_word();
-  return words;
+std::set<std::string> word_set(std::string_view name) {
+  const auto words = words_of_name(name);
+  return {words.begin(), words.end()};
 }
 
 /// Returns the name with the fewest words that contains all words of `name`; "" if `name` has only
 /// one.
 std::string_view nearest_by_words(std::string_view name, std::span<const std::string_view> known) {
-  const auto words = words_of(name);
+  const auto words = word_set(name);
   std::string_view best;
   std::size_t fewest = 2 * words.size() + 1;
   if (words.size() < 2) return best;
   for (const std::string_view candidate : known) {
-    const auto all = words_of(candidate);
+    const auto all = word_set(candidate);
     if (all.size() >= fewest) continue;
     if (!std::includes(all.begin(), all.end(), words.begin(), words.end())) continue;
     fewest = all.size();
     best = candidate;
   }
   return best;
+}
+
+/// Returns the name that has all words of `name` but one, with the same last word; "" if there is
+/// none.
+std::string_view nearest_without_word(std::string_view name,
+                                      std::span<const std::string_view> known) {
+  const auto words = words_of_name(name);
+  const std::set<std::string> all(words.begin(), words.end());
+  for (const std::string_view candidate : known) {
+    const auto own = words_of_name(candidate);
+    const std::set<std::string> part(own.begin(), own.end());
+    if (own.size() > 1 && part.size() + 1 == all.size() && own.back() == words.back() &&
+        std::includes(all.begin(), all.end(), part.begin(), part.end())) {
+      return candidate;
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -118,7 +120,8 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   }
   constexpr std::size_t kFewEdits = 2;
   if (!best.empty() && fewest <= kFewEdits) return best;
-  const std::string_view by_words = nearest_by_words(word, known);
+  std::string_view by_words = nearest_by_words(word, known);
+  if (by_words.empty()) by_words = nearest_without_word(word, known);
   return by_words.empty() ? best : by_words;
 }
 

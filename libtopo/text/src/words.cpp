@@ -50,6 +50,30 @@ std::vector<std::string> split_words(std::string_view text) {
   return words;
 }
 
+std::vector<std::string> words_of_name(std::string_view name) {
+  std::vector<std::string> words;
+  std::string word;
+  const auto end_word = [&] {
+    if (word.size() > 3 && word.ends_with('s')) word.pop_back();
+    if (!word.empty()) words.push_back(std::exchange(word, {}));
+  };
+  const auto is_upper = [&](std::size_t i) {
+    return i < name.size() && name[i] >= 'A' && name[i] <= 'Z';
+  };
+  const auto is_lower = [&](std::size_t i) {
+    return i < name.size() && name[i] >= 'a' && name[i] <= 'z';
+  };
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool separates = std::string_view("-_. ").find(name[i]) != std::string_view::npos;
+    const bool ends_acronym = is_lower(i + 1) && is_lower(i + 2);  // "CFSQuota", but not "CPUs"
+    const bool begins = is_upper(i) && i > 0 && (!is_upper(i - 1) || ends_acronym);
+    if (separates || begins) end_word();
+    if (!separates) word += static_cast<char>(is_upper(i) ? name[i] - 'A' + 'a' : name[i]);
+  }
+  end_word();
+  return words;
+}
+
 std::vector<std::string> option_values(const std::vector<std::string>& arguments,
                                        std::string_view name) {
   std::vector<std::string> values;

@@ -174,6 +174,58 @@ TEST_F(ChangedMachine, SizesAreNoPartOfItWithoutStaticMemory) {
 }
 
 /// It may have been changed on purpose while containers ran.
+void take_empty_huge_pages(MachineDescription& machine) {
+  for (NumaNode& node : machine.numa_nodes)
+    std::erase_if(node.hugepages, [](const auto& one) { return one.second == 0; });
+}
+void add_empty_huge_pages(MachineDescription& machine) {
+  machine.numa_nodes[0].hugepages["hugepages-1Gi"] = 0;
+}
+void rename(MachineDescription& machine) { machine.name = "other"; }
+void take_distances(MachineDescription& machine) {
+  for (NumaNode& node : machine.numa_nodes) node.distances.clear();
+}
+void move_cache(MachineDescription& machine) { machine.cpus[3].l3 = CacheId{7}; }
+void add_device(MachineDescription& machine) {
+  machine.devices.push_back({"example.com/gpu", "g0", {NumaId{0}}});
+}
+
+TEST(MachineDifferences, NameWhatHasChanged) {
+  const Machine before = edited([](MachineDescription& machine) {
+    machine.name = "one";
+    machine.numa_nodes[0].distances = {10, 21};
+    machine.numa_nodes[1].distances = {21, 10};
+  });
+  const struct {
+    Edit edit;
+    std::vector<std::string> changes;
+  } rows[] = {
+      {rename, {"name 'one' becomes 'other'"}},
+      {take_distances,
+       {"NUMA node 0: distances 10 21 become (unknown)",
+        "NUMA node 1: distances 21 10 become (unknown)"}},
+      {move_cache, {"CPUs 3 have another L3 cache"}},
+      {add_device, {"the devices of 'example.com/gpu' are others or elsewhere: 0 before, 1 now"}},
+      {[](MachineDescription&) {}, {}},
+  };
+  for (const auto& row : rows) {
+    MachineDescription description = before.description();
+    row.edit(description);
+    const auto changes =
+        machine_differences(before, Machine::make(description).value(), MemorySizes::kCount);
+    EXPECT_EQ(changes, row.changes);
+  }
+}
+
+TEST(MachineDifferences, AreNoneForZeroHugePages) {
+  const Machine before = edited(add_empty_huge_pages);
+  const Machine after = edited(take_empty_huge_pages);
+  for (const MemorySizes sizes : {MemorySizes::kCount, MemorySizes::kIgnored}) {
+    EXPECT_THAT(machine_differences(before, after, sizes), IsEmpty());
+    EXPECT_THAT(machine_differences(after, before, sizes), IsEmpty());
+  }
+}
+
 TEST_F(ChangedMachine, AnotherConfigurationThanTheLastIsSaid) {
   admit(kStatic);
   ASSERT_TRUE(open(two_sockets(), kStatic));

@@ -98,6 +98,29 @@ TEST_F(ProfileCli, AsksTheKubeletOfTheSystemdUnit) {
               HasSubstr("--kubelet-binary unit: there is no unit kubelet.service"));
 }
 
+/// After the pod no CPU is shared: a kubelet does not start, and so does nothing that decides as
+/// it.
+TEST_F(ProfileCli, SaysHowToLeaveAStateFromWhichItsKubeletDoesNotStart) {
+  put("strict.yaml",
+      "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
+      "cpuManagerPolicyOptions: {strict-cpu-reservation: 'true'}\n");
+  put("all.yaml", R"(apiVersion: v1
+kind: Pod
+metadata: {name: all, uid: u-1}
+spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 64Mi}}}]}
+)");
+  const std::string kubelet = " --profile kubelet-1.36";
+  EXPECT_THAT(node("admit all.yaml" + kubelet, "strict.yaml"),
+              HasSubstr("after this the kubelet does not start again"));
+  EXPECT_THAT(node("remove --pod u-1" + kubelet, "strict.yaml"),
+              HasSubstr("default cpuset cannot be empty; exclusive CPUs have used up the shared "
+                        "pool, and a kubelet does not start without one: 'pinfold remove --pod UID "
+                        "--state-dir state --config strict.yaml --machine node.json --profile "
+                        "fixed' ends a pod"));
+  EXPECT_THAT(node("remove --pod u-1 --profile fixed", "strict.yaml"), Not(HasSubstr("rror")));
+  EXPECT_THAT(node("admit all.yaml" + kubelet, "strict.yaml"), HasSubstr("admitted"));
+}
+
 TEST_F(ProfileCli, NamesTheProfilesThatThereAre) {
   EXPECT_THAT(node("status --profile kubelet-1.35"),
               HasSubstr("--profile: 'kubelet-1.35': expected 'kubelet-1.36', 'kubelet-1.37', "

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "pinfold/api/config.hpp"
 
 namespace pinfold {
@@ -98,6 +103,16 @@ constexpr Sample kStatic[] = {
      "kubelet: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}"},
     {"AKS", "{cpuManagerPolicy: static, reservedSystemCPUs: '0', cpuCfsQuota: true}"},
     {"GKE", "kubeletConfig: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}"},
+    {"args of Canonical Kubernetes",
+     "--authorization-mode=Webhook\n--cpu-manager-policy=static\n--reserved-cpus=0\n"
+     "--root-dir=/var/lib/kubelet\n"},
+    {"EKS' bootstrap.sh",
+     "#!/bin/bash\nset -o xtrace\n/etc/eks/bootstrap.sh a --use-max-pods false \\\n"
+     "  --kubelet-extra-args '--cpu-manager-policy=static --reserved-cpus=0'\n"},
+    {"EKS' bootstrap.sh in MIME user data",
+     "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\n"
+     "Content-Type: text/x-shellscript\n\n#!/bin/bash\n/etc/eks/bootstrap.sh a "
+     "--kubelet-extra-args \"--cpu-manager-policy=static --reserved-cpus=0\"\n--//--\n"},
     {"unit of OpenShift",
      "[Service]\nExecStart=/usr/local/bin/kubenswrapper /usr/bin/kubelet \\\n"
      "  --cpu-manager-policy=static --reserved-cpus=0\n"},
@@ -296,6 +311,12 @@ TEST(ConfigDocument, SaysWhereTheConfigurationIs) {
         {"kind: OperatingSystemConfig\nspec: {}", "configz"},
         {"kind: ServerClass\nspec: {}", "talosctl read"},
         {"machine: {type: worker, kubelet: {image: x}}", "talosctl read"},
+        {"- {op: replace, path: /machine/kubelet/extraArgs, value: {}}", "talosctl read"},
+        {"scheme_version: 1\ntoken: a\nos: {hostname: b}", "/etc/rancher/rke2/config.yaml.d"},
+        {"variant: fcos\nversion: 1.5.0\nstorage: {files: [{path: /etc/a}, {path: "
+         "/etc/kubernetes/kubelet.yaml, contents: {inline: 'maxPods: 1'}}]}",
+         "pass the contents of '/etc/kubernetes/kubelet.yaml'"},
+        {"ignition: {version: 3.4.0}\nstorage: {files: []}", "configuration from the node"},
         {"kubernetes: {cpu-manager-policy: static}", "/etc/kubernetes/kubelet/config"}}) {
     const auto parsed = parse_config(text);
     ASSERT_FALSE(parsed) << text;
@@ -318,11 +339,38 @@ TEST(ConfigDocument, FieldsAreSuggestedByTheirWords) {
                                        {"topologyPolicy", "topologyManagerPolicy"},
                                        {"memoryPolicy", "memoryManagerPolicy"},
                                        {"cpu-manager-policy", "cpuManagerPolicy"},
-                                       {"systemReservedCPUs", "reservedSystemCPUs"}}) {
-    const auto parsed = parse_config(std::string(written) + ": x");
+                                       {"systemReservedCPUs", "reservedSystemCPUs"},
+                                       {"podLimit", "maxPods"},
+                                       {"topologyManagerPolicyScope", "topologyManagerScope"},
+                                       {"numaPolicy", "topologyManagerPolicy"},
+                                       {"isolatedCPUs", "reservedSystemCPUs"},
+                                       {"cfsQuota", "cpuCFSQuota"}}) {
+    const auto parsed = parse_config(std::string(written) + ": x\nport: 1");
     ASSERT_TRUE(parsed) << written << parsed.error().message;
     EXPECT_THAT(parsed->warnings, ElementsAre(HasSubstr(std::string("'") + meant + "'")));
   }
+}
+
+TEST(ConfigDocument, FieldsBelowAreSuggestedByTheirWords) {
+  EXPECT_THAT(parse_config("reservedMemory: [{node: 0}]").value().warnings,
+              ElementsAre(HasSubstr("did you mean 'numaNode'?")));
+}
+
+TEST(ConfigDocument, OfAWholeCommandLineWithoutAFileHasNoDefaultThresholds) {
+  using Thresholds = std::optional<std::map<std::string, std::string>>;
+  const auto thresholds = [](const char* text) {
+    return parse_config(text).value().config.eviction_hard;
+  };
+  EXPECT_EQ(thresholds("/usr/bin/kubelet --max-pods=10"), Thresholds(std::in_place));
+  EXPECT_EQ(thresholds("[Service]\nExecStart=/usr/bin/kubelet --max-pods=10\n"),
+            Thresholds(std::in_place));
+  EXPECT_EQ(thresholds("kubelet --eviction-hard=memory.available<1Gi"),
+            (Thresholds{{{"memory.available", "1Gi"}}}));
+  EXPECT_EQ(thresholds("[Service]\nEnvironment=KUBELET_EXTRA_ARGS=--max-pods=10\n"), std::nullopt)
+      << "its unit may name a file";
+  ConfigDocument with_file{{{"maxPods", 5}}};
+  ASSERT_TRUE(add_flags({{{"--config", "/a"}}, {}, true}, with_file));
+  EXPECT_FALSE(with_file.document.contains("evictionHard")) << "the file's rule applies";
 }
 
 TEST(KubeletFlagsText, IsNoDocument) {

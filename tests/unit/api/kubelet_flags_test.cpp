@@ -54,7 +54,12 @@ TEST(KubeletFlags, ThatPreventAStartAreErrors) {
       {{"--fail-swap-on", "false"}, "'false': expected a flag"},
       {{"--node-ip"}, "flag '--node-ip': expected a value after it"},
       {{"-max-pods=3"}, "unknown flag '-max-pods', with which a kubelet does not start, did you"},
-      {{"--some-vendors-flag=1"}, "unknown flag '--some-vendors-flag', with which a kubelet"},
+      {{"--cpu-manager-policy="}, "flag '--cpu-manager-policy': '': expected a name: a kubelet"},
+      {{"--memory-manager-policy="}, "flag '--memory-manager-policy': '': expected a name"},
+      {{"--topology-manager-scope="}, "flag '--topology-manager-scope': '': expected a name"},
+      {{"${A}", "--v=2"},
+       "'${A}': expected a flag: a kubelet takes it for a command and does not "
+       "start; systemd replaces no variables in environment files"},
       {{"--seccomp-default=perhaps"}, "flag '--seccomp-default': 'perhaps': expected true or"},
   };
   for (const auto& one : cases) {
@@ -163,6 +168,19 @@ TEST(KubeletFlags, ThatNoKubeletKnowsPreventItsStart) {
   EXPECT_EQ(misspelt.error().message,
             "unknown flag '--cpu-manager-polcy', with which a kubelet does not start, did you mean "
             "'--cpu-manager-policy'?");
+}
+
+/// A vendor's kubelet may have flags of its own, as GKE's has.
+TEST(KubeletFlags, OfAVendorAreAWarning) {
+  const KubeletFlags flags = {{"--pod-sysctls", "net.core.somaxconn=1024"}, {"--v", "2"}};
+  EXPECT_TRUE(check_flags(flags));
+  EXPECT_THAT(flag_warnings(flags),
+              testing::ElementsAre("flags that upstream's kubelets do not have, and with which "
+                                   "they do not start: --pod-sysctls",
+                                   "flags without effect here: --v"));
+  KubeletFlags many;
+  for (int i = 0; i < 100; ++i) many["--zzz" + std::to_string(i)] = "";
+  EXPECT_FALSE(check_flags(many));
 }
 
 /// The flags of kubelets up to 1.38, also those that are removed, and of their libraries.

@@ -347,6 +347,45 @@ TEST(Audit, PrintsWhatMendsAFinding) {
                           "affinity: taskset -apc 0-4095 1003", "sandboxes: "));
 }
 
+/// The mends of all findings of a kind.
+std::vector<std::string> mends_of(const Report& report, std::string_view kind) {
+  std::vector<std::string> mends;
+  for (const Finding& finding : report.findings) {
+    if (finding.kind == kind) mends.push_back(finding.mend);
+  }
+  return mends;
+}
+
+TEST(Audit, SaysWhatHoldsOnANodeBootedWithManagedIrq) {
+  const KubeletTree tree;
+  tree.dir().write("sys/devices/system/cpu/possible", "0-7\n");
+  tree.dir().write("proc/irq/25/effective_affinity_list", "2\n");
+  tree.dir().write("proc/interrupts", " CPU0 CPU1 CPU2 CPU3\n 25: 0 0 9 0 PCI nvme0q1\n");
+  tree.dir().write("proc/cmdline", "isolcpus=managed_irq,domain,2-N\n");
+  EXPECT_THAT(mends_of(audit(tree), "irq"),
+              ElementsAre("echo 0-1 > /proc/irq/25/smp_affinity_list  # EIO: managed by the "
+                          "kernel, where 'isolcpus=managed_irq' leaves only I/O of these CPUs"));
+  tree.dir().write("proc/cmdline", "isolcpus=managed_irq,3-N\n");  // not CPU 2
+  EXPECT_THAT(mends_of(audit(tree), "irq"),
+              ElementsAre(HasSubstr("boot with 'isolcpus=managed_irq,CPUS'")));
+}
+
+TEST(Audit, ConfinesServicesToCpusThatStayReserved) {
+  const KubeletTree tree;
+  tree.write_process(70, 1, "cron", "0-7", "system.slice/cron.service");
+  tree.dir().write("var/lib/kubelet/config.yaml",
+                   "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+                   "cpuManagerPolicy: static\nkubeReserved: {cpu: 1500m}\ncgroupDriver: systemd\n");
+  // The shared pool is 0-1,6-7, and the next exclusive container may get 6-7.
+  EXPECT_THAT(mends_of(audit(tree), "service"),
+              ElementsAre("systemctl set-property 'cron.service' AllowedCPUs=0-1"));
+  tree.dir().write("var/lib/kubelet/config.yaml", "[");
+  EXPECT_THAT(mends_of(audit(tree), "service"),
+              ElementsAre("systemctl set-property --runtime 'cron.service' AllowedCPUs=0-1,6-7  # "
+                          "today's shared pool, which shrinks with the next exclusive CPUs; CPUs "
+                          "of reservedSystemCPUs stay"));
+}
+
 TEST(Audit, StopsIrqbalanceFromMovingInterruptsBack) {
   const KubeletTree tree;
   tree.dir().write("proc/irq/25/effective_affinity_list", "2\n");
@@ -500,6 +539,41 @@ TEST(Audit, NamesOneCpuOfTwoPods) {
   tree.write_cpu_state(state);
   EXPECT_THAT(lines_of(audit(tree)),
               Contains(AllOf(HasSubstr("error state-overlap"), HasSubstr("gives CPUs 3 to"))));
+}
+
+TEST(Audit, MendsAnOverlapOfTheStateFileThere) {
+  const KubeletTree tree;
+  CpuCheckpoint state = KubeletTree::cpu_state();
+  state.assignments[{PodUid(KubeletTree::kDbUid), "postgres"}] = CpuSet{3, 4, 5};
+  tree.write_cpu_state(state);
+  const Report report = audit(tree);
+  const auto is_repair = HasSubstr(
+      "systemctl stop kubelet && pinfold checkpoint repair --accept-loss --config / "
+      "'/var/lib/kubelet' && systemctl start kubelet  # one of the two loses its CPUs");
+  EXPECT_THAT(mends_of(report, "state-overlap"), ElementsAre(is_repair));
+  EXPECT_THAT(mends_of(report, "overlap"), ElementsAre(is_repair));  // of app by postgres
+}
+
+TEST(Audit, MendsAnOverlapOfPodsWithPodLevelCpus) {
+  const KubeletTree tree;
+  CpuCheckpoint state = KubeletTree::cpu_state();
+  state.pods[PodUid(KubeletTree::kWebUid)] = CpuSet{2, 3, 4};
+  tree.write_cpu_state(state);
+  const Report report = audit(tree);
+  EXPECT_THAT(lines_of(report), Contains(HasSubstr("gives CPUs 4 to")));
+  EXPECT_THAT(mends_of(report, "state-overlap"), ElementsAre(HasSubstr("repair --accept-loss")));
+}
+
+TEST(Audit, RepairsAnOverlapWithTheSharedPoolWithoutLoss) {
+  const KubeletTree tree;
+  CpuCheckpoint state = KubeletTree::cpu_state();
+  state.default_set = CpuSet{0, 1, 3, 6, 7};
+  tree.write_cpu_state(state);
+  tree.write_group(tree.log(), "0-1,3,6-7", "0-1", {1003});
+  const Report report = audit(tree);
+  const auto is_repair = HasSubstr("pinfold checkpoint repair --config / '/var/lib/kubelet'");
+  EXPECT_THAT(mends_of(report, "state-overlap"), ElementsAre(is_repair));
+  EXPECT_THAT(mends_of(report, "overlap"), ElementsAre(is_repair));
 }
 
 TEST(Audit, NotesAnAssignmentWithoutAContainer) {

@@ -200,18 +200,41 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"proc/cmdline", "isolcpus=2-N\n"}, {kIsolated, "x\n"}},
                 "unknown isolcpus: not checked: 'isolcpus=2-N' is on the kernel's command line",
                 "cat /proc/cmdline"},
+        Ailment{
+            "IsolatedAndIgnored",
+            {{"proc/cmdline", "isolcpus=managed-irq,4-7\n"}},
+            "warning isolcpus: 'isolcpus=managed-irq,4-7' has no effect: the kernel takes no CPUs "
+            "from it",
+            "dmesg"},
+        Ailment{
+            "TicklessAndIgnored",
+            {{"proc/cmdline", "nohz_full=4-7\n"}},
+            "warning nohz_full: 'nohz_full=4-7' has no effect: the kernel takes no CPUs from it",
+            "dmesg"},
+        Ailment{"ManagedInterruptsOffReservedCpus",
+                {{"proc/cmdline", "isolcpus=managed_irq,1-N\n"}},
+                "warning isolcpus: isolcpus=managed_irq,1-N has reserved CPUs 1",
+                "remove CPUs 1 from 'isolcpus='"},
         Ailment{"InterruptsOnOtherCpus",
                 {{"proc/cmdline", "irqaffinity=4-7\n"}},
                 "warning irqaffinity: irqaffinity=4-7 has none of the reserved CPUs 0-1",
                 "set 'irqaffinity=0-1'"},
         Ailment{"InterruptsByMask",
-                {{"proc/cmdline", "irqaffinity=4-N\n"},
+                {{"proc/cmdline", "irqaffinity=4-99\n"},
                  {"proc/irq/default_smp_affinity", "00000000,000000f0\n"}},
                 "warning irqaffinity: irqaffinity=4-7 has none of the reserved CPUs 0-1",
                 "set 'irqaffinity=0-1'"},
-        Ailment{"InterruptsNotShown",
+        Ailment{"InterruptsByAWord",
                 {{"proc/cmdline", "irqaffinity=4-N\n"}},
-                "unknown irqaffinity: not checked: 'irqaffinity=4-N'",
+                "warning irqaffinity: irqaffinity=4-7 has none of the reserved CPUs 0-1",
+                "set 'irqaffinity=0-1'"},
+        Ailment{"InterruptsByAStride",
+                {{"proc/cmdline", "irqaffinity=2-7:1/2\n"}},
+                "warning irqaffinity: irqaffinity=2,4,6 has none of the reserved CPUs 0-1",
+                "set 'irqaffinity=0-1'"},
+        Ailment{"InterruptsNotShown",
+                {{"proc/cmdline", "irqaffinity=4-99\n"}},
+                "unknown irqaffinity: not checked: 'irqaffinity=4-99'",
                 "cat /proc/cmdline"},
         Ailment{"CpusetNotEnabledOnAnOldKernel",
                 {{kSubtree, "cpu memory\n"},
@@ -294,6 +317,22 @@ INSTANTIATE_TEST_SUITE_P(
                 "problem systemd-cpusets: AllowedCPUs=0-3 of 'kubepods-burstable.slice'",
                 "systemctl daemon-reload && echo > '/sys/fs/cgroup/kubepods.slice/"
                 "kubepods-burstable.slice/cpuset.cpus'"},
+        Ailment{"AllowedCpusOfAllSlices",
+                {{"etc/systemd/system/slice.d/1.conf", "[Slice]\nAllowedCPUs=4-7\n"},
+                 {"sys/fs/cgroup/kubepods.slice/cpuset.cpus", "4-7\n"}},
+                "problem systemd-cpusets: AllowedCPUs=4-7 of '-.slice' and 2 more in "
+                "'/etc/systemd/system/slice.d/1.conf'",
+                "&& echo > '/sys/fs/cgroup/kubepods.slice/cpuset.cpus'"},
+        Ailment{"AllowedCpusOfAPrefix",
+                {{"etc/systemd/system/kubepods-.slice.d/a.conf", "[Slice]\nAllowedCPUs=0-3\n"},
+                 {"sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/cpuset.cpus", "0-3\n"}},
+                "problem systemd-cpusets: AllowedCPUs=0-3 of 'kubepods-.slice' and 1 more",
+                "systemctl daemon-reload && echo > '/sys/fs/cgroup/kubepods.slice/"
+                "kubepods-burstable.slice/cpuset.cpus'"},
+        Ailment{"AllowedCpusOfAllScopes",
+                {{"etc/systemd/system/scope.d/a.conf", "[Scope]\nAllowedCPUs=0-3\n"}},
+                "problem systemd-cpusets: AllowedCPUs=0-3 of 'cri-containerd-.scope' and 2 more",
+                "systemctl daemon-reload"},
         Ailment{"CpusThatNoFileSays",
                 {{"sys/fs/cgroup/kubepods.slice/cpuset.cpus", "4-5\n"}},
                 "problem live-cpusets: /sys/fs/cgroup/kubepods.slice/cpuset.cpus is 4-5, but no "
@@ -374,6 +413,25 @@ TEST(Doctor, AcceptsWhatKeepsNothingFromContainers) {
   EXPECT_THAT(complaints(check_system(observe_doctor(tree))), IsEmpty());
 }
 
+TEST(Doctor, ReadsTheCommandLineAsTheKernelDoes) {
+  struct Row {
+    const char* command_line;
+    const char* isolcpus;
+  };
+  for (const Row& row : {
+           Row{"isolcpus=managed_irq,4-7", "isolcpus=managed_irq,4-7"},
+           Row{"isolcpus=nohz,0-7", "isolcpus=nohz,0-7"},  // nohz_full is judged by its own file
+           Row{"quiet -- isolcpus=0-7 irqaffinity=4-7", "not on the kernel's command line"},
+       }) {
+    const DoctorTree tree;
+    tree.write("proc/cmdline", row.command_line);
+    const Checks checks = check_system(observe_doctor(tree));
+    EXPECT_THAT(complaints(checks), IsEmpty()) << row.command_line;
+    EXPECT_THAT(checks, Contains(AllOf(testing::Field(&Check::name, "isolcpus"),
+                                       testing::Field(&Check::observed, row.isolcpus))));
+  }
+}
+
 TEST(Doctor, SaysWhatItHasNotChecked) {
   const DoctorTree tree;
   tree.tree().dir().remove("proc/cmdline");
@@ -383,10 +441,13 @@ TEST(Doctor, SaysWhatItHasNotChecked) {
               ElementsAre(HasSubstr("unknown isolcpus: not checked"),
                           HasSubstr("unknown nohz_full: not checked"),
                           HasSubstr("unknown irqaffinity: not checked")));
-  // A plain list means the same to everyone, the kernel's words do not.
-  tree.write("proc/cmdline", "isolcpus=domain,2-7 nohz_full=2-7\n");
+  tree.write("proc/cmdline", "isolcpus=managed-irq,2-7 nohz_full=2-99\n");
   EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
-              ElementsAre(HasSubstr("unknown isolcpus: not checked: 'isolcpus=domain,2-7'")));
+              ElementsAre(HasSubstr("unknown isolcpus: not checked: 'isolcpus=managed-irq,2-7'"),
+                          HasSubstr("unknown nohz_full: not checked: 'nohz_full=2-99'")));
+  tree.write("proc/cmdline", "isolcpus=domain,1-3 nohz_full=2-N\n");
+  EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
+              ElementsAre(HasSubstr("warning isolcpus: isolcpus=1-3 has reserved CPUs 1")));
 }
 
 TEST(Doctor, WarnsThatOldKernelsForgetAffinities) {
@@ -502,6 +563,59 @@ TEST(Doctor, SaysThatContainerdHidesHugePages) {
     tree.write(pages, "8\n");
     EXPECT_EQ(says_so(), one.is_hidden) << one.config;
   }
+}
+
+/// The first words of what it says about the barrier; "" if nothing.
+std::string barrier_verdict(const DoctorTree& tree) {
+  for (const Check& check : check_system(observe_doctor(tree))) {
+    if (check.name == "barrier")
+      return fmt::format("{}: {}", to_string(check.verdict), check.observed);
+  }
+  return "";
+}
+
+TEST(Doctor, SaysThatABarrierIsMissing) {
+  const DoctorTree tree;
+  EXPECT_EQ(barrier_verdict(tree), "");
+  tree.write(
+      "srv/pinfold/cpu_manager_state",
+      R"({"policyName":"static","defaultCpuSet":"0-5","entries":{"u":{"main":"6-7"}},"checksum":1})");
+  EXPECT_EQ(barrier_verdict(tree), "") << "nothing is pinned through NRI";
+  tree.write("etc/pinfold/agent.yaml", "stateDir: /srv/pinfold\nnri: {podLevelResources: none}\n");
+  EXPECT_THAT(barrier_verdict(tree), testing::StartsWith("warning: no barrier behind NRI"));
+}
+
+TEST(Doctor, FindsABarrierThatIsHalfInstalled) {
+  const DoctorTree tree;
+  const std::string hook = R"({"path":"/usr/libexec/pinfold/pinfold-gate"})";
+  const std::string spec = R"({"ociVersion":"1.0.2","hooks":{"createRuntime":[)" + hook + "]}}";
+  tree.write("etc/containerd/pinfold-gate.json", spec);
+  EXPECT_THAT(barrier_verdict(tree),
+              HasSubstr("problem: '/etc/containerd/pinfold-gate.json' exists, but"));
+  tree.write("etc/containerd/config.toml",
+             "  base_runtime_spec = \"/etc/containerd/pinfold-gate.json\" # by 'pinfold barrier "
+             "install'\n");
+  EXPECT_THAT(barrier_verdict(tree),
+              HasSubstr("'/usr/libexec/pinfold/pinfold-gate', which does not exist"));
+  tree.write("usr/libexec/pinfold/pinfold-gate", "");
+  EXPECT_EQ(barrier_verdict(tree), "ok: installed: containerd");
+  for (const char* const other :
+       {"{}", "[]", R"({"hooks":[]})", R"({"hooks":{"createRuntime":[1]}})"}) {
+    tree.write("etc/containerd/pinfold-gate.json", other);
+    EXPECT_THAT(barrier_verdict(tree), HasSubstr("has no hook pinfold-gate")) << other;
+  }
+  tree.tree().dir().remove("etc/containerd/pinfold-gate.json");
+  EXPECT_THAT(barrier_verdict(tree), HasSubstr("problem: '/etc/containerd/pinfold-gate.json'"));
+}
+
+TEST(Doctor, FindsABarrierOfPodman) {
+  const DoctorTree tree;
+  tree.write("usr/share/containers/oci/hooks.d/zz-pinfold-gate.json",
+             R"({"version":"1.0.0","hook":{"path":"/opt/pinfold-gate"}})");
+  EXPECT_THAT(barrier_verdict(tree), HasSubstr("'/opt/pinfold-gate', which does not exist"));
+  tree.write("opt/pinfold-gate", "");
+  EXPECT_EQ(barrier_verdict(tree),
+            "ok: installed: /usr/share/containers/oci/hooks.d/zz-pinfold-gate.json");
 }
 
 TEST(Doctor, AcceptsSettingsThatAreTakenBack) {

@@ -94,6 +94,14 @@ TEST(NodeMake, FailsAsTheKubeletDoes) {
        "additional enforcements when \"none\" is specified, invalid configuration: cgroupsPerQOS "
        "(--cgroups-per-qos) must be set to true when \"pods\" contained in enforceNodeAllocatable "
        "(--enforce-node-allocatable)]"},
+      {"systemCgroups: /system\nimageGCHighThresholdPercent: 70\n"
+       "memorySwap: {swapBehavior: UnlimitedSwap}",
+       StartStage::kConfiguration,
+       "[invalid configuration: systemCgroups (--system-cgroups) was specified and cgroupRoot "
+       "(--cgroup-root) was not specified, invalid configuration: imageGCLowThresholdPercent "
+       "(--image-gc-low-threshold) 80 must be less than imageGCHighThresholdPercent "
+       "(--image-gc-high-threshold) 70, invalid configuration: memorySwap.swapBehavior "
+       "\"UnlimitedSwap\" must be one of: \"\", \"LimitedSwap\" or \"NoSwap\"]"},
       {"maxPods: -1\npodsPerCore: -2", StartStage::kConfiguration,
        "[invalid configuration: maxPods (--max-pods) -1 must not be a negative number, invalid "
        "configuration: podsPerCore (--pods-per-core) -2 must not be a negative number]"},
@@ -126,6 +134,27 @@ TEST(NodeMake, AcceptsEveryGateOfTheKubelet) {
       "DRAExtendedResource: true, ContextualLogging: true, SidecarContainers: true, "
       "WorkloadWithJob: false, APIResponseCompression: true}");
   EXPECT_TRUE(node) << node.error().error;
+}
+
+TEST(NodeMake, SetsGatesOfAStage) {
+  constexpr const char* kSockets =
+      "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
+      "cpuManagerPolicyOptions: {align-by-socket: 'true'}\n";
+  constexpr const char* kSpread =
+      "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
+      "cpuManagerPolicyOptions: {distribute-cpus-across-numa: 'true'}\n";
+  const std::string sockets = kSockets;
+  const std::string spread = kSpread;
+  EXPECT_FALSE(try_node(sockets));
+  EXPECT_TRUE(try_node(sockets + "featureGates: {AllAlpha: true}"));
+  EXPECT_FALSE(
+      try_node(sockets + "featureGates: {AllAlpha: true, CPUManagerPolicyAlphaOptions: false}"));
+  EXPECT_TRUE(try_node(spread));
+  EXPECT_FALSE(try_node(spread + "featureGates: {AllBeta: false}"));
+  EXPECT_TRUE(
+      try_node(spread + "featureGates: {AllBeta: false, CPUManagerPolicyBetaOptions: true}"));
+  EXPECT_FALSE(try_node("featureGates: {AllAlpha: true, PodLevelResources: false}"))
+      << "PodLevelResourceManagers depends on it";
 }
 
 TEST(NodeMake, AcceptsWhatTheKubeletAccepts) {

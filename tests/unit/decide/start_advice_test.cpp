@@ -3,9 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "fixture.hpp"
 #include "pinfold/decide/config_effects.hpp"
 #include "pinfold/decide/feature_gates.hpp"
+#include "pinfold/text/document.hpp"
 
 namespace pinfold {
 namespace {
@@ -13,15 +23,31 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 
 Machine machine() { return Machine::make(test::two_sockets()).value(); }
 
-std::string advice_for(const char* text) {
+/// Returns nullopt if the configuration starts, or if there is no advice.
+std::optional<StartAdvice> advice_on(const std::string& text) {
   const Config config = parse_config(text).value().config;
   const auto node = Node::make(machine(), config);
-  if (node) return "starts";
-  const auto advice = advise_start(machine(), config, node.error());
+  return node ? std::nullopt : advise_start(machine(), config, node.error());
+}
+
+std::string advice_for(const char* text) {
+  const auto advice = advice_on(text);
   return advice ? to_string(*advice) : "";
+}
+
+/// Expects members of a KubeletConfiguration, all of which are known.
+nlohmann::json expect_members(const std::string& write) {
+  auto members = parse_document("{" + write + "}");
+  EXPECT_TRUE(members) << write;
+  if (!members) return nlohmann::json::object();
+  const auto config = config_from_json(*members);
+  EXPECT_TRUE(config && config->warnings.empty()) << write;
+  return *std::move(members);
 }
 
 TEST(StartAdvice, SaysWhatToWrite) {
@@ -55,11 +81,12 @@ TEST(StartAdvice, SaysWhatToWrite) {
   EXPECT_THAT(
       advice_for("memoryManagerPolicy: Static\n"
                  "reservedMemory: [{numaNode: 0, limits: {memory: 100Mi, hugepages-2Mi: 2Mi}}]"),
-      HasSubstr("write: reservedMemory without hugepages-2Mi"));
-  EXPECT_EQ(advice_for("memoryManagerPolicy: Static\n"
-                       "reservedMemory: [{numaNode: 5, limits: {memory: 100Mi}}]"),
-            "reservedMemory: this machine has the NUMA nodes 0, 1; write: reservedMemory: "
-            "[{numaNode: 0, limits: {memory: 100Mi}}]");
+      HasSubstr("write: reservedMemory: [{numaNode: 0, limits: {memory: 100Mi}}]"));
+  EXPECT_EQ(
+      advice_for("memoryManagerPolicy: Static\n"
+                 "reservedMemory: [{numaNode: 5, limits: {memory: 100Mi}}]"),
+      "reservedMemory: this machine has the NUMA nodes 0 (8Gi), 1 (8Gi); write: reservedMemory: "
+      "[{numaNode: 0, limits: {memory: 100Mi}}]");
   EXPECT_THAT(advice_for("reservedSystemCPUs: '3-1'"), HasSubstr("ascending ranges"));
   EXPECT_THAT(advice_for("memoryManagerPolicy: Static\nevictionHard: {}"),
               HasSubstr("needs reserved memory"));
@@ -69,7 +96,7 @@ TEST(StartAdvice, SaysWhatToWrite) {
   EXPECT_EQ(advice_for("cpuManagerPolicy: static\nkubeReserved: {cpu: '5'}\n"
                        "systemReserved: {cpu: '4'}"),
             "9 of cpu is reserved (kubeReserved 5 + systemReserved 4), and this machine has 8; "
-            "write: amounts that add up to less than 8");
+            "write: reservedSystemCPUs: \"0-1\"");
 }
 
 constexpr const char* kStaticCpus = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
@@ -88,55 +115,56 @@ struct Refused {
 TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
   for (const Refused& row : {
            Refused{"pinfold: {profile: kubelet-1.36}\n", "featureGates: {NoSuchGate: true}",
-                   "featureGates without NoSuchGate"},
+                   "featureGates: {}"},
            Refused{"pinfold: {profile: kubelet-1.36}\n", "featureGates: {NodeSwap: false}",
-                   "featureGates without it"},
+                   "featureGates: {}"},
            Refused{"featureGates: {PodLevelResourceManagers: true, ", "PodLevelResources: false}",
-                   "featureGates: {PodLevelResources: true}"},
+                   "featureGates: {InPlacePodLevelResourcesVerticalScaling: false, "
+                   "PodLevelResourceManagers: false, PodLevelResources: false}"},
            Refused{"featureGates: {CustomCPUCFSQuotaPeriod: false}\n", "cpuCFSQuotaPeriod: 50ms",
                    "cpuCFSQuotaPeriod: 100ms"},
            Refused{"", "cpuCFSQuotaPeriod: 2s", "cpuCFSQuotaPeriod: 100ms"},
            Refused{"", "maxPods: -1", "maxPods: 110"},
+           Refused{"", "systemCgroups: /system", "cgroupRoot: /"},
+           Refused{"", "imageGCHighThresholdPercent: 70", "imageGCHighThresholdPercent: 85"},
+           Refused{"", "imageGCLowThresholdPercent: -1", "imageGCLowThresholdPercent: 80"},
+           Refused{"", "memorySwap: {swapBehavior: UnlimitedSwap}", "swapBehavior: LimitedSwap"},
            Refused{"", "podsPerCore: -1", "podsPerCore: 0"},
            Refused{"", "topologyManagerPolicy: tight", "topologyManagerPolicy: none"},
            Refused{"", "topologyManagerScope: pods", "topologyManagerScope: pod"},
-           Refused{"", "enforceNodeAllocatable: [pods, system-reserved]", "systemReservedCgroup"},
+           Refused{"", "enforceNodeAllocatable: [pods, system-reserved]",
+                   "enforceNodeAllocatable: [pods]"},
            Refused{"", "enforceNodeAllocatable: [pods, none]", "enforceNodeAllocatable: [none]"},
            Refused{"", "cgroupsPerQOS: false", "cgroupsPerQOS: true"},
            Refused{"systemReservedCgroup: /a\n",
                    "enforceNodeAllocatable: [system-reserved, system-reserved-compressible]",
-                   "one of the two"},
-           Refused{"", "enforceNodeAllocatable: [pods, pods]", "each value once"},
+                   "enforceNodeAllocatable: [system-reserved]"},
+           Refused{"", "enforceNodeAllocatable: [pods, pods]", "enforceNodeAllocatable: [pods]"},
            Refused{"", "enforceNodeAllocatable: [node]", "enforceNodeAllocatable: [pods]"},
-           Refused{"", "reservedMemory: [{numaNode: 0, limits: {cpu: 1}}]", "hugepages-SIZE only"},
+           Refused{"", "reservedMemory: [{numaNode: 0, limits: {cpu: 1}}]",
+                   "[{numaNode: 0, limits: {memory: 100Mi}}]"},
            Refused{"",
                    "reservedMemory: [{numaNode: 0, limits: {memory: 1Mi}}, "
                    "{numaNode: 0, limits: {memory: 1Mi}}]",
-                   "with their sum"},
+                   "[{numaNode: 0, limits: {memory: 100Mi}}]"},
            Refused{"", "reservedMemory: [{numaNode: 0, limits: {memory: 0}}]",
-                   "reservedMemory without it"},
+                   "[{numaNode: 0, limits: {memory: 100Mi}}]"},
            Refused{"", "memoryThrottlingFactor: 2", "memoryThrottlingFactor: 0.9"},
            Refused{"featureGates: {MemoryQoS: false}\n",
                    "memoryReservationPolicy: TieredReservation", "featureGates: {MemoryQoS: true}"},
            Refused{"", "memoryReservationPolicy: Some", "memoryReservationPolicy: None"},
-           Refused{"", "kubeReserved: {gpu: '1'}", "cpu, memory, ephemeral-storage and pid only"},
-           Refused{"", "kubeReserved: {cpu: wild}", "500m or 1Gi"},
-           Refused{"", "systemReserved: {memory: -1Gi}", "500m or 1Gi"},
-           Refused{"", "evictionHard: {memory.free: 1Gi}", "memory.available"},
-           Refused{"", "evictionHard: {memory.available: 200%}", "0% to 100%"},
-           Refused{"", "evictionHard: {memory.available: -1Gi}", "500m or 1Gi"},
-           Refused{"", "evictionHard: {memory.available: much}", "500m or 1Gi"},
+           Refused{"", "kubeReserved: {gpu: '1'}", "kubeReserved: {}, systemReserved: {}"},
            Refused{"evictionSoft: {memory.available: 1Gi}\n", "evictionSoftGracePeriod: {}",
-                   "with the same signals"},
+                   "{memory.available: \"1m30s\"}"},
            Refused{"evictionSoft: {memory.available: 1Gi}\n",
                    "evictionSoftGracePeriod: {memory.available: -1m}", "1m30s"},
            Refused{"evictionSoft: {memory.available: 1Gi}\n",
                    "evictionSoftGracePeriod: {memory.available: soon}", "1m30s"},
-           Refused{"", "evictionMinimumReclaim: {memory.available: -1Gi}", "500m or 1Gi"},
-           Refused{kAligned, "topologyManagerPolicyOptions: {best: 'true'}", "without it"},
+           Refused{kAligned, "topologyManagerPolicyOptions: {best: 'true'}",
+                   "topologyManagerPolicyOptions: {}"},
            Refused{"pinfold: {profile: kubelet-1.37}\ntopologyManagerPolicy: restricted\n",
                    "topologyManagerPolicyOptions: {numa-score-weights: cpu=2}",
-                   "without numa-score-weights"},
+                   "topologyManagerPolicyOptions: {}"},
            Refused{"topologyManagerPolicy: restricted\n"
                    "featureGates: {TopologyManagerPolicyBetaOptions: false}\n",
                    "topologyManagerPolicyOptions: {prefer-closest-numa-nodes: 'true'}",
@@ -149,49 +177,70 @@ TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
            Refused{kAligned, "topologyManagerPolicyOptions: {max-allowable-numa-nodes: '2'}",
                    "max-allowable-numa-nodes: \"8\""},
            Refused{kAligned, "topologyManagerPolicyOptions: {numa-allocation-strategy: most}",
-                   "numa-allocation-strategy: none"},
-           Refused{kAligned, "topologyManagerPolicyOptions: {numa-score-weights: cpu}", "cpu=2"},
+                   "numa-allocation-strategy: \"none\""},
+           Refused{kAligned, "topologyManagerPolicyOptions: {numa-score-weights: cpu}",
+                   "numa-score-weights: \"cpu=2,memory=1\""},
            Refused{kAligned, "topologyManagerPolicyOptions: {prefer-closest-numa-nodes: maybe}",
-                   "\"true\" or \"false\""},
+                   ": \"true\"}"},
            Refused{kAligned,
                    "topologyManagerPolicyOptions: {numa-allocation-strategy: most-allocated, "
                    "prefer-most-allocated-numa-node: 'true'}",
-                   "without prefer-most-allocated-numa-node"},
+                   "{numa-allocation-strategy: \"most-allocated\"}"},
            Refused{"", "cpuManagerPolicy: dynamic", "cpuManagerPolicy: none"},
            Refused{"cpuManagerPolicy: static\n", "kubeReserved: {cpu: '0'}",
                    "reservedSystemCPUs: \"0"},
-           Refused{kStaticCpus, "cpuManagerPolicyOptions: {quick: 'true'}", "without it"},
+           Refused{kStaticCpus, "cpuManagerPolicyOptions: {quick: 'true'}",
+                   "cpuManagerPolicyOptions: {}"},
            Refused{"featureGates: {CPUManagerPolicyBetaOptions: false}\n"
                    "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n",
                    "cpuManagerPolicyOptions: {distribute-cpus-across-numa: 'true'}",
                    "CPUManagerPolicyBetaOptions: true"},
-           Refused{kStaticCpus, "cpuManagerPolicyOptions: {full-pcpus-only: maybe}",
-                   "\"true\" or \"false\""},
+           Refused{kStaticCpus, "cpuManagerPolicyOptions: {full-pcpus-only: maybe}", ": \"true\"}"},
            Refused{"cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
                    "featureGates: {CPUManagerPolicyAlphaOptions: true}\n",
                    "cpuManagerPolicyOptions: {full-pcpus-only: 'true', "
                    "distribute-cpus-across-cores: 'true'}",
-                   "with one of them"},
+                   "cpuManagerPolicyOptions: {full-pcpus-only: \"true\"}"},
            Refused{"cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
                    "topologyManagerPolicy: single-numa-node\n"
                    "featureGates: {CPUManagerPolicyAlphaOptions: true}\n",
-                   "cpuManagerPolicyOptions: {align-by-socket: 'true'}", "without align-by-socket"},
+                   "cpuManagerPolicyOptions: {align-by-socket: 'true'}",
+                   "cpuManagerPolicyOptions: {}"},
            Refused{"", "memoryManagerPolicy: BestEffort", "memoryManagerPolicy: None"},
            Refused{"", "memoryManagerPolicyOptions: {memory-drift-tolerance: 'off'}",
                    "memoryManagerPolicy: Static"},
            Refused{kStaticMemory, "memoryManagerPolicyOptions: {memory-drift-tolerance: lots}",
-                   "memory-drift-tolerance: auto"},
+                   "memory-drift-tolerance: \"auto\""},
            Refused{kStaticMemory, "memoryManagerPolicyOptions: {drift: 'off'}",
-                   "memory-drift-tolerance: auto"},
+                   "memoryManagerPolicyOptions: {}"},
            Refused{"memoryManagerPolicy: Static\n",
-                   "reservedMemory: [{numaNode: 0, limits: {memory: lots}}]", "500m or 1Gi"},
-           Refused{"memoryManagerPolicy: Static\nkubeReserved: {memory: 19Gi}\n",
-                   "reservedMemory: [{numaNode: 0, limits: {memory: 19556Mi}}]",
-                   "on another NUMA node"},
+                   "reservedMemory: [{numaNode: 0, limits: {memory: lots}}]",
+                   "[{numaNode: 0, limits: {memory: 100Mi}}]"},
+           Refused{
+               "memoryManagerPolicy: Static\nkubeReserved: {memory: 12Gi}\n",
+               "reservedMemory: [{numaNode: 0, limits: {memory: 12388Mi}}]",
+               "[{numaNode: 0, limits: {memory: 8Gi}}, {numaNode: 1, limits: {memory: 4196Mi}}]"},
        }) {
-    const std::string advice = advice_for((row.before + std::string(row.wrong)).c_str());
-    EXPECT_THAT(advice, AllOf(HasSubstr("; write: "), HasSubstr(row.write)))
-        << row.before << row.wrong;
+    const std::string text = row.before + std::string(row.wrong);
+    const StartAdvice advice = advice_on(text).value_or(StartAdvice());
+    EXPECT_THAT(advice.write, HasSubstr(row.write)) << text;
+    expect_members(advice.write);
+  }
+}
+
+TEST(StartAdvice, SaysOnlyTheCauseWhereTheMeantAmountIsUnknown) {
+  for (const auto& [wrong, cause] : {
+           std::pair("kubeReserved: {cpu: wild}", "500m or 1Gi"),
+           {"systemReserved: {memory: -1Gi}", "500m or 1Gi"},
+           {"evictionHard: {memory.free: 1Gi}", "memory.available"},
+           {"evictionHard: {memory.available: 200%}", "0% to 100%"},
+           {"evictionHard: {memory.available: -1Gi}", "500m or 1Gi"},
+           {"evictionHard: {memory.available: much}", "500m or 1Gi"},
+           {"evictionMinimumReclaim: {memory.available: -1Gi}", "500m or 1Gi"},
+       }) {
+    const StartAdvice advice = advice_on(wrong).value_or(StartAdvice());
+    EXPECT_THAT(advice.cause, HasSubstr(cause)) << wrong;
+    EXPECT_THAT(advice.write, IsEmpty()) << wrong;
   }
 }
 
@@ -203,10 +252,11 @@ std::string allocatable_advice(const char* text) {
 
 TEST(StartAdvice, SaysHowMuchIsReserved) {
   EXPECT_EQ(allocatable_advice("kubeReserved: {cpu: '9'}"),
-            "9 of cpu is reserved (kubeReserved 9), and this machine has 8; write: amounts that "
-            "add up to less than 8");
-  EXPECT_THAT(allocatable_advice("kubeReserved: {memory: 17Gi}\nevictionHard: {}"),
-              AllOf(HasSubstr("(kubeReserved 17Gi)"), HasSubstr("add up to less than 16Gi")));
+            "9 of cpu is reserved (kubeReserved 9), and this machine has 8; write: "
+            "reservedSystemCPUs: \"0-1\"");
+  EXPECT_THAT(
+      allocatable_advice("kubeReserved: {memory: 17Gi}\nevictionHard: {}"),
+      AllOf(HasSubstr("(kubeReserved 17Gi), and this machine has 16Gi"), Not(HasSubstr("write"))));
 }
 
 TEST(StartAdvice, AllowsTheNumaNodesOfTheMachine) {
@@ -228,7 +278,110 @@ TEST(StartAdvice, AllowsTheNumaNodesOfTheMachine) {
               HasSubstr("write: topologyManagerPolicyOptions: {max-allowable-numa-nodes: \"12\"}"));
   EXPECT_THAT(advice("topologyManagerPolicy: restricted\n"
                      "topologyManagerPolicyOptions: {prefer-closest-numa-nodes: 'true'}"),
-              HasSubstr("without prefer-closest-numa-nodes"));
+              HasSubstr("write: topologyManagerPolicyOptions: {}"));
+}
+
+/// Faulty and sound values of the fields that can prevent a start.
+const std::map<std::string, std::vector<std::string>> kValues = {
+    {"cpuManagerPolicy", {"static", "none", "Static"}},
+    {"cpuManagerPolicyOptions",
+     {"{full-pcpu-only: 'true'}", "{align-by-socket: 'true', full-pcpus-only: 'true'}",
+      "{distribute-cpus-across-cores: 'true', full-pcpus-only: 'true'}",
+      "{distribute-cpus-across-numa: 'true', prefer-align-cpus-by-uncorecache: 'true'}"}},
+    {"reservedSystemCPUs", {"'0'", "0-40", "32-33", "'3-1'", "6-9"}},
+    {"kubeReserved",
+     {"{memory: 893Mi}", "{cpu: 500m, memory: 9Gi}", "{cpu: '40'}", "{gpu: '1', cpu: 100m}"}},
+    {"systemReserved", {"{memory: 1Gi}", "{cpu: '1'}", "{memory: 2500Mi}"}},
+    {"kubeReservedCgroup", {"/kube"}},
+    {"evictionHard", {"{}", "{nodefs.available: 5%}", "{memory.available: 5%}"}},
+    {"evictionSoft", {"{memory.available: 200Mi}"}},
+    {"memoryManagerPolicy", {"Static", "None", "static"}},
+    {"reservedMemory",
+     {"[{numaNode: 0, limits: {memory: 100Mi}}]", "[{numaNode: 5, limits: {memory: 1Gi}}]",
+      "[{numaNode: 0, limits: {memory: 40Gi}}]", "[{numaNode: 0, limits: {memory: '0'}}]",
+      "[{numaNode: 0, limits: {memory: 512Mi, hugepages-2Mi: 2Mi}}]",
+      "[{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 0, limits: {memory: 1Gi}}]"}},
+    {"topologyManagerPolicy", {"none", "single-numa", "single-numa-node", "restricted"}},
+    {"topologyManagerPolicyOptions",
+     {"{max-allowable-numa-nodes: '1'}", "{prefer-closest-numa-node: 'true'}",
+      "{prefer-most-allocated-numa-node: 'true'}"}},
+    {"topologyManagerScope", {"pods"}},
+    {"cpuCFSQuotaPeriod", {"2s", "1us"}},
+    {"imageGCHighThresholdPercent", {"70", "101"}},
+    {"memorySwap", {"{swapBehavior: UnlimitedSwap}", "{swapBehavior: NoSwap}"}},
+    {"systemCgroups", {"/system"}},
+    {"enforceNodeAllocatable",
+     {"[pod]", "[pods, pods]", "[none, pods]", "[pods, kube-reserved]", "[system-reserved]"}},
+    {"cgroupsPerQOS", {"false"}},
+    {"featureGates",
+     {"{PodLevelResources: false}", "{CPUManagerPolicyBetaOptions: false}",
+      "{CPUManagerPolicyAlphaOptions: true}", "{TopologyManagerPolicyBetaOptions: false}"}},
+    {"pinfold", {"{profile: fixed}", "{profile: kubelet-1.36}", "{profile: kubelet-1.38}"}},
+};
+
+class Draw {
+ public:
+  explicit Draw(unsigned seed) : random_(seed) {}
+  std::size_t below(std::size_t end) { return random_() % end; }
+  nlohmann::json configuration() {
+    auto config = nlohmann::json::object();
+    for (const auto& [field, values] : kValues) {
+      if (below(3) != 0) continue;
+      config.update(
+          parse_document("{" + field + ": " + values[below(values.size())] + "}").value());
+    }
+    return config;
+  }
+  /// 1 to 10 NUMA nodes of 4 CPUs, with 1 to 8 GiB each and sometimes huge pages.
+  Machine machine() {
+    MachineDescription description;
+    const int nodes = static_cast<int>(1 + below(below(4) == 0 ? 10 : 3));
+    for (int id = 0; id < nodes * 4; ++id) {
+      description.cpus.push_back(
+          {CpuId{id}, CoreId{id / 2 * 2}, SocketId{id / 8}, NumaId{id / 4}, CacheId{id / 4}});
+    }
+    for (int node = 0; node < nodes; ++node) {
+      NumaNode numa{NumaId{node}, (1 + below(8)) << 30U, {}, {}};
+      if (below(3) == 0) numa.hugepages["hugepages-2Mi"] = 512U << 20U;
+      numa.distances.assign(static_cast<std::size_t>(nodes), 10);
+      description.numa_nodes.push_back(std::move(numa));
+    }
+    return Machine::make(std::move(description)).value();
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+std::optional<StartError> start_error(const Machine& machine, const Config& config) {
+  const auto node = Node::make(machine, config);
+  if (!node) return node.error();
+  const auto checked = node->check_node_allocatable();
+  return checked ? std::nullopt : std::optional(checked.error());
+}
+
+TEST(StartAdvice, IsTrueWhenFollowed) {
+  int followed = 0;
+  int started = 0;
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    Draw draw(seed);
+    const Machine machine = draw.machine();
+    auto document = draw.configuration();
+    std::set<std::string> before;
+    for (int step = 0;; ++step) {
+      const Config config = config_from_json(document).value().config;
+      const auto error = start_error(machine, config);
+      started += error || step == 0 ? 0 : 1;
+      if (!error) break;
+      ASSERT_TRUE(before.insert(error->error).second) << "seed " << seed << ": " << document;
+      const auto advice = advise_start(machine, config, *error);
+      if (!advice || advice->write.empty()) break;
+      document.update(expect_members(advice->write));
+      ++followed;
+    }
+  }
+  EXPECT_GT(followed, 2000);
+  EXPECT_GT(started, 500);
 }
 
 TEST(FeatureGates, AreKnownByVersion) {

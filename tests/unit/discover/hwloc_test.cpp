@@ -249,6 +249,51 @@ TEST(SourceOfText, GoesByTheForm) {
   }
 }
 
+TEST(SourceOfText, SkipsAByteOrderMark) {
+  const std::string mark = "\xEF\xBB\xBF";
+  const auto machine = discover(source_of_text(mark + kMemoryless), "");
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_EQ(machine->numa_count(), 2);
+  EXPECT_TRUE(std::holds_alternative<HwlocSynthetic>(source_of_text(mark + "core:4 pu:2")));
+}
+
+TEST(OtherForms, AreNamedWithWhatToPass) {
+  struct Row {
+    std::string text;
+    const char* what;
+  };
+  std::string archive(512, '\0');
+  archive.replace(0, 4, "sys/");
+  archive.replace(257, 5, "ustar");
+  for (const Row& row : {
+           Row{R"({"apiVersion":"v1","kind":"Node","status":{"capacity":{"cpu":"8"}}})",
+               "it is a Node of Kubernetes, which has no topology: pass "},
+           Row{"apiVersion: v1\nkind: List\nitems:\n- kind: Node\n", "it is a Node of Kubernetes"},
+           Row{R"({"lscpu":[{"field":"CPU(s):","data":"8"}]})", "it is the output of 'lscpu -J'"},
+           Row{"# CPU,Core,Socket,Node\n0,0,0,0\n", "it is the output of 'lscpu -p'"},
+           Row{"# The following is the parsable format, which\n# CPU,Core\n0,0\n",
+               "it is the output of 'lscpu -p'"},
+           Row{"Architecture:        x86_64\nCPU(s):              8\n",
+               "it is the output of 'lscpu',"},
+           Row{"available: 2 nodes (0-1)\nnode 0 cpus: 0 1\n", "it is the output of 'numactl -H'"},
+           Row{"<?xml version=\"1.0\"?>\n<!-- a > b -->\n<domain "
+               "type=\"kvm\"><vcpu>4</vcpu></domain>",
+               "it is a domain of libvirt"},
+           Row{"<capabilities><host/></capabilities>", "it is libvirt's capabilities of a host"},
+           Row{archive, "it is a tar archive: unpack it, and pass the directory"},
+       }) {
+    const auto machine = discover(source_of_text(row.text), "");
+    ASSERT_FALSE(machine) << row.text;
+    EXPECT_EQ(machine.error().code, ErrorCode::kInvalidArgument) << row.text;
+    EXPECT_EQ(machine.error().message.rfind(row.what, 0), 0U) << machine.error().message;
+  }
+  for (const char* const text : {"{}", "<x/>", "kind: Pod", "", "items: [1]", "items: []", "<!"}) {
+    const auto machine = discover(source_of_text(text), "");
+    ASSERT_FALSE(machine) << text;
+    EXPECT_EQ(machine.error().message.find("it is "), std::string::npos) << machine.error().message;
+  }
+}
+
 TEST(MachineText, KeepsItsName) {
   const std::string text = R"({"cpus": [{"id": 0, "core": 0, "socket": 0, "numa": 0}],
       "numaNodes": [{"id": 0, "memory": 1}]NAME})";

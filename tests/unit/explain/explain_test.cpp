@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -247,6 +248,25 @@ TEST(Explain, NamesTheKnownBugsThatAct) {
   EXPECT_THAT(notes(Profile::kFixed, "2"), ElementsAre());
 }
 
+/// The pod is admitted; the bug acts when the kubelet starts the next time.
+TEST(Explain, NamesAKnownBugThatActsAtTheNextStart) {
+  Config config = aligning_config("none");
+  config.reserved_system_cpus = "0-1";
+  config.cpu_manager_policy_options["strict-cpu-reservation"] = "true";
+  config.profile = Profile::kKubelet138;
+  const TestNode node({.numa = 1, .cpus = 16}, config);
+  const auto notes = [&](const char* cpus) {
+    return explain(node.node(), node.state(), pod("p", {{"cpu", cpus}, {"memory", "1Gi"}})).notes;
+  };
+  EXPECT_THAT(
+      notes("14"),
+      ElementsAre("A known bug of kubelet 1.38 applies: with strict-cpu-reservation a node does "
+                  "not start after exclusive CPUs have used up the shared pool (quirk "
+                  "empty_shared_pool_prevents_start); after this the kubelet does not start again: "
+                  "default cpuset cannot be empty"));
+  EXPECT_THAT(notes("13"), ElementsAre());
+}
+
 TEST(Explain, NamesTheNumaNodeOfTheDevicesInALimit) {
   Config config = aligning_config("single-numa-node");
   config.reserved_system_cpus = "0-7";
@@ -440,6 +460,43 @@ TEST(Explain, SeveralContainersAreLoweredIfTheyAllLackSomething) {
   EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
               Contains("container one: cpu 10 -> 8 (requests and limits) and container two: cpu 12 "
                        "-> 7 (requests and limits)"));
+}
+
+/// Explains a rejection by full-pcpus-only on a machine with two threads a core.
+std::vector<std::string> whole_core_remedies(int cpus_of_socket,
+                                             const std::vector<const char*>& cpus) {
+  MachineDescription machine = machine_of({.cpus = cpus_of_socket}).description();
+  for (Cpu& cpu : machine.cpus) cpu.core = CoreId{cpu.id.value / 2 * 2};
+  Config config = aligning_config("none");
+  config.cpu_manager_policy_options["full-pcpus-only"] = "true";
+  config.reserved_system_cpus = "0-1";
+  const Node node = Node::make(Machine::make(std::move(machine)).value(), config).value();
+  std::vector<Container> containers;
+  for (const char* const amount : cpus) {
+    containers.push_back(
+        container(fmt::format("c{}", containers.size()), {{"cpu", amount}, {"memory", "1Gi"}}));
+  }
+  NodeState state;
+  EXPECT_TRUE(node.cpu().start(state.cpu) && node.memory().start(state.memory));
+  return texts(find_remedies(node, state, pod_of("web", std::move(containers))));
+}
+
+TEST(Explain, AllContainersGetWholeCoresIfNoneAloneSuffices) {
+  constexpr const char* kWhy = ": full-pcpus-only gives whole cores of 2 CPUs";
+  EXPECT_THAT(whole_core_remedies(8, {"3", "1"}),
+              Contains(fmt::format("container c0: cpu 3 -> 4 (requests and limits) and container "
+                                   "c1: cpu 1 -> 2 (requests and limits){}",
+                                   kWhy)));
+  // 6 CPUs are allocatable, so both cannot get more.
+  EXPECT_THAT(whole_core_remedies(4, {"3", "3"}),
+              Contains(fmt::format("container c0: cpu 3 -> 2 (requests and limits) and container "
+                                   "c1: cpu 3 -> 2 (requests and limits){}",
+                                   kWhy)));
+  // One change is enough, and the smallest ones are offered.
+  EXPECT_THAT(whole_core_remedies(8, {"3", "2"}),
+              testing::IsSupersetOf(
+                  {fmt::format("container c0: cpu 3 -> 4 (requests and limits){}", kWhy),
+                   fmt::format("container c0: cpu 3 -> 2 (requests and limits){}", kWhy)}));
 }
 
 TEST(Explain, AmountsThatNoMachineHas) {

@@ -183,6 +183,30 @@ TEST(NodeTopologyParse, TakesUnknownPoliciesForNoneWithAWarning) {
   }
 }
 
+TEST(NodeTopologyParse, SaysWhichPoliciesHaveNoEffect) {
+  for (const auto& [attributes, legacy, warning] :
+       {std::tuple("{name: topologyManagerPolicy, value: restricted}", "1",
+                   "no effect, because the attributes name the policy"),
+        {"", "RestrictedContainerLevel, x", "topologyPolicies[1]: 'x'"}}) {
+    const auto parsed = parse_node_topologies(with_policy(attributes, legacy));
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_EQ(parsed->nodes.front().policy(), TopologyPolicy::kRestricted);
+    ASSERT_EQ(parsed->nodes.front().warnings.size(), 1U);
+    EXPECT_THAT(parsed->nodes.front().warnings.front(), HasSubstr(warning));
+  }
+}
+
+TEST(NodeTopologyParse, WarnsOfMoreThanThereIs) {
+  const auto parsed = parse_node_topologies(
+      "apiVersion: topology.node.k8s.io/v1alpha2\nkind: NodeResourceTopology\n"
+      "metadata: {name: a}\nzones:\n- name: node-0\n  type: Node\n  resources:\n"
+      "  - {name: cpu, capacity: 10, allocatable: 32, available: 1000}\n");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  ASSERT_EQ(parsed->nodes.front().warnings.size(), 1U);
+  EXPECT_THAT(parsed->nodes.front().warnings.front(),
+              HasSubstr("zone 'node-0': available '1000' of 'cpu': expected at most"));
+}
+
 TEST(NodeTopologyParse, OneBadObjectDoesNotStopTheOthers) {
   const std::string good =
       R"({"apiVersion":"topology.node.k8s.io/v1alpha2","kind":"NodeResourceTopology",)"

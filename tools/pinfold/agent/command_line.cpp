@@ -18,10 +18,22 @@ std::string repair_command(NodeOptions options) {
   return command_line("checkpoint repair", options);
 }
 
+/// Returns how a pod is removed although a kubelet does not start from the state.
+std::string remove_command(NodeOptions options) {
+  options.profile = "fixed";
+  return command_line("remove --pod UID", options);
+}
+
 /// Returns what to do about the error of a state that does not start: "; ...".
 std::string advice_for(const NodeOptions& options, const std::string& message) {
   const std::string repair =
       fmt::format("'{} {}'", repair_command(options), shell_word(options.state_dir));
+  if (message.find("default cpuset cannot be empty") != std::string::npos) {
+    return fmt::format(
+        "; exclusive CPUs have used up the shared pool, and a kubelet does not start without one: "
+        "'{}' ends a pod",
+        remove_command(options));
+  }
   if (message.find("differs from state checkpoint policy") == std::string::npos) {
     return fmt::format("; {} recovers what can be read", repair);
   }
@@ -77,10 +89,14 @@ std::string changing_command_line(const std::string& command, const AgentArgumen
 }
 
 Error with_own_advice(const NodeOptions& options, Error error) {
-  if (error.message.find("could not restore state from checkpoint") == std::string::npos) {
-    return error;
+  const auto says = [&](std::string_view text) {
+    return error.message.find(text) != std::string::npos;
+  };
+  const bool is_of_state = says("could not restore state from checkpoint") ||
+                           (error.code == ErrorCode::kCorrupt && says("start: "));
+  if (is_of_state && !says("'pinfold reconfigure' adapts it")) {
+    error.message += advice_for(options, error.message);
   }
-  error.message += advice_for(options, error.message);
   return error;
 }
 

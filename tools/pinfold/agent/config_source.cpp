@@ -35,8 +35,13 @@ void warn_of_sources(const audit::ObservedKubelet& kubelet) {
   }
 }
 
+struct NodeText {
+  std::string text;
+  bool is_partial = false;  ///< the kubelet may have flags, too
+};
+
 /// Returns the configuration of the kubelet on a node. One that is only guessed is an error.
-Result<std::string> text_of_node(const std::string& root) {
+Result<NodeText> text_of_node(const std::string& root) {
   PINFOLD_LET(const auto tree, audit::Tree::open(root));
   auto kubelet = audit::observe_kubelet(tree, {});
   const std::string& error = kubelet.unit_error.empty() ? kubelet.config_error : kubelet.unit_error;
@@ -45,7 +50,13 @@ Result<std::string> text_of_node(const std::string& root) {
                 fmt::format("'{}': not the configuration of a kubelet: {}", root, error));
   }
   warn_of_sources(kubelet);
-  return std::move(kubelet.config_text);
+  if (kubelet.may_have_flags) {
+    warn(
+        fmt::format("'{}': no unit 'kubelet.service' and no process of a kubelet: any flags that "
+                    "it gets from elsewhere are unknown; pass them with --kubelet-flags",
+                    root));
+  }
+  return NodeText{std::move(kubelet.config_text), kubelet.may_have_flags};
 }
 
 /// Returns whether an argument has flags itself and is not the name of a file that exists, such as
@@ -94,6 +105,7 @@ class FlagsArguments {
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (used_.contains(arguments_[i].file_name)) continue;
       merge_flags(all.flags, texts[i].flags);
+      all.is_command = all.is_command || texts[i].is_command;
       all.notes.insert(all.notes.end(), texts[i].notes.begin(), texts[i].notes.end());
     }
     return all;
@@ -128,9 +140,12 @@ Result<void> apply_arguments(const NodeOptions& options, ConfigDocument& config)
   }
   PINFOLD_LET_WRAP(FlagsText flags, FlagsArguments(std::move(arguments)).merge(),
                    "--kubelet-flags");
-  if (!options.config.empty()) flags.flags.erase("--config");
+  if (!options.config.empty()) {
+    flags.flags.erase("--config");
+    flags.is_command = false;  // the file has the rest
+  }
   config.notes = std::move(flags.notes);
-  PINFOLD_TRY_WRAP(add_flags(flags.flags, config), "--kubelet-flags");
+  PINFOLD_TRY_WRAP(add_flags(flags, config), "--kubelet-flags");
   for (const std::string& note : config.notes) warn("--kubelet-flags: " + note);
   return {};
 }
@@ -155,13 +170,15 @@ bool has_own_config(const NodeOptions& options) {
 }
 
 Result<ConfigText> read_config_text(const NodeOptions& options) {
-  std::string text = "{}";
+  NodeText node{"{}"};
+  const std::string& text = node.text;
   if (is_directory(options.config)) {
-    PINFOLD_LET(text, text_of_node(options.config));
+    PINFOLD_LET(node, text_of_node(options.config));
   } else if (!options.config.empty()) {
-    PINFOLD_LET(text, read_input(options.config));
+    PINFOLD_LET(node.text, read_input(options.config));
   }
   PINFOLD_LET_WRAP(auto read, read_config_document(text), options.config);
+  if (node.is_partial && options.kubelet_flags.empty()) read.is_partial = true;
   if (options.config.empty()) {
     read.document = nlohmann::json::object();
     read.is_partial = true;
@@ -169,7 +186,9 @@ Result<ConfigText> read_config_text(const NodeOptions& options) {
   for (const std::string& note : read.notes) warn("configuration: " + note);
   const auto as_written = parse_document(text);
   const bool is_whole = as_written && *as_written == read.document;
-  if (is_whole && options.kubelet_flags.empty()) return ConfigText{std::move(text), {}};
+  if (is_whole && !read.is_partial && options.kubelet_flags.empty()) {
+    return ConfigText{std::move(node.text), {}};
+  }
   PINFOLD_TRY(apply_arguments(options, read));
   return ConfigText{
       read.document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",

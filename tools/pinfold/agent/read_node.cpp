@@ -97,6 +97,9 @@ Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<s
   for (const std::string& warning : node.warnings) {
     if (!text) warn("configuration: " + warning);
   }
+  for (const std::string& gate : unknown_gates(node.config)) {
+    node.unknown_gates.emplace(gate, node.config.feature_gates.at(gate));
+  }
   node.config = without_unknown_gates(std::move(node.config));
   if (!text && names_config(options)) warn_of_other(options, node.config);
   return node;

@@ -150,14 +150,7 @@ ExitStatus show_state(const StateFile& file, const Result<Inspected<State>>& ins
   warn_of_unknown_keys(file);
   for (const std::string& line : warnings)
     warn(fmt::format("'{}': {}", input_name(file.path), line));
-  if (!inspected) {
-    Error error = inspected.error();
-    if (const auto first = file.bytes.find_first_not_of(" \t\r\n");
-        first != std::string::npos && file.bytes[first] != '{') {
-      error.message = "not a kubelet's state file: expected a JSON object";
-    }
-    return report(std::move(error).wrap(fmt::format("'{}'", input_name(file.path))));
-  }
+  if (!inspected) return report(not_inspected(file, inspected.error()));
   const auto kubelets = verdicts(file, std::nullopt, ids);
   if (options.format == OutputFormat::kJson) {
     ShowDocument document{file.path,

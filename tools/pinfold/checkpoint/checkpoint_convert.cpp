@@ -28,8 +28,9 @@ struct ConvertOptions {
 
 /// Whether the kubelet starts from the converted files.
 struct KubeletStart {
-  bool is_known = false;  ///< its configuration is known
-  std::string problem;    ///< why it does not start; "" if it does
+  bool is_known = false;   ///< its configuration is known
+  std::string problem;     ///< why it does not start; "" if it does
+  std::string validation;  ///< "passes", ...
   std::vector<checkpoint::Note> rejected;
 
   [[nodiscard]] bool is_ok() const { return problem.empty() && rejected.empty(); }
@@ -43,6 +44,7 @@ Result<std::optional<Config>> read_kubelet_config(const NodeOptions& node) {
     return std::optional<Config>();
   }
   PINFOLD_LET(auto read, read_config(node));
+  read.config.feature_gates.merge(read.unknown_gates);  // the other kubelet may know them
   return std::optional<Config>(std::move(read.config));
 }
 
@@ -68,8 +70,8 @@ Result<ConversionTarget> parse_target(const ConvertOptions& options,
   std::optional<bool> gate;
   if (options.gate != "any") {
     gate = options.gate == "on";
-  } else if (config && config->feature_gates.contains(kGate)) {
-    gate = config->feature_gates.at(kGate);
+  } else if (config) {
+    gate = config->set_gate(kGate, false);
   }
   ConversionTarget target;
   if (const auto kubelet = find_kubelet(options.to, gate.value_or(false))) {
@@ -102,10 +104,14 @@ Result<KubeletStart> try_start(const ConvertOptions& options, std::optional<Conf
   start.is_known = true;
   config->feature_gates[kGate] = to.kubelet.pod_level_gate;
   if (options.node.profile.empty()) config->profile = checkpoint::profile_of(to.kubelet);
+  start.validation = describe_passed(*config);
   const Config known = without_unknown_gates(*std::move(config));
   PINFOLD_LET(const auto node, make_node(options.node, known));
   const auto started = checkpoint::would_start_as(to.kubelet, node, files, ids);
-  if (!started) start.problem = checkpoint::cause_of(started.error(), files);
+  if (!started) {
+    start.problem = checkpoint::cause_of(started.error(), files);
+    start.validation = "fails: " + start.problem;
+  }
   start.rejected = checkpoint::pods_without_room(node, pods);
   return start;
 }
@@ -146,10 +152,9 @@ void print(const ConvertOptions& options, const ConversionTarget& to,
   print_notes("kept", converted.kept);
   print_notes(fmt::format("lost with kubelet {}", to_string(to.kubelet)), converted.lost);
   print_notes("rejected by that kubelet", start.rejected);
-  fmt::print("start-up validation of that kubelet: {}\n",
-             !start.is_known         ? "not run, no configuration given (--config)"
-             : start.problem.empty() ? "passes"
-                                     : "fails: " + escaped(start.problem));
+  fmt::print(
+      "start-up validation of that kubelet: {}\n",
+      start.is_known ? escaped(start.validation) : "not run, no configuration given (--config)");
   fmt::print("{}\n", options.dry_run ? "nothing written (--dry-run)"
                                      : fmt::format("written to {}", escaped(options.out)));
 }

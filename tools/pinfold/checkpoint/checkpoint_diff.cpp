@@ -21,14 +21,16 @@ struct DiffOptions {
 template <class State>
 Result<std::vector<Difference>> compare(const StateFile& before, const StateFile& after,
                                         Result<Inspected<State>> (*inspect)(std::string_view)) {
-  PINFOLD_LET_WRAP(const auto a, inspect(before.bytes), fmt::format("'{}'", before.path));
-  PINFOLD_LET_WRAP(const auto b, inspect(after.bytes), fmt::format("'{}'", after.path));
+  const auto a = inspect(before.bytes);
+  if (!a) return fail(not_inspected(before, a.error()));
+  const auto b = inspect(after.bytes);
+  if (!b) return fail(not_inspected(after, b.error()));
   std::vector<Difference> found;
-  if (a.version != b.version) {
-    found.push_back({"format", fmt::format("V{}", a.version), fmt::format("V{}", b.version)});
+  if (a->version != b->version) {
+    found.push_back({"format", fmt::format("V{}", a->version), fmt::format("V{}", b->version)});
   }
-  if (a.policy != b.policy) found.push_back({"policy", a.policy, b.policy});
-  const auto states = checkpoint::diff(a.state, b.state);
+  if (a->policy != b->policy) found.push_back({"policy", a->policy, b->policy});
+  const auto states = checkpoint::diff(a->state, b->state);
   found.insert(found.end(), states.begin(), states.end());
   return found;
 }

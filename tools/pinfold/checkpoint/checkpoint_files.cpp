@@ -1,6 +1,7 @@
 #include "checkpoint/checkpoint_files.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "input.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -69,6 +71,14 @@ Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths)
   return files;
 }
 
+Error not_inspected(const StateFile& file, Error error) {
+  const auto first = file.bytes.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && file.bytes[first] != '{') {
+    error.message = "not a kubelet's state file: expected a JSON object";
+  }
+  return std::move(error).wrap(fmt::format("'{}'", input_name(file.path)));
+}
+
 cli::Option state_files_option(std::vector<std::string>& paths) {
   return {.name = "path",
           .target = &paths,
@@ -125,6 +135,15 @@ Result<checkpoint::ContainerIds> read_container_ids(const std::string& path) {
 cli::Option container_ids_option(std::string& path) {
   return {"--container-ids", &path,
           "Output of 'crictl ps -a -o json'; for CPU V1, which names containers by ID", "FILE"};
+}
+
+std::string describe_passed(const Config& config) {
+  std::vector<std::string> gates = unknown_gates(config);
+  if (gates.empty() || has_openshift_gates(config)) return "passes";
+  for (std::string& gate : gates) gate = printable(gate);
+  const bool is_one = gates.size() == 1;
+  return fmt::format("upstream's kubelet refuses the feature gate{} {}; a vendor's may know {}",
+                     is_one ? "" : "s", fmt::join(gates, ", "), is_one ? "it" : "them");
 }
 
 void print_notes(const std::string& title, const std::vector<checkpoint::Note>& notes) {

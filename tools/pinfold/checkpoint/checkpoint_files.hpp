@@ -32,6 +32,10 @@ struct StateFile {
 /// Errors: kNotFound, also for a directory without state files.
 [[nodiscard]] Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths);
 
+/// Returns the error of a file that cannot be inspected, with its name. Go's message for a file
+/// that is no JSON object names neither.
+[[nodiscard]] Error not_inspected(const StateFile& file, Error error);
+
 /// Declares the argument with such paths.
 [[nodiscard]] cli::Option state_files_option(std::vector<std::string>& paths);
 
@@ -46,6 +50,10 @@ struct StateFile {
 /// Reads the containers from the output of `crictl ps -a -o json`; none for the path "".
 [[nodiscard]] Result<checkpoint::ContainerIds> read_container_ids(const std::string& path);
 [[nodiscard]] cli::Option container_ids_option(std::string& path);
+
+/// Returns the result of a validation that found no problem: "passes", unless upstream's kubelet
+/// refuses feature gates. Nothing shows whether a kubelet is upstream's, except gates of OpenShift.
+[[nodiscard]] std::string describe_passed(const Config& config);
 
 /// Prints the title and aligned lines "  OBJECT  text"; prints nothing without notes.
 void print_notes(const std::string& title, const std::vector<checkpoint::Note>& notes);

@@ -164,15 +164,27 @@ Result<std::vector<cp::Note>> write(cp::Store& store, cp::Fs& fs, const cp::Repa
 struct RepairOutcome {
   cp::Repaired repaired;
   std::vector<cp::Note> kept;
-  std::string validation;  ///< by the kubelet's start-up: "passes", "fails: ..."
+  std::string validation;  ///< by the kubelet's start-up: see describe_passed, or "fails: ..."
   bool starts = false;
   bool needed = false;   ///< there is something to write
   bool allowed = false;  ///< the kubelet starts from it, and losses are accepted or there are none
   bool written = false;
 };
 
-RepairOutcome evaluate(const RepairOptions& options, const Node& node, const cp::ContainerIds& ids,
-                       const Directory& directory) {
+/// What the directory is repaired for.
+struct RepairTarget {
+  const Node& node;
+  std::string passed;  ///< see describe_passed
+};
+
+RepairTarget target_of(const Node& node, NodeConfig config) {
+  config.config.feature_gates.merge(config.unknown_gates);
+  return {node, describe_passed(config.config)};
+}
+
+RepairOutcome evaluate(const RepairOptions& options, const RepairTarget& target,
+                       const cp::ContainerIds& ids, const Directory& directory) {
+  const Node& node = target.node;
   RepairOutcome outcome;
   const auto& [files, others, orphans, pods_error, has_journal] = directory;
   outcome.repaired = cp::repair(node, {files.cpu, files.memory}, ids, others);
@@ -191,7 +203,7 @@ RepairOutcome evaluate(const RepairOptions& options, const Node& node, const cp:
   const auto started = cp::would_start(node, outcome.repaired.files, ids);
   outcome.starts = started.has_value();
   outcome.validation =
-      started ? "passes" : "fails: " + cp::cause_of(started.error(), outcome.repaired.files);
+      started ? target.passed : "fails: " + cp::cause_of(started.error(), outcome.repaired.files);
   const cp::KubeletFiles before{files.cpu, files.memory};
   outcome.needed =
       outcome.repaired.files != before || !orphans.empty() || !pods_error.empty() || has_journal;
@@ -270,7 +282,8 @@ Result<ExitStatus> run(const RepairOptions& options) {
   PINFOLD_LET(const auto fs, cp::open_directory(path));
   PINFOLD_LET(auto directory, read(*fs));
   PINFOLD_TRY(check_policy(options, config, directory.files));
-  RepairOutcome outcome = evaluate(options, node, ids, directory);
+  const RepairTarget target = target_of(node, config);
+  RepairOutcome outcome = evaluate(options, target, ids, directory);
   if (outcome.needed && outcome.allowed && !options.dry_run) {
     // Completes an interrupted commit, and locks out other writers until the end.
     PINFOLD_LET(auto store, cp::Store::open(path, cp::Store::kLockTimeout,
@@ -278,7 +291,7 @@ Result<ExitStatus> run(const RepairOptions& options) {
     const bool had_journal = directory.has_journal;
     PINFOLD_LET(directory, read(*fs));
     directory.has_journal = had_journal;
-    outcome = evaluate(options, node, ids, directory);
+    outcome = evaluate(options, target, ids, directory);
     if (outcome.needed && outcome.allowed) {
       PINFOLD_LET(outcome.kept, write(store, *fs, outcome.repaired, directory));
       outcome.written = true;

@@ -543,8 +543,8 @@ pinfold_code pinfold_container_delete(pinfold_node* node, const char* uid, const
 
 /* ---- Who has a CPU, for programs that only ask ---- */
 
-/* These two take no lock and never wait, not even if a service runs: they read the shared memory of
- * the state directory (NULL: /var/lib/pinfold), or its files if nothing was published since the
+/* These three take no lock and never wait, not even if a service runs: they read the shared memory
+ * of the state directory (NULL: /var/lib/pinfold), or its files if nothing was published since the
  * machine booted. Errors: PINFOLD_NOT_FOUND for a directory without a state;
  * PINFOLD_INVALID_ARGUMENT if other users can change it; PINFOLD_CORRUPT; PINFOLD_IO. */
 
@@ -556,6 +556,15 @@ pinfold_code pinfold_owner_of(const char* state_dir, int32_t cpu, char** uid, ch
  * Errors: also PINFOLD_INVALID_ARGUMENT for another text. */
 pinfold_code pinfold_is_exclusive(const char* state_dir, const char* cpus, int* is_exclusive,
                                   char** error);
+/** Sets *is_placed to 1 if the kernel shows what was decided for a container, else to 0: call it
+ * before the container's program runs (docs/barrier.md). `directory` is the container's cgroup, in
+ * the hierarchy with the cpuset controller. If the container or its pod has CPUs, the cgroup must
+ * have no others; if not, or if `uid` is unknown, none that is exclusive. While another pod is
+ * admitted, a shared container is unplaced until the kernel has the change: ask again. Errors: also
+ * PINFOLD_NOT_FOUND for a directory without effective CPUs. */
+pinfold_code pinfold_container_is_placed(const char* state_dir, const char* uid,
+                                         const char* container, const char* directory,
+                                         int* is_placed, char** error);
 
 /* ---- Many nodes, for schedulers (docs/predict.md) ---- */
 

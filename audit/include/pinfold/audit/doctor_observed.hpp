@@ -93,6 +93,7 @@ struct ObservedKernel {
   std::optional<std::string> isolated = {};        ///< CPUs, as the kernel parsed isolcpus=
   std::optional<std::string> nohz_full = {};       ///< CPUs, as the kernel parsed nohz_full=
   std::optional<std::string> irq_affinity = {};    ///< /proc/irq/default_smp_affinity, a mask
+  CpuId last_cpu = {};                             ///< the last possible one; 0: unknown
   KernelFeatures features = {};
 };
 
@@ -119,6 +120,12 @@ struct ObservedQuiet {
   std::set<std::string> programs = {};  ///< of irqbalance, tuned and chronyd, those that run
   bool irqbalance_listens = false;      ///< it has a socket
   std::string scheduler = {};           ///< of sched_ext; "": none
+};
+
+/// The barrier behind NRI: what `pinfold barrier install` writes.
+struct ObservedBarrier {
+  std::vector<std::string> places = {};  ///< "containerd", or files of hooks.d
+  std::string fault = {};                ///< what is missing; "": nothing
 };
 
 /// Pinfold's own files.
@@ -154,6 +161,7 @@ struct ObservedSystem {
   ObservedCpusets cpusets = {};
   ObservedPinned pinned = {};
   ObservedQuiet quiet = {};
+  ObservedBarrier barrier = {};
   std::string kubevirt = {};  ///< the sign of it: "process 77 (virt-handler)"; "": none
   ObservedSystemd systemd = {};
   ObservedKubelet kubelet = {};

@@ -10,6 +10,7 @@
 
 #include "pinfold/api/config.hpp"
 #include "pinfold/api/kubelet_flags.hpp"
+#include "pinfold/audit/boot_parameters.hpp"
 #include "pinfold/audit/container_names.hpp"
 #include "pinfold/audit/group_names.hpp"
 #include "pinfold/audit/pod_resources.hpp"
@@ -32,10 +33,12 @@ struct ObserveOptions {
 
 /// The kubelet: its process, and the files that it would read when it starts.
 struct ObservedKubelet {
-  std::optional<pid_t> pid;        ///< nullopt: no kubelet process
-  std::string host = {};           ///< the program it is part of: "k3s server"; "": none
-  KubeletFlags flags = {};         ///< of its process or, if it does not run, of its unit
-  bool has_command = false;        ///< no kubelet runs, and its unit has the whole command line
+  std::optional<pid_t> pid;  ///< nullopt: no kubelet process
+  std::string host = {};     ///< the program it is part of: "k3s server"; "": none
+  KubeletFlags flags = {};   ///< of its process or, if it does not run, of its unit
+  bool has_command = false;  ///< no kubelet runs, and its unit has the whole command line
+  /// No kubelet runs and no unit of one was found: what starts it may give it flags.
+  bool may_have_flags = false;
   std::string root_dir;            ///< "/var/lib/kubelet"
   std::string config_path = {};    ///< "": no file
   std::string settings_path = {};  ///< the file that an administrator edits; "": `config_path`
@@ -117,6 +120,7 @@ struct Observed {
   std::map<PodUid, std::vector<std::string>> pod_directories = {};
   std::map<pid_t, ObservedProcess> processes = {};
   std::vector<ObservedIrq> irqs = {};
+  Isolcpus isolcpus = {};
   /// nullopt: /proc/interrupts could not be read
   std::optional<Interrupts> interrupts = {};
   std::optional<PodResources> pod_resources = {};  ///< nullopt: not asked, or no answer

@@ -218,6 +218,7 @@ extern "C" {
     pub fn pinfold_container_delete(node: *mut pinfold_node, uid: *const c_char, container: *const c_char, error: *mut *mut c_char) -> pinfold_code;
     pub fn pinfold_owner_of(state_dir: *const c_char, cpu: i32, uid: *mut *mut c_char, container: *mut *mut c_char, error: *mut *mut c_char) -> pinfold_code;
     pub fn pinfold_is_exclusive(state_dir: *const c_char, cpus: *const c_char, is_exclusive: *mut c_int, error: *mut *mut c_char) -> pinfold_code;
+    pub fn pinfold_container_is_placed(state_dir: *const c_char, uid: *const c_char, container: *const c_char, directory: *const c_char, is_placed: *mut c_int, error: *mut *mut c_char) -> pinfold_code;
     pub fn pinfold_fleet_open(topologies: *const c_char, ignored_resources: *const c_char, fleet: *mut *mut pinfold_fleet, error: *mut *mut c_char) -> pinfold_code;
     pub fn pinfold_fleet_close(fleet: *mut pinfold_fleet);
     pub fn pinfold_fleet_predict(fleet: *mut pinfold_fleet, manifest: *const c_char, scoring: *const c_char, json: *mut *mut c_char, error: *mut *mut c_char) -> pinfold_code;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -68,7 +69,9 @@ struct NodeConfig {
   Config config;
   agent::ProfileSource profile_source = agent::ProfileSource::kDefault;
   std::vector<std::string> open_policies = {};  ///< see ParsedConfig
-  std::vector<std::string> warnings = {};       ///< see config_warnings
+  /// Gates that `config` leaves out, because no decision depends on them.
+  std::map<std::string, bool> unknown_gates = {};
+  std::vector<std::string> warnings = {};  ///< see config_warnings
 };
 
 /// Returns a configuration that was read for a node that had `until_now`, with its warnings.

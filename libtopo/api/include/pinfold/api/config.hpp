@@ -96,6 +96,11 @@ struct Config {
   std::map<std::string, std::string> eviction_soft;
   std::map<std::string, std::string> eviction_soft_grace_period;
   std::map<std::string, std::string> eviction_minimum_reclaim;
+  std::string cgroup_root;
+  std::string system_cgroups;
+  std::string swap_behavior;                  ///< memorySwap.swapBehavior
+  std::int32_t image_gc_high_threshold = 85;  ///< imageGCHighThresholdPercent
+  std::int32_t image_gc_low_threshold = 80;   ///< imageGCLowThresholdPercent
   /// For replays of what follows a draft: the options of closed drafts, which only the profile
   /// fixed knows, are known.
   bool knows_draft_options = false;
@@ -104,6 +109,9 @@ struct Config {
 
   /// Returns the effective gates: the defaults, overridden by feature_gates. Ignores unknown names.
   [[nodiscard]] FeatureGates gates() const;
+  /// Returns what feature_gates says of a gate: by its name or, for all gates of its stage that are
+  /// not named, by AllBeta or AllAlpha. nullopt: nothing. Source: component-base/featuregate.
+  [[nodiscard]] std::optional<bool> set_gate(std::string_view name, bool is_beta) const;
   /// Returns the quirks of the profile, except without_quirk.
   [[nodiscard]] Quirks quirks() const;
 

@@ -33,8 +33,9 @@ struct ConfigDocument {
 
 /// Applies flags to a configuration; `notes` names those without effect. Errors: kInvalidArgument
 /// for flags with which a kubelet does not start, and if they name the file with the rest of the
-/// configuration while `config` is empty.
-[[nodiscard]] Result<void> add_flags(const KubeletFlags& flags, ConfigDocument& config);
+/// configuration while `config` is empty. A kubelet whose whole command line has no file has no
+/// default evictionHard. Source: kubelet v1.36 cmd/kubelet/app/server.go, loadConfigFile.
+[[nodiscard]] Result<void> add_flags(const FlagsText& read, ConfigDocument& config);
 
 /// Returns the fields of the managers' policies that a partial configuration leaves out: see
 /// ParsedConfig.
@@ -43,8 +44,9 @@ struct ConfigDocument {
 /// Finds the kubelet's configuration in any of these: a KubeletConfiguration, alone or among other
 /// documents; a Talos machine configuration; config.yaml of k3s or RKE2; kubeadm's
 /// InitConfiguration and JoinConfiguration; OpenShift's KubeletConfig; nodeadm's NodeConfig; a
-/// kubeadm ConfigMap; the answer of a kubelet's /configz; and everything that flags_of_text reads.
-/// Errors: kInvalidArgument for any other kind of file, with advice on what to pass instead.
+/// kubeadm ConfigMap; the answer of a kubelet's /configz; a script that calls EKS' bootstrap.sh;
+/// and everything that flags_of_text reads. Errors: kInvalidArgument for any other kind of file,
+/// with advice on what to pass instead.
 [[nodiscard]] Result<ConfigDocument> read_config_document(std::string_view text);
 
 }  // namespace pinfold

@@ -10,7 +10,9 @@ namespace pinfold {
 
 struct StartAdvice {
   std::string cause;  ///< "reservedMemory must add up to 993Mi: kubeReserved 893Mi, ..."
-  std::string write;  ///< what to write into the configuration; "" if no single change helps
+  /// Members of a configuration, in YAML, that replace its own: "a: 1, b: {c: 2}". After that the
+  /// start succeeds or fails for another reason. "" if no single change helps.
+  std::string write;
 
   friend bool operator==(const StartAdvice&, const StartAdvice&) = default;
 };

@@ -19,9 +19,10 @@ namespace pinfold {
 /// machine, even what its exporter was not permitted to use; NUMA nodes without memory have 0
 /// bytes. Both cases cause a warning.
 /// Errors: kNotFound if the input describes no machine; kInvalidArgument for a malformed file, with
-/// its name, its value and what was expected; kUnsupported for a newer XML format, and for XML and
-/// synthetic machines if hwloc is not installed; kIo.
-/// Thread-safety: safe; the live machine may change between two calls.
+/// its name, its value and what was expected, and for the output of other programs (lscpu, numactl,
+/// kubectl, libvirt, tar) with what to pass instead; kUnsupported for a newer XML format, and for
+/// XML and synthetic machines if hwloc is not installed; kIo. Thread-safety: safe; the live machine
+/// may change between two calls.
 [[nodiscard]] Result<Machine> discover(const Source& source, std::string name);
 
 /// Reads the same machine through hwloc, for comparisons. For a SysTree other than "/", the

@@ -29,7 +29,8 @@ struct MachineText {
 /// The input from which a machine is read.
 using Source = std::variant<SysTree, HwlocXml, HwlocSynthetic, MachineText>;
 
-/// Returns a text as the source whose form it has: XML, hwloc's one-line form, else a MachineText.
+/// Returns a text, without a byte order mark, as the source whose form it has: XML, hwloc's
+/// one-line form, else a MachineText.
 [[nodiscard]] Source source_of_text(std::string text);
 
 }  // namespace pinfold

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-/// Parses command lines as a shell does. Domain of all functions: any bytes.
+/// Parses command lines as a shell does, and names. Domain of all functions: any bytes.
 namespace pinfold {
 
 /// Returns `text` without surrounding white space.
@@ -18,6 +18,10 @@ namespace pinfold {
 /// Splits a line into words like a shell: blanks separate, quotes protect blanks, a backslash
 /// protects the next character. Expands nothing.
 [[nodiscard]] std::vector<std::string> split_words(std::string_view text);
+
+/// Returns the words of "reservedSystemCPUs" or "--reserved-cpus" in lower case, without a plural
+/// s: reserved, system, cpu.
+[[nodiscard]] std::vector<std::string> words_of_name(std::string_view name);
 
 /// Returns the values of an option in `arguments`: "--kubelet-arg=a", "--kubelet-arg a". `name`
 /// includes the dashes.

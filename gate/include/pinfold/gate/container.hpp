@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace pinfold::gate {
+
+/// What happens to an unplaced container, from the mildest to the strictest.
+enum class Unplaced {
+  kAllow,    ///< it runs where it is
+  kConfine,  ///< it runs in the shared pool
+  kRefuse,   ///< it does not run
+};
+
+/// Parses "allow", "confine" or "refuse".
+[[nodiscard]] std::optional<Unplaced> parse_unplaced(std::string_view word);
+
+/// A container, as its runtime describes it to an OCI hook. Texts are parts of the state, with the
+/// escapes of JSON.
+struct Container {
+  std::int64_t pid = 0;
+  std::string_view id;
+  std::string_view uid;         ///< of the pod; "": not of Kubernetes
+  std::string_view name_space;  ///< of the pod
+  std::string_view pod;
+  std::string_view name;
+  bool is_sandbox = false;
+  bool is_hooked = false;  ///< has an annotation io.pinfold.*
+  bool has_pod_file = false;
+  std::string_view cpu;     ///< the annotation io.pinfold.cpu
+  std::string_view memory;  ///< the annotation io.pinfold.memory
+  /// The annotation pinfold.io/unplaced; an unknown word is kRefuse.
+  std::optional<Unplaced> unplaced;
+};
+
+/// Parses the state that an OCI hook gets on its standard input. Returns nullopt if it is not a
+/// JSON object or has no pid.
+/// Source: OCI runtime specification 1.0, "State"; the annotations of containerd and CRI-O.
+[[nodiscard]] std::optional<Container> parse_state(std::string_view state);
+
+/// Returns whether the annotations io.pinfold.* of a container ask for exclusive CPUs: a whole
+/// number, and memory.
+[[nodiscard]] bool asks_exclusive(const Container& container);
+
+}  // namespace pinfold::gate

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "pinfold/gate/container.hpp"
+#include "pinfold/gate/cpus.hpp"
+
+namespace pinfold::gate {
+
+/// The name of a container in the state.
+struct Owner {
+  std::string_view prefix;  ///< of the pod's uid
+  std::string_view uid;     ///< of the pod, or the container's id behind "oci-"
+  std::string_view name;
+
+  /// Returns whether a pod has this uid; "+" of a container's id is "." there.
+  [[nodiscard]] bool is_pod(std::string_view pod_uid) const;
+};
+
+/// Returns under which name the state has a container that NRI or the OCI hook of Pinfold admitted.
+[[nodiscard]] Owner owner_of(const Container& container);
+
+/// What the state says about one container.
+struct Decision {
+  bool is_static = false;  ///< the CPU manager gives exclusive CPUs
+  Cpus own;                ///< CPUs of the container or its pod; empty: it is shared or unknown
+  Cpus others;             ///< exclusive to other containers
+
+  friend bool operator==(const Decision&, const Decision&) = default;
+};
+
+/// Parses a kubelet's CPU state file, V2 to V4. Changes `file`, whose escapes it removes.
+/// Returns nullopt for any other text. The checksum is not checked.
+[[nodiscard]] std::optional<Decision> parse_cpu_state(std::span<char> file, const Owner& owner);
+
+/// Reads the snapshot of a state directory, which another process may be writing. `buffer` must
+/// have room for the CPU state file. `boot_id` is that of the running machine.
+/// Domain: `bytes` is aligned to 8 bytes.
+/// Returns nullopt if the snapshot is of another boot or version, damaged, too large for the
+/// buffer, or changed a hundred times during the read.
+[[nodiscard]] std::optional<Decision> read_decision(std::span<const std::byte> bytes,
+                                                    std::string_view boot_id, const Owner& owner,
+                                                    std::span<char> buffer);
+
+/// What the kernel shows of a container.
+struct Observed {
+  Cpus effective;               ///< CPUs on which its group can run; empty: unknown
+  bool asks_exclusive = false;  ///< its resources, or annotations, ask for exclusive CPUs
+};
+
+/// Returns whether the kernel shows what was decided. `decision`: nullopt if none can be read.
+[[nodiscard]] bool is_placed(const std::optional<Decision>& decision, const Observed& observed);
+
+/// Returns the CPUs on which an unplaced container disturbs no other: empty if there are none, or
+/// if without a decision none are known.
+[[nodiscard]] Cpus confinement(const std::optional<Decision>& decision, const Cpus& effective);
+
+}  // namespace pinfold::gate

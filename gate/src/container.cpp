@@ -1,0 +1,92 @@
+#include "pinfold/gate/container.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "pinfold/gate/json.hpp"
+
+namespace pinfold::gate {
+namespace {
+
+constexpr std::string_view kHooked = "io.pinfold.";
+
+struct TextAnnotation {
+  std::string_view key;
+  std::string_view Container::*member;
+};
+constexpr std::array kTexts = {
+    TextAnnotation{"io.kubernetes.cri.sandbox-uid", &Container::uid},
+    TextAnnotation{"io.kubernetes.cri.sandbox-namespace", &Container::name_space},
+    TextAnnotation{"io.kubernetes.cri.sandbox-name", &Container::pod},
+    TextAnnotation{"io.kubernetes.cri.container-name", &Container::name},
+    TextAnnotation{"io.kubernetes.pod.uid", &Container::uid},
+    TextAnnotation{"io.kubernetes.pod.namespace", &Container::name_space},
+    TextAnnotation{"io.kubernetes.pod.name", &Container::pod},
+    TextAnnotation{"io.kubernetes.container.name", &Container::name},
+    TextAnnotation{"io.pinfold.container", &Container::name},
+    TextAnnotation{"io.pinfold.cpu", &Container::cpu},
+    TextAnnotation{"io.pinfold.memory", &Container::memory}};
+
+bool is_type(std::string_view key) {
+  return key == "io.kubernetes.cri.container-type" || key == "io.kubernetes.cri-o.ContainerType";
+}
+
+void read_annotation(std::string_view key, std::string_view value, Container& container) {
+  const auto* const text = std::find_if(kTexts.begin(), kTexts.end(),
+                                        [&](const auto& entry) { return entry.key == key; });
+  if (text != kTexts.end()) container.*text->member = value;
+  if (is_type(key)) container.is_sandbox = value == "sandbox";
+  if (key == "io.pinfold.pod-file") container.has_pod_file = true;
+  if (key == "pinfold.io/unplaced") {
+    container.unplaced = parse_unplaced(value).value_or(Unplaced::kRefuse);
+  }
+  container.is_hooked = container.is_hooked || key.starts_with(kHooked);
+}
+
+void read_annotations(JsonCursor& json, Container& container) {
+  json.enter();
+  while (const auto key = json.next()) {
+    if (const auto value = json.text()) read_annotation(*key, *value, container);
+  }
+}
+
+void read_member(std::string_view key, JsonCursor& json, Container& container) {
+  if (key == "pid") {
+    container.pid = json.integer().value_or(0);
+  } else if (key == "id") {
+    container.id = json.text().value_or("");
+  } else if (key == "annotations") {
+    read_annotations(json, container);
+  } else {
+    json.skip();
+  }
+}
+
+bool is_whole(std::string_view number) {
+  constexpr std::string_view kMilli = "000m";
+  if (number.ends_with(kMilli)) number.remove_suffix(kMilli.size());
+  return !number.empty() && number.find_first_not_of("0123456789") == number.npos;
+}
+
+}  // namespace
+
+std::optional<Unplaced> parse_unplaced(std::string_view word) {
+  if (word == "allow") return Unplaced::kAllow;
+  if (word == "confine") return Unplaced::kConfine;
+  if (word == "refuse") return Unplaced::kRefuse;
+  return std::nullopt;
+}
+
+std::optional<Container> parse_state(std::string_view state) {
+  Container container;
+  JsonCursor json(state);
+  json.enter();
+  while (const auto key = json.next()) read_member(*key, json, container);
+  return json.at_end() && container.pid > 0 ? std::optional(container) : std::nullopt;
+}
+
+bool asks_exclusive(const Container& container) {
+  return is_whole(container.cpu) && !container.memory.empty();
+}
+
+}  // namespace pinfold::gate

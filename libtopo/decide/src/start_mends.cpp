@@ -1,0 +1,365 @@
+#include "start_mends.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "pinfold/align/topology_manager.hpp"
+#include "pinfold/api/topology_policy.hpp"
+#include "pinfold/cpu/policy_options.hpp"
+#include "pinfold/decide/feature_gates.hpp"
+#include "pinfold/text/field.hpp"
+#include "pinfold/text/go_duration.hpp"
+#include "pinfold/text/go_text.hpp"
+#include "pinfold/text/message.hpp"
+
+namespace pinfold {
+namespace {
+
+constexpr std::array<std::string_view, 2> kCpuPolicies = {"none", "static"};
+constexpr std::array<std::string_view, 2> kMemoryPolicies = {"None", "Static"};
+constexpr std::array<std::string_view, 1> kMemoryOptionNames = {"memory-drift-tolerance"};
+
+using KnownNames = std::span<const std::string_view>;
+using Gates = std::map<std::string, bool>;
+
+/// Returns the name, in quotes if YAML needs them.
+std::string written_name(const std::string& name) {
+  const bool is_plain = !name.empty() && name.find_first_not_of(
+                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                             "0123456789._-/") == std::string::npos;
+  return is_plain ? name : go::quote(name);
+}
+
+std::string write_gates(const Gates& gates) {
+  std::vector<std::string> members;
+  members.reserve(gates.size());
+  for (const auto& [name, value] : gates) {
+    members.push_back(fmt::format("{}: {}", written_name(name), value));
+  }
+  return fmt::format("featureGates: {{{}}}", fmt::join(members, ", "));
+}
+
+std::string enable_gate(const Config& config, const char* name) {
+  Gates gates = config.feature_gates;
+  gates[name] = true;
+  return write_gates(gates);
+}
+
+/// Returns a value of a field that is known: the most similar one, else the first.
+StartAdvice correct(std::string_view field, const std::string& value, KnownNames known) {
+  const std::string_view meant = nearest(value, known);
+  if (meant.empty()) {
+    return {
+        fmt::format("{} '{}': expected one of {}", field, printable(value), fmt::join(known, ", ")),
+        fmt::format("{}: {}", field, known.front())};
+  }
+  return {fmt::format("{} '{}': did you mean '{}'?", field, printable(value), meant),
+          fmt::format("{}: {}", field, meant)};
+}
+
+StartAdvice correct_cpu_policy(const FailedStart& start) {
+  return start.error.stage == StartStage::kCpuManager
+             ? correct("cpuManagerPolicy", start.config.cpu_manager_policy, kCpuPolicies)
+             : correct("memoryManagerPolicy", start.config.memory_manager_policy, kMemoryPolicies);
+}
+
+StartAdvice correct_topology_policy(const FailedStart& start) {
+  return correct("topologyManagerPolicy", start.config.topology_manager_policy,
+                 kTopologyPolicyNames);
+}
+
+StartAdvice correct_scope(const FailedStart& start) {
+  return correct("topologyManagerScope", start.config.topology_manager_scope, kTopologyScopeNames);
+}
+
+/// Corrects the first unknown option, or leaves it out if it resembles no known one.
+StartAdvice correct_option(std::string_view field, const Texts& options, KnownNames known) {
+  const auto unknown = std::find_if(options.begin(), options.end(), [&](const auto& one) {
+    return std::find(known.begin(), known.end(), one.first) == known.end();
+  });
+  if (unknown == options.end()) return {"this kubelet has no such option", ""};
+  StartAdvice advice = correct(field, unknown->first, known);
+  Texts corrected = without_member(options, unknown->first);
+  if (const std::string_view meant = nearest(unknown->first, known); !meant.empty()) {
+    corrected.emplace(meant, unknown->second);
+  }
+  advice.write = write_map(field, corrected);
+  return advice;
+}
+
+StartAdvice correct_cpu_option(const FailedStart& start) {
+  return correct_option("cpuManagerPolicyOptions", start.config.cpu_manager_policy_options,
+                        cpu_policy_option_names());
+}
+
+StartAdvice correct_memory_option(const FailedStart& start) {
+  return correct_option("memoryManagerPolicyOptions", start.config.memory_manager_policy_options,
+                        kMemoryOptionNames);
+}
+
+/// Returns the first option of the topology manager that only other profiles know; "" if there is
+/// none.
+std::string option_of_others(const Config& config) {
+  for (const auto& [option, value] : config.topology_manager_policy_options) {
+    const auto knows = [&](Profile profile) { return knows_topology_option(profile, option); };
+    if (!knows(config.profile) && std::any_of(kProfiles.begin(), kProfiles.end(), knows)) {
+      return option;
+    }
+  }
+  return "";
+}
+
+StartAdvice correct_topology_option(const FailedStart& start) {
+  constexpr const char* kField = "topologyManagerPolicyOptions";
+  const Texts& options = start.config.topology_manager_policy_options;
+  const std::string option = option_of_others(start.config);
+  if (option.empty()) return correct_option(kField, options, kTopologyOptionNames);
+  std::vector<std::string_view> knowing;
+  for (const Profile profile : kProfiles) {
+    if (knows_topology_option(profile, option)) knowing.push_back(to_string(profile));
+  }
+  return {fmt::format("{} '{}': known with the profile{} {}, not with {}", kField, option,
+                      knowing.size() == 1 ? "" : "s", fmt::join(knowing, " and "),
+                      to_string(start.config.profile)),
+          write_map(kField, without_member(options, option))};
+}
+
+/// A value that an option can have.
+struct OptionValue {
+  std::string_view option;
+  const char* expected;
+  const char* value;
+};
+constexpr std::array kOptionValues = {
+    OptionValue{"memory-drift-tolerance", "auto, off or an amount", "auto"},
+    OptionValue{"numa-allocation-strategy", "least-allocated, most-allocated or none", "none"},
+    OptionValue{"numa-score-weights", "RESOURCE=0 to 100, ...", "cpu=2,memory=1"},
+};
+
+OptionValue value_for(std::string_view option) {
+  const auto* const found =
+      std::find_if(kOptionValues.begin(), kOptionValues.end(),
+                   [&](const OptionValue& one) { return one.option == option; });
+  return found == kOptionValues.end() ? OptionValue{option, "true or false", "true"} : *found;
+}
+
+StartAdvice correct_option_value(const FailedStart& start) {
+  const std::pair<const char*, const Texts&> fields[] = {
+      {"cpuManagerPolicyOptions", start.config.cpu_manager_policy_options},
+      {"memoryManagerPolicyOptions", start.config.memory_manager_policy_options},
+      {"topologyManagerPolicyOptions", start.config.topology_manager_policy_options}};
+  for (const auto& [field, options] : fields) {
+    for (const auto& [option, value] : options) {
+      if (!mentions(start.error, "option " + go::quote(option))) continue;
+      const OptionValue right = value_for(option);
+      Texts corrected = options;
+      corrected[option] = right.value;
+      return {fmt::format("{} '{}': expected {}", option, printable(value), right.expected),
+              write_map(field, corrected)};
+    }
+  }
+  return {"an option has a wrong value", ""};
+}
+
+/// Leaves out the feature gates that the error names.
+StartAdvice drop_gates(const FailedStart& start) {
+  Gates gates = start.config.feature_gates;
+  std::erase_if(gates, [&](const auto& one) {
+    return mentions(start.error, "unrecognized feature gate: " + one.first) ||
+           mentions(start.error, "cannot set feature gate " + one.first + " to");
+  });
+  const std::string unknown = describe_unknown_gates(start.config);
+  return {unknown.empty() ? "a feature gate is locked to its other value in this kubelet" : unknown,
+          write_gates(gates)};
+}
+
+StartAdvice disable_dependents(const FailedStart& start) {
+  Gates gates = start.config.feature_gates;
+  for (const char* const gate :
+       {"InPlacePodLevelResourcesVerticalScaling", "PodLevelResourceManagers"}) {
+    if (mentions(start.error, gate)) gates[gate] = false;
+  }
+  return {"PodLevelResources is off, and other feature gates need it", write_gates(gates)};
+}
+
+/// Leaves out one of the options of the CPU manager that exclude each other.
+StartAdvice drop_option(const FailedStart& start) {
+  const auto without = [&](std::string_view option) {
+    return write_map("cpuManagerPolicyOptions",
+                     without_member(start.config.cpu_manager_policy_options, option));
+  };
+  for (const std::string_view option :
+       {"distribute-cpus-across-cores", "prefer-align-cpus-by-uncorecache"}) {
+    if (mentions(start.error, option))
+      return {"the two options exclude each other", without(option)};
+  }
+  return {
+      "align-by-socket fits neither single-numa-node nor a machine with more sockets than NUMA "
+      "nodes",
+      without("align-by-socket")};
+}
+
+StartAdvice drop_most_allocated(const FailedStart& start) {
+  return {"both options choose between NUMA nodes",
+          write_map("topologyManagerPolicyOptions",
+                    without_member(start.config.topology_manager_policy_options,
+                                   "prefer-most-allocated-numa-node"))};
+}
+
+StartAdvice drop_closest(const FailedStart& start) {
+  return {"the machine does not show all NUMA distances",
+          write_map("topologyManagerPolicyOptions",
+                    without_member(start.config.topology_manager_policy_options,
+                                   "prefer-closest-numa-nodes"))};
+}
+
+StartAdvice allow_numa_nodes(const FailedStart& start) {
+  constexpr int kFewest = 8;
+  const int nodes = start.machine.numa_count();
+  Texts options = start.config.topology_manager_policy_options;
+  options["max-allowable-numa-nodes"] = std::to_string(std::max(kFewest, nodes));
+  return {
+      fmt::format("this machine has {} NUMA node{}, and max-allowable-numa-nodes is at least {}",
+                  nodes, nodes == 1 ? "" : "s", kFewest),
+      write_map("topologyManagerPolicyOptions", options)};
+}
+
+/// Writes a grace period for each soft threshold: its own if it is one, else a usual one.
+StartAdvice add_grace_periods(const FailedStart& start) {
+  Texts periods = start.config.eviction_soft_grace_period;
+  std::erase_if(periods, [](const auto& one) {
+    const auto period = go::parse_duration(one.second);
+    return !period || *period < 0;
+  });
+  for (const auto& [signal, text] : start.config.eviction_soft) periods.emplace(signal, "1m30s");
+  return {"each signal of evictionSoft needs an evictionSoftGracePeriod, such as 1m30s",
+          write_map("evictionSoftGracePeriod", periods)};
+}
+
+StartAdvice correct_durations(const FailedStart& start) {
+  if (go::parse_duration(start.config.cpu_cfs_quota_period)) return add_grace_periods(start);
+  return {fmt::format("cpuCFSQuotaPeriod '{}': expected a duration such as 100ms",
+                      printable(start.config.cpu_cfs_quota_period)),
+          "cpuCFSQuotaPeriod: 100ms"};
+}
+
+/// Keeps the first of each value, with and without "-compressible".
+StartAdvice enforce_once(const FailedStart& start) {
+  std::set<std::string> seen;
+  std::vector<std::string> values;
+  for (const std::string& value : start.config.enforce_node_allocatable) {
+    const std::string enforced = value.substr(0, value.find("-compressible"));
+    if (seen.insert(enforced).second) values.push_back(written_name(value));
+  }
+  return {
+      "enforceNodeAllocatable takes each value once, and a reservation as a whole or only what "
+      "is compressible",
+      fmt::format("enforceNodeAllocatable: [{}]", fmt::join(values, ", "))};
+}
+
+/// A part of the kubelet's error, and its advice.
+struct StartMend {
+  std::string_view part;
+  StartAdvice (*advise)(const FailedStart& start);
+};
+/// The first entry whose part a text has counts.
+constexpr std::array kMends = {
+    StartMend{"unrecognized feature gate", drop_gates},
+    StartMend{"feature is locked to", drop_gates},
+    StartMend{"depends on features that are disabled", disable_dependents},
+    StartMend{"topologyManagerPolicy (", correct_topology_policy},
+    StartMend{"topologyManagerScope (", correct_scope},
+    StartMend{"duplicated enforcements", enforce_once},
+    StartMend{"cannot be specified together", enforce_once},
+    StartMend{"can't use reservedSystemCPUs", reserve_by_count},
+    StartMend{"unable to parse reservedSystemCPUs", correct_cpu_list},
+    StartMend{"is accepted", correct_reservation},
+    StartMend{"the reserved memory has a duplicate value", correct_reservation},
+    StartMend{"reserved memory may not be zero", correct_reservation},
+    StartMend{"is not a subset of online-cpus", limit_cpus},
+    StartMend{"cannot reserve", reserve_known_resources},
+    StartMend{"unknown policy", correct_cpu_policy},
+    StartMend{"unknown CPU Manager Policy option", correct_cpu_option},
+    StartMend{"unknown Memory Manager Policy option", correct_memory_option},
+    StartMend{"unknown Topology Manager Policy option", correct_topology_option},
+    StartMend{"bad value for option", correct_option_value},
+    StartMend{"unable to convert policy option to integer", allow_numa_nodes},
+    StartMend{"the minimum value of \"max-allowable-numa-nodes\"", allow_numa_nodes},
+    StartMend{"unsupported on machines with more than", allow_numa_nodes},
+    StartMend{"contradict each other", drop_most_allocated},
+    StartMend{"error getting NUMA distances", drop_closest},
+    StartMend{"can not be used at the same time", drop_option},
+    StartMend{"incompatible with CPUManager align-by-socket", drop_option},
+    StartMend{"Align by socket is not compatible", drop_option},
+    StartMend{"unable to determine reserved CPU resources", reserve_cpus},
+    StartMend{"unable to reserve the required amount", limit_reservation},
+    StartMend{"has a reservation of", limit_reservation},
+    StartMend{"references a NUMA node", name_numa_nodes},
+    StartMend{"huge pages not counted", name_numa_nodes},
+    StartMend{"of type \"hugepages-", drop_huge_pages},
+    StartMend{"determined by Node Allocatable", balance_memory},
+    StartMend{"you should specify the system reserved memory", balance_memory},
+    StartMend{"reservedMemory: ", correct_reservation},
+    StartMend{"Quantity to int64", correct_reservation},
+    StartMend{"grace period must be specified", add_grace_periods},
+    StartMend{"invalid eviction grace period", add_grace_periods},
+    StartMend{"time: ", correct_durations},
+};
+
+/// A feature gate that is off, by the part of the error that asks for it.
+struct GateMend {
+  std::string_view part;
+  const char* cause;
+  const char* gate;
+};
+constexpr const char* kAlphaOption = "the option is alpha: its feature gate is off by default";
+constexpr const char* kBetaOption = "the option is beta: its feature gate is off";
+constexpr std::array kGateMends = {
+    GateMend{"CPU Manager Policy Alpha-level", kAlphaOption, "CPUManagerPolicyAlphaOptions"},
+    GateMend{"CPU Manager Policy Beta-level", kBetaOption, "CPUManagerPolicyBetaOptions"},
+    GateMend{"topology manager policy alpha-level", kAlphaOption,
+             "TopologyManagerPolicyAlphaOptions"},
+    GateMend{"topology manager policy beta-level", kBetaOption, "TopologyManagerPolicyBetaOptions"},
+    GateMend{"requires the MemoryManagerDriftTolerance", kAlphaOption,
+             "MemoryManagerDriftTolerance"},
+    GateMend{"requires MemoryQoS", "memoryReservationPolicy needs its feature gate", "MemoryQoS"},
+};
+
+}  // namespace
+
+bool mentions(const StartError& error, std::string_view text) {
+  return error.error.find(text) != std::string::npos;
+}
+
+Texts without_member(Texts texts, std::string_view name) {
+  texts.erase(std::string(name));
+  return texts;
+}
+
+std::string write_map(std::string_view field, const Texts& texts) {
+  std::vector<std::string> members;
+  members.reserve(texts.size());
+  for (const auto& [name, value] : texts) {
+    members.push_back(fmt::format("{}: {}", written_name(name), go::quote(value)));
+  }
+  return fmt::format("{}: {{{}}}", field, fmt::join(members, ", "));
+}
+
+std::optional<StartAdvice> mend_start(const FailedStart& start) {
+  for (const StartMend& mend : kMends) {
+    if (mentions(start.error, mend.part)) return mend.advise(start);
+  }
+  for (const GateMend& mend : kGateMends) {
+    if (!mentions(start.error, mend.part)) continue;
+    return StartAdvice{mend.cause, enable_gate(start.config, mend.gate)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace pinfold

@@ -1,0 +1,227 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "failed_start.hpp"
+#include "node_config.hpp"
+#include "pinfold/api/pod.hpp"
+#include "pinfold/text/message.hpp"
+
+namespace pinfold {
+namespace {
+
+/// Returns "kubeReserved 893Mi + evictionHard 100Mi (its default)".
+std::string reserved_sum(const Config& config, const std::string& resource) {
+  std::vector<std::string> terms;
+  const auto add = [&](const char* field, const Texts& amounts, const std::string& name) {
+    const auto found = amounts.find(name);
+    if (found != amounts.end()) terms.push_back(fmt::format("{} {}", field, found->second));
+  };
+  add("kubeReserved", config.kube_reserved, resource);
+  add("systemReserved", config.system_reserved, resource);
+  if (resource == "memory" && config.eviction_hard) {
+    add("evictionHard", *config.eviction_hard, "memory.available");
+  } else if (resource == "memory") {
+    terms.emplace_back("evictionHard 100Mi (its default)");
+  }
+  return fmt::format("{}", fmt::join(terms, " + "));
+}
+
+/// The memory to reserve on each NUMA node, by OS id.
+using MemoryByNode = std::map<std::int32_t, Quantity>;
+
+/// Returns the memory of a NUMA node without its huge pages.
+Quantity ordinary_memory(const NumaNode& numa) {
+  std::uint64_t bytes = numa.memory;
+  for (const auto& [name, pages] : numa.hugepages) bytes -= std::min(bytes, pages);
+  return Quantity::bytes(static_cast<std::int64_t>(bytes));
+}
+
+bool can_reserve(const Machine& machine, std::int32_t node, const Quantity& amount) {
+  const auto& nodes = machine.numa_nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const NumaNode& numa) {
+    return numa.id.value == node && amount <= ordinary_memory(numa);
+  });
+}
+
+/// Returns what is reserved of the memory of NUMA nodes that have as much.
+MemoryByNode possible_reservation(const Machine& machine, const Config& config) {
+  MemoryByNode by_node;
+  for (const MemoryReservation& entry : config.reserved_memory) {
+    const auto written = entry.limits.find("memory");
+    if (written == entry.limits.end()) continue;
+    const auto amount = Quantity::parse(written->second);
+    if (amount && amount->sign() > 0 && amount->milli_value() % 1000 == 0 &&
+        can_reserve(machine, entry.numa_node, *amount)) {
+      by_node.emplace(entry.numa_node, *amount);
+    }
+  }
+  return by_node;
+}
+
+/// Reserves more memory on the first NUMA node that has room for all of it, else on as many as it
+/// takes. Returns what has no room.
+Quantity reserve_rest(const Machine& machine, Quantity rest, MemoryByNode& by_node) {
+  for (const bool is_split : {false, true}) {
+    for (const NumaNode& numa : machine.numa_nodes()) {
+      Quantity& own = by_node[numa.id.value];
+      const Quantity room = ordinary_memory(numa) - own;
+      if (room < rest && !is_split) continue;
+      const Quantity part = std::min(room, rest);
+      own = part + own;
+      rest -= part;
+    }
+  }
+  return rest;
+}
+
+std::string write_reservation(const MemoryByNode& by_node) {
+  std::vector<std::string> entries;
+  for (const auto& [node, amount] : by_node) {
+    if (amount.is_zero()) continue;
+    entries.push_back(
+        fmt::format("{{numaNode: {}, limits: {{memory: {}}}}}", node, amount.to_string()));
+  }
+  return fmt::format("reservedMemory: [{}]", fmt::join(entries, ", "));
+}
+
+/// Returns how much of a resource is reserved on the whole.
+Quantity needed_amount(const FailedStart& start, const char* resource) {
+  Config config = start.config;
+  config.reserved_memory.clear();  // its own errors do not change the sum
+  const auto checked = check_config(start.machine, config);
+  return checked ? amount_of(checked->reservation.amounts, resource) : Quantity{};
+}
+
+/// Returns a reservedMemory that adds up and that the NUMA nodes have: the written one, with the
+/// rest where there is room; "" if there is none.
+std::string matching_reservation(const FailedStart& start) {
+  const Quantity needed = needed_amount(start, "memory");
+  MemoryByNode by_node = possible_reservation(start.machine, start.config);
+  Quantity rest = needed;
+  for (const auto& [node, amount] : by_node) rest -= amount;
+  if (rest.sign() < 0) {
+    by_node.clear();
+    rest = needed;
+  }
+  return reserve_rest(start.machine, rest, by_node).sign() > 0 ? "" : write_reservation(by_node);
+}
+
+/// Returns the first core for the system; no CPUs if no other would be left.
+CpuSet first_core(const Machine& machine) {
+  return machine.cores().size() < 2 ? CpuSet() : machine.cores().front().cpus;
+}
+
+std::string write_cpus(const CpuSet& cpus) {
+  return cpus.empty() ? "" : fmt::format("reservedSystemCPUs: \"{}\"", cpus.to_string());
+}
+
+/// Returns the CPUs of reservedSystemCPUs that this machine has, else the first core; no CPUs if
+/// no other would be left.
+CpuSet possible_cpus(const FailedStart& start) {
+  const CpuSet all = start.machine.all_cpus();
+  const auto reserved = CpuSet::parse(start.config.reserved_system_cpus);
+  const CpuSet some = reserved ? *reserved & all : CpuSet();
+  return some.empty() || some == all ? first_core(start.machine) : some;
+}
+
+}  // namespace
+
+StartAdvice balance_memory(const FailedStart& start) {
+  const Quantity needed = needed_amount(start, "memory");
+  if (needed.is_zero()) {
+    Texts eviction = start.config.eviction_hard.value_or(Texts());
+    eviction["memory.available"] = "100Mi";
+    return {
+        "memoryManagerPolicy Static needs reserved memory: kubeReserved, systemReserved or "
+        "evictionHard",
+        write_map("evictionHard", eviction)};
+  }
+  return {fmt::format("the memory in reservedMemory must add up to {}: {}", needed.to_string(),
+                      reserved_sum(start.config, "memory")),
+          matching_reservation(start)};
+}
+
+StartAdvice drop_huge_pages(const FailedStart& start) {
+  return {
+      "reservedMemory has huge pages, which neither kubeReserved nor systemReserved can reserve",
+      matching_reservation(start)};
+}
+
+StartAdvice name_numa_nodes(const FailedStart& start) {
+  std::vector<std::string> nodes;
+  for (const NumaNode& numa : start.machine.numa_nodes()) {
+    nodes.push_back(fmt::format("{} ({})", numa.id.value, ordinary_memory(numa).to_string()));
+  }
+  return {fmt::format("reservedMemory: this machine has the NUMA node{} {}",
+                      nodes.size() == 1 ? "" : "s", fmt::join(nodes, ", ")),
+          matching_reservation(start)};
+}
+
+StartAdvice correct_reservation(const FailedStart& start) {
+  return {
+      "reservedMemory takes for each NUMA node one amount of memory, in whole bytes such as 1Gi",
+      matching_reservation(start)};
+}
+
+StartAdvice limit_cpus(const FailedStart& start) {
+  return {fmt::format("reservedSystemCPUs '{}': this machine has CPUs {}",
+                      printable(start.config.reserved_system_cpus),
+                      start.machine.all_cpus().to_string()),
+          write_cpus(possible_cpus(start))};
+}
+
+/// There is no advice for memory, because it is unknown how little the system needs.
+StartAdvice limit_reservation(const FailedStart& start) {
+  const auto describe = [&](const char* resource, const Quantity& has) {
+    return fmt::format("{} of {} is reserved ({}), and this machine has {}",
+                       needed_amount(start, resource).to_string(), resource,
+                       reserved_sum(start.config, resource), has.to_string());
+  };
+  const auto memory = Quantity::bytes(static_cast<std::int64_t>(start.machine.memory()));
+  if (needed_amount(start, "memory") > memory) return {describe("memory", memory), ""};
+  const auto cpus = Quantity::of(std::ssize(start.machine.cpus()), Quantity::Format::kDecimalSi);
+  return {describe("cpu", cpus), write_cpus(first_core(start.machine))};
+}
+
+StartAdvice reserve_cpus(const FailedStart& start) {
+  return {
+      "cpuManagerPolicy static needs reserved CPUs: reservedSystemCPUs, or a cpu in kubeReserved "
+      "or systemReserved",
+      write_cpus(first_core(start.machine))};
+}
+
+/// As many CPUs as before: reservedSystemCPUs replaces the cpu of both reservations.
+StartAdvice reserve_by_count(const FailedStart& start) {
+  Texts system = start.config.system_reserved;
+  system["cpu"] = std::to_string(possible_cpus(start).size());
+  return {
+      "systemReservedCgroup and kubeReservedCgroup work only with CPUs that are reserved by count",
+      fmt::format("reservedSystemCPUs: \"\", {}, {}", write_map("systemReserved", system),
+                  write_map("kubeReserved", without_member(start.config.kube_reserved, "cpu")))};
+}
+
+StartAdvice correct_cpu_list(const FailedStart& start) {
+  return {fmt::format("reservedSystemCPUs '{}': expected a list of CPUs and ascending ranges, such "
+                      "as \"0-1,4\"",
+                      printable(start.config.reserved_system_cpus)),
+          write_cpus(first_core(start.machine))};
+}
+
+StartAdvice reserve_known_resources(const FailedStart& start) {
+  constexpr std::array<std::string_view, 4> kKnown = {"cpu", "memory", "ephemeral-storage", "pid"};
+  const auto write_known = [&](std::string_view field, Texts amounts) {
+    std::erase_if(amounts, [&](const auto& one) {
+      return std::find(kKnown.begin(), kKnown.end(), one.first) == kKnown.end();
+    });
+    return write_map(field, amounts);
+  };
+  return {fmt::format("kubeReserved and systemReserved take {}", fmt::join(kKnown, ", ")),
+          write_known("kubeReserved", start.config.kube_reserved) + ", " +
+              write_known("systemReserved", start.config.system_reserved)};
+}
+
+}  // namespace pinfold

@@ -1,0 +1,91 @@
+#include "other_forms.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "pinfold/text/document.hpp"
+
+namespace pinfold {
+namespace {
+
+constexpr const char* kPass =
+    "pass the output of 'pinfold topology -o json' on that machine, hwloc XML ('lstopo "
+    "machine.xml'), or a directory with its sys/ and proc/";
+
+struct OtherForm {
+  std::string_view begins_with;
+  const char* what;
+};
+constexpr std::array kTextForms = {
+    OtherForm{"Architecture:", "the output of 'lscpu', which has no memory of NUMA nodes"},
+    OtherForm{"# The following is the parsable format",
+              "the output of 'lscpu -p', which has no memory"},
+    OtherForm{"# CPU,", "the output of 'lscpu -p', which has no memory"},
+    OtherForm{"available: ", "the output of 'numactl -H', which has no cores and sockets"},
+    OtherForm{"<domain", "a domain of libvirt, not a machine"},
+    OtherForm{"<capabilities", "libvirt's capabilities of a host"}};
+
+/// Returns XML from its first element on, any other text unchanged.
+std::string_view without_prolog(std::string_view text) {
+  const auto is_prolog = [](std::string_view rest) {
+    return rest.starts_with("<?") || rest.starts_with("<!");
+  };
+  const auto skip_blanks = [&] {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  };
+  for (skip_blanks(); is_prolog(text); skip_blanks()) {
+    const std::string_view end = text.starts_with("<!--") ? "-->" : ">";
+    const auto at = text.find(end);
+    text.remove_prefix(at == std::string_view::npos ? text.size() : at + end.size());
+  }
+  return text;
+}
+
+/// POSIX has the mark of a tar archive in its first header.
+bool is_tar(std::string_view text) {
+  constexpr std::size_t kMark = 257;
+  return text.size() > kMark && text.substr(kMark).starts_with("ustar");
+}
+
+bool is_kind(const nlohmann::json& object, std::string_view kind) {
+  const auto found = object.find("kind");
+  return found != object.end() && found->is_string() &&
+         found->get_ref<const std::string&>() == kind;
+}
+
+bool has_nodes(const nlohmann::json& document) {
+  const auto items = document.find("items");
+  return items != document.end() && items->is_array() && !items->empty() &&
+         items->front().is_object() && is_kind(items->front(), "Node");
+}
+
+std::optional<std::string> name_document(std::string_view text) {
+  const auto document = parse_document(text);
+  if (!document || !document->is_object()) return std::nullopt;
+  if (is_kind(*document, "Node") || has_nodes(*document)) {
+    return "a Node of Kubernetes, which has no topology";
+  }
+  if (document->contains("lscpu")) return "the output of 'lscpu -J', which has no memory";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> name_other_form(std::string_view text) {
+  if (is_tar(text)) {
+    return "it is a tar archive: unpack it, and pass the directory with sys/ and proc/ in it";
+  }
+  const std::string_view body = without_prolog(text);
+  const auto found = std::find_if(kTextForms.begin(), kTextForms.end(), [&](const auto& form) {
+    return body.starts_with(form.begins_with);
+  });
+  const auto what =
+      found != kTextForms.end() ? std::optional<std::string>(found->what) : name_document(text);
+  if (!what) return std::nullopt;
+  return fmt::format("it is {}: {}", *what, kPass);
+}
+
+}  // namespace pinfold
