@@ -197,6 +197,18 @@ TEST(TopologyCommand, NamesTheFileAndTheValueOfABadTree) {
                         dir.path()));
 }
 
+TEST(TopologyCommand, NamesAnArchiveOfATree) {
+  const TempDir dir;
+  for (const char* const size : {"1K", "20M"}) {  // the second is more than it reads
+    const Outcome made = run_shell(
+        fmt::format("cd '{}' && truncate -s {} sys && tar -czf a.tgz sys", dir.path(), size));
+    ASSERT_EQ(made.status, 0) << made.err;
+    const Outcome outcome = run(fmt::format("topology --machine '{}/a.tgz'", dir.path()));
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.err.find("it is a tar archive: unpack it"), std::string::npos) << outcome.err;
+  }
+}
+
 TEST(TopologyCommand, RefusesBadUsage) {
   const struct {
     const char* arguments;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "output.hpp"
@@ -40,6 +41,10 @@ Result<std::string> unpacked(std::string packed, const std::string& name) {
   }
   (void)::inflateEnd(&stream);
   if (out.size() > kMaxFileBytes) {
+    constexpr std::size_t kHeader = 512;  // of an archive
+    if (const auto what = name_other_form(std::string_view(out).substr(0, kHeader))) {
+      return fail(ErrorCode::kInvalidArgument, fmt::format("{}: {}", name, *what));
+    }
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("read '{}': unpacked more than {} MiB", name, kMaxFileBytes >> 20U));
   }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "hwloc_topology.hpp"
-#include "other_forms.hpp"
 #include "pinfold/text/document.hpp"
 #include "sys_tree.hpp"
 

@@ -1,11 +1,10 @@
-#include "other_forms.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/discover/source.hpp"
 #include "pinfold/text/document.hpp"
 
 namespace pinfold {

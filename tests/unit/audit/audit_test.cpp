@@ -10,6 +10,7 @@
 #include "kubelet_tree.hpp"
 #include "pinfold/audit/findings.hpp"
 #include "pinfold/audit/observe.hpp"
+#include "pinfold/checkpoint/kubelet_files.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -558,7 +559,8 @@ TEST(Audit, MendsAnOverlapOfPodsWithPodLevelCpus) {
   const KubeletTree tree;
   CpuCheckpoint state = KubeletTree::cpu_state();
   state.pods[PodUid(KubeletTree::kWebUid)] = CpuSet{2, 3, 4};
-  tree.write_cpu_state(state);
+  tree.dir().write("var/lib/kubelet/cpu_manager_state",
+                   checkpoint::encode_cpu(state, "static", true));
   const Report report = audit(tree);
   EXPECT_THAT(lines_of(report), Contains(HasSubstr("gives CPUs 4 to")));
   EXPECT_THAT(mends_of(report, "state-overlap"), ElementsAre(HasSubstr("repair --accept-loss")));
@@ -791,7 +793,7 @@ TEST(Audit, KnowsThatKubelet136DoesNotStartWithAnUnknownGate) {
   EXPECT_THAT(lines_of(audit(tree)),
               Contains(AllOf(HasSubstr("warning start-refused"), HasSubstr("(kubelet-1.36)"),
                              HasSubstr("unrecognized feature gate: NoSuchGate"),
-                             HasSubstr("write: featureGates without NoSuchGate"))));
+                             HasSubstr("write: featureGates: {}"))));
 }
 
 TEST(Audit, ComparesThePodResourcesApi) {

@@ -772,8 +772,7 @@ TEST(Doctor, WarnsThatKubelet136DoesNotStartWithAnUnknownGate) {
               testing::UnorderedElementsAre(
                   testing::AllOf(HasSubstr("warning kubelet-config: "),
                                  HasSubstr("unrecognized feature gate: NoSuchGate"),
-                                 HasSubstr("write: featureGates without NoSuchGate"),
-                                 HasSubstr("(kubelet-1.36)")),
+                                 HasSubstr("write: featureGates: {}"), HasSubstr("(kubelet-1.36)")),
                   HasSubstr("warning kubelet-config-warning: feature gates")));
 }
 

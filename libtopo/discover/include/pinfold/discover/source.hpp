@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 namespace pinfold {
@@ -32,5 +34,10 @@ using Source = std::variant<SysTree, HwlocXml, HwlocSynthetic, MachineText>;
 /// Returns a text, without a byte order mark, as the source whose form it has: XML, hwloc's
 /// one-line form, else a MachineText.
 [[nodiscard]] Source source_of_text(std::string text);
+
+/// Returns what a text is that describes a machine in a form that discover() does not read, and
+/// what to pass: "it is the output of 'lscpu -J', ..."; nullopt for any other text. The beginning
+/// of an archive is enough.
+[[nodiscard]] std::optional<std::string> name_other_form(std::string_view text);
 
 }  // namespace pinfold
