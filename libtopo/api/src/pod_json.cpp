@@ -7,7 +7,6 @@
 #include <set>
 
 #include "pinfold/api/pod.hpp"
-#include "pinfold/api/pod_documents.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/words.hpp"
 #include "pod_object.hpp"

@@ -1,5 +1,3 @@
-#include "start_mends.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,10 +7,13 @@
 #include <span>
 #include <utility>
 
+#include "failed_start.hpp"
+#include "known_start_errors.hpp"
 #include "pinfold/align/topology_manager.hpp"
 #include "pinfold/api/topology_policy.hpp"
 #include "pinfold/cpu/policy_options.hpp"
 #include "pinfold/decide/feature_gates.hpp"
+#include "pinfold/decide/start_advice.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/go_duration.hpp"
 #include "pinfold/text/go_text.hpp"
@@ -331,6 +332,19 @@ constexpr std::array kGateMends = {
     GateMend{"requires MemoryQoS", "memoryReservationPolicy needs its feature gate", "MemoryQoS"},
 };
 
+/// Returns the advice on an error whose remedy follows from the machine and the configuration;
+/// nullopt if it is none of them.
+std::optional<StartAdvice> mend_start(const FailedStart& start) {
+  for (const StartMend& mend : kMends) {
+    if (mentions(start.error, mend.part)) return mend.advise(start);
+  }
+  for (const GateMend& mend : kGateMends) {
+    if (!mentions(start.error, mend.part)) continue;
+    return StartAdvice{mend.cause, enable_gate(start.config, mend.gate)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool mentions(const StartError& error, std::string_view text) {
@@ -351,15 +365,23 @@ std::string write_map(std::string_view field, const Texts& texts) {
   return fmt::format("{}: {{{}}}", field, fmt::join(members, ", "));
 }
 
-std::optional<StartAdvice> mend_start(const FailedStart& start) {
-  for (const StartMend& mend : kMends) {
-    if (mentions(start.error, mend.part)) return mend.advise(start);
-  }
-  for (const GateMend& mend : kGateMends) {
-    if (!mentions(start.error, mend.part)) continue;
-    return StartAdvice{mend.cause, enable_gate(start.config, mend.gate)};
-  }
-  return std::nullopt;
+std::optional<StartAdvice> advise_start(const Machine& machine, const Config& config,
+                                        const StartError& error) {
+  if (auto advice = mend_start({machine, config, error})) return advice;
+  const KnownStartError* const known = find_known_start_error(error.error);
+  return known == nullptr ? std::nullopt : std::optional(StartAdvice{known->cause, known->write});
+}
+
+std::string to_string(const StartAdvice& advice) {
+  return advice.write.empty() ? advice.cause
+                              : fmt::format("{}; write: {}", advice.cause, advice.write);
+}
+
+std::string describe_start_error(const Machine& machine, const Config& config,
+                                 const StartError& error) {
+  const auto advice = advise_start(machine, config, error);
+  return fmt::format("start: {}: {}{}", to_string(error.stage), error.error,
+                     advice ? "; " + to_string(*advice) : "");
 }
 
 }  // namespace pinfold

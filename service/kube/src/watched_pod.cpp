@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "pinfold/api/pod_documents.hpp"
+#include "pinfold/api/pod.hpp"
 #include "pinfold/kube/kind.hpp"
 #include "pinfold/text/field.hpp"
 

@@ -51,10 +51,11 @@ void set_eviction_defaults(nlohmann::json& config);
 /// Adds the flags that k3s and RKE2 pass unless they are set. Source: k3s, pkg/daemons/agent.
 void add_rancher_flags(KubeletFlags& flags);
 /// Checks that a kubelet starts with these flags. Errors: kInvalidArgument for a flag that no
-/// version of upstream's kubelet has and that resembles one of these (others may be a vendor's), for
-/// a boolean of another value, for an empty policy, and for a word that is no flag.
+/// version of upstream's kubelet has and that resembles one of these (others may be a vendor's),
+/// for a boolean of another value, for an empty policy, and for a word that is no flag.
 [[nodiscard]] Result<void> check_flags(const KubeletFlags& flags);
-/// Returns a warning that names the flags that no version of upstream's kubelet has; "" if all have.
+/// Returns a warning that names the flags that no version of upstream's kubelet has; "" if all
+/// have.
 [[nodiscard]] std::string unknown_flags(const KubeletFlags& flags);
 /// Returns warnings for the user: unknown_flags(), and flags that apply_flags ignores.
 [[nodiscard]] std::vector<std::string> flag_warnings(const KubeletFlags& flags);

@@ -104,6 +104,10 @@ struct PodSpec {
 /// unique because a namespace contains no '_'.
 /// Errors: kInvalidArgument, also for a finished pod: "spec.containers[1].name: 'x': expected ...".
 [[nodiscard]] Result<PodSpec> pod_from_json(const nlohmann::json& document);
+/// Does the same, also for a finished pod: for those who follow pods to their end.
+[[nodiscard]] Result<PodSpec> pod_of_any_phase(const nlohmann::json& document);
+/// Returns "Succeeded" or "Failed"; "" for a pod that has not finished.
+[[nodiscard]] std::string final_phase(const nlohmann::json& pod);
 /// Calls parse_document and pod_from_json.
 [[nodiscard]] Result<PodSpec> parse_pod(std::string_view yaml_or_json);
 /// Writes a v1 Pod with the fields of PodSpec; pod_from_json reads it back to an equal value.

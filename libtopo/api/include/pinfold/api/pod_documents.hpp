@@ -14,11 +14,6 @@
 /// Reads Pods as users write them.
 namespace pinfold {
 
-/// Returns "Succeeded" or "Failed"; "" for a pod that has not finished.
-[[nodiscard]] std::string final_phase(const nlohmann::json& pod);
-/// Does what pod_from_json does, also for a finished pod: for those who follow pods to their end.
-[[nodiscard]] Result<PodSpec> pod_of_any_phase(const nlohmann::json& document);
-
 /// Returns a document as a Pod: for a Deployment, DaemonSet, StatefulSet, ReplicaSet,
 /// ReplicationController, Job, CronJob or PodTemplate the pod template with the workload's name and
 /// namespace, else the document itself.
