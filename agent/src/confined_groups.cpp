@@ -47,8 +47,8 @@ bool is_below(const std::string& directory, const std::set<std::string>& adopted
   return false;
 }
 
-/// Returns the kubelets' directories in which adopted groups are. The groups of held pods look like
-/// unknown ones: if there are any, none.
+}  // namespace
+
 std::set<std::string> adopted_roots(const Desired& desired) {
   std::set<std::string> roots;
   if (!desired.held.empty()) return roots;
@@ -56,8 +56,6 @@ std::set<std::string> adopted_roots(const Desired& desired) {
   roots.erase("");
   return roots;
 }
-
-}  // namespace
 
 /// Finds out where to look, and once what an earlier agent has confined there.
 void ConfinedGroups::look_around(const enforce::Cgroups& cgroups, const Desired& desired) {

@@ -101,9 +101,10 @@ EnforcedLayout::EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::strin
 
 /// Returns whether foreign groups may have to leave CPUs. A runtime's follower has the agent look
 /// before a new container starts.
-bool EnforcedLayout::needs_look(const Layout& before, const Layout& after) const {
-  if (has_foreign_search()) return has_gains(before, after);
-  return !exclusive_cpus(before).contains_all(exclusive_cpus(after)) || has_gains(before, after);
+bool EnforcedLayout::needs_look(const Layout& before, const Desired& desired) const {
+  if (has_gains(before, desired.layout)) return true;
+  return !has_foreign_search() && !adopted_roots(desired).empty() &&
+         !exclusive_cpus(before).contains_all(exclusive_cpus(desired.layout));
 }
 
 Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& desired) {
@@ -156,7 +157,7 @@ CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observ
 Result<std::vector<enforce::ForeignGroup>> EnforcedLayout::observe_foreign(const Desired& desired,
                                                                            const Layout& observed) {
   const CpuSet exclusive = exclusive_cpus(observed) | exclusive_cpus(desired);
-  PINFOLD_LET(auto found, needs_look(observed, desired.layout)
+  PINFOLD_LET(auto found, needs_look(observed, desired)
                               ? confined_.find(cgroups_, desired, exclusive)
                               : confined_.find_below_root(cgroups_, desired));
   if (const auto unread = confined_.take_unread()) log(LogLevel::kError, unread->message);
@@ -360,7 +361,7 @@ Result<void> EnforcedLayout::apply(const Desired& desired, const StepWatcher& wa
     if (const auto* const clean = std::get_if<Clean>(&kernel_)) {
       observed.layout = clean->layout;
       observed.foreign = confined_.find_confined(cgroups_, desired.pool);
-      if (needs_look(clean->layout, desired.layout)) {
+      if (needs_look(clean->layout, desired)) {
         PINFOLD_LET(observed.foreign, observe_foreign(desired, clean->layout));
       }
     } else {

@@ -25,14 +25,13 @@ Result<NodeConfig> read_config_for(const agent::NodeAgent& agent,
 }
 
 /// Reads the target configuration; it has the profile of the node if nothing names another one.
-Result<NodeConfig> read_target_config(const agent::NodeAgent& agent,
-                                      const std::optional<std::string>& text,
-                                      const NodeSource& source) {
+Result<Config> read_target_config(const agent::NodeAgent& agent,
+                                  const std::optional<std::string>& text, const NodeSource& source,
+                                  std::vector<std::string>& warnings) {
   PINFOLD_LET(auto read, read_config_for(agent, text, source));
   PINFOLD_TRY(check_policies(read.open_policies, agent.node().config()));
-  read.config =
-      agent::with_profile_of(agent.node().config(), std::move(read.config), read.profile_source);
-  return read;
+  warnings = std::move(read.warnings);
+  return agent::with_profile_of(agent.node().config(), std::move(read.config), read.profile_source);
 }
 
 Result<void> check_request(const Reconfigure& request) {
@@ -63,9 +62,7 @@ Result<Node> make_target(const agent::NodeAgent& agent, const Reconfigure& reque
                             "has changed since",
                             agent.options().state_dir));
   }
-  PINFOLD_LET(auto read, read_target_config(agent, request.config, source));
-  const Config& config = read.config;
-  warnings = std::move(read.warnings);
+  PINFOLD_LET(const auto config, read_target_config(agent, request.config, source, warnings));
   if (request.machine) return make_node_of(source, *request.machine, config);
   if (!source.machine) return make_node_of(source, agent.node().machine(), config);
   PINFOLD_LET(auto machine, source.machine());
@@ -90,8 +87,9 @@ std::optional<std::string> text_to_install(const agent::NodeAgent& agent,
   }
   const auto is_target = [&](const std::optional<std::string>& text) {
     if (!text) return false;
-    const auto config = read_target_config(agent, text, source);
-    return config && config->config == target;
+    std::vector<std::string> unused;
+    const auto config = read_target_config(agent, text, source, unused);
+    return config && *config == target;
   };
   if (!request.undo || is_target(files.current())) return std::nullopt;
   return is_target(files.earlier()) ? *files.earlier() : to_json(target).dump(2) + "\n";

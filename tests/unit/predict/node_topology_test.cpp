@@ -204,7 +204,7 @@ TEST(NodeTopologyParse, WarnsOfMoreThanThereIs) {
   ASSERT_TRUE(parsed) << parsed.error().message;
   ASSERT_EQ(parsed->nodes.front().warnings.size(), 1U);
   EXPECT_THAT(parsed->nodes.front().warnings.front(),
-              HasSubstr("zone 'node-0': available '1000' of 'cpu': expected at most"));
+              HasSubstr("zone 'node-0': available '1k' of 'cpu': expected at most"));
 }
 
 TEST(NodeTopologyParse, OneBadObjectDoesNotStopTheOthers) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,10 @@ struct ConfinedNews {
   bool was_killed = false;          ///< so its processes were killed
   bool only_follows = false;        ///< it was off exclusive CPUs, and gets what the pool gained
 };
+
+/// Returns the kubelets' directories in which adopted groups are. The groups of held pods look like
+/// unknown ones: if there are any, none.
+[[nodiscard]] std::set<std::string> adopted_roots(const Desired& desired);
 
 /// What an agent knows of foreign groups: where to look for them, and which it has confined. Those
 /// follow the shared pool, within the CPUs that they had chosen before, until someone else changes

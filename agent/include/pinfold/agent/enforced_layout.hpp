@@ -111,7 +111,7 @@ class EnforcedLayout : public ObservedCgroups {
     if (log_) log_(level, message);
   }
   void set_adopted(const ContainerMap<std::string>& adopted);
-  [[nodiscard]] bool needs_look(const enforce::Layout& before, const enforce::Layout& after) const;
+  [[nodiscard]] bool needs_look(const enforce::Layout& before, const Desired& desired) const;
   [[nodiscard]] Result<Observation> observe_all(const Desired& desired);
   [[nodiscard]] enforce::Layout with_processes(const enforce::Layout& layout) const;
   [[nodiscard]] Result<CpuSet> available_cpus(const enforce::Layout& groups,
