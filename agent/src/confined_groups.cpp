@@ -66,7 +66,9 @@ void ConfinedGroups::look_around(const enforce::Cgroups& cgroups, const Desired&
 Result<void> ConfinedGroups::recognize(const enforce::Cgroups& cgroups) {
   if (search_.roots.empty()) return {};
   const CpuSet former = std::exchange(former_pool_, {});
-  if (former.empty()) return {};
+  // Without a runtime, a group with all CPUs may be one whose container it has just started.
+  const bool is_telling = follows_runtime() || cgroups.machine_cpus() != former;
+  if (former.empty() || !is_telling) return {};
   PINFOLD_LET(const auto found, find_foreign(cgroups, search_, former));
   for (const ForeignGroup& group : found) {
     if (group.chosen == former) groups_.try_emplace(group.directory, Confined{{}, former});

@@ -69,6 +69,15 @@ Result<Node> make_target(const agent::NodeAgent& agent, const Reconfigure& reque
   return make_node_of(source, machine, config);
 }
 
+/// On the heap, because a node takes much of a small stack.
+Result<std::unique_ptr<Node>> allocate_target(const agent::NodeAgent& agent,
+                                              const Reconfigure& request, const NodeSource& source,
+                                              std::vector<std::string>& warnings) {
+  auto to = make_target(agent, request, source, warnings);
+  if (!to) return fail(std::move(to).error());
+  return std::make_unique<Node>(*std::move(to));
+}
+
 Result<ConfigFiles> open_config_files(const agent::NodeAgent& agent, const NodeSource& source) {
   const agent::AgentOptions& options = agent.options();
   PINFOLD_LET(auto fs, source.files ? source.files()
@@ -199,9 +208,7 @@ Result<Reconfigured> reconfigure(agent::NodeAgent& agent, const Reconfigure& req
   Reconfigured outcome;
   PINFOLD_LET(const bool is_done, take_back_interrupted(agent, request, source, outcome));
   if (is_done) return outcome;
-  auto to = make_target(agent, request, source,
-                        outcome.warnings);  // not PINFOLD_LET: a second node on the stack
-  if (!to) return fail(std::move(to).error());
+  PINFOLD_LET(const auto to, allocate_target(agent, request, source, outcome.warnings));
   PlanOptions rules;
   rules.evict = request.evict == Evict::kRejected;
   PINFOLD_LET(outcome.planned, request.undo ? agent::plan_undo(agent, *to)
@@ -209,7 +216,7 @@ Result<Reconfigured> reconfigure(agent::NodeAgent& agent, const Reconfigure& req
   note_other_node(agent.node(), *to, outcome);
   if (request.dry_run || !check_consent(request, outcome)) return outcome;
   if (source.check) PINFOLD_TRY(source.check(*to));
-  PINFOLD_TRY(install_and_apply(agent, request, source, *std::move(to), outcome));
+  PINFOLD_TRY(install_and_apply(agent, request, source, std::move(*to), outcome));
   return outcome;
 }
 
