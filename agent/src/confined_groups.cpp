@@ -93,7 +93,8 @@ Result<std::vector<ForeignGroup>> ConfinedGroups::find(const enforce::Cgroups& c
 Result<std::vector<ForeignGroup>> ConfinedGroups::find_below_root(const enforce::Cgroups& cgroups,
                                                                   const Desired& desired) {
   PINFOLD_LET(auto groups, find_foreign(cgroups));
-  look_around(cgroups, desired);
+  // A runtime's containers look unknown until they are adopted; find() is for when they are not.
+  if (!follows_runtime()) look_around(cgroups, desired);
   add_confined(cgroups, groups);
   return groups;
 }

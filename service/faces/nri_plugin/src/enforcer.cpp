@@ -67,7 +67,6 @@ api::SynchronizeResponse Enforcer::synchronize(Agent& agent,
   known_ = KnownPods(request, age());
   had_own_group_.clear();
   others_.set_synchronized();
-  agent.set_foreign_search({});  // containers that are shown now still look unknown
   sandboxes_.leave_sandboxes(agent);
   const auto done =
       execution_.execute(agent, plan_synchronize(known_, premises(agent), agent.state().node));
