@@ -49,7 +49,7 @@ Result<void> add_program(std::vector<CpioEntry>& entries, std::set<std::string>&
   entries.push_back(CpioEntry::file(program.guest_path.substr(1), std::move(bytes), true));
   for (const GuestProgram& library : needed) {
     if (!libraries.insert(library.guest_path).second) continue;
-    PINFOLD_LET(auto content, read_file(library.host_path, kMaxProgram));
+    PINFOLD_LET(auto content, read_program(library.host_path));
     entries.push_back(CpioEntry::file(library.guest_path.substr(1), std::move(content), true));
   }
   return {};
