@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "doctor_parts.hpp"
+#include "pinfold/audit/barrier_paths.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/text/document.hpp"
 
@@ -13,11 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Where `pinfold barrier install` writes: docs/barrier.md.
-constexpr const char* kSpec = "/etc/containerd/pinfold-gate.json";
-constexpr const char* kConfig = "/etc/containerd/config.toml";
-constexpr const char* kHooks[] = {"/usr/share/containers/oci/hooks.d/zz-pinfold-gate.json",
-                                  "/etc/containers/oci/hooks.d/zz-pinfold-gate.json"};
+constexpr std::array kHooksDirectories = {kHooksDirectory, "/etc/containers/oci/hooks.d"};
 
 constexpr const char* kInstalled = "a barrier that is installed as a whole, or not at all";
 
@@ -53,7 +51,8 @@ bool uses_spec(std::string_view config) {
   while (!config.empty()) {
     const std::string_view line = config.substr(0, config.find('\n'));
     const std::string_view setting = line.substr(0, line.find('#'));
-    if (setting.find("base_runtime_spec") != setting.npos && setting.find(kSpec) != setting.npos)
+    if (setting.find("base_runtime_spec") != setting.npos &&
+        setting.find(kGateSpec) != setting.npos)
       return true;
     config.remove_prefix(std::min(line.size() + 1, config.size()));
   }
@@ -70,17 +69,19 @@ bool has_exclusive_pods(const checkpoint::KubeletFiles& files) {
 
 ObservedBarrier observe_barrier(const Tree& tree, const std::optional<std::string>& containerd) {
   ObservedBarrier barrier;
-  const bool has_spec = tree.has(kSpec);
+  const bool has_spec = tree.has(kGateSpec);
   const bool is_used = containerd && uses_spec(*containerd);
   if (has_spec && !is_used) {
-    barrier.fault = fmt::format("'{}' exists, but '{}' does not use it", kSpec, kConfig);
+    barrier.fault =
+        fmt::format("'{}' exists, but '{}' does not use it", kGateSpec, kContainerdConfig);
   } else if (is_used) {
     barrier.places.emplace_back("containerd");
-    barrier.fault = fault_of(tree, kSpec);
+    barrier.fault = fault_of(tree, kGateSpec);
   }
-  for (const char* const path : kHooks) {
+  for (const char* const directory : kHooksDirectories) {
+    const std::string path = fmt::format("{}/{}", directory, kGateHookFile);
     if (!tree.has(path)) continue;
-    barrier.places.emplace_back(path);
+    barrier.places.push_back(path);
     if (barrier.fault.empty()) barrier.fault = fault_of(tree, path);
   }
   return barrier;

@@ -7,6 +7,7 @@
 
 #include "doctor_parts.hpp"
 #include "observe_parts.hpp"
+#include "pinfold/audit/barrier_paths.hpp"
 #include "pinfold/audit/distributions.hpp"
 #include "pinfold/checkpoint/store.hpp"
 #include "pinfold/discover/discover.hpp"
@@ -238,7 +239,7 @@ ObservedSystem observe_system(const Tree& tree, const DoctorOptions& options) {
   }
   std::string cgroup_root = options.cgroup_root;
   system.service = observe_service(tree, options, cgroup_root, problems);
-  system.service.containerd = text_of(tree, "/etc/containerd/config.toml");
+  system.service.containerd = text_of(tree, kContainerdConfig);
   if (!system.service.containerd && tree.has("/run/containerd")) system.service.containerd = "";
   system.barrier = observe_barrier(tree, system.service.containerd);
   system.cgroups = observe_cgroup_setup(tree, cgroup_root);

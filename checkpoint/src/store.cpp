@@ -57,14 +57,6 @@ constexpr std::array<StateFileEntry, 4> kStateFiles = {
 
 std::string temp_name(const std::string& name) { return std::string(kTempPrefix) + name; }
 
-Result<void> write_all(File& file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    PINFOLD_LET(const auto count, file.write(bytes));
-    bytes.remove_prefix(count);
-  }
-  return {};
-}
-
 /// Writes the new contents of `name` to a temporary file; removes that file on failure.
 Result<std::unique_ptr<File>> write_temp(Fs& fs, const std::string& name, std::string_view bytes) {
   PINFOLD_LET(auto file, fs.create(temp_name(name)));
@@ -76,6 +68,14 @@ Result<std::unique_ptr<File>> write_temp(Fs& fs, const std::string& name, std::s
 }
 
 }  // namespace
+
+Result<void> write_all(File& file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    PINFOLD_LET(const auto count, file.write(bytes));
+    bytes.remove_prefix(count);
+  }
+  return {};
+}
 
 Result<void> replace_all(Fs& fs, const Contents& contents) {
   std::vector<std::unique_ptr<File>> files;

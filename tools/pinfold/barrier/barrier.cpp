@@ -10,8 +10,10 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "pinfold/agent/options.hpp"
+#include "pinfold/audit/barrier_paths.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/checkpoint/fs.hpp"
+#include "pinfold/checkpoint/replace_all.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 #include "program_output.hpp"
 
@@ -21,17 +23,15 @@ namespace {
 
 enum class BarrierRuntime { kContainerd, kCrio, kPodman };
 
-/// Sorts behind the hook of Pinfold itself, which admits the containers of podman.
-constexpr const char* kHooksFile = "zz-pinfold-gate.json";
 constexpr int kTimeAfterGate = 5;
 
 struct BarrierOptions {
   BarrierRuntime runtime = BarrierRuntime::kContainerd;
-  std::string config_file = "/etc/containerd/config.toml";
+  std::string config_file = audit::kContainerdConfig;
   std::string runtime_class = "runc";
-  std::string spec_file = "/etc/containerd/pinfold-gate.json";
+  std::string spec_file = audit::kGateSpec;
   std::string base_spec;  ///< "": asks ctr
-  std::string hooks_dir = "/usr/share/containers/oci/hooks.d";
+  std::string hooks_dir = audit::kHooksDirectory;
   std::string state_dir = agent::kDefaultStateDir;
   std::string socket = socket::kDefaultSocket;
   std::string log;
@@ -64,10 +64,7 @@ Result<void> apply(const FileEdit& edit) {
   const fs::perms mode = edit.before ? fs::status(path).permissions() : kMode;
   const std::string temporary = name + ".pinfold-new";
   PINFOLD_LET(const auto file, directory->create(temporary));
-  for (std::string_view rest = *edit.after; !rest.empty();) {
-    PINFOLD_LET(const auto size, file->write(rest));
-    rest.remove_prefix(size);
-  }
+  PINFOLD_TRY(checkpoint::write_all(*file, *edit.after));
   PINFOLD_TRY(file->sync());
   fs::permissions(path.parent_path() / temporary, mode);
   PINFOLD_TRY(directory->rename(temporary, name));
@@ -111,7 +108,7 @@ Result<std::string> base_spec(const BarrierOptions& options) {
 }
 
 std::string hooks_path(const BarrierOptions& options) {
-  return options.hooks_dir + "/" + kHooksFile;
+  return options.hooks_dir + "/" + audit::kGateHookFile;
 }
 
 /// The files of a runtime, as they are.

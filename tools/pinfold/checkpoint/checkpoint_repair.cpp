@@ -8,6 +8,7 @@
 #include "documents.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/repair.hpp"
+#include "pinfold/checkpoint/replace_all.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -99,10 +100,7 @@ Aside aside_of(cp::Fs& fs, const std::string& name, const std::vector<std::strin
 Result<void> write_aside(cp::Fs& fs, const std::string& bytes, const std::string& aside) {
   const std::string temporary = fmt::format("{}before_repair", cp::kTempPrefix);
   PINFOLD_LET(auto file, fs.create(temporary));
-  for (std::string_view rest = bytes; !rest.empty();) {
-    PINFOLD_LET(const auto count, file->write(rest));
-    rest.remove_prefix(count);
-  }
+  PINFOLD_TRY(cp::write_all(*file, bytes));
   PINFOLD_TRY(file->sync());
   PINFOLD_TRY(fs.rename(temporary, aside));
   return fs.sync_directory();
