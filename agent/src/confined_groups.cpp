@@ -18,8 +18,8 @@ const ContainerId* starting_in(const enforce::ForeignSearch& search, const std::
   return nullptr;
 }
 
-/// Returns whether a group has only CPUs of a container that has adopted none. The runtime made it
-/// for this container, if nobody was there whom it could report the start.
+/// Returns whether a group has only CPUs of a container without an adopted group. While no service
+/// runs, the runtime may have made it for this container.
 bool is_of_unadopted(const Desired& desired, const ForeignGroup& group) {
   return std::any_of(desired.layout.begin(), desired.layout.end(), [&](const auto& entry) {
     const auto& [name, settings] = entry;
@@ -66,9 +66,9 @@ void ConfinedGroups::look_around(const enforce::Cgroups& cgroups, const Desired&
 Result<void> ConfinedGroups::recognize(const enforce::Cgroups& cgroups) {
   if (search_.roots.empty()) return {};
   const CpuSet former = std::exchange(former_pool_, {});
-  // Without a runtime, a group with all CPUs may be one whose container it has just started.
-  const bool is_telling = follows_runtime() || cgroups.machine_cpus() != former;
-  if (former.empty() || !is_telling) return {};
+  if (former.empty()) return {};
+  // Without a runtime, a group with all CPUs may be that of a container that has just started.
+  if (!follows_runtime() && cgroups.machine_cpus() == former) return {};
   PINFOLD_LET(const auto found, find_foreign(cgroups, search_, former));
   for (const ForeignGroup& group : found) {
     if (group.chosen == former) groups_.try_emplace(group.directory, Confined{{}, former});

@@ -24,8 +24,7 @@
 //   2. reachable() turns the desired layout into one that the kernel can have now: without missing
 //      CPUs, with strays confined, and with adopted groups limited to the CPUs of the groups above.
 //   3. plan() orders the steps from the known layout to that one, with those that keep foreign
-//   groups
-//      off exclusive CPUs, and apply_plan() executes them.
+//      groups off exclusive CPUs, and apply_plan() executes them.
 //   4. keep() makes the layout Clean if there are no strays or missing CPUs and at most writes of
 //      values failed.
 // apply() plans from a Clean layout without reading the groups again; otherwise observe_all() reads
@@ -103,8 +102,9 @@ EnforcedLayout::EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::strin
 /// before a new container starts.
 bool EnforcedLayout::needs_look(const Layout& before, const Desired& desired) const {
   if (has_gains(before, desired.layout)) return true;
-  return !has_foreign_search() && !adopted_roots(desired).empty() &&
-         !exclusive_cpus(before).contains_all(exclusive_cpus(desired.layout));
+  return !has_foreign_search() &&
+         !exclusive_cpus(before).contains_all(exclusive_cpus(desired.layout)) &&
+         !adopted_roots(desired).empty();
 }
 
 Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& desired) {

@@ -95,8 +95,8 @@ void compare_places(const Machine& before, const Machine& after, Place Cpu::*pla
     const Cpu* const same = after.find(cpu.id);
     if (same != nullptr && same->*place != cpu.*place) moved.insert(cpu.id);
   }
-  if (!moved.empty())
-    out.push_back(fmt::format("CPUs {} have another {}", moved.to_string(), what));
+  if (moved.empty()) return;
+  out.push_back(fmt::format("CPUs {} have another {}", moved.to_string(), what));
 }
 
 std::string distances_text(const NumaNode& node) {
@@ -268,7 +268,9 @@ std::vector<std::string> machine_differences(const Machine& before, const Machin
     if (find_node(before, node.id) != nullptr) continue;
     out.push_back(fmt::format("NUMA node {} is new", node.id.value));
   }
-  if (out.empty() && offline.empty()) compare_rest(before, after, out);
+  if (out.empty() && offline.empty() && !is_same_machine(before, after, sizes)) {
+    compare_rest(before, after, out);
+  }
   return out;
 }
 

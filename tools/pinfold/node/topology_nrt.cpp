@@ -29,8 +29,9 @@ std::optional<checkpoint::KubeletFiles> with_right_sums(const Node& node,
   const std::size_t wrong =
       std::size_t{files.cpu && !checkpoint::wrong_cpu_sums(*files.cpu).empty()} +
       std::size_t{files.memory && !checkpoint::wrong_memory_sums(*files.memory).empty()};
+  if (wrong == 0) return std::nullopt;
   auto repaired = checkpoint::repair(node, files, {}, {});
-  const bool is_all = wrong > 0 && repaired.lost.empty() && repaired.done.size() == wrong;
+  const bool is_all = repaired.lost.empty() && repaired.done.size() == wrong;
   return is_all ? std::optional(std::move(repaired.files)) : std::nullopt;
 }
 
