@@ -82,7 +82,7 @@ struct FlaggedList {
   std::string_view list;
 };
 
-/// nullopt: the kernel refuses a flag. A word without a comma after it is none that it knows.
+/// nullopt: the kernel refuses a flag. It knows no flag that has no comma after it.
 std::optional<FlaggedList> split_flags(std::string_view value) {
   FlaggedList split;
   bool has_flags = false;

@@ -27,7 +27,7 @@ std::optional<CpuSet> shown_cpus(const std::optional<std::string>& list) {
   return *std::move(cpus);
 }
 
-/// A parameter with CPUs of which the kernel shows how it read them.
+/// A parameter with CPUs. A file of the kernel shows how it read them.
 struct CpuParameter {
   const char* name;
   std::optional<std::string> ObservedKernel::*shown;
@@ -68,7 +68,7 @@ void check_cpus(const ObservedSystem& system, const char* name, const CpuSet& cp
   checks.push_back({name, CheckStatus::kOk, observed});
 }
 
-/// Checks a parameter of which the kernel shows no CPUs.
+/// Checks a parameter for which the kernel shows no CPUs.
 void check_ignored(const CpuParameter& parameter, const std::vector<std::string>& values,
                    Checks& checks) {
   if (values.empty()) {

@@ -39,7 +39,7 @@ constexpr std::size_t kLargestInput = std::size_t{1} << 20U;
 std::array<char, kLargestInput> g_input;
 
 void write_line(int fd, std::string_view line) {
-  // There is nobody to tell about a log that cannot be written.
+  // If the log cannot be written, there is nowhere to say so.
   (void)!::write(fd, line.data(), line.size());
 }
 

@@ -167,7 +167,7 @@ class Snapshot {
   }
 
  private:
-  /// The CPU state file is the first one: its size plus one, then its bytes; 0 if there is none.
+  /// The CPU state file comes first: its size plus one, then its bytes; a 0 if it does not exist.
   static bool copy_file(std::string_view payload, Text& out) {
     const auto size = take_word(payload);
     if (!size || *size == 0) return size.has_value();

@@ -28,8 +28,8 @@ void describe_kill(Fields& fields, RunningProcesses& running) {
   if (fields.reads()) running = kill ? RunningProcesses::kKill : RunningProcesses::kRefuse;
 }
 
-/// The manifests of a request: written from its pods, read as documents, some of which may be
-/// skipped.
+/// The manifests of a request. It writes those of its pods, and reads documents, of which it skips
+/// finished pods.
 class Manifests final : public fields::ListAccess {
  public:
   explicit Manifests(std::vector<PodSpec>& pods) : pods_(pods) {}

@@ -333,7 +333,7 @@ constexpr std::array kGateMends = {
 };
 
 /// Returns the advice on an error whose remedy follows from the machine and the configuration;
-/// nullopt if it is none of them.
+/// nullopt for any other error.
 std::optional<StartAdvice> mend_start(const FailedStart& start) {
   for (const StartMend& mend : kMends) {
     if (mentions(start.error, mend.part)) return mend.advise(start);

@@ -96,8 +96,8 @@ Quantity needed_amount(const FailedStart& start, const char* resource) {
   return checked ? amount_of(checked->reservation.amounts, resource) : Quantity{};
 }
 
-/// Returns a reservedMemory that adds up and that the NUMA nodes have: the written one, with the
-/// rest where there is room; "" if there is none.
+/// Returns a reservedMemory that adds up and fits the NUMA nodes: the written one, with what is
+/// missing where there is room; "" if the nodes have too little.
 std::string matching_reservation(const FailedStart& start) {
   const Quantity needed = needed_amount(start, "memory");
   MemoryByNode by_node = possible_reservation(start.machine, start.config);

@@ -93,7 +93,8 @@ struct KernelParameter {
 /// for CPUs from CpuSet::kMaxCpus on.
 [[nodiscard]] std::optional<CpuSet> parse_cpu_mask(std::string_view text);
 
-/// Cuts off `rest` what precedes the next separator, and the separator; all of it if there is none.
+/// Removes everything up to the next separator from `rest`, or all of it if there is none, and
+/// returns what came before the separator.
 std::string_view cut_field(std::string_view& rest, char separator);
 /// Cuts the next word between spaces or tabs off `rest`; "" at the end.
 [[nodiscard]] std::string_view cut_word(std::string_view& rest);
