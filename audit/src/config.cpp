@@ -29,7 +29,7 @@ std::string flag_of(const KubeletFlags& flags, const char* name) {
 std::string choose_config(const Tree& tree, const ObserveOptions& options,
                           const ObservedKubelet& kubelet) {
   if (!options.kubelet_config.empty()) return options.kubelet_config;
-  const std::string named = flag_of(kubelet.flags, "--config");
+  std::string named = flag_of(kubelet.flags, "--config");
   const bool is_known = kubelet.pid || !kubelet.settings_path.empty() || kubelet.has_command;
   if (is_known || !named.empty()) return named;
   for (const char* const path : kUsualConfigs) {

@@ -1,5 +1,6 @@
 #include "pinfold/audit/systemd_unit.hpp"
 
+#include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ void add_drop_ins(const Tree& tree, const InstalledUnits& units, const std::stri
                   std::map<std::string, std::string>& paths) {
   if (!units.drop_in_directories.contains(directory)) return;
   for (const std::string& name : tree.list(directory).value_or(std::vector<std::string>())) {
-    if (name.ends_with(".conf")) paths.try_emplace(name, directory + "/" + name);
+    if (name.ends_with(".conf")) paths.try_emplace(name, fmt::format("{}/{}", directory, name));
   }
 }
 
@@ -57,7 +58,7 @@ std::vector<std::string> matching_paths(const Tree& tree, std::string_view patte
     for (const std::string& path : paths) {
       for (const auto& name : tree.list(path + "/").value_or(std::vector<std::string>())) {
         if (::fnmatch(part.c_str(), name.c_str(), FNM_PERIOD) == 0) {
-          found.push_back(path + "/" + name);
+          found.push_back(fmt::format("{}/{}", path, name));
         }
       }
     }
@@ -73,7 +74,7 @@ InstalledUnits find_units(const Tree& tree) {
   InstalledUnits found;
   for (const std::string directory : kDirectories) {
     for (const std::string& name : tree.list(directory).value_or(std::vector<std::string>())) {
-      const std::string path = directory + "/" + name;
+      const std::string path = fmt::format("{}/{}", directory, name);
       if (name.ends_with(kDropIns)) {
         found.drop_in_directories.insert(path);
         found.names.insert(name.substr(0, name.size() - kDropIns.size()));
@@ -90,14 +91,15 @@ std::vector<std::string> drop_ins_of(const Tree& tree, const InstalledUnits& uni
   std::map<std::string, std::string> by_name;
   for (const std::string directory : kDirectories) {
     for (const std::string& name : own_directories(unit)) {
-      add_drop_ins(tree, units, directory + "/" + name, by_name);
+      add_drop_ins(tree, units, fmt::format("{}/{}", directory, name), by_name);
     }
   }
   const std::string of_type = unit.substr(std::min(unit.rfind('.') + 1, unit.size())) + ".d";
   for (const std::string directory : kDirectories) {
-    add_drop_ins(tree, units, directory + "/" + of_type, by_name);
+    add_drop_ins(tree, units, fmt::format("{}/{}", directory, of_type), by_name);
   }
   std::vector<std::string> paths;
+  paths.reserve(by_name.size());
   for (auto& [name, path] : by_name) paths.push_back(std::move(path));
   return paths;
 }

@@ -103,14 +103,15 @@ std::vector<std::string> keys_of(std::string_view object) {
 std::string with_members(std::string object, const std::map<std::string, std::string>& members) {
   const auto present = keys_of(object);
   object.pop_back();
-  for (const auto& [key, value] : members) {
+  for (const auto& member : members) {
+    const std::string& key = member.first;
     const bool is_present =
         std::any_of(present.begin(), present.end(),
                     [&](const std::string& one) { return JsonReader::same_field(one, key); });
     if (is_present) continue;
     JsonWriter name;
     name.string(key);
-    object += fmt::format("{}{}:{}", object.ends_with('{') ? "" : ",", name.text(), value);
+    object += fmt::format("{}{}:{}", object.ends_with('{') ? "" : ",", name.text(), member.second);
   }
   return object + "}";
 }

@@ -127,7 +127,7 @@ class Passage {
     if (is_placed(decision_, observed_)) return end(kPass, "is confined");
     return end(kRefuse, "is refused: it could not be confined");
   }
-  int end(int status, std::string_view what) const {
+  [[nodiscard]] int end(int status, std::string_view what) const {
     std::array<char, 2048> name{};
     Line who(name);
     who.add("container '").add(container_.name).add("' (").add(container_.id);

@@ -20,8 +20,8 @@ constexpr int kCpus = 8;
 constexpr int kKnobs = 12;
 
 const CpuSet& online() {
-  static const CpuSet all = CpuSet::range(0, kCpus - 1);
-  return all;
+  static const CpuSet kAll = CpuSet::range(0, kCpus - 1);
+  return kAll;
 }
 
 /// The end of the process in the middle of a plan.

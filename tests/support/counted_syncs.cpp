@@ -13,6 +13,7 @@ std::atomic<std::uint64_t> sync_calls = 0;
 }  // namespace
 
 extern "C" {
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): a libc names them otherwise
 int fsync(int fd) {
   ++sync_calls;
   return static_cast<int>(::syscall(SYS_fsync, fd));
@@ -21,6 +22,7 @@ int fdatasync(int fd) {
   ++sync_calls;
   return static_cast<int>(::syscall(SYS_fdatasync, fd));
 }
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
 }
 
 namespace pinfold::test {

@@ -84,7 +84,7 @@ Result<void> serve(const ExtenderArguments& arguments) {
     if (level >= least) settings::write_log(level, message, to_journal);
   };
   const sigset_t signals = block_signals();
-  ::signal(SIGPIPE, SIG_IGN);
+  (void)::signal(SIGPIPE, SIG_IGN);
   PINFOLD_LET(const auto running, extender::Extender::start(settings, access, log));
   log(LogLevel::kInfo,
       fmt::format("answers kube-scheduler at '{}', watches '{}'", settings.address, access.server));

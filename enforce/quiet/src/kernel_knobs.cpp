@@ -102,7 +102,7 @@ std::vector<std::string> KernelKnobs::queues(std::string_view prefix) const {
     const std::string directory = fmt::format("{}{}/{}", root_, kNetwork, device);
     if (names_in(directory + "/device").empty()) continue;
     for (const std::string& queue : names_in(directory + "/queues")) {
-      if (queue.starts_with(prefix)) found.push_back(device + "/" + queue);
+      if (queue.starts_with(prefix)) found.push_back(fmt::format("{}/{}", device, queue));
     }
   }
   return found;

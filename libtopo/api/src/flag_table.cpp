@@ -288,6 +288,7 @@ bool is_repeatable(FlagForm form) {
 
 std::vector<std::string> flag_names() {
   std::vector<std::string> names;
+  names.reserve(kFlags.size());
   for (const KnownFlag& flag : kFlags) names.push_back("--" + std::string(flag.name));
   return names;
 }

@@ -41,8 +41,9 @@ Result<LoadedLibrary> LoadedLibrary::open(const Description& description) {
   }
   void* const handle = ::dlopen(description.soname, RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return LoadedLibrary(description, handle);
+  const char* const error = ::dlerror();  // NOLINT(concurrency-mt-unsafe): each thread has its own
   return unsupported(description,
-                     fmt::format("{}; install the package '{}'", ::dlerror(), description.package));
+                     fmt::format("{}; install the package '{}'", error, description.package));
 }
 
 Result<void*> LoadedLibrary::address_of(const char* name) const {

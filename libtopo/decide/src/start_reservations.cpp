@@ -8,6 +8,7 @@
 #include "failed_start.hpp"
 #include "node_config.hpp"
 #include "pinfold/api/pod.hpp"
+#include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
 
 namespace pinfold {

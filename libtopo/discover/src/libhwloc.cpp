@@ -8,6 +8,7 @@ namespace {
 PINFOLD_LOADED_LIBRARY(kHwloc, "libhwloc.so.15", "libhwloc15",
                        "read hwloc's topologies and find PCI devices");
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a list
 Result<Libhwloc> load_hwloc() {
   PINFOLD_LET(const auto library, LoadedLibrary::open(kHwloc));
   Libhwloc hwloc{};

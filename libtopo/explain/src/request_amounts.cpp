@@ -173,6 +173,7 @@ std::vector<Quantity> larger_amounts(const Failure& failure, const Target& targe
   const std::int64_t first = starves ? starved_request(failure, resource).value() : 1;
   if (first > most) return {};
   std::vector<Quantity> all;
+  all.reserve(static_cast<std::size_t>(failure.node.machine().cpus_per_core()));
   for (int i = 0; i < failure.node.machine().cpus_per_core(); ++i) {
     all.push_back(whole(from.value() + first + i));
   }

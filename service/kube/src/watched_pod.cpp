@@ -42,7 +42,8 @@ Result<void> read_zone(const json& item, const std::string& path, Amounts& out) 
     return fail_field(path + ".amount", item, "expected an object");
   }
   for (const auto& [resource, value] : amounts->items()) {
-    PINFOLD_LET(const auto amount, read_amount(path + ".amount." + resource, resource, value));
+    PINFOLD_LET(const auto amount,
+                read_amount(fmt::format("{}.amount.{}", path, resource), resource, value));
     out.push_back({zone, resource, amount});
   }
   return {};

@@ -202,21 +202,21 @@ TEST(ConfigDocument, LeavesPoliciesOpenIfItIsAPart) {
   for (const char* const part :
        {"KUBELET_KUBEADM_ARGS=\"--container-runtime-endpoint=unix:///run/a.sock\"\n",
         "--max-pods=110", "[Service]\nExecStart=/usr/bin/kubelet --max-pods=110\n",
-        "kind: JoinConfiguration\napiVersion: kubeadm.k8s.io/v1beta3\n"
-        "nodeRegistration: {kubeletExtraArgs: {node-ip: 10.0.0.1}}",
+        ("kind: JoinConfiguration\napiVersion: kubeadm.k8s.io/v1beta3\n"
+         "nodeRegistration: {kubeletExtraArgs: {node-ip: 10.0.0.1}}"),
         "machine: {kubelet: {extraArgs: {rotate-server-certificates: true}}}", "node-ip: 10.0.0.1",
         "k3s server --kubelet-arg=max-pods=1",
-        "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\n"
-        "spec: {kubeletConfig: {maxPods: 250}}"}) {
+        ("apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\n"
+         "spec: {kubeletConfig: {maxPods: 250}}")}) {
     EXPECT_THAT(open(part), ElementsAre("cpuManagerPolicy", "memoryManagerPolicy")) << part;
   }
   EXPECT_THAT(open("--cpu-manager-policy=none"), ElementsAre("memoryManagerPolicy"));
   for (const char* const whole :
        {"kind: KubeletConfiguration", "{}", "maxPods: 110",
         "kind: ConfigMap\ndata: {kubelet: '{}'}", R"({"kubeletconfig": {"maxPods": 110}})",
-        "kind: KubeletConfiguration\n---\nkind: JoinConfiguration\n"
-        "apiVersion: kubeadm.k8s.io/v1beta3\n"
-        "nodeRegistration: {kubeletExtraArgs: {node-ip: 10.0.0.1}}"}) {
+        ("kind: KubeletConfiguration\n---\nkind: JoinConfiguration\n"
+         "apiVersion: kubeadm.k8s.io/v1beta3\n"
+         "nodeRegistration: {kubeletExtraArgs: {node-ip: 10.0.0.1}}")}) {
     EXPECT_THAT(open(whole), IsEmpty()) << whole;
   }
 }

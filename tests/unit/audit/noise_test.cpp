@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "pinfold/fields/json.hpp"
@@ -200,7 +201,8 @@ TEST(QuietScore, LosesTenPointsPerTenfold) {
 
 TEST(QuietScore, NeverGrowsWithMoreNoise) {
   int last = 100;
-  for (double noise = 0; noise < 1e6; noise = noise * 2 + 1) {
+  for (std::uint32_t count = 0; count < 1'000'000; count = count * 2 + 1) {
+    const double noise = count;
     const int score = quiet_score(noise, noise);
     EXPECT_LE(score, last) << noise;
     last = score;

@@ -112,7 +112,7 @@ TEST_F(ScheduleCallsTest, CallsAndNodesAreCounted) {
 
 TEST_F(ScheduleCallsTest, WhatOthersCountIsShown) {
   cluster::ClusterView::Counts counts;
-  for (const std::size_t rejections : {2, 2, 5}) {
+  for (const std::size_t rejections : {2U, 2U, 5U}) {
     counts.rejections = rejections;
     metrics.set_view(counts);
   }

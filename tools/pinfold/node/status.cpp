@@ -100,6 +100,7 @@ std::string requests_text(const std::vector<agent::RequestSum>& sums) {
                              : human_bytes(static_cast<std::uint64_t>(quantity.value()));
   };
   std::vector<std::string> parts;
+  parts.reserve(sums.size());
   for (const agent::RequestSum& sum : sums) {
     parts.push_back(fmt::format("{} of {} {}", amount(sum.resource, sum.requested),
                                 amount(sum.resource, sum.allocatable),

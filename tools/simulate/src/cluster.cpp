@@ -26,7 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kZones = 2;
 constexpr int kCpusOfZone = 8;
-constexpr std::int64_t kAllocatableMilli = (kZones * kCpusOfZone - 1) * 1000;  // CPU 0 is reserved
+constexpr std::int64_t kAllocatableMilli =
+    (std::int64_t{kZones} * kCpusOfZone - 1) * 1000;  // CPU 0 is reserved
 constexpr milliseconds kBetweenArrivals(10);
 constexpr milliseconds kIsSeen(30);  // a bind or removal, by others
 constexpr milliseconds kRetry(1'000);

@@ -146,7 +146,7 @@ Result<void> Extender::Parts::serve() {
 }
 
 Result<std::unique_ptr<Extender>> Extender::start(const ExtenderSettings& settings,
-                                                  kube_client::ClusterAccess access,
+                                                  const kube_client::ClusterAccess& access,
                                                   agent::LogSink log) {
   std::unique_ptr<Extender> extender(
       new Extender(std::make_unique<Parts>(settings, std::move(log))));

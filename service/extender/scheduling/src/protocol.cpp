@@ -153,7 +153,7 @@ Result<PreemptionArgs> parse_preemption_args(std::string_view text) {
     if (nodes == nullptr) continue;
     if (!nodes->is_object()) return fail_field(key, *nodes, "expected an object");
     for (const auto& [node, victims] : nodes->items()) {
-      PINFOLD_LET(args.victims[node], read_node_victims(victims, key + "." + node));
+      PINFOLD_LET(args.victims[node], read_node_victims(victims, fmt::format("{}.{}", key, node)));
     }
   }
   return args;

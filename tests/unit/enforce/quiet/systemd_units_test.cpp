@@ -83,7 +83,7 @@ class SystemdUnits : public testing::Test {
     const FakeBus bus(dir_ / "run/dbus/system_bus_socket", error);
     return write_unit_cpus(dir_.path(), "system.slice", cpus);
   }
-  std::string cpus_in_file() const {
+  [[nodiscard]] std::string cpus_in_file() const {
     std::ifstream file(dir_ / kFile);
     return {std::istreambuf_iterator<char>(file), {}};
   }

@@ -15,9 +15,9 @@ class Extender {
  public:
   /// Errors: those of HttpServer::start. An API server that does not answer is none: the lists are
   /// tried again, and /readyz says what is missing.
-  [[nodiscard]] static Result<std::unique_ptr<Extender>> start(const ExtenderSettings& settings,
-                                                               kube_client::ClusterAccess access,
-                                                               agent::LogSink log);
+  [[nodiscard]] static Result<std::unique_ptr<Extender>> start(
+      const ExtenderSettings& settings, const kube_client::ClusterAccess& access,
+      agent::LogSink log);
   Extender(const Extender&) = delete;
   Extender& operator=(const Extender&) = delete;
   ~Extender();

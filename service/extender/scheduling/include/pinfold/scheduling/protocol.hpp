@@ -23,7 +23,7 @@ struct ExtenderArgs {
   std::vector<nlohmann::json> objects;
 };
 /// Errors: kInvalidArgument, "NodeNames[3]: 5: expected a string".
-[[nodiscard]] Result<ExtenderArgs> parse_extender_args(std::string_view json);
+[[nodiscard]] Result<ExtenderArgs> parse_extender_args(std::string_view text);
 
 /// Nodes that were filtered out, each with the reason.
 using FailedNodes = std::map<std::string, std::string>;
@@ -64,7 +64,7 @@ struct PreemptionArgs {
   VictimsByNode victims;
 };
 /// Errors: kInvalidArgument.
-[[nodiscard]] Result<PreemptionArgs> parse_preemption_args(std::string_view json);
+[[nodiscard]] Result<PreemptionArgs> parse_preemption_args(std::string_view text);
 /// Returns the answer: the nodes on which the evictions help.
 [[nodiscard]] nlohmann::json to_json(const VictimsByNode& victims);
 
