@@ -22,11 +22,16 @@ std::string start_error(const NodeShape& shape, const Config& config) {
   return node ? "" : node.error().error;
 }
 
-TEST(TopologyOptionsSpec, BetaOptionsAreAvailableUnlessTheirGateIsOff) {
-  Config config = with_option(aligning_config("restricted"), "prefer-closest-numa-nodes", "true");
-  EXPECT_EQ(start_error(kPairs, config), "");
-  config.feature_gates["TopologyManagerPolicyBetaOptions"] = false;
-  EXPECT_NE(start_error(kPairs, config), "");
+TEST(TopologyOptionsSpec, StableOptionsNeedNoGate) {
+  for (const Profile profile : kProfiles) {
+    Config config = with_option(aligning_config("restricted"), "prefer-closest-numa-nodes", "true");
+    config = with_option(std::move(config), "max-allowable-numa-nodes", "9");
+    config.profile = profile;
+    for (const char* const gate : {"TopologyManagerPolicyBetaOptions", "AllBeta"}) {
+      config.feature_gates = {{gate, false}};
+      EXPECT_EQ(start_error(kPairs, config), "") << to_string(profile) << gate;
+    }
+  }
 }
 
 TEST(TopologyOptionsSpec, AlphaOptionsAreAvailableOnlyIfTheirGateIsOn) {
@@ -40,7 +45,6 @@ TEST(TopologyOptionsSpec, AlphaOptionsAreAvailableOnlyIfTheirGateIsOn) {
 TEST(TopologyOptionsSpec, AnOptionIsOffUntilItIsEnabledItself) {
   Config config = aligning_config("restricted");
   config.feature_gates["TopologyManagerPolicyAlphaOptions"] = true;
-  config.feature_gates["TopologyManagerPolicyBetaOptions"] = true;
   const TestNode node(kPairs, config);
   EXPECT_EQ(node.node().topology().options(),
             (TopologyOptions{.max_allowable_numa_nodes =

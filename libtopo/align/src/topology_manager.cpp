@@ -29,17 +29,12 @@ Result<void> check_available(const std::string& name, const Config& config) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("unknown Topology Manager Policy option: {}", go::quote(name)));
   }
-  const FeatureGates gates = config.gates();
-  const bool is_old = name == kClosest || name == kMaxNodes;
-  if (is_old && config.profile == Profile::kKubelet138) return {};  // they need no gate any more
-  if (is_old ? gates.topology_manager_policy_beta_options
-             : gates.topology_manager_policy_alpha_options) {
-    return {};
-  }
+  const bool is_stable = name == kClosest || name == kMaxNodes;
+  if (is_stable || config.gates().topology_manager_policy_alpha_options) return {};
   return fail(ErrorCode::kInvalidArgument,
-              fmt::format("topology manager policy {}-level options not enabled, but option {} "
+              fmt::format("topology manager policy alpha-level options not enabled, but option {} "
                           "provided",
-                          is_old ? "beta" : "alpha", go::quote(name)));
+                          go::quote(name)));
 }
 
 Result<int> parse_max_nodes(const std::string& value) {

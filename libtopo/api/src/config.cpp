@@ -24,7 +24,6 @@ constexpr std::array<std::pair<std::string_view, bool FeatureGates::*>, 10> kGat
     {"CPUManagerPolicyAlphaOptions", &FeatureGates::cpu_manager_policy_alpha_options},
     {"CPUManagerPolicyBetaOptions", &FeatureGates::cpu_manager_policy_beta_options},
     {"TopologyManagerPolicyAlphaOptions", &FeatureGates::topology_manager_policy_alpha_options},
-    {"TopologyManagerPolicyBetaOptions", &FeatureGates::topology_manager_policy_beta_options},
     {"DisableCPUQuotaWithExclusiveCPUs", &FeatureGates::disable_cpu_quota_with_exclusive_cpus},
     {"CustomCPUCFSQuotaPeriod", &FeatureGates::custom_cpu_cfs_quota_period},
     {"InPlacePodLevelResourcesVerticalScaling",

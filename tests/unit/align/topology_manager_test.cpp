@@ -97,13 +97,12 @@ INSTANTIATE_TEST_SUITE_P(
                  "unable to convert policy option to integer \"max-allowable-numa-nodes\": "
                  "strconv.Atoi: parsing \"y\": invalid syntax"},
         MakeCase{"OptionsDoNotMatterWithoutPolicy", 2, "none", {{"Full", "true"}}, {}, ""},
-        MakeCase{"BetaGateOff",
+        MakeCase{"StableOptionNeedsNoGate",
                  2,
                  "best-effort",
                  {{"prefer-closest-numa-nodes", "true"}},
                  {{kBeta, false}},
-                 "topology manager policy beta-level options not enabled, but option "
-                 "\"prefer-closest-numa-nodes\" provided"},
+                 ""},
         MakeCase{"AlphaGateOff",
                  2,
                  "best-effort",
@@ -360,9 +359,7 @@ TEST(TopologyOptionNames, AreKnownToSomeKubelets) {
     EXPECT_EQ(error_of(profile, "prefer-most-allocated-numa-node", "true"),
               profile == Profile::kFixed ? "" : unknown)
         << to_string(profile);
-    EXPECT_EQ(error_of(profile, "prefer-closest-numa-nodes", "true").empty(),
-              profile == Profile::kKubelet138)
-        << to_string(profile);
+    EXPECT_EQ(error_of(profile, "prefer-closest-numa-nodes", "true"), "") << to_string(profile);
   }
 }
 

@@ -197,7 +197,6 @@ TEST(ConfigGates, EveryGateHasItsName) {
                          {"CPUManagerPolicyAlphaOptions", false},
                          {"CPUManagerPolicyBetaOptions", true},
                          {"TopologyManagerPolicyAlphaOptions", false},
-                         {"TopologyManagerPolicyBetaOptions", true},
                          {"DisableCPUQuotaWithExclusiveCPUs", true},
                          {"CustomCPUCFSQuotaPeriod", true},
                          {"InPlacePodLevelResourcesVerticalScaling", true}};

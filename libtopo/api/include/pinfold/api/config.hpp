@@ -29,7 +29,6 @@ struct FeatureGates {
   bool cpu_manager_policy_alpha_options = false;       // CPUManagerPolicyAlphaOptions
   bool cpu_manager_policy_beta_options = true;         // CPUManagerPolicyBetaOptions
   bool topology_manager_policy_alpha_options = false;  // TopologyManagerPolicyAlphaOptions
-  bool topology_manager_policy_beta_options = true;    // TopologyManagerPolicyBetaOptions
   bool disable_cpu_quota_with_exclusive_cpus = true;   // DisableCPUQuotaWithExclusiveCPUs
   bool custom_cpu_cfs_quota_period = true;             // CustomCPUCFSQuotaPeriod
   bool in_place_pod_level_resources_vertical_scaling =
@@ -58,6 +57,14 @@ struct KernelImage {
   friend bool operator==(const KernelImage&, const KernelImage&) { return true; }
 };
 
+/// Advice on where the complete configuration is, if this one is a part to which a distribution
+/// adds its own settings; else "". It is no part of a configuration: all are equal.
+struct CompleteConfig {
+  std::string advice;  ///< "GKE adds its own settings, kubeReserved among them; ..."
+
+  friend bool operator==(const CompleteConfig&, const CompleteConfig&) { return true; }
+};
+
 /// The fields of KubeletConfiguration v1beta1 that affect placement, with their values as written.
 /// Node::make checks them against the machine and reports the kubelet's own errors.
 struct Config {
@@ -71,6 +78,7 @@ struct Config {
   std::string memory_manager_policy = "None";
   std::map<std::string, std::string> memory_manager_policy_options;  ///< proposed for 1.38
   KernelImage kernel_image;
+  CompleteConfig complete;
   std::vector<MemoryReservation> reserved_memory;
   /// Of MemoryQoS; "": not set.
   std::string memory_reservation_policy;
