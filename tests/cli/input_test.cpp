@@ -272,7 +272,7 @@ TEST_F(Input, ReadsConfigurationsOfDistributions) {
   EXPECT_EQ(talos.status, 2) << "the policy is read";
   EXPECT_THAT(talos.err, HasSubstr("'talosctl read /etc/kubernetes/kubelet.yaml'"));
   EXPECT_THAT(talos.err, HasSubstr("pinfold: config.yaml: start: cpumanager: "));
-  EXPECT_THAT(talos.err, HasSubstr("write: reservedSystemCPUs: \"0"));
+  EXPECT_THAT(talos.err, testing::Not(HasSubstr("write: "))) << "Talos may add the reservation";
   const Outcome unit = admit(pod("a"),
                              "[Service]\nEnvironment=\"KUBELET_EXTRA_ARGS=--feature-gates="
                              "AlertingRules=true --reserved-cpus=0\"\n");

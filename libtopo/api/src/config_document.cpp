@@ -354,7 +354,7 @@ class Finder {
                                  kConfigKind, kAskTalos));
     }
     if (is_aks(document)) {
-      notes_.emplace_back(
+      name_complete(
           fmt::format("AKS adds its own settings, kubeReserved among them: {}", kAskNode));
       configs_.push_back(rename_aks_fields(document));
     } else if (find_elsewhere(document) == nullptr && is_configuration(document)) {
@@ -373,7 +373,7 @@ class Finder {
       return invalid(fmt::format("{} kubelet configurations: expected one", configs_.size()));
     }
     ConfigDocument read{configs_.empty() ? json::object() : std::move(configs_.front()),
-                        std::move(notes_), is_partial_};
+                        std::move(notes_), is_partial_, is_partial_ ? complete_ : ""};
     set_defaults(read.document);
     PINFOLD_TRY(add_flags({flags_}, read));
     if (is_rancher_ && read.document.is_object()) {
@@ -414,8 +414,13 @@ class Finder {
         merge_flags(flags_, flags_of_json(*arguments));
       }
     }
-    if (!wrapper.rest.empty()) notes_.emplace_back(wrapper.rest);
+    if (!wrapper.rest.empty()) name_complete(std::string(wrapper.rest));
     return {};
+  }
+
+  void name_complete(const std::string& advice) {
+    notes_.push_back(advice);
+    complete_ = advice;
   }
 
   /// Parses a configuration that a document has as text.
@@ -466,6 +471,7 @@ class Finder {
   std::vector<json> configs_;
   KubeletFlags flags_;
   std::vector<std::string> notes_;
+  std::string complete_;
   bool is_found_ = false;
   bool is_rancher_ = false;
   bool is_partial_ = true;  ///< until a whole KubeletConfiguration is found
@@ -497,10 +503,10 @@ Result<ConfigDocument> read_bootstrap(std::string_view text) {
   for (const std::string& value : option_values(split_words(text), kBootstrapFlags)) {
     merge_flags(flags, flags_of_words(split_words(value)));
   }
-  ConfigDocument found{json::object(),
-                       {"bootstrap.sh adds its own settings, kubeReserved among them: "
-                        "'/etc/kubernetes/kubelet/kubelet-config.json' on the node is complete"},
-                       true};
+  const std::string complete =
+      "bootstrap.sh adds its own settings, kubeReserved among them: "
+      "'/etc/kubernetes/kubelet/kubelet-config.json' on the node is complete";
+  ConfigDocument found{json::object(), {complete}, true, complete};
   PINFOLD_TRY(add_flags({flags}, found));
   return Result<ConfigDocument>(std::move(found));
 }
@@ -588,6 +594,7 @@ Result<ParsedConfig> parse_config(std::string_view yaml_or_json) {
   PINFOLD_LET(auto parsed, config_from_json(read.document));
   parsed.warnings.insert(parsed.warnings.begin(), read.notes.begin(), read.notes.end());
   parsed.open_policies = open_policies(read);
+  parsed.config.complete = {std::move(read.complete)};
   return parsed;
 }
 

@@ -107,7 +107,8 @@ StartAdvice correct_memory_option(const FailedStart& start) {
 /// Returns the first option of the topology manager that only other profiles know; "" if there is
 /// none.
 std::string option_of_others(const Config& config) {
-  for (const auto& [option, value] : config.topology_manager_policy_options) {
+  for (const auto& entry : config.topology_manager_policy_options) {
+    const std::string& option = entry.first;
     const auto knows = [&](Profile profile) { return knows_topology_option(profile, option); };
     if (!knows(config.profile) && std::any_of(kProfiles.begin(), kProfiles.end(), knows)) {
       return option;
@@ -268,6 +269,7 @@ StartAdvice enforce_once(const FailedStart& start) {
 struct StartMend {
   std::string_view part;
   StartAdvice (*advise)(const FailedStart& start);
+  bool adds_reservation = false;  ///< mends what a reservation would, which may be set elsewhere
 };
 /// The first entry whose part a text has counts.
 constexpr std::array kMends = {
@@ -298,14 +300,14 @@ constexpr std::array kMends = {
     StartMend{"can not be used at the same time", drop_option},
     StartMend{"incompatible with CPUManager align-by-socket", drop_option},
     StartMend{"Align by socket is not compatible", drop_option},
-    StartMend{"unable to determine reserved CPU resources", reserve_cpus},
+    StartMend{"unable to determine reserved CPU resources", reserve_cpus, true},
     StartMend{"unable to reserve the required amount", limit_reservation},
     StartMend{"has a reservation of", limit_reservation},
     StartMend{"references a NUMA node", name_numa_nodes},
     StartMend{"huge pages not counted", name_numa_nodes},
     StartMend{"of type \"hugepages-", drop_huge_pages},
-    StartMend{"determined by Node Allocatable", balance_memory},
-    StartMend{"you should specify the system reserved memory", balance_memory},
+    StartMend{"determined by Node Allocatable", balance_memory, true},
+    StartMend{"you should specify the system reserved memory", balance_memory, true},
     StartMend{"reservedMemory: ", correct_reservation},
     StartMend{"Quantity to int64", correct_reservation},
     StartMend{"grace period must be specified", add_grace_periods},
@@ -326,7 +328,6 @@ constexpr std::array kGateMends = {
     GateMend{"CPU Manager Policy Beta-level", kBetaOption, "CPUManagerPolicyBetaOptions"},
     GateMend{"topology manager policy alpha-level", kAlphaOption,
              "TopologyManagerPolicyAlphaOptions"},
-    GateMend{"topology manager policy beta-level", kBetaOption, "TopologyManagerPolicyBetaOptions"},
     GateMend{"requires the MemoryManagerDriftTolerance", kAlphaOption,
              "MemoryManagerDriftTolerance"},
     GateMend{"requires MemoryQoS", "memoryReservationPolicy needs its feature gate", "MemoryQoS"},
@@ -336,7 +337,13 @@ constexpr std::array kGateMends = {
 /// nullopt for any other error.
 std::optional<StartAdvice> mend_start(const FailedStart& start) {
   for (const StartMend& mend : kMends) {
-    if (mentions(start.error, mend.part)) return mend.advise(start);
+    if (!mentions(start.error, mend.part)) continue;
+    StartAdvice advice = mend.advise(start);
+    const std::string& complete = start.config.complete.advice;
+    if (mend.adds_reservation && !complete.empty()) {
+      return StartAdvice{fmt::format("{}; {}", advice.cause, complete), ""};
+    }
+    return advice;
   }
   for (const GateMend& mend : kGateMends) {
     if (!mentions(start.error, mend.part)) continue;

@@ -21,6 +21,7 @@ namespace pinfold {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -112,6 +113,28 @@ struct Refused {
   const char* write;  ///< a part of the advice
 };
 
+/// What a distribution adds may be the reservation that is missing.
+TEST(StartAdvice, NamesTheCompleteConfigurationInsteadOfAReservation) {
+  for (const char* const part :
+       {"kubeletConfig: {cpuManagerPolicy: static}", "cpuManagerPolicy: static\npodMaxPids: 100",
+        "machine: {kubelet: {extraConfig: {cpuManagerPolicy: static}}}",
+        ("kind: NodeConfig\napiVersion: node.eks.aws/v1alpha1\n"
+         "spec: {kubelet: {config: {cpuManagerPolicy: static}}}"),
+        "/etc/eks/bootstrap.sh name --kubelet-extra-args '--cpu-manager-policy=static'",
+        "kubeletConfig: {memoryManager: {policy: Static}, evictionHard: {}}",
+        ("kubeletConfig: {memoryManager: {policy: Static},\n"
+         "  reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]}")}) {
+    EXPECT_THAT(advice_for(part), AllOf(HasSubstr(" adds its own settings"),
+                                        AnyOf(HasSubstr("complete"), HasSubstr("/configz")),
+                                        Not(HasSubstr("write: "))))
+        << part;
+  }
+  EXPECT_THAT(advice_for("kubeletConfig: {cpuManagerPolicy: statc}"),
+              HasSubstr("write: cpuManagerPolicy"))
+      << "nothing that is added mends it";
+  EXPECT_THAT(advice_for("cpuManagerPolicy: static"), HasSubstr("write: reservedSystemCPUs"));
+}
+
 TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
   for (const Refused& row : {
            Refused{"pinfold: {profile: kubelet-1.36}\n", "featureGates: {NoSuchGate: true}",
@@ -165,10 +188,6 @@ TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
            Refused{"pinfold: {profile: kubelet-1.37}\ntopologyManagerPolicy: restricted\n",
                    "topologyManagerPolicyOptions: {numa-score-weights: cpu=2}",
                    "topologyManagerPolicyOptions: {}"},
-           Refused{"topologyManagerPolicy: restricted\n"
-                   "featureGates: {TopologyManagerPolicyBetaOptions: false}\n",
-                   "topologyManagerPolicyOptions: {prefer-closest-numa-nodes: 'true'}",
-                   "TopologyManagerPolicyBetaOptions: true"},
            Refused{"topologyManagerPolicy: restricted\n",
                    "topologyManagerPolicyOptions: {numa-score-weights: cpu=2}",
                    "TopologyManagerPolicyAlphaOptions: true"},
@@ -315,7 +334,7 @@ const std::map<std::string, std::vector<std::string>> kValues = {
     {"cgroupsPerQOS", {"false"}},
     {"featureGates",
      {"{PodLevelResources: false}", "{CPUManagerPolicyBetaOptions: false}",
-      "{CPUManagerPolicyAlphaOptions: true}", "{TopologyManagerPolicyBetaOptions: false}"}},
+      "{CPUManagerPolicyAlphaOptions: true}"}},
     {"pinfold", {"{profile: fixed}", "{profile: kubelet-1.36}", "{profile: kubelet-1.38}"}},
 };
 

@@ -192,7 +192,7 @@ Result<ConfigText> read_config_text(const NodeOptions& options) {
   PINFOLD_TRY(apply_arguments(options, read));
   return ConfigText{
       read.document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-      open_policies(read)};
+      open_policies(read), read.complete};
 }
 
 }  // namespace pinfold::tools

@@ -22,6 +22,7 @@ namespace pinfold::tools {
 struct ConfigText {
   std::string text;
   std::vector<std::string> open_policies = {};  ///< see ParsedConfig
+  std::string complete = {};                    ///< see ConfigDocument
 };
 /// Returns the configuration as one document for STATE_DIR/config.yaml: the file itself if it is a
 /// KubeletConfiguration and no flags are given. A directory is the root of a node's file system

@@ -22,6 +22,8 @@ struct ConfigDocument {
   std::vector<std::string> notes = {};
   /// Flags, or settings that a distribution completes: what it leaves out may be set elsewhere.
   bool is_partial = false;
+  /// Advice on where the complete configuration is: one of the notes; "" if none.
+  std::string complete = {};
 };
 
 /// Reads the flags of a kubelet from a command line (including /proc/PID/cmdline, and those of k3s
