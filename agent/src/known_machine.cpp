@@ -160,13 +160,15 @@ void log_drift(const Machine& known, const Machine& observed, const Config& conf
 
 }  // namespace
 
-Config with_kernel_image(Config config, const LogSink& log) {
+Config with_kernel_image(Config config, const std::string& iomem, const LogSink& log) {
   if (!needs_kernel_image(config)) return config;
-  config.kernel_image.bytes = kernel_image_size(read_file("/proc/iomem").value_or(""));
+  const std::string text = iomem.empty() ? "" : read_file(iomem).value_or("");
+  config.kernel_image.bytes = kernel_image_size(text);
   if (!config.kernel_image.bytes && log) {
     log(LogLevel::kWarning,
-        "memory-drift-tolerance: /proc/iomem does not show the size of the kernel, so 'auto' "
-        "tolerates nothing: set an amount");
+        fmt::format("memory-drift-tolerance: {} does not show the size of the kernel, so 'auto' "
+                    "tolerates nothing: set an amount",
+                    iomem.empty() ? "a machine file" : fmt::format("'{}'", iomem)));
   }
   return config;
 }

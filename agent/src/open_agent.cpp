@@ -103,7 +103,7 @@ Result<NodeAgent> open_known(OpenedDirectory& found, AgentOptions options,
 Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions options,
                              Node::Providers providers) {
   const LogSink log = options.log;
-  config = with_kernel_image(std::move(config), log);
+  config = with_kernel_image(std::move(config), options.iomem, log);
   PINFOLD_LET(const auto found, find_known(std::move(machine), std::move(config), options));
   auto agent = open_known(*found, std::move(options), std::move(providers));
   if (!agent || !log) return agent;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <string_view>
 
 namespace pinfold::tools {
@@ -64,9 +65,15 @@ std::vector<cli::Option> agent_options(AgentArguments& options) {
   return all;
 }
 
+std::string iomem_of(const NodeOptions& options) {
+  if (!options.machine.empty()) return "";
+  return (std::filesystem::path(options.sysfs) / "proc/iomem").string();
+}
+
 agent::AgentOptions agent_options_of(const AgentArguments& options,
                                      agent::ProfileSource profile_source) {
   agent::AgentOptions opened;
+  opened.iomem = iomem_of(options);
   opened.profile_source = profile_source;
   opened.move_pages = options.moves_pages;
   opened.reset_affinity = !options.keeps_affinity;

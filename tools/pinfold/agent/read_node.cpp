@@ -31,6 +31,7 @@ Result<ParsedConfig> read_named_or_own(const NodeOptions& options) {
   PINFOLD_LET(auto read, read_config_text(options));
   PINFOLD_LET(auto parsed, parse_text(read.text, config_name(options)));
   parsed.open_policies = std::move(read.open_policies);
+  parsed.config.complete = {std::move(read.complete)};
   return Result<ParsedConfig>(std::move(parsed));
 }
 
@@ -106,9 +107,8 @@ Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<s
 }
 Result<Node> make_node(const NodeOptions& options, const Config& config) {
   PINFOLD_LET(auto machine, read_machine(options));
-  const bool is_this_machine = options.machine.empty();
-  auto node = agent::make_node(
-      machine, is_this_machine ? agent::with_kernel_image(config, nullptr) : config);
+  auto node =
+      agent::make_node(machine, agent::with_kernel_image(config, iomem_of(options), nullptr));
   if (node || !names_config(options)) return node;
   return fail(std::move(node).error().wrap(config_name(options)));
 }

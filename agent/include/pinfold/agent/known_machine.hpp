@@ -43,9 +43,9 @@ struct KnownMachine {
 [[nodiscard]] KnownMachine machine_to_start_with(Machine observed, const Config& config,
                                                  checkpoint::Store& store, const LogSink& log);
 
-/// Returns the configuration with the size of this machine's kernel if an option depends on it:
-/// memory-drift-tolerance.
-[[nodiscard]] Config with_kernel_image(Config config, const LogSink& log);
+/// Returns the configuration with the size of the machine's kernel if an option depends on it:
+/// memory-drift-tolerance. See AgentOptions::iomem.
+[[nodiscard]] Config with_kernel_image(Config config, const std::string& iomem, const LogSink& log);
 
 /// Calls Node::make. An error names the stage of the start that failed, and what would help.
 [[nodiscard]] Result<Node> make_node(const Machine& machine, const Config& config,

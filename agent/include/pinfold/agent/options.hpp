@@ -46,6 +46,8 @@ struct AgentOptions {
   /// What determined the profile of the configuration. kDefault: open_agent follows the state
   /// files, if they show the kubelet's version.
   ProfileSource profile_source = ProfileSource::kDefault;
+  /// Of the machine whose node it is; "": none, so that the size of its kernel is unknown.
+  std::string iomem = "/proc/iomem";
   bool move_pages = false;  ///< reconcile() also moves pages to the desired NUMA nodes
   /// Resets the CPU affinity that a container's processes inherit from their runtime, when they are
   /// attached and when the container starts.
