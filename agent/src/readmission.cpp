@@ -19,9 +19,8 @@ CpuSet exclusive_in(const enforce::Layout& layout, const ContainerId& id) {
   return has_own ? found->second.cpus : CpuSet();
 }
 
-bool is_renamed(const ActivePod& was, const ActivePod* is) {
-  return is != nullptr &&
-         (was.spec.name != is->spec.name || was.spec.namespace_name != is->spec.namespace_name);
+bool is_renamed(const ActivePod& was, const ActivePod& is) {
+  return was.spec.name != is.spec.name || was.spec.namespace_name != is.spec.namespace_name;
 }
 
 /// Describes what a container loses; "" if nothing.
@@ -61,10 +60,12 @@ std::vector<Loss> find_losses(const Node& node, const AgentState& before, const 
     const ContainerId id{uid, container.name};
     if (!has.contains(enforce::GroupName(id))) continue;  // it has ended or was removed
     std::string what =
-        is_renamed(*was, is)
+        is == nullptr ? "would be removed, because the new spec is rejected ('pinfold resize' "
+                        "changes its CPUs while it runs)"
+        : is_renamed(*was, *is)
             ? fmt::format("would belong to pod '{}/{}'", is->spec.namespace_name, is->spec.name)
-            : what_is_lost(container, is == nullptr ? nullptr : is->spec.find(container.name),
-                           exclusive_in(has, id), exclusive_in(gets, id), resizes);
+            : what_is_lost(container, is->spec.find(container.name), exclusive_in(has, id),
+                           exclusive_in(gets, id), resizes);
     if (!what.empty()) losses.push_back({id, std::move(what)});
   }
   return losses;

@@ -52,23 +52,28 @@ NotResized below_baseline(const Container& container, const Quantity& cpu, const
                   container.name, baseline.to_string(), baseline.size()));
 }
 
-/// Returns why a container cannot be resized, whatever it requests.
+/// Returns why a container of a Guaranteed pod cannot be resized, whatever it requests.
 std::optional<NotResized> find_obstacle(const Node& node, const ActivePod& pod,
-                                        const Container& container, const CpuSet* has,
+                                        const Container& container, bool is_shared,
                                         const Quantity& cpu) {
-  const PodView view(pod.spec);
-  if (has == nullptr || node.cpu().guaranteed_cpus(view, container) == 0) {
-    return inconsistent(container, cpu, true,
-                        fmt::format("container '{}' has no exclusive CPUs: {}", container.name,
-                                    node.cpu().why_shared(view, container)));
-  }
-  if (!resizes_exclusive_cpus(node.config())) {
-    const Profile profile = node.config().profile;
+  const Config& config = node.config();
+  if (!resizes_exclusive_cpus(config)) {
+    if (node.gates().in_place_pod_vertical_scaling_exclusive_cpus) {
+      return infeasible(
+          fmt::format("{} does not resize exclusive CPUs", to_string(config.profile)),
+          "its feature gate InPlacePodVerticalScalingExclusiveCPUs admits the resize, and the "
+          "container keeps its CPUs");
+    }
     return infeasible(
         "Resize is infeasible for Guaranteed Pods alongside CPU Manager policy \"static\"",
-        profile < Profile::kKubelet138
-            ? fmt::format("{} does not resize exclusive CPUs", to_string(profile))
+        config.profile < Profile::kKubelet138
+            ? fmt::format("{} does not resize exclusive CPUs", to_string(config.profile))
             : "the feature gate InPlacePodVerticalScalingExclusiveCPUs is off");
+  }
+  if (is_shared) {
+    return inconsistent(container, cpu, true,
+                        fmt::format("container '{}' has no exclusive CPUs: {}", container.name,
+                                    node.cpu().why_shared(PodView(pod.spec), container)));
   }
   if (container.kind == ContainerKind::kInit) {
     return infeasible("Resize is infeasible for init containers that end before others start",
@@ -85,6 +90,13 @@ std::optional<NotResized> find_obstacle(const Node& node, const ActivePod& pod,
   return std::nullopt;
 }
 
+/// Returns whether the CPU manager judges a resize of a container without exclusive CPUs: if it
+/// would get some, or if the manager of this kubelet refuses every resize of such a pod.
+bool concerns_manager(const Node& node, const ActivePod& pod, const Quantity& cpu) {
+  return node.cpu().is_static() && qos_class(pod.spec, node.gates()) == QosClass::kGuaranteed &&
+         (cpu.is_whole() || !resizes_exclusive_cpus(node.config()));
+}
+
 /// Returns why no state of the node has room for the pod.
 std::optional<NotResized> find_lack(const Node& node, const PodSpec& pod) {
   const auto milli = [](const ResourceList& list) {
@@ -97,6 +109,16 @@ std::optional<NotResized> find_lack(const Node& node, const PodSpec& pod) {
       fmt::format("Node didn't have enough capacity: cpu, requested: {}, capacity: {}", requested,
                   capacity),
       "");
+}
+
+/// Returns why a kubelet that starts from `before` would not start from `after`. No kubelet has
+/// been observed after such a resize, so that there is nothing to follow.
+std::optional<NotResized> find_start_error(const Node& node, CpuState before, CpuState after) {
+  const auto started = node.cpu().start(after);
+  if (started || !node.cpu().start(before)) return std::nullopt;
+  return infeasible(
+      "Resize is infeasible: the kubelet would not start again: " + started.error().message,
+      "request fewer CPUs");
 }
 
 /// Returns whether the managers would resize the container if its pod were alone on the node.
@@ -154,7 +176,16 @@ Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeReq
     return ResizeDecision(std::move(refused));
   };
   const CpuSet* const has = state.cpu.assignments.find(id);
-  if (auto obstacle = find_obstacle(node, *pod, *container, has, request.cpu)) {
+  const PodView view(pod->spec);
+  const bool is_shared = has == nullptr || node.cpu().guaranteed_cpus(view, *container) == 0;
+  if (is_shared && !concerns_manager(node, *pod, request.cpu)) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("container '{}' has no exclusive CPUs ({}): expected one that has some, "
+                    "because no other resize changes CPUs",
+                    id.name, node.cpu().why_shared(view, *container)));
+  }
+  if (auto obstacle = find_obstacle(node, *pod, *container, is_shared, request.cpu)) {
     return decided(*std::move(obstacle));
   }
   if (!request.cpu.is_whole()) {
@@ -164,6 +195,7 @@ Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeReq
                                             id.name)));
   }
   const CpuSet before = *has;
+  const CpuState state_before = state.cpu;
   if (const CpuSet& baseline = *baseline_of(state.cpu, id);
       request.cpu.value() < static_cast<std::int64_t>(baseline.size())) {
     return decided(below_baseline(*container, request.cpu, baseline));
@@ -179,17 +211,20 @@ Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeReq
   }
   state.pods.replace_spec(pod, spec);
   if (auto lack = find_lack(node, spec)) return decided(*std::move(lack));
-  if (checks == AdmissionChecks::kManagersAndRequests) {
-    if (auto shortage = find_shortage(node, state.pods, spec, others_held(state, id.pod))) {
-      return decided({ResizeReason::kDeferred, *std::move(shortage), ""});
-    }
-  }
+  auto shortage = checks == AdmissionChecks::kManagersAndRequests
+                      ? find_shortage(node, state.pods, spec, others_held(state, id.pod))
+                      : std::nullopt;
+  // Like a kubelet, asks the managers first.
   AdmissionInProgress admission(node, state, spec, trace, nullptr, CpuRequestKind::kResize);
   if (auto done = admission.resize(id.name); !done) {
     if (!fits_alone(node, std::move(state), spec, id.name)) {
       return decided(infeasible(std::move(done).error()));
     }
     return decided({ResizeReason::kDeferred, std::move(done).error(), "other pods are in the way"});
+  }
+  if (shortage) return decided({ResizeReason::kDeferred, *std::move(shortage), ""});
+  if (auto error = find_start_error(node, state_before, state.cpu)) {
+    return decided(*std::move(error));
   }
   const CpuSet after = *state.cpu.assignments.find(id);
   return ResizeDecision(Resized{std::move(state), before, after});

@@ -101,6 +101,18 @@ TEST(ResizeDecision, RefusesWhatIsNotANumberOfExclusiveCpus) {
   EXPECT_EQ(
       into.advice,
       "container 'c1' has no exclusive CPUs: its limit of 500m is not a whole number of CPUs");
+  const auto stays = resize(node, shared, {{PodUid("b"), "c1"}, Quantity::parse("600m").value()});
+  ASSERT_FALSE(stays);
+  EXPECT_EQ(stays.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(stays.error().message, testing::HasSubstr("container 'c1' has no exclusive CPUs"));
+  PodSpec burstable = pod_of("b", {{"1", "1Gi"}});
+  burstable.containers.front().resources.limits.clear();
+  EXPECT_EQ(resize(node, with_pods(node, {burstable}),
+                   {{PodUid("b"), "c1"}, Quantity::parse("2").value()})
+                .error()
+                .code,
+            ErrorCode::kInvalidArgument)
+      << "a kubelet resizes it without the CPU manager";
   EXPECT_EQ(resize(node, state, to("0")).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(resize(node, state, to("-1")).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(resize(node, state, to("3", "other")).error().code, ErrorCode::kNotFound);
@@ -113,14 +125,21 @@ TEST(ResizeDecision, IsInfeasibleForKubeletsWithoutIt) {
   const std::string gate = "featureGates: {InPlacePodVerticalScalingExclusiveCPUs: true}\n";
   for (const std::string& config :
        {std::string("pinfold: {profile: kubelet-1.36}\n"),
-        "pinfold: {profile: kubelet-1.37}\n" + gate,
+        std::string("pinfold: {profile: kubelet-1.37}\n"),
         std::string("pinfold: {profile: kubelet-1.38}\n"),
         std::string("featureGates: {InPlacePodVerticalScalingExclusiveCPUs: false}\n")}) {
     const Node node = node_of(kResizable + config);
     const NotResized no = refused(node, with_pods(node), to("3"));
     EXPECT_EQ(no.reason, ResizeReason::kInfeasible) << config;
     EXPECT_EQ(no.why.message, kMessage) << config;
+    // That kubelet does not look at the amount.
+    const NodeState shared = with_pods(node, {pod_of("b", {{"500m", "1Gi"}})});
+    const ResizeRequest stays{{PodUid("b"), "c1"}, Quantity::parse("600m").value()};
+    EXPECT_EQ(refused(node, shared, stays).why.message, kMessage) << config;
   }
+  const Node older = node_of(kResizable + ("pinfold: {profile: kubelet-1.37}\n" + gate));
+  EXPECT_EQ(refused(older, with_pods(older), to("3")).why.message,
+            "kubelet-1.37 does not resize exclusive CPUs");
   const Node node = node_of(kResizable + ("pinfold: {profile: kubelet-1.38}\n" + gate));
   EXPECT_EQ(cpus_in(resized(node, with_pods(node), to("3")).next), "1-3");
 }
@@ -154,6 +173,10 @@ TEST(ResizeDecision, IsDeferredIfOtherPodsAreInTheWay) {
   EXPECT_EQ(later.reason, ResizeReason::kDeferred);
   EXPECT_EQ(later.why.reason, "TopologyAffinityError");
   EXPECT_EQ(refused(node, state, to("4")).reason, ResizeReason::kInfeasible);
+  // Also if the requests of all pods do not fit either.
+  const NotResized never = refused(node, state, to("7"));
+  EXPECT_EQ(never.reason, ResizeReason::kInfeasible);
+  EXPECT_EQ(never.why.reason, "TopologyAffinityError");
   state = remove_pod(node, std::move(state), PodUid("b"));
   EXPECT_EQ(cpus_in(resized(node, state, to("3")).next), "1-3");
   // A held pod is in the way, too.
@@ -180,6 +203,20 @@ TEST(ResizeDecision, GivesWholeCoresWithFullPcpusOnly) {
   const NodeState before = with_pods(node);
   EXPECT_EQ(cpus_in(resized(node, before, to("4")).next), "2-5");
   EXPECT_EQ(refused(node, before, to("3")).why.reason, "SMTAlignmentError");
+}
+
+TEST(ResizeDecision, LeavesASharedPoolToAKubeletThatDoesNotStartWithoutOne) {
+  const std::string strict =
+      kResizable + std::string("cpuManagerPolicyOptions: {strict-cpu-reservation: 'true'}\n");
+  const Node node = node_of(strict +
+                            "pinfold: {profile: kubelet-1.38}\n"
+                            "featureGates: {InPlacePodVerticalScalingExclusiveCPUs: true}\n");
+  const NotResized no = refused(node, with_pods(node), to("7"));
+  EXPECT_EQ(no.reason, ResizeReason::kInfeasible);
+  EXPECT_THAT(no.why.message, testing::HasSubstr("default cpuset cannot be empty"));
+  EXPECT_EQ(cpus_in(resized(node, with_pods(node), to("6")).next), "2-7");
+  const Node fixed = node_of(strict);
+  EXPECT_EQ(cpus_in(resized(fixed, with_pods(fixed), to("7")).next), "1-7");
 }
 
 // An init container keeps its assignment after it has ended, and the app container reuses its CPUs.

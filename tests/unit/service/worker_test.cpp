@@ -132,7 +132,7 @@ TEST_F(WorkerTest, DoesResizesThatWaitTogetherOneAfterTheOther) {
     const auto& outcome = std::get<agent::ResizeOutcome>(answers_.at(index)->value());
     after.push_back(outcome.refused ? describe(*outcome.refused) : outcome.after.to_string());
   }
-  EXPECT_THAT(after, ElementsAre("1-2,5", "1-2,5-6", HasSubstr("Deferred: Node didn't have")));
+  EXPECT_THAT(after, ElementsAre("1-2,5", "1-2,5-6", HasSubstr("Deferred: Allocate failed")));
   EXPECT_EQ(world_.cpus("poda/c"), "1-2,5-6");
   EXPECT_EQ(world_.cpus("podb/c"), "3-4") << "what is refused changes nothing";
 }
