@@ -21,6 +21,7 @@ class Closer {
     while (step()) {
     }
     std::string closed(text_.substr(0, end_));
+    if (is_data_torn_) closed += '"';
     closed.append(brackets_.rbegin(), brackets_.rend());
     return closed;
   }
@@ -42,6 +43,7 @@ class Closer {
         if (c == '}') return close(c);
         [[fallthrough]];
       case Next::kKey:
+        key_ = pos_;
         return c == '"' && skip_string() && take_to(Next::kColon);
       case Next::kFirstValue:
         if (c == ']') return close(c);
@@ -69,7 +71,7 @@ class Closer {
       return mark(c == '{' ? Next::kFirstKey : Next::kFirstValue);
     }
     if (open_.empty()) return false;  // a scalar alone is not a state
-    if (c == '"') return skip_string() && mark(Next::kSeparator);
+    if (c == '"') return skip_string() ? mark(Next::kSeparator) : keep_torn_data();
     const std::size_t end = std::min(text_.find_first_of(",]} \t\r\n", pos_), text_.size());
     // A number at the end of the text may be truncated: it is complete only if something follows.
     if (end == text_.size() || json_syntax_error(text_.substr(pos_, end - pos_))) return false;
@@ -100,12 +102,32 @@ class Closer {
     return true;
   }
 
+  /// Keeps what there is of the string `data`, whose value is a JSON text itself.
+  bool keep_torn_data() {
+    if (open_ != "}" || !text_.substr(key_).starts_with("\"data\"")) return false;
+    std::size_t end = pos_ + 1;
+    while (end < text_.size() && text_[end] != '"' &&
+           static_cast<unsigned char>(text_[end]) >= ' ') {
+      const std::string_view rest = text_.substr(end);
+      const std::size_t size = rest.starts_with("\\u") ? 6 : rest.starts_with('\\') ? 2 : 1;
+      if (size > rest.size()) break;
+      end += size;
+    }
+    if (json_syntax_error(std::string(text_.substr(pos_, end - pos_)) + '"')) return false;
+    pos_ = end;
+    mark(Next::kSeparator);
+    is_data_torn_ = true;
+    return false;
+  }
+
   std::string_view text_;
   std::size_t pos_ = 0;
+  std::size_t key_ = 0;  ///< of the newest key
   Next next_ = Next::kValue;
   std::string open_;  ///< the missing closing brackets, innermost last
   std::size_t end_ = 0;
   std::string brackets_;
+  bool is_data_torn_ = false;
 };
 
 }  // namespace

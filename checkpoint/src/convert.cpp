@@ -88,7 +88,20 @@ std::string encode(const MemoryCheckpoint& state, const std::string& policy, int
 struct Target {
   Formats formats;
   bool has_pods = false;  ///< keeps pod entries
+  KnownBaselines known = {};
 };
+
+void add_baselines(CpuCheckpoint& state, const KnownBaselines& known) {
+  for (const auto& entry : state.assignments) {
+    if (state.baselines.find(entry.id()) != nullptr) continue;
+    const CpuSet* const cpus = known.baselines.find(entry.id());
+    if (cpus != nullptr && entry.value.contains_all(*cpus)) {
+      state.baselines[entry.id()] = *cpus;
+    } else if (known.is_needed) {
+      state.baselines[entry.id()] = entry.value;
+    }
+  }
+}
 
 Result<void> convert_cpu(const std::string& bytes, const Target& to, const ContainerIds& ids,
                          Conversion& out) {
@@ -100,7 +113,11 @@ Result<void> convert_cpu(const std::string& bytes, const Target& to, const Conta
     state = std::move(older.state);
     append(out.lost, std::move(older.lost));
   }
-  if (to.formats.cpu < 4) note_baselines(state, out.lost);
+  if (to.formats.cpu < 4) {
+    note_baselines(state, out.lost);
+  } else {
+    add_baselines(state, to.known);
+  }
   PINFOLD_LET(auto written, encode(state, read.policy, to.formats.cpu, ids));
   append(out.kept, assignments_of(state));
   out.files.cpu = keep_keys(std::move(written), bytes, read.version == to.formats.cpu, out.lost);
@@ -158,8 +175,8 @@ Result<Conversion> convert(const KubeletFiles& files, const Formats& to, const C
 }
 
 Result<Conversion> convert_for(const Kubelet& to, const KubeletFiles& files,
-                               const ContainerIds& ids) {
-  return convert(files, Target{formats_of(to).writes, to.pod_level_gate}, ids);
+                               const ContainerIds& ids, const KnownBaselines& known) {
+  return convert(files, Target{formats_of(to).writes, to.pod_level_gate, known}, ids);
 }
 
 tl::expected<void, StartError> would_start_as(const Kubelet& kubelet, const Node& node,

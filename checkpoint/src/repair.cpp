@@ -4,7 +4,8 @@
 //     has every assignment that could be read, the copy is used instead.
 //  2. Restore (damaged files only): assignments that .pinfold_pods or the other state file names,
 //     but that could not be read, are restored if exactly one is missing and the free CPUs or the
-//     counters of the NUMA nodes leave one possibility (repair_missing.cpp).
+//     counters of the NUMA nodes leave one possibility (repair_missing.cpp). Baselines, the CPUs
+//     that a resize must not take, come from .pinfold_pods; unknown ones are all CPUs.
 //  3. Repair: repair_state() changes the state until the manager of the kubelet would start from it
 //     (repair_cpu.cpp, repair_memory.cpp).
 //  4. Write: only if something changed or the kubelet would not read the file completely.
@@ -150,6 +151,32 @@ FileInRepair<Kind> read_file(const Node& node, const std::string& bytes, const C
   return file;
 }
 
+/// Completes the baselines of a damaged file for a kubelet that stores those of all containers.
+void restore_baselines(const Node& node, const OtherFiles& others,
+                       FileInRepair<CpuFileKind>& file) {
+  if (!file.is_damaged || !node.cpu().stores_baselines()) return;
+  CpuCheckpoint& state = file.salvaged.state;
+  // Before this kubelet they were optional.
+  const bool had_any = file.salvaged.had_baselines || node.config().profile != Profile::kFixed;
+  for (const auto& entry : state.assignments) {
+    if (state.baselines.find(entry.id()) != nullptr) continue;
+    const CpuSet* const known = others.baselines.find(entry.id());
+    const bool is_known = known != nullptr && entry.value.contains_all(*known);
+    state.baselines[entry.id()] = is_known ? *known : entry.value;
+    if (is_known) {
+      file.notes.done.push_back(
+          {to_string(entry.id()),
+           fmt::format("baseline {}: taken from '{}'", known->to_string(), kPodsFileName)});
+    } else {
+      (had_any ? file.notes.lost : file.notes.done)
+          .push_back(
+              {to_string(entry.id()), "its baseline cannot be read: a resize keeps all its CPUs"});
+    }
+  }
+}
+void restore_baselines(const Node& /*node*/, const OtherFiles& /*others*/,
+                       FileInRepair<MemoryFileKind>& /*file*/) {}
+
 /// Removes empty entries, which have no effect.
 template <class State>
 State without_empty_entries(State state) {
@@ -214,6 +241,7 @@ Repaired repair(const Node& node, const KubeletFiles& files, const ContainerIds&
       restore_missing(node, {file.is_replaced, others}, other_read, state, file.notes);
     }
     repair_state(node, state, file.notes);
+    restore_baselines(node, others, file);
     write_file(node, file, ids);
     bytes = std::move(file.bytes);
     add_notes(out.done, file.notes.done);

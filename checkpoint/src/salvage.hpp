@@ -12,8 +12,9 @@
 namespace pinfold::checkpoint {
 
 /// Returns the longest prefix of a text that closing brackets can complete to one JSON value, with
-/// these brackets: it ends after the last complete value or opening bracket. "" if there is no
-/// bracket. An object or array without a syntax error is returned unchanged.
+/// these brackets: it ends after the last complete value or opening bracket, or in the value of the
+/// member `data` of the whole, a string that is closed, too. "" if there is no bracket. An object
+/// or array without a syntax error is returned unchanged.
 [[nodiscard]] std::string close_json(std::string_view text);
 
 /// Removes the mark that some editors put before UTF-8 text, which is an error in JSON.
@@ -50,6 +51,7 @@ template <class State>
 struct Salvaged {
   std::string policy;  ///< "" if it could not be read
   State state;
+  bool had_baselines = false;  ///< the text has the key, perhaps without all of its value
   std::vector<Note> lost;
 };
 

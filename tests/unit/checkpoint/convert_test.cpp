@@ -4,6 +4,7 @@
 
 #include "notes.hpp"
 #include "pinfold/checkpoint/diff.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
@@ -184,6 +185,28 @@ TEST(Diff, NamesNodesAndBlocks) {
             (std::vector<Difference>{
                 {"NUMA node 1", "1 assignments, group 0,1", "1 assignments, group 1"},
                 {"pod-a/web", "4294967296 memory on 0,1", "no memory"}}));
+}
+
+TEST(Convert, HasTheBaselinesThatAreKnownElsewhere) {
+  CpuCheckpoint state;
+  state.default_set = CpuSet::range(0, 1);
+  state.assignments[{PodUid("a"), "c"}] = CpuSet::range(2, 5);
+  state.assignments[{PodUid("b"), "c"}] = CpuSet::range(6, 7);
+  const KubeletFiles older{encode_cpu(state, "static", CpuFormat::kV2), {}};
+  KnownBaselines known;
+  known.baselines[{PodUid("a"), "c"}] = CpuSet::range(2, 3);
+  known.baselines[{PodUid("b"), "c"}] = CpuSet::range(5, 6);  // not among its CPUs
+  const auto baselines_for = [&](int minor) {
+    const auto converted = convert_for({minor, false}, older, {}, known);
+    return inspect_cpu(*converted.value().files.cpu).value().state.baselines;
+  };
+  ContainerMap<CpuSet> expected;
+  EXPECT_EQ(baselines_for(36), expected);
+  expected[{PodUid("a"), "c"}] = CpuSet::range(2, 3);
+  EXPECT_EQ(baselines_for(38), expected);
+  known.is_needed = true;
+  expected[{PodUid("b"), "c"}] = CpuSet::range(6, 7);
+  EXPECT_EQ(baselines_for(38), expected);
 }
 
 }  // namespace

@@ -37,6 +37,10 @@ TEST(CloseJson, EndsAfterTheLastCompleteValue) {
       {R"({"a":"1",###)", R"({"a":"1"})"},
       {R"({"a":"x\)", R"({})"},
       {R"( [ 1 , 2 ] )", R"( [ 1 , 2 ])"},
+      {R"({"a":1,"data":"{\"b\":\"2)", R"({"a":1,"data":"{\"b\":\"2"})"},
+      {R"({"data":"{\)", R"({"data":"{"})"},
+      {R"({"data":"{\u003)", R"({"data":"{"})"},
+      {R"({"b":{"data":"x)", R"({"b":{}})"},
       {"###", ""},
       {"", ""},
       {"12", ""},
@@ -134,6 +138,67 @@ TEST(Repair, NamesTheBaselinesThatItDrops) {
   const Node newer = std::move(*Node::make(test::machine_of({}), config));
   const auto beyond = repair(newer, {encode_cpu(state, "static", CpuFormat::kV4), {}}, {}, {});
   EXPECT_TRUE(mentions(beyond.done, "a/c", "baseline 2-6 is not among its CPUs, 2-5: removed"));
+}
+
+Node node_with_baselines(Profile profile) {
+  Config config = test::aligning_config("best-effort");
+  config.feature_gates["InPlacePodVerticalScalingExclusiveCPUs"] = true;
+  config.profile = profile;
+  return std::move(*Node::make(test::machine_of({}), config));
+}
+
+/// Two resized containers, and one that was not.
+CpuCheckpoint with_baselines() {
+  CpuCheckpoint state;
+  state.default_set = CpuSet::range(0, 1) | CpuSet::range(10, 15);
+  state.assignments[{PodUid("a"), "c"}] = CpuSet::range(2, 5);
+  state.baselines[{PodUid("a"), "c"}] = CpuSet::range(2, 3);
+  state.assignments[{PodUid("a"), "d"}] = CpuSet::range(6, 7);
+  state.baselines[{PodUid("a"), "d"}] = CpuSet{7};
+  state.assignments[{PodUid("b"), "c"}] = CpuSet::range(8, 9);
+  state.baselines[{PodUid("b"), "c"}] = CpuSet::range(8, 9);
+  return state;
+}
+
+TEST(Repair, KeepsOrNamesEachBaselineWhereverTheFileIsTorn) {
+  const CpuCheckpoint state = with_baselines();
+  const std::string file = encode_cpu(state, "static", CpuFormat::kV4);
+  const Node kubelet = node_with_baselines(Profile::kKubelet138);
+  OtherFiles others;
+  others.baselines[{PodUid("a"), "c"}] = CpuSet::range(2, 3);
+  int kept = 0;
+  for (std::size_t size = 0; size < file.size(); ++size) {
+    const auto repaired = repair(kubelet, {file.substr(0, size), {}}, {}, others);
+    const CpuCheckpoint after = cpu_of(repaired);
+    for (const auto& entry : after.assignments) {
+      const CpuSet* const baseline = after.baselines.find(entry.id());
+      ASSERT_NE(baseline, nullptr) << size;
+      const bool is_right = *baseline == *state.baselines.find(entry.id());
+      kept += is_right ? 1 : 0;
+      EXPECT_TRUE(is_right || mentions(repaired.lost, to_string(entry.id()), "its baseline"))
+          << file.substr(0, size);
+      if (entry.id() == ContainerId{PodUid("a"), "c"}) {
+        EXPECT_TRUE(is_right) << "another file has it";
+      }
+    }
+    EXPECT_TRUE(would_start(kubelet, repaired.files, {}));
+  }
+  EXPECT_GT(kept, 100);
+  // Only the sum of the data is missing.
+  const auto repaired =
+      repair(kubelet, {file.substr(0, file.rfind(",\"dataChecksum")), {}}, {}, {});
+  EXPECT_EQ(cpu_of(repaired), state);
+  EXPECT_TRUE(repaired.lost.empty());
+}
+
+TEST(Repair, TakesAFileThatMayNeverHaveHadBaselinesForOneWithout) {
+  CpuCheckpoint state = with_baselines();
+  state.baselines = {};
+  const std::string file = encode_cpu(state, "static", CpuFormat::kV3);
+  const auto repaired =
+      repair(node_with_baselines(Profile::kFixed), {file.substr(0, file.size() - 1), {}}, {}, {});
+  EXPECT_TRUE(repaired.lost.empty());
+  EXPECT_TRUE(mentions(repaired.done, "a/c", "a resize keeps all its CPUs"));
 }
 
 TEST(Repair, ATornFileIsReadUpToItsLastCompleteValue) {

@@ -163,14 +163,17 @@ Result<ExitStatus> run(ConvertOptions options) {
   options.node.state_dir = options.from;
   options.node.insecure_state_dir = true;  // the input is only copied
   PINFOLD_LET(const auto files, read_directory(options.from));
-  PINFOLD_LET(const auto pods, read_active_pods(files));
+  PINFOLD_LET(auto pods, read_active_pods(files));
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
   PINFOLD_LET(const auto config, read_kubelet_config(options.node));
   PINFOLD_LET(const auto to, parse_target(options, config));
   const checkpoint::KubeletFiles before = {files.cpu, files.memory};
+  const checkpoint::KnownBaselines known = {
+      std::move(pods.node.cpu.baselines),
+      config && config->set_gate("InPlacePodVerticalScalingExclusiveCPUs", false).value_or(false)};
   PINFOLD_LET_WRAP(const auto converted,
                    to.formats.cpu == 1 ? checkpoint::convert(before, to.formats, ids)
-                                       : checkpoint::convert_for(to.kubelet, before, ids),
+                                       : checkpoint::convert_for(to.kubelet, before, ids, known),
                    fmt::format("'{}'", options.from));
   PINFOLD_LET(const auto start,
               try_start(options, config, to, converted.files, ids, specs_of(pods)));

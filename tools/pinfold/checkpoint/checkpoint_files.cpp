@@ -97,6 +97,10 @@ Result<checkpoint::Files> read_directory(const std::string& path) {
 
 Result<agent::AgentState> read_active_pods(const checkpoint::Files& files) {
   agent::AgentState state;
+  if (files.cpu) {  // baselines are only those of assignments
+    auto cpu = checkpoint::inspect_cpu_unchecked(checkpoint::readable_part(*files.cpu));
+    if (cpu) state.node.cpu.assignments = std::move(cpu->state.assignments);
+  }
   if (files.pods) {
     PINFOLD_TRY_WRAP(agent::decode_pods(*files.pods, state),
                      fmt::format("'{}'", checkpoint::kPodsFileName));

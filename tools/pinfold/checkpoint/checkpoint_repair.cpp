@@ -75,6 +75,7 @@ Result<Directory> read(cp::Fs& fs) {
   }
   directory.others.pods = specs_of(*pods);
   directory.others.removed = std::move(pods->removed);
+  directory.others.baselines = std::move(pods->node.cpu.baselines);
   return directory;
 }
 

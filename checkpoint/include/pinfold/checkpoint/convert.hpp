@@ -22,6 +22,12 @@ struct Conversion {
   std::vector<Note> lost;
 };
 
+/// The CPUs that resizes must not take, which formats before CPU V4 do not have.
+struct KnownBaselines {
+  ContainerMap<CpuSet> baselines = {};
+  bool is_needed = false;  ///< by the kubelet, of every container; unknown ones are all its CPUs
+};
+
 /// Converts both files; a missing file stays missing. Formats without pod entries lose them. `ids`
 /// is needed to read and write CPU V1.
 /// Errors: kCorrupt for a file of no known version (try repair()); kNotFound if, with CPU V1, a
@@ -29,9 +35,11 @@ struct Conversion {
 [[nodiscard]] Result<Conversion> convert(const KubeletFiles& files, const Formats& to,
                                          const ContainerIds& ids);
 /// Converts both files for a kubelet. With the gate off the result has no pod entries in any
-/// format: the kubelet would ignore them and then reject the machine state that counts them.
+/// format: the kubelet would ignore them and then reject the machine state that counts them. In CPU
+/// V4 it has the known baselines of its assignments.
 [[nodiscard]] Result<Conversion> convert_for(const Kubelet& to, const KubeletFiles& files,
-                                             const ContainerIds& ids);
+                                             const ContainerIds& ids,
+                                             const KnownBaselines& known = {});
 
 /// Checks whether `kubelet` would start from the files on `node`.
 /// Domain: the gate PodLevelResourceManagers of `node` is that of `kubelet`.

@@ -14,8 +14,9 @@ namespace pinfold::checkpoint {
 struct OtherFiles {
   /// Contents by name: temporary files and copies in journals; any of them may be a state file.
   std::map<std::string, std::string> copies = {};
-  std::vector<PodSpec> pods = {};      ///< the active pods, from .pinfold_pods
-  std::set<ContainerId> removed = {};  ///< those of their containers that were removed
+  std::vector<PodSpec> pods = {};       ///< the active pods, from .pinfold_pods
+  std::set<ContainerId> removed = {};   ///< those of their containers that were removed
+  ContainerMap<CpuSet> baselines = {};  ///< the CPUs that resizes must not take
 };
 
 }  // namespace pinfold::checkpoint

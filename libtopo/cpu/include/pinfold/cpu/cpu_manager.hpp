@@ -130,6 +130,8 @@ class CpuManager {
   /// the code proposed for 1.38 (kubernetes#140629); docs/kubelet-compat.md.
   [[nodiscard]] Admission resize(CpuState& state, const PodView& pod, const Container& container,
                                  const TopologyHint& affinity, Trace* trace) const;
+  /// Returns whether the state has the baseline of every container, not only of resized ones.
+  [[nodiscard]] bool stores_baselines() const { return stores_baselines_; }
   /// Adds the baselines of containers that were moved: as many of their CPUs in `to` as they had in
   /// `from`. Keeps those that `to` has.
   void move_baselines(const CpuCheckpoint& from, CpuCheckpoint& to) const;
