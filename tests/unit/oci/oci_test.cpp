@@ -199,6 +199,7 @@ TEST(HookRequestOf, QuotesNothingOfAPodFile) {
 TEST(OciResources, AreThoseOfAConfigJson) {
   ContainerResources decided;
   decided.cpuset_mems = "0-1";
+  decided.isolation = Isolation::kContainer;
   decided.linux_resources.cpu_shares = 2048;
   decided.linux_resources.cpu_quota = -1;
   decided.linux_resources.cpu_period = 100000;
@@ -211,6 +212,8 @@ TEST(OciResources, AreThoseOfAConfigJson) {
         "cpu": {"shares": 2048, "quota": -1, "period": 100000, "cpus": "2-3", "mems": "0-1"},
         "memory": {"limit": 1048576}, "hugepageLimits": [{"pageSize": "2MB", "limit": 4194304}]},
       "memoryPolicy": {"mode": "MPOL_BIND", "nodes": "0-1"}}})"));
+  decided.isolation = Isolation::kHost;
+  EXPECT_FALSE(oci_config(decided, CpuSet{2, 3}).contains("process")) << "the pool changes";
   EXPECT_EQ(oci_config(ContainerResources(), CpuSet()),
             json::parse(R"({"linux": {"resources": {"cpu": {"shares": 0}}}})"));
 }

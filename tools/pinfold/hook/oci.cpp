@@ -294,9 +294,10 @@ nlohmann::json oci_config(const ContainerResources& resources, const CpuSet& cpu
   if (!resources.cpuset_mems.empty()) {
     config["linux"]["memoryPolicy"] = {{"mode", "MPOL_BIND"}, {"nodes", resources.cpuset_mems}};
   }
-  if (!cpus.empty()) {
-    // Without "initial": before the runtime joins the container's group, it may not run on
-    // exclusive CPUs, and sched_setaffinity would fail.
+  if (!cpus.empty() && resources.isolation != Isolation::kHost) {
+    // Not the shared pool: every admission and removal changes it. Without "initial": before the
+    // runtime joins the container's group, it may not run on exclusive CPUs, and sched_setaffinity
+    // would fail.
     config["process"]["execCPUAffinity"] = {{"final", cpus.to_string()}};
   }
   return config;

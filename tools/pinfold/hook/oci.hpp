@@ -77,9 +77,9 @@ enum class Validation { kOn, kOff };
     const std::function<Result<std::string>(const std::string& path)>& read_file);
 
 /// Returns the part of an OCI config.json (1.3) that a container with these resources and CPUs
-/// needs: linux.resources, linux.memoryPolicy if its memory is assigned, and
-/// process.execCPUAffinity, so that commands that are run in it have its CPUs, also if the runtime
-/// has others. They are those of now: after a move the container needs a new document.
+/// needs: linux.resources, linux.memoryPolicy if its memory is assigned, and if its CPUs are its
+/// own or its pod's process.execCPUAffinity, so that commands that are run in it have them, also if
+/// the runtime has others. They are those of now: after a move the container needs a new document.
 [[nodiscard]] nlohmann::json oci_config(const ContainerResources& resources, const CpuSet& cpus);
 
 }  // namespace pinfold::tools
