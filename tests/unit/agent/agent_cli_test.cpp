@@ -314,7 +314,7 @@ TEST_F(AgentCli, SaysWhichDriftOfMemoryItTolerates) {
       std::string(kStaticMemory) + "memoryManagerPolicyOptions: {memory-drift-tolerance: 64Mi}\n");
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   auto node = nlohmann::json::parse(kNode);
-  node["numaNodes"][0]["memory"] = 4294967296 - 12 * 1024;
+  node["numaNodes"][0]["memory"] = 4294967296 - std::int64_t{12} * 1024;
   put("node.json", node.dump());
   put("other.yaml", pod_yaml("other", 1));
   const Answer other = agent("admit", "other.yaml");

@@ -81,7 +81,7 @@ class GateProgram : public testing::Test {
     return test::run_shell(command(options) + " < " + (dir_ / "state"));
   }
   /// Does what a service does with an Adopt: sets the CPUs of the group.
-  FakeService::Serve adopting(const std::string& to) const {
+  [[nodiscard]] FakeService::Serve adopting(const std::string& to) const {
     return [this, to](int connection) {
       const std::string hello = receive_line(connection);
       if (hello.empty()) return;
@@ -207,10 +207,7 @@ TEST_F(GateProgram, AHostileServiceDoesNotHoldOrMisleadIt) {
   const std::vector<std::string> answers = {"",
                                             "\n\n",
                                             "{}\n{}\n",
-                                            R"({"error":{}})"
-                                            "\n"
-                                            R"({"error":{"code":2}})"
-                                            "\n",
+                                            "{\"error\":{}}\n{\"error\":{\"code\":2}}\n",
                                             std::string(300'000, 'x'),
                                             std::string(5000, '\n'),
                                             std::string("\0\n\xff\n", 4)};
