@@ -497,16 +497,35 @@ TEST_F(CheckpointOfANode, RepairWithAPartOfAConfigurationChangesNoPolicy) {
     option.insert(option.find(' ') + 1, of.path() + "/");
     const Outcome refused = run("repair" + node() + " " + option + " " + folder_.path());
     EXPECT_EQ(refused.status, 2) << part;
-    EXPECT_NE(refused.out.find("has the policy 'static', and the configuration is only a part of a "
-                               "kubelet's and has no cpuManagerPolicy: name the kubelet's with"),
+    EXPECT_NE(refused.out.find("has the policy 'static', and the configuration has no "
+                               "cpuManagerPolicy, which a flag of the kubelet may set: name the "
+                               "kubelet's with"),
               std::string::npos)
         << refused.out;
     EXPECT_EQ(contents_of(folder_.path()), before) << part;
   }
-  const Outcome named = run("repair --dry-run" + node() +
-                            " --kubelet-flags '--cpu-manager-policy=static --reserved-cpus=0-1 "
-                            "--feature-gates=PodLevelResourceManagers=true' " +
-                            folder_.path());
+  // A whole configuration, also that of the directory itself: the flags are elsewhere.
+  constexpr const char* kSilent =
+      "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+  for (const std::string name : {"kubelet.yaml", "config.yaml"}) {
+    folder_.write(name, kSilent);
+    const std::string option = name == "config.yaml" ? "" : " --config " + (folder_ / name);
+    const auto kept = contents_of(folder_.path());
+    const Outcome refused = run("repair" + node() + option + " " + folder_.path());
+    EXPECT_EQ(refused.status, 2) << refused.out;
+    EXPECT_NE(refused.out.find("or write 'cpuManagerPolicy: none'"), std::string::npos)
+        << refused.out;
+    EXPECT_EQ(contents_of(folder_.path()), kept);
+  }
+  const std::string flags =
+      " --kubelet-flags '--cpu-manager-policy=static --reserved-cpus=0-1 "
+      "--feature-gates=PodLevelResourceManagers=true' ";
+  const Outcome own = run("repair --dry-run" + node() + " --config " + (folder_ / "config.yaml") +
+                          flags + folder_.path());
+  EXPECT_EQ(own.status, 0) << own.out;
+  EXPECT_EQ(own.out.find("differs from the node's own"), std::string::npos) << own.out;
+  std::filesystem::remove(folder_ / "config.yaml");
+  const Outcome named = run("repair --dry-run" + node() + flags + folder_.path());
   EXPECT_EQ(named.status, 0) << named.out;
 }
 

@@ -186,13 +186,15 @@ Result<ConfigText> read_config_text(const NodeOptions& options) {
   for (const std::string& note : read.notes) warn("configuration: " + note);
   const auto as_written = parse_document(text);
   const bool is_whole = as_written && *as_written == read.document;
+  const bool has_flags = is_directory(options.config) && !read.is_partial;
+  const auto unset = [&] { return has_flags ? std::vector<std::string>{} : unset_policies(read); };
   if (is_whole && !read.is_partial && options.kubelet_flags.empty()) {
-    return ConfigText{std::move(node.text), {}};
+    return ConfigText{std::move(node.text), {}, unset()};
   }
   PINFOLD_TRY(apply_arguments(options, read));
   return ConfigText{
       read.document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-      open_policies(read), read.complete};
+      open_policies(read), unset(), read.complete};
 }
 
 }  // namespace pinfold::tools

@@ -21,8 +21,9 @@ namespace pinfold::tools {
 /// A configuration as one document.
 struct ConfigText {
   std::string text;
-  std::vector<std::string> open_policies = {};  ///< see ParsedConfig
-  std::string complete = {};                    ///< see ConfigDocument
+  std::vector<std::string> open_policies = {};   ///< see ParsedConfig
+  std::vector<std::string> unset_policies = {};  ///< none of a directory, whose flags are read
+  std::string complete = {};                     ///< see ConfigDocument
 };
 /// Returns the configuration as one document for STATE_DIR/config.yaml: the file itself if it is a
 /// KubeletConfiguration and no flags are given. A directory is the root of a node's file system

@@ -31,6 +31,7 @@ Result<ParsedConfig> read_named_or_own(const NodeOptions& options) {
   PINFOLD_LET(auto read, read_config_text(options));
   PINFOLD_LET(auto parsed, parse_text(read.text, config_name(options)));
   parsed.open_policies = std::move(read.open_policies);
+  parsed.unset_policies = std::move(read.unset_policies);
   parsed.config.complete = {std::move(read.complete)};
   return Result<ParsedConfig>(std::move(parsed));
 }
@@ -56,9 +57,21 @@ Result<NodeConfig> with_profile(const NodeOptions& options, Config config, bool 
   return NodeConfig{std::move(config), ProfileSource::kKubelet};
 }
 
+/// Returns whether the named configuration is the node's own, to which its kubelet adds flags.
+bool is_own_with_flags(const NodeOptions& options) {
+  const auto is_own = [&](const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::equivalent(path, own_config_file(options), ignored);
+  };
+  if (options.config.empty()) return false;
+  return is_own(options.config + "/var/lib/kubelet/config.yaml") ||
+         (is_own(options.config) && !options.kubelet_flags.empty());
+}
+
 /// Warns, before a command uses a configuration, that it differs from the node's own. An agent
 /// warns itself of a state that it has changed before.
 void warn_of_other(const NodeOptions& options, const Config& config) {
+  if (is_own_with_flags(options)) return;
   std::error_code ignored;
   const std::string stored = fmt::format("{}/{}", options.state_dir, checkpoint::kNodeFileName);
   if (std::filesystem::exists(stored, ignored)) return;
@@ -94,6 +107,7 @@ Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<s
   PINFOLD_LET(auto parsed, text ? parse_text(*text, "configuration") : read_named_or_own(options));
   PINFOLD_LET(auto node, with_profile(options, std::move(parsed.config), parsed.names_profile));
   node.open_policies = std::move(parsed.open_policies);
+  node.unset_policies = std::move(parsed.unset_policies);
   node.warnings = config_warnings(std::move(parsed.warnings), node.config);
   for (const std::string& warning : node.warnings) {
     if (!text) warn("configuration: " + warning);

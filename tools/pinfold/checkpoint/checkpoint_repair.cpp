@@ -9,6 +9,7 @@
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/repair.hpp"
 #include "pinfold/checkpoint/replace_all.hpp"
+#include "pinfold/decide/start_advice.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -203,6 +204,10 @@ RepairOutcome evaluate(const RepairOptions& options, const RepairTarget& target,
   outcome.starts = started.has_value();
   outcome.validation =
       started ? target.passed : "fails: " + cp::cause_of(started.error(), outcome.repaired.files);
+  if (!started && started.error().stage == StartStage::kNodeAllocatable) {
+    const auto advice = advise_start(node.machine(), node.config(), started.error());
+    if (advice) outcome.validation += "; " + to_string(*advice);
+  }
   const cp::KubeletFiles before{files.cpu, files.memory};
   outcome.needed =
       outcome.repaired.files != before || !orphans.empty() || !pods_error.empty() || has_journal;
@@ -237,19 +242,19 @@ void print(const RepairOptions& options, const RepairOutcome& outcome) {
 std::string policy_of(const std::optional<std::string>& file, bool is_cpu) {
   if (!file) return "";
   if (is_cpu) {
-    const auto cpu = cp::inspect_cpu_unchecked(*file);
+    const auto cpu = cp::inspect_cpu_unchecked(cp::readable_part(*file));
     return cpu ? cpu->policy : "";
   }
-  const auto memory = cp::inspect_memory_unchecked(*file);
+  const auto memory = cp::inspect_memory_unchecked(cp::readable_part(*file));
   return memory ? memory->policy : "";
 }
 
-/// A configuration that says nothing about a policy is no reason to change that of a file. Without
-/// any configuration the kubelet's defaults apply.
+/// A configuration that says nothing about a policy, which a flag of the kubelet may set, is no
+/// reason to change that of a file. Without any configuration the kubelet's defaults apply.
 Result<void> check_policy(const RepairOptions& options, const NodeConfig& config,
                           const cp::Files& files) {
   const bool is_given = names_config(options.node) || has_own_config(options.node);
-  const auto& open = config.open_policies;
+  const auto& open = config.unset_policies;
   for (const bool is_cpu : {true, false}) {
     const char* const field = is_cpu ? "cpuManagerPolicy" : "memoryManagerPolicy";
     const bool is_open = !is_given || std::find(open.begin(), open.end(), field) != open.end();
@@ -259,14 +264,14 @@ Result<void> check_policy(const RepairOptions& options, const NodeConfig& config
     if (!is_open || found.empty() || found == expected) continue;
     const std::string why =
         is_given
-            ? fmt::format("the configuration is only a part of a kubelet's and has no {}", field)
+            ? fmt::format("the configuration has no {}, which a flag of the kubelet may set", field)
             : "no configuration is given";
     return fail(
         ErrorCode::kInvalidArgument,
         fmt::format("'{}/{}' has the policy '{}', and {}: name the kubelet's with --config, "
-                    "'/' for the kubelet of this node",
+                    "'/' for the kubelet of this node with its flags, or write '{}: {}'",
                     options.node.state_dir, is_cpu ? cp::kCpuFileName : cp::kMemoryFileName,
-                    printable(found), why));
+                    printable(found), why, field, expected));
   }
   return {};
 }

@@ -71,7 +71,8 @@ struct NodeConfig {
   std::vector<std::string> open_policies = {};  ///< see ParsedConfig
   /// Gates that `config` leaves out, because no decision depends on them.
   std::map<std::string, bool> unknown_gates = {};
-  std::vector<std::string> warnings = {};  ///< see config_warnings
+  std::vector<std::string> warnings = {};        ///< see config_warnings
+  std::vector<std::string> unset_policies = {};  ///< see ParsedConfig
 };
 
 /// Returns a configuration that was read for a node that had `until_now`, with its warnings.

@@ -135,6 +135,8 @@ struct ParsedConfig {
   /// The fields of the managers' policies whose values are unknown, because the document is only a
   /// part of a kubelet's configuration and leaves them out: "cpuManagerPolicy".
   std::vector<std::string> open_policies = {};
+  /// The same of any document: a flag of the kubelet may set them.
+  std::vector<std::string> unset_policies = {};
 };
 
 /// Reads a KubeletConfiguration. `apiVersion` and `kind` may be absent; if present they must match.
