@@ -15,6 +15,7 @@
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
 #include "pinfold/checkpoint/start.hpp"
+#include "pinfold/decide/start_advice.hpp"
 #include "side_file.hpp"
 
 // How it works
@@ -162,6 +163,10 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
   kept->find_unknown_keys(node, stored);
   checkpoint::KubeletFiles files{stored.cpu, stored.memory};
   auto started = checkpoint::start(node, files, {}, options.state_dir);
+  if (!started && started.error().stage == StartStage::kNodeAllocatable) {  // whatever the state is
+    return fail(ErrorCode::kInvalidArgument,
+                describe_start_error(node.machine(), node.config(), started.error()));
+  }
   if (!started) {
     return fail(ErrorCode::kCorrupt,
                 fmt::format("start: {}{}",

@@ -46,12 +46,13 @@ bool has_option(const std::vector<std::string>& arguments, const std::string& na
   });
 }
 
+/// Returns the texts of kubelet-arg. Like k3s, makes texts of other values; a kubelet knows no flag
+/// of such a name.
 std::vector<std::string> strings_of(const json& value) {
   std::vector<std::string> strings;
-  if (value.is_string()) strings.push_back(value.get<std::string>());
-  if (!value.is_array()) return strings;
-  for (const json& one : value) {
-    if (one.is_string()) strings.push_back(one.get<std::string>());
+  for (const json& one : value.is_array() ? value : json::array({value})) {
+    if (one.is_null()) continue;
+    strings.push_back(one.is_string() ? one.get<std::string>() : one.dump());
   }
   return strings;
 }

@@ -226,7 +226,7 @@ std::string show_file(const Observed& observed, const std::string& path) {
 
 std::string repair_command(const ObservedKubelet& kubelet, std::string_view option) {
   return fmt::format(
-      "systemctl stop {0} && pinfold checkpoint repair{1} --config / '{2}' && systemctl start {0}",
+      "systemctl stop {0} && pinfold checkpoint repair{1} --config / '{2}'; systemctl start {0}",
       kubelet.unit, option, kubelet.root_dir);
 }
 

@@ -60,13 +60,14 @@ StartRefusal try_start(const Case& given, Profile profile) {
            : tl::expected<void, StartError>(tl::unexpected(node.error()));
   if (answer) return {};
   const auto advice = advise_start(*observed.machine, config, answer.error());
+  const bool is_of_state = node && answer.error().stage != StartStage::kNodeAllocatable;
   return {checkpoint::cause_of(answer.error(),
-                               node ? observed.kubelet.files : checkpoint::KubeletFiles()) +
+                               is_of_state ? observed.kubelet.files : checkpoint::KubeletFiles()) +
               (advice ? "; " + to_string(*advice) : ""),
-          node ? fmt::format("pinfold checkpoint verify '{}{}'", observed.root,
-                             observed.kubelet.root_dir)
-               : show_config(observed),
-          node ? repair_command(observed.kubelet) : ""};
+          is_of_state ? fmt::format("pinfold checkpoint verify '{}{}'", observed.root,
+                                    observed.kubelet.root_dir)
+                      : show_config(observed),
+          is_of_state ? repair_command(observed.kubelet) : ""};
 }
 
 /// Judges the next start. The running version is unknown without asking the kubelet, so all known

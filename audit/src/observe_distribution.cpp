@@ -15,10 +15,29 @@ namespace {
 
 using nlohmann::json;
 
+/// Returns the units of a distribution, first those that are enabled, then those that exist.
+std::vector<std::string> units_of(const Tree& tree, const Distribution& distribution) {
+  const auto enabled =
+      tree.list("/etc/systemd/system/multi-user.target.wants").value_or(std::vector<std::string>());
+  const InstalledUnits installed = find_units(tree);
+  const auto rank = [&](const std::string& unit) {
+    const std::string file = unit + ".service";
+    if (std::find(enabled.begin(), enabled.end(), file) != enabled.end()) return 0;
+    return installed.files.contains(file) ? 1 : 2;
+  };
+  std::vector<std::string> units;
+  for (const std::string_view unit : distribution.units) {
+    if (!unit.empty()) units.emplace_back(unit);
+  }
+  std::stable_sort(units.begin(), units.end(),
+                   [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
+  return units;
+}
+
 /// Returns a program with the arguments in its unit; nullopt if no unit starts it.
 std::optional<KubeletHost> host_of_unit(const Tree& tree, const Distribution& distribution,
                                         std::string& error) {
-  for (const std::string_view unit : distribution.units) {
+  for (const std::string& unit : units_of(tree, distribution)) {
     const auto read = read_unit(tree, fmt::format("{}.service", unit));
     auto host = read ? kubelet_host(read->command) : std::nullopt;
     if (!host || host->distribution != &distribution) continue;
@@ -127,6 +146,14 @@ void observe_host(const Tree& tree, KubeletHost host, ObservedKubelet& kubelet) 
       break;
   }
   if (!read) kubelet.config_error = read.error().message;
+}
+
+std::string unit_of_host(const Tree& tree, const KubeletHost& host) {
+  const Distribution& distribution = *host.distribution;
+  if (host.title == distribution.program) return units_of(tree, distribution).front();
+  const bool is_second = host.title.ends_with("agent") || host.title.ends_with("controller");
+  const std::string_view second = distribution.units[1];
+  return std::string(is_second && !second.empty() ? second : distribution.units[0]);
 }
 
 std::optional<KubeletHost> host_by_files(const Tree& tree) {

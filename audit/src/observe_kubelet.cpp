@@ -39,12 +39,7 @@ void add_distribution(const Tree& tree, std::optional<KubeletHost> host, bool ha
   const bool has_own_process = kubelet.pid && kubelet.host.empty();
   if (!host && !kubelet.pid && !has_config) host = host_by_files(tree);
   if (!host) return;
-  const Distribution& distribution = *host->distribution;
-  kubelet.unit = distribution.units[0];
-  for (const std::string_view unit : distribution.units) {
-    const bool is_agent = host->title.ends_with("agent") || host->title.ends_with("controller");
-    if (is_agent && !unit.empty()) kubelet.unit = unit;  // the second one
-  }
+  kubelet.unit = unit_of_host(tree, *host);
   ObservedKubelet read = kubelet;
   observe_host(tree, *std::move(host), read);
   if (has_own_process) {  // its own command line is more precise

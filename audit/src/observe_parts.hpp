@@ -18,6 +18,9 @@ namespace pinfold::audit {
 /// Reads the flags with which a distribution starts its kubelet, and where they are set. Errors
 /// become errors of the configuration.
 void observe_host(const Tree& tree, KubeletHost host, ObservedKubelet& kubelet);
+/// Returns the unit of a distribution's program: that of its command, or if that is unknown the one
+/// that is enabled or exists.
+[[nodiscard]] std::string unit_of_host(const Tree& tree, const KubeletHost& host);
 /// Returns the distribution whose files exist on a machine where none of its programs runs.
 [[nodiscard]] std::optional<KubeletHost> host_by_files(const Tree& tree);
 /// Returns true if a file was named, or exists where distributions without their own program keep

@@ -287,6 +287,24 @@ TEST(Audit, KnowsWhatAStoppedKubeletOfADistributionWouldRead) {
   }
 }
 
+/// Starting the other one would make a worker a server.
+TEST(Audit, NamesTheUnitOfADistributionThatIsEnabledOrExists) {
+  constexpr const char* kUnit = "[Service]\nExecStart=/usr/local/bin/rke2 agent\n";
+  for (const bool has_both : {false, true}) {
+    const KubeletTree tree;
+    tree.dir().remove("proc/100");
+    tree.dir().remove("var/lib/kubelet/config.yaml");
+    tree.dir().write("etc/rancher/rke2/config.yaml",
+                     "kubelet-arg: ['cpu-manager-policy=static']\n");
+    tree.dir().write("usr/lib/systemd/system/rke2-agent.service", kUnit);
+    if (has_both) {
+      tree.dir().write("usr/lib/systemd/system/rke2-server.service", kUnit);
+      tree.dir().write("etc/systemd/system/multi-user.target.wants/rke2-agent.service", kUnit);
+    }
+    EXPECT_EQ(observe_tree(tree).kubelet.unit, "rke2-agent") << has_both;
+  }
+}
+
 TEST(Audit, KnowsTheEvictionThatK3sPasses) {
   for (const bool has_drop_ins : {false, true}) {
     const KubeletTree tree;
@@ -522,7 +540,7 @@ TEST(Audit, MendsAStateOfAnotherPolicyWithoutDraining) {
               Contains(AllOf(Field(&Finding::kind, "start-refused"),
                              Field(&Finding::mend,
                                    "systemctl stop kubelet && pinfold checkpoint repair --config / "
-                                   "'/var/lib/kubelet' && systemctl start kubelet"))));
+                                   "'/var/lib/kubelet'; systemctl start kubelet"))));
 }
 
 TEST(Audit, NamesAStateFileThatNoKubeletReads) {
@@ -550,7 +568,7 @@ TEST(Audit, MendsAnOverlapOfTheStateFileThere) {
   const Report report = audit(tree);
   const auto is_repair = HasSubstr(
       "systemctl stop kubelet && pinfold checkpoint repair --accept-loss --config / "
-      "'/var/lib/kubelet' && systemctl start kubelet  # one of the two loses its CPUs");
+      "'/var/lib/kubelet'; systemctl start kubelet  # one of the two loses its CPUs");
   EXPECT_THAT(mends_of(report, "state-overlap"), ElementsAre(is_repair));
   EXPECT_THAT(mends_of(report, "overlap"), ElementsAre(is_repair));  // of app by postgres
 }

@@ -58,12 +58,15 @@ TEST(RancherConfig, IsPutTogetherFromFilesAndTheCommandLine) {
   merge_rancher(config, json{{"kubelet-arg", {"d=4"}}});
   merge_rancher(config, Words{"--kubelet-arg=e=5", "--kubelet-arg", "f=6", "-d", "/other"});
   EXPECT_EQ(config, (RancherConfig{{"d=4", "e=5", "f=6"}, "/other", true}));
-  for (const char* const text : {"[]", "null", R"({"kubelet-arg": {"a": 1}})",
-                                 R"({"kubelet-arg": [1, null]})", R"({"data-dir": 7})"}) {
+  for (const char* const text : {"[]", "null", R"({"kubelet-arg": null})", R"({"data-dir": 7})"}) {
     RancherConfig odd;
     merge_rancher(odd, json::parse(text));
     EXPECT_EQ(odd, RancherConfig{}) << text;
   }
+  // k3s makes texts of them, which are flags that no kubelet knows.
+  RancherConfig odd;
+  merge_rancher(odd, json::parse(R"({"kubelet-arg": [1, null, {"a": "b"}]})"));
+  EXPECT_EQ(odd.kubelet_args, (Words{"1", R"({"a":"b"})"}));
 }
 
 TEST(KubeletArgs, BecomeFlags) {

@@ -97,6 +97,9 @@ Error with_own_advice(const NodeOptions& options, Error error) {
   if (is_of_state && !says("'pinfold reconfigure' adapts it")) {
     error.message += advice_for(options, error.message);
   }
+  if (says("start: nodeallocatable") && names_config(options)) {
+    error = std::move(error).wrap(config_name(options));
+  }
   return error;
 }
 
