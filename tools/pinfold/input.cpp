@@ -85,8 +85,9 @@ std::set<std::string> device_resources(const PodSpec& pod) {
   return resources;
 }
 
-Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files) {
-  PodCollector collector(UnknownFields::kRefuse);
+Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files,
+                                       RejectedPods rejected) {
+  PodCollector collector(UnknownFields::kRefuse, rejected);
   for (const std::string& file : files) {
     PINFOLD_LET(const auto text, read_input(file));
     PINFOLD_TRY(collector.add_text(text, input_name(file)));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/api/pod_documents.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/cli/command.hpp"
@@ -25,7 +26,8 @@ namespace pinfold::tools {
 /// Reads the pods of all files, with the API server's defaults: see pinfold::read_pods, whose notes
 /// are printed as warnings. Checks all files before it returns any pod.
 /// Errors: kInvalidArgument with file and document number, or if the files have no pod.
-[[nodiscard]] Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files);
+[[nodiscard]] Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files,
+                                                     RejectedPods rejected = RejectedPods::kSkip);
 
 /// --no-validation, for commands that read pods from users.
 [[nodiscard]] cli::Option no_validation_option(bool& is_set);

@@ -144,6 +144,21 @@ Result<PodSpec> read_pod(const nlohmann::json& document, UnknownFields unknown) 
   return pod;
 }
 
+std::string rejection_reason(const nlohmann::json& pod) {
+  if (final_phase(pod) != "Failed") return "";
+  const nlohmann::json& status = *member(pod, "status");
+  for (const char* const ran : {"containerStatuses", "initContainerStatuses"}) {
+    const nlohmann::json* const containers = member(status, ran);
+    if (containers != nullptr && !containers->empty()) return "";
+  }
+  std::string reason = text_of(status, "reason");
+  constexpr std::array<std::string_view, 6> kOfOthers = {
+      "DeadlineExceeded", "Evicted", "NodeLost", "Preempting", "Shutdown", "Terminated"};
+  const bool is_of_others =
+      std::find(kOfOthers.begin(), kOfOthers.end(), reason) != kOfOthers.end();
+  return is_of_others ? "" : reason;
+}
+
 Result<PodSpec> parse_pod(std::string_view yaml_or_json) {
   PINFOLD_LET(const auto document, parse_document(yaml_or_json));
   return pod_from_json(document);
@@ -156,9 +171,11 @@ Result<void> PodCollector::add(const nlohmann::json& document, const std::string
   if (!items->is_array()) return wrapped(fail_field("items", *items, "expected a list"), place);
   const std::string kind = kind_of_items(document);
   const std::string before = place.empty() ? "" : place + ": ";
+  is_in_list_ = true;
   for (std::size_t i = 0; i < items->size(); ++i) {
     PINFOLD_TRY(add_item((*items)[i], kind, fmt::format("{}items[{}]", before, i)));
   }
+  is_in_list_ = false;
   return {};
 }
 
@@ -238,11 +255,22 @@ Result<void> PodCollector::add_item(const nlohmann::json& item, const std::strin
   return add(typed, place);
 }
 
+/// Adds a pod that a kubelet has rejected as if it were new.
+Result<void> PodCollector::add_rejected(nlohmann::json document, const std::string& place) {
+  out_.notes.push_back(fmt::format("pod {} was rejected ({}): it is decided anew",
+                                   name_of(document), printable(rejection_reason(document))));
+  document.erase("status");
+  return add_pod(document, place);
+}
+
 /// Adds a document's pod; skips a finished one, and what is no pod.
 Result<void> PodCollector::add_pod(const nlohmann::json& document, const std::string& place) {
   if (is_foreign(document)) {
     skip(document, place);
     return {};
+  }
+  if (rejected_ == RejectedPods::kDecide && !is_in_list_ && !rejection_reason(document).empty()) {
+    return add_rejected(document, place);
   }
   Object object{key_of(document), owners_of(document), template_note(document), {}};
   if (const std::string phase = final_phase(document); !phase.empty()) {

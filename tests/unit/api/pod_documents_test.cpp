@@ -183,6 +183,37 @@ TEST(PodDocuments, LeaveOutPodsThatHaveFinished) {
   }
 }
 
+/// As kubectl prints it. Source: kubelet v1.36, rejectPod.
+std::string rejected_pod(const std::string& reason, const std::string& more = "") {
+  return fmt::format(R"({{"metadata": {{"name": "a"}}, "spec": {{"containers": [{{"name": "c"}}]}},
+      "status": {{"phase": "Failed", "reason": "{}", "message": "Pod was rejected: x"{}}}}})",
+                     reason, more);
+}
+
+TEST(PodDocuments, DecideARejectedPodAnewIfAskedAboutIt) {
+  const auto names = [](const std::string& text, RejectedPods rejected) {
+    PodCollector collector(UnknownFields::kRefuse, rejected);
+    EXPECT_TRUE(collector.add_text(text, "pods"));
+    const auto read = std::move(collector).finish();
+    std::string all;
+    for (const PodSpec& pod : read.value().pods) all += pod.name + " ";
+    return fmt::format("{}[{}]", all, fmt::join(read.value().notes, "; "));
+  };
+  const std::string web = rejected_pod("TopologyAffinityError");
+  EXPECT_EQ(names(web, RejectedPods::kDecide),
+            "a [pod 'default/a' was rejected (TopologyAffinityError): it is decided anew]");
+  const std::string skipped = "[pod 'default/a' has finished (Failed): skipped]";
+  EXPECT_EQ(names(web, RejectedPods::kSkip), skipped);
+  EXPECT_EQ(names(fmt::format(R"({{"kind": "List", "items": [{}]}})", web), RejectedPods::kDecide),
+            skipped)
+      << "what a node has";
+  EXPECT_EQ(names(rejected_pod("Evicted"), RejectedPods::kDecide), skipped);
+  EXPECT_EQ(names(rejected_pod("Error", R"(, "containerStatuses": [{"name": "c"}])"),
+                  RejectedPods::kDecide),
+            skipped)
+      << "it ran";
+}
+
 /// Whatever a program calls, a finished pod gets nothing.
 TEST(PodDocuments, NoReaderOfOnePodReturnsAFinishedOne) {
   const std::string done = R"({"metadata": {"name": "a"}, "status": {"phase": "Failed"},

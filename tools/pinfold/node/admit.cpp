@@ -160,7 +160,8 @@ void print_found_profile(const agent::NodeAgent& agent) {
 }
 
 Result<ExitStatus> run(const AdmitOptions& options) {
-  PINFOLD_LET(const auto pods, read_pods(options.files));
+  const auto reading = options.agent.dry_run ? RejectedPods::kDecide : RejectedPods::kSkip;
+  PINFOLD_LET(const auto pods, read_pods(options.files, reading));
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
   PINFOLD_LET(auto session, AgentSession::open(options.agent));
   const agent::NodeAgent& agent = session.view();

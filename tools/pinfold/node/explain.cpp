@@ -52,7 +52,7 @@ void add_rejection(const agent::AdmitOutcome& outcome, Explanation& explanation)
 /// spec is unchanged.
 Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
                                              const agent::NodeAgent& agent) {
-  PINFOLD_LET(const auto pods, read_pods(options.files));
+  PINFOLD_LET(const auto pods, read_pods(options.files, RejectedPods::kDecide));
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
   std::vector<Explained> all;
   const agent::AdmissionFacts facts{agent.node(), agent.offline(), agent.observed()};

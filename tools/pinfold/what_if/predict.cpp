@@ -282,7 +282,7 @@ ExitStatus run_cycle(const PredictOptions& options, Fleet& fleet, const std::vec
 Result<ExitStatus> run(const PredictOptions& options) {
   PINFOLD_LET_WRAP(const auto strategy, parse_scoring_strategy(options.scoring), "--scoring");
   PINFOLD_LET(auto fleet, read_fleet(options));
-  PINFOLD_LET(const auto pods, read_pods(options.pods));
+  PINFOLD_LET(const auto pods, read_pods(options.pods, RejectedPods::kDecide));
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
   warn_of_missing_devices(options, fleet, pods);
   PINFOLD_TRY(subtract_bound(options, fleet));

@@ -133,7 +133,7 @@ Result<SimulationInput> subject_of(const SimulatedPods& options) {
     return SimulationInput{std::move(machine), std::nullopt, simulate::events_of(workload),
                            std::nullopt};
   }
-  PINFOLD_LET(const auto pods, read_pods(options.files));
+  PINFOLD_LET(const auto pods, read_pods(options.files, RejectedPods::kDecide));
   PINFOLD_TRY(validate_all(pods));
   PINFOLD_LET(auto events, simulate::arrivals(pods));
   return SimulationInput{std::move(machine), std::nullopt, std::move(events), std::nullopt};

@@ -33,6 +33,16 @@ enum class UnknownFields {
 [[nodiscard]] Result<PodSpec> read_pod(const nlohmann::json& document,
                                        UnknownFields unknown = UnknownFields::kRefuse);
 
+/// Returns the reason for which a kubelet rejected a pod, which then never ran
+/// ("TopologyAffinityError"); "" for any other pod.
+[[nodiscard]] std::string rejection_reason(const nlohmann::json& pod);
+
+/// What a collector does with a pod that a kubelet has rejected, if it is no item of a list.
+enum class RejectedPods {
+  kSkip,    ///< as any finished pod
+  kDecide,  ///< reads it, for a question about it
+};
+
 struct PodDocuments {
   std::vector<PodSpec> pods;
   /// What was skipped (finished pods, to which a kubelet gives nothing; objects of unknown kinds),
@@ -43,7 +53,8 @@ struct PodDocuments {
 /// `kubectl get -o yaml`.
 class PodCollector {
  public:
-  explicit PodCollector(UnknownFields unknown) : unknown_(unknown) {}
+  explicit PodCollector(UnknownFields unknown, RejectedPods rejected = RejectedPods::kSkip)
+      : unknown_(unknown), rejected_(rejected) {}
 
   /// Adds one document. `place`: where it is, for messages; "": nothing to say.
   /// Errors: kInvalidArgument; then the collector is not usable.
@@ -70,9 +81,12 @@ class PodCollector {
   [[nodiscard]] Result<void> add_item(const nlohmann::json& item, const std::string& kind,
                                       const std::string& place);
   [[nodiscard]] Result<void> add_pod(const nlohmann::json& document, const std::string& place);
+  [[nodiscard]] Result<void> add_rejected(nlohmann::json document, const std::string& place);
   void skip(const nlohmann::json& document, const std::string& place);
 
   UnknownFields unknown_;
+  RejectedPods rejected_;
+  bool is_in_list_ = false;
   PodDocuments out_;
   std::vector<Object> objects_;
   std::set<std::string> nodes_;
