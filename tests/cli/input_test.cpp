@@ -409,14 +409,14 @@ TEST_F(Input, ReadsTheUnitOfANodeAsSystemdDoes) {
   };
   const std::string command =
       "ExecStart=/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml $A ${B}";
-  const char* const kStatic = "has exclusive CPUs 1";
+  const char* const exclusive = "has exclusive CPUs 1";
   EXPECT_THAT(explain("EnvironmentFile=-/etc/*.env\nEnvironment=B=--v=2\n" + command,
                       "A='--cpu-manager-policy static\n --reserved-cpus=0'\n"),
-              HasSubstr(kStatic));
+              HasSubstr(exclusive));
   EXPECT_THAT(explain("ExecStart=/usr/bin/kubelet --cpu-manager-policy=static \\\r\n"
                       "  --reserved-cpus=0\r",
                       ""),
-              HasSubstr(kStatic));
+              HasSubstr(exclusive));
   EXPECT_THAT(explain("Environment=A=--cpu-manager-policy=static B=--v=2\nEnvironment=\n"
                       "Environment=B=--v=2\n" +
                           command,

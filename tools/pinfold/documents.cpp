@@ -80,7 +80,7 @@ void describe(Fields& fields, ResizeDocument& document) {
   describe(fields, document.container);
   describe(fields, document.outcome);
   fields.member("enforced", document.is_enforced, "Its control groups are as desired.");
-  fields.member("stored", document.is_stored, "False after a dry run.");
+  fields.member("stored", document.is_stored, "False after a dry run or a refusal.");
   fields.member("notSettled", document.not_settled, kNotSettledDoc);
   fields.member("trace", document.trace, "Null without --explain.");
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "pinfold/api/config.hpp"
@@ -32,8 +33,8 @@ struct Wrapper {
 };
 constexpr std::array kWrappers = {
     Wrapper{"KubeletConfig", "machineconfiguration.openshift.io", "spec.kubeletConfig", "",
-            "OpenShift adds its own settings: '/etc/kubernetes/kubelet.conf' on the node is "
-            "complete"},
+            "OpenShift adds its own settings, systemReserved as a flag among them; the complete "
+            "configuration: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
     Wrapper{"InitConfiguration", "kubeadm.k8s.io", "", "nodeRegistration.kubeletExtraArgs", ""},
     Wrapper{"JoinConfiguration", "kubeadm.k8s.io", "", "nodeRegistration.kubeletExtraArgs", ""},
     Wrapper{"NodeConfig", "node.eks.aws", "spec.kubelet.config", "spec.kubelet.flags",
@@ -148,7 +149,8 @@ bool is_command_line(std::string_view line) {
   const std::size_t dashes = line.size() - flag.size();
   if (dashes == 1 || dashes == 2) return !flag.empty() && is_letter(flag.front());
   const std::string_view program = line.substr(0, line.find_first_of(" \t"));
-  constexpr std::array<std::string_view, 4> kPrograms = {"kubelet", "k3s", "rke2", "hyperkube"};
+  constexpr std::array<std::string_view, 5> kPrograms = {"kubelet", "k3s", "rke2", "hyperkube",
+                                                         "minikube"};
   return dashes == 0 &&
          std::find(kPrograms.begin(), kPrograms.end(), base_name(program)) != kPrograms.end();
 }
@@ -430,12 +432,22 @@ class Finder {
     return invalid(fmt::format("{} documents: expected one", documents.size()));
   }
 
+  static bool has_texts(const json& value) {
+    return value.is_string() ||
+           (value.is_array() && std::all_of(value.begin(), value.end(),
+                                            [](const json& one) { return one.is_string(); }));
+  }
+
   Result<void> take_rancher(const json& document) {
     is_found_ = true;
     for (const char* const key : {"kubelet-arg", "kubelet-arg+"}) {
-      if (const json* const arguments = member(document, key)) {
-        merge_flags(flags_, flags_of_json(*arguments));
+      const json* const arguments = member(document, key);
+      if (arguments == nullptr) continue;
+      if (!has_texts(*arguments)) {
+        return fail_field(key, *arguments,
+                          "expected a list of texts, such as \"cpu-manager-policy=static\"");
       }
+      merge_flags(flags_, flags_of_json(*arguments));
     }
     is_rancher_ = true;
     if (flags_.empty()) notes_.emplace_back("no 'kubelet-arg': the defaults of k3s apply");
@@ -513,6 +525,39 @@ Result<ConfigDocument> read_bootstrap(std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+/// Returns the command of a kubelet in a line of ps, pgrep or systemctl status, which the time of
+/// the process or its number precedes; "" if there is none, or only its beginning.
+std::string_view command_of_process(std::string_view line) {
+  const std::size_t program = line.find("kubelet -");
+  if (program == std::string_view::npos || line.ends_with("\u2026")) return {};
+  const std::size_t start = line.substr(0, program).find_last_of(" \t") + 1;
+  const bool is_program = program == start || line[program - 1] == '/';
+  const std::string_view before = trimmed(line.substr(0, start));
+  const std::string_view last = before.substr(before.find_last_of(" \t") + 1);
+  const bool is_number = !last.empty() && last.back() >= '0' && last.back() <= '9';
+  const bool is_process = last == before || last.find(':') != std::string_view::npos ||
+                          last.find("\u2500") != std::string_view::npos;
+  return is_program && is_number && is_process ? trimmed(line.substr(start)) : "";
+}
+
+/// Returns the flags of the only kubelet that a list of processes shows.
+std::optional<FlagsText> flags_of_processes(std::string_view text) {
+  std::set<std::string_view> commands;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (const auto command = command_of_process(trimmed(line)); !command.empty()) {
+      commands.insert(command);
+    }
+  }
+  if (commands.size() != 1) return std::nullopt;
+  return flags_of_command(split_words(*commands.begin()));
+}
+
+}  // namespace
+
 std::optional<FlagsText> flags_of_text(std::string_view text, const UnitFiles& files) {
   if (text.find('\0') != std::string_view::npos) {
     return flags_of_command(parse_command_line(text));
@@ -525,7 +570,7 @@ std::optional<FlagsText> flags_of_text(std::string_view text, const UnitFiles& f
     return read ? std::move(read) : FlagsText{flags_of_words(words), {}};
   }
   if (is_assignment(line)) return flags_of_environment(text);
-  return std::nullopt;
+  return flags_of_processes(text);
 }
 
 Result<void> add_flags(const FlagsText& read, ConfigDocument& config) {
@@ -539,12 +584,16 @@ Result<void> add_flags(const FlagsText& read, ConfigDocument& config) {
   return {};
 }
 
-std::vector<std::string> open_policies(const ConfigDocument& config) {
-  std::vector<std::string> open;
+std::vector<std::string> unset_policies(const ConfigDocument& config) {
+  std::vector<std::string> unset;
   for (const char* const field : {"cpuManagerPolicy", "memoryManagerPolicy"}) {
-    if (config.is_partial && !config.document.contains(field)) open.emplace_back(field);
+    if (!config.document.contains(field)) unset.emplace_back(field);
   }
-  return open;
+  return unset;
+}
+
+std::vector<std::string> open_policies(const ConfigDocument& config) {
+  return config.is_partial ? unset_policies(config) : std::vector<std::string>{};
 }
 
 Result<void> check_policies(const std::vector<std::string>& open, const Config& before) {
@@ -594,6 +643,7 @@ Result<ParsedConfig> parse_config(std::string_view yaml_or_json) {
   PINFOLD_LET(auto parsed, config_from_json(read.document));
   parsed.warnings.insert(parsed.warnings.begin(), read.notes.begin(), read.notes.end());
   parsed.open_policies = open_policies(read);
+  parsed.unset_policies = unset_policies(read);
   parsed.config.complete = {std::move(read.complete)};
   return parsed;
 }

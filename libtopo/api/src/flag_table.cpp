@@ -40,6 +40,36 @@ constexpr std::array kDecisiveFlags = {
     KnownFlag{"experimental-allocatable-ignore-eviction", FlagForm::kBoolean, "evictionHard"},
 };
 
+struct RemovedFlag {
+  std::string_view name;
+  int minor;  ///< the first version without it
+};
+/// Source: release notes: 1.24 has no dockershim, 1.26 no flags of klog (KEP-2845), 1.27 no other
+/// runtime than a remote one, 1.35 no sandbox image.
+constexpr std::array kRemoved = {
+    RemovedFlag{"add-dir-header", 26},
+    RemovedFlag{"alsologtostderr", 26},
+    RemovedFlag{"cni-bin-dir", 24},
+    RemovedFlag{"cni-cache-dir", 24},
+    RemovedFlag{"cni-conf-dir", 24},
+    RemovedFlag{"container-runtime", 27},
+    RemovedFlag{"docker-endpoint", 24},
+    RemovedFlag{"experimental-dockershim-root-directory", 24},
+    RemovedFlag{"image-pull-progress-deadline", 24},
+    RemovedFlag{"log-backtrace-at", 26},
+    RemovedFlag{"log-dir", 26},
+    RemovedFlag{"log-file", 26},
+    RemovedFlag{"log-file-max-size", 26},
+    RemovedFlag{"logtostderr", 26},
+    RemovedFlag{"network-plugin", 24},
+    RemovedFlag{"network-plugin-mtu", 24},
+    RemovedFlag{"one-output", 26},
+    RemovedFlag{"pod-infra-container-image", 35},
+    RemovedFlag{"skip-headers", 26},
+    RemovedFlag{"skip-log-headers", 26},
+    RemovedFlag{"stderrthreshold", 26},
+};
+
 /// Booleans of kubelets from 1.4 on and of the libraries whose flags they have (klog, cAdvisor),
 /// without effect on decisions. Source: cmd/kubelet/app/options.
 constexpr std::array<std::string_view, 57> kOtherBooleans = {
@@ -279,6 +309,14 @@ const KnownFlag* find_flag(std::string_view name) {
       std::lower_bound(kFlags.begin(), kFlags.end(), name.substr(2),
                        [](const KnownFlag& flag, std::string_view key) { return flag.name < key; });
   return found != kFlags.end() && found->name == name.substr(2) ? found : nullptr;
+}
+
+std::optional<int> removal_of(std::string_view name) {
+  if (!name.starts_with("--")) return std::nullopt;
+  const auto* const found =
+      std::find_if(kRemoved.begin(), kRemoved.end(),
+                   [&](const RemovedFlag& flag) { return flag.name == name.substr(2); });
+  return found == kRemoved.end() ? std::nullopt : std::optional(found->minor);
 }
 
 bool is_repeatable(FlagForm form) {

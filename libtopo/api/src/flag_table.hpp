@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,9 @@ struct KnownFlag {
 
 /// Returns the flag with this name ("--v"); nullptr if no version of the kubelet has it.
 [[nodiscard]] const KnownFlag* find_flag(std::string_view name);
+/// Returns the minor version that removed a flag ("--logtostderr"); nullopt if kubelet 1.36 has it,
+/// or if the version is not known here.
+[[nodiscard]] std::optional<int> removal_of(std::string_view name);
 /// Returns true if the values of a repeated flag add up.
 [[nodiscard]] bool is_repeatable(FlagForm form);
 /// Returns all names, with two dashes.

@@ -308,10 +308,18 @@ KubeletFlags flags_of_args(const std::vector<std::string>& args) {
 
 std::vector<std::string> words_of_file(std::string_view text, const Variables& variables) {
   std::vector<std::string> words;
+  std::string joined;  // a line whose last character is a backslash goes on in the next one
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(text.size(), end + 1));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const bool goes_on = line.ends_with('\\') && !text.empty();
+    joined += line.substr(0, line.size() - (line.ends_with('\\') ? 1 : 0));
+    if (goes_on) continue;
+    const std::string whole = std::move(joined);
+    joined.clear();
+    line = whole;
     line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
     if (line.starts_with('#')) continue;
     for (std::string& word : split_words(expand_variables(line, variables))) {
@@ -346,7 +354,11 @@ Result<void> check_flags(const KubeletFlags& flags) {
 std::string unknown_flags(const KubeletFlags& flags) {
   std::vector<std::string> unknown;
   for (const auto& [name, value] : flags) {
-    if (name != kOperand && find_flag(name) == nullptr) unknown.push_back(printable(name));
+    if (const auto removed = removal_of(name)) {
+      unknown.push_back(fmt::format("{} (removed in 1.{})", name, *removed));
+    } else if (name != kOperand && find_flag(name) == nullptr) {
+      unknown.push_back(printable(name));
+    }
   }
   if (unknown.empty()) return "";
   return fmt::format(
@@ -359,7 +371,7 @@ std::vector<std::string> flag_warnings(const KubeletFlags& flags) {
   std::vector<std::string> ignored;
   for (const auto& [name, value] : flags) {
     const KnownFlag* const known = find_flag(name);
-    if (known == nullptr || *known->field != '\0') continue;
+    if (known == nullptr || *known->field != '\0' || removal_of(name)) continue;
     if (name == "--config" || name == "--config-dir") {
       warnings.push_back(
           fmt::format("flag '{}': '{}' is not read: pass it with --config, and the flags with "

@@ -215,6 +215,15 @@ std::optional<FlagsText> flags_of_command(const std::vector<std::string>& words)
     return read;
   }
   const std::string_view program = words.empty() ? "" : base_name(words.front());
+  if (program == "minikube") {
+    constexpr std::string_view kKubelet = "kubelet.";
+    std::vector<std::string> arguments;
+    for (const std::string& value : option_values(words, "--extra-config")) {
+      if (value.starts_with(kKubelet)) arguments.push_back(value.substr(kKubelet.size()));
+    }
+    read.flags = flags_of_args(arguments);
+    return read;
+  }
   if (program != "k3s" && program != "rke2") return std::nullopt;
   read.flags = flags_of_args(option_values(words, "--kubelet-arg"));
   add_rancher_flags(read.flags);

@@ -18,6 +18,7 @@
 #include "pinfold/text/go_duration.hpp"
 #include "pinfold/text/go_text.hpp"
 #include "pinfold/text/message.hpp"
+#include "pinfold/text/words.hpp"
 
 namespace pinfold {
 namespace {
@@ -151,6 +152,22 @@ OptionValue value_for(std::string_view option) {
   return found == kOptionValues.end() ? OptionValue{option, "true or false", "true"} : *found;
 }
 
+/// Returns the weights that are right, and the nearest for those out of range; "" if none is left.
+std::string right_weights(std::string_view written) {
+  constexpr std::int64_t kMost = 100;
+  std::vector<std::string> right;
+  while (!written.empty()) {
+    const std::string_view entry = written.substr(0, written.find(','));
+    written.remove_prefix(std::min(entry.size() + 1, written.size()));
+    const std::size_t equals = std::min(entry.find('='), entry.size());
+    const std::string_view name = trimmed(entry.substr(0, equals));
+    const auto weight = go::atoi(trimmed(entry.substr(std::min(equals + 1, entry.size()))));
+    if (name.empty() || !weight) continue;
+    right.push_back(fmt::format("{}={}", name, std::clamp<std::int64_t>(*weight, 0, kMost)));
+  }
+  return fmt::format("{}", fmt::join(right, ","));
+}
+
 StartAdvice correct_option_value(const FailedStart& start) {
   const std::pair<const char*, const Texts&> fields[] = {
       {"cpuManagerPolicyOptions", start.config.cpu_manager_policy_options},
@@ -162,6 +179,10 @@ StartAdvice correct_option_value(const FailedStart& start) {
       const OptionValue right = value_for(option);
       Texts corrected = options;
       corrected[option] = right.value;
+      if (const std::string weights = right_weights(value);
+          option == "numa-score-weights" && !weights.empty()) {
+        corrected[option] = weights;
+      }
       return {fmt::format("{} '{}': expected {}", option, printable(value), right.expected),
               write_map(field, corrected)};
     }

@@ -149,6 +149,27 @@ TEST_F(ChangedMachine, AToleratedDriftBecomesTheNode) {
   EXPECT_THAT(said, testing::Not(Contains(HasSubstr("memory-drift-tolerance: NUMA node"))));
 }
 
+/// The kernel is that of the machine, not that of the machine on which the test runs.
+TEST_F(ChangedMachine, ToleratesAsMuchAsTheKernelOfThatMachineTakes) {
+  const test::TempDir tree;
+  tree.write("proc/iomem", "00100000-bfffffff : System RAM\n  01000000-03ffffff : Kernel code\n");
+  Config config = parse_config(kStatic).value().config;
+  config.memory_manager_policy_options["memory-drift-tolerance"] = "auto";
+  std::vector<std::string> said;
+  const auto image_of = [&](const std::string& iomem) {
+    const auto log = [&](LogLevel /*level*/, std::string_view message) {
+      said.emplace_back(message);
+    };
+    return with_kernel_image(config, iomem, log).kernel_image.bytes;
+  };
+  EXPECT_EQ(image_of(tree / "proc/iomem"), 48 * kMi);
+  EXPECT_THAT(said, IsEmpty());
+  EXPECT_EQ(image_of(tree / "iomem"), std::nullopt);
+  EXPECT_EQ(image_of(""), std::nullopt);
+  EXPECT_THAT(said, ElementsAre(HasSubstr("/iomem' does not show"),
+                                HasSubstr("a machine file does not show")));
+}
+
 TEST_F(ChangedMachine, MoreThanIsToleratedIsSaid) {
   const std::string tolerant =
       std::string(kStatic) + "memoryManagerPolicyOptions: {memory-drift-tolerance: 64Mi}\n";

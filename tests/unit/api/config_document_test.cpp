@@ -1,5 +1,6 @@
 #include "pinfold/api/config_document.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -261,6 +262,55 @@ TEST(ConfigDocument, HasTheSettingsThatDistributionsAdd) {
   EXPECT_THAT(gke->warnings, ElementsAre(HasSubstr("kubeReserved")));
 }
 
+TEST(ConfigDocument, ReadsACommandInSeveralLines) {
+  const auto parsed = parse_config(
+      "/usr/bin/kubelet \\\n  --cpu-manager-policy=static \\\r\n  --reserved-cpus=0,\\\n1 \\\n");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->config.cpu_manager_policy, "static");
+  EXPECT_EQ(parsed->config.reserved_system_cpus, "0,1");
+}
+
+TEST(ConfigDocument, TakesOnlyTextsForArgumentsOfK3s) {
+  for (const char* const wrong :
+       {"kubelet-arg: {cpu-manager-policy: static}", "kubelet-arg: [{cpu-manager-policy: static}]",
+        "kubelet-arg: 5"}) {
+    const auto parsed = parse_config(wrong);
+    ASSERT_FALSE(parsed) << wrong;
+    EXPECT_THAT(parsed.error().message, HasSubstr("such as \"cpu-manager-policy=static\""));
+  }
+  EXPECT_EQ(parse_config("kubelet-arg: cpu-manager-policy=static")->config.cpu_manager_policy,
+            "static");
+}
+
+TEST(ConfigDocument, ReadsTheFlagsThatMinikubePasses) {
+  const auto parsed = parse_config(
+      "minikube start --cpus=4 --extra-config=kubelet.cpu-manager-policy=static "
+      "--extra-config=apiserver.v=2 --extra-config kubelet.reserved-cpus=0\n");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->config.cpu_manager_policy, "static");
+  EXPECT_EQ(parsed->config.reserved_system_cpus, "0");
+  EXPECT_THAT(parsed->open_policies, ElementsAre("memoryManagerPolicy"));
+  EXPECT_FALSE(parse_config("minikube start --cpus=4\n"));
+}
+
+TEST(ConfigDocument, ReadsTheCommandOfAProcess) {
+  constexpr const char* kCommand = "/usr/bin/kubelet --cpu-manager-policy=static --reserved-cpus=0";
+  for (const char* const before :
+       {"root      1234  2.1  0.5 1234567 89012 ?  Ssl  10:00   1:23 ",
+        "root      1234     1  2 Nov28 ?        00:01:23 ", "1234 ",
+        "USER PID COMMAND\nroot 1 ? Ss 0:01 /sbin/init\nroot 1234 ? Ssl 1:23 ",
+        ("\u25cf kubelet.service - kubelet\n   Main PID: 1234 (kubelet)\n     CGroup: "
+         "/system.slice/kubelet.service\n             \u2514\u25001234 ")}) {
+    const auto parsed = parse_config(std::string(before) + kCommand + "\n");
+    ASSERT_TRUE(parsed) << before << parsed.error().message;
+    EXPECT_EQ(parsed->config.cpu_manager_policy, "static") << before;
+    EXPECT_EQ(parsed->config.reserved_system_cpus, "0") << before;
+  }
+  EXPECT_FALSE(parse_config(fmt::format("1 {}\n2 {} --v=2\n", kCommand, kCommand))) << "which?";
+  EXPECT_FALSE(parse_config("1234 /usr/bin/kubelet --cpu-manager-policy=sta\u2026\n")) << "cut off";
+  EXPECT_FALSE(parse_config(fmt::format("command: {}\n", kCommand))) << "no process";
+}
+
 TEST(KubeletUnit, IsReadAsSystemdDoes) {
   const auto unit = parse_config(
       "[Service]\nEnvironment=\"A=--eviction-hard=memory.available<5%%\"\n"
@@ -330,7 +380,7 @@ TEST(ConfigDocument, LeavesTheWarningsOfTheConfiguration) {
       "spec: {kubeletConfig: {cpuPolicy: static}}");
   ASSERT_TRUE(parsed);
   EXPECT_THAT(parsed->warnings,
-              ElementsAre(HasSubstr("/etc/kubernetes/kubelet.conf"),
+              ElementsAre(HasSubstr("/proxy/configz"),
                           "unknown field 'cpuPolicy', did you mean 'cpuManagerPolicy'?"));
 }
 

@@ -183,6 +183,19 @@ TEST(KubeletFlags, OfAVendorAreAWarning) {
   EXPECT_FALSE(check_flags(many));
 }
 
+TEST(KubeletFlags, ThatWereRemovedPreventAStart) {
+  const KubeletFlags flags = {{"--pod-infra-container-image", "registry.k8s.io/pause:3.9"},
+                              {"--container-runtime-endpoint", "unix:///run/containerd.sock"},
+                              {"--network-plugin", "cni"}};
+  EXPECT_TRUE(check_flags(flags)) << "an older kubelet has them";
+  EXPECT_THAT(
+      flag_warnings(flags),
+      testing::ElementsAre("flags that upstream's kubelets do not have, and with which they do not "
+                           "start: --network-plugin (removed in 1.24), --pod-infra-container-image "
+                           "(removed in 1.35)",
+                           "flags without effect here: --container-runtime-endpoint"));
+}
+
 /// The flags of kubelets up to 1.38, also those that are removed, and of their libraries.
 TEST(KubeletFlags, OfEachVersionAreKnown) {
   constexpr const char* kAll =

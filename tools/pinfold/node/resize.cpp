@@ -67,10 +67,14 @@ Result<ExitStatus> run(const ResizeOptions& options) {
   if (options.explain) PINFOLD_TRY(agent.preview_resize(request, &trace));
   PINFOLD_LET(auto outcome, session.execute<agent::ResizeOutcome>(verbs::Resize{request}));
   PINFOLD_LET(const auto not_settled, session.checkpoint_journal());
-  const bool is_done = !outcome.refused && !outcome.not_enforced;
-  ResizeDocument document{
-      named,       std::move(outcome), is_done && agent.enforces(), !options.agent.dry_run,
-      not_settled, std::nullopt};
+  const bool is_refused = outcome.refused.has_value();
+  const bool is_done = !is_refused && !outcome.not_enforced;
+  ResizeDocument document{named,
+                          std::move(outcome),
+                          is_done && agent.enforces(),
+                          !is_refused && !options.agent.dry_run,
+                          not_settled,
+                          std::nullopt};
   if (options.explain) document.trace = std::move(trace);
   if (options.agent.output == OutputFormat::kJson) {
     fmt::print("{}", json_text(document));

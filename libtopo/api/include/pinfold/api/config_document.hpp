@@ -28,7 +28,7 @@ struct ConfigDocument {
 
 /// Reads the flags of a kubelet from a command line (including /proc/PID/cmdline, and those of k3s
 /// and RKE2), a file with one flag per line, an environment file (KUBELET_EXTRA_ARGS=...), or a
-/// systemd unit or its drop-in.
+/// systemd unit or its drop-in; from what ps, pgrep -a and systemctl status print of one kubelet.
 /// nullopt if the text has none of these forms.
 [[nodiscard]] std::optional<FlagsText> flags_of_text(std::string_view text,
                                                      const UnitFiles& files = {});
@@ -39,8 +39,9 @@ struct ConfigDocument {
 /// default evictionHard. Source: kubelet v1.36 cmd/kubelet/app/server.go, loadConfigFile.
 [[nodiscard]] Result<void> add_flags(const FlagsText& read, ConfigDocument& config);
 
-/// Returns the fields of the managers' policies that a partial configuration leaves out: see
+/// Return the fields of the managers' policies that a partial or any configuration leaves out: see
 /// ParsedConfig.
+[[nodiscard]] std::vector<std::string> unset_policies(const ConfigDocument& config);
 [[nodiscard]] std::vector<std::string> open_policies(const ConfigDocument& config);
 
 /// Finds the kubelet's configuration in any of these: a KubeletConfiguration, alone or among other
