@@ -35,7 +35,6 @@ using Texts = std::map<std::string, std::string>;
 [[nodiscard]] StartAdvice limit_cpus(const FailedStart& start);
 [[nodiscard]] StartAdvice limit_reservation(const FailedStart& start);
 [[nodiscard]] StartAdvice reserve_cpus(const FailedStart& start);
-[[nodiscard]] StartAdvice reserve_by_count(const FailedStart& start);
 [[nodiscard]] StartAdvice correct_cpu_list(const FailedStart& start);
 [[nodiscard]] StartAdvice reserve_known_resources(const FailedStart& start);
 

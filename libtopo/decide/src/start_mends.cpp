@@ -286,6 +286,20 @@ StartAdvice enforce_once(const FailedStart& start) {
       fmt::format("enforceNodeAllocatable: [{}]", fmt::join(values, ", "))};
 }
 
+/// The list stays: somebody chose these CPUs, and containers may have the others.
+StartAdvice keep_cpu_list(const FailedStart& start) {
+  std::vector<std::string> enforced;
+  for (const std::string& value : start.config.enforce_node_allocatable) {
+    if (value.find("-reserved") == std::string::npos) enforced.push_back(written_name(value));
+  }
+  if (enforced.empty()) enforced.emplace_back("none");
+  return {
+      "systemReservedCgroup and kubeReservedCgroup work only with CPUs that are reserved by count",
+      fmt::format("systemReservedCgroup: \"\", kubeReservedCgroup: \"\", enforceNodeAllocatable: "
+                  "[{}]",
+                  fmt::join(enforced, ", "))};
+}
+
 /// A part of the kubelet's error, and its advice.
 struct StartMend {
   std::string_view part;
@@ -301,7 +315,7 @@ constexpr std::array kMends = {
     StartMend{"topologyManagerScope (", correct_scope},
     StartMend{"duplicated enforcements", enforce_once},
     StartMend{"cannot be specified together", enforce_once},
-    StartMend{"can't use reservedSystemCPUs", reserve_by_count},
+    StartMend{"can't use reservedSystemCPUs", keep_cpu_list},
     StartMend{"unable to parse reservedSystemCPUs", correct_cpu_list},
     StartMend{"is accepted", correct_reservation},
     StartMend{"the reserved memory has a duplicate value", correct_reservation},

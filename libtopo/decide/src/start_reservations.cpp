@@ -195,16 +195,6 @@ StartAdvice reserve_cpus(const FailedStart& start) {
       write_cpus(first_core(start.machine))};
 }
 
-/// As many CPUs as before: reservedSystemCPUs replaces the cpu of both reservations.
-StartAdvice reserve_by_count(const FailedStart& start) {
-  Texts system = start.config.system_reserved;
-  system["cpu"] = std::to_string(possible_cpus(start).size());
-  return {
-      "systemReservedCgroup and kubeReservedCgroup work only with CPUs that are reserved by count",
-      fmt::format("reservedSystemCPUs: \"\", {}, {}", write_map("systemReserved", system),
-                  write_map("kubeReserved", without_member(start.config.kube_reserved, "cpu")))};
-}
-
 StartAdvice correct_cpu_list(const FailedStart& start) {
   return {fmt::format("reservedSystemCPUs '{}': expected a list of CPUs and ascending ranges, such "
                       "as \"0-1,4\"",

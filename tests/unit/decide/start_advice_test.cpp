@@ -69,8 +69,13 @@ TEST(StartAdvice, SaysWhatToWrite) {
   EXPECT_THAT(advice_for("cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
                          "cpuManagerPolicyOptions: {full-pcpu-only: 'true'}"),
               HasSubstr("write: cpuManagerPolicyOptions: {full-pcpus-only: \"true\"}"));
-  EXPECT_THAT(advice_for("reservedSystemCPUs: '0'\nkubeReservedCgroup: /a"),
-              HasSubstr("reserved by count"));
+  EXPECT_THAT(advice_for("reservedSystemCPUs: '1,3'\nsystemReservedCgroup: /a\n"
+                         "enforceNodeAllocatable: [pods, system-reserved]"),
+              AllOf(HasSubstr("reserved by count"),
+                    HasSubstr("write: systemReservedCgroup: \"\", kubeReservedCgroup: \"\", "
+                              "enforceNodeAllocatable: [pods]"),
+                    Not(HasSubstr("reservedSystemCPUs: "))))
+      << "containers may have the other CPUs";
   EXPECT_THAT(advice_for("cpuManagerPolicyOptions: {align-by-socket: 'true'}"),
               HasSubstr("need cpuManagerPolicy static"));
   EXPECT_THAT(advice_for("cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
