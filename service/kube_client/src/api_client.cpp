@@ -95,7 +95,7 @@ CURL* new_easy() {
 
 struct ApiClient::Parts {
   struct FreeEasy {
-    void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
   };
 
   [[nodiscard]] Result<std::string> token() const {
