@@ -163,7 +163,7 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
   kept->find_unknown_keys(node, stored);
   checkpoint::KubeletFiles files{stored.cpu, stored.memory};
   auto started = checkpoint::start(node, files, {}, options.state_dir);
-  if (!started && started.error().stage == StartStage::kNodeAllocatable) {  // whatever the state is
+  if (!started && started.error().stage == StartStage::kNodeAllocatable) {  // not the state's fault
     return fail(ErrorCode::kInvalidArgument,
                 describe_start_error(node.machine(), node.config(), started.error()));
   }

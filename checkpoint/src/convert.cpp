@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/checkpoint/other_files.hpp"
 #include "pinfold/decide/allocatable.hpp"
 #include "unknown_keys.hpp"
 
@@ -94,8 +95,7 @@ struct Target {
 void add_baselines(CpuCheckpoint& state, const KnownBaselines& known) {
   for (const auto& entry : state.assignments) {
     if (state.baselines.find(entry.id()) != nullptr) continue;
-    const CpuSet* const cpus = known.baselines.find(entry.id());
-    if (cpus != nullptr && entry.value.contains_all(*cpus)) {
+    if (const auto* const cpus = baseline_among(known.baselines, entry.id(), entry.value)) {
       state.baselines[entry.id()] = *cpus;
     } else if (known.is_needed) {
       state.baselines[entry.id()] = entry.value;

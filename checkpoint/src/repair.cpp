@@ -160,10 +160,9 @@ void restore_baselines(const Node& node, const OtherFiles& others,
   const bool had_any = file.salvaged.had_baselines || node.config().profile != Profile::kFixed;
   for (const auto& entry : state.assignments) {
     if (state.baselines.find(entry.id()) != nullptr) continue;
-    const CpuSet* const known = others.baselines.find(entry.id());
-    const bool is_known = known != nullptr && entry.value.contains_all(*known);
-    state.baselines[entry.id()] = is_known ? *known : entry.value;
-    if (is_known) {
+    const CpuSet* const known = baseline_among(others.baselines, entry.id(), entry.value);
+    state.baselines[entry.id()] = known != nullptr ? *known : entry.value;
+    if (known != nullptr) {
       file.notes.done.push_back(
           {to_string(entry.id()),
            fmt::format("baseline {}: taken from '{}'", known->to_string(), kPodsFileName)});

@@ -500,9 +500,7 @@ tl::unexpected<Error> fail_elsewhere(const std::string& file) {
 
 /// Returns the flags and notes of a text that has flags, as a configuration.
 Result<ConfigDocument> document_of_flags(const FlagsText& read, std::string_view text) {
-  const bool names_kubelet = text.find("kubelet") != std::string_view::npos ||
-                             text.find("KUBELET") != std::string_view::npos;
-  if (read.flags.empty() && !names_kubelet) return invalid("it contains no kubelet flags");
+  if (read.flags.empty() && !names_kubelet(text)) return invalid("it contains no kubelet flags");
   PINFOLD_TRY(check_unit(read));
   ConfigDocument found{json::object(), read.notes, true};
   PINFOLD_TRY(add_flags(read, found));
@@ -523,12 +521,8 @@ Result<ConfigDocument> read_bootstrap(std::string_view text) {
   return Result<ConfigDocument>(std::move(found));
 }
 
-}  // namespace
-
-namespace {
-
-/// Returns the command of a kubelet in a line of ps, pgrep or systemctl status, which the time of
-/// the process or its number precedes; "" if there is none, or only its beginning.
+/// Returns the command of a kubelet in a line of ps, pgrep or systemctl status, after the time or
+/// the number of the process; "" if the line has none, or cuts it off.
 std::string_view command_of_process(std::string_view line) {
   const std::size_t program = line.find("kubelet -");
   if (program == std::string_view::npos || line.ends_with("\u2026")) return {};
@@ -557,6 +551,11 @@ std::optional<FlagsText> flags_of_processes(std::string_view text) {
 }
 
 }  // namespace
+
+bool names_kubelet(std::string_view text) {
+  return text.find("kubelet") != std::string_view::npos ||
+         text.find("KUBELET") != std::string_view::npos;
+}
 
 std::optional<FlagsText> flags_of_text(std::string_view text, const UnitFiles& files) {
   if (text.find('\0') != std::string_view::npos) {

@@ -308,15 +308,15 @@ KubeletFlags flags_of_args(const std::vector<std::string>& args) {
 
 std::vector<std::string> words_of_file(std::string_view text, const Variables& variables) {
   std::vector<std::string> words;
-  std::string joined;  // a line whose last character is a backslash goes on in the next one
+  std::string joined;  // a backslash at its end continues a line in the next one
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(text.size(), end + 1));
     if (line.ends_with('\r')) line.remove_suffix(1);
-    const bool goes_on = line.ends_with('\\') && !text.empty();
+    const bool continues = line.ends_with('\\') && !text.empty();
     joined += line.substr(0, line.size() - (line.ends_with('\\') ? 1 : 0));
-    if (goes_on) continue;
+    if (continues) continue;
     const std::string whole = std::move(joined);
     joined.clear();
     line = whole;

@@ -52,7 +52,7 @@ NotResized below_baseline(const Container& container, const Quantity& cpu, const
                   container.name, baseline.to_string(), baseline.size()));
 }
 
-/// Returns why a container of a Guaranteed pod cannot be resized, whatever it requests.
+/// Returns why a container of a Guaranteed pod cannot be resized to any amount.
 std::optional<NotResized> find_obstacle(const Node& node, const ActivePod& pod,
                                         const Container& container, bool is_shared,
                                         const Quantity& cpu) {

@@ -87,8 +87,8 @@ void set_callbacks(CURL* easy, Transfer& transfer) {
 
 /// libcurl's own preparation, once and before any thread needs it.
 CURL* new_easy() {
-  static const CURLcode kGlobal = curl_global_init(CURL_GLOBAL_DEFAULT);
-  return kGlobal == CURLE_OK ? curl_easy_init() : nullptr;
+  static const CURLcode kInitResult = curl_global_init(CURL_GLOBAL_DEFAULT);
+  return kInitResult == CURLE_OK ? curl_easy_init() : nullptr;
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct NodeOptions {
       kubelet_binary;  ///< its version determines the profile if nothing else does; "": not run
   bool insecure_state_dir = false;
 };
-/// Returns the path of that machine's /proc/iomem; "": it has none.
+/// Returns the path of that machine's /proc/iomem; "" for a machine from a file.
 [[nodiscard]] std::string iomem_of(const NodeOptions& options);
 /// Declares all NodeOptions except the state directory.
 [[nodiscard]] std::vector<cli::Option> node_options(NodeOptions& options);

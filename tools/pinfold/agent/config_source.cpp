@@ -134,16 +134,15 @@ class FlagsArguments {
 /// Applies --kubelet-flags to a configuration.
 Result<void> apply_arguments(const NodeOptions& options, ConfigDocument& config) {
   std::vector<FlagsArgument> arguments;
-  bool names_kubelet = !options.config.empty() || options.kubelet_flags.empty();
+  bool is_of_kubelet = !options.config.empty() || options.kubelet_flags.empty();
   for (const std::string& argument : options.kubelet_flags) {
     PINFOLD_LET(auto one, read_argument(argument));
-    names_kubelet = names_kubelet || one.text.find("kubelet") != std::string::npos ||
-                    one.text.find("KUBELET") != std::string::npos;
+    is_of_kubelet = is_of_kubelet || names_kubelet(one.text);
     arguments.push_back(std::move(one));
   }
   PINFOLD_LET_WRAP(FlagsText flags, FlagsArguments(std::move(arguments)).merge(),
                    "--kubelet-flags");
-  if (flags.flags.empty() && !names_kubelet) {
+  if (flags.flags.empty() && !is_of_kubelet) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("--kubelet-flags: '{}': it contains no kubelet flags",
                             options.kubelet_flags.front()));

@@ -47,8 +47,8 @@ struct WrongSum {
 [[nodiscard]] Result<Inspected<MemoryCheckpoint>> inspect_memory_unchecked(std::string_view bytes);
 
 /// Returns what of a file with a syntax error can be read as one JSON value: without a byte order
-/// mark, up to the last complete value, with what there is of `data`; "" if there is none. Any
-/// other text is returned unchanged.
+/// mark, up to the last complete value, including an incomplete `data`; "" if nothing can be read.
+/// Any other text is returned unchanged.
 [[nodiscard]] std::string readable_part(std::string_view bytes);
 
 /// Keys that no kubelet up to 1.38 knows, with their values as JSON. Kubelets ignore them and drop

@@ -10,6 +10,13 @@
 
 namespace pinfold::checkpoint {
 
+/// Returns the known baseline of a container, or nullptr if it is not among its CPUs.
+[[nodiscard]] inline const CpuSet* baseline_among(const ContainerMap<CpuSet>& known,
+                                                  const ContainerId& id, const CpuSet& cpus) {
+  const CpuSet* const baseline = known.find(id);
+  return baseline != nullptr && cpus.contains_all(*baseline) ? baseline : nullptr;
+}
+
 /// What other files in the directory say.
 struct OtherFiles {
   /// Contents by name: temporary files and copies in journals; any of them may be a state file.

@@ -28,10 +28,13 @@ struct ConfigDocument {
 
 /// Reads the flags of a kubelet from a command line (including /proc/PID/cmdline, and those of k3s
 /// and RKE2), a file with one flag per line, an environment file (KUBELET_EXTRA_ARGS=...), or a
-/// systemd unit or its drop-in; from what ps, pgrep -a and systemctl status print of one kubelet.
-/// nullopt if the text has none of these forms.
+/// systemd unit or its drop-in, or from what ps, pgrep -a and systemctl status print of one
+/// kubelet. nullopt if the text has none of these forms.
 [[nodiscard]] std::optional<FlagsText> flags_of_text(std::string_view text,
                                                      const UnitFiles& files = {});
+
+/// Returns whether a text has the word "kubelet": without flags, it may still be about one.
+[[nodiscard]] bool names_kubelet(std::string_view text);
 
 /// Applies flags to a configuration; `notes` names those without effect. Errors: kInvalidArgument
 /// for flags with which a kubelet does not start, and if they name the file with the rest of the
