@@ -24,6 +24,7 @@
 
 #include <algorithm>
 
+#include "pinfold/checkpoint/files.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"

@@ -7,6 +7,8 @@
 
 #include "pinfold/api/pod.hpp"
 #include "pinfold/types/container_id.hpp"
+#include "pinfold/types/container_map.hpp"
+#include "pinfold/types/cpuset.hpp"
 
 namespace pinfold::checkpoint {
 
