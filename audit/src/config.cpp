@@ -78,16 +78,36 @@ Result<void> add_drop_ins(const Tree& tree, const std::string& directory,
   return {};
 }
 
+/// The file and its drop-ins with the flags, as one document.
+// NOLINTNEXTLINE(bugprone-exception-escape): moving nlohmann's JSON asserts
+struct WholeConfig {
+  std::string part = {};  ///< the file that is being read; "": the flags
+  json document = json::object();
+  ConfigSources sources = {};
+  std::vector<ConfigWarning> warnings = {};
+};
+
+/// Reads a file or drop-in. A kubelet decodes each of them alone.
+Result<json> read_part(const Tree& tree, const std::string& path, WholeConfig& config) {
+  config.part = path;
+  PINFOLD_LET(auto read, read_document(tree, path));
+  PINFOLD_LET_WRAP(auto parsed, config_from_json(read.document),
+                   fmt::format("'{}'", tree.shown(path)));
+  note_source(path, read.document, config.sources);
+  for (auto* const warnings : {&read.notes, &parsed.warnings}) {
+    for (std::string& warning : *warnings) config.warnings.push_back({std::move(warning), path});
+  }
+  return std::move(read.document);
+}
+
 /// Merges the drop-ins of --config-dir into the file, or into nothing without a file.
-Result<void> merge_drop_ins(const Tree& tree, const std::string& directory,
-                            ConfigDocument& config) {
+Result<void> merge_drop_ins(const Tree& tree, const std::string& directory, WholeConfig& config) {
   std::vector<std::string> paths;
   PINFOLD_TRY(add_drop_ins(tree, directory, paths));
   for (const std::string& path : paths) {
-    PINFOLD_LET(auto over, read_document(tree, path));
-    over.document.erase("mergeDefaultEvictionSettings");  // no effect in a drop-in
-    merge_config(config.document, over.document);
-    config.notes.insert(config.notes.end(), over.notes.begin(), over.notes.end());
+    PINFOLD_LET(auto over, read_part(tree, path, config));
+    over.erase("mergeDefaultEvictionSettings");  // no effect in a drop-in
+    merge_config(config.document, over);
   }
   json& hard = config.document["evictionHard"];
   if (hard.is_null()) hard = json::object();  // a kubelet has chosen its defaults before
@@ -95,24 +115,28 @@ Result<void> merge_drop_ins(const Tree& tree, const std::string& directory,
 }
 
 /// Reads the file and its drop-ins, and applies the flags on top.
-Result<ConfigDocument> whole_config(const Tree& tree, const ObservedKubelet& kubelet) {
-  ConfigDocument config;
+Result<void> read_whole(const Tree& tree, const ObservedKubelet& kubelet, WholeConfig& config) {
   const std::string directory = flag_of(kubelet.flags, "--config-dir");
   if (!kubelet.config_path.empty()) {
-    PINFOLD_LET(config, read_document(tree, kubelet.config_path));
+    PINFOLD_LET(config.document, read_part(tree, kubelet.config_path, config));
     if (!directory.empty()) set_eviction_defaults(config.document);
   } else {
     config.document["evictionHard"] = json::object();  // only a file has default thresholds
   }
   if (!directory.empty()) PINFOLD_TRY(merge_drop_ins(tree, directory, config));
+  config.part.clear();
   if (!kubelet.pid) {  // one that runs knows its flags
     PINFOLD_TRY(check_flags(kubelet.flags));
     if (auto unknown = unknown_flags(kubelet.flags); !unknown.empty()) {
-      config.notes.push_back(std::move(unknown));
+      config.warnings.push_back({std::move(unknown)});
     }
   }
   if (config.document.is_object()) PINFOLD_TRY(apply_flags(kubelet.flags, config.document));
-  return Result<ConfigDocument>(std::move(config));
+  note_sources(kubelet.flags, config.sources);
+  config.sources.is_of_flags =
+      kubelet.config_path.empty() ||
+      (!kubelet.settings_path.empty() && kubelet.settings_path != kubelet.config_path);
+  return {};
 }
 
 /// Returns the configured driver. `is_decided`: the program that contains the kubelet decides
@@ -139,12 +163,13 @@ bool has_usual_config(const Tree& tree, const ObserveOptions& options) {
 void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKubelet& kubelet) {
   if (!kubelet.config_error.empty()) return;  // from the files with its flags
   kubelet.config_path = choose_config(tree, options, kubelet);
-  auto read = whole_config(tree, kubelet);
-  if (!read) {
-    kubelet.config_error = std::move(read).error().message;
+  WholeConfig whole;
+  if (const auto read = read_whole(tree, kubelet, whole); !read) {
+    kubelet.config_error = read.error().message;
+    kubelet.config_error_file = whole.part;
     return;
   }
-  auto parsed = config_from_json(read->document);
+  auto parsed = config_from_json(whole.document);
   if (!parsed) {
     kubelet.config_error = std::move(parsed)
                                .error()
@@ -153,12 +178,12 @@ void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKub
     return;
   }
   kubelet.config = std::move(parsed->config);
-  if (!kubelet.unit_error.empty()) kubelet.config_warnings.push_back(kubelet.unit_error);
-  for (auto* const warnings : {&read->notes, &parsed->warnings}) {
-    for (std::string& warning : *warnings) kubelet.config_warnings.push_back(std::move(warning));
-  }
-  kubelet.config_text = read->document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-  kubelet.driver = driver_of(read->document, kubelet.unit.starts_with("k3s"));
+  kubelet.config->sources = std::move(whole.sources);
+  if (!kubelet.unit_error.empty()) kubelet.config_warnings.push_back({kubelet.unit_error});
+  for (ConfigWarning& warning : whole.warnings)
+    kubelet.config_warnings.push_back(std::move(warning));
+  kubelet.config_text = whole.document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  kubelet.driver = driver_of(whole.document, kubelet.unit.starts_with("k3s"));
 }
 
 }  // namespace pinfold::audit

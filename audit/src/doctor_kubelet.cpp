@@ -12,6 +12,7 @@
 #include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/decide/start_advice.hpp"
 #include "pinfold/types/quantity.hpp"
+#include "settings_places.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -26,22 +27,35 @@ std::vector<std::pair<const char*, const Config*>> configs_of(const ObservedSyst
   return configs;
 }
 
-/// Returns how an administrator changes the kubelet's configuration and makes it read that.
-std::string edit_kubelet(const ObservedKubelet& kubelet) {
-  return fmt::format("edit '{}', then: systemctl restart {}",
-                     kubelet.settings_path.empty() ? kubelet.config_path : kubelet.settings_path,
-                     kubelet.unit);
+/// Returns how an administrator changes settings of the kubelet in these places (see
+/// settings_places) and makes it read them.
+std::string edit_kubelet(const ObservedKubelet& kubelet, const std::vector<std::string>& places) {
+  std::vector<std::string> edits;
+  bool is_of_unit = false;
+  for (const std::string& place : places) {
+    is_of_unit = is_of_unit || place.empty();
+    edits.push_back(place.empty()
+                        ? fmt::format("the flags that 'systemctl cat {}' shows", kubelet.unit)
+                        : fmt::format("'{}'", place));
+  }
+  return fmt::format("edit {}, then: {}systemctl restart {}", fmt::join(edits, " and "),
+                     is_of_unit ? "systemctl daemon-reload; " : "", kubelet.unit);
 }
 
-std::string edit(const ObservedSystem& system, const OptionalConfig& config) {
+std::string edit(const ObservedSystem& system, const OptionalConfig& config,
+                 const std::vector<StartStep>& steps) {
   const bool is_kubelet = &config == &system.kubelet.config;
-  return is_kubelet ? edit_kubelet(system.kubelet)
+  return is_kubelet ? edit_kubelet(system.kubelet, settings_places(system.kubelet, steps))
                     : fmt::format("edit '{}/config.yaml', then: systemctl reload pinfold",
                                   system.service.state_dir);
 }
 
-/// Errors of the start, each with the profiles in which it occurs.
-using StartErrors = std::map<std::string, std::vector<std::string_view>>;
+/// An error of the start.
+struct Refusal {
+  std::vector<std::string_view> profiles;  ///< in which it occurs
+  std::vector<StartStep> steps;            ///< that mend it
+};
+using StartErrors = std::map<std::string, Refusal>;
 
 StartErrors start_errors(const Machine& machine, const Config& config,
                          const std::vector<Profile>& profiles) {
@@ -55,9 +69,11 @@ StartErrors start_errors(const Machine& machine, const Config& config,
                               : tl::expected<void, StartError>(tl::unexpected(node.error()));
     if (checked) continue;
     const auto advice = advise_start(machine, tried, checked.error());
-    errors[fmt::format("{}: {}{}", to_string(checked.error().stage), checked.error().error,
-                       advice ? "; " + to_string(*advice) : "")]
-        .push_back(to_string(profile));
+    Refusal& refusal =
+        errors[fmt::format("{}: {}{}", to_string(checked.error().stage), checked.error().error,
+                           advice ? "; " + to_string(*advice) : "")];
+    refusal.profiles.push_back(to_string(profile));
+    if (advice) refusal.steps = advice->steps;
   }
   return errors;
 }
@@ -67,14 +83,14 @@ void check_start(const ObservedSystem& system, const OptionalConfig& config, con
   if (!config || !system.machine) return;
   const StartErrors errors = start_errors(*system.machine, *config, profiles);
   std::size_t refusing = 0;
-  for (const auto& [error, of] : errors) refusing += of.size();
-  for (const auto& [error, of] : errors) {
+  for (const auto& [error, refusal] : errors) refusing += refusal.profiles.size();
+  for (const auto& [error, refusal] : errors) {
     checks.push_back(
         {name, refusing == profiles.size() ? CheckStatus::kProblem : CheckStatus::kWarning,
-         fmt::format("{} ({})", error, fmt::join(of, ", ")),
+         fmt::format("{} ({})", error, fmt::join(refusal.profiles, ", ")),
          fmt::format("a configuration that fits CPUs {} and {} NUMA nodes",
                      system.machine->all_cpus().to_string(), system.machine->numa_count()),
-         edit(system, config)});
+         edit(system, config, refusal.steps)});
   }
   if (!errors.empty()) return;
   checks.push_back({name, CheckStatus::kOk,
@@ -85,14 +101,16 @@ void check_start(const ObservedSystem& system, const OptionalConfig& config, con
 
 /// Checks for unknown settings in the kubelet's configuration, and for settings without effect.
 void check_config_warnings(const ObservedKubelet& kubelet, Checks& checks) {
-  std::vector<std::string> warnings = kubelet.config_warnings;
-  for (std::string& one : settings_without_effect(*kubelet.config)) {
-    warnings.push_back(std::move(one));
-  }
-  for (const std::string& warning : warnings) {
+  const auto add = [&](const std::string& warning, const std::vector<std::string>& places) {
     checks.push_back({"kubelet-config-warning", CheckStatus::kWarning, warning,
                       "only settings that the kubelet knows and that have an effect",
-                      edit_kubelet(kubelet)});
+                      edit_kubelet(kubelet, places)});
+  };
+  for (const auto& [warning, file] : kubelet.config_warnings) {
+    add(warning, {place_of(kubelet, file)});
+  }
+  for (const std::string& warning : settings_without_effect(*kubelet.config)) {
+    add(warning, settings_places(kubelet, {}));
   }
 }
 
@@ -109,7 +127,8 @@ void check_kubelet_config(const ObservedSystem& system, Checks& checks) {
                       "no kubelet found: neither a process nor the usual files"});
   } else {
     checks.push_back({"kubelet-config", CheckStatus::kProblem, kubelet.config_error,
-                      "a KubeletConfiguration", edit_kubelet(kubelet)});
+                      "a KubeletConfiguration",
+                      edit_kubelet(kubelet, {place_of(kubelet, kubelet.config_error_file)})});
   }
 }
 
@@ -208,7 +227,7 @@ void check_two_managers(const ObservedSystem& system, Checks& checks) {
                    config->cpu_manager_policy, config->memory_manager_policy),
        "cpuManagerPolicy none and memoryManagerPolicy None for the kubelet, or no "
        "'nri' in '/etc/pinfold/agent.yaml'",
-       edit(system, config)});
+       edit(system, config, {})});
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "pinfold/decide/config_effects.hpp"
 #include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/decide/start_advice.hpp"
+#include "settings_places.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -28,16 +29,19 @@ checkpoint::ContainerIds runtime_ids(const Case& given) {
   return ids;
 }
 
-/// Returns the file with the kubelet's settings.
-std::string config_file(const Observed& observed) {
-  const ObservedKubelet& kubelet = observed.kubelet;
-  return observed.root +
-         (kubelet.settings_path.empty() ? kubelet.config_path : kubelet.settings_path);
-}
-
-/// Returns the command that shows the kubelet's settings.
-std::string show_config(const Observed& observed) {
-  return fmt::format("cat '{}'", config_file(observed));
+/// Returns the command that shows the kubelet's settings in these places (see settings_places).
+std::string show_config(const Observed& observed, const std::vector<std::string>& places) {
+  std::string files;
+  std::string unit;
+  for (const std::string& place : places) {
+    if (place.empty()) {
+      unit = "systemctl cat " + observed.kubelet.unit;
+    } else {
+      files += fmt::format(" '{}{}'", observed.root, place);
+    }
+  }
+  const bool has_both = !files.empty() && !unit.empty();
+  return (files.empty() ? "" : "cat" + files) + (has_both ? "; " : "") + unit;
 }
 
 /// Why a kubelet would not start.
@@ -60,13 +64,15 @@ StartRefusal try_start(const Case& given, Profile profile) {
            : tl::expected<void, StartError>(tl::unexpected(node.error()));
   if (answer) return {};
   const auto advice = advise_start(*observed.machine, config, answer.error());
+  const std::vector<StartStep> no_steps;
   const bool is_of_state = node && answer.error().stage != StartStage::kNodeAllocatable;
   return {checkpoint::cause_of(answer.error(),
                                is_of_state ? observed.kubelet.files : checkpoint::KubeletFiles()) +
               (advice ? "; " + to_string(*advice) : ""),
           is_of_state ? fmt::format("pinfold checkpoint verify '{}{}'", observed.root,
                                     observed.kubelet.root_dir)
-                      : show_config(observed),
+                      : show_config(observed, settings_places(observed.kubelet,
+                                                              advice ? advice->steps : no_steps)),
           is_of_state ? repair_command(observed.kubelet) : ""};
 }
 
@@ -100,14 +106,19 @@ void judge_start(const Case& given, std::vector<Finding>& findings) {
 void judge_config(const Case& given, std::vector<Finding>& findings) {
   const ObservedKubelet& kubelet = given.observed.kubelet;
   if (!kubelet.config) return;
-  const Subject file{"file", config_file(given.observed)};
-  for (const std::string& warning : kubelet.config_warnings) {
+  const auto add = [&](const char* name, Severity severity, const std::string& sentence,
+                       const std::vector<std::string>& places) {
+    const std::string& place = places.front();
+    const Subject subject =
+        place.empty() ? kubelet_subject() : Subject{"file", given.observed.root + place};
     findings.push_back(
-        {"config-warning", Severity::kWarning, file, "", "", warning, show_config(given.observed)});
+        {name, severity, subject, "", "", sentence, show_config(given.observed, places)});
+  };
+  for (const auto& [warning, file] : kubelet.config_warnings) {
+    add("config-warning", Severity::kWarning, warning, {place_of(kubelet, file)});
   }
   for (const std::string& sentence : settings_without_effect(*kubelet.config)) {
-    findings.push_back(
-        {"config-effect", Severity::kNote, file, "", "", sentence, show_config(given.observed)});
+    add("config-effect", Severity::kNote, sentence, settings_places(kubelet, {}));
   }
 }
 

@@ -145,7 +145,9 @@ void observe_host(const Tree& tree, KubeletHost host, ObservedKubelet& kubelet) 
       read_k0s(host, kubelet);
       break;
   }
-  if (!read) kubelet.config_error = read.error().message;
+  if (read) return;
+  kubelet.config_error = read.error().message;
+  kubelet.config_error_file = kubelet.settings_path;
 }
 
 std::string unit_of_host(const Tree& tree, const KubeletHost& host) {

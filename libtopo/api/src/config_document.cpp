@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "flag_table.hpp"
 #include "pinfold/api/config.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
@@ -181,10 +182,6 @@ const json* at_path(const json& document, std::string_view path) {
     path.remove_prefix(std::min(path.size(), dot + 1));
   }
   return value;
-}
-
-std::string text_of(const json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 /// Reads {"a": "b"}, ["a=b"], or kubeadm v1beta4's [{"name": "a", "value": "b"}].
@@ -375,12 +372,15 @@ class Finder {
       return invalid(fmt::format("{} kubelet configurations: expected one", configs_.size()));
     }
     ConfigDocument read{configs_.empty() ? json::object() : std::move(configs_.front()),
-                        std::move(notes_), is_partial_, is_partial_ ? complete_ : ""};
+                        std::move(notes_),
+                        is_partial_,
+                        {is_partial_ ? complete_ : ""}};
     set_defaults(read.document);
     PINFOLD_TRY(add_flags({flags_}, read));
     if (is_rancher_ && read.document.is_object()) {
       add_rancher_flags(flags_);
       PINFOLD_TRY(apply_flags(flags_, read.document));
+      note_sources(flags_, read.sources);
     }
     return Result<ConfigDocument>(std::move(read));
   }
@@ -516,7 +516,7 @@ Result<ConfigDocument> read_bootstrap(std::string_view text) {
   const std::string complete =
       "bootstrap.sh adds its own settings, kubeReserved among them: "
       "'/etc/kubernetes/kubelet/kubelet-config.json' on the node is complete";
-  ConfigDocument found{json::object(), {complete}, true, complete};
+  ConfigDocument found{json::object(), {complete}, true, {complete}};
   PINFOLD_TRY(add_flags({flags}, found));
   return Result<ConfigDocument>(std::move(found));
 }
@@ -578,9 +578,23 @@ Result<void> add_flags(const FlagsText& read, ConfigDocument& config) {
   const auto file = read.flags.find("--config");
   if (file != read.flags.end() && has_no_file) return fail_elsewhere(file->second);
   if (config.document.is_object()) PINFOLD_TRY(apply_flags(read.flags, config.document));
+  note_sources(read.flags, config.sources);
+  if (has_no_file && !read.flags.empty()) config.sources.is_of_flags = true;
   if (read.is_command && has_no_file) config.document.emplace("evictionHard", json::object());
   for (std::string& warning : flag_warnings(read.flags)) config.notes.push_back(std::move(warning));
   return {};
+}
+
+void note_source(const std::string& file, const json& document, ConfigSources& sources) {
+  if (!document.is_object()) return;
+  for (const auto& [field, value] : document.items()) sources.of_field[field].push_back(file);
+}
+
+void note_sources(const KubeletFlags& flags, ConfigSources& sources) {
+  for (const auto& [name, value] : flags) {
+    const KnownFlag* const flag = find_flag(name);
+    if (flag != nullptr && *flag->field != '\0') sources.of_field[flag->field].push_back(name);
+  }
 }
 
 std::vector<std::string> unset_policies(const ConfigDocument& config) {
@@ -643,7 +657,7 @@ Result<ParsedConfig> parse_config(std::string_view yaml_or_json) {
   parsed.warnings.insert(parsed.warnings.begin(), read.notes.begin(), read.notes.end());
   parsed.open_policies = open_policies(read);
   parsed.unset_policies = unset_policies(read);
-  parsed.config.complete = {std::move(read.complete)};
+  parsed.config.sources = std::move(read.sources);
   return parsed;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ struct KnownFlag {
 
 /// Returns the flag with this name ("--v"); nullptr if no version of the kubelet has it.
 [[nodiscard]] const KnownFlag* find_flag(std::string_view name);
+/// Returns the flag that sets a field; nullptr if none does.
+[[nodiscard]] const KnownFlag* flag_of_field(std::string_view field);
+/// Returns a string as it is, anything else as JSON.
+[[nodiscard]] std::string text_of(const nlohmann::json& value);
 /// Returns the minor version that removed a flag ("--logtostderr"); nullopt if kubelet 1.36 has it,
 /// or if the version is not known here.
 [[nodiscard]] std::optional<int> removal_of(std::string_view name);

@@ -142,6 +142,32 @@ Result<json> value_of(const KnownFlag& flag, const std::string& text) {
   return json(*number);
 }
 
+/// Returns "0:memory=1Gi,hugepages-2Mi=4Mi;1:memory=1Gi".
+std::string memory_text(const json& list) {
+  std::vector<std::string> nodes;
+  for (const json& node : list) {
+    std::vector<std::string> limits;
+    for (const auto& [name, limit] : node.at("limits").items()) {
+      limits.push_back(fmt::format("{}={}", name, text_of(limit)));
+    }
+    nodes.push_back(fmt::format("{}:{}", text_of(node.at("numaNode")), fmt::join(limits, ",")));
+  }
+  return fmt::format("{}", fmt::join(nodes, ";"));
+}
+
+/// Returns what value_of() reads as this value. Domain: a value of the flag's field, no kPair.
+std::string value_text(const KnownFlag& flag, const json& value) {
+  if (flag.form == FlagForm::kMemory) return memory_text(value);
+  if (!value.is_structured()) return text_of(value);
+  std::vector<std::string> parts;
+  for (const auto& [name, member] : value.items()) {
+    const char* const separator = flag.form == FlagForm::kThresholds ? "<" : "=";
+    parts.push_back(value.is_array() ? text_of(member)
+                                     : fmt::format("{}{}{}", name, separator, text_of(member)));
+  }
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
 /// Adds a flag; a repeated one is joined or replaced, and underscores in its name count as dashes,
 /// as in the kubelet.
 void add_flag(KubeletFlags& flags, std::string name, const std::string& value) {
@@ -203,6 +229,10 @@ tl::unexpected<Error> fail_operand(const std::string& word) {
 }
 
 }  // namespace
+
+std::string text_of(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
 
 std::vector<std::string> parse_command_line(std::string_view cmdline) {
   std::vector<std::string> words;
@@ -327,6 +357,26 @@ std::vector<std::string> words_of_file(std::string_view text, const Variables& v
     }
   }
   return words;
+}
+
+std::string flag_name(std::string_view field) {
+  const KnownFlag* const flag = flag_of_field(field);
+  return flag == nullptr ? "" : fmt::format("--{}", flag->name);
+}
+
+std::vector<std::string> flags_for(std::string_view field, const json& value) {
+  const KnownFlag* const flag = flag_of_field(field);
+  if (flag == nullptr) return {};
+  if (flag->form == FlagForm::kPair) {
+    std::vector<std::string> flags;
+    for (const auto& [name, member] : value.items()) {
+      flags.push_back(fmt::format("--{}={}={}", flag->name, name, text_of(member)));
+    }
+    return flags;
+  }
+  const bool is_unset = value.is_object() && value.empty();
+  if (is_unset) return {};
+  return {fmt::format("--{}={}", flag->name, value_text(*flag, value))};
 }
 
 void add_rancher_flags(KubeletFlags& flags) {

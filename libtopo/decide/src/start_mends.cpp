@@ -374,7 +374,7 @@ std::optional<StartAdvice> mend_start(const FailedStart& start) {
   for (const StartMend& mend : kMends) {
     if (!mentions(start.error, mend.part)) continue;
     StartAdvice advice = mend.advise(start);
-    const std::string& complete = start.config.complete.advice;
+    const std::string& complete = start.config.sources.complete;
     if (mend.adds_reservation && !complete.empty()) {
       return StartAdvice{fmt::format("{}; {}", advice.cause, complete), ""};
     }
@@ -409,14 +409,20 @@ std::string write_map(std::string_view field, const Texts& texts) {
 
 std::optional<StartAdvice> advise_start(const Machine& machine, const Config& config,
                                         const StartError& error) {
-  if (auto advice = mend_start({machine, config, error})) return advice;
-  const KnownStartError* const known = find_known_start_error(error.error);
-  return known == nullptr ? std::nullopt : std::optional(StartAdvice{known->cause, known->write});
+  auto advice = mend_start({machine, config, error});
+  if (!advice) {
+    const KnownStartError* const known = find_known_start_error(error.error);
+    if (known == nullptr) return std::nullopt;
+    advice = StartAdvice{known->cause, known->write};
+  }
+  advice->steps = start_steps(advice->write, config.sources);
+  return advice;
 }
 
 std::string to_string(const StartAdvice& advice) {
-  return advice.write.empty() ? advice.cause
-                              : fmt::format("{}; write: {}", advice.cause, advice.write);
+  std::string text = advice.cause;
+  for (const StartStep& step : advice.steps) text += "; " + to_string(step);
+  return text;
 }
 
 std::string describe_start_error(const Machine& machine, const Config& config,

@@ -149,6 +149,45 @@ TEST(KubeletFlags, ChangeTheConfiguration) {
                        {"numaNode": 1, "limits": {"memory": "1Gi"}}]})"));
 }
 
+TEST(KubeletFlags, SetFields) {
+  const struct {
+    const char* field;
+    const char* value;
+    std::vector<std::string> flags;
+  } cases[] = {
+      {"reservedSystemCPUs", R"("0-1")", {"--reserved-cpus=0-1"}},
+      {"systemReservedCgroup", R"("")", {"--system-reserved-cgroup="}},
+      {"maxPods", "110", {"--max-pods=110"}},
+      {"cgroupsPerQOS", "false", {"--cgroups-per-qos=false"}},
+      {"enforceNodeAllocatable",
+       R"(["pods", "kube-reserved"])",
+       {"--enforce-node-allocatable=pods,kube-reserved"}},
+      {"enforceNodeAllocatable", "[]", {"--enforce-node-allocatable="}},
+      {"kubeReserved", R"({"cpu": "1", "memory": "1Gi"})", {"--kube-reserved=cpu=1,memory=1Gi"}},
+      {"evictionHard", R"({"memory.available": "5%"})", {"--eviction-hard=memory.available<5%"}},
+      {"featureGates", R"({"A": true, "B": false})", {"--feature-gates=A=true,B=false"}},
+      {"cpuManagerPolicyOptions",
+       R"({"a": "true", "b": "x,y"})",
+       {"--cpu-manager-policy-options=a=true", "--cpu-manager-policy-options=b=x,y"}},
+      {"reservedMemory",
+       R"([{"numaNode": 0, "limits": {"hugepages-2Mi": "4Mi", "memory": "1Gi"}},
+           {"numaNode": 1, "limits": {"memory": "2Gi"}}])",
+       {"--reserved-memory=0:hugepages-2Mi=4Mi,memory=1Gi;1:memory=2Gi"}},
+  };
+  for (const auto& one : cases) {
+    const json value = json::parse(one.value);
+    EXPECT_EQ(flags_for(one.field, value), one.flags);
+    json config = json::object();
+    ASSERT_TRUE(apply_flags(flags_of_words(one.flags), config)) << one.field;
+    EXPECT_EQ(config, (json{{one.field, value}})) << "a kubelet reads the same";
+  }
+  EXPECT_EQ(flags_for("cpuManagerPolicyOptions", json::object()), std::vector<std::string>{});
+  EXPECT_EQ(flags_for("kubeReserved", json::object()), std::vector<std::string>{});
+  EXPECT_EQ(flags_for("memorySwap", json::object()), std::vector<std::string>{}) << "no such flag";
+  EXPECT_EQ(flag_name("evictionHard"), "--eviction-hard");
+  EXPECT_EQ(flag_name("memorySwap"), "");
+}
+
 TEST(KubeletFlags, MayHaveUnderscoresInTheirNames) {
   EXPECT_EQ(kubelet_flags({"kubelet", "--cpu_manager_policy=static", "--reserved_cpus", "0_1"}),
             (KubeletFlags{{"--cpu-manager-policy", "static"}, {"--reserved-cpus", "0_1"}}));

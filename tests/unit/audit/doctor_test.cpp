@@ -16,6 +16,7 @@ namespace pinfold::audit {
 namespace {
 
 using test::DoctorTree;
+using std::string_literals::operator""s;
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
@@ -518,6 +519,34 @@ TEST(Doctor, NamesTheFileAndUnitOfADistribution) {
   EXPECT_THAT(complaints(checks), ElementsAre(HasSubstr("problem kubelet-config: ")));
   EXPECT_EQ(checks.front().mend,
             "edit '/etc/rancher/k3s/config.yaml', then: systemctl restart k3s");
+}
+
+/// A flag wins over the file, and a drop-in too.
+TEST(Doctor, NamesThePlaceThatDecides) {
+  const DoctorTree tree;
+  tree.write("proc/100/cmdline",
+             "kubelet\0--config=/var/lib/kubelet/config.yaml\0--reserved-cpus=99\0"s);
+  Checks checks = check_system(observe_doctor(tree));
+  EXPECT_THAT(checks.front().observed, HasSubstr("; pass --reserved-cpus=0"));
+  EXPECT_EQ(checks.front().mend,
+            "edit the flags that 'systemctl cat kubelet' shows, then: systemctl daemon-reload; "
+            "systemctl restart kubelet");
+  tree.write("proc/100/cmdline",
+             "kubelet\0--config=/var/lib/kubelet/config.yaml\0--config-dir=/etc/kubelet.d\0"s);
+  tree.write("etc/kubelet.d/50-cpus.conf",
+             "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+             "reservedSystemCPUs: '99'\nreservedSystemCpu: '1'\n");
+  checks = check_system(observe_doctor(tree));
+  EXPECT_THAT(checks.front().observed,
+              HasSubstr("; write in '/etc/kubelet.d/50-cpus.conf': reservedSystemCPUs: "));
+  for (const std::size_t i : {0U, 1U}) {
+    EXPECT_EQ(checks.at(i).mend,
+              "edit '/etc/kubelet.d/50-cpus.conf', then: systemctl restart kubelet")
+        << checks.at(i).observed;
+  }
+  tree.write("etc/kubelet.d/50-cpus.conf", "kind: [\n");
+  EXPECT_EQ(check_system(observe_doctor(tree)).front().mend,
+            "edit '/etc/kubelet.d/50-cpus.conf', then: systemctl restart kubelet");
 }
 
 TEST(Doctor, SaysHowAUserGetsCpusets) {

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "fixture.hpp"
+#include "pinfold/api/config_document.hpp"
 #include "pinfold/decide/config_effects.hpp"
 #include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/text/document.hpp"
+#include "pinfold/text/words.hpp"
 
 namespace pinfold {
 namespace {
@@ -23,6 +25,7 @@ namespace {
 using testing::AllOf;
 using testing::AnyOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -385,6 +388,103 @@ std::optional<StartError> start_error(const Machine& machine, const Config& conf
   if (!node) return node.error();
   const auto checked = node->check_node_allocatable();
   return checked ? std::nullopt : std::optional(checked.error());
+}
+
+/// A configuration in the places from which a kubelet takes it.
+struct Places {
+  nlohmann::json file = nlohmann::json::object();
+  nlohmann::json drop_in = nlohmann::json::object();
+  KubeletFlags flags = {};
+
+  /// Distributes the members; a field can be in several places.
+  static Places of(const nlohmann::json& document, Draw& draw) {
+    Places places;
+    for (const auto& [field, value] : document.items()) {
+      const auto words = flags_for(field, value);
+      const std::size_t where = draw.below(words.empty() ? 2 : 4);
+      if (where == 0 || draw.below(4) == 0) places.file[field] = value;
+      if (where == 1) places.drop_in[field] = value;
+      if (where >= 2) merge_flags(places.flags, flags_of_words(words));
+    }
+    return places;
+  }
+  [[nodiscard]] nlohmann::json whole() const {
+    nlohmann::json config = file;
+    merge_config(config, drop_in);
+    EXPECT_TRUE(apply_flags(flags, config));
+    return config;
+  }
+  [[nodiscard]] ConfigSources sources() const {
+    ConfigSources sources;
+    note_source("/file", file, sources);
+    note_source("/drop-in", drop_in, sources);
+    note_sources(flags, sources);
+    return sources;
+  }
+  void follow(const StartStep& step) {
+    if (step.kind == StartStep::Kind::kPass) {
+      const KubeletFlags passed = flags_of_words(split_words(step.text));
+      for (const auto& [name, value] : passed) flags[name] = value;
+    } else if (step.kind == StartStep::Kind::kWrite) {
+      nlohmann::json& written = step.file == "/drop-in" ? drop_in : file;
+      written.update(expect_members(step.text));
+    } else if (step.file.empty()) {
+      EXPECT_EQ(flags.erase(step.text), 1) << step.text;
+    } else {
+      EXPECT_EQ((step.file == "/drop-in" ? drop_in : file).erase(step.text), 1) << step.text;
+    }
+  }
+};
+
+/// A flag wins over a file, and the members of files are merged.
+TEST(StartAdvice, IsTrueWhereEachSettingIs) {
+  int passed = 0;
+  int left_out = 0;
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    Draw draw(seed);
+    const Machine machine = draw.machine();
+    Places places = Places::of(draw.configuration(), draw);
+    const Config before = config_from_json(places.whole()).value().config;
+    Config config = before;
+    config.sources = places.sources();
+    const auto error = start_error(machine, config);
+    const auto advice = error ? advise_start(machine, config, *error) : std::nullopt;
+    if (!advice || advice->write.empty()) continue;
+    nlohmann::json expected = places.whole();
+    const nlohmann::json members = expect_members(advice->write);
+    for (const auto& [field, value] : members.items()) expected[field] = value;
+    for (const StartStep& step : advice->steps) {
+      places.follow(step);
+      passed += step.kind == StartStep::Kind::kPass ? 1 : 0;
+      left_out += step.kind == StartStep::Kind::kLeaveOut ? 1 : 0;
+    }
+    EXPECT_EQ(config_from_json(places.whole()).value().config,
+              config_from_json(expected).value().config)
+        << "seed " << seed << ": " << to_string(*advice);
+  }
+  EXPECT_GT(passed, 100);
+  EXPECT_GT(left_out, 10);
+}
+
+TEST(StartAdvice, NamesTheFlagOrTheFileThatDecides) {
+  Config config = parse_config("cpuManagerPolicy: static").value().config;
+  const auto advice = [&] {
+    return to_string(
+        advise_start(machine(), config, Node::make(machine(), config).error()).value());
+  };
+  config.sources.of_field = {{"cpuManagerPolicy", {"--cpu-manager-policy"}}};
+  EXPECT_THAT(advice(), EndsWith("; write: reservedSystemCPUs: \"0-1\""));
+  config.sources.is_of_flags = true;
+  EXPECT_THAT(advice(), EndsWith("; pass --reserved-cpus=0-1"));
+  config.sources = {"", {{"reservedSystemCPUs", {"/etc/a.conf", "/etc/b.conf"}}}};
+  EXPECT_THAT(advice(), EndsWith("; write in '/etc/b.conf': reservedSystemCPUs: \"0-1\""));
+  config = parse_config("evictionHard: {}\nmemoryManagerPolicy: Static").value().config;
+  config.sources.of_field = {{"evictionHard", {"--eviction-hard"}}};
+  EXPECT_THAT(advice(), EndsWith("; pass '--eviction-hard=memory.available<100Mi'"));
+  config.sources.of_field = {{"evictionHard", {"/etc/a.conf", "/etc/b.conf"}}};
+  EXPECT_THAT(advice(),
+              EndsWith("; write in '/etc/b.conf': evictionHard: {memory.available: \"100Mi\"}; "
+                       "leave out evictionHard in '/etc/a.conf'"));
 }
 
 TEST(StartAdvice, IsTrueWhenFollowed) {

@@ -29,7 +29,7 @@ bool is_directory(const std::string& path) {
 void warn_of_sources(const audit::ObservedKubelet& kubelet) {
   const auto parsed = parse_config(kubelet.config_text);
   const auto later = parsed ? parsed->warnings : std::vector<std::string>();
-  for (const std::string& warning : kubelet.config_warnings) {
+  for (const auto& [warning, file] : kubelet.config_warnings) {
     const bool is_said_later = std::find(later.begin(), later.end(), warning) != later.end();
     if (!is_said_later) warn("configuration: " + warning);
   }
@@ -38,6 +38,7 @@ void warn_of_sources(const audit::ObservedKubelet& kubelet) {
 struct NodeText {
   std::string text;
   bool is_partial = false;  ///< the kubelet may have flags, too
+  ConfigSources sources = {};
 };
 
 /// Returns the configuration of the kubelet on a node. One that is only guessed is an error.
@@ -56,7 +57,8 @@ Result<NodeText> text_of_node(const std::string& root) {
                     "it gets from elsewhere are unknown; pass them with --kubelet-flags",
                     root));
   }
-  return NodeText{std::move(kubelet.config_text), kubelet.may_have_flags};
+  return NodeText{std::move(kubelet.config_text), kubelet.may_have_flags,
+                  std::move(kubelet.config->sources)};
 }
 
 /// Returns whether an argument has flags itself and is not the name of a file that exists, such as
@@ -185,6 +187,7 @@ Result<ConfigText> read_config_text(const NodeOptions& options) {
     PINFOLD_LET(node.text, read_input(options.config));
   }
   PINFOLD_LET_WRAP(auto read, read_config_document(text), options.config);
+  if (is_directory(options.config)) read.sources = std::move(node.sources);
   if (node.is_partial && options.kubelet_flags.empty()) read.is_partial = true;
   if (options.config.empty()) {
     read.document = nlohmann::json::object();
@@ -196,12 +199,12 @@ Result<ConfigText> read_config_text(const NodeOptions& options) {
   const bool has_flags = is_directory(options.config) && !read.is_partial;
   const auto unset = [&] { return has_flags ? std::vector<std::string>{} : unset_policies(read); };
   if (is_whole && !read.is_partial && options.kubelet_flags.empty()) {
-    return ConfigText{std::move(node.text), {}, unset()};
+    return ConfigText{std::move(node.text), {}, unset(), std::move(read.sources)};
   }
   PINFOLD_TRY(apply_arguments(options, read));
   return ConfigText{
       read.document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-      open_policies(read), unset(), read.complete};
+      open_policies(read), unset(), read.sources};
 }
 
 }  // namespace pinfold::tools

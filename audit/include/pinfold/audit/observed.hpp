@@ -31,6 +31,14 @@ struct ObserveOptions {
   std::string kubelet_config = {};  ///< "": --config of the running kubelet, or its default
 };
 
+/// What the reading of the kubelet's configuration said.
+struct ConfigWarning {
+  std::string text;
+  std::string file = {};  ///< that it is about; "": flags
+
+  friend bool operator==(const ConfigWarning&, const ConfigWarning&) = default;
+};
+
 /// The kubelet: its process, and the files that it would read when it starts.
 struct ObservedKubelet {
   std::optional<pid_t> pid;  ///< nullopt: no kubelet process
@@ -39,16 +47,17 @@ struct ObservedKubelet {
   bool has_command = false;  ///< no kubelet runs, and its unit has the whole command line
   /// No kubelet runs and no unit of one was found: what starts it may give it flags.
   bool may_have_flags = false;
-  std::string root_dir;            ///< "/var/lib/kubelet"
-  std::string config_path = {};    ///< "": no file
-  std::string settings_path = {};  ///< the file that an administrator edits; "": `config_path`
-  std::string unit = "kubelet";    ///< the systemd service that starts it
-  std::string config_error = {};   ///< why the configuration is missing; "": it is not
-  std::string unit_error = {};     ///< why `flags` may not be those of the next start; "": they are
+  std::string root_dir;                ///< "/var/lib/kubelet"
+  std::string config_path = {};        ///< "": no file
+  std::string settings_path = {};      ///< the file that an administrator edits; "": `config_path`
+  std::string unit = "kubelet";        ///< the systemd service that starts it
+  std::string config_error = {};       ///< why the configuration is missing; "": it is not
+  std::string config_error_file = {};  ///< the file with that error; "": the flags
+  std::string unit_error = {};  ///< why `flags` may not be those of the next start; "": they are
   std::optional<Config> config = {};
-  std::string config_text = {};                   ///< the file, its drop-ins and the flags, as JSON
-  std::vector<std::string> config_warnings = {};  ///< from reading them
-  std::optional<Driver> driver = {};              ///< the configured one
+  std::string config_text = {};  ///< the file, its drop-ins and the flags, as JSON
+  std::vector<ConfigWarning> config_warnings = {};  ///< from reading them
+  std::optional<Driver> driver = {};                ///< the configured one
   checkpoint::KubeletFiles files = {};
 };
 

@@ -57,12 +57,18 @@ struct KernelImage {
   friend bool operator==(const KernelImage&, const KernelImage&) { return true; }
 };
 
-/// Advice on where the complete configuration is, if this one is a part to which a distribution
-/// adds its own settings; else "". It is no part of a configuration: all are equal.
-struct CompleteConfig {
-  std::string advice;  ///< "GKE adds its own settings, kubeReserved among them; ..."
+/// Where a configuration came from, for advice on it. It is no part of a configuration: all are
+/// equal.
+struct ConfigSources {
+  /// Advice on where the complete configuration is, if this one is a part to which a distribution
+  /// adds its own settings; else "": "GKE adds its own settings, kubeReserved among them; ...".
+  std::string complete = {};
+  /// What sets each field, the one that decides last: files, and flags such as "--reserved-cpus".
+  /// A field without an entry is set in the only file, or nowhere.
+  std::map<std::string, std::vector<std::string>> of_field = {};
+  bool is_of_flags = false;  ///< the kubelet has no file that an administrator could edit
 
-  friend bool operator==(const CompleteConfig&, const CompleteConfig&) { return true; }
+  friend bool operator==(const ConfigSources&, const ConfigSources&) { return true; }
 };
 
 /// The fields of KubeletConfiguration v1beta1 that affect placement, with their values as written.
@@ -78,7 +84,7 @@ struct Config {
   std::string memory_manager_policy = "None";
   std::map<std::string, std::string> memory_manager_policy_options;  ///< proposed for 1.38
   KernelImage kernel_image;
-  CompleteConfig complete;
+  ConfigSources sources;
   std::vector<MemoryReservation> reserved_memory;
   /// Of MemoryQoS; "": not set.
   std::string memory_reservation_policy;

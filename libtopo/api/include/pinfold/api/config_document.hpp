@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/api/config.hpp"
 #include "pinfold/api/kubelet_flags.hpp"
 #include "pinfold/api/kubelet_unit.hpp"
 #include "pinfold/base/result.hpp"
@@ -22,8 +23,7 @@ struct ConfigDocument {
   std::vector<std::string> notes = {};
   /// Flags, or settings that a distribution completes: what it leaves out may be set elsewhere.
   bool is_partial = false;
-  /// Advice on where the complete configuration is: one of the notes; "" if none.
-  std::string complete = {};
+  ConfigSources sources = {};
 };
 
 /// Reads the flags of a kubelet from a command line (including /proc/PID/cmdline, and those of k3s
@@ -41,6 +41,10 @@ struct ConfigDocument {
 /// configuration while `config` is empty. A kubelet whose whole command line has no file has no
 /// default evictionHard. Source: kubelet v1.36 cmd/kubelet/app/server.go, loadConfigFile.
 [[nodiscard]] Result<void> add_flags(const FlagsText& read, ConfigDocument& config);
+
+/// Notes that a file, or that flags, set fields.
+void note_source(const std::string& file, const nlohmann::json& document, ConfigSources& sources);
+void note_sources(const KubeletFlags& flags, ConfigSources& sources);
 
 /// Return the fields of the managers' policies that a partial or any configuration leaves out: see
 /// ParsedConfig.

@@ -48,6 +48,11 @@ void set_eviction_defaults(nlohmann::json& config);
 /// kInvalidArgument for a value that is not a list of KEY=VALUE, a number or a boolean where the
 /// field needs one.
 [[nodiscard]] Result<void> apply_flags(const KubeletFlags& flags, nlohmann::json& config);
+/// Returns the name of the flag that sets a field: "--reserved-cpus"; "" if none does.
+[[nodiscard]] std::string flag_name(std::string_view field);
+/// Returns the flags that set a field to a value: "--reserved-cpus=0-1". Empty if no flag can.
+[[nodiscard]] std::vector<std::string> flags_for(std::string_view field,
+                                                 const nlohmann::json& value);
 /// Adds the flags that k3s and RKE2 pass unless they are set. Source: k3s, pkg/daemons/agent.
 void add_rancher_flags(KubeletFlags& flags);
 /// Checks that a kubelet starts with these flags. Errors: kInvalidArgument for a flag that no

@@ -2,17 +2,30 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "pinfold/decide/node.hpp"
 
 /// Explains how to mend a configuration that fails to start, like explanations of rejected pods.
 namespace pinfold {
 
+/// A change of one place from which the configuration comes.
+struct StartStep {
+  enum class Kind { kWrite, kPass, kLeaveOut };
+  Kind kind = Kind::kWrite;
+  std::string file = {};  ///< "": the flags with kPass; else the configuration, or any of several
+  /// Members in YAML with kWrite, flags for a shell with kPass, a field or flag with kLeaveOut.
+  std::string text = {};
+
+  friend bool operator==(const StartStep&, const StartStep&) = default;
+};
+
 struct StartAdvice {
   std::string cause;  ///< "reservedMemory must add up to 993Mi: kubeReserved 893Mi, ..."
   /// Members of a configuration, in YAML, that replace its own: "a: 1, b: {c: 2}". After that the
   /// start succeeds or fails for another reason. "" if no single change helps.
   std::string write;
+  std::vector<StartStep> steps = {};  ///< the same, each setting where it is
 
   friend bool operator==(const StartAdvice&, const StartAdvice&) = default;
 };
@@ -20,7 +33,9 @@ struct StartAdvice {
 /// Returns nullopt if there is no advice.
 [[nodiscard]] std::optional<StartAdvice> advise_start(const Machine& machine, const Config& config,
                                                       const StartError& error);
-/// Returns "CAUSE; write: WRITE".
+/// Returns "write: MEMBERS", "write in 'FILE': MEMBERS", "pass --max-pods=1" or "leave out ...".
+[[nodiscard]] std::string to_string(const StartStep& step);
+/// Returns "CAUSE; write: WRITE", or what the steps are.
 [[nodiscard]] std::string to_string(const StartAdvice& advice);
 /// Returns the stage, the kubelet's text and the advice: "start: memorymanager: ...; CAUSE; write:
 /// ...".

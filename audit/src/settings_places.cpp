@@ -1,0 +1,41 @@
+#include "settings_places.hpp"
+
+#include <algorithm>
+
+namespace pinfold::audit {
+namespace {
+
+void add_once(std::string place, std::vector<std::string>& places) {
+  if (std::find(places.begin(), places.end(), place) == places.end()) {
+    places.push_back(std::move(place));
+  }
+}
+
+}  // namespace
+
+std::string place_of(const ObservedKubelet& kubelet, const std::string& file) {
+  const bool has_own_file =
+      !kubelet.settings_path.empty() && kubelet.settings_path != kubelet.config_path;
+  return file.empty() && has_own_file ? kubelet.settings_path : file;
+}
+
+std::vector<std::string> settings_places(const ObservedKubelet& kubelet,
+                                         const std::vector<StartStep>& steps) {
+  std::vector<std::string> places;
+  for (const StartStep& step : steps) {
+    const bool is_of_flags = step.kind == StartStep::Kind::kPass || step.text.starts_with("--");
+    const std::string& file = step.file.empty() && !is_of_flags ? kubelet.config_path : step.file;
+    add_once(place_of(kubelet, file), places);
+  }
+  if (!steps.empty()) return places;
+  add_once(place_of(kubelet, kubelet.config_path), places);
+  if (!kubelet.config) return places;
+  for (const auto& [field, sources] : kubelet.config->sources.of_field) {
+    for (const std::string& source : sources) {
+      add_once(place_of(kubelet, source.starts_with("--") ? "" : source), places);
+    }
+  }
+  return places;
+}
+
+}  // namespace pinfold::audit
