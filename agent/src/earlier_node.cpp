@@ -55,7 +55,11 @@ Result<NodeState> earlier_state(const EarlierNode& before, const NodeState& now,
   state.providers = now.providers;
   state.pods = now.pods;
   state.held = now.held;
-  to.cpu().move_baselines(now.cpu, state.cpu);  // only CPU V4 has them
+  for (const auto& baselines : {&before.baselines, &now.cpu.baselines}) {
+    CpuCheckpoint from;
+    from.baselines = *baselines;
+    to.cpu().move_baselines(from, state.cpu);
+  }
   return release_stale(to, std::move(state));
 }
 

@@ -285,7 +285,8 @@ Result<void> KeptState::replace_node(const Node& from, const Node& to, AgentStat
                              files.cpu == base.cpu && files.memory == base.memory;
   auto before = before_;  // a repetition must not overwrite the undo information
   if (!is_repetition) {
-    EarlierNode earlier{from.machine(), from.config(), {base.cpu, base.memory}, {}};
+    EarlierNode earlier{
+        from.machine(), from.config(), {base.cpu, base.memory}, {}, state_.node.cpu.baselines};
     for (const ActivePod& pod : state_.node.pods) earlier.pods.insert(pod.spec.uid);
     before = std::make_shared<const EarlierNode>(std::move(earlier));
   }

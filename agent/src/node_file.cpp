@@ -23,6 +23,10 @@ Json before_json(const EarlierNode& before) {
   if (before.files.memory) object[checkpoint::kMemoryFileName] = *before.files.memory;
   Json& pods = object["pods"] = Json::array();
   for (const PodUid& uid : before.pods) pods.push_back(uid.value);
+  for (const auto& entry : before.baselines) {
+    const ContainerId& id = entry.id();
+    object["baselines"][id.pod.value][id.name] = entry.value.to_string();
+  }
   return object;
 }
 
@@ -51,8 +55,15 @@ Result<std::shared_ptr<const EarlierNode>> read_before(const Json& object) {
                   *std::move(config),
                   {read_state_file(object, checkpoint::kCpuFileName),
                    read_state_file(object, checkpoint::kMemoryFileName)},
+                  {},
                   {}});
   for (const Json& uid : object.at("pods")) before->pods.emplace(uid.get<std::string>());
+  for (const auto& [uid, containers] : object.value("baselines", Json::object()).items()) {
+    for (const auto& [name, list] : containers.items()) {
+      PINFOLD_LET_WRAP(before->baselines[ContainerId(PodUid(uid), name)],
+                       CpuSet::parse(list.get<std::string>()), "baselines");
+    }
+  }
   return before;
 }
 

@@ -100,7 +100,8 @@ Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& i
   }
   out.state.baselines = std::move(file.baselines);
   const CpuFile newest = read(json, CpuFileVersion::kV4, "");
-  out.had_baselines = newest.data.find("\"baselines\"") != std::string::npos;
+  out.may_have_baselines = newest.data.find("\"baselines\"") != std::string::npos ||
+                           close_json(newest.data) != newest.data;
   out.state.pods = file.pods.value_or(PodSets());
   std::erase_if(out.state.pods, [](const auto& pod) { return pod.second.empty(); });
   return out;

@@ -35,6 +35,8 @@
 namespace pinfold::checkpoint {
 namespace {
 
+bool stores_baselines(const Node& node) { return formats_of(kubelet_of(node)).writes.cpu >= 4; }
+
 void add_notes(std::vector<Note>& all, const std::vector<Note>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
@@ -61,7 +63,7 @@ struct CpuFileKind {
   }
   /// Removes what the kubelet of `node` ignores: before CPU V4 the baselines.
   static State used_by(const Node& node, State state) {
-    if (formats_of(kubelet_of(node)).writes.cpu < 4) state.baselines = {};
+    if (!stores_baselines(node)) state.baselines = {};
     return state;
   }
 };
@@ -152,23 +154,37 @@ FileInRepair<Kind> read_file(const Node& node, const std::string& bytes, const C
   return file;
 }
 
-/// Completes the baselines of a damaged file for a kubelet that stores those of all containers.
+/// Completes the baselines of a damaged file. Those of a format that has none are in .pinfold_pods,
+/// and stay there.
 void restore_baselines(const Node& node, const OtherFiles& others,
                        FileInRepair<CpuFileKind>& file) {
-  if (!file.is_damaged || !node.cpu().stores_baselines()) return;
   CpuCheckpoint& state = file.salvaged.state;
-  // Before this kubelet they were optional.
-  const bool had_any = file.salvaged.had_baselines || node.config().profile != Profile::kFixed;
+  if (!stores_baselines(node)) {
+    state.baselines.erase_if([&](const auto& entry) {
+      const CpuSet* const known = others.baselines.find(entry.id());
+      return known != nullptr && *known == entry.value;
+    });
+  }
+  if (!file.is_damaged) return;
+  const bool is_torn =
+      !file.is_replaced && json_syntax_error(without_byte_order_mark(file.bytes)).has_value();
+  // A kubelet with the feature gate stores those of all containers, others those that they read.
+  const bool has_all = stores_baselines(node) && node.cpu().stores_baselines();
+  const bool is_loss = has_all && (file.salvaged.may_have_baselines || is_torn);
   for (const auto& entry : state.assignments) {
     if (state.baselines.find(entry.id()) != nullptr) continue;
     const CpuSet* const known = baseline_among(others.baselines, entry.id(), entry.value);
-    state.baselines[entry.id()] = known != nullptr ? *known : entry.value;
     if (known != nullptr) {
+      if (!stores_baselines(node)) continue;
+      state.baselines[entry.id()] = *known;
       file.notes.done.push_back(
           {to_string(entry.id()),
            fmt::format("baseline {}: taken from '{}'", known->to_string(), kPodsFileName)});
-    } else {
-      (had_any ? file.notes.lost : file.notes.done)
+      continue;
+    }
+    if (has_all) state.baselines[entry.id()] = entry.value;
+    if (is_loss || file.salvaged.may_have_baselines) {
+      (is_loss ? file.notes.lost : file.notes.done)
           .push_back(
               {to_string(entry.id()), "its baseline cannot be read: a resize keeps all its CPUs"});
     }

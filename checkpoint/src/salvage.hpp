@@ -51,7 +51,8 @@ template <class State>
 struct Salvaged {
   std::string policy;  ///< "" if it could not be read
   State state;
-  bool had_baselines = false;  ///< the text has the key, perhaps without all of its value
+  /// The text has the key, perhaps without all of its value, or `data` ends before it could.
+  bool may_have_baselines = false;
   std::vector<Note> lost;
 };
 

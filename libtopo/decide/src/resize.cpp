@@ -14,15 +14,19 @@ namespace pinfold {
 namespace {
 
 constexpr const char* kCpuResource = "cpu";
+constexpr const char* kRequestFewer = "request fewer CPUs";
+constexpr const char* kOthersInTheWay = "other pods are in the way";
 
 NotResized infeasible(Rejection why, std::string advice = "") {
   return {ResizeReason::kInfeasible, std::move(why), std::move(advice)};
 }
 
+NotResized not_resized(ResizeReason reason, std::string message, std::string advice) {
+  return {reason, Rejection{std::string(to_string(reason)), std::move(message)}, std::move(advice)};
+}
+
 NotResized infeasible(std::string message, std::string advice) {
-  return infeasible(
-      Rejection{std::string(to_string(ResizeReason::kInfeasible)), std::move(message)},
-      std::move(advice));
+  return not_resized(ResizeReason::kInfeasible, std::move(message), std::move(advice));
 }
 
 /// The kubelet's error for a container that would get into the shared pool, or out of it.
@@ -113,25 +117,32 @@ std::optional<NotResized> find_lack(const Node& node, const PodSpec& pod) {
 
 /// Returns why a kubelet that starts from `before` would not start from `after`. No kubelet has
 /// been observed after such a resize, so that there is nothing to follow.
-std::optional<NotResized> find_start_error(const Node& node, CpuState before, CpuState after) {
+std::optional<std::string> find_start_error(const Node& node, CpuState before, CpuState after) {
   const auto started = node.cpu().start(after);
   if (started || !node.cpu().start(before)) return std::nullopt;
-  return infeasible(
-      "Resize is infeasible: the kubelet would not start again: " + started.error().message,
-      "request fewer CPUs");
+  return "the kubelet would not start again: " + started.error().message;
 }
 
-/// Returns whether the managers would resize the container if its pod were alone on the node.
-/// `spec`: the pod with the request.
-bool fits_alone(const Node& node, NodeState state, const PodSpec& spec, const std::string& name) {
+/// Returns the state without other pods.
+NodeState with_pod_alone(const Node& node, NodeState state, const PodUid& uid) {
   const ActivePods pods = state.pods;
   for (const ActivePod& pod : pods) {
-    if (pod.spec.uid != spec.uid) state = remove_pod(node, std::move(state), pod.spec.uid);
+    if (pod.spec.uid != uid) state = remove_pod(node, std::move(state), pod.spec.uid);
   }
   state.held.clear();
-  state = release_stale(node, std::move(state));
-  AdmissionInProgress admission(node, state, spec, nullptr, nullptr, CpuRequestKind::kResize);
-  return admission.resize(name).has_value();
+  return release_stale(node, std::move(state));
+}
+
+/// Judges a resize that the managers refused. `state`, `spec`: with the request.
+NotResized judge_refusal(const Node& node, const CpuState& before, NodeState state,
+                         const PodSpec& spec, const std::string& name, Rejection why) {
+  NodeState alone = with_pod_alone(node, std::move(state), spec.uid);
+  AdmissionInProgress admission(node, alone, spec, nullptr, nullptr, CpuRequestKind::kResize);
+  if (!admission.resize(name)) return infeasible(std::move(why));
+  if (auto error = find_start_error(node, before, alone.cpu)) {
+    return infeasible(*std::move(error), kRequestFewer);
+  }
+  return {ResizeReason::kDeferred, std::move(why), kOthersInTheWay};
 }
 
 }  // namespace
@@ -217,14 +228,15 @@ Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeReq
   // Like a kubelet, asks the managers first.
   AdmissionInProgress admission(node, state, spec, trace, nullptr, CpuRequestKind::kResize);
   if (auto done = admission.resize(id.name); !done) {
-    if (!fits_alone(node, std::move(state), spec, id.name)) {
-      return decided(infeasible(std::move(done).error()));
-    }
-    return decided({ResizeReason::kDeferred, std::move(done).error(), "other pods are in the way"});
+    return decided(judge_refusal(node, state_before, std::move(state), spec, id.name,
+                                 std::move(done).error()));
   }
   if (shortage) return decided({ResizeReason::kDeferred, *std::move(shortage), ""});
   if (auto error = find_start_error(node, state_before, state.cpu)) {
-    return decided(*std::move(error));
+    const NodeState alone = with_pod_alone(node, std::move(state), id.pod);
+    return decided(find_start_error(node, state_before, alone.cpu)
+                       ? infeasible(*std::move(error), kRequestFewer)
+                       : not_resized(ResizeReason::kDeferred, *std::move(error), kOthersInTheWay));
   }
   const CpuSet after = *state.cpu.assignments.find(id);
   return ResizeDecision(Resized{std::move(state), before, after});

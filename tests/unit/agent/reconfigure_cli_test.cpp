@@ -105,6 +105,22 @@ TEST_F(ReconfigureCli, AppliesAndGoesBack) {
   EXPECT_EQ(get("state/config.yaml"), kOld);
 }
 
+/// A resize never takes the CPUs of the admission, also after a reconfiguration that is undone.
+TEST_F(ReconfigureCli, GivesBackTheCpusOfTheAdmission) {
+  ASSERT_EQ(run("remove --pod default/web " + machine_).status, 0);
+  ASSERT_EQ(cpus("db"), "1");
+  ASSERT_EQ(run("resize default/db --cpu 3 " + machine_).status, 0);
+  const std::string grown = cpus("db");
+  put("moved.yaml", "cpuManagerPolicy: static\nreservedSystemCPUs: '0-1'\n");
+  ASSERT_EQ(run("reconfigure --config moved.yaml " + machine_).status, 0);
+  ASSERT_NE(cpus("db"), grown);
+  const auto undone = run("reconfigure --undo");
+  ASSERT_EQ(undone.status, 0) << undone.err;
+  ASSERT_EQ(cpus("db"), grown);
+  ASSERT_EQ(run("resize default/db --cpu 1 " + machine_).status, 0);
+  EXPECT_EQ(cpus("db"), "1");
+}
+
 TEST_F(ReconfigureCli, AfterAnAdmissionThereIsNoWayBack) {
   ASSERT_EQ(run("reconfigure --config new.yaml " + machine_).status, 0);
   put("late.yaml", pod("late", 1));

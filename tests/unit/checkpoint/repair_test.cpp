@@ -1,5 +1,6 @@
 #include "pinfold/checkpoint/repair.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "node_fixture.hpp"
@@ -191,14 +192,56 @@ TEST(Repair, KeepsOrNamesEachBaselineWhereverTheFileIsTorn) {
   EXPECT_TRUE(repaired.lost.empty());
 }
 
-TEST(Repair, TakesAFileThatMayNeverHaveHadBaselinesForOneWithout) {
+/// The text of a file with a wrong checksum.
+std::string with_wrong_sum(std::string file) {
+  const std::size_t sum = file.find("\"checksum\":") + 11;
+  return file.replace(sum, file.find_first_of(",}", sum) - sum, "5");
+}
+
+TEST(Repair, InventsNoBaselinesForAFileWithoutAny) {
   CpuCheckpoint state = with_baselines();
   state.baselines = {};
-  const std::string file = encode_cpu(state, "static", CpuFormat::kV3);
-  const auto repaired =
-      repair(node_with_baselines(Profile::kFixed), {file.substr(0, file.size() - 1), {}}, {}, {});
+  const std::string v3 = encode_cpu(state, "static", CpuFormat::kV3);
+  const std::string v4 = encode_cpu(state, "static", CpuFormat::kV4);
+  EXPECT_EQ(repair(node_with_baselines(Profile::kFixed), {v3.substr(0, v3.size() - 1), {}}, {}, {})
+                .done.size(),
+            1U)
+      << "that it was torn";
+  for (const std::string& file : {with_wrong_sum(v3), with_wrong_sum(v4)}) {
+    const auto repaired = repair(node_with_baselines(Profile::kKubelet138), {file, {}}, {}, {});
+    EXPECT_TRUE(repaired.lost.empty()) << file;
+    EXPECT_EQ(cpu_of(repaired).baselines.find({PodUid("a"), "c"})->to_string(), "2-5");
+  }
+}
+
+/// Without the gate a kubelet carries the baselines that it reads.
+TEST(Repair, NamesABaselineThatIsTornAlsoWithoutTheGate) {
+  const std::string file = encode_cpu(with_baselines(), "static", CpuFormat::kV4);
+  const std::string torn = file.substr(0, file.find("baselines") + 12);
+  Config config = test::aligning_config("best-effort");
+  config.profile = Profile::kKubelet138;
+  const Node kubelet = std::move(*Node::make(test::machine_of({}), config));
+  OtherFiles others;
+  others.baselines[{PodUid("a"), "c"}] = CpuSet::range(2, 3);
+  const auto repaired = repair(kubelet, {torn, {}}, {}, others);
   EXPECT_TRUE(repaired.lost.empty());
-  EXPECT_TRUE(mentions(repaired.done, "a/c", "a resize keeps all its CPUs"));
+  EXPECT_TRUE(mentions(repaired.done, "a/c", "baseline 2-3: taken from"));
+  EXPECT_TRUE(mentions(repaired.done, "a/d", "its baseline cannot be read"));
+  EXPECT_EQ(cpu_of(repaired).baselines.find({PodUid("a"), "c"})->to_string(), "2-3");
+}
+
+TEST(Repair, LeavesBaselinesInTheFileOfThePods) {
+  const CpuCheckpoint state = with_baselines();
+  const std::string file = encode_cpu(state, "static", CpuFormat::kV4);
+  OtherFiles others;
+  others.baselines = state.baselines;
+  for (const std::string& bytes : {file, file.substr(0, file.find("baselines") + 12)}) {
+    const auto repaired = repair(node_with_baselines(Profile::kFixed), {bytes, {}}, {}, others);
+    EXPECT_TRUE(repaired.lost.empty());
+    for (const Note& note : repaired.done) {
+      EXPECT_THAT(note.text, testing::Not(testing::HasSubstr("baseline"))) << note.object;
+    }
+  }
 }
 
 TEST(Repair, ATornFileIsReadUpToItsLastCompleteValue) {

@@ -215,6 +215,16 @@ TEST(ResizeDecision, LeavesASharedPoolToAKubeletThatDoesNotStartWithoutOne) {
   EXPECT_EQ(no.reason, ResizeReason::kInfeasible);
   EXPECT_THAT(no.why.message, testing::HasSubstr("default cpuset cannot be empty"));
   EXPECT_EQ(cpus_in(resized(node, with_pods(node), to("6")).next), "2-7");
+  // With 2 CPUs of another pod, 5 leave no shared pool until it ends, and 7 never leave one.
+  const NodeState both = with_pods(node, {pod_of("b", {{"2", "1Gi"}})});
+  const NotResized later = refused(node, both, to("5"));
+  EXPECT_EQ(later.reason, ResizeReason::kDeferred);
+  EXPECT_EQ(later.advice, "other pods are in the way");
+  EXPECT_EQ(cpus_in(resized(node, remove_pod(node, both, PodUid("b")), to("5")).next), "1-5");
+  EXPECT_EQ(refused(node, both, to("6")).reason, ResizeReason::kDeferred);
+  const NotResized never = refused(node, both, to("7"));
+  EXPECT_EQ(never.reason, ResizeReason::kInfeasible);
+  EXPECT_THAT(never.why.message, testing::HasSubstr("default cpuset cannot be empty"));
   const Node fixed = node_of(strict);
   EXPECT_EQ(cpus_in(resized(fixed, with_pods(fixed), to("7")).next), "1-7");
 }

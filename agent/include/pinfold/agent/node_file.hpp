@@ -10,6 +10,8 @@
 #include "pinfold/checkpoint/start.hpp"
 #include "pinfold/decide/node.hpp"
 #include "pinfold/machine/machine.hpp"
+#include "pinfold/types/container_map.hpp"
+#include "pinfold/types/cpuset.hpp"
 
 /// .pinfold_node: JSON with a checksum; docs/operations.md.
 namespace pinfold::agent {
@@ -19,7 +21,8 @@ struct EarlierNode {
   Machine machine;
   Config config;
   checkpoint::KubeletFiles files;
-  std::set<PodUid> pods;  ///< the active ones
+  std::set<PodUid> pods;           ///< the active ones
+  ContainerMap<CpuSet> baselines;  ///< of containers, which not every format of the files has
 };
 
 /// The node that a state is for.
