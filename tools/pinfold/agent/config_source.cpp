@@ -15,6 +15,7 @@
 #include "pinfold/api/config_document.hpp"
 #include "pinfold/audit/observe.hpp"
 #include "pinfold/text/document.hpp"
+#include "pinfold/text/words.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -66,10 +67,6 @@ bool may_have_flags(const std::string& argument) {
   return argument.find("--") != std::string::npos && !std::filesystem::exists(argument, ignored);
 }
 
-std::string file_name(const std::string& path) {
-  return std::filesystem::path(path).filename().string();
-}
-
 /// One --kubelet-flags.
 struct FlagsArgument {
   std::string file_name;  ///< "": it has the flags itself
@@ -79,7 +76,7 @@ struct FlagsArgument {
 Result<FlagsArgument> read_argument(const std::string& argument) {
   if (may_have_flags(argument) && flags_of_text(argument)) return FlagsArgument{"", argument};
   PINFOLD_LET_WRAP(auto text, read_input(argument), "--kubelet-flags");
-  if (flags_of_text(text)) return FlagsArgument{file_name(argument), std::move(text)};
+  if (flags_of_text(text)) return FlagsArgument{std::string(base_name(argument)), std::move(text)};
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("--kubelet-flags: '{}': expected kubelet flags, an environment file or "
                           "a systemd unit",
@@ -114,14 +111,15 @@ class FlagsArguments {
  private:
   std::vector<std::string> read_files(const std::string& pattern) {
     std::map<std::string, std::string> found;
+    const std::string name(base_name(pattern));
     for (const FlagsArgument& one : arguments_) {
-      const bool is_file = !one.file_name.empty() &&
-                           ::fnmatch(file_name(pattern).c_str(), one.file_name.c_str(), 0) == 0;
+      const bool is_file =
+          !one.file_name.empty() && ::fnmatch(name.c_str(), one.file_name.c_str(), 0) == 0;
       if (is_file) found.emplace(one.file_name, one.text);
     }
     std::vector<std::string> texts;
-    for (auto& [name, text] : found) {
-      used_.insert(name);
+    for (auto& [file, text] : found) {
+      used_.insert(file);
       texts.push_back(std::move(text));
     }
     return texts;
