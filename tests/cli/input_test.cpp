@@ -312,6 +312,18 @@ TEST_F(Input, TakesFlagsOfAKubelet) {
   EXPECT_EQ(unit.status, 0) << unit.err;
   EXPECT_THAT(explain("--kubelet-flags kubelet.service").err,
               HasSubstr("'/etc/sizing.env' is not read: pass the unit and that file"));
+  std::filesystem::create_directory(dir_ / "kubelet.service.d");
+  dir_.write("kubelet.service.d/10.conf",
+             "[Service]\nEnvironmentFile=/etc/default/%N\nExecStart=/usr/bin/kubelet $ARGS\n");
+  dir_.write("kubelet", "ARGS=--cpu-manager-policy=static --reserved-cpus=0\n");
+  const Outcome drop_in =
+      explain("--kubelet-flags kubelet.service.d/10.conf --kubelet-flags kubelet");
+  EXPECT_EQ(drop_in.status, 0) << drop_in.err;
+  EXPECT_EQ(drop_in.err.find("is not read"), std::string::npos) << drop_in.err;
+  EXPECT_THAT(explain("--kubelet-flags kubelet.service.d/10.conf").err,
+              HasSubstr("'/etc/default/kubelet' is not read"));
+  EXPECT_THAT(explain("--config kubelet.service.d/10.conf").err,
+              HasSubstr("'/etc/default/kubelet' is not read"));
   EXPECT_THAT(explain("--kubelet-flags --cpu-manager-polcy=static").err,
               HasSubstr("did you mean '--cpu-manager-policy'?"));
   EXPECT_THAT(explain("--kubelet-flags --cpu-manager-policy=").err,

@@ -557,12 +557,13 @@ bool names_kubelet(std::string_view text) {
          text.find("KUBELET") != std::string_view::npos;
 }
 
-std::optional<FlagsText> flags_of_text(std::string_view text, const UnitFiles& files) {
+std::optional<FlagsText> flags_of_text(std::string_view text, std::string_view unit,
+                                       const UnitFiles& files) {
   if (text.find('\0') != std::string_view::npos) {
     return flags_of_command(parse_command_line(text));
   }
   const std::string_view line = first_line(text);
-  if (is_unit(line)) return flags_of_unit({std::string(text)}, "", files);
+  if (is_unit(line)) return flags_of_unit({std::string(text)}, unit, files);
   if (is_command_line(line)) {
     const auto words = words_of_file(text, {});
     auto read = flags_of_command(words);
@@ -612,8 +613,8 @@ Result<void> check_policies(const std::vector<std::string>& open, const Config& 
   return check("memoryManagerPolicy", before.memory_manager_policy, defaults.memory_manager_policy);
 }
 
-Result<ConfigDocument> read_config_document(std::string_view text) {
-  if (const auto read = flags_of_text(text)) return document_of_flags(*read, text);
+Result<ConfigDocument> read_config_document(std::string_view text, std::string_view unit) {
+  if (const auto read = flags_of_text(text, unit)) return document_of_flags(*read, text);
   if (text.find("bootstrap.sh ") != std::string_view::npos &&
       text.find(kBootstrapFlags) != std::string_view::npos) {
     return read_bootstrap(text);

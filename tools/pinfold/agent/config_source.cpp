@@ -67,16 +67,24 @@ bool may_have_flags(const std::string& argument) {
   return argument.find("--") != std::string::npos && !std::filesystem::exists(argument, ignored);
 }
 
+/// Returns the name of the unit in a file; "" if it has none.
+std::string unit_in(const std::string& file) {
+  std::error_code ignored;
+  return unit_of_path(std::filesystem::absolute(file, ignored).string());
+}
+
 /// One --kubelet-flags.
 struct FlagsArgument {
   std::string file_name;  ///< "": it has the flags itself
+  std::string unit;       ///< see unit_in
   std::string text;
 };
 
 Result<FlagsArgument> read_argument(const std::string& argument) {
-  if (may_have_flags(argument) && flags_of_text(argument)) return FlagsArgument{"", argument};
+  if (may_have_flags(argument) && flags_of_text(argument)) return FlagsArgument{"", "", argument};
   PINFOLD_LET_WRAP(auto text, read_input(argument), "--kubelet-flags");
-  if (flags_of_text(text)) return FlagsArgument{std::string(base_name(argument)), std::move(text)};
+  if (flags_of_text(text))
+    return FlagsArgument{std::string(base_name(argument)), unit_in(argument), std::move(text)};
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("--kubelet-flags: '{}': expected kubelet flags, an environment file or "
                           "a systemd unit",
@@ -95,7 +103,7 @@ class FlagsArguments {
     std::vector<FlagsText> texts;
     for (const FlagsArgument& one : arguments_) {
       const auto read = [&](const std::string& path) { return read_files(path); };
-      texts.push_back(flags_of_text(one.text, {read}).value_or(FlagsText{}));
+      texts.push_back(flags_of_text(one.text, one.unit, {read}).value_or(FlagsText{}));
       PINFOLD_TRY(check_unit(texts.back()));
     }
     FlagsText all;
@@ -182,7 +190,7 @@ Result<ConfigText> read_config_text(const NodeOptions& options) {
   } else if (!options.config.empty()) {
     PINFOLD_LET(node.text, read_input(options.config));
   }
-  PINFOLD_LET_WRAP(auto read, read_config_document(text), options.config);
+  PINFOLD_LET_WRAP(auto read, read_config_document(text, unit_in(options.config)), options.config);
   if (node.is_partial && options.kubelet_flags.empty()) read.is_partial = true;
   if (options.config.empty()) {
     read.document = nlohmann::json::object();
