@@ -311,6 +311,13 @@ const KnownFlag* find_flag(std::string_view name) {
   return found != kFlags.end() && found->name == name.substr(2) ? found : nullptr;
 }
 
+const KnownFlag* flag_of_field(std::string_view field) {
+  const auto* const found =
+      std::find_if(kDecisiveFlags.begin(), kDecisiveFlags.end(),
+                   [&](const KnownFlag& flag) { return flag.field == field; });
+  return found == kDecisiveFlags.end() ? nullptr : &*found;
+}
+
 std::optional<int> removal_of(std::string_view name) {
   if (!name.starts_with("--")) return std::nullopt;
   const auto* const found =

@@ -31,6 +31,8 @@ struct KnownFlag {
 
 /// Returns the flag with this name ("--v"); nullptr if no version of the kubelet has it.
 [[nodiscard]] const KnownFlag* find_flag(std::string_view name);
+/// Returns the flag that sets a field of KubeletConfiguration; nullptr if none does.
+[[nodiscard]] const KnownFlag* flag_of_field(std::string_view field);
 /// Returns the minor version that removed a flag ("--logtostderr"); nullopt if kubelet 1.36 has it,
 /// or if the version is not known here.
 [[nodiscard]] std::optional<int> removal_of(std::string_view name);

@@ -102,6 +102,26 @@ constexpr Sample kStatic[] = {
     {"MicroShift",
      "dns: {baseDomain: example.com}\n"
      "kubelet: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}"},
+    {"worker profile of k0s",
+     "apiVersion: k0s.k0sproject.io/v1beta1\nkind: ClusterConfig\nspec: {workerProfiles: [{name: "
+     "a, "
+     "values: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}}]}"},
+    {"node group of eksctl",
+     "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nnodeGroups: [{name: a, "
+     "kubeletExtraConfig: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}}]"},
+    {"node pool of Karpenter",
+     "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nspec: {template: {spec: {kubelet: "
+     "{cpuManagerPolicy: static, reservedSystemCPUs: '0'}}}}"},
+    {"KubeadmConfigTemplate of Cluster API",
+     "apiVersion: bootstrap.cluster.x-k8s.io/v1beta1\nkind: KubeadmConfigTemplate\nspec: "
+     "{template: "
+     "{spec: {joinConfiguration: {nodeRegistration: {kubeletExtraArgs: {cpu-manager-policy: "
+     "static, "
+     "reserved-cpus: '0'}}}}}}"},
+    {"kops",
+     "apiVersion: kops.k8s.io/v1alpha2\nkind: Cluster\nspec: {kubelet: {anonymousAuth: false, "
+     "cpuManagerPolicy: static}}\n---\napiVersion: kops.k8s.io/v1alpha2\nkind: InstanceGroup\n"
+     "spec: {kubelet: {reservedSystemCPUs: '0'}}"},
     {"AKS", "{cpuManagerPolicy: static, reservedSystemCPUs: '0', cpuCfsQuota: true}"},
     {"GKE", "kubeletConfig: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}"},
     {"args of Canonical Kubernetes",
@@ -149,7 +169,18 @@ TEST(ConfigDocument, OfAnotherKindIsAnError) {
       {"Bottlerocket settings",
        R"({"settings": {"kubernetes": {"cpu-manager-policy": "static"}}})"},
       {"MIME user data", "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n"},
-      {"proxy/configz", "apiVersion: kops.k8s.io/v1alpha2\nkind: Cluster\nspec: {kubelet: {}}"},
+      {"proxy/configz", "apiVersion: kops.k8s.io/v1alpha2\nkind: Cluster\nspec: {}"},
+      {"several documents of kind 'InstanceGroup': expected one",
+       "apiVersion: kops.k8s.io/v1alpha2\nkind: InstanceGroup\nspec: {kubelet: {maxPods: 1}}\n---\n"
+       "apiVersion: kops.k8s.io/v1alpha2\nkind: InstanceGroup\nspec: {kubelet: {maxPods: 2}}"},
+      {"proxy/configz",
+       "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nnodeGroups: [{kubeletExtraConfig: "
+       "{cpuManagerPolicy: static}}, {name: b}]"},
+      {"'kubelet' alone does not tell what this file is", "kubelet: {cpuManagerPolicy: static}"},
+      {"'kubelet' alone does not tell what this file is",
+       "prometheus: {}\nkubelet: {enabled: true, serviceMonitor: {}}"},
+      {"kubelet: '", "dns: {}\nkubelet: {q: 1}"},
+      {"a part of a Gardener Shoot", "kubernetes: {kubelet: {cpuManagerPolicy: static}}"},
       {"kind: 'List': expected", "kind: List\nitems: []"},
       {"not a KubeletConfiguration: it has none of its fields, but 'devices', 'name'",
        R"({"name": "a", "devices": []})"},
@@ -260,6 +291,27 @@ TEST(ConfigDocument, HasTheSettingsThatDistributionsAdd) {
   EXPECT_EQ(gke->config.topology_manager_policy, "restricted");
   EXPECT_EQ(gke->config.topology_manager_scope, "pod");
   EXPECT_THAT(gke->warnings, ElementsAre(HasSubstr("kubeReserved")));
+}
+
+TEST(ConfigDocument, HasTheFieldsThatKopsMakesFlags) {
+  const auto parsed = parse_config(
+      "apiVersion: kops.k8s.io/v1alpha2\nkind: InstanceGroup\nspec:\n  kubelet:\n"
+      "    cpuCFSQuota: false\n    enforceNodeAllocatable: pods\n"
+      "    evictionHard: memory.available<1Gi,nodefs.available<10%\n"
+      "    featureGates: {CPUManagerPolicyAlphaOptions: 'true'}\n    maxPods: 30\n"
+      "    kubeReserved: {cpu: 500m, memory: 1Gi}\n");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const Config& config = parsed->config;
+  using Amounts = std::map<std::string, std::string>;
+  EXPECT_FALSE(config.cpu_cfs_quota);
+  EXPECT_THAT(config.enforce_node_allocatable, ElementsAre("pods"));
+  EXPECT_EQ(config.eviction_hard,
+            (Amounts{{"memory.available", "1Gi"}, {"nodefs.available", "10%"}}));
+  EXPECT_EQ(config.feature_gates,
+            (std::map<std::string, bool>{{"CPUManagerPolicyAlphaOptions", true}}));
+  EXPECT_EQ(config.max_pods, 30);
+  EXPECT_EQ(config.kube_reserved, (Amounts{{"cpu", "500m"}, {"memory", "1Gi"}}));
+  EXPECT_THAT(parsed->warnings, ElementsAre(HasSubstr("other settings are added to these")));
 }
 
 TEST(ConfigDocument, ReadsACommandInSeveralLines) {
