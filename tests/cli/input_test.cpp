@@ -269,10 +269,13 @@ TEST_F(Input, WarnsOfUnknownFieldsOfConfigurations) {
 TEST_F(Input, ReadsConfigurationsOfDistributions) {
   const Outcome talos =
       admit(pod("a"), "machine: {kubelet: {extraConfig: {cpuManagerPolicy: static}}}");
-  EXPECT_EQ(talos.status, 2) << "the policy is read";
+  EXPECT_EQ(talos.status, 0) << "Talos adds the reservation: " << talos.err;
   EXPECT_THAT(talos.err, HasSubstr("'talosctl read /etc/kubernetes/kubelet.yaml'"));
-  EXPECT_THAT(talos.err, HasSubstr("pinfold: config.yaml: start: cpumanager: "));
-  EXPECT_THAT(talos.err, testing::Not(HasSubstr("write: "))) << "Talos may add the reservation";
+  EXPECT_THAT(talos.err, HasSubstr("systemReserved: assumed cpu 50m, "));
+  const Outcome gke = admit(pod("a"), "kubeletConfig: {cpuManagerPolicy: static}");
+  EXPECT_EQ(gke.status, 2) << "the policy is read";
+  EXPECT_THAT(gke.err, HasSubstr("pinfold: config.yaml: start: cpumanager: "));
+  EXPECT_THAT(gke.err, testing::Not(HasSubstr("write: "))) << "GKE adds the reservation";
   const Outcome unit = admit(pod("a"),
                              "[Service]\nEnvironment=\"KUBELET_EXTRA_ARGS=--feature-gates="
                              "AlertingRules=true --reserved-cpus=0\"\n");

@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "added_reservations.hpp"
 #include "flag_table.hpp"
 #include "pinfold/api/config.hpp"
 #include "pinfold/text/document.hpp"
@@ -429,9 +430,14 @@ class Finder {
       return invalid(fmt::format("{} kubelet configurations: expected one", configs_.size()));
     }
     ConfigDocument read{configs_.empty() ? json::object() : std::move(configs_.front()),
-                        std::move(notes_), is_partial_, is_partial_ ? complete_ : ""};
+                        std::move(notes_), is_partial_,
+                        is_partial_ ? std::move(complete_) : CompleteConfig{}};
     set_defaults(read.document);
     PINFOLD_TRY(add_flags({flags_}, read));
+    const auto& possible = read.complete.reservations;
+    if (!possible.empty() && !flags_.contains("--system-reserved")) {
+      read.notes.push_back(add_reservation(possible, read.document));
+    }
     if (is_rancher_ && read.document.is_object()) {
       add_rancher_flags(flags_);
       PINFOLD_TRY(apply_flags(flags_, read.document));
@@ -475,12 +481,14 @@ class Finder {
       }
     }
     if (!wrapper.rest.empty()) name_complete(std::string(wrapper.rest));
+    auto added = added_reservations(document);
+    if (!added.empty()) complete_.reservations = std::move(added);
     return {};
   }
 
   void name_complete(const std::string& advice) {
     notes_.push_back(advice);
-    complete_ = advice;
+    complete_.advice = advice;
   }
 
   /// Parses a configuration that a document has as text.
@@ -541,7 +549,7 @@ class Finder {
   std::vector<json> configs_;
   KubeletFlags flags_;
   std::vector<std::string> notes_;
-  std::string complete_;
+  CompleteConfig complete_;
   bool is_found_ = false;
   bool is_rancher_ = false;
   bool is_partial_ = true;              ///< until a whole KubeletConfiguration is found
@@ -575,7 +583,7 @@ Result<ConfigDocument> read_bootstrap(std::string_view text) {
   const std::string complete =
       "bootstrap.sh adds its own settings, kubeReserved among them: "
       "'/etc/kubernetes/kubelet/kubelet-config.json' on the node is complete";
-  ConfigDocument found{json::object(), {complete}, true, complete};
+  ConfigDocument found{json::object(), {complete}, true, {complete}};
   PINFOLD_TRY(add_flags({flags}, found));
   return Result<ConfigDocument>(std::move(found));
 }
@@ -703,7 +711,7 @@ Result<ParsedConfig> parse_config(std::string_view yaml_or_json) {
   parsed.warnings.insert(parsed.warnings.begin(), read.notes.begin(), read.notes.end());
   parsed.open_policies = open_policies(read);
   parsed.unset_policies = unset_policies(read);
-  parsed.config.complete = {std::move(read.complete)};
+  parsed.config.complete = std::move(read.complete);
   return parsed;
 }
 

@@ -122,7 +122,7 @@ struct Refused {
 TEST(StartAdvice, NamesTheCompleteConfigurationInsteadOfAReservation) {
   for (const char* const part :
        {"kubeletConfig: {cpuManagerPolicy: static}", "cpuManagerPolicy: static\npodMaxPids: 100",
-        "machine: {kubelet: {extraConfig: {cpuManagerPolicy: static}}}",
+        "machine: {kubelet: {extraConfig: {systemReserved: {pid: '9'}, cpuManagerPolicy: static}}}",
         ("kind: NodeConfig\napiVersion: node.eks.aws/v1alpha1\n"
          "spec: {kubelet: {config: {cpuManagerPolicy: static}}}"),
         "/etc/eks/bootstrap.sh name --kubelet-extra-args '--cpu-manager-policy=static'",
@@ -138,6 +138,26 @@ TEST(StartAdvice, NamesTheCompleteConfigurationInsteadOfAReservation) {
               HasSubstr("write: cpuManagerPolicy"))
       << "nothing that is added mends it";
   EXPECT_THAT(advice_for("cpuManagerPolicy: static"), HasSubstr("write: reservedSystemCPUs"));
+}
+
+TEST(StartAdvice, NamesTheSumForEachReservationThatADistributionMayHaveSet) {
+  constexpr const char* kTalos =
+      "machine: {%kubelet: {extraConfig: {memoryManagerPolicy: Static,\n"
+      "  reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]}}}";
+  const auto talos = [](const std::string& members) {
+    std::string text = kTalos;
+    return advice_for(text.replace(text.find('%'), 1, members).c_str());
+  };
+  EXPECT_THAT(talos(""),
+              HasSubstr("must add up to 484Mi: systemReserved 384Mi + evictionHard 100Mi (its "
+                        "default); it is 612Mi on a control plane of Talos 1.8 or later, 292Mi on "
+                        "Talos before 1.8; Talos adds its own settings"));
+  EXPECT_THAT(talos("type: controlplane, install: {image: 'a/installer:v1.9.1'}, "),
+              AllOf(HasSubstr("must add up to 612Mi: "), Not(HasSubstr("it is"))));
+  EXPECT_THAT(advice_for("apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\n"
+                         "spec: {kubeletConfig: {memoryManagerPolicy: Static,\n"
+                         "  reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]}}"),
+              HasSubstr("must add up to 1124Mi: systemReserved 1Gi + evictionHard 100Mi"));
 }
 
 TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "agent/agent_options.hpp"
+#include "pinfold/api/config.hpp"
 
 /// Reads the configuration that --config and --kubelet-flags name.
 namespace pinfold::tools {
@@ -23,7 +24,7 @@ struct ConfigText {
   std::string text;
   std::vector<std::string> open_policies = {};   ///< see ParsedConfig
   std::vector<std::string> unset_policies = {};  ///< none of a directory, whose flags are read
-  std::string complete = {};                     ///< see ConfigDocument
+  CompleteConfig complete = {};
 };
 /// Returns the configuration as one document for STATE_DIR/config.yaml: the file itself if it is a
 /// KubeletConfiguration and no flags are given. A directory is the root of a node's file system

@@ -57,10 +57,19 @@ struct KernelImage {
   friend bool operator==(const KernelImage&, const KernelImage&) { return true; }
 };
 
-/// Advice on where the complete configuration is, if this one is a part to which a distribution
-/// adds its own settings; else "". It is no part of a configuration: all are equal.
+/// A systemReserved that a distribution sets if its file names none.
+struct AddedReservation {
+  std::string where;  ///< "a worker of Talos 1.8 or later"
+  std::map<std::string, std::string> amounts;
+};
+
+/// What is known of the complete configuration, if this one is a part to which a distribution adds
+/// its own settings. It is no part of a configuration: all are equal.
 struct CompleteConfig {
-  std::string advice;  ///< "GKE adds its own settings, kubeReserved among them; ..."
+  /// Where it is: "GKE adds its own settings, kubeReserved among them; ..."; "" if unknown.
+  std::string advice = {};
+  /// The reservations of which one was assumed; none if nothing was.
+  std::vector<AddedReservation> reservations = {};
 
   friend bool operator==(const CompleteConfig&, const CompleteConfig&) { return true; }
 };

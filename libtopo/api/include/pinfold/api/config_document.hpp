@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/api/config.hpp"
 #include "pinfold/api/kubelet_flags.hpp"
 #include "pinfold/api/kubelet_unit.hpp"
 #include "pinfold/base/result.hpp"
@@ -22,8 +23,7 @@ struct ConfigDocument {
   std::vector<std::string> notes = {};
   /// Flags, or settings that a distribution completes: what it leaves out may be set elsewhere.
   bool is_partial = false;
-  /// Advice on where the complete configuration is: one of the notes; "" if none.
-  std::string complete = {};
+  CompleteConfig complete = {};  ///< its advice is one of the notes
 };
 
 /// Reads the flags of a kubelet from a command line (including /proc/PID/cmdline, and those of k3s
