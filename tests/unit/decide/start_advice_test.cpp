@@ -178,7 +178,6 @@ TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
            Refused{"", "imageGCLowThresholdPercent: -1", "imageGCLowThresholdPercent: 80"},
            Refused{"", "memorySwap: {swapBehavior: UnlimitedSwap}", "swapBehavior: LimitedSwap"},
            Refused{"", "podsPerCore: -1", "podsPerCore: 0"},
-           Refused{"", "topologyManagerPolicy: tight", "topologyManagerPolicy: none"},
            Refused{"", "topologyManagerScope: pods", "topologyManagerScope: pod"},
            Refused{"", "enforceNodeAllocatable: [pods, system-reserved]",
                    "enforceNodeAllocatable: [pods]"},
@@ -200,7 +199,6 @@ TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
            Refused{"", "memoryThrottlingFactor: 2", "memoryThrottlingFactor: 0.9"},
            Refused{"featureGates: {MemoryQoS: false}\n",
                    "memoryReservationPolicy: TieredReservation", "featureGates: {MemoryQoS: true}"},
-           Refused{"", "memoryReservationPolicy: Some", "memoryReservationPolicy: None"},
            Refused{"", "kubeReserved: {gpu: '1'}", "kubeReserved: {}, systemReserved: {}"},
            Refused{"evictionSoft: {memory.available: 1Gi}\n", "evictionSoftGracePeriod: {}",
                    "{memory.available: \"1m30s\"}"},
@@ -233,7 +231,6 @@ TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
                    "topologyManagerPolicyOptions: {numa-allocation-strategy: most-allocated, "
                    "prefer-most-allocated-numa-node: 'true'}",
                    "{numa-allocation-strategy: \"most-allocated\"}"},
-           Refused{"", "cpuManagerPolicy: dynamic", "cpuManagerPolicy: none"},
            Refused{"cpuManagerPolicy: static\n", "kubeReserved: {cpu: '0'}",
                    "reservedSystemCPUs: \"0"},
            Refused{kStaticCpus, "cpuManagerPolicyOptions: {quick: 'true'}",
@@ -253,7 +250,6 @@ TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
                    "featureGates: {CPUManagerPolicyAlphaOptions: true}\n",
                    "cpuManagerPolicyOptions: {align-by-socket: 'true'}",
                    "cpuManagerPolicyOptions: {}"},
-           Refused{"", "memoryManagerPolicy: BestEffort", "memoryManagerPolicy: None"},
            Refused{"", "memoryManagerPolicyOptions: {memory-drift-tolerance: 'off'}",
                    "memoryManagerPolicy: Static"},
            Refused{kStaticMemory, "memoryManagerPolicyOptions: {memory-drift-tolerance: lots}",
@@ -272,6 +268,36 @@ TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
     const StartAdvice advice = advice_on(text).value_or(StartAdvice());
     EXPECT_THAT(advice.write, HasSubstr(row.write)) << text;
     expect_members(advice.write);
+  }
+}
+
+/// The remedy for a policy that nobody can guess is not to turn the manager off.
+TEST(StartAdvice, ListsThePoliciesIfNoneIsSimilar) {
+  for (const auto& [wrong, expected] : {
+           std::pair("cpuManagerPolicy: dynamic",
+                     "cpuManagerPolicy 'dynamic': expected one of none, static"),
+           {"cpuManagerPolicy: node", "cpuManagerPolicy 'node': expected one of none, static"},
+           {"cpuManagerPolicy: non", "cpuManagerPolicy 'non': expected one of none, static"},
+           {"memoryManagerPolicy: On", "memoryManagerPolicy 'On': expected one of None, Static"},
+           {"memoryManagerPolicy: BestEffort",
+            "memoryManagerPolicy BestEffort is for Windows: expected None or Static"},
+           {"topologyManagerPolicy: tight",
+            "topologyManagerPolicy 'tight': expected one of none, best-effort, restricted, "
+            "single-numa-node"},
+           {"topologyManagerScope: node",
+            "topologyManagerScope 'node': expected one of container, pod"},
+           {"memoryReservationPolicy: Some",
+            "memoryReservationPolicy has no such value: expected None or TieredReservation"},
+           {"cpuManagerPolicy: None",
+            "cpuManagerPolicy 'None': did you mean 'none'?; write: cpuManagerPolicy: none"},
+           {"memoryManagerPolicy: static",
+            "memoryManagerPolicy 'static': did you mean 'Static'?; write: memoryManagerPolicy: "
+            "Static"},
+           {"topologyManagerPolicy: numa-node-single",
+            "topologyManagerPolicy 'numa-node-single': did you mean 'single-numa-node'?; write: "
+            "topologyManagerPolicy: single-numa-node"},
+       }) {
+    EXPECT_EQ(advice_for(wrong), expected) << wrong;
   }
 }
 
