@@ -56,18 +56,6 @@ std::vector<WrongSum> wrong_memory_sums(std::string_view bytes) {
       [](const MemoryFile& file, MemoryFileVersion version) { return sum_of(file, version); });
 }
 
-bool has_machine_state(std::string_view bytes) {
-  if (json_syntax_error(bytes)) return false;
-  bool found = false;
-  JsonReader json(bytes);
-  const auto note = [&] {
-    found = true;
-    json.skip();
-  };
-  json.structure("", JsonReader::Field{"machineState", note});
-  return found;
-}
-
 Salvaged<MemoryCheckpoint> salvage_memory(std::string_view json) {
   using namespace memory_file;
   Salvaged<MemoryCheckpoint> out;

@@ -92,16 +92,9 @@ void find_in_entries(std::string_view json, const KnownObject& known,
   });
 }
 
-std::vector<std::string> keys_of(std::string_view object) {
-  std::vector<std::string> keys;
-  for_each_member(object,
-                  [&](const std::string& key, std::string_view /*value*/) { keys.push_back(key); });
-  return keys;
-}
-
 /// Appends the members that an object lacks.
 std::string with_members(std::string object, const std::map<std::string, std::string>& members) {
-  const auto present = keys_of(object);
+  const auto present = keys_of_file(object);
   object.pop_back();
   for (const auto& member : members) {
     const std::string& key = member.first;
@@ -153,6 +146,18 @@ std::vector<std::string> UnknownKeys::names() const {
   }
   out.insert(out.end(), inside.begin(), inside.end());
   return out;
+}
+
+std::vector<std::string> keys_of_file(std::string_view bytes) {
+  std::vector<std::string> keys;
+  if (json_syntax_error(bytes)) return keys;
+  JsonReader reader(bytes);
+  if (reader.null()) return keys;
+  reader.map("", [&](const std::string& key) {
+    keys.push_back(key);
+    reader.skip();
+  });
+  return keys;
 }
 
 UnknownKeys unknown_keys(std::string_view bytes) {

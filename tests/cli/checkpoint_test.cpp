@@ -234,6 +234,72 @@ TEST_F(Checkpoint, ShowPrintsWhatCanBeReadOfADamagedFile) {
   }
 }
 
+TEST_F(Checkpoint, NamesAStateFileOfAnotherManager) {
+  const struct {
+    const char* name;
+    const char* text;
+    const char* message;
+  } cases[] = {
+      {"kubelet_internal_checkpoint",
+       R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":1})",
+       "a state file of the kubelet's device manager (kubelet_internal_checkpoint)"},
+      {"copy.json", R"({"Data":{"PodDeviceEntries":[],"RegisteredDevices":{}},"Checksum":1})",
+       "a state file of the kubelet's device manager (kubelet_internal_checkpoint)"},
+      {"dra_manager_state", R"({"version":"v1","entries":[],"checksum":1})",
+       "a state file of the kubelet's DRA manager (dra_manager_state)"},
+      {"dra.json", R"({"Data":"{\"ClaimInfoStateList\":null}","Checksum":1})",
+       "a state file of the kubelet's DRA manager (dra_manager_state)"},
+      {"allocated_pods_state", R"({"data":"{\"entries\":{}}","checksum":1})",
+       "a state file of the kubelet's allocation manager (allocated_pods_state)"},
+      {"actuated_pods_state.bak", R"({"data":"{}","checksum":1})",
+       "a state file of the kubelet's allocation manager (actuated_pods_state)"},
+      {"pod_status_manager_state", R"({"allocationEntries":{},"checksum":1})",
+       "a state file of the kubelet's status manager (pod_status_manager_state)"},
+      {"graceful_node_shutdown_state", R"({"startTime":null,"endTime":null})",
+       "a state file of the kubelet's shutdown manager (graceful_node_shutdown_state)"},
+      {"config.json", R"({"kind":"KubeletConfiguration","cpuManagerPolicy":"static"})",
+       "not a CPU or memory manager's state file: none of its keys is policyName, defaultCpuSet, "
+       "entries or machineState, it has 'kind', 'cpuManagerPolicy'"},
+  };
+  for (const auto& one : cases) {
+    const std::string path = folder_.path() + "/" + one.name;
+    folder_.write(one.name, one.text);
+    for (const std::string& command :
+         {"show " + path, "verify " + path, "diff " + path + " " + folder_.path(), "repair " + path,
+          "convert --dry-run --to 1.36 --out x " + path}) {
+      const Outcome outcome = run(command);
+      EXPECT_EQ(outcome.status, 2) << command;
+      EXPECT_THAT(outcome.out, HasSubstr("'" + path + "': " + one.message)) << command;
+      EXPECT_THAT(outcome.out, HasSubstr("expected the kubelet's cpu_manager_state or "
+                                         "memory_manager_state"));
+      EXPECT_EQ(outcome.out.find("checksum:"), std::string::npos) << outcome.out;
+    }
+  }
+}
+
+TEST_F(Checkpoint, RepairAndConvertNameTheDirectoryOfAFile) {
+  const std::string path = folder_.path() + "/cpu_manager_state";
+  for (const std::string& command :
+       {"repair " + path, "convert --dry-run --to 1.36 --out x " + path}) {
+    EXPECT_THAT(run(command).out, HasSubstr("'" + path +
+                                            "': expected the directory with the state "
+                                            "files: pass '" +
+                                            folder_.path() + "'"));
+  }
+}
+
+TEST_F(Checkpoint, ADamagedFileIsStillOneOfTheManagers) {
+  // Without its keys, cut off, or with one key left.
+  for (const char* const text :
+       {"{}", R"({"policyName":"static","defaultCpu)",
+        R"({"entries":{"a":{"c":"2"}},"checksum":1})", R"({"DefaultCpuSet":"0-1","Data":"x"})"}) {
+    folder_.write("cpu_manager_state", text);
+    const Outcome outcome = run("verify " + folder_.path() + "/cpu_manager_state");
+    EXPECT_EQ(outcome.status, 1) << text;
+    EXPECT_THAT(outcome.out, HasSubstr("no kubelet loads it")) << text;
+  }
+}
+
 TEST_F(Checkpoint, ReportsInvalidInput) {
   folder_.write("cpu_manager_state", "{");
   const Outcome torn = run("show " + folder_.path() + "/cpu_manager_state");

@@ -269,10 +269,13 @@ TEST_F(Input, WarnsOfUnknownFieldsOfConfigurations) {
 TEST_F(Input, ReadsConfigurationsOfDistributions) {
   const Outcome talos =
       admit(pod("a"), "machine: {kubelet: {extraConfig: {cpuManagerPolicy: static}}}");
-  EXPECT_EQ(talos.status, 2) << "the policy is read";
+  EXPECT_EQ(talos.status, 0) << "Talos adds the reservation: " << talos.err;
   EXPECT_THAT(talos.err, HasSubstr("'talosctl read /etc/kubernetes/kubelet.yaml'"));
-  EXPECT_THAT(talos.err, HasSubstr("pinfold: config.yaml: start: cpumanager: "));
-  EXPECT_THAT(talos.err, testing::Not(HasSubstr("write: "))) << "Talos may add the reservation";
+  EXPECT_THAT(talos.err, HasSubstr("systemReserved: assumed cpu 50m, "));
+  const Outcome gke = admit(pod("a"), "kubeletConfig: {cpuManagerPolicy: static}");
+  EXPECT_EQ(gke.status, 2) << "the policy is read";
+  EXPECT_THAT(gke.err, HasSubstr("pinfold: config.yaml: start: cpumanager: "));
+  EXPECT_THAT(gke.err, testing::Not(HasSubstr("write: "))) << "GKE adds the reservation";
   const Outcome unit = admit(pod("a"),
                              "[Service]\nEnvironment=\"KUBELET_EXTRA_ARGS=--feature-gates="
                              "AlertingRules=true --reserved-cpus=0\"\n");
@@ -312,6 +315,18 @@ TEST_F(Input, TakesFlagsOfAKubelet) {
   EXPECT_EQ(unit.status, 0) << unit.err;
   EXPECT_THAT(explain("--kubelet-flags kubelet.service").err,
               HasSubstr("'/etc/sizing.env' is not read: pass the unit and that file"));
+  std::filesystem::create_directory(dir_ / "kubelet.service.d");
+  dir_.write("kubelet.service.d/10.conf",
+             "[Service]\nEnvironmentFile=/etc/default/%N\nExecStart=/usr/bin/kubelet $ARGS\n");
+  dir_.write("kubelet", "ARGS=--cpu-manager-policy=static --reserved-cpus=0\n");
+  const Outcome drop_in =
+      explain("--kubelet-flags kubelet.service.d/10.conf --kubelet-flags kubelet");
+  EXPECT_EQ(drop_in.status, 0) << drop_in.err;
+  EXPECT_EQ(drop_in.err.find("is not read"), std::string::npos) << drop_in.err;
+  EXPECT_THAT(explain("--kubelet-flags kubelet.service.d/10.conf").err,
+              HasSubstr("'/etc/default/kubelet' is not read"));
+  EXPECT_THAT(explain("--config kubelet.service.d/10.conf").err,
+              HasSubstr("'/etc/default/kubelet' is not read"));
   EXPECT_THAT(explain("--kubelet-flags --cpu-manager-polcy=static").err,
               HasSubstr("did you mean '--cpu-manager-policy'?"));
   EXPECT_THAT(explain("--kubelet-flags --cpu-manager-policy=").err,

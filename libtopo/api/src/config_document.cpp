@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 #include <utility>
 
+#include "added_reservations.hpp"
 #include "flag_table.hpp"
 #include "pinfold/api/config.hpp"
 #include "pinfold/text/document.hpp"
@@ -22,16 +24,20 @@ using nlohmann::json;
 
 constexpr const char* kConfigKind = "KubeletConfiguration";
 
-/// A document that contains a kubelet's configuration. Paths are members separated by dots; "" if
-/// the document has no such part.
+/// A document that contains a kubelet's configuration. Paths are members separated by dots, through
+/// lists of one element; "" if the document has no such part.
 struct Wrapper {
   std::string_view kind;       ///< "" for a document without a kind in which one of the paths
                                ///< exists
   std::string_view group;      ///< the API group; "" for any
   std::string_view config;     ///< path of a KubeletConfiguration, possibly as text
-  std::string_view arguments;  ///< path of flags without dashes
+  std::string_view arguments;  ///< path of flags without dashes, or of fields that kops makes flags
   std::string_view rest;       ///< advice on where the complete configuration is
 };
+constexpr std::string_view kAskConfigz =
+    "other settings are added to these; the complete configuration: kubectl get --raw "
+    "/api/v1/nodes/NAME/proxy/configz";
+constexpr std::string_view kKops = "kops.k8s.io";
 constexpr std::array kWrappers = {
     Wrapper{"KubeletConfig", "machineconfiguration.openshift.io", "spec.kubeletConfig", "",
             "OpenShift adds its own settings, systemReserved as a flag among them; the complete "
@@ -41,10 +47,24 @@ constexpr std::array kWrappers = {
     Wrapper{"NodeConfig", "node.eks.aws", "spec.kubelet.config", "spec.kubelet.flags",
             "nodeadm adds its own settings: '/etc/kubernetes/kubelet/config.json' on the node is "
             "complete"},
+    Wrapper{"KubeadmConfig", "bootstrap.cluster.x-k8s.io", "",
+            "spec.joinConfiguration.nodeRegistration.kubeletExtraArgs", kAskConfigz},
+    Wrapper{"KubeadmConfigTemplate", "bootstrap.cluster.x-k8s.io", "",
+            "spec.template.spec.joinConfiguration.nodeRegistration.kubeletExtraArgs", kAskConfigz},
+    Wrapper{"KubeadmControlPlane", "controlplane.cluster.x-k8s.io", "",
+            "spec.kubeadmConfigSpec.initConfiguration.nodeRegistration.kubeletExtraArgs",
+            kAskConfigz},
     Wrapper{"ConfigMap", "", "data.kubelet", "", ""},               // kubeadm
     Wrapper{"ConfigMap", "", "data.kubeletConfiguration", "", ""},  // k0s
-    Wrapper{"EC2NodeClass", "karpenter.k8s.aws", "spec.kubelet", "",
-            "the complete configuration: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
+    Wrapper{"EC2NodeClass", "karpenter.k8s.aws", "spec.kubelet", "", kAskConfigz},
+    Wrapper{"AKSNodeClass", "karpenter.azure.com", "spec.kubelet", "", kAskConfigz},
+    Wrapper{"NodePool", "karpenter.sh", "spec.template.spec.kubelet", "", kAskConfigz},
+    Wrapper{"Provisioner", "karpenter.sh", "spec.kubeletConfiguration", "", kAskConfigz},
+    Wrapper{"ClusterConfig", "k0s.k0sproject.io", "spec.workerProfiles.values", "", kAskConfigz},
+    Wrapper{"ClusterConfig", "eksctl.io", "nodeGroups.kubeletExtraConfig", "", kAskConfigz},
+    Wrapper{"ClusterConfig", "eksctl.io", "managedNodeGroups.kubeletExtraConfig", "", kAskConfigz},
+    Wrapper{"Cluster", kKops, "", "spec.kubelet", kAskConfigz},
+    Wrapper{"InstanceGroup", kKops, "", "spec.kubelet", kAskConfigz},
     Wrapper{"", "", "kubeletconfig", "", ""},  // /configz
     Wrapper{
         "", "", "kubeletConfig", "",  // GKE's --system-config-from-file
@@ -89,14 +109,14 @@ constexpr std::array kElsewhere = {
               "performance-NAME -o yaml"},
     Elsewhere{"MachineConfig", "pass '/etc/kubernetes/kubelet.conf' from the node"},
     Elsewhere{"Node", kAskNode},
-    Elsewhere{"Cluster", kAskNode},        // kops, kind, Rancher
-    Elsewhere{"ClusterConfig", kAskNode},  // k0s, eksctl
-    Elsewhere{"InstanceGroup", kAskNode},  // kops: evictionHard is not a map there
-    Elsewhere{"KubeadmConfig", kAskNode},  // Cluster API
+    Elsewhere{"Cluster", kAskNode},        // kops without spec.kubelet, kind, Rancher
+    Elsewhere{"ClusterConfig", kAskNode},  // k0s and eksctl, if not of one kind of nodes
+    Elsewhere{"InstanceGroup", kAskNode},  // kops, without spec.kubelet
+    Elsewhere{"KubeadmConfig", kAskNode},  // Cluster API, without flags
     Elsewhere{"KubeadmConfigTemplate", kAskNode},
     Elsewhere{"KubeadmControlPlane", kAskNode},
     Elsewhere{"NodeConfig", kAskNode},  // nodeadm, without a kubelet
-    Elsewhere{"NodePool", kAskNode},    // Karpenter
+    Elsewhere{"NodePool", kAskNode},    // Karpenter, without a kubelet
     Elsewhere{"Shoot", kAskNode},       // Gardener
     Elsewhere{"OperatingSystemConfig", kAskNode},
     Elsewhere{"ServerClass", kAskTalos},  // Sidero
@@ -108,6 +128,9 @@ struct ElsewhereAt {
   const char* advice;
 };
 constexpr std::array kElsewhereAt = {
+    ElsewhereAt{"kubernetes.kubelet",
+                "a part of a Gardener Shoot: expected a KubeletConfiguration: pass the output of: "
+                "kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
     ElsewhereAt{"settings.kubernetes", kBottlerocket},  // apiclient has this and the next
     ElsewhereAt{"kubernetes", kBottlerocket},
     ElsewhereAt{"machine.kubelet",
@@ -117,9 +140,19 @@ constexpr std::array kElsewhereAt = {
     ElsewhereAt{"scheme_version",
                 "a Harvester configuration: expected a KubeletConfiguration: --config with the "
                 "root of the node, '/', reads '/etc/rancher/rke2/config.yaml.d'"},
+    ElsewhereAt{"kubelet",
+                "'kubelet' alone does not tell what this file is: expected a KubeletConfiguration: "
+                "pass what is below 'kubelet' as a file of its own, or MicroShift's whole "
+                "'/etc/microshift/config.yaml', which has keys such as 'node' and 'network' too"},
     ElsewhereAt{"ignition", "an Ignition configuration: expected a KubeletConfiguration: pass "},
     ElsewhereAt{"variant", "a Butane configuration: expected a KubeletConfiguration: pass "},
 };
+
+/// Other keys of MicroShift's configuration. One of them tells it from other files with the key
+/// "kubelet". Source: microshift, pkg/config/config.go.
+constexpr std::array<std::string_view, 11> kMicroShiftKeys = {
+    "apiServer", "debugging", "dns",     "etcd",     "genericDevicePlugin", "ingress", "manifests",
+    "network",   "node",      "storage", "telemetry"};
 
 /// Keys of k3s and RKE2 that no other file has at its top level.
 constexpr std::array<std::string_view, 16> kRancherKeys = {
@@ -178,6 +211,7 @@ const json* at_path(const json& document, std::string_view path) {
   const json* value = &document;
   while (value != nullptr && !path.empty()) {
     const std::size_t dot = std::min(path.find('.'), path.size());
+    if (value->is_array() && value->size() == 1) value = &value->front();
     value = value->is_object() ? member(*value, path.substr(0, dot)) : nullptr;
     path.remove_prefix(std::min(path.size(), dot + 1));
   }
@@ -206,9 +240,32 @@ KubeletFlags flags_of_json(const json& value) {
   return flags_of_args(arguments);
 }
 
+/// Returns the flags that kops makes of the fields that are a kubelet's; it writes lists and
+/// thresholds as flags have them. Source: kops, pkg/flagbuilder.
+KubeletFlags flags_of_fields(const json& fields) {
+  std::vector<std::string> arguments;
+  for (const auto& [field, value] : fields.items()) {
+    const KnownFlag* const flag = flag_of_field(field);
+    if (flag == nullptr) continue;
+    if (!value.is_object()) {
+      arguments.push_back(fmt::format("{}={}", flag->name, text_of(value)));
+      continue;
+    }
+    for (const auto& [name, one] : value.items()) {
+      arguments.push_back(fmt::format("{}={}={}", flag->name, name, text_of(one)));
+    }
+  }
+  return flags_of_args(arguments);
+}
+
 std::string kind_of(const json& document) {
   const json* const kind = document.is_object() ? member(document, "kind") : nullptr;
   return kind != nullptr && kind->is_string() ? kind->get<std::string>() : "";
+}
+
+bool has_any_key(const json& document, std::span<const std::string_view> keys) {
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](std::string_view key) { return document.contains(std::string(key)); });
 }
 
 bool is_wrapped(const json& document, const Wrapper& wrapper) {
@@ -218,6 +275,7 @@ bool is_wrapped(const json& document, const Wrapper& wrapper) {
       (version == nullptr || !text_of(*version).starts_with(wrapper.group))) {
     return false;
   }
+  if (wrapper.config == "kubelet" && !has_any_key(document, kMicroShiftKeys)) return false;
   return (!wrapper.config.empty() && at_path(document, wrapper.config) != nullptr) ||
          (!wrapper.arguments.empty() && at_path(document, wrapper.arguments) != nullptr);
 }
@@ -247,11 +305,6 @@ std::string kubelet_files(const json& document) {
 bool is_patch(const json& document) {
   return document.is_array() && !document.empty() && document.front().is_object() &&
          document.front().contains("op") && document.front().contains("path");
-}
-
-bool is_rancher(const json& document) {
-  return std::any_of(kRancherKeys.begin(), kRancherKeys.end(),
-                     [&](std::string_view key) { return document.contains(std::string(key)); });
 }
 
 /// True for the variables of Ansible, such as "kubelet_cpu_manager_policy". No field has an
@@ -346,7 +399,8 @@ class Finder {
       for (const Wrapper& wrapper : kWrappers) {
         if (is_wrapped(document, wrapper)) return take(document, wrapper);
       }
-      if (kind_of(document).empty() && is_rancher(document)) return take_rancher(document);
+      if (kind_of(document).empty() && has_any_key(document, kRancherKeys))
+        return take_rancher(document);
     }
     if (is_patch(document)) {
       return invalid(fmt::format("a list of JSON patches, such as Sidero's: expected a {}: {}",
@@ -374,9 +428,13 @@ class Finder {
     ConfigDocument read{configs_.empty() ? json::object() : std::move(configs_.front()),
                         std::move(notes_),
                         is_partial_,
-                        {is_partial_ ? complete_ : ""}};
+                        {is_partial_ ? std::move(complete_) : CompleteConfig{}}};
     set_defaults(read.document);
     PINFOLD_TRY(add_flags({flags_}, read));
+    const auto& possible = read.sources.complete.reservations;
+    if (!possible.empty() && !flags_.contains("--system-reserved")) {
+      read.notes.push_back(add_reservation(possible, read.document));
+    }
     if (is_rancher_ && read.document.is_object()) {
       add_rancher_flags(flags_);
       PINFOLD_TRY(apply_flags(flags_, read.document));
@@ -413,16 +471,22 @@ class Finder {
     }
     if (!wrapper.arguments.empty()) {
       if (const json* const arguments = at_path(document, wrapper.arguments)) {
-        merge_flags(flags_, flags_of_json(*arguments));
+        if (wrapper.group == kKops && !wrapped_.insert(wrapper.kind).second) {
+          return invalid(fmt::format("several documents of kind '{}': expected one", wrapper.kind));
+        }
+        merge_flags(flags_, wrapper.group == kKops ? flags_of_fields(*arguments)
+                                                   : flags_of_json(*arguments));
       }
     }
     if (!wrapper.rest.empty()) name_complete(std::string(wrapper.rest));
+    auto added = added_reservations(document);
+    if (!added.empty()) complete_.reservations = std::move(added);
     return {};
   }
 
   void name_complete(const std::string& advice) {
     notes_.push_back(advice);
-    complete_ = advice;
+    complete_.advice = advice;
   }
 
   /// Parses a configuration that a document has as text.
@@ -483,10 +547,11 @@ class Finder {
   std::vector<json> configs_;
   KubeletFlags flags_;
   std::vector<std::string> notes_;
-  std::string complete_;
+  CompleteConfig complete_;
   bool is_found_ = false;
   bool is_rancher_ = false;
-  bool is_partial_ = true;  ///< until a whole KubeletConfiguration is found
+  bool is_partial_ = true;              ///< until a whole KubeletConfiguration is found
+  std::set<std::string_view> wrapped_;  ///< kinds of kops
   const json* other_ = nullptr;
 };
 
@@ -516,7 +581,7 @@ Result<ConfigDocument> read_bootstrap(std::string_view text) {
   const std::string complete =
       "bootstrap.sh adds its own settings, kubeReserved among them: "
       "'/etc/kubernetes/kubelet/kubelet-config.json' on the node is complete";
-  ConfigDocument found{json::object(), {complete}, true, {complete}};
+  ConfigDocument found{json::object(), {complete}, true, {{complete}}};
   PINFOLD_TRY(add_flags({flags}, found));
   return Result<ConfigDocument>(std::move(found));
 }
@@ -557,12 +622,13 @@ bool names_kubelet(std::string_view text) {
          text.find("KUBELET") != std::string_view::npos;
 }
 
-std::optional<FlagsText> flags_of_text(std::string_view text, const UnitFiles& files) {
+std::optional<FlagsText> flags_of_text(std::string_view text, std::string_view unit,
+                                       const UnitFiles& files) {
   if (text.find('\0') != std::string_view::npos) {
     return flags_of_command(parse_command_line(text));
   }
   const std::string_view line = first_line(text);
-  if (is_unit(line)) return flags_of_unit({std::string(text)}, "", files);
+  if (is_unit(line)) return flags_of_unit({std::string(text)}, unit, files);
   if (is_command_line(line)) {
     const auto words = words_of_file(text, {});
     auto read = flags_of_command(words);
@@ -626,8 +692,8 @@ Result<void> check_policies(const std::vector<std::string>& open, const Config& 
   return check("memoryManagerPolicy", before.memory_manager_policy, defaults.memory_manager_policy);
 }
 
-Result<ConfigDocument> read_config_document(std::string_view text) {
-  if (const auto read = flags_of_text(text)) return document_of_flags(*read, text);
+Result<ConfigDocument> read_config_document(std::string_view text, std::string_view unit) {
+  if (const auto read = flags_of_text(text, unit)) return document_of_flags(*read, text);
   if (text.find("bootstrap.sh ") != std::string_view::npos &&
       text.find(kBootstrapFlags) != std::string_view::npos) {
     return read_bootstrap(text);

@@ -90,6 +90,11 @@ class UnitReader {
     }
     if (!commands_.empty()) read.command = words_of(commands_.back());
     read_flags(read);
+    if (is_name_missing_) {
+      read.notes.emplace_back(
+          "the unit's name is unknown, so its specifiers, such as %N, are not replaced: pass the "
+          "file under its own name, such as kubelet.service, or in kubelet.service.d");
+    }
     return read;
   }
 
@@ -101,15 +106,20 @@ class UnitReader {
       list.push_back(value);
     }
   }
+  std::string expanded(std::string_view text) {
+    const bool names_unit = expand_specifiers(text, "a.service") != expand_specifiers(text, "");
+    is_name_missing_ = is_name_missing_ || (names_unit && unit_.empty());
+    return expand_specifiers(text, unit_);
+  }
   void add_environment(const std::string& value) {
     if (value.empty()) environment_.clear();
     for (const std::string& word : split_unit_words(value)) {
-      environment_.add_word(expand_specifiers(word, unit_));
+      environment_.add_word(expanded(word));
     }
   }
   void add_file(const std::string& name, const UnitFiles& files, FlagsText& read) {
     const bool may_be_missing = name.starts_with('-');
-    const std::string path = expand_specifiers(name.substr(may_be_missing ? 1 : 0), unit_);
+    const std::string path = expanded(name.substr(may_be_missing ? 1 : 0));
     if (!path.starts_with('/')) return;
     const auto texts = files.read ? files.read(path) : std::vector<std::string>();
     for (const std::string& text : texts) environment_.add_file(text);
@@ -126,12 +136,12 @@ class UnitReader {
     }
   }
   /// Returns the words of ExecStart= without its prefixes. The first is the program.
-  [[nodiscard]] std::vector<std::string> words_of(std::string_view command) const {
+  [[nodiscard]] std::vector<std::string> words_of(std::string_view command) {
     const std::size_t begin = std::min(command.find_first_not_of("@-:+!|"), command.size());
     const std::string_view prefixes = command.substr(0, begin);
     std::vector<std::string> words;
     for (const std::string& word : split_unit_words(command.substr(begin))) {
-      words.push_back(expand_specifiers(word, unit_));
+      words.push_back(expanded(word));
     }
     const bool has_other_name = prefixes.find('@') != std::string_view::npos && words.size() > 1;
     if (has_other_name) words.erase(words.begin() + 1);
@@ -184,9 +194,24 @@ class UnitReader {
   std::vector<std::string> unset_;     ///< of UnsetEnvironment=
   std::vector<std::string> commands_;  ///< of ExecStart=
   bool is_oneshot_ = false;
+  bool is_name_missing_ = false;
 };
 
 }  // namespace
+
+std::string unit_of_path(std::string_view path) {
+  constexpr std::string_view kService = ".service";
+  constexpr std::string_view kDropIns = ".d";
+  std::string_view name = base_name(path);
+  if (!name.ends_with(kService)) {
+    name = base_name(path.substr(0, path.size() - std::min(path.size(), name.size() + 1)));
+    if (!name.ends_with(kDropIns)) return "";
+    name.remove_suffix(kDropIns.size());
+  }
+  // "service.d" and "my-.service.d" are for many units.
+  const bool is_one = name.ends_with(kService) && name != kService && !name.ends_with("-.service");
+  return is_one ? std::string(name) : "";
+}
 
 FlagsText flags_of_unit(const std::vector<std::string>& texts, std::string_view name,
                         const UnitFiles& files) {

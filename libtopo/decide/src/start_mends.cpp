@@ -53,13 +53,15 @@ std::string enable_gate(const Config& config, const char* name) {
   return write_gates(gates);
 }
 
-/// Returns a value of a field that is known: the most similar one, else the first.
+/// Returns the most similar known value of a field, else what is known. A value that turns the
+/// manager off is meant only if it is written out.
 StartAdvice correct(std::string_view field, const std::string& value, KnownNames known) {
   const std::string_view meant = nearest(value, known);
-  if (meant.empty()) {
+  const bool is_off = words_of_name(meant) == std::vector<std::string>{"none"};
+  if (meant.empty() || (is_off && words_of_name(value) != words_of_name(meant))) {
     return {
         fmt::format("{} '{}': expected one of {}", field, printable(value), fmt::join(known, ", ")),
-        fmt::format("{}: {}", field, known.front())};
+        ""};
   }
   return {fmt::format("{} '{}': did you mean '{}'?", field, printable(value), meant),
           fmt::format("{}: {}", field, meant)};
@@ -374,7 +376,7 @@ std::optional<StartAdvice> mend_start(const FailedStart& start) {
   for (const StartMend& mend : kMends) {
     if (!mentions(start.error, mend.part)) continue;
     StartAdvice advice = mend.advise(start);
-    const std::string& complete = start.config.sources.complete;
+    const std::string& complete = start.config.sources.complete.advice;
     if (mend.adds_reservation && !complete.empty()) {
       return StartAdvice{fmt::format("{}; {}", advice.cause, complete), ""};
     }

@@ -97,6 +97,25 @@ Quantity needed_amount(const FailedStart& start, const char* resource) {
   return checked ? amount_of(checked->reservation.amounts, resource) : Quantity{};
 }
 
+/// Returns "; it is 612Mi on a control plane of Talos" for the reservations that a distribution may
+/// have set instead; "" without any, or if the configuration names its own.
+std::string other_sums(const FailedStart& start) {
+  const auto& possible = start.config.sources.complete.reservations;
+  const auto is_used = [&](const AddedReservation& one) {
+    return one.amounts == start.config.system_reserved;
+  };
+  if (std::none_of(possible.begin(), possible.end(), is_used)) return "";
+  std::vector<std::string> sums;
+  for (const AddedReservation& one : possible) {
+    if (is_used(one)) continue;
+    Config config = start.config;
+    config.system_reserved = one.amounts;
+    const Quantity sum = needed_amount({start.machine, config, start.error}, "memory");
+    sums.push_back(fmt::format("{} on {}", sum.to_string(), one.where));
+  }
+  return sums.empty() ? "" : fmt::format("; it is {}", fmt::join(sums, ", "));
+}
+
 /// Returns a reservedMemory that adds up and fits the NUMA nodes: the written one, with what is
 /// missing where there is room; "" if the nodes have too little.
 std::string matching_reservation(const FailedStart& start) {
@@ -141,8 +160,8 @@ StartAdvice balance_memory(const FailedStart& start) {
         "evictionHard",
         write_map("evictionHard", eviction)};
   }
-  return {fmt::format("the memory in reservedMemory must add up to {}: {}", needed.to_string(),
-                      reserved_sum(start.config, "memory")),
+  return {fmt::format("the memory in reservedMemory must add up to {}: {}{}", needed.to_string(),
+                      reserved_sum(start.config, "memory"), other_sums(start)),
           matching_reservation(start)};
 }
 

@@ -191,17 +191,57 @@ constexpr std::array kSpecifiers = {
     Specifier{'S', "/var/lib"}, Specifier{'C', "/var/cache"}, Specifier{'L', "/var/log"},
     Specifier{'h', "/root"},    Specifier{'u', "root"},       Specifier{'U', "0"},
     Specifier{'g', "root"},     Specifier{'G', "0"},          Specifier{'T', "/tmp"},
-    Specifier{'V', "/var/tmp"}, Specifier{'s', "/bin/sh"},    Specifier{'i', ""},
+    Specifier{'V', "/var/tmp"}, Specifier{'s', "/bin/sh"},
 };
 
-std::optional<std::string_view> value_of_specifier(char name, std::string_view unit) {
-  const std::string_view prefix = unit.substr(0, unit.rfind('.'));
-  if (name == 'n') return unit;
-  if (name == 'N' || name == 'p') return prefix;
-  if (name == 'j') return prefix.substr(prefix.rfind('-') + 1);
+/// Undoes the escapes in a part of a unit's name: "-" is a slash.
+std::string unescaped(std::string_view name) {
+  std::string out;
+  while (!name.empty()) {
+    const char c = name.front();
+    name.remove_prefix(1);
+    if (c == '\\' && !name.empty()) {
+      out += cut_escape(name);
+    } else {
+      out += c == '-' ? '/' : c;
+    }
+  }
+  return out;
+}
+
+/// Returns a part of a unit's name, "PREFIX@INSTANCE.service".
+std::optional<std::string> part_of_unit(char name, std::string_view unit) {
+  if (unit.empty()) return std::nullopt;
+  const std::string_view stem = unit.substr(0, unit.rfind('.'));
+  const std::string_view prefix = stem.substr(0, stem.find('@'));
+  const std::string_view instance = stem.substr(std::min(prefix.size() + 1, stem.size()));
+  const std::string_view last = prefix.substr(prefix.rfind('-') + 1);
+  switch (name) {
+    case 'n':
+      return std::string(unit);
+    case 'N':
+      return std::string(stem);
+    case 'p':
+      return std::string(prefix);
+    case 'P':
+      return unescaped(prefix);
+    case 'i':
+      return std::string(instance);
+    case 'I':
+      return unescaped(instance);
+    case 'j':
+      return std::string(last);
+    case 'J':
+      return unescaped(last);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::string> value_of_specifier(char name, std::string_view unit) {
   const auto* const found = std::find_if(kSpecifiers.begin(), kSpecifiers.end(),
                                          [&](const Specifier& one) { return one.name == name; });
-  return found == kSpecifiers.end() ? std::nullopt : std::optional(found->value);
+  return found == kSpecifiers.end() ? part_of_unit(name, unit) : std::string(found->value);
 }
 
 std::string_view value_of_variable(std::string_view name, const Variables& variables) {
@@ -283,7 +323,7 @@ std::string expand_specifiers(std::string_view text, std::string_view unit) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto value = text[i] == '%' && i + 1 < text.size() ? value_of_specifier(text[i + 1], unit)
                                                              : std::nullopt;
-    out += value ? *value : text.substr(i, 1);
+    out += value.value_or(std::string(text.substr(i, 1)));
     if (value) ++i;
   }
   return out;

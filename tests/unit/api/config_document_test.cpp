@@ -102,6 +102,26 @@ constexpr Sample kStatic[] = {
     {"MicroShift",
      "dns: {baseDomain: example.com}\n"
      "kubelet: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}"},
+    {"worker profile of k0s",
+     "apiVersion: k0s.k0sproject.io/v1beta1\nkind: ClusterConfig\nspec: {workerProfiles: [{name: "
+     "a, "
+     "values: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}}]}"},
+    {"node group of eksctl",
+     "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nnodeGroups: [{name: a, "
+     "kubeletExtraConfig: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}}]"},
+    {"node pool of Karpenter",
+     "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nspec: {template: {spec: {kubelet: "
+     "{cpuManagerPolicy: static, reservedSystemCPUs: '0'}}}}"},
+    {"KubeadmConfigTemplate of Cluster API",
+     "apiVersion: bootstrap.cluster.x-k8s.io/v1beta1\nkind: KubeadmConfigTemplate\nspec: "
+     "{template: "
+     "{spec: {joinConfiguration: {nodeRegistration: {kubeletExtraArgs: {cpu-manager-policy: "
+     "static, "
+     "reserved-cpus: '0'}}}}}}"},
+    {"kops",
+     "apiVersion: kops.k8s.io/v1alpha2\nkind: Cluster\nspec: {kubelet: {anonymousAuth: false, "
+     "cpuManagerPolicy: static}}\n---\napiVersion: kops.k8s.io/v1alpha2\nkind: InstanceGroup\n"
+     "spec: {kubelet: {reservedSystemCPUs: '0'}}"},
     {"AKS", "{cpuManagerPolicy: static, reservedSystemCPUs: '0', cpuCfsQuota: true}"},
     {"GKE", "kubeletConfig: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}"},
     {"args of Canonical Kubernetes",
@@ -149,7 +169,18 @@ TEST(ConfigDocument, OfAnotherKindIsAnError) {
       {"Bottlerocket settings",
        R"({"settings": {"kubernetes": {"cpu-manager-policy": "static"}}})"},
       {"MIME user data", "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n"},
-      {"proxy/configz", "apiVersion: kops.k8s.io/v1alpha2\nkind: Cluster\nspec: {kubelet: {}}"},
+      {"proxy/configz", "apiVersion: kops.k8s.io/v1alpha2\nkind: Cluster\nspec: {}"},
+      {"several documents of kind 'InstanceGroup': expected one",
+       "apiVersion: kops.k8s.io/v1alpha2\nkind: InstanceGroup\nspec: {kubelet: {maxPods: 1}}\n---\n"
+       "apiVersion: kops.k8s.io/v1alpha2\nkind: InstanceGroup\nspec: {kubelet: {maxPods: 2}}"},
+      {"proxy/configz",
+       "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nnodeGroups: [{kubeletExtraConfig: "
+       "{cpuManagerPolicy: static}}, {name: b}]"},
+      {"'kubelet' alone does not tell what this file is", "kubelet: {cpuManagerPolicy: static}"},
+      {"'kubelet' alone does not tell what this file is",
+       "prometheus: {}\nkubelet: {enabled: true, serviceMonitor: {}}"},
+      {"kubelet: '", "dns: {}\nkubelet: {q: 1}"},
+      {"a part of a Gardener Shoot", "kubernetes: {kubelet: {cpuManagerPolicy: static}}"},
       {"kind: 'List': expected", "kind: List\nitems: []"},
       {"not a KubeletConfiguration: it has none of its fields, but 'devices', 'name'",
        R"({"name": "a", "devices": []})"},
@@ -260,6 +291,93 @@ TEST(ConfigDocument, HasTheSettingsThatDistributionsAdd) {
   EXPECT_EQ(gke->config.topology_manager_policy, "restricted");
   EXPECT_EQ(gke->config.topology_manager_scope, "pod");
   EXPECT_THAT(gke->warnings, ElementsAre(HasSubstr("kubeReserved")));
+}
+
+/// Returns the memory in systemReserved, and the warning about it.
+std::pair<std::string, std::string> system_memory(const std::string& text) {
+  const auto parsed = parse_config(text);
+  EXPECT_TRUE(parsed) << text << parsed.error().message;
+  if (!parsed) return {};
+  const auto found = parsed->config.system_reserved.find("memory");
+  std::string assumed;
+  for (const std::string& warning : parsed->warnings) {
+    if (warning.find("systemReserved: assumed") != std::string::npos) assumed = warning;
+  }
+  return {found == parsed->config.system_reserved.end() ? "" : found->second, assumed};
+}
+
+TEST(ConfigDocument, OfTalosHasItsReservation) {
+  const auto memory = [](const std::string& machine, const std::string& config) {
+    return system_memory("machine: {" + machine + "kubelet: {extraConfig: {" + config + "}}}");
+  };
+  const auto reserved = [](const std::string& amount) {
+    return "memoryManagerPolicy: Static, reservedMemory: [{numaNode: 0, limits: {memory: " +
+           amount + "}}]";
+  };
+  EXPECT_EQ(memory("", "maxPods: 9").second,
+            "systemReserved: assumed cpu 50m, ephemeral-storage 256Mi, memory 384Mi, pid 100: the "
+            "constant of a worker of Talos 1.8 or later (it is memory 512Mi on a control plane of "
+            "Talos 1.8 or later, memory 192Mi on Talos before 1.8); if the node has another one, "
+            "write systemReserved, or pass it with --kubelet-flags "
+            "'--system-reserved=cpu=...,memory=...'");
+  EXPECT_EQ(memory("", reserved("484Mi")).first, "384Mi");
+  EXPECT_EQ(memory("", reserved("612Mi")).first, "512Mi");
+  EXPECT_EQ(memory("", reserved("292Mi")).first, "192Mi");
+  EXPECT_EQ(memory("", "kubeReserved: {memory: 1Gi}, " + reserved("1636Mi")).first, "512Mi");
+  EXPECT_THAT(
+      memory("", reserved("612Mi")).second,
+      HasSubstr("a control plane of Talos 1.8 or later, with which reservedMemory adds up"));
+  EXPECT_EQ(memory("", reserved("7Gi")).first, "384Mi") << "none adds up";
+  EXPECT_EQ(memory("type: init, ", "maxPods: 9").first, "512Mi") << "or before 1.8";
+  EXPECT_EQ(memory("install: {image: 'ghcr.io/a/installer:v1.7.5'}, ", "maxPods: 9").first,
+            "192Mi");
+  const auto known = memory("type: worker, install: {image: 'a:5000/b:v1.10.0'}, ", "maxPods: 9");
+  EXPECT_EQ(known.first, "384Mi");
+  EXPECT_EQ(known.second.find("it is"), std::string::npos) << known.second;
+  EXPECT_EQ(memory("", "systemReserved: {memory: 1Gi}"),
+            (std::pair<std::string, std::string>("1Gi", "")));
+  EXPECT_EQ(system_memory("machine: {kubelet: {extraArgs: {system-reserved: memory=2Gi}}}"),
+            (std::pair<std::string, std::string>("2Gi", "")));
+}
+
+TEST(ConfigDocument, OfOpenShiftHasItsReservation) {
+  const auto memory = [](const std::string& spec) {
+    return system_memory(
+        "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\nspec: {" + spec +
+        "}");
+  };
+  EXPECT_EQ(memory("kubeletConfig: {maxPods: 9}").first, "1Gi");
+  EXPECT_THAT(memory("kubeletConfig: {maxPods: 9}").second,
+              HasSubstr("assumed cpu 500m, ephemeral-storage 1Gi, memory 1Gi: the constant of "
+                        "OpenShift without autoSizingReserved; if"));
+  const auto own =
+      memory("autoSizingReserved: false, kubeletConfig: {systemReserved: {memory: 3Gi}}");
+  EXPECT_EQ(own.first, "3Gi");
+  EXPECT_THAT(own.second, HasSubstr("assumed cpu 500m, ephemeral-storage 1Gi, memory 3Gi"));
+  const std::pair<std::string, std::string> none;
+  EXPECT_EQ(memory("autoSizingReserved: true, kubeletConfig: {maxPods: 9}"), none);
+  EXPECT_EQ(memory("kubeletConfig: {systemReserved: {memory: 3Gi, cpu: '1'}}").second, "");
+}
+
+TEST(ConfigDocument, HasTheFieldsThatKopsMakesFlags) {
+  const auto parsed = parse_config(
+      "apiVersion: kops.k8s.io/v1alpha2\nkind: InstanceGroup\nspec:\n  kubelet:\n"
+      "    cpuCFSQuota: false\n    enforceNodeAllocatable: pods\n"
+      "    evictionHard: memory.available<1Gi,nodefs.available<10%\n"
+      "    featureGates: {CPUManagerPolicyAlphaOptions: 'true'}\n    maxPods: 30\n"
+      "    kubeReserved: {cpu: 500m, memory: 1Gi}\n");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const Config& config = parsed->config;
+  using Amounts = std::map<std::string, std::string>;
+  EXPECT_FALSE(config.cpu_cfs_quota);
+  EXPECT_THAT(config.enforce_node_allocatable, ElementsAre("pods"));
+  EXPECT_EQ(config.eviction_hard,
+            (Amounts{{"memory.available", "1Gi"}, {"nodefs.available", "10%"}}));
+  EXPECT_EQ(config.feature_gates,
+            (std::map<std::string, bool>{{"CPUManagerPolicyAlphaOptions", true}}));
+  EXPECT_EQ(config.max_pods, 30);
+  EXPECT_EQ(config.kube_reserved, (Amounts{{"cpu", "500m"}, {"memory", "1Gi"}}));
+  EXPECT_THAT(parsed->warnings, ElementsAre(HasSubstr("other settings are added to these")));
 }
 
 TEST(ConfigDocument, ReadsACommandInSeveralLines) {

@@ -71,6 +71,27 @@ TEST(KubeletUnit, TakesVariablesOfItsFiles) {
               ElementsAre(HasSubstr("'/etc/none' is not read: pass the unit")));
 }
 
+TEST(KubeletUnit, HasTheNameOfItsFileOrOfItsDropInsDirectory) {
+  EXPECT_EQ(unit_of_path("/etc/systemd/system/kubelet.service"), "kubelet.service");
+  EXPECT_EQ(unit_of_path("/etc/systemd/system/kubelet.service.d/10-kubeadm.conf"),
+            "kubelet.service");
+  EXPECT_EQ(unit_of_path("/run/k3s@a.service.d/x"), "k3s@a.service");
+  for (const char* const path : {"/a/service.d/x", "/a/.service.d/x", "/a/my-.service.d/x",
+                                 "/a/unit.txt", "unit.txt", "-", "", "/"}) {
+    EXPECT_EQ(unit_of_path(path), "") << path;
+  }
+}
+
+TEST(KubeletUnit, SaysThatItsNameIsMissing) {
+  const std::string unit = "[Service]\nExecStart=/usr/bin/kubelet --node-ip=%i --cert-dir=/%p\n";
+  const FlagsText named = flags_of_unit({unit}, "kubelet@a.service");
+  EXPECT_EQ(named.flags, (KubeletFlags{{"--node-ip", "a"}, {"--cert-dir", "/kubelet"}}));
+  EXPECT_THAT(named.notes, IsEmpty());
+  EXPECT_THAT(flags_of_unit({unit}, "").notes,
+              ElementsAre(HasSubstr("the unit's name is unknown")));
+  EXPECT_THAT(flags_of_unit({kUnit}, "").notes, IsEmpty());
+}
+
 TEST(KubeletUnit, ExpandsVariablesAsSystemdDoes) {
   const auto words = [](const std::string& command) {
     return read_texts({"[Service]\nEnvironment=\"A=b  'c d'\" N=0\nExecStart=" + command + "\n"})

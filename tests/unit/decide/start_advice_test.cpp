@@ -125,7 +125,7 @@ struct Refused {
 TEST(StartAdvice, NamesTheCompleteConfigurationInsteadOfAReservation) {
   for (const char* const part :
        {"kubeletConfig: {cpuManagerPolicy: static}", "cpuManagerPolicy: static\npodMaxPids: 100",
-        "machine: {kubelet: {extraConfig: {cpuManagerPolicy: static}}}",
+        "machine: {kubelet: {extraConfig: {systemReserved: {pid: '9'}, cpuManagerPolicy: static}}}",
         ("kind: NodeConfig\napiVersion: node.eks.aws/v1alpha1\n"
          "spec: {kubelet: {config: {cpuManagerPolicy: static}}}"),
         "/etc/eks/bootstrap.sh name --kubelet-extra-args '--cpu-manager-policy=static'",
@@ -141,6 +141,26 @@ TEST(StartAdvice, NamesTheCompleteConfigurationInsteadOfAReservation) {
               HasSubstr("write: cpuManagerPolicy"))
       << "nothing that is added mends it";
   EXPECT_THAT(advice_for("cpuManagerPolicy: static"), HasSubstr("write: reservedSystemCPUs"));
+}
+
+TEST(StartAdvice, NamesTheSumForEachReservationThatADistributionMayHaveSet) {
+  constexpr const char* kTalos =
+      "machine: {%kubelet: {extraConfig: {memoryManagerPolicy: Static,\n"
+      "  reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]}}}";
+  const auto talos = [](const std::string& members) {
+    std::string text = kTalos;
+    return advice_for(text.replace(text.find('%'), 1, members).c_str());
+  };
+  EXPECT_THAT(talos(""),
+              HasSubstr("must add up to 484Mi: systemReserved 384Mi + evictionHard 100Mi (its "
+                        "default); it is 612Mi on a control plane of Talos 1.8 or later, 292Mi on "
+                        "Talos before 1.8; Talos adds its own settings"));
+  EXPECT_THAT(talos("type: controlplane, install: {image: 'a/installer:v1.9.1'}, "),
+              AllOf(HasSubstr("must add up to 612Mi: "), Not(HasSubstr("it is"))));
+  EXPECT_THAT(advice_for("apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\n"
+                         "spec: {kubeletConfig: {memoryManagerPolicy: Static,\n"
+                         "  reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]}}"),
+              HasSubstr("must add up to 1124Mi: systemReserved 1Gi + evictionHard 100Mi"));
 }
 
 TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
@@ -161,7 +181,6 @@ TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
            Refused{"", "imageGCLowThresholdPercent: -1", "imageGCLowThresholdPercent: 80"},
            Refused{"", "memorySwap: {swapBehavior: UnlimitedSwap}", "swapBehavior: LimitedSwap"},
            Refused{"", "podsPerCore: -1", "podsPerCore: 0"},
-           Refused{"", "topologyManagerPolicy: tight", "topologyManagerPolicy: none"},
            Refused{"", "topologyManagerScope: pods", "topologyManagerScope: pod"},
            Refused{"", "enforceNodeAllocatable: [pods, system-reserved]",
                    "enforceNodeAllocatable: [pods]"},
@@ -183,7 +202,6 @@ TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
            Refused{"", "memoryThrottlingFactor: 2", "memoryThrottlingFactor: 0.9"},
            Refused{"featureGates: {MemoryQoS: false}\n",
                    "memoryReservationPolicy: TieredReservation", "featureGates: {MemoryQoS: true}"},
-           Refused{"", "memoryReservationPolicy: Some", "memoryReservationPolicy: None"},
            Refused{"", "kubeReserved: {gpu: '1'}", "kubeReserved: {}, systemReserved: {}"},
            Refused{"evictionSoft: {memory.available: 1Gi}\n", "evictionSoftGracePeriod: {}",
                    "{memory.available: \"1m30s\"}"},
@@ -216,7 +234,6 @@ TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
                    "topologyManagerPolicyOptions: {numa-allocation-strategy: most-allocated, "
                    "prefer-most-allocated-numa-node: 'true'}",
                    "{numa-allocation-strategy: \"most-allocated\"}"},
-           Refused{"", "cpuManagerPolicy: dynamic", "cpuManagerPolicy: none"},
            Refused{"cpuManagerPolicy: static\n", "kubeReserved: {cpu: '0'}",
                    "reservedSystemCPUs: \"0"},
            Refused{kStaticCpus, "cpuManagerPolicyOptions: {quick: 'true'}",
@@ -236,7 +253,6 @@ TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
                    "featureGates: {CPUManagerPolicyAlphaOptions: true}\n",
                    "cpuManagerPolicyOptions: {align-by-socket: 'true'}",
                    "cpuManagerPolicyOptions: {}"},
-           Refused{"", "memoryManagerPolicy: BestEffort", "memoryManagerPolicy: None"},
            Refused{"", "memoryManagerPolicyOptions: {memory-drift-tolerance: 'off'}",
                    "memoryManagerPolicy: Static"},
            Refused{kStaticMemory, "memoryManagerPolicyOptions: {memory-drift-tolerance: lots}",
@@ -255,6 +271,36 @@ TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
     const StartAdvice advice = advice_on(text).value_or(StartAdvice());
     EXPECT_THAT(advice.write, HasSubstr(row.write)) << text;
     expect_members(advice.write);
+  }
+}
+
+/// The remedy for a policy that nobody can guess is not to turn the manager off.
+TEST(StartAdvice, ListsThePoliciesIfNoneIsSimilar) {
+  for (const auto& [wrong, expected] : {
+           std::pair("cpuManagerPolicy: dynamic",
+                     "cpuManagerPolicy 'dynamic': expected one of none, static"),
+           {"cpuManagerPolicy: node", "cpuManagerPolicy 'node': expected one of none, static"},
+           {"cpuManagerPolicy: non", "cpuManagerPolicy 'non': expected one of none, static"},
+           {"memoryManagerPolicy: On", "memoryManagerPolicy 'On': expected one of None, Static"},
+           {"memoryManagerPolicy: BestEffort",
+            "memoryManagerPolicy BestEffort is for Windows: expected None or Static"},
+           {"topologyManagerPolicy: tight",
+            "topologyManagerPolicy 'tight': expected one of none, best-effort, restricted, "
+            "single-numa-node"},
+           {"topologyManagerScope: node",
+            "topologyManagerScope 'node': expected one of container, pod"},
+           {"memoryReservationPolicy: Some",
+            "memoryReservationPolicy has no such value: expected None or TieredReservation"},
+           {"cpuManagerPolicy: None",
+            "cpuManagerPolicy 'None': did you mean 'none'?; write: cpuManagerPolicy: none"},
+           {"memoryManagerPolicy: static",
+            "memoryManagerPolicy 'static': did you mean 'Static'?; write: memoryManagerPolicy: "
+            "Static"},
+           {"topologyManagerPolicy: numa-node-single",
+            "topologyManagerPolicy 'numa-node-single': did you mean 'single-numa-node'?; write: "
+            "topologyManagerPolicy: single-numa-node"},
+       }) {
+    EXPECT_EQ(advice_for(wrong), expected) << wrong;
   }
 }
 
@@ -476,7 +522,8 @@ TEST(StartAdvice, NamesTheFlagOrTheFileThatDecides) {
   EXPECT_THAT(advice(), EndsWith("; write: reservedSystemCPUs: \"0-1\""));
   config.sources.is_of_flags = true;
   EXPECT_THAT(advice(), EndsWith("; pass --reserved-cpus=0-1"));
-  config.sources = {"", {{"reservedSystemCPUs", {"/etc/a.conf", "/etc/b.conf"}}}};
+  config.sources.is_of_flags = false;
+  config.sources.of_field = {{"reservedSystemCPUs", {"/etc/a.conf", "/etc/b.conf"}}};
   EXPECT_THAT(advice(), EndsWith("; write in '/etc/b.conf': reservedSystemCPUs: \"0-1\""));
   config = parse_config("evictionHard: {}\nmemoryManagerPolicy: Static").value().config;
   config.sources.of_field = {{"evictionHard", {"--eviction-hard"}}};

@@ -57,5 +57,18 @@ TEST(Specifiers, OfTheUnitAreKnown) {
             "%a k3s-agent.service k3s-agent agent /etc/run %q %");
 }
 
+TEST(Specifiers, OfAnInstanceAreItsParts) {
+  constexpr const char* kAll = "%n|%N|%p|%P|%i|%I|%j|%J";
+  EXPECT_EQ(expand_specifiers(kAll, "my-kubelet@dev-sda\\x2d1.service"),
+            "my-kubelet@dev-sda\\x2d1.service|my-kubelet@dev-sda\\x2d1|my-kubelet|my/kubelet|"
+            "dev-sda\\x2d1|dev/sda-1|kubelet|kubelet");
+  EXPECT_EQ(expand_specifiers("%p %i.", "kubelet.service"), "kubelet .");
+  EXPECT_EQ(expand_specifiers("%p %i.", "kubelet@.service"), "kubelet .");
+}
+
+TEST(Specifiers, OfAnUnknownUnitStay) {
+  EXPECT_EQ(expand_specifiers("%n %N %p %i %j %t", ""), "%n %N %p %i %j /run");
+}
+
 }  // namespace
 }  // namespace pinfold

@@ -15,6 +15,7 @@
 #include "pinfold/api/config_document.hpp"
 #include "pinfold/audit/observe.hpp"
 #include "pinfold/text/document.hpp"
+#include "pinfold/text/words.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -68,20 +69,24 @@ bool may_have_flags(const std::string& argument) {
   return argument.find("--") != std::string::npos && !std::filesystem::exists(argument, ignored);
 }
 
-std::string file_name(const std::string& path) {
-  return std::filesystem::path(path).filename().string();
+/// Returns the name of the unit in a file; "" if it has none.
+std::string unit_in(const std::string& file) {
+  std::error_code ignored;
+  return unit_of_path(std::filesystem::absolute(file, ignored).string());
 }
 
 /// One --kubelet-flags.
 struct FlagsArgument {
   std::string file_name;  ///< "": it has the flags itself
+  std::string unit;       ///< see unit_in
   std::string text;
 };
 
 Result<FlagsArgument> read_argument(const std::string& argument) {
-  if (may_have_flags(argument) && flags_of_text(argument)) return FlagsArgument{"", argument};
+  if (may_have_flags(argument) && flags_of_text(argument)) return FlagsArgument{"", "", argument};
   PINFOLD_LET_WRAP(auto text, read_input(argument), "--kubelet-flags");
-  if (flags_of_text(text)) return FlagsArgument{file_name(argument), std::move(text)};
+  if (flags_of_text(text))
+    return FlagsArgument{std::string(base_name(argument)), unit_in(argument), std::move(text)};
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("--kubelet-flags: '{}': expected kubelet flags, an environment file or "
                           "a systemd unit",
@@ -100,7 +105,7 @@ class FlagsArguments {
     std::vector<FlagsText> texts;
     for (const FlagsArgument& one : arguments_) {
       const auto read = [&](const std::string& path) { return read_files(path); };
-      texts.push_back(flags_of_text(one.text, {read}).value_or(FlagsText{}));
+      texts.push_back(flags_of_text(one.text, one.unit, {read}).value_or(FlagsText{}));
       PINFOLD_TRY(check_unit(texts.back()));
     }
     FlagsText all;
@@ -116,14 +121,15 @@ class FlagsArguments {
  private:
   std::vector<std::string> read_files(const std::string& pattern) {
     std::map<std::string, std::string> found;
+    const std::string name(base_name(pattern));
     for (const FlagsArgument& one : arguments_) {
-      const bool is_file = !one.file_name.empty() &&
-                           ::fnmatch(file_name(pattern).c_str(), one.file_name.c_str(), 0) == 0;
+      const bool is_file =
+          !one.file_name.empty() && ::fnmatch(name.c_str(), one.file_name.c_str(), 0) == 0;
       if (is_file) found.emplace(one.file_name, one.text);
     }
     std::vector<std::string> texts;
-    for (auto& [name, text] : found) {
-      used_.insert(name);
+    for (auto& [file, text] : found) {
+      used_.insert(file);
       texts.push_back(std::move(text));
     }
     return texts;
@@ -186,7 +192,7 @@ Result<ConfigText> read_config_text(const NodeOptions& options) {
   } else if (!options.config.empty()) {
     PINFOLD_LET(node.text, read_input(options.config));
   }
-  PINFOLD_LET_WRAP(auto read, read_config_document(text), options.config);
+  PINFOLD_LET_WRAP(auto read, read_config_document(text, unit_in(options.config)), options.config);
   if (is_directory(options.config)) read.sources = std::move(node.sources);
   if (node.is_partial && options.kubelet_flags.empty()) read.is_partial = true;
   if (options.config.empty()) {

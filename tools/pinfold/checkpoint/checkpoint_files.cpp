@@ -3,25 +3,93 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "input.hpp"
 #include "pinfold/agent/pods_file.hpp"
+#include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/picture/text.hpp"
+#include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
+#include "pinfold/text/words.hpp"
 
 namespace pinfold::tools {
 namespace {
 
 using nlohmann::json;
 
+/// Compares keys as the kubelet does.
+bool has_key(const std::vector<std::string>& keys, std::string_view name) {
+  return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {
+    return checkpoint::JsonReader::same_field(key, name);
+  });
+}
+
 /// Distinguishes CPU and memory files by a field if they have it, else by name.
 bool looks_like_cpu(const std::string& path, const std::string& bytes) {
-  const std::string name = std::filesystem::path(path).filename();
-  return !checkpoint::has_machine_state(bytes) && name.find("memory") == std::string::npos;
+  return !has_key(checkpoint::keys_of_file(bytes), "machineState") &&
+         base_name(path).find("memory") == std::string_view::npos;
+}
+
+/// A state file of another part of the kubelet.
+struct ForeignFile {
+  std::string_view name;
+  std::string_view marker;  ///< occurs in every such file and in no other; "": nothing does
+  std::string_view owner;
+};
+/// Source: kubelet v1.37 pkg/kubelet: cm/devicemanager, cm/dra/state, allocation, status,
+/// nodeshutdown.
+constexpr std::array kForeignFiles = {
+    ForeignFile{"kubelet_internal_checkpoint", "PodDeviceEntries", "device manager"},
+    ForeignFile{"dra_manager_state", "ClaimInfoStateList", "DRA manager"},
+    ForeignFile{"allocated_pods_state", "", "allocation manager"},
+    ForeignFile{"actuated_pods_state", "", "allocation manager"},
+    ForeignFile{"pod_status_manager_state", "allocationEntries", "status manager"},
+    ForeignFile{"graceful_node_shutdown_state", "", "shutdown manager"},
+};
+
+const ForeignFile* find_foreign_file(const std::string& path, const std::string& bytes) {
+  const std::string_view name = base_name(path);
+  const auto* const found =
+      std::find_if(kForeignFiles.begin(), kForeignFiles.end(), [&](const ForeignFile& one) {
+        return name.find(one.name) != std::string_view::npos ||
+               (!one.marker.empty() && bytes.find(one.marker) != std::string::npos);
+      });
+  return found == kForeignFiles.end() ? nullptr : &*found;
+}
+
+/// Checks that a whole JSON object has at least one key of a CPU or memory manager's state file.
+/// Any other text may be a damaged one.
+Result<void> check_keys(const std::string& path, const std::string& bytes) {
+  constexpr std::array<std::string_view, 5> kOurs = {"policyName", "defaultCpuSet", "machineState",
+                                                     "podEntries", "dataChecksum"};
+  constexpr std::string_view kExpected =
+      "expected the kubelet's cpu_manager_state or memory_manager_state: pass one of these files, "
+      "or the directory with them, such as /var/lib/kubelet";
+  const auto keys = checkpoint::keys_of_file(bytes);
+  const bool is_ours = std::any_of(kOurs.begin(), kOurs.end(),
+                                   [&](std::string_view name) { return has_key(keys, name); });
+  if (keys.empty() || is_ours) return {};
+  if (const ForeignFile* const foreign = find_foreign_file(path, bytes)) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}': a state file of the kubelet's {} ({}): {}", input_name(path),
+                            foreign->owner, foreign->name, kExpected));
+  }
+  if (has_key(keys, "entries")) return {};
+  constexpr std::size_t kShown = 5;
+  std::vector<std::string> names;
+  for (const std::string& key : keys) {
+    if (names.size() < kShown) names.push_back(fmt::format("'{}'", printable(key)));
+  }
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("'{}': not a CPU or memory manager's state file: none of its keys is "
+                          "policyName, defaultCpuSet, entries or machineState, it has {}; {}",
+                          input_name(path), fmt::join(names, ", "), kExpected));
 }
 
 /// Adds the state files of a directory, including the changes in its journal, which the next
@@ -65,6 +133,7 @@ Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths)
       continue;
     }
     PINFOLD_LET(auto bytes, read_input(path));
+    PINFOLD_TRY(check_keys(path, bytes));
     const bool is_cpu = looks_like_cpu(path, bytes);
     files.push_back({path, std::move(bytes), is_cpu});
   }
@@ -86,8 +155,19 @@ cli::Option state_files_option(std::vector<std::string>& paths) {
           .required = true};
 }
 
+Result<std::unique_ptr<checkpoint::Fs>> open_files_directory(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return checkpoint::open_directory(path);
+  PINFOLD_LET(const auto bytes, read_input(path));
+  PINFOLD_TRY(check_keys(path, bytes));
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("'{}': expected the directory with the state files: pass '{}'", path,
+                          parent.empty() ? "." : parent));
+}
+
 Result<checkpoint::Files> read_directory(const std::string& path) {
-  PINFOLD_LET(auto fs, checkpoint::open_directory(path));
+  PINFOLD_LET(auto fs, open_files_directory(path));
   auto files = checkpoint::read_files(*fs);
   if (files && !files->cpu && !files->memory) {
     return fail(ErrorCode::kNotFound, fmt::format("no state file in '{}'", path));

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "agent/agent_options.hpp"
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/checkpoint/convert.hpp"
+#include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/checkpoint/store.hpp"
 
 /// Shared by the subcommands of `pinfold checkpoint`.
@@ -29,7 +31,8 @@ struct StateFile {
 
 /// Reads state files; a directory means all state files in it, including the changes in its
 /// journal. Warns if the journal is newer than a file.
-/// Errors: kNotFound, also for a directory without state files.
+/// Errors: kNotFound, also for a directory without state files; kInvalidArgument for a file that is
+/// not a CPU or memory manager's, which is named if possible.
 [[nodiscard]] Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths);
 
 /// Returns the error of a file that cannot be inspected, with its name. Go's message for a file
@@ -38,6 +41,10 @@ struct StateFile {
 
 /// Declares the argument with such paths.
 [[nodiscard]] cli::Option state_files_option(std::vector<std::string>& paths);
+
+/// Opens a directory with state files. Errors: kInvalidArgument for a file, and what to pass
+/// instead.
+[[nodiscard]] Result<std::unique_ptr<checkpoint::Fs>> open_files_directory(const std::string& path);
 
 /// Reads the kubelet's two state files and Pinfold's own file. Errors: as read_files.
 [[nodiscard]] Result<checkpoint::Files> read_directory(const std::string& path);

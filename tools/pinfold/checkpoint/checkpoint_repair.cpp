@@ -278,12 +278,12 @@ Result<void> check_policy(const RepairOptions& options, const NodeConfig& config
 
 Result<ExitStatus> run(const RepairOptions& options) {
   const std::string& path = options.node.state_dir;
+  PINFOLD_LET(const auto fs, open_files_directory(path));
   NodeOptions read_as = options.node;
   read_as.insecure_state_dir = options.is_insecure || options.dry_run;
   PINFOLD_LET(auto config, read_config(read_as));
   PINFOLD_LET(const auto node, make_node(options.node, config.config));
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
-  PINFOLD_LET(const auto fs, cp::open_directory(path));
   PINFOLD_LET(auto directory, read(*fs));
   PINFOLD_TRY(check_policy(options, config, directory.files));
   const RepairTarget target = target_of(node, config);

@@ -73,8 +73,7 @@ struct UnknownKeys {
 /// afterwards.
 [[nodiscard]] std::string with_keys(std::string written, const UnknownKeys& keys);
 
-/// Returns true if the text is a JSON object with the field that only memory_manager_state has;
-/// keys are compared as the kubelet does.
-[[nodiscard]] bool has_machine_state(std::string_view bytes);
+/// Returns the keys of a file; none if it is no JSON object or has a syntax error.
+[[nodiscard]] std::vector<std::string> keys_of_file(std::string_view bytes);
 
 }  // namespace pinfold::checkpoint

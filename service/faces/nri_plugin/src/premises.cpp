@@ -42,7 +42,8 @@ Result<std::string> cgroup_mount_of(const std::string& directory) {
 }
 
 std::set<std::string> kubepods_of_configuration(const std::string& mount, const std::string& file) {
-  const auto read = read_file(file).and_then(read_config_document);
+  const auto read =
+      read_file(file).and_then([](const std::string& text) { return read_config_document(text); });
   if (!read) return {};
   const nlohmann::json root = read->document.value("cgroupRoot", nlohmann::json());
   if (!root.is_string()) return {};

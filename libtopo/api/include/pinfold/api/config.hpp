@@ -57,12 +57,25 @@ struct KernelImage {
   friend bool operator==(const KernelImage&, const KernelImage&) { return true; }
 };
 
+/// A systemReserved that a distribution sets if its file names none.
+struct AddedReservation {
+  std::string where;  ///< "a worker of Talos 1.8 or later"
+  std::map<std::string, std::string> amounts;
+};
+
+/// What is known of the complete configuration, if this one is a part to which a distribution adds
+/// its own settings.
+struct CompleteConfig {
+  /// Where it is: "GKE adds its own settings, kubeReserved among them; ..."; "" if unknown.
+  std::string advice = {};
+  /// The reservations of which one was assumed; none if nothing was.
+  std::vector<AddedReservation> reservations = {};
+};
+
 /// Where a configuration came from, for advice on it. It is no part of a configuration: all are
 /// equal.
 struct ConfigSources {
-  /// Advice on where the complete configuration is, if this one is a part to which a distribution
-  /// adds its own settings; else "": "GKE adds its own settings, kubeReserved among them; ...".
-  std::string complete = {};
+  CompleteConfig complete = {};
   /// What sets each field, the one that decides last: files, and flags such as "--reserved-cpus".
   /// A field without an entry is set in the only file, or nowhere.
   std::map<std::string, std::vector<std::string>> of_field = {};

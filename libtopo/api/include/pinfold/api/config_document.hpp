@@ -23,14 +23,15 @@ struct ConfigDocument {
   std::vector<std::string> notes = {};
   /// Flags, or settings that a distribution completes: what it leaves out may be set elsewhere.
   bool is_partial = false;
-  ConfigSources sources = {};
+  ConfigSources sources = {};  ///< the advice on the complete one is among the notes
 };
 
 /// Reads the flags of a kubelet from a command line (including /proc/PID/cmdline, and those of k3s
 /// and RKE2), a file with one flag per line, an environment file (KUBELET_EXTRA_ARGS=...), or a
 /// systemd unit or its drop-in, or from what ps, pgrep -a and systemctl status print of one
-/// kubelet. nullopt if the text has none of these forms.
+/// kubelet. `unit`: the name of the unit, if known. nullopt if the text has none of these forms.
 [[nodiscard]] std::optional<FlagsText> flags_of_text(std::string_view text,
+                                                     std::string_view unit = {},
                                                      const UnitFiles& files = {});
 
 /// Returns whether a text has the word "kubelet": without flags, it may still be about one.
@@ -57,6 +58,7 @@ void note_sources(const KubeletFlags& flags, ConfigSources& sources);
 /// kubeadm ConfigMap; the answer of a kubelet's /configz; a script that calls EKS' bootstrap.sh;
 /// and everything that flags_of_text reads. Errors: kInvalidArgument for any other kind of file,
 /// with advice on what to pass instead.
-[[nodiscard]] Result<ConfigDocument> read_config_document(std::string_view text);
+[[nodiscard]] Result<ConfigDocument> read_config_document(std::string_view text,
+                                                          std::string_view unit = {});
 
 }  // namespace pinfold

@@ -32,8 +32,12 @@ struct UnitFiles {
   bool are_all = false;  ///< what `read` does not find does not exist
 };
 
+/// Returns the name of the unit that a file at an absolute path belongs to: its own, or for a
+/// drop-in that of its directory, "kubelet.service.d". "" if neither names one unit. Source:
+/// systemd.unit(5).
+[[nodiscard]] std::string unit_of_path(std::string_view path);
 /// Reads the flags with which a systemd unit starts a kubelet. `texts`: the unit's file, then its
-/// drop-ins, in the order in which they apply; `name`: "kubelet.service". Source:
+/// drop-ins, in the order in which they apply; `name`: "kubelet.service", "" if unknown. Source:
 /// systemd.service(5), systemd.exec(5).
 [[nodiscard]] FlagsText flags_of_unit(const std::vector<std::string>& texts, std::string_view name,
                                       const UnitFiles& files = {});

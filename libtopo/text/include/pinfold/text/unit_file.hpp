@@ -33,8 +33,8 @@ struct UnitSetting {
 /// ("\x2d", "\s" is a blank). Source: systemd.syntax(7).
 [[nodiscard]] std::vector<std::string> split_unit_words(std::string_view text);
 
-/// Replaces the specifiers of `unit` ("kubelet.service") that are known without its machine, such
-/// as "%%" and "%N"; leaves others unchanged. Source: systemd.unit(5).
+/// Replaces the specifiers of `unit` ("kubelet.service"; "": unknown) that are known without its
+/// machine, such as "%%" and "%N"; leaves others unchanged. Source: systemd.unit(5).
 [[nodiscard]] std::string expand_specifiers(std::string_view text, std::string_view unit);
 
 /// Expands the variables in the words of ExecStart=. A word "$NAME" becomes the words of its value,
