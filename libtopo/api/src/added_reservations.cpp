@@ -16,7 +16,7 @@ namespace pinfold {
 namespace {
 
 using nlohmann::json;
-using Amounts = std::map<std::string, std::string>;
+using AmountTexts = std::map<std::string, std::string>;
 
 /// A systemReserved of Talos. Source: siderolabs/talos v1.0.0 to v1.13.0,
 /// pkg/machinery/constants/constants.go; commit 6b15ca19c changed the memory for v1.8.0.
@@ -78,7 +78,7 @@ std::vector<AddedReservation> of_talos(const json& document) {
 std::vector<AddedReservation> of_openshift(const json& document) {
   const json* const sizes_itself = at_pointer(document, "/spec/autoSizingReserved");
   if (sizes_itself != nullptr && *sizes_itself == true) return {};
-  Amounts amounts = {{"cpu", "500m"}, {"ephemeral-storage", "1Gi"}, {"memory", "1Gi"}};
+  AmountTexts amounts = {{"cpu", "500m"}, {"ephemeral-storage", "1Gi"}, {"memory", "1Gi"}};
   const json* const named = at_pointer(document, "/spec/kubeletConfig/systemReserved");
   const json own = named == nullptr ? json::object() : *named;
   if (!own.is_object() || (own.contains("cpu") && own.contains("memory"))) return {};
@@ -89,24 +89,25 @@ std::vector<AddedReservation> of_openshift(const json& document) {
   return {{"OpenShift without autoSizingReserved", std::move(amounts)}};
 }
 
-Quantity amount_in(const Amounts& amounts, const char* name) {
+Quantity amount_in(const AmountTexts& amounts, const char* name) {
   const auto found = amounts.find(name);
   return found == amounts.end() ? Quantity{} : Quantity::parse(found->second).value_or(Quantity{});
 }
 
 /// Returns whether reservedMemory is as much as is reserved. A percentage, which depends on the
 /// machine, counts as nothing.
-bool adds_up(const Config& config, const Amounts& system_reserved) {
-  Quantity rest = amount_in(system_reserved, "memory") + amount_in(config.kube_reserved, "memory") +
-                  amount_in(config.eviction_hard.value_or(Amounts{{"memory.available", "100Mi"}}),
-                            "memory.available");
+bool adds_up(const Config& config, const AmountTexts& system_reserved) {
+  Quantity rest =
+      amount_in(system_reserved, "memory") + amount_in(config.kube_reserved, "memory") +
+      amount_in(config.eviction_hard.value_or(AmountTexts{{"memory.available", "100Mi"}}),
+                "memory.available");
   for (const MemoryReservation& one : config.reserved_memory) {
     rest -= amount_in(one.limits, "memory");
   }
   return rest.is_zero();
 }
 
-std::string text_of_amounts(const Amounts& amounts) {
+std::string text_of_amounts(const AmountTexts& amounts) {
   std::vector<std::string> texts;
   texts.reserve(amounts.size());
   for (const auto& [name, amount] : amounts) texts.push_back(fmt::format("{} {}", name, amount));
