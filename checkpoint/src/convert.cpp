@@ -120,7 +120,8 @@ Result<void> convert_cpu(const std::string& bytes, const Target& to, const Conta
   }
   PINFOLD_LET(auto written, encode(state, read.policy, to.formats.cpu, ids));
   append(out.kept, assignments_of(state));
-  out.files.cpu = keep_keys(std::move(written), bytes, read.version == to.formats.cpu, out.lost);
+  out.files.cpu =
+      keep_keys(std::move(written), unknown_keys(bytes), read.version == to.formats.cpu, out.lost);
   return {};
 }
 
@@ -133,7 +134,7 @@ Result<void> convert_memory(const std::string& bytes, const Target& to, Conversi
     append(out.lost, std::move(older.lost));
   }
   append(out.kept, assignments_of(state));
-  out.files.memory = keep_keys(encode(state, read.policy, to.formats.memory), bytes,
+  out.files.memory = keep_keys(encode(state, read.policy, to.formats.memory), unknown_keys(bytes),
                                read.version == to.formats.memory, out.lost);
   return {};
 }

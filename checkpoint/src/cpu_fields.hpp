@@ -29,6 +29,14 @@ using PodSets = std::map<PodUid, CpuSet>;
 
 enum class CpuFileVersion { kV1 = 1, kV2, kV3, kV4, kDataOfV4 };
 
+/// The value of `baselines`.
+struct Baselines {
+  ContainerMap<CpuSet> sets;  ///< those that can be read
+  /// All can. No kubelet that writes the key has been observed, so that another value is that of an
+  /// unknown key.
+  bool are_all = true;
+};
+
 /// A file as read. V1 has `by_id`, the others have `entries`; V3 has `pods`. V4 has `data`, the
 /// fields of V3 as a text, and uses only these.
 struct CpuFile {
@@ -37,7 +45,7 @@ struct CpuFile {
   Nullable<PodLists> entries = PodLists();
   Nullable<Lists> by_id = Lists();
   Nullable<PodSets> pods = PodSets();
-  ContainerMap<CpuSet> baselines;  ///< in `data` of V4
+  Baselines baselines;  ///< in `data` of V4
   std::uint64_t checksum = 0;
   std::string data;
   std::uint64_t data_checksum = 0;
@@ -173,9 +181,7 @@ void put_file(Json& json, const Entries& entries, const CpuCheckpoint& state,
 [[nodiscard]] bool has_right_sum(const CpuFile& file, CpuFileVersion version, Names names);
 /// Returns the file, or why it is not of that version. Domain: V1, V2, V3.
 [[nodiscard]] Result<CpuFile> checked(CpuFile file, CpuFileVersion version, Names names);
-/// Reads the value of `baselines`. nullopt if it has another form than expected: no kubelet that
-/// writes it has been observed, so that it is then a key like any unknown one.
-[[nodiscard]] std::optional<ContainerMap<CpuSet>> parse_baselines(std::string_view json);
+[[nodiscard]] Baselines parse_baselines(std::string_view json);
 /// Returns "state.CPUManagerCheckpointV2".
 [[nodiscard]] std::string versioned_go_type(CpuFileVersion version);
 /// Reads the fields in `data` of a V4 file.

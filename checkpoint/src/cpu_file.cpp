@@ -84,7 +84,7 @@ CpuFile read(std::string_view bytes, CpuFileVersion version, std::string_view go
             }),
       field("podEntries", has_pods, [&] { read_pods(json, file); }),
       field("baselines", version == CpuFileVersion::kDataOfV4,
-            [&] { file.baselines = parse_baselines(json.raw()).value_or(ContainerMap<CpuSet>()); }),
+            [&] { file.baselines = parse_baselines(json.raw()); }),
       field("checksum", version != CpuFileVersion::kDataOfV4,
             [&] { json.read(file.checksum, "checksum.Checksum"); }),
       field_of_v4("data", [&] { json.read(file.data); }),
@@ -110,9 +110,8 @@ Result<CpuFile> checked(CpuFile file, CpuFileVersion version, Names names) {
   return file;
 }
 
-std::optional<ContainerMap<CpuSet>> parse_baselines(std::string_view json) {
-  ContainerMap<CpuSet> baselines;
-  bool is_valid = true;
+Baselines parse_baselines(std::string_view json) {
+  Baselines baselines;
   JsonReader reader(json);
   if (reader.null()) return baselines;
   reader.map("", [&](const std::string& pod) {
@@ -123,13 +122,13 @@ std::optional<ContainerMap<CpuSet>> parse_baselines(std::string_view json) {
       reader.structure("state.ContainerCPUs", JsonReader::Field{"baseline", read_list});
       auto cpus = CpuSet::parse(list);
       if (!cpus || cpus->empty()) {
-        is_valid = false;
+        baselines.are_all = false;
       } else {
-        baselines[{PodUid(pod), name}] = *std::move(cpus);
+        baselines.sets[{PodUid(pod), name}] = *std::move(cpus);
       }
     });
   });
-  if (!is_valid || !reader.error().empty()) return std::nullopt;
+  if (!reader.error().empty()) baselines.are_all = false;
   return baselines;
 }
 
@@ -169,7 +168,7 @@ Result<CpuCheckpoint> to_state(CpuFile file, std::optional<std::string_view> pol
     }
   }
   if (file.pods) state.pods = *std::move(file.pods);
-  state.baselines = std::move(file.baselines);
+  if (file.baselines.are_all) state.baselines = std::move(file.baselines.sets);
   return state;
 }
 

@@ -98,7 +98,7 @@ Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& i
       if (auto cpus = parse(to_string(container), list)) out.state.assignments[container] = *cpus;
     }
   }
-  out.state.baselines = std::move(file.baselines);
+  out.state.baselines = std::move(file.baselines.sets);
   const CpuFile newest = read(json, CpuFileVersion::kV4, "");
   out.may_have_baselines = newest.data.find("\"baselines\"") != std::string::npos ||
                            close_json(newest.data) != newest.data;

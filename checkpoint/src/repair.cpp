@@ -53,6 +53,7 @@ struct CpuFileKind {
   static Salvaged<State> salvage(std::string_view json, const ContainerIds& ids) {
     return salvage_cpu(json, ids);
   }
+  static std::vector<WrongSum> wrong_sums(std::string_view bytes) { return wrong_cpu_sums(bytes); }
   static const std::string& policy(const Node& node) { return node.config().cpu_manager_policy; }
   static Result<std::optional<State>> restore(const Node& node, const std::string& bytes,
                                               const ContainerIds& ids) {
@@ -78,6 +79,9 @@ struct MemoryFileKind {
   }
   static Salvaged<State> salvage(std::string_view json, const ContainerIds& /*ids*/) {
     return salvage_memory(json);
+  }
+  static std::vector<WrongSum> wrong_sums(std::string_view bytes) {
+    return wrong_memory_sums(bytes);
   }
   static const std::string& policy(const Node& node) { return node.config().memory_manager_policy; }
   static Result<std::optional<State>> restore(const Node& node, const std::string& bytes,
@@ -144,6 +148,8 @@ FileInRepair<Kind> read_file(const Node& node, const std::string& bytes, const C
   FileInRepair<Kind> file{bytes, Kind::salvage(readable_part(bytes), ids), false, false, {}};
   if (const auto sound = Kind::inspect(bytes); !sound) {
     read_damaged(file, sound.error().message, ids, others);
+  } else if (const auto sums = Kind::wrong_sums(bytes); !sums.empty()) {  // of `data`
+    read_damaged(file, describe(sums).front(), ids, others);
   }
   if (!file.salvaged.policy.empty() && file.salvaged.policy != Kind::policy(node)) {
     file.notes.done.push_back({std::string(Kind::kName),
@@ -165,15 +171,18 @@ void restore_baselines(const Node& node, const OtherFiles& others,
       return known != nullptr && *known == entry.value;
     });
   }
-  if (!file.is_damaged) return;
-  const bool is_torn =
-      !file.is_replaced && json_syntax_error(without_byte_order_mark(file.bytes)).has_value();
   // A kubelet with the feature gate stores those of all containers, others those that they read.
   const bool has_all = stores_baselines(node) && node.cpu().stores_baselines();
-  const bool is_loss = has_all && (file.salvaged.may_have_baselines || is_torn);
+  const bool is_rewritten = file.is_damaged || (has_all && !file.notes.done.empty());
+  if (!is_rewritten) return;
+  const bool is_torn =
+      !file.is_replaced && json_syntax_error(without_byte_order_mark(file.bytes)).has_value();
+  const bool may_have = file.is_damaged && file.salvaged.may_have_baselines;
+  const bool is_loss = has_all && (may_have || is_torn);
   for (const auto& entry : state.assignments) {
-    if (state.baselines.find(entry.id()) != nullptr) continue;
     const CpuSet* const known = baseline_among(others.baselines, entry.id(), entry.value);
+    const CpuSet* const read = state.baselines.find(entry.id());
+    if (read != nullptr && (known == nullptr || *known == *read)) continue;
     if (known != nullptr) {
       if (!stores_baselines(node)) continue;
       state.baselines[entry.id()] = *known;
@@ -183,7 +192,7 @@ void restore_baselines(const Node& node, const OtherFiles& others,
       continue;
     }
     if (has_all) state.baselines[entry.id()] = entry.value;
-    if (is_loss || file.salvaged.may_have_baselines) {
+    if (is_loss || may_have) {
       (is_loss ? file.notes.lost : file.notes.done)
           .push_back(
               {to_string(entry.id()), "its baseline cannot be read: a resize keeps all its CPUs"});
@@ -229,7 +238,9 @@ void write_file(const Node& node, FileInRepair<Kind>& file, const ContainerIds& 
   const std::string from = readable_part(bytes);
   const auto before = Kind::inspect_unchecked(from);
   const bool is_same_format = before && before->version == Kind::inspect(written)->version;
-  bytes = keep_keys(std::move(written), from, is_same_format, file.notes.lost);
+  UnknownKeys keys = unknown_keys(from);
+  if (file.is_damaged) keys.in_data.erase("baselines");  // restored as far as possible
+  bytes = keep_keys(std::move(written), keys, is_same_format, file.notes.lost);
 }
 
 }  // namespace

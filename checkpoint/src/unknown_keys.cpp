@@ -25,7 +25,7 @@ enum class KeysOf { kFile, kData };
 
 bool is_known(const std::string& key, std::string_view value, KeysOf where) {
   if (JsonReader::same_field(key, "baselines")) {
-    return where == KeysOf::kData && cpu_file::parse_baselines(value);
+    return where == KeysOf::kData && cpu_file::parse_baselines(value).are_all;
   }
   return std::any_of(kKnownKeys.begin(), kKnownKeys.end(),
                      [&](std::string_view name) { return JsonReader::same_field(key, name); });
@@ -190,9 +190,8 @@ std::string with_keys(std::string written, const UnknownKeys& keys) {
   return with_members(std::move(written), keys.outside);
 }
 
-std::string keep_keys(std::string written, std::string_view from, bool is_same_format,
+std::string keep_keys(std::string written, const UnknownKeys& keys, bool is_same_format,
                       std::vector<Note>& lost) {
-  const UnknownKeys keys = unknown_keys(from);
   if (is_same_format) written = with_keys(std::move(written), keys);
   const auto kept = unknown_keys(written).names();
   for (std::string& name : keys.names()) {

@@ -187,6 +187,12 @@ Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeReq
     return ResizeDecision(std::move(refused));
   };
   const CpuSet* const has = state.cpu.assignments.find(id);
+  // A kubelet compares amounts first.
+  const bool is_same = amount_of(container->resources.requests, kCpuResource) == request.cpu;
+  if (has != nullptr && is_same) {
+    const CpuSet same = *has;
+    return ResizeDecision(Resized{std::move(state), same, same});
+  }
   const PodView view(pod->spec);
   const bool is_shared = has == nullptr || node.cpu().guaranteed_cpus(view, *container) == 0;
   if (is_shared && !concerns_manager(node, *pod, request.cpu)) {
@@ -211,10 +217,6 @@ Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeReq
       request.cpu.value() < static_cast<std::int64_t>(baseline.size())) {
     return decided(below_baseline(*container, request.cpu, baseline));
   }
-  if (request.cpu.value() == static_cast<std::int64_t>(before.size())) {
-    return ResizeDecision(Resized{std::move(state), before, before});
-  }
-
   PodSpec spec = pod->spec;
   for (Container& one : spec.containers) {
     if (one.name != id.name) continue;

@@ -185,6 +185,10 @@ StartAdvice correct_option_value(const FailedStart& start) {
           option == "numa-score-weights" && !weights.empty()) {
         corrected[option] = weights;
       }
+      if (const std::string_view meant = nearest(trimmed(value), kNumaAllocationStrategyNames);
+          option == "numa-allocation-strategy" && !meant.empty()) {
+        corrected[option] = meant;
+      }
       return {fmt::format("{} '{}': expected {}", option, printable(value), right.expected),
               write_map(field, corrected)};
     }

@@ -480,12 +480,17 @@ TEST_F(AgentCli, RefusesAResizeThatMeansNothing) {
   put("two.yaml",
       "apiVersion: v1\nkind: Pod\nmetadata: {name: two}\nspec: {containers: [{name: a}]}");
   ASSERT_EQ(agent("admit", "two.yaml").status, 0);
+  put("both.yaml",
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: both}\n"
+      "spec: {containers: [{name: a}, {name: b}]}");
+  ASSERT_EQ(agent("admit", "both.yaml").status, 0);
   const std::map<std::string, std::string> texts = {
       {"web --cpu many", "--cpu 'many': "},
       {"web --cpu 0", "expected 1 or more"},
       {"web --container other --cpu 2", "no active pod 'default_web' with a container 'other'"},
       {"nobody --cpu 2", "nobody"},
-      {"two --cpu 2", "--container: pod 'two' has 0 containers with exclusive CPUs"},
+      {"two --cpu 2", "container 'a' has no exclusive CPUs (its pod is BestEffort"},
+      {"both --cpu 2", "pod 'both' has no container with exclusive CPUs"},
   };
   for (const auto& [arguments, text] : texts) {
     const Answer answer = agent("resize", arguments);

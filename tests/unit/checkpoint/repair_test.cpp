@@ -214,6 +214,34 @@ TEST(Repair, InventsNoBaselinesForAFileWithoutAny) {
   }
 }
 
+/// Only `dataChecksum` is wrong, and the outer fields are those of an older file.
+TEST(Repair, TakesAWrongSumOfTheDataForDamage) {
+  const CpuCheckpoint state = with_baselines();
+  std::string file = encode_cpu(state, "static", CpuFormat::kV4);
+  const std::size_t baseline = file.find("2-3", file.find("baselines"));
+  file.replace(baseline, 3, "2-x");
+  OtherFiles others;
+  others.baselines[{PodUid("a"), "c"}] = CpuSet::range(2, 3);
+  const auto repaired = repair(node_with_baselines(Profile::kKubelet138), {file, {}}, {}, others);
+  EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "wrong dataChecksum"));
+  EXPECT_TRUE(repaired.lost.empty());
+  EXPECT_EQ(cpu_of(repaired), state);
+  const auto alone = repair(node_with_baselines(Profile::kKubelet138), {file, {}}, {}, {});
+  EXPECT_EQ(
+      alone.lost,
+      (std::vector<Note>{{"a/c", "its baseline cannot be read: a resize keeps all its CPUs"}}));
+}
+
+/// A resize needs the baseline of every container there.
+TEST(Repair, ReplacesABaselineThatIsNotAmongTheCpus) {
+  CpuCheckpoint state = with_baselines();
+  state.baselines[{PodUid("a"), "c"}] = CpuSet::range(2, 7);
+  const auto repaired = repair(node_with_baselines(Profile::kKubelet138),
+                               {encode_cpu(state, "static", CpuFormat::kV4), {}}, {}, {});
+  EXPECT_TRUE(repaired.lost.empty());
+  EXPECT_EQ(cpu_of(repaired).baselines.find({PodUid("a"), "c"})->to_string(), "2-5");
+}
+
 /// Without the gate a kubelet carries the baselines that it reads.
 TEST(Repair, NamesABaselineThatIsTornAlsoWithoutTheGate) {
   const std::string file = encode_cpu(with_baselines(), "static", CpuFormat::kV4);

@@ -243,6 +243,17 @@ TEST(ResizeDecision, LeavesCpusOfInitContainersOutOfTheSharedPool) {
   EXPECT_TRUE(node.cpu().start(cpu));
 }
 
+/// A kubelet compares amounts before it asks whether it resizes such a pod.
+TEST(ResizeDecision, ChangesNothingForTheSameNumber) {
+  for (const char* const profile : {"fixed", "kubelet-1.36", "kubelet-1.37", "kubelet-1.38"}) {
+    const Node node = node_of(kResizable + std::string("pinfold: {profile: ") + profile + "}\n");
+    const NodeState before = with_pods(node);
+    const Resized same = resized(node, before, to("2"));
+    EXPECT_EQ(same.before, same.after);
+    EXPECT_EQ(same.next, before);
+  }
+}
+
 TEST(ResizeDecision, ReleasesEverythingWithThePod) {
   const Node node = node_of(kResizable);
   NodeState state = resized(node, with_pods(node), to("4")).next;

@@ -512,6 +512,14 @@ TEST(StartAdvice, IsTrueWhereEachSettingIs) {
   EXPECT_GT(left_out, 10);
 }
 
+TEST(StartAdvice, NamesTheStrategyThatIsMeant) {
+  EXPECT_THAT(
+      advice_for("topologyManagerPolicy: restricted\n"
+                 "topologyManagerPolicyOptions: {numa-allocation-strategy: Most-Allocated}\n"
+                 "featureGates: {TopologyManagerPolicyAlphaOptions: true}"),
+      HasSubstr("{numa-allocation-strategy: \"most-allocated\"}"));
+}
+
 TEST(StartAdvice, NamesTheFlagOrTheFileThatDecides) {
   Config config = parse_config("cpuManagerPolicy: static").value().config;
   const auto advice = [&] {

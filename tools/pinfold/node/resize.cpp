@@ -1,4 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
 
 #include "agent/agent_options.hpp"
 #include "agent/agent_session.hpp"
@@ -20,16 +23,31 @@ struct ResizeOptions {
   bool explain = false;
 };
 
-/// Returns the container that --container names, or the only one with exclusive CPUs.
+/// Returns the container that --container names, or the only one, or the only one with exclusive
+/// CPUs.
 Result<std::string> container_of(const ResizeOptions& options, const agent::NodeAgent& agent,
                                  const PodUid& uid) {
   if (!options.container.empty()) return options.container;
-  const auto* const exclusive = agent.state().node.cpu.assignments.find(uid);
-  if (exclusive != nullptr && exclusive->size() == 1) return exclusive->begin()->first;
+  const ActivePod* const pod = agent.state().node.find(uid);
+  if (pod == nullptr) {
+    return fail(ErrorCode::kNotFound, fmt::format("no active pod '{}'", options.pod));
+  }
+  const auto& containers = pod->spec.containers;
+  if (containers.size() == 1) return containers.front().name;
+  std::vector<std::string> exclusive;
+  for (const Container& one : containers) {
+    const bool has_own = agent.node().cpu().guaranteed_cpus(PodView(pod->spec), one) > 0 &&
+                         agent.state().node.cpu.assignments.find({uid, one.name}) != nullptr;
+    if (has_own) exclusive.push_back(one.name);
+  }
+  if (exclusive.size() == 1) return exclusive.front();
   return fail(
       ErrorCode::kInvalidArgument,
-      fmt::format("--container: pod '{}' has {} with exclusive CPUs: expected one of them",
-                  options.pod, counted(exclusive == nullptr ? 0 : exclusive->size(), "container")));
+      exclusive.empty()
+          ? fmt::format("pod '{}' has no container with exclusive CPUs", options.pod)
+          : fmt::format("--container: pod '{}' has {} containers with exclusive CPUs: expected "
+                        "one of '{}'",
+                        options.pod, exclusive.size(), fmt::join(exclusive, "', '")));
 }
 
 std::string outcome_text(const agent::ResizeOutcome& outcome) {
