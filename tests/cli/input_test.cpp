@@ -286,6 +286,18 @@ TEST_F(Input, ReadsConfigurationsOfDistributions) {
   EXPECT_EQ(other.err, "pinfold: config.yaml: kind: 'Pod': expected 'KubeletConfiguration'\n");
 }
 
+TEST_F(Input, NamesWhatIsPrintedForPeople) {
+  const Outcome pod_text =
+      admit("Name:             a\nNamespace:        default\nContainers:\n  b:\n");
+  EXPECT_EQ(pod_text.status, 2);
+  EXPECT_EQ(pod_text.err,
+            "pinfold: pods: the output of 'kubectl describe', which is for people: pass the output "
+            "of 'kubectl get -o yaml'\n");
+  EXPECT_THAT(admit("NAME   READY   STATUS    RESTARTS   AGE\na   1/1   Running   0   1d\n").err,
+              HasSubstr("pods: a table of 'kubectl get', which is for people: pass the output of "
+                        "'kubectl get -o yaml'"));
+}
+
 TEST_F(Input, TakesFlagsOfAKubelet) {
   dir_.write("pods", pod("a"));
   dir_.write("extra", "KUBELET_EXTRA_ARGS=--memory-manager-policy=Static\n");

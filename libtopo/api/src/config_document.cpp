@@ -635,6 +635,11 @@ std::optional<FlagsText> flags_of_text(std::string_view text, std::string_view u
     return read ? std::move(read) : FlagsText{flags_of_words(words), {}};
   }
   if (is_assignment(line)) return flags_of_environment(text);
+  if (auto logged = flags_of_log(text)) {
+    FlagsText read{*std::move(logged), {}};
+    read.is_command = true;
+    return read;
+  }
   return flags_of_processes(text);
 }
 
@@ -708,6 +713,9 @@ Result<ConfigDocument> read_config_document(std::string_view text, std::string_v
   }
   if (is_section(first)) {
     return invalid("a TOML or INI file: expected a KubeletConfiguration in YAML or JSON");
+  }
+  if (const auto* const form = printed_form(text)) {
+    return invalid(fmt::format("{}: expected a KubeletConfiguration: {}", form->what, kAskNode));
   }
   std::vector<std::string> notes;
   PINFOLD_LET(const auto documents, parse_as_kubelet(text, notes));

@@ -27,7 +27,8 @@ enum class FlagForm {
 struct KnownFlag {
   std::string_view name = "";  ///< without dashes
   FlagForm form = FlagForm::kText;
-  const char* field = "";  ///< of KubeletConfiguration; "": it affects no decision
+  const char* field = "";    ///< of KubeletConfiguration; "": it affects no decision
+  const char* initial = "";  ///< its value if it is not set, as a kubelet logs it
 };
 
 /// Returns the flag with this name ("--v"); nullptr if no version of the kubelet has it.

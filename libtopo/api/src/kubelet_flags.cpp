@@ -182,6 +182,34 @@ void add_flag(KubeletFlags& flags, std::string name, const std::string& value) {
   }
 }
 
+/// Returns a value from a log as a flag has it: a list is logged in brackets, options together, and
+/// the NUMA nodes of --reserved-memory are separated by commas. "" for the initial value.
+std::string value_of_logged(const KnownFlag& flag, std::string value) {
+  if (value == flag.initial) return "";
+  if (flag.form == FlagForm::kList && value.starts_with('[') && value.ends_with(']')) {
+    return value.substr(1, value.size() - 2);
+  }
+  if (flag.form == FlagForm::kPair) std::replace(value.begin(), value.end(), ',', '\n');
+  if (flag.form != FlagForm::kMemory) return value;
+  for (std::size_t comma = value.find(','); comma != std::string::npos;
+       comma = value.find(',', comma + 1)) {
+    const std::size_t end = value.find_first_not_of("0123456789", comma + 1);
+    if (end != std::string::npos && end > comma + 1 && value[end] == ':') value[comma] = ';';
+  }
+  return value;
+}
+
+/// Removes what a kubelet with a file has not from its command line. By itself it sets these
+/// thresholds; versions differ in what is before them.
+void drop_initial_values(KubeletFlags& flags) {
+  constexpr std::string_view kThresholds =
+      "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%";
+  std::erase_if(flags, [](const auto& flag) { return flag.second.empty(); });
+  const auto hard = flags.find("--eviction-hard");
+  const bool is_initial = hard != flags.end() && hard->second.ends_with(kThresholds);
+  if (is_initial && flags.contains("--config")) flags.erase(hard);
+}
+
 bool is_kubelet(std::string_view word) { return base_name(word) == "kubelet"; }
 
 /// Returns true if the next word is the value of the flag. Of an unknown flag that is a guess.
@@ -333,6 +361,31 @@ KubeletFlags flags_of_args(const std::vector<std::string>& args) {
     if (name.empty()) continue;
     add_flag(flags, "--" + name, equals < arg.size() ? arg.substr(equals + 1) : "true");
   }
+  return flags;
+}
+
+std::optional<KubeletFlags> flags_of_log(std::string_view text) {
+  constexpr std::string_view kMark = "FLAG: ";
+  KubeletFlags flags;
+  bool is_of_kubelet = false;
+  for (std::size_t at = text.find(kMark); at != std::string_view::npos; at = text.find(kMark)) {
+    text.remove_prefix(at + kMark.size());
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::string_view name = line.substr(0, line.find('='));
+    // In JSON, quotes have a backslash.
+    const std::size_t begin = line.find('"', name.size()) + 1;
+    const std::size_t end = line.find_first_of("\\\"", begin);
+    if (!name.starts_with("--") || begin == 0 || end == std::string_view::npos) continue;
+    const KnownFlag* const known = find_flag(name);
+    const bool names_file = name == "--config" || name == "--config-dir";
+    if (known == nullptr || (*known->field == '\0' && !names_file)) continue;
+    // Other components have these, too.
+    is_of_kubelet = is_of_kubelet || (!names_file && name != "--feature-gates");
+    flags[std::string(name)] =
+        value_of_logged(*known, std::string(line.substr(begin, end - begin)));
+  }
+  if (!is_of_kubelet) return std::nullopt;
+  drop_initial_values(flags);
   return flags;
 }
 

@@ -393,6 +393,53 @@ std::optional<StartAdvice> mend_start(const FailedStart& start) {
   return std::nullopt;
 }
 
+/// Turns the manager of a stage off, whose refusal is known. Returns false for other stages.
+bool turn_off(StartStage stage, Config& config) {
+  const Config off;
+  if (stage == StartStage::kTopologyManager) {
+    config.topology_manager_policy = off.topology_manager_policy;
+    config.topology_manager_policy_options.clear();
+  } else if (stage == StartStage::kCpuManager) {
+    config.cpu_manager_policy = off.cpu_manager_policy;
+    config.cpu_manager_policy_options.clear();
+  } else if (stage == StartStage::kMemoryManager) {
+    config.memory_manager_policy = off.memory_manager_policy;
+    config.memory_manager_policy_options.clear();
+    config.reserved_memory.clear();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// Returns an error and those of the managers after it, which a kubelet shows one at a time.
+std::vector<StartError> all_errors(const Machine& machine, Config config, const StartError& error) {
+  std::vector<StartError> errors = {error};
+  while (turn_off(errors.back().stage, config)) {
+    const auto node = Node::make(machine, config);
+    if (node || node.error().stage == errors.back().stage) break;
+    errors.push_back(node.error());
+  }
+  return errors;
+}
+
+/// Returns the problems that a kubelet shows together, "[invalid configuration: a, invalid
+/// configuration: b]", as one error each.
+std::vector<StartError> problems_of(const StartError& error) {
+  constexpr std::string_view kFirst = "[invalid configuration: ";
+  constexpr std::string_view kNext = ", invalid configuration: ";
+  std::string_view rest = error.error;
+  if (!rest.starts_with(kFirst) || !rest.ends_with(']')) return {error};
+  rest = rest.substr(kFirst.size(), rest.size() - kFirst.size() - 1);
+  std::vector<StartError> problems;
+  while (true) {
+    const std::size_t end = rest.find(kNext);
+    problems.push_back({error.stage, std::string(rest.substr(0, end))});
+    if (end == std::string_view::npos) return problems;
+    rest.remove_prefix(end + kNext.size());
+  }
+}
+
 }  // namespace
 
 bool mentions(const StartError& error, std::string_view text) {
@@ -433,9 +480,17 @@ std::string to_string(const StartAdvice& advice) {
 
 std::string describe_start_error(const Machine& machine, const Config& config,
                                  const StartError& error) {
-  const auto advice = advise_start(machine, config, error);
-  return fmt::format("start: {}: {}{}", to_string(error.stage), error.error,
-                     advice ? "; " + to_string(*advice) : "");
+  std::vector<std::string> texts;
+  for (const StartError& one : all_errors(machine, config, error)) {
+    texts.push_back(fmt::format("start: {}: {}", to_string(one.stage), one.error));
+    for (const StartError& problem : problems_of(one)) {
+      const auto advice = advise_start(machine, config, problem);
+      std::string text = advice ? to_string(*advice) : "";
+      const bool is_new = std::find(texts.begin(), texts.end(), text) == texts.end();
+      if (!text.empty() && is_new) texts.push_back(std::move(text));
+    }
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 }  // namespace pinfold

@@ -81,8 +81,10 @@ std::optional<std::string> name_other_form(std::string_view text) {
   const auto found = std::find_if(kTextForms.begin(), kTextForms.end(), [&](const auto& form) {
     return body.starts_with(form.begins_with);
   });
-  const auto what =
-      found != kTextForms.end() ? std::optional<std::string>(found->what) : name_document(text);
+  const PrintedForm* const printed = printed_form(text);
+  const auto what = found != kTextForms.end() ? std::optional<std::string>(found->what)
+                    : printed != nullptr      ? std::optional<std::string>(printed->what)
+                                              : name_document(text);
   if (!what) return std::nullopt;
   return fmt::format("it is {}: {}", *what, kPass);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -132,7 +133,33 @@ bool begins_as_json(std::string_view text) {
   return key == kNone || text[key] == '"' || text[key] == '}';
 }
 
+constexpr const char* kGetYaml = "pass the output of 'kubectl get -o yaml'";
+constexpr const char* kDescribed = "the output of 'kubectl describe', which is for people";
+constexpr const char* kListed = "a table of 'kubectl get', which is for people";
+constexpr std::array kPrintedForms = {
+    PrintedForm{"Machine (", "", "the text that 'lstopo' prints for people",
+                "pass the output of 'lstopo --of xml'"},
+    PrintedForm{"Name:  ", "Namespace:  ", kDescribed, kGetYaml},
+    PrintedForm{"Name:  ", "Roles:  ", kDescribed, kGetYaml},
+    PrintedForm{"Name:  ", "Labels:  ", kDescribed, kGetYaml},
+    PrintedForm{"NAME  ", "", kListed, kGetYaml},
+    PrintedForm{"NAMESPACE  ", "", kListed, kGetYaml},
+};
+
 }  // namespace
+
+const PrintedForm* printed_form(std::string_view text) {
+  constexpr std::size_t kHead = 4096;
+  text = text.substr(0, kHead);
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  const auto* const found =
+      std::find_if(kPrintedForms.begin(), kPrintedForms.end(), [&](const PrintedForm& form) {
+        return text.starts_with(form.begins_with) &&
+               (form.has.empty() ||
+                text.find("\n" + std::string(form.has)) != std::string_view::npos);
+      });
+  return found == kPrintedForms.end() ? nullptr : &*found;
+}
 
 Result<std::vector<json>> parse_documents(std::string_view text, DocumentRules rules) {
   if (text.size() > kMaxBytes) {
@@ -143,6 +170,9 @@ Result<std::vector<json>> parse_documents(std::string_view text, DocumentRules r
   const std::size_t offset = std::min(utf8::find_invalid(text), text.find('\0'));
   if (offset != std::string_view::npos) {
     return fail_at(text, offset, "expected UTF-8 text without NUL bytes");
+  }
+  if (const PrintedForm* const form = printed_form(text)) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("{}: {}", form->what, form->pass));
   }
   if (!begins_as_json(text)) return parse_yaml(text, rules);
   auto document = parse_json(text, rules);

@@ -411,6 +411,84 @@ TEST(ConfigDocument, ReadsTheFlagsThatMinikubePasses) {
   EXPECT_FALSE(parse_config("minikube start --cpus=4\n"));
 }
 
+/// Returns the lines of a kubelet's log about flags.
+std::string logged(const std::vector<std::string>& flags) {
+  std::string text = "Nov 29 09:00:00 a kubelet[9]: I1129 09:00:00.1 9 server.go:1] \"Started\"\n";
+  for (const std::string& flag : flags) {
+    text += "Nov 29 09:00:00 a kubelet[9]: I1129 09:00:00.000000    9 flags.go:64] FLAG: --" +
+            flag + "\n";
+  }
+  return text;
+}
+
+TEST(ConfigDocument, ReadsTheFlagsInAKubeletsLog) {
+  const auto parsed = parse_config(
+      logged({"address=\"0.0.0.0\"", "config=\"\"", "cpu-manager-policy=\"static\"",
+              "cpu-manager-policy-options=\"full-pcpus-only=true,strict-cpu-reservation=true\"",
+              "enforce-node-allocatable=\"[pods]\"", "eviction-hard=\"memory.available<1Gi\"",
+              "feature-gates=\"\"", "kube-reserved=\"cpu=500m,memory=1Gi\"", "max-pods=\"110\"",
+              "memory-manager-policy=\"None\"", "reserved-cpus=\"0\"",
+              "reserved-memory=\"0:hugepages-1Gi=1Gi,memory=1Gi,1:memory=2Gi\"",
+              "topology-manager-policy=\"none\""}));
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const Config& config = parsed->config;
+  using Amounts = std::map<std::string, std::string>;
+  EXPECT_EQ(config.cpu_manager_policy, "static");
+  EXPECT_EQ(config.cpu_manager_policy_options,
+            (Amounts{{"full-pcpus-only", "true"}, {"strict-cpu-reservation", "true"}}));
+  EXPECT_EQ(config.reserved_system_cpus, "0");
+  EXPECT_EQ(config.kube_reserved, (Amounts{{"cpu", "500m"}, {"memory", "1Gi"}}));
+  EXPECT_EQ(config.eviction_hard, (Amounts{{"memory.available", "1Gi"}}));
+  EXPECT_THAT(config.enforce_node_allocatable, ElementsAre("pods"));
+  ASSERT_EQ(config.reserved_memory.size(), 2U);
+  EXPECT_EQ(config.reserved_memory[1].numa_node, 1);
+  EXPECT_THAT(parsed->warnings, IsEmpty());
+}
+
+TEST(ConfigDocument, TakesOnlyWhatIsSetFromALog) {
+  const auto flags = [](const std::string& text) {
+    const auto read = flags_of_text(text);
+    return read ? read->flags : KubeletFlags{{"none", ""}};
+  };
+  const std::string thresholds =
+      "eviction-hard=\"imagefs.available<15%,memory.available<100Mi,nodefs.available<10%,"
+      "nodefs.inodesFree<5%\"";
+  // The file may set each of these.
+  EXPECT_EQ(flags(logged({"config=\"/a.yaml\"", "cpu-manager-policy=\"none\"", thresholds,
+                          "max-pods=\"110\"", "reserved-cpus=\"0-1\""})),
+            (KubeletFlags{{"--config", "/a.yaml"}, {"--reserved-cpus", "0-1"}}));
+  EXPECT_EQ(flags(logged({"config=\"\"", "max-pods=\"110\"", thresholds})).size(), 1U)
+      << "without a file, the command line has them";
+  EXPECT_EQ(flags(logged({"max-pods=\"9\"", "reserved-cpus=\"0\"", "max-pods=\"110\"",
+                          "reserved-cpus=\"1\""})),
+            (KubeletFlags{{"--reserved-cpus", "1"}}))
+      << "the last start counts";
+  EXPECT_EQ(flags(R"({"ts":1,"msg":"FLAG: --cpu-manager-policy=\"static\"\n","v":1})"
+                  "\n"),
+            (KubeletFlags{{"--cpu-manager-policy", "static"}}));
+  EXPECT_FALSE(flags_of_text(logged({"config=\"/a\"", "feature-gates=\"\"", "secure-port=\"1\""})))
+      << "of another component";
+  EXPECT_FALSE(flags_of_text("FLAG: --max-pods=9\nFLAG: \n")) << "without quotes";
+}
+
+TEST(ConfigDocument, ThatIsPrintedForPeopleIsNamed) {
+  for (const auto& [text, what] : {
+           std::pair("Machine (15GB total)\n  Package L#0\n",
+                     "the text that 'lstopo' prints for people"),
+           {"Name:         a\nRoles:        <none>\nCapacity:\n  cpu:  8\n",
+            "the output of 'kubectl describe', which is for people"},
+           {"NAME  STATUS  ROLES  AGE\na     Ready   <none>  1d\n",
+            "a table of 'kubectl get', which is for people"},
+       }) {
+    const auto parsed = parse_config(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().message,
+              std::string(what) +
+                  ": expected a KubeletConfiguration: pass the output of: kubectl " +
+                  "get --raw /api/v1/nodes/NAME/proxy/configz");
+  }
+}
+
 TEST(ConfigDocument, ReadsTheCommandOfAProcess) {
   constexpr const char* kCommand = "/usr/bin/kubelet --cpu-manager-policy=static --reserved-cpus=0";
   for (const char* const before :

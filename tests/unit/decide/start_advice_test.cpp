@@ -274,6 +274,31 @@ TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
   }
 }
 
+TEST(StartAdvice, NamesEveryRefusalAtOnce) {
+  const auto describe = [](const char* text) {
+    const Config config = parse_config(text).value().config;
+    return describe_start_error(machine(), config, Node::make(machine(), config).error());
+  };
+  EXPECT_EQ(
+      describe("cpuManagerPolicy: Static\nmemoryManagerPolicy: static\n"
+               "reservedSystemCPUs: '0'"),
+      "start: cpumanager: unknown policy: \"Static\"; cpuManagerPolicy 'Static': did you mean "
+      "'static'?; write: cpuManagerPolicy: static; start: memorymanager: unknown policy: "
+      "\"static\"; memoryManagerPolicy 'static': did you mean 'Static'?; write: "
+      "memoryManagerPolicy: Static");
+  EXPECT_THAT(describe("cpuManagerPolicy: static\nmemoryManagerPolicy: Static\n"
+                       "topologyManagerPolicy: restricted\n"
+                       "topologyManagerPolicyOptions: {prefer-closest: 'true'}"),
+              AllOf(HasSubstr("start: topologymanager: "), HasSubstr("; start: cpumanager: "),
+                    HasSubstr("write: reservedSystemCPUs: \"0-1\"; start: memorymanager: "),
+                    HasSubstr("write: reservedMemory: ")));
+  EXPECT_THAT(describe("maxPods: -1\npodsPerCore: -1\ntopologyManagerScope: pods"),
+              AllOf(HasSubstr("start: configuration: [invalid configuration: "),
+                    HasSubstr("; maxPods is negative; write: maxPods: 110"),
+                    HasSubstr("; podsPerCore is negative; 0 sets no limit; write: podsPerCore: 0"),
+                    HasSubstr("; write: topologyManagerScope: pod")));
+}
+
 /// The remedy for a policy that nobody can guess is not to turn the manager off.
 TEST(StartAdvice, ListsThePoliciesIfNoneIsSimilar) {
   for (const auto& [wrong, expected] : {

@@ -276,6 +276,10 @@ TEST(OtherForms, AreNamedWithWhatToPass) {
            Row{"Architecture:        x86_64\nCPU(s):              8\n",
                "it is the output of 'lscpu',"},
            Row{"available: 2 nodes (0-1)\nnode 0 cpus: 0 1\n", "it is the output of 'numactl -H'"},
+           Row{"Machine (15GB total)\n  Package L#0\n    NUMANode L#0 (P#0 15GB)\n",
+               "it is the text that 'lstopo' prints for people: pass "},
+           Row{"Name:               a\nRoles:              <none>\nCapacity:\n  cpu:  8\n",
+               "it is the output of 'kubectl describe', which is for people: pass "},
            Row{"<?xml version=\"1.0\"?>\n<!-- a > b -->\n<domain "
                "type=\"kvm\"><vcpu>4</vcpu></domain>",
                "it is a domain of libvirt"},

@@ -31,6 +31,11 @@ using KubeletFlags = std::map<std::string, std::string>;
 /// Returns the flags in arguments such as "cpu-manager-policy=static", with or without leading
 /// dashes.
 [[nodiscard]] KubeletFlags flags_of_args(const std::vector<std::string>& args);
+/// Returns the flags that decide among those that a kubelet's log names ("FLAG: --max-pods="110""),
+/// of its last start. It logs all flags, with the values of the command line alone: one with its
+/// initial value may be set by the file of --config, and is left out. nullopt if the text has none.
+/// Source: component-base/cli/flag PrintFlags; kubernetes/kubernetes issue 122736.
+[[nodiscard]] std::optional<KubeletFlags> flags_of_log(std::string_view text);
 /// Returns the words of a file with one or more per line; "#" begins a comment.
 [[nodiscard]] std::vector<std::string> words_of_file(std::string_view text,
                                                      const Variables& variables);

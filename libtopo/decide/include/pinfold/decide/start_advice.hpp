@@ -38,7 +38,7 @@ struct StartAdvice {
 /// Returns "CAUSE; write: WRITE", or what the steps are.
 [[nodiscard]] std::string to_string(const StartAdvice& advice);
 /// Returns the stage, the kubelet's text and the advice: "start: memorymanager: ...; CAUSE; write:
-/// ...".
+/// ...". Other managers that would refuse the configuration follow in the same form.
 [[nodiscard]] std::string describe_start_error(const Machine& machine, const Config& config,
                                                const StartError& error);
 

@@ -19,6 +19,16 @@ namespace pinfold {
 [[nodiscard]] Result<nlohmann::json> parse_document(std::string_view text,
                                                     DocumentRules rules = DocumentRules::kCore);
 
+/// What a command prints for people, which is no document.
+struct PrintedForm {
+  std::string_view begins_with;
+  std::string_view has;  ///< at the beginning of a later line; "": nothing
+  const char* what;
+  const char* pass;  ///< what to pass instead
+};
+/// Returns the form of a text; nullptr for any other text.
+[[nodiscard]] const PrintedForm* printed_form(std::string_view text);
+
 /// Like parse_document, for a stream of several YAML or JSON documents separated by "---", or a
 /// JSON object on each line. Skips empty documents.
 [[nodiscard]] Result<std::vector<nlohmann::json>> parse_documents(
