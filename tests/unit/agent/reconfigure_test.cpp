@@ -141,8 +141,10 @@ TEST_F(Reconfigure, ADryRunStoresNothing) {
 
 TEST(NodeFile, RoundTrips) {
   const Config config = reserving("0-1");
-  const auto before = std::make_shared<const EarlierNode>(
-      EarlierNode{test::two_sockets(), reserving("0"), {"cpu", std::nullopt}, {PodUid("x")}});
+  ContainerMap<CpuSet> baselines;
+  baselines[ContainerId{PodUid("x"), "c"}] = CpuSet::range(2, 3);
+  const auto before = std::make_shared<const EarlierNode>(EarlierNode{
+      test::two_sockets(), reserving("0"), {"cpu", std::nullopt}, {PodUid("x")}, baselines});
   const auto node = decode_node(encode_node(test::two_sockets(), config, before));
   ASSERT_TRUE(node) << node.error().message;
   EXPECT_EQ(node->machine, test::two_sockets());
@@ -151,6 +153,7 @@ TEST(NodeFile, RoundTrips) {
   EXPECT_EQ(node->before->config, reserving("0"));
   EXPECT_EQ(node->before->files, (checkpoint::KubeletFiles{"cpu", std::nullopt}));
   EXPECT_EQ(node->before->pods, std::set{PodUid("x")});
+  EXPECT_EQ(node->before->baselines, baselines);
   EXPECT_FALSE(decode_node(encode_node(test::two_sockets(), config, nullptr))->before);
 }
 

@@ -179,7 +179,7 @@ TEST(ConfigDocument, OfAnotherKindIsAnError) {
       {"'kubelet' alone does not tell what this file is", "kubelet: {cpuManagerPolicy: static}"},
       {"'kubelet' alone does not tell what this file is",
        "prometheus: {}\nkubelet: {enabled: true, serviceMonitor: {}}"},
-      {"kubelet: '", "dns: {}\nkubelet: {q: 1}"},
+      {"kubelet: an object: expected a KubeletConfiguration", "dns: {}\nkubelet: {q: 1}"},
       {"a part of a Gardener Shoot", "kubernetes: {kubelet: {cpuManagerPolicy: static}}"},
       {"kind: 'List': expected", "kind: List\nitems: []"},
       {"not a KubeletConfiguration: it has none of its fields, but 'devices', 'name'",
@@ -576,7 +576,7 @@ TEST(ConfigDocument, LeavesTheWarningsOfTheConfiguration) {
       "spec: {kubeletConfig: {cpuPolicy: static}}");
   ASSERT_TRUE(parsed);
   EXPECT_THAT(parsed->warnings,
-              ElementsAre(HasSubstr("/proxy/configz"),
+              ElementsAre(HasSubstr("/proxy/configz"), HasSubstr("systemReserved: assumed"),
                           "unknown field 'cpuPolicy', did you mean 'cpuManagerPolicy'?"));
 }
 
