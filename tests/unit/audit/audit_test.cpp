@@ -765,7 +765,7 @@ TEST(AuditedUnit, NamesWhatHidesTheFlags) {
       observe_stopped({{unit, "[Service]\nExecStart=/bin/sh -c 'exec kubelet --v=1'\n"},
                        {"var/lib/kubelet/config.yaml", kKind}});
   EXPECT_THAT(hidden.unit_error, HasSubstr("ExecStart 'sh' is not a kubelet and hides its flags"));
-  EXPECT_THAT(hidden.config_warnings, ElementsAre(hidden.unit_error));
+  EXPECT_THAT(hidden.config_warnings, ElementsAre(ConfigWarning{hidden.unit_error, ""}));
   const auto missing = observe_stopped(
       {{unit, "[Service]\nEnvironmentFile=/etc/none\nExecStart=/usr/bin/kubelet\n"}});
   EXPECT_THAT(missing.unit_error, HasSubstr("EnvironmentFile '/etc/none' cannot be read"));
