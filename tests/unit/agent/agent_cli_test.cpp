@@ -336,6 +336,11 @@ TEST_F(AgentCli, RefusesAnotherSpecOfAPodThatHasExclusiveCpus) {
   EXPECT_EQ(refused.status, 2) << refused.text;
   EXPECT_THAT(refused.text, HasSubstr("its container 'main' is not in the new spec, and has CPUs "
                                       "1-2 exclusively: remove that pod or container first"));
+  for (const char* const question : {"admit --dry-run", "explain"}) {
+    const Answer answer = agent(question, "again.yaml");
+    EXPECT_EQ(answer.status, 2) << question << ": " << answer.text;
+    EXPECT_THAT(answer.text, HasSubstr("remove that pod or container first")) << question;
+  }
   EXPECT_EQ(agent("admit", "web.yaml").status, 0) << "the same again";
   EXPECT_EQ(agent("remove", "--pod web").status, 0);
   EXPECT_EQ(agent("admit", "again.yaml").status, 0);

@@ -66,6 +66,8 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
       all.push_back({std::move(explained), state.node});
       continue;
     }
+    // Like admit, answers nothing for another spec that takes something from what runs.
+    if (agent.state().node.find(pod.uid) != nullptr) PINFOLD_TRY(agent.preview({pod}));
     PINFOLD_LET(auto preview, agent::preview_admission(facts, state, {pod}));
     if (is_selected) {
       all.push_back({explain(agent.node(), state.node, pod), preview.next.node});
