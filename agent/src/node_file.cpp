@@ -58,7 +58,8 @@ Result<std::shared_ptr<const EarlierNode>> read_before(const Json& object) {
                   {},
                   {}});
   for (const Json& uid : object.at("pods")) before->pods.emplace(uid.get<std::string>());
-  for (const auto& [uid, containers] : object.value("baselines", Json::object()).items()) {
+  const Json baselines = object.value("baselines", Json::object());
+  for (const auto& [uid, containers] : baselines.items()) {
     for (const auto& [name, list] : containers.items()) {
       PINFOLD_LET_WRAP(before->baselines[ContainerId(PodUid(uid), name)],
                        CpuSet::parse(list.get<std::string>()), "baselines");

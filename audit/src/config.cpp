@@ -178,7 +178,7 @@ void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKub
     return;
   }
   kubelet.config = std::move(parsed->config);
-  kubelet.config->sources = std::move(whole.sources);
+  kubelet.config->sources = SharedSources(std::move(whole.sources));
   if (!kubelet.unit_error.empty()) kubelet.config_warnings.push_back({kubelet.unit_error});
   for (ConfigWarning& warning : whole.warnings)
     kubelet.config_warnings.push_back(std::move(warning));

@@ -43,7 +43,7 @@ std::string edit_kubelet(const ObservedKubelet& kubelet, const std::vector<std::
 }
 
 std::string edit(const ObservedSystem& system, const OptionalConfig& config,
-                 const std::vector<StartStep>& steps) {
+                 const std::vector<AdviceStep>& steps) {
   const bool is_kubelet = &config == &system.kubelet.config;
   return is_kubelet ? edit_kubelet(system.kubelet, settings_places(system.kubelet, steps))
                     : fmt::format("edit '{}/config.yaml', then: systemctl reload pinfold",
@@ -51,11 +51,11 @@ std::string edit(const ObservedSystem& system, const OptionalConfig& config,
 }
 
 /// An error of the start.
-struct Refusal {
+struct RefusedProfiles {
   std::vector<std::string_view> profiles;  ///< in which it occurs
-  std::vector<StartStep> steps;            ///< that mend it
+  std::vector<AdviceStep> steps;           ///< that mend it
 };
-using StartErrors = std::map<std::string, Refusal>;
+using StartErrors = std::map<std::string, RefusedProfiles>;
 
 StartErrors start_errors(const Machine& machine, const Config& config,
                          const std::vector<Profile>& profiles) {
@@ -69,7 +69,7 @@ StartErrors start_errors(const Machine& machine, const Config& config,
                               : tl::expected<void, StartError>(tl::unexpected(node.error()));
     if (checked) continue;
     const auto advice = advise_start(machine, tried, checked.error());
-    Refusal& refusal =
+    RefusedProfiles& refusal =
         errors[fmt::format("{}: {}{}", to_string(checked.error().stage), checked.error().error,
                            advice ? "; " + to_string(*advice) : "")];
     refusal.profiles.push_back(to_string(profile));

@@ -64,7 +64,7 @@ StartRefusal try_start(const Case& given, Profile profile) {
            : tl::expected<void, StartError>(tl::unexpected(node.error()));
   if (answer) return {};
   const auto advice = advise_start(*observed.machine, config, answer.error());
-  const std::vector<StartStep> no_steps;
+  const std::vector<AdviceStep> no_steps;
   const bool is_of_state = node && answer.error().stage != StartStage::kNodeAllocatable;
   return {checkpoint::cause_of(answer.error(),
                                is_of_state ? observed.kubelet.files : checkpoint::KubeletFiles()) +

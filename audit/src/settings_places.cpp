@@ -20,17 +20,18 @@ std::string place_of(const ObservedKubelet& kubelet, const std::string& file) {
 }
 
 std::vector<std::string> settings_places(const ObservedKubelet& kubelet,
-                                         const std::vector<StartStep>& steps) {
+                                         const std::vector<AdviceStep>& steps) {
   std::vector<std::string> places;
-  for (const StartStep& step : steps) {
-    const bool is_of_flags = step.kind == StartStep::Kind::kPass || step.text.starts_with("--");
+  for (const AdviceStep& step : steps) {
+    const bool is_of_flags = step.kind == AdviceStep::Kind::kPass || step.text.starts_with("--");
     const std::string& file = step.file.empty() && !is_of_flags ? kubelet.config_path : step.file;
     add_once(place_of(kubelet, file), places);
   }
   if (!steps.empty()) return places;
   add_once(place_of(kubelet, kubelet.config_path), places);
   if (!kubelet.config) return places;
-  for (const auto& [field, sources] : kubelet.config->sources.of_field) {
+  const ConfigSources all = kubelet.config->sources.value();
+  for (const auto& [field, sources] : all.of_field) {
     for (const std::string& source : sources) {
       add_once(place_of(kubelet, source.starts_with("--") ? "" : source), places);
     }

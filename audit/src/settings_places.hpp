@@ -14,6 +14,6 @@ namespace pinfold::audit {
 [[nodiscard]] std::string place_of(const ObservedKubelet& kubelet, const std::string& file);
 /// Returns the places that the steps change, each once; without steps, all that set something.
 [[nodiscard]] std::vector<std::string> settings_places(const ObservedKubelet& kubelet,
-                                                       const std::vector<StartStep>& steps);
+                                                       const std::vector<AdviceStep>& steps);
 
 }  // namespace pinfold::audit

@@ -731,7 +731,7 @@ Result<ParsedConfig> parse_config(std::string_view yaml_or_json) {
   parsed.warnings.insert(parsed.warnings.begin(), read.notes.begin(), read.notes.end());
   parsed.open_policies = open_policies(read);
   parsed.unset_policies = unset_policies(read);
-  parsed.config.sources = std::move(read.sources);
+  parsed.config.sources = SharedSources(std::move(read.sources));
   return parsed;
 }
 

@@ -28,8 +28,8 @@ using Texts = std::map<std::string, std::string>;
 [[nodiscard]] std::string write_map(std::string_view field, const Texts& texts);
 
 /// Returns what to change where so that members of a configuration count.
-[[nodiscard]] std::vector<StartStep> start_steps(const std::string& write,
-                                                 const ConfigSources& sources);
+[[nodiscard]] std::vector<AdviceStep> start_steps(const std::string& write,
+                                                  const ConfigSources& sources);
 
 // The advice on reserved CPUs and memory.
 [[nodiscard]] StartAdvice balance_memory(const FailedStart& start);

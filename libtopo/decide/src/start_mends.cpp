@@ -380,7 +380,7 @@ std::optional<StartAdvice> mend_start(const FailedStart& start) {
   for (const StartMend& mend : kMends) {
     if (!mentions(start.error, mend.part)) continue;
     StartAdvice advice = mend.advise(start);
-    const std::string& complete = start.config.sources.complete.advice;
+    const std::string complete = start.config.sources.value().complete.advice;
     if (mend.adds_reservation && !complete.empty()) {
       return StartAdvice{fmt::format("{}; {}", advice.cause, complete), ""};
     }
@@ -468,13 +468,13 @@ std::optional<StartAdvice> advise_start(const Machine& machine, const Config& co
     if (known == nullptr) return std::nullopt;
     advice = StartAdvice{known->cause, known->write};
   }
-  advice->steps = start_steps(advice->write, config.sources);
+  advice->steps = start_steps(advice->write, config.sources.value());
   return advice;
 }
 
 std::string to_string(const StartAdvice& advice) {
   std::string text = advice.cause;
-  for (const StartStep& step : advice.steps) text += "; " + to_string(step);
+  for (const AdviceStep& step : advice.steps) text += "; " + to_string(step);
   return text;
 }
 

@@ -100,7 +100,7 @@ Quantity needed_amount(const FailedStart& start, const char* resource) {
 /// Returns "; it is 612Mi on a control plane of Talos" for the reservations that a distribution may
 /// have set instead; "" without any, or if the configuration names its own.
 std::string other_sums(const FailedStart& start) {
-  const auto& possible = start.config.sources.complete.reservations;
+  const auto possible = start.config.sources.value().complete.reservations;
   const auto is_used = [&](const AddedReservation& one) {
     return one.amounts == start.config.system_reserved;
   };

@@ -16,7 +16,7 @@ namespace pinfold {
 namespace {
 
 using nlohmann::json;
-using Kind = StartStep::Kind;
+using Kind = AdviceStep::Kind;
 
 /// Splits members in YAML at the commas outside of brackets and quotes.
 std::vector<std::string> members_of(std::string_view write) {
@@ -74,11 +74,11 @@ class Steps {
     write_in_files(member, value->front().is_object() ? field : "", files_of(sources), is_done);
   }
 
-  std::vector<StartStep> take() && { return std::move(steps_); }
+  std::vector<AdviceStep> take() && { return std::move(steps_); }
 
  private:
   void write(const std::string& file, const std::string& member) {
-    const auto same = std::find_if(steps_.begin(), steps_.end(), [&](const StartStep& step) {
+    const auto same = std::find_if(steps_.begin(), steps_.end(), [&](const AdviceStep& step) {
       return step.kind == Kind::kWrite && step.file == file;
     });
     if (same == steps_.end()) {
@@ -90,7 +90,7 @@ class Steps {
 
   void pass(const std::vector<std::string>& flags) {
     const auto same = std::find_if(steps_.begin(), steps_.end(),
-                                   [](const StartStep& step) { return step.kind == Kind::kPass; });
+                                   [](const AdviceStep& step) { return step.kind == Kind::kPass; });
     if (same == steps_.end()) {
       steps_.push_back({Kind::kPass, "", for_shell(flags)});
     } else {
@@ -121,12 +121,12 @@ class Steps {
   }
 
   const ConfigSources& sources_;
-  std::vector<StartStep> steps_;
+  std::vector<AdviceStep> steps_;
 };
 
 }  // namespace
 
-std::vector<StartStep> start_steps(const std::string& write, const ConfigSources& sources) {
+std::vector<AdviceStep> start_steps(const std::string& write, const ConfigSources& sources) {
   if (write.empty()) return {};
   const bool is_one_file = sources.of_field.empty() && !sources.is_of_flags;
   if (is_one_file) return {{Kind::kWrite, "", write}};
@@ -135,7 +135,7 @@ std::vector<StartStep> start_steps(const std::string& write, const ConfigSources
   return std::move(steps).take();
 }
 
-std::string to_string(const StartStep& step) {
+std::string to_string(const AdviceStep& step) {
   const std::string in = step.file.empty() ? "" : fmt::format(" in '{}'", step.file);
   switch (step.kind) {
     case Kind::kWrite:

@@ -811,7 +811,7 @@ TEST(Audit, KnowsThatKubelet136DoesNotStartWithAnUnknownGate) {
   EXPECT_THAT(lines_of(audit(tree)),
               Contains(AllOf(HasSubstr("warning start-refused"), HasSubstr("(kubelet-1.36)"),
                              HasSubstr("unrecognized feature gate: NoSuchGate"),
-                             HasSubstr("write: featureGates: {}"))));
+                             HasSubstr("/config.yaml': featureGates: {}"))));
 }
 
 TEST(Audit, ComparesThePodResourcesApi) {

@@ -59,7 +59,7 @@ Result<NodeText> text_of_node(const std::string& root) {
                     root));
   }
   return NodeText{std::move(kubelet.config_text), kubelet.may_have_flags,
-                  std::move(kubelet.config->sources)};
+                  kubelet.config->sources.value()};
 }
 
 /// Returns whether an argument has flags itself and is not the name of a file that exists, such as

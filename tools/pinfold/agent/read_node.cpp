@@ -32,7 +32,7 @@ Result<ParsedConfig> read_named_or_own(const NodeOptions& options) {
   PINFOLD_LET(auto parsed, parse_text(read.text, config_name(options)));
   parsed.open_policies = std::move(read.open_policies);
   parsed.unset_policies = std::move(read.unset_policies);
-  parsed.config.sources = std::move(read.sources);
+  parsed.config.sources = SharedSources(std::move(read.sources));
   return Result<ParsedConfig>(std::move(parsed));
 }
 

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pinfold/api/profile.hpp"
@@ -72,16 +74,27 @@ struct CompleteConfig {
   std::vector<AddedReservation> reservations = {};
 };
 
-/// Where a configuration came from, for advice on it. It is no part of a configuration: all are
-/// equal.
+/// Where a configuration came from, for advice on it.
 struct ConfigSources {
   CompleteConfig complete = {};
   /// What sets each field, the one that decides last: files, and flags such as "--reserved-cpus".
   /// A field without an entry is set in the only file, or nowhere.
   std::map<std::string, std::vector<std::string>> of_field = {};
   bool is_of_flags = false;  ///< the kubelet has no file that an administrator could edit
+};
 
-  friend bool operator==(const ConfigSources&, const ConfigSources&) { return true; }
+/// The sources of a configuration and its copies. They are no part of it: all are equal.
+class SharedSources {
+ public:
+  SharedSources() = default;
+  explicit SharedSources(ConfigSources sources)
+      : sources_(std::make_shared<const ConfigSources>(std::move(sources))) {}
+  [[nodiscard]] ConfigSources value() const { return sources_ ? *sources_ : ConfigSources(); }
+
+  friend bool operator==(const SharedSources&, const SharedSources&) { return true; }
+
+ private:
+  std::shared_ptr<const ConfigSources> sources_;
 };
 
 /// The fields of KubeletConfiguration v1beta1 that affect placement, with their values as written.
@@ -97,7 +110,7 @@ struct Config {
   std::string memory_manager_policy = "None";
   std::map<std::string, std::string> memory_manager_policy_options;  ///< proposed for 1.38
   KernelImage kernel_image;
-  ConfigSources sources;
+  SharedSources sources;
   std::vector<MemoryReservation> reserved_memory;
   /// Of MemoryQoS; "": not set.
   std::string memory_reservation_policy;

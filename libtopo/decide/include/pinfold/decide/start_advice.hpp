@@ -10,14 +10,14 @@
 namespace pinfold {
 
 /// A change of one place from which the configuration comes.
-struct StartStep {
+struct AdviceStep {
   enum class Kind { kWrite, kPass, kLeaveOut };
   Kind kind = Kind::kWrite;
   std::string file = {};  ///< "": the flags with kPass; else the configuration, or any of several
   /// Members in YAML with kWrite, flags for a shell with kPass, a field or flag with kLeaveOut.
   std::string text = {};
 
-  friend bool operator==(const StartStep&, const StartStep&) = default;
+  friend bool operator==(const AdviceStep&, const AdviceStep&) = default;
 };
 
 struct StartAdvice {
@@ -25,7 +25,7 @@ struct StartAdvice {
   /// Members of a configuration, in YAML, that replace its own: "a: 1, b: {c: 2}". After that the
   /// start succeeds or fails for another reason. "" if no single change helps.
   std::string write;
-  std::vector<StartStep> steps = {};  ///< the same, each setting where it is
+  std::vector<AdviceStep> steps = {};  ///< the same, each setting where it is
 
   friend bool operator==(const StartAdvice&, const StartAdvice&) = default;
 };
@@ -34,7 +34,7 @@ struct StartAdvice {
 [[nodiscard]] std::optional<StartAdvice> advise_start(const Machine& machine, const Config& config,
                                                       const StartError& error);
 /// Returns "write: MEMBERS", "write in 'FILE': MEMBERS", "pass --max-pods=1" or "leave out ...".
-[[nodiscard]] std::string to_string(const StartStep& step);
+[[nodiscard]] std::string to_string(const AdviceStep& step);
 /// Returns "CAUSE; write: WRITE", or what the steps are.
 [[nodiscard]] std::string to_string(const StartAdvice& advice);
 /// Returns the stage, the kubelet's text and the advice: "start: memorymanager: ...; CAUSE; write:
