@@ -309,8 +309,7 @@ TEST_F(Input, TakesFlagsOfAKubelet) {
   };
   const Outcome memory = explain("--kubelet-flags --cpu-cfs-quota=false --kubelet-flags extra");
   EXPECT_EQ(memory.status, 2);
-  EXPECT_THAT(memory.err, HasSubstr("write: reservedMemory: [{numaNode: 0, limits: {memory: "
-                                    "100Mi}}]\n"));
+  EXPECT_THAT(memory.err, HasSubstr("; pass --reserved-memory=0:memory=100Mi\n"));
   const Outcome name = explain("--kubelet-flags '--cpu-manager-policy=Static --reserved-cpus=0'");
   EXPECT_THAT(name.err, HasSubstr("did you mean 'static'?"));
   // As on one command line, repeated maps are joined.
