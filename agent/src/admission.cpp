@@ -56,7 +56,6 @@ AdmitOutcome decide_into(const AdmissionFacts& facts, AgentState& state, const P
 }  // namespace
 
 std::string intent_to_admit(const std::vector<PodSpec>& pods) {
-  if (pods.empty()) return "store the notes of pods";
   std::string text = "admit pod";
   for (const PodSpec& pod : pods) {
     text += fmt::format("{} '{}'", &pod == &pods.front() ? "" : ",", pod.name);

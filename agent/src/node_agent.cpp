@@ -249,6 +249,14 @@ Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& p
   return std::move(decided.outcomes);
 }
 
+Result<ChangeOutcome> NodeAgent::note(const PodNotes& notes) {
+  AgentState next = state();
+  for (const auto& [uid, note] : notes) {
+    if (next.node.find(uid) != nullptr) next.notes[uid] = note;
+  }
+  return change(std::move(next), "store the notes of pods", std::set<PodUid>());
+}
+
 /// Adds an adopted group to a state, and notes with what its container ends.
 void NodeAgent::note_adopted(AgentState& next, const ContainerId& container,
                              std::string directory) const {

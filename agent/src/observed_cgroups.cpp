@@ -36,11 +36,6 @@ Result<std::string> ObservedCgroups::directory_of_process(pid_t process) const {
       process, is_v2 ? enforce::CgroupVersion::kV2 : enforce::CgroupVersion::kV1);
 }
 
-Result<enforce::GroupReader> ObservedCgroups::reader(const std::string& directory) const {
-  PINFOLD_LET(auto group, cgroups_.open_elsewhere(directory));
-  return enforce::GroupReader(std::move(group));
-}
-
 Result<bool> ObservedCgroups::has_processes(const GroupName& name) const {
   const auto group = cgroups_.group(name);
   if (!group && group.error().code == ErrorCode::kNotFound) return false;
@@ -89,7 +84,8 @@ Result<ObservedContainer> ObservedCgroups::observe(const ContainerId& container)
 }
 
 /// Returns the quota of the parent group, that of the pod.
-std::optional<enforce::CpuQuota> ObservedCgroups::quota_above(const enforce::Group& group) const {
+std::optional<enforce::CpuQuota> ObservedCgroups::quota_above(
+    const enforce::GroupReader& group) const {
   const auto slash = group.directory.rfind('/');
   if (slash == std::string::npos || slash == 0) return std::nullopt;
   const auto above = reader(group.directory.substr(0, slash));

@@ -89,6 +89,7 @@ std::vector<ContainerId> remove_abandoned(NodeAgent& agent) {
 }
 
 Result<ReconcileReport> reconcile(NodeAgent& agent, std::optional<PageMoves> pages) {
+  const auto before = agent.state().node.pods;
   const auto abandoned = remove_abandoned(agent);
   const PageMoves usual = agent.options().move_pages ? PageMoves::kOn : PageMoves::kOff;
   PINFOLD_LET(ReconcileReport report, agent.enforce_again(pages.value_or(usual)));
@@ -100,6 +101,13 @@ Result<ReconcileReport> reconcile(NodeAgent& agent, std::optional<PageMoves> pag
                     to_string(enforce::GroupName(container))));
   }
   report.drift.insert(report.drift.begin(), removed.begin(), removed.end());
+  const auto is_active = [&](const PodUid& uid) { return agent.state().node.find(uid) != nullptr; };
+  for (const ActivePod& pod : before) {
+    if (!is_active(pod.spec.uid)) report.removed.emplace_back(pod.spec.uid);
+  }
+  for (const ContainerId& container : abandoned) {
+    if (is_active(container.pod)) report.removed.emplace_back(container);
+  }
   return report;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 /// Returns true if a process is still in a group, judged by the last component of its path. The
 /// full path depends on the mount and the cgroup namespace.
-bool is_still_in(const Group& group, const std::string& name, pid_t pid) {
+bool is_still_in(const GroupReader& group, const std::string& name, pid_t pid) {
   const std::string path =
       group.process_table()->cpuset_path(pid, group.cpuset().hierarchy->version);
   return path.substr(path.rfind('/') + 1) == name;
@@ -19,10 +19,11 @@ bool is_still_in(const Group& group, const std::string& name, pid_t pid) {
 /// Calls `visit(pid, effective CPUs of its own group)` for the processes of a group and of the
 /// groups below it: a container may make cpusets inside its own group.
 template <class Visit>
-void for_each_process(const Group& group, const CpuSet& above, int depth, const Visit& visit) {
+void for_each_process(const GroupReader& group, const CpuSet& above, int depth,
+                      const Visit& visit) {
   constexpr int kMaxDepth = 16;
   const CpuSet cpus = effective_cpus(group).value_or(above);  // without a cpuset: as above
-  Group own = group;
+  GroupReader own = group;
   own.adopted = nullptr;
   own.parts.resize(1);
   const std::string name = group.directory.substr(group.directory.rfind('/') + 1);
@@ -30,10 +31,10 @@ void for_each_process(const Group& group, const CpuSet& above, int depth, const 
     if (is_still_in(group, name, pid)) visit(pid, cpus);
   }
   if (depth == kMaxDepth) return;
-  const Group::Part& part = group.cpuset();
+  const GroupReader::Part& part = group.cpuset();
   for (const std::string& child :
        part.fs->children(part.path).value_or(std::vector<std::string>{})) {
-    Group below = own;
+    GroupReader below = own;
     below.directory += "/" + child;
     below.parts.front().path = part.path.empty() ? child : fmt::format("{}/{}", part.path, child);
     for_each_process(below, cpus, depth + 1, visit);
@@ -54,7 +55,7 @@ bool is_earlier(const ProcessId& one, const ProcessId& other) {
 
 }  // namespace
 
-Affinity affinity_of(const Group& group) {
+Affinity affinity_of(const GroupReader& group) {
   const ProcessTable& table = *group.process_table();
   Affinity affinity;
   for_each_process(group, {}, 0, [&](pid_t pid, const CpuSet& cpus) {

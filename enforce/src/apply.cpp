@@ -24,11 +24,11 @@ Result<void> create_part(const Group::Part& part, bool has_cpusets, bool is_pod,
                          const KernelFacts& facts) {
   const bool is_v1 = part.hierarchy->version == CgroupVersion::kV1;
   const auto set_if_exists = [&](const char* file, const char* value) -> Result<void> {
-    auto done = part.fs->write(part.path, file, value);
+    auto done = Group::fs(part).write(part.path, file, value);
     if (!done && done.error().code == ErrorCode::kNotFound) return {};
     return done;
   };
-  PINFOLD_TRY(part.fs->make_group(part.path));
+  PINFOLD_TRY(Group::fs(part).make_group(part.path));
   if (is_v1 && has_cpusets) {  // pages follow cpuset.mems, as on cgroup v2
     PINFOLD_TRY(set_if_exists("cpuset.memory_migrate", "1"));
   }
@@ -84,8 +84,8 @@ Result<void> remove(const Group& group) {
     }
     Result<void> removed;
     for (const Group::Part& part : group.parts) {
-      removed = group.is_container ? remove_with_below(*part.fs, part.path, 0)
-                                   : part.fs->remove_group(part.path);
+      removed = group.is_container ? remove_with_below(Group::fs(part), part.path, 0)
+                                   : Group::fs(part).remove_group(part.path);
       if (!removed) break;
     }
     if (removed) return {};
@@ -181,7 +181,7 @@ Result<void> set_value(const Step& step, const Group& group) {
   if (part == nullptr) {
     return fail(ErrorCode::kUnsupported, fmt::format("no hierarchy has '{}'", step.file));
   }
-  PINFOLD_TRY(part->fs->write(part->path, step.file, step.value));
+  PINFOLD_TRY(Group::fs(*part).write(part->path, step.file, step.value));
   PINFOLD_LET(const auto observed, part->fs->read(part->path, step.file));
   if (observed == step.value) return {};
   return fail(ErrorCode::kUnsupported, fmt::format("the kernel has '{}' in '{}/{}', expected '{}'",

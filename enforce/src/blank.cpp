@@ -7,7 +7,7 @@
 
 namespace pinfold::enforce {
 
-Result<std::optional<std::string>> read_if_exists(const Group::Part& part,
+Result<std::optional<std::string>> read_if_exists(const GroupReader::Part& part,
                                                   const std::string& file) {
   auto text = part.fs->read(part.path, file);
   if (text) return *std::move(text);
@@ -18,7 +18,7 @@ Result<std::optional<std::string>> read_if_exists(const Group::Part& part,
 namespace {
 
 /// Returns true if a cgroup v1 group has neither CPUs nor memory nodes.
-Result<bool> is_part_blank(const Group::Part& part) {
+Result<bool> is_part_blank(const GroupReader::Part& part) {
   PINFOLD_LET(const auto cpus, read_if_exists(part, kCpusFile));
   PINFOLD_LET(const auto mems, read_if_exists(part, kMemsFile));
   return cpus.value_or("").empty() || mems.value_or("").empty();
@@ -26,7 +26,7 @@ Result<bool> is_part_blank(const Group::Part& part) {
 
 }  // namespace
 
-Result<bool> is_blank(const Group& group) {
+Result<bool> is_blank(const GroupReader& group) {
   if (group.is_v2()) return false;
   return is_part_blank(group.cpuset());
 }
@@ -42,9 +42,9 @@ void remove_if_blank(const Group& group) {
   for (const std::string& name : *below) {
     Group::Part child = part;
     child.path += "/" + name;
-    if (is_part_blank(child).value_or(false)) (void)part.fs->remove_group(child.path);
+    if (is_part_blank(child).value_or(false)) (void)Group::fs(part).remove_group(child.path);
   }
-  (void)part.fs->remove_group(part.path);
+  (void)Group::fs(part).remove_group(part.path);
 }
 
 }  // namespace

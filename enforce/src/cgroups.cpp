@@ -125,26 +125,26 @@ std::string Cgroups::directory(const GroupName& name) const {
   return adopted != nullptr ? *adopted : root() + "/" + to_string(name);
 }
 
-Result<Group> Cgroups::group(const GroupName& name) const {
+Result<Group> Cgroups::find(const GroupName& name) const {
   const std::string* const adopted = find_adopted(name);
   return adopted != nullptr ? open_adopted(name, *adopted) : own_group(name);
 }
 
-Group Cgroups::root_group() const {
-  Group group{"", root(), {}, nullptr};
+Group Cgroups::find_root() const {
+  Group group{{"", root(), {}, nullptr}};
   for (const Hierarchy& hierarchy : hierarchies_) group.parts.push_back(part_of(hierarchy, ""));
   return group;
 }
 
-Result<Group> Cgroups::open_elsewhere(const std::string& directory) const {
+Result<Group> Cgroups::open_other(const std::string& directory) const {
   PINFOLD_LET(std::shared_ptr<CgroupFs> fs, open_elsewhere_(directory));
   Group::Part part{fs.get(), &hierarchies_.front().root, ""};
-  return Group{directory, directory, {std::move(part)}, std::move(fs)};
+  return Group{{directory, directory, {std::move(part)}, std::move(fs)}};
 }
 
 Result<Group> Cgroups::own_group(const GroupName& name) const {
   PINFOLD_LET(const auto path, relative_path(name));
-  Group group{path, root() + "/" + path, {}, nullptr, !name.is_pod()};
+  Group group{{path, root() + "/" + path, {}, nullptr, !name.is_pod()}};
   for (const Hierarchy& hierarchy : hierarchies_) group.parts.push_back(part_of(hierarchy, path));
   return group;
 }
@@ -154,7 +154,7 @@ Result<Group> Cgroups::open_adopted(const GroupName& name, const std::string& di
   PINFOLD_LET(std::shared_ptr<CgroupFs> fs, open_elsewhere_(directory));
   PINFOLD_TRY_WRAP(fs->read("", kCpusFile), fmt::format("'{}' has no cpuset", directory));
   Group::Part part{fs.get(), &hierarchies_.front().root, ""};
-  return Group{std::move(label), directory, {std::move(part)}, std::move(fs), true};
+  return Group{{std::move(label), directory, {std::move(part)}, std::move(fs), true}};
 }
 
 Result<std::vector<GroupName>> Cgroups::groups_of_pod(const PodUid& pod) const {
@@ -178,12 +178,12 @@ void Cgroups::remove_replaced(const ContainerId& container) {
   if (!group || directory(container) == group->directory) return;
   for (const Group::Part& part : group->parts) {
     // A group with processes stays, but is no longer observed: the container uses another one now.
-    (void)part.fs->remove_group(part.path);
+    (void)Group::fs(part).remove_group(part.path);
   }
 }
 
 Result<CpuSet> Cgroups::machine_cpus() const {
-  const Group root = root_group();
+  const GroupReader root = root_group();
   return root.is_v2() ? effective_cpus(root) : read_set(root, kCpusFile);
 }
 
@@ -200,7 +200,7 @@ Result<CpuSet> Cgroups::cpus_with_partitions(const Layout& groups) const {
 }
 
 Result<NodeSet> Cgroups::machine_mems() const {
-  const Group root = root_group();
+  const GroupReader root = root_group();
   return root.is_v2() ? effective_mems(root) : read_set(root, kMemsFile);
 }
 

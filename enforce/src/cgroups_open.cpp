@@ -156,7 +156,7 @@ void restore_root(Cgroups& cgroups, const CpuSet& needed) {
   if (!above) return;
   // If this fails, applying the plan will show it.
   const Group::Part& part = root.cpuset();
-  (void)part.fs->write(part.path, kCpusFile, (*has | (needed & *above)).to_string());
+  (void)Group::fs(part).write(part.path, kCpusFile, (*has | (needed & *above)).to_string());
 }
 
 Result<Cgroups> Cgroups::open(const std::string& root, const CgroupFsWrapper& wrap) {

@@ -24,8 +24,16 @@ std::string controllers_in(const std::string& directory) {
   return read_file(directory + "/cgroup.controllers").value_or("");
 }
 
+/// A group in the hierarchy of one controller.
+struct ControllerPart {
+  CgroupFiles* fs = nullptr;
+  std::string path;  ///< in `fs`
+  CgroupVersion version = CgroupVersion::kV2;
+  std::shared_ptr<CgroupFiles> owner;  ///< owns `fs` if it was opened for this part
+};
+
 /// Opens the same group in another hierarchy of this machine.
-Result<ControllerPart> open_elsewhere(const Group& group, Controller controller) {
+Result<ControllerPart> open_elsewhere(const GroupReader& group, Controller controller) {
   PINFOLD_LET(const auto text, read_file("/proc/self/mountinfo"));
   PINFOLD_LET(const auto mounts, parse_mountinfo(text));
   PINFOLD_LET(const auto roots, locate(mounts, group.directory, controllers_in));
@@ -40,7 +48,7 @@ Result<ControllerPart> open_elsewhere(const Group& group, Controller controller)
 }
 
 template <class Number>
-Result<Number> parse(const Group& group, std::string_view file, std::string_view text) {
+Result<Number> parse(const GroupReader& group, std::string_view file, std::string_view text) {
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size()) return value;
@@ -48,10 +56,10 @@ Result<Number> parse(const Group& group, std::string_view file, std::string_view
                                           text.substr(0, 40)));
 }
 
-}  // namespace
-
-Result<ControllerPart> open_part(const Group& group, Controller controller) {
-  for (const Group::Part& part : group.parts) {
+/// Finds the group in the hierarchy of a controller, which on cgroup v1 can be a different one.
+/// Errors: kNotFound if it has no such group; kIo.
+Result<ControllerPart> open_part(const GroupReader& group, Controller controller) {
+  for (const GroupReader::Part& part : group.parts) {
     const bool is_v2 = part.hierarchy->version == CgroupVersion::kV2;
     if ((is_v2 && group.parts.size() == 1) || has(*part.hierarchy, controller)) {
       return ControllerPart{part.fs, part.path, part.hierarchy->version, group.adopted};
@@ -62,7 +70,9 @@ Result<ControllerPart> open_part(const Group& group, Controller controller) {
               fmt::format("'{}': no controller '{}'", group.directory, to_string(controller)));
 }
 
-Result<CpuQuota> read_cpu_quota(const Group& group) {
+}  // namespace
+
+Result<CpuQuota> read_cpu_quota(const GroupReader& group) {
   PINFOLD_LET(const auto part, open_part(group, Controller::kCpu));
   std::string quota;
   std::string period;
@@ -85,17 +95,18 @@ Result<CpuQuota> read_cpu_quota(const Group& group) {
 
 Result<void> write_cpu_quota(const Group& group, const CpuQuota& quota) {
   PINFOLD_LET(const auto part, open_part(group, Controller::kCpu));
+  auto& fs = static_cast<CgroupFs&>(*part.fs);  // as the group may be written
   if (part.version == CgroupVersion::kV2) {
     const std::string value =
         quota.quota_us ? fmt::format("{} {}", *quota.quota_us, quota.period_us) : "max";
-    return part.fs->write(part.path, kV2Max, value);
+    return fs.write(part.path, kV2Max, value);
   }
-  if (!quota.quota_us) return part.fs->write(part.path, kV1Quota, "-1");
-  PINFOLD_TRY(part.fs->write(part.path, kV1Period, std::to_string(quota.period_us)));
-  return part.fs->write(part.path, kV1Quota, std::to_string(*quota.quota_us));
+  if (!quota.quota_us) return fs.write(part.path, kV1Quota, "-1");
+  PINFOLD_TRY(fs.write(part.path, kV1Period, std::to_string(quota.period_us)));
+  return fs.write(part.path, kV1Quota, std::to_string(*quota.quota_us));
 }
 
-Result<std::optional<std::uint64_t>> read_huge_page_limit(const Group& group,
+Result<std::optional<std::uint64_t>> read_huge_page_limit(const GroupReader& group,
                                                           const std::string& size) {
   PINFOLD_LET(const auto part, open_part(group, Controller::kHugetlb));
   const bool is_v2 = part.version == CgroupVersion::kV2;

@@ -9,7 +9,7 @@ constexpr const char* kSubtreeControl = "cgroup.subtree_control";
 
 }  // namespace
 
-Result<bool> is_enabled(const Group::Part& part, Controller controller) {
+Result<bool> is_enabled(const GroupReader::Part& part, Controller controller) {
   PINFOLD_LET(auto enabled, part.fs->read(part.path, kSubtreeControl));
   return (" " + enabled + " ").find(fmt::format(" {} ", to_string(controller))) !=
          std::string::npos;
@@ -22,7 +22,8 @@ Result<void> enable(const Group::Part& part, Controller controller) {
 }
 
 Result<void> switch_on(const Group::Part& part, Controller controller) {
-  return part.fs->write(part.path, kSubtreeControl, fmt::format("+{}", to_string(controller)));
+  return Group::fs(part).write(part.path, kSubtreeControl,
+                               fmt::format("+{}", to_string(controller)));
 }
 
 }  // namespace pinfold::enforce

@@ -35,8 +35,9 @@ std::vector<GroupName> adopted_in(const Adopted& adopted, const std::string& dir
   return found;
 }
 
-Group child_of(const Group& group, const std::string& name) {
-  Group child = group;
+template <class AnyGroup>
+AnyGroup child_of(const AnyGroup& group, const std::string& name) {
+  AnyGroup child = group;
   child.parts.resize(1);
   std::string& path = child.parts.front().path;
   path = path.empty() ? name : fmt::format("{}/{}", path, name);
@@ -45,23 +46,28 @@ Group child_of(const Group& group, const std::string& name) {
   return child;
 }
 
-/// Opens a foreign group below the root or elsewhere. Errors: those of Cgroups::open_elsewhere.
-Result<Group> open_foreign(const Cgroups& cgroups, const std::string& directory) {
+/// Opens a foreign group below the root or elsewhere, to write if `cgroups` is not const. Errors:
+/// those of Cgroups::open_elsewhere.
+template <class AnyCgroups>
+auto open_foreign(AnyCgroups& cgroups, const std::string& directory)
+    -> decltype(cgroups.open_elsewhere(directory)) {
   const std::string& root = cgroups.root();
   if (directory != root && !directory.starts_with(root + "/")) {
     return cgroups.open_elsewhere(directory);
   }
-  Group group = cgroups.root_group();
+  auto group = cgroups.root_group();
   group.parts.resize(1);
   if (directory == root) return group;
   return child_of(group, directory.substr(root.size() + 1));
 }
 
-CpuSet chosen_cpus(const Group& group) { return read_set(group, kCpusFile).value_or(CpuSet()); }
+CpuSet chosen_cpus(const GroupReader& group) {
+  return read_set(group, kCpusFile).value_or(CpuSet());
+}
 
 /// A group that does not list its processes, or not all of them, counts as having some: one that is
 /// threaded, and one of cgroup v1 outside of the host's PID namespace.
-Result<bool> has_processes(const Group& group) {
+Result<bool> has_processes(const GroupReader& group) {
   const auto& part = group.cpuset();
   const auto text = part.fs->read(part.path, "cgroup.procs");
   if (text && part.hierarchy->lists_all_processes) {
@@ -79,7 +85,7 @@ class OwnTree {
   explicit OwnTree(const Cgroups& cgroups) : adopted_(adopted_of(cgroups)) {}
 
   /// `above`: the CPUs of the group above.
-  void add(const Group& group, const CpuSet& above, bool is_own) {
+  void add(const GroupReader& group, const CpuSet& above, bool is_own) {
     auto inside = adopted_in(adopted_, group.directory);
     if (!is_own && !inside.empty()) return;
     const auto pids = is_own ? processes(group) : processes_below(group);
@@ -109,7 +115,7 @@ struct OtherTree {
   const CpuSet& exclusive;
   std::vector<ForeignGroup>& found;
 
-  [[nodiscard]] Result<void> look(const Group& group, const CpuSet& above, int depth) const {
+  [[nodiscard]] Result<void> look(const GroupReader& group, const CpuSet& above, int depth) const {
     constexpr int kDeepestGroup = 16;
     if (adopted.contains(group.directory) || depth > kDeepestGroup) return {};
     // Without a cpuset the group has the CPUs of the one above it.
@@ -169,15 +175,15 @@ bool is_group_of(std::string_view directory, std::string_view id) {
 
 Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups) {
   OwnTree tree(cgroups);
-  Group root = cgroups.root_group();
+  GroupReader root = cgroups.root_group();
   root.parts.resize(1);
-  CgroupFs& fs = *root.cpuset().fs;
+  CgroupFiles& fs = *root.cpuset().fs;
   const CpuSet all = effective_cpus(root).value_or(CpuSet());
   tree.add(root, all, true);
   PINFOLD_LET(const auto groups, fs.children(""));
   for (const std::string& name : groups) {
     const bool is_pod = pod_of_group(name).has_value();
-    const Group group = child_of(root, name);
+    const GroupReader group = child_of(root, name);
     tree.add(group, all, is_pod);
     if (!is_pod) continue;
     const auto containers = fs.children(name);
@@ -222,14 +228,14 @@ Result<std::optional<ForeignGroup>> read_foreign(const Cgroups& cgroups,
   return entry;
 }
 
-Result<void> kill_foreign(const Cgroups& cgroups, const std::string& directory) {
+Result<void> kill_foreign(Cgroups& cgroups, const std::string& directory) {
   constexpr std::chrono::milliseconds kTime(2000);
   PINFOLD_LET(const auto group, open_foreign(cgroups, directory));
   return kill_processes(group, kTime);
 }
 
 /// The part of Cgroups::apply for a foreign group.
-Result<void> Cgroups::apply_foreign(const Step& step) const {
+Result<void> Cgroups::apply_foreign(const Step& step) {
   const auto group = open_foreign(*this, step.directory);
   if (!group && is_gone(group.error())) return {};
   if (!group) return fail(group.error());

@@ -2,22 +2,37 @@
 
 #include <fmt/format.h>
 
+#include "pinfold/enforce/cpu_quota.hpp"
+#include "pinfold/enforce/processes.hpp"
+
 namespace pinfold::enforce {
 
-Result<CpuSet> read_set(const Group& group, const std::string& file) {
-  const Group::Part& part = group.cpuset();
+Result<CpuSet> read_set(const GroupReader& group, const std::string& file) {
+  const GroupReader::Part& part = group.cpuset();
   PINFOLD_LET(auto text, part.fs->read(part.path, file));
   auto set = CpuSet::parse(text);
   if (set) return *std::move(set);
   return fail(ErrorCode::kIo, fmt::format("'{}/{}': {}", part.path, file, set.error().message));
 }
 
-Result<CpuSet> effective_cpus(const Group& group) {
+Result<CpuSet> effective_cpus(const GroupReader& group) {
   return read_set(group, group.is_v2() ? "cpuset.cpus.effective" : "cpuset.effective_cpus");
 }
 
-Result<NodeSet> effective_mems(const Group& group) {
+Result<NodeSet> effective_mems(const GroupReader& group) {
   return read_set(group, group.is_v2() ? "cpuset.mems.effective" : "cpuset.effective_mems");
+}
+
+Result<CpuSet> GroupReader::cpus() const { return effective_cpus(*this); }
+
+Result<NodeSet> GroupReader::mems() const { return effective_mems(*this); }
+
+Result<std::vector<pid_t>> GroupReader::processes() const { return processes_below(*this); }
+
+Result<CpuQuota> GroupReader::quota() const { return read_cpu_quota(*this); }
+
+Result<std::optional<std::uint64_t>> GroupReader::huge_page_limit(const std::string& size) const {
+  return read_huge_page_limit(*this, size);
 }
 
 }  // namespace pinfold::enforce

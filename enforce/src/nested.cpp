@@ -57,7 +57,7 @@ class NestedWrite {
 
  private:
   [[nodiscard]] Result<void> write_one(const Group& group, const CpuSet& set) const {
-    return group.cpuset().fs->write(group.cpuset().path, file_, set.to_string());
+    return Group::fs(group.cpuset()).write(group.cpuset().path, file_, set.to_string());
   }
 
   Result<void> reduce(const Group& group, const CpuSet& above, const CpuSet& set, int depth) {
@@ -116,7 +116,7 @@ Result<void> write_set(const Group& group, const std::string& file, const CpuSet
   const Group::Part& part = group.cpuset();
   const bool is_simple =
       may_write || set.empty() || !is_enabled(part, Controller::kCpuset).value_or(false);
-  if (is_simple) return part.fs->write(part.path, file, set.to_string());
+  if (is_simple) return Group::fs(part).write(part.path, file, set.to_string());
   PINFOLD_TRY(NestedWrite(file).write(group, set, {}, 0));
   return file == kCpusFile ? check_partitions(group, set, 0) : Result<void>{};
 }

@@ -13,8 +13,8 @@ namespace pinfold::enforce {
 namespace {
 
 /// Returns false for a group whose creation was interrupted, or that has lost a part since.
-Result<bool> is_complete(const Group& group, bool is_pod, const KernelFacts& facts) {
-  for (const Group::Part& part : group.parts) {
+Result<bool> is_complete(const GroupReader& group, bool is_pod, const KernelFacts& facts) {
+  for (const GroupReader::Part& part : group.parts) {
     PINFOLD_LET(const auto processes, read_if_exists(part, "cgroup.procs"));
     if (!processes) return false;
     for (const Controller controller : part.hierarchy->controllers) {
@@ -32,11 +32,11 @@ Result<bool> is_complete(const Group& group, bool is_pod, const KernelFacts& fac
   return true;
 }
 
-Result<Values> read_values(const Group& group, const Values& desired) {
+Result<Values> read_values(const GroupReader& group, const Values& desired) {
   Values values;
   for (const auto& [file, value] : desired) {
     const auto controller = controller_of(file);
-    for (const Group::Part& part : group.parts) {
+    for (const GroupReader::Part& part : group.parts) {
       const auto& has = part.hierarchy->controllers;
       if (!controller || std::find(has.begin(), has.end(), *controller) == has.end()) continue;
       PINFOLD_LET(auto observed, read_if_exists(part, file));
@@ -58,7 +58,7 @@ class LayoutObserver {
   /// pod, so that container counts as new.
   void add_pod(const PodUid& pod) {
     const GroupName own(pod);
-    const Group::Part part = cgroups_.root_group().cpuset();
+    const GroupReader::Part part = cgroups_.root_group().cpuset();
     const auto containers = part.fs->children(to_string(own));
     // Another process is removing it if the root no longer lists it either.
     if (!containers && is_gone(containers.error()) && !is_listed(part, to_string(own))) return;
@@ -77,7 +77,7 @@ class LayoutObserver {
   [[nodiscard]] Layout layout() && { return std::move(layout_); }
 
  private:
-  [[nodiscard]] static bool is_listed(const Group::Part& root, const std::string& name) {
+  [[nodiscard]] static bool is_listed(const GroupReader::Part& root, const std::string& name) {
     const auto names = root.fs->children("").value_or(std::vector<std::string>());
     return std::find(names.begin(), names.end(), name) != names.end();
   }
@@ -107,7 +107,7 @@ class LayoutObserver {
 
   /// Returns the existing containers of a pod whose groups cannot be listed.
   [[nodiscard]] std::vector<std::string> desired_containers(const PodUid& pod,
-                                                            const Group::Part& root) const {
+                                                            const GroupReader::Part& root) const {
     std::vector<std::string> names;
     for (auto it = desired_.upper_bound(GroupName(pod));
          it != desired_.end() && it->first.pod == pod; ++it) {
@@ -120,14 +120,14 @@ class LayoutObserver {
   /// Reads one group; nullopt if it counts as not created.
   Result<std::optional<GroupSettings>> read(const GroupName& name,
                                             const GroupSettings* desired) const {
-    PINFOLD_LET(const Group group, cgroups_.group(name));
+    PINFOLD_LET(const GroupReader group, cgroups_.group(name));
     PINFOLD_LET(const bool blank, is_blank(group));
     if (blank) return desired == nullptr ? std::optional(GroupSettings{}) : std::nullopt;
     PINFOLD_LET(auto settings, observe(name, group, desired));
     return std::optional(std::move(settings));
   }
 
-  Result<GroupSettings> observe(const GroupName& name, const Group& group,
+  Result<GroupSettings> observe(const GroupName& name, const GroupReader& group,
                                 const GroupSettings* desired) const {
     const auto pod = layout_.find(name.parent());
     const GroupSettings* const parent =
@@ -185,7 +185,7 @@ Result<std::optional<GroupSettings>> Cgroups::observe_adopted(const GroupName& n
 
 Result<Layout> Cgroups::observe(const Layout& desired) const {
   LayoutObserver observer(*this, desired);
-  CgroupFs& fs = *hierarchies_.front().fs;
+  CgroupFiles& fs = *hierarchies_.front().fs;
   PINFOLD_LET(const auto directories, fs.children(""));
   for (const std::string& directory : directories) {
     const auto pod = pod_of_group(directory);

@@ -14,14 +14,14 @@ bool has_exclusive_cpus(const GroupName& name, const GroupSettings& settings) {
   return !name.is_pod() && settings.isolation == Isolation::kContainer && !settings.cpus.empty();
 }
 
-Result<std::string> read(const Group& group, const char* file) {
+Result<std::string> read(const GroupReader& group, const char* file) {
   return group.cpuset().fs->read(group.cpuset().path, file);
 }
 /// Writes a value unless the file already has it.
 Result<void> set(const Group& group, const char* file, const std::string& value) {
   const auto has = read(group, file);
   if (has && *has == value) return {};
-  return group.cpuset().fs->write(group.cpuset().path, file, value);
+  return Group::fs(group.cpuset()).write(group.cpuset().path, file, value);
 }
 Result<void> set_if_exists(const Group& group, const char* file, const std::string& value) {
   auto done = set(group, file, value);

@@ -40,7 +40,7 @@ Result<std::vector<pid_t>> parse_pids(std::string_view text) {
 }
 
 /// Returns the processes of a group and all groups below it. A group that does not exist has none.
-Result<std::vector<pid_t>> processes_below(CgroupFs& fs, const std::string& path, int depth) {
+Result<std::vector<pid_t>> processes_below(CgroupFiles& fs, const std::string& path, int depth) {
   constexpr int kMaxDepth = 16;
   std::vector<pid_t> all;
   auto text = fs.read(path, kProcsFile);
@@ -63,7 +63,7 @@ Result<std::vector<pid_t>> processes_below(CgroupFs& fs, const std::string& path
 
 }  // namespace
 
-Result<std::vector<pid_t>> processes_below(const Group& group) {
+Result<std::vector<pid_t>> processes_below(const GroupReader& group) {
   return processes_below(*group.cpuset().fs, group.cpuset().path, 0);
 }
 
@@ -72,7 +72,7 @@ Result<std::vector<pid_t>> processes_below(const std::string& directory) {
   return processes_below(*fs, "", 0);
 }
 
-Result<std::vector<pid_t>> processes(const Group& group) {
+Result<std::vector<pid_t>> processes(const GroupReader& group) {
   if (group.is_adopted()) return processes_below(group);
   std::vector<pid_t> all;
   for (const Group::Part& part : group.parts) {
@@ -91,7 +91,7 @@ Result<std::vector<pid_t>> processes(const Group& group) {
   return all;
 }
 
-Result<bool> holds(const Group& group, pid_t process) {
+Result<bool> holds(const GroupReader& group, pid_t process) {
   for (const Group::Part& part : group.parts) {
     PINFOLD_LET(auto text, part.fs->read(part.path, kProcsFile));
     PINFOLD_LET(auto pids, parse_pids(text));
@@ -102,7 +102,7 @@ Result<bool> holds(const Group& group, pid_t process) {
 
 Result<void> attach(const Group& group, pid_t process) {
   for (const Group::Part& part : group.parts) {
-    PINFOLD_TRY(part.fs->write(part.path, kProcsFile, std::to_string(process)));
+    PINFOLD_TRY(Group::fs(part).write(part.path, kProcsFile, std::to_string(process)));
   }
   return {};
 }
@@ -120,7 +120,8 @@ Result<void> kill_processes(const Group& group, std::chrono::milliseconds timeou
     // cgroup.kill ends all processes at once, including those that fork meanwhile. Older kernels
     // and cgroup v1 do not have it.
     const Group::Part& part = group.cpuset();
-    const bool at_once = group.is_v2() && part.fs->write(part.path, "cgroup.kill", "1").has_value();
+    const bool at_once =
+        group.is_v2() && Group::fs(part).write(part.path, "cgroup.kill", "1").has_value();
     if (!at_once && !group.is_this_kernel()) {
       return fail(ErrorCode::kUnsupported,
                   fmt::format("'{}' has processes of another kernel, which only cgroup.kill could "

@@ -1,5 +1,6 @@
 #include "pinfold/verbs/event.hpp"
 
+#include <algorithm>
 #include <variant>
 
 namespace pinfold::verbs {
@@ -15,6 +16,14 @@ void add_moves(const Reconfigured& outcome, Events& events) {
   }
   for (const PodUid& uid : outcome.planned.plan.evicted) {
     events.push_back({EventKind::kRemoved, uid, ""});
+  }
+}
+
+/// A reconciliation without drift is no event.
+void add_reconciled(const agent::ReconcileReport& report, Events& events) {
+  if (!report.drift.empty()) events.push_back({EventKind::kReconciled, {}, ""});
+  for (const enforce::GroupName& group : report.removed) {
+    events.push_back({EventKind::kRemoved, group.pod, group.container});
   }
 }
 
@@ -34,8 +43,8 @@ void add_events(const Action& action, const Answer& answer, Events& events) {
     events.push_back({EventKind::kRemoved, remove->pod, remove->container});
   } else if (std::holds_alternative<ReleaseUnknown>(action)) {
     events.push_back({EventKind::kReleased, {}, ""});
-  } else if (std::holds_alternative<Reconcile>(action)) {
-    events.push_back({EventKind::kReconciled, {}, ""});
+  } else if (const auto* const report = std::get_if<agent::ReconcileReport>(&answer)) {
+    add_reconciled(*report, events);
   } else if (const auto* const outcome = std::get_if<Reconfigured>(&answer)) {
     add_moves(*outcome, events);
   } else if (const auto* const resize = std::get_if<Resize>(&action)) {
@@ -57,6 +66,17 @@ void add_events(const Action& action, const Answer& answer, Events& events) {
     const bool is_refused = std::get<HookOutcome>(answer).has_value();
     if (is_refused) return;
     events.push_back({EventKind::kRemoved, hooked->container.pod, hooked->container.name});
+  }
+}
+
+void add_events(const std::vector<agent::AdoptedGroup>& groups, const agent::GroupsAdopted& adopted,
+                Events& events) {
+  for (const agent::AdoptedGroup& group : groups) {
+    const bool is_refused =
+        std::any_of(adopted.refused.begin(), adopted.refused.end(),
+                    [&](const auto& refused) { return refused.first == group.owner; });
+    if (is_refused) continue;
+    events.push_back({EventKind::kAdopted, group.owner.pod, group.owner.container});
   }
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -172,8 +171,6 @@ void note_other_node(const Node& from, const Node& to, Reconfigured& outcome) {
   outcome.other_node.emplace(NodeParts{to.machine(), to.config()});
 }
 
-constexpr std::array kEvicts = {Evict::kNone, Evict::kLost, Evict::kRejected};
-
 }  // namespace
 
 NodeConfig node_config_of(ParsedConfig parsed, const Config& until_now) {
@@ -194,12 +191,6 @@ std::string_view to_string(Evict evict) {
       break;
   }
   return "rejected";
-}
-
-std::optional<Evict> parse_evict(std::string_view name) {
-  const auto* const found = std::find_if(kEvicts.begin(), kEvicts.end(),
-                                         [&](Evict evict) { return to_string(evict) == name; });
-  return found == kEvicts.end() ? std::nullopt : std::optional(*found);
 }
 
 Result<Reconfigured> reconfigure(agent::NodeAgent& agent, const Reconfigure& request,

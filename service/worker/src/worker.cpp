@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "pinfold/agent/outcome.hpp"
-#include "pinfold/agent/reconcile.hpp"
 #include "queue_entry.hpp"
 
 // How it works
@@ -275,7 +274,10 @@ void Worker::do_due() {
   bool is_ok = true;
   if (agent_.enforces()) {
     const auto begin = now();
-    auto report = reconcile(agent_, pages);
+    const verbs::Action action = verbs::Reconcile{pages};
+    auto answer = verbs::execute(agent_, action, options_.source);
+    if (answer) verbs::add_events(action, *answer, happened_);
+    auto report = verbs::expect<agent::ReconcileReport>(std::move(answer));
     state_.counters.reconciling.observe(now() - begin);
     // Only the owner of a group above can end narrowing, so it is no reason to look more often.
     is_ok = report && report->remaining.size() == report->narrowed.size();
@@ -296,7 +298,6 @@ void Worker::log_report(const agent::ReconcileReport& report) {
     ++state_.counters.drifts;
     if (report.remaining.empty()) ++state_.counters.repaired;
     if (!report.overlap.empty()) ++state_.counters.overlaps;
-    happened_.push_back({verbs::EventKind::kReconciled, {}, ""});
   }
   for (const std::string& line : report.drift) log(LogLevel::kWarning, "drift: " + line);
   if (!report.overlap.empty()) {

@@ -7,6 +7,8 @@
 #include "node_samples.hpp"
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/agent/reconcile.hpp"
+#include "pinfold/verbs/event.hpp"
+#include "pinfold/verbs/execute.hpp"
 #include "temp_dir.hpp"
 
 /// Adoption of cgroups made by a container runtime.
@@ -256,6 +258,25 @@ TEST_P(AdoptionTest, OfOneContainerLeavesTheOthersAndAPodThatStaysAlone) {
   EXPECT_THAT(remove_abandoned(agent), ElementsAre(ContainerId{PodUid("a"), "c"}));
   EXPECT_NE(agent.state().node.find(PodUid("a")), nullptr);
   EXPECT_EQ(cpus("poda/d"), "2");
+}
+
+TEST_P(AdoptionTest, AReconciliationSaysWhatHadEnded) {
+  make_group("run-a", 100);
+  make_group("run-b", 101);
+  NodeAgent agent = open();
+  must(agent.admit_adopted(pod("a", {guaranteed("c", 1)}), {"c", "/model/run-a"}));
+  must(agent.admit(pod("b", {guaranteed("c", 1), guaranteed("d", 1)})));
+  ASSERT_TRUE(adopt(agent, {{PodUid("b"), "c"}, "/model/run-b"}).has_value());
+  kernel_.find("run-a")->processes.clear();
+  kernel_.find("run-b")->processes.clear();
+  const verbs::Action action = verbs::Reconcile{};
+  const auto answer = verbs::execute(agent, action);
+  ASSERT_TRUE(answer.has_value());
+  verbs::Events events;
+  verbs::add_events(action, *answer, events);
+  EXPECT_THAT(events, ElementsAre(verbs::Event{verbs::EventKind::kReconciled, {}, ""},
+                                  verbs::Event{verbs::EventKind::kRemoved, PodUid("a"), ""},
+                                  verbs::Event{verbs::EventKind::kRemoved, PodUid("b"), "c"}));
 }
 
 TEST_P(AdoptionTest, CountsProcessesOfGroupsBelow) {

@@ -80,9 +80,7 @@ TEST_P(ReconcileTest, APodThatGetsExclusiveCpusWaitsForOfflineOnes) {
 TEST_P(ReconcileTest, NotesLeaveWithTheirPod) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {best_effort("a")}));
-  FromRuntime shown;
-  shown.notes = {{PodUid("x"), PodNote{}}, {PodUid("unknown"), PodNote{}}};
-  ASSERT_TRUE(agent.admit(std::vector<PodSpec>(), nullptr, shown).has_value());
+  ASSERT_TRUE(agent.note({{PodUid("x"), PodNote{}}, {PodUid("unknown"), PodNote{}}}).has_value());
   ASSERT_EQ(agent.state().notes.size(), 1U);
   ASSERT_TRUE(agent.remove_pod(PodUid("x"), RunningProcesses::kRefuse).has_value());
   EXPECT_TRUE(agent.state().notes.empty());

@@ -5,10 +5,13 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "model_kernel.hpp"
+#include "pinfold/enforce/foreign.hpp"
 #include "pinfold/enforce/processes.hpp"
 
 namespace pinfold::enforce {
@@ -39,6 +42,17 @@ class CgroupsTest : public testing::TestWithParam<CgroupVersion> {
   Cgroups cgroups_ = kernel_.cgroups();
   Group group_ = cgroups_.group({PodUid("p"), "c"}).value();
 };
+
+/// Whoever may only look cannot write.
+template <class Got>
+constexpr bool kIsReader = std::is_same_v<Got, GroupReader>;
+using ToRead = const Cgroups&;
+static_assert(kIsReader<decltype(std::declval<ToRead>().root_group())>);
+static_assert(kIsReader<std::decay_t<decltype(std::declval<ToRead>().group(GroupName()).value())>>);
+static_assert(
+    kIsReader<std::decay_t<decltype(std::declval<ToRead>().open_elsewhere("/a").value())>>);
+static_assert(!std::is_convertible_v<GroupReader, Group>);
+static_assert(!std::is_invocable_v<decltype(kill_foreign), ToRead, std::string>);
 
 TEST_P(CgroupsTest, HasAMode) { EXPECT_EQ(cgroups_.mode(), is_v2() ? "v2" : "v1"); }
 

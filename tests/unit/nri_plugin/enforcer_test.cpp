@@ -18,8 +18,11 @@ using test::limited;
 using test::RuntimeWorld;
 using test::shared;
 using testing::Contains;
+using testing::ElementsAre;
+
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
 using testing::Not;
 using verbs::EventKind;
 
@@ -112,6 +115,31 @@ TEST_P(NriEnforcer, AFailedShrinkRefusesTheContainer) {
   world_.kernel.distort = {};
   EXPECT_EQ(cpus_of(world_.create(b)), "1-2") << "the kubelet tries again";
   EXPECT_EQ(world_.cpus(a), "0,3-7");
+}
+
+TEST_P(NriEnforcer, AStartIsAnEventAndSoIsTheAdoptionOfTheGroup) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  for (const PodSpec& spec : {a, b}) {
+    world_.run(spec);
+    EXPECT_THAT(world_.follower->take_events(),
+                IsSupersetOf({verbs::Event{EventKind::kAdmitted, spec.uid, ""},
+                              verbs::Event{EventKind::kAdopted, spec.uid, "c"},
+                              verbs::Event{EventKind::kStarted, spec.uid, "c"}}));
+  }
+}
+
+TEST_P(NriEnforcer, ARevertedChangeIsAnEvent) {
+  const PodSpec b = exclusive("b", 2);
+  world_.run(b);
+  (void)world_.follower->take_events();
+  ASSERT_TRUE(world_.send(api::Event::POST_UPDATE_CONTAINER, b, "c").has_value());
+  EXPECT_THAT(world_.follower->take_events(), IsEmpty()) << "without drift";
+  world_.kernel.find(world_.group(b))->files["cpuset.cpus"] = "1";
+  ASSERT_TRUE(world_.send(api::Event::POST_UPDATE_CONTAINER, b, "c").has_value());
+  EXPECT_EQ(world_.cpus(b), "1-2");
+  EXPECT_THAT(world_.follower->take_events(),
+              ElementsAre(verbs::Event{EventKind::kReconciled, {}, ""}));
 }
 
 TEST_P(NriEnforcer, ARejectedContainerIsNotCreated) {

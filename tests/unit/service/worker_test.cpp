@@ -340,6 +340,22 @@ TEST_F(WorkerTest, ReportsChangesToSubscribers) {
   EXPECT_THAT(subscription->take().changes, IsEmpty());
 }
 
+TEST_F(WorkerTest, AClientsReconciliationIsAnEventOnlyIfThereWasDrift) {
+  const auto worker = make();
+  must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 2)})}});
+  worker->run_round();
+  const auto subscription = worker->subscribe(10, {});
+  must_submit(*worker, verbs::Reconcile{});
+  worker->run_round();
+  EXPECT_THAT(subscription->take().changes, IsEmpty());
+
+  world_.kernel.find("poda/c")->files["cpuset.cpus"] = "1";
+  must_submit(*worker, verbs::Reconcile{});
+  worker->run_round();
+  EXPECT_THAT(subscription->take().changes,
+              ElementsAre(verbs::Event{verbs::EventKind::kReconciled, {}, ""}));
+}
+
 TEST_F(WorkerTest, ASlowSubscriberLagsAndBlocksNobody) {
   const auto worker = make();
   const auto slow = worker->subscribe(2, {});

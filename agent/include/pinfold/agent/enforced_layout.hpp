@@ -75,7 +75,8 @@ class EnforcedLayout : public ObservedCgroups {
   [[nodiscard]] Result<CpuSet> confine_foreign(const Desired& desired, const std::string& also);
   /// Returns what has happened to foreign groups since the last call.
   [[nodiscard]] std::vector<ConfinedNews> take_news() { return std::exchange(news_, {}); }
-  /// Sets the CFS quota of a pod's group that its runtime has made. Errors: kNotFound, kIo.
+  /// Sets the CFS quota of a pod's group that its runtime has made. The one write that is no step
+  /// of a plan: it changes no CPUs, so it needs no order (docs/adr/0030). Errors: kNotFound, kIo.
   [[nodiscard]] Result<void> set_quota(const std::string& directory,
                                        const enforce::CpuQuota& quota);
   /// Moves pages of the containers' processes to the desired NUMA nodes.

@@ -90,11 +90,14 @@ class NodeAgent : public NodeView {
   /// would be lost or lose its CPUs: see find_losses(). Then nothing has changed.
   [[nodiscard]] Result<AdmitOutcome> admit(const PodSpec& pod, Trace* trace = nullptr);
   /// Admits or rejects several pods in one transaction: decides them in order, each with its own
-  /// answer, commits them together, then applies. Without pods, stores only the notes in `shown`.
-  /// Adds one trace per pod to `traces` if it is given. Errors: as for one pod.
+  /// answer, commits them together, then applies. Adds one trace per pod to `traces` if it is
+  /// given. Errors: as for one pod.
   [[nodiscard]] Result<std::vector<AdmitOutcome>> admit(const std::vector<PodSpec>& pods,
                                                         std::vector<Trace>* traces = nullptr,
                                                         const FromRuntime& shown = {});
+  /// Stores notes of active pods, and ignores those of others; then applies. Errors: those of the
+  /// store.
+  [[nodiscard]] Result<ChangeOutcome> note(const PodNotes& notes);
   /// Admits a pod and adopts the group of one of its containers, in one transaction. The pod then
   /// ends with its last adopted container, unless it is admitted again with admit(). If the pod is
   /// already active, only adopts the group, which does not change how the pod ends.

@@ -13,7 +13,6 @@
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/enforce/cpu_quota.hpp"
 #include "pinfold/enforce/foreign.hpp"
-#include "pinfold/enforce/group_reader.hpp"
 #include "pinfold/enforce/page_placement.hpp"
 
 namespace pinfold::agent {
@@ -68,7 +67,9 @@ class ObservedCgroups {
   /// Returns the current CPUs of the root. Errors: kIo.
   [[nodiscard]] Result<CpuSet> machine_cpus() const { return cgroups_.machine_cpus(); }
   /// Opens any group of the cpuset hierarchy to read it. Errors: as Cgroups::open_elsewhere.
-  [[nodiscard]] Result<enforce::GroupReader> reader(const std::string& directory) const;
+  [[nodiscard]] Result<enforce::GroupReader> reader(const std::string& directory) const {
+    return cgroups_.open_elsewhere(directory);
+  }
   /// Returns the groups below the root that are not Pinfold's. Errors: kIo.
   [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find_foreign() const {
     return enforce::find_foreign(cgroups_);
@@ -109,7 +110,8 @@ class ObservedCgroups {
   enforce::Cgroups cgroups_;
 
  private:
-  [[nodiscard]] std::optional<enforce::CpuQuota> quota_above(const enforce::Group& group) const;
+  [[nodiscard]] std::optional<enforce::CpuQuota> quota_above(
+      const enforce::GroupReader& group) const;
   [[nodiscard]] Result<CpuSet> effective_above(const std::string& directory) const;
   [[nodiscard]] Result<void> check_exclusive(const Desired& desired,
                                              const enforce::Layout::value_type& own) const;

@@ -27,7 +27,7 @@ struct Affinity {
 
 /// Reads the affinity of all processes; skips those that cannot be read or end meanwhile. Domain: a
 /// group with a process table.
-[[nodiscard]] Affinity affinity_of(const Group& group);
+[[nodiscard]] Affinity affinity_of(const GroupReader& group);
 
 /// Returns "the CPU affinity of its process 123 permits only 2-3; 'taskset -apc
 /// ...' widens it", or "" if the affinity is not limited.

@@ -10,23 +10,27 @@
 
 namespace pinfold::enforce {
 
-/// One cgroup hierarchy as a file system: the only access to control groups. `group` is a path
-/// relative to the opened root of the hierarchy ("" is the root itself), `file` a file name in that
-/// group.
+/// One cgroup hierarchy as a file system, to read. `group` is a path relative to the opened root of
+/// the hierarchy ("" is the root itself), `file` a file name in that group.
 /// Errors of all functions: kIo or kNotFound, with errno.
-class CgroupFs {
+class CgroupFiles {
  public:
-  virtual ~CgroupFs() = default;
+  virtual ~CgroupFiles() = default;
 
-  /// Creates one group; its parent must exist. Succeeds if the group exists already.
-  [[nodiscard]] virtual Result<void> make_group(const std::string& group) = 0;
-  /// Removes one group. Succeeds if it does not exist; EBUSY if it has processes or children.
-  [[nodiscard]] virtual Result<void> remove_group(const std::string& group) = 0;
   /// Returns the names of the direct child groups, sorted.
   [[nodiscard]] virtual Result<std::vector<std::string>> children(const std::string& group) = 0;
   /// Reads the whole file, without the trailing newline.
   [[nodiscard]] virtual Result<std::string> read(const std::string& group,
                                                  const std::string& file) = 0;
+};
+
+/// The same, also to write: the only access to control groups.
+class CgroupFs : public CgroupFiles {
+ public:
+  /// Creates one group; its parent must exist. Succeeds if the group exists already.
+  [[nodiscard]] virtual Result<void> make_group(const std::string& group) = 0;
+  /// Removes one group. Succeeds if it does not exist; EBUSY if it has processes or children.
+  [[nodiscard]] virtual Result<void> remove_group(const std::string& group) = 0;
   /// Writes the whole value in a single write.
   [[nodiscard]] virtual Result<void> write(const std::string& group, const std::string& file,
                                            std::string_view value) = 0;

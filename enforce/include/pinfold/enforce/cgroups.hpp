@@ -51,8 +51,10 @@ using CgroupResolver =
 
 /// The control groups below a root, with one interface for cgroup v1, v2 and both (hybrid). Opens
 /// and observes them, and applies the steps of a plan. Writes nothing outside the root except the
-/// cpusets of adopted and of foreign groups. Every written value is read back, and the effective
-/// sets show whether it took effect: docs/cgroups.md. Thread-safety: none; one user at a time.
+/// cpusets of adopted and of foreign groups; EnforcedLayout::set_quota also writes the CFS quota of
+/// a pod's group that a runtime has made. A const one hands out only readers. Every written value
+/// is read back, and the effective sets show whether it took effect: docs/cgroups.md.
+/// Thread-safety: none; one user at a time.
 class Cgroups {
  public:
   /// Detects the hierarchies of `root` (an existing directory in a cgroup mount), opens them, and
@@ -99,15 +101,23 @@ class Cgroups {
 
   /// Returns the absolute directory of a group in the cpuset hierarchy; it need not exist.
   [[nodiscard]] std::string directory(const GroupName& name) const;
-  /// Returns the handle of a group; a group below the root need not exist.
+  /// Returns the handle of a group, to write only if the cgroups may be changed; a group below the
+  /// root need not exist.
   /// Errors: kInvalidArgument for an invalid name; kNotFound if an adopted group does not exist or
   /// has no cpuset.
-  [[nodiscard]] Result<Group> group(const GroupName& name) const;
-  [[nodiscard]] Group root_group() const;
+  [[nodiscard]] Result<Group> group(const GroupName& name) { return find(name); }
+  [[nodiscard]] Result<GroupReader> group(const GroupName& name) const { return find(name); }
+  [[nodiscard]] Group root_group() { return find_root(); }
+  [[nodiscard]] GroupReader root_group() const { return find_root(); }
   /// Returns the handle of a group that is not Pinfold's, in the cpuset hierarchy; the group may
   /// have no cpuset. Errors: kNotFound if it does not exist; kInvalidArgument if it is not a
   /// control group.
-  [[nodiscard]] Result<Group> open_elsewhere(const std::string& directory) const;
+  [[nodiscard]] Result<Group> open_elsewhere(const std::string& directory) {
+    return open_other(directory);
+  }
+  [[nodiscard]] Result<GroupReader> open_elsewhere(const std::string& directory) const {
+    return open_other(directory);
+  }
   /// Returns the existing groups of a pod: first its own, then its containers', including adopted
   /// ones.
   /// Errors: kIo.
@@ -143,10 +153,13 @@ class Cgroups {
 
  private:
   Cgroups() = default;
-  [[nodiscard]] Result<void> apply_foreign(const Step& step) const;
+  [[nodiscard]] Result<void> apply_foreign(const Step& step);
   [[nodiscard]] Result<void> prepare();
   [[nodiscard]] Result<bool> make_usable(const Hierarchy& hierarchy, Controller controller);
   [[nodiscard]] const std::string* find_adopted(const GroupName& name) const;
+  [[nodiscard]] Result<Group> find(const GroupName& name) const;
+  [[nodiscard]] Group find_root() const;
+  [[nodiscard]] Result<Group> open_other(const std::string& directory) const;
   [[nodiscard]] Result<Group> open_adopted(const GroupName& name,
                                            const std::string& directory) const;
   [[nodiscard]] Result<Group> own_group(const GroupName& name) const;

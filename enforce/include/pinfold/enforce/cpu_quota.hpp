@@ -11,17 +11,6 @@
 /// can still throttle their processes.
 namespace pinfold::enforce {
 
-/// A group in the hierarchy of one controller.
-struct ControllerPart {
-  CgroupFs* fs = nullptr;
-  std::string path;  ///< in `fs`
-  CgroupVersion version = CgroupVersion::kV2;
-  std::shared_ptr<CgroupFs> owner;  ///< owns `fs` if it was opened for this part
-};
-/// Finds the group in the hierarchy of a controller, which on cgroup v1 can be a different one.
-/// Errors: kNotFound if it has no such group; kIo.
-[[nodiscard]] Result<ControllerPart> open_part(const Group& group, Controller controller);
-
 /// The CFS quota of a group.
 struct CpuQuota {
   std::optional<std::int64_t> quota_us;  ///< per period; nullopt: no limit
@@ -31,13 +20,13 @@ struct CpuQuota {
 };
 /// Reads the quota. Errors: kNotFound if the controller is not enabled for the group; kIo, also for
 /// unexpected content.
-[[nodiscard]] Result<CpuQuota> read_cpu_quota(const Group& group);
+[[nodiscard]] Result<CpuQuota> read_cpu_quota(const GroupReader& group);
 /// Sets or removes the limit. Errors: kNotFound, kIo.
 [[nodiscard]] Result<void> write_cpu_quota(const Group& group, const CpuQuota& quota);
 
 /// Reads the group's limit for huge pages of one size ("2MB"), in bytes; nullopt: no limit.
 /// Errors: as read_cpu_quota.
-[[nodiscard]] Result<std::optional<std::uint64_t>> read_huge_page_limit(const Group& group,
+[[nodiscard]] Result<std::optional<std::uint64_t>> read_huge_page_limit(const GroupReader& group,
                                                                         const std::string& size);
 
 }  // namespace pinfold::enforce

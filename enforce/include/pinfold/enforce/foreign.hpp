@@ -52,6 +52,6 @@ struct ForeignSearch {
                                                                const std::string& directory);
 
 /// Kills the processes of a foreign group. Errors: those of kill_processes.
-[[nodiscard]] Result<void> kill_foreign(const Cgroups& cgroups, const std::string& directory);
+[[nodiscard]] Result<void> kill_foreign(Cgroups& cgroups, const std::string& directory);
 
 }  // namespace pinfold::enforce

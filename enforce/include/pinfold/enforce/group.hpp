@@ -1,6 +1,10 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,12 +14,14 @@
 
 namespace pinfold::enforce {
 
-/// A control group, existing or not: a pod's, a container's, or the root of them all. Created by
-/// Cgroups, and borrows its file systems.
-struct Group {
+struct CpuQuota;
+
+/// A control group, existing or not, to read: a pod's, a container's, the root of them all, or any
+/// other. Created by Cgroups, and borrows its file systems.
+struct GroupReader {
   /// The group in one hierarchy.
   struct Part {
-    CgroupFs* fs = nullptr;
+    CgroupFiles* fs = nullptr;
     const HierarchyRoot* hierarchy = nullptr;
     std::string path;  ///< in `fs`
   };
@@ -25,7 +31,7 @@ struct Group {
   /// One for each hierarchy, the cpuset hierarchy first. An adopted group has only that one.
   std::vector<Part> parts;
   /// Not null for an adopted group: a container runtime made it and will remove it.
-  std::shared_ptr<CgroupFs> adopted;
+  std::shared_ptr<CgroupFiles> adopted;
   /// True for a container's group: the groups below it belong to the container too.
   bool is_container = false;
 
@@ -35,6 +41,26 @@ struct Group {
   [[nodiscard]] const ProcessTable* process_table() const { return cpuset().hierarchy->processes; }
   [[nodiscard]] bool is_this_kernel() const { return process_table() == &this_kernel(); }
   [[nodiscard]] bool is_v2() const { return cpuset().hierarchy->version == CgroupVersion::kV2; }
+
+  /// The CPUs and NUMA nodes that its processes can use. Errors: kNotFound if it has no cpuset;
+  /// kIo.
+  [[nodiscard]] Result<CpuSet> cpus() const;
+  [[nodiscard]] Result<NodeSet> mems() const;
+  /// The processes in it and in the groups below it. Errors: kIo.
+  [[nodiscard]] Result<std::vector<pid_t>> processes() const;
+  /// The names of the groups right below it. Errors: kNotFound, kIo.
+  [[nodiscard]] Result<std::vector<std::string>> children() const {
+    return cpuset().fs->children(cpuset().path);
+  }
+  /// See read_cpu_quota and read_huge_page_limit.
+  [[nodiscard]] Result<CpuQuota> quota() const;
+  [[nodiscard]] Result<std::optional<std::uint64_t>> huge_page_limit(const std::string& size) const;
+};
+
+/// The same, also to write. Only Cgroups makes one, and only for those who may change it.
+struct Group : GroupReader {
+  /// Domain: a part of this group.
+  [[nodiscard]] static CgroupFs& fs(const Part& part) { return static_cast<CgroupFs&>(*part.fs); }
 };
 
 inline constexpr const char* kCpusFile = "cpuset.cpus";
@@ -43,10 +69,10 @@ inline constexpr const char* kPartitionFile = "cpuset.cpus.partition";  ///< of 
 
 /// Reads a file with a list of CPUs or NUMA nodes. Errors: kNotFound; kIo, also for unexpected
 /// content.
-[[nodiscard]] Result<CpuSet> read_set(const Group& group, const std::string& file);
+[[nodiscard]] Result<CpuSet> read_set(const GroupReader& group, const std::string& file);
 /// Return the CPUs and NUMA nodes that the processes of a group can really use. Errors: as
 /// read_set.
-[[nodiscard]] Result<CpuSet> effective_cpus(const Group& group);
-[[nodiscard]] Result<NodeSet> effective_mems(const Group& group);
+[[nodiscard]] Result<CpuSet> effective_cpus(const GroupReader& group);
+[[nodiscard]] Result<NodeSet> effective_mems(const GroupReader& group);
 
 }  // namespace pinfold::enforce

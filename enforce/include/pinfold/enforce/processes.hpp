@@ -15,13 +15,13 @@ namespace pinfold::enforce {
 /// Returns the processes of a group, for a container including the groups below it; ascending. A
 /// group that does not exist has none. Errors: kIo; kUnsupported if it has processes of another PID
 /// namespace. Those are not listed at all with cgroup v1.
-[[nodiscard]] Result<std::vector<pid_t>> processes(const Group& group);
+[[nodiscard]] Result<std::vector<pid_t>> processes(const GroupReader& group);
 /// Does the same for any group, with the groups below it in the cpuset hierarchy.
-[[nodiscard]] Result<std::vector<pid_t>> processes_below(const Group& group);
+[[nodiscard]] Result<std::vector<pid_t>> processes_below(const GroupReader& group);
 /// The same for a directory that another program named. Errors: as open_named_cgroup_fs; kIo.
 [[nodiscard]] Result<std::vector<pid_t>> processes_below(const std::string& directory);
 /// Returns true if a process is in the group itself, in every hierarchy. Errors: kNotFound, kIo.
-[[nodiscard]] Result<bool> holds(const Group& group, pid_t process);
+[[nodiscard]] Result<bool> holds(const GroupReader& group, pid_t process);
 /// Moves a process into a group, in every hierarchy. Errors: kNotFound, kIo.
 [[nodiscard]] Result<void> attach(const Group& group, pid_t process);
 /// Kills the processes of a group and waits at most `timeout` until they have ended.

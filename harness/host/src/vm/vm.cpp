@@ -124,7 +124,6 @@ VmResult<Vm> Vm::start(const VmSetup& setup) {
   Vm vm(std::move(*qemu));
   vm.output_ = std::move(output);
   vm.interrupt_fd_ = setup.interrupt_fd;
-  vm.reached_agent_ = !setup.snapshot.empty();
   UniqueFd* ports[] = {&vm.console_port_, &vm.agent_port_, &vm.monitor_port_};
   const Clock::time_point deadline = Clock::now() + kConnectLimit;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -207,7 +206,6 @@ VmResult<Json> Vm::wait_for_agent(Milliseconds limit) {
     return failed(Trouble::kGarbage,
                   fmt::format("expected the agent's hello, got {}", message.dump()));
   }
-  reached_agent_ = true;
   return message;
 }
 

@@ -134,6 +134,7 @@ void Enforcer::adopt_running(Agent& agent) {
   if (groups.empty()) return;
   const auto adopted = agent.adopt(groups);
   if (!adopted) return log(LogLevel::kError, "NRI: " + adopted.error().message);
+  verbs::add_events(groups, *adopted, events_);
   for (const auto& [owner, error] : adopted->refused) {
     log(LogLevel::kError, fmt::format("NRI: {}: {}", title_of(owner.id()), error.message));
   }
@@ -345,7 +346,7 @@ void Enforcer::note_stop(Agent& agent, const api::Container& container) {
 void Enforcer::revert(Agent& agent) {
   others_.show_groups(agent);
   const auto report =
-      verbs::expect<agent::ReconcileReport>(verbs::execute(agent, verbs::Reconcile{}));
+      verbs::expect<agent::ReconcileReport>(execution_.run(agent, verbs::Reconcile{}));
   others_.note_confined(agent);
   if (!report) return log(LogLevel::kError, "NRI: " + report.error().message);
   counters_.reverted += report->drift.size();

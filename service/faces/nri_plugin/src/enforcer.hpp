@@ -57,8 +57,8 @@ class Enforcer final : public Follower {
   void revert(Agent& agent);
 
   OtherGroups others_{options_, known_, counters_, events_};
-  Sandboxes sandboxes_{options_, known_};
-  Gate gate_{options_, known_, others_, sandboxes_};
+  Sandboxes sandboxes_{options_, known_, events_};
+  Gate gate_{options_, known_, others_, sandboxes_, events_};
   Execution execution_{options_, known_, others_, sandboxes_, events_};
   Records records_;
   /// Groups of created containers that had processes at the last look.

@@ -134,20 +134,13 @@ void Execution::take_back(Agent& agent, const api::PodSandbox& pod, const Contai
 
 /// Adds notes for pods that have none: an earlier version of the service did not keep them.
 void Execution::note(Agent& agent, const agent::PodNotes& notes) const {
-  agent::FromRuntime shown;
+  agent::PodNotes added;
   for (const auto& [uid, note] : notes) {
-    if (!agent.state().notes.contains(uid)) shown.notes.emplace(uid, note);
+    if (!agent.state().notes.contains(uid)) added.emplace(uid, note);
   }
-  if (shown.notes.empty()) return;
-  const auto noted = agent.admit(std::vector<PodSpec>(), nullptr, shown);
+  if (added.empty()) return;
+  const auto noted = agent.note(added);
   if (!noted) log(LogLevel::kWarning, "NRI: " + noted.error().message);
-}
-
-/// Executes an action and keeps its events.
-Result<verbs::Answer> Execution::run(Agent& agent, const verbs::Action& action) {
-  auto answer = verbs::execute(agent, action);
-  if (answer) verbs::add_events(action, *answer, events_);
-  return answer;
 }
 
 }  // namespace pinfold::nri

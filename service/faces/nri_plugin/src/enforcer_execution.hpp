@@ -12,8 +12,9 @@ class Execution : private EnforcerPart {
  public:
   Execution(const FollowerOptions& options, const KnownPods& known, OtherGroups& others,
             const Sandboxes& sandboxes, verbs::Events& events)
-      : EnforcerPart(options, known), others_(others), sandboxes_(sandboxes), events_(events) {}
+      : EnforcerPart(options, known, events), others_(others), sandboxes_(sandboxes) {}
 
+  using EnforcerPart::run;
   /// Returns the error of the first rejected pod; the other pods are still decided.
   Result<void> execute(Agent& agent, const AgentRequests& requests);
   /// Gives a container another number of exclusive CPUs. Errors: the reason why it keeps what it
@@ -28,11 +29,9 @@ class Execution : private EnforcerPart {
  private:
   Result<void> execute_each(Agent& agent, const AgentRequests& requests);
   void note(Agent& agent, const agent::PodNotes& notes) const;
-  Result<verbs::Answer> run(Agent& agent, const verbs::Action& action);
 
   OtherGroups& others_;
   const Sandboxes& sandboxes_;
-  verbs::Events& events_;
 };
 
 }  // namespace pinfold::nri

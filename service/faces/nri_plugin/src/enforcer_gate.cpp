@@ -32,7 +32,7 @@ Result<void> Gate::start_exclusive(Agent& agent, const api::StateChangeEvent& ev
   if (sandboxes_.is_run_by_sandbox(agent, event.pod(), event.container(), directory)) {
     PINFOLD_TRY(sandboxes_.enter_sandbox(agent, event.pod(), id));
   } else {
-    PINFOLD_TRY(adopt(agent, {{id.pod, id.name}, directory}));
+    PINFOLD_TRY(run(agent, verbs::Adopt{id.pod, {id.name, directory}}));
     PINFOLD_TRY(ensure(agent, [&] { return agent.verify(id); }));
   }
   const CpuSet left = others_.confine_others(agent) & desired_cpus(agent.desired(), id);
@@ -47,7 +47,7 @@ Result<void> Gate::start_shared(Agent& agent, const api::StateChangeEvent& event
   const bool has_group =
       directory && !sandboxes_.is_run_by_sandbox(agent, event.pod(), event.container(), *directory);
   if (has_group) {
-    const auto adopted = adopt(agent, {{id.pod, id.name}, *directory});
+    const auto adopted = run(agent, verbs::Adopt{id.pod, {id.name, *directory}});
     if (!adopted) {
       log(LogLevel::kWarning, fmt::format("NRI: the group of {} is not managed: {}", title_of(id),
                                           adopted.error().message));

@@ -14,8 +14,8 @@ namespace pinfold::nri {
 class Gate : private EnforcerPart {
  public:
   Gate(const FollowerOptions& options, const KnownPods& known, OtherGroups& others,
-       const Sandboxes& sandboxes)
-      : EnforcerPart(options, known), others_(others), sandboxes_(sandboxes) {}
+       const Sandboxes& sandboxes, verbs::Events& events)
+      : EnforcerPart(options, known, events), others_(others), sandboxes_(sandboxes) {}
 
   /// Makes sure that nothing else can run on the CPUs that become exclusive to a container, before
   /// it is created. Its own group does not exist yet.

@@ -15,7 +15,7 @@ class OtherGroups : private EnforcerPart {
  public:
   OtherGroups(const FollowerOptions& options, const KnownPods& known,
               worker::FollowerCounters& counters, verbs::Events& events)
-      : EnforcerPart(options, known), counters_(counters), events_(events) {}
+      : EnforcerPart(options, known, events), counters_(counters) {}
 
   /// Whether the runtime has shown all its pods.
   [[nodiscard]] bool is_synchronized() const { return is_synchronized_; }
@@ -59,7 +59,6 @@ class OtherGroups : private EnforcerPart {
                                                 const ContainerId& id, const CpuSet& cpus);
 
   worker::FollowerCounters& counters_;
-  verbs::Events& events_;
   bool is_synchronized_ = false;
   /// A group that was counted as an unpinned container.
   struct Noted {

@@ -15,15 +15,30 @@ class EnforcerPart {
  protected:
   using Agent = agent::NodeAgent;
 
-  EnforcerPart(const FollowerOptions& options, const KnownPods& known)
-      : options_(options), known_(known) {}
+  EnforcerPart(const FollowerOptions& options, const KnownPods& known, verbs::Events& events)
+      : options_(options), known_(known), events_(events) {}
 
   void log(agent::LogLevel level, const std::string& message) const {
     if (options_.log) options_.log(level, message);
   }
+  /// Executes an action and keeps its events.
+  Result<verbs::Answer> run(Agent& agent, const verbs::Action& action) const {
+    auto answer = verbs::execute(agent, action);
+    if (answer) verbs::add_events(action, *answer, events_);
+    return answer;
+  }
+  /// Checks, and if that fails reconciles and checks once more: a container may have ended during
+  /// the first write.
+  template <class Check>
+  Result<void> ensure(Agent& agent, Check check) const {
+    if (check()) return {};
+    (void)run(agent, verbs::Reconcile{});
+    return check();
+  }
 
   const FollowerOptions& options_;
   const KnownPods& known_;
+  verbs::Events& events_;
 };
 
 /// Returns the processes of a group and of the groups below it; none if it is gone.
@@ -36,14 +51,5 @@ class EnforcerPart {
 [[nodiscard]] CpuSet desired_cpus(const agent::Desired& desired, const ContainerId& id);
 /// "container 'c' of pod 'UID'".
 [[nodiscard]] std::string title_of(const ContainerId& id);
-
-/// Checks, and if that fails reconciles and checks once more: a container may have ended during the
-/// first write.
-template <class Check>
-Result<void> ensure(agent::NodeAgent& agent, Check check) {
-  if (check()) return {};
-  (void)verbs::execute(agent, verbs::Reconcile{});
-  return check();
-}
 
 }  // namespace pinfold::nri

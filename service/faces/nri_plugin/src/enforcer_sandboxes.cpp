@@ -71,7 +71,13 @@ Result<void> Sandboxes::enter_sandbox(Agent& agent, const api::PodSandbox& pod,
   const std::string lack = lack_of_groups(pod, is_declared(pod));
   const std::string intent = lack + ", and its pods get no exclusive CPUs";
   PINFOLD_LET_WRAP(const std::string directory, sandbox_group(agent, pod), intent);
-  PINFOLD_TRY_WRAP(adopt(agent, {enforce::GroupName(id.pod), directory}), intent);
+  const bool is_new = !is_in_sandbox(agent, id);
+  const std::vector<agent::AdoptedGroup> groups = {{enforce::GroupName(id.pod), directory}};
+  PINFOLD_LET_WRAP(const auto adopted, agent.adopt(groups), intent);
+  if (!adopted.refused.empty()) {
+    return fail(Error(adopted.refused.front().second).wrap(intent));
+  }
+  if (is_new) verbs::add_events(groups, adopted, events_);
   PINFOLD_TRY_WRAP(ensure(agent, [&] { return agent.verify(id); }), intent);
   log(LogLevel::kInfo,
       fmt::format("NRI: {}: {}: its CPUs {} are given to its sandbox, '{}'", title_of(id), lack,

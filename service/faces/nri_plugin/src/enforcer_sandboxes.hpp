@@ -9,8 +9,8 @@ namespace pinfold::nri {
 /// Containers without a group of their own, which run in the group of their pod's sandbox.
 class Sandboxes : private EnforcerPart {
  public:
-  Sandboxes(const FollowerOptions& options, const KnownPods& known)
-      : EnforcerPart(options, known) {}
+  Sandboxes(const FollowerOptions& options, const KnownPods& known, verbs::Events& events)
+      : EnforcerPart(options, known, events) {}
 
   /// Returns whether the settings say that the pod's runtime class makes no group per container.
   [[nodiscard]] bool is_declared(const api::PodSandbox& pod) const;

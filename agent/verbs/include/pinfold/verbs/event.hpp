@@ -14,10 +14,12 @@ enum class EventKind {
   kStarted,
   kRemoved,
   kReleased,
-  kReconciled,
+  kReconciled,  ///< there was drift
   kAdopted,
-  kFoundUnpinned,  ///< a container ran unknown or without its cpuset
-  kMoved           ///< the CPUs or memory nodes of a container have changed
+  /// A container ran unknown or without its cpuset. The only event that no action causes: the NRI
+  /// plugin finds it.
+  kFoundUnpinned,
+  kMoved  ///< the CPUs or memory nodes of a container have changed
 };
 
 /// Something that has happened on a node.
@@ -32,7 +34,11 @@ struct Event {
 };
 using Events = std::vector<Event>;
 
-/// Appends what an executed action has done.
+/// Appends what an executed action has done. The only source of events, whoever asked for the
+/// action.
 void add_events(const Action& action, const Answer& answer, Events& events);
+/// Appends what NodeAgent::adopt has done for several groups.
+void add_events(const std::vector<agent::AdoptedGroup>& groups, const agent::GroupsAdopted& adopted,
+                Events& events);
 
 }  // namespace pinfold::verbs

@@ -22,8 +22,6 @@ enum class Evict {
   kRejected,  ///< "rejected": also those that the new rules would reject
 };
 [[nodiscard]] std::string_view to_string(Evict evict);
-/// Returns nullopt for any other name.
-[[nodiscard]] std::optional<Evict> parse_evict(std::string_view name);
 
 struct Reconfigure {
   std::optional<std::string> config;  ///< KubeletConfiguration, YAML or JSON; see NodeSource

@@ -52,8 +52,6 @@ class Vm {
   [[nodiscard]] const std::string& console() const { return console_; }
   /// Discards the console output so far, because it belongs to an earlier scenario.
   void clear_console();
-  /// Returns true if the agent has ever been ready.
-  [[nodiscard]] bool reached_agent() const { return reached_agent_; }
   [[nodiscard]] pid_t pid() const { return qemu_.pid(); }
 
   /// For a shell in the guest: sends `input` to the console and passes its output to `seen` until
@@ -82,7 +80,6 @@ class Vm {
   std::deque<std::string> agent_lines_;
   std::deque<std::string> monitor_lines_;
   std::int64_t next_id_ = 1;
-  bool reached_agent_ = false;
   bool monitor_ready_ = false;
   std::size_t panic_searched_ = 0;
 };
