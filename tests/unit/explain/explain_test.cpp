@@ -164,6 +164,24 @@ TEST(Explain, TheContainersThatHaveToMove) {
   EXPECT_EQ(shown.at("moves").at(0).at("pod").at("name"), "a");
 }
 
+TEST(Explain, AMoveThatSpreadsMemoryIsNamedAsSuchAndLast) {
+  // As in a pod of DPDK on each NUMA node: memory of both has room only if each is on both.
+  TestNode node({.gib = 16}, with_memory_manager(aligning_config("best-effort")));
+  ASSERT_EQ(node.admit(pod("a", {{"cpu", "1"}, {"memory", "10Gi"}})), "");
+  ASSERT_EQ(node.admit(pod("b", {{"cpu", "1"}, {"memory", "10Gi"}})), "");
+  const auto remedies =
+      find_remedies(node.node(), node.state(), pod("web", {{"cpu", "1"}, {"memory", "9Gi"}}));
+  const auto moves = std::find_if(remedies.begin(), remedies.end(), [](const Remedy& remedy) {
+    return remedy.kind == Remedy::Kind::kMoves;
+  });
+  ASSERT_NE(moves, remedies.end());
+  EXPECT_EQ(moves + 1, remedies.end());
+  EXPECT_EQ(moves->text,
+            "default/a/c (10Gi of memory: NUMA node 0 -> NUMA nodes 0 and 1) and default/b/c (10Gi "
+            "of memory: NUMA node 1 -> NUMA nodes 0 and 1) move; memory is then spread over more "
+            "NUMA nodes than now");
+}
+
 TEST(Explain, MoreThanThreePodsInTheWay) {
   TestNode node({}, aligning_config("none"));
   for (int i = 0; i < 7; ++i) {
