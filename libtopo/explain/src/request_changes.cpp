@@ -205,7 +205,7 @@ class RequestSearch {
     found.text = listed(parts);
     if (failure_.why.reason == "SMTAlignmentError") {
       found.text += fmt::format(": full-pcpus-only gives whole cores of {} CPUs",
-                                failure_.node.machine().cpus_per_core());
+                                core_sizes(failure_.node.machine()));
     }
     return found;
   }
