@@ -220,7 +220,7 @@ std::optional<double> size_of_single_change(PodSpec before, PodSpec after) {
   const auto now = all_resources(after);
   for (std::size_t i = 0; i < old.size(); ++i) {
     for (const auto& [name, from] : old[i]->requests) {
-      const Quantity to = now[i]->requests.at(name);
+      const Quantity to = amount_of(now[i]->requests, name);
       if (to != from) sizes.push_back(size_of_change(from, to));
     }
   }

@@ -58,12 +58,20 @@ double worst_share(const Failure& failure, const Missing& missing) {
   return worst;
 }
 
+/// Returns whether the failed step allocates the resource.
+bool is_of_step(const Failure& failure, const std::string& resource) {
+  const std::string_view source = failure.step.source;
+  return source == kTopology || source == kRequests || source == source_of(resource);
+}
+
 std::vector<Missing> missing_by_numa_node(const Failure& failure) {
   std::vector<Missing> all;
   for (const std::int32_t id : numa_ids(failure.amounts)) {
     Missing& missing = all.emplace_back(Missing{{id}, {}});
     for (const Amounts& amounts : failure.amounts) {
-      add_missing(missing, amounts, free_at(amounts, id));
+      if (is_of_step(failure, amounts.resource)) {
+        add_missing(missing, amounts, free_at(amounts, id));
+      }
     }
   }
   std::stable_sort(all.begin(), all.end(), [&](const Missing& a, const Missing& b) {
@@ -148,20 +156,25 @@ Quantity free_in_all(const Amounts& amounts) {
   return free;
 }
 
+bool needs_one_numa_node(const Failure& failure) {
+  return failure.node.topology().policy() == TopologyPolicy::kSingleNumaNode &&
+         (failure.step.source == kTopology || failure.step.source == "memory");
+}
+
 std::vector<Missing> find_missing(const Failure& failure) {
   if (failure.amounts.empty()) return {};
+  if (needs_one_numa_node(failure)) return missing_by_numa_node(failure);
   if (failure.step.source == kTopology) {
     int width = 1;
     for (const Amounts& amounts : failure.amounts) width = std::max(width, least_nodes(amounts));
-    if (failure.node.topology().policy() == TopologyPolicy::kSingleNumaNode) width = 1;
     if (width > 1) return {missing_on_several(failure, width)};
     return missing_by_numa_node(failure);
   }
   Missing missing;
   for (const Amounts& amounts : failure.amounts) {
-    const bool is_of_step =
-        failure.step.source == kRequests || failure.step.source == source_of(amounts.resource);
-    if (is_of_step) add_missing(missing, amounts, free_in_all(amounts));
+    if (is_of_step(failure, amounts.resource)) {
+      add_missing(missing, amounts, free_in_all(amounts));
+    }
   }
   return {missing};
 }

@@ -36,6 +36,9 @@ struct Failure {
 [[nodiscard]] std::optional<Failure> find_failure(const Node& node, const NodeState& state,
                                                   const PodSpec& pod, Trace* trace);
 
+/// Returns whether the policy single-numa-node is the rule that the failed step has to obey.
+[[nodiscard]] bool needs_one_numa_node(const Failure& failure);
+
 /// What is missing at one place for the object to fit there.
 struct Missing {
   std::vector<std::int32_t> numa_nodes;  ///< empty: the node as a whole

@@ -1,5 +1,6 @@
 #include "pinfold/explain/remedies.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "trials.hpp"
@@ -17,6 +18,8 @@ std::vector<Remedy> find_remedies(const Node& node, const NodeState& state, cons
     Trials trials(kMostTrials);
     for (Remedy& remedy : find(*failure, trials)) all.push_back(std::move(remedy));
   }
+  std::stable_partition(all.begin(), all.end(),
+                        [](const Remedy& remedy) { return !is_harmful(remedy); });
   return all;
 }
 

@@ -109,6 +109,19 @@ void add_shares(const Quantity& of, const std::function<void(const Quantity&)>& 
   }
 }
 
+bool is_hugepages(const std::string& resource) {
+  return is_memory_resource(resource) && resource != "memory";
+}
+
+/// Returns whether a machine has huge pages of a size.
+bool exists(const Machine& machine, const std::string& hugepages) {
+  const auto& nodes = machine.numa_nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const NumaNode& node) {
+    const auto found = node.hugepages.find(hugepages);
+    return found != node.hugepages.end() && found->second > 0;
+  });
+}
+
 std::vector<Quantity> smaller_numbers(const Failure& failure, const Quantity& from) {
   std::vector<Quantity> all;
   for (std::int64_t count = std::min(from.value() - 1, most_there_is(failure)); count > 0;
@@ -156,6 +169,7 @@ std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& targ
   for (const Quantity& free : free_on_numa_nodes(failure, target, resource)) {
     for (const Quantity& sum : taken) add(free - sum);
   }
+  if (is_hugepages(resource) && !exists(failure.node.machine(), resource)) return {Quantity{}};
   return {all.begin(), all.end()};
 }
 

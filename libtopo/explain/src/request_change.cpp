@@ -36,6 +36,11 @@ Quantity requested(const PodSpec& pod, const Target& target, const std::string& 
 PodSpec changed(PodSpec pod, const std::vector<RequestChange>& changes) {
   for (const RequestChange& change : changes) {
     Resources& resources = resources_to_change(pod, change.target);
+    if (change.to.is_zero()) {
+      resources.requests.erase(change.resource);
+      resources.limits.erase(change.resource);
+      continue;
+    }
     if (limit_equals_request(resources, change.resource)) {
       resources.limits[change.resource] = change.to;
     }
@@ -50,7 +55,8 @@ std::string describe(const PodSpec& pod, const RequestChange& change) {
   return fmt::format(
       "{}: {} {} -> {} ({})",
       change.target ? "container " + pod.containers[*change.target].name : "the pod as a whole",
-      change.resource, readable(change.from, rounding), change.to.to_string(),
+      change.resource, readable(change.from, rounding),
+      change.to.is_zero() ? "none" : change.to.to_string(),
       both ? "requests and limits" : "requests");
 }
 

@@ -17,7 +17,7 @@ struct RequestChange {
   Target target;
   std::string resource;
   Quantity from;
-  Quantity to;
+  Quantity to;  ///< zero: the request is removed
 
   [[nodiscard]] bool raises() const { return to > from; }
   /// Returns the changed share of the amount.
@@ -45,7 +45,7 @@ struct RequestChange {
 /// Return the amounts to try in place of the present one, nearest first. Of what counts whole
 /// these are all smaller numbers. Of memory they are the amounts below which something else may
 /// become possible: what a NUMA node, or several together, have free, with and without what other
-/// containers of the pod take there.
+/// containers of the pod take there. Of huge pages that the machine does not have: only zero.
 [[nodiscard]] std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& target,
                                                     const std::string& resource);
 [[nodiscard]] std::vector<Quantity> larger_amounts(const Failure& failure, const Target& target,

@@ -118,7 +118,7 @@ class RequestSearch {
   [[nodiscard]] RequestChange nearer(RequestChange fits, const Quantity& refused) {
     constexpr std::int64_t kMi = std::int64_t{1} << 20U;
     if (fits.raises() || counts_whole(failure_, fits.target, fits.resource)) return fits;
-    if (!is_memory_resource(fits.resource)) return fits;
+    if (!is_memory_resource(fits.resource) || fits.to.is_zero()) return fits;
     std::int64_t low = fits.to.value() / kMi;
     std::int64_t high = refused.value() / kMi;
     while (high - low > 1) {
@@ -205,7 +205,7 @@ class RequestSearch {
     found.text = listed(parts);
     if (failure_.why.reason == "SMTAlignmentError") {
       found.text += fmt::format(": full-pcpus-only gives whole cores of {} CPUs",
-                                failure_.node.machine().cpus_per_core());
+                                core_sizes(failure_.node.machine()));
     }
     return found;
   }

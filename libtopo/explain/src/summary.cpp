@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <string_view>
 
 #include "pinfold/align/explanation.hpp"
@@ -69,8 +70,35 @@ std::string lacking(const Failure& failure, const std::vector<Missing>& places) 
   return text;
 }
 
+/// Explains resources that need different numbers of NUMA nodes; "" if all need as many.
+std::string different_widths(const Failure& failure) {
+  if (failure.node.topology().policy() != TopologyPolicy::kRestricted) return "";
+  std::vector<std::string> parts;
+  std::set<int> widths;
+  for (const Amounts& amounts : failure.amounts) {
+    const auto found = failure.hints.find(amounts.resource);
+    if (found == failure.hints.end() || !found->second) continue;
+    int width = 0;
+    for (const TopologyHint& hint : *found->second) {
+      if (!hint.preferred || !hint.numa) continue;
+      const int count = hint.numa->count();
+      width = width == 0 ? count : std::min(width, count);
+    }
+    if (width == 0) return "";
+    widths.insert(width);
+    parts.push_back(fmt::format(
+        "{} for {}", width, of_resource(amounts.needed, amounts.resource, AmountRounding::kUp)));
+  }
+  if (widths.size() < 2) return "";
+  return fmt::format(
+      "needs {}, each on the fewest NUMA nodes that can have it and all on the same ones ({}): the "
+      "fewest are {}",
+      needs(failure.amounts), policy_of(failure), listed(parts));
+}
+
 /// Explains the merge, for a failure in which no amount is missing.
 std::string conflict(const Failure& failure) {
+  if (auto text = different_widths(failure); !text.empty()) return text;
   constexpr std::string_view kPrefix = "not aligned: ";
   const TopologyManager& manager = failure.node.topology();
   const std::vector<ResourceHints> providers = {failure.hints};
@@ -298,6 +326,25 @@ std::string on_too_few_nodes(const Failure& failure, const Amounts& amounts) {
       width + 1);
 }
 
+/// Returns why NUMA nodes with enough free memory do not serve a container.
+std::string why_not_together(const Failure& failure) {
+  std::set<std::vector<std::int32_t>> groups;
+  for (const auto& [id, numa] : failure.state.memory.machine_state) {
+    if (numa.cells.size() > 1) groups.insert(numa.cells);
+  }
+  std::vector<std::string> names;
+  for (const auto& group : groups) names.push_back(numa_nodes(group));
+  if (!names.empty()) {
+    return fmt::format("other containers have memory on {} together, which ties {}", listed(names),
+                       names.size() == 1 ? "these into a group" : "each of these into a group");
+  }
+  const std::string affinity = "its affinity excludes NUMA nodes that have more";
+  const bool is_first = failure.pod.containers.front().name == failure.step.object;
+  return is_first || failure.is_whole_pod()
+             ? affinity
+             : affinity + ", or containers of its pod tie NUMA nodes into groups";
+}
+
 std::string of_memory(const Failure& failure) {
   std::vector<Amounts> memory;
   for (const Amounts& amounts : failure.amounts) {
@@ -308,9 +355,8 @@ std::string of_memory(const Failure& failure) {
     if (auto text = on_too_few_nodes(failure, amounts); !text.empty()) return text;
   }
   return fmt::format(
-      "needs {}, which the node has free, but not on NUMA nodes that may serve it together: memory "
-      "of other containers ties NUMA nodes into groups, or the affinity excludes them",
-      needs(memory));
+      "needs {}, which the node has free, but not on NUMA nodes that may serve it together: {}",
+      needs(memory), why_not_together(failure));
 }
 
 }  // namespace
@@ -362,6 +408,7 @@ std::string need(const Failure& failure) {
   if (failure.why.reason == "SMTAlignmentError") return too_few_whole_cores(failure);
   const std::vector<Missing> missing = find_missing(failure);
   if (!missing.empty() && !missing.front().amounts.empty()) {
+    if (needs_one_numa_node(failure)) return lacking(failure, missing);
     return short_on_node(failure, missing.front());
   }
   if (failure.step.source == "memory") return of_memory(failure);

@@ -30,6 +30,9 @@ class Trials {
 /// Returns the moves of other pods' containers with which it fits.
 [[nodiscard]] std::vector<Remedy> container_moves(const Failure& failure, Trials& trials);
 
+/// Returns whether a move takes huge pages elsewhere, or spreads memory over more NUMA nodes.
+[[nodiscard]] bool is_harmful(const Remedy& remedy);
+
 /// Returns the fewest other pods without which it fits.
 [[nodiscard]] std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials);
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <limits>
+#include <set>
 
 namespace pinfold {
 
@@ -42,6 +43,12 @@ std::string numa_nodes(const std::vector<std::int32_t>& ids) {
   names.reserve(ids.size());
   for (const std::int32_t id : ids) names.push_back(std::to_string(id));
   return fmt::format("NUMA node{} {}", ids.size() == 1 ? "" : "s", listed(names));
+}
+
+std::string core_sizes(const Machine& machine) {
+  std::set<std::size_t> sizes;
+  for (const Machine::Group& core : machine.cores()) sizes.insert(core.cpus.size());
+  return fmt::format("{}", fmt::join(sizes, " or "));
 }
 
 std::string listed(const std::vector<std::string>& parts) {

@@ -23,6 +23,9 @@ namespace pinfold::explain_detail {
 /// Returns "NUMA node 1", "NUMA nodes 0 and 1", "the node".
 [[nodiscard]] std::string numa_nodes(const std::vector<std::int32_t>& ids);
 
+/// Returns how many CPUs the cores of a machine have: "2", "1 or 2".
+[[nodiscard]] std::string core_sizes(const Machine& machine);
+
 /// Returns "a", "a and b", "a, b and c".
 [[nodiscard]] std::string listed(const std::vector<std::string>& parts);
 

@@ -164,6 +164,55 @@ TEST(Explain, TheContainersThatHaveToMove) {
   EXPECT_EQ(shown.at("moves").at(0).at("pod").at("name"), "a");
 }
 
+TEST(Explain, AMoveThatSpreadsMemoryIsNamedAsSuchAndLast) {
+  // As in a pod of DPDK on each NUMA node: memory of both has room only if each is on both.
+  TestNode node({.gib = 16}, with_memory_manager(aligning_config("best-effort")));
+  ASSERT_EQ(node.admit(pod("a", {{"cpu", "1"}, {"memory", "10Gi"}})), "");
+  ASSERT_EQ(node.admit(pod("b", {{"cpu", "1"}, {"memory", "10Gi"}})), "");
+  const auto remedies =
+      find_remedies(node.node(), node.state(), pod("web", {{"cpu", "1"}, {"memory", "9Gi"}}));
+  const auto moves = std::find_if(remedies.begin(), remedies.end(), [](const Remedy& remedy) {
+    return remedy.kind == Remedy::Kind::kMoves;
+  });
+  ASSERT_NE(moves, remedies.end());
+  EXPECT_EQ(moves + 1, remedies.end());
+  EXPECT_EQ(moves->text,
+            "default/a/c (10Gi of memory: NUMA node 0 -> NUMA nodes 0 and 1) and default/b/c (10Gi "
+            "of memory: NUMA node 1 -> NUMA nodes 0 and 1) move; memory is then spread over more "
+            "NUMA nodes than now");
+}
+
+TEST(Explain, ARequestForHugePagesThatTheMachineLacksIsRemoved) {
+  const TestNode node({}, with_memory_manager(aligning_config("none")));
+  const PodSpec web = pod("web", {{"cpu", "1"}, {"memory", "1Gi"}, {"hugepages-2Mi", "64Mi"}});
+  const auto remedies = find_remedies(node.node(), node.state(), web);
+  ASSERT_EQ(texts(remedies).size(), 1U);
+  EXPECT_EQ(remedies[0].text, "container c: hugepages-2Mi 64Mi -> none (requests and limits)");
+  EXPECT_FALSE(remedies[0].pod->containers[0].resources.limits.contains("hugepages-2Mi"));
+}
+
+/// The memory manager looks at the machine; the rule is that of the topology manager.
+TEST(Explain, OfSingleNumaNodeTheShortageIsThatOfOneNumaNode) {
+  const TestNode node({}, with_memory_manager(aligning_config("single-numa-node")));
+  const Explanation explained =
+      explain(node.node(), node.state(), pod("web", {{"cpu", "1"}, {"memory", "17Gi"}}));
+  EXPECT_THAT(explained.summary,
+              HasSubstr("needs 1 CPU and 17Gi of memory on one NUMA node (topology policy "
+                        "single-numa-node): NUMA node 1 lacks 1Gi of memory"));
+  const Explanation more =
+      explain(node.node(), node.state(), pod("web", {{"cpu", "1"}, {"memory", "40Gi"}}));
+  EXPECT_THAT(more.summary, HasSubstr("NUMA node 1 lacks 24Gi of memory"));
+}
+
+TEST(Explain, SaysThatResourcesNeedDifferentNumbersOfNumaNodes) {
+  const TestNode node({.numa = 4, .gib = 8}, with_memory_manager(aligning_config("restricted")));
+  EXPECT_EQ(
+      explain(node.node(), node.state(), pod("web", {{"cpu", "1"}, {"memory", "15Gi"}})).summary,
+      "Container c of default/web needs 1 CPU and 15Gi of memory, each on the fewest NUMA "
+      "nodes that can have it and all on the same ones (topology policy restricted): the "
+      "fewest are 1 for 1 CPU and 2 for 15Gi of memory");
+}
+
 TEST(Explain, MoreThanThreePodsInTheWay) {
   TestNode node({}, aligning_config("none"));
   for (int i = 0; i < 7; ++i) {

@@ -90,23 +90,66 @@ Result<std::vector<Explained>> explain_all(const ExplainOptions& options,
   return std::vector<Explained>{{std::move(explained), agent.state().node}};
 }
 
-/// Returns the sentences below the drawing of a node.
-std::vector<std::string> sentences_of(const Explanation& explanation) {
-  std::vector<std::string> notes = {explanation.summary + "."};
+bool is_about_pods(const Remedy& remedy) {
+  return remedy.kind == Remedy::Kind::kPods || remedy.kind == Remedy::Kind::kMoves;
+}
+
+/// Returns "with container c: cpu 6 -> 4", "if default/db moves".
+std::string condition(const Remedy& remedy) {
+  return fmt::format("{} {}", is_about_pods(remedy) ? "if" : "with", remedy.text);
+}
+
+std::vector<std::string> remedies_of(const Explanation& explanation) {
+  if (explanation.remedies.empty()) {
+    return {"Tried without success: smaller requests, moves of containers, fewer pods, settings."};
+  }
+  std::vector<std::string> all;
+  for (const Remedy& remedy : explanation.remedies) all.push_back(condition(remedy));
+  return all;
+}
+
+/// Returns the sentences before the table: the summary, the reason and the notes.
+std::vector<std::string> opening_of(const Explanation& explanation) {
+  std::vector<std::string> all = {explanation.summary + "."};
+  if (explanation.rejection) {
+    all.push_back(fmt::format("Rejected, {}: {}", explanation.rejection->reason,
+                              explanation.rejection->message));
+  }
+  for (const std::string& note : explanation.notes) all.push_back(note + ".");
+  return all;
+}
+
+/// Returns the sentences after the remedies of a rejected pod.
+std::vector<std::string> closing_of(const Explanation& explanation,
+                                    const std::vector<std::string>& files) {
+  std::vector<std::string> all;
+  if (!explanation.limit.empty()) {
+    all.push_back("Removing pods does not help: " + explanation.limit);
+  }
+  all.push_back("Other nodes: pinfold predict --nodes NODES.yaml --pod " +
+                (files.empty() ? "POD.yaml" : shell_word(files.front())));
+  return all;
+}
+
+/// Returns the sentences below the drawing of a node: those of the text.
+std::vector<std::string> sentences_of(const Explanation& explanation,
+                                      const std::vector<std::string>& files) {
+  std::vector<std::string> all = opening_of(explanation);
   if (!explanation.rejection) {
     for (const ContainerExplanation& container : explanation.containers) {
-      notes.push_back(fmt::format("Container {}: {}; {}.", container.resources.name, container.cpus,
-                                  container.quota));
+      all.push_back(fmt::format("Container {}: {}; {}.", container.resources.name, container.cpus,
+                                container.quota));
     }
-    return notes;
+    for (const Remedy& remedy : explanation.remedies) {
+      all.push_back("For exclusive CPUs: " + remedy.text);
+    }
+    return all;
   }
-  notes.push_back(fmt::format("Rejected, {}: {}", explanation.rejection->reason,
-                              explanation.rejection->message));
-  for (const Remedy& remedy : explanation.remedies) {
-    notes.push_back(fmt::format("It fits {} {}.",
-                                remedy.kind == Remedy::Kind::kPods ? "if" : "with", remedy.text));
+  for (const std::string& remedy : remedies_of(explanation)) {
+    all.push_back(explanation.remedies.empty() ? remedy : "It fits " + remedy);
   }
-  return notes;
+  for (std::string& sentence : closing_of(explanation, files)) all.push_back(std::move(sentence));
+  return all;
 }
 
 /// Draws one panel per pod: the node with its pods, including the new one if it is admitted.
@@ -119,7 +162,8 @@ Result<void> write_panels(const ExplainOptions& options, const agent::NodeAgent&
     panels.push_back(
         {fmt::format("{}/{} is {}", explanation.pod.namespace_name, explanation.pod.name,
                      explanation.rejection ? "rejected" : "admitted"),
-         agent.node().machine(), picture_of(agent, state), sentences_of(explanation)});
+         agent.node().machine(), picture_of(agent, state),
+         sentences_of(explanation, options.files)});
   }
   return write_svg(options.svg, "Decisions on " + agent.node().machine().name(), panels);
 }
@@ -175,14 +219,16 @@ std::string resource_table(const Explanation& explanation) {
   for (const OccupiedResource& resource : explanation.table) {
     const std::string needed = readable(resource.needed, AmountRounding::kUp);
     const bool has_sum = !is_aligned && resource.places.size() > 1;
-    if (has_sum) add(resource, sum_of(resource), needed);
+    if (has_sum || resource.places.empty()) add(resource, sum_of(resource), needed);
     for (const OccupiedPlace& place : resource.places) add(resource, place, has_sum ? "" : needed);
   }
   return table.empty() ? "" : "\n" + table.render(terminal_style(), 2);
 }
 
-bool is_about_pods(const Remedy& remedy) {
-  return remedy.kind == Remedy::Kind::kPods || remedy.kind == Remedy::Kind::kMoves;
+std::string as_lines(const std::vector<std::string>& sentences) {
+  std::string text;
+  for (const std::string& sentence : sentences) text += escaped(sentence) + "\n";
+  return text;
 }
 
 /// Returns ": pinfold defragment --for web.yaml", for a remedy that this command applies.
@@ -193,21 +239,18 @@ std::string defragment_text(const Remedy& remedy, const ExplainOptions& options)
 }
 
 std::string remedies_text(const Explanation& explanation, const ExplainOptions& options) {
+  const std::vector<std::string> remedies = remedies_of(explanation);
   std::string text = "\n";
   if (explanation.remedies.empty()) {
-    text += "No single change of its requests, of the pods here or of a setting makes it fit.\n";
+    text += remedies.front() + "\n";
   } else {
     text += "It fits\n";
-    for (const Remedy& remedy : explanation.remedies) {
-      text += fmt::format("  {} {}{}\n", is_about_pods(remedy) ? "if" : "with",
-                          escaped(remedy.text), defragment_text(remedy, options));
+    for (std::size_t i = 0; i < remedies.size(); ++i) {
+      text += fmt::format("  {}{}\n", escaped(remedies[i]),
+                          defragment_text(explanation.remedies[i], options));
     }
   }
-  if (!explanation.limit.empty()) {
-    text += fmt::format("Removing pods does not help: {}\n", escaped(explanation.limit));
-  }
-  return text + fmt::format("Other nodes: pinfold predict --nodes NODES.yaml --pod {}\n",
-                            options.files.empty() ? "POD.yaml" : escaped(options.files.front()));
+  return text + as_lines(closing_of(explanation, options.files));
 }
 
 std::string containers_text(const std::vector<ContainerExplanation>& containers) {
@@ -220,19 +263,18 @@ std::string containers_text(const std::vector<ContainerExplanation>& containers)
 }
 
 std::string as_text(const Explanation& explanation, const ExplainOptions& options) {
-  std::string text = escaped(explanation.summary) + ".\n";
-  std::string notes;
-  for (const std::string& note : explanation.notes) notes += escaped(note) + ".\n";
-  if (!explanation.rejection) {
-    text += notes + containers_text(explanation.containers);
-    for (const Remedy& remedy : explanation.remedies) {
-      text += fmt::format("\nFor exclusive CPUs\n  {}\n", escaped(remedy.text));
-    }
-    return text + "\nHow it was decided:\n" + trace_text(explanation.trace);
+  const std::string text = as_lines(opening_of(explanation));
+  if (explanation.rejection) {
+    return text + resource_table(explanation) + remedies_text(explanation, options);
   }
-  text += fmt::format("Rejected, {}: {}\n", explanation.rejection->reason,
-                      escaped(explanation.rejection->message));
-  return text + notes + resource_table(explanation) + remedies_text(explanation, options);
+  std::string rest = containers_text(explanation.containers);
+  for (const Remedy& remedy : explanation.remedies) {
+    rest += fmt::format("\nFor exclusive CPUs\n  {}\n", escaped(remedy.text));
+  }
+  if (!explanation.trace.facts.empty()) {
+    rest += "\nHow it was decided:\n" + trace_text(explanation.trace);
+  }
+  return text + rest;
 }
 
 Result<ExitStatus> run(const ExplainOptions& options) {
