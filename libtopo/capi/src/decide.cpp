@@ -288,7 +288,7 @@ pinfold_code check(const pinfold_machine& machine, const pinfold_decide_request&
         std::any_of(containers.begin(), containers.begin() + static_cast<std::ptrdiff_t>(i),
                     [&](const auto& other) { return other.owner == container.owner; })) {
       return message.fail(PINFOLD_INVALID_ARGUMENT, "owner ", container.owner,
-                          " of a container: expected a number of its own");
+                          " of a container is already in use: expected a unique number");
     }
   }
   const NumaMask all = NumaMask::all(machine.decider.tree().numa_count());

@@ -314,7 +314,7 @@ cli::Command checkpoint_repair_command() {
                        "Repair state files that a kubelet refuses to load; keeps every assignment "
                        "that can be saved, and a copy of the old files. Writes nothing and exits "
                        "with status 1 if something would be lost, unless --accept-loss is given"};
-  command.add({{.name = "directory",
+  command.add({{.name = "DIRECTORY",
                 .target = &options->node.state_dir,
                 .help = "Directory with state files",
                 .required = true},
