@@ -68,7 +68,7 @@ void check_cpus(const ObservedSystem& system, const char* name, const CpuSet& cp
   checks.push_back({name, CheckStatus::kOk, observed});
 }
 
-/// Checks a parameter for which the kernel shows no CPUs.
+/// Checks a parameter whose CPUs the kernel does not show.
 void check_ignored(const CpuParameter& parameter, const std::vector<std::string>& values,
                    Checks& checks) {
   if (values.empty()) {

@@ -18,7 +18,7 @@
 //
 // irqbalance shows a list of banned CPUs only after it has balanced the next time, seconds later.
 // Until it shows the last one, its record has every value that it can show meanwhile, and each plan
-// tells it again; also if a crash came before it was told. The record ends once irqbalance shows
+// sends it again; also if a crash came before it was sent. The record ends once irqbalance shows
 // the value of before.
 
 namespace pinfold::quiet {

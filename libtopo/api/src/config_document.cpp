@@ -141,15 +141,15 @@ constexpr std::array kElsewhereAt = {
                 "a Harvester configuration: expected a KubeletConfiguration: --config with the "
                 "root of the node, '/', reads '/etc/rancher/rke2/config.yaml.d'"},
     ElsewhereAt{"kubelet",
-                "'kubelet' alone does not tell what this file is: expected a KubeletConfiguration: "
+                "'kubelet' alone does not identify this file: expected a KubeletConfiguration: "
                 "pass what is below 'kubelet' as a file of its own, or MicroShift's whole "
                 "'/etc/microshift/config.yaml', which has keys such as 'node' and 'network' too"},
     ElsewhereAt{"ignition", "an Ignition configuration: expected a KubeletConfiguration: pass "},
     ElsewhereAt{"variant", "a Butane configuration: expected a KubeletConfiguration: pass "},
 };
 
-/// Other keys of MicroShift's configuration. One of them tells it from other files with the key
-/// "kubelet". Source: microshift, pkg/config/config.go.
+/// Other keys of MicroShift's configuration. One of them distinguishes it from other files with the
+/// key "kubelet". Source: microshift, pkg/config/config.go.
 constexpr std::array<std::string_view, 11> kMicroShiftKeys = {
     "apiServer", "debugging", "dns",     "etcd",     "genericDevicePlugin", "ingress", "manifests",
     "network",   "node",      "storage", "telemetry"};

@@ -13,7 +13,7 @@ namespace {
 
 using fields::Fields;
 
-/// A part of a resource, which says in which units amounts are.
+/// A part of a resource, with the unit of its amounts.
 template <class Part>
 struct PartOf {
   std::string resource;

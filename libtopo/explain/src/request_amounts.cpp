@@ -16,7 +16,7 @@ namespace pinfold::explain_detail {
 namespace {
 
 constexpr std::size_t kMostCombined =
-    6;  ///< NUMA nodes, or containers, of which all sets are tried
+    6;  ///< NUMA nodes, or containers, whose subsets are all tried
 
 Quantity whole(std::int64_t count) { return Quantity::of(count, Quantity::Format::kDecimalSi); }
 

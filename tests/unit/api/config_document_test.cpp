@@ -176,8 +176,8 @@ TEST(ConfigDocument, OfAnotherKindIsAnError) {
       {"proxy/configz",
        "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nnodeGroups: [{kubeletExtraConfig: "
        "{cpuManagerPolicy: static}}, {name: b}]"},
-      {"'kubelet' alone does not tell what this file is", "kubelet: {cpuManagerPolicy: static}"},
-      {"'kubelet' alone does not tell what this file is",
+      {"'kubelet' alone does not identify this file", "kubelet: {cpuManagerPolicy: static}"},
+      {"'kubelet' alone does not identify this file",
        "prometheus: {}\nkubelet: {enabled: true, serviceMonitor: {}}"},
       {"kubelet: an object: expected a KubeletConfiguration", "dns: {}\nkubelet: {q: 1}"},
       {"a part of a Gardener Shoot", "kubernetes: {kubelet: {cpuManagerPolicy: static}}"},

@@ -50,7 +50,7 @@ class NodeView {
   [[nodiscard]] const EnforcedLayout* enforced() const { return enforced_.get(); }
   /// Returns which values of the system Pinfold has changed since the kernel started.
   [[nodiscard]] quiet::KeptKnobs kept_knobs() const { return kept_->knobs(); }
-  /// What has happened to interrupts, queues and services; nullptr if they are left alone.
+  /// The state of interrupts, queues and services; nullptr if Pinfold does not manage them.
   [[nodiscard]] const quiet::QuietReport* quiet_report() const {
     return quiet_ ? &quiet_->report() : nullptr;
   }

@@ -77,7 +77,7 @@ Result<Certificates> read_certificates(const ServerCertificate& files) {
 
 }  // namespace
 
-/// A connection, whatever its stream is.
+/// A connection over any kind of stream.
 class ServerConnection {
  public:
   ServerConnection() = default;

@@ -11,7 +11,7 @@
 #include "pinfold/quiet/quiet_level.hpp"
 #include "pinfold/types/cpuset.hpp"
 
-/// Decides what is written so that CPUs become quiet, and so that they become as they were. Pure.
+/// Plans the writes that make CPUs quiet, and those that restore them. Pure.
 namespace pinfold::quiet {
 
 /// The CPUs that are to be quiet.
@@ -27,7 +27,7 @@ struct QuietCpus {
   friend bool operator==(const QuietCpus&, const QuietCpus&) = default;
 };
 
-/// What is desired of a machine.
+/// The desired state of a machine's knobs.
 struct QuietDesired {
   QuietCpus cpus = {};
   CpuSet online;  ///< the CPUs of the machine that are online

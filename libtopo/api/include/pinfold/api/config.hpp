@@ -68,7 +68,7 @@ struct AddedReservation {
 struct CompleteConfig {
   /// Where it is: "GKE adds its own settings, kubeReserved among them; ..."; "" if unknown.
   std::string advice = {};
-  /// The reservations of which one was assumed; none if nothing was.
+  /// The candidates for an assumed reservation; none if nothing was assumed.
   std::vector<AddedReservation> reservations = {};
 };
 

@@ -98,7 +98,7 @@ struct ReconfigurationPlan {
 /// Plans how the pods of a node continue with another configuration or machine. Devices do not
 /// move. Pure and deterministic. Among equal plans, returns the one that it finds first.
 /// Errors: kInvalidArgument with the kubelet's text if a kubelet of `to` would not start from any
-/// state; kUnsupported if no state was found from which it starts.
+/// state; kUnsupported if no state was found that it starts from.
 [[nodiscard]] Result<ReconfigurationPlan> plan_reconfiguration(const Node& from,
                                                                const NodeState& state,
                                                                const Node& to,

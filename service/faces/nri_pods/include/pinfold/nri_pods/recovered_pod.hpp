@@ -38,7 +38,7 @@ enum class ValueOrigin {
 struct Amount {
   Quantity value;
   ValueOrigin origin = ValueOrigin::kQosClass;
-  /// True if every Pod for which the kubelet sends the same messages has this amount (CPUs rounded
+  /// True if every Pod that causes the same messages of the kubelet has this amount (CPUs rounded
   /// up to 1m, bytes to 1). Otherwise it is an estimate.
   bool is_exact = false;
 
