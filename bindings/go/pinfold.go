@@ -84,7 +84,7 @@ type Rejection struct {
 
 func (r *Rejection) Error() string { return r.Reason + ": " + r.Message }
 
-// NotResized says why a container keeps the number of its CPUs.
+// NotResized says why a resize was refused.
 type NotResized struct {
 	Reason    string    `json:"reason"` // "Deferred", "Infeasible"
 	Rejection Rejection `json:"rejection"`

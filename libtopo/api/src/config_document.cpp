@@ -688,8 +688,8 @@ Result<void> check_policies(const std::vector<std::string>& open, const Config& 
     if (!is_open || policy == initial) return {};
     return fail(
         ErrorCode::kInvalidArgument,
-        fmt::format("the configuration is only a part of a kubelet's and has no {}, which is '{}' "
-                    "until now: pass all of it with --config ('/' reads that of this node), or "
+        fmt::format("the configuration is only a part of a kubelet's and has no {}, which is now "
+                    "'{}': pass all of it with --config ('/' reads that of this node), or "
                     "the policy with --kubelet-flags",
                     field, policy));
   };

@@ -81,7 +81,7 @@ NamedRemedy named(const Explanation& explanation, const Remedy& remedy) {
 
 void describe(Fields& fields, NamedRemedy& named) {
   Remedy& remedy = named.remedy;
-  fields.type("Remedy", "A change with which the pod is admitted.");
+  fields.type("Remedy", "A change that gets the pod admitted.");
   fields.member("kind", remedy.kind, "Which of the other members has it.");
   fields.member("text", remedy.text, "For people.");
   fields.member("manifest", remedy.pod, "The pod with other requests.");

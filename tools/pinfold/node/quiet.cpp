@@ -45,7 +45,7 @@ QuietDocument document_of(const quiet::KeptKnobs& kept, bool is_restored) {
 
 std::string knobs_text(const QuietDocument& document) {
   if (document.knobs.empty()) {
-    return document.is_restored ? "restored: nothing is changed any more\n"
+    return document.is_restored ? "restored: no changed values remain\n"
                                 : "no values have been changed to quiet CPUs\n";
   }
   TextTable table({{"KIND"}, {"NAME"}, {"BEFORE"}, {"NOW"}, {"OURS"}});
