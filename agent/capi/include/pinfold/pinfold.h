@@ -283,7 +283,7 @@ enum {
   PINFOLD_RECONFIGURE_DRY_RUN = 1, /**< plan, but change nothing */
   /** Kill processes of pods that are removed; without it they cause PINFOLD_BUSY. */
   PINFOLD_RECONFIGURE_KILL = 2,
-  /** Go back to the node before the last reconfiguration; each container gets back what it had.
+  /** Go back to the node before the last reconfiguration; each container regains its resources.
    * `config` and `machine` must be NULL. PINFOLD_NOT_FOUND if there is none. */
   PINFOLD_RECONFIGURE_UNDO = 4,
   PINFOLD_RECONFIGURE_EVICT_LOST = 8,     /**< remove pods that cannot keep enough resources */
@@ -537,7 +537,7 @@ pinfold_code pinfold_container_create(pinfold_node* node, const pinfold_request*
 /** Releases what a container from pinfold_container_create has, and ends its pod if it was the
  * last. Its cgroup may still exist. `container` may be NULL if the pod has one container. Does
  * nothing if the UID is unknown: a runtime may call it twice. Names are not looked up, so no other
- * pod is meant by mistake. Errors: PINFOLD_BUSY if processes run in the cgroup. */
+ * pod can be hit by mistake. Errors: PINFOLD_BUSY if processes run in the cgroup. */
 pinfold_code pinfold_container_delete(pinfold_node* node, const char* uid, const char* container,
                                       char** error);
 

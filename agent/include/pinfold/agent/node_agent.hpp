@@ -220,8 +220,8 @@ class NodeAgent : public NodeView {
 
 /// Adopts one group. Errors: those of NodeAgent::adopt for it; then nothing has changed.
 [[nodiscard]] Result<ChangeOutcome> adopt(NodeAgent& agent, const AdoptedGroup& group);
-/// Calls NodeAgent::attach, and checks that the process id was not reused meanwhile.
-/// Errors: also kNotFound if the process ended meanwhile.
+/// Calls NodeAgent::attach, and checks that the process id was not reused during the call. Errors:
+/// also kNotFound if the process ended during the call.
 [[nodiscard]] Result<void> attach(NodeAgent& agent, const ContainerId& container,
                                   const enforce::LiveProcess& process);
 

@@ -89,7 +89,8 @@ struct HeldContainer {
 
 [[nodiscard]] std::vector<HeldContainer> held_containers(const Desired& desired);
 
-/// What all pods request of a resource, by which a kubelet answers OutOfcpu and the like.
+/// The requests of all pods for a resource, which a kubelet checks for OutOfcpu and similar
+/// reasons.
 struct RequestSum {
   std::string resource;  ///< "cpu", "memory" or "hugepages-2Mi"
   Quantity requested;

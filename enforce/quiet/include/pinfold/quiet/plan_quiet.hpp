@@ -65,7 +65,7 @@ struct QuietStep {
 struct QuietPlan {
   /// Before the containers move: leave every CPU that is quiet before or after.
   std::vector<QuietStep> leave = {};
-  /// After they have moved: CPUs that are quiet no longer are given back.
+  /// After they have moved: knobs regain CPUs that are no longer quiet.
   std::vector<QuietStep> give_back = {};
   KeptKnobs kept = {};           ///< to be stored before the first step
   KeptKnobs kept_after = {};     ///< to be stored after the last one, if none failed

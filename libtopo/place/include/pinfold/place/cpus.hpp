@@ -24,7 +24,7 @@ using CpusView = std::span<const Word>;
   return count;
 }
 
-/// CPUs that belong together. Has only the words in which it has CPUs, which for most cores is one.
+/// CPUs that belong together. Stores only the words with CPUs, which for most cores is one.
 struct CpuGroup {
   std::int32_t id = -1;  ///< of the core, socket, cache or NUMA node
   std::int32_t size = 0;

@@ -24,7 +24,7 @@ enum class Change {
   kKept,              ///< it keeps what it has
   kMoved,             ///< some of its CPUs or NUMA nodes are replaced
   kBecomesExclusive,  ///< it gets CPUs or NUMA nodes from a manager that gave it none before
-  kBecomesShared,     ///< a manager that gave it CPUs or NUMA nodes gives it none any more
+  kBecomesShared,     ///< a manager that gave it CPUs or NUMA nodes no longer does
   kKeptAgainstRules,  ///< it keeps what it has, although the new rules would reject its pod
   kEvicted,           ///< its pod cannot be kept
 };
