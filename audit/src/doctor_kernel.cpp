@@ -31,7 +31,7 @@ std::optional<CpuSet> shown_cpus(const std::optional<std::string>& list) {
 struct CpuParameter {
   const char* name;
   std::optional<std::string> ObservedKernel::*shown;
-  /// True if nothing else influences the file; otherwise it says nothing unless the parameter is
+  /// True if nothing else influences the file; otherwise the file counts only if the parameter is
   /// set.
   bool is_shown_by_itself;
 };

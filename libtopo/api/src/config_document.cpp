@@ -88,8 +88,7 @@ constexpr const char* kBottlerocket =
     "from the node";
 constexpr std::string_view kBootstrapFlags = "--kubelet-extra-args";
 
-/// Documents from which a kubelet's configuration is generated, with advice on what to pass
-/// instead.
+/// Documents that a kubelet's configuration is generated from, with advice on what to pass instead.
 struct Elsewhere {
   std::string_view kind;
   std::string_view advice;

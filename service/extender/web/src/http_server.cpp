@@ -279,8 +279,8 @@ class StreamConnection final
     });
   }
 
-  /// Ends the connection so that the client still gets the answer: bytes that it has sent and
-  /// nobody has read would reset it.
+  /// Ends the connection so that the client still gets the answer: unread bytes from the client
+  /// would reset it.
   void finish() {
     error_code ignored;
     lowest().socket().shutdown(tcp::socket::shutdown_send, ignored);
