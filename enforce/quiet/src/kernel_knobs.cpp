@@ -160,7 +160,7 @@ std::vector<std::string> KernelKnobs::names_of(KnobKind kind) const {
   return system_units(root_);
 }
 
-/// Returns the text of the knob. From Linux 6.8 on the mask of all workqueues lacks the CPUs of
+/// Returns the text of the knob. Since Linux 6.8 the mask of all workqueues lacks the CPUs of
 /// isolated partitions, which the kernel restores; the requested mask has a separate file.
 Result<std::string> KernelKnobs::read_file_of(const Knob& knob) const {
   if (knob == Knob{KnobKind::kWorkqueue, kEveryWorkqueue}) {

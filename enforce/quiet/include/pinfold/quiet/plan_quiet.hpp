@@ -16,8 +16,8 @@ namespace pinfold::quiet {
 
 /// The CPUs that are to be quiet.
 struct QuietCpus {
-  CpuSet interrupts = {};  ///< of containers from QuietLevel::kInterrupts on
-  CpuSet system = {};      ///< of these, those from QuietLevel::kSystem on
+  CpuSet interrupts = {};  ///< of containers at QuietLevel::kInterrupts or above
+  CpuSet system = {};      ///< of these, those at QuietLevel::kSystem or above
 
   void add(QuietLevel level, const CpuSet& cpus);
   /// Returns the CPUs that a kind of knob has to leave.
