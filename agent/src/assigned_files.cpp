@@ -40,7 +40,7 @@ Result<void> done(std::string_view verb, const fs::path& path, const std::error_
   return fail_errno(code.value(), fmt::format("{} '{}'", verb, path.string()));
 }
 
-/// Makes a directory that everybody can read, whatever the umask.
+/// Makes a directory that everybody can read, regardless of the umask.
 Result<void> make_directory(const fs::path& path) {
   if (::mkdir(path.c_str(), kDirectoryMode) != 0 && errno != EEXIST) {
     return fail_errno(errno, fmt::format("make '{}'", path.string()));
@@ -188,7 +188,7 @@ std::vector<ContainerId> AssignedFiles::containers() const {
 Result<std::string> AssignedFiles::publish(const ContainerId& container,
                                            const AssignedValues& values) {
   if (directory_.empty()) {
-    return fail(ErrorCode::kUnsupported, "this state directory is not one of the file system");
+    return fail(ErrorCode::kUnsupported, "the state directory is not in the file system");
   }
   for (const std::string& name : {container.pod.value, container.name}) {
     if (!is_safe_name(name)) {

@@ -106,7 +106,7 @@ std::vector<ForeignGroup> ConfinedGroups::find_confined(const enforce::Cgroups& 
   return groups;
 }
 
-/// Marks the groups that were confined before, and adds those that are missing. Forgets those that
+/// Marks the groups that were confined before, and adds those that are missing. Drops those that
 /// are gone or that someone else has changed.
 void ConfinedGroups::add_confined(const enforce::Cgroups& cgroups,
                                   std::vector<ForeignGroup>& groups) {

@@ -58,8 +58,7 @@ void warn_of_other_config(const Config& last, const Node& node, const LogSink& l
   auto changes = differences(node.machine(), last, node.machine(), node.config());
   if (changes.empty()) return;
   log(LogLevel::kWarning,
-      fmt::format("this is not the configuration that the node has had until now: {}",
-                  some_of(std::move(changes))));
+      fmt::format("this is not the node's current configuration: {}", some_of(std::move(changes))));
 }
 
 /// Reads the earlier node; nullptr if `node` is no longer the node that the file describes. Warns

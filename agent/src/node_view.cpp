@@ -137,7 +137,7 @@ Result<void> NodeView::verify(const ContainerId& container) const {
   return is_exclusive ? verify_quiet(container, own->second.cpus) : Result<void>();
 }
 
-/// Checks that nothing uses the CPUs of a container whose pod demands that.
+/// Checks that nothing uses the CPUs of a container whose pod requires that.
 Result<void> NodeView::verify_quiet(const ContainerId& container, const CpuSet& cpus) const {
   const auto note = state().notes.find(container.pod);
   const bool is_demanded =
@@ -146,11 +146,11 @@ Result<void> NodeView::verify_quiet(const ContainerId& container, const CpuSet& 
   for (const auto& [knob, unquiet] : quiet_->report().unquiet) {
     if (!unquiet.cpus.intersects(cpus)) continue;
     return fail(ErrorCode::kBusy,
-                fmt::format("its pod demands quiet CPUs, but CPUs {}: {}",
+                fmt::format("its pod requires quiet CPUs, but CPUs {}: {}",
                             (unquiet.cpus & cpus).to_string(), unquiet.error.message));
   }
   for (const auto& [kind, error] : quiet_->report().unread) {
-    return fail(ErrorCode::kBusy, fmt::format("its pod demands quiet CPUs, but {}: {}",
+    return fail(ErrorCode::kBusy, fmt::format("its pod requires quiet CPUs, but {}: {}",
                                               to_string(kind), error.message));
   }
   return {};

@@ -274,7 +274,7 @@ void note_changes(const std::set<Key>& before, const std::set<Key>& after, std::
   for (const Key& key : changed) pods.insert(pod_of(key));
 }
 
-/// Adds the pods for which two maps differ.
+/// Adds the pods whose entries in two maps differ.
 template <class T>
 void note_changes(const std::map<PodUid, T>& before, const std::map<PodUid, T>& after,
                   std::set<PodUid>& pods) {

@@ -31,7 +31,7 @@ std::optional<CpuSet> shown_cpus(const std::optional<std::string>& list) {
 struct CpuParameter {
   const char* name;
   std::optional<std::string> ObservedKernel::*shown;
-  /// True if nothing else influences the file; otherwise it says nothing unless the parameter is
+  /// True if nothing else influences the file; otherwise the file counts only if the parameter is
   /// set.
   bool is_shown_by_itself;
 };
@@ -68,7 +68,7 @@ void check_cpus(const ObservedSystem& system, const char* name, const CpuSet& cp
   checks.push_back({name, CheckStatus::kOk, observed});
 }
 
-/// Checks a parameter for which the kernel shows no CPUs.
+/// Checks a parameter whose CPUs the kernel does not show.
 void check_ignored(const CpuParameter& parameter, const std::vector<std::string>& values,
                    Checks& checks) {
   if (values.empty()) {

@@ -14,7 +14,8 @@ bool is_of_kubevirt(std::string_view name) {
   return name == "virt-handler" || name.starts_with("virt-launcher");
 }
 
-/// Returns the policy in the kubelet's own state file, by which virt-handler labels a node.
+/// Returns the policy in the kubelet's own state file, which decides how virt-handler labels a
+/// node.
 std::string kubelet_policy(const ObservedKubelet& kubelet) {
   if (kubelet.files.cpu) {
     const auto state = checkpoint::inspect_cpu(*kubelet.files.cpu);

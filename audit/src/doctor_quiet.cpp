@@ -51,7 +51,7 @@ void check_irqbalance(const ObservedSystem& system, const CpuSet& quiet, Checks&
     checks.push_back({"quiet-irqbalance", CheckStatus::kOk, "does not run"});
   } else if (system.quiet.irqbalance_listens) {
     checks.push_back(
-        {"quiet-irqbalance", CheckStatus::kOk, "runs, and is told which CPUs to leave alone"});
+        {"quiet-irqbalance", CheckStatus::kOk, "runs, and gets the list of CPUs to leave alone"});
   } else {
     checks.push_back(
         {"quiet-irqbalance", CheckStatus::kWarning,

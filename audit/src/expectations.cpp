@@ -151,8 +151,8 @@ void find_moved(Case& made) {
   }
 }
 
-/// Returns the reserved CPUs; also of a reservation by number, for which the kubelet chooses them
-/// in the same way at each start.
+/// Returns the reserved CPUs; also of a reservation by number: the kubelet chooses its CPUs in the
+/// same way at each start.
 CpuSet reserved_of(const Observed& observed) {
   if (!observed.kubelet.config || !observed.machine) return {};
   const Config& config = *observed.kubelet.config;

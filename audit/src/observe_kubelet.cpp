@@ -49,8 +49,8 @@ void add_distribution(const Tree& tree, std::optional<KubeletHost> host, bool ha
   }
 }
 
-/// Reads the flags with which systemd would start a kubelet that does not run, for instance because
-/// this program runs before it.
+/// Reads the flags that systemd would start a stopped kubelet with, for instance because this
+/// program runs before it.
 void observe_unit(const Tree& tree, ObservedKubelet& kubelet) {
   auto read = read_unit(tree, "kubelet.service");
   kubelet.may_have_flags = !read;

@@ -15,8 +15,8 @@ namespace pinfold::audit {
 
 [[nodiscard]] ObservedKubelet observe_kubelet(const Tree& tree, const ObserveOptions& options,
                                               Problems& problems);
-/// Reads the flags with which a distribution starts its kubelet, and where they are set. Errors
-/// become errors of the configuration.
+/// Reads the flags that a distribution passes to its kubelet, and where they are set. Errors become
+/// errors of the configuration.
 void observe_host(const Tree& tree, KubeletHost host, ObservedKubelet& kubelet);
 /// Returns the unit of a distribution's program: that of its command, or if that is unknown the one
 /// that is enabled or exists.

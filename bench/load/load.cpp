@@ -37,9 +37,9 @@ void Tally::check() const {
   require(admitted_ == removed_, "admitted and removed pods are not as many");
   require(after.at("pinfold_pods") == 0, "the service still has pods");
   require(counted("kubelet_topology_manager_admission_requests_total") == asked,
-          "the service has counted another number of admissions");
+          "the service has counted a different number of admissions");
   require(counted("kubelet_topology_manager_admission_errors_total") == rejected_,
-          "the service has counted another number of rejections");
+          "the service has counted a different number of rejections");
   require(transactions > 0 && transactions <= asked, "more transactions than admissions");
   require(counted("pinfold_requests_refused_total") == 0 &&
               counted("pinfold_requests_expired_total") == 0,

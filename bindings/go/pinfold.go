@@ -84,7 +84,7 @@ type Rejection struct {
 
 func (r *Rejection) Error() string { return r.Reason + ": " + r.Message }
 
-// NotResized says why a container keeps the number of its CPUs.
+// NotResized says why a resize was refused.
 type NotResized struct {
 	Reason    string    `json:"reason"` // "Deferred", "Infeasible"
 	Rejection Rejection `json:"rejection"`
@@ -291,8 +291,8 @@ func (c *Client) Remove(ctx context.Context, podUID, container string, kill bool
 	return c.change(ctx, "remove", request)
 }
 
-// Resize gives a container with exclusive CPUs another number of them while it runs, and returns its
-// exclusive CPUs ("2-5"). The error is a *NotResized if it keeps what it has.
+// Resize changes the number of exclusive CPUs of a running container, and returns its exclusive CPUs
+// ("2-5"). The error is a *NotResized if it keeps what it has.
 func (c *Client) Resize(ctx context.Context, podUID, container string, milliCPU int64) (string,
 	error) {
 	var answer struct {

@@ -102,7 +102,7 @@ class Closer {
     return true;
   }
 
-  /// Keeps what there is of the string `data`, whose value is a JSON text itself.
+  /// Keeps the readable part of the string `data`, whose value is a JSON text itself.
   bool keep_torn_data() {
     if (open_ != "}" || !text_.substr(key_).starts_with("\"data\"")) return false;
     std::size_t end = pos_ + 1;

@@ -132,7 +132,7 @@ std::uint32_t fields_checksum(const CpuFields<Entries, Pods>& fields, std::strin
   return checksum(dump);
 }
 
-/// Writes the baselines as kubelets from 1.37 on do with the gate
+/// Writes the baselines as kubelets since 1.37 do with the gate
 /// InPlacePodVerticalScalingExclusiveCPUs.
 inline void put_baselines(JsonWriter& out, const ContainerMap<CpuSet>& baselines) {
   if (baselines.empty()) return;

@@ -109,8 +109,8 @@ Result<std::optional<Record>> take_record(std::string_view& rest) {
   const auto size = number<std::uint64_t>(*size_text, 10);
   auto body = size ? take(rest, *size) : std::nullopt;
   if (!version || !body) return std::nullopt;
-  // Another version may use another sum, so a record of it cannot be told from a torn one: rejects
-  // both.
+  // Another version may use another sum, so its records cannot be distinguished from torn ones:
+  // rejects both.
   if (*version < kOldestVersion || *version > kJournalVersion) {
     return fail(ErrorCode::kUnsupported,
                 fmt::format("journal: version '{}', expected {} to {}: open the state directory "

@@ -300,9 +300,9 @@ Result<void> Store::try_commit(const FileTexts& next) {
   needs_recovery_ = true;
   if (auto appended = append_to_journal(record, is_new); !appended) {
     if (const auto dropped = drop_record(); !dropped) {
-      appended.error().message +=
-          fmt::format("; its record could not be dropped either, which will be tried again: {}",
-                      dropped.error().message);
+      appended.error().message += fmt::format(
+          "; its record could not be dropped either, and dropping it will be retried: {}",
+          dropped.error().message);
     }
     return fail(std::move(appended).error());
   }

@@ -74,7 +74,7 @@ void for_each_member(std::string_view json, const Fn& member) {
   reader.map("", [&](const std::string& key) { member(key, reader.raw()); });
 }
 
-/// Finds the unknown keys of the objects that a known one describes, from `path` on.
+/// Finds the unknown keys of the objects that a known one describes, starting at `path`.
 void find_in_entries(std::string_view json, const KnownObject& known,
                      std::vector<std::string>& path, UnknownKeys& out) {
   const std::size_t depth = path.size();

@@ -33,7 +33,7 @@ Result<bool> is_blank(const GroupReader& group) {
 
 namespace {
 
-/// Removes the group and its direct children. Whatever cannot be removed is left.
+/// Removes the group and its direct children. Anything that cannot be removed is left.
 void remove_if_blank(const Group& group) {
   if (!is_blank(group).value_or(false)) return;
   const Group::Part& part = group.cpuset();

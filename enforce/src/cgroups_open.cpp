@@ -106,7 +106,7 @@ std::string controllers_at(const std::string& directory) {
   return read_kernel_file(directory.substr(0, directory.rfind('/')) + "/cgroup.subtree_control");
 }
 
-/// Tells whether cgroup.procs lists all processes. cgroup v2 writes 0 for those that it cannot
+/// Records whether cgroup.procs lists all processes. cgroup v2 writes 0 for those that it cannot
 /// name.
 void note_hidden_processes(std::vector<HierarchyRoot>& roots) {
   constexpr ino_t kOfTheHost = 0xEFFFFFFC;  // PROC_PID_INIT_INO of the kernel

@@ -61,7 +61,7 @@ class ThisKernel final : public ProcessTable {
 std::vector<CpuSet> ProcessTable::allowed_cpus(pid_t /*pid*/) const { return {}; }
 
 Result<void> ProcessTable::widen_affinity(pid_t pid) const {
-  return fail(ErrorCode::kUnsupported, fmt::format("process {}: of another kernel", pid));
+  return fail(ErrorCode::kUnsupported, fmt::format("process {} runs on another kernel", pid));
 }
 
 const ProcessTable& this_kernel() {

@@ -32,8 +32,8 @@ class BlockDevice {
   [[nodiscard]] std::size_t position();
   [[nodiscard]] BlockLog log();
 
-  /// Replaces the contents and makes the kernel read ahead whatever it read from earlier contents:
-  /// one long request is much faster than many short ones. The device must not be mounted.
+  /// Replaces the contents and makes the kernel read ahead what it read from earlier contents: one
+  /// long request is much faster than many short ones. The device must not be mounted.
   void replace(Pages contents);
 
  private:

@@ -150,7 +150,7 @@ class ChildSignals {
 };
 
 /// Reads both streams until the child ends; returns false if the deadline passes first. Reaps other
-/// processes meanwhile: a container runtime waits until those of its container are gone.
+/// processes during that time: a container runtime waits until those of its container are gone.
 bool collect(Agent& agent, const SpawnedProgram& child, Clock::time_point deadline,
              std::string& out, std::string& err) {
   const UniqueFd ended(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));

@@ -453,7 +453,7 @@ TEST_F(Input, ReadsTheUnitOfANodeAsSystemdDoes) {
   EXPECT_THAT(explain("ExecStart=/bin/sh -c 'exec kubelet --cpu-manager-policy=static'", ""),
               HasSubstr("ExecStart 'sh' is not a kubelet and hides its flags"));
   EXPECT_THAT(explain("Environment=B=--cpu-manager-polcy=static\n" + command, ""),
-              HasSubstr("unknown flag '--cpu-manager-polcy', with which a kubelet does not start"));
+              HasSubstr("unknown flag '--cpu-manager-polcy': a kubelet does not start with it"));
   EXPECT_THAT(explain(command, ""), HasSubstr("'': expected a flag"));
 }
 

@@ -76,7 +76,7 @@ void describe(Fields& fields, RemoveDocument& document) {
 }
 
 void describe(Fields& fields, ResizeDocument& document) {
-  fields.type("Resize", "Another number of exclusive CPUs for a container.");
+  fields.type("Resize", "Changes the number of a container's exclusive CPUs.");
   describe(fields, document.container);
   describe(fields, document.outcome);
   fields.member("enforced", document.is_enforced, "Its control groups are as desired.");

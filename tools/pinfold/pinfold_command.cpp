@@ -30,7 +30,7 @@ cli::Section exit_statuses() {
            {"1 of reconcile", "Drift remains"},
            {"1 of reconfigure", "Pods would be removed, and --evict does not permit it"},
            {"1 of remove", "Processes still run, and --kill was not given"},
-           {"1 of resize", "The container keeps the number of its CPUs"},
+           {"1 of resize", "The resize was rejected; the container's CPUs are unchanged"},
            {"1 of serve --check", "The service is not live or ready"},
            {"1 of simulate",
             "A pod is rejected (with two configurations: only by the second); with --compare: a "

@@ -62,7 +62,9 @@ Result<pinfold_code> attach(NodeSession& session, const pinfold_node& node,
 Result<pinfold_code> attach_pidfd(NodeSession& session, const pinfold_node& node,
                                   const ContainerId& container, int pidfd) {
   if (node.has_own_hierarchy) {
-    return fail(ErrorCode::kUnsupported, "a pidfd belongs to this kernel, but the cgroups do not");
+    return fail(
+        ErrorCode::kUnsupported,
+        "a pidfd can only name a process of this kernel, and the cgroups are not this kernel's");
   }
   PINFOLD_LET(const auto process, enforce::LiveProcess::from_pidfd(pidfd));
   PINFOLD_TRY(session.execute(verbs::Attach{container, process.id()}));

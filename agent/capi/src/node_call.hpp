@@ -92,7 +92,7 @@ enum class AtEnd { kCheckpoint, kLeaveJournal };
                                             const agent::LogSink& log);
 
 /// Converts an error with an errno, of a callback or the kernel: ENOENT becomes kIo, because it
-/// says nothing about the pod, container or process that the caller named.
+/// does not concern the pod, container or process that the caller named.
 [[nodiscard]] Error about_system(Error error);
 /// Does the same for every error of opening an agent, in a call about something on the node.
 [[nodiscard]] Error about_node(Error error);

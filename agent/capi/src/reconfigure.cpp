@@ -72,7 +72,8 @@ Result<pinfold_code> reconfigure(pinfold_node& node, NodeSession& session,
 Result<pinfold_code> defragment(NodeSession& session, const verbs::Defragment& request, char** plan,
                                 char** error) {
   PINFOLD_LET(const auto outcome, session.execute<verbs::Reconfigured>(request));
-  if (!outcome.planned.room) return fail(ErrorCode::kInternal, "the answer says nothing of room");
+  if (!outcome.planned.room)
+    return fail(ErrorCode::kInternal, "the answer does not describe the room");
   const agent::Room& room = *outcome.planned.room;
   const std::string json = to_json(outcome).dump();
   if (room.rejection && !room.is_possible) {

@@ -32,7 +32,7 @@ constexpr std::array<Alternative, std::variant_size_v<verbs::Action>> kRequests 
     {"defragment", "Makes room for a pod."},
     {"status", "Reads the node, desired and observed."},
     {"list", "Reads the pods, as desired."},
-    {"resize", "Gives a container another number of exclusive CPUs."},
+    {"resize", "Changes the number of a container's exclusive CPUs."},
     {"prepareHooked", "Of the OCI hook, at precreate."},
 }};
 

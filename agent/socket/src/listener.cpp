@@ -55,7 +55,7 @@ Result<UniqueFd> bind_to(const sockaddr_un& address) {
 
 }  // namespace
 
-/// Uses another name until the socket listens, so that whoever finds it can connect.
+/// Uses another name until the socket listens, so that a client that finds it can connect.
 Result<Listener> Listener::open(const std::string& path, const std::string& group) {
   const std::string name = fmt::format("socket '{}'", path);
   const std::string unfinished = path + ".new";

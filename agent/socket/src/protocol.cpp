@@ -98,7 +98,8 @@ Result<Greeting> read_hello(const json& message) {
   return std::get<Greeting>(std::move(read.hello));
 }
 
-/// Returns the version of the protocol in a message, whatever else it has; nullopt if it has none.
+/// Returns the version of the protocol in a message, regardless of its other members; nullopt if it
+/// has none.
 std::optional<std::uint64_t> version_of(const json& message) {
   const json* const hello = member(message, "hello");
   const json* const version =

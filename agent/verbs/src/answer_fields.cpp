@@ -72,7 +72,7 @@ void describe(Fields& fields, Admissions& admissions) {
                   "The pods with their resources; a rejected one has none.");
   fields.may_lack(
       "warnings", admissions.warnings,
-      "Of reading the request: finished pods, for which there is no answer, and so on.");
+      "Warnings from reading the request, for example about finished pods, which get no answer.");
 }
 
 void describe(Fields& fields, Refusal& refusal) {
@@ -83,7 +83,7 @@ void describe(Fields& fields, Refusal& refusal) {
 }
 
 void describe(Fields& fields, OwnResources& resources) {
-  fields.type("OwnResources", "What a container is told about its resources.");
+  fields.type("OwnResources", "The resources to announce to a container.");
   fields.member("directory", resources.directory, "Of its files, for a read-only bind mount.");
   fields.member("cpus", resources.values.cpus, "");
   fields.member("mems", resources.values.mems, "");

@@ -28,8 +28,7 @@ void describe_kill(Fields& fields, RunningProcesses& running) {
   if (fields.reads()) running = kill ? RunningProcesses::kKill : RunningProcesses::kRefuse;
 }
 
-/// The manifests of a request. It writes those of its pods, and reads documents, of which it skips
-/// finished pods.
+/// The manifests of a request. Writes the pods' manifests; reads documents and skips finished pods.
 class Manifests final : public fields::ListAccess {
  public:
   explicit Manifests(std::vector<PodSpec>& pods) : pods_(pods) {}
@@ -196,7 +195,7 @@ void describe(Fields& fields, Reconfigure& request) {
 }
 
 void describe(Fields& fields, Resize& request) {
-  fields.type("ResizeRequest", "Gives a container another number of exclusive CPUs.");
+  fields.type("ResizeRequest", "Changes the number of a container's exclusive CPUs.");
   describe_container(fields, request.request.container);
   std::int64_t milli = request.request.cpu.milli_value();
   fields.member("cpuAmount", milli, "Its new request and limit, in thousandths of a CPU.");

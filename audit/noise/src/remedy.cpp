@@ -57,7 +57,7 @@ constexpr std::array kOfBoundThreads = {
     NoiseRemedy{"rcuc/", "boot with 'rcu_nocbs={}'"},
     NoiseRemedy{"rcuo", "boot with 'rcu_nocbs={}', and move it: quiet: system"},
     NoiseRemedy{"migration/",
-                "only for the moment in which a thread moves, or the kernel patches "
+                "only while a thread moves, or the kernel patches "
                 "itself"},
     NoiseRemedy{"watchdog/", "boot with 'nowatchdog'"},
     NoiseRemedy{"cpuhp/", "only while CPUs go online or offline"},

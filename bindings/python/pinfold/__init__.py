@@ -363,7 +363,7 @@ class Node(_Handle):
         _call(_lib().pinfold_container_start, self._handle, pod_id.encode(), container.encode())
 
     def resize(self, pod_id: str, container: str, milli_cpu: int) -> Pod:
-        """Gives a container another number of exclusive CPUs while it runs. Errors: RejectedError, with the pod as `result`."""
+        """Changes the number of a running container's exclusive CPUs. Errors: RejectedError, with the pod as `result`."""
         return self._pod(_lib().pinfold_container_resize, pod_id.encode(), container.encode(), milli_cpu)
 
     def remove_container(self, pod_id: str, container: str, *, kill: bool = False) -> None:

@@ -160,8 +160,8 @@ std::vector<std::string> KernelKnobs::names_of(KnobKind kind) const {
   return system_units(root_);
 }
 
-/// Returns the text of the knob. From Linux 6.8 on the mask of all workqueues lacks the CPUs of
-/// isolated partitions, which it gets back by itself; what was asked for has a file of its own.
+/// Returns the text of the knob. Since Linux 6.8 the mask of all workqueues lacks the CPUs of
+/// isolated partitions, which the kernel restores; the requested mask has a separate file.
 Result<std::string> KernelKnobs::read_file_of(const Knob& knob) const {
   if (knob == Knob{KnobKind::kWorkqueue, kEveryWorkqueue}) {
     auto requested = read_value(fmt::format("{}{}/cpumask_requested", root_, kWorkqueues));

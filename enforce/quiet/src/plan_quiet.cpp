@@ -6,19 +6,19 @@
 
 // How it works
 //
-// Every knob has a base: the value that it has without Pinfold. That is what is kept of it as long
-// as it still has a value that Pinfold wrote, and its current value otherwise. The value for a set
-// of quiet CPUs follows from the base alone, so a plan does not depend on the plans before it.
+// Every knob has a base: the value that it has without Pinfold. That is the recorded value while
+// the knob has a value that Pinfold wrote, and its current value otherwise. The value for a set of
+// quiet CPUs follows from the base alone, so a plan does not depend on the plans before it.
 //
 // The first step of a knob leaves the CPUs that are quiet before or after, the second one only
 // those that are quiet after. Most plans only add or only release CPUs and have one of the two.
 //
-// What is kept before the steps has every value that the knob can have while they are executed. So
+// The record before the steps has every value that the knob can have while they are executed. So
 // after a crash between any two of them the next plan still recognizes the value as Pinfold's.
 //
 // irqbalance shows a list of banned CPUs only after it has balanced the next time, seconds later.
 // Until it shows the last one, its record has every value that it can show meanwhile, and each plan
-// tells it again; also if a crash came before it was told. The record ends once irqbalance shows
+// sends it again; also if a crash came before it was sent. The record ends once irqbalance shows
 // the value of before.
 
 namespace pinfold::quiet {
@@ -73,8 +73,8 @@ std::vector<std::string> unsettled(const Knob& knob, const KeptKnob* known,
   return shows_last ? std::vector<std::string>() : known->ours;
 }
 
-/// Returns the CPUs that were quiet until now, as far as a knob has left them: one that could not
-/// need not leave them on the way.
+/// Returns the CPUs that were quiet before and that a knob has left: one that could not leave them
+/// need not do so on the way.
 CpuSet released(const QuietRequest& request, const Knob& knob, const std::string& now) {
   const auto used = not_left(knob, now, {request.before, request.after.online, {}});
   return used ? request.before.of(knob.kind) - *used : CpuSet();

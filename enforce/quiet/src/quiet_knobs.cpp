@@ -42,7 +42,8 @@ void QuietKnobs::read(const QuietCpus& desired) {
   }
 }
 
-/// Returns whether every knob that a plan changes still has the value from which it was computed.
+/// Returns whether every knob that a plan changes still has the value that the plan was computed
+/// from.
 bool QuietKnobs::is_still(const QuietPlan& plan) const {
   const auto has_known_value = [this](const QuietStep& step) {
     return refused_.contains(step.knob) || store_->read_one(step.knob) == known_.at(step.knob);
@@ -51,7 +52,7 @@ bool QuietKnobs::is_still(const QuietPlan& plan) const {
          std::all_of(plan.give_back.begin(), plan.give_back.end(), has_known_value);
 }
 
-/// Reports steps that are not executed because what is there cannot be stored.
+/// Reports steps that are not executed because the current values cannot be stored.
 void QuietKnobs::refuse(const std::vector<QuietStep>& steps, const QuietDesired& desired) {
   for (const QuietStep& step : steps) {
     const std::string& now = known_.at(step.knob);
@@ -138,7 +139,7 @@ void QuietKnobs::begin(const QuietDesired& desired, Reading reading) {
   report_.taken += plan.taken.size();
   report_.unquiet.clear();
   failed_.clear();
-  // Without a record what was there before could not be restored, so nothing is changed.
+  // Without a record the original values could not be restored, so nothing is changed.
   if (!keep(plan.kept)) return refuse(plan.leave, desired);
   write(plan.leave, desired);
   report_spared(desired);

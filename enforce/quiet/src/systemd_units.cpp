@@ -54,12 +54,13 @@ Result<DbusReply> receive_reply(int bus, std::uint32_t serial) {
     std::string message;
     PINFOLD_TRY(fill(bus, kDbusHead, message));
     const auto size = dbus_size(message);
-    if (!size) return fail(ErrorCode::kUnsupported, "the bus has sent no message of D-Bus");
+    if (!size)
+      return fail(ErrorCode::kUnsupported, "the bus sent something other than a D-Bus message");
     PINFOLD_TRY(fill(bus, *size, message));
     auto reply = parse_reply(message);
     if (reply && reply->serial == serial) return *std::move(reply);
   }
-  return fail(ErrorCode::kUnsupported, "no answer among 64 messages");
+  return fail(ErrorCode::kUnsupported, "no reply within 64 messages");
 }
 
 Result<void> call(int bus, std::uint32_t serial, const std::string& message) {

@@ -139,7 +139,7 @@ std::string add_reservation(const std::vector<AddedReservation>& possible, json&
       "systemReserved: assumed {}: the constant of {}{}{}; if the node has another one, write "
       "systemReserved, or pass it with --kubelet-flags '--system-reserved=cpu=...,memory=...'",
       text_of_amounts(chosen.amounts), chosen.where,
-      is_match ? ", with which reservedMemory adds up" : "",
+      is_match ? ", which agrees with reservedMemory" : "",
       others.empty() ? "" : fmt::format(" (it is {})", fmt::join(others, ", ")));
 }
 

@@ -14,7 +14,7 @@ namespace pinfold {
 /// constant.
 [[nodiscard]] std::vector<AddedReservation> added_reservations(const nlohmann::json& document);
 
-/// Sets systemReserved to the reservation with which reservedMemory adds up, else to the first, and
+/// Sets systemReserved to the reservation that agrees with reservedMemory, else to the first, and
 /// returns a note for the user. Domain: `possible` is not empty.
 [[nodiscard]] std::string add_reservation(const std::vector<AddedReservation>& possible,
                                           nlohmann::json& config);

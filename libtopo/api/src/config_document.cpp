@@ -88,8 +88,7 @@ constexpr const char* kBottlerocket =
     "from the node";
 constexpr std::string_view kBootstrapFlags = "--kubelet-extra-args";
 
-/// Documents from which a kubelet's configuration is generated, with advice on what to pass
-/// instead.
+/// Documents that a kubelet's configuration is generated from, with advice on what to pass instead.
 struct Elsewhere {
   std::string_view kind;
   std::string_view advice;
@@ -141,15 +140,15 @@ constexpr std::array kElsewhereAt = {
                 "a Harvester configuration: expected a KubeletConfiguration: --config with the "
                 "root of the node, '/', reads '/etc/rancher/rke2/config.yaml.d'"},
     ElsewhereAt{"kubelet",
-                "'kubelet' alone does not tell what this file is: expected a KubeletConfiguration: "
+                "'kubelet' alone does not identify this file: expected a KubeletConfiguration: "
                 "pass what is below 'kubelet' as a file of its own, or MicroShift's whole "
                 "'/etc/microshift/config.yaml', which has keys such as 'node' and 'network' too"},
     ElsewhereAt{"ignition", "an Ignition configuration: expected a KubeletConfiguration: pass "},
     ElsewhereAt{"variant", "a Butane configuration: expected a KubeletConfiguration: pass "},
 };
 
-/// Other keys of MicroShift's configuration. One of them tells it from other files with the key
-/// "kubelet". Source: microshift, pkg/config/config.go.
+/// Other keys of MicroShift's configuration. One of them distinguishes it from other files with the
+/// key "kubelet". Source: microshift, pkg/config/config.go.
 constexpr std::array<std::string_view, 11> kMicroShiftKeys = {
     "apiServer", "debugging", "dns",     "etcd",     "genericDevicePlugin", "ingress", "manifests",
     "network",   "node",      "storage", "telemetry"};
@@ -688,8 +687,8 @@ Result<void> check_policies(const std::vector<std::string>& open, const Config& 
     if (!is_open || policy == initial) return {};
     return fail(
         ErrorCode::kInvalidArgument,
-        fmt::format("the configuration is only a part of a kubelet's and has no {}, which is '{}' "
-                    "until now: pass all of it with --config ('/' reads that of this node), or "
+        fmt::format("the configuration is only a part of a kubelet's and has no {}, which is now "
+                    "'{}': pass all of it with --config ('/' reads that of this node), or "
                     "the policy with --kubelet-flags",
                     field, policy));
   };

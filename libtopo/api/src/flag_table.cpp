@@ -71,7 +71,7 @@ constexpr std::array kRemoved = {
     RemovedFlag{"stderrthreshold", 26},
 };
 
-/// Booleans of kubelets from 1.4 on and of the libraries whose flags they have (klog, cAdvisor),
+/// Booleans of kubelets since 1.4 and of the libraries whose flags they have (klog, cAdvisor),
 /// without effect on decisions. Source: cmd/kubelet/app/options.
 constexpr std::array<std::string_view, 57> kOtherBooleans = {
     "add-dir-header",

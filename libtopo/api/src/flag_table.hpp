@@ -13,7 +13,7 @@ namespace pinfold {
 enum class FlagForm {
   kText,        ///< any other value; the last one counts
   kName,        ///< of a policy or scope; with an empty one the kubelet does not start
-  kBoolean,     ///< has no value as a word of its own
+  kBoolean,     ///< takes no separate value word
   kNumber,      ///< 32 bits
   kList,        ///< "a,b"
   kMap,         ///< "a=1,b=2"

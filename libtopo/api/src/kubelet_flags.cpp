@@ -238,8 +238,8 @@ std::string hint_for(const std::string& name) {
 
 tl::unexpected<Error> fail_unknown(const std::string& name) {
   return fail(ErrorCode::kInvalidArgument,
-              fmt::format("unknown flag '{}', with which a kubelet does not start{}",
-                          printable(name), hint_for(name)));
+              fmt::format("unknown flag '{}': a kubelet does not start with it{}", printable(name),
+                          hint_for(name)));
 }
 
 tl::unexpected<Error> fail_operand(const std::string& word) {
@@ -464,9 +464,8 @@ std::string unknown_flags(const KubeletFlags& flags) {
     }
   }
   if (unknown.empty()) return "";
-  return fmt::format(
-      "flags that upstream's kubelets do not have, and with which they do not start: {}",
-      fmt::join(unknown, ", "));
+  return fmt::format("flags that upstream's kubelets do not have and do not start with: {}",
+                     fmt::join(unknown, ", "));
 }
 
 std::vector<std::string> flag_warnings(const KubeletFlags& flags) {

@@ -65,7 +65,7 @@ class UnitReader {
  public:
   explicit UnitReader(std::string_view unit) : unit_(unit) {}
 
-  /// An empty value takes back what was set before.
+  /// An empty value resets what was set before.
   void read(const UnitSetting& setting) {
     if (setting.section != "Service") return;
     const std::string& value = setting.value;
@@ -85,7 +85,7 @@ class UnitReader {
     if (commands_.size() > 1 && !is_oneshot_) {
       read.refusal = fmt::format(
           "it has {} ExecStart=, which only Type=oneshot allows: an empty 'ExecStart=' before a "
-          "new one takes back the others",
+          "new one resets the others",
           commands_.size());
     }
     if (!commands_.empty()) read.command = words_of(commands_.back());

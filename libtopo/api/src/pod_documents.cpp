@@ -257,7 +257,7 @@ Result<void> PodCollector::add_item(const nlohmann::json& item, const std::strin
 
 /// Adds a pod that a kubelet has rejected as if it were new.
 Result<void> PodCollector::add_rejected(nlohmann::json document, const std::string& place) {
-  out_.notes.push_back(fmt::format("pod {} was rejected ({}): it is decided anew",
+  out_.notes.push_back(fmt::format("pod {} was rejected ({}): it is decided again",
                                    name_of(document), printable(rejection_reason(document))));
   document.erase("status");
   return add_pod(document, place);

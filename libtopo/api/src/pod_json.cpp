@@ -225,7 +225,7 @@ Result<void> check_kind(const json& document) {
 }
 
 /// Reads whether a pod is static and node-critical, and gives a mirror pod the UID of its static
-/// pod, by which the kubelet knows it. Domain: document.metadata is an object.
+/// pod, which the kubelet uses for it. Domain: document.metadata is an object.
 /// Source: kubelet v1.36.2, pkg/kubelet/types/pod_update.go IsNodeCriticalPod.
 Result<void> read_criticality(const json& document, const json& spec, PodSpec& pod) {
   PINFOLD_LET(const auto annotations,

@@ -108,8 +108,8 @@ constexpr std::array kQuirks = {
           "memory left by init containers can still be reused after their pod is removed"},
     Quirk{"empty_request_needs_numa_nodes", &Quirks::empty_request_needs_numa_nodes,
           Profile::kKubelet138,
-          "a container without memory requests in a pod with pod-level resources needs NUMA nodes "
-          "all the same"},
+          "a container without memory requests in a pod with pod-level resources still needs NUMA "
+          "nodes"},
 };
 
 }  // namespace

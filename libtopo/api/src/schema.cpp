@@ -62,7 +62,7 @@ std::string_view expectation(const json& value, FieldType type) {
   return "";
 }
 
-/// Words for which the kubelet has another one.
+/// Words that the kubelet has another name for.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kOtherWords = {{
     {"housekeeping", "reserved-system"},
     {"isolated", "reserved"},

@@ -25,7 +25,7 @@ int find_interpreter(dl_phdr_info* program, std::size_t /*size*/, void* found) {
 }
 
 /// True if the program has no dynamic linker. glibc's dlopen would then load a second C library,
-/// and only of the version with which the program was linked.
+/// and only of the version that the program was linked with.
 bool is_static_program() {
   bool has_interpreter = false;
   (void)::dl_iterate_phdr(find_interpreter, &has_interpreter);

@@ -173,8 +173,9 @@ pinfold_code make_machine(const pinfold_machine_description* description, pinfol
                           Message& message) {
   pinfold_machine_description given;
   if (machine == nullptr || !read(description, given)) {
-    return message.fail(PINFOLD_INVALID_ARGUMENT,
-                        "a NULL, or a description of another size: begin with its _INIT");
+    return message.fail(
+        PINFOLD_INVALID_ARGUMENT,
+        "a NULL, or a description of the wrong size: initialize it with its _INIT macro");
   }
   std::vector<CpuPlace> cpus;
   if (const pinfold_code code = read_cpus(given, cpus, message); code != PINFOLD_OK) return code;
@@ -282,13 +283,13 @@ pinfold_code check(const pinfold_machine& machine, const pinfold_decide_request&
     pinfold_decide_container container;
     if (!read(&containers[i], container) || containers[i].struct_size != sizeof(container)) {
       return message.fail(PINFOLD_INVALID_ARGUMENT,
-                          "a container of another size: begin with its _INIT");
+                          "a container of the wrong size: initialize it with its _INIT macro");
     }
     if (container.owner == PINFOLD_SHARED || container.owner == PINFOLD_RESERVED ||
         std::any_of(containers.begin(), containers.begin() + static_cast<std::ptrdiff_t>(i),
                     [&](const auto& other) { return other.owner == container.owner; })) {
       return message.fail(PINFOLD_INVALID_ARGUMENT, "owner ", container.owner,
-                          " of a container: expected a number of its own");
+                          " of a container is already in use: expected a unique number");
     }
   }
   const NumaMask all = NumaMask::all(machine.decider.tree().numa_count());
@@ -441,8 +442,9 @@ pinfold_code pinfold_decide(const pinfold_machine* machine, pinfold_state* state
   pinfold_state known;
   if (machine == nullptr || placements == nullptr || !pinfold::place::read(state, known) ||
       !pinfold::place::read(request, given)) {
-    return text.fail(PINFOLD_INVALID_ARGUMENT,
-                     "a NULL, or a structure of another size: begin with its _INIT");
+    return text.fail(
+        PINFOLD_INVALID_ARGUMENT,
+        "a NULL, or a structure of the wrong size: initialize it with its _INIT macro");
   }
   if (auto code = pinfold::place::check(*machine, given, text); code != PINFOLD_OK) return code;
   if (auto code = pinfold::place::check(*machine, known, given, text); code != PINFOLD_OK) {

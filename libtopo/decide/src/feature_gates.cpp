@@ -83,7 +83,7 @@ std::string remark_on(std::string_view name, Profile profile) {
                : fmt::format(" (since 1.{})", stages.front().since);
   }
   for (const auto& [gate, version] : kStableGates) {
-    if (name == gate) return fmt::format(" (always on since {}, no gate any more)", version);
+    if (name == gate) return fmt::format(" (always on since {}, no longer a gate)", version);
   }
   if (std::binary_search(kOpenShiftGates.begin(), kOpenShiftGates.end(), name)) {
     return " (OpenShift)";

@@ -60,7 +60,7 @@ std::span<const ResizeReason> enumerators(ResizeReason /*type*/) {
 }
 
 void describe(Fields& fields, NotResized& refused) {
-  fields.type("NotResized", "Why a container keeps the number of its CPUs.");
+  fields.type("NotResized", "Why a resize was refused.");
   fields.member("reason", refused.reason,
                 "As of the kubelet's condition PodResizePending. \"Deferred\": other pods use what "
                 "it lacks.");

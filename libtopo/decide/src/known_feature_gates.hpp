@@ -14,7 +14,7 @@ enum class GateState {
   kRemoved,    ///< setting it prevents the start
 };
 
-/// The state of a feature gate from a minor version on, until the next entry of its name.
+/// The state of a feature gate since a minor version, until the next entry of its name.
 struct FeatureGateStage {
   std::string_view name;
   int since = 0;  ///< 35: in 1.35 or before

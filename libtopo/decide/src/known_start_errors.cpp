@@ -34,7 +34,7 @@ constexpr std::array kKnownErrors = {
                     "expected 0 <= imageGCLowThresholdPercent < imageGCHighThresholdPercent <= 100",
                     kImageThresholds},
     KnownStartError{"memorySwap.swapBehavior",
-                    "swapBehavior is LimitedSwap or NoSwap; UnlimitedSwap is no more",
+                    "swapBehavior is LimitedSwap or NoSwap; UnlimitedSwap no longer exists",
                     "memorySwap: {swapBehavior: LimitedSwap}"},
     // What is enforced.
     KnownStartError{"must be specified when",

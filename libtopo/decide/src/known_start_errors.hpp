@@ -11,7 +11,7 @@ struct KnownStartError {
   const char* write;  ///< see StartAdvice
 };
 
-/// Returns nullptr if the text is none of them.
+/// Returns nullptr for any other text.
 [[nodiscard]] const KnownStartError* find_known_start_error(std::string_view error);
 
 }  // namespace pinfold

@@ -292,7 +292,7 @@ StartAdvice enforce_once(const FailedStart& start) {
       fmt::format("enforceNodeAllocatable: [{}]", fmt::join(values, ", "))};
 }
 
-/// The list stays: somebody chose these CPUs, and containers may have the others.
+/// The list stays: these CPUs were chosen, and containers may have the others.
 StartAdvice keep_cpu_list(const FailedStart& start) {
   std::vector<std::string> enforced;
   for (const std::string& value : start.config.enforce_node_allocatable) {

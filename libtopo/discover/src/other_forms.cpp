@@ -27,7 +27,7 @@ constexpr std::array kTextForms = {
     OtherForm{"<domain", "a domain of libvirt, not a machine"},
     OtherForm{"<capabilities", "libvirt's capabilities of a host"}};
 
-/// Returns XML from its first element on, any other text unchanged.
+/// Returns XML without what precedes its first element, any other text unchanged.
 std::string_view without_prolog(std::string_view text) {
   const auto is_prolog = [](std::string_view rest) {
     return rest.starts_with("<?") || rest.starts_with("<!");

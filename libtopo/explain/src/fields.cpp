@@ -13,7 +13,7 @@ namespace {
 
 using fields::Fields;
 
-/// A part of a resource, which says in which units amounts are.
+/// A part of a resource, with the unit of its amounts.
 template <class Part>
 struct PartOf {
   std::string resource;
@@ -81,7 +81,7 @@ NamedRemedy named(const Explanation& explanation, const Remedy& remedy) {
 
 void describe(Fields& fields, NamedRemedy& named) {
   Remedy& remedy = named.remedy;
-  fields.type("Remedy", "A change with which the pod is admitted.");
+  fields.type("Remedy", "A change that gets the pod admitted.");
   fields.member("kind", remedy.kind, "Which of the other members has it.");
   fields.member("text", remedy.text, "For people.");
   fields.member("manifest", remedy.pod, "The pod with other requests.");

@@ -17,7 +17,7 @@ constexpr std::size_t kMostExact = 3;        ///< a set of up to this many pods 
                                              ///< smallest one
 constexpr std::size_t kMostInTriples = 150;  ///< candidates; with more, only pairs are tried
 
-constexpr std::size_t kMostPlaces = 4;  ///< for which a larger set is searched
+constexpr std::size_t kMostPlaces = 4;  ///< places searched for a larger set
 
 constexpr std::size_t kMostPodsNamed = 4;
 

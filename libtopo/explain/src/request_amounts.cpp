@@ -16,7 +16,7 @@ namespace pinfold::explain_detail {
 namespace {
 
 constexpr std::size_t kMostCombined =
-    6;  ///< NUMA nodes, or containers, of which all sets are tried
+    6;  ///< NUMA nodes, or containers, whose subsets are all tried
 
 Quantity whole(std::int64_t count) { return Quantity::of(count, Quantity::Format::kDecimalSi); }
 
@@ -46,7 +46,7 @@ std::int64_t most_there_is(const Failure& failure) {
   return static_cast<std::int64_t>(std::max(machine.cpus().size(), machine.devices().size()));
 }
 
-/// Returns what the containers request for which nothing is left; at least the smallest amount.
+/// Returns the requests of the containers that get nothing; at least the smallest amount.
 Quantity starved_request(const Failure& failure, const std::string& resource) {
   if (const auto shortage = find_init_shortage(failure, resource)) {
     return shortage->needed - shortage->left;

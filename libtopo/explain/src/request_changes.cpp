@@ -93,7 +93,7 @@ class RequestSearch {
     found_.resize(std::min(found_.size(), kMostRequestChanges));
   }
 
-  /// Returns the size from which a change is of no interest.
+  /// Returns the size at which a change becomes irrelevant.
   [[nodiscard]] double too_large() const {
     return found_.size() < kMostRequestChanges ? std::numeric_limits<double>::infinity()
                                                : found_.back().size();

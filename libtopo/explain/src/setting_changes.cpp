@@ -100,8 +100,8 @@ std::string value_now(const Setting& setting) {
   return setting.text.substr(0, setting.text.find("->"));
 }
 
-/// Returns the state with which a node that has another configuration starts: the present one, or
-/// one to which a reconfiguration leads without a loss; `setting` then says so.
+/// Returns the state that a node with another configuration starts with: the present one, or the
+/// result of a reconfiguration without a loss; `setting` then says so.
 std::optional<NodeState> state_on(const Failure& failure, const Node& node, Setting& setting) {
   NodeState state = failure.state;
   if (node.cpu().start(state.cpu) && node.memory().start(state.memory)) return state;

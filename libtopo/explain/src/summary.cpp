@@ -252,7 +252,7 @@ std::string starved(const Failure& failure) {
   return "";
 }
 
-/// Explains a container that has devices and requests another number of them.
+/// Explains a container that has devices and requests a different number of them.
 std::string changed_devices(const Failure& failure) {
   const auto* const held =
       failure.state.devices.assignments.find({failure.pod.uid, failure.step.object});

@@ -34,7 +34,7 @@ constexpr std::size_t triples_below(std::size_t high) { return high * (high - 1)
 }  // namespace
 
 // If every subset is a mask, its number is its bits. Otherwise single nodes come first, then pairs
-// and triples by their highest nodes, then a square of which the runs use one half.
+// and triples by their highest nodes, then a square; the runs use one half of it.
 MaskLattice::MaskLattice(int node_count) : nodes_(node_count) {
   const std::size_t n = node(node_count);
   if (every_subset()) {

@@ -47,7 +47,7 @@ class Taker {
   void take_whole_cores();
   /// Takes the free rest of groups that would then be whole.
   void take_rest_of_groups(Level level);
-  /// Takes the free rest of the cache's cores of which it has CPUs.
+  /// Takes the remaining free CPUs of the cache's cores that it already has a part of.
   void take_rest_of_cores(const CpuGroup& cache);
   /// Returns the groups of the level, those near what it has first if it keeps CPUs.
   [[nodiscard]] std::span<const std::int32_t> sorted(Level level) const {

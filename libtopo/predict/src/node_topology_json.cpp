@@ -322,7 +322,7 @@ Result<NodeTopologies> read_stream(std::string_view text) {
   return out;
 }
 
-/// Adds warnings of resources of which more is available than there is. Schedulers believe it.
+/// Warns about resources whose available amount exceeds the capacity: schedulers trust it.
 void warn_of_excess(const std::vector<Zone>& zones, std::vector<std::string>& warnings) {
   for (const Zone& zone : zones) {
     for (const ZoneResource& one : zone.resources) {

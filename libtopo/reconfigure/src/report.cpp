@@ -17,14 +17,14 @@ std::string what_is_gone(const Node& node, const Part& had) {
   const Part before = verbatim(node, had);
   if (before.cpus) {
     const CpuSet gone = *before.cpus - node.machine().all_cpus();
-    if (!gone.empty()) return fmt::format("CPUs {} do not exist any more", gone.to_string());
+    if (!gone.empty()) return fmt::format("CPUs {} no longer exist", gone.to_string());
     const CpuSet reserved = *before.cpus & node.cpu().reserved();
     if (!reserved.empty()) return fmt::format("CPUs {} are reserved now", reserved.to_string());
   }
   for (const MemoryBlock& block : before.memory) {
     for (const std::int32_t id : block.numa_affinity) {
       if (node.machine().numa_position(NumaId{id})) continue;
-      return fmt::format("NUMA node {} does not exist any more", id);
+      return fmt::format("NUMA node {} no longer exists", id);
     }
   }
   return "";

@@ -133,8 +133,8 @@ void Search::run() {
   }
 }
 
-/// Returns whether the pods from `index` on were tried before at no higher cost with the same left,
-/// up to equal CPUs.
+/// Returns whether the pods at or after `index` were tried before at no higher cost with the same
+/// left, up to equal CPUs.
 bool Search::was_tried(std::size_t index, const Board& board, const PlanCost& cost) {
   if (pass_ < Pass::kGood) return false;
   std::string key = std::to_string(index);
@@ -154,8 +154,8 @@ bool Search::was_tried(std::size_t index, const Board& board, const PlanCost& co
   return false;
 }
 
-/// Returns by CPU id the number of the unit, from pod `index` on, that had the CPU; -1 if none had
-/// it.
+/// Returns by CPU id the number of the unit, of pods at or after `index`, that had the CPU; -1 if
+/// none had it.
 std::vector<int> Search::owners(std::size_t index) const {
   std::vector<int> owner(static_cast<std::size_t>(node_.machine().all_cpus().last().value) + 1, -1);
   int number = 0;

@@ -107,7 +107,7 @@ struct ApiClient::Parts {
     Headers headers;
     append(headers, fmt::format("Accept: {}", call.accept));
     append(headers, "User-Agent: pinfold");
-    append(headers, "Expect:");  // the body follows at once, whatever its size
+    append(headers, "Expect:");  // the body follows at once, regardless of its size
     if (!call.body.empty()) append(headers, fmt::format("Content-Type: {}", call.content_type));
     PINFOLD_LET(const auto text, token());
     if (!text.empty()) append(headers, "Authorization: Bearer " + text);

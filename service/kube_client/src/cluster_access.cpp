@@ -43,7 +43,7 @@ std::string absolute(const std::string& file, const std::string& directory) {
   return file.empty() || file.starts_with('/') ? file : directory + "/" + file;
 }
 
-/// Reads KEY (a file) or KEY-data (base64), of which the latter counts if both are there.
+/// Reads KEY (a file) or KEY-data (base64); the latter wins if both are present.
 Result<Pem> read_pem(const json& object, const std::string& path, const std::string& key,
                      const std::string& directory) {
   PINFOLD_LET(const auto data, text_of(object, path, key + "-data"));

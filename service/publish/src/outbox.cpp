@@ -48,7 +48,8 @@ std::string describe_failure(const Document& document, int status, std::string_v
 
 std::string describe_foreign(const Document& document, std::string_view body) {
   return fmt::format(
-      "{}: another exporter writes it, which stays so ({}); expected one exporter: stop the other "
+      "{}: another exporter owns it, and Pinfold leaves it alone ({}); expected one exporter: stop "
+      "the other "
       "one and delete the object, or remove 'publish' from the settings",
       name_of(document), kube::status_text(body));
 }

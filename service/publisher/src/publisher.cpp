@@ -27,7 +27,7 @@ using nlohmann::json;
 using publish::Document;
 using publish::PublishedKind;
 
-/// How often the topology is written again, in case somebody has deleted it.
+/// How often the topology is written again, in case it was deleted.
 constexpr std::chrono::minutes kRefresh(5);
 /// The most bytes of one answer.
 constexpr std::size_t kMostBody = std::size_t{16} << 20U;

@@ -79,7 +79,7 @@ Result<AssignedFor> read_assigned_for(const json& value) {
   if (value == "annotated") return AssignedFor::kAnnotated;
   if (value == "any") return AssignedFor::kAny;
   return fail_field("nri.tellContainers", value,
-                    "expected which containers are told their CPUs: 'none', 'annotated' (those of "
+                    "expected the containers that learn their CPUs: 'none', 'annotated' (those of "
                     "pods with the annotation pinfold.io/assigned) or 'any'");
 }
 

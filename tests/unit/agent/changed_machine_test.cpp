@@ -253,8 +253,8 @@ TEST_F(ChangedMachine, AnotherConfigurationThanTheLastIsSaid) {
   EXPECT_THAT(warnings_, IsEmpty());
   const std::string other = std::string(kStatic) + "topologyManagerPolicy: restricted\n";
   ASSERT_TRUE(open(two_sockets(), other.c_str()));
-  EXPECT_THAT(warnings_, ElementsAre("this is not the configuration that the node has had until "
-                                     "now: topologyManagerPolicy: 'none' becomes 'restricted'"));
+  EXPECT_THAT(warnings_, ElementsAre("this is not the node's current configuration: "
+                                     "topologyManagerPolicy: 'none' becomes 'restricted'"));
 }
 
 /// Containers would run on another NUMA node than the state says.

@@ -95,7 +95,7 @@ TEST_F(ProfileCli, IsThatOfTheOperatorFirst) {
 TEST_F(ProfileCli, AsksTheKubeletOfTheSystemdUnit) {
   std::filesystem::create_directory(dir_ / "root");
   EXPECT_THAT(run("status --state-dir state --sysfs root --kubelet-binary unit"),
-              HasSubstr("--kubelet-binary unit: there is no unit kubelet.service"));
+              HasSubstr("--kubelet-binary unit: unit 'kubelet.service' not found"));
 }
 
 /// After the pod no CPU is shared: a kubelet does not start, and so does nothing that decides as

@@ -1,4 +1,4 @@
-// Another number of exclusive CPUs for a container that runs.
+// Changes the number of exclusive CPUs of a running container.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

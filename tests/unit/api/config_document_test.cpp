@@ -176,8 +176,8 @@ TEST(ConfigDocument, OfAnotherKindIsAnError) {
       {"proxy/configz",
        "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nnodeGroups: [{kubeletExtraConfig: "
        "{cpuManagerPolicy: static}}, {name: b}]"},
-      {"'kubelet' alone does not tell what this file is", "kubelet: {cpuManagerPolicy: static}"},
-      {"'kubelet' alone does not tell what this file is",
+      {"'kubelet' alone does not identify this file", "kubelet: {cpuManagerPolicy: static}"},
+      {"'kubelet' alone does not identify this file",
        "prometheus: {}\nkubelet: {enabled: true, serviceMonitor: {}}"},
       {"kubelet: an object: expected a KubeletConfiguration", "dns: {}\nkubelet: {q: 1}"},
       {"a part of a Gardener Shoot", "kubernetes: {kubelet: {cpuManagerPolicy: static}}"},
@@ -262,7 +262,7 @@ TEST(ConfigDocument, DoesNotChangeAnOpenPolicy) {
   const auto changed = check_policies(both, before);
   ASSERT_FALSE(changed);
   EXPECT_THAT(changed.error().message,
-              HasSubstr("has no memoryManagerPolicy, which is 'Static' until now: pass all of it"));
+              HasSubstr("has no memoryManagerPolicy, which is now 'Static': pass all of it"));
 }
 
 TEST(ConfigDocument, OfAnsibleIsNotGuessed) {
@@ -324,9 +324,8 @@ TEST(ConfigDocument, OfTalosHasItsReservation) {
   EXPECT_EQ(memory("", reserved("612Mi")).first, "512Mi");
   EXPECT_EQ(memory("", reserved("292Mi")).first, "192Mi");
   EXPECT_EQ(memory("", "kubeReserved: {memory: 1Gi}, " + reserved("1636Mi")).first, "512Mi");
-  EXPECT_THAT(
-      memory("", reserved("612Mi")).second,
-      HasSubstr("a control plane of Talos 1.8 or later, with which reservedMemory adds up"));
+  EXPECT_THAT(memory("", reserved("612Mi")).second,
+              HasSubstr("a control plane of Talos 1.8 or later, which agrees with reservedMemory"));
   EXPECT_EQ(memory("", reserved("7Gi")).first, "384Mi") << "none adds up";
   EXPECT_EQ(memory("type: init, ", "maxPods: 9").first, "512Mi") << "or before 1.8";
   EXPECT_EQ(memory("install: {image: 'ghcr.io/a/installer:v1.7.5'}, ", "maxPods: 9").first,

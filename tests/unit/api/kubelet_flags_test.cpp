@@ -53,7 +53,7 @@ TEST(KubeletFlags, ThatPreventAStartAreErrors) {
   } cases[] = {
       {{"--fail-swap-on", "false"}, "'false': expected a flag"},
       {{"--node-ip"}, "flag '--node-ip': expected a value after it"},
-      {{"-max-pods=3"}, "unknown flag '-max-pods', with which a kubelet does not start, did you"},
+      {{"-max-pods=3"}, "unknown flag '-max-pods': a kubelet does not start with it, did you"},
       {{"--cpu-manager-policy="}, "flag '--cpu-manager-policy': '': expected a name: a kubelet"},
       {{"--memory-manager-policy="}, "flag '--memory-manager-policy': '': expected a name"},
       {{"--topology-manager-scope="}, "flag '--topology-manager-scope': '': expected a name"},
@@ -205,7 +205,7 @@ TEST(KubeletFlags, ThatNoKubeletKnowsPreventItsStart) {
   const auto misspelt = check_flags({{"--cpu-manager-polcy", "static"}});
   ASSERT_FALSE(misspelt);
   EXPECT_EQ(misspelt.error().message,
-            "unknown flag '--cpu-manager-polcy', with which a kubelet does not start, did you mean "
+            "unknown flag '--cpu-manager-polcy': a kubelet does not start with it, did you mean "
             "'--cpu-manager-policy'?");
 }
 
@@ -214,9 +214,9 @@ TEST(KubeletFlags, OfAVendorAreAWarning) {
   const KubeletFlags flags = {{"--pod-sysctls", "net.core.somaxconn=1024"}, {"--v", "2"}};
   EXPECT_TRUE(check_flags(flags));
   EXPECT_THAT(flag_warnings(flags),
-              testing::ElementsAre("flags that upstream's kubelets do not have, and with which "
-                                   "they do not start: --pod-sysctls",
-                                   "flags without effect here: --v"));
+              testing::ElementsAre(
+                  "flags that upstream's kubelets do not have and do not start with: --pod-sysctls",
+                  "flags without effect here: --v"));
   KubeletFlags many;
   for (int i = 0; i < 100; ++i) many["--zzz" + std::to_string(i)] = "";
   EXPECT_FALSE(check_flags(many));
@@ -229,8 +229,8 @@ TEST(KubeletFlags, ThatWereRemovedPreventAStart) {
   EXPECT_TRUE(check_flags(flags)) << "an older kubelet has them";
   EXPECT_THAT(
       flag_warnings(flags),
-      testing::ElementsAre("flags that upstream's kubelets do not have, and with which they do not "
-                           "start: --network-plugin (removed in 1.24), --pod-infra-container-image "
+      testing::ElementsAre("flags that upstream's kubelets do not have and do not start with: "
+                           "--network-plugin (removed in 1.24), --pod-infra-container-image "
                            "(removed in 1.35)",
                            "flags without effect here: --container-runtime-endpoint"));
 }

@@ -201,7 +201,7 @@ TEST(PodDocuments, DecideARejectedPodAnewIfAskedAboutIt) {
   };
   const std::string web = rejected_pod("TopologyAffinityError");
   EXPECT_EQ(names(web, RejectedPods::kDecide),
-            "a [pod 'default/a' was rejected (TopologyAffinityError): it is decided anew]");
+            "a [pod 'default/a' was rejected (TopologyAffinityError): it is decided again]");
   const std::string skipped = "[pod 'default/a' has finished (Failed): skipped]";
   EXPECT_EQ(names(web, RejectedPods::kSkip), skipped);
   EXPECT_EQ(names(fmt::format(R"({{"kind": "List", "items": [{}]}})", web), RejectedPods::kDecide),

@@ -613,7 +613,7 @@ TEST(FeatureGates, AreKnownByVersion) {
   EXPECT_EQ(
       describe_unknown_gates(config),
       "feature gates that kubelet 1.36 does not know: MemoryManager (always on since 1.32, no "
-      "gate any more), NodeLifecycleConditions (since 1.37), PodLevelResourceManager (did you "
+      "longer a gate), NodeLifecycleConditions (since 1.37), PodLevelResourceManager (did you "
       "mean 'PodLevelResourceManagers'?); no decision depends on them, but upstream's kubelet "
       "does not start with them");
   EXPECT_EQ(without_unknown_gates(config).feature_gates,

@@ -106,7 +106,7 @@ TEST_F(EndpointTest, ClosesConnectionsAboveTheLimitAndForgetsEndedOnes) {
   const UniqueFd third = connect_raw(socket);
   char byte = 0;
   EXPECT_LE(::recv(third.get(), &byte, 1, 0), 0) << "closed without an answer";
-  EXPECT_THAT(log(), Contains(HasSubstr("2 connections: closing any more")));
+  EXPECT_THAT(log(), Contains(HasSubstr("2 connections: further ones are closed")));
   first.reset();
   while (!call(socket).ok()) std::this_thread::yield();  // until gRPC has noticed
 }

@@ -76,7 +76,7 @@ TEST_P(NriGate, OnlyAPodThatDemandsQuietCpusDoesNotStartWithoutThem) {
   const auto started = world_.start(b_);
   ASSERT_FALSE(started.has_value());
   EXPECT_THAT(started.error().message,
-              HasSubstr("its pod demands quiet CPUs, but CPUs 1-2: fixed"));
+              HasSubstr("its pod requires quiet CPUs, but CPUs 1-2: fixed"));
   must_run(exclusive("c", 2));
   must_run(a_);
 }

@@ -28,7 +28,7 @@ class KubeletUnit : public testing::Test {
 };
 
 TEST_F(KubeletUnit, StartsTheProgramOfItsLastExecStart) {
-  EXPECT_EQ(found(), "there is no unit kubelet.service on this machine");
+  EXPECT_EQ(found(), "unit 'kubelet.service' not found");
   put("lib/systemd/system/kubelet.service", "[Service]\nExecStart=/old/kubelet --a\n");
   EXPECT_EQ(found(), "/old/kubelet");
   put("etc/systemd/system/kubelet.service",

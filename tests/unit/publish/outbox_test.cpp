@@ -134,7 +134,8 @@ TEST(Outbox, LeavesTheTopologyOfAnotherExporterAlone) {
   box.set({topology()});
   EXPECT_EQ(
       send(box, 409, kForeign),
-      "noderesourcetopologies 'n': another exporter writes it, which stays so (Apply failed "
+      "noderesourcetopologies 'n': another exporter owns it, and Pinfold leaves it alone (Apply "
+      "failed "
       "with 1 conflict: conflict with \"nfd\"); expected one exporter: stop the other one and "
       "delete the object, or remove 'publish' from the settings");
   EXPECT_EQ(box.next(), nullptr);

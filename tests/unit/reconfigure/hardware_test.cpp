@@ -83,7 +83,7 @@ TEST(ReconfigureHardware, RemovedCpusAreReplaced) {
     const Node to = node_of(Machine::make(std::move(fewer)).value(), reserving("0", profile));
     const auto result = checked_plan(from, state_with(from, {sized("a", 2), sized("b", 2)}), to);
     EXPECT_EQ(result.cost, (PlanCost{0, 0, 1, 1, 0})) << describe(result);
-    EXPECT_EQ(planned(result, "a").why, "CPUs 1 do not exist any more");
+    EXPECT_EQ(planned(result, "a").why, "CPUs 1 no longer exist");
   }
 }
 
@@ -265,7 +265,7 @@ TEST(ReconfigureHardware, SaysWhichNumaNodeIsGone) {
   const auto result = checked_plan(
       from, state_with(from, {sized("a", 1, 8), sized("b", 1, 8), sized("d", 1, 3)}), to);
   EXPECT_EQ(result.cost, (PlanCost{1, 0, 0, 0, 0})) << describe(result);
-  EXPECT_EQ(planned(result, "b").why, "NUMA node 1 does not exist any more, and nothing else fits");
+  EXPECT_EQ(planned(result, "b").why, "NUMA node 1 no longer exists, and nothing else fits");
   EXPECT_EQ(planned(result, "a").why, "the rules allow what it has");
 }
 

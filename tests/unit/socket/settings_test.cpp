@@ -112,7 +112,7 @@ TEST(Settings, NamesWhatIsWrong) {
       {"nri: {podLevelResources: none, handlersWithoutContainerGroups: ['']}",
        "handlersWithoutContainerGroups: '': expected a list of runtime class handlers"},
       {"nri: {podLevelResources: none, tellContainers: yes}",
-       "nri.tellContainers: 'yes': expected which containers are told their CPUs: 'none', "},
+       "nri.tellContainers: 'yes': expected the containers that learn their CPUs: 'none', "},
       {"nri: {podLevelResource: none}", "unknown field 'nri.podLevelResource', did you mean"},
   }};
   for (const auto& [text, message] : cases) {

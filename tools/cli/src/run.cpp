@@ -275,9 +275,10 @@ int parse_and_run(const Command& program, const Words& words, const ReportError&
   const auto formatter = std::make_shared<Formatter>();
   formatter->column_width(kNameWidth);
   app.formatter(formatter);
+  app.set_help_flag("-h,--help", "Print this help");
   app.set_help_all_flag(kHelpAll, "Print the help of every command");
   if (!program.version.empty()) {
-    app.set_version_flag("--version", program.name + " " + program.version);
+    app.set_version_flag("--version", program.name + " " + program.version, "Print the version");
   }
   const Command* chosen = nullptr;
   const bool all =

@@ -10,7 +10,7 @@ namespace pinfold::manual {
 
 std::vector<cli::Option> named_options(const cli::Command& command) {
   constexpr bool* kNone = nullptr;
-  std::vector<cli::Option> options = {{"-h,--help", kNone, "Print this help message and exit"},
+  std::vector<cli::Option> options = {{"-h,--help", kNone, "Print this help"},
                                       {"--help-all", kNone, "Print the help of every command"}};
   if (!command.version.empty()) options.push_back({"--version", kNone, "Print the version"});
   for (const cli::Option& option : command.options) {

@@ -40,7 +40,7 @@ std::string bars_note(const Style& style, bool has_bars, bool has_kernel) {
   return note;
 }
 
-/// Like human_bytes, but without a fraction from 100 on, which keeps columns narrow.
+/// Like human_bytes, but without a fraction at 100 or more, which keeps columns narrow.
 std::string narrow_bytes(std::uint64_t bytes) {
   constexpr std::size_t kHundreds = 3;
   std::string text = human_bytes(bytes);

@@ -93,7 +93,7 @@ Result<FlagsArgument> read_argument(const std::string& argument) {
                           argument));
 }
 
-/// The arguments, of which a unit finds its environment files by their names.
+/// The arguments; a unit finds its environment files by their names.
 class FlagsArguments {
  public:
   explicit FlagsArguments(std::vector<FlagsArgument> arguments)

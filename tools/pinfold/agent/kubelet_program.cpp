@@ -17,7 +17,7 @@ Result<std::string> program_of_kubelet_unit(const std::string& root) {
   PINFOLD_LET(const auto tree, audit::Tree::open(root));
   const auto unit = audit::read_unit(tree, kUnit);
   if (!unit) {
-    return fail(ErrorCode::kNotFound, fmt::format("there is no unit {} on this machine", kUnit));
+    return fail(ErrorCode::kNotFound, fmt::format("unit '{}' not found", kUnit));
   }
   PINFOLD_TRY_WRAP(check_unit(*unit), fmt::format("unit '{}'", kUnit));
   std::string program = unit->command.empty() ? "" : unit->command.front();

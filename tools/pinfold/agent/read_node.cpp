@@ -57,7 +57,7 @@ Result<NodeConfig> with_profile(const NodeOptions& options, Config config, bool 
   return NodeConfig{std::move(config), ProfileSource::kKubelet};
 }
 
-/// Returns whether the named configuration is the node's own, to which its kubelet adds flags.
+/// Returns whether the named configuration is the node's own, which its kubelet adds flags to.
 bool is_own_with_flags(const NodeOptions& options) {
   const auto is_own = [&](const std::string& path) {
     std::error_code ignored;

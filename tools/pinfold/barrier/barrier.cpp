@@ -249,7 +249,8 @@ cli::Command barrier_install_command() {
 
 cli::Command barrier_remove_command() {
   auto options = std::make_shared<BarrierOptions>();
-  cli::Command command{"remove", "Undo 'barrier install' to the byte; prints each change"};
+  cli::Command command{
+      "remove", "Undo 'barrier install' and restore the files byte for byte; prints each change"};
   command.add(file_options(*options));
   command.add({dry_run_option(*options)});
   command.sections = {{"Examples", {{"pinfold barrier remove --dry-run", "Only print it"}}}};
@@ -271,7 +272,7 @@ cli::Command barrier_status_command() {
 cli::Command barrier_command() {
   return {
       .name = "barrier",
-      .help = "Let containers start only on their decided CPUs, also when NRI fails",
+      .help = "Let containers start only on their assigned CPUs, also when NRI fails",
       .commands = {barrier_install_command(), barrier_remove_command(), barrier_status_command()}};
 }
 

@@ -34,7 +34,7 @@ struct GateHook {
 [[nodiscard]] Result<std::string> config_with_gate(const std::string& config,
                                                    const std::string& runtime_class,
                                                    const std::string& spec_file);
-/// Undoes config_with_gate() to the byte, for all runtime classes. Later changes of other lines
+/// Undoes config_with_gate() byte for byte, for all runtime classes. Later changes of other lines
 /// stay.
 [[nodiscard]] std::string without_gate(const std::string& config);
 

@@ -194,7 +194,7 @@ cli::Command checkpoint_convert_command() {
       "Write state files for another kubelet version, for example an older one; exit status 1 if "
       "that kubelet would not start from them, or would reject one of their pods"};
   command.add(
-      {{.name = "directory",
+      {{.name = "DIRECTORY",
         .target = &options->from,
         .help = "Directory with state files",
         .required = true},

@@ -249,8 +249,8 @@ std::string policy_of(const std::optional<std::string>& file, bool is_cpu) {
   return memory ? memory->policy : "";
 }
 
-/// A configuration that says nothing about a policy, which a flag of the kubelet may set, is no
-/// reason to change that of a file. Without any configuration the kubelet's defaults apply.
+/// A configuration without a policy, which a flag of the kubelet may set, is no reason to change
+/// that of a file. Without any configuration the kubelet's defaults apply.
 Result<void> check_policy(const RepairOptions& options, const NodeConfig& config,
                           const cp::Files& files) {
   const bool is_given = names_config(options.node) || has_own_config(options.node);
@@ -314,7 +314,7 @@ cli::Command checkpoint_repair_command() {
                        "Repair state files that a kubelet refuses to load; keeps every assignment "
                        "that can be saved, and a copy of the old files. Writes nothing and exits "
                        "with status 1 if something would be lost, unless --accept-loss is given"};
-  command.add({{.name = "directory",
+  command.add({{.name = "DIRECTORY",
                 .target = &options->node.state_dir,
                 .help = "Directory with state files",
                 .required = true},

@@ -10,7 +10,7 @@
 #include "pinfold/enforce/live_process.hpp"
 #include "pinfold/verbs/hooked.hpp"
 
-/// The container for which a runtime runs the hook.
+/// The container that a runtime runs the hook for.
 namespace pinfold::tools {
 
 /// Opens the first process of a container. Errors: those of LiveProcess::open; kInvalidArgument if

@@ -49,8 +49,8 @@ enum class HookStage { kCreateRuntime, kPoststop };
 /// Errors: kInvalidArgument.
 [[nodiscard]] Result<HookState> state_of_config(const nlohmann::json& config,
                                                 const std::string& id);
-/// Returns what a container asks to be told about its resources, by io.pinfold.assigned; nullopt:
-/// nothing. Errors: kInvalidArgument.
+/// Returns a container's request to learn its resources, by io.pinfold.assigned; nullopt: none.
+/// Errors: kInvalidArgument.
 [[nodiscard]] Result<std::optional<AssignedVariables>> asked_of(const HookState& state);
 /// Adds environment variables and the mount of a container's files to its config.json.
 /// Errors: kInvalidArgument if the document has no place for them.

@@ -161,25 +161,24 @@ cli::Command noise_command() {
   options->agent.is_query = true;
   cli::Command command{"noise",
                        "Measure what interrupts exclusive CPUs: interrupts, softirqs, kernel "
-                       "threads, other processes; and print what removes each. Changes nothing"};
+                       "threads, other processes; and print how to remove each. Changes nothing"};
   command.add(agent_options(options->agent));
-  command.add(
-      {output_option(options->agent.output),
-       {.name = "--for",
-        .target = cli::Integer{&options->milliseconds, 1, 3'600'000},
-        .help = "Milliseconds to measure; times of interrupts are exact from a second on",
-        .value = "MS"},
-       {.name = "--trace",
-        .target = &options->trace,
-        .help = "Do not measure, but sum the osnoise events of a trace file of tracefs, '-' "
-                "for standard input",
-        .value = "FILE",
-        .excludes = {"--for"}},
-       {.name = "CPUS_OR_PODS",
-        .target = &options->subjects,
-        .help = "CPUs as a list (17, or 4-7,12), or pods by UID, name or NAMESPACE/NAME "
-                "[every exclusive CPU]",
-        .value = "SUBJECT"}});
+  command.add({output_option(options->agent.output),
+               {.name = "--for",
+                .target = cli::Integer{&options->milliseconds, 1, 3'600'000},
+                .help = "Milliseconds to measure; interrupt times are accurate for 1000 ms or more",
+                .value = "MS"},
+               {.name = "--trace",
+                .target = &options->trace,
+                .help = "Instead of measuring, sum up the osnoise events in a tracefs trace, '-' "
+                        "for standard input",
+                .value = "FILE",
+                .excludes = {"--for"}},
+               {.name = "CPUS_OR_PODS",
+                .target = &options->subjects,
+                .help = "CPUs as a list (17, or 4-7,12), or pods by UID, name or NAMESPACE/NAME "
+                        "[every exclusive CPU]",
+                .value = "SUBJECT"}});
   command.sections = {
       {"Examples",
        {{"pinfold noise", "Measure every exclusive CPU for a second"},

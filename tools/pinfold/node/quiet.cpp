@@ -45,8 +45,8 @@ QuietDocument document_of(const quiet::KeptKnobs& kept, bool is_restored) {
 
 std::string knobs_text(const QuietDocument& document) {
   if (document.knobs.empty()) {
-    return document.is_restored ? "restored: nothing is changed any more\n"
-                                : "nothing is changed to make CPUs quiet\n";
+    return document.is_restored ? "restored: no changed values remain\n"
+                                : "no values have been changed to quiet CPUs\n";
   }
   TextTable table({{"KIND"}, {"NAME"}, {"BEFORE"}, {"NOW"}, {"OURS"}});
   for (const QuietedKnob& one : document.knobs) {
@@ -100,13 +100,16 @@ cli::Command quiet_command() {
                        "Show what was changed to make CPUs quiet (interrupts, queues, services, "
                        "kernel threads), or restore it"};
   command.add(agent_options(options->agent));
-  command.add({output_option(options->agent.output),
-               {"--restore", &options->restores,
-                "Restore what was there before, except what another program has changed since"}});
+  command.add(
+      {output_option(options->agent.output),
+       {"--restore", &options->restores,
+        "Restore the original values, except those that another program has changed since"}});
   command.sections = {
       {"Examples",
-       {{"pinfold quiet", "List what differs because of the setting 'quiet', and its old values"},
-        {"pinfold quiet --restore", "Restore it, after the service was stopped for good"}}}};
+       {{"pinfold quiet",
+         "List the values that the 'quiet' setting has changed, with the original ones"},
+        {"pinfold quiet --restore",
+         "Restore the original values after the service has been removed"}}}};
   command.run = [options] {
     return exit_status(options->restores ? restore(*options) : show(*options));
   };

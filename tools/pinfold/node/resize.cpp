@@ -109,8 +109,8 @@ cli::Command resize_command() {
   auto options = std::make_shared<ResizeOptions>();
   cli::Command command{
       "resize",
-      "Give a running container another number of exclusive CPUs: it keeps those of its admission, "
-      "and if it grows all that it has"};
+      "Change the number of exclusive CPUs of a running container. It always keeps the CPUs it was "
+      "admitted with; when it grows, it keeps all of its CPUs"};
   cli::Option pod = pod_option(options->pod);
   pod.name = "POD";
   pod.value.clear();
@@ -125,7 +125,7 @@ cli::Command resize_command() {
                std::move(container),
                {.name = "--cpu",
                 .target = &options->cpu,
-                .help = "Its new request and limit: a whole number",
+                .help = "The container's new CPU request and limit (a whole number)",
                 .value = "N",
                 .required = true},
                std::move(pod)});

@@ -31,8 +31,8 @@ Result<void> write_out(const std::string& text) {
             "write standard output: " + std::error_code(error, std::generic_category()).message()});
 }
 
-/// The alternate screen of a terminal, from which nothing remains afterwards. Keys are not echoed,
-/// and messages to the same terminal are dropped.
+/// The alternate screen of a terminal, which leaves no trace afterwards. Keys are not echoed, and
+/// messages to the same terminal are dropped.
 class Screen {
  public:
   Screen() { enter(); }

@@ -47,7 +47,7 @@ Result<NodeState> start(const Node& node, checkpoint::KubeletFiles files,
   auto right = with_right_sums(node, files);
   if (right) started = checkpoint::start(node, *right, {}, directory);
   if (!started) return fail(with_own_advice(options, std::move(error)));
-  warn(error.message + "; answered from what the file has, although no kubelet starts from it");
+  warn(error.message + "; using the file's contents, although no kubelet would start from it");
   return *std::move(started);
 }
 

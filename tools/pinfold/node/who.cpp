@@ -269,7 +269,7 @@ Result<CpuSet> read_cpus(const WhoOptions& options, const Machine& machine) {
   return *cpus;
 }
 
-/// Measures the noise of CPUs for a moment; of another machine's files there is none.
+/// Measures the noise of CPUs for a moment; not for the files of another machine.
 std::map<CpuId, noise::CpuNoise> noise_of(const WhoOptions& options, const agent::NodeAgent& agent,
                                           const agent::NodeStatus& status, const CpuSet& cpus) {
   constexpr std::chrono::milliseconds kMoment{200};

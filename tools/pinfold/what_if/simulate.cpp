@@ -206,7 +206,7 @@ cli::Command simulate_command() {
   constexpr int kMost = std::numeric_limits<int>::max();
   cli::Command command{
       "simulate",
-      "Admit pods on a machine that need not exist, compare two configurations, or replay recorded "
+      "Admit pods on a hypothetical machine, compare two configurations, or replay recorded "
       "node histories"};
   command.add(pods_options(options->pods));
   command.add(
@@ -246,7 +246,7 @@ cli::Command simulate_command() {
                         {"pinfold simulate --state-dir /var/lib/pinfold --config new.yaml",
                          "Print which pods of this node would be rejected and which would move"},
                         {"pinfold simulate --cluster nodes=20,pods=60,delay=10",
-                         "Count the pods that bounce, with a scheduler that asks and without"},
+                         "Count rejected pods with and without a scheduler that asks Pinfold"},
                         {"pinfold simulate --compare vectors.jsonl.gz",
                          "Compare decisions with those of a kubelet"}}}};
   command.run = [options] { return exit_status(run(*options)); };

@@ -73,7 +73,7 @@ void describe(Fields& fields, RunComparison& comparison) {
 }
 
 void describe(Fields& fields, SimulateDocument& document) {
-  fields.type("Simulation", "Pods on a machine that need not exist.");
+  fields.type("Simulation", "Pods on a hypothetical machine.");
   fields.member("machineName", document.machine_name, "");
   fields.member("complete", document.is_complete, "False: interrupted.");
   fields.member("runs", document.runs, "One for each configuration.");

@@ -283,7 +283,7 @@ enum {
   PINFOLD_RECONFIGURE_DRY_RUN = 1, /**< plan, but change nothing */
   /** Kill processes of pods that are removed; without it they cause PINFOLD_BUSY. */
   PINFOLD_RECONFIGURE_KILL = 2,
-  /** Go back to the node before the last reconfiguration; each container gets back what it had.
+  /** Go back to the node before the last reconfiguration; each container regains its resources.
    * `config` and `machine` must be NULL. PINFOLD_NOT_FOUND if there is none. */
   PINFOLD_RECONFIGURE_UNDO = 4,
   PINFOLD_RECONFIGURE_EVICT_LOST = 8,     /**< remove pods that cannot keep enough resources */
@@ -454,10 +454,10 @@ pinfold_code pinfold_pod_find_container(const pinfold_pod* pod, const char* name
  * longer need, and makes sure that the container's cgroup exists. */
 pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, const char* container,
                                      char** error);
-/** Gives a container with exclusive CPUs another number of them while it runs (KEP-5554):
+/** Changes the number of exclusive CPUs of a running container (KEP-5554):
  * `milli_cpu` is its new request and limit, in thousandths of a CPU. It keeps the CPUs of its
- * admission, and if it grows all that it has. Afterwards its cgroup has the new cpuset, and no
- * other container runs on its CPUs. *pod, unless `pod` is NULL, is as from pinfold_pod_get;
+ * admission and, when it grows, all of its current CPUs. Afterwards its cgroup has the new cpuset,
+ * and no other container runs on its CPUs. *pod, unless `pod` is NULL, is as from pinfold_pod_get;
  * PINFOLD_REJECTED and PINFOLD_NOT_ENFORCED set it, too. PINFOLD_REJECTED if it is not resized:
  * then nothing has changed, and *error begins with the kubelet's reason, "Deferred: " if other pods
  * use what it lacks, or "Infeasible: ". PINFOLD_INVALID_ARGUMENT for 0 or less. */
@@ -521,8 +521,8 @@ typedef struct pinfold_request {
 /** Admits a pod and adopts the cgroup that the runtime made for its container, in one transaction;
  * call it before the container's program runs. `directory` is as in pinfold_container_adopt_cgroup.
  * Afterwards no other container runs on the container's exclusive CPUs, and the cgroup has its
- * cpusets. If a step fails, everything is taken back, and processes in the cgroup are killed. The
- * pod ends with the container: after pinfold_container_delete, or when the next
+ * cpusets. If a step fails, everything is undone, and processes in the cgroup are killed. The pod
+ * ends with the container: after pinfold_container_delete, or when the next
  * pinfold_container_create or pinfold_node_reconcile, or at once a service, finds that it has
  * ended, see pinfold_container_adopt_cgroup. *pod, unless `pod` is NULL, is as from
  * pinfold_pod_admit, and set by PINFOLD_REJECTED, too. Errors: PINFOLD_REJECTED; PINFOLD_BUSY if a
@@ -530,14 +530,14 @@ typedef struct pinfold_request {
  * container that the manifest does not have; PINFOLD_INVALID_ARGUMENT for a request that is no
  * valid pod, and for a directory that cannot be adopted. This call and pinfold_container_delete
  * sync the disk once and leave the decision in Pinfold's journal: until another call that changes
- * the node has ended, for example pinfold_node_reconcile, the kubelet's files are older, by 16
- * calls at most. Make such a call before a kubelet starts on the state directory. */
+ * the node has ended, for example pinfold_node_reconcile, the kubelet's files lag behind by up to
+ * 16 calls. Make such a call before a kubelet starts on the state directory. */
 pinfold_code pinfold_container_create(pinfold_node* node, const pinfold_request* request,
                                       const char* directory, pinfold_pod** pod, char** error);
 /** Releases what a container from pinfold_container_create has, and ends its pod if it was the
  * last. Its cgroup may still exist. `container` may be NULL if the pod has one container. Does
  * nothing if the UID is unknown: a runtime may call it twice. Names are not looked up, so no other
- * pod is meant by mistake. Errors: PINFOLD_BUSY if processes run in the cgroup. */
+ * pod can be hit by mistake. Errors: PINFOLD_BUSY if processes run in the cgroup. */
 pinfold_code pinfold_container_delete(pinfold_node* node, const char* uid, const char* container,
                                       char** error);
 

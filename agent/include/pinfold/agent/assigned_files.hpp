@@ -11,7 +11,7 @@
 #include "pinfold/base/result.hpp"
 #include "pinfold/decide/decide.hpp"
 
-/// Files from which a container reads its own CPUs and memory nodes: docs/own-cpus.md.
+/// Files that show a container its CPUs and memory nodes: docs/own-cpus.md.
 namespace pinfold::agent {
 
 /// What a container may use, as Linux lists: "0-3,8".

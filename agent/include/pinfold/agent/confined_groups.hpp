@@ -13,7 +13,7 @@
 
 namespace pinfold::agent {
 
-/// What a plan has done to a foreign group.
+/// The effect of a plan on a foreign group.
 struct ConfinedNews {
   std::string directory;
   CpuSet had;                       ///< the CPUs on which it could run
@@ -27,7 +27,7 @@ struct ConfinedNews {
 /// unknown ones: if there are any, none.
 [[nodiscard]] std::set<std::string> adopted_roots(const Desired& desired);
 
-/// What an agent knows of foreign groups: where to look for them, and which it has confined. Those
+/// An agent's knowledge of foreign groups: where to look for them, and which it has confined. Those
 /// follow the shared pool, within the CPUs that they had chosen before, until someone else changes
 /// their cpuset.
 class ConfinedGroups {
@@ -35,7 +35,7 @@ class ConfinedGroups {
   /// A group with exactly the CPUs `former_pool` was confined by an earlier agent.
   explicit ConfinedGroups(CpuSet former_pool) : former_pool_(std::move(former_pool)) {}
 
-  /// Until a runtime has shown where to look, it is where adopted groups are.
+  /// Until a runtime has shown where to look, the search is where adopted groups are.
   void set_search(enforce::ForeignSearch search) { search_ = std::move(search); }
   [[nodiscard]] bool follows_runtime() const { return search_.is_of_runtime; }
 
@@ -57,7 +57,7 @@ class ConfinedGroups {
   /// Returns the steps that give groups below an adopted one their former cpuset back; the adopted
   /// group keeps them in place.
   [[nodiscard]] enforce::Plan take_given_back(const enforce::Cgroups& cgroups);
-  /// Remembers what a plan for `pool` has done to `groups`, and returns it.
+  /// Records the effects of a plan for `pool` on `groups`, and returns them.
   std::vector<ConfinedNews> learn(const enforce::PlanResult& result,
                                   const std::vector<enforce::ForeignGroup>& groups,
                                   const CpuSet& pool);

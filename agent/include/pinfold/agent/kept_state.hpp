@@ -25,7 +25,7 @@ enum class Unstored {
   kIsKept,
 };
 
-/// The side file with what was there before Pinfold changed it: see quiet::encode_kept.
+/// The side file with the values that Pinfold has changed: see quiet::encode_kept.
 inline constexpr std::string_view kKnobsFileName = ".pinfold_knobs";
 
 /// The state in an agent's state directory, with a copy in memory. The only part of an agent that

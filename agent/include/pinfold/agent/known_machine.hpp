@@ -63,8 +63,8 @@ enum class MemorySizes { kCount, kIgnored };
                                                            const Machine& after, MemorySizes sizes,
                                                            const CpuSet& offline = {});
 
-/// Returns one sentence per NUMA node and kind of memory of which `after` allocates more than
-/// `before` although the machine no longer has enough.
+/// Returns one sentence per NUMA node and kind of memory that `after` allocates more of than
+/// `before`, although the machine no longer has enough.
 [[nodiscard]] std::vector<std::string> memory_that_is_gone(const MemoryState& before,
                                                            const MemoryState& after,
                                                            const Machine& observed);

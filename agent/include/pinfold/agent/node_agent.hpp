@@ -132,13 +132,12 @@ class NodeAgent : public NodeView {
   /// that are exclusive to others; kIo.
   [[nodiscard]] Result<void> attach(const ContainerId& container, pid_t process);
 
-  /// Gives a container with exclusive CPUs another number of them while it runs; see
-  /// pinfold::resize. Its CPU shares and quota follow, unless its group is adopted: its runtime has
-  /// set those.
+  /// Changes the number of exclusive CPUs of a running container; see pinfold::resize. Its CPU
+  /// shares and quota follow, unless its group is adopted: its runtime has set those.
   /// Errors: those of preview_resize and the store; then nothing has changed.
   [[nodiscard]] Result<ResizeOutcome> resize(const ResizeRequest& request);
 
-  /// Writes files from which a container reads its CPUs and memory nodes, and returns the absolute
+  /// Writes the files that show a container its CPUs and memory nodes, and returns the absolute
   /// path of their directory, for a read-only bind mount. They follow every change that is in the
   /// kernel, until the container is removed. See AssignedFiles.
   /// Errors: kNotFound for a container without a group; those of AssignedFiles::publish.
@@ -224,8 +223,8 @@ class NodeAgent : public NodeView {
 
 /// Adopts one group. Errors: those of NodeAgent::adopt for it; then nothing has changed.
 [[nodiscard]] Result<ChangeOutcome> adopt(NodeAgent& agent, const AdoptedGroup& group);
-/// Calls NodeAgent::attach, and checks that the process id was not reused meanwhile.
-/// Errors: also kNotFound if the process ended meanwhile.
+/// Calls NodeAgent::attach, and checks that the process id was not reused during the call. Errors:
+/// also kNotFound if the process ended during the call.
 [[nodiscard]] Result<void> attach(NodeAgent& agent, const ContainerId& container,
                                   const enforce::LiveProcess& process);
 

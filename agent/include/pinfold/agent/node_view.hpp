@@ -40,8 +40,9 @@ class NodeView {
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
   /// See KnownMachine.
   [[nodiscard]] const std::optional<Machine>& observed() const { return observed_; }
-  /// Returns one sentence per difference between the current machine and the node, to which only a
-  /// reconfiguration can adapt, and per kind of memory that is allocated beyond its current size.
+  /// Returns one sentence per difference between the current machine and the node, which only a
+  /// reconfiguration can adapt to, and per kind of memory that is allocated beyond its current
+  /// size.
   [[nodiscard]] std::vector<std::string> machine_changes() const;
   /// What determined the profile of the node.
   [[nodiscard]] ProfileSource profile_source() const { return options_.profile_source; }
@@ -50,7 +51,7 @@ class NodeView {
   [[nodiscard]] const EnforcedLayout* enforced() const { return enforced_.get(); }
   /// Returns which values of the system Pinfold has changed since the kernel started.
   [[nodiscard]] quiet::KeptKnobs kept_knobs() const { return kept_->knobs(); }
-  /// What has happened to interrupts, queues and services; nullptr if they are left alone.
+  /// The state of interrupts, queues and services; nullptr if Pinfold does not manage them.
   [[nodiscard]] const quiet::QuietReport* quiet_report() const {
     return quiet_ ? &quiet_->report() : nullptr;
   }

@@ -58,14 +58,14 @@ struct DecidedPod : PodStatus {
 
   [[nodiscard]] bool is_admitted() const { return !rejection && !is_held; }
 };
-/// Returns a pod of which the node has nothing, such as a rejected one.
+/// Returns a pod that has no resources on the node, such as a rejected one.
 [[nodiscard]] PodStatus pod_without_groups(const NodeAgent& agent, const PodSpec& spec);
 /// Returns a pod as desired by `state`, without reading the kernel. A pod that is not active has no
 /// containers.
 [[nodiscard]] DecidedPod decided_pod(const NodeAgent& agent, const AgentState& state,
                                      const PodSpec& spec, std::optional<Rejection> rejection);
-/// Returns the active pods in the order of their admission, then the held ones, of which only the
-/// UID and the resources are known.
+/// Returns the active pods in the order of their admission, then the held ones, known only by UID
+/// and resources.
 [[nodiscard]] std::vector<DecidedPod> decided_pods(const NodeAgent& agent);
 
 /// The control groups that an agent enforces.
@@ -89,7 +89,8 @@ struct HeldContainer {
 
 [[nodiscard]] std::vector<HeldContainer> held_containers(const Desired& desired);
 
-/// What all pods request of a resource, by which a kubelet answers OutOfcpu and the like.
+/// The requests of all pods for a resource, which a kubelet checks for OutOfcpu and similar
+/// reasons.
 struct RequestSum {
   std::string resource;  ///< "cpu", "memory" or "hugepages-2Mi"
   Quantity requested;

@@ -30,7 +30,7 @@ class ContainerNames {
   std::map<std::string, ContainerName> logs_;
 };
 
-/// Returns the containers of a pod for which the kubelet has a directory
+/// Returns the containers of a pod that have a directory of the kubelet
 /// ROOT_DIR/pods/UID/containers/NAME. Empty without such directories.
 [[nodiscard]] std::vector<std::string> containers_of_pod(const Tree& tree,
                                                          const std::string& root_dir,

@@ -33,7 +33,7 @@ struct ObservedCgroupSetup {
   std::vector<enforce::Mount> mounts = {};  ///< only of control groups
   std::string mounts_error = {};            ///< why they are unknown; "": they are known
   std::string root;                         ///< Pinfold's root; "": no cpusets
-  /// The hierarchies of `root`, or the reason why there are none.
+  /// The hierarchies of `root`, or the reason why it has none.
   std::vector<enforce::HierarchyRoot> hierarchies = {};
   std::string hierarchies_error = {};
   /// The existing directories from the mount of the cpusets to `root`; never empty if `root` is

@@ -6,7 +6,7 @@
 /// Reads a node. Writes nothing and runs no program.
 namespace pinfold::audit {
 
-/// Reads all input of an audit. Whatever cannot be read is a problem, not an error.
+/// Reads all input of an audit. Anything that cannot be read is a problem, not an error.
 [[nodiscard]] Observed observe(const Tree& tree, const ObserveOptions& options);
 
 /// Reads only the kubelet: its process and its configuration.

@@ -125,7 +125,7 @@ struct Observed {
   std::optional<Machine> machine = {};
   ObservedKubelet kubelet = {};
   ObservedGroups cgroups = {};
-  /// The containers for which the kubelet has directories, by pod.
+  /// The containers that have directories of the kubelet, by pod.
   std::map<PodUid, std::vector<std::string>> pod_directories = {};
   std::map<pid_t, ObservedProcess> processes = {};
   std::vector<ObservedIrq> irqs = {};

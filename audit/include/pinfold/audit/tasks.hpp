@@ -32,7 +32,7 @@ struct LinuxTask {
 /// Parses the content of a thread's files stat and status; nullopt if something is missing.
 [[nodiscard]] std::optional<LinuxTask> parse_task(std::string_view stat, std::string_view status);
 
-/// Reads all threads that run or may run on `cpus`. Threads that end meanwhile are left out.
+/// Reads all threads that run or may run on `cpus`. Threads that end during the call are left out.
 /// Errors: kNotFound, kIo if DIR/proc cannot be read.
 [[nodiscard]] Result<std::vector<LinuxTask>> read_tasks(const std::string& root,
                                                         const CpuSet& cpus);

@@ -463,8 +463,8 @@ impl Node {
         })
     }
 
-    /// Gives a container another number of exclusive CPUs while it runs. Errors:
-    /// [`Code::Rejected`], with the pod.
+    /// Changes the number of exclusive CPUs of a running container. Errors: [`Code::Rejected`], with
+    /// the pod.
     pub fn resize(&self, pod_id: &str, container: &str, milli_cpu: i64) -> Result<Pod> {
         let id = c_string(pod_id.as_bytes())?;
         let name = c_string(container.as_bytes())?;

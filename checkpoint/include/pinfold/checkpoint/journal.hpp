@@ -73,7 +73,8 @@ inline constexpr std::size_t kJournalBlock = 4096;
 [[nodiscard]] std::variant<std::string, Edits> difference(std::string_view before,
                                                           std::string_view after);
 
-/// Applies a transaction. `contents` is the result of all earlier records, from the first one on.
+/// Applies a transaction. `contents` is the result of all earlier records, starting with the first
+/// one.
 /// Errors: kCorrupt if the edits belong to other contents.
 [[nodiscard]] Result<void> apply_record(const Record& record, Contents& contents);
 

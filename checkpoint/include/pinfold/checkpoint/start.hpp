@@ -36,7 +36,7 @@ struct KubeletFiles {
 [[nodiscard]] tl::expected<void, StartError> would_start(const Node& node, KubeletFiles files,
                                                          const ContainerIds& ids);
 
-/// Encodes a state in both files as the kubelet of `node` does, whatever the files held before.
+/// Encodes a state in both files as the kubelet of `node` does, regardless of earlier contents.
 [[nodiscard]] KubeletFiles encode_files(const Node& node, const NodeState& state);
 
 /// Updates `files` after an event: encodes a file again if its state has changed.

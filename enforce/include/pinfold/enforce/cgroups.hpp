@@ -182,8 +182,8 @@ class Cgroups {
 [[nodiscard]] Result<Cgroups> open_cgroups_to_read(const std::string& root,
                                                    const CgroupFsWrapper& wrap = {});
 
-/// cgroup v1 removes a CPU that goes offline from every group permanently. Gives back to the root
-/// those of `needed` that its parent has. Does nothing on cgroup v2.
+/// cgroup v1 removes a CPU that goes offline from every group permanently. Restores those of
+/// `needed` in the root that its parent has. Does nothing on cgroup v2.
 void restore_root(Cgroups& cgroups, const CpuSet& needed);
 /// Removes leftovers of interrupted changes that a plan from `before` to `after` does not cover:
 /// cgroup v1 groups that the plan creates but that were never filled, and groups that were replaced

@@ -7,8 +7,8 @@
 
 #include "pinfold/enforce/group.hpp"
 
-/// Limits of groups that Pinfold did not make and in which it writes only the cpuset: these limits
-/// can still throttle their processes.
+/// Limits of groups that Pinfold did not make: it writes only their cpuset, and these limits can
+/// still throttle their processes.
 namespace pinfold::enforce {
 
 /// The CFS quota of a group.

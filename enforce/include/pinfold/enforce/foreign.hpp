@@ -19,8 +19,8 @@ struct ForeignSearch {
   /// not known what starts and what a sandbox is, and no process is killed.
   bool is_of_runtime = true;
   std::set<std::string> roots;  ///< absolute directories; one that does not exist is skipped
-  /// Containers that were created and have not started, by an id with which the name of their group
-  /// ends. Their groups may have the CPUs of their containers.
+  /// Containers that were created and have not started, by an id that ends the name of their group.
+  /// Their groups may have the CPUs of their containers.
   std::map<std::string, ContainerId> starting;
   /// Ids of sandboxes. If a group cannot be confined, its processes are killed, but not those of a
   /// sandbox.

@@ -158,7 +158,7 @@ void compare_memory(MachineCopy& copy, const std::vector<MemoryShare>& shares,
 }
 
 /// Returns the number of pages of one size on a node of the copy: in proportion, but at most half
-/// of the node's memory, of which earlier pages have left `room`.
+/// of the node's memory; earlier pages have left `room` of it.
 int fitting_pages(std::uint64_t size, std::uint64_t bytes, const NumaNode& from, std::size_t i,
                   const VmNode& node, std::uint64_t room) {
   if (size == kGiantPage && i == 0 && node.memory < kFirstNodeWithGiantPages) return 0;

@@ -142,9 +142,9 @@ typedef struct pinfold_state {
   { sizeof(pinfold_state), NULL, 0, NULL, 0, 0 }
 
 /** Sets the owners of a machine without containers, and no allocations. Errors:
- * PINFOLD_INVALID_ARGUMENT if the state has another number of CPUs. */
+ * PINFOLD_INVALID_ARGUMENT if the state has a different number of CPUs. */
 pinfold_code pinfold_state_clear(const pinfold_machine* machine, pinfold_state* state);
-/** Gives back all that an owner has; nothing if it has nothing. Ignores PINFOLD_SHARED and
+/** Releases everything that an owner has, if anything. Ignores PINFOLD_SHARED and
  * PINFOLD_RESERVED. */
 void pinfold_state_release(pinfold_state* state, uint32_t owner);
 

@@ -80,7 +80,7 @@ void ClusterView::remove_topology(const std::string& name) {
   drop(name);
 }
 
-/// A node without zones stays in the fleet until it is made anew: nothing is predicted for it.
+/// A node without zones stays in the fleet until the fleet is rebuilt: nothing is predicted for it.
 void ClusterView::drop(const std::string& name) {
   const auto known = nodes_.find(name);
   if (known == nodes_.end()) return;
@@ -113,7 +113,7 @@ void ClusterView::set_pod(WatchedPod pod, Time now) {
 void ClusterView::distrust(const WatchedPod& rejected, Time now) {
   const PodUid& uid = rejected.spec.uid;
   const bool is_news = pods_.contains(uid) || unbound_.contains(uid) || in_flight_.contains(uid);
-  if (!is_news) return;  // it stays Failed for hours, and may be changed meanwhile
+  if (!is_news) return;  // it stays Failed for hours, and may change during that time
   ++rejections_;
   if (const auto node = nodes_.find(rejected.node); node != nodes_.end()) {
     distrusted_[node->second.number] = now + options_.exporter_delay;

@@ -77,7 +77,7 @@ Result<Certificates> read_certificates(const ServerCertificate& files) {
 
 }  // namespace
 
-/// A connection, whatever its stream is.
+/// A connection over any kind of stream.
 class ServerConnection {
  public:
   ServerConnection() = default;
@@ -279,8 +279,8 @@ class StreamConnection final
     });
   }
 
-  /// Ends the connection so that the client still gets the answer: bytes that it has sent and
-  /// nobody has read would reset it.
+  /// Ends the connection so that the client still gets the answer: unread bytes from the client
+  /// would reset it.
   void finish() {
     error_code ignored;
     lowest().socket().shutdown(tcp::socket::shutdown_send, ignored);

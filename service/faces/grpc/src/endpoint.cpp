@@ -103,7 +103,7 @@ void Endpoint::accept_one() {
   const bool is_owners = options_.is_owner(connection.get());
   if (!has_room(is_owners)) {
     if (!std::exchange(is_full_, true)) {
-      log(LogLevel::kWarning, fmt::format("socket '{}': {} connections: closing any more",
+      log(LogLevel::kWarning, fmt::format("socket '{}': {} connections: further ones are closed",
                                           listener_.path(), connections_.size()));
     }
     return;

@@ -94,7 +94,7 @@ std::vector<MetricFamily> quiet_families(const quiet::QuietReport& report) {
                                   static_cast<double>(report.unread.size())));
   families.push_back(counter_family("pinfold_noise_written_total",
                                     "Values written to keep interrupts, queues, services and "
-                                    "kernel threads off CPUs, or to give them back.",
+                                    "kernel threads off CPUs, or to restore them.",
                                     report.written));
   return families;
 }

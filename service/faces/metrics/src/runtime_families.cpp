@@ -30,7 +30,7 @@ std::vector<prometheus::MetricFamily> runtime_families(const worker::RuntimeCoun
                    "1 if the kubelet's own CPU manager is static: its containers are rejected.",
                    counted.kubelet_is_static ? 1 : 0));
   families.push_back(counter_family("pinfold_nri_resizes_refused_total",
-                                    "Containers that keep the number of their exclusive CPUs.",
+                                    "Resizes of containers with exclusive CPUs that were refused.",
                                     counted.resize_refusals));
   families.push_back(counter_family("pinfold_nri_reverted_total",
                                     "Cpusets that others changed and that were restored.",

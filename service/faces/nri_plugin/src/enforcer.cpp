@@ -94,8 +94,8 @@ std::optional<agent::AdoptedGroup> Enforcer::find_unadopted(Agent& agent,
     had_own_group_.insert(shown.id());
     return std::nullopt;
   }
-  // A container that had a group of its own and has none any more has ended while no runtime could
-  // report it.
+  // A container that had its own group and no longer has one ended while no runtime could report
+  // it.
   const bool runs = directory && runs_in(agent, *directory);
   if (!runs && had_own_group_.contains(shown.id())) return std::nullopt;
   if (runs) had_own_group_.insert(shown.id());
@@ -180,7 +180,7 @@ Result<api::UpdateContainerResponse> Enforcer::update(Agent& agent,
       log(LogLevel::kError, "NRI: " + resized.error().message);
       return fail(std::move(resized).error());
     }
-    api::ContainerUpdate shown;  // the amounts that the runtime has on record from now on
+    api::ContainerUpdate shown;  // the amounts that the runtime now has on record
     shown.set_container_id(request.container().id());
     *shown.mutable_linux()->mutable_resources()->mutable_cpu() = request.linux_resources().cpu();
     shown.mutable_linux()->mutable_resources()->mutable_cpu()->clear_cpus();

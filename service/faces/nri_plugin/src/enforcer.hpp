@@ -31,7 +31,7 @@ class Enforcer final : public Follower {
                                                 const api::StopContainerRequest& request) override;
   [[nodiscard]] Result<void> change(Agent& agent, const api::StateChangeEvent& event) override;
   void look(Agent& agent) override;
-  /// Tells the agent where the runtime's groups are: see OtherGroups.
+  /// Passes the locations of the runtime's groups to the agent: see OtherGroups.
   void show_groups(Agent& agent) { others_.show_groups(agent); }
 
  private:

@@ -17,8 +17,8 @@ class Execution : private EnforcerPart {
   using EnforcerPart::run;
   /// Returns the error of the first rejected pod; the other pods are still decided.
   Result<void> execute(Agent& agent, const AgentRequests& requests);
-  /// Gives a container another number of exclusive CPUs. Errors: the reason why it keeps what it
-  /// has; kBusy if the change is stored, but not yet applied.
+  /// Changes the number of a container's exclusive CPUs. Errors: the reason of a rejected resize;
+  /// kBusy if the change is stored, but not yet applied.
   Result<void> resize(Agent& agent, const ResizeRequest& request);
   /// Carries out only the removals. A failed one is tried again with the next event.
   void remove(Agent& agent, const AgentRequests& requests);

@@ -14,7 +14,7 @@
 //
 // The agent pins the groups of containers that it has adopted. All other groups below the kubelet's
 // directories, of sandboxes and of containers that it does not know, could run on exclusive CPUs.
-// The agent finds and confines them, as part of each plan; this file tells it where they are and
+// The agent finds and confines them, as part of each plan; this file passes it their locations and
 // counts what it has done:
 // - search_of() says where to look: the directories of kubelets, and the pods that the runtime
 //   shows; which groups are those of containers about to start; and whose processes are never

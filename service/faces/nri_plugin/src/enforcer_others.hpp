@@ -20,24 +20,24 @@ class OtherGroups : private EnforcerPart {
   /// Whether the runtime has shown all its pods.
   [[nodiscard]] bool is_synchronized() const { return is_synchronized_; }
   void set_synchronized() { is_synchronized_ = true; }
-  /// Until the runtime has shown its pods, groups of held pods cannot be told from others.
+  /// Until the runtime has shown its pods, groups of held pods cannot be distinguished from others.
   [[nodiscard]] bool knows_all_pods(const Agent& agent) const;
 
-  /// Tells the agent where the runtime's groups are. Until the runtime has shown all its pods:
-  /// nowhere.
+  /// Passes the locations of the runtime's groups to the agent; none until the runtime has shown
+  /// all its pods.
   void show_groups(Agent& agent);
   /// Keeps the groups of sandboxes and of unknown containers off exclusive CPUs, and `also`, even
   /// if it has no processes. Returns the exclusive CPUs on which some can still run.
   CpuSet confine_others(Agent& agent, const std::string& also = "");
-  /// Logs and counts what has happened to the runtime's groups. Those below the agent's root are
-  /// not the runtime's.
+  /// Logs and counts the changes to the runtime's groups. Those below the agent's root are not the
+  /// runtime's.
   void note_confined(Agent& agent);
   /// Returns why a group is not confined; nullopt if it is.
   [[nodiscard]] std::optional<std::string> why_unconfined(const std::string& directory) const;
 
   /// Counts confined groups that no event has explained for a whole interval, because the runtime
   /// makes a group before it reports the sandbox or the start of the container. Until the runtime
-  /// has shown its pods, unknown groups cannot be told from sandboxes and have no names.
+  /// has shown its pods, unknown groups cannot be distinguished from sandboxes and have no names.
   void note_unexplained(const Agent& agent);
   /// Counts a running container that was unknown to the agent, if it has, or had until it was
   /// confined, other CPUs than it should. If it was counted before the runtime showed it, adds its

@@ -15,14 +15,14 @@ namespace pinfold::socket {
 /// How a program reaches the node agent of a state directory.
 struct NodeSessionOptions {
   std::string socket = kDefaultSocket;  ///< "": no service is asked
-  /// Of an agent that reads the state of a service, in its directory: with the groups and the
-  /// profile that the service has.
+  /// Options of the read-only agent that views a service's state, with the service's groups and
+  /// profile.
   agent::AgentOptions reader;
   /// Opens the program's own agent, if no service runs for the state directory.
   std::function<Result<agent::NodeAgent>()> open;
   /// Where the parts of a node come from if the program's own agent is reconfigured.
   verbs::NodeSource source = {};
-  /// Checks that what the program asks for does not contradict a service.
+  /// Checks that the program's options do not contradict a service.
   std::function<Result<void>(const Hello& hello)> check;
   /// How long a request may wait for others.
   std::chrono::milliseconds timeout = checkpoint::Store::kLockTimeout;
@@ -41,12 +41,12 @@ class NodeSession {
   [[nodiscard]] const agent::NodeAgent& view() const { return **agent_; }
   /// The program's own agent; nullptr if a service works for it.
   [[nodiscard]] agent::NodeAgent* own() { return client_ || !*agent_ ? nullptr : &**agent_; }
-  /// What the node is made of now, without a view.
+  /// The node's current machine and configuration, without a view.
   [[nodiscard]] verbs::NodeParts node_parts() const;
   [[nodiscard]] bool uses_service() const { return client_ != nullptr; }
 
-  /// Executes an action. Errors: those of execute and Client::call; kBusy if the service has no
-  /// time; those of open and refresh.
+  /// Executes an action. Errors: those of execute and Client::call; kBusy if the service is
+  /// overloaded; those of open and refresh.
   [[nodiscard]] Result<verbs::Answer> execute(const verbs::Action& action);
   /// Executes an action with this type of answer.
   template <class Expected>

@@ -11,8 +11,8 @@
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/verbs/reconfigure.hpp"
 
-/// What one can ask of a node agent, as values. Commands, sockets, the C interface and the NRI
-/// plugin turn their bytes into these, and the answers back: docs/architecture.md.
+/// The requests to a node agent, as values. Commands, sockets, the C interface and the NRI plugin
+/// turn their bytes into these, and the answers back: docs/architecture.md.
 namespace pinfold::verbs {
 
 /// Admits pods in one transaction.
@@ -21,7 +21,7 @@ struct Admit {
   bool wants_trace = false;
   agent::FromRuntime shown = {};  ///< only of a container runtime
   bool wants_pods = false;        ///< the answer has the resources, as it always has on the socket
-  /// What was said when the pods were read, for the answer: see PodDocuments.
+  /// Warnings from reading the pods, for the answer: see PodDocuments.
   std::vector<std::string> warnings = {};
 };
 /// See NodeAgent::start.

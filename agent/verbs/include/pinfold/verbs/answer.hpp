@@ -40,7 +40,7 @@ struct PodResourcesSocket {
   std::string socket;  ///< "": it is not served
   std::string reason;  ///< see ServiceReport
 };
-/// Returns nullopt if the service does not serve PodResources, and says nothing about it.
+/// Returns nullopt if the service neither serves PodResources nor has a reason to report.
 [[nodiscard]] std::optional<PodResourcesSocket> pod_resources_of(const ServiceReport& report);
 /// Empty if the hook's request was carried out.
 using HookOutcome = std::optional<Refusal>;

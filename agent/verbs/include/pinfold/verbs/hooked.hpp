@@ -30,7 +30,7 @@ struct Refusal {
 [[nodiscard]] std::optional<Refusal> admit_hooked(agent::NodeAgent& agent,
                                                   const AdmitHooked& request,
                                                   const std::function<bool()>& has_ended);
-/// What a container that is about to be made is told about its resources.
+/// The resources to announce to a container before it is created.
 struct OwnResources {
   std::string directory;  ///< of its files, for a read-only bind mount: see agent::AssignedFiles
   agent::AssignedValues values;

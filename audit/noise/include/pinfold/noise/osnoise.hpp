@@ -31,8 +31,8 @@ struct TracedInterruption {
 /// Source: include/trace/events/osnoise.h of Linux 5.14 to 7.1.
 [[nodiscard]] std::optional<TracedInterruption> parse_osnoise(std::string_view line);
 
-/// Sums what a trace file has about the CPUs of a scope, over the time from its first to its last
-/// event. `own`: threads that are no noise. A trace of less than two events says nothing.
+/// Sums the events of a trace file for the CPUs of a scope, from its first to its last event.
+/// `own`: threads that are no noise. A trace of less than two events gives no result.
 [[nodiscard]] NoiseReport traced_noise(std::string_view trace, const std::set<std::int64_t>& own,
                                        const NoiseScope& scope);
 

@@ -11,7 +11,7 @@
 
 namespace pinfold::quiet {
 
-/// What is kept of a knob whose value differs because of Pinfold.
+/// The record of a knob that Pinfold has changed.
 struct KeptKnob {
   std::string before;             ///< its value before, byte for byte
   std::vector<std::string> ours;  ///< values that Pinfold has written or is about to write

@@ -40,12 +40,12 @@ struct Knob {
 /// Knobs and their values, byte for byte without the line break at the end.
 using KnobValues = std::map<Knob, std::string>;
 
-/// Returns the CPUs of a value. A unit for which no CPUs are set ("") may use all of `all`.
+/// Returns the CPUs of a value. A unit without a setting ("") may use all of `all`.
 /// Errors: kInvalidArgument if the value is no set of CPUs.
 [[nodiscard]] Result<CpuSet> cpus_of(const Knob& knob, std::string_view value, const CpuSet& all);
 
-/// Returns the value for a set of CPUs in the form in which the system prints it. `like`: a value
-/// of the same knob, which has as many digits if it is a mask.
+/// Returns the value for a set of CPUs in the form that the system prints. `like`: a value of the
+/// same knob, which has as many digits if it is a mask.
 [[nodiscard]] std::string value_of(const Knob& knob, const CpuSet& cpus, std::string_view like);
 
 }  // namespace pinfold::quiet

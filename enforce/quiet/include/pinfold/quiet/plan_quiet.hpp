@@ -11,13 +11,13 @@
 #include "pinfold/quiet/quiet_level.hpp"
 #include "pinfold/types/cpuset.hpp"
 
-/// Decides what is written so that CPUs become quiet, and so that they become as they were. Pure.
+/// Plans the writes that make CPUs quiet, and those that restore them. Pure.
 namespace pinfold::quiet {
 
 /// The CPUs that are to be quiet.
 struct QuietCpus {
-  CpuSet interrupts = {};  ///< of containers from QuietLevel::kInterrupts on
-  CpuSet system = {};      ///< of these, those from QuietLevel::kSystem on
+  CpuSet interrupts = {};  ///< of containers at QuietLevel::kInterrupts or above
+  CpuSet system = {};      ///< of these, those at QuietLevel::kSystem or above
 
   void add(QuietLevel level, const CpuSet& cpus);
   /// Returns the CPUs that a kind of knob has to leave.
@@ -27,7 +27,7 @@ struct QuietCpus {
   friend bool operator==(const QuietCpus&, const QuietCpus&) = default;
 };
 
-/// What is desired of a machine.
+/// The desired state of a machine's knobs.
 struct QuietDesired {
   QuietCpus cpus = {};
   CpuSet online;  ///< the CPUs of the machine that are online
@@ -65,7 +65,7 @@ struct QuietStep {
 struct QuietPlan {
   /// Before the containers move: leave every CPU that is quiet before or after.
   std::vector<QuietStep> leave = {};
-  /// After they have moved: CPUs that are quiet no longer are given back.
+  /// After they have moved: knobs regain CPUs that are no longer quiet.
   std::vector<QuietStep> give_back = {};
   KeptKnobs kept = {};           ///< to be stored before the first step
   KeptKnobs kept_after = {};     ///< to be stored after the last one, if none failed

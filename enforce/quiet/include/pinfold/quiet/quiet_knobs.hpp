@@ -21,7 +21,8 @@ struct Unquiet {
   CpuSet cpus;  ///< the quiet CPUs that it has not left
 };
 
-/// What has happened to knobs since the process started, and what is not as desired now.
+/// Counts of knob writes since the process started, and the knobs that differ from the desired
+/// value.
 struct QuietReport {
   std::uint64_t written = 0;              ///< values
   std::uint64_t taken = 0;                ///< values that another program has changed after us
@@ -30,11 +31,10 @@ struct QuietReport {
 };
 
 /// The knobs of a machine while CPUs become quiet and stop being so. leave() comes before the steps
-/// that move containers, give_back() after them. What fails is in the report; it holds back
-/// nothing.
+/// that move containers, give_back() after them. Failures are reported and delay nothing.
 class QuietKnobs {
  public:
-  /// Stores what is kept. Returns false if that fails; then no knob is written.
+  /// Stores the records. Returns false if that fails; then no knob is written.
   using Keep = std::function<bool(const KeptKnobs&)>;
   /// `kept`: what an earlier process has stored.
   QuietKnobs(std::unique_ptr<KnobStore> store, KeptKnobs kept, Keep keep)
@@ -45,7 +45,7 @@ class QuietKnobs {
   /// earlier process has left nothing; else only the knobs that it changes, unless one of them has
   /// another value than it had: then all.
   void leave(const QuietDesired& desired);
-  /// Gives back what is quiet no longer. Does nothing without a leave() before it.
+  /// Restores knobs of CPUs that are no longer quiet. Does nothing without a leave() before it.
   void give_back();
   /// Does both, and reads every knob again: what others have changed, and what has failed, is
   /// written again.

@@ -14,7 +14,7 @@ namespace pinfold::harness {
 /// The form of a user's kernel.
 enum class KernelKind {
   kImage,          ///< a bzImage or, for arm64, an Image, such as /boot/vmlinuz-6.1.0
-  kBuildTree,      ///< the directory in which a kernel was built
+  kBuildTree,      ///< the build directory of a kernel
   kDebianPackage,  ///< linux-image-*.deb with its configuration and modules
 };
 /// Recognises the form of a kernel by its content.

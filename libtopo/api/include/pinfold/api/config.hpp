@@ -65,12 +65,12 @@ struct AddedReservation {
   std::map<std::string, std::string> amounts;
 };
 
-/// What is known of the complete configuration, if this one is a part to which a distribution adds
-/// its own settings.
+/// The known facts about the complete configuration, if a distribution adds its own settings to
+/// this one.
 struct CompleteConfig {
   /// Where it is: "GKE adds its own settings, kubeReserved among them; ..."; "" if unknown.
   std::string advice = {};
-  /// The reservations of which one was assumed; none if nothing was.
+  /// The candidates for an assumed reservation; none if nothing was assumed.
   std::vector<AddedReservation> reservations = {};
 };
 
@@ -141,16 +141,17 @@ struct Config {
   std::string swap_behavior;                  ///< memorySwap.swapBehavior
   std::int32_t image_gc_high_threshold = 85;  ///< imageGCHighThresholdPercent
   std::int32_t image_gc_low_threshold = 80;   ///< imageGCLowThresholdPercent
-  /// For replays of what follows a draft: the options of closed drafts, which only the profile
-  /// fixed knows, are known.
+  /// For replays against a draft: accepts the options of closed drafts, which otherwise only the
+  /// profile fixed knows.
   bool knows_draft_options = false;
   /// For explanations: decide without this quirk of the profile. Borrowed from quirk_table().
   const Quirk* without_quirk = nullptr;
 
   /// Returns the effective gates: the defaults, overridden by feature_gates. Ignores unknown names.
   [[nodiscard]] FeatureGates gates() const;
-  /// Returns what feature_gates says of a gate: by its name or, for all gates of its stage that are
-  /// not named, by AllBeta or AllAlpha. nullopt: nothing. Source: component-base/featuregate.
+  /// Returns the setting of a gate in feature_gates: by its name or, for all gates of its stage
+  /// that are not named, by AllBeta or AllAlpha. nullopt: nothing. Source:
+  /// component-base/featuregate.
   [[nodiscard]] std::optional<bool> set_gate(std::string_view name, bool is_beta) const;
   /// Returns the quirks of the profile, except without_quirk.
   [[nodiscard]] Quirks quirks() const;
@@ -167,7 +168,7 @@ struct ParsedConfig {
   /// The fields of the managers' policies whose values are unknown, because the document is only a
   /// part of a kubelet's configuration and leaves them out: "cpuManagerPolicy".
   std::vector<std::string> open_policies = {};
-  /// The same of any document: a flag of the kubelet may set them.
+  /// The same for any document: a flag of the kubelet may set them.
   std::vector<std::string> unset_policies = {};
 };
 

@@ -39,7 +39,7 @@ struct ConfigDocument {
 [[nodiscard]] bool names_kubelet(std::string_view text);
 
 /// Applies flags to a configuration; `notes` names those without effect. Errors: kInvalidArgument
-/// for flags with which a kubelet does not start, and if they name the file with the rest of the
+/// for flags that a kubelet does not start with, and if they name the file with the rest of the
 /// configuration while `config` is empty. A kubelet whose whole command line has no file has no
 /// default evictionHard. Source: kubelet v1.36 cmd/kubelet/app/server.go, loadConfigFile.
 [[nodiscard]] Result<void> add_flags(const FlagsText& read, ConfigDocument& config);

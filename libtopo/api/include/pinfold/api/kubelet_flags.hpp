@@ -25,8 +25,8 @@ using KubeletFlags = std::map<std::string, std::string>;
 /// Returns the flags of a kubelet's command line; nullopt for another program. The program is
 /// "kubelet", or the first word after a multi-call program ("hyperkube kubelet").
 [[nodiscard]] std::optional<KubeletFlags> kubelet_flags(const std::vector<std::string>& words);
-/// Returns the flags of a command line without the program. Which of them have a value as a word of
-/// their own depends on the flag, as in the kubelet. Source: pflag.
+/// Returns the flags of a command line without the program. Whether a value is a separate word
+/// depends on the flag, as in the kubelet. Source: pflag.
 [[nodiscard]] KubeletFlags flags_of_words(const std::vector<std::string>& words);
 /// Returns the flags in arguments such as "cpu-manager-policy=static", with or without leading
 /// dashes.
@@ -62,7 +62,7 @@ void set_eviction_defaults(nlohmann::json& config);
 void add_rancher_flags(KubeletFlags& flags);
 /// Checks that a kubelet starts with these flags. Errors: kInvalidArgument for a flag that no
 /// version of upstream's kubelet has and that resembles one of these (others may be a vendor's),
-/// for a boolean of another value, for an empty policy, and for a word that is no flag.
+/// for an invalid boolean, for an empty policy, and for a word that is no flag.
 [[nodiscard]] Result<void> check_flags(const KubeletFlags& flags);
 /// Returns a warning that names the flags that no version of upstream's kubelet has; "" if all
 /// have.

@@ -36,7 +36,7 @@ struct UnitFiles {
 /// drop-in that of its directory, "kubelet.service.d". "" if neither names one unit. Source:
 /// systemd.unit(5).
 [[nodiscard]] std::string unit_of_path(std::string_view path);
-/// Reads the flags with which a systemd unit starts a kubelet. `texts`: the unit's file, then its
+/// Reads the flags that a systemd unit passes to a kubelet. `texts`: the unit's file, then its
 /// drop-ins, in the order in which they apply; `name`: "kubelet.service", "" if unknown. Source:
 /// systemd.service(5), systemd.exec(5).
 [[nodiscard]] FlagsText flags_of_unit(const std::vector<std::string>& texts, std::string_view name,

@@ -104,7 +104,7 @@ struct PodSpec {
 /// unique because a namespace contains no '_'.
 /// Errors: kInvalidArgument, also for a finished pod: "spec.containers[1].name: 'x': expected ...".
 [[nodiscard]] Result<PodSpec> pod_from_json(const nlohmann::json& document);
-/// Does the same, also for a finished pod: for those who follow pods to their end.
+/// Does the same, also for a finished pod: for callers that follow pods to their end.
 [[nodiscard]] Result<PodSpec> pod_of_any_phase(const nlohmann::json& document);
 /// Returns "Succeeded" or "Failed"; "" for a pod that has not finished.
 [[nodiscard]] std::string final_phase(const nlohmann::json& pod);
@@ -144,7 +144,7 @@ void apply_defaults(PodSpec& pod);
 [[nodiscard]] std::string why_not_guaranteed(const PodSpec& pod, const FeatureGates& gates);
 
 /// A pod with its QoS class, which depends on all containers and is computed once, for callers that
-/// need it for each container. Borrows the pod, which must not change meanwhile.
+/// need it for each container. Borrows the pod, which must not change during that time.
 struct PodView {
   // NOLINTNEXTLINE(google-explicit-constructor): usable like a pod in any call
   PodView(const PodSpec& pod);

@@ -23,7 +23,7 @@ namespace pinfold {
 /// Returns "Deployment 'a/web': its pod template is read as one pod"; "" for a pod.
 [[nodiscard]] std::string template_note(const nlohmann::json& document);
 
-/// What a reader does with fields that it does not know.
+/// How a reader treats unknown fields.
 enum class UnknownFields {
   kRefuse,  ///< as kubectl, for what a user wrote: see check_pod_fields
   kIgnore,  ///< as a kubelet, for what a program has from an API server
@@ -33,11 +33,11 @@ enum class UnknownFields {
 [[nodiscard]] Result<PodSpec> read_pod(const nlohmann::json& document,
                                        UnknownFields unknown = UnknownFields::kRefuse);
 
-/// Returns the reason for which a kubelet rejected a pod, which then never ran
-/// ("TopologyAffinityError"); "" for any other pod.
+/// Returns why a kubelet rejected a pod, which then never ran ("TopologyAffinityError"); "" for any
+/// other pod.
 [[nodiscard]] std::string rejection_reason(const nlohmann::json& pod);
 
-/// What a collector does with a pod that a kubelet has rejected, if it is no item of a list.
+/// How a collector treats a pod that a kubelet has rejected and that is not an item of a list.
 enum class RejectedPods {
   kSkip,    ///< as any finished pod
   kDecide,  ///< reads it, for a question about it
@@ -45,8 +45,8 @@ enum class RejectedPods {
 
 struct PodDocuments {
   std::vector<PodSpec> pods;
-  /// What was skipped (finished pods, to which a kubelet gives nothing; objects of unknown kinds),
-  /// read as a pod, or read though it is of another node.
+  /// Notes on objects that were skipped (finished pods, which get nothing from a kubelet; unknown
+  /// kinds), read as a pod, or read although they are of another node.
   std::vector<std::string> notes;
 };
 /// Collects the pods of documents, each a Pod, a workload or a list of them as printed by

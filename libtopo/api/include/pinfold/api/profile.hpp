@@ -32,7 +32,7 @@ inline constexpr std::array kProfiles = {Profile::kKubelet136, Profile::kKubelet
 /// Returns the names of kProfiles.
 [[nodiscard]] std::vector<std::string> profile_names();
 
-/// What a profile decides differently from the plain rules. Each member is one row of the table in
+/// The differences of a profile from the plain rules. Each member is one row of the table in
 /// docs/kubelet-compat.md and true where kubelet 1.36's behaviour is kept. Later kubelets have some
 /// of the quirks, the profile `fixed` has none.
 struct Quirks {

@@ -46,8 +46,8 @@ struct CpuCheckpoint {
 /// CPUs. nullptr if it has no assignment.
 [[nodiscard]] const CpuSet* baseline_of(const CpuCheckpoint& state, const ContainerId& container);
 
-/// Why hints or CPUs are requested: for an admission, a container that has another number of CPUs
-/// than it requests has no hints; for a resize, it keeps some of its exclusive CPUs.
+/// Why hints or CPUs are requested: for an admission, a container that has a different number of
+/// CPUs than it requests has no hints; for a resize, it keeps some of its exclusive CPUs.
 enum class CpuRequestKind { kAdmission, kResize };
 
 /// The state of the CPU manager: its checkpoint, and the part that a restart loses.

@@ -32,7 +32,7 @@ namespace pinfold {
                                             const PodUid& except = {});
 
 /// Returns a rejection for the first resource (pods, see Config::max_pods; cpu; memory; huge pages)
-/// of which the pod requests more than the other pods leave: "OutOfcpu" with milli-CPUs, the others
+/// that the pod requests more of than the other pods leave: "OutOfcpu" with milli-CPUs, the others
 /// with bytes. nullopt if the pod fits. The pod itself does not count among `pods`; `held` is what
 /// others use in addition. Source: kubelet v1.36 pkg/kubelet/lifecycle/predicate.go, scheduler
 /// noderesources.Fits.

@@ -11,8 +11,8 @@ namespace pinfold {
 /// policy that is not configured, and unknown feature gates.
 [[nodiscard]] std::vector<std::string> settings_without_effect(const Config& config);
 
-/// Returns everything that a user should know of a configuration: `of_text`, what was said when its
-/// text was read (see ParsedConfig), and the settings without effect. Every face says the same.
+/// Returns all warnings about a configuration: `of_text`, those from reading its text (see
+/// ParsedConfig), and the settings without effect. Every face prints the same.
 /// Domain: `config` with its profile, and with its unknown gates.
 [[nodiscard]] std::vector<std::string> config_warnings(std::vector<std::string> of_text,
                                                        const Config& config);

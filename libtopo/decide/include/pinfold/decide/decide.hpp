@@ -8,7 +8,8 @@
 #include "pinfold/decide/stale.hpp"
 #include "pinfold/types/trace.hpp"
 
-/// What changes the state of a node. Includes all that describes a node and a decision.
+/// The functions that change the state of a node. Includes everything that describes a node and a
+/// decision.
 namespace pinfold {
 
 /// What an admission checks.

@@ -27,7 +27,7 @@ namespace pinfold {
 /// Returns the configuration without its unknown gates.
 [[nodiscard]] Config without_unknown_gates(Config config);
 
-/// Returns the configuration with which a kubelet's start is judged: without its unknown gates,
+/// Returns the configuration that a kubelet's start is checked with: without its unknown gates,
 /// except those of kubelet 1.36 if nothing shows that the kubelet is not upstream's. Only of 1.36
 /// is it certain which gates stop it.
 [[nodiscard]] Config with_judged_gates(Config config);

@@ -55,7 +55,7 @@ struct NodeState {
 /// Returns the state of a node that has never run a pod.
 [[nodiscard]] NodeState empty_state(const Node& node);
 
-/// Returns the containers for which a pod has assignments, active or not, by name.
+/// Returns the containers of a pod, active or not, that have assignments, by name.
 [[nodiscard]] std::vector<ContainerId> containers_with_assignments(const NodeState& state,
                                                                    const PodUid& uid);
 

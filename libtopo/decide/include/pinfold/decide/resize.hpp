@@ -7,7 +7,7 @@
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/types/quantity.hpp"
 
-/// Another number of exclusive CPUs for a container that runs (KEP-5554).
+/// Changes the number of exclusive CPUs of a running container (KEP-5554).
 namespace pinfold {
 
 struct ResizeRequest {
@@ -45,9 +45,9 @@ using ResizeDecision = std::variant<Resized, NotResized>;
 /// unless that gate is off.
 [[nodiscard]] bool resizes_exclusive_cpus(const Config& config);
 
-/// Decides whether a container with exclusive CPUs gets another number of them. It keeps the CPUs
-/// of its admission in any case, and if it grows all that it has. Hints and policies apply as to an
-/// admission. Pure. Domain: as decide().
+/// Decides whether the number of a container's exclusive CPUs can change. It keeps the CPUs of its
+/// admission in any case and, when it grows, all of its current CPUs. Hints and policies apply as
+/// to an admission. Pure. Domain: as decide().
 /// Errors: kNotFound for a container of no active pod; kInvalidArgument for 0 CPUs or less.
 /// Source: KEP-5554 and the code proposed for 1.38 (kubernetes#140629); docs/kubelet-compat.md.
 [[nodiscard]] Result<ResizeDecision> resize(const Node& node, NodeState state,

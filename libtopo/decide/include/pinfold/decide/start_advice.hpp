@@ -9,7 +9,7 @@
 /// Explains how to mend a configuration that fails to start, like explanations of rejected pods.
 namespace pinfold {
 
-/// A change of one place from which the configuration comes.
+/// A change of one source of the configuration.
 struct AdviceStep {
   enum class Kind { kWrite, kPass, kLeaveOut };
   Kind kind = Kind::kWrite;

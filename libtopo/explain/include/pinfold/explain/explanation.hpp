@@ -56,8 +56,8 @@ struct Explanation {
 
   std::vector<ContainerExplanation> containers;  ///< only for an admitted pod
 
-  /// Changes with which a rejected pod is admitted, or with which containers of an admitted one get
-  /// exclusive CPUs.
+  /// Changes that get a rejected pod admitted, or give containers of an admitted one exclusive
+  /// CPUs.
   std::vector<Remedy> remedies;
 
   std::vector<OccupiedResource> table;  ///< only for a rejected pod, like the members below

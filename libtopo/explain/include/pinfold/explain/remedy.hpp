@@ -12,8 +12,8 @@
 
 namespace pinfold {
 
-/// A change with which a rejected pod is admitted, as confirmed by decide(). One of the members
-/// after `text` contains the change.
+/// A change that gets a rejected pod admitted, as confirmed by decide(). One of the members after
+/// `text` contains the change.
 struct Remedy {
   enum class Kind {
     kRequest,  ///< the pod's requests change: `pod`

@@ -36,8 +36,8 @@ namespace pinfold::fields {
 
 class Fields;
 
-/// Access to a list, an optional value, a map and a choice, whatever the types of their values. The
-/// `visit_sample` functions visit a new value; only its type counts.
+/// Access to a list, an optional value, a map and a choice, regardless of the types of their
+/// values. The `visit_sample` functions visit a new value; only its type counts.
 class ListAccess {
  public:
   virtual ~ListAccess() = default;

@@ -50,8 +50,8 @@ struct MachineDescription {
   bool has_cache_info = true;
   std::vector<NumaNode> numa_nodes;
   std::vector<Device> devices;
-  /// MemTotal of /proc/meminfo, from which the kubelet computes what is allocatable; if unknown,
-  /// the sum of the NUMA nodes. The two differ by pages that belong to no node, so == ignores it.
+  /// MemTotal of /proc/meminfo, the basis of the kubelet's allocatable memory; if unknown, the sum
+  /// of the NUMA nodes. The two differ by pages that belong to no node, so == ignores it.
   std::optional<std::uint64_t> memory_capacity = std::nullopt;
   /// Contradictions in the discovered data, and how they were resolved. Like has_cache_info, no
   /// part of the machine itself.

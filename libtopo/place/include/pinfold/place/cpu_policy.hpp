@@ -20,7 +20,7 @@ struct CpuRequest {
   CpusView reusable = {};  ///< may be taken in addition to the free CPUs; no words: none
 };
 
-/// Another number of exclusive CPUs for a container that has some.
+/// A new number of exclusive CPUs for a container that has some.
 struct CpuResize {
   int count = 0;
   CpusView current = {};

@@ -12,7 +12,7 @@
 
 namespace pinfold::place {
 
-/// The kinds of groups in which CPUs are taken.
+/// The kinds of groups that CPUs are taken from.
 enum class Level : std::uint8_t { kNuma, kSocket, kCache, kCore };
 inline constexpr std::size_t kLevels = 4;
 [[nodiscard]] std::string_view to_string(Level level);

@@ -7,8 +7,8 @@
 
 #include "pinfold/types/numa_mask.hpp"
 
-/// Sets of CPUs as words that somebody else owns: CPU 70 is bit 6 of word 1. All sets of one
-/// machine have as many words as its highest CPU needs, so a set of a small machine is one word.
+/// Sets of CPUs as borrowed words: CPU 70 is bit 6 of word 1. All sets of one machine have as many
+/// words as its highest CPU needs, so a set of a small machine is one word.
 namespace pinfold::place {
 
 using Word = std::uint64_t;
@@ -24,7 +24,7 @@ using CpusView = std::span<const Word>;
   return count;
 }
 
-/// CPUs that belong together. Has only the words in which it has CPUs, which for most cores is one.
+/// CPUs that belong together. Stores only the words with CPUs, which for most cores is one.
 struct CpuGroup {
   std::int32_t id = -1;  ///< of the core, socket, cache or NUMA node
   std::int32_t size = 0;

@@ -23,7 +23,7 @@ using Owner = std::uint32_t;
 inline constexpr Owner kShared = PINFOLD_SHARED;      ///< no owner: the CPU is in the shared pool
 inline constexpr Owner kReserved = PINFOLD_RESERVED;  ///< strict-cpu-reservation
 
-/// What is decided, and for which machine. Kinds of memory are numbered by the caller: regular
+/// The machine and the rules of decisions. Kinds of memory are numbered by the caller: regular
 /// memory is kind 0, each size of huge pages a further one.
 struct Rules {
   TopologyPolicy topology = TopologyPolicy::kNone;

@@ -31,8 +31,8 @@ class ZoneEvaluator {
   ZoneEvaluator& operator=(const ZoneEvaluator&) = delete;
   virtual ~ZoneEvaluator() = default;
 
-  /// Returns the zones from which all demands would be served, among them all of `required`; empty
-  /// if they cannot be aligned. Domain: 1 <= zones <= 64; at least one demand.
+  /// Returns the zones that would serve all demands, among them all of `required`; empty if they
+  /// cannot be aligned. Domain: 1 <= zones <= 64; at least one demand.
   [[nodiscard]] virtual NumaMask evaluate(int zones, std::span<const ZoneDemand> demands,
                                           NumaMask required, Scratch& scratch) const = 0;
 };

@@ -93,7 +93,7 @@ struct NodeTopologies {
 /// documents, or one JSON object per line. A document is limited to 16 MiB (parse_document); the
 /// number of lines is unlimited. An unreadable object does not stop the others.
 /// Errors: as above, preceded by the number of the document or line and of the item, for text that
-/// is not a document, a list of something else, and objects of which none can be read.
+/// is not a document, a list of something else, and if no object can be read.
 [[nodiscard]] Result<NodeTopologies> parse_node_topologies(std::string_view text);
 
 /// Writes a v1alpha2 object that conforms to the published CRD; node_topology_from_json reads it

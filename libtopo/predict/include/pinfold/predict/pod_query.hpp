@@ -32,8 +32,7 @@ struct Prediction {
   /// 0 to 100. 0 if the pod would not be aligned, so that best-effort nodes that can align it come
   /// first.
   std::uint8_t score = 0;
-  /// The zones from which the pod would be served; empty if there is nothing to align, or not
-  /// aligned.
+  /// The zones that would serve the pod; empty if there is nothing to align, or not aligned.
   NumaMask zones;
 
   [[nodiscard]] bool admits() const { return outcome != PredictedOutcome::kRejected; }
@@ -112,7 +111,7 @@ class PodQuery {
     bool is_cpu;
   };
   /// The CPUs that the pod's init containers have left, and the zones that have them. Amounts by
-  /// zone do not tell which CPUs a container takes, so only limits of their number are known.
+  /// zone do not show which CPUs a container takes, so only limits of their number are known.
   struct Reusable {
     NumaMask zones;
     std::int64_t least = 0;

@@ -24,7 +24,7 @@ enum class Change {
   kKept,              ///< it keeps what it has
   kMoved,             ///< some of its CPUs or NUMA nodes are replaced
   kBecomesExclusive,  ///< it gets CPUs or NUMA nodes from a manager that gave it none before
-  kBecomesShared,     ///< a manager that gave it CPUs or NUMA nodes gives it none any more
+  kBecomesShared,     ///< a manager that gave it CPUs or NUMA nodes no longer does
   kKeptAgainstRules,  ///< it keeps what it has, although the new rules would reject its pod
   kEvicted,           ///< its pod cannot be kept
 };
@@ -98,7 +98,7 @@ struct ReconfigurationPlan {
 /// Plans how the pods of a node continue with another configuration or machine. Devices do not
 /// move. Pure and deterministic. Among equal plans, returns the one that it finds first.
 /// Errors: kInvalidArgument with the kubelet's text if a kubelet of `to` would not start from any
-/// state; kUnsupported if no state was found from which it starts.
+/// state; kUnsupported if no state was found that it starts from.
 [[nodiscard]] Result<ReconfigurationPlan> plan_reconfiguration(const Node& from,
                                                                const NodeState& state,
                                                                const Node& to,

@@ -42,13 +42,13 @@ struct ListWatchOptions {
 /// no input or output and knows no clock: the caller sends the request that next() returns when it
 /// is due, and passes what comes back to answered(), received() and ended().
 ///
-/// How it works. A list ends with a resource version from which the watch starts; each event,
-/// bookmarks included, moves it forward. A watch that ends is resumed from there. 410 (Gone), as
-/// status or as event, means that the API server no longer has that version: then the list starts
-/// again, at once. All other failures are followed by a wait that doubles, with jitter from `seed`,
-/// so that many clients do not return at the same time. Only a watch that brings something, or
-/// that ends in time, ends a series of failures: a server that lists but cannot watch is not asked
-/// for lists in a loop.
+/// How it works. The watch starts from the resource version of the list; each event, bookmarks
+/// included, moves it forward. A watch that ends is resumed from there. 410 (Gone), as status or as
+/// event, means that the API server no longer has that version: then the list starts again, at
+/// once. All other failures are followed by a wait that doubles, with jitter from `seed`, so that
+/// many clients do not return at the same time. Only a watch that brings something, or that ends in
+/// time, ends a series of failures: a server that lists but cannot watch is not asked for lists in
+/// a loop.
 class ListWatch {
  public:
   ListWatch(Kind kind, const ListWatchOptions& options, std::uint64_t seed);

@@ -20,7 +20,7 @@ class Notifier {
   std::string socket_;
 };
 
-/// Returns the time in which the service manager expects a WATCHDOG=1, from the values of
+/// Returns the interval within which the service manager expects a WATCHDOG=1, from the values of
 /// WATCHDOG_USEC and WATCHDOG_PID (empty: not set); nullopt if it expects none from this process.
 [[nodiscard]] std::optional<std::chrono::microseconds> watchdog_time(const std::string& usec,
                                                                      const std::string& pid);

@@ -18,7 +18,7 @@ enum class NriMode {
 /// Which pods of the cluster can have pod-level resources (pod.spec.resources).
 enum class PodLevelResources { kNone, kAnnotated, kAny };
 
-/// Which containers are told their CPUs and memory nodes.
+/// The containers that learn their CPUs and memory nodes.
 enum class AssignedFor {
   kNone,
   kAnnotated,  ///< those of pods with the annotation pinfold.io/assigned

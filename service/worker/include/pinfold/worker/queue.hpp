@@ -32,7 +32,7 @@ class Queue {
   /// Returns a number above those of all waiting entries; nullopt if none waits.
   [[nodiscard]] std::optional<std::uint64_t> end_of_waiting() const;
 
-  /// Notes that the worker is busy from now on, or idle.
+  /// Notes whether the worker is now busy or idle.
   void set_busy(bool is_busy);
   /// Returns how long the worker has been busy; zero if it is idle.
   [[nodiscard]] std::chrono::milliseconds busy_for() const;

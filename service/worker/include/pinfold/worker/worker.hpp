@@ -59,9 +59,9 @@ class Worker {
   /// Subscribes to changes from now on, until the returned object is destroyed.
   [[nodiscard]] std::shared_ptr<Subscription> subscribe(std::size_t limit,
                                                         std::function<void()> notify);
-  /// Puts a comparison into the snapshot, from the next round on.
+  /// Puts a comparison into the snapshot, starting with the next round.
   void set_comparison(verbs::Comparison comparison);
-  /// Changes the reconciliation intervals, from the next one on.
+  /// Changes the reconciliation intervals, starting with the next one.
   void set_reconcile(const agent::WatchTimes& times, agent::PageMoves pages);
 
   /// Runs rounds until stop(), then checkpoints the journal.

@@ -10,9 +10,8 @@
 
 namespace pinfold::cluster {
 
-/// Pods for which nodes were named, and of which no node is known yet: each may be about to be
-/// bound to any of its nodes. The scheduler does not say which one it has chosen. Each is charged
-/// on all of its nodes.
+/// Pods with candidate nodes that are not known to be bound yet. The scheduler does not say which
+/// node it has chosen, so each pod is charged on all of its candidates.
 ///
 /// How it works. The fleet is charged when a pod comes and credited when it goes, so that a request
 /// costs as much as it names nodes, however many pods are in flight. The sums by node are for the

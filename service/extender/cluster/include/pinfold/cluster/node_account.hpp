@@ -38,7 +38,7 @@ enum class Estimate {
   kSafe,    ///< to decide whether a node passes
 };
 
-/// Sets what is available on a node, of which `fleet` has the published amounts.
+/// Computes what is available on a node whose published amounts are in `fleet`.
 ///
 /// How it works. If the place of every pod was observed, the published amounts are not needed, late
 /// as they are: what is allocatable minus the pods' placements is available. Else there are two

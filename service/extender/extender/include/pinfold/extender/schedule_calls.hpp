@@ -12,9 +12,9 @@
 
 namespace pinfold::extender {
 
-/// How long filter requests wait for pods in flight if they alone decide. After a wait in vain none
-/// waits for a while: pods whose volumes take long, or that wait for the others of a gang, must not
-/// slow all others down. Thread-safe.
+/// How long filter requests wait for pods in flight if they alone decide. After an unsuccessful
+/// wait none waits for a while: pods whose volumes take long, or that wait for the others of a
+/// gang, must not slow all others down. Thread-safe.
 class Patience {
  public:
   Patience(std::chrono::milliseconds wait, std::chrono::milliseconds rest)

@@ -56,7 +56,7 @@ class HttpServer {
   /// Is called by several threads at a time.
   using Handler = std::function<HttpAnswer(const HttpCall&)>;
 
-  /// Errors: kInvalidArgument for an address or certificate that is none; kIo.
+  /// Errors: kInvalidArgument for an invalid address or certificate; kIo.
   [[nodiscard]] static Result<std::unique_ptr<HttpServer>> start(HttpServerOptions options,
                                                                  Handler handler);
   HttpServer(const HttpServer&) = delete;

@@ -41,8 +41,8 @@ class Endpoint {
       EndpointOptions options);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
-  /// Takes no more calls, cancels the open ones and waits until they have ended. So whatever
-  /// finishes them must still run, or have finished them.
+  /// Takes no more calls, cancels the open ones and waits until they have ended. Whatever completes
+  /// these calls must outlive the endpoint.
   ~Endpoint();
 
  private:

@@ -17,7 +17,7 @@
 
 namespace pinfold::nri {
 
-/// The identity with which a plugin registers.
+/// The identity that a plugin registers with.
 struct Identity {
   std::string name;
   std::string index;  ///< two digits; plugins are called in ascending order

@@ -22,9 +22,9 @@ struct TtrpcCall {
 /// The side that is called.
 class TtrpcServer {
  public:
-  /// Takes one call from the front of `input`; nullopt if the input is used up. Whatever cannot
-  /// become a call is answered with a status: an oversized or malformed request, a stream used
-  /// before, too many open calls. Errors: kInvalidArgument for a frame that is not a request;
+  /// Takes one call from the front of `input`; nullopt if the input is used up. Anything that
+  /// cannot become a call is answered with a status: an oversized or malformed request, a stream
+  /// used before, too many open calls. Errors: kInvalidArgument for a frame that is not a request;
   /// reading must then stop.
   [[nodiscard]] Result<std::optional<TtrpcCall>> next(std::string_view& input, std::string& output);
   /// Answers a call; each call is answered once. A response above the size limit becomes a status.

@@ -7,7 +7,7 @@
 #include "pinfold/api/assigned_variables.hpp"
 #include "pinfold/nri/messages.hpp"
 
-/// What a pod asks to be told about its own CPUs and memory nodes.
+/// A pod's request to learn its CPUs and memory nodes.
 namespace pinfold::nri {
 
 /// Annotation of a pod whose containers ask for their CPUs: "true", "false", or a mapping of

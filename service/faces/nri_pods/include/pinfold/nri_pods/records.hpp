@@ -17,8 +17,8 @@ namespace pinfold::nri {
 /// answers: a runtime can hang when a plugin sends them on its own.
 class Records {
  public:
-  /// Limit per answer: the runtime runs a command for each started container and does nothing else
-  /// meanwhile.
+  /// Limit per answer: the runtime runs a command for each started container, and nothing else
+  /// during that time.
   static constexpr std::size_t kStartedAtOnce = 4;
 
   /// Returns the updates for one answer: all created containers that are due and at most

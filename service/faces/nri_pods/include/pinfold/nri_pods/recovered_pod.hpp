@@ -38,7 +38,7 @@ enum class ValueOrigin {
 struct Amount {
   Quantity value;
   ValueOrigin origin = ValueOrigin::kQosClass;
-  /// True if every Pod for which the kubelet sends the same messages has this amount (CPUs rounded
+  /// True if every Pod that causes the same messages of the kubelet has this amount (CPUs rounded
   /// up to 1m, bytes to 1). Otherwise it is an estimate.
   bool is_exact = false;
 
@@ -73,15 +73,15 @@ struct RecoveredPod {
   std::vector<RecoveredContainer> containers;
   /// True if no other container of the pod runs at the same time as these.
   bool has_all_containers = false;
-  /// Why the amounts of its containers must be wrong: their sum is more than the pod has. Then
-  /// nothing of the pod is exclusive. Empty if they are possible.
+  /// Why the amounts of its containers must be wrong: their sum exceeds that of the pod. The pod
+  /// then gets nothing exclusive. Empty if they are possible.
   std::string contradiction;
   std::optional<Resources> resources;  ///< pod-level
   bool resources_are_exact = false;
   /// Containers that were not announced or that, in a Guaranteed pod, have no limits: ephemeral
   /// containers, and those added after the annotation.
   std::vector<std::string> unannounced;
-  /// Why its annotation is rejected. Then nothing of the pod is exclusive.
+  /// Why its annotation is rejected. The pod then gets nothing exclusive.
   std::optional<Error> refused_annotation;
   /// kQuietAnnotation; nullopt: it has none, or a wrong one.
   std::optional<quiet::QuietLevel> quiet;
