@@ -18,7 +18,7 @@ using Writer = std::string (*)(const cli::Command& program);
 cli::Command completion_command(std::function<cli::Command()> program) {
   auto write = std::make_shared<Writer>(manual::bash_completion);
   cli::Command command{"completion", "Print the completions of a shell for this program"};
-  command.add({{.name = "shell",
+  command.add({{.name = "SHELL",
                 .target = cli::one_of<Writer>(*write, {{"bash", manual::bash_completion},
                                                        {"zsh", manual::zsh_completion},
                                                        {"fish", manual::fish_completion}}),

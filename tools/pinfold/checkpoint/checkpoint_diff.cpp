@@ -88,11 +88,11 @@ Result<ExitStatus> run(const DiffOptions& options) {
 cli::Command checkpoint_diff_command() {
   auto options = std::make_shared<DiffOptions>();
   cli::Command command{"diff", "Compare two states object by object; exit status 1 if they differ"};
-  command.add({{.name = "before",
+  command.add({{.name = "BEFORE",
                 .target = &options->before,
                 .help = "State file or directory",
                 .required = true},
-               {.name = "after",
+               {.name = "AFTER",
                 .target = &options->after,
                 .help = "State file or directory",
                 .required = true},

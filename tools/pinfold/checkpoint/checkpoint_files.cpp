@@ -149,7 +149,7 @@ Error not_inspected(const StateFile& file, Error error) {
 }
 
 cli::Option state_files_option(std::vector<std::string>& paths) {
-  return {.name = "path",
+  return {.name = "PATH",
           .target = &paths,
           .help = "State files, or directories with state files",
           .required = true};
