@@ -12,9 +12,9 @@ namespace {
 
 using namespace pinfold::nri;  // NOLINT(google-build-using-namespace)
 
-Answer answer_to(const Request& request) {
+PluginAnswer answer_to(const PluginRequest& request) {
   return std::visit(
-      [](const auto& message) { return Answer(AnswerTo<std::decay_t<decltype(message)>>()); },
+      [](const auto& message) { return PluginAnswer(AnswerTo<std::decay_t<decltype(message)>>()); },
       request);
 }
 
@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto events = session.receive(bytes);
   if (!events && events.error().message.empty()) std::abort();
   if (!events) return 0;
-  for (const Event& event : *events) {
+  for (const SessionEvent& event : *events) {
     const auto* asked = std::get_if<Asked>(&event);
     if (asked == nullptr) continue;
     (void)session.take_output();

@@ -36,7 +36,7 @@ PluginModel::Told* PluginModel::Pod::find(const std::string& name) {
   return found == containers.end() ? nullptr : &*found;
 }
 
-PluginModel::Steps PluginModel::begin(const AgentState& state, const nri::Request& call) {
+PluginModel::Steps PluginModel::begin(const AgentState& state, const nri::PluginRequest& call) {
   places_.clear();
   if (const auto* const all = std::get_if<api::SynchronizeRequest>(&call)) {
     return synchronize(state, *all);
@@ -52,7 +52,7 @@ PluginModel::Steps PluginModel::begin(const AgentState& state, const nri::Reques
   return {};
 }
 
-void PluginModel::end(const AgentState& state, const nri::Request& call) {
+void PluginModel::end(const AgentState& state, const nri::PluginRequest& call) {
   const auto add_known = [&](const auto& request) {
     const PodUid uid(request.pod().uid());
     if (has(state, uid, request.container().name())) add(request.pod(), request.container());

@@ -24,11 +24,11 @@ class PluginModel {
   explicit PluginModel(SpecOf spec_of) : spec_of_(std::move(spec_of)) {}
 
   /// Returns what a call must lead to in this state, and records what it says.
-  [[nodiscard]] Steps begin(const agent::AgentState& state, const nri::Request& call);
+  [[nodiscard]] Steps begin(const agent::AgentState& state, const nri::PluginRequest& call);
   /// Returns the resources on the runtime's record for the containers of these steps.
   [[nodiscard]] const PlacesOfPods& places() const { return places_; }
   /// Records that the call was answered and has led to this state.
-  void end(const agent::AgentState& state, const nri::Request& call);
+  void end(const agent::AgentState& state, const nri::PluginRequest& call);
   /// Removes pods that have ended without a call that says so.
   [[nodiscard]] Steps end_pods(const agent::AgentState& state, const std::vector<PodUid>& pods);
 

@@ -114,7 +114,7 @@ bool Runner::is_busy(const verbs::Action& change) {
   });
 }
 
-void Runner::begin_call(const nri::Request& call) {
+void Runner::begin_call(const nri::PluginRequest& call) {
   expect_state(in_turn_->state(), /*had_fault=*/false);
   steps_ = plugin_model_.begin(model_, call);
   const auto* const stop = std::get_if<api::StopContainerRequest>(&call);
@@ -131,7 +131,7 @@ void Runner::begin_call(const nri::Request& call) {
   if (event != nullptr && event->event() == api::Event::START_CONTAINER) asked_ = id_in(*event);
 }
 
-void Runner::end_call(const nri::Request& call, const Result<void>& answer) {
+void Runner::end_call(const nri::PluginRequest& call, const Result<void>& answer) {
   asked_.reset();
   if (!answer) {
     note("  refused: " + answer.error().message);

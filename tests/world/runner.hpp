@@ -72,8 +72,8 @@ class Runner {
   void check_taken_back();
 
   // promises_runtime.cpp
-  void begin_call(const nri::Request& call);
-  void end_call(const nri::Request& call, const Result<void>& answer);
+  void begin_call(const nri::PluginRequest& call);
+  void end_call(const nri::PluginRequest& call, const Result<void>& answer);
   struct Decided;
   void judge_create(const nri::api::CreateContainerRequest& request, const Decided& decided,
                     const Result<void>& answer);

@@ -13,8 +13,8 @@ namespace pinfold::world {
 class WatchedPlugin final : public nri::Follower {
  public:
   struct Watch {
-    std::function<void(const nri::Request&)> begin;
-    std::function<void(const nri::Request&, const Result<void>& answer)> end;
+    std::function<void(const nri::PluginRequest&)> begin;
+    std::function<void(const nri::PluginRequest&, const Result<void>& answer)> end;
   };
 
   /// `plugin` must outlive it.
@@ -58,7 +58,7 @@ class WatchedPlugin final : public nri::Follower {
   }
   template <class Message, class Do>
   auto call(const Message& message, const Do& act) -> decltype(act()) {
-    const nri::Request request(message);
+    const nri::PluginRequest request(message);
     watch_.begin(request);
     auto answer = act();
     watch_.end(request, outcome_of(answer));

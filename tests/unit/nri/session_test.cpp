@@ -57,10 +57,10 @@ ttrpc::Status answered_status(Session& session) {
   return ttrpc::decode_response(frame->payload).value().status.value_or(ttrpc::Status{});
 }
 
-std::vector<Event> receive(Session& session, std::string_view bytes) {
+std::vector<SessionEvent> receive(Session& session, std::string_view bytes) {
   auto events = session.receive(bytes);
   EXPECT_TRUE(events) << events.error().message;
-  return std::move(events).value_or(std::vector<Event>());
+  return std::move(events).value_or(std::vector<SessionEvent>());
 }
 
 /// Returns the only event of these bytes. Throws if it is of another type.
@@ -93,7 +93,7 @@ api::ConfigureResponse all_events() {
 }
 
 /// Gives the recorded answer, and compares the bytes.
-void answer(Session& session, const Asked& asked, const Result<Answer>& answer,
+void answer(Session& session, const Asked& asked, const Result<PluginAnswer>& answer,
             const std::string& expected) {
   ASSERT_TRUE(session.answer(asked.call, answer));
   EXPECT_EQ(hex(session.take_output()), hex(expected));
@@ -137,7 +137,7 @@ TEST(NriSession, PlaysWhatContainerd17Sent) {
   for (const std::string name : {"stop-pod-sandbox", "remove-pod-sandbox"}) {
     asked = receive_one<Asked>(session, recorded(kContainerd17, name));
     EXPECT_EQ(std::get<api::StateChangeEvent>(asked.request).pod().uid(), "uid-p1");
-    ASSERT_TRUE(session.answer(asked.call, Answer(api::Empty())));
+    ASSERT_TRUE(session.answer(asked.call, PluginAnswer(api::Empty())));
   }
 }
 
@@ -180,7 +180,7 @@ TEST(NriSession, PlaysWhatContainerd21Sent) {
   answer(session, asked, moved, recorded(kContainerd21, "synchronize-answer-with-update"));
 
   asked = receive_one<Asked>(session, recorded(kContainerd21, "run-pod-sandbox"));
-  ASSERT_TRUE(session.answer(asked.call, Answer(api::Empty())));
+  ASSERT_TRUE(session.answer(asked.call, PluginAnswer(api::Empty())));
   (void)session.take_output();
   asked = receive_one<Asked>(session, recorded(kContainerd21, "create-container"));
   answer(session, asked, adjustment("2-3", "1"),
@@ -216,9 +216,9 @@ std::string recorded_input() {
   return bytes;
 }
 
-std::vector<std::string> describe(const std::vector<Event>& events) {
+std::vector<std::string> describe(const std::vector<SessionEvent>& events) {
   std::vector<std::string> lines;
-  for (const Event& event : events) {
+  for (const SessionEvent& event : events) {
     std::string line = std::to_string(event.index());
     if (const auto* asked = std::get_if<Asked>(&event)) {
       line += " " + std::to_string(asked->call) + " " + std::to_string(asked->time_limit.count());
@@ -244,7 +244,7 @@ TEST(NriSession, ReadsTheSameWhereverTheInputIsSplit) {
     ASSERT_EQ(describe(events), describe(expected)) << "split at " << at;
   }
   Session single = new_session();
-  std::vector<Event> events;
+  std::vector<SessionEvent> events;
   for (const char byte : bytes) {
     for (auto& event : receive(single, {&byte, 1})) events.push_back(std::move(event));
   }
@@ -353,12 +353,13 @@ TEST(NriSession, AnswersShutdownItself) {
 TEST(NriSession, AnAnswerMustFitItsCall) {
   Session session = new_session();
   const auto asked = receive_one<Asked>(session, runtime_request(1, "CreateContainer", ""));
-  EXPECT_EQ(session.answer(3, Answer(api::Empty())).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(session.answer(asked.call, Answer(api::Empty())).error().message,
+  EXPECT_EQ(session.answer(3, PluginAnswer(api::Empty())).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(session.answer(asked.call, PluginAnswer(api::Empty())).error().message,
             "NRI: the answer to call 1 has another type than its request");
-  EXPECT_TRUE(session.answer(asked.call, Answer(api::CreateContainerResponse())));
-  EXPECT_EQ(session.answer(asked.call, Answer(api::CreateContainerResponse())).error().message,
-            "NRI: call 1 is not open");
+  EXPECT_TRUE(session.answer(asked.call, PluginAnswer(api::CreateContainerResponse())));
+  EXPECT_EQ(
+      session.answer(asked.call, PluginAnswer(api::CreateContainerResponse())).error().message,
+      "NRI: call 1 is not open");
 }
 
 TEST(NriSession, TimeLimitsComeFromTheRequestOrFromConfigure) {

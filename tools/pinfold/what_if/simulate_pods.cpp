@@ -59,7 +59,7 @@ class ProgressLine {
 struct SimulationInput {
   Machine machine;
   std::optional<Config> config;  ///< of the state directory
-  std::vector<simulate::Event> events;
+  std::vector<simulate::PodEvent> events;
   std::optional<SimulatedNode> now;  ///< with a state directory
 };
 

@@ -72,8 +72,8 @@ class Course {
 
 }  // namespace
 
-Result<std::vector<Event>> arrivals(const std::vector<PodSpec>& pods) {
-  std::vector<Event> events;
+Result<std::vector<PodEvent>> arrivals(const std::vector<PodSpec>& pods) {
+  std::vector<PodEvent> events;
   std::set<PodUid> uids;
   for (const PodSpec& pod : pods) {
     if (!uids.insert(pod.uid).second) {
@@ -127,11 +127,11 @@ Simulation as_it_is(const Node& node, NodeState state) {
   return simulation;
 }
 
-Result<Simulation> simulate_pods(const Node& node, const std::vector<Event>& events,
+Result<Simulation> simulate_pods(const Node& node, const std::vector<PodEvent>& events,
                                  const Progress& progress) {
   Course course(node);
   std::size_t happened = 0;
-  for (const Event& event : events) {
+  for (const PodEvent& event : events) {
     if (progress && !progress(happened)) break;
     if (const auto* const pod = std::get_if<PodSpec>(&event)) {
       PINFOLD_TRY(course.arrive(*pod));

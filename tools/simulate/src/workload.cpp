@@ -117,11 +117,11 @@ Result<Workload> parse_workload(std::string_view text) {
   return workload;
 }
 
-std::vector<Event> events_of(const Workload& workload) {
+std::vector<PodEvent> events_of(const Workload& workload) {
   constexpr std::size_t kPercent = 100;
   Dice dice(workload.seed);
   std::multimap<std::size_t, PodUid> ends;  // by the arrival before which they leave
-  std::vector<Event> events;
+  std::vector<PodEvent> events;
   for (std::size_t arrival = 0; arrival < workload.pods; ++arrival) {
     while (!ends.empty() && ends.begin()->first <= arrival) {
       events.emplace_back(std::move(ends.begin()->second));

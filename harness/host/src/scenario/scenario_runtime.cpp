@@ -36,7 +36,7 @@ PodStep read_pod(FieldReader& fields, PodStep::Do what) {
 class RuntimeOrder {
  public:
   /// Returns what is wrong with the next step at its position; "" if nothing is.
-  [[nodiscard]] std::string follow(const Action& action) {
+  [[nodiscard]] std::string follow(const StepAction& action) {
     return std::visit([this](const auto& step) { return this->check(step); }, action);
   }
 
@@ -138,7 +138,7 @@ class RuntimeOrder {
 
 }  // namespace
 
-Action read_run_pod(FieldReader& fields) {
+StepAction read_run_pod(FieldReader& fields) {
   RunPodStep step;
   const nlohmann::json* pod = fields.find("pod");
   if (pod != nullptr && pod->is_object()) {
@@ -150,31 +150,33 @@ Action read_run_pod(FieldReader& fields) {
   return step;
 }
 
-Action read_stop_pod(FieldReader& fields) { return read_pod(fields, PodStep::Do::kStop); }
-Action read_remove_pod(FieldReader& fields) { return read_pod(fields, PodStep::Do::kRemove); }
+StepAction read_stop_pod(FieldReader& fields) { return read_pod(fields, PodStep::Do::kStop); }
+StepAction read_remove_pod(FieldReader& fields) { return read_pod(fields, PodStep::Do::kRemove); }
 
-Action read_create_container(FieldReader& fields) {
+StepAction read_create_container(FieldReader& fields) {
   return read_container(fields, ContainerStep::Do::kCreate);
 }
-Action read_start_container(FieldReader& fields) {
+StepAction read_start_container(FieldReader& fields) {
   return read_container(fields, ContainerStep::Do::kStart);
 }
-Action read_stop_container(FieldReader& fields) {
+StepAction read_stop_container(FieldReader& fields) {
   ContainerStep step = read_container(fields, ContainerStep::Do::kStop);
   step.grace_s = fields.integer("grace", 0, 0, 600);
   return step;
 }
-Action read_remove_container(FieldReader& fields) {
+StepAction read_remove_container(FieldReader& fields) {
   return read_container(fields, ContainerStep::Do::kRemove);
 }
 
-Action read_exec_container(FieldReader& fields) {
+StepAction read_exec_container(FieldReader& fields) {
   return ExecContainerStep{read_container_name(fields), read_command(fields), read_status(fields),
                            fields.text("output", "")};
 }
 
-Action read_kill_runtime(FieldReader& /*fields*/) { return RuntimeStep{RuntimeStep::Do::kKill}; }
-Action read_restart_runtime(FieldReader& /*fields*/) {
+StepAction read_kill_runtime(FieldReader& /*fields*/) {
+  return RuntimeStep{RuntimeStep::Do::kKill};
+}
+StepAction read_restart_runtime(FieldReader& /*fields*/) {
   return RuntimeStep{RuntimeStep::Do::kRestart};
 }
 
@@ -195,7 +197,7 @@ std::string read_runtime(FieldReader& fields, const VmMachine& machine) {
   return std::string(kRuntimes[index]);
 }
 
-bool needs_runtime(const Action& action) {
+bool needs_runtime(const StepAction& action) {
   return std::holds_alternative<RunPodStep>(action) || std::holds_alternative<PodStep>(action) ||
          std::holds_alternative<ContainerStep>(action) ||
          std::holds_alternative<ExecContainerStep>(action) ||

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxSteps = 1000;
 constexpr const char* kStepsExpected = "expected a list of 1 to 1000 steps";
 
-Action read_admit(FieldReader& fields) {
+StepAction read_admit(FieldReader& fields) {
   AdmitStep step;
   const Json* pod = fields.find("pod");
   if (pod != nullptr && pod->is_object()) {
@@ -32,7 +32,7 @@ Action read_admit(FieldReader& fields) {
   return step;
 }
 
-Action read_start(FieldReader& fields) {
+StepAction read_start(FieldReader& fields) {
   StartStep step;
   step.pod = fields.text("pod", "");
   step.container = fields.text("container", "");
@@ -55,13 +55,13 @@ Action read_start(FieldReader& fields) {
   return step;
 }
 
-Action read_stop(FieldReader& fields) { return StopStep{fields.required_text("program")}; }
+StepAction read_stop(FieldReader& fields) { return StopStep{fields.required_text("program")}; }
 
-Action read_remove(FieldReader& fields) {
+StepAction read_remove(FieldReader& fields) {
   return RemoveStep{fields.required_text("pod"), fields.text("container", "")};
 }
 
-Action read_restart(FieldReader& fields) {
+StepAction read_restart(FieldReader& fields) {
   RestartStep step;
   if (fields.find("kubelet") != nullptr) step.kubelet = read_kubelet(fields, "kubelet");
   using Answer = RestartStep::Answer;
@@ -70,22 +70,22 @@ Action read_restart(FieldReader& fields) {
   return step;
 }
 
-Action read_cpus(FieldReader& fields, bool online) {
+StepAction read_cpus(FieldReader& fields, bool online) {
   CpusStep step{fields.cpus("cpus"), online};
   if (step.cpus.empty()) fields.complain("cpus", "expected at least one CPU");
   return step;
 }
-Action read_plug(FieldReader& fields) {
+StepAction read_plug(FieldReader& fields) {
   PlugStep step{fields.cpus("cpus"), fields.bytes("memory", 0), fields.integer("node", 0, 0, 63)};
   if (step.cpus.empty() == (step.memory == 0)) {
     fields.complain("cpus", "expected either cpus or memory");
   }
   return step;
 }
-Action read_offline(FieldReader& fields) { return read_cpus(fields, false); }
-Action read_online(FieldReader& fields) { return read_cpus(fields, true); }
+StepAction read_offline(FieldReader& fields) { return read_cpus(fields, false); }
+StepAction read_online(FieldReader& fields) { return read_cpus(fields, true); }
 
-Action read_exec(FieldReader& fields) {
+StepAction read_exec(FieldReader& fields) {
   ExecStep step;
   step.command = read_command(fields);
   step.cgroup = fields.text("cgroup", "");
@@ -101,7 +101,7 @@ Action read_exec(FieldReader& fields) {
   return step;
 }
 
-Action read_write(FieldReader& fields) {
+StepAction read_write(FieldReader& fields) {
   WriteStep step;
   step.file = fields.required_text("file");
   step.container = fields.text("container", "");
@@ -116,9 +116,9 @@ Action read_write(FieldReader& fields) {
   return step;
 }
 
-Action read_start_sampling(FieldReader&) { return StartSamplingStep{}; }
+StepAction read_start_sampling(FieldReader&) { return StartSamplingStep{}; }
 
-Action read_stop_sampling(FieldReader& fields) {
+StepAction read_stop_sampling(FieldReader& fields) {
   return StopSamplingStep{
       static_cast<std::uint64_t>(fields.integer("atLeast", 1, 1, 1000000000)),
       fields.text("exclusive", ""),
@@ -143,7 +143,7 @@ std::vector<std::vector<std::string>> read_commands(FieldReader& fields, const c
   return commands;
 }
 
-Action read_power_cuts(FieldReader& fields) {
+StepAction read_power_cuts(FieldReader& fields) {
   static constexpr WriteLoss kAll[] = {WriteLoss::kNone, WriteLoss::kAll, WriteLoss::kSome,
                                        WriteLoss::kTorn};
   PowerCutsStep step;
@@ -164,11 +164,11 @@ Action read_power_cuts(FieldReader& fields) {
   return step;
 }
 
-Action read_verify(FieldReader&) { return VerifyStep{}; }
+StepAction read_verify(FieldReader&) { return VerifyStep{}; }
 
 struct Verb {
   const char* name;
-  Action (*read)(FieldReader&);
+  StepAction (*read)(FieldReader&);
 };
 constexpr Verb kVerbs[] = {{"admit", read_admit},
                            {"start", read_start},
@@ -208,7 +208,7 @@ std::optional<KillPoint> read_kill_point(FieldReader& fields, std::optional<Comp
   return kill;
 }
 
-bool runs_command(const Action& action) {
+bool runs_command(const StepAction& action) {
   return std::holds_alternative<AdmitStep>(action) || std::holds_alternative<StartStep>(action) ||
          std::holds_alternative<RemoveStep>(action) ||
          std::holds_alternative<RestartStep>(action) || std::holds_alternative<ExecStep>(action);

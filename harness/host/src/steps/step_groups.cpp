@@ -18,7 +18,7 @@ std::string read_value(const Json& files, const std::string& path) {
 
 }  // namespace
 
-VmResult<void> note_groups(StepContext& context, const Action& action, StepResult& result) {
+VmResult<void> note_groups(StepContext& context, const StepAction& action, StepResult& result) {
   const auto* expect = std::get_if<ExpectStep>(&action);
   if (expect == nullptr && !std::holds_alternative<VerifyStep>(action)) return {};
   std::map<std::string, std::string> folders = context.running;

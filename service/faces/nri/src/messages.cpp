@@ -31,16 +31,16 @@ Result<Message> parse(std::string_view payload, std::string_view name) {
 }
 
 template <class Message>
-Result<Request> parse_request(std::string_view payload, std::string_view method) {
+Result<PluginRequest> parse_request(std::string_view payload, std::string_view method) {
   return parse<Message>(payload, method).map([](Message message) {
-    return Request(std::move(message));
+    return PluginRequest(std::move(message));
   });
 }
 
 }  // namespace
 
-Result<Request> decode_request(const std::string& method, std::string_view payload) {
-  using Parse = Result<Request> (*)(std::string_view, std::string_view);
+Result<PluginRequest> decode_request(const std::string& method, std::string_view payload) {
+  using Parse = Result<PluginRequest> (*)(std::string_view, std::string_view);
   static const std::map<std::string, Parse> kMethods{
       {"Configure", parse_request<api::ConfigureRequest>},
       {"Synchronize", parse_request<api::SynchronizeRequest>},
@@ -56,7 +56,7 @@ Result<Request> decode_request(const std::string& method, std::string_view paylo
   return found->second(payload, method);
 }
 
-std::string encode(const Answer& answer) {
+std::string encode(const PluginAnswer& answer) {
   return std::visit([](const auto& message) { return serialize(message); }, answer);
 }
 

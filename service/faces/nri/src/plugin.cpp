@@ -144,9 +144,9 @@ class Plugin::Connection : public std::enable_shared_from_this<Connection> {
         });
   }
 
-  void handle(Result<std::vector<Event>> events) {
+  void handle(Result<std::vector<SessionEvent>> events) {
     if (!events) return end(events.error());
-    for (Event& event : *events) {
+    for (SessionEvent& event : *events) {
       if (is_over_) return;
       std::visit([this](auto& one) { on(one); }, event);
     }
@@ -165,8 +165,8 @@ class Plugin::Connection : public std::enable_shared_from_this<Connection> {
   void on(Asked& event) {
     std::optional<TimePoint> deadline;
     if (event.time_limit > Clock::duration::zero()) deadline = Clock::now() + event.time_limit;
-    Reply<Answer>::Send send = [weak = weak_from_this(), call = event.call,
-                                &io = shared_->io](Result<Answer> answer) {
+    Reply<PluginAnswer>::Send send = [weak = weak_from_this(), call = event.call,
+                                      &io = shared_->io](Result<PluginAnswer> answer) {
       asio::post(io, [weak, call, answer = std::move(answer)] {
         if (const auto self = weak.lock()) self->answer(call, answer);
       });
@@ -182,7 +182,7 @@ class Plugin::Connection : public std::enable_shared_from_this<Connection> {
         event.request);
   }
 
-  void answer(std::uint32_t call, const Result<Answer>& answer) {
+  void answer(std::uint32_t call, const Result<PluginAnswer>& answer) {
     if (is_over_) return;
     // A second answer finds no open call.
     if (session_->answer(call, answer)) go_on();

@@ -22,7 +22,7 @@ TtrpcResponse refused(StatusCode code, std::string message) {
   return {ttrpc::Status{code, std::move(message)}, std::nullopt};
 }
 
-TtrpcResponse accepted(const Answer& answer) { return {std::nullopt, encode(answer)}; }
+TtrpcResponse accepted(const PluginAnswer& answer) { return {std::nullopt, encode(answer)}; }
 
 StatusCode status_code(ErrorCode code) {
   switch (code) {
@@ -62,8 +62,8 @@ Session::Session(const Identity& identity, TimePoint now, TimePoint deadline) {
       call_runtime("RegisterPlugin", request.SerializeAsString(), now, deadline).value_or(0);
 }
 
-Result<std::vector<Event>> Session::receive(std::string_view bytes) {
-  std::vector<Event> events;
+Result<std::vector<SessionEvent>> Session::receive(std::string_view bytes) {
+  std::vector<SessionEvent> events;
   for (;;) {
     PINFOLD_LET(const auto chunk, demultiplexer_.next(bytes));
     if (!chunk) return events;
@@ -75,7 +75,7 @@ Result<std::vector<Event>> Session::receive(std::string_view bytes) {
   }
 }
 
-Result<void> Session::receive_calls(std::string_view bytes, std::vector<Event>& events) {
+Result<void> Session::receive_calls(std::string_view bytes, std::vector<SessionEvent>& events) {
   for (;;) {
     std::string answers;
     auto call = server_.next(bytes, answers);
@@ -87,7 +87,7 @@ Result<void> Session::receive_calls(std::string_view bytes, std::vector<Event>& 
 }
 
 /// Turns a call into an event, or answers it if it is not a request to the plugin.
-void Session::handle(ttrpc::TtrpcCall call, std::vector<Event>& events) {
+void Session::handle(ttrpc::TtrpcCall call, std::vector<SessionEvent>& events) {
   if (call.request.service != kPluginService) {
     return respond(call.stream, refused(StatusCode::kUnimplemented,
                                         fmt::format("unknown service '{}'", call.request.service)));
@@ -147,7 +147,7 @@ void Session::respond(std::uint32_t call, const TtrpcResponse& response) {
   multiplex(ConnectionId::kPlugin, bytes, output_);
 }
 
-Result<void> Session::answer(std::uint32_t call, const Result<Answer>& answer) {
+Result<void> Session::answer(std::uint32_t call, const Result<PluginAnswer>& answer) {
   const auto found = requests_.find(call);
   if (found == requests_.end()) {
     return fail(ErrorCode::kNotFound, fmt::format("NRI: call {} is not open", call));
@@ -180,7 +180,7 @@ Result<std::uint32_t> Session::update_containers(const api::UpdateContainersRequ
   return call_runtime("UpdateContainers", encode(request), now, deadline);
 }
 
-Result<void> Session::receive_replies(std::string_view bytes, std::vector<Event>& events) {
+Result<void> Session::receive_replies(std::string_view bytes, std::vector<SessionEvent>& events) {
   for (;;) {
     PINFOLD_LET(auto reply, client_.next(bytes));
     if (!reply) return {};
@@ -195,8 +195,8 @@ Result<void> Session::receive_replies(std::string_view bytes, std::vector<Event>
   }
 }
 
-Result<std::vector<Event>> Session::expire(TimePoint now) {
-  std::vector<Event> events;
+Result<std::vector<SessionEvent>> Session::expire(TimePoint now) {
+  std::vector<SessionEvent> events;
   for (auto it = deadlines_.begin(); it != deadlines_.end();) {
     if (it->second > now) {
       ++it;

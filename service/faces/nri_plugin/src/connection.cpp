@@ -213,7 +213,7 @@ class RuntimeConnection::Link final : public Handler {
   /// Acknowledges an event whose error the runtime would ignore (containerd) or answer by leaving a
   /// sandbox behind. The error is only logged.
   [[nodiscard]] Reply<api::Empty> agreeing(api::Event event, Reply<api::Empty> reply) const {
-    return {[this, event, reply = std::move(reply)](const Result<Answer>& answer) {
+    return {[this, event, reply = std::move(reply)](const Result<PluginAnswer>& answer) {
               if (!answer) {
                 log(LogLevel::kWarning,
                     fmt::format("NRI: {}: {}", api::Event_Name(event), answer.error().message));

@@ -10,7 +10,7 @@
 namespace pinfold::nri {
 namespace {
 
-ResourceList quantities(const Amounts& amounts) {
+ResourceList quantities(const ShownAmounts& amounts) {
   ResourceList list;
   for (const auto& [name, amount] : amounts) {
     if (!amount.value.is_zero()) list.emplace(name, amount.value);

@@ -138,8 +138,8 @@ RecoveredContainer recover_container(const api::Container& shown, const PodFacts
   return container;
 }
 
-Amounts announced_amounts(const ResourceList& list) {
-  Amounts amounts;
+ShownAmounts announced_amounts(const ResourceList& list) {
+  ShownAmounts amounts;
   for (const char* const name : {"cpu", "memory"}) {
     amounts[name] = no_amount(ValueOrigin::kAnnotation, true);
   }

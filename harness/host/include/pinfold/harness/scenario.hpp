@@ -172,13 +172,13 @@ struct RuntimeStep {
   Do what = Do::kKill;
 };
 
-using Action =
+using StepAction =
     std::variant<AdmitStep, StartStep, StopStep, RemoveStep, RestartStep, CpusStep, PlugStep,
                  ExecStep, WriteStep, ExpectStep, VerifyStep, StartSamplingStep, StopSamplingStep,
                  PowerCutsStep, RunPodStep, PodStep, ContainerStep, ExecContainerStep, RuntimeStep>;
 
 struct ScenarioStep {
-  Action action;
+  StepAction action;
   std::string title;  ///< a short description
   int time_limit_s = 30;
   std::optional<KillPoint> kill_at;  ///< where to kill the first command of the step

@@ -16,11 +16,11 @@
 namespace pinfold::simulate {
 
 /// A pod arrives, or the pod with this UID leaves. A rejected pod that leaves changes nothing.
-using Event = std::variant<PodSpec, PodUid>;
+using PodEvent = std::variant<PodSpec, PodUid>;
 
 /// Returns one arrival per pod, in order.
 /// Errors: kInvalidArgument if two pods have the same UID.
-[[nodiscard]] Result<std::vector<Event>> arrivals(const std::vector<PodSpec>& pods);
+[[nodiscard]] Result<std::vector<PodEvent>> arrivals(const std::vector<PodSpec>& pods);
 
 /// The resources of one container. Containers that end before the pod runs are left out.
 struct PlacedContainer {
@@ -70,7 +70,8 @@ struct Simulation {
 using Progress = std::function<bool(std::size_t happened)>;
 /// Admits each arriving pod as an agent does, and starts its containers. Deterministic.
 /// Errors: kBusy with the container's name if its devices are gone when it starts.
-[[nodiscard]] Result<Simulation> simulate_pods(const Node& node, const std::vector<Event>& events,
+[[nodiscard]] Result<Simulation> simulate_pods(const Node& node,
+                                               const std::vector<PodEvent>& events,
                                                const Progress& progress = nullptr);
 
 /// How a second node treats a pod, compared with the first one.

@@ -40,6 +40,6 @@ struct Workload {
 
 /// Returns the events of a workload. They are the same on every machine, and do not depend on the
 /// nodes' decisions.
-[[nodiscard]] std::vector<Event> events_of(const Workload& workload);
+[[nodiscard]] std::vector<PodEvent> events_of(const Workload& workload);
 
 }  // namespace pinfold::simulate

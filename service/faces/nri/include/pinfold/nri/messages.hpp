@@ -17,11 +17,11 @@ namespace pinfold::nri {
 namespace api = ::nri::pkg::api::v1alpha1;
 
 /// Requests of the runtime to a plugin.
-using Request =
+using PluginRequest =
     std::variant<api::ConfigureRequest, api::SynchronizeRequest, api::CreateContainerRequest,
                  api::UpdateContainerRequest, api::StopContainerRequest, api::StateChangeEvent>;
 /// The answers, in the order of their requests.
-using Answer =
+using PluginAnswer =
     std::variant<api::ConfigureResponse, api::SynchronizeResponse, api::CreateContainerResponse,
                  api::UpdateContainerResponse, api::StopContainerResponse, api::Empty>;
 
@@ -33,7 +33,8 @@ template <class T, class... All>
 }
 /// The answer type of a request type.
 template <class T>
-using AnswerTo = std::variant_alternative_t<place_of<T>(std::type_identity<Request>()), Answer>;
+using AnswerTo =
+    std::variant_alternative_t<place_of<T>(std::type_identity<PluginRequest>()), PluginAnswer>;
 
 /// Returns the bit of an event in ConfigureResponse.events.
 [[nodiscard]] constexpr std::int32_t event_bit(api::Event event) {
@@ -44,8 +45,9 @@ inline constexpr std::int32_t kAllEvents = event_bit(api::Event::LAST) - 1;
 
 /// Decodes the request of a method of the service Plugin, except "Shutdown".
 /// Errors: kUnsupported for another method; kInvalidArgument for a malformed payload.
-[[nodiscard]] Result<Request> decode_request(const std::string& method, std::string_view payload);
-[[nodiscard]] std::string encode(const Answer& answer);
+[[nodiscard]] Result<PluginRequest> decode_request(const std::string& method,
+                                                   std::string_view payload);
+[[nodiscard]] std::string encode(const PluginAnswer& answer);
 
 [[nodiscard]] std::string encode(const api::UpdateContainersRequest& request);
 /// Errors: kInvalidArgument.

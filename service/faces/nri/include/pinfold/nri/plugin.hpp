@@ -21,14 +21,14 @@ namespace pinfold::nri {
 template <class T>
 class Reply {
  public:
-  using Send = std::function<void(Result<Answer>)>;
+  using Send = std::function<void(Result<PluginAnswer>)>;
 
   Reply(Send send, std::optional<TimePoint> deadline)
       : send_(std::move(send)), deadline_(deadline) {}
 
   /// An error makes the runtime's operation fail with its message.
   void operator()(Result<T> answer) const {
-    send_(std::move(answer).map([](T message) { return Answer(std::move(message)); }));
+    send_(std::move(answer).map([](T message) { return PluginAnswer(std::move(message)); }));
   }
   /// When the runtime stops waiting; nullopt if it does not say so.
   [[nodiscard]] const std::optional<TimePoint>& deadline() const { return deadline_; }

@@ -37,7 +37,7 @@ struct Registered {};
 struct Asked {
   std::uint32_t call = 0;                  ///< names the call until it is answered
   std::chrono::nanoseconds time_limit{0};  ///< from its arrival, at most a day; 0: unknown
-  Request request;
+  PluginRequest request;
 };
 /// Outcome of an update that the plugin requested. Errors: the runtime's, which does not say which
 /// update failed; kBusy after the time limit.
@@ -48,7 +48,7 @@ struct Updated {
 /// The runtime is shutting down.
 struct ShutDown {};
 
-using Event = std::variant<Registered, Asked, Updated, ShutDown>;
+using SessionEvent = std::variant<Registered, Asked, Updated, ShutDown>;
 
 /// One connection of a plugin with a runtime, without the socket and without a clock. Registers,
 /// joins the chunks of a SynchronizeRequest, and matches answers with calls. Holds at most
@@ -61,11 +61,11 @@ class Session {
 
   /// Handles bytes that have arrived. Errors: kInvalidArgument for bytes that do not follow the
   /// protocol, and if the registration is rejected.
-  [[nodiscard]] Result<std::vector<Event>> receive(std::string_view bytes);
+  [[nodiscard]] Result<std::vector<SessionEvent>> receive(std::string_view bytes);
   /// Answers a call; each call is answered once. An error is answered with its message, which makes
   /// the runtime's operation fail. Errors: kNotFound for a call that is not open; kInvalidArgument
   /// for an answer of the wrong type.
-  [[nodiscard]] Result<void> answer(std::uint32_t call, const Result<Answer>& answer);
+  [[nodiscard]] Result<void> answer(std::uint32_t call, const Result<PluginAnswer>& answer);
   /// Asks the runtime to update containers. The runtime does so only when no request of its own is
   /// unanswered, so no answer may wait for it. Returns the name of the call, see Updated.
   /// Errors: kBusy above ttrpc::kMaxOpenCalls; kInvalidArgument for a request that is too large.
@@ -74,7 +74,7 @@ class Session {
 
   /// Ends calls whose deadline has passed. Errors: kBusy if the runtime did not answer the
   /// registration.
-  [[nodiscard]] Result<std::vector<Event>> expire(TimePoint now);
+  [[nodiscard]] Result<std::vector<SessionEvent>> expire(TimePoint now);
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
   /// Returns the bytes to send; empty if there are none.
@@ -86,9 +86,11 @@ class Session {
  private:
   [[nodiscard]] Result<std::uint32_t> call_runtime(std::string method, std::string payload,
                                                    TimePoint now, TimePoint deadline);
-  [[nodiscard]] Result<void> receive_calls(std::string_view bytes, std::vector<Event>& events);
-  [[nodiscard]] Result<void> receive_replies(std::string_view bytes, std::vector<Event>& events);
-  void handle(ttrpc::TtrpcCall call, std::vector<Event>& events);
+  [[nodiscard]] Result<void> receive_calls(std::string_view bytes,
+                                           std::vector<SessionEvent>& events);
+  [[nodiscard]] Result<void> receive_replies(std::string_view bytes,
+                                             std::vector<SessionEvent>& events);
+  void handle(ttrpc::TtrpcCall call, std::vector<SessionEvent>& events);
   [[nodiscard]] bool join(const ttrpc::TtrpcCall& call, api::SynchronizeRequest& request);
   void respond(std::uint32_t call, const ttrpc::TtrpcResponse& response);
 
@@ -98,7 +100,7 @@ class Session {
   std::string output_;
   std::uint32_t registration_ = 0;
   std::map<std::uint32_t, TimePoint> deadlines_;   ///< of the plugin's own calls
-  std::map<std::uint32_t, std::size_t> requests_;  ///< open calls: the index in Request
+  std::map<std::uint32_t, std::size_t> requests_;  ///< open calls: the index in PluginRequest
   api::SynchronizeRequest synchronize_;            ///< the chunks so far
   std::size_t synchronize_bytes_ = 0;
   std::chrono::milliseconds request_timeout_{0};

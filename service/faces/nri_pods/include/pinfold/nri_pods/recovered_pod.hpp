@@ -47,14 +47,14 @@ struct Amount {
 
 /// Maps resource names to amounts: always "cpu" and "memory", and the sizes of huge pages that it
 /// has.
-using Amounts = std::map<std::string, Amount, std::less<>>;
+using ShownAmounts = std::map<std::string, Amount, std::less<>>;
 
 struct RecoveredContainer {
   std::string name;
   ContainerKind kind = ContainerKind::kApp;
   bool kind_is_exact = false;
-  Amounts requests;
-  Amounts limits;
+  ShownAmounts requests;
+  ShownAmounts limits;
   /// True if it has no huge pages other than those in `limits`.
   bool has_all_huge_pages = false;
 
