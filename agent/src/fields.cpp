@@ -181,6 +181,7 @@ void describe(Fields& fields, ResizeOutcome& outcome) {
   fields.member("cpusBefore", outcome.before, "Its exclusive CPUs; \"\": it was refused.");
   fields.member("cpus", outcome.after, "Its exclusive CPUs now; \"\": it was refused.");
   fields.member("notEnforced", outcome.not_enforced, kNotEnforcedDoc);
+  fields.member("trace", outcome.trace, "The reasons; null if they were not requested.");
 }
 
 void describe(Fields& fields, ReconcileReport& report) {

@@ -423,9 +423,9 @@ void NodeAgent::reset_affinity(const ContainerId& container, std::optional<pid_t
                   label, widened->size() == 1 ? "" : "es", enforce::to_list(*widened)));
 }
 
-Result<ResizeOutcome> NodeAgent::resize(const ResizeRequest& request) {
+Result<ResizeOutcome> NodeAgent::resize(const ResizeRequest& request, Trace* trace) {
   const auto& [container, cpu] = request;
-  auto decision = preview_resize(request);
+  auto decision = preview_resize(request, trace);
   if (!decision) return tl::unexpected(std::move(decision).error());
   if (auto* const refused = std::get_if<NotResized>(&*decision)) {
     log(LogLevel::kInfo,

@@ -1,5 +1,5 @@
-// kubelet_tree_files DIR: writes the files of a node with a kubelet to DIR, where a container of the shared pool can run on
-// another one's exclusive CPU 2.
+// kubelet_tree_files DIR: writes the files of a node with a kubelet to DIR, where a container of
+// the shared pool can run on another one's exclusive CPU 2.
 #include <filesystem>
 
 #include "kubelet_tree.hpp"

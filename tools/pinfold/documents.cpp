@@ -82,7 +82,6 @@ void describe(Fields& fields, ResizeDocument& document) {
   fields.member("enforced", document.is_enforced, "Its control groups are as desired.");
   fields.member("stored", document.is_stored, "False after a dry run or a refusal.");
   fields.member("notSettled", document.not_settled, kNotSettledDoc);
-  fields.member("trace", document.trace, "Null without --explain.");
 }
 
 void describe(Fields& fields, QuietedKnob& knob) {

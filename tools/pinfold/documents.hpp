@@ -68,7 +68,6 @@ struct ResizeDocument {
   bool is_enforced = false;
   bool is_stored = false;
   std::optional<Error> not_settled;
-  std::optional<Trace> trace;
 };
 
 /// A value of the system that Pinfold has changed.

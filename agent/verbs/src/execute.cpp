@@ -47,7 +47,10 @@ struct Execute {
     return done(attach(agent, request.container, process));
   }
   Result<Answer> operator()(const Resize& request) const {
-    PINFOLD_LET(auto outcome, agent.resize(request.request));
+    Trace trace;
+    PINFOLD_LET(auto outcome,
+                agent.resize(request.request, request.wants_trace ? &trace : nullptr));
+    if (request.wants_trace) outcome.trace = std::move(trace);
     return outcome;
   }
   Result<Answer> operator()(const Remove& request) const {

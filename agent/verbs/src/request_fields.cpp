@@ -200,6 +200,7 @@ void describe(Fields& fields, Resize& request) {
   std::int64_t milli = request.request.cpu.milli_value();
   fields.member("cpuAmount", milli, "Its new request and limit, in thousandths of a CPU.");
   if (fields.reads()) request.request.cpu = Quantity::milli(milli);
+  fields.may_lack("trace", request.wants_trace, "The answer has the reasons.");
 }
 
 void describe(Fields& fields, Defragment& request) {

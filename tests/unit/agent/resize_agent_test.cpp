@@ -264,6 +264,23 @@ TEST(ResizeAgent, IsAVerbWithAnEvent) {
   EXPECT_TRUE(json["refused"].is_null());
 }
 
+TEST(ResizeAgent, TheAnswerHasTheReasonsIfTheyAreRequested) {
+  World world;
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  for (const int cpus : {4, 100}) {  // the second one is refused
+    const auto answer = verbs::execute(agent, verbs::Resize{to(cpus), true});
+    ASSERT_TRUE(answer.has_value());
+    const auto outcome = std::get<ResizeOutcome>(*answer);
+    EXPECT_EQ(outcome.refused.has_value(), cpus == 100);
+    ASSERT_TRUE(outcome.trace.has_value());
+    EXPECT_FALSE(fields::to_json(outcome)["trace"].empty());
+  }
+  const auto answer = verbs::execute(agent, verbs::Resize{to(3)});
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_TRUE(fields::to_json(std::get<ResizeOutcome>(*answer))["trace"].is_null());
+}
+
 TEST(ResizeAgent, StatusShowsTheCpusOfTheAdmission) {
   World world;
   NodeAgent agent = world.open();

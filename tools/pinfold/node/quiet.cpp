@@ -76,8 +76,8 @@ Result<ExitStatus> restore(const QuietOptions& options) {
     Error error = std::move(agent).error();
     if (error.code == ErrorCode::kBusy) {
       error.message +=
-          "; a running service restores with 'quiet: off' in its settings, at its "
-          "next start";
+          "; if the service runs: stop it and run this again, or write 'quiet: off' into its "
+          "settings and restart it, which restores as well";
     }
     return fail(std::move(error));
   }

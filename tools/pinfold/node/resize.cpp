@@ -68,7 +68,7 @@ void print_text(const ResizeOptions& options, const std::string& name,
                escaped(outcome.refused->why.message));
     if (!outcome.refused->advice.empty()) fmt::print("  {}\n", escaped(outcome.refused->advice));
   }
-  if (document.trace) fmt::print("{}", trace_text(*document.trace));
+  if (outcome.trace) fmt::print("{}", trace_text(*outcome.trace));
   print_dry_run(options.agent);
 }
 
@@ -80,20 +80,13 @@ Result<ExitStatus> run(const ResizeOptions& options) {
   PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
   PINFOLD_LET(const auto container, container_of(options, agent, uid));
   const ContainerRef named{ref_of(names_of_pods(agent.state().node), uid), container};
-  const ResizeRequest request{{uid, container}, cpu};
-  Trace trace;
-  if (options.explain) PINFOLD_TRY(agent.preview_resize(request, &trace));
-  PINFOLD_LET(auto outcome, session.execute<agent::ResizeOutcome>(verbs::Resize{request}));
+  PINFOLD_LET(auto outcome, session.execute<agent::ResizeOutcome>(
+                                verbs::Resize{{{uid, container}, cpu}, options.explain}));
   PINFOLD_LET(const auto not_settled, session.checkpoint_journal());
   const bool is_refused = outcome.refused.has_value();
   const bool is_done = !is_refused && !outcome.not_enforced;
-  ResizeDocument document{named,
-                          std::move(outcome),
-                          is_done && agent.enforces(),
-                          !is_refused && !options.agent.dry_run,
-                          not_settled,
-                          std::nullopt};
-  if (options.explain) document.trace = std::move(trace);
+  ResizeDocument document{named, std::move(outcome), is_done && agent.enforces(),
+                          !is_refused && !options.agent.dry_run, not_settled};
   if (options.agent.output == OutputFormat::kJson) {
     fmt::print("{}", json_text(document));
   } else {

@@ -26,6 +26,7 @@ struct ResizeOutcome : ChangeOutcome {
   std::optional<NotResized> refused;
   CpuSet before;  ///< the container's exclusive CPUs; empty if it was refused
   CpuSet after;
+  std::optional<Trace> trace = {};  ///< if requested: see verbs::Resize
 };
 
 /// Outcome of a reconfiguration; the change is already durable.
@@ -134,8 +135,9 @@ class NodeAgent : public NodeView {
 
   /// Changes the number of exclusive CPUs of a running container; see pinfold::resize. Its CPU
   /// shares and quota follow, unless its group is adopted: its runtime has set those.
+  /// Records the reasons in `trace` if it is given.
   /// Errors: those of preview_resize and the store; then nothing has changed.
-  [[nodiscard]] Result<ResizeOutcome> resize(const ResizeRequest& request);
+  [[nodiscard]] Result<ResizeOutcome> resize(const ResizeRequest& request, Trace* trace = nullptr);
 
   /// Writes the files that show a container its CPUs and memory nodes, and returns the absolute
   /// path of their directory, for a read-only bind mount. They follow every change that is in the

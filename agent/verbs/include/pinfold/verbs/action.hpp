@@ -36,6 +36,7 @@ struct Attach {
 /// See NodeAgent::resize.
 struct Resize {
   ResizeRequest request;
+  bool wants_trace = false;  ///< the answer has the reasons, also of a refusal
 };
 /// Removes a pod, or only one of its containers if `container` is not empty.
 struct Remove {
