@@ -124,8 +124,8 @@ TEST(Workload, WithoutLifetimesNoPodGoes) {
   const auto staying = simulate::events_of(workload);
   EXPECT_EQ(staying.size(), 200U);
   workload.lifetime = 100;
-  std::vector<simulate::Event> arriving;
-  for (const simulate::Event& event : simulate::events_of(workload)) {
+  std::vector<simulate::PodEvent> arriving;
+  for (const simulate::PodEvent& event : simulate::events_of(workload)) {
     if (std::holds_alternative<PodSpec>(event)) arriving.push_back(event);
   }
   EXPECT_EQ(arriving, staying);  // lifetimes do not change which pods arrive

@@ -100,7 +100,8 @@ Drawn draw_all(bool is_annotated) {
 }
 
 /// Checks that exact amounts are those of the Pod, as the kubelet rounds them.
-void check_amounts(const Amounts& amounts, const ResourceList& of_pod, std::string_view where) {
+void check_amounts(const ShownAmounts& amounts, const ResourceList& of_pod,
+                   std::string_view where) {
   for (const auto& [name, amount] : amounts) {
     if (!amount.is_exact) continue;
     const Quantity expected = amount_of(of_pod, name);
