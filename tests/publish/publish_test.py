@@ -221,7 +221,7 @@ class PublishTest(unittest.TestCase):
         other = {"zones": [{"name": "node-0", "type": "Node"}]}
         self.api.put(TOPOLOGIES, "worker-1", other, manager="nfd-topology-updater")
         service = self.start_serving()
-        until(lambda: "another exporter writes it" in service.said(), "it is named")
+        until(lambda: "another exporter owns it" in service.said(), "it is named")
         self.assertIn("nfd-topology-updater", service.said())
         self.assertEqual(self.topology()["zones"], other["zones"])
         until(lambda: service.metric("pinfold_publish_foreign") == 1, "it is counted")
