@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "pinfold/enforce/cpu_quota.hpp"
-#include "pinfold/enforce/processes.hpp"
-
 namespace pinfold::enforce {
 
 Result<CpuSet> read_set(const GroupReader& group, const std::string& file) {
@@ -26,13 +23,5 @@ Result<NodeSet> effective_mems(const GroupReader& group) {
 Result<CpuSet> GroupReader::cpus() const { return effective_cpus(*this); }
 
 Result<NodeSet> GroupReader::mems() const { return effective_mems(*this); }
-
-Result<std::vector<pid_t>> GroupReader::processes() const { return processes_below(*this); }
-
-Result<CpuQuota> GroupReader::quota() const { return read_cpu_quota(*this); }
-
-Result<std::optional<std::uint64_t>> GroupReader::huge_page_limit(const std::string& size) const {
-  return read_huge_page_limit(*this, size);
-}
 
 }  // namespace pinfold::enforce
