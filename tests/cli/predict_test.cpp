@@ -290,7 +290,7 @@ TEST_F(PredictCommand, TopologyAnswersFromAFileWithAWrongChecksum) {
   const Outcome written = state("1", "0-1,4-7");
   ASSERT_EQ(written.status, 0) << written.err;
   EXPECT_THAT(written.err, HasSubstr("wrong checksum: 1 in the file"));
-  EXPECT_THAT(written.err, HasSubstr("no kubelet starts from it"));
+  EXPECT_THAT(written.err, HasSubstr("no kubelet would start from it"));
   EXPECT_EQ(json::parse(written.out)["zones"][0]["resources"][0]["available"], "1");
   EXPECT_EQ(state("1", "0-1").status, 2);  // and CPUs are in no set
 }
