@@ -179,9 +179,11 @@ void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKub
   }
   kubelet.config = std::move(parsed->config);
   kubelet.config->sources = SharedSources(std::move(whole.sources));
-  if (!kubelet.unit_error.empty()) kubelet.config_warnings.push_back({kubelet.unit_error});
-  for (ConfigWarning& warning : whole.warnings)
-    kubelet.config_warnings.push_back(std::move(warning));
+  kubelet.config_warnings = std::move(whole.warnings);
+  if (!kubelet.unit_error.empty()) {
+    kubelet.config_warnings.insert(kubelet.config_warnings.begin(),
+                                   ConfigWarning{kubelet.unit_error});
+  }
   kubelet.config_text = whole.document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   kubelet.driver = driver_of(whole.document, kubelet.unit.starts_with("k3s"));
 }

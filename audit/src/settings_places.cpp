@@ -23,8 +23,8 @@ std::vector<std::string> settings_places(const ObservedKubelet& kubelet,
                                          const std::vector<AdviceStep>& steps) {
   std::vector<std::string> places;
   for (const AdviceStep& step : steps) {
-    const bool is_of_flags = step.kind == AdviceStep::Kind::kPass || step.text.starts_with("--");
-    const std::string& file = step.file.empty() && !is_of_flags ? kubelet.config_path : step.file;
+    const bool is_config = step.file.empty() && step.kind == AdviceStep::Kind::kWrite;
+    const std::string& file = is_config ? kubelet.config_path : step.file;
     add_once(place_of(kubelet, file), places);
   }
   if (!steps.empty()) return places;
@@ -33,7 +33,7 @@ std::vector<std::string> settings_places(const ObservedKubelet& kubelet,
   const ConfigSources all = kubelet.config->sources.value();
   for (const auto& [field, sources] : all.of_field) {
     for (const std::string& source : sources) {
-      add_once(place_of(kubelet, source.starts_with("--") ? "" : source), places);
+      add_once(place_of(kubelet, is_flag(source) ? "" : source), places);
     }
   }
   return places;

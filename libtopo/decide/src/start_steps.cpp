@@ -11,6 +11,7 @@
 #include "failed_start.hpp"
 #include "pinfold/api/kubelet_flags.hpp"
 #include "pinfold/text/document.hpp"
+#include "pinfold/text/words.hpp"
 
 namespace pinfold {
 namespace {
@@ -40,14 +41,11 @@ std::vector<std::string> members_of(std::string_view write) {
   return members;
 }
 
-bool is_flag(const std::string& source) { return source.starts_with("--"); }
-
 /// Returns the flags as words of a shell.
 std::string for_shell(const std::vector<std::string>& flags) {
   std::vector<std::string> words;
   for (const std::string& flag : flags) {
-    const bool is_plain = flag.find_first_of(" <>'\"\\$;&|*?(){}[]") == std::string::npos;
-    words.push_back(is_plain ? flag : fmt::format("'{}'", flag));
+    words.push_back(shell_word(flag));
   }
   return fmt::format("{}", fmt::join(words, " "));
 }
@@ -134,6 +132,8 @@ std::vector<AdviceStep> start_steps(const std::string& write, const ConfigSource
   for (const std::string& member : members_of(write)) steps.add(member);
   return std::move(steps).take();
 }
+
+bool is_flag(const std::string& source) { return source.starts_with("--"); }
 
 std::string to_string(const AdviceStep& step) {
   const std::string in = step.file.empty() ? "" : fmt::format(" in '{}'", step.file);

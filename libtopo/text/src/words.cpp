@@ -50,6 +50,17 @@ std::vector<std::string> split_words(std::string_view text) {
   return words;
 }
 
+std::string shell_word(const std::string& word) {
+  const bool is_plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("_./:=@%+,-").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (is_plain) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 std::vector<std::string> words_of_name(std::string_view name) {
   std::vector<std::string> words;
   std::string word;

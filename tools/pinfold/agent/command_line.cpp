@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-#include <string_view>
-
 #include "agent/config_source.hpp"
+#include "pinfold/text/words.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -50,17 +47,6 @@ std::string advice_for(const NodeOptions& options, const std::string& message) {
 }
 
 }  // namespace
-
-std::string shell_word(const std::string& word) {
-  const bool is_plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("_./:=@%+,-").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (is_plain) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
 
 std::string command_line(const std::string& command, const NodeOptions& options) {
   const NodeOptions defaults;

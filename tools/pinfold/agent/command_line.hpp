@@ -6,9 +6,6 @@
 
 namespace pinfold::tools {
 
-/// Quotes a word for a shell if necessary.
-[[nodiscard]] std::string shell_word(const std::string& word);
-
 /// Returns "pinfold COMMAND" with the options that select the node.
 [[nodiscard]] std::string command_line(const std::string& command, const NodeOptions& options);
 /// Returns the same for a command that changes the state, with the options for enforcement and the

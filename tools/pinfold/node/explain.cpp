@@ -19,6 +19,7 @@
 #include "pinfold/explain/explanation.hpp"
 #include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
+#include "pinfold/text/words.hpp"
 
 namespace pinfold::tools {
 namespace {

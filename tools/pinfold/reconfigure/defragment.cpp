@@ -16,6 +16,7 @@
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
+#include "pinfold/text/words.hpp"
 #include "reconfigure/reconfigure_drawing.hpp"
 #include "reconfigure/reconfigure_text.hpp"
 

@@ -22,6 +22,7 @@
 #include "pinfold/harness/fingerprint.hpp"
 #include "pinfold/harness/process.hpp"
 #include "pinfold/harness/saved_state.hpp"
+#include "pinfold/text/words.hpp"
 #include "vm/sum_of_file.hpp"
 
 namespace pinfold::harness {
@@ -36,12 +37,6 @@ constexpr const char* kSums = "sum";
 /// If a run has more machines than fit, each of them is booted every time: the one used longest ago
 /// is needed next. A machine takes 60 MiB, one with a runtime several hundred.
 constexpr std::uintmax_t kMaxSnapshots = std::uintmax_t{16} << 30U;
-
-std::string shell_quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -82,7 +77,7 @@ VmResult<void> write_stream(const fs::path& draft, Vm& vm) {
     return tl::unexpected(VmFailure{Trouble::kHost, made.error().message});
   }
   const std::string uri =
-      "exec:dd conv=nocreat,notrunc bs=1M status=none of=" + shell_quoted(draft.string());
+      "exec:dd conv=nocreat,notrunc bs=1M status=none of=" + shell_word(draft.string());
   PINFOLD_TRY(vm.monitor("migrate", {{"uri", uri}}, kMonitorLimit));
   const Clock::time_point deadline = Clock::now() + kSaveLimit;
   while (true) {

@@ -13,7 +13,8 @@ namespace pinfold {
 struct AdviceStep {
   enum class Kind { kWrite, kPass, kLeaveOut };
   Kind kind = Kind::kWrite;
-  std::string file = {};  ///< "": the flags with kPass; else the configuration, or any of several
+  /// "": with kWrite the configuration, else the flags.
+  std::string file = {};
   /// Members in YAML with kWrite, flags for a shell with kPass, a field or flag with kLeaveOut.
   std::string text = {};
 
@@ -30,6 +31,8 @@ struct StartAdvice {
   friend bool operator==(const StartAdvice&, const StartAdvice&) = default;
 };
 
+/// Returns whether a source of a configuration (see ConfigSources) is a flag, not a file.
+[[nodiscard]] bool is_flag(const std::string& source);
 /// Returns nullopt if there is no advice.
 [[nodiscard]] std::optional<StartAdvice> advise_start(const Machine& machine, const Config& config,
                                                       const StartError& error);

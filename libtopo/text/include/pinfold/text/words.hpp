@@ -19,6 +19,9 @@ namespace pinfold {
 /// protects the next character. Expands nothing.
 [[nodiscard]] std::vector<std::string> split_words(std::string_view text);
 
+/// Quotes a word for a shell if necessary.
+[[nodiscard]] std::string shell_word(const std::string& word);
+
 /// Returns the words of "reservedSystemCPUs" or "--reserved-cpus" in lower case, without a plural
 /// s: reserved, system, cpu.
 [[nodiscard]] std::vector<std::string> words_of_name(std::string_view name);
