@@ -55,11 +55,8 @@ Result<NodeState> earlier_state(const EarlierNode& before, const NodeState& now,
   state.providers = now.providers;
   state.pods = now.pods;
   state.held = now.held;
-  for (const auto& baselines : {&before.baselines, &now.cpu.baselines}) {
-    CpuCheckpoint from;
-    from.baselines = *baselines;
-    to.cpu().move_baselines(from, state.cpu);
-  }
+  to.cpu().move_baselines(before.baselines, state.cpu);
+  to.cpu().move_baselines(now.cpu.baselines, state.cpu);
   return release_stale(to, std::move(state));
 }
 

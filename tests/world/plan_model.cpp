@@ -22,7 +22,7 @@ ExpectedPlan expect_undo(const NodeState& state, const Before& before) {
   NodeState next = state;
   next.cpu = CpuState{before.state.cpu.checkpoint()};
   next.cpu.baselines = {};  // the files of before have none
-  to->cpu().move_baselines(state.cpu, next.cpu);
+  to->cpu().move_baselines(state.cpu.baselines, next.cpu);
   next.memory = MemoryState{before.state.memory.checkpoint()};
   next.affinity.clear();
   next = release_stale(*to, std::move(next));

@@ -208,8 +208,8 @@ Admission CpuManager::resize(CpuState& state, const PodView& pod, const Containe
   return {};
 }
 
-void CpuManager::move_baselines(const CpuCheckpoint& from, CpuCheckpoint& to) const {
-  for (const auto& entry : from.baselines) {
+void CpuManager::move_baselines(const ContainerMap<CpuSet>& earlier, CpuCheckpoint& to) const {
+  for (const auto& entry : earlier) {
     const CpuSet* const cpus = to.assignments.find(entry.id());
     if (cpus == nullptr || to.baselines.contains(entry.id())) continue;
     to.baselines[entry.id()] = moved_baseline(entry.value, *cpus);

@@ -239,7 +239,7 @@ NodeState assemble(const SearchProblem& problem, const std::vector<PodChoice>& c
     const Part whole = whole_part_in(state, uid);
     add_assignments(uid, parts, counts_whole ? verbatim(node, whole) : Part{}, next);
   }
-  node.cpu().move_baselines(state.cpu, next.cpu);
+  node.cpu().move_baselines(state.cpu.baselines, next.cpu);
   for (const auto& entry : next.cpu.assignments) next.cpu.default_set -= entry.value;
   for (const auto& [uid, cpus] : next.cpu.pods) next.cpu.default_set -= cpus;
   static_cast<MemoryCheckpoint&>(next.memory) = count_again(next.memory.checkpoint(), counts_whole);

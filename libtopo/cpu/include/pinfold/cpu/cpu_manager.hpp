@@ -132,9 +132,9 @@ class CpuManager {
                                  const TopologyHint& affinity, Trace* trace) const;
   /// Returns whether the state has the baseline of every container, not only of resized ones.
   [[nodiscard]] bool stores_baselines() const { return stores_baselines_; }
-  /// Adds the baselines of containers that were moved: as many of their CPUs in `to` as they had in
-  /// `from`. Keeps those that `to` has.
-  void move_baselines(const CpuCheckpoint& from, CpuCheckpoint& to) const;
+  /// Adds the earlier baselines of containers that were moved: as many of their CPUs in `to` as
+  /// they had. Keeps those that `to` has.
+  void move_baselines(const ContainerMap<CpuSet>& earlier, CpuCheckpoint& to) const;
   /// Releases a container's CPUs; ignores unknown names.
   void remove_container(CpuState& state, const ContainerId& container) const;
 
