@@ -35,7 +35,8 @@
 namespace pinfold::checkpoint {
 namespace {
 
-bool stores_baselines(const Node& node) { return formats_of(kubelet_of(node)).writes.cpu >= 4; }
+/// Returns whether the kubelet of `node` writes baselines: CPU V4 has them.
+bool file_has_baselines(const Node& node) { return formats_of(kubelet_of(node)).writes.cpu >= 4; }
 
 void add_notes(std::vector<Note>& all, const std::vector<Note>& more) {
   all.insert(all.end(), more.begin(), more.end());
@@ -64,7 +65,7 @@ struct CpuFileKind {
   }
   /// Removes what the kubelet of `node` ignores: before CPU V4 the baselines.
   static State used_by(const Node& node, State state) {
-    if (!stores_baselines(node)) state.baselines = {};
+    if (!file_has_baselines(node)) state.baselines = {};
     return state;
   }
 };
@@ -165,14 +166,14 @@ FileInRepair<Kind> read_file(const Node& node, const std::string& bytes, const C
 void restore_baselines(const Node& node, const OtherFiles& others,
                        FileInRepair<CpuFileKind>& file) {
   CpuCheckpoint& state = file.salvaged.state;
-  if (!stores_baselines(node)) {
+  if (!file_has_baselines(node)) {
     state.baselines.erase_if([&](const auto& entry) {
       const CpuSet* const known = others.baselines.find(entry.id());
       return known != nullptr && *known == entry.value;
     });
   }
   // A kubelet with the feature gate stores those of all containers, others those that they read.
-  const bool has_all = stores_baselines(node) && node.cpu().stores_baselines();
+  const bool has_all = file_has_baselines(node) && node.cpu().stores_baselines();
   const bool is_rewritten = file.is_damaged || (has_all && !file.notes.done.empty());
   if (!is_rewritten) return;
   const bool is_torn =
@@ -184,7 +185,7 @@ void restore_baselines(const Node& node, const OtherFiles& others,
     const CpuSet* const read = state.baselines.find(entry.id());
     if (read != nullptr && (known == nullptr || *known == *read)) continue;
     if (known != nullptr) {
-      if (!stores_baselines(node)) continue;
+      if (!file_has_baselines(node)) continue;
       state.baselines[entry.id()] = *known;
       file.notes.done.push_back(
           {to_string(entry.id()),

@@ -94,7 +94,7 @@ void find_in_entries(std::string_view json, const KnownObject& known,
 
 /// Appends the members that an object lacks.
 std::string with_members(std::string object, const std::map<std::string, std::string>& members) {
-  const auto present = keys_of_file(object);
+  const auto present = keys_of(object);
   object.pop_back();
   for (const auto& member : members) {
     const std::string& key = member.first;
@@ -148,7 +148,7 @@ std::vector<std::string> UnknownKeys::names() const {
   return out;
 }
 
-std::vector<std::string> keys_of_file(std::string_view bytes) {
+std::vector<std::string> keys_of(std::string_view bytes) {
   std::vector<std::string> keys;
   if (json_syntax_error(bytes)) return keys;
   JsonReader reader(bytes);

@@ -32,7 +32,7 @@ bool has_key(const std::vector<std::string>& keys, std::string_view name) {
 
 /// Distinguishes CPU and memory files by a field if they have it, else by name.
 bool looks_like_cpu(const std::string& path, const std::string& bytes) {
-  return !has_key(checkpoint::keys_of_file(bytes), "machineState") &&
+  return !has_key(checkpoint::keys_of(bytes), "machineState") &&
          base_name(path).find("memory") == std::string_view::npos;
 }
 
@@ -71,7 +71,7 @@ Result<void> check_keys(const std::string& path, const std::string& bytes) {
   constexpr std::string_view kExpected =
       "expected the kubelet's cpu_manager_state or memory_manager_state: pass one of these files, "
       "or the directory with them, such as /var/lib/kubelet";
-  const auto keys = checkpoint::keys_of_file(bytes);
+  const auto keys = checkpoint::keys_of(bytes);
   const bool is_ours = std::any_of(kOurs.begin(), kOurs.end(),
                                    [&](std::string_view name) { return has_key(keys, name); });
   if (keys.empty() || is_ours) return {};

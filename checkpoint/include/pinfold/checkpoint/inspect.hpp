@@ -73,7 +73,7 @@ struct UnknownKeys {
 /// afterwards.
 [[nodiscard]] std::string with_keys(std::string written, const UnknownKeys& keys);
 
-/// Returns the keys of a file; none if it is no JSON object or has a syntax error.
-[[nodiscard]] std::vector<std::string> keys_of_file(std::string_view bytes);
+/// Returns the keys of a JSON object; none for another value or a text with a syntax error.
+[[nodiscard]] std::vector<std::string> keys_of(std::string_view json);
 
 }  // namespace pinfold::checkpoint
