@@ -22,7 +22,7 @@ std::optional<unsigned> digit_of(char c) {
   return std::nullopt;
 }
 
-/// Adds the CPUs of one digit, the lowest of which is `first`. Returns false for a CPU that no set
+/// Adds the CPUs of one hexadecimal digit, starting at `first`. Returns false for a CPU that no set
 /// can have.
 bool add_digit(unsigned digit, std::size_t first, CpuSet& cpus) {
   for (std::size_t bit = 0; bit < kBitsPerDigit; ++bit) {

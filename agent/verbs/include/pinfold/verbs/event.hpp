@@ -34,10 +34,9 @@ struct Event {
 };
 using Events = std::vector<Event>;
 
-/// Appends what an executed action has done. The only source of events, whoever asked for the
-/// action.
+/// Appends the events of an executed action. They come only from here, for every kind of client.
 void add_events(const Action& action, const Answer& answer, Events& events);
-/// Appends what NodeAgent::adopt has done for several groups.
+/// Appends the events of NodeAgent::adopt for several groups.
 void add_events(const std::vector<agent::AdoptedGroup>& groups, const agent::GroupsAdopted& adopted,
                 Events& events);
 

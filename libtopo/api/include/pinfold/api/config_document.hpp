@@ -27,10 +27,10 @@ struct ConfigDocument {
 };
 
 /// Reads the flags of a kubelet from a command line (including /proc/PID/cmdline, and those of k3s
-/// and RKE2), a file with one flag per line, an environment file (KUBELET_EXTRA_ARGS=...), or a
-/// systemd unit or its drop-in, a kubelet's log, or from what ps, pgrep -a and systemctl status
-/// print of one kubelet. `unit`: the name of the unit, if known. nullopt if the text has none of
-/// these forms.
+/// and RKE2), a file with one flag per line, an environment file (KUBELET_EXTRA_ARGS=...), a
+/// systemd unit or its drop-in, a kubelet's log, or the output of ps, pgrep -a or systemctl status
+/// for one kubelet. `unit`: the name of the unit, if known. nullopt if the text has none of these
+/// forms.
 [[nodiscard]] std::optional<FlagsText> flags_of_text(std::string_view text,
                                                      std::string_view unit = {},
                                                      const UnitFiles& files = {});

@@ -41,7 +41,7 @@ class Endpoint {
       EndpointOptions options);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
-  /// Takes no more calls, cancels the open ones and waits until they have ended. Whatever completes
+  /// Accepts no more calls, cancels the open ones and waits until they have ended. What completes
   /// these calls must outlive the endpoint.
   ~Endpoint();
 
