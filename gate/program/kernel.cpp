@@ -14,7 +14,7 @@ namespace pinfold::gate {
 namespace {
 
 constexpr std::size_t kSmallFile = 4096;
-constexpr std::size_t kListSize = 32768;  // of any list below Cpus::kMaxCpus
+constexpr std::size_t kListSize = 32768;  // of any list below CpuBits::kMaxCpus
 /// Of a CPU state file: 500 pods need about 60 KB.
 constexpr std::size_t kLargestState = std::size_t{4} << 20U;
 
@@ -31,12 +31,12 @@ std::string_view hierarchy(const GroupPath& group, std::string_view controller) 
 }
 
 /// Reads the CPUs on which a group can run: of the nearest group above that has the controller.
-Cpus effective_cpus(const Options& options, GroupPath group) {
+CpuBits effective_cpus(const Options& options, GroupPath group) {
   const std::string_view file = group.is_v1 ? "/cpuset.effective_cpus" : "/cpuset.cpus.effective";
   for (;;) {
     const auto list =
         read_file({options.cgroup_mount, hierarchy(group, "/cpuset"), group.path, file}, g_list);
-    if (list) return Cpus::parse(*list).value_or(Cpus());
+    if (list) return CpuBits::parse(*list).value_or(CpuBits());
     if (group.path.empty()) return {};
     group.path = group.path.substr(0, group.path.rfind('/'));
   }
@@ -92,12 +92,13 @@ std::optional<ProcessGroups> groups_of(std::int64_t pid) {
   return text ? parse_process_groups(*text) : std::nullopt;
 }
 
-Observed observe(const Options& options, const Container& container, const ProcessGroups& groups) {
+ShownCpus observe(const Options& options, const HookedContainer& container,
+                  const ProcessGroups& groups) {
   const bool is_limited = is_guaranteed(groups.cpu.path) && has_whole_quota(options, groups.cpu);
   return {effective_cpus(options, groups.cpuset), is_limited || asks_exclusive(container)};
 }
 
-bool write_cpus(const Options& options, const GroupPath& group, const Cpus& cpus) {
+bool write_cpus(const Options& options, const GroupPath& group, const CpuBits& cpus) {
   const std::string_view list = cpus.print(g_list);
   const Fd fd(open_path(
       {options.cgroup_mount, hierarchy(group, "/cpuset"), group.path, "/cpuset.cpus"}, O_WRONLY));
@@ -111,7 +112,7 @@ std::string_view directory_of(const Options& options, const GroupPath& group,
   return path.fits() ? path.view() : "";
 }
 
-std::optional<Decision> decision_of(const Options& options, const Owner& owner) {
+std::optional<DecidedCpus> decision_of(const Options& options, const StateName& owner) {
   const auto boot = read_file({"/proc/sys/kernel/random/boot_id"}, g_list);
   const Fd fd(
       open_path({options.state_dir, "/.pinfold_snapshot"}, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));

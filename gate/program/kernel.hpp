@@ -16,11 +16,11 @@ namespace pinfold::gate {
 [[nodiscard]] std::optional<ProcessGroups> groups_of(std::int64_t pid);
 
 /// Returns what the kernel shows of a container.
-[[nodiscard]] Observed observe(const Options& options, const Container& container,
-                               const ProcessGroups& groups);
+[[nodiscard]] ShownCpus observe(const Options& options, const HookedContainer& container,
+                                const ProcessGroups& groups);
 
 /// Writes the CPUs of a group. Returns whether the kernel accepted them.
-[[nodiscard]] bool write_cpus(const Options& options, const GroupPath& group, const Cpus& cpus);
+[[nodiscard]] bool write_cpus(const Options& options, const GroupPath& group, const CpuBits& cpus);
 
 /// Prints the directory of a group into `buffer`; empty if it has no room.
 [[nodiscard]] std::string_view directory_of(const Options& options, const GroupPath& group,
@@ -28,6 +28,7 @@ namespace pinfold::gate {
 
 /// Reads the snapshot of the state directory. Returns nullopt if it cannot be read, or another user
 /// can have written it.
-[[nodiscard]] std::optional<Decision> decision_of(const Options& options, const Owner& owner);
+[[nodiscard]] std::optional<DecidedCpus> decision_of(const Options& options,
+                                                     const StateName& owner);
 
 }  // namespace pinfold::gate

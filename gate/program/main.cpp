@@ -58,12 +58,12 @@ void report(const Options& options, std::string_view who, std::string_view what)
 }
 
 /// Whether the service was asked, and did it.
-enum class Asked { kNever, kInVain, kDone };
+enum class Asking { kNever, kInVain, kDone };
 
 /// A container at the gate.
 class Passage {
  public:
-  Passage(const Options& options, const Container& container)
+  Passage(const Options& options, const HookedContainer& container)
       : options_(options), container_(container), owner_(owner_of(container)) {}
 
   int run() {
@@ -88,16 +88,16 @@ class Passage {
   /// for no exclusive CPUs.
   [[nodiscard]] bool is_shown() const {
     if (decision_) return is_placed(decision_, observed_);
-    return asked_ == Asked::kDone || (asked_ == Asked::kInVain && !observed_.asks_exclusive);
+    return asked_ == Asking::kDone || (asked_ == Asking::kInVain && !observed_.asks_exclusive);
   }
-  [[nodiscard]] bool is_known() const { return decision_ || asked_ == Asked::kDone; }
+  [[nodiscard]] bool is_known() const { return decision_ || asked_ == Asking::kDone; }
   /// Asks the service, unless it has been asked a moment ago. Returns whether it was asked.
   bool ask() {
     if (now_ms() < next_ask_ms_) return false;
     std::array<char, 8192> buffer{};
     const bool done = ask_to_adopt(options_.socket, owner_,
                                    directory_of(options_, groups_->cpuset, buffer), end_ms_);
-    asked_ = done ? Asked::kDone : Asked::kInVain;
+    asked_ = done ? Asking::kDone : Asking::kInVain;
     next_ask_ms_ = now_ms() + kAskPauseMs;
     return true;
   }
@@ -117,7 +117,7 @@ class Passage {
     return end(kRefuse, "is unplaced, and refused: 'pinfold status' shows what was decided");
   }
   int confine() {
-    const Cpus cpus = confinement(decision_, observed_.effective);
+    const CpuBits cpus = confinement(decision_, observed_.effective);
     if (!decision_) return end(kRefuse, "is refused: without a snapshot no shared pool is known");
     if (cpus.empty()) return end(kRefuse, "is refused: all its CPUs are exclusive to others");
     if (!write_cpus(options_, groups_->cpuset, cpus) || !look()) {
@@ -142,15 +142,15 @@ class Passage {
   }
 
   const Options& options_;
-  const Container& container_;
-  Owner owner_;
+  const HookedContainer& container_;
+  StateName owner_;
   std::int64_t begin_ms_ = now_ms();
   std::int64_t end_ms_ = begin_ms_ + options_.time_limit_ms;
   std::int64_t next_ask_ms_ = begin_ms_;
-  Asked asked_ = Asked::kNever;
+  Asking asked_ = Asking::kNever;
   std::optional<ProcessGroups> groups_;
-  Observed observed_;
-  std::optional<Decision> decision_;
+  ShownCpus observed_;
+  std::optional<DecidedCpus> decision_;
 };
 
 /// Ends the program with a signal one to two seconds after the time limit.

@@ -63,7 +63,7 @@ bool receive_line(int connection, std::span<char> buffer, std::string_view& line
 }
 
 /// The names come from JSON and keep its escapes; a directory that needs one is not adopted.
-std::string_view request_of(const Owner& owner, std::string_view directory, std::int64_t end_ms,
+std::string_view request_of(const StateName& owner, std::string_view directory, std::int64_t end_ms,
                             std::span<char> buffer) {
   if (directory.find_first_of("\"\\") != directory.npos) return "";
   Line line(buffer);
@@ -76,7 +76,7 @@ std::string_view request_of(const Owner& owner, std::string_view directory, std:
 
 }  // namespace
 
-bool ask_to_adopt(const char* socket, const Owner& owner, std::string_view directory,
+bool ask_to_adopt(const char* socket, const StateName& owner, std::string_view directory,
                   std::int64_t end_ms) {
   const Fd connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   std::array<char, 16384> buffer{};

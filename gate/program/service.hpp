@@ -10,7 +10,7 @@ namespace pinfold::gate {
 /// Asks the service to adopt the group of a container, which makes the kernel show what was
 /// decided: docs/service.md. Waits until `end_ms` at most.
 /// Returns whether the service did; false also if none listens, or it is another user's.
-[[nodiscard]] bool ask_to_adopt(const char* socket, const Owner& owner, std::string_view directory,
-                                std::int64_t end_ms);
+[[nodiscard]] bool ask_to_adopt(const char* socket, const StateName& owner,
+                                std::string_view directory, std::int64_t end_ms);
 
 }  // namespace pinfold::gate

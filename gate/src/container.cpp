@@ -12,26 +12,26 @@ constexpr std::string_view kHooked = "io.pinfold.";
 
 struct TextAnnotation {
   std::string_view key;
-  std::string_view Container::*member;
+  std::string_view HookedContainer::*member;
 };
 constexpr std::array kTexts = {
-    TextAnnotation{"io.kubernetes.cri.sandbox-uid", &Container::uid},
-    TextAnnotation{"io.kubernetes.cri.sandbox-namespace", &Container::name_space},
-    TextAnnotation{"io.kubernetes.cri.sandbox-name", &Container::pod},
-    TextAnnotation{"io.kubernetes.cri.container-name", &Container::name},
-    TextAnnotation{"io.kubernetes.pod.uid", &Container::uid},
-    TextAnnotation{"io.kubernetes.pod.namespace", &Container::name_space},
-    TextAnnotation{"io.kubernetes.pod.name", &Container::pod},
-    TextAnnotation{"io.kubernetes.container.name", &Container::name},
-    TextAnnotation{"io.pinfold.container", &Container::name},
-    TextAnnotation{"io.pinfold.cpu", &Container::cpu},
-    TextAnnotation{"io.pinfold.memory", &Container::memory}};
+    TextAnnotation{"io.kubernetes.cri.sandbox-uid", &HookedContainer::uid},
+    TextAnnotation{"io.kubernetes.cri.sandbox-namespace", &HookedContainer::name_space},
+    TextAnnotation{"io.kubernetes.cri.sandbox-name", &HookedContainer::pod},
+    TextAnnotation{"io.kubernetes.cri.container-name", &HookedContainer::name},
+    TextAnnotation{"io.kubernetes.pod.uid", &HookedContainer::uid},
+    TextAnnotation{"io.kubernetes.pod.namespace", &HookedContainer::name_space},
+    TextAnnotation{"io.kubernetes.pod.name", &HookedContainer::pod},
+    TextAnnotation{"io.kubernetes.container.name", &HookedContainer::name},
+    TextAnnotation{"io.pinfold.container", &HookedContainer::name},
+    TextAnnotation{"io.pinfold.cpu", &HookedContainer::cpu},
+    TextAnnotation{"io.pinfold.memory", &HookedContainer::memory}};
 
 bool is_type(std::string_view key) {
   return key == "io.kubernetes.cri.container-type" || key == "io.kubernetes.cri-o.ContainerType";
 }
 
-void read_annotation(std::string_view key, std::string_view value, Container& container) {
+void read_annotation(std::string_view key, std::string_view value, HookedContainer& container) {
   const auto* const text = std::find_if(kTexts.begin(), kTexts.end(),
                                         [&](const auto& entry) { return entry.key == key; });
   if (text != kTexts.end()) container.*text->member = value;
@@ -43,14 +43,14 @@ void read_annotation(std::string_view key, std::string_view value, Container& co
   container.is_hooked = container.is_hooked || key.starts_with(kHooked);
 }
 
-void read_annotations(JsonCursor& json, Container& container) {
+void read_annotations(JsonCursor& json, HookedContainer& container) {
   json.enter();
   while (const auto key = json.next()) {
     if (const auto value = json.text()) read_annotation(*key, *value, container);
   }
 }
 
-void read_member(std::string_view key, JsonCursor& json, Container& container) {
+void read_member(std::string_view key, JsonCursor& json, HookedContainer& container) {
   if (key == "pid") {
     container.pid = json.integer().value_or(0);
   } else if (key == "id") {
@@ -77,15 +77,15 @@ std::optional<Unplaced> parse_unplaced(std::string_view word) {
   return std::nullopt;
 }
 
-std::optional<Container> parse_state(std::string_view state) {
-  Container container;
+std::optional<HookedContainer> parse_state(std::string_view state) {
+  HookedContainer container;
   JsonCursor json(state);
   json.enter();
   while (const auto key = json.next()) read_member(*key, json, container);
   return json.at_end() && container.pid > 0 ? std::optional(container) : std::nullopt;
 }
 
-bool asks_exclusive(const Container& container) {
+bool asks_exclusive(const HookedContainer& container) {
   return is_whole(container.cpu) && !container.memory.empty();
 }
 

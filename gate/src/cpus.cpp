@@ -11,7 +11,7 @@ namespace {
 std::optional<std::size_t> take_cpu(std::string_view& list) {
   std::size_t cpu = 0;
   const auto [end, error] = std::from_chars(list.data(), list.data() + list.size(), cpu);
-  if (error != std::errc{} || cpu >= Cpus::kMaxCpus) return std::nullopt;
+  if (error != std::errc{} || cpu >= CpuBits::kMaxCpus) return std::nullopt;
   list.remove_prefix(static_cast<std::size_t>(end - list.data()));
   return cpu;
 }
@@ -24,7 +24,7 @@ bool take(std::string_view& list, char c) {
 }
 
 /// Removes "3" or "3-5" from the front of a list, and inserts it.
-bool take_range(std::string_view& list, Cpus& cpus) {
+bool take_range(std::string_view& list, CpuBits& cpus) {
   const auto first = take_cpu(list);
   if (!first) return false;
   const auto last = take(list, '-') ? take_cpu(list) : first;
@@ -35,8 +35,8 @@ bool take_range(std::string_view& list, Cpus& cpus) {
 
 }  // namespace
 
-std::optional<Cpus> Cpus::parse(std::string_view list) {
-  Cpus cpus;
+std::optional<CpuBits> CpuBits::parse(std::string_view list) {
+  CpuBits cpus;
   if (list.empty()) return cpus;
   do {
     if (!take_range(list, cpus)) return std::nullopt;
@@ -44,27 +44,27 @@ std::optional<Cpus> Cpus::parse(std::string_view list) {
   return list.empty() ? std::optional(cpus) : std::nullopt;
 }
 
-bool Cpus::contains(std::size_t cpu) const {
+bool CpuBits::contains(std::size_t cpu) const {
   return cpu < kMaxCpus && (words_[cpu / kBits] >> (cpu % kBits) & 1U) != 0;
 }
 
-bool Cpus::contains_all(const Cpus& other) const { return (other - *this).empty(); }
+bool CpuBits::contains_all(const CpuBits& other) const { return (other - *this).empty(); }
 
-bool Cpus::intersects(const Cpus& other) const { return other - *this != other; }
+bool CpuBits::intersects(const CpuBits& other) const { return other - *this != other; }
 
-void Cpus::insert(std::size_t cpu) { words_[cpu / kBits] |= std::uint64_t{1} << (cpu % kBits); }
+void CpuBits::insert(std::size_t cpu) { words_[cpu / kBits] |= std::uint64_t{1} << (cpu % kBits); }
 
-Cpus& Cpus::operator|=(const Cpus& other) {
+CpuBits& CpuBits::operator|=(const CpuBits& other) {
   for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
   return *this;
 }
 
-Cpus& Cpus::operator-=(const Cpus& other) {
+CpuBits& CpuBits::operator-=(const CpuBits& other) {
   for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= ~other.words_[i];
   return *this;
 }
 
-std::string_view Cpus::print(std::span<char> buffer) const {
+std::string_view CpuBits::print(std::span<char> buffer) const {
   Line out(buffer);
   for (std::size_t cpu = 0; cpu < kMaxCpus; ++cpu) {
     if (!contains(cpu)) continue;

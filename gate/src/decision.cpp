@@ -8,23 +8,23 @@ namespace pinfold::gate {
 namespace {
 
 /// A CPU state file while it is read.
-struct CpuState {
-  const Owner& owner;
+struct StateReading {
+  const StateName& owner;
   bool is_static = false;
-  std::optional<Cpus> container;  ///< of the owner itself
-  Cpus pod;                       ///< of the owner's pod
-  Cpus siblings;                  ///< of other containers of its pod
-  Cpus others;
+  std::optional<CpuBits> container;  ///< of the owner itself
+  CpuBits pod;                       ///< of the owner's pod
+  CpuBits siblings;                  ///< of other containers of its pod
+  CpuBits others;
   std::string_view data;  ///< the inner text of V4
 };
 
 /// Reads a list; nullopt ends the walk.
-std::optional<Cpus> take_cpus(JsonCursor& json) {
+std::optional<CpuBits> take_cpus(JsonCursor& json) {
   const auto list = json.text();
-  return list ? Cpus::parse(*list) : std::nullopt;
+  return list ? CpuBits::parse(*list) : std::nullopt;
 }
 
-bool read_containers(JsonCursor& json, bool is_own_pod, CpuState& state) {
+bool read_containers(JsonCursor& json, bool is_own_pod, StateReading& state) {
   json.enter();
   while (const auto name = json.next()) {
     const auto cpus = take_cpus(json);
@@ -35,7 +35,7 @@ bool read_containers(JsonCursor& json, bool is_own_pod, CpuState& state) {
   return true;
 }
 
-bool read_entries(JsonCursor& json, CpuState& state) {
+bool read_entries(JsonCursor& json, StateReading& state) {
   json.enter();
   while (const auto pod = json.next()) {
     if (!read_containers(json, state.owner.is_pod(*pod), state)) return false;
@@ -43,7 +43,7 @@ bool read_entries(JsonCursor& json, CpuState& state) {
   return true;
 }
 
-bool read_pod(JsonCursor& json, Cpus& cpus) {
+bool read_pod(JsonCursor& json, CpuBits& cpus) {
   json.enter();
   while (const auto key = json.next()) {
     if (*key != "cpuSet") {
@@ -57,7 +57,7 @@ bool read_pod(JsonCursor& json, Cpus& cpus) {
   return true;
 }
 
-bool read_pods(JsonCursor& json, CpuState& state) {
+bool read_pods(JsonCursor& json, StateReading& state) {
   json.enter();
   while (const auto pod = json.next()) {
     if (!read_pod(json, state.owner.is_pod(*pod) ? state.pod : state.others)) return false;
@@ -65,7 +65,7 @@ bool read_pods(JsonCursor& json, CpuState& state) {
   return true;
 }
 
-bool read_field(std::string_view key, JsonCursor& json, CpuState& state) {
+bool read_field(std::string_view key, JsonCursor& json, StateReading& state) {
   if (key == "entries") return read_entries(json, state);
   if (key == "podEntries") return read_pods(json, state);
   if (key == "policyName") {
@@ -78,7 +78,7 @@ bool read_field(std::string_view key, JsonCursor& json, CpuState& state) {
   return true;
 }
 
-bool read_state(std::string_view text, CpuState& state) {
+bool read_state(std::string_view text, StateReading& state) {
   JsonCursor json(text);
   json.enter();
   while (const auto key = json.next()) {
@@ -89,39 +89,39 @@ bool read_state(std::string_view text, CpuState& state) {
 
 }  // namespace
 
-bool Owner::is_pod(std::string_view pod_uid) const {
+bool StateName::is_pod(std::string_view pod_uid) const {
   if (!pod_uid.starts_with(prefix)) return false;
   pod_uid.remove_prefix(prefix.size());
   return std::equal(pod_uid.begin(), pod_uid.end(), uid.begin(), uid.end(),
                     [](char a, char b) { return a == b || (a == '.' && b == '+'); });
 }
 
-Owner owner_of(const Container& container) {
+StateName owner_of(const HookedContainer& container) {
   if (!container.is_hooked) return {"", container.uid, container.name};
   return {"oci-", container.id, container.name.empty() ? "main" : container.name};
 }
 
-std::optional<Decision> parse_cpu_state(std::span<char> file, const Owner& owner) {
-  CpuState state{owner, false, {}, {}, {}, {}, {}};
+std::optional<DecidedCpus> parse_cpu_state(std::span<char> file, const StateName& owner) {
+  StateReading state{owner, false, {}, {}, {}, {}, {}};
   if (!read_state({file.data(), file.size()}, state)) return std::nullopt;
   if (!state.data.empty()) {
     const auto begin = static_cast<std::size_t>(state.data.data() - file.data());
     const auto inner = unescape(file.subspan(begin, state.data.size()));
     if (!inner || !read_state(*inner, state)) return std::nullopt;
   }
-  const Cpus own = state.container.value_or(state.pod);
-  return Decision{state.is_static, own, state.others | (state.siblings - own)};
+  const CpuBits own = state.container.value_or(state.pod);
+  return DecidedCpus{state.is_static, own, state.others | (state.siblings - own)};
 }
 
-bool is_placed(const std::optional<Decision>& decision, const Observed& observed) {
-  const Cpus& cpus = observed.effective;
+bool is_placed(const std::optional<DecidedCpus>& decision, const ShownCpus& observed) {
+  const CpuBits& cpus = observed.effective;
   if (!decision) return !observed.asks_exclusive;
   if (cpus.empty()) return false;
   if (!decision->own.empty()) return decision->own.contains_all(cpus);
   return !(observed.asks_exclusive && decision->is_static) && !cpus.intersects(decision->others);
 }
 
-Cpus confinement(const std::optional<Decision>& decision, const Cpus& effective) {
+CpuBits confinement(const std::optional<DecidedCpus>& decision, const CpuBits& effective) {
   if (!decision) return {};
   return decision->own.empty() ? effective - decision->others : decision->own;
 }

@@ -51,7 +51,7 @@ bool read_option(std::string_view name, const char* value, Options& options) {
   return name == "--exempt" && add_exempt(value, options);
 }
 
-bool is_named(std::string_view exempt, const Container& container) {
+bool is_named(std::string_view exempt, const HookedContainer& container) {
   const std::size_t slash = exempt.find('/');
   if (exempt.substr(0, slash) != container.name_space) return false;
   if (slash == exempt.npos) return true;
@@ -75,7 +75,7 @@ std::optional<Options> parse_options(std::span<const char* const> arguments,
   return options;
 }
 
-bool concerns_gate(const Options& options, const Container& container) {
+bool concerns_gate(const Options& options, const HookedContainer& container) {
   const bool is_ours = container.is_hooked || !container.uid.empty();
   if (!is_ours || container.is_sandbox || container.has_pod_file) return false;
   const auto* const end = options.exempt.begin() + options.exempt_count;
@@ -83,7 +83,7 @@ bool concerns_gate(const Options& options, const Container& container) {
                       [&](std::string_view exempt) { return is_named(exempt, container); });
 }
 
-Unplaced unplaced_of(const Options& options, const Container& container) {
+Unplaced unplaced_of(const Options& options, const HookedContainer& container) {
   Unplaced unplaced = options.unplaced;
   for (std::size_t i = 0; i < options.rule_count; ++i) {
     const NamespaceRule& rule = options.rules[i];

@@ -21,7 +21,7 @@ constexpr std::string_view kCpuFile = "cpu_manager_state";
 constexpr std::string_view kMagic = "pinfold-journal 4 ";
 
 /// The CPU state file while the records of the log are applied.
-struct Text {
+struct SnapshotText {
   std::span<char> buffer;
   std::size_t size = 0;
 
@@ -74,7 +74,7 @@ std::optional<std::string_view> take_bytes(std::string_view& text) {
 }
 
 /// Removes "+COUNT\n" and its edits, and applies them to `text`, if there is one.
-bool apply_edits(std::string_view& body, Text* text) {
+bool apply_edits(std::string_view& body, SnapshotText* text) {
   body.remove_prefix(1);
   const auto count = take_number(body, '\n');
   if (!count) return false;
@@ -92,7 +92,7 @@ bool apply_edits(std::string_view& body, Text* text) {
 }
 
 /// Removes one file's change from the body of a record, and applies that of the CPU state file.
-bool apply_change(std::string_view& body, Text& text) {
+bool apply_change(std::string_view& body, SnapshotText& text) {
   const auto name = take_until(body, ' ');
   const auto before = take_until(body, ' ');
   if (!name || !before) return false;
@@ -102,7 +102,7 @@ bool apply_change(std::string_view& body, Text& text) {
   return bytes && (!is_cpu || text.assign(*bytes));
 }
 
-bool apply_record(std::string_view record, Text& text) {
+bool apply_record(std::string_view record, SnapshotText& text) {
   if (!record.starts_with(kMagic)) return false;
   record.remove_prefix(kMagic.size());
   const auto sum = take_number(record, ' ', 16);
@@ -122,7 +122,7 @@ std::optional<Word> take_word(std::string_view& text) {
   return word;
 }
 
-bool apply_log(std::string_view log, Text& text) {
+bool apply_log(std::string_view log, SnapshotText& text) {
   while (!log.empty()) {
     const auto size = take_word(log);
     if (!size || *size > log.size() || !apply_record(log.substr(0, *size), text)) return false;
@@ -132,9 +132,9 @@ bool apply_log(std::string_view log, Text& text) {
 }
 
 /// A snapshot in shared memory.
-class Snapshot {
+class SnapshotBytes {
  public:
-  explicit Snapshot(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  explicit SnapshotBytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   [[nodiscard]] bool is_valid(std::string_view boot_id) const {
     if (bytes_.size() < sizeof(Header)) return false;
@@ -146,7 +146,7 @@ class Snapshot {
   }
 
   /// Returns the CPU state file in `buffer`; nullopt if the writer changed it meanwhile.
-  [[nodiscard]] std::optional<Text> copy(std::span<char> buffer) const {
+  [[nodiscard]] std::optional<SnapshotText> copy(std::span<char> buffer) const {
     const Word slot = at(offsetof(Header, generation)) & 1U;
     const std::size_t head = offsetof(Header, slots) + slot * sizeof(Slot);
     const Word before = at(head);
@@ -159,7 +159,7 @@ class Snapshot {
     const std::string_view payload = text(sizeof(Header) + slot * room, size);
     const std::string_view records =
         text(sizeof(Header) + slot * room + checkpoint::snapshot::whole_words(size), log);
-    Text out{buffer};
+    SnapshotText out{buffer};
     const bool is_read = crc64(payload) == at(head + offsetof(Slot, hash)) &&
                          copy_file(payload, out) && apply_log(records, out);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -168,7 +168,7 @@ class Snapshot {
 
  private:
   /// The CPU state file comes first: its size plus one, then its bytes; a 0 if it does not exist.
-  static bool copy_file(std::string_view payload, Text& out) {
+  static bool copy_file(std::string_view payload, SnapshotText& out) {
     const auto size = take_word(payload);
     if (!size || *size == 0) return size.has_value();
     return *size - 1 <= payload.size() && out.assign(payload.substr(0, *size - 1));
@@ -187,9 +187,9 @@ class Snapshot {
 
 }  // namespace
 
-std::optional<Decision> read_decision(std::span<const std::byte> bytes, std::string_view boot_id,
-                                      const Owner& owner, std::span<char> buffer) {
-  const Snapshot snapshot(bytes);
+std::optional<DecidedCpus> read_decision(std::span<const std::byte> bytes, std::string_view boot_id,
+                                         const StateName& owner, std::span<char> buffer) {
+  const SnapshotBytes snapshot(bytes);
   if (!snapshot.is_valid(boot_id)) return std::nullopt;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto text = snapshot.copy(buffer);

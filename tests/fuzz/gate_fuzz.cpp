@@ -27,10 +27,10 @@ void fuzz_state(std::string_view text) {
 }
 
 void fuzz_list(std::string_view text) {
-  const auto cpus = Cpus::parse(text);
+  const auto cpus = CpuBits::parse(text);
   if (!cpus) return;
   std::vector<char> buffer(65536);
-  if (Cpus::parse(cpus->print(buffer)) != cpus) std::abort();
+  if (CpuBits::parse(cpus->print(buffer)) != cpus) std::abort();
 }
 
 void fuzz_cpu_state(std::string_view text) {

@@ -4,9 +4,7 @@
 Usage: check_names.py SOURCE_FOLDER
 Looks at classes, structs and enumerations of a namespace (not those inside of a class, which bear
 its name), and at the aliases in public headers: an alias must not give a second meaning to the
-name of another public type. Tests, benchmarks and examples may repeat names. So may gate/: it is a
-program of its own that cannot include the product's types, because it allocates nothing, and no
-other part can include its types (docs/adr/0040).
+name of another public type. Tests, benchmarks and examples may repeat names.
 """
 
 import collections
@@ -14,7 +12,8 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["libtopo", "enforce", "checkpoint", "audit", "agent", "service", "tools", "harness"]
+FOLDERS = ["libtopo", "enforce", "checkpoint", "audit", "agent", "service", "tools", "harness",
+           "gate"]
 NOISE = re.compile(r'//[^\n]*|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"', re.S)
 DEFINITION = re.compile(
     r"^(?:template <[^{;]*?>\s*)?(?:struct|class|enum class)\s+(?:\[\[\w+\]\]\s*)?"

@@ -19,19 +19,19 @@ constexpr const char* kV3 =
     R"({"policyName":"static","defaultCpuSet":"0-1,8","entries":{"p":{"a":"2-3","b":"4-5"},)"
     R"("q":{"a":"6"}},"podEntries":{"p":{"cpuSet":"2-5"},"r":{"cpuSet":"7"}},"checksum":1})";
 
-Cpus cpus(std::string_view list) { return Cpus::parse(list).value(); }
+CpuBits cpus(std::string_view list) { return CpuBits::parse(list).value(); }
 
-std::optional<Decision> parsed(std::string text, const Owner& owner) {
+std::optional<DecidedCpus> parsed(std::string text, const StateName& owner) {
   return parse_cpu_state(text, owner);
 }
 
 TEST(GateDecision, TellsOwnCpusFromThoseOfOthers) {
-  EXPECT_EQ(parsed(kV3, {"", "p", "a"}), (Decision{true, cpus("2-3"), cpus("4-7")}));
-  EXPECT_EQ(parsed(kV3, {"", "x", "a"}), (Decision{true, {}, cpus("2-7")}));
+  EXPECT_EQ(parsed(kV3, {"", "p", "a"}), (DecidedCpus{true, cpus("2-3"), cpus("4-7")}));
+  EXPECT_EQ(parsed(kV3, {"", "x", "a"}), (DecidedCpus{true, {}, cpus("2-7")}));
 }
 
 TEST(GateDecision, AContainerWithoutAnEntryHasThePoolOfItsPod) {
-  EXPECT_EQ(parsed(kV3, {"", "r", "a"}), (Decision{true, cpus("7"), cpus("2-6")}));
+  EXPECT_EQ(parsed(kV3, {"", "r", "a"}), (DecidedCpus{true, cpus("7"), cpus("2-6")}));
 }
 
 TEST(GateDecision, ReadsPodEntriesOfV4) {
@@ -39,12 +39,12 @@ TEST(GateDecision, ReadsPodEntriesOfV4) {
       R"({"policyName":"static","defaultCpuSet":"0","entries":{"q":{"a":"1"}},"checksum":1,)"
       R"("data":"{\"policyName\":\"static\",\"defaultCpuSet\":\"0\",\"entries\":{\"q\":{\"a\":)"
       R"(\"1\"}},\"podEntries\":{\"p\":{\"cpuSet\":\"2-3\"}}}","dataChecksum":2})";
-  EXPECT_EQ(parsed(file, {"", "p", "a"}), (Decision{true, cpus("2-3"), cpus("1")}));
+  EXPECT_EQ(parsed(file, {"", "p", "a"}), (DecidedCpus{true, cpus("2-3"), cpus("1")}));
 }
 
 TEST(GateDecision, PolicyNoneGivesNothing) {
   EXPECT_EQ(parsed(R"({"policyName":"none","defaultCpuSet":"","checksum":1})", {"", "p", "a"}),
-            Decision());
+            DecidedCpus());
 }
 
 TEST(GateDecision, RejectsWhatIsNoState) {
@@ -57,10 +57,10 @@ TEST(GateDecision, RejectsWhatIsNoState) {
 }
 
 TEST(GateDecision, AHookedContainerIsNamedByItsId) {
-  Container container;
+  HookedContainer container;
   container.is_hooked = true;
   container.id = "c+1";
-  const Owner owner = owner_of(container);
+  const StateName owner = owner_of(container);
   EXPECT_TRUE(owner.is_pod("oci-c.1"));
   EXPECT_FALSE(owner.is_pod("oci-c.12"));
   EXPECT_FALSE(owner.is_pod("c.1"));
@@ -68,33 +68,33 @@ TEST(GateDecision, AHookedContainerIsNamedByItsId) {
 }
 
 TEST(GateVerdict, OwnCpusAreAllThatItMayHave) {
-  const Decision decision{true, cpus("2-3"), cpus("4-5")};
+  const DecidedCpus decision{true, cpus("2-3"), cpus("4-5")};
   EXPECT_TRUE(is_placed(decision, {cpus("2-3"), true}));
   EXPECT_TRUE(is_placed(decision, {cpus("3"), true}));  // the other one is offline
   EXPECT_FALSE(is_placed(decision, {cpus("2-4"), true}));
   EXPECT_FALSE(is_placed(decision, {cpus("0-1"), true}));
-  EXPECT_FALSE(is_placed(decision, {Cpus(), true}));
+  EXPECT_FALSE(is_placed(decision, {CpuBits(), true}));
 }
 
 TEST(GateVerdict, ASharedContainerMustBeOffExclusiveCpus) {
-  const Decision decision{true, {}, cpus("4-5")};
+  const DecidedCpus decision{true, {}, cpus("4-5")};
   EXPECT_TRUE(is_placed(decision, {cpus("0-3"), false}));
   EXPECT_FALSE(is_placed(decision, {cpus("0-4"), false}));
-  EXPECT_FALSE(is_placed(decision, {Cpus(), false}));
+  EXPECT_FALSE(is_placed(decision, {CpuBits(), false}));
 }
 
 TEST(GateVerdict, OneThatAsksNeedsADecision) {
-  EXPECT_FALSE(is_placed(Decision{true, {}, {}}, {cpus("0-7"), true}));
-  EXPECT_TRUE(is_placed(Decision{false, {}, {}}, {cpus("0-7"), true}));
+  EXPECT_FALSE(is_placed(DecidedCpus{true, {}, {}}, {cpus("0-7"), true}));
+  EXPECT_TRUE(is_placed(DecidedCpus{false, {}, {}}, {cpus("0-7"), true}));
   EXPECT_FALSE(is_placed(std::nullopt, {cpus("0-7"), true}));
   EXPECT_TRUE(is_placed(std::nullopt, {cpus("0-7"), false}));
 }
 
 TEST(GateVerdict, ConfinesToWhereItEndangersNobody) {
-  EXPECT_EQ(confinement(Decision{true, cpus("2-3"), cpus("4")}, cpus("0-7")), cpus("2-3"));
-  EXPECT_EQ(confinement(Decision{true, {}, cpus("4-5")}, cpus("0-7")), cpus("0-3,6-7"));
-  EXPECT_EQ(confinement(Decision{true, {}, cpus("0-7")}, cpus("0-7")), Cpus());
-  EXPECT_EQ(confinement(std::nullopt, cpus("0-7")), Cpus());
+  EXPECT_EQ(confinement(DecidedCpus{true, cpus("2-3"), cpus("4")}, cpus("0-7")), cpus("2-3"));
+  EXPECT_EQ(confinement(DecidedCpus{true, {}, cpus("4-5")}, cpus("0-7")), cpus("0-3,6-7"));
+  EXPECT_EQ(confinement(DecidedCpus{true, {}, cpus("0-7")}, cpus("0-7")), CpuBits());
+  EXPECT_EQ(confinement(std::nullopt, cpus("0-7")), CpuBits());
 }
 
 /// A published snapshot, and its bytes in aligned memory.
@@ -122,8 +122,8 @@ class GateSnapshot : public testing::Test {
     std::memcpy(words.data(), bytes.data(), words.size() * 8);
     return words;
   }
-  static std::optional<Decision> read(const std::vector<std::uint64_t>& words,
-                                      std::size_t room = 65536) {
+  static std::optional<DecidedCpus> read(const std::vector<std::uint64_t>& words,
+                                         std::size_t room = 65536) {
     std::string boot = pinfold::read_file("/proc/sys/kernel/random/boot_id").value();
     boot.resize(36);
     std::vector<char> buffer(room);
@@ -137,19 +137,19 @@ class GateSnapshot : public testing::Test {
 
 TEST_F(GateSnapshot, HasThePublishedState) {
   publish(kV3);
-  EXPECT_EQ(read(words()), (Decision{true, cpus("2-3"), cpus("4-7")}));
+  EXPECT_EQ(read(words()), (DecidedCpus{true, cpus("2-3"), cpus("4-7")}));
 }
 
 TEST_F(GateSnapshot, HasWhatWasCommittedSince) {
   publish(R"({"policyName":"static","defaultCpuSet":"0-8","checksum":1})");
-  EXPECT_EQ(read(words()), (Decision{true, {}, {}}));
+  EXPECT_EQ(read(words()), (DecidedCpus{true, {}, {}}));
   commit(kV3);
   std::string longer = kV3;
   longer.replace(longer.find("\"2-3\""), 5, "\"2-3,100-103\"");
   commit(longer);
-  EXPECT_EQ(read(words()), (Decision{true, cpus("2-3,100-103"), cpus("4-7")}));
+  EXPECT_EQ(read(words()), (DecidedCpus{true, cpus("2-3,100-103"), cpus("4-7")}));
   commit(kV3);
-  EXPECT_EQ(read(words()), (Decision{true, cpus("2-3"), cpus("4-7")}));
+  EXPECT_EQ(read(words()), (DecidedCpus{true, cpus("2-3"), cpus("4-7")}));
 }
 
 TEST_F(GateSnapshot, OfAnotherBootIsNotRead) {

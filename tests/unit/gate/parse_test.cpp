@@ -13,39 +13,39 @@
 namespace pinfold::gate {
 namespace {
 
-std::string printed(const Cpus& cpus) {
+std::string printed(const CpuBits& cpus) {
   std::array<char, 256> buffer{};
   return std::string(cpus.print(buffer));
 }
 
 TEST(GateCpus, ParseAndPrintAgree) {
   for (const char* const list : {"", "0", "0-3,8", "7,9-10,8191"}) {
-    const auto cpus = Cpus::parse(list);
+    const auto cpus = CpuBits::parse(list);
     ASSERT_TRUE(cpus) << list;
     EXPECT_EQ(printed(*cpus), list);
   }
-  EXPECT_EQ(printed(*Cpus::parse("3,1-2,2")), "1-3");
+  EXPECT_EQ(printed(*CpuBits::parse("3,1-2,2")), "1-3");
 }
 
 TEST(GateCpus, RejectsWhatIsNoList) {
   for (const char* const list :
        {" ", ",", "1,", "3-1", "-1", "1-", "8192", "0-8192", "1 2", "a", "99999999999999999999"}) {
-    EXPECT_FALSE(Cpus::parse(list)) << list;
+    EXPECT_FALSE(CpuBits::parse(list)) << list;
   }
 }
 
 TEST(GateCpus, PrintLeavesOutWhatDoesNotFit) {
   std::array<char, 3> buffer{};
-  EXPECT_EQ(Cpus::parse("10-11,20")->print(buffer), "10-");
+  EXPECT_EQ(CpuBits::parse("10-11,20")->print(buffer), "10-");
 }
 
 TEST(GateCpus, SetsAreCompared) {
-  const Cpus some = *Cpus::parse("2-5");
-  EXPECT_TRUE(some.contains_all(*Cpus::parse("3-4")));
-  EXPECT_FALSE(some.contains_all(*Cpus::parse("3-6")));
-  EXPECT_TRUE(some.intersects(*Cpus::parse("5,9")));
-  EXPECT_FALSE(some.intersects(*Cpus::parse("0,64")));
-  EXPECT_EQ(printed(some - *Cpus::parse("3")), "2,4-5");
+  const CpuBits some = *CpuBits::parse("2-5");
+  EXPECT_TRUE(some.contains_all(*CpuBits::parse("3-4")));
+  EXPECT_FALSE(some.contains_all(*CpuBits::parse("3-6")));
+  EXPECT_TRUE(some.intersects(*CpuBits::parse("5,9")));
+  EXPECT_FALSE(some.intersects(*CpuBits::parse("0,64")));
+  EXPECT_EQ(printed(some - *CpuBits::parse("3")), "2,4-5");
 }
 
 TEST(GateJson, WalksAndSkips) {
@@ -124,7 +124,7 @@ TEST(GateContainer, RejectsWhatIsNoState) {
 
 TEST(GateContainer, AsksForExclusiveCpusByAnnotation) {
   const auto asks = [](const char* cpu, const char* memory) {
-    Container container;
+    HookedContainer container;
     container.cpu = cpu;
     container.memory = memory;
     return asks_exclusive(container);
@@ -204,7 +204,7 @@ TEST(GateOptions, ExemptsNamedPods) {
       options_of({"--exempt", "kube-system", "--exempt", "infra/dns", "--exempt", "infra/proxy-*"});
   ASSERT_TRUE(options);
   const auto concerns = [&](const char* name_space, const char* pod) {
-    Container container;
+    HookedContainer container;
     container.uid = "u";
     container.name_space = name_space;
     container.pod = pod;
@@ -218,13 +218,13 @@ TEST(GateOptions, ExemptsNamedPods) {
 }
 
 TEST(GateOptions, OthersAndSandboxesPass) {
-  Container other;
+  HookedContainer other;
   EXPECT_FALSE(concerns_gate({}, other));
-  Container sandbox;
+  HookedContainer sandbox;
   sandbox.uid = "u";
   sandbox.is_sandbox = true;
   EXPECT_FALSE(concerns_gate({}, sandbox));
-  Container with_file;
+  HookedContainer with_file;
   with_file.is_hooked = true;
   with_file.has_pod_file = true;
   EXPECT_FALSE(concerns_gate({}, with_file));
@@ -234,7 +234,7 @@ TEST(GateOptions, AnAnnotationIsOnlyStricter) {
   const auto options = options_of({"--unplaced", "confine", "--unplaced-in", "batch=allow"});
   ASSERT_TRUE(options);
   const auto outcome = [&](const char* name_space, std::optional<Unplaced> annotation) {
-    Container container;
+    HookedContainer container;
     container.name_space = name_space;
     container.unplaced = annotation;
     return unplaced_of(*options, container);

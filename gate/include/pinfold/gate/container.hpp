@@ -18,7 +18,7 @@ enum class Unplaced {
 
 /// A container, as its runtime describes it to an OCI hook. Texts are parts of the state, with the
 /// escapes of JSON.
-struct Container {
+struct HookedContainer {
   std::int64_t pid = 0;
   std::string_view id;
   std::string_view uid;         ///< of the pod; "": not of Kubernetes
@@ -37,10 +37,10 @@ struct Container {
 /// Parses the state that an OCI hook gets on its standard input. Returns nullopt if it is not a
 /// JSON object or has no pid.
 /// Source: OCI runtime specification 1.0, "State"; the annotations of containerd and CRI-O.
-[[nodiscard]] std::optional<Container> parse_state(std::string_view state);
+[[nodiscard]] std::optional<HookedContainer> parse_state(std::string_view state);
 
 /// Returns whether the annotations io.pinfold.* of a container ask for exclusive CPUs: a whole
 /// number, and memory.
-[[nodiscard]] bool asks_exclusive(const Container& container);
+[[nodiscard]] bool asks_exclusive(const HookedContainer& container);
 
 }  // namespace pinfold::gate

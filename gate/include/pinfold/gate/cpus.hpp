@@ -10,25 +10,25 @@
 namespace pinfold::gate {
 
 /// A set of CPUs by OS id that never allocates. Domain: ids below kMaxCpus.
-class Cpus {
+class CpuBits {
  public:
   static constexpr std::size_t kMaxCpus = 8192;  ///< of Linux
 
   /// Parses the Linux list format, "0-3,8"; "" is the empty set.
   /// Returns nullopt for any other text and for a CPU outside the domain.
-  [[nodiscard]] static std::optional<Cpus> parse(std::string_view list);
+  [[nodiscard]] static std::optional<CpuBits> parse(std::string_view list);
 
-  [[nodiscard]] bool empty() const { return *this == Cpus(); }
+  [[nodiscard]] bool empty() const { return *this == CpuBits(); }
   [[nodiscard]] bool contains(std::size_t cpu) const;
-  [[nodiscard]] bool contains_all(const Cpus& other) const;
-  [[nodiscard]] bool intersects(const Cpus& other) const;
+  [[nodiscard]] bool contains_all(const CpuBits& other) const;
+  [[nodiscard]] bool intersects(const CpuBits& other) const;
   void insert(std::size_t cpu);
 
-  Cpus& operator|=(const Cpus& other);
-  Cpus& operator-=(const Cpus& other);
-  friend Cpus operator|(Cpus a, const Cpus& b) { return a |= b; }
-  friend Cpus operator-(Cpus a, const Cpus& b) { return a -= b; }
-  friend bool operator==(const Cpus&, const Cpus&) = default;
+  CpuBits& operator|=(const CpuBits& other);
+  CpuBits& operator-=(const CpuBits& other);
+  friend CpuBits operator|(CpuBits a, const CpuBits& b) { return a |= b; }
+  friend CpuBits operator-(CpuBits a, const CpuBits& b) { return a -= b; }
+  friend bool operator==(const CpuBits&, const CpuBits&) = default;
 
   /// Prints the Linux list format into `buffer` and returns it; what does not fit is left out.
   [[nodiscard]] std::string_view print(std::span<char> buffer) const;

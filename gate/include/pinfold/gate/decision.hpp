@@ -11,7 +11,7 @@
 namespace pinfold::gate {
 
 /// The name of a container in the state.
-struct Owner {
+struct StateName {
   std::string_view prefix;  ///< of the pod's uid
   std::string_view uid;     ///< of the pod, or the container's id behind "oci-"
   std::string_view name;
@@ -21,41 +21,44 @@ struct Owner {
 };
 
 /// Returns under which name the state has a container that NRI or the OCI hook of Pinfold admitted.
-[[nodiscard]] Owner owner_of(const Container& container);
+[[nodiscard]] StateName owner_of(const HookedContainer& container);
 
 /// What the state says about one container.
-struct Decision {
+struct DecidedCpus {
   bool is_static = false;  ///< the CPU manager gives exclusive CPUs
-  Cpus own;                ///< CPUs of the container or its pod; empty: it is shared or unknown
-  Cpus others;             ///< exclusive to other containers
+  CpuBits own;             ///< CPUs of the container or its pod; empty: it is shared or unknown
+  CpuBits others;          ///< exclusive to other containers
 
-  friend bool operator==(const Decision&, const Decision&) = default;
+  friend bool operator==(const DecidedCpus&, const DecidedCpus&) = default;
 };
 
 /// Parses a kubelet's CPU state file, V2 to V4. Changes `file`, whose escapes it removes.
 /// Returns nullopt for any other text. The checksum is not checked.
-[[nodiscard]] std::optional<Decision> parse_cpu_state(std::span<char> file, const Owner& owner);
+[[nodiscard]] std::optional<DecidedCpus> parse_cpu_state(std::span<char> file,
+                                                         const StateName& owner);
 
 /// Reads the snapshot of a state directory, which another process may be writing. `buffer` must
 /// have room for the CPU state file. `boot_id` is that of the running machine.
 /// Domain: `bytes` is aligned to 8 bytes.
 /// Returns nullopt if the snapshot is of another boot or version, damaged, too large for the
 /// buffer, or changed a hundred times during the read.
-[[nodiscard]] std::optional<Decision> read_decision(std::span<const std::byte> bytes,
-                                                    std::string_view boot_id, const Owner& owner,
-                                                    std::span<char> buffer);
+[[nodiscard]] std::optional<DecidedCpus> read_decision(std::span<const std::byte> bytes,
+                                                       std::string_view boot_id,
+                                                       const StateName& owner,
+                                                       std::span<char> buffer);
 
 /// What the kernel shows of a container.
-struct Observed {
-  Cpus effective;               ///< CPUs on which its group can run; empty: unknown
+struct ShownCpus {
+  CpuBits effective;            ///< CPUs on which its group can run; empty: unknown
   bool asks_exclusive = false;  ///< its resources, or annotations, ask for exclusive CPUs
 };
 
 /// Returns whether the kernel shows what was decided. `decision`: nullopt if none can be read.
-[[nodiscard]] bool is_placed(const std::optional<Decision>& decision, const Observed& observed);
+[[nodiscard]] bool is_placed(const std::optional<DecidedCpus>& decision, const ShownCpus& observed);
 
 /// Returns the CPUs on which an unplaced container disturbs no other: empty if there are none, or
 /// if without a decision none are known.
-[[nodiscard]] Cpus confinement(const std::optional<Decision>& decision, const Cpus& effective);
+[[nodiscard]] CpuBits confinement(const std::optional<DecidedCpus>& decision,
+                                  const CpuBits& effective);
 
 }  // namespace pinfold::gate

@@ -9,7 +9,7 @@
 
 namespace pinfold::gate {
 
-/// Text in a buffer of the caller's; what does not fit is left out.
+/// FileText in a buffer of the caller's; what does not fit is left out.
 class Line {
  public:
   explicit Line(std::span<char> buffer) : buffer_(buffer) {}

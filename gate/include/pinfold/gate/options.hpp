@@ -42,10 +42,10 @@ struct Options {
 
 /// Returns whether the gate has to do with a container: not if it is exempt, a sandbox, of neither
 /// Kubernetes nor the OCI hook of Pinfold, or has a Pod file, which the hook enforces.
-[[nodiscard]] bool concerns_gate(const Options& options, const Container& container);
+[[nodiscard]] bool concerns_gate(const Options& options, const HookedContainer& container);
 
 /// Returns what happens to a container if it is unplaced. Its annotation can only be stricter than
 /// what the operator wrote.
-[[nodiscard]] Unplaced unplaced_of(const Options& options, const Container& container);
+[[nodiscard]] Unplaced unplaced_of(const Options& options, const HookedContainer& container);
 
 }  // namespace pinfold::gate
