@@ -53,7 +53,7 @@ std::string edit(const ObservedSystem& system, const OptionalConfig& config,
 /// An error of the start.
 struct RefusedProfiles {
   std::vector<std::string_view> profiles;  ///< in which it occurs
-  std::vector<AdviceStep> steps;           ///< that mend it
+  std::vector<AdviceStep> steps;           ///< that correct it
 };
 using StartErrors = std::map<std::string, RefusedProfiles>;
 

@@ -34,7 +34,7 @@ void check_kubevirt(const ObservedSystem& system, Checks& checks) {
       "CPU manager policy 'static' of the kubelet on nodes for such virtual machines: virt-handler "
       "labels any other node 'cpumanager=false', and writes the label again every one to two "
       "minutes";
-  const std::string mend =
+  const std::string remedy =
       system.service.has_nri
           ? "on nodes for such virtual machines: remove 'nri' from '/etc/pinfold/agent.yaml', set "
             "cpuManagerPolicy: static for the kubelet, and enable KubeVirt's feature gate "
@@ -57,7 +57,7 @@ void check_kubevirt(const ObservedSystem& system, Checks& checks) {
          fmt::format("{} belongs to KubeVirt, but the kubelet's CPU manager policy is '{}': "
                      "virtual machines with dedicatedCpuPlacement stay Pending here",
                      system.kubevirt, policy),
-         expected, mend});
+         expected, remedy});
   }
 }
 

@@ -102,7 +102,7 @@ void describe(Fields& fields, Finding& finding) {
   fields.member("expected", finding.expected, "");
   fields.member("message", finding.text, "One sentence without the subject.");
   fields.member("command", finding.command, "The command that shows it; \"\": none.");
-  fields.member("mend", finding.mend, "The command that fixes it; \"\": none is known.");
+  fields.member("remedy", finding.remedy, "The command that fixes it; \"\": none is known.");
 }
 
 void describe(Fields& fields, AuditedContainer& container) {
@@ -160,8 +160,9 @@ void describe(Fields& fields, Check& check) {
   fields.member("verdict", check.verdict, "");
   fields.member("observed", check.observed, "");
   fields.member("expected", check.expected, "\"\": it is ok.");
-  fields.member("mend", check.mend, "The command or setting that fixes it; \"\": none is known.");
-  fields.member("caution", check.caution, "Side effects of 'mend'; \"\": none.");
+  fields.member("remedy", check.remedy,
+                "The command or setting that fixes it; \"\": none is known.");
+  fields.member("caution", check.caution, "Side effects of 'remedy'; \"\": none.");
 }
 
 void describe(Fields& fields, DoctorDocument& document) {

@@ -36,19 +36,20 @@ std::string send_elsewhere(const Case& given, const std::vector<int>& numbers, c
   const bool is_balanced = std::any_of(processes.begin(), processes.end(), [](const auto& one) {
     return one.second.stat.name == "irqbalance";
   });
-  std::string mend;
+  std::string remedy;
   if (is_balanced && given.observed.machine) {
-    mend = fmt::format(
+    remedy = fmt::format(
         "echo IRQBALANCE_BANNED_CPULIST={} >> /etc/default/irqbalance && systemctl restart "
         "irqbalance && ",
         (given.observed.machine->all_cpus() - there).to_string());
   }
   if (numbers.size() == 1) {
-    return mend + fmt::format("echo {} > /proc/irq/{}/smp_affinity_list{}", there.to_string(),
-                              numbers.front(), managed_note(given, cpus));
+    return remedy + fmt::format("echo {} > /proc/irq/{}/smp_affinity_list{}", there.to_string(),
+                                numbers.front(), managed_note(given, cpus));
   }
-  return mend + fmt::format("for irq in {}; do echo {} > /proc/irq/$irq/smp_affinity_list; done{}",
-                            fmt::join(numbers, " "), there.to_string(), managed_note(given, cpus));
+  return remedy +
+         fmt::format("for irq in {}; do echo {} > /proc/irq/$irq/smp_affinity_list; done{}",
+                     fmt::join(numbers, " "), there.to_string(), managed_note(given, cpus));
 }
 
 }  // namespace

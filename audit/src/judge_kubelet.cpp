@@ -46,9 +46,9 @@ std::string show_config(const Observed& observed, const std::vector<std::string>
 
 /// Why a kubelet would not start.
 struct StartRefusal {
-  std::string error;  ///< "": it would start
-  std::string see;    ///< see Finding
-  std::string mend;   ///< see Finding
+  std::string error;   ///< "": it would start
+  std::string see;     ///< see Finding
+  std::string remedy;  ///< see Finding
   friend auto operator<=>(const StartRefusal&, const StartRefusal&) = default;
 };
 
@@ -98,7 +98,7 @@ void judge_start(const Case& given, std::vector<Finding>& findings) {
                         kubelet_subject(), refusal.error, "",
                         fmt::format("would not start again with these files ({}): {}",
                                     fmt::join(profiles, ", "), refusal.error),
-                        refusal.see, refusal.mend});
+                        refusal.see, refusal.remedy});
   }
 }
 

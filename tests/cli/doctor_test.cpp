@@ -44,7 +44,7 @@ TEST(DoctorCommand, PrintsAllChecksAndWritesNothing) {
   EXPECT_EQ(times_of(tree.path()), before);
 }
 
-TEST(DoctorCommand, PrintsProblemsFirstWithWhatMendsThem) {
+TEST(DoctorCommand, PrintsProblemsFirstWithTheirRemedies) {
   const DoctorTree tree;
   tree.write("sys/fs/cgroup/cgroup.subtree_control", "cpu memory\n");
   tree.write("sys/devices/system/cpu/nohz_full", "0-7\n");
@@ -74,7 +74,7 @@ TEST(DoctorCommand, PrintsJson) {
   ASSERT_TRUE(out.is_object()) << outcome.out;
   EXPECT_EQ(out["problemCount"], 1);
   EXPECT_EQ(out["checks"][0]["name"], "state-files");
-  EXPECT_EQ(out["checks"][0]["mend"], "pinfold checkpoint repair '/srv/pinfold'");
+  EXPECT_EQ(out["checks"][0]["remedy"], "pinfold checkpoint repair '/srv/pinfold'");
 }
 
 TEST(DoctorCommand, TakesAnotherStateDirectoryAndRoot) {

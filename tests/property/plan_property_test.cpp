@@ -306,8 +306,8 @@ void check_failures(CgroupVersion version) {
     }
     agent::mark_isolation(after, {}, observed);
     remove_leftovers(cgroups, observed, after);
-    const Plan mending = plan(observed, after, kernel.cpus).value();
-    const auto failed = apply_plan(cgroups, mending, observed, after, kernel.cpus).failed;
+    const Plan second = plan(observed, after, kernel.cpus).value();
+    const auto failed = apply_plan(cgroups, second, observed, after, kernel.cpus).failed;
     if (!failed.empty()) RC_FAIL(done.str() + failed.front().error.message);
     observed = cgroups.observe(after).value();
     if (observed != after) RC_FAIL(done.str() + difference(after, observed));

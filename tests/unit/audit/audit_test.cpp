@@ -125,7 +125,7 @@ TEST_P(AuditedNode, NamesAContainerThatCannotUseAllItsCpus) {
   EXPECT_EQ(report.findings[0].observed, "2");
   EXPECT_EQ(report.findings[0].expected, "2-3");
   EXPECT_THAT(report.findings[0].command, HasSubstr("/proc/1001/status"));
-  EXPECT_EQ(report.findings[0].mend, "taskset -apc 0-4095 1001");
+  EXPECT_EQ(report.findings[0].remedy, "taskset -apc 0-4095 1001");
 }
 
 constexpr const char* kKind =
@@ -167,7 +167,7 @@ TEST_P(AuditedNode, NamesAQuotaOfEveryGroupAbove) {
                             ": contains 'shop/db/postgres' and 1 more, which have exclusive "
                             "CPUs, and has a quota of 300000 us"),
                   kSandboxes));
-  EXPECT_THAT(report.findings[0].mend, HasSubstr(pod + "/cpu."));
+  EXPECT_THAT(report.findings[0].remedy, HasSubstr(pod + "/cpu."));
   EXPECT_EQ(report.findings[0].subject.pod.value().uid.value, KubeletTree::kWebUid);
 }
 
@@ -194,7 +194,7 @@ TEST_P(AuditedNode, FindsTheFirstProcessInAnotherGroup) {
                   HasSubstr("error process-outside process 1011 (worker): belongs to "
                             "container 'shop/web/app'"),
                   kSandboxes));
-  EXPECT_THAT(report.findings[0].mend,
+  EXPECT_THAT(report.findings[0].remedy,
               AllOf(HasSubstr("echo 1001 > '/sys/fs/cgroup/"), HasSubstr(id)));
 }
 
@@ -283,7 +283,7 @@ TEST(Audit, KnowsWhatAStoppedKubeletOfADistributionWouldRead) {
     ASSERT_TRUE(observed.kubelet.config) << row.file << ": " << observed.kubelet.config_error;
     EXPECT_EQ(observed.kubelet.config->cpu_manager_policy, "static") << row.file;
     const Report report = judge(observed);
-    EXPECT_THAT(report.findings, Contains(Field(&Finding::mend, row.start))) << row.file;
+    EXPECT_THAT(report.findings, Contains(Field(&Finding::remedy, row.start))) << row.file;
   }
 }
 
@@ -339,7 +339,7 @@ TEST(Audit, SeesNoKubeletInAServerWithoutAgent) {
   EXPECT_FALSE(observe_tree(tree).kubelet.pid);
 }
 
-TEST(Audit, PrintsWhatMendsAFinding) {
+TEST(Audit, PrintsTheRemedyOfAFinding) {
   const KubeletTree tree;
   tree.write_group(tree.log(), "0-2,6-7", "0-1", {1003});
   tree.write_process(70, 1, "cron", "0-7", "system.slice/cron.service");
@@ -349,14 +349,14 @@ TEST(Audit, PrintsWhatMendsAFinding) {
   tree.write_thread(1001, 1021, "6");
   tree.dir().write("proc/irq/25/effective_affinity_list", "2\n");
   tree.dir().write("proc/interrupts", " CPU0 CPU1 CPU2 CPU3\n 25: 0 0 9 0 PCI nvme0q1\n");
-  std::vector<std::string> mends;
+  std::vector<std::string> remedies;
   for (const Finding& finding : audit(tree).findings) {
-    mends.push_back(fmt::format("{}: {}", finding.kind, finding.mend));
+    remedies.push_back(fmt::format("{}: {}", finding.kind, finding.remedy));
   }
   const std::string set =
       fmt::format("systemctl set-property --runtime 'cri-containerd-{}.scope' AllowedCPUs=0-1,6-7",
                   KubeletTree::log_id());
-  EXPECT_THAT(mends,
+  EXPECT_THAT(remedies,
               ElementsAre("overlap: " + set, "process-pinned: taskset -pc 0-1 72",
                           "thread-elsewhere: taskset -pc 2-3 1021", "cpuset-differs: " + set,
                           testing::StartsWith("irq: echo 0-1 > /proc/irq/25/smp_affinity_list"),
@@ -366,13 +366,13 @@ TEST(Audit, PrintsWhatMendsAFinding) {
                           "affinity: taskset -apc 0-4095 1003", "sandboxes: "));
 }
 
-/// The mends of all findings of a kind.
-std::vector<std::string> mends_of(const Report& report, std::string_view kind) {
-  std::vector<std::string> mends;
+/// The remedies of all findings of a kind.
+std::vector<std::string> remedies_of(const Report& report, std::string_view kind) {
+  std::vector<std::string> remedies;
   for (const Finding& finding : report.findings) {
-    if (finding.kind == kind) mends.push_back(finding.mend);
+    if (finding.kind == kind) remedies.push_back(finding.remedy);
   }
-  return mends;
+  return remedies;
 }
 
 TEST(Audit, SaysWhatHoldsOnANodeBootedWithManagedIrq) {
@@ -381,11 +381,11 @@ TEST(Audit, SaysWhatHoldsOnANodeBootedWithManagedIrq) {
   tree.dir().write("proc/irq/25/effective_affinity_list", "2\n");
   tree.dir().write("proc/interrupts", " CPU0 CPU1 CPU2 CPU3\n 25: 0 0 9 0 PCI nvme0q1\n");
   tree.dir().write("proc/cmdline", "isolcpus=managed_irq,domain,2-N\n");
-  EXPECT_THAT(mends_of(audit(tree), "irq"),
+  EXPECT_THAT(remedies_of(audit(tree), "irq"),
               ElementsAre("echo 0-1 > /proc/irq/25/smp_affinity_list  # EIO: managed by the "
                           "kernel, where 'isolcpus=managed_irq' leaves only I/O of these CPUs"));
   tree.dir().write("proc/cmdline", "isolcpus=managed_irq,3-N\n");  // not CPU 2
-  EXPECT_THAT(mends_of(audit(tree), "irq"),
+  EXPECT_THAT(remedies_of(audit(tree), "irq"),
               ElementsAre(HasSubstr("boot with 'isolcpus=managed_irq,CPUS'")));
 }
 
@@ -396,10 +396,10 @@ TEST(Audit, ConfinesServicesToCpusThatStayReserved) {
                    "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
                    "cpuManagerPolicy: static\nkubeReserved: {cpu: 1500m}\ncgroupDriver: systemd\n");
   // The shared pool is 0-1,6-7, and the next exclusive container may get 6-7.
-  EXPECT_THAT(mends_of(audit(tree), "service"),
+  EXPECT_THAT(remedies_of(audit(tree), "service"),
               ElementsAre("systemctl set-property 'cron.service' AllowedCPUs=0-1"));
   tree.dir().write("var/lib/kubelet/config.yaml", "[");
-  EXPECT_THAT(mends_of(audit(tree), "service"),
+  EXPECT_THAT(remedies_of(audit(tree), "service"),
               ElementsAre("systemctl set-property --runtime 'cron.service' AllowedCPUs=0-1,6-7  # "
                           "today's shared pool, which shrinks with the next exclusive CPUs; CPUs "
                           "of reservedSystemCPUs stay"));
@@ -412,7 +412,7 @@ TEST(Audit, StopsIrqbalanceFromMovingInterruptsBack) {
   tree.dir().write("proc/interrupts",
                    " CPU0 CPU1 CPU2 CPU3\n 25: 0 0 9 0 PCI a\n 26: 0 0 0 9 PCI b\n");
   tree.write_process(70, 1, "irqbalance", "0-1", "system.slice/irqbalance.service");
-  EXPECT_THAT(audit(tree).findings[0].mend,
+  EXPECT_THAT(audit(tree).findings[0].remedy,
               AllOf(HasSubstr("IRQBALANCE_BANNED_CPULIST=2-7"),
                     HasSubstr("for irq in 25 26; do echo 0-1 > /proc/irq/$irq/smp_affinity_list")));
 }
@@ -531,14 +531,14 @@ TEST(Audit, NamesFilesThatTheNextStartRefuses) {
                                     HasSubstr("doesn't match with CPUs in state"))));
 }
 
-TEST(Audit, MendsAStateOfAnotherPolicyWithoutDraining) {
+TEST(Audit, CorrectsAStateOfAnotherPolicyWithoutDraining) {
   const KubeletTree tree;
   tree.dir().write("var/lib/kubelet/config.yaml", kKind);
   const Report report = audit(tree);
   EXPECT_THAT(lines_of(report), Not(Contains(HasSubstr("drain"))));
   EXPECT_THAT(report.findings,
               Contains(AllOf(Field(&Finding::kind, "start-refused"),
-                             Field(&Finding::mend,
+                             Field(&Finding::remedy,
                                    "systemctl stop kubelet && pinfold checkpoint repair --config / "
                                    "'/var/lib/kubelet'; systemctl start kubelet"))));
 }
@@ -560,7 +560,7 @@ TEST(Audit, NamesOneCpuOfTwoPods) {
               Contains(AllOf(HasSubstr("error state-overlap"), HasSubstr("gives CPUs 3 to"))));
 }
 
-TEST(Audit, MendsAnOverlapOfTheStateFileThere) {
+TEST(Audit, CorrectsAnOverlapOfTheStateFileThere) {
   const KubeletTree tree;
   CpuCheckpoint state = KubeletTree::cpu_state();
   state.assignments[{PodUid(KubeletTree::kDbUid), "postgres"}] = CpuSet{3, 4, 5};
@@ -569,11 +569,11 @@ TEST(Audit, MendsAnOverlapOfTheStateFileThere) {
   const auto is_repair = HasSubstr(
       "systemctl stop kubelet && pinfold checkpoint repair --accept-loss --config / "
       "'/var/lib/kubelet'; systemctl start kubelet  # one of the two loses its CPUs");
-  EXPECT_THAT(mends_of(report, "state-overlap"), ElementsAre(is_repair));
-  EXPECT_THAT(mends_of(report, "overlap"), ElementsAre(is_repair));  // of app by postgres
+  EXPECT_THAT(remedies_of(report, "state-overlap"), ElementsAre(is_repair));
+  EXPECT_THAT(remedies_of(report, "overlap"), ElementsAre(is_repair));  // of app by postgres
 }
 
-TEST(Audit, MendsAnOverlapOfPodsWithPodLevelCpus) {
+TEST(Audit, CorrectsAnOverlapOfPodsWithPodLevelCpus) {
   const KubeletTree tree;
   CpuCheckpoint state = KubeletTree::cpu_state();
   state.pods[PodUid(KubeletTree::kWebUid)] = CpuSet{2, 3, 4};
@@ -581,7 +581,7 @@ TEST(Audit, MendsAnOverlapOfPodsWithPodLevelCpus) {
                    checkpoint::encode_cpu(state, "static", true));
   const Report report = audit(tree);
   EXPECT_THAT(lines_of(report), Contains(HasSubstr("gives CPUs 4 to")));
-  EXPECT_THAT(mends_of(report, "state-overlap"), ElementsAre(HasSubstr("repair --accept-loss")));
+  EXPECT_THAT(remedies_of(report, "state-overlap"), ElementsAre(HasSubstr("repair --accept-loss")));
 }
 
 TEST(Audit, RepairsAnOverlapWithTheSharedPoolWithoutLoss) {
@@ -592,8 +592,8 @@ TEST(Audit, RepairsAnOverlapWithTheSharedPoolWithoutLoss) {
   tree.write_group(tree.log(), "0-1,3,6-7", "0-1", {1003});
   const Report report = audit(tree);
   const auto is_repair = HasSubstr("pinfold checkpoint repair --config / '/var/lib/kubelet'");
-  EXPECT_THAT(mends_of(report, "state-overlap"), ElementsAre(is_repair));
-  EXPECT_THAT(mends_of(report, "overlap"), ElementsAre(is_repair));
+  EXPECT_THAT(remedies_of(report, "state-overlap"), ElementsAre(is_repair));
+  EXPECT_THAT(remedies_of(report, "overlap"), ElementsAre(is_repair));
 }
 
 TEST(Audit, NotesAnAssignmentWithoutAContainer) {

@@ -72,7 +72,7 @@ struct Ailment {
   const char* name;
   std::vector<std::pair<std::string, std::string>> files;  ///< path and new content
   std::string complaint;                                   ///< beginning of the text
-  std::string mend;                                        ///< part of the text
+  std::string remedy;                                      ///< part of the text
 };
 // NOLINTNEXTLINE(readability-identifier-naming): the name that GoogleTest looks for
 void PrintTo(const Ailment& ailment, std::ostream* out) { *out << ailment.name; }
@@ -84,7 +84,7 @@ TEST_P(DoctorAilment, IsTheOnlyComplaint) {
   for (const auto& [path, content] : GetParam().files) tree.write(path, content);
   const Checks checks = check_system(observe_doctor(tree));
   EXPECT_THAT(complaints(checks), ElementsAre(testing::StartsWith(GetParam().complaint)));
-  EXPECT_THAT(checks.front().mend, HasSubstr(GetParam().mend));
+  EXPECT_THAT(checks.front().remedy, HasSubstr(GetParam().remedy));
 }
 
 /// A machine with the setting `quiet` that has what it needs.
@@ -517,7 +517,7 @@ TEST(Doctor, NamesTheFileAndUnitOfADistribution) {
              "kubelet-arg: [cpu-manager-policy=static, 'reserved-cpus=0-1,99']\n");
   const Checks checks = check_system(observe_doctor(tree));
   EXPECT_THAT(complaints(checks), ElementsAre(HasSubstr("problem kubelet-config: ")));
-  EXPECT_EQ(checks.front().mend,
+  EXPECT_EQ(checks.front().remedy,
             "edit '/etc/rancher/k3s/config.yaml', then: systemctl restart k3s");
 }
 
@@ -528,7 +528,7 @@ TEST(Doctor, NamesThePlaceThatDecides) {
              "kubelet\0--config=/var/lib/kubelet/config.yaml\0--reserved-cpus=99\0"s);
   Checks checks = check_system(observe_doctor(tree));
   EXPECT_THAT(checks.front().observed, HasSubstr("; pass --reserved-cpus=0"));
-  EXPECT_EQ(checks.front().mend,
+  EXPECT_EQ(checks.front().remedy,
             "edit the flags that 'systemctl cat kubelet' shows, then: systemctl daemon-reload; "
             "systemctl restart kubelet");
   tree.write("proc/100/cmdline",
@@ -540,26 +540,26 @@ TEST(Doctor, NamesThePlaceThatDecides) {
   EXPECT_THAT(checks.front().observed,
               HasSubstr("; write in '/etc/kubelet.d/50-cpus.conf': reservedSystemCPUs: "));
   for (const std::size_t i : {0U, 1U}) {
-    EXPECT_EQ(checks.at(i).mend,
+    EXPECT_EQ(checks.at(i).remedy,
               "edit '/etc/kubelet.d/50-cpus.conf', then: systemctl restart kubelet")
         << checks.at(i).observed;
   }
   tree.write("etc/kubelet.d/50-cpus.conf", "kind: [\n");
-  EXPECT_EQ(check_system(observe_doctor(tree)).front().mend,
+  EXPECT_EQ(check_system(observe_doctor(tree)).front().remedy,
             "edit '/etc/kubelet.d/50-cpus.conf', then: systemctl restart kubelet");
 }
 
 TEST(Doctor, SaysHowAUserGetsCpusets) {
   const DoctorTree tree;
-  const auto mend = [&] {
+  const auto remedy = [&] {
     ObservedSystem system = observe_doctor(tree);
     system.cgroups.directories.back().is_writable = false;
-    return check_system(system).front().mend;
+    return check_system(system).front().remedy;
   };
   tree.write("usr/lib/systemd/system/user@.service", "[Service]\nDelegate=pids memory cpu\n");
-  EXPECT_THAT(mend(), HasSubstr("Delegate=cpuset cpu memory pids"));
+  EXPECT_THAT(remedy(), HasSubstr("Delegate=cpuset cpu memory pids"));
   tree.write("etc/systemd/system/user@.service.d/d.conf", "[Service]\nDelegate=cpuset\n");
-  EXPECT_THAT(mend(), Not(HasSubstr("Delegate=cpuset")));
+  EXPECT_THAT(remedy(), Not(HasSubstr("Delegate=cpuset")));
 }
 
 TEST(Doctor, SaysThatContainerdHidesHugePages) {
@@ -718,7 +718,7 @@ TEST(Doctor, NamesWhatOthersCanChange) {
   const Checks checks = check_system(observe_doctor(tree));
   EXPECT_THAT(complaints(checks),
               ElementsAre("problem state-directory: others can change '/srv/pinfold/config.yaml'"));
-  EXPECT_EQ(checks.front().mend,
+  EXPECT_EQ(checks.front().remedy,
             "chown root '/srv/pinfold/config.yaml' && chmod go-w '/srv/pinfold/config.yaml'");
 }
 
@@ -780,8 +780,8 @@ TEST(Doctor, NamesHugePagesThatAReservationLacks) {
       ElementsAre(
           testing::StartsWith("problem huge-pages: NUMA node 1 has 0 bytes of hugepages-2Mi"),
           HasSubstr("reservedMemory has no effect with memoryManagerPolicy 'None'")));
-  EXPECT_THAT(checks.front().mend, HasSubstr("echo 2 > /sys/devices/system/node/node1/hugepages/"
-                                             "hugepages-2048kB/nr_hugepages"));
+  EXPECT_THAT(checks.front().remedy, HasSubstr("echo 2 > /sys/devices/system/node/node1/hugepages/"
+                                               "hugepages-2048kB/nr_hugepages"));
 }
 
 TEST(Doctor, WarnsOfUnknownFieldsAndGatesOfTheKubelet) {

@@ -50,8 +50,8 @@ TEST(DecideQuirks, RejectedPodKeepsResources) {
   const PodSpec pod = pod_of("a", {{"2", "1Gi"}, {"7", "1Gi"}});
   const Node fixed = node_of(kStatic);
   const NodeState empty = empty_state(fixed);
-  const Decision mended = decide(fixed, empty, pod);
-  EXPECT_EQ(std::get<Rejected>(mended).next, empty);
+  const Decision corrected = decide(fixed, empty, pod);
+  EXPECT_EQ(std::get<Rejected>(corrected).next, empty);
 
   const Node exact = node_of(std::string(kStatic) + "pinfold: {profile: kubelet-1.36}\n");
   const Decision kept = decide(exact, empty_state(exact), pod);

@@ -139,7 +139,7 @@ TEST(StartAdvice, NamesTheCompleteConfigurationInsteadOfAReservation) {
   }
   EXPECT_THAT(advice_for("kubeletConfig: {cpuManagerPolicy: statc}"),
               HasSubstr("write: cpuManagerPolicy"))
-      << "nothing that is added mends it";
+      << "nothing that is added corrects it";
   EXPECT_THAT(advice_for("cpuManagerPolicy: static"), HasSubstr("write: reservedSystemCPUs"));
 }
 

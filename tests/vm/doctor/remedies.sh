@@ -7,7 +7,7 @@ cpuset=$cgroup
 
 # What doctor says of a check, and the command that it prints for it.
 said() { pinfold doctor >/tmp/said || [ $? = 1 ]; grep "^[x!?+] $1 " /tmp/said; }
-mend() { sed -n "/^[x!?] $1 /,/^    [^ ]/s/^    \([^ ]\)/\1/p" /tmp/said | head -n 1; }
+remedy() { sed -n "/^[x!?] $1 /,/^    [^ ]/s/^    \([^ ]\)/\1/p" /tmp/said | head -n 1; }
 
 # The settings of the kernel that no remedy below may change for good.
 settings() {
@@ -17,10 +17,10 @@ settings() {
   done
 }
 
-# mended CHECK: doctor complains, its command is run as it is printed, and nothing is left of it.
-mended() {
+# remedied CHECK: doctor complains, its command is run as it is printed, and nothing is left of it.
+remedied() {
   said "$1" | grep -v '^+' || { echo "doctor does not see $1"; exit 1; }
-  command=$(mend "$1")
+  command=$(remedy "$1")
   [ -n "$command" ] || { echo "no command for $1"; exit 1; }
   echo "$command"
   sh -e -c "$command"
@@ -40,24 +40,24 @@ groups() { # on cgroup v1 a group has no CPUs before it gets some
 
 case $1 in
   before) groups; settings >/tmp/before ;;
-  narrowed) echo 4-5 >$cpuset/kubepods/cpuset.cpus; mended live-cpusets ;;
+  narrowed) echo 4-5 >$cpuset/kubepods/cpuset.cpus; remedied live-cpusets ;;
   partition) echo 4-5 >$cpuset/judge/cpuset.cpus
     if [ $cpuset = $cgroup ]; then
       echo root >$cpuset/judge/cpuset.cpus.partition
       said partitions | grep '^x'
-      sh -e -c "$(mend partitions)"
+      sh -e -c "$(remedy partitions)"
       echo >$cpuset/judge/cpuset.cpus # the group is its owner's
     else
       rmdir $cpuset/kubepods # an exclusive group has no CPUs of another one
       echo 1 >$cpuset/judge/cpuset.cpu_exclusive
       said partitions | grep '^x'
-      sh -e -c "$(mend partitions)"
+      sh -e -c "$(remedy partitions)"
       groups
     fi
     said partitions | grep '^+'
     settings >/tmp/after
     cmp /tmp/before /tmp/after ;;
-  offline) echo 0 >/sys/devices/system/cpu/cpu7/online; mended offline-cpus ;;
+  offline) echo 0 >/sys/devices/system/cpu/cpu7/online; remedied offline-cpus ;;
   controllers) # a group that has an affinity and no cpuset, as services of systemd
     rmdir $cgroup/kubepods $cgroup/judge $cgroup/pinfold 2>/dev/null || true
     echo -cpuset >$cgroup/cgroup.subtree_control
@@ -69,7 +69,7 @@ case $1 in
       6.1.*) grep 'caution: before Linux 6.2' /tmp/said; allowed=0-7 ;;
       *) ! grep 'caution:' /tmp/said; allowed=0-1 ;;
     esac
-    sh -e -c "$(mend cgroup-enabled)"
+    sh -e -c "$(remedy cgroup-enabled)"
     said cgroup-enabled | grep '^+'
     grep Cpus_allowed_list /proc/$!/status
     grep "^Cpus_allowed_list:.$allowed\$" /proc/$!/status # what the caution is about

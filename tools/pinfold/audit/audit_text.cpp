@@ -101,9 +101,9 @@ std::string audit_text(const audit::Report& report, const audit::Observed& obser
         out +=
             fmt::format("    {} {}\n", paint(style, Paint::kDim, "see:"), escaped(finding.command));
       }
-      if (!finding.mend.empty()) {
-        out +=
-            fmt::format("    {} {}\n", paint(style, Paint::kDim, "mend:"), escaped(finding.mend));
+      if (!finding.remedy.empty()) {
+        out += fmt::format("    {} {}\n", paint(style, Paint::kDim, "remedy:"),
+                           escaped(finding.remedy));
       }
     }
   }

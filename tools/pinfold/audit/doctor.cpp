@@ -81,7 +81,8 @@ std::string check_text(const audit::Check& check, const Style& style) {
                        in_lines("caution: " + escaped(check.caution), kIndent, style.width));
   }
   // On one line, however long, so that it can be copied.
-  if (!check.mend.empty()) out += fmt::format("    {}\n", paint(style, Paint::kBold, check.mend));
+  if (!check.remedy.empty())
+    out += fmt::format("    {}\n", paint(style, Paint::kBold, check.remedy));
   return out;
 }
 

@@ -21,8 +21,8 @@ struct Check {
   CheckStatus verdict = CheckStatus::kOk;
   std::string observed;       ///< "cgroup v2 at /sys/fs/cgroup"
   std::string expected = {};  ///< "" for kOk
-  std::string mend = {};      ///< the command or setting that fixes it; "": none is known
-  std::string caution = {};   ///< side effects of `mend`; "": none
+  std::string remedy = {};    ///< the command or setting that fixes it; "": none is known
+  std::string caution = {};   ///< side effects of `remedy`; "": none
 
   friend bool operator==(const Check&, const Check&) = default;
 };

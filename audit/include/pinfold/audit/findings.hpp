@@ -41,7 +41,7 @@ struct Finding {
   std::string expected = {};  ///< "2-3"
   std::string text;           ///< one sentence without the subject's name
   std::string command = {};   ///< the command that shows it; "": none
-  std::string mend = {};      ///< the command that fixes it on the node; "": none is known
+  std::string remedy = {};    ///< the command that fixes it on the node; "": none is known
 
   friend bool operator==(const Finding&, const Finding&) = default;
 };

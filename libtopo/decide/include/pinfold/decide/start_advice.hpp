@@ -6,7 +6,7 @@
 
 #include "pinfold/decide/node.hpp"
 
-/// Explains how to mend a configuration that fails to start, like explanations of rejected pods.
+/// How to correct a configuration with which a start fails, as explanations do for rejected pods.
 namespace pinfold {
 
 /// A change of one source of the configuration.

@@ -307,88 +307,88 @@ StartAdvice keep_cpu_list(const FailedStart& start) {
 }
 
 /// A part of the kubelet's error, and its advice.
-struct StartMend {
+struct StartRemedy {
   std::string_view part;
   StartAdvice (*advise)(const FailedStart& start);
-  bool adds_reservation = false;  ///< mends what a reservation would, which may be set elsewhere
+  bool adds_reservation = false;  ///< does what a reservation would, which may be set elsewhere
 };
 /// The first entry whose part a text has counts.
-constexpr std::array kMends = {
-    StartMend{"unrecognized feature gate", drop_gates},
-    StartMend{"feature is locked to", drop_gates},
-    StartMend{"depends on features that are disabled", disable_dependents},
-    StartMend{"topologyManagerPolicy (", correct_topology_policy},
-    StartMend{"topologyManagerScope (", correct_scope},
-    StartMend{"duplicated enforcements", enforce_once},
-    StartMend{"cannot be specified together", enforce_once},
-    StartMend{"can't use reservedSystemCPUs", keep_cpu_list},
-    StartMend{"unable to parse reservedSystemCPUs", correct_cpu_list},
-    StartMend{"is accepted", correct_reservation},
-    StartMend{"the reserved memory has a duplicate value", correct_reservation},
-    StartMend{"reserved memory may not be zero", correct_reservation},
-    StartMend{"is not a subset of online-cpus", limit_cpus},
-    StartMend{"cannot reserve", reserve_known_resources},
-    StartMend{"unknown policy", correct_cpu_policy},
-    StartMend{"unknown CPU Manager Policy option", correct_cpu_option},
-    StartMend{"unknown Memory Manager Policy option", correct_memory_option},
-    StartMend{"unknown Topology Manager Policy option", correct_topology_option},
-    StartMend{"bad value for option", correct_option_value},
-    StartMend{"unable to convert policy option to integer", allow_numa_nodes},
-    StartMend{"the minimum value of \"max-allowable-numa-nodes\"", allow_numa_nodes},
-    StartMend{"unsupported on machines with more than", allow_numa_nodes},
-    StartMend{"contradict each other", drop_most_allocated},
-    StartMend{"error getting NUMA distances", drop_closest},
-    StartMend{"can not be used at the same time", drop_option},
-    StartMend{"incompatible with CPUManager align-by-socket", drop_option},
-    StartMend{"Align by socket is not compatible", drop_option},
-    StartMend{"unable to determine reserved CPU resources", reserve_cpus, true},
-    StartMend{"unable to reserve the required amount", limit_reservation},
-    StartMend{"has a reservation of", limit_reservation},
-    StartMend{"references a NUMA node", name_numa_nodes},
-    StartMend{"huge pages not counted", name_numa_nodes},
-    StartMend{"of type \"hugepages-", drop_huge_pages},
-    StartMend{"determined by Node Allocatable", balance_memory, true},
-    StartMend{"you should specify the system reserved memory", balance_memory, true},
-    StartMend{"reservedMemory: ", correct_reservation},
-    StartMend{"Quantity to int64", correct_reservation},
-    StartMend{"grace period must be specified", add_grace_periods},
-    StartMend{"invalid eviction grace period", add_grace_periods},
-    StartMend{"time: ", correct_durations},
+constexpr std::array kRemedies = {
+    StartRemedy{"unrecognized feature gate", drop_gates},
+    StartRemedy{"feature is locked to", drop_gates},
+    StartRemedy{"depends on features that are disabled", disable_dependents},
+    StartRemedy{"topologyManagerPolicy (", correct_topology_policy},
+    StartRemedy{"topologyManagerScope (", correct_scope},
+    StartRemedy{"duplicated enforcements", enforce_once},
+    StartRemedy{"cannot be specified together", enforce_once},
+    StartRemedy{"can't use reservedSystemCPUs", keep_cpu_list},
+    StartRemedy{"unable to parse reservedSystemCPUs", correct_cpu_list},
+    StartRemedy{"is accepted", correct_reservation},
+    StartRemedy{"the reserved memory has a duplicate value", correct_reservation},
+    StartRemedy{"reserved memory may not be zero", correct_reservation},
+    StartRemedy{"is not a subset of online-cpus", limit_cpus},
+    StartRemedy{"cannot reserve", reserve_known_resources},
+    StartRemedy{"unknown policy", correct_cpu_policy},
+    StartRemedy{"unknown CPU Manager Policy option", correct_cpu_option},
+    StartRemedy{"unknown Memory Manager Policy option", correct_memory_option},
+    StartRemedy{"unknown Topology Manager Policy option", correct_topology_option},
+    StartRemedy{"bad value for option", correct_option_value},
+    StartRemedy{"unable to convert policy option to integer", allow_numa_nodes},
+    StartRemedy{"the minimum value of \"max-allowable-numa-nodes\"", allow_numa_nodes},
+    StartRemedy{"unsupported on machines with more than", allow_numa_nodes},
+    StartRemedy{"contradict each other", drop_most_allocated},
+    StartRemedy{"error getting NUMA distances", drop_closest},
+    StartRemedy{"can not be used at the same time", drop_option},
+    StartRemedy{"incompatible with CPUManager align-by-socket", drop_option},
+    StartRemedy{"Align by socket is not compatible", drop_option},
+    StartRemedy{"unable to determine reserved CPU resources", reserve_cpus, true},
+    StartRemedy{"unable to reserve the required amount", limit_reservation},
+    StartRemedy{"has a reservation of", limit_reservation},
+    StartRemedy{"references a NUMA node", name_numa_nodes},
+    StartRemedy{"huge pages not counted", name_numa_nodes},
+    StartRemedy{"of type \"hugepages-", drop_huge_pages},
+    StartRemedy{"determined by Node Allocatable", balance_memory, true},
+    StartRemedy{"you should specify the system reserved memory", balance_memory, true},
+    StartRemedy{"reservedMemory: ", correct_reservation},
+    StartRemedy{"Quantity to int64", correct_reservation},
+    StartRemedy{"grace period must be specified", add_grace_periods},
+    StartRemedy{"invalid eviction grace period", add_grace_periods},
+    StartRemedy{"time: ", correct_durations},
 };
 
 /// A feature gate that is off, by the part of the error that asks for it.
-struct GateMend {
+struct GateRemedy {
   std::string_view part;
   const char* cause;
   const char* gate;
 };
 constexpr const char* kAlphaOption = "the option is alpha: its feature gate is off by default";
 constexpr const char* kBetaOption = "the option is beta: its feature gate is off";
-constexpr std::array kGateMends = {
-    GateMend{"CPU Manager Policy Alpha-level", kAlphaOption, "CPUManagerPolicyAlphaOptions"},
-    GateMend{"CPU Manager Policy Beta-level", kBetaOption, "CPUManagerPolicyBetaOptions"},
-    GateMend{"topology manager policy alpha-level", kAlphaOption,
-             "TopologyManagerPolicyAlphaOptions"},
-    GateMend{"requires the MemoryManagerDriftTolerance", kAlphaOption,
-             "MemoryManagerDriftTolerance"},
-    GateMend{"requires MemoryQoS", "memoryReservationPolicy needs its feature gate", "MemoryQoS"},
+constexpr std::array kGateRemedies = {
+    GateRemedy{"CPU Manager Policy Alpha-level", kAlphaOption, "CPUManagerPolicyAlphaOptions"},
+    GateRemedy{"CPU Manager Policy Beta-level", kBetaOption, "CPUManagerPolicyBetaOptions"},
+    GateRemedy{"topology manager policy alpha-level", kAlphaOption,
+               "TopologyManagerPolicyAlphaOptions"},
+    GateRemedy{"requires the MemoryManagerDriftTolerance", kAlphaOption,
+               "MemoryManagerDriftTolerance"},
+    GateRemedy{"requires MemoryQoS", "memoryReservationPolicy needs its feature gate", "MemoryQoS"},
 };
 
 /// Returns the advice on an error whose remedy follows from the machine and the configuration;
 /// nullopt for any other error.
-std::optional<StartAdvice> mend_start(const FailedStart& start) {
-  for (const StartMend& mend : kMends) {
-    if (!mentions(start.error, mend.part)) continue;
-    StartAdvice advice = mend.advise(start);
+std::optional<StartAdvice> remedy_of(const FailedStart& start) {
+  for (const StartRemedy& remedy : kRemedies) {
+    if (!mentions(start.error, remedy.part)) continue;
+    StartAdvice advice = remedy.advise(start);
     const std::string complete = start.config.sources.value().complete.advice;
-    if (mend.adds_reservation && !complete.empty()) {
+    if (remedy.adds_reservation && !complete.empty()) {
       return StartAdvice{fmt::format("{}; {}", advice.cause, complete), ""};
     }
     return advice;
   }
-  for (const GateMend& mend : kGateMends) {
-    if (!mentions(start.error, mend.part)) continue;
-    return StartAdvice{mend.cause, enable_gate(start.config, mend.gate)};
+  for (const GateRemedy& remedy : kGateRemedies) {
+    if (!mentions(start.error, remedy.part)) continue;
+    return StartAdvice{remedy.cause, enable_gate(start.config, remedy.gate)};
   }
   return std::nullopt;
 }
@@ -462,7 +462,7 @@ std::string write_map(std::string_view field, const Texts& texts) {
 
 std::optional<StartAdvice> advise_start(const Machine& machine, const Config& config,
                                         const StartError& error) {
-  auto advice = mend_start({machine, config, error});
+  auto advice = remedy_of({machine, config, error});
   if (!advice) {
     const KnownStartError* const known = find_known_start_error(error.error);
     if (known == nullptr) return std::nullopt;
