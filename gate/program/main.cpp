@@ -24,6 +24,7 @@
 #include "kernel.hpp"
 #include "os.hpp"
 #include "pinfold/gate/line.hpp"
+#include "pinfold/gate/passage.hpp"
 #include "service.hpp"
 
 namespace pinfold::gate {
@@ -31,8 +32,6 @@ namespace {
 
 constexpr int kPass = 0;
 constexpr int kRefuse = 1;
-constexpr std::int64_t kPauseMs = 5;
-constexpr std::int64_t kAskPauseMs = 250;
 
 constexpr std::size_t kLargestInput = std::size_t{1} << 20U;
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): room without an allocation
@@ -57,101 +56,63 @@ void report(const Options& options, std::string_view who, std::string_view what)
   if (log) write_line(log.get(), whole);
 }
 
-/// Whether the service was asked, and did it.
-enum class Asking { kNever, kInVain, kDone };
-
-/// A container at the gate.
-class Passage {
+/// The machine, for the passage of one container.
+class OsHost {
  public:
-  Passage(const Options& options, const HookedContainer& container)
+  OsHost(const Options& options, const HookedContainer& container)
       : options_(options), container_(container), owner_(owner_of(container)) {}
 
-  int run() {
-    while (look()) {
-      if (is_shown()) return end(kPass, is_known() ? "is placed" : "passes: nothing is decided");
-      if (now_ms() >= end_ms_) return act();
-      if (!ask()) pause();
-    }
-    return end(kPass, "has ended");
+  [[nodiscard]] static std::int64_t now_ms() { return gate::now_ms(); }
+  static void pause(std::int64_t ms) {
+    const timespec time{0, ms * 1'000'000};
+    (void)::nanosleep(&time, nullptr);
+  }
+  bool look(ShownCpus& shown, std::optional<DecidedCpus>& decision) {
+    groups_ = groups_of(container_.pid);
+    if (!groups_) return false;
+    shown = observe(options_, container_, *groups_);
+    decision = decision_of(options_, owner_);
+    return true;
+  }
+  [[nodiscard]] bool adopt(std::int64_t end_ms) const {
+    std::array<char, 8192> buffer{};
+    return ask_to_adopt(options_.socket, owner_, directory_of(options_, groups_->cpuset, buffer),
+                        end_ms);
+  }
+  [[nodiscard]] bool write(const CpuBits& cpus) const {
+    return write_cpus(options_, groups_->cpuset, cpus);
   }
 
  private:
-  /// Reads kernel and state. Returns false if the container has ended.
-  bool look() {
-    groups_ = groups_of(container_.pid);
-    if (!groups_) return false;
-    observed_ = observe(options_, container_, *groups_);
-    decision_ = decision_of(options_, owner_);
-    return true;
-  }
-  /// Without a snapshot, the answer of the service counts. Without either, containers pass that ask
-  /// for no exclusive CPUs.
-  [[nodiscard]] bool is_shown() const {
-    if (decision_) return is_placed(decision_, observed_);
-    return asked_ == Asking::kDone || (asked_ == Asking::kInVain && !observed_.asks_exclusive);
-  }
-  [[nodiscard]] bool is_known() const { return decision_ || asked_ == Asking::kDone; }
-  /// Asks the service, unless it has been asked a moment ago. Returns whether it was asked.
-  bool ask() {
-    if (now_ms() < next_ask_ms_) return false;
-    std::array<char, 8192> buffer{};
-    const bool done = ask_to_adopt(options_.socket, owner_,
-                                   directory_of(options_, groups_->cpuset, buffer), end_ms_);
-    asked_ = done ? Asking::kDone : Asking::kInVain;
-    next_ask_ms_ = now_ms() + kAskPauseMs;
-    return true;
-  }
-  void pause() const {
-    const timespec time{0, std::min(kPauseMs, time_left_ms(end_ms_)) * 1'000'000};
-    (void)::nanosleep(&time, nullptr);
-  }
-  int act() {
-    switch (unplaced_of(options_, container_)) {
-      case Unplaced::kAllow:
-        return end(kPass, "is unplaced, and allowed");
-      case Unplaced::kConfine:
-        return confine();
-      case Unplaced::kRefuse:
-        break;
-    }
-    return end(kRefuse, "is unplaced, and refused: 'pinfold status' shows what was decided");
-  }
-  int confine() {
-    const CpuBits cpus = confinement(decision_, observed_.effective);
-    if (!decision_) return end(kRefuse, "is refused: without a snapshot no shared pool is known");
-    if (cpus.empty()) return end(kRefuse, "is refused: all its CPUs are exclusive to others");
-    if (!write_cpus(options_, groups_->cpuset, cpus) || !look()) {
-      return end(kRefuse, "is refused: the kernel does not accept other CPUs for its group");
-    }
-    observed_.asks_exclusive = false;
-    if (is_placed(decision_, observed_)) return end(kPass, "is confined");
-    return end(kRefuse, "is refused: it could not be confined");
-  }
-  [[nodiscard]] int end(int status, std::string_view what) const {
-    std::array<char, 2048> name{};
-    Line who(name);
-    who.add("container '").add(container_.name).add("' (").add(container_.id);
-    who.add(") of pod '").add(container_.name_space).add("/").add(container_.pod).add("' ");
-    std::array<char, 1024> cpus{};
-    std::array<char, 2048> outcome{};
-    Line line(outcome);
-    line.add(what).add("; CPUs ").add(observed_.effective.print(cpus)).add("; ");
-    line.add(now_ms() - begin_ms_).add(" ms");
-    report(options_, who.view(), line.view());
-    return status;
-  }
-
   const Options& options_;
   const HookedContainer& container_;
   StateName owner_;
-  std::int64_t begin_ms_ = now_ms();
-  std::int64_t end_ms_ = begin_ms_ + options_.time_limit_ms;
-  std::int64_t next_ask_ms_ = begin_ms_;
-  Asking asked_ = Asking::kNever;
   std::optional<ProcessGroups> groups_;
-  ShownCpus observed_;
-  std::optional<DecidedCpus> decision_;
 };
+
+/// Reports how the passage of a container has ended, and returns the status of the program.
+int end(const Options& options, const HookedContainer& container, const PassageEnd& verdict,
+        const ShownCpus& shown, std::int64_t took_ms) {
+  std::array<char, 2048> name{};
+  Line who(name);
+  who.add("container '").add(container.name).add("' (").add(container.id);
+  who.add(") of pod '").add(container.name_space).add("/").add(container.pod).add("' ");
+  std::array<char, 1024> cpus{};
+  std::array<char, 2048> outcome{};
+  Line line(outcome);
+  line.add(verdict.why).add("; CPUs ").add(shown.effective.print(cpus)).add("; ");
+  line.add(took_ms).add(" ms");
+  report(options, who.view(), line.view());
+  return verdict.passes ? kPass : kRefuse;
+}
+
+int pass(const Options& options, const HookedContainer& container) {
+  const std::int64_t begin_ms = now_ms();
+  OsHost host(options, container);
+  Passage passage(host, unplaced_of(options, container), options.time_limit_ms);
+  const PassageEnd verdict = passage.run();
+  return end(options, container, verdict, passage.shown(), now_ms() - begin_ms);
+}
 
 /// Ends the program with a signal one to two seconds after the time limit.
 void set_alarm(const Options& options) {
@@ -173,7 +134,7 @@ int run(std::span<const char* const> arguments) {
     return kRefuse;
   }
   if (!concerns_gate(*options, *container)) return kPass;
-  return Passage(*options, *container).run();
+  return pass(*options, *container);
 }
 
 }  // namespace

@@ -72,11 +72,18 @@ Fault draw_fault(Random& random) {
   return fault;
 }
 
-Faults draw_faults(Random& random, bool has_runtime) {
+Faults draw_faults(Random& random, const History& history) {
   Faults faults = {draw_fault(random)};
   while (random.chance(25)) faults.push_back(draw_fault(random));
-  if (has_runtime && random.chance(40)) faults.front().kind = Fault::Kind::kRuntime;
+  if (history.has_runtime && random.chance(40)) faults.front().kind = Fault::Kind::kRuntime;
+  if (history.unplaced && random.chance(25)) faults.front().kind = Fault::Kind::kGate;
   return faults;
+}
+
+/// Every other runtime has a barrier, which most often refuses.
+std::optional<gate::Unplaced> draw_unplaced(Random& random) {
+  if (random.chance(50)) return std::nullopt;
+  return random.chance(70) ? gate::Unplaced::kRefuse : gate::Unplaced::kConfine;
 }
 
 int draw_wait(Random& random) {
@@ -170,6 +177,7 @@ History generate(std::uint64_t seed, int actions) {
   history.cgroups = random.chance(60) ? enforce::CgroupVersion::kV2 : enforce::CgroupVersion::kV1;
   history.config = random.below(6);
   history.has_runtime = random.chance(30);
+  if (history.has_runtime) history.unplaced = draw_unplaced(random);
   history.has_processes = !history.has_runtime && seed % 4 == 0;
   history.has_knobs = seed % 5 == 0;
   const bool has_hooks = !history.has_runtime && seed % 4 == 1;
@@ -196,7 +204,7 @@ History generate(std::uint64_t seed, int actions) {
         std::find(kCanWait.begin(), kCanWait.end(), action.kind) != kCanWait.end();
     action.is_queued = can_wait && random.chance(15);
     if (!action.is_queued && action.kind != Action::Kind::kQuiet && random.chance(15)) {
-      action.faults = draw_faults(random, history.has_runtime);
+      action.faults = draw_faults(random, history);
     }
     history.actions.push_back(action);
   }

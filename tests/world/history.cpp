@@ -68,7 +68,7 @@ constexpr std::array kFaults = {
     FaultName{Fault::Kind::kError, "error"},     FaultName{Fault::Kind::kFull, "full"},
     FaultName{Fault::Kind::kRewrite, "rewrite"}, FaultName{Fault::Kind::kOffline, "offline"},
     FaultName{Fault::Kind::kClock, "clock"},     FaultName{Fault::Kind::kUnreadable, "unreadable"},
-    FaultName{Fault::Kind::kRuntime, "runtime"},
+    FaultName{Fault::Kind::kRuntime, "runtime"}, FaultName{Fault::Kind::kGate, "gate"},
 };
 
 bool has_choice(Fault::Kind kind) {
@@ -154,7 +154,20 @@ Result<Action> parse_action(std::string_view line) {
   return unknown(name);
 }
 
-/// Parses "cgroups 2 config 0", then perhaps "runtime" or "processes", then perhaps "knobs".
+std::string_view word_of(gate::Unplaced unplaced) {
+  switch (unplaced) {
+    case gate::Unplaced::kAllow:
+      return "allow";
+    case gate::Unplaced::kConfine:
+      return "confine";
+    case gate::Unplaced::kRefuse:
+      break;
+  }
+  return "refuse";
+}
+
+/// Parses "cgroups 2 config 0", then perhaps "processes", or "runtime" and perhaps "refuse",
+/// "confine" or "allow", then perhaps "knobs".
 Result<void> parse_settings(std::string_view line, History& history) {
   Words words(line);
   if (const auto word = words.next(); word != "cgroups") return unknown(word);
@@ -169,17 +182,19 @@ Result<void> parse_settings(std::string_view line, History& history) {
   history.has_runtime = word == "runtime";
   history.has_processes = word == "processes";
   if (history.has_runtime || history.has_processes) word = words.next();
+  if (history.has_runtime) history.unplaced = gate::parse_unplaced(word);
+  if (history.unplaced) word = words.next();
   history.has_knobs = word == "knobs";
   if (!word.empty() && !history.has_knobs) return unknown(word);
   return {};
 }
 
-constexpr std::array<std::string_view, 18> kBugs = {
+constexpr std::array<std::string_view, 19> kBugs = {
     "none",        "no-directory-sync", "no-file-sync",       "no-journal",
     "grant-first", "old-values",        "empty-is-no-change", "no-processes",
     "clock-back",  "old-journal",       "replayed-journal",   "swapped-events",
     "same-ids",    "lost-events",       "early-lock",         "reused-numbers",
-    "refuse-all",  "late-updates"};
+    "refuse-all",  "late-updates",      "open-gate"};
 
 }  // namespace
 
@@ -224,8 +239,10 @@ std::string to_string(const History& history) {
   const char* const mode = history.has_runtime     ? " runtime"
                            : history.has_processes ? " processes"
                                                    : "";
-  std::string text = fmt::format("cgroups {} config {}{}{}\n", static_cast<int>(history.cgroups),
-                                 history.config, mode, history.has_knobs ? " knobs" : "");
+  std::string text = fmt::format("cgroups {} config {}{}", static_cast<int>(history.cgroups),
+                                 history.config, mode);
+  if (history.unplaced) text += fmt::format(" {}", word_of(*history.unplaced));
+  text += history.has_knobs ? " knobs\n" : "\n";
   for (const Action& action : history.actions) text += to_string(action) + "\n";
   return text;
 }

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/enforce/mounts.hpp"
+#include "pinfold/gate/container.hpp"
 #include "pinfold/types/cpuset.hpp"
 
 /// What happens in a world, as text that people can read and change.
@@ -26,6 +28,7 @@ struct Fault {
     kClock,       ///< the clock jumps by `choice` seconds, forwards or backwards
     kUnreadable,  ///< not an operation: the service's read number `at` fails with EIO
     kRuntime,     ///< the runtime is killed during its call, and starts again
+    kGate,        ///< the barrier of a container is killed
   };
   Kind kind = Kind::kKill;
   int at = 0;
@@ -164,6 +167,8 @@ struct History {
   enforce::CgroupVersion cgroups = enforce::CgroupVersion::kV2;
   int config = 0;            ///< the number of the initial configuration
   bool has_runtime = false;  ///< the service is the plugin of a runtime
+  /// What the barrier of that runtime does with an unplaced container; nullopt: there is none.
+  std::optional<gate::Unplaced> unplaced = std::nullopt;
   /// True if the service can tell processes apart, as in /proc. Only without a runtime.
   bool has_processes = false;
   /// Exclusive CPUs are quiet, and another program writes interrupts and workqueues against that.

@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(All, KnownMistakes,
                                          "grant-first", "old-values", "no-processes", "clock-back",
                                          "empty-is-no-change", "lost-events", "early-lock",
                                          "reused-numbers", "replayed-journal", "refuse-all",
-                                         "same-ids", "late-updates"),
+                                         "same-ids", "late-updates", "open-gate"),
                          [](const auto& of) { return name_of(of.param); });
 
 /// A container that has ended has another id than the one that now has its name.

@@ -106,6 +106,10 @@ void print(const Tally& tally, std::chrono::duration<double> took) {
       static_cast<double>(tally.time.count()) / kDay, took.count(), tally.reconciliations,
       tally.idle,
       due == 0 ? 0.0 : 100.0 * static_cast<double>(tally.idle) / static_cast<double>(due));
+  if (tally.passed + tally.refused > 0) {
+    fmt::print("{} containers at the barrier, {} of them refused;\n", tally.passed + tally.refused,
+               tally.refused);
+  }
   std::uint64_t faults = 0;
   for (const auto& [name, count] : tally.faults) faults += count;
   fmt::print("{} faults:\n", faults);

@@ -48,6 +48,9 @@ class SimulatedNode {
   /// Stops all faults. Returns those that have not struck, counted from now, and a disk that stays
   /// full.
   Faults disarm();
+  /// Counts a step of another program as an operation, before which faults can strike. Returns the
+  /// errno with which it fails; 0: it is done.
+  [[nodiscard]] int step(const std::string& text);
   /// Returns true if a fault has struck since arm().
   [[nodiscard]] bool has_failed() const { return !failures_.empty(); }
   /// Returns true if nothing but lack of disk space has failed.
@@ -117,6 +120,7 @@ class SimulatedNode {
   test::ModelKernel kernel;
   /// Groups that others have changed since the last reconciliation; nothing is promised about them.
   std::set<std::string> disturbed;
+  bool is_gate_killed = false;  ///< by Fault::Kind::kGate
   Tally tally;
   std::function<void(const Operation&)> watch;  ///< called after each operation
   std::function<void()> kill_runtime;           ///< implements Fault::Kind::kRuntime

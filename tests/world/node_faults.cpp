@@ -23,6 +23,8 @@ bool needs_space(const Operation& operation) {
   return operation.is_on_disk && (is("create ") || is("reserve ") || is("write "));
 }
 
+bool is_of_gate(const Operation& operation) { return operation.text.starts_with("gate: "); }
+
 /// Adds the groups below a group, parents before their children.
 void add_groups(const test::ModelKernel::Dir& dir, const std::string& path,
                 std::vector<std::string>& groups) {
@@ -70,12 +72,23 @@ int SimulatedNode::before(const Operation& operation) {
     const bool is_full = one.fault.kind == Fault::Kind::kFull;
     if (number < one.fault.at || one.fault.kind == Fault::Kind::kUnreadable) continue;
     if (is_full && !needs_space(operation)) continue;
+    if (one.fault.kind == Fault::Kind::kGate && !is_of_gate(operation)) continue;
     const bool is_new = !std::exchange(one.has_happened, true);
     if (is_new) count(one.fault);
     if (is_new || is_full) error = std::max(error, happen(one.fault));
     if (process_->is_dead) return EIO;
   }
   return error;
+}
+
+int SimulatedNode::step(const std::string& text) {
+  const bool was_dead = process_->is_dead;
+  const bool was_ending = std::exchange(process_->is_ending, true);  // a kill does not throw here
+  const int error = before({false, text, ""});
+  process_->is_ending = was_ending;
+  if (!process_->is_dead) return error;
+  if (!was_dead) bury();
+  return 0;
 }
 
 int SimulatedNode::before_reading() {
@@ -119,6 +132,9 @@ int SimulatedNode::happen(const Fault& fault) {
       return 0;
     case Fault::Kind::kRuntime:
       if (kill_runtime) kill_runtime();
+      return 0;
+    case Fault::Kind::kGate:
+      is_gate_killed = true;
       return 0;
   }
   return 0;

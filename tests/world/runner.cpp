@@ -39,6 +39,8 @@ Tally& Tally::operator+=(const Tally& other) {
   checks += other.checks;
   starts += other.starts;
   time += other.time;
+  passed += other.passed;
+  refused += other.refused;
   reconciliations += other.reconciliations;
   idle += other.idle;
   for (const auto& [name, count] : other.faults) faults[name] += count;
@@ -51,6 +53,7 @@ Runner::Runner(const History& history, Log log, Bug bug)
       node_(history, bug),
       runtime_(
           node_.kernel, [this](const auto& call) { return ask(call); },
+          [this](const auto& pod, const auto& container) { return pass_gate(pod, container); },
           [this](const std::string& group) {
             note("    runtime: " + group);
             record("runtime: " + group);
@@ -59,7 +62,7 @@ Runner::Runner(const History& history, Log log, Bug bug)
           events_with(bug)),
       bug_(bug) {
   node_.kill_runtime = [this] {
-    if (in_turn_ != nullptr) runtime_.kill();
+    if (in_turn_ != nullptr || is_at_gate_) runtime_.kill();
   };
   if (log_ == Log::kOn) {
     node_.hear = [this](std::string_view line) { note(fmt::format("    log: {}", line)); };

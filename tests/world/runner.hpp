@@ -47,6 +47,7 @@ class Runner {
   void stop_service(const Faults& faults);
   void restart(const Faults& faults);
   void start_again();
+  void connect();
   void start_service();
   void forget_what_ran();
   void act_without_service(const Action& action);
@@ -70,6 +71,16 @@ class Runner {
   void check_told();
   void check_created(const Action& action, int first_new);
   void check_taken_back();
+
+  // runner_barrier.cpp
+  class GateHost;
+  [[nodiscard]] bool asks_exclusive(const PodSpec& pod, const std::string& name) const;
+  bool ask_to_adopt(const ContainerId& id, const std::string& directory);
+  void revive();
+  [[nodiscard]] Runtime::AtGate pass_gate(const Runtime::Pod& pod,
+                                          const Runtime::Container& container);
+  void judge_passed(const GateHost& host);
+  void judge_refused(const GateHost& host);
 
   // promises_runtime.cpp
   void begin_call(const nri::PluginRequest& call);
@@ -198,6 +209,9 @@ class Runner {
   std::optional<ContainerId> asked_;      ///< the container that the runtime is asking about
   std::optional<ContainerId> refused_;    ///< refused by the plugin in this action
   bool is_taken_back_ = false;            ///< the decisions in `steps_` may have been taken back
+  bool is_connected_ = false;             ///< the runtime has the plugin of this service
+  bool is_at_gate_ = false;               ///< a gate decides about a container
+  bool was_revived_ = false;              ///< the service was killed and came back in this action
   std::set<std::string> refused_starts_;  ///< ids of containers that were not allowed to start
   struct HookedGroup {
     int pod;  ///< its number

@@ -39,7 +39,7 @@ bool lets_go_on(const Fault& fault) {
 
 /// Makes one call of the runtime, in a turn of the service.
 bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& call) {
-  if (node_.follower() == nullptr) return false;
+  if (node_.follower() == nullptr || !is_connected_) return false;
   bool is_answered = false;
   const auto submitted = node_.worker()->submit(worker::Task{[&](Result<agent::NodeAgent*> agent) {
     if (!agent) return std::vector<verbs::Event>{};
@@ -115,7 +115,7 @@ void Runner::runtime_round(const Action& action) {
     note("  the runtime is killed");
     is_runtime_killed = true;
   }
-  had_fault_ = node_.has_failed();
+  had_fault_ = node_.has_failed() || std::exchange(was_revived_, false);
   is_behind_ = is_behind_ || had_fault_;
   has_failed_to_confine_ = has_failed_to_confine_ || had_fault_;
   rest_ = node_.disarm();
@@ -125,11 +125,14 @@ void Runner::runtime_round(const Action& action) {
     note("  again");
     act_in_runtime(action);
   }
-  if (is_down) return;
+  if (is_down) return forget_what_ran();
   if (node_.worker() == nullptr) {
+    if (candidates_.empty()) candidates_ = {model_};  // it was killed while a gate acted
     start_again();
-    if (outcome_.failure) return;
+  } else if (!is_connected_) {
+    connect();
   }
+  if (outcome_.failure) return;
   expect_state(node_.worker()->snapshot()->state, /*had_fault=*/false);
   check_told();
   check_created(action, first_new);

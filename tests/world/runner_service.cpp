@@ -54,7 +54,13 @@ void Runner::start_again() {
     check_recovered();
   }
   forget_what_ran();
-  if (history_.has_runtime) runtime_.synchronize();
+  if (history_.has_runtime && !is_at_gate_) connect();
+}
+
+/// Connects the plugin of the service to the runtime.
+void Runner::connect() {
+  is_connected_ = true;
+  runtime_.synchronize();
 }
 
 /// After a power cut no process runs any more.

@@ -191,6 +191,13 @@ void Runtime::create(int number, const std::string& name) {
   (void)send(api::Event::POST_CREATE_CONTAINER, pod, &container);
 }
 
+/// Throws Killed.
+Runtime::AtGate Runtime::pass_gate(const Pod& pod, const Container& container) {
+  const AtGate verdict = pod.handler.empty() ? gate_(pod, container) : AtGate::kPasses;
+  if (is_killed_) throw Killed();
+  return verdict;
+}
+
 /// Asks the plugin: its error keeps the container from starting, an absent plugin does not.
 bool Runtime::may_start(const Pod& pod, Container& container) {
   const auto message = event_of(api::Event::START_CONTAINER, pod, &container);
@@ -208,6 +215,9 @@ void Runtime::start(int number, const std::string& name) {
   const Pod& pod = pods_.at(number);
   const std::string group = group_of(pod, *container);
   if (pod.handler.empty()) make_group(group, container->cpus);
+  const AtGate verdict = pass_gate(pod, *container);
+  if (verdict == AtGate::kIsGone) return;
+  if (verdict == AtGate::kIsRefused) return end(pod, *container);
   if (!may_start(pod, *container)) return end(pod, *container);
   if (container->is_confirmed) unconfirmed_.erase(group);
   container->phase = Phase::kRunning;

@@ -22,6 +22,8 @@ class Runtime {
   /// Calls the plugin in a turn of the service. Returns false if there is no plugin, or if it died
   /// and nothing was answered.
   using Ask = std::function<bool(const std::function<void(nri::Follower&, Agent&)>&)>;
+  /// What the barrier says about a container; kIsGone: it was lost in a power cut.
+  enum class AtGate { kPasses, kIsRefused, kIsGone };
 
   /// kSwapped: the end of a container is reported after the start of the next one with its name;
   /// kSameIds: and both have the same id. kLateUpdates: cpusets in answers are written after the
@@ -46,10 +48,17 @@ class Runtime {
     std::vector<Container> containers;
   };
 
-  /// `kernel` must outlive it. `changed`: called after the runtime has changed a group's cpuset.
-  Runtime(test::ModelKernel& kernel, Ask ask, std::function<void(const std::string&)> changed,
-          Events events)
-      : kernel_(&kernel), ask_(std::move(ask)), changed_(std::move(changed)), events_(events) {}
+  using Gate = std::function<AtGate(const Pod&, const Container&)>;
+
+  /// `kernel` must outlive it. `gate`: called as the OCI hook createRuntime of each container with
+  /// a group of its own. `changed`: called after the runtime has changed a group's cpuset.
+  Runtime(test::ModelKernel& kernel, Ask ask, Gate gate,
+          std::function<void(const std::string&)> changed, Events events)
+      : kernel_(&kernel),
+        ask_(std::move(ask)),
+        gate_(std::move(gate)),
+        changed_(std::move(changed)),
+        events_(events) {}
 
   /// Runs the sandbox of a pod that has none.
   void run_sandbox(int number, const PodSpec& spec, const std::string& handler = "");
@@ -93,6 +102,7 @@ class Runtime {
   void send_end(const Pod& pod, std::function<void(nri::Follower&, Agent&)> call);
   void send_end(nri::api::Event event, const Pod& pod, const Container* container);
   void send_late(const PodUid& pod);
+  [[nodiscard]] AtGate pass_gate(const Pod& pod, const Container& container);
   [[nodiscard]] bool may_start(const Pod& pod, Container& container);
   void end(const Pod& pod, Container& container);
   void send_stop(const Pod& pod, const Container& container);
@@ -104,6 +114,7 @@ class Runtime {
 
   test::ModelKernel* kernel_;
   Ask ask_;
+  Gate gate_;
   std::function<void(const std::string&)> changed_;
   Events events_;
   /// For kSwapped and kSameIds: late calls, by pod.

@@ -31,6 +31,8 @@ struct Tally {
   std::chrono::seconds time{0};                 ///< that has passed in the world
   std::uint64_t reconciliations = 0;            ///< that were due
   std::uint64_t idle = 0;                       ///< skipped: the one before did nothing
+  std::uint64_t passed = 0;                     ///< containers that the barrier let pass
+  std::uint64_t refused = 0;                    ///< containers that it refused
   std::map<std::string, std::uint64_t> faults;  ///< that struck, by name
 
   Tally& operator+=(const Tally& other);
@@ -81,6 +83,7 @@ enum class Bug {
   kReusedNumbers,    ///< a process is mistaken for a later one with its number
   kRefuseAll,        ///< the plugin refuses every container
   kLateUpdates,      ///< the runtime writes cpusets of answers after the next start
+  kOpenGate,         ///< the barrier lets every container pass
 };
 /// Parses "grant-first"; nullopt for any other text.
 [[nodiscard]] std::optional<Bug> parse_bug(std::string_view name);

@@ -40,10 +40,12 @@ TEST(World, KeepsItsPromises) {
                                   << to_string(shrink(history));
     tally += outcome.tally;
   }
-  for (const char* const fault :
-       {"kill", "cut", "error", "full", "rewrite", "offline", "clock", "unreadable", "runtime"}) {
+  for (const char* const fault : {"kill", "cut", "error", "full", "rewrite", "offline", "clock",
+                                  "unreadable", "runtime", "gate"}) {
     EXPECT_GT(tally.faults[fault], 0U) << fault;
   }
+  EXPECT_GT(tally.passed, 0U);
+  EXPECT_GT(tally.refused, 0U);
 }
 
 class TheSameSeed : public testing::TestWithParam<std::tuple<bool, enforce::CgroupVersion>> {
