@@ -150,8 +150,10 @@ enforce::Plan ConfinedGroups::take_given_back(const enforce::Cgroups& cgroups) {
 }
 
 std::vector<ConfinedNews> ConfinedGroups::learn(const enforce::PlanResult& result,
-                                                const std::vector<ForeignGroup>& groups,
-                                                const CpuSet& pool) {
+                                                const enforce::ForeignGroups& foreign,
+                                                bool has_followed) {
+  const std::vector<ForeignGroup>& groups = foreign.groups;
+  const CpuSet all = foreign.pool | foreign.exclusive;
   const auto group_of = [&](const std::string& directory) {
     return std::find_if(groups.begin(), groups.end(),
                         [&](const auto& group) { return group.directory == directory; });
@@ -163,16 +165,16 @@ std::vector<ConfinedNews> ConfinedGroups::learn(const enforce::PlanResult& resul
     const auto [known, is_new] = groups_.try_emplace(step.directory);
     if (is_new) known->second.before = group->before.value_or(group->chosen);
     known->second.written = step.set;
-    news.push_back({step.directory, group->cpus, step.set, std::nullopt, false,
+    news.push_back({step.directory, group->reach(all), step.set, std::nullopt, false,
                     step.kind == Step::Kind::kFollow});
   }
   for (const enforce::UnconfinedGroup& failed : result.unconfined) {
     const auto group = group_of(failed.step.directory);
     if (group == groups.end()) continue;
-    news.push_back({failed.step.directory, group->cpus, failed.step.set, failed.error,
+    news.push_back({failed.step.directory, group->reach(all), failed.step.set, failed.error,
                     failed.was_killed, failed.step.kind == Step::Kind::kFollow});
   }
-  followed_ = result.unconfined.empty() ? pool : CpuSet();
+  followed_ = has_followed && result.unconfined.empty() ? foreign.pool : CpuSet();
   return news;
 }
 

@@ -184,7 +184,7 @@ enforce::ForeignGroups EnforcedLayout::to_confine(const Desired& desired,
 
 void EnforcedLayout::learn(const enforce::PlanResult& result, const enforce::ForeignGroups& foreign,
                            bool has_followed) {
-  auto news = confined_.learn(result, foreign.groups, has_followed ? foreign.pool : CpuSet());
+  auto news = confined_.learn(result, foreign, has_followed);
   std::move(news.begin(), news.end(), std::back_inserter(news_));
 }
 
@@ -199,7 +199,7 @@ Result<CpuSet> EnforcedLayout::confine_foreign(const Desired& desired, const std
     PINFOLD_LET(auto group, read_foreign(cgroups_, also));
     const bool is_found = std::any_of(groups.begin(), groups.end(),
                                       [&](const auto& one) { return one.directory == also; });
-    const bool is_meant = group && !is_found && group->cpus.intersects(exclusive);
+    const bool is_meant = group && !is_found && group->reach(exclusive).intersects(exclusive);
     if (is_meant) groups.push_back(*std::move(group));
   }
   PINFOLD_LET(const CpuSet cpus, cgroups_.machine_cpus());

@@ -113,6 +113,7 @@ class OwnTree {
 struct OtherTree {
   const Adopted& adopted;
   const CpuSet& exclusive;
+  bool is_v2;
   std::vector<ForeignGroup>& found;
 
   [[nodiscard]] Result<void> look(const GroupReader& group, const CpuSet& above, int depth) const {
@@ -121,11 +122,12 @@ struct OtherTree {
     // Without a cpuset the group has the CPUs of the one above it.
     ForeignGroup entry{group.directory, effective_cpus(group).value_or(above), chosen_cpus(group)};
     const CpuSet cpus = entry.cpus;
-    if (cpus.intersects(exclusive)) {
+    entry.inside = adopted_in(adopted, group.directory);
+    entry.can_grow = is_v2 && entry.inside.empty();
+    if (entry.reach(exclusive).intersects(exclusive)) {
       PINFOLD_LET(const bool is_used, has_processes(group));
       entry.processes = is_used ? 1 : 0;
       entry.above = above;
-      entry.inside = adopted_in(adopted, group.directory);
       if (is_used) found.push_back(std::move(entry));
     }
     const auto& part = group.cpuset();
@@ -200,7 +202,7 @@ Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups, const For
                                                const CpuSet& exclusive) {
   std::vector<ForeignGroup> found;
   const Adopted adopted = adopted_of(cgroups);
-  const OtherTree tree{adopted, exclusive, found};
+  const OtherTree tree{adopted, exclusive, cgroups.root_group().is_v2(), found};
   for (const std::string& root : search.roots) {
     const auto group = cgroups.open_elsewhere(root);
     if (!group && is_gone(group.error())) continue;
@@ -208,7 +210,7 @@ Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups, const For
     PINFOLD_TRY(tree.look(*group, cpus_above(cgroups, root).value_or(exclusive), 0));
   }
   for (ForeignGroup& group : found) {
-    group.kills = search.is_of_runtime &&
+    group.kills = search.is_of_runtime && group.cpus.intersects(exclusive) &&
                   find_id(search.sandboxes, group.directory) == search.sandboxes.end();
   }
   return found;
@@ -225,6 +227,8 @@ Result<std::optional<ForeignGroup>> read_foreign(const Cgroups& cgroups,
   ForeignGroup entry{directory, cpus.value_or(above.value_or(CpuSet())), chosen_cpus(*group)};
   entry.above = above;
   entry.inside = adopted_in(adopted_of(cgroups), directory);
+  const bool is_of_others = !directory.starts_with(cgroups.root() + "/");
+  entry.can_grow = is_of_others && entry.inside.empty() && cgroups.root_group().is_v2();
   return entry;
 }
 

@@ -51,11 +51,8 @@ class Planner {
         exclusive_(exclusive_cpus(before) | exclusive_cpus(after)),
         parking_(machine - exclusive_),
         now_(before),
-        foreign_(foreign) {
-    for (const ForeignGroup& group : foreign.groups) {
-      foreign_now_.push_back({&group, group.cpus, group.chosen, group.before});
-    }
-  }
+        foreign_(foreign),
+        foreign_now_(foreign.groups) {}
 
   Result<Plan> run() {
     remove_gone();
@@ -99,23 +96,15 @@ class Planner {
     return has_some ? found->second.cpus : CpuSet();
   }
 
-  /// A foreign group after the steps so far.
-  struct Foreign {
-    const ForeignGroup* group;
-    CpuSet cpus;                   ///< on which it can run
-    CpuSet chosen;                 ///< its cpuset.cpus
-    std::optional<CpuSet> before;  ///< see ForeignGroup
-  };
-
   /// Returns the CPUs of the nearest group above a foreign one.
-  [[nodiscard]] std::optional<CpuSet> above(const Foreign& foreign) const {
-    const std::string& directory = foreign.group->directory;
-    const auto is_above = [&](const Foreign& other) {
-      return directory.starts_with(other.group->directory + "/");
+  [[nodiscard]] std::optional<CpuSet> above(const ForeignGroup& foreign) const {
+    const std::string& directory = foreign.directory;
+    const auto is_above = [&](const ForeignGroup& other) {
+      return directory.starts_with(other.directory + "/");
     };
     // The nearest one is the last in order.
     const auto found = std::find_if(foreign_now_.rbegin(), foreign_now_.rend(), is_above);
-    return found == foreign_now_.rend() ? foreign.group->above : found->cpus;
+    return found == foreign_now_.rend() ? foreign.above : found->cpus;
   }
 
   /// Returns the CPUs that a foreign group gets: those of `chosen` that are `free`, or all that are
@@ -123,7 +112,7 @@ class Planner {
   /// group with none of the CPUs above it all of them; so if the group above has none that are
   /// free, it gets CPUs that are exclusive to no container. On v1 it keeps the CPUs of the
   /// containers in it.
-  [[nodiscard]] CpuSet place_of(const Foreign& foreign, const CpuSet& chosen,
+  [[nodiscard]] CpuSet place_of(const ForeignGroup& foreign, const CpuSet& chosen,
                                 const CpuSet& free) const {
     CpuSet room = free;
     const auto has = above(foreign);
@@ -135,7 +124,7 @@ class Planner {
     CpuSet place = chosen & room;
     if (place.empty()) place = room;
     if (!foreign_.is_v1) return place;
-    for (const GroupName& name : foreign.group->inside) {
+    for (const GroupName& name : foreign.inside) {
       const auto inside = now_.find(name);
       if (inside != now_.end()) place |= inside->second.cpus;
     }
@@ -153,9 +142,10 @@ class Planner {
     if (free.empty()) return;
     // Those inside first: on cgroup v1 a group must have the CPUs of the groups in it.
     for (auto foreign = foreign_now_.rbegin(); foreign != foreign_now_.rend(); ++foreign) {
-      if (foreign->group->is_own || !foreign->cpus.intersects(cpus)) continue;
-      CpuSet place = place_of(*foreign, foreign->cpus, free);
-      if (place == foreign->cpus) continue;
+      const CpuSet reach = foreign->reach(machine_);
+      if (foreign->is_own || !reach.intersects(cpus)) continue;
+      CpuSet place = place_of(*foreign, reach, free);
+      if (place == reach) continue;
       if (!foreign->before) foreign->before = foreign->chosen;
       move_foreign(Step::Kind::kConfine, *foreign, std::move(place));
     }
@@ -163,7 +153,7 @@ class Planner {
 
   void follow_pool() {
     if (foreign_.pool.empty()) return;
-    for (Foreign& foreign : foreign_now_) {
+    for (ForeignGroup& foreign : foreign_now_) {
       if (!foreign.before) continue;
       CpuSet place = place_of(foreign, *foreign.before, foreign_.pool);
       if (place == foreign.chosen) continue;
@@ -171,9 +161,9 @@ class Planner {
     }
   }
 
-  void move_foreign(Step::Kind kind, Foreign& foreign, CpuSet cpus) {
-    const bool kills = kind == Step::Kind::kConfine && foreign.group->kills;
-    plan_.push_back({kind, {}, cpus, "", "", foreign.group->directory, kills});
+  void move_foreign(Step::Kind kind, ForeignGroup& foreign, CpuSet cpus) {
+    const bool kills = kind == Step::Kind::kConfine && foreign.kills;
+    plan_.push_back({kind, {}, cpus, "", "", foreign.directory, kills});
     foreign.cpus = foreign.chosen = std::move(cpus);
   }
 
@@ -393,7 +383,7 @@ class Planner {
   const CpuSet parking_;    ///< CPUs that are exclusive neither before nor after
   Layout now_;
   const ForeignGroups& foreign_;
-  std::vector<Foreign> foreign_now_;
+  std::vector<ForeignGroup> foreign_now_;  ///< after the steps so far
   Plan plan_;
   std::vector<GroupName> movers_;
   std::set<GroupName> changed_;

@@ -59,8 +59,7 @@ void SimulatedNode::shrink(const std::string& group, const CpuSet& cpus, bool is
 
 /// Writes a cpuset. The kernel refuses some sets; then nothing has changed.
 void SimulatedNode::write_cpus(const std::string& group, const CpuSet& cpus) {
-  if (!kernel.fs()->write(group, kCpusOfGroup, cpus.to_string())) return;
-  disturb(*kernel.find(group), group);
+  if (kernel.fs()->write(group, kCpusOfGroup, cpus.to_string())) disturbed.insert(group);
 }
 
 bool SimulatedNode::is_narrowed(const std::string& group) {

@@ -381,6 +381,23 @@ TEST(PlanForeign, FollowsThePoolWithinWhatItChose) {
             "'/k/some': cpuset.cpus := 3-4\n");
 }
 
+/// Another agent holds the groups above these on CPUs that nobody has exclusively, and may give all
+/// back at any moment.
+TEST(PlanForeign, ConfinesWhatIsOnlyHeldNarrower) {
+  ForeignGroup follows = foreign("/k/follows", "0-1");
+  ForeignGroup chose = foreign("/k/chose", "0-1", "0-3");
+  follows.can_grow = chose.can_grow = true;
+  ForeignGroup has_pool = foreign("/k/pool", "0-1", "0-1,4-7");
+  has_pool.can_grow = true;
+  EXPECT_EQ(text_with(shared_pod("0-7"), with_exclusive(shared_pod("0-1,4-7")),
+                      {{chose, follows, has_pool}, CpuSet::parse("0-1,4-7").value(), {}}),
+            "pods/c: cpuset.cpus := 0-1,4-7\n"
+            "'/k/follows': cpuset.cpus := 0-1,4-7\n"
+            "'/k/chose': cpuset.cpus := 0-1\n"
+            "podx/c: cpuset.cpus := 0-1,4-7\n"
+            "podx/c: cpuset.cpus := 2-3\n");
+}
+
 /// The only CPU that it can have becomes free while the plan runs.
 TEST(PlanForeign, WaitsForACpuThatIsStillExclusive) {
   const auto full = [](const char* shared, const char* exclusive) {

@@ -129,6 +129,32 @@ TEST_P(NriConfined, ThePoolShrinksAndGrowsAtOnce) {
   EXPECT_EQ(world_.cpus(world_.pause_group(a_)), "0-3");
 }
 
+/// Koordinator writes only the group of all best-effort pods (cgroup v2), and gives it back at any
+/// moment: no group below may then have exclusive CPUs, not even until the next look.
+TEST(NriHeldNarrower, ASandboxIsOffExclusiveCpusWhenAllIsGivenBack) {
+  RuntimeWorld world(enforce::CgroupVersion::kV2);
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  const PodSpec d = exclusive("d", 2);
+  const std::string sandbox = world.pause_group(a);
+  const std::string pod = sandbox.substr(0, sandbox.rfind('/'));
+  const auto hold = [&](const char* cpus) { world.kernel.find(pod)->files["cpuset.cpus"] = cpus; };
+  world.run(b);
+  world.kernel.make_path(pod);
+  hold("0");
+  world.run_sandbox(a);
+  EXPECT_EQ(world.cpus(sandbox), "0");
+  hold("");
+  EXPECT_EQ(world.cpus(sandbox), "0,3-7") << "it was made while its pod was held narrower";
+  hold("0");
+  world.run(d);
+  hold("");
+  EXPECT_EQ(world.cpus(sandbox), "0,5-7") << "its pod was held narrower when more became exclusive";
+  world.stop(d);
+  world.remove_sandbox(d);
+  EXPECT_EQ(world.cpus(sandbox), "0,3-7");
+}
+
 /// It gets back exactly the cpuset from before it was confined.
 TEST_P(NriConfined, ACpusetOfAnotherIsGivenBackAndNotExceeded) {
   world_.run_sandbox(a_);

@@ -16,7 +16,7 @@ namespace pinfold::agent {
 /// The effect of a plan on a foreign group.
 struct ConfinedNews {
   std::string directory;
-  CpuSet had;                       ///< the CPUs on which it could run
+  CpuSet had;                       ///< the CPUs on which it could run; see ForeignGroup::reach
   CpuSet gets;                      ///< the CPUs that it should have now
   std::optional<Error> unconfined;  ///< why it does not have them
   bool was_killed = false;          ///< so its processes were killed
@@ -39,7 +39,7 @@ class ConfinedGroups {
   void set_search(enforce::ForeignSearch search) { search_ = std::move(search); }
   [[nodiscard]] bool follows_runtime() const { return search_.is_of_runtime; }
 
-  /// Finds the foreign groups that can run on a CPU of `exclusive`, and adds those that were
+  /// Finds the foreign groups that can reach a CPU of `exclusive`, and adds those that were
   /// confined before. Leaves out the group of a container that has not started and has no other
   /// CPUs than its own. A group comes before those in it. Errors: kIo if the root cannot be listed;
   /// for the directories of the search see take_unread().
@@ -57,10 +57,10 @@ class ConfinedGroups {
   /// Returns the steps that give groups below an adopted one their former cpuset back; the adopted
   /// group keeps them in place.
   [[nodiscard]] enforce::Plan take_given_back(const enforce::Cgroups& cgroups);
-  /// Records the effects of a plan for `pool` on `groups`, and returns them.
+  /// Records the effects of a plan on `foreign`, and returns them. `has_followed`: the plan had the
+  /// steps with which they follow the pool.
   std::vector<ConfinedNews> learn(const enforce::PlanResult& result,
-                                  const std::vector<enforce::ForeignGroup>& groups,
-                                  const CpuSet& pool);
+                                  const enforce::ForeignGroups& foreign, bool has_followed);
 
  private:
   struct Confined {

@@ -40,8 +40,9 @@ struct ForeignSearch {
 /// root cannot be listed.
 [[nodiscard]] Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups);
 
-/// Returns the groups below the other roots that have processes, can run on a CPU of `exclusive`,
-/// and are neither adopted nor below an adopted group. A group comes before those in it.
+/// Returns the groups below the other roots that have processes, can run on a CPU of `exclusive`
+/// now or once a group above is widened, and are neither adopted nor below an adopted group. A
+/// group comes before those in it.
 /// Errors: kIo.
 [[nodiscard]] Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups,
                                                              const ForeignSearch& search,

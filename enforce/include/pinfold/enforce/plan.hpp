@@ -25,7 +25,14 @@ struct ForeignGroup {
   /// Set if Pinfold has confined it: the CPUs that it had chosen before; empty if it had none.
   std::optional<CpuSet> before = std::nullopt;
   bool kills = false;  ///< its processes are killed if it cannot be confined
+  /// Others may widen the groups above it (cgroup v2): then it gets all CPUs that it has chosen.
+  bool can_grow = false;
 
+  /// Returns the CPUs that it has, or gets if the groups above it are widened to `machine`.
+  [[nodiscard]] CpuSet reach(const CpuSet& machine) const {
+    if (!can_grow) return cpus;
+    return cpus | (chosen.empty() ? machine : chosen);
+  }
   /// Returns true if a process runs in it, or might.
   [[nodiscard]] bool may_run() const { return processes > 0 || !problem.empty(); }
 };
