@@ -408,8 +408,13 @@ TEST(Explain, SaysWhatGivesAContainerExclusiveCpus) {
   const PodSpec half = pod("half", {{"cpu", "1500m"}, {"memory", "1Gi"}});
   EXPECT_THAT(
       texts(explain(node.node(), node.state(), half).remedies),
-      ElementsAre("container c: cpu request 1500m -> 2 and container c: cpu limit 1500m -> 2; "
-                  "container c then has 2 exclusive CPUs"));
+      ElementsAre("container c: cpu 1500m -> 2 (requests and limits); container c then has 2 "
+                  "exclusive CPUs"));
+  const PodSpec no_memory = pod("no-memory", {{"cpu", "2"}});
+  EXPECT_THAT(
+      texts(explain(node.node(), node.state(), no_memory).remedies),
+      ElementsAre("container c: memory none -> 1Gi, for example (requests and limits); container c "
+                  "then has 2 exclusive CPUs"));
   const PodSpec done = pod("done", {{"cpu", "2"}, {"memory", "1Gi"}});
   EXPECT_THAT(texts(explain(node.node(), node.state(), done).remedies), ElementsAre());
   EXPECT_THAT(texts(explain(node.node(), node.state(), pod("none", {})).remedies), ElementsAre());
