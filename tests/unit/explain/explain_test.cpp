@@ -372,6 +372,43 @@ TEST(Explain, ReservedCpusMayBeElsewhereOrFewer) {
               Contains("reservedSystemCPUs: 0-5 -> 0-1 (4 fewer for the system)"));
 }
 
+std::vector<std::string> remedies_with_threads(const Config& config, const char* running,
+                                               const char* cpus) {
+  MachineDescription description = machine_of({}).description();
+  for (Cpu& cpu : description.cpus) cpu.core = CoreId{cpu.id.value % 4 + cpu.id.value / 8 * 8};
+  const Node node = Node::make(Machine::make(std::move(description)).value(), config).value();
+  const Decision decision =
+      decide(node, empty_state(node), pod("a", {{"cpu", running}, {"memory", "1Gi"}}));
+  return texts(find_remedies(node, std::get<Admitted>(decision).next,
+                             pod("web", {{"cpu", cpus}, {"memory", "1Gi"}})));
+}
+
+TEST(Explain, PartOfACoreMayBeReserved) {
+  Config config = aligning_config("none");
+  config.reserved_system_cpus = "0,4";
+  EXPECT_THAT(remedies_with_threads(config, "2", "13"),
+              Contains("reservedSystemCPUs: 0,4 -> 0 (1 fewer for the system)"));
+}
+
+TEST(Explain, WholeCoresMayBeReserved) {
+  Config config = aligning_config("none");
+  config.cpu_manager_policy_options["full-pcpus-only"] = "true";
+  config.reserved_system_cpus = "0-1";
+  EXPECT_THAT(remedies_with_threads(config, "2", "12"),
+              Contains("reservedSystemCPUs: 0-1 -> 0,4 (as many, in whole cores)"));
+}
+
+TEST(Explain, FewerCpusMayBeReservedByCount) {
+  Config config = aligning_config("none");
+  config.cpu_manager_policy = "none";
+  config.reserved_system_cpus = "";
+  config.kube_reserved["cpu"] = "4";
+  TestNode node({}, config);
+  ASSERT_EQ(node.admit(pod("a", {{"cpu", "8"}})), "");
+  EXPECT_THAT(texts(find_remedies(node.node(), node.state(), pod("web", {{"cpu", "5500m"}}))),
+              Contains("kubeReserved: cpu 4 -> 2500m"));
+}
+
 TEST(Explain, LessMemoryMayBeReserved) {
   Config config = aligning_config("none");
   config.kube_reserved["memory"] = "4Gi";
@@ -431,7 +468,9 @@ TEST(Explain, AContainerMustBeWhereItsInitContainersWere) {
             "takes over CPU 1 from its init containers: it must be on NUMA node 0, where 1 CPU is "
             "missing");
   EXPECT_THAT(texts(explained.remedies),
-              Contains("container main: cpu 16 -> 15 (requests and limits)"));
+              AllOf(Contains("container main: cpu 16 -> 15 (requests and limits)"),
+                    Contains("container first: cpu 1 -> 999m (requests and limits; then without "
+                             "exclusive CPUs)")));
 }
 
 TEST(Explain, OneMoveIsFoundWhereFiveWouldDo) {
