@@ -110,6 +110,15 @@ TEST_F(Explain, InvalidPodsAreRefusedWithTheMessageOfTheApiServer) {
   EXPECT_EQ(on_node("explain --no-validation", "invalid.yaml").status, 0);
 }
 
+TEST_F(Explain, ThePictureHasTheSentencesOfTheText) {
+  const Outcome text = on_node("explain --svg node.svg", "web.yaml");
+  EXPECT_EQ(text.status, 1) << text.err;
+  const std::string picture = run_shell("cat " + (dir_ / "node.svg")).out;
+  for (const char* const sentence : {"It fits with", "Removing pods", "Other nodes:"}) {
+    EXPECT_THAT(picture, HasSubstr(sentence));
+  }
+}
+
 TEST_F(Explain, Json) {
   const Outcome outcome = on_node("explain -o json", "web.yaml");
   EXPECT_EQ(outcome.status, 1);

@@ -170,7 +170,7 @@ class MemoryReservations {
       const Quantity lack = lack_of(place, kMemory);
       if (lack.sign() <= 0) continue;
       if (place.numa_nodes.size() == 1) add_moved(place.numa_nodes.front(), lack, all);
-      if (failure_.why.reason == "OutOfmemory") add_smaller(lack, all);
+      add_smaller(place, lack, all);
     }
   }
 
@@ -227,43 +227,40 @@ class MemoryReservations {
   }
 
   /// Reserves less in one of the fields that are added up.
-  void add_smaller(const Quantity& lack, std::vector<Setting>& all) const {
-    add_smaller("kubeReserved", &Config::kube_reserved, lack, all);
-    add_smaller("systemReserved", &Config::system_reserved, lack, all);
-    if (!config_.eviction_hard) return;
+  void add_smaller(const Missing& place, const Quantity& lack, std::vector<Setting>& all) const {
+    for (auto setting :
+         {lowered(config_, "kubeReserved", &Config::kube_reserved, kMemory, lack),
+          lowered(config_, "systemReserved", &Config::system_reserved, kMemory, lack),
+          evicted_later(lack)}) {
+      if (setting && follow(*setting, place, lack)) all.push_back(*std::move(setting));
+    }
+  }
+
+  [[nodiscard]] std::optional<Setting> evicted_later(const Quantity& lack) const {
+    if (!config_.eviction_hard) return std::nullopt;
     const auto now = amount_in(*config_.eviction_hard, kAvailable);
-    if (!now || *now < lack) return;
-    Setting setting{text("evictionHard", kAvailable, *now, *now - lack), config_};
+    if (!now || *now < lack) return std::nullopt;
+    Setting setting{text_of("evictionHard", kAvailable, *now, *now - lack), config_};
     (*setting.config.eviction_hard)[kAvailable] = (*now - lack).to_string();
-    if (follow(setting, lack)) all.push_back(std::move(setting));
+    return setting;
   }
 
-  void add_smaller(const char* field, NamedAmounts Config::*amounts, const Quantity& lack,
-                   std::vector<Setting>& all) const {
-    const auto now = amount_in(config_.*amounts, kMemory);
-    if (!now || *now < lack) return;
-    Setting setting{text(field, kMemory, *now, *now - lack), config_};
-    (setting.config.*amounts)[kMemory] = (*now - lack).to_string();
-    if (follow(setting, lack)) all.push_back(std::move(setting));
-  }
-
-  /// Makes reservedMemory add up again; false if no NUMA node reserves that much.
-  [[nodiscard]] bool follow(Setting& setting, const Quantity& lack) const {
+  /// Makes reservedMemory add up again; false if no NUMA node of the place reserves that much.
+  [[nodiscard]] bool follow(Setting& setting, const Missing& place, const Quantity& lack) const {
     if (config_.reserved_memory.empty()) return true;
+    const auto& ids = place.numa_nodes;
     for (const MemoryReservation& one : config_.reserved_memory) {
-      const Quantity here = reserved_on(one.numa_node);
-      if (here < lack) continue;
-      reserve(setting.config, one.numa_node, here - lack);
-      setting.text += fmt::format(", reservedMemory: memory of NUMA node {} {} -> {}",
-                                  one.numa_node, here.to_string(), (here - lack).to_string());
+      const bool is_here =
+          ids.empty() || std::find(ids.begin(), ids.end(), one.numa_node) != ids.end();
+      const Quantity reserved = reserved_on(one.numa_node);
+      if (!is_here || reserved < lack) continue;
+      reserve(setting.config, one.numa_node, reserved - lack);
+      setting.text +=
+          fmt::format(", reservedMemory: memory of NUMA node {} {} -> {}", one.numa_node,
+                      reserved.to_string(), (reserved - lack).to_string());
       return true;
     }
     return false;
-  }
-
-  static std::string text(const char* field, const char* name, const Quantity& from,
-                          const Quantity& to) {
-    return fmt::format("{}: {} {} -> {}", field, name, from.to_string(), to.to_string());
   }
 
   static constexpr const char* kAvailable = "memory.available";

@@ -419,6 +419,15 @@ TEST(Explain, LessMemoryMayBeReserved) {
   EXPECT_THAT(texts(remedies), Contains("kubeReserved: memory 4Gi -> 3Gi"));
 }
 
+TEST(Explain, LessMemoryMayBeReservedForTheMemoryManager) {
+  TestNode node({.numa = 1}, with_memory_manager(aligning_config("none")));
+  EXPECT_THAT(
+      texts(find_remedies(node.node(), node.state(),
+                          pod("web", {{"cpu", "1"}, {"memory", "15872Mi"}}))),
+      Contains(HasSubstr("kubeReserved: memory 1Gi -> 512Mi, reservedMemory: memory of NUMA node 0 "
+                         "1Gi -> 512Mi")));
+}
+
 TEST(Explain, MemoryMayBeReservedElsewhere) {
   TestNode node({.devices = {{"example.com/gpu", {1, 0}}}},
                 with_memory_manager(aligning_config("single-numa-node")));

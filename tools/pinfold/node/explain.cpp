@@ -77,8 +77,8 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
     state = std::move(preview.next);
   }
   if (all.empty()) {
-    return fail(ErrorCode::kNotFound, fmt::format("pod '{}': not in these files: {}", options.pod,
-                                                  fmt::join(options.files, ", ")));
+    return fail(ErrorCode::kNotFound,
+                fmt::format("pod '{}': not in {}", options.pod, input_names(options.files)));
   }
   return all;
 }
