@@ -1,7 +1,6 @@
 #include "input.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -57,6 +56,12 @@ Result<std::string> unpacked(std::string packed, const std::string& name) {
 
 std::string input_name(const std::string& path) { return path == "-" ? "standard input" : path; }
 
+std::string input_names(const std::vector<std::string>& paths) {
+  std::string names;
+  for (const std::string& path : paths) names += (names.empty() ? "" : ", ") + input_name(path);
+  return names;
+}
+
 Result<std::string> read_input(const std::string& path) {
   PINFOLD_LET(auto text, path == "-" ? read_rest(STDIN_FILENO, input_name(path)) : read_file(path));
   if (!text.starts_with("\x1f\x8b")) return text;
@@ -96,7 +101,7 @@ Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files,
   for (const std::string& note : read.notes) warn(note);
   if (read.pods.empty()) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("no pod in {}: expected at least one", fmt::join(files, ", ")));
+                fmt::format("no pod in {}: expected at least one", input_names(files)));
   }
   return std::move(read.pods);
 }

@@ -18,6 +18,8 @@ namespace pinfold::tools {
 [[nodiscard]] Result<std::string> read_input(const std::string& path);
 /// Returns the name of an input in messages: "standard input" for "-".
 [[nodiscard]] std::string input_name(const std::string& path);
+/// Returns the names of several: "a.yaml, standard input".
+[[nodiscard]] std::string input_names(const std::vector<std::string>& paths);
 /// Reads the source of a machine: a directory with sys/ and proc/, a file or "-" in any form that
 /// source_of_text knows, or hwloc's synthetic form itself. Errors: as read_input.
 [[nodiscard]] Result<Source> read_source(const std::string& input);

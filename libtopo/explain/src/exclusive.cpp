@@ -11,11 +11,17 @@
 namespace pinfold::explain_detail {
 namespace {
 
+/// Whether memory that a container does not set may be filled in: any amount makes it Guaranteed.
+enum class Memory { kAsSet, kExample };
+
+constexpr Quantity kExampleMemory = Quantity::bytes(std::int64_t{1} << 30U);
+
 /// Makes requests and limits of CPU and memory equal; false if an amount is missing.
-bool equalize(Resources& resources) {
-  for (const char* const name : {"cpu", "memory"}) {
+bool equalize(Resources& resources, Memory memory) {
+  for (const std::string name : {"cpu", "memory"}) {
     const Quantity limit = amount_of(resources.limits, name);
-    const Quantity amount = limit.is_zero() ? amount_of(resources.requests, name) : limit;
+    Quantity amount = limit.is_zero() ? amount_of(resources.requests, name) : limit;
+    if (amount.is_zero() && name == "memory" && memory == Memory::kExample) amount = kExampleMemory;
     if (amount.is_zero()) return false;
     resources.requests[name] = amount;
     resources.limits[name] = amount;
@@ -33,32 +39,41 @@ void round_up(Resources& resources) {
 }
 
 /// Returns the pod as it would have to be for most of its containers to get exclusive CPUs.
-std::optional<PodSpec> made_guaranteed(PodSpec pod) {
-  if (pod.resources && !equalize(*pod.resources)) return std::nullopt;
+std::optional<PodSpec> made_guaranteed(PodSpec pod, Memory memory) {
+  if (pod.resources && !equalize(*pod.resources, Memory::kAsSet)) return std::nullopt;
   for (Container& container : pod.containers) {
-    const bool is_equal = equalize(container.resources);
+    const bool is_equal = equalize(container.resources, memory);
     if (!is_equal && !pod.resources) return std::nullopt;
     if (is_equal) round_up(container.resources);
   }
   return pod;
 }
 
-std::string written(const ResourceList& amounts, const std::string& resource) {
-  const auto found = amounts.find(resource);
-  return found == amounts.end() ? "none" : found->second.to_string();
+std::string written(const Quantity& amount) {
+  return amount.is_zero() ? "none" : amount.to_string();
 }
 
-/// Adds what differs: "container c: memory request 1Gi -> 2Gi".
+/// Adds what differs: "container c: memory request 1Gi -> 2Gi", or "container c: cpu 1500m -> 2
+/// (requests and limits)" if both were equal before.
 void add_differences(const std::string& object, const Resources& before, const Resources& after,
                      std::vector<std::string>& all) {
   for (const std::string name : {"cpu", "memory"}) {
-    const auto add = [&](const char* what, const ResourceList& old, const ResourceList& now) {
-      if (amount_of(old, name) == amount_of(now, name)) return;
-      all.push_back(fmt::format("{}: {} {} {} -> {}", object, name, what, written(old, name),
-                                written(now, name)));
+    const auto add = [&](const char* what, const ResourceList& old, const ResourceList& now,
+                         const char* where) {
+      const Quantity from = amount_of(old, name);
+      const Quantity to = amount_of(now, name);
+      if (from == to) return;
+      all.push_back(fmt::format("{}: {}{} {} -> {}{}", object, name, what, written(from),
+                                written(to), where));
     };
-    add("request", before.requests, after.requests);
-    add("limit", before.limits, after.limits);
+    const Quantity limit = amount_of(before.limits, name);
+    if (limit == amount_of(before.requests, name)) {
+      add("", before.limits, after.limits,
+          limit.is_zero() ? ", for example (requests and limits)" : " (requests and limits)");
+    } else {
+      add(" request", before.requests, after.requests, "");
+      add(" limit", before.limits, after.limits, "");
+    }
   }
 }
 
@@ -93,15 +108,18 @@ std::vector<std::string> gains(const Node& node, const PodSpec& before, const Po
 std::vector<Remedy> ways_to_exclusive_cpus(const Node& node, const NodeState& state,
                                            const PodSpec& pod) {
   if (!node.cpu().is_static()) return {};
-  auto other = made_guaranteed(pod);
-  if (!other || *other == pod || !find_violations(*other).empty()) return {};
-  const std::vector<std::string> gained = gains(node, pod, *other);
-  if (gained.empty()) return {};
-  const Decision decision =
-      decide(node, state, *other, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
-  if (!std::holds_alternative<Admitted>(decision)) return {};
-  std::string text = listed(differences(pod, *other)) + "; " + listed(gained);
-  return {Remedy{Remedy::Kind::kRequest, std::move(text), std::move(other), {}, std::nullopt}};
+  for (const Memory memory : {Memory::kAsSet, Memory::kExample}) {
+    auto other = made_guaranteed(pod, memory);
+    if (!other || *other == pod || !find_violations(*other).empty()) continue;
+    const std::vector<std::string> gained = gains(node, pod, *other);
+    if (gained.empty()) continue;
+    const Decision decision =
+        decide(node, state, *other, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
+    if (!std::holds_alternative<Admitted>(decision)) continue;
+    std::string text = listed(differences(pod, *other)) + "; " + listed(gained);
+    return {Remedy{Remedy::Kind::kRequest, std::move(text), std::move(other), {}, std::nullopt}};
+  }
+  return {};
 }
 
 }  // namespace pinfold::explain_detail

@@ -2,6 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -21,18 +23,53 @@ constexpr std::size_t kMostPlaces = 4;  ///< places searched for a larger set
 
 constexpr std::size_t kMostPodsNamed = 4;
 
+/// Returns how late a pod may be named: static and node-critical ones last, others by priority.
+std::int64_t rank_of(const NodeState& state, const PodUid& uid) {
+  const ActivePod* const pod = state.find(uid);
+  if (pod == nullptr) return 0;  // known only from the kubelet's files
+  if (pod->spec.is_static || pod->spec.is_node_critical) {
+    return std::numeric_limits<std::int64_t>::max();
+  }
+  return pod->spec.priority.value;
+}
+
 /// A pod that might be removed.
 struct Obstacle {
   PodUid uid;
   Bounds::Freed frees;
+  std::int64_t rank = 0;
   double weight = 0;  ///< small pods are cheaper to remove
 };
 
-/// Searches for the fewest pods to remove.
+/// Returns the state in which a pod has been removed and admitted again after the rejected one;
+/// nullopt if one of the two is then rejected.
+std::optional<NodeState> recreated(const Failure& failure, const PodUid& uid, Trials& trials) {
+  const ActivePod* const pod = failure.state.find(uid);
+  if (pod == nullptr) return std::nullopt;  // its requests are unknown
+  auto next =
+      trials.admitted(failure.node, remove_pod(failure.node, failure.state, uid), failure.pod);
+  return next ? trials.admitted(failure.node, *std::move(next), pod->spec) : std::nullopt;
+}
+
+/// Returns whether a pod has one of these resources, of which it must be a device.
+bool has_device_of(const NodeState& state, const PodUid& uid,
+                   const std::set<std::string>& resources) {
+  const auto* const containers = state.devices.assignments.find(uid);
+  if (containers == nullptr) return false;
+  for (const auto& [name, devices] : *containers) {
+    for (const auto& [resource, ids] : devices) {
+      if (resources.contains(resource)) return true;
+    }
+  }
+  return false;
+}
+
+/// Searches for the fewest pods to remove, among those of the lowest rank that suffices.
 class ObstacleSearch {
  public:
-  ObstacleSearch(const Failure& failure, Trials& trials)
+  ObstacleSearch(const Failure& failure, const std::set<std::string>& missing, Trials& trials)
       : failure_(failure),
+        missing_(missing),
         trials_(trials),
         bounds_(failure),
         own_(bounds_.project(freed_by(failure, failure.pod.uid))) {
@@ -41,7 +78,7 @@ class ObstacleSearch {
     uids.insert(failure.state.held.begin(), failure.state.held.end());
     uids.erase(failure.pod.uid);
     for (const PodUid& uid : uids) {
-      Obstacle obstacle{uid, bounds_.project(freed_by(failure, uid))};
+      Obstacle obstacle{uid, bounds_.project(freed_by(failure, uid)), rank_of(failure.state, uid)};
       obstacle.weight = bounds_.share(obstacle.frees);
       if (obstacle.weight > 0) obstacles_.push_back(std::move(obstacle));
     }
@@ -50,23 +87,40 @@ class ObstacleSearch {
   }
 
   [[nodiscard]] std::vector<PodUid> run() {
-    if (obstacles_.empty() || !admits_without(all())) return {};
-    for (std::size_t size = 1; size <= std::min(kMostExact, obstacles_.size()); ++size) {
-      if (size == 3 && obstacles_.size() > kMostInTriples) break;
-      Set chosen;
-      if (choose(chosen, 0, size)) return uids(chosen);
-      if (trials_.exhausted()) break;
+    std::set<std::int64_t> ranks;
+    for (const Obstacle& obstacle : obstacles_) ranks.insert(obstacle.rank);
+    for (const std::int64_t rank : ranks) {
+      candidates_ = up_to(rank);
+      if (admits_without(candidates_)) return fewest();
     }
-    return reduced();
+    return {};
   }
 
  private:
   using Set = std::vector<const Obstacle*>;
 
-  [[nodiscard]] Set all() const {
+  [[nodiscard]] Set up_to(std::int64_t rank) const {
     Set pods;
-    for (const Obstacle& obstacle : obstacles_) pods.push_back(&obstacle);
+    for (const Obstacle& obstacle : obstacles_) {
+      if (obstacle.rank <= rank) pods.push_back(&obstacle);
+    }
     return pods;
+  }
+
+  /// Returns the fewest candidates to remove. Domain: without all of them, the pod is admitted.
+  [[nodiscard]] std::vector<PodUid> fewest() {
+    for (const Obstacle* const pod : candidates_) {
+      const bool may_return =
+          has_device_of(failure_.state, pod->uid, missing_) && may_fit_without({pod});
+      if (may_return && recreated(failure_, pod->uid, trials_)) return {pod->uid};
+    }
+    for (std::size_t size = 1; size <= std::min(kMostExact, candidates_.size()); ++size) {
+      if (size == 3 && candidates_.size() > kMostInTriples) break;
+      Set chosen;
+      if (choose(chosen, 0, size)) return uids(chosen);
+      if (trials_.exhausted()) break;
+    }
+    return reduced();
   }
 
   [[nodiscard]] static std::vector<PodUid> uids(const Set& pods) {
@@ -96,8 +150,8 @@ class ObstacleSearch {
   /// Tries every set of this size, small pods first, until one suffices.
   bool choose(Set& chosen, std::size_t first, std::size_t size) {
     if (chosen.size() == size) return may_fit_without(chosen) && admits_without(chosen);
-    for (std::size_t i = first; i < obstacles_.size() && !trials_.exhausted(); ++i) {
-      chosen.push_back(&obstacles_[i]);
+    for (std::size_t i = first; i < candidates_.size() && !trials_.exhausted(); ++i) {
+      chosen.push_back(candidates_[i]);
       if (choose(chosen, i + 1, size)) return true;
       chosen.pop_back();
     }
@@ -107,11 +161,11 @@ class ObstacleSearch {
   /// Returns a set in which no pod could stay: starts with all and takes out those that can stay.
   /// Tries the places with the least missing; the smallest set wins.
   [[nodiscard]] std::vector<PodUid> reduced() const {
-    Set best = all();
+    Set best = candidates_;
     std::vector<PlaceId> places = bounds_.places();
     places.resize(std::min(places.size(), kMostPlaces));
     for (const PlaceId place : places) {
-      Set gone = all();
+      Set gone = candidates_;
       std::stable_sort(gone.begin(), gone.end(), [&](const Obstacle* a, const Obstacle* b) {
         return bounds_.share_at(a->frees, place) < bounds_.share_at(b->frees, place);
       });
@@ -141,11 +195,24 @@ class ObstacleSearch {
   }
 
   const Failure& failure_;
+  const std::set<std::string>& missing_;
   Trials& trials_;
   Bounds bounds_;
   Bounds::Freed own_;  ///< what the pod itself frees if it is admitted again
   std::vector<Obstacle> obstacles_;
+  Set candidates_;
 };
+
+/// Returns what makes a pod dearer than others: "static", "node-critical", "priority 1000"; "" for
+/// an ordinary one.
+std::string standing(const NodeState& state, const PodUid& uid) {
+  const ActivePod* const pod = state.find(uid);
+  if (pod == nullptr) return "";
+  if (pod->spec.is_static) return "static";
+  if (pod->spec.is_node_critical) return "node-critical";
+  const std::int32_t priority = pod->spec.priority.value;
+  return priority == 0 ? "" : fmt::format("priority {}", priority);
+}
 
 /// Returns a pod's part of what is missing: "2 CPUs, 4Gi of memory on NUMA node 1".
 std::string holdings(const Failure& failure, const std::set<std::string>& missing,
@@ -179,20 +246,37 @@ std::string holdings(const Failure& failure, const std::set<std::string>& missin
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
+/// Returns " and created again after default/web: then with 1 example.com/gpu on NUMA node 1" for a
+/// pod with a device that is missing; "" if it would be rejected.
+std::string after_recreation(const Failure& failure, const std::set<std::string>& missing,
+                             const PodUid& uid) {
+  Trials trials(2);
+  if (!has_device_of(failure.state, uid, missing)) return "";
+  const auto next = recreated(failure, uid, trials);
+  if (!next) return "";
+  const Failure then{failure.node, *next, failure.pod,    failure.why,
+                     failure.step, {},    failure.amounts};
+  return fmt::format(" and created again after {}: then with {}", name_of(failure.pod),
+                     holdings(then, missing, uid));
+}
+
 }  // namespace
 
 std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
-  std::vector<PodUid> uids = ObstacleSearch(failure, trials).run();
-  if (uids.empty()) return {};
   std::set<std::string> missing;
   for (const Missing& place : find_missing(failure)) {
     for (const Amounts& amounts : place.amounts) missing.insert(amounts.resource);
   }
+  std::vector<PodUid> uids = ObstacleSearch(failure, missing, trials).run();
+  if (uids.empty()) return {};
   std::vector<std::string> names;
   names.reserve(uids.size());
   for (const PodUid& uid : uids) {
-    const std::string held = holdings(failure, missing, uid);
-    names.push_back(name_of(failure.state, uid) + (held.empty() ? "" : " (" + held + ")"));
+    std::vector<std::string> facts = {holdings(failure, missing, uid),
+                                      standing(failure.state, uid)};
+    std::erase(facts, "");
+    names.push_back(name_of(failure.state, uid) +
+                    (facts.empty() ? "" : fmt::format(" ({})", fmt::join(facts, "; "))));
   }
   if (names.size() > kMostPodsNamed) {
     names.resize(kMostPodsNamed - 1);
@@ -202,6 +286,7 @@ std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
   if (uids.size() == 1 && failure.why.reason == kOutOfPods) {
     text = fmt::format("one of the other pods is removed, such as {}", names.front());
   }
+  if (uids.size() == 1) text += after_recreation(failure, missing, uids.front());
   return {
       Remedy{Remedy::Kind::kPods, std::move(text), std::nullopt, std::move(uids), std::nullopt}};
 }

@@ -122,13 +122,23 @@ bool exists(const Machine& machine, const std::string& hugepages) {
   });
 }
 
-std::vector<Quantity> smaller_numbers(const Failure& failure, const Quantity& from) {
+/// Returns all smaller whole numbers, the nearest first; with `may_share` each is followed by an
+/// amount just below the number before it.
+std::vector<Quantity> smaller_numbers(const Failure& failure, const Quantity& from,
+                                      bool may_share) {
   std::vector<Quantity> all;
-  for (std::int64_t count = std::min(from.value() - 1, most_there_is(failure)); count > 0;
+  for (std::int64_t count = std::min(from.value(), most_there_is(failure) + 1); count > 0;
        --count) {
-    all.push_back(whole(count));
+    if (count > 1) all.push_back(whole(count - 1));
+    if (may_share) all.push_back(whole(count) - Quantity::milli(1));
   }
   return all;
+}
+
+/// Returns whether a container may do without exclusive CPUs: an init container, as its name says,
+/// prepares the work, and a sidecar accompanies it.
+bool may_share_cpus(const Failure& failure, const Target& target, const std::string& resource) {
+  return resource == "cpu" && target && failure.pod.containers[*target].kind != ContainerKind::kApp;
 }
 
 }  // namespace
@@ -156,7 +166,9 @@ Quantity rounded_down(const Quantity& amount) {
 std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& target,
                                       const std::string& resource) {
   const Quantity from = requested(failure.pod, target, resource);
-  if (counts_whole(failure, target, resource)) return smaller_numbers(failure, from);
+  if (counts_whole(failure, target, resource)) {
+    return smaller_numbers(failure, from, may_share_cpus(failure, target, resource));
+  }
   std::set<Quantity, std::greater<>> all;
   const auto add = [&](const Quantity& to) {
     if (to.sign() > 0 && to < from) all.insert(rounded_down(to));

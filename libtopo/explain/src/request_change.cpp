@@ -22,7 +22,9 @@ bool limit_equals_request(const Resources& resources, const std::string& resourc
 }  // namespace
 
 double RequestChange::size() const {
-  return std::abs(static_cast<double>((to - from).nano())) / static_cast<double>(from.nano());
+  const Quantity counted =
+      loses_exclusive_cpus ? Quantity::of(to.value() - 1, Quantity::Format::kDecimalSi) : to;
+  return std::abs(static_cast<double>((counted - from).nano())) / static_cast<double>(from.nano());
 }
 
 const Resources& resources_of(const PodSpec& pod, const Target& target) {
@@ -53,11 +55,12 @@ std::string describe(const PodSpec& pod, const RequestChange& change) {
   const bool both = limit_equals_request(resources_of(pod, change.target), change.resource);
   const auto rounding = change.raises() ? AmountRounding::kUp : AmountRounding::kDown;
   return fmt::format(
-      "{}: {} {} -> {} ({})",
+      "{}: {} {} -> {} ({}{})",
       change.target ? "container " + pod.containers[*change.target].name : "the pod as a whole",
       change.resource, readable(change.from, rounding),
       change.to.is_zero() ? "none" : change.to.to_string(),
-      both ? "requests and limits" : "requests");
+      both ? "requests and limits" : "requests",
+      change.loses_exclusive_cpus ? "; then without exclusive CPUs" : "");
 }
 
 }  // namespace pinfold::explain_detail

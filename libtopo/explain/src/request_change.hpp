@@ -18,9 +18,10 @@ struct RequestChange {
   std::string resource;
   Quantity from;
   Quantity to;  ///< zero: the request is removed
+  bool loses_exclusive_cpus = false;
 
   [[nodiscard]] bool raises() const { return to > from; }
-  /// Returns the changed share of the amount.
+  /// Returns the changed share of the amount. To lose exclusive CPUs is at least one CPU.
   [[nodiscard]] double size() const;
 };
 
@@ -43,9 +44,10 @@ struct RequestChange {
 [[nodiscard]] Quantity rounded_down(const Quantity& amount);
 
 /// Return the amounts to try in place of the present one, nearest first. Of what counts whole
-/// these are all smaller numbers. Of memory they are the amounts below which something else may
-/// become possible: what a NUMA node, or several together, have free, with and without what other
-/// containers of the pod take there. Of huge pages that the machine does not have: only zero.
+/// these are all smaller numbers; for CPUs of an init container or sidecar also what is just less
+/// than a whole number, with which it has no exclusive CPUs. Of memory they are the amounts below
+/// which something else may become possible: what a NUMA node, or several together, have free, with
+/// and without what other containers of the pod take there. Of huge pages that the machine does not have: only zero.
 [[nodiscard]] std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& target,
                                                     const std::string& resource);
 [[nodiscard]] std::vector<Quantity> larger_amounts(const Failure& failure, const Target& target,

@@ -104,9 +104,11 @@ class RequestSearch {
                                                      const std::string& resource,
                                                      const std::vector<Quantity>& amounts) {
     RequestChange change{target, resource, requested(failure_.pod, target, resource), {}};
+    const bool is_whole = counts_whole(failure_, target, resource);
     Quantity refused = change.from;
     for (const Quantity& to : amounts) {
       change.to = to;
+      change.loses_exclusive_cpus = is_whole && !to.is_whole();
       if (change.size() >= too_large()) return std::nullopt;
       if (is_admitted({change})) return nearer(change, refused);
       refused = to;

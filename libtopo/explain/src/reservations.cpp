@@ -21,6 +21,15 @@ CpuSet last_cores(const Machine& machine, const CpuSet& from, std::size_t count)
   return taken;
 }
 
+CpuSet last_cpus(CpuSet from, std::size_t count) {
+  CpuSet taken;
+  while (!from.empty() && taken.size() < count) {
+    taken.insert(from.last());
+    from.erase(from.last());
+  }
+  return taken;
+}
+
 /// Returns the amount of a resource that a place lacks; zero if it has enough.
 Quantity lack_of(const Missing& missing, const std::string& resource) {
   for (const Amounts& amounts : missing.amounts) {
@@ -29,31 +38,61 @@ Quantity lack_of(const Missing& missing, const std::string& resource) {
   return {};
 }
 
-/// Other values of reservedSystemCPUs.
+using NamedAmounts = std::map<std::string, std::string>;
+
+/// Returns one of the named amounts; nullopt if it is absent or a percentage.
+std::optional<Quantity> amount_in(const NamedAmounts& amounts, const char* name) {
+  const auto found = amounts.find(name);
+  if (found == amounts.end()) return std::nullopt;
+  const auto parsed = Quantity::parse(found->second);
+  return parsed ? std::optional(*parsed) : std::nullopt;
+}
+
+std::string text_of(const char* field, const char* name, const Quantity& from, const Quantity& to) {
+  return fmt::format("{}: {} {} -> {}", field, name, from.to_string(), to.to_string());
+}
+
+/// Reserves less in a field whose amounts are added up with others; nullopt if it reserves less
+/// than that.
+std::optional<Setting> lowered(const Config& config, const char* field,
+                               NamedAmounts Config::*amounts, const char* name,
+                               const Quantity& lack) {
+  const auto now = amount_in(config.*amounts, name);
+  if (!now || *now < lack) return std::nullopt;
+  Setting setting{text_of(field, name, *now, *now - lack), config};
+  (setting.config.*amounts)[name] = (*now - lack).to_string();
+  return setting;
+}
+
+/// Other values of reservedSystemCPUs, and smaller ones of what else determines how many there are.
 class CpuReservations {
  public:
   explicit CpuReservations(const Failure& failure)
       : failure_(failure), reserved_(failure.node.cpu().reserved()) {}
 
   void add_to(std::vector<Setting>& all) const {
-    if (!failure_.node.cpu().is_static()) return;
     const std::vector<Missing> places = find_missing(failure_);
-    for (const Missing& place : places) add_moved(place, all);
-    for (const Missing& place : places) add_smaller(place, all);
+    if (failure_.node.cpu().is_static()) {
+      for (const Missing& place : places) add_moved(place, all);
+      add_whole_cores(all);
+      for (const Missing& place : places) add_smaller(place, all);
+    }
+    for (const Missing& place : places) add_counts(lack_of(place, "cpu"), all);
   }
 
  private:
-  /// Returns the reserved CPUs to give to pods at a place.
-  [[nodiscard]] CpuSet given_up(const Missing& place) const {
-    const auto count =
-        static_cast<std::size_t>(std::max<std::int64_t>(lack_of(place, "cpu").value(), 0));
-    if (count == 0) return {};
-    return last_cores(machine(), reserved_ & cpus_of(place), count);
+  /// Returns how many CPUs a place lacks.
+  [[nodiscard]] static std::size_t count_of(const Missing& place) {
+    return static_cast<std::size_t>(std::max<std::int64_t>(lack_of(place, "cpu").value(), 0));
+  }
+
+  [[nodiscard]] CpuSet reserved_at(const Missing& place) const {
+    return reserved_ & cpus_of(place);
   }
 
   /// Reserves as many CPUs elsewhere.
   void add_moved(const Missing& place, std::vector<Setting>& all) const {
-    const CpuSet gone = given_up(place);
+    const CpuSet gone = last_cores(machine(), reserved_at(place), count_of(place));
     if (place.numa_nodes.empty() || gone.empty()) return;
     const CpuSet free = failure_.state.cpu.default_set - reserved_ - cpus_of(place);
     const CpuSet instead = last_cores(machine(), free, gone.size());
@@ -62,10 +101,39 @@ class CpuReservations {
         fmt::format("{} fewer on {}", gone.size(), numa_nodes(place.numa_nodes)), all);
   }
 
+  /// Whole cores first: the system disturbs a pod that has the other half of a core.
   void add_smaller(const Missing& place, std::vector<Setting>& all) const {
-    const CpuSet gone = given_up(place);
-    if (gone.empty() || gone == reserved_) return;
-    add(reserved_ - gone, fmt::format("{} fewer for the system", gone.size()), all);
+    const CpuSet here = reserved_at(place);
+    for (const CpuSet& gone :
+         {last_cores(machine(), here, count_of(place)), last_cpus(here, count_of(place))}) {
+      if (gone.empty() || gone == reserved_) continue;
+      add(reserved_ - gone, fmt::format("{} fewer for the system", gone.size()), all);
+    }
+  }
+
+  /// Reserves as many CPUs in whole cores: full-pcpus-only gives no container the other half of a
+  /// core.
+  void add_whole_cores(std::vector<Setting>& all) const {
+    if (!failure_.node.cpu().options().full_pcpus_only) return;
+    CpuSet instead;
+    for (const Machine::Group& core : machine().cores()) {
+      const bool is_needed = instead.size() < reserved_.size() && core.cpus.intersects(reserved_);
+      if (is_needed) instead |= core.cpus;
+    }
+    if (instead.size() != reserved_.size() || instead == reserved_) return;
+    add(instead, "as many, in whole cores", all);
+  }
+
+  /// Without reservedSystemCPUs the sum of these is the number of reserved CPUs; under the CPU
+  /// manager none it is what pods may not request.
+  void add_counts(const Quantity& lack, std::vector<Setting>& all) const {
+    if (lack.sign() <= 0) return;
+    const Config& config = failure_.node.config();
+    for (const auto& setting :
+         {lowered(config, "kubeReserved", &Config::kube_reserved, "cpu", lack),
+          lowered(config, "systemReserved", &Config::system_reserved, "cpu", lack)}) {
+      if (setting) all.push_back(*setting);
+    }
   }
 
   void add(const CpuSet& cpus, const std::string& what, std::vector<Setting>& all) const {
@@ -102,26 +170,17 @@ class MemoryReservations {
       const Quantity lack = lack_of(place, kMemory);
       if (lack.sign() <= 0) continue;
       if (place.numa_nodes.size() == 1) add_moved(place.numa_nodes.front(), lack, all);
-      if (failure_.why.reason == "OutOfmemory") add_smaller(lack, all);
+      add_smaller(place, lack, all);
     }
   }
 
  private:
   static constexpr const char* kMemory = "memory";
 
-  /// Returns the amount of memory in a list of amounts; nullopt if it is absent or a percentage.
-  static std::optional<Quantity> memory_in(const std::map<std::string, std::string>& amounts,
-                                           const char* name) {
-    const auto found = amounts.find(name);
-    if (found == amounts.end()) return std::nullopt;
-    const auto parsed = Quantity::parse(found->second);
-    return parsed ? std::optional(*parsed) : std::nullopt;
-  }
-
   /// Returns the memory reserved on a NUMA node.
   [[nodiscard]] Quantity reserved_on(std::int32_t numa_node) const {
     for (const MemoryReservation& one : config_.reserved_memory) {
-      if (one.numa_node == numa_node) return memory_in(one.limits, kMemory).value_or(Quantity{});
+      if (one.numa_node == numa_node) return amount_in(one.limits, kMemory).value_or(Quantity{});
     }
     return {};
   }
@@ -168,43 +227,40 @@ class MemoryReservations {
   }
 
   /// Reserves less in one of the fields that are added up.
-  void add_smaller(const Quantity& lack, std::vector<Setting>& all) const {
-    add_smaller("kubeReserved", &Config::kube_reserved, lack, all);
-    add_smaller("systemReserved", &Config::system_reserved, lack, all);
-    if (!config_.eviction_hard) return;
-    const auto now = memory_in(*config_.eviction_hard, kAvailable);
-    if (!now || *now < lack) return;
-    Setting setting{text("evictionHard", kAvailable, *now, *now - lack), config_};
+  void add_smaller(const Missing& place, const Quantity& lack, std::vector<Setting>& all) const {
+    for (auto setting :
+         {lowered(config_, "kubeReserved", &Config::kube_reserved, kMemory, lack),
+          lowered(config_, "systemReserved", &Config::system_reserved, kMemory, lack),
+          evicted_later(lack)}) {
+      if (setting && follow(*setting, place, lack)) all.push_back(*std::move(setting));
+    }
+  }
+
+  [[nodiscard]] std::optional<Setting> evicted_later(const Quantity& lack) const {
+    if (!config_.eviction_hard) return std::nullopt;
+    const auto now = amount_in(*config_.eviction_hard, kAvailable);
+    if (!now || *now < lack) return std::nullopt;
+    Setting setting{text_of("evictionHard", kAvailable, *now, *now - lack), config_};
     (*setting.config.eviction_hard)[kAvailable] = (*now - lack).to_string();
-    if (follow(setting, lack)) all.push_back(std::move(setting));
+    return setting;
   }
 
-  void add_smaller(const char* field, std::map<std::string, std::string> Config::*amounts,
-                   const Quantity& lack, std::vector<Setting>& all) const {
-    const auto now = memory_in(config_.*amounts, kMemory);
-    if (!now || *now < lack) return;
-    Setting setting{text(field, kMemory, *now, *now - lack), config_};
-    (setting.config.*amounts)[kMemory] = (*now - lack).to_string();
-    if (follow(setting, lack)) all.push_back(std::move(setting));
-  }
-
-  /// Makes reservedMemory add up again; false if no NUMA node reserves that much.
-  [[nodiscard]] bool follow(Setting& setting, const Quantity& lack) const {
+  /// Makes reservedMemory add up again; false if no NUMA node of the place reserves that much.
+  [[nodiscard]] bool follow(Setting& setting, const Missing& place, const Quantity& lack) const {
     if (config_.reserved_memory.empty()) return true;
+    const auto& ids = place.numa_nodes;
     for (const MemoryReservation& one : config_.reserved_memory) {
-      const Quantity here = reserved_on(one.numa_node);
-      if (here < lack) continue;
-      reserve(setting.config, one.numa_node, here - lack);
-      setting.text += fmt::format(", reservedMemory: memory of NUMA node {} {} -> {}",
-                                  one.numa_node, here.to_string(), (here - lack).to_string());
+      const bool is_here =
+          ids.empty() || std::find(ids.begin(), ids.end(), one.numa_node) != ids.end();
+      const Quantity reserved = reserved_on(one.numa_node);
+      if (!is_here || reserved < lack) continue;
+      reserve(setting.config, one.numa_node, reserved - lack);
+      setting.text +=
+          fmt::format(", reservedMemory: memory of NUMA node {} {} -> {}", one.numa_node,
+                      reserved.to_string(), (reserved - lack).to_string());
       return true;
     }
     return false;
-  }
-
-  static std::string text(const char* field, const char* name, const Quantity& from,
-                          const Quantity& to) {
-    return fmt::format("{}: {} {} -> {}", field, name, from.to_string(), to.to_string());
   }
 
   static constexpr const char* kAvailable = "memory.available";

@@ -96,7 +96,10 @@ std::vector<Setting> other_settings(const Failure& failure) {
 }
 
 /// "topologyManagerPolicy: restricted ": of several values only the first that suffices is named.
+/// Other values of reservedMemory begin with different NUMA nodes.
 std::string value_now(const Setting& setting) {
+  const std::string memory = "reservedMemory:";
+  if (setting.text.starts_with(memory)) return memory;
   return setting.text.substr(0, setting.text.find("->"));
 }
 

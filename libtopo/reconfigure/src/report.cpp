@@ -11,15 +11,22 @@
 namespace pinfold::planning {
 namespace {
 
+/// Returns "CPU 1 is reserved now", "CPUs 1-2 are reserved now".
+std::string about_cpus(const CpuSet& cpus, const char* singular, const char* plural) {
+  const bool is_one = cpus.size() == 1;
+  return fmt::format("CPU{} {} {}", is_one ? "" : "s", cpus.to_string(),
+                     is_one ? singular : plural);
+}
+
 /// Returns what a container had that the new node cannot give it: "CPUs 0-1 are reserved now"; ""
 /// if there is nothing.
 std::string what_is_gone(const Node& node, const Part& had) {
   const Part before = verbatim(node, had);
   if (before.cpus) {
     const CpuSet gone = *before.cpus - node.machine().all_cpus();
-    if (!gone.empty()) return fmt::format("CPUs {} no longer exist", gone.to_string());
+    if (!gone.empty()) return about_cpus(gone, "no longer exists", "no longer exist");
     const CpuSet reserved = *before.cpus & node.cpu().reserved();
-    if (!reserved.empty()) return fmt::format("CPUs {} are reserved now", reserved.to_string());
+    if (!reserved.empty()) return about_cpus(reserved, "is reserved now", "are reserved now");
   }
   for (const MemoryBlock& block : before.memory) {
     for (const std::int32_t id : block.numa_affinity) {

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "node_fixture.hpp"
 #include "pinfold/explain/amount_text.hpp"
@@ -42,7 +43,8 @@ TEST(Explain, AnAdmissionNamesTheWinnerAndTheRunnerUp) {
       ElementsAre("topology: cpu fits on NUMA 0 or 1", "topology: memory fits on NUMA 0 or 1",
                   "topology: aligned on NUMA 0, the best of 2 choices that suit every "
                   "resource",
-                  "topology: runner-up: NUMA node 1, which has enough of everything, too",
+                  "topology: runner-up: NUMA node 1, which has enough of everything, too; of equal "
+                  "ones the lower number wins",
                   HasSubstr("cpu: took CPUs 1-4 of 15 free"),
                   HasSubstr("memory: takes 2Gi of memory")));
   ASSERT_EQ(node.admit(web), "");
@@ -50,6 +52,36 @@ TEST(Explain, AnAdmissionNamesTheWinnerAndTheRunnerUp) {
   EXPECT_THAT(texts(explain(node.node(), node.state(), db).trace),
               Contains("topology: runner-up: none; NUMA node 0 would have needed 3 CPUs more and "
                        "2Gi of memory more"));
+}
+
+TEST(Explain, AnAdmissionNamesTheNextCpusAndTheRuleBeforeThem) {
+  const auto next = [](int numa, const char* cpus) {
+    const TestNode node({.numa = numa}, aligning_config("none"));
+    const PodSpec web = pod("web", {{"cpu", cpus}, {"memory", "1Gi"}});
+    return texts(explain(node.node(), node.state(), web).trace).back();
+  };
+  EXPECT_EQ(next(2, "2"),
+            "cpu: next would have been CPUs 3-4: cores 1 and 3 have 1 free CPU each, and the lower "
+            "number comes first");
+  EXPECT_EQ(next(2, "7"),
+            "cpu: next would have been CPUs 8-14: NUMA node 0 has 7 free CPUs, NUMA node 1 has 8, "
+            "and the fullest is used first");
+  EXPECT_EQ(next(3, "8"),
+            "cpu: next would have been CPUs 16-23: NUMA nodes 1 and 2 have 8 free CPUs each, and "
+            "the lower number comes first");
+  EXPECT_EQ(next(2, "6"), "cpu: next would have been CPUs 7-12");
+  EXPECT_THAT(next(2, "8"), HasSubstr("cpu: took CPUs 8-15 of 15 free")) << "no other choice";
+}
+
+TEST(Explain, TheNextCpusOfEachContainerAreThoseAtItsTurn) {
+  const TestNode node({}, aligning_config("none"));
+  const Amounts three = {{"cpu", "3"}, {"memory", "1Gi"}};
+  const PodSpec web =
+      pod_of("web", {container("first", three, ContainerKind::kInit), container("main", three)});
+  // main reuses CPUs 1-3; next to them 4-6 are free.
+  EXPECT_THAT(texts(explain(node.node(), node.state(), web).trace),
+              AllOf(Contains(HasSubstr("took CPUs 1-3 of 15 free")),
+                    Contains(HasSubstr("next would have been CPUs 4-6"))));
 }
 
 TEST(Explain, ContainersHaveTheReasonOfTheirIsolationAndQuota) {
@@ -113,6 +145,64 @@ TEST(Explain, ThePodsInTheWayAreTheFewest) {
       find_remedies(node.node(), node.state(), pod("web", {{"cpu", "8"}, {"memory", "1Gi"}}));
   EXPECT_THAT(texts(more), Contains("default/c (3 CPUs on NUMA node 1) and default/d (3 CPUs on "
                                     "NUMA node 1) are removed"));
+}
+
+/// NUMA node 0 has a and b, and one free CPU; NUMA node 1 has c and d, and two.
+TestNode node_with(std::vector<PodSpec> pods) {
+  TestNode node({}, aligning_config("single-numa-node"));
+  for (PodSpec& pod : pods) {
+    if (!node.admit(pod).empty()) throw std::logic_error("the running pods must be admitted");
+  }
+  return node;
+}
+
+TEST(Explain, StaticAndCriticalPodsAreNamedLast) {
+  const Amounts three = {{"cpu", "3"}, {"memory", "1Gi"}};
+  PodSpec c = pod("c", three);
+  PodSpec d = pod("d", three);
+  c.is_node_critical = true;
+  d.is_static = true;
+  const TestNode node = node_with({pod("a", three), pod("b", three), c, d});
+  const auto without = [&](const char* cpus) {
+    return texts(
+        find_remedies(node.node(), node.state(), pod("web", {{"cpu", cpus}, {"memory", "1Gi"}})));
+  };
+  EXPECT_THAT(without("5"), Contains("default/a (3 CPUs on NUMA node 0) and default/b (3 CPUs on "
+                                     "NUMA node 0) are removed"));
+  EXPECT_THAT(without("8"),
+              Contains("default/c (3 CPUs on NUMA node 1; node-critical) and default/d (3 CPUs on "
+                       "NUMA node 1; static) are removed"));
+}
+
+TEST(Explain, NoPodOfAHigherPriorityThanNecessaryIsNamed) {
+  std::vector<PodSpec> pods;
+  for (const auto& [name, priority] : {std::pair{"a", 2000}, {"b", 2000}, {"c", 1000}, {"d", 10}}) {
+    pods.push_back(pod(name, {{"cpu", "3"}, {"memory", "1Gi"}}));
+    pods.back().priority.value = priority;
+  }
+  const TestNode node = node_with(std::move(pods));
+  EXPECT_THAT(texts(find_remedies(node.node(), node.state(),
+                                  pod("web", {{"cpu", "5"}, {"memory", "1Gi"}}))),
+              Contains("default/d (3 CPUs on NUMA node 1; priority 10) is removed"));
+}
+
+TEST(Explain, APodMayTakeAnotherDevice) {
+  const char* const kGpu = "example.com/gpu";
+  TestNode node({.devices = {{kGpu, {1, 1}}}}, aligning_config("single-numa-node"));
+  ASSERT_EQ(node.admit(pod("x", {{"cpu", "7"}, {"memory", "1Gi"}})), "");
+  ASSERT_EQ(node.admit(pod("a", {{"cpu", "1"}, {"memory", "1Gi"}, {kGpu, "1"}})), "");
+  node.remove("x");
+  ASSERT_EQ(node.admit(pod("b", {{"cpu", "4"}, {"memory", "1Gi"}})), "");
+  // NUMA node 0 has a device and 3 CPUs free, NUMA node 1 has 7 CPUs and the device of a.
+  const PodSpec web = pod("web", {{"cpu", "6"}, {"memory", "1Gi"}, {kGpu, "1"}});
+  EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
+              Contains("default/a (1 example.com/gpu and 1 CPU on NUMA node 1) is removed and "
+                       "created again after default/web: then with 1 example.com/gpu and 1 CPU on "
+                       "NUMA node 0"));
+  ASSERT_EQ(node.admit(pod("c", {{"cpu", "1"}, {"memory", "1Gi"}, {kGpu, "1"}})), "");
+  EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
+              Contains("default/a (1 example.com/gpu and 1 CPU on NUMA node 1) is removed"))
+      << "no device is left for it";
 }
 
 TEST(Explain, OnePodTooMany) {
@@ -258,6 +348,11 @@ TEST(Explain, OfHeldPodsItSaysWhatIsNotKnown) {
                           "that of this pod"));
   EXPECT_EQ(to_string(explained.table.at(0).places.at(0).holders.at(0)), "held-uid");
   EXPECT_THAT(texts(explained.remedies), Contains(HasSubstr("held-uid")));
+  state.held_names.names[PodUid("held-uid")] = {PodUid("held-uid"), "shop", "old"};
+  const Explanation named = explain(node.node(), state, burst);
+  EXPECT_THAT(named.notes, Contains(HasSubstr("files (shop/old): it counts with 12 CPUs")));
+  EXPECT_EQ(to_string(named.table.at(0).places.at(0).holders.at(0)), "shop/old");
+  EXPECT_THAT(texts(named.remedies), Contains(HasSubstr("shop/old")));
 }
 
 /// A provider that admits everything.
@@ -372,6 +467,43 @@ TEST(Explain, ReservedCpusMayBeElsewhereOrFewer) {
               Contains("reservedSystemCPUs: 0-5 -> 0-1 (4 fewer for the system)"));
 }
 
+std::vector<std::string> remedies_with_threads(const Config& config, const char* running,
+                                               const char* cpus) {
+  MachineDescription description = machine_of({}).description();
+  for (Cpu& cpu : description.cpus) cpu.core = CoreId{cpu.id.value % 4 + cpu.id.value / 8 * 8};
+  const Node node = Node::make(Machine::make(std::move(description)).value(), config).value();
+  const Decision decision =
+      decide(node, empty_state(node), pod("a", {{"cpu", running}, {"memory", "1Gi"}}));
+  return texts(find_remedies(node, std::get<Admitted>(decision).next,
+                             pod("web", {{"cpu", cpus}, {"memory", "1Gi"}})));
+}
+
+TEST(Explain, PartOfACoreMayBeReserved) {
+  Config config = aligning_config("none");
+  config.reserved_system_cpus = "0,4";
+  EXPECT_THAT(remedies_with_threads(config, "2", "13"),
+              Contains("reservedSystemCPUs: 0,4 -> 0 (1 fewer for the system)"));
+}
+
+TEST(Explain, WholeCoresMayBeReserved) {
+  Config config = aligning_config("none");
+  config.cpu_manager_policy_options["full-pcpus-only"] = "true";
+  config.reserved_system_cpus = "0-1";
+  EXPECT_THAT(remedies_with_threads(config, "2", "12"),
+              Contains("reservedSystemCPUs: 0-1 -> 0,4 (as many, in whole cores)"));
+}
+
+TEST(Explain, FewerCpusMayBeReservedByCount) {
+  Config config = aligning_config("none");
+  config.cpu_manager_policy = "none";
+  config.reserved_system_cpus = "";
+  config.kube_reserved["cpu"] = "4";
+  TestNode node({}, config);
+  ASSERT_EQ(node.admit(pod("a", {{"cpu", "8"}})), "");
+  EXPECT_THAT(texts(find_remedies(node.node(), node.state(), pod("web", {{"cpu", "5500m"}}))),
+              Contains("kubeReserved: cpu 4 -> 2500m"));
+}
+
 TEST(Explain, LessMemoryMayBeReserved) {
   Config config = aligning_config("none");
   config.kube_reserved["memory"] = "4Gi";
@@ -380,6 +512,15 @@ TEST(Explain, LessMemoryMayBeReserved) {
   ASSERT_EQ(node.admit(big), "");
   const auto remedies = find_remedies(node.node(), node.state(), pod("web", {{"memory", "5Gi"}}));
   EXPECT_THAT(texts(remedies), Contains("kubeReserved: memory 4Gi -> 3Gi"));
+}
+
+TEST(Explain, LessMemoryMayBeReservedForTheMemoryManager) {
+  TestNode node({.numa = 1}, with_memory_manager(aligning_config("none")));
+  EXPECT_THAT(
+      texts(find_remedies(node.node(), node.state(),
+                          pod("web", {{"cpu", "1"}, {"memory", "15872Mi"}}))),
+      Contains(HasSubstr("kubeReserved: memory 1Gi -> 512Mi, reservedMemory: memory of NUMA node 0 "
+                         "1Gi -> 512Mi")));
 }
 
 TEST(Explain, MemoryMayBeReservedElsewhere) {
@@ -408,8 +549,13 @@ TEST(Explain, SaysWhatGivesAContainerExclusiveCpus) {
   const PodSpec half = pod("half", {{"cpu", "1500m"}, {"memory", "1Gi"}});
   EXPECT_THAT(
       texts(explain(node.node(), node.state(), half).remedies),
-      ElementsAre("container c: cpu request 1500m -> 2 and container c: cpu limit 1500m -> 2; "
-                  "container c then has 2 exclusive CPUs"));
+      ElementsAre("container c: cpu 1500m -> 2 (requests and limits); container c then has 2 "
+                  "exclusive CPUs"));
+  const PodSpec no_memory = pod("no-memory", {{"cpu", "2"}});
+  EXPECT_THAT(
+      texts(explain(node.node(), node.state(), no_memory).remedies),
+      ElementsAre("container c: memory none -> 1Gi, for example (requests and limits); container c "
+                  "then has 2 exclusive CPUs"));
   const PodSpec done = pod("done", {{"cpu", "2"}, {"memory", "1Gi"}});
   EXPECT_THAT(texts(explain(node.node(), node.state(), done).remedies), ElementsAre());
   EXPECT_THAT(texts(explain(node.node(), node.state(), pod("none", {})).remedies), ElementsAre());
@@ -426,7 +572,9 @@ TEST(Explain, AContainerMustBeWhereItsInitContainersWere) {
             "takes over CPU 1 from its init containers: it must be on NUMA node 0, where 1 CPU is "
             "missing");
   EXPECT_THAT(texts(explained.remedies),
-              Contains("container main: cpu 16 -> 15 (requests and limits)"));
+              AllOf(Contains("container main: cpu 16 -> 15 (requests and limits)"),
+                    Contains("container first: cpu 1 -> 999m (requests and limits; then without "
+                             "exclusive CPUs)")));
 }
 
 TEST(Explain, OneMoveIsFoundWhereFiveWouldDo) {

@@ -23,7 +23,7 @@ TEST(ReconfigureReserved, GrownMovesOnlyWhoLosesCpus) {
     const auto a = planned(result, "a");
     EXPECT_EQ(a.change, Change::kMoved);
     EXPECT_EQ(a.cpus_moved, 1U);
-    EXPECT_EQ(a.why, "CPUs 1 are reserved now");
+    EXPECT_EQ(a.why, "CPU 1 is reserved now");
     EXPECT_EQ(planned(result, "b").change, Change::kKept);
     EXPECT_TRUE(result.optimal);
   }
@@ -83,7 +83,7 @@ TEST(ReconfigureHardware, RemovedCpusAreReplaced) {
     const Node to = node_of(Machine::make(std::move(fewer)).value(), reserving("0", profile));
     const auto result = checked_plan(from, state_with(from, {sized("a", 2), sized("b", 2)}), to);
     EXPECT_EQ(result.cost, (PlanCost{0, 0, 1, 1, 0})) << describe(result);
-    EXPECT_EQ(planned(result, "a").why, "CPUs 1 no longer exist");
+    EXPECT_EQ(planned(result, "a").why, "CPU 1 no longer exists");
   }
 }
 
@@ -127,7 +127,7 @@ TEST(ReconfigureHeld, KeepsWhatItHasOrSaysWhatIsInTheWay) {
   const auto result = checked_plan(from, state, node_of(machine_of({}), reserving("0-1")));
   EXPECT_EQ(planned(result, "a").change, Change::kEvicted);
   EXPECT_EQ(planned(result, "a").why,
-            "its pod is not active, so it cannot move; CPUs 1 are reserved now");
+            "its pod is not active, so it cannot move; CPU 1 is reserved now");
   EXPECT_EQ(planned(result, "b").change, Change::kKept);
   EXPECT_EQ(planned(result, "b").why, "its pod is not active, and what it has is still free");
   EXPECT_EQ(result.containers.size(), 2U);

@@ -77,8 +77,8 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
     state = std::move(preview.next);
   }
   if (all.empty()) {
-    return fail(ErrorCode::kNotFound, fmt::format("pod '{}': not in these files: {}", options.pod,
-                                                  fmt::join(options.files, ", ")));
+    return fail(ErrorCode::kNotFound,
+                fmt::format("pod '{}': not in {}", options.pod, input_names(options.files)));
   }
   return all;
 }
@@ -330,7 +330,8 @@ cli::Command explain_command() {
       "Only the pod with this UID, name or NAMESPACE/NAME; without files an active pod: why it "
       "has its CPUs and memory";
   command.add({state_dir_option(options->agent.state_dir),
-               insecure_state_dir_option(options->agent.insecure_state_dir)});
+               insecure_state_dir_option(options->agent.insecure_state_dir),
+               pod_logs_option(options->agent.pod_logs)});
   command.add(node_options(options->agent));
   command.add({output_option(options->agent.output),
                std::move(pod),
