@@ -56,8 +56,8 @@ def text_of(value, unit):
         return f"{value / 1024 ** power:g} {names[power]}"
     if unit == "s":
         return f"{value * 1000:g} ms" if value < 1 else f"{value:g} s"
-    if unit == "reqps":
-        return f"{value:g}/s"
+    if unit in ("reqps", "cpm"):
+        return f"{value:g}/{'s' if unit == 'reqps' else 'min'}"
     return f"{value:g}"
 
 

@@ -210,6 +210,12 @@ TEST_F(Pictures, TopologyExplainAndReconfigureDrawImages) {
   EXPECT_THAT(drawn, HasSubstr("Rejected, UnexpectedAdmissionError"));
   EXPECT_THAT(drawn, HasSubstr("a: shop/db/main, CPUs 2-3."));
 
+  dir_.write("mid.yaml", pod("mid", 6));
+  EXPECT_EQ(pinfold("explain", "--svg m.svg mid.yaml", "").status, 1);
+  const auto lacking = image("m.svg").get<std::string>("svg.desc");
+  EXPECT_THAT(lacking, HasSubstr("would be free if shop/db"));
+  EXPECT_THAT(lacking, HasSubstr("shop/mid needs 6 CPUs."));
+
   dir_.write("small.yaml", pod("small", 1));
   EXPECT_EQ(pinfold("explain", "--svg a.svg small.yaml", "").status, 0);
   EXPECT_THAT(image("a.svg").get<std::string>("svg.desc"), HasSubstr("b: shop/small/main, CPUs "));

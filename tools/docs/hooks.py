@@ -4,7 +4,9 @@ The pages are written for GitHub, so this
 - adds the generated pages and files of build/docs/generated (made by tools/docs/build);
 - adds files of the project that pages link to, such as ../CHANGELOG.md, below outside/;
 - replaces a block that is marked "picture" with its picture, if there is one;
-- puts the title of a page in place of its file name in the text of a link;
+- puts the title of a page, as the menu has it, in place of its file name in the text of a link;
+- leads from the list of JSON schemas to their generated pages;
+- shows the version of the project next to its name, on every page;
 - formats lists and headings for Python-Markdown: an empty line before, four spaces per level.
 """
 import os
@@ -18,11 +20,15 @@ OUTSIDE = "outside"
 PAGES_OUTSIDE = ["CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
 NOT_FOR_READERS = ("dashboard/",)  # programs that draw pictures
 LINK = re.compile(r"(\]\()([^)#:\s]+)(#[^)]*)?(\))")
-NAMED_BY_FILE = re.compile(r"\[`?([\w.-]+\.md)`?\]\(([^)#:\s]*\1)(#[^)]*)?\)")
+SCHEMA = ".schema.json"
+PROJECT_VERSION = re.compile(r"^project\(pinfold VERSION ([\d.]+)", re.M)
+NAMED_BY_FILE = re.compile(r"\[`?([\w./-]+\.md)`?\]\(([^)#:\s]*\1)(#[^)]*)?\)")
 TITLE = re.compile(r"^# (.+)$", re.M)
 FENCE = re.compile(r"^\s*(```|~~~)")
 PICTURE = re.compile(r"<!-- picture: (\S+) -->\n+(```console\n.*?\n```)", re.S)
 ITEM = re.compile(r"^( *)([-*]|\d+\.) +")
+IMAGE_ALONE = re.compile(r"^!\[[^\]]*\]\([^)\s]+\)$", re.M)
+menu = {}  # page: its title
 
 
 def path_outside(page, target):
@@ -51,6 +57,23 @@ def linked_files():
     return found
 
 
+def titles_in(nav):
+    """Yields (page, title) of each entry of the menu."""
+    for entry in nav:
+        for title, below in entry.items():
+            if isinstance(below, list):
+                yield from titles_in(below)
+            else:
+                yield below, title
+
+
+def on_config(config):
+    with open(os.path.join(ROOT, "CMakeLists.txt"), encoding="utf-8") as file:
+        config["site_name"] += " " + PROJECT_VERSION.search(file.read()).group(1)
+    menu.update(titles_in(config["nav"]))
+    return config
+
+
 def on_files(files, config):
     for file in list(files):
         if file.src_path.startswith(NOT_FOR_READERS):
@@ -72,6 +95,8 @@ def new_link(page, target):
     if outside and os.path.isdir(os.path.join(ROOT, outside)):
         outside = os.path.join(outside, sorted(os.listdir(os.path.join(ROOT, outside)))[0])
     here = os.path.dirname(page)
+    if page == "schema/README.md" and target.endswith(SCHEMA):
+        return target[:-len(SCHEMA)] + ".md"
     if outside:
         return os.path.relpath(os.path.join(OUTSIDE, outside), here or ".")
     if page.startswith(OUTSIDE + "/"):  # to docs/
@@ -82,9 +107,10 @@ def new_link(page, target):
 
 def title_of(page, target):
     """Returns the title of the page that a link leads to, or None."""
-    outside = path_outside(page, target)
-    base = os.path.join("docs", os.path.dirname(page))
-    path = os.path.join(ROOT, outside or os.path.normpath(os.path.join(base, target)))
+    leads_to = os.path.normpath(os.path.join(os.path.dirname(page), new_link(page, target)))
+    if leads_to in menu:
+        return menu[leads_to]
+    path = os.path.join(ROOT, leads_to[len(OUTSIDE) + 1:] if leads_to.startswith(OUTSIDE + "/") else "docs/" + leads_to)
     if not os.path.exists(path):
         return None
     with open(path, encoding="utf-8") as file:
@@ -139,10 +165,15 @@ def add_pictures(text, page):
             return block
         path = os.path.relpath(os.path.join("pictures", name + ".svg"), os.path.dirname(page) or ".")
         command = [line for line in block.split("\n") if line.startswith("$ ")][-1][2:]
-        return f"![What `{command}` shows]({path})\n{{: .picture }}\n\n{block}"
+        return f"![What `{command}` shows]({path})\n\n{block}"
     return PICTURE.sub(picture, text)
+
+
+def mark_pictures(text):
+    """Gives images that stand alone the class by which a phone scrolls them."""
+    return IMAGE_ALONE.sub(lambda image: image.group(0) + "\n{: .picture }", text)
 
 
 def on_page_markdown(markdown, page, config, files):
     path = page.file.src_path
-    return fix_layout(add_pictures(fix_links(fix_link_texts(markdown, path), path), path))
+    return fix_layout(mark_pictures(add_pictures(fix_links(fix_link_texts(markdown, path), path), path)))

@@ -25,6 +25,13 @@ Machine changed(const Machine& machine, Change change) {
   return std::move(*made);
 }
 
+/// A picture of a machine whose CPUs are all in the shared pool.
+Picture owned(const Machine& machine) {
+  Picture picture;
+  picture.overlay.entries = {{".", CpuUse::kShared, "shared pool", machine.all_cpus()}};
+  return picture;
+}
+
 std::size_t widest_line(const std::string& text) {
   std::istringstream in(text);
   std::size_t width = 0;
@@ -164,16 +171,12 @@ TEST(NodePicture, ListsNodesWithoutCpusAndWithoutMemory) {
   EXPECT_EQ(render_node(machine, {}),
             R"(n1   1 socket · 3 NUMA nodes · 1 core · 1 CPU (0) · 16 GiB
 
-╭─ socket 0 ────────────────╮
-│ NUMA 0   no memory        │
-│   ┌───┐                   │
-│   │ 0 │                   │
-│   └───┘                   │
-╰───────────────────────────╯
-╭─ NUMA nodes without CPUs ─╮
-│ NUMA 252   8 GiB          │
-│ NUMA 255   8 GiB          │
-╰───────────────────────────╯
+╭─ socket 0 ────────────────╮ ╭─ NUMA nodes without CPUs ─╮
+│ NUMA 0   no memory        │ │ NUMA 252   8 GiB          │
+│   ┌───┐                   │ │ NUMA 255   8 GiB          │
+│   │ 0 │                   │ │                           │
+│   └───┘                   │ │                           │
+╰───────────────────────────╯ ╰───────────────────────────╯
 
 NUMA distances
   from/to   0  252  255
@@ -271,6 +274,28 @@ TEST(NodePicture, HasACharacterForEachCpuUpTo512) {
 
 NUMA distances   unknown
 )");
+}
+
+TEST(NodePicture, PutsFramesSideBySideInAWideTerminal) {
+  const Machine machine = synthetic("pack:2 [numa(memory=64GiB)] l3:1 core:8 pu:2");
+  Picture picture;
+  const std::string narrow = render_node(machine, picture);
+  EXPECT_EQ(narrow.find("╮ ╭"), std::string::npos) << narrow;
+  picture.style.width = 160;
+  const std::string wide = render_node(machine, picture);
+  EXPECT_NE(wide.find("╮ ╭─ socket 1 "), std::string::npos) << wide;
+  EXPECT_LE(widest_line(wide), 160U) << wide;
+  EXPECT_EQ(std::count(narrow.begin(), narrow.end(), '\n'),
+            std::count(wide.begin(), wide.end(), '\n') + 6);  // lines of a frame
+}
+
+TEST(NodePicture, OfSixtyFourNumaNodesIsNotASingleColumn) {
+  const Machine machine = synthetic("pack:64 [numa(memory=8GiB)] core:4 pu:1");
+  const Picture picture = owned(machine);
+  const std::string drawn = render_node(machine, picture);
+  EXPECT_LE(widest_line(drawn), 80U) << drawn;
+  const std::string frames = drawn.substr(0, drawn.find("used by"));
+  EXPECT_LE(std::count(frames.begin(), frames.end(), '\n'), 100) << drawn;
 }
 
 TEST(NodePicture, MakesOneRowOfCachesThatEachCoreHas) {

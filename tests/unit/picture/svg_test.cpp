@@ -4,8 +4,11 @@
 
 #include <boost/property_tree/ptree.hpp>
 #include <boost/property_tree/xml_parser.hpp>
+#include <cstddef>
 #include <set>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "pinfold/discover/discover.hpp"
 
@@ -75,6 +78,169 @@ TEST(Svg, DrawsEachCpuOnceWithinTheImage) {
       EXPECT_LE(number("y") + number("height"), height) << text;
     });
   }
+}
+
+/// The place of a text in an image, in pixels.
+struct Line {
+  double left = 0;
+  double right = 0;
+  double base = 0;
+  double size = 0;  ///< of its font
+  std::string text;
+};
+
+/// Returns the size of the font of a class, within a group of another class if it has one there.
+double font_size(const std::string& style, const std::string& group, const std::string& css) {
+  std::size_t rule = style.find("." + group + " ." + css + " { font-size: ");
+  if (rule == std::string::npos) rule = style.find("." + css + " { font-size: ");
+  EXPECT_NE(rule, std::string::npos) << css;
+  if (rule == std::string::npos) return 0;
+  return std::stod(style.substr(style.find("font-size: ", rule) + 11));
+}
+
+/// Returns a width that text of this size has in DejaVu Sans, on average of its characters.
+double width_of(const std::string& text, double size, bool is_bold) {
+  return static_cast<double>(display_width(text)) * size * (is_bold ? 0.69 : 0.6);
+}
+
+std::string last_word(const std::string& text) { return text.substr(text.rfind(' ') + 1); }
+
+/// Adds the texts of an element, whose group has the last of its classes `group`.
+void add_lines(const ptree& element, const std::string& style, const std::string& group,
+               std::vector<Line>& lines) {
+  const std::string bold = " title caption outer inner tile label ";
+  for (const auto& [key, child] : element) {
+    const auto css = last_word(child.get<std::string>("<xmlattr>.class", ""));
+    if (key != "text") {
+      add_lines(child, style, key == "g" ? css : group, lines);
+      continue;
+    }
+    Line line;
+    line.size = font_size(style, group, css);
+    line.text = child.data();
+    double width = css == "mono" ? static_cast<double>(display_width(line.text)) * line.size * 0.602
+                                 : width_of(line.text, line.size,
+                                            bold.find(" " + css + " ") != std::string::npos);
+    if (const auto more = child.get_child_optional("tspan")) {
+      const auto small = more->get<std::string>("<xmlattr>.class");
+      width += more->get<double>("<xmlattr>.dx") +
+               width_of(more->data(), font_size(style, group, small), false);
+      line.text += " " + more->data();
+    }
+    const bool is_centred = css == "label" || css == "number" || !group.empty();
+    line.left = child.get<double>("<xmlattr>.x") - (is_centred ? width / 2 : 0);
+    line.right = line.left + width;
+    line.base = child.get<double>("<xmlattr>.y");
+    lines.push_back(std::move(line));
+  }
+}
+
+std::vector<Line> lines_of(const ptree& image) {
+  std::vector<Line> lines;
+  add_lines(image.get_child("svg"), image.get<std::string>("svg.style"), "", lines);
+  return lines;
+}
+
+bool overlap(const Line& one, const Line& other) {
+  constexpr double kHeight = 0.75;  // of capitals, of the size of a font
+  const Line& lower = one.base > other.base ? one : other;
+  const Line& upper = one.base > other.base ? other : one;
+  return lower.base - lower.size * kHeight < upper.base && one.left + 1 < other.right &&
+         other.left + 1 < one.right;
+}
+
+/// Expects that every text ends within the frame that it begins in.
+void expect_texts_within_frames(const ptree& image, const std::vector<Line>& lines) {
+  each(image.get_child("svg"), "rect", [&](const ptree& rect) {
+    if (rect.get<std::string>("<xmlattr>.class", "") != "frame") return;
+    const auto left = rect.get<double>("<xmlattr>.x");
+    const auto top = rect.get<double>("<xmlattr>.y");
+    const double right = left + rect.get<double>("<xmlattr>.width");
+    const double bottom = top + rect.get<double>("<xmlattr>.height");
+    for (const Line& line : lines) {
+      if (line.left < left || line.left > right || line.base < top || line.base > bottom) continue;
+      EXPECT_LE(line.right, right) << line.text;
+    }
+  });
+}
+
+constexpr const char* kShapes[] = {"pu:8",
+                                   "pack:2 [numa] l3:2 core:8 pu:2",
+                                   "[numa] pack:2 core:2 pu:8",
+                                   "pack:2 numa:4 l3:2 core:8 pu:2",
+                                   "pack:2 [numa] l3:16 core:8 pu:1",
+                                   "pack:8 numa:8 core:2 pu:2",
+                                   "pack:8 numa:8 core:8 pu:2"};
+
+TEST(Svg, TextsStayWithinTheImageAndDoNotOverlap) {
+  for (const char* shape : kShapes) {
+    SvgPanel panel = panel_of(shape);
+    panel.needed = NeededCpus{"shop/web needs 10 CPUs", 10};
+    panel.picture.overlay.entries[0].text = std::string(200, 'n');
+    panel.notes.push_back(std::string(300, 'x') + " and many words that need another line");
+    const ptree image = parsed(render_svg(std::string(120, 't'), {panel, panel}));
+    const std::vector<Line> lines = lines_of(image);
+    for (const Line& line : lines) {
+      EXPECT_GE(line.left, 0) << shape << ": " << line.text;
+      EXPECT_LE(line.right, 1280) << shape << ": " << line.text;
+      EXPECT_LE(line.base, image.get<double>("svg.<xmlattr>.height")) << shape << ": " << line.text;
+    }
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        EXPECT_FALSE(overlap(lines[i], lines[j]))
+            << shape << ": '" << lines[i].text << "' and '" << lines[j].text << "'";
+      }
+    }
+    expect_texts_within_frames(image, lines);
+  }
+}
+
+TEST(Svg, LargeMachinesFitASlide) {
+  const auto height_of = [](const char* shape) {
+    SvgPanel panel = panel_of(shape);
+    panel.picture.overlay.marks.clear();
+    panel.notes.clear();
+    return parsed(render_svg("status", {panel})).get<int>("svg.<xmlattr>.height");
+  };
+  EXPECT_LE(height_of("pack:8 numa:8 core:2 pu:2"), 720);
+  EXPECT_LE(height_of("pack:64 [numa] core:4 pu:1"), 720);
+  EXPECT_LE(height_of("pack:2 [numa] l3:16 core:8 pu:1"), 720);
+  EXPECT_LE(height_of("pack:2 numa:4 l3:2 core:8 pu:2"), 720);
+  EXPECT_LE(height_of("pack:8 numa:8 core:8 pu:2"), 800);  // 1,024 CPUs
+}
+
+TEST(Svg, NamesCpusOfSmallMachinesAndCaches) {
+  const std::string small = render_svg("status", {panel_of("pack:2 [numa] l3:2 core:4 pu:2")});
+  EXPECT_NE(small.find(">L3 3</text>"), std::string::npos) << small;
+  EXPECT_NE(small.find("class=\"number\">31</text>"), std::string::npos) << small;
+  EXPECT_NE(small.find("held 2 MiB, reserved 1 MiB, free"), std::string::npos) << small;
+}
+
+TEST(Svg, ShowsNeededCpusAndFramesThoseThatWouldBeFree) {
+  SvgPanel panel = panel_of("pack:2 [numa] core:4 pu:1");
+  panel.picture.overlay.marks = {{"+", "would be free if shop/db is removed", CpuSet{2, 3}, false}};
+  panel.needed = NeededCpus{"shop/web needs 6 CPUs", 6};
+  const ptree image = parsed(render_svg("explain", {panel}));
+  std::size_t needed = 0;
+  std::size_t framed = 0;
+  each(image, "rect", [&](const ptree& rect) {
+    const auto css = rect.get<std::string>("<xmlattr>.class", "");
+    if (css == "needed") ++needed;
+    if (css == "marked change") ++framed;
+  });
+  EXPECT_EQ(needed, 6U);
+  EXPECT_EQ(framed, 2U);
+  const auto description = image.get<std::string>("svg.desc");
+  EXPECT_NE(description.find("would be free if shop/db is removed: CPUs 2-3."), std::string::npos)
+      << description;
+  EXPECT_NE(description.find("shop/web needs 6 CPUs."), std::string::npos) << description;
+}
+
+TEST(Svg, LimitsTheBoxesOfNeededCpus) {
+  SvgPanel panel = panel_of("core:4 pu:1");
+  panel.needed = NeededCpus{"shop/web needs 5000 CPUs", 5000};
+  const ptree image = parsed(render_svg("explain", {panel}));
+  EXPECT_LE(image.get<int>("svg.<xmlattr>.height"), 720);
 }
 
 TEST(Svg, LoadsNothingAndRunsNothing) {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -45,7 +46,23 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> uniform_distances(
   return std::pair(local, remote);
 }
 
-std::string distances(const Machine& machine, const Style& style) {
+/// Returns "10 within a node, 16 to 32 to others".
+std::string distance_range(const std::vector<NumaNode>& nodes) {
+  std::set<std::uint32_t> local;
+  std::set<std::uint32_t> remote;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (std::size_t j = 0; j < nodes[i].distances.size(); ++j) {
+      (i == j ? local : remote).insert(nodes[i].distances[j]);
+    }
+  }
+  const auto range = [](const std::set<std::uint32_t>& all) {
+    return all.size() == 1 ? std::to_string(*all.begin())
+                           : fmt::format("{} to {}", *all.begin(), *all.rbegin());
+  };
+  return fmt::format("{} within a node, {} to others", range(local), range(remote));
+}
+
+std::string distances(const Machine& machine, const Style& style, std::size_t most) {
   const auto& nodes = machine.numa_nodes();
   const bool known = std::any_of(nodes.begin(), nodes.end(),
                                  [](const NumaNode& node) { return !node.distances.empty(); });
@@ -56,6 +73,7 @@ std::string distances(const Machine& machine, const Style& style) {
     return fmt::format("{}   {} within a node, {} to {}\n", title, both->first, both->second,
                        nodes.size() == 2 ? "the other" : "every other");
   }
+  if (nodes.size() > most) return fmt::format("{}   {}\n", title, distance_range(nodes));
   if (nodes.size() > kMaxMatrix) {
     TextTable table({{"from", TextTable::Align::kRight}, {"distance: to nodes"}});
     for (const NumaNode& node : nodes) {
@@ -116,8 +134,8 @@ std::string pci_table(const std::vector<PciDevice>& devices, const Style& style)
 
 }  // namespace
 
-std::string more_facts(const Machine& machine, const Picture& picture) {
-  return distances(machine, picture.style) +
+std::string more_facts(const Machine& machine, const Picture& picture, std::size_t most) {
+  return distances(machine, picture.style, most) +
          (picture.pci ? pci_table(*picture.pci, picture.style) : "");
 }
 

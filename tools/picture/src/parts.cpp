@@ -123,11 +123,16 @@ std::string label_of(const Overlay& overlay, CpuId cpu) {
   return entry == kNoEntry ? "" : overlay.entries[entry].label;
 }
 
-std::string sign_of(const Overlay& overlay, CpuId cpu) {
+const Overlay::Mark* mark_of(const Overlay& overlay, CpuId cpu) {
   for (const Overlay::Mark& mark : overlay.marks) {
-    if (mark.cpus.contains(cpu)) return mark.sign;
+    if (mark.cpus.contains(cpu)) return &mark;
   }
-  return "";
+  return nullptr;
+}
+
+std::string sign_of(const Overlay& overlay, CpuId cpu) {
+  const Overlay::Mark* const mark = mark_of(overlay, cpu);
+  return mark == nullptr ? "" : mark->sign;
 }
 
 std::optional<double> load_of(const Picture& picture, const CpuSet& cpus) {

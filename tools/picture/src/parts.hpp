@@ -71,6 +71,8 @@ struct Glyphs {
 [[nodiscard]] std::size_t label_index(std::string_view label);
 /// Returns the label of a CPU's entry; "" if it has none.
 [[nodiscard]] std::string label_of(const Overlay& overlay, CpuId cpu);
+/// Returns the first mark that contains a CPU, or null.
+[[nodiscard]] const Overlay::Mark* mark_of(const Overlay& overlay, CpuId cpu);
 /// Returns the sign of the first mark that contains a CPU; "" if there is none.
 [[nodiscard]] std::string sign_of(const Overlay& overlay, CpuId cpu);
 /// Returns the load of some CPUs, 0 to 1; nullopt if it is unknown for all of them.

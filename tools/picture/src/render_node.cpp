@@ -48,8 +48,8 @@ std::string legend(const Picture& picture) {
   for (const Overlay::Mark& mark : overlay.marks) {
     const auto lines = wrapped_list(mark.cpus.to_string(), list);
     if (lines.empty()) continue;
-    table.add_painted(
-        {paint(style, Paint::kRed, mark.sign), lines.front(), "", escaped(mark.text)});
+    table.add_painted({paint(style, mark.is_problem ? Paint::kRed : Paint::kBold, mark.sign),
+                       lines.front(), "", escaped(mark.text)});
     for (std::size_t line = 1; line < lines.size(); ++line) table.add({"", lines[line]});
   }
   return "\n" + table.render(style, 2);

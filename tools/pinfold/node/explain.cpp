@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
 #include "agent/agent_session.hpp"
 #include "agent/agent_view.hpp"
@@ -153,18 +155,59 @@ std::vector<std::string> sentences_of(const Explanation& explanation,
   return all;
 }
 
-/// Draws one panel per pod: the node with its pods, including the new one if it is admitted.
+/// Returns the CPUs that the removal or move of containers of other pods frees.
+CpuSet freed_cpus(const Remedy& remedy, const Overlay& overlay) {
+  CpuSet freed;
+  for (const PlannedContainer& move : remedy.moves) {
+    freed |= move.cpus_before.value_or(CpuSet{}) - move.cpus_after.value_or(CpuSet{});
+  }
+  for (const Overlay::Entry& entry : overlay.entries) {
+    const bool is_removed = entry.owner && std::find(remedy.pods.begin(), remedy.pods.end(),
+                                                     entry.owner->pod.uid) != remedy.pods.end();
+    if (is_removed) freed |= entry.cpus;
+  }
+  return freed;
+}
+
+/// Marks the CPUs that the first remedy about other pods frees.
+void mark_freed(const Explanation& explanation, Overlay& overlay) {
+  const auto remedy =
+      std::find_if(explanation.remedies.begin(), explanation.remedies.end(), is_about_pods);
+  if (!explanation.rejection || remedy == explanation.remedies.end()) return;
+  CpuSet freed = freed_cpus(*remedy, overlay);
+  if (freed.empty()) return;
+  overlay.marks.push_back({"+", "would be free " + condition(*remedy), std::move(freed), false});
+}
+
+/// Returns the CPUs that a rejected pod needs; nullopt if they are not the reason, or a fraction.
+std::optional<NeededCpus> needed_cpus(const Explanation& explanation) {
+  for (const OccupiedResource& resource : explanation.table) {
+    if (resource.resource != "cpu" || !resource.needed.is_whole()) continue;
+    const std::int64_t count = resource.needed.value();
+    if (count <= 0) continue;
+    return NeededCpus{
+        fmt::format("{}/{} needs {}", explanation.pod.namespace_name, explanation.pod.name,
+                    counted(static_cast<std::size_t>(count), "CPU")),
+        static_cast<std::size_t>(count)};
+  }
+  return std::nullopt;
+}
+
+/// Draws one panel per pod: the node with its pods, including the new one if it is admitted, or
+/// what it needs and which CPUs a remedy would free if it is rejected.
 Result<void> write_panels(const ExplainOptions& options, const agent::NodeAgent& agent,
                           const std::vector<Explained>& all) {
   if (options.svg.empty()) return {};
   std::vector<SvgPanel> panels;
   panels.reserve(all.size());
   for (const auto& [explanation, state] : all) {
+    Picture picture = picture_of(agent, state);
+    mark_freed(explanation, picture.overlay);
     panels.push_back(
         {fmt::format("{}/{} is {}", explanation.pod.namespace_name, explanation.pod.name,
                      explanation.rejection ? "rejected" : "admitted"),
-         agent.node().machine(), picture_of(agent, state),
-         sentences_of(explanation, options.files)});
+         agent.node().machine(), std::move(picture), sentences_of(explanation, options.files),
+         needed_cpus(explanation)});
   }
   return write_svg(options.svg, "Decisions on " + agent.node().machine().name(), panels);
 }

@@ -161,7 +161,7 @@ Overlay overlay_of(const Node& node, const Reconfiguration& planned,
   const CpuSet rest = node.machine().all_cpus() - exclusive - reserved;
   if (!rest.empty()) overlay.entries.push_back({".", CpuUse::kShared, "shared pool", rest});
   moving &= node.machine().all_cpus();
-  if (!moving.empty()) overlay.marks.push_back({"*", "changes owner", moving});
+  if (!moving.empty()) overlay.marks.push_back({"*", "changes owner", moving, false});
   return overlay;
 }
 

@@ -39,6 +39,7 @@ struct Overlay {
     std::string sign;  ///< "!"
     std::string text;  ///< "drift"
     CpuSet cpus;
+    bool is_problem = true;  ///< false: a change that is planned or possible
   };
   std::vector<Mark> marks = {};
 };
