@@ -16,8 +16,9 @@ std::string full_name(const Scenario& scenario) {
 }
 
 bool needs_product(const Scenario& scenario) {
-  // Without a configuration the cpusets belong to other programs.
-  if (has_kubelet(scenario.kubelet)) return true;
+  // Without a configuration the cpusets belong to other programs. If the machine has a kubelet, the
+  // configuration is the kubelet's.
+  if (has_kubelet(scenario.kubelet) && scenario.machine.kubelet.empty()) return true;
   return std::any_of(scenario.steps.begin(), scenario.steps.end(), [](const ScenarioStep& step) {
     return std::holds_alternative<AdmitStep>(step.action) ||
            std::holds_alternative<RemoveStep>(step.action) ||
