@@ -169,5 +169,29 @@ TEST(StateValue, IsThatOfAContainer) {
   EXPECT_EQ(state_value(R"({"entries":3})", "web/a", uids), "(none)");
 }
 
+TEST(AssignedByFiles, AreTheContainersOwnCpusOrTheSharedPool) {
+  const std::map<std::string, std::string> uids = {{"web", "u1"}};
+  const std::string cpu = R"({"defaultCpuSet":"0-1","entries":{"u1":{"a":"2-3"}}})";
+  const std::string memory = R"({"entries":{"u1":{"a":[{"numaAffinity":[1]}]}}})";
+  const auto own = assigned_by_files(cpu, memory, "web/a", uids);
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_EQ(own->name, "web/a");
+  EXPECT_EQ(own->isolation, "container");
+  EXPECT_EQ(own->cpus, "2-3");
+  EXPECT_EQ(own->mems, "1");
+  const auto shared = assigned_by_files(cpu, memory, "web/b", uids);
+  ASSERT_TRUE(shared) << shared.error().message;
+  EXPECT_EQ(shared->isolation, "host");
+  EXPECT_EQ(shared->cpus, "0-1");
+  EXPECT_EQ(shared->mems, "");
+}
+
+TEST(AssignedByFiles, NeedBothFiles) {
+  const auto assigned = assigned_by_files("{}", "(ENOENT)", "web/a", {});
+  ASSERT_FALSE(assigned);
+  EXPECT_EQ(assigned.error().message,
+            "memory_manager_state: (no JSON object), expected a state file of a kubelet");
+}
+
 }  // namespace
 }  // namespace pinfold::harness

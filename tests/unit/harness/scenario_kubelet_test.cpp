@@ -58,13 +58,14 @@ TEST(KubeletSteps, AreRead) {
   - expect:
       - {stateFile: cpu_manager_state, policyName: static, filed/c: 2-3}
       - {file: /run/kubelet.log, contains: x}
+  - verify: {}
 )");
   ASSERT_TRUE(scenarios) << scenarios.error().message;
   const Scenario& scenario = scenarios->front();
   EXPECT_EQ(scenario.machine.kubelet, "/k/old");
   EXPECT_EQ(scenario.kubelets, (std::vector<std::filesystem::path>{"/k/old", "/k/new"}));
   EXPECT_EQ(scenario.skipped, "");
-  EXPECT_FALSE(needs_product(scenario)) << "the configuration is the kubelet's";
+  EXPECT_FALSE(needs_product(scenario)) << "configuration and cpusets are the kubelet's";
   EXPECT_EQ(scenario.logs, (std::vector<std::string>{"/run/containerd.log", "/run/kubelet.log"}));
   const auto& steps = scenario.steps;
   const auto& run = std::get<RunStaticPodStep>(steps[0].action);

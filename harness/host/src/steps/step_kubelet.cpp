@@ -25,6 +25,17 @@ VmResult<KubeletAnswer> control(StepContext& context, std::vector<std::string> a
   return control_kubelet(context.session.vm, std::move(arguments), context.time_limit);
 }
 
+std::string state_path(const std::string& file) {
+  return fmt::format("{}/{}", kKubeletFolder, file);
+}
+
+/// Returns the UIDs of the known static pods by name.
+std::map<std::string, std::string> uids_of(const StepContext& context) {
+  std::map<std::string, std::string> uids;
+  for (const auto& [name, pod] : context.kubelet.pods) uids[name] = pod.uid;
+  return uids;
+}
+
 /// Returns the last error in the log; the kubelet's own lines begin with a letter and the date.
 VmResult<std::string> last_error(StepContext& context) {
   const std::string command = fmt::format("grep '^E[0-9]' {} | tail -n 1", kKubeletLog);
@@ -181,12 +192,28 @@ std::map<std::string, std::string> kubelet_cgroups(const StepContext& context) {
   return groups;
 }
 
+VmResult<std::vector<DesiredContainer>> desired_of_kubelet(StepContext& context,
+                                                           std::string& problem) {
+  PINFOLD_LET(const auto cpus, context.read_one(state_path("cpu_manager_state")));
+  PINFOLD_LET(const auto memory, context.read_one(state_path("memory_manager_state")));
+  const auto uids = uids_of(context);
+  std::vector<DesiredContainer> containers;
+  for (const auto& [name, cgroup] : kubelet_cgroups(context)) {
+    auto assigned = assigned_by_files(cpus, memory, name, uids);
+    if (!assigned) {
+      problem = assigned.error().message;
+      return std::vector<DesiredContainer>{};
+    }
+    assigned->cgroup = cgroup;
+    containers.push_back(std::move(*assigned));
+  }
+  return containers;
+}
+
 VmResult<void> expect_state_file(StepContext& context, const Expectation& expectation,
                                  StepResult& result) {
-  PINFOLD_LET(const auto text,
-              context.read_one(fmt::format("{}/{}", kKubeletFolder, expectation.subject)));
-  std::map<std::string, std::string> uids;
-  for (const auto& [name, pod] : context.kubelet.pods) uids[name] = pod.uid;
+  PINFOLD_LET(const auto text, context.read_one(state_path(expectation.subject)));
+  const auto uids = uids_of(context);
   for (const auto& [name, expected_value] : expectation.values) {
     // All but the policy are lists, which compare as sets.
     const char* const kind = name == "policyName" ? "policyName" : "cpuset.cpus";

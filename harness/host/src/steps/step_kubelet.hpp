@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "pinfold/harness/scenario.hpp"
 #include "steps/step_context.hpp"
@@ -17,6 +18,11 @@ namespace pinfold::harness {
 /// Returns the full paths of the control groups of the containers of static pods, by
 /// "pod/container": of those that a `waitPod` has seen running and none has seen removed.
 [[nodiscard]] std::map<std::string, std::string> kubelet_cgroups(const StepContext& context);
+
+/// Returns what the kubelet's state files assign to the containers of kubelet_cgroups(); sets
+/// `problem` if the files cannot be read.
+[[nodiscard]] VmResult<std::vector<DesiredContainer>> desired_of_kubelet(StepContext& context,
+                                                                         std::string& problem);
 
 /// Checks the values of one of the kubelet's state files.
 [[nodiscard]] VmResult<void> expect_state_file(StepContext& context, const Expectation& expectation,

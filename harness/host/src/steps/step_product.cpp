@@ -114,6 +114,11 @@ VmResult<StepResult> act(StepContext& context, const AdmitStep& step) {
 
 VmResult<std::vector<DesiredContainer>> desired(StepContext& context, std::string& problem) {
   if (context.desired) return *context.desired;
+  if (!context.scenario.machine.kubelet.empty()) {
+    PINFOLD_LET(auto of_kubelet, desired_of_kubelet(context, problem));
+    if (problem.empty()) context.desired = of_kubelet;
+    return of_kubelet;
+  }
   // Without the service: it knows nothing more, and a scenario may have stopped its process.
   PINFOLD_LET(const auto reply, run_product(context, {"status", "--socket", "/dev/null"}));
   const std::string out = reply.value("stdout", "");

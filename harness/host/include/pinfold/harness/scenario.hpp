@@ -143,7 +143,8 @@ struct PowerCutsStep {
   std::vector<std::string> files;  ///< paths on the disk: must be as after an acknowledged step
   std::uint64_t at_least = 1;      ///< cuts
 };
-/// Compares all desired values of the product with the kernel, as a table.
+/// Compares all desired values of the product, or of the machine's kubelet, with the kernel, as a
+/// table.
 struct VerifyStep {};
 
 /// Asks the container runtime for a pod, as a kubelet does.
