@@ -6,8 +6,12 @@
 log=/run/kubelet.log
 pid=/run/kubelet.pid
 
-# Its parent need not notice its end, so a zombie has ended.
-runs() { grep '^State:' "/proc/$(cat $pid)/status" 2>/dev/null | grep -qv zombie; }
+# Its parent need not notice its end, so a zombie has ended. Its number may be that of another process later.
+runs() {
+  [ -f $pid ] && grep '^State:' "/proc/$(cat $pid)/status" 2>/dev/null | grep -qv zombie && return
+  rm -f $pid
+  return 1
+}
 
 prepare() {
   # Its statistics know no device for a directory of the initramfs.

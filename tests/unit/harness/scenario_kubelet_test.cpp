@@ -65,6 +65,7 @@ TEST(KubeletSteps, AreRead) {
   EXPECT_EQ(scenario.machine.kubelet, "/k/old");
   EXPECT_EQ(scenario.kubelets, (std::vector<std::filesystem::path>{"/k/old", "/k/new"}));
   EXPECT_EQ(scenario.skipped, "");
+  EXPECT_EQ(scenario.boot_limit_s, 180);
   EXPECT_FALSE(needs_product(scenario)) << "configuration and cpusets are the kubelet's";
   EXPECT_EQ(scenario.logs, (std::vector<std::string>{"/run/containerd.log", "/run/kubelet.log"}));
   const auto& steps = scenario.steps;
