@@ -137,6 +137,20 @@ TEST(StaticPodOfKubelet, RunsOnceAllItsContainersDo) {
   EXPECT_TRUE(find_static_pod(pods_with(status), "web")->is_running);
 }
 
+TEST(StaticPodOfKubelet, HasTheIdsOfSidecarsButNotOfEndedInitContainers) {
+  const Json ended = {{"name", "once"},
+                      {"containerID", "containerd://i0"},
+                      {"state", {{"terminated", {{"exitCode", 0}}}}}};
+  const Json sidecar = {{"name", "car"},
+                        {"containerID", "containerd://i1"},
+                        {"state", {{"running", Json::object()}}}};
+  const Json status = {{"phase", "Running"},
+                       {"initContainerStatuses", Json::array({ended, sidecar})}};
+  const auto pod = find_static_pod(pods_with(status), "web");
+  ASSERT_TRUE(pod);
+  EXPECT_EQ(pod->containers, (std::map<std::string, std::string>{{"car", "i1"}}));
+}
+
 TEST(StaticPodOfKubelet, MayBeRejected) {
   const Json status = {{"phase", "Failed"}, {"reason", "R"}, {"message", "Pod was rejected: m"}};
   const auto pod = find_static_pod(pods_with(status), "web");

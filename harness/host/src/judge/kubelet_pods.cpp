@@ -37,12 +37,13 @@ bool runs(const Json& status) {
   return status.is_object() && status.contains(Json::json_pointer("/state/running"));
 }
 
-/// Adds the ids of the containers that the runtime has made: "containerd://ID".
+/// Adds the ids of the containers that run: "containerd://ID".
 void add_ids(const Json& statuses, std::map<std::string, std::string>& containers) {
   for (const Json& status : statuses) {
     const std::string id = text_at(status, "/containerID");
     const std::size_t at = id.find("://");
-    if (at != std::string::npos) containers[text_at(status, "/name")] = id.substr(at + 3);
+    if (runs(status) && at != std::string::npos)
+      containers[text_at(status, "/name")] = id.substr(at + 3);
   }
 }
 

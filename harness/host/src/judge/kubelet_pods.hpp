@@ -12,7 +12,7 @@ namespace pinfold::harness {
 struct KubeletPod {
   std::string uid;
   std::string cgroup;                             ///< "/kubepods/burstable/podUID"
-  std::map<std::string, std::string> containers;  ///< started: name to the runtime's id
+  std::map<std::string, std::string> containers;  ///< that run: name to the runtime's id
   std::string phase;                              ///< "Running"; "": none yet
   std::string reason;
   std::string message;
