@@ -90,8 +90,9 @@ struct FetchArguments {
   Selection selection;  ///< without files: any scenario without a container runtime
 };
 struct ReportArguments {
-  std::string results;
-  ReportViews views;
+  std::vector<std::string> results;  ///< files
+  ReportViews views;                 ///< of one file
+  bool table = false;                ///< print the verdicts of all files
 };
 
 /// The commands. Each returns the exit status.

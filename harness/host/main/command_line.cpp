@@ -248,12 +248,16 @@ cli::Command report_command() {
   cli::Command command{"report", "Write reports from saved results"};
   command.add({{.name = "results",
                 .target = &arguments->results,
-                .help = "The file that `run --json` wrote",
+                .help = "The files that `run --json` wrote; --html and --junit take one",
                 .required = true}});
   command.add(view_options(arguments->views));
+  command.add({{"--table", &arguments->table,
+                "Print a row for each scenario and a column for each file, with the verdicts"}});
   command.sections = {{"Examples",
                        {{"pinfold-harness report results.json --html report.html",
-                         "write a page from the results of `run --json results.json`"}}}};
+                         "write a page from the results of `run --json results.json`"},
+                        {"pinfold-harness report 1.36.json 1.37.json --table",
+                         "compare the runs with two kubelets"}}}};
   command.run = [=] { return make_reports(*arguments); };
   return command;
 }

@@ -1,12 +1,30 @@
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "command.hpp"
 #include "pinfold/harness/report.hpp"
+#include "pinfold/harness/verdict_table.hpp"
 
 namespace pinfold::harness {
 namespace {
 
 constexpr std::size_t kMaxResults = std::size_t{1} << 30U;
+
+/// Reads files of results; each is named after its file.
+Result<std::vector<NamedReport>> read_reports(const std::vector<std::string>& files) {
+  std::vector<NamedReport> reports;
+  for (const std::string& file : files) {
+    PINFOLD_LET(const auto text, read_file(file, kMaxResults));
+    PINFOLD_LET_WRAP(auto json, parse_report(text), "'" + file + "'");
+    reports.push_back({std::filesystem::path(file).stem().string(), std::move(json)});
+  }
+  return reports;
+}
 
 int write_to(const std::string& file, const std::string& text) {
   const auto written = write_file(file, text);
@@ -25,15 +43,20 @@ int write_views(const nlohmann::json& json, const ReportViews& views) {
 }
 
 int make_reports(const ReportArguments& arguments) {
-  const auto& [results, views] = arguments;
-  if (views.html_file.empty() && views.junit_file.empty()) {
-    return report({ErrorCode::kInvalidArgument, 0, "expected --html or --junit"});
+  const auto& [results, views, table] = arguments;
+  const bool has_views = !views.html_file.empty() || !views.junit_file.empty();
+  if (!has_views && !table) {
+    return report({ErrorCode::kInvalidArgument, 0, "expected --html, --junit or --table"});
   }
-  const auto text = read_file(results, kMaxResults);
-  if (!text) return report(text.error());
-  const auto json = parse_report(*text);
-  if (!json) return report(Error(json.error()).wrap("'" + results + "'"));
-  return write_views(*json, views);
+  if (has_views && results.size() != 1) {
+    return report(
+        {ErrorCode::kInvalidArgument, 0,
+         fmt::format("{} files of results: --html and --junit expect one", results.size())});
+  }
+  const auto reports = read_reports(results);
+  if (!reports) return report(reports.error());
+  if (table) fmt::print("{}", verdict_table(*reports));
+  return write_views(reports->front().report, views);
 }
 
 }  // namespace pinfold::harness

@@ -64,13 +64,16 @@ std::string step_text(const StepResult& step, const RunArguments& arguments) {
 }
 
 std::string result_text(const ScenarioResult& result, std::size_t number, std::size_t count) {
-  std::string text = fmt::format(
-      "[{}/{}] {} {}: {} ({}, ready after {}{})\n", number, count, result.ok() ? "ok  " : "FAIL",
-      full_name(result.name, to_string(result.machine.platform)), to_string(result.verdict),
-      format_seconds(result.elapsed), format_seconds(result.until_ready),
-      result.reset      ? ", reset"
-      : result.restored ? " from a snapshot"
-                        : "");
+  const std::string name = full_name(result.name, to_string(result.machine.platform));
+  if (result.verdict == Verdict::kSkipped) {
+    return fmt::format("[{}/{}] skip {}: {}\n", number, count, name, result.message);
+  }
+  std::string text = fmt::format("[{}/{}] {} {}: {} ({}, ready after {}{})\n", number, count,
+                                 result.ok() ? "ok  " : "FAIL", name, to_string(result.verdict),
+                                 format_seconds(result.elapsed), format_seconds(result.until_ready),
+                                 result.reset      ? ", reset"
+                                 : result.restored ? " from a snapshot"
+                                                   : "");
   if (result.ok() && result.expected != Verdict::kPassed) {
     text += fmt::format("    as expected: {}\n", result.message);
   }
@@ -183,7 +186,10 @@ class Batch {
 
 /// Returns false if the host cannot run them; nothing is started then.
 bool can_start(const std::vector<FoundScenario>& found, const RunOptions& options, int jobs) {
-  const auto problems = preflight(scenarios_of(found), options, jobs);
+  auto scenarios = scenarios_of(found);
+  std::erase_if(scenarios, [](const Scenario* one) { return !one->skipped.empty(); });
+  if (scenarios.empty()) return true;
+  const auto problems = preflight(scenarios, options, jobs);
   pollfd interrupt = {options.interrupt_fd, POLLIN, 0};
   // Ctrl-C in a terminal also ends the download programs.
   if (!problems.empty() && poll(&interrupt, 1, 0) == 1) {

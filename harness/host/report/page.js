@@ -123,7 +123,7 @@ function renderBody(scenario) {
     fact("boots", boots > 1 ? `${boots} (tried again)` : String(boots))));
   body.append(timeBar(scenario));
   if (text(scenario.message) !== "") {
-    const must = scenario.ok === true ? "As expected: " : "";
+    const must = scenario.verdict === "skipped" ? "Skipped: " : scenario.ok === true ? "As expected: " : "";
     body.append(html("div", { class: scenario.ok === true ? "message good" : "message" },
       must + text(scenario.message)));
   }
@@ -165,7 +165,7 @@ function renderScenario(scenario) {
     html("summary", {},
       html("span", { class: good ? "badge good" : "badge bad" },
         `${good ? "✓" : "✗"} ${text(scenario.verdict)}` +
-        (good && scenario.verdict !== "passed" ? ", as expected" : "")),
+        (good && !["passed", "skipped"].includes(scenario.verdict) ? ", as expected" : "")),
       html("span", { class: "name" }, fullName(scenario)),
       html("span", { class: "soft" }, text(scenario.description)),
       html("span", { class: "soft time" }, seconds(scenario.elapsedMs))));

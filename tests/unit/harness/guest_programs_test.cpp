@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "pinfold/base/read_file.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold::harness {
@@ -32,6 +35,23 @@ TEST(GuestPrograms, TakesTheLibrariesThatAProgramNotes) {
   EXPECT_THAT(names, testing::Contains("libm.so.6"));
   EXPECT_THAT(names, testing::Contains("libc.so.6")) << "libm needs it";
   EXPECT_THAT(names, testing::Not(testing::Contains("libpinfold-absent.so.1")));
+}
+
+TEST(GuestPrograms, NamesALibraryThatTheHostDoesNotHave) {
+  auto program = read_file("/usr/bin/true");
+  ASSERT_TRUE(program) << program.error().message;
+  const std::size_t at = program->find("libc.so.6");
+  ASSERT_NE(at, std::string::npos) << "expected a dynamic program";
+  program->replace(at, 9, "libx.so.6");
+  const test::TempDir directory;
+  directory.write("program", *program);
+  std::filesystem::permissions(directory / "program", std::filesystem::perms::owner_all);
+  const auto libraries = libraries_of(directory / "program", Arch::kAmd64);
+  ASSERT_FALSE(libraries);
+  EXPECT_EQ(libraries.error().message,
+            "program '" + (directory / "program") +
+                "': its library 'libx.so.6' is not found on this host; install it, or give a "
+                "static program");
 }
 
 TEST(GuestPrograms, TakesNothingForAProgramWithoutNotes) {

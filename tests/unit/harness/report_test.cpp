@@ -7,6 +7,7 @@
 
 #include "pinfold/harness/container_table.hpp"
 #include "pinfold/harness/costs.hpp"
+#include "pinfold/harness/verdict_table.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -56,6 +57,19 @@ TEST(ReportJunit, HasACaseForEachTestOfAProgram) {
             1);
   EXPECT_EQ(count("<skipped message=\"no cpuset\"/>"), 2);
   EXPECT_EQ(count("<skipped message=\"failed, as the scenario expects exit=1\"/>"), 1);
+}
+
+TEST(ReportJunit, NamesTheReasonOfASkippedScenario) {
+  ScenarioResult result;
+  result.name = "upgrade";
+  result.verdict = Verdict::kSkipped;
+  result.message = "PINFOLD_KUBELET is not set";
+  const auto json = report_json({result});
+  EXPECT_EQ(json.at("ok"), true);
+  const std::string xml = report_junit(json);
+  EXPECT_NE(xml.find("tests=\"1\" failures=\"0\" skipped=\"1\""), std::string::npos) << xml;
+  EXPECT_NE(xml.find("<skipped message=\"PINFOLD_KUBELET is not set\"/>"), std::string::npos)
+      << xml;
 }
 
 TEST(ReportJson, IsOkIfEveryScenarioEndedAsExpected) {
@@ -143,6 +157,25 @@ TEST(ReportHtml, EscapesTheEmbeddedResults) {
   EXPECT_EQ(page.find("{{results}}"), std::string::npos);
   EXPECT_EQ(page.find("://www.w3.org/2000/svg"), page.find("://"))
       << "a name space is the only address in the page";
+}
+
+TEST(VerdictTable, HasARowForEachScenarioAndAColumnForEachReport) {
+  ScenarioResult upgrade;
+  upgrade.name = "upgrade";
+  upgrade.verdict = Verdict::kPassed;
+  ScenarioResult refused = upgrade;
+  refused.verdict = Verdict::kFailed;
+  refused.message = "step 6 (roll back): it refused\nand more";
+  ScenarioResult panic = failed_one();
+  panic.expected = Verdict::kPanic;
+  const std::string table =
+      verdict_table({{"1.37", report_json({upgrade, panic})}, {"1.38", report_json({refused})}});
+  EXPECT_EQ(table,
+            "SCENARIO                  1.37                1.38\n"
+            "upgrade on debian-6.1/v2  passed              failed\n"
+            "a<b> on debian-6.1/v1     panic, as expected  -\n"
+            "\n"
+            "1.38, upgrade on debian-6.1/v2: step 6 (roll back): it refused\n");
 }
 
 TEST(ParseReport, RoundTrips) {

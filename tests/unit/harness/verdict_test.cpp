@@ -49,6 +49,8 @@ TEST(Verdict, NamesRoundTrip) {
     EXPECT_EQ(parse_verdict(to_string(verdict)), verdict) << to_string(verdict);
   }
   EXPECT_EQ(parse_verdict("splendid"), std::nullopt);
+  EXPECT_EQ(to_string(Verdict::kSkipped), "skipped");
+  EXPECT_EQ(parse_verdict("skipped"), std::nullopt) << "no scenario expects it";
 }
 
 TEST(EndOfConsole, KeepsTheLastLinesAndDropsControlCharacters) {

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "pinfold/harness/kernel_modules.hpp"
+#include "pinfold/harness/kubelet.hpp"
 #include "pinfold/harness/process.hpp"
 #include "pinfold/harness/qemu_command.hpp"
 #include "pinfold/harness/runtime.hpp"
@@ -57,23 +58,30 @@ Result<std::shared_ptr<const GuestLoad>> make_load(const std::vector<GuestProgra
   return std::make_shared<const GuestLoad>(std::move(load));
 }
 
+void append(InitramfsParts& parts, InitramfsParts more) {
+  parts.programs.insert(parts.programs.end(), more.programs.begin(), more.programs.end());
+  std::move(more.files.begin(), more.files.end(), std::back_inserter(parts.files));
+}
+
 Result<fs::path> make_initramfs(const Scenario& scenario, const RunOptions& options,
                                 const Image& image) {
   const fs::path& agent = options.parts_for(image.arch).agent;
-  std::vector<GuestProgram> programs;
-  std::vector<CpioEntry> files;
+  InitramfsParts parts;
   if (const auto& disk = scenario.machine.disk) {
     const std::string maker = mkfs_command(*disk).front();
-    programs.push_back({maker, maker});
-    PINFOLD_LET(files, modules_of_disk(*disk, image));
+    parts.programs.push_back({maker, maker});
+    PINFOLD_LET(parts.files, modules_of_disk(*disk, image));
   }
   if (!scenario.runtime.empty()) {
     PINFOLD_LET(auto runtime, prepare_runtime(options.image_script, scenario.runtime, image, agent,
                                               options.cri_client));
-    programs.insert(programs.end(), runtime.programs.begin(), runtime.programs.end());
-    std::move(runtime.files.begin(), runtime.files.end(), std::back_inserter(files));
+    append(parts, std::move(runtime));
   }
-  return build_initramfs(image, agent, programs, files);
+  if (!scenario.kubelets.empty()) {
+    PINFOLD_LET(auto kubelets, prepare_kubelets(scenario.kubelets));
+    append(parts, std::move(kubelets));
+  }
+  return build_initramfs(image, agent, parts.programs, parts.files);
 }
 
 /// Results made in this process, by the files they were made from. Reading and hashing these takes
@@ -137,6 +145,7 @@ Result<GuestFiles> guest_files(const Scenario& scenario, const RunOptions& optio
   std::string key = kernel + file_facts(image.busybox) + file_facts(parts.agent);
   if (const auto& disk = scenario.machine.disk) key += mkfs_command(*disk).front() + "\n";
   if (!scenario.runtime.empty()) key += scenario.runtime + "\n" + file_facts(options.cri_client);
+  for (const fs::path& kubelet : scenario.kubelets) key += file_facts(kubelet);
   files.initramfs = made.initramfs(key);
   if (files.initramfs.empty()) {
     PINFOLD_LET(files.initramfs, make_initramfs(scenario, options, image));

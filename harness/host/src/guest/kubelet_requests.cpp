@@ -12,8 +12,6 @@
 namespace pinfold::harness {
 namespace {
 
-constexpr const char* kOtherImage = "localhost/busybox:1";
-
 /// Returns the machine without policies. Then only the memory matters, not the CPUs and their
 /// order.
 Result<Node> node_of(const VmMachine& machine) {

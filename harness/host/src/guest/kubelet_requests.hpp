@@ -11,6 +11,9 @@
 
 namespace pinfold::harness {
 
+/// The guest's image in place of those of other registries.
+inline constexpr const char* kOtherImage = "localhost/busybox:1";
+
 /// The requests that a kubelet sends to a container runtime to run a pod, named as in CRI's
 /// definition.
 // NOLINTNEXTLINE(bugprone-exception-escape): about json, whose moving asserts

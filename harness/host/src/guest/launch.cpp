@@ -12,6 +12,7 @@
 #include "guest/guest_files.hpp"
 #include "pinfold/harness/cache.hpp"
 #include "pinfold/harness/host.hpp"
+#include "pinfold/harness/kubelet.hpp"
 #include "pinfold/harness/own_kernel.hpp"
 #include "pinfold/harness/qemu_command.hpp"
 #include "pinfold/harness/runtime.hpp"
@@ -55,6 +56,8 @@ Result<void> check_agent(const std::filesystem::path& agent, Arch arch) {
 
 Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
                        ScenarioResult& result) {
+  if (!scenario.skipped.empty()) return fail(ErrorCode::kInvalidArgument, scenario.skipped);
+  PINFOLD_TRY(check_kubelets(scenario));
   PINFOLD_LET(const auto memory, host_memory("/"));
   PINFOLD_TRY(check_memory(scenario.machine, memory));
   // Checked before anything is downloaded; a newer QEMU is one of the downloads.
@@ -111,6 +114,26 @@ bool boot_runtime(const Scenario& scenario, const RunOptions& options, GuestSess
   if (booted && booted->error.empty()) return true;
   conclude(result, booted ? VmFailure{Trouble::kHost, booted->error} : booted.error(),
            session.vm.console(), "starting " + scenario.runtime);
+  return false;
+}
+
+/// Prepares the guest for the scenario's kubelets, if any, and runs each of them once: a program
+/// that cannot run here is found before the first step. Returns false if that fails; `result` has
+/// the reason.
+bool prepare_for_kubelets(const Scenario& scenario, const RunOptions& options,
+                          GuestSession& session, ScenarioResult& result) {
+  if (scenario.kubelets.empty()) return true;
+  options.on_progress("preparing the guest for a kubelet");
+  std::vector<std::string> verb = {"prepare"};
+  for (const auto& kubelet : scenario.kubelets) {
+    verb.push_back(kubelet_in_guest(scenario.kubelets, kubelet));
+  }
+  const auto ready =
+      control_kubelet(session.vm, std::move(verb), scaled(options, kRuntimeBootLimit));
+  if (ready && ready->error.empty()) return true;
+  conclude(result, ready ? VmFailure{Trouble::kHost, ready->error} : ready.error(),
+           session.vm.console(),
+           fmt::format("running kubelet '{}' in the guest", scenario.kubelets.front().string()));
   return false;
 }
 
@@ -217,7 +240,11 @@ std::optional<GuestSession> boot(const Scenario& scenario, const RunOptions& opt
   auto same = check_guest(scenario, options, *session, result);
   if (!same)
     conclude(result, same.error(), session->vm.console(), "asking the guest for its machine");
-  if (!same || !*same || !boot_runtime(scenario, options, *session, result)) return std::nullopt;
+  // The kubelet's file systems are mounted before the runtime uses them.
+  if (!same || !*same || !prepare_for_kubelets(scenario, options, *session, result) ||
+      !boot_runtime(scenario, options, *session, result)) {
+    return std::nullopt;
+  }
   return std::optional<GuestSession>(std::move(*session));
 }
 

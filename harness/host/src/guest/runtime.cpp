@@ -78,11 +78,11 @@ VmResult<CriAnswer> wait_until_ready(Vm& vm, Milliseconds limit) {
 
 }  // namespace
 
-Result<RuntimeParts> prepare_runtime(const fs::path& script, std::string_view runtime,
-                                     const Image& image, const fs::path& agent,
-                                     const fs::path& client) {
+Result<InitramfsParts> prepare_runtime(const fs::path& script, std::string_view runtime,
+                                       const Image& image, const fs::path& agent,
+                                       const fs::path& client) {
   PINFOLD_LET(const auto folder, prepare_runtime_image(script, std::string(runtime)));
-  RuntimeParts parts;
+  InitramfsParts parts;
   for (const char* program : {"containerd", "containerd-shim-runc-v2", "ctr", "runc"}) {
     parts.programs.push_back({folder / program, std::string("/usr/bin/") + program});
   }

@@ -73,8 +73,12 @@ Result<std::vector<GuestProgram>> linked_on_host(const fs::path& program) {
   std::vector<GuestProgram> libraries;
   std::istringstream lines(listed.output);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("not found") != std::string::npos) {
-      return fail(ErrorCode::kNotFound, fmt::format("'{}':{}", program.string(), line));
+    if (const std::size_t end = line.find(" => not found"); end != std::string::npos) {
+      const std::size_t name = line.find_first_not_of(" \t");
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("program '{}': its library '{}' is not found on this host; install "
+                              "it, or give a static program",
+                              program.string(), line.substr(name, end - name)));
     }
     const std::size_t begin = line.find('/');
     const std::size_t end = line.find(" (0x");
@@ -175,6 +179,8 @@ Result<std::string> read_program(const fs::path& program) {
   }
   return read_file(kept, kMaxProgram);
 }
+
+bool is_elf(const fs::path& file) { return arch_of(file).has_value(); }
 
 Result<std::vector<GuestProgram>> libraries_of(const fs::path& program, Arch arch) {
   const auto its_arch = arch_of(program);

@@ -7,7 +7,7 @@
 namespace pinfold::harness {
 namespace {
 
-constexpr std::array<std::pair<Verdict, std::string_view>, 11> kNames = {{
+constexpr std::array<std::pair<Verdict, std::string_view>, 12> kNames = {{
     {Verdict::kPassed, "passed"},
     {Verdict::kFailed, "failed"},
     {Verdict::kPanic, "panic"},
@@ -19,6 +19,7 @@ constexpr std::array<std::pair<Verdict, std::string_view>, 11> kNames = {{
     {Verdict::kWrongMachine, "wrong-machine"},
     {Verdict::kHarnessError, "harness-error"},
     {Verdict::kInterrupted, "interrupted"},
+    {Verdict::kSkipped, "skipped"},
 }};
 
 bool has(std::string_view text, std::string_view part) {
@@ -43,7 +44,7 @@ std::string_view to_string(Verdict verdict) {
 
 std::optional<Verdict> parse_verdict(std::string_view text) {
   for (const auto& [verdict, name] : kNames) {
-    if (name == text) return verdict;
+    if (name == text && verdict != Verdict::kSkipped) return verdict;
   }
   return std::nullopt;
 }
@@ -51,7 +52,9 @@ std::optional<Verdict> parse_verdict(std::string_view text) {
 std::vector<std::string_view> verdict_names() {
   std::vector<std::string_view> names;
   names.reserve(kNames.size());
-  for (const auto& [verdict, name] : kNames) names.push_back(name);
+  for (const auto& [verdict, name] : kNames) {
+    if (verdict != Verdict::kSkipped) names.push_back(name);
+  }
   return names;
 }
 

@@ -67,6 +67,9 @@ void add_scenario(const Json& scenario, Cases& cases) {
     cases.text += fmt::format("    <failure type=\"{}\" message=\"{}\">{}</failure>\n",
                               field(scenario, "verdict"), field(scenario, "message"),
                               field(scenario, "console"));
+  } else if (field(scenario, "verdict") == "skipped") {
+    ++cases.skipped;
+    cases.text += fmt::format("    <skipped message=\"{}\"/>\n", field(scenario, "message"));
   }
   cases.text += "  </testcase>\n";
   const auto steps = scenario.find("steps");

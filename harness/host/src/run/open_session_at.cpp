@@ -22,6 +22,10 @@ void add_step_to(Fingerprint& fingerprint, const ScenarioStep& step) {
   fingerprint.add(step.definition);
   if (const auto* admit = std::get_if<AdmitStep>(&step.action)) fingerprint.add(admit->manifest);
   if (const auto* pod = std::get_if<RunPodStep>(&step.action)) fingerprint.add(pod->manifest);
+  if (const auto* pod = std::get_if<RunStaticPodStep>(&step.action)) fingerprint.add(pod->manifest);
+  if (const auto* kubelet = std::get_if<KubeletStep>(&step.action)) {
+    fingerprint.add(kubelet->binary).add(kubelet->config.config.dump());
+  }
   if (const auto* restart = std::get_if<RestartStep>(&step.action);
       restart != nullptr && restart->kubelet) {
     fingerprint.add(restart->kubelet->config.dump());

@@ -5,6 +5,7 @@
 
 #include "pinfold/harness/host.hpp"
 #include "pinfold/harness/image.hpp"
+#include "pinfold/harness/kubelet.hpp"
 #include "pinfold/harness/qemu_command.hpp"
 
 namespace pinfold::harness {
@@ -46,6 +47,7 @@ HostNeeds host_needs_of(const std::vector<const Scenario*>& scenarios, const Run
   HostNeeds needs;
   for (const Scenario* scenario : scenarios) {
     const VmMachine& machine = scenario->machine;
+    problems.add_from(check_kubelets(*scenario));
     // A user's kernel is checked together with the machine that it must run.
     if (machine.platform.kernel != kOwnKernel) {
       needs.kernels.emplace(machine.platform.kernel, machine.platform.arch);

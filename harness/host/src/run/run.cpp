@@ -125,6 +125,11 @@ ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options,
   result.machine = scenario.machine;
   result.expected = scenario.verdict;
   result.because = scenario.because;
+  if (!scenario.skipped.empty()) {
+    result.verdict = Verdict::kSkipped;
+    result.message = scenario.skipped;
+    return result;
+  }
   const Arch arch = scenario.machine.platform.arch;
   if (needs_product(scenario) && options.parts_for(arch).product.empty()) {
     result.message = fmt::format(

@@ -10,6 +10,7 @@
 #include "pinfold/text/document.hpp"
 #include "scenario/field_reader.hpp"
 #include "scenario/scenario_fields.hpp"
+#include "scenario/scenario_kubelet.hpp"
 #include "scenario/scenario_machine.hpp"
 #include "scenario/scenario_platforms.hpp"
 #include "scenario/scenario_runtime.hpp"
@@ -165,6 +166,7 @@ Scenario read_scenario(const Json& document, const PlatformScope& scope,
   }
   scenario.runtime = read_runtime(fields, scenario.machine);
   if (!scenario.runtime.empty()) scenario.logs.emplace_back(kRuntimeLog);
+  if (!scenario.machine.kubelet.empty()) scenario.logs.emplace_back(kKubeletLog);
   scenario.boot_limit_s = fields.integer("bootLimit", boot_limit_s(scenario.machine), 1, 3600);
   add_steps(fields.find("steps"), scope, scenario, complaint);
   fields.finish();
@@ -188,7 +190,9 @@ Result<void> load_manifest(ScenarioStep& step, const std::filesystem::path& file
   return {};
 }
 
-Result<void> load_pod(ScenarioStep& step, RunPodStep& run, const std::filesystem::path& folder) {
+/// Loads the pod of a step that must have a valid one.
+template <class Run>
+Result<void> load_run(ScenarioStep& step, Run& run, const std::filesystem::path& folder) {
   PINFOLD_TRY(load_manifest(step, run.file, run.manifest, folder));
   PINFOLD_LET(const auto pod, parse_pod(run.manifest));
   run.pod = pod.name;
@@ -220,9 +224,14 @@ Result<void> load_files(Scenario& scenario, const std::filesystem::path& folder)
     ScenarioStep& step = scenario.steps[i];
     Result<void> loaded;
     if (auto* admit = std::get_if<AdmitStep>(&step.action)) loaded = load_pod(step, *admit, folder);
-    if (auto* run = std::get_if<RunPodStep>(&step.action)) loaded = load_pod(step, *run, folder);
+    if (auto* run = std::get_if<RunPodStep>(&step.action)) loaded = load_run(step, *run, folder);
+    if (auto* run = std::get_if<RunStaticPodStep>(&step.action)) {
+      loaded = load_run(step, *run, folder);
+    }
     auto* restart = std::get_if<RestartStep>(&step.action);
     if (restart != nullptr && restart->kubelet) loaded = load_kubelet(*restart->kubelet, folder);
+    auto* kubelet = std::get_if<KubeletStep>(&step.action);
+    if (kubelet != nullptr) loaded = load_kubelet(kubelet->config, folder);
     PINFOLD_TRY_WRAP(std::move(loaded), fmt::format("steps[{}].{}", i, step.title));
   }
   return {};
@@ -279,9 +288,10 @@ Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file,
   PINFOLD_LET_WRAP(auto scenarios, std::move(parsed), intent);
   for (Scenario& scenario : scenarios) {
     PINFOLD_TRY_WRAP(load_files(scenario, file.parent_path()), intent);
-    if (const auto complaint = check_runtime_steps(scenario)) {
-      return fail(error_of(text, *complaint).wrap(intent));
+    for (const auto& complaint : {check_runtime_steps(scenario), check_kubelet_steps(scenario)}) {
+      if (complaint) return fail(error_of(text, *complaint).wrap(intent));
     }
+    PINFOLD_TRY_WRAP(find_kubelets(scenario), intent);
   }
   return scenarios;
 }

@@ -18,12 +18,16 @@ struct ExpectationSubject {
   const char* key;
   Of of;
 };
-constexpr std::array<ExpectationSubject, 6> kSubjects = {{{"container", Of::kContainer},
+constexpr std::array<ExpectationSubject, 7> kSubjects = {{{"container", Of::kContainer},
                                                           {"cgroup", Of::kCgroup},
                                                           {"program", Of::kProgram},
                                                           {"processesOf", Of::kProcesses},
                                                           {"file", Of::kFile},
+                                                          {"stateFile", Of::kStateFile},
                                                           {"disjoint", Of::kDisjoint}}};
+
+/// The kubelet's state files whose values can be expected.
+constexpr std::string_view kStateFiles[] = {"cpu_manager_state", "memory_manager_state"};
 
 bool is_subject(std::string_view key) {
   return std::any_of(kSubjects.begin(), kSubjects.end(),
@@ -47,6 +51,13 @@ bool is_group_value(std::string_view key) {
          (slash == std::string_view::npos || is_safe_name(key.substr(slash + 1)));
 }
 
+/// Returns true for "pod/container".
+bool is_container(std::string_view key) {
+  const std::size_t slash = key.find('/');
+  return slash != std::string_view::npos && is_safe_name(key.substr(0, slash)) &&
+         is_safe_name(key.substr(slash + 1));
+}
+
 /// Returns true if the subject has such a value: a file of a cgroup, or a fact about a process.
 bool is_known_value(Of of, std::string_view key) {
   const bool allowed = key == "Cpus_allowed_list" || key == "Mems_allowed_list";
@@ -61,7 +72,9 @@ bool is_known_value(Of of, std::string_view key) {
     case Of::kProcesses:
       return allowed || key == "count";
     case Of::kFile:
-      return key == "equals";
+      return key == "equals" || key == "contains";
+    case Of::kStateFile:
+      return key == "policyName" || key == "defaultCpuSet" || is_container(key);
     case Of::kDisjoint:
       return false;
   }
@@ -104,13 +117,17 @@ std::optional<Expectation> read_expectation(const Json& value, FieldPath path,
     expectation.of = of;
     if (of == Of::kDisjoint) {
       expectation.disjoint = fields.texts(key);
+    } else if (of == Of::kStateFile) {
+      expectation.subject =
+          kStateFiles[fields.chosen(key, {std::begin(kStateFiles), std::end(kStateFiles)})];
     } else {
       expectation.subject = fields.text(key, "");
     }
   }
   if (subjects != 1) {
     fields.complain("file",
-                    "expected one of container, cgroup, program, processesOf, file, disjoint");
+                    "expected one of container, cgroup, program, processesOf, file, stateFile, "
+                    "disjoint");
   }
   if (fields.failed()) return expectation;
   for (const auto& [key, member] : value.items()) {
@@ -119,6 +136,9 @@ std::optional<Expectation> read_expectation(const Json& value, FieldPath path,
                                     read_expected(fields, key, complaint));
     if (!is_known_value(expectation.of, key)) {
       fields.complain(key.c_str(), "the kernel has no such value of this subject");
+    }
+    if (key == "contains" && member.is_object()) {
+      fields.complain(key.c_str(), show_value(member) + ": expected a string");
     }
   }
   if (expectation.of == Of::kDisjoint) {

@@ -7,6 +7,7 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/harness/json.hpp"
 #include "pinfold/text/document.hpp"
+#include "scenario/scenario_kubelet.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -124,6 +125,7 @@ VmMachine read_machine(const Json& value, const FieldPath& path, const Platform&
   machine.pluggable_memory = fields.bytes("pluggableMemory", 0);
   machine.kernel_arguments = fields.text("kernelArguments", "");
   machine.disk = read_disk(fields, complaint);
+  machine.kubelet = read_kubelet_program(fields, "kubelet");
   read_nodes(fields, machine, complaint);
   read_devices(fields, machine, complaint);
   read_distances(fields, machine);

@@ -12,9 +12,6 @@
 namespace pinfold::harness {
 namespace {
 
-/// The initramfs with the runtime takes up to 150 MiB, and twice that while it is unpacked.
-constexpr std::uint64_t kLeastMemory = 1024 * kMiB;
-
 std::string read_container_name(FieldReader& fields) {
   std::string name = fields.required_text("container");
   const std::size_t slash = name.find('/');
@@ -190,9 +187,9 @@ std::string read_runtime(FieldReader& fields, const VmMachine& machine) {
   } else if (machine.platform.arch != Arch::kAmd64) {
     fields.complain("runtime", fmt::format("expected only platforms of amd64, not {}",
                                            to_string(machine.platform)));
-  } else if (machine.memory() < kLeastMemory) {
+  } else if (machine.memory() < kRuntimeMemory) {
     fields.complain("runtime", fmt::format("expected a machine with {}Mi of memory or more",
-                                           kLeastMemory / kMiB));
+                                           kRuntimeMemory / kMiB));
   }
   return std::string(kRuntimes[index]);
 }

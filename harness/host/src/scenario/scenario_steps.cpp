@@ -7,6 +7,7 @@
 #include "pinfold/harness/json.hpp"
 #include "scenario/scenario_expect.hpp"
 #include "scenario/scenario_fields.hpp"
+#include "scenario/scenario_kubelet.hpp"
 #include "scenario/scenario_runtime.hpp"
 
 namespace pinfold::harness {
@@ -193,7 +194,13 @@ constexpr Verb kVerbs[] = {{"admit", read_admit},
                            {"stopContainer", read_stop_container},
                            {"removeContainer", read_remove_container},
                            {"killRuntime", read_kill_runtime},
-                           {"restartRuntime", read_restart_runtime}};
+                           {"restartRuntime", read_restart_runtime},
+                           {"startKubelet", read_start_kubelet},
+                           {"restartKubelet", read_restart_kubelet},
+                           {"stopKubelet", read_stop_kubelet},
+                           {"runStaticPod", read_run_static_pod},
+                           {"removeStaticPod", read_remove_static_pod},
+                           {"waitPod", read_wait_pod}};
 
 std::optional<KillPoint> read_kill_point(FieldReader& fields, std::optional<Complaint>& complaint) {
   const Json* value = fields.find("killAt");
@@ -217,7 +224,7 @@ bool runs_command(const StepAction& action) {
 std::string title_of(const std::string& verb, const Json& value) {
   if (!value.is_object()) return verb;
   for (const char* key :
-       {"pod", "program", "container", "file", "command", "cpus", "memory", "kubelet"}) {
+       {"pod", "program", "container", "file", "command", "cpus", "memory", "kubelet", "binary"}) {
     const auto found = value.find(key);
     if (found == value.end()) continue;
     std::string text;
@@ -312,6 +319,7 @@ ScenarioStep StepReader::read_step(const PlatformScope& scope) {
     step.action = read_expect(content, where, scope, complaint_);
   });
   if (needs_runtime(step.action)) step.time_limit_s = kRuntimeLimitS;
+  if (needs_kubelet(step.action)) step.time_limit_s = kKubeletLimitS;
   step.time_limit_s = fields_.integer("timeLimit", step.time_limit_s, 1, 3600);
   step.title = fields_.text("title", step.title);
   step.kill_at = read_kill_point(fields_, complaint_);

@@ -341,9 +341,10 @@ bool needs_newer_qemu(const VmMachine& machine) {
 }
 
 int boot_limit_s(const VmMachine& machine) {
-  // With both, 128 CPUs on 64 nodes take 8 minutes.
-  return 90 + 4 * (std::max(0, machine.cpu_count() - 32) +
-                   std::max(0, static_cast<int>(machine.nodes.size()) - 32));
+  // With both, 128 CPUs on 64 nodes take 8 minutes. Kubelets triple the initramfs.
+  return (machine.kubelet.empty() ? 90 : 180) +
+         4 * (std::max(0, machine.cpu_count() - 32) +
+              std::max(0, static_cast<int>(machine.nodes.size()) - 32));
 }
 
 std::vector<std::string> machine_differences(const VmMachine& requested, const Json& reported) {

@@ -57,6 +57,12 @@ VmResult<std::string> StepContext::read_one(const std::string& path) {
   return file_value(reply, path);
 }
 
+VmResult<bool> StepContext::has_line(const std::string& path, const std::string& text) {
+  PINFOLD_LET(const auto reply,
+              ask({{"op", "exec"}, {"argv", {"grep", "-q", "-F", "-e", text, path}}}));
+  return reply.value("status", -1) == 0;
+}
+
 VmResult<Json> StepContext::run_command(std::vector<std::string> argv, const std::string& cgroup) {
   Json request = {{"op", "exec"}, {"argv", std::move(argv)}, {"cgroup", cgroup}};
   const auto kill = std::exchange(kill_at, std::nullopt);

@@ -29,6 +29,22 @@ struct RuntimePod {
   std::map<std::string, std::string> containers;  ///< created: name to id
 };
 
+/// A static pod that a kubelet runs.
+struct RunningStaticPod {
+  std::string uid;
+  std::string cgroup;                             ///< "/kubepods/podUID"
+  std::map<std::string, std::string> containers;  ///< name to the runtime's id
+};
+
+/// The kubelet of the guest.
+// NOLINTNEXTLINE(bugprone-exception-escape): about json, whose moving asserts
+struct StartedKubelet {
+  std::string program;  ///< on the host: of its last start, else that of the machine
+  Json config;          ///< the scenario's, with the changes of the starts so far
+  /// As the last `waitPod` of each has seen it, by the name in its manifest.
+  std::map<std::string, RunningStaticPod> pods;
+};
+
 /// What the steps of a scenario share: its guest, and what is known about it.
 struct StepContext {
   StepContext(const Scenario& its_scenario, const RunOptions& its_options,
@@ -36,13 +52,16 @@ struct StepContext {
       : scenario(its_scenario),
         options(its_options),
         session(its_session),
-        machine(its_scenario.machine) {}
+        machine(its_scenario.machine),
+        kubelet{its_scenario.machine.kubelet, its_scenario.kubelet.config, {}} {}
 
   [[nodiscard]] VmResult<Json> ask(Json request);
   /// Writes a file of the guest.
   [[nodiscard]] VmResult<void> put(const std::string& path, const std::string& text);
   /// Reads a file of the guest, as file_value().
   [[nodiscard]] VmResult<std::string> read_one(const std::string& path);
+  /// Returns true if a file of the guest has a line with this text.
+  [[nodiscard]] VmResult<bool> has_line(const std::string& path, const std::string& text);
   /// Runs a command in the guest to its end; with killAt, the first command of the step is killed.
   [[nodiscard]] VmResult<Json> run_command(std::vector<std::string> argv,
                                            const std::string& cgroup);
@@ -66,6 +85,7 @@ struct StepContext {
   std::map<std::string, ScenarioPod> pods;     ///< admitted, by name
   std::map<std::string, std::string> running;  ///< program to cgroup
   std::map<std::string, RuntimePod> runtime_pods;
+  StartedKubelet kubelet;
 };
 
 /// Returns the value of one file in a reply to "read"; an error is returned as "(ENOENT)".

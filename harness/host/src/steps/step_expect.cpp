@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "scenario/cgroup_paths.hpp"
+#include "steps/step_kubelet.hpp"
 #include "steps/step_product.hpp"
 #include "steps/step_result.hpp"
 
@@ -80,6 +81,8 @@ VmResult<void> expect_one(StepContext& context, const Expectation& expectation,
     return expect_disjoint(context, expectation, result);
   if (expectation.of == Expectation::Of::kProcesses)
     return expect_threads(context, expectation, result);
+  if (expectation.of == Expectation::Of::kStateFile)
+    return expect_state_file(context, expectation, result);
   std::string folder = expectation.subject;
   if (expectation.of == Expectation::Of::kContainer) {
     PINFOLD_LET(auto cgroup, cgroup_of(context, expectation.subject, result));
@@ -95,6 +98,9 @@ VmResult<void> expect_one(StepContext& context, const Expectation& expectation,
         PINFOLD_LET(process, context.ask({{"op", "inspect"}, {"name", expectation.subject}}));
       }
       observed = process.value("alive", false) ? process_value(process, name) : "(no process)";
+    } else if (name == "contains") {
+      PINFOLD_LET(const bool found, context.has_line(folder, expected_value.text));
+      observed = found ? expected_value.text : "(no such line)";
     } else if (expectation.of == Expectation::Of::kFile) {
       what = expectation.subject;
       observed = context.read_one(folder);
@@ -104,6 +110,7 @@ VmResult<void> expect_one(StepContext& context, const Expectation& expectation,
     if (!observed) return tl::unexpected(observed.error());
     result.checks.push_back(
         check_expected(std::move(what), name, expected_value, std::move(*observed)));
+    if (name == "contains") result.checks.back().owner = "the file";
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "scenario/cgroup_paths.hpp"
+#include "steps/step_kubelet.hpp"
 #include "steps/step_runtime.hpp"
 
 namespace pinfold::harness {
@@ -23,6 +24,7 @@ VmResult<void> note_groups(StepContext& context, const StepAction& action, StepR
   if (expect == nullptr && !std::holds_alternative<VerifyStep>(action)) return {};
   std::map<std::string, std::string> folders = context.running;
   folders.merge(runtime_cgroups(context));
+  folders.merge(kubelet_cgroups(context));
   if (context.desired) {
     for (const DesiredContainer& one : *context.desired) folders[one.name] = one.cgroup;
   }

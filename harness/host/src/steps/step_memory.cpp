@@ -19,10 +19,18 @@ Json memory_of(const StepContext& context) {
                           {"sandboxConfig", pod.requests.sandbox},
                           {"containerConfigs", pod.requests.containers}};
   }
+  Json static_pods = Json::object();
+  for (const auto& [name, pod] : context.kubelet.pods) {
+    static_pods[name] = {{"uid", pod.uid}, {"cgroup", pod.cgroup}, {"containers", pod.containers}};
+  }
   Json exclusive = Json::object();
   for (const auto& [group, cpus] : context.exclusive) exclusive[group] = cpus.to_string();
   return {{"pods", std::move(pods)},
           {"runtimePods", std::move(runtime_pods)},
+          {"kubelet",
+           {{"program", context.kubelet.program},
+            {"config", context.kubelet.config},
+            {"pods", std::move(static_pods)}}},
           {"running", context.running},
           {"sampling", context.sampling},
           {"exclusive", std::move(exclusive)}};
@@ -37,6 +45,12 @@ bool recall(StepContext& context, const Json& memory) {
       PodRequests requests{pod.at("cgroupParent"), pod.at("sandboxConfig"),
                            pod.at("containerConfigs")};
       context.runtime_pods[name] = {std::move(requests), pod.at("id"), pod.at("containers")};
+    }
+    const Json& kubelet = memory.at("kubelet");
+    context.kubelet.program = kubelet.at("program");
+    context.kubelet.config = kubelet.at("config");
+    for (const auto& [name, pod] : kubelet.at("pods").items()) {
+      context.kubelet.pods[name] = {pod.at("uid"), pod.at("cgroup"), pod.at("containers")};
     }
     context.running = memory.at("running");
     context.sampling = memory.at("sampling");

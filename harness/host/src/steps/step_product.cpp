@@ -7,6 +7,7 @@
 
 #include "judge/difference.hpp"
 #include "scenario/cgroup_paths.hpp"
+#include "steps/step_kubelet.hpp"
 #include "steps/step_program.hpp"
 #include "steps/step_result.hpp"
 #include "steps/step_runtime.hpp"
@@ -113,6 +114,11 @@ VmResult<StepResult> act(StepContext& context, const AdmitStep& step) {
 
 VmResult<std::vector<DesiredContainer>> desired(StepContext& context, std::string& problem) {
   if (context.desired) return *context.desired;
+  if (!context.scenario.machine.kubelet.empty()) {
+    PINFOLD_LET(auto of_kubelet, desired_of_kubelet(context, problem));
+    if (problem.empty()) context.desired = of_kubelet;
+    return of_kubelet;
+  }
   // Without the service: it knows nothing more, and a scenario may have stopped its process.
   PINFOLD_LET(const auto reply, run_product(context, {"status", "--socket", "/dev/null"}));
   const std::string out = reply.value("stdout", "");
@@ -205,12 +211,14 @@ VmResult<StepResult> act(StepContext& context, const RestartStep& step) {
 
 VmResult<std::string> cgroup_of(StepContext& context, const std::string& container,
                                 StepResult& result) {
-  const auto of_runtime = runtime_cgroups(context);
-  if (const auto group = of_runtime.find(container); group != of_runtime.end()) {
-    return group->second;
-  }
+  auto others = runtime_cgroups(context);
+  others.merge(kubelet_cgroups(context));
+  if (const auto group = others.find(container); group != others.end()) return group->second;
   if (!context.scenario.runtime.empty() && !needs_product(context.scenario)) {
-    result.message = fmt::format("there is no container '{}'", container);
+    result.message = fmt::format("there is no container '{}'{}", container,
+                                 context.scenario.machine.kubelet.empty()
+                                     ? ""
+                                     : ": expected a waitPod before that has seen its pod run");
     return std::string{};
   }
   PINFOLD_LET(const auto containers, desired(context, result.message));

@@ -16,7 +16,8 @@ namespace pinfold::harness {
 [[nodiscard]] VmResult<StepResult> act(StepContext& context, const RemoveStep& step);
 [[nodiscard]] VmResult<StepResult> act(StepContext& context, const RestartStep& step);
 
-/// Reads the product's desired cpusets; sets `problem` if its status cannot be read.
+/// Reads the desired cpusets: the product's, or those in the state files of the machine's kubelet.
+/// Sets `problem` if they cannot be read.
 [[nodiscard]] VmResult<std::vector<DesiredContainer>> desired(StepContext& context,
                                                               std::string& problem);
 /// Returns the cgroup of a container of the product or of the runtime; sets `result.message` if

@@ -31,8 +31,8 @@ StepResult concluded(StepResult result) {
   for (const CheckedValue& check : result.checks) {
     if (check.ok) continue;
     const std::string difference = list_difference(check);
-    wrong.push_back(fmt::format("{}: expected '{}', the kernel has '{}'{}{}", check.what,
-                                check.expected, check.observed, difference.empty() ? "" : ": ",
+    wrong.push_back(fmt::format("{}: expected '{}', {} has '{}'{}{}", check.what, check.expected,
+                                check.owner, check.observed, difference.empty() ? "" : ": ",
                                 difference));
   }
   result.ok = wrong.empty() && result.message.empty();

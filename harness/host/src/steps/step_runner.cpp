@@ -7,6 +7,7 @@
 #include "judge/difference.hpp"
 #include "steps/step_expect.hpp"
 #include "steps/step_groups.hpp"
+#include "steps/step_kubelet.hpp"
 #include "steps/step_memory.hpp"
 #include "steps/step_plug.hpp"
 #include "steps/step_power_cuts.hpp"

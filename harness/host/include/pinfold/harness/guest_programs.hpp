@@ -22,6 +22,9 @@ struct GuestProgram {
 /// Reads a program without its debug information; unchanged if strip is not installed.
 [[nodiscard]] Result<std::string> read_program(const std::filesystem::path& program);
 
+/// Returns true for a program or library that Linux loads; false for a script and the like.
+[[nodiscard]] bool is_elf(const std::filesystem::path& file);
+
 /// Returns the shared libraries that a program needs or loads itself, with their paths in the
 /// guest: as this host's dynamic linker resolves them or, for another architecture, from Debian's
 /// directories for it. None for a static program or a script. Errors: kNotFound for a missing

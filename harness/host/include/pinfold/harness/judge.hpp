@@ -21,6 +21,7 @@ struct CheckedValue {
   std::string expected;
   std::string observed;
   bool ok = false;
+  std::string_view owner = "the kernel";  ///< of the observed value
 };
 
 /// Returns true for values that are lists of CPUs or NUMA nodes, in any order and grouping.

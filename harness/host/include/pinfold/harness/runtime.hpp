@@ -16,8 +16,8 @@
 
 namespace pinfold::harness {
 
-/// Additional contents of a guest with a container runtime.
-struct RuntimeParts {
+/// Additional contents of an initramfs.
+struct InitramfsParts {
   std::vector<GuestProgram> programs;
   std::vector<CpioEntry> files;
 };
@@ -26,10 +26,10 @@ struct RuntimeParts {
 /// for one of the container images, `agent` goes into the other one, `client` is the program
 /// pinfold-cri.
 /// Errors: as the script; kNotFound, kIo.
-[[nodiscard]] Result<RuntimeParts> prepare_runtime(const std::filesystem::path& script,
-                                                   std::string_view runtime, const Image& image,
-                                                   const std::filesystem::path& agent,
-                                                   const std::filesystem::path& client);
+[[nodiscard]] Result<InitramfsParts> prepare_runtime(const std::filesystem::path& script,
+                                                     std::string_view runtime, const Image& image,
+                                                     const std::filesystem::path& agent,
+                                                     const std::filesystem::path& client);
 
 /// The runtime's answer to a CRI call.
 struct CriAnswer {

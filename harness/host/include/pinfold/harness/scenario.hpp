@@ -26,8 +26,18 @@ inline constexpr std::string_view kRuntimes[] = {"containerd-1.7", "containerd-2
 /// The runtime's log in the guest, written by runtime.sh.
 inline constexpr const char* kRuntimeLog = "/run/containerd.log";
 
+/// The least memory of a machine with a runtime, in bytes: the initramfs with it takes up to 150
+/// MiB, and twice that while it is unpacked.
+inline constexpr std::uint64_t kRuntimeMemory = 1024 * kMiB;
+
 /// The default time limit of each step with the runtime.
 inline constexpr int kRuntimeLimitS = 120;
+
+/// The log of the kubelet's last start in the guest, written by kubelet.sh.
+inline constexpr const char* kKubeletLog = "/run/kubelet.log";
+
+/// The default time limit of each step with a kubelet: without KVM its first pod takes two minutes.
+inline constexpr int kKubeletLimitS = 300;
 
 /// A KubeletConfiguration: inline, or in a file.
 struct KubeletSource {
@@ -109,7 +119,7 @@ struct WriteStep {
 };
 /// Expected values of one subject.
 struct Expectation {
-  enum class Of { kContainer, kCgroup, kProgram, kProcesses, kFile, kDisjoint };
+  enum class Of { kContainer, kCgroup, kProgram, kProcesses, kFile, kStateFile, kDisjoint };
   Of of = Of::kFile;
   std::string subject;                ///< "pod/container", a directory, a program's name, a file
   std::vector<std::string> disjoint;  ///< for kDisjoint: containers and directories
@@ -133,7 +143,8 @@ struct PowerCutsStep {
   std::vector<std::string> files;  ///< paths on the disk: must be as after an acknowledged step
   std::uint64_t at_least = 1;      ///< cuts
 };
-/// Compares all desired values of the product with the kernel, as a table.
+/// Compares all desired values of the product, or of the machine's kubelet, with the kernel, as a
+/// table.
 struct VerifyStep {};
 
 /// Asks the container runtime for a pod, as a kubelet does.
@@ -172,10 +183,42 @@ struct RuntimeStep {
   Do what = Do::kKill;
 };
 
+/// Starts the kubelet, stops it, or both.
+struct KubeletStep {
+  enum class Do { kStart, kStop, kRestart };
+  enum class Answer { kStarted, kRefused };
+  Do what = Do::kStart;
+  std::string signal = "TERM";  ///< ends a running kubelet
+  std::string binary;           ///< as VmMachine::kubelet; "": the previous program
+  KubeletSource config;         ///< a merge patch of the previous configuration
+  Answer answer = Answer::kStarted;
+  std::string message;  ///< must be part of the log of this start; "": not checked
+};
+/// Gives the kubelet a manifest of a static pod.
+struct RunStaticPodStep {
+  std::filesystem::path file;           ///< relative to the scenario; "": inline
+  std::string manifest;                 ///< YAML or JSON; load_scenario reads it from `file`
+  std::string pod;                      ///< its metadata.name
+  std::vector<std::string> containers;  ///< by name
+};
+/// Removes that manifest.
+struct RemoveStaticPodStep {
+  std::string pod;
+};
+/// Waits for what the kubelet says of a static pod.
+struct WaitPodStep {
+  enum class Until { kRunning, kRejected, kRemoved };
+  std::string pod;
+  Until until = Until::kRunning;
+  std::string reason;   ///< must be part of status.reason; "": not checked
+  std::string message;  ///< must be part of status.message; "": not checked
+};
+
 using StepAction =
     std::variant<AdmitStep, StartStep, StopStep, RemoveStep, RestartStep, CpusStep, PlugStep,
                  ExecStep, WriteStep, ExpectStep, VerifyStep, StartSamplingStep, StopSamplingStep,
-                 PowerCutsStep, RunPodStep, PodStep, ContainerStep, ExecContainerStep, RuntimeStep>;
+                 PowerCutsStep, RunPodStep, PodStep, ContainerStep, ExecContainerStep, RuntimeStep,
+                 KubeletStep, RunStaticPodStep, RemoveStaticPodStep, WaitPodStep>;
 
 struct ScenarioStep {
   StepAction action;
@@ -192,9 +235,14 @@ struct Scenario {
   std::string description;
   VmMachine machine;  ///< including the platform
   int boot_limit_s = 0;
-  std::filesystem::path kernel;       ///< of the platforms "own/..."; "": none
-  std::string runtime;                ///< "containerd-2.1"; "": none
-  KubeletSource kubelet;              ///< for the product
+  std::filesystem::path kernel;  ///< of the platforms "own/..."; "": none
+  std::string runtime;           ///< "containerd-2.1"; "": none
+  KubeletSource kubelet;         ///< for the product, and for the kubelet of the machine
+  /// The different programs of kubelets on the host, that of the machine first; load_scenarios
+  /// replaces environment variables.
+  std::vector<std::filesystem::path> kubelets;
+  /// Why the scenario cannot run here; "": it can.
+  std::string skipped;
   std::vector<std::string> programs;  ///< host programs to copy into the guest at the same path
   std::vector<std::string> modules;   ///< of the kernel, to load before the first step
   std::vector<GuestFile> files;

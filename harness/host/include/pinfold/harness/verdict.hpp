@@ -20,10 +20,11 @@ enum class Verdict {
   kWrongMachine,  ///< the guest's hardware differs from the description
   kHarnessError,  ///< the machine could not be started
   kInterrupted,
+  kSkipped,  ///< it needs something that the user has not given
 };
 /// "passed", "soft-lockup", ...
 [[nodiscard]] std::string_view to_string(Verdict verdict);
-/// Parses the output of to_string.
+/// Parses the output of to_string, except "skipped", which no scenario can expect.
 [[nodiscard]] std::optional<Verdict> parse_verdict(std::string_view text);
 
 /// Returns the names that parse_verdict accepts.

@@ -67,6 +67,9 @@ struct VmMachine {
   Platform platform;
   std::string kernel_arguments;  ///< appended to the default arguments
   std::optional<VmDisk> disk;
+  /// A kubelet's program on the host, as in the file: a full path, or "$NAME" for one in an
+  /// environment variable; "": none.
+  std::string kubelet;
 
   /// Returns the number of CPUs, including absent ones.
   [[nodiscard]] int cpu_count() const { return sockets * dies * cores * threads; }

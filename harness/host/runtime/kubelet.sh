@@ -1,0 +1,53 @@
+# The kubelet of a guest: kubelet.sh VERB
+#   prepare PROGRAM...  before the container runtime starts: what kubelets need that an initramfs does not have
+#   start PROGRAM       starts it; exits with 0 once its managers run, with 3 if it has ended before
+#   stop SIGNAL         sends a signal and waits for the end; exits with 3 if it had ended before
+#   pods                prints what it says of its pods; exits with 3 if it has ended
+log=/run/kubelet.log
+pid=/run/kubelet.pid
+
+# Its parent need not notice its end, so a zombie has ended. Its number may be that of another process later.
+runs() {
+  [ -f $pid ] && grep '^State:' "/proc/$(cat $pid)/status" 2>/dev/null | grep -qv zombie && return
+  rm -f $pid
+  return 1
+}
+
+prepare() {
+  # Its statistics know no device for a directory of the initramfs.
+  for folder in /var/lib/kubelet /var/lib/containerd /var/log /dev/shm; do
+    mkdir -p $folder
+    mount -t tmpfs -o mode=0755 tmpfs $folder || exit 1
+  done
+  mkdir -p /dev/pts /etc/kubernetes/manifests
+  mount -t devpts devpts /dev/pts || exit 1
+  mount --make-rshared / || exit 1
+  ln -sfn /run /var/run
+  hostname node
+  ip link set lo up || exit 1
+  for program; do "$program" --version || exit 1; done
+}
+
+start() {
+  GOMAXPROCS=2 setsid "$1" --config /var/lib/kubelet/config.yaml --hostname-override node --v=4 \
+    </dev/null >$log 2>&1 &
+  echo $! >$pid
+  until grep -q "Starting Kubelet Plugin Manager" $log; do # the first step after its managers
+    runs || exit 3
+    sleep 0.5
+  done
+}
+
+case $1 in
+  prepare) shift && prepare "$@" ;;
+  start) start "$2" ;;
+  stop)
+    runs || exit 3
+    kill -"$2" "$(cat $pid)"
+    while runs; do sleep 0.1; done
+    ;;
+  pods)
+    runs || exit 3
+    wget -q -O - http://127.0.0.1:10255/pods
+    ;;
+esac

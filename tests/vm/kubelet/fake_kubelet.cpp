@@ -1,0 +1,282 @@
+// A stand-in for a kubelet, so that the harness' steps with one are tested where no kubelet is
+// given. It decides, reads and writes state files by Pinfold's own library, and makes control
+// groups and processes itself instead of asking a container runtime: it says nothing about real
+// kubelets.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "groups.hpp"
+#include "managers.hpp"
+#include "pinfold/base/read_file.hpp"
+#include "pinfold/checkpoint/kubelet.hpp"
+#include "pinfold/discover/discover.hpp"
+#include "pinfold/text/document.hpp"
+#include "port.hpp"
+
+namespace pinfold::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+/// Time between two looks at the manifests and groups.
+constexpr std::chrono::milliseconds kRound(200);
+
+/// Writes a line like those of a kubelet's log.
+void log(char level, const std::string& message, const std::string& fields) {
+  fmt::print(stderr, "{}0101 00:00:00.000000 {:7} fake_kubelet.cpp:1] \"{}\"{}\n", level, getpid(),
+             message, fields);
+}
+
+std::string in_quotes(const std::string& text) {
+  return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+/// A manifest that was read, and what has become of its pod.
+struct Manifest {
+  std::string text;
+  Json pod;
+  PodSpec spec;
+  std::optional<Rejection> rejection;
+};
+
+/// Reads the pod of a manifest as the kubelet's source "file" does.
+Result<Manifest> read_manifest(const std::string& file, std::string text) {
+  PINFOLD_LET(Json pod, parse_document(text));
+  if (!pod.is_object() || !pod.value("metadata", Json()).is_object()) {
+    return fail(ErrorCode::kInvalidArgument, "expected a Pod with metadata");
+  }
+  Json& metadata = pod["metadata"];
+  metadata["name"] = metadata.value("name", "") + "-node";
+  if (!metadata.contains("namespace")) metadata["namespace"] = "default";
+  if (!metadata.contains("uid")) {
+    metadata["uid"] = fmt::format("{:032x}", std::hash<std::string>{}(file + text));
+  }
+  PINFOLD_LET(PodSpec spec, pod_from_json(pod));
+  spec.is_static = true;
+  apply_defaults(spec);
+  return Manifest{std::move(text), std::move(pod), std::move(spec), std::nullopt};
+}
+
+class FakeKubelet {
+ public:
+  FakeKubelet(Managers managers, fs::path manifests)
+      : managers_(std::move(managers)), folder_(std::move(manifests)) {}
+
+  [[noreturn]] void run(int port) {
+    read_manifests();
+    managers_.release_others();
+    while (true) {
+      read_manifests();
+      place_containers();
+      remove_other_groups();
+      answer_one(port, kRound, [this] { return list().dump(); });
+    }
+  }
+
+ private:
+  void read_manifests();
+  void take(const std::string& file, std::string text);
+  void place_containers() const;
+  void remove_other_groups() const;
+  [[nodiscard]] Json list() const;
+  [[nodiscard]] Json status_of(const Manifest& manifest) const;
+  [[nodiscard]] std::string group_of(const PodSpec& pod) const;
+
+  Managers managers_;
+  fs::path folder_;
+  std::map<std::string, Manifest> manifests_;  ///< by file
+};
+
+/// Returns the id of a container, which is the same after a restart.
+std::string id_of(const PodSpec& pod, const std::string& container) {
+  return fmt::format("{:064x}", std::hash<std::string>{}(pod.uid.value + "/" + container));
+}
+
+std::vector<std::string> command_of(const Json& pod, const std::string& name) {
+  for (const Json& container : pod.at("spec").at("containers")) {
+    if (container.value("name", "") != name || !container.contains("command")) continue;
+    return container.at("command").get<std::vector<std::string>>();
+  }
+  return {"sleep", "1000000"};
+}
+
+void FakeKubelet::take(const std::string& file, std::string text) {
+  auto read = read_manifest(file, std::move(text));
+  if (!read) {
+    log('E', "Could not process manifest file", " err=" + in_quotes(read.error().message));
+    return;
+  }
+  const auto known = manifests_.find(file);
+  if (known != manifests_.end()) managers_.remove(known->second.spec.uid);
+  read->rejection = managers_.admit(read->spec);
+  if (read->rejection) {
+    log('I', "Pod admission denied", " message=" + in_quotes(read->rejection->message));
+  }
+  manifests_[file] = std::move(*read);
+}
+
+void FakeKubelet::read_manifests() {
+  std::vector<std::string> files;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(folder_, failed)) {
+    if (!entry.path().filename().string().starts_with('.')) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    auto text = read_file(file);
+    const auto known = manifests_.find(file);
+    const bool is_new = text && (known == manifests_.end() || known->second.text != *text);
+    if (is_new) take(file, std::move(*text));
+  }
+  std::erase_if(manifests_, [&](const auto& one) {
+    if (std::find(files.begin(), files.end(), one.first) != files.end()) return false;
+    managers_.remove(one.second.spec.uid);
+    return true;
+  });
+}
+
+std::string FakeKubelet::group_of(const PodSpec& pod) const {
+  const QosClass qos = qos_class(pod, managers_.node().gates());
+  const char* const parent = qos == QosClass::kGuaranteed  ? ""
+                             : qos == QosClass::kBurstable ? "/burstable"
+                                                           : "/besteffort";
+  return fmt::format("{}{}/pod{}", kPods, parent, pod.uid.value);
+}
+
+void FakeKubelet::place_containers() const {
+  // The shared pool shrinks before others get its CPUs.
+  for (const bool exclusive : {false, true}) {
+    for (const auto& [file, manifest] : manifests_) {
+      const ActivePod* pod = managers_.state().find(manifest.spec.uid);
+      if (pod == nullptr) continue;
+      for (const ContainerResources& one :
+           all_container_resources(managers_.node(), managers_.state(), *pod)) {
+        const Container* container = pod->spec.find(one.name);
+        if (container == nullptr || container->kind == ContainerKind::kInit) continue;
+        if ((one.isolation == Isolation::kContainer) != exclusive) continue;
+        test::run({fmt::format("{}/{}", group_of(pod->spec), id_of(pod->spec, one.name)),
+                   one.cpuset_cpus.to_string(), one.cpuset_mems,
+                   command_of(manifest.pod, one.name)});
+      }
+    }
+  }
+}
+
+void FakeKubelet::remove_other_groups() const {
+  for (const std::string& group : pod_groups()) {
+    const auto& pods = managers_.state().pods;
+    const bool is_active = std::any_of(pods.begin(), pods.end(), [&](const ActivePod& pod) {
+      return group_of(pod.spec) == group;
+    });
+    if (!is_active) remove_group(group);
+  }
+}
+
+Json FakeKubelet::status_of(const Manifest& manifest) const {
+  if (manifest.rejection) {
+    return {{"phase", "Failed"},
+            {"reason", manifest.rejection->reason},
+            {"message", "Pod was rejected: " + manifest.rejection->message}};
+  }
+  const PodSpec& pod = manifest.spec;
+  Json statuses = Json::array();
+  bool all_run = true;
+  for (const Container& container : pod.containers) {
+    if (container.kind != ContainerKind::kApp) continue;
+    const std::string id = id_of(pod, container.name);
+    const bool is_running = has_process(fmt::format("{}/{}", group_of(pod), id));
+    all_run = all_run && is_running;
+    statuses.push_back({{"name", container.name},
+                        {"containerID", "fake://" + id},
+                        {"state", {{is_running ? "running" : "waiting", Json::object()}}}});
+  }
+  return {{"phase", all_run ? "Running" : "Pending"},
+          {"qosClass", to_string(qos_class(pod, managers_.node().gates()))},
+          {"containerStatuses", std::move(statuses)}};
+}
+
+Json FakeKubelet::list() const {
+  Json items = Json::array();
+  for (const auto& [file, manifest] : manifests_) {
+    Json pod = manifest.pod;
+    pod["status"] = status_of(manifest);
+    items.push_back(std::move(pod));
+  }
+  return {{"kind", "PodList"}, {"apiVersion", "v1"}, {"items", std::move(items)}};
+}
+
+/// Ends like a kubelet whose start fails.
+int refuse(const StartError& error) {
+  const bool is_cpu = error.stage == StartStage::kCpuManager;
+  const bool is_memory = error.stage == StartStage::kMemoryManager;
+  const std::string where = is_cpu      ? "start cpu manager error: "
+                            : is_memory ? "start memory manager error: "
+                                        : "";
+  log('E', "Failed to start ContainerManager", " err=" + in_quotes(where + error.error));
+  return 1;
+}
+
+int fail_to_run(const Error& error) {
+  log('E', "command failed", " err=" + in_quotes(error.message));
+  return 1;
+}
+
+Result<ParsedConfig> read_config(const std::string& text) {
+  PINFOLD_LET(auto parsed, parse_config(text));
+  parsed.config.profile = checkpoint::profile_of({FAKE_KUBELET_MINOR, false});
+  return Result<ParsedConfig>(std::move(parsed));
+}
+
+int run_kubelet(const fs::path& config_file) {
+  log('I', "Kubelet version", fmt::format(" kubeletVersion=\"v1.{}.0-fake\"", FAKE_KUBELET_MINOR));
+  const auto text = read_file(config_file.string());
+  if (!text) return fail_to_run(text.error());
+  auto parsed = read_config(*text);
+  if (!parsed) return fail_to_run(parsed.error());
+  auto machine = discover(SysTree{}, "node");
+  if (!machine) return fail_to_run(machine.error());
+  auto node = Node::make(std::move(*machine), std::move(parsed->config));
+  if (!node) return refuse(node.error());
+  auto managers = Managers::start(std::move(*node), config_file.parent_path());
+  if (!managers) return refuse(managers.error());
+  const UniqueFd port = listen_read_only();
+  if (!port) return fail_to_run({ErrorCode::kIo, 0, "the read-only port cannot be opened"});
+  log('I', "Starting Kubelet Plugin Manager", "");
+  const auto document = parse_document(*text);
+  FakeKubelet(std::move(*managers), document->value("staticPodPath", "")).run(port.get());
+}
+
+}  // namespace
+}  // namespace pinfold::test
+
+int main(int argc, char** argv) {
+  (void)std::signal(SIGCHLD, SIG_IGN);  // the kernel reaps the containers
+  const std::vector<std::string_view> arguments(argv + 1, argv + argc);
+  if (arguments.size() == 1 && arguments[0] == "--version") {
+    fmt::print("Kubernetes v1.{}.0-fake\n", FAKE_KUBELET_MINOR);
+    return 0;
+  }
+  const auto option = std::find(arguments.begin(), arguments.end(), "--config");
+  if (option == arguments.end() || option + 1 == arguments.end()) {
+    fmt::print(stderr, "fake-kubelet: expected --config FILE\n");
+    return 2;
+  }
+  return pinfold::test::run_kubelet(*(option + 1));
+}
