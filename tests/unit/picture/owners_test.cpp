@@ -32,7 +32,7 @@ class Owners : public testing::Test {
     status_.pods = {pod_of("db", container_on({1, 2}, Isolation::kContainer)),
                     pod_of("web", container_on({3}, Isolation::kPod)),
                     pod_of("log", container_on({0, 5, 6, 7}, Isolation::kHost))};
-    status_.held = {{{PodUid("u-1"), "old"}, CpuSet{4}, {}}};
+    status_.held = {{{{PodUid("u-1"), {}, {}}, "old"}, CpuSet{4}, {}}};
   }
   /// "a shop/db/main 1-2", one for each entry.
   [[nodiscard]] std::vector<std::string> entries() const {
