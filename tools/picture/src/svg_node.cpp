@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 
 #include "pinfold/picture/numa_use.hpp"
 
@@ -99,6 +101,15 @@ int most_threads(const Machine& machine) {
   return static_cast<int>(most);
 }
 
+/// Returns the number of free CPUs of each NUMA node, by position.
+std::vector<std::size_t> free_by_numa(const Machine& machine, const Overlay& overlay) {
+  std::vector<std::size_t> free;
+  for (int numa = 0; numa < machine.numa_count(); ++numa) {
+    free.push_back(free_cpus(machine, overlay, machine.cpus_of_numa(numa)).cpus.size());
+  }
+  return free;
+}
+
 std::vector<Scene::Cache> all_caches(const Scene::Outer& outer) {
   std::vector<Scene::Cache> all;
   for (const Scene::Inner& inner : outer.inners) {
@@ -114,6 +125,7 @@ NodeDrawing::NodeDrawing(const Machine& machine, const Picture& picture)
       picture_(picture),
       scene_(make_scene(machine, lay_out(machine))),
       threads_(most_threads(machine)),
+      free_(free_by_numa(machine, picture.overlay)),
       layout_(choose_layout()) {}
 
 Layout NodeDrawing::choose_layout() const {
@@ -201,16 +213,19 @@ bool NodeDrawing::has_use(int numa) const {
 std::vector<std::string> NodeDrawing::facts_of(const Scene::Title& title, const Form& form) const {
   if (!has_use(title.numa)) return {title.facts, title.facts.substr(0, title.facts.find("   "))};
   const CpuSet& cpus = machine_.cpus_of_numa(title.numa);
-  const std::size_t free = free_cpus(machine_, picture_.overlay, cpus).cpus.size();
+  const std::size_t free = free_[static_cast<std::size_t>(title.numa)];
   const std::string list = form.has_number ? "" : fmt::format(" ({})", cpus.to_string());
-  const std::string counts = fmt::format("{}{}, {} free", counted(cpus.size(), "CPU"), list, free);
+  const std::string counts =
+      cpus.empty() ? "no CPUs"
+                   : fmt::format("{}{}, {} free", counted(cpus.size(), "CPU"), list, free);
+  if (!form.is_compact) return {counts};
   const auto& memory = picture_.numa[static_cast<std::size_t>(title.numa)].memory;
   std::vector<std::string> facts;
-  if (form.is_compact && picture_.assigns_memory && !memory.empty()) {
+  if (picture_.assigns_memory && !memory.empty()) {
     facts.push_back(counts + ", " + human_bytes(free_bytes(memory.front())) + " of memory free");
   }
-  facts.push_back(cpus.empty() ? "no CPUs" : counts);
-  if (form.is_compact && !cpus.empty()) facts.push_back(fmt::format("{} free", free));
+  facts.push_back(counts);
+  if (!cpus.empty()) facts.push_back(fmt::format("{} free", free));
   return facts;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -68,7 +69,8 @@ class NodeDrawing {
   const Machine& machine_;
   const Picture& picture_;
   Scene scene_;
-  int threads_;  ///< of the core with the most
+  int threads_;                    ///< of the core with the most
+  std::vector<std::size_t> free_;  ///< CPUs of each NUMA node, by position
   Layout layout_;
 };
 
