@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 
 #include "pinfold/picture/numa_use.hpp"
 
@@ -99,6 +101,15 @@ int most_threads(const Machine& machine) {
   return static_cast<int>(most);
 }
 
+/// Returns the number of free CPUs of each NUMA node, by position.
+std::vector<std::size_t> free_by_numa(const Machine& machine, const Overlay& overlay) {
+  std::vector<std::size_t> free;
+  for (int numa = 0; numa < machine.numa_count(); ++numa) {
+    free.push_back(free_cpus(machine, overlay, machine.cpus_of_numa(numa)).cpus.size());
+  }
+  return free;
+}
+
 std::vector<Scene::Cache> all_caches(const Scene::Outer& outer) {
   std::vector<Scene::Cache> all;
   for (const Scene::Inner& inner : outer.inners) {
@@ -114,44 +125,45 @@ NodeDrawing::NodeDrawing(const Machine& machine, const Picture& picture)
       picture_(picture),
       scene_(make_scene(machine, lay_out(machine))),
       threads_(most_threads(machine)),
-      layout_(choose_layout()) {}
+      free_(free_by_numa(machine, picture.overlay)),
+      arrangement_(choose_arrangement()) {}
 
-Layout NodeDrawing::choose_layout() const {
-  std::optional<std::pair<int, Layout>> best;
+Arrangement NodeDrawing::choose_arrangement() const {
+  std::optional<std::pair<int, Arrangement>> best;
   for (const Form& form : kForms) {
     const auto found = lowest(form);
     if (found && (!best || found->first < best->first)) best = found;
     if (best && best->first <= kMostHeight) break;
   }
-  return best ? best->second : Layout{kForms.back()};
+  return best ? best->second : Arrangement{kForms.back()};
 }
 
-std::optional<std::pair<int, Layout>> NodeDrawing::lowest(const Form& form) const {
+std::optional<std::pair<int, Arrangement>> NodeDrawing::lowest(const Form& form) const {
   std::size_t most = 1;
   for (const Scene::Outer& outer : scene_.outers) most = std::max(most, outer.inners.size());
   const int outers = std::min(kMostOuters, static_cast<int>(scene_.outers.size()));
   const int inners = std::min(kMostInners, static_cast<int>(most));
-  std::optional<std::pair<int, Layout>> best;
-  for (Layout layout{form}; layout.outers <= outers; ++layout.outers) {
-    for (layout.inners = 1; layout.inners <= inners; ++layout.inners) {
+  std::optional<std::pair<int, Arrangement>> best;
+  for (Arrangement arrangement{form}; arrangement.outers <= outers; ++arrangement.outers) {
+    for (arrangement.inners = 1; arrangement.inners <= inners; ++arrangement.inners) {
       Canvas canvas{.out = "", .has_cpus = false};
-      const int height = draw(canvas, layout, 0);
-      if (!canvas.overflows && (!best || height < best->first)) best = std::pair(height, layout);
+      const int height = draw(canvas, arrangement, 0);
+      if (!canvas.overflows && (!best || height < best->first))
+        best = std::pair(height, arrangement);
     }
   }
   return best;
 }
 
-int NodeDrawing::draw(Canvas& canvas, int y) const { return draw(canvas, layout_, y); }
+int NodeDrawing::draw(Canvas& canvas, int y) const { return draw(canvas, arrangement_, y); }
 
-int NodeDrawing::draw(Canvas& canvas, const Layout& layout, int y) const {
-  const Gaps& gaps = gaps_of(layout.form.is_compact);
-  return gaps.outer +
-         draw_grid(
-             scene_.outers.size(), layout.outers, kWidth - 2 * kMargin, gaps.outer,
-             [&](std::size_t i, int dx, int dy, int width) {
-               return draw_outer(canvas, layout, scene_.outers[i], {kMargin + dx, y + dy, width});
-             });
+int NodeDrawing::draw(Canvas& canvas, const Arrangement& arrangement, int y) const {
+  const Gaps& gaps = gaps_of(arrangement.form.is_compact);
+  return gaps.outer + draw_grid(scene_.outers.size(), arrangement.outers, kWidth - 2 * kMargin,
+                                gaps.outer, [&](std::size_t i, int dx, int dy, int width) {
+                                  return draw_outer(canvas, arrangement, scene_.outers[i],
+                                                    {kMargin + dx, y + dy, width});
+                                });
 }
 
 /// Returns the NUMA node that is all there is to show of an outer box, if its form is compact.
@@ -161,16 +173,16 @@ const Scene::Title* NodeDrawing::only_numa(const Scene::Outer& outer) const {
   return has_many && outer.inners.size() == 1 ? &outer.inners.front().title : nullptr;
 }
 
-int NodeDrawing::draw_outer(Canvas& canvas, const Layout& layout, const Scene::Outer& outer,
-                            const Place& place) const {
-  const Form& form = layout.form;
+int NodeDrawing::draw_outer(Canvas& canvas, const Arrangement& arrangement,
+                            const Scene::Outer& outer, const Place& place) const {
+  const Form& form = arrangement.form;
   const int padding = gaps_of(form.is_compact).padding;
   const std::size_t begin = canvas.out.size();
   Place inside{place.x + padding, place.y + padding, place.width - 2 * padding};
   const Scene::Title* const numa = form.is_compact ? only_numa(outer) : nullptr;
   inside.y += draw_title(canvas, form, numa == nullptr ? outer.title : *numa,
                          form.is_compact ? kTile : kOuter, inside);
-  inside.y += numa == nullptr ? draw_inners(canvas, layout, outer, inside)
+  inside.y += numa == nullptr ? draw_inners(canvas, arrangement, outer, inside)
                               : draw_caches(canvas, form, all_caches(outer), inside);
   const int height = inside.y - place.y + padding;
   canvas.out.insert(
@@ -180,11 +192,11 @@ int NodeDrawing::draw_outer(Canvas& canvas, const Layout& layout, const Scene::O
   return height;
 }
 
-int NodeDrawing::draw_inners(Canvas& canvas, const Layout& layout, const Scene::Outer& outer,
-                             const Place& place) const {
-  const Form& form = layout.form;
-  return draw_grid(outer.inners.size(), layout.inners, place.width, gaps_of(form.is_compact).inner,
-                   [&](std::size_t i, int dx, int dy, int width) {
+int NodeDrawing::draw_inners(Canvas& canvas, const Arrangement& arrangement,
+                             const Scene::Outer& outer, const Place& place) const {
+  const Form& form = arrangement.form;
+  return draw_grid(outer.inners.size(), arrangement.inners, place.width,
+                   gaps_of(form.is_compact).inner, [&](std::size_t i, int dx, int dy, int width) {
                      const Scene::Inner& inner = outer.inners[i];
                      Place at{place.x + dx, place.y + dy, width};
                      at.y += draw_title(canvas, form, inner.title, form.is_compact ? kTile : kInner,
@@ -201,16 +213,19 @@ bool NodeDrawing::has_use(int numa) const {
 std::vector<std::string> NodeDrawing::facts_of(const Scene::Title& title, const Form& form) const {
   if (!has_use(title.numa)) return {title.facts, title.facts.substr(0, title.facts.find("   "))};
   const CpuSet& cpus = machine_.cpus_of_numa(title.numa);
-  const std::size_t free = free_cpus(machine_, picture_.overlay, cpus).cpus.size();
+  const std::size_t free = free_[static_cast<std::size_t>(title.numa)];
   const std::string list = form.has_number ? "" : fmt::format(" ({})", cpus.to_string());
-  const std::string counts = fmt::format("{}{}, {} free", counted(cpus.size(), "CPU"), list, free);
+  const std::string counts =
+      cpus.empty() ? "no CPUs"
+                   : fmt::format("{}{}, {} free", counted(cpus.size(), "CPU"), list, free);
+  if (!form.is_compact) return {counts};
   const auto& memory = picture_.numa[static_cast<std::size_t>(title.numa)].memory;
   std::vector<std::string> facts;
-  if (form.is_compact && picture_.assigns_memory && !memory.empty()) {
+  if (picture_.assigns_memory && !memory.empty()) {
     facts.push_back(counts + ", " + human_bytes(free_bytes(memory.front())) + " of memory free");
   }
-  facts.push_back(cpus.empty() ? "no CPUs" : counts);
-  if (form.is_compact && !cpus.empty()) facts.push_back(fmt::format("{} free", free));
+  facts.push_back(counts);
+  if (!cpus.empty()) facts.push_back(fmt::format("{} free", free));
   return facts;
 }
 

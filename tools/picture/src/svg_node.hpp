@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,7 +19,7 @@ struct Form {
   const char* size;  ///< the class that sets the size of the text in a CPU
   bool is_compact;   ///< caches have no titles, and bars of memory no amounts
 };
-struct Layout {
+struct Arrangement {
   Form form;
   int outers = 1;  ///< outer boxes side by side
   int inners = 1;  ///< inner boxes side by side in an outer one
@@ -40,15 +41,15 @@ class NodeDrawing {
     int y;
     int width;
   };
-  [[nodiscard]] Layout choose_layout() const;
-  /// Returns the layout of a form with the lowest drawing, and its height.
-  [[nodiscard]] std::optional<std::pair<int, Layout>> lowest(const Form& form) const;
+  [[nodiscard]] Arrangement choose_arrangement() const;
+  /// Returns the arrangement of a form with the lowest drawing, and its height.
+  [[nodiscard]] std::optional<std::pair<int, Arrangement>> lowest(const Form& form) const;
 
-  int draw(Canvas& canvas, const Layout& layout, int y) const;
-  int draw_outer(Canvas& canvas, const Layout& layout, const Scene::Outer& outer,
+  int draw(Canvas& canvas, const Arrangement& arrangement, int y) const;
+  int draw_outer(Canvas& canvas, const Arrangement& arrangement, const Scene::Outer& outer,
                  const Place& place) const;
   [[nodiscard]] const Scene::Title* only_numa(const Scene::Outer& outer) const;
-  int draw_inners(Canvas& canvas, const Layout& layout, const Scene::Outer& outer,
+  int draw_inners(Canvas& canvas, const Arrangement& arrangement, const Scene::Outer& outer,
                   const Place& place) const;
   int draw_title(Canvas& canvas, const Form& form, const Scene::Title& title, const Font& font,
                  const Place& place) const;
@@ -68,8 +69,9 @@ class NodeDrawing {
   const Machine& machine_;
   const Picture& picture_;
   Scene scene_;
-  int threads_;  ///< of the core with the most
-  Layout layout_;
+  int threads_;                    ///< of the core with the most
+  std::vector<std::size_t> free_;  ///< CPUs of each NUMA node, by position
+  Arrangement arrangement_;
 };
 
 }  // namespace pinfold::tools::svg

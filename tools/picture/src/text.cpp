@@ -79,7 +79,7 @@ Style terminal_style() {
   style.colour = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    style.width = std::clamp<std::size_t>(size.ws_col, 60, 160);
+    style.width = std::clamp<std::size_t>(size.ws_col, 60, 240);
   }
   return style;
 }
