@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -21,7 +22,7 @@ constexpr std::size_t kMaxPathPart = 253;
 constexpr std::size_t kMaxLabel = 63;
 constexpr const char* kConfigSource = "kubernetes.io/config.source";
 constexpr const char* kNodeCritical = "system-node-critical";
-constexpr std::int64_t kSystemCriticalPriority = 2'000'000'000;
+constexpr std::int32_t kSystemCriticalPriority = 2'000'000'000;
 constexpr std::string_view kLabelRule =
     "expected 1 to 63 lower-case letters, digits and '-', the first and last not '-'";
 
@@ -224,6 +225,26 @@ Result<void> check_kind(const json& document) {
                           version.empty() ? "" : fmt::format(" ({})", printable(version))));
 }
 
+/// Returns the priority of a class that every cluster has; 0 for others.
+/// Source: kubernetes v1.36.2, pkg/apis/scheduling/types.go and helpers.go SystemPriorityClasses.
+std::int32_t priority_of_class(const json& name) {
+  if (name == kNodeCritical) return kSystemCriticalPriority + 1000;
+  return name == "system-cluster-critical" ? kSystemCriticalPriority : 0;
+}
+
+/// Reads spec.priority and spec.priorityClassName.
+Result<PodPriority> read_priority(const json& spec) {
+  const json* const name = member(spec, "priorityClassName");
+  if (name != nullptr && !name->is_string()) {
+    return fail_field("spec.priorityClassName", *name, "expected a string");
+  }
+  const json* const priority = member(spec, "priority");
+  if (priority == nullptr) return PodPriority{name == nullptr ? 0 : priority_of_class(*name)};
+  const std::string_view expected = expectation(*priority, FieldType::kInt32);
+  if (!expected.empty()) return fail_field("spec.priority", *priority, expected);
+  return PodPriority{priority->get<std::int32_t>()};
+}
+
 /// Reads whether a pod is static and node-critical, and gives a mirror pod the UID of its static
 /// pod, which the kubelet uses for it. Domain: document.metadata is an object.
 /// Source: kubelet v1.36.2, pkg/kubelet/types/pod_update.go IsNodeCriticalPod.
@@ -240,18 +261,12 @@ Result<void> read_criticality(const json& document, const json& spec, PodSpec& p
   }
   const json* const source = annotation(kConfigSource);
   pod.is_static = source != nullptr && *source != "api";
+  PINFOLD_LET(pod.priority, read_priority(spec));
   const json* const name = member(spec, "priorityClassName");
-  if (name != nullptr && !name->is_string()) {
-    return fail_field("spec.priorityClassName", *name, "expected a string");
-  }
-  const json* const priority = member(spec, "priority");
-  if (priority != nullptr && !priority->is_number_integer()) {
-    return fail_field("spec.priority", *priority, "expected a 32-bit integer");
-  }
-  pod.is_node_critical =
-      name != nullptr && *name == kNodeCritical &&
-      (pod.is_static || mirror != nullptr ||
-       (priority != nullptr && priority->get<std::int64_t>() >= kSystemCriticalPriority));
+  const bool has_priority =
+      member(spec, "priority") != nullptr && pod.priority.value >= kSystemCriticalPriority;
+  pod.is_node_critical = name != nullptr && *name == kNodeCritical &&
+                         (pod.is_static || mirror != nullptr || has_priority);
   return {};
 }
 
@@ -349,9 +364,10 @@ json to_json(const PodSpec& pod) {
   if (!init.empty()) spec["initContainers"] = std::move(init);
   if (pod.resources) spec["resources"] = to_json(*pod.resources);
   if (!pod.overhead.empty()) spec["overhead"] = to_json(pod.overhead);
-  if (pod.is_node_critical) {
-    spec["priorityClassName"] = kNodeCritical;
-    spec["priority"] = kSystemCriticalPriority;
+  const std::int32_t least = pod.is_node_critical ? kSystemCriticalPriority : 0;
+  if (pod.is_node_critical) spec["priorityClassName"] = kNodeCritical;
+  if (pod.priority.value != 0 || pod.is_node_critical) {
+    spec["priority"] = std::max(pod.priority.value, least);
   }
   json metadata = {{"name", pod.name}, {"namespace", pod.namespace_name}, {"uid", pod.uid.value}};
   if (pod.is_static) metadata["annotations"][kConfigSource] = "file";

@@ -32,36 +32,6 @@ bool fits(const json& value) {
   return number >= Limits::min() && number <= Limits::max();
 }
 
-/// Returns what was expected of a value that is not null; "" if it is as expected.
-std::string_view expectation(const json& value, FieldType type) {
-  switch (type) {
-    case FieldType::kAny:
-      break;
-    case FieldType::kText:
-      // YAML turns words such as 0 and true into numbers and booleans.
-      if (is_scalar(value)) return "expected a string, in quotes";
-      return value.is_string() ? "" : "expected a string";
-    case FieldType::kBool:
-      return value.is_boolean() ? "" : "expected true or false";
-    case FieldType::kInt32:
-      return fits<std::int32_t>(value) ? "" : "expected a 32-bit integer";
-    case FieldType::kInt64:
-      return fits<std::int64_t>(value) ? "" : "expected a 64-bit integer";
-    case FieldType::kNumber:
-      return value.is_number() ? "" : "expected a number";
-    case FieldType::kQuantity:
-      return value.is_string() || value.is_number() ? "" : "expected a quantity";
-    case FieldType::kObject:
-    case FieldType::kTextMap:
-    case FieldType::kQuantityMap:
-      return value.is_object() ? "" : "expected an object";
-    case FieldType::kList:
-    case FieldType::kTextList:
-      return value.is_array() ? "" : "expected a list";
-  }
-  return "";
-}
-
 /// Words that the kubelet has another name for.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kOtherWords = {{
     {"housekeeping", "reserved-system"},
@@ -161,6 +131,35 @@ class Checker {
 };
 
 }  // namespace
+
+std::string_view expectation(const json& value, FieldType type) {
+  switch (type) {
+    case FieldType::kAny:
+      break;
+    case FieldType::kText:
+      // YAML turns words such as 0 and true into numbers and booleans.
+      if (is_scalar(value)) return "expected a string, in quotes";
+      return value.is_string() ? "" : "expected a string";
+    case FieldType::kBool:
+      return value.is_boolean() ? "" : "expected true or false";
+    case FieldType::kInt32:
+      return fits<std::int32_t>(value) ? "" : "expected a 32-bit integer";
+    case FieldType::kInt64:
+      return fits<std::int64_t>(value) ? "" : "expected a 64-bit integer";
+    case FieldType::kNumber:
+      return value.is_number() ? "" : "expected a number";
+    case FieldType::kQuantity:
+      return value.is_string() || value.is_number() ? "" : "expected a quantity";
+    case FieldType::kObject:
+    case FieldType::kTextMap:
+    case FieldType::kQuantityMap:
+      return value.is_object() ? "" : "expected an object";
+    case FieldType::kList:
+    case FieldType::kTextList:
+      return value.is_array() ? "" : "expected a list";
+  }
+  return "";
+}
 
 Result<std::vector<std::string>> check_fields(const json& object, Fields fields) {
   Checker checker;

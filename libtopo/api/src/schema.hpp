@@ -41,6 +41,9 @@ extern const Fields kKubeletFields;
 /// (volumes, probes, affinity, status) affects a decision.
 extern const Fields kPodFields;
 
+/// Returns what was expected of a value that is not null; "" if it is as expected.
+[[nodiscard]] std::string_view expectation(const nlohmann::json& value, FieldType type);
+
 /// Checks the types of an object's fields.
 /// Returns: the unknown fields, "unknown field 'spec.containers[0].limit', did you mean ...?".
 /// Errors: kInvalidArgument for a value of a wrong type, "path: value: expectation".

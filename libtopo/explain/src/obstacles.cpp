@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -21,14 +22,25 @@ constexpr std::size_t kMostPlaces = 4;  ///< places searched for a larger set
 
 constexpr std::size_t kMostPodsNamed = 4;
 
+/// Returns how late a pod may be named: static and node-critical ones last, others by priority.
+std::int64_t rank_of(const NodeState& state, const PodUid& uid) {
+  const ActivePod* const pod = state.find(uid);
+  if (pod == nullptr) return 0;  // known only from the kubelet's files
+  if (pod->spec.is_static || pod->spec.is_node_critical) {
+    return std::numeric_limits<std::int64_t>::max();
+  }
+  return pod->spec.priority.value;
+}
+
 /// A pod that might be removed.
 struct Obstacle {
   PodUid uid;
   Bounds::Freed frees;
+  std::int64_t rank = 0;
   double weight = 0;  ///< small pods are cheaper to remove
 };
 
-/// Searches for the fewest pods to remove.
+/// Searches for the fewest pods to remove, among those of the lowest rank that suffices.
 class ObstacleSearch {
  public:
   ObstacleSearch(const Failure& failure, Trials& trials)
@@ -41,7 +53,7 @@ class ObstacleSearch {
     uids.insert(failure.state.held.begin(), failure.state.held.end());
     uids.erase(failure.pod.uid);
     for (const PodUid& uid : uids) {
-      Obstacle obstacle{uid, bounds_.project(freed_by(failure, uid))};
+      Obstacle obstacle{uid, bounds_.project(freed_by(failure, uid)), rank_of(failure.state, uid)};
       obstacle.weight = bounds_.share(obstacle.frees);
       if (obstacle.weight > 0) obstacles_.push_back(std::move(obstacle));
     }
@@ -50,23 +62,35 @@ class ObstacleSearch {
   }
 
   [[nodiscard]] std::vector<PodUid> run() {
-    if (obstacles_.empty() || !admits_without(all())) return {};
-    for (std::size_t size = 1; size <= std::min(kMostExact, obstacles_.size()); ++size) {
-      if (size == 3 && obstacles_.size() > kMostInTriples) break;
-      Set chosen;
-      if (choose(chosen, 0, size)) return uids(chosen);
-      if (trials_.exhausted()) break;
+    std::set<std::int64_t> ranks;
+    for (const Obstacle& obstacle : obstacles_) ranks.insert(obstacle.rank);
+    for (const std::int64_t rank : ranks) {
+      candidates_ = up_to(rank);
+      if (admits_without(candidates_)) return fewest();
     }
-    return reduced();
+    return {};
   }
 
  private:
   using Set = std::vector<const Obstacle*>;
 
-  [[nodiscard]] Set all() const {
+  [[nodiscard]] Set up_to(std::int64_t rank) const {
     Set pods;
-    for (const Obstacle& obstacle : obstacles_) pods.push_back(&obstacle);
+    for (const Obstacle& obstacle : obstacles_) {
+      if (obstacle.rank <= rank) pods.push_back(&obstacle);
+    }
     return pods;
+  }
+
+  /// Returns the fewest candidates to remove. Domain: without all of them, the pod is admitted.
+  [[nodiscard]] std::vector<PodUid> fewest() {
+    for (std::size_t size = 1; size <= std::min(kMostExact, candidates_.size()); ++size) {
+      if (size == 3 && candidates_.size() > kMostInTriples) break;
+      Set chosen;
+      if (choose(chosen, 0, size)) return uids(chosen);
+      if (trials_.exhausted()) break;
+    }
+    return reduced();
   }
 
   [[nodiscard]] static std::vector<PodUid> uids(const Set& pods) {
@@ -96,8 +120,8 @@ class ObstacleSearch {
   /// Tries every set of this size, small pods first, until one suffices.
   bool choose(Set& chosen, std::size_t first, std::size_t size) {
     if (chosen.size() == size) return may_fit_without(chosen) && admits_without(chosen);
-    for (std::size_t i = first; i < obstacles_.size() && !trials_.exhausted(); ++i) {
-      chosen.push_back(&obstacles_[i]);
+    for (std::size_t i = first; i < candidates_.size() && !trials_.exhausted(); ++i) {
+      chosen.push_back(candidates_[i]);
       if (choose(chosen, i + 1, size)) return true;
       chosen.pop_back();
     }
@@ -107,11 +131,11 @@ class ObstacleSearch {
   /// Returns a set in which no pod could stay: starts with all and takes out those that can stay.
   /// Tries the places with the least missing; the smallest set wins.
   [[nodiscard]] std::vector<PodUid> reduced() const {
-    Set best = all();
+    Set best = candidates_;
     std::vector<PlaceId> places = bounds_.places();
     places.resize(std::min(places.size(), kMostPlaces));
     for (const PlaceId place : places) {
-      Set gone = all();
+      Set gone = candidates_;
       std::stable_sort(gone.begin(), gone.end(), [&](const Obstacle* a, const Obstacle* b) {
         return bounds_.share_at(a->frees, place) < bounds_.share_at(b->frees, place);
       });
@@ -145,7 +169,19 @@ class ObstacleSearch {
   Bounds bounds_;
   Bounds::Freed own_;  ///< what the pod itself frees if it is admitted again
   std::vector<Obstacle> obstacles_;
+  Set candidates_;
 };
+
+/// Returns what makes a pod dearer than others: "static", "node-critical", "priority 1000"; "" for
+/// an ordinary one.
+std::string standing(const NodeState& state, const PodUid& uid) {
+  const ActivePod* const pod = state.find(uid);
+  if (pod == nullptr) return "";
+  if (pod->spec.is_static) return "static";
+  if (pod->spec.is_node_critical) return "node-critical";
+  const std::int32_t priority = pod->spec.priority.value;
+  return priority == 0 ? "" : fmt::format("priority {}", priority);
+}
 
 /// Returns a pod's part of what is missing: "2 CPUs, 4Gi of memory on NUMA node 1".
 std::string holdings(const Failure& failure, const std::set<std::string>& missing,
@@ -191,8 +227,11 @@ std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
   std::vector<std::string> names;
   names.reserve(uids.size());
   for (const PodUid& uid : uids) {
-    const std::string held = holdings(failure, missing, uid);
-    names.push_back(name_of(failure.state, uid) + (held.empty() ? "" : " (" + held + ")"));
+    std::vector<std::string> facts = {holdings(failure, missing, uid),
+                                      standing(failure.state, uid)};
+    std::erase(facts, "");
+    names.push_back(name_of(failure.state, uid) +
+                    (facts.empty() ? "" : fmt::format(" ({})", fmt::join(facts, "; "))));
   }
   if (names.size() > kMostPodsNamed) {
     names.resize(kMostPodsNamed - 1);

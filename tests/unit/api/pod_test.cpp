@@ -110,6 +110,28 @@ TEST(PodParse, ReadsOverheadAndWhatMakesAPodCritical) {
   }
 }
 
+TEST(PodParse, ReadsThePriority) {
+  const std::pair<const char*, int> cases[] = {
+      {"", 0},
+      {", priority: -5", -5},
+      {", priorityClassName: gold, priority: 1000", 1000},
+      {", priorityClassName: gold", 0},  // only the API server knows it
+      {", priorityClassName: system-cluster-critical", 2000000000},
+      {", priorityClassName: system-node-critical", 2000001000},
+  };
+  for (const auto& [spec, priority] : cases) {
+    const PodSpec pod =
+        pod_of(fmt::format("metadata: {{name: p}}\nspec: {{containers: [{{name: a}}]{}}}", spec));
+    EXPECT_EQ(pod.priority.value, priority) << spec;
+    EXPECT_EQ(pod_from_json(to_json(pod)).value().priority.value, priority) << spec;
+  }
+  EXPECT_EQ(parse_pod("kind: Pod\nmetadata: {name: p}\n"
+                      "spec: {containers: [{name: a}], priority: 2147483648}")
+                .error()
+                .message,
+            "spec.priority: 2147483648: expected a 32-bit integer");
+}
+
 TEST(PodParse, FillsInDefaults) {
   const PodSpec pod = pod_of("metadata: {name: web}\nspec: {containers: [{name: a}]}");
   EXPECT_EQ(pod.namespace_name, "default");

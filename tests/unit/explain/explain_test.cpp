@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "node_fixture.hpp"
 #include "pinfold/explain/amount_text.hpp"
@@ -113,6 +114,45 @@ TEST(Explain, ThePodsInTheWayAreTheFewest) {
       find_remedies(node.node(), node.state(), pod("web", {{"cpu", "8"}, {"memory", "1Gi"}}));
   EXPECT_THAT(texts(more), Contains("default/c (3 CPUs on NUMA node 1) and default/d (3 CPUs on "
                                     "NUMA node 1) are removed"));
+}
+
+/// NUMA node 0 has a and b, and one free CPU; NUMA node 1 has c and d, and two.
+TestNode node_with(std::vector<PodSpec> pods) {
+  TestNode node({}, aligning_config("single-numa-node"));
+  for (PodSpec& pod : pods) {
+    if (!node.admit(pod).empty()) throw std::logic_error("the running pods must be admitted");
+  }
+  return node;
+}
+
+TEST(Explain, StaticAndCriticalPodsAreNamedLast) {
+  const Amounts three = {{"cpu", "3"}, {"memory", "1Gi"}};
+  PodSpec c = pod("c", three);
+  PodSpec d = pod("d", three);
+  c.is_node_critical = true;
+  d.is_static = true;
+  const TestNode node = node_with({pod("a", three), pod("b", three), c, d});
+  const auto without = [&](const char* cpus) {
+    return texts(
+        find_remedies(node.node(), node.state(), pod("web", {{"cpu", cpus}, {"memory", "1Gi"}})));
+  };
+  EXPECT_THAT(without("5"), Contains("default/a (3 CPUs on NUMA node 0) and default/b (3 CPUs on "
+                                     "NUMA node 0) are removed"));
+  EXPECT_THAT(without("8"),
+              Contains("default/c (3 CPUs on NUMA node 1; node-critical) and default/d (3 CPUs on "
+                       "NUMA node 1; static) are removed"));
+}
+
+TEST(Explain, NoPodOfAHigherPriorityThanNecessaryIsNamed) {
+  std::vector<PodSpec> pods;
+  for (const auto& [name, priority] : {std::pair{"a", 2000}, {"b", 2000}, {"c", 1000}, {"d", 10}}) {
+    pods.push_back(pod(name, {{"cpu", "3"}, {"memory", "1Gi"}}));
+    pods.back().priority.value = priority;
+  }
+  const TestNode node = node_with(std::move(pods));
+  EXPECT_THAT(texts(find_remedies(node.node(), node.state(),
+                                  pod("web", {{"cpu", "5"}, {"memory", "1Gi"}}))),
+              Contains("default/d (3 CPUs on NUMA node 1; priority 10) is removed"));
 }
 
 TEST(Explain, OnePodTooMany) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -62,6 +63,14 @@ struct Container {
 enum class QosClass { kGuaranteed, kBurstable, kBestEffort };
 [[nodiscard]] std::string_view to_string(QosClass qos);
 
+/// How much a pod counts when others must go. Not part of the value of a pod, because a runtime
+/// does not show it: any two are equal.
+struct PodPriority {
+  std::int32_t value = 0;
+
+  friend bool operator==(const PodPriority&, const PodPriority&) { return true; }
+};
+
 /// The fields of a Pod that affect decisions, after API defaulting.
 struct PodSpec {
   PodUid uid;
@@ -80,6 +89,8 @@ struct PodSpec {
   /// priorityClassName is system-node-critical, and the pod is static, a mirror pod, or has a
   /// system-critical priority.
   bool is_node_critical = false;
+  /// spec.priority; without it that of a priority class of Kubernetes itself, else 0.
+  PodPriority priority = {};
 
   [[nodiscard]] const Container* find(std::string_view container_name) const;
   /// True if pod.spec.resources names at least one resource that is supported at pod level (cpu,
