@@ -74,6 +74,13 @@ std::string CpuManager::why_no_pod_hints(const CpuState& state, const PodView& p
   return had == count ? "" : fmt::format("the pod has {} CPUs already and needs {}", had, count);
 }
 
+CpuSet CpuManager::free_cpus(const CpuState& state) const {
+  place::HeapArena memory(policy_->bytes());
+  place::Arena& arena = memory.arena();
+  return CpuSet::of_words(
+      policy_->available(cpu::words_of(state.default_set, *tree_, arena), arena));
+}
+
 std::vector<Amounts> CpuManager::amounts(const CpuState& state, const PodView& pod,
                                          const Container* container) const {
   if (!is_static_ || !manages(pod)) return {};
@@ -84,9 +91,7 @@ std::vector<Amounts> CpuManager::amounts(const CpuState& state, const PodView& p
     return Quantity::of(static_cast<std::int64_t>(number), Quantity::Format::kDecimalSi);
   };
   Amounts amounts{kResource, cpus(static_cast<std::size_t>(count)), {}};
-  place::HeapArena memory(policy_->bytes());
-  const CpuSet free = CpuSet::of_words(
-      policy_->available(cpu::words_of(state.default_set, *tree_, memory.arena()), memory.arena()));
+  const CpuSet free = free_cpus(state);
   const CpuSet shared = state.default_set | reserved_;
   for (const Machine::Group& node : machine_->numa_groups()) {
     if (node.cpus.empty()) continue;

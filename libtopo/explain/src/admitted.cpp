@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cpu_choice.hpp"
 #include "exclusive.hpp"
 #include "outcome.hpp"
 #include "pinfold/decide/resize.hpp"
@@ -90,6 +91,13 @@ std::string summary_of(const PodSpec& pod, std::string_view verb,
   return fmt::format("{} {}: {}", name_of(pod), verb, fmt::join(parts, "; "));
 }
 
+/// Returns the rule by which NUMA nodes won against others that suit every resource as well.
+const char* decided_by(const TopologyManager& manager, NumaMask winner, NumaMask other) {
+  if (winner.count() != other.count()) return "the fewest NUMA nodes win";
+  return manager.are_equally_good(winner, other) ? "of equal ones the lower number wins"
+                                                 : "the closest NUMA nodes win";
+}
+
 /// Returns which NUMA nodes come next after those that a merge chose, or what each would have
 /// needed; "" if the merge had no choice to make.
 std::string runner_up(const Node& node, const TopologyHint& winner, const ResourceHints& hints,
@@ -105,8 +113,10 @@ std::string runner_up(const Node& node, const TopologyHint& winner, const Resour
   const MergedHint next = manager.merge(std::vector<ResourceHints>{others}, {});
   const bool is_other = next.best.numa && *next.best.numa != *winner.numa;
   if (is_other && next.best.preferred) {
-    return fmt::format("runner-up: {}, which has enough of everything, too",
-                       numa_nodes(node.machine().numa_ids(*next.best.numa)));
+    return fmt::format("runner-up: {}, {} enough of everything, too; {}",
+                       numa_nodes(node.machine().numa_ids(*next.best.numa)),
+                       next.best.numa->is_single() ? "which has" : "which have",
+                       decided_by(manager, *winner.numa, *next.best.numa));
   }
   std::vector<std::string> parts;
   for (const std::int32_t id : numa_ids(amounts)) {
@@ -154,6 +164,7 @@ Admitted admit(const Node& node, const NodeState& state, const PodSpec& pod, Tra
       decide(node, state, pod, &trace, nullptr, AdmissionChecks::kManagersAndRequests);
   auto admitted = std::get<Admitted>(std::move(decision));
   add_runners_up(node, pod, admitted, trace);
+  add_cpu_choices(node, state, pod, admitted, trace);
   return admitted;
 }
 

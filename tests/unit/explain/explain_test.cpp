@@ -43,7 +43,8 @@ TEST(Explain, AnAdmissionNamesTheWinnerAndTheRunnerUp) {
       ElementsAre("topology: cpu fits on NUMA 0 or 1", "topology: memory fits on NUMA 0 or 1",
                   "topology: aligned on NUMA 0, the best of 2 choices that suit every "
                   "resource",
-                  "topology: runner-up: NUMA node 1, which has enough of everything, too",
+                  "topology: runner-up: NUMA node 1, which has enough of everything, too; of equal "
+                  "ones the lower number wins",
                   HasSubstr("cpu: took CPUs 1-4 of 15 free"),
                   HasSubstr("memory: takes 2Gi of memory")));
   ASSERT_EQ(node.admit(web), "");
@@ -51,6 +52,41 @@ TEST(Explain, AnAdmissionNamesTheWinnerAndTheRunnerUp) {
   EXPECT_THAT(texts(explain(node.node(), node.state(), db).trace),
               Contains("topology: runner-up: none; NUMA node 0 would have needed 3 CPUs more and "
                        "2Gi of memory more"));
+}
+
+TEST(Explain, AnAdmissionNamesTheNextCpusAndTheRuleBeforeThem) {
+  const auto next = [](int numa, const char* cpus) {
+    const TestNode node({.numa = numa}, aligning_config("none"));
+    const PodSpec web = pod("web", {{"cpu", cpus}, {"memory", "1Gi"}});
+    std::vector<std::string> all = texts(explain(node.node(), node.state(), web).trace);
+    std::erase_if(all, [](const std::string& text) { return !text.starts_with("cpu: "); });
+    return all.empty() ? "" : all.back();
+  };
+  EXPECT_EQ(next(2, "2"),
+            "cpu: next would have been CPUs 3-4: cores 1 and 3 have 1 free CPU each, and the lower "
+            "number comes first");
+  EXPECT_EQ(next(2, "7"),
+            "cpu: next would have been CPUs 8-14: NUMA node 0 has 7 free CPUs, NUMA node 1 has 8, "
+            "and the fullest is used first");
+  EXPECT_EQ(next(3, "8"),
+            "cpu: next would have been CPUs 16-23: NUMA nodes 1 and 2 have 8 free CPUs each, and "
+            "the lower number comes first");
+  EXPECT_EQ(next(2, "1"),
+            "cpu: next would have been CPU 2: cores 1 and 2 have 1 free CPU each, and the lower "
+            "number comes first");
+  EXPECT_EQ(next(2, "6"), "cpu: next would have been CPUs 7-12");
+  EXPECT_THAT(next(2, "8"), HasSubstr("cpu: took CPUs 8-15 of 15 free")) << "no other choice";
+}
+
+TEST(Explain, TheNextCpusOfEachContainerAreThoseAtItsTurn) {
+  const TestNode node({}, aligning_config("none"));
+  const Amounts three = {{"cpu", "3"}, {"memory", "1Gi"}};
+  const PodSpec web =
+      pod_of("web", {container("first", three, ContainerKind::kInit), container("main", three)});
+  // main reuses CPUs 1-3; next to them 4-6 are free.
+  EXPECT_THAT(texts(explain(node.node(), node.state(), web).trace),
+              AllOf(Contains(HasSubstr("took CPUs 1-3 of 15 free")),
+                    Contains(HasSubstr("next would have been CPUs 4-6"))));
 }
 
 TEST(Explain, ContainersHaveTheReasonOfTheirIsolationAndQuota) {

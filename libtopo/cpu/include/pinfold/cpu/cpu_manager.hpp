@@ -111,6 +111,8 @@ class CpuManager {
   /// Empty if it needs none.
   [[nodiscard]] std::vector<Amounts> amounts(const CpuState& state, const PodView& pod,
                                              const Container* container) const;
+  /// Returns the CPUs of the shared pool that can become exclusive. Domain: policy static.
+  [[nodiscard]] CpuSet free_cpus(const CpuState& state) const;
   /// For explanations: returns why a container runs in a shared pool. Domain: guaranteed_cpus() is
   /// 0, or the policy is not static, or the pod has pod-level resources that are not managed.
   [[nodiscard]] std::string why_shared(const PodView& pod, const Container& container) const;
