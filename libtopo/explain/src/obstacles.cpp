@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -40,11 +41,35 @@ struct Obstacle {
   double weight = 0;  ///< small pods are cheaper to remove
 };
 
+/// Returns the state in which a pod has been removed and admitted again after the rejected one;
+/// nullopt if one of the two is then rejected.
+std::optional<NodeState> recreated(const Failure& failure, const PodUid& uid, Trials& trials) {
+  const ActivePod* const pod = failure.state.find(uid);
+  if (pod == nullptr) return std::nullopt;  // its requests are unknown
+  auto next =
+      trials.admitted(failure.node, remove_pod(failure.node, failure.state, uid), failure.pod);
+  return next ? trials.admitted(failure.node, *std::move(next), pod->spec) : std::nullopt;
+}
+
+/// Returns whether a pod has one of these resources, of which it must be a device.
+bool has_device_of(const NodeState& state, const PodUid& uid,
+                   const std::set<std::string>& resources) {
+  const auto* const containers = state.devices.assignments.find(uid);
+  if (containers == nullptr) return false;
+  for (const auto& [name, devices] : *containers) {
+    for (const auto& [resource, ids] : devices) {
+      if (resources.contains(resource)) return true;
+    }
+  }
+  return false;
+}
+
 /// Searches for the fewest pods to remove, among those of the lowest rank that suffices.
 class ObstacleSearch {
  public:
-  ObstacleSearch(const Failure& failure, Trials& trials)
+  ObstacleSearch(const Failure& failure, const std::set<std::string>& missing, Trials& trials)
       : failure_(failure),
+        missing_(missing),
         trials_(trials),
         bounds_(failure),
         own_(bounds_.project(freed_by(failure, failure.pod.uid))) {
@@ -84,6 +109,11 @@ class ObstacleSearch {
 
   /// Returns the fewest candidates to remove. Domain: without all of them, the pod is admitted.
   [[nodiscard]] std::vector<PodUid> fewest() {
+    for (const Obstacle* const pod : candidates_) {
+      const bool may_return =
+          has_device_of(failure_.state, pod->uid, missing_) && may_fit_without({pod});
+      if (may_return && recreated(failure_, pod->uid, trials_)) return {pod->uid};
+    }
     for (std::size_t size = 1; size <= std::min(kMostExact, candidates_.size()); ++size) {
       if (size == 3 && candidates_.size() > kMostInTriples) break;
       Set chosen;
@@ -165,6 +195,7 @@ class ObstacleSearch {
   }
 
   const Failure& failure_;
+  const std::set<std::string>& missing_;
   Trials& trials_;
   Bounds bounds_;
   Bounds::Freed own_;  ///< what the pod itself frees if it is admitted again
@@ -215,15 +246,29 @@ std::string holdings(const Failure& failure, const std::set<std::string>& missin
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
+/// Returns " and created again after default/web: then with 1 example.com/gpu on NUMA node 1" for a
+/// pod with a device that is missing; "" if it would be rejected.
+std::string after_recreation(const Failure& failure, const std::set<std::string>& missing,
+                             const PodUid& uid) {
+  Trials trials(2);
+  if (!has_device_of(failure.state, uid, missing)) return "";
+  const auto next = recreated(failure, uid, trials);
+  if (!next) return "";
+  const Failure then{failure.node, *next, failure.pod,    failure.why,
+                     failure.step, {},    failure.amounts};
+  return fmt::format(" and created again after {}: then with {}", name_of(failure.pod),
+                     holdings(then, missing, uid));
+}
+
 }  // namespace
 
 std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
-  std::vector<PodUid> uids = ObstacleSearch(failure, trials).run();
-  if (uids.empty()) return {};
   std::set<std::string> missing;
   for (const Missing& place : find_missing(failure)) {
     for (const Amounts& amounts : place.amounts) missing.insert(amounts.resource);
   }
+  std::vector<PodUid> uids = ObstacleSearch(failure, missing, trials).run();
+  if (uids.empty()) return {};
   std::vector<std::string> names;
   names.reserve(uids.size());
   for (const PodUid& uid : uids) {
@@ -241,6 +286,7 @@ std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
   if (uids.size() == 1 && failure.why.reason == kOutOfPods) {
     text = fmt::format("one of the other pods is removed, such as {}", names.front());
   }
+  if (uids.size() == 1) text += after_recreation(failure, missing, uids.front());
   return {
       Remedy{Remedy::Kind::kPods, std::move(text), std::nullopt, std::move(uids), std::nullopt}};
 }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "outcome.hpp"
@@ -12,12 +15,19 @@ class Trials {
  public:
   explicit Trials(int most) : left_(most) {}
   [[nodiscard]] bool exhausted() const { return left_ <= 0; }
-  /// Returns whether decide() admits the pod; also false once the limit is reached.
-  [[nodiscard]] bool admits(const Node& node, NodeState state, const PodSpec& pod) {
-    if (exhausted()) return false;
+  /// Returns the state with the pod if decide() admits it; nullopt also once the limit is reached.
+  [[nodiscard]] std::optional<NodeState> admitted(const Node& node, NodeState state,
+                                                  const PodSpec& pod) {
+    if (exhausted()) return std::nullopt;
     --left_;
-    return std::holds_alternative<Admitted>(decide(node, std::move(state), pod, nullptr, nullptr,
-                                                   AdmissionChecks::kManagersAndRequests));
+    Decision decision = decide(node, std::move(state), pod, nullptr, nullptr,
+                               AdmissionChecks::kManagersAndRequests);
+    auto* const admitted = std::get_if<Admitted>(&decision);
+    return admitted == nullptr ? std::nullopt : std::optional(std::move(admitted->next));
+  }
+  /// Returns whether decide() admits the pod.
+  [[nodiscard]] bool admits(const Node& node, NodeState state, const PodSpec& pod) {
+    return admitted(node, std::move(state), pod).has_value();
   }
 
  private:
@@ -33,7 +43,8 @@ class Trials {
 /// Returns whether a move takes huge pages elsewhere, or spreads memory over more NUMA nodes.
 [[nodiscard]] bool is_harmful(const Remedy& remedy);
 
-/// Returns the fewest other pods without which it fits.
+/// Returns the fewest other pods without which it fits. Of single pods with a device that is
+/// missing, prefers one that is admitted again after it, with other devices.
 [[nodiscard]] std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials);
 
 /// Returns single settings of the node with which it fits, at most two.
