@@ -55,6 +55,7 @@ Result<NodeState> earlier_state(const EarlierNode& before, const NodeState& now,
   state.providers = now.providers;
   state.pods = now.pods;
   state.held = now.held;
+  state.held_names = now.held_names;
   to.cpu().move_baselines(before.baselines, state.cpu);
   to.cpu().move_baselines(now.cpu.baselines, state.cpu);
   return release_stale(to, std::move(state));

@@ -128,9 +128,7 @@ void describe(Fields& fields, DecidedPod& pod) {
 
 void describe(Fields& fields, HeldContainer& held) {
   fields.type("HeldContainer", "A container known only from the kubelet's files.");
-  ContainerRef container{{held.id.pod, {}, {}}, held.id.name};
-  describe(fields, container);
-  if (fields.reads()) held.id = id_of(container);
+  describe(fields, held.container);
   fields.member("cpus", held.cpus, "Its exclusive CPUs; \"\": none.");
   fields.member("mems", held.mems, "Its memory nodes; \"\": any.");
 }

@@ -10,6 +10,7 @@
 #include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/outcome.hpp"
+#include "pinfold/agent/pod_logs.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
@@ -184,6 +185,8 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
   }
   if (node_text != stored.node) kept->base_.node = checkpoint::FileText(node_text);
   PINFOLD_TRY(kept->restore_pods(node, stored, options.state_dir));
+  NodeState& state = kept->state_.node;
+  state.held_names.names = names_in_pod_logs(options.pod_logs, state.held);
   if (options.profile_source == ProfileSource::kStateFiles) {
     kept->state_.kubelet_profile = node.config().profile;
   }

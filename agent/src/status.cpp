@@ -188,12 +188,16 @@ std::vector<DecidedPod> decided_pods(const NodeAgent& agent) {
   }
   std::map<PodUid, DecidedPod> held;
   for (const PodUid& uid : state.node.held) {
-    held[uid].spec.uid = uid;
-    held[uid].is_held = true;
+    const PodRef known = ref_of(state.node, uid);
+    DecidedPod& pod = held[uid];
+    pod.spec.uid = uid;
+    pod.spec.namespace_name = known.namespace_name;
+    pod.spec.name = known.name;
+    pod.is_held = true;
   }
-  for (const HeldContainer& container : held_containers(agent.desired())) {
-    ContainerStatus& status = held[container.id.pod].containers.emplace_back();
-    status.resources.name = container.id.name;
+  for (const HeldContainer& container : held_containers(agent.desired(), state.node)) {
+    ContainerStatus& status = held[container.container.pod.uid].containers.emplace_back();
+    status.resources.name = container.container.container;
     status.resources.cpuset_mems = container.mems.to_string();
     status.resources.exclusive_cpus = container.cpus;
     status.desired.cpus = container.cpus;
@@ -209,10 +213,10 @@ std::optional<CgroupsStatus> cgroups_status(const NodeAgent& agent) {
   return CgroupsStatus{std::string(enforced->mode()), enforced->root(), enforced->warnings()};
 }
 
-std::vector<HeldContainer> held_containers(const Desired& desired) {
+std::vector<HeldContainer> held_containers(const Desired& desired, const NodeState& state) {
   std::vector<HeldContainer> held;
   for (const auto& [name, group] : desired.held) {
-    held.push_back({name.id(), group.cpus, group.mems});
+    held.push_back({{ref_of(state, name.pod), name.id().name}, group.cpus, group.mems});
   }
   return held;
 }
@@ -249,7 +253,7 @@ Result<NodeStatus> node_status(const NodeAgent& agent) {
   status.affected = lost_cpus(agent.node(), agent.state(), agent.offline());
   status.machine_changes = agent.machine_changes();
   status.ok = status.drift.empty() && status.offline.empty();
-  status.held = held_containers(desired);
+  status.held = held_containers(desired, agent.state().node);
   for (const ActivePod& active : agent.state().node.pods) {
     auto pod = pod_status(agent, active.spec.uid, desired.layout);
     if (!pod) continue;

@@ -119,6 +119,28 @@ TEST_F(Explain, ThePictureHasTheSentencesOfTheText) {
   }
 }
 
+TEST_F(Explain, HeldPodsHaveTheNamesOfTheirLogs) {
+  dir_.write("old.yaml",
+             "kind: Pod\nmetadata: {name: old, namespace: shop, uid: 0b7d0c9e}\n"
+             "spec: {containers: [{name: main, resources: {limits: {cpu: 8, memory: 1Gi}}}]}\n");
+  const Outcome old = on_node("admit --no-enforce", "old.yaml");
+  ASSERT_EQ(old.status, 0) << old.err;
+  const std::string there = "cd " + dir_.path() + " && ";
+  ASSERT_EQ(run_shell(there + "mkdir kubelet logs logs/shop_old_0b7d0c9e && "
+                              "cp state/*_manager_state kubelet")
+                .status,
+            0);
+  const std::string of_kubelet =
+      " --state-dir kubelet --config config.yaml --machine machine.json --pod-logs logs ";
+  const Outcome status = run_shell(there + PINFOLD_COMMAND + " status --no-enforce" + of_kubelet);
+  EXPECT_THAT(status.out, HasSubstr("  shop/old/main  CPUs 8-15, memory nodes any, UID 0b7d0c9e\n"))
+      << status.err;
+  EXPECT_THAT(status.out, HasSubstr("  shop_db/main  CPUs 2-7, memory nodes any\n"));
+  const Outcome explained =
+      run_shell(there + PINFOLD_COMMAND + " explain" + of_kubelet + "web.yaml");
+  EXPECT_THAT(explained.out, HasSubstr("shop/old/main 8")) << explained.err;
+}
+
 TEST_F(Explain, Json) {
   const Outcome outcome = on_node("explain -o json", "web.yaml");
   EXPECT_EQ(outcome.status, 1);

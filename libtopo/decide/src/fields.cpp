@@ -71,6 +71,7 @@ void describe(Fields& fields, NotResized& refused) {
 PodNames names_of_pods(const NodeState& state) {
   PodNames names;
   for (const ActivePod& pod : state.pods) names.emplace(pod.spec.uid, ref_of(pod.spec));
+  for (const PodUid& uid : state.held) names.emplace(uid, ref_of(state, uid));
   return names;
 }
 

@@ -7,6 +7,11 @@ const ActivePod* NodeState::find(const PodUid& pod) const {
   return found == pods.end() ? nullptr : &*found;
 }
 
+PodRef ref_of(const NodeState& state, const PodUid& uid) {
+  const ActivePod* const pod = state.find(uid);
+  return pod == nullptr ? ref_of(state.held_names.names, uid) : ref_of(pod->spec);
+}
+
 NodeState empty_state(const Node& node) {
   NodeState state;
   // A start without state checks nothing, so it cannot fail.

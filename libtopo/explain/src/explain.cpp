@@ -36,21 +36,21 @@ Explanation of_rejection(const Failure& failure, Trace trace) {
 
 /// Returns a note about the unknown requests of held pods other than `pod`; "" if there are none.
 std::string unknown_requests(const NodeState& state, const PodUid& pod) {
-  std::vector<std::string> uids;
+  std::vector<std::string> names;
   for (const PodUid& held : state.held) {
-    if (held != pod) uids.push_back(held.value);
+    if (held != pod) names.push_back(explain_detail::name_of(state, held));
   }
-  if (uids.empty()) return "";
+  if (names.empty()) return "";
   constexpr std::size_t kMostNamed = 3;
-  const std::size_t count = uids.size();
+  const std::size_t count = names.size();
   if (count > kMostNamed) {
-    uids.resize(kMostNamed);
-    uids.push_back(fmt::format("{} more", count - kMostNamed));
+    names.resize(kMostNamed);
+    names.push_back(fmt::format("{} more", count - kMostNamed));
   }
   return fmt::format(
       "{} pod{} known only from the kubelet's files ({}): {} with {}, and any other requests are "
       "unknown; pass the manifest{} before that of this pod",
-      count, count == 1 ? " is" : "s are", explain_detail::listed(uids),
+      count, count == 1 ? " is" : "s are", explain_detail::listed(names),
       count == 1 ? "it counts" : "they count",
       explain_detail::of_resource(amount_of(others_held(state, pod), "cpu"), "cpu",
                                   AmountRounding::kDown),

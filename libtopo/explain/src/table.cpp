@@ -15,16 +15,11 @@ Quantity count(std::size_t number) {
   return Quantity::of(static_cast<std::int64_t>(number), Quantity::Format::kDecimalSi);
 }
 
-PodRef ref_in(const NodeState& state, const PodUid& uid) {
-  const ActivePod* const pod = state.find(uid);
-  return pod == nullptr ? PodRef{uid, {}, {}} : ref_of(pod->spec);
-}
-
 /// Collects what one pod holds.
 class PodHolders {
  public:
   PodHolders(const Failure& failure, const PodUid& uid)
-      : failure_(failure), uid_(uid), pod_(ref_in(failure.state, uid)) {}
+      : failure_(failure), uid_(uid), pod_(ref_of(failure.state, uid)) {}
 
   [[nodiscard]] std::vector<Holder> of(const std::string& resource, const PlaceAmounts& place) {
     if (failure_.step.source == kRequests) {

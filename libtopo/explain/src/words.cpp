@@ -26,8 +26,7 @@ namespace pinfold::explain_detail {
 std::string name_of(const PodSpec& pod) { return pod.namespace_name + "/" + pod.name; }
 
 std::string name_of(const NodeState& state, const PodUid& uid) {
-  const ActivePod* const pod = state.find(uid);
-  return pod == nullptr ? uid.value : name_of(pod->spec);
+  return to_string(ref_of(state, uid));
 }
 
 std::string of_resource(const Quantity& amount, const std::string& resource,

@@ -13,7 +13,7 @@ namespace pinfold::explain_detail {
 
 /// Returns "shop/db".
 [[nodiscard]] std::string name_of(const PodSpec& pod);
-/// Returns "shop/db"; the UID for a pod that is not active.
+/// Returns "shop/db"; the UID of a held pod without a name.
 [[nodiscard]] std::string name_of(const NodeState& state, const PodUid& uid);
 
 /// Returns "1 CPU", "1500m CPUs", "2Gi of memory", "2 example.com/gpu".

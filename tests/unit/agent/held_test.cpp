@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/pod_logs.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/agent/status.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
@@ -81,8 +83,9 @@ class KubeletNode : public testing::Test {
   void put(std::string_view name, const std::string& text) const {
     std::ofstream(dir_ / std::string(name)) << text;
   }
-  [[nodiscard]] NodeAgent open() const {
+  [[nodiscard]] NodeAgent open(const std::string& pod_logs = "") const {
     AgentOptions options;
+    options.pod_logs = pod_logs;
     options.state_dir = dir_.path();
     auto agent = NodeAgent::open(kubelet_node(), checkpoint::Store::open(dir_.path()).value(),
                                  std::nullopt, std::move(options));
@@ -101,12 +104,42 @@ TEST_F(KubeletNode, ShowsWhatItHolds) {
   const NodeAgent agent = open();
   const NodeStatus status = node_status(agent).value();
   ASSERT_EQ(status.held.size(), 3U);
-  EXPECT_EQ(status.held[0].id, (ContainerId{PodUid(kDb), "postgres"}));
+  EXPECT_EQ(id_of(status.held[0].container), (ContainerId{PodUid(kDb), "postgres"}));
   EXPECT_EQ(status.held[0].cpus.to_string(), "2-3");
   EXPECT_EQ(status.held[0].mems.to_string(), "0");
-  EXPECT_EQ(status.held[1].id, (ContainerId{PodUid(kWeb), "back"}));
+  EXPECT_EQ(id_of(status.held[1].container), (ContainerId{PodUid(kWeb), "back"}));
   EXPECT_EQ(status.held[2].cpus.to_string(), "4");
   EXPECT_THAT(status.pods, IsEmpty());
+}
+
+TEST_F(KubeletNode, NamesHeldPodsByTheirDirectoriesOfLogs) {
+  const TempDir logs;
+  std::filesystem::create_directory(logs / ("shop_db_" + std::string(kDb)));
+  std::filesystem::create_directory(logs / "shop_gone_0123");
+  {
+    const NodeAgent agent = open(logs.path());
+    const NodeStatus status = node_status(agent).value();
+    ASSERT_EQ(status.held.size(), 3U);
+    EXPECT_EQ(to_string(status.held[0].container), "shop/db/postgres");
+    EXPECT_EQ(to_string(status.held[1].container), std::string(kWeb) + "/back") << "has no logs";
+    const std::vector<DecidedPod> pods = decided_pods(agent);
+    ASSERT_EQ(pods.size(), 2U);
+    EXPECT_EQ(to_string(ref_of(pods[0].spec)), "shop/db");
+  }
+  const NodeAgent agent = open(logs / "absent");
+  EXPECT_EQ(node_status(agent).value().held.at(0).container.pod.name, "");
+}
+
+TEST(PodLogs, NamesOfDirectories) {
+  const auto name = [](std::string_view directory) {
+    const auto pod = parse_pod_log_name(directory);
+    return pod ? to_string(*pod) + " " + pod->uid.value : "";
+  };
+  EXPECT_EQ(name("kube-system_etcd-a.b_1f0e"), "kube-system/etcd-a.b 1f0e");
+  for (const char* const other :
+       {"", "web", "shop_db", "_db_1f", "shop__1f", "shop_db_", "a_b_c_d", "a_.._c", "a_b/c_d"}) {
+    EXPECT_EQ(name(other), "") << other;
+  }
 }
 
 TEST_F(KubeletNode, NeverGivesHeldCpusToANewPod) {

@@ -353,6 +353,11 @@ TEST(Explain, OfHeldPodsItSaysWhatIsNotKnown) {
                           "that of this pod"));
   EXPECT_EQ(to_string(explained.table.at(0).places.at(0).holders.at(0)), "held-uid");
   EXPECT_THAT(texts(explained.remedies), Contains(HasSubstr("held-uid")));
+  state.held_names.names[PodUid("held-uid")] = {PodUid("held-uid"), "shop", "old"};
+  const Explanation named = explain(node.node(), state, burst);
+  EXPECT_THAT(named.notes, Contains(HasSubstr("files (shop/old): it counts with 12 CPUs")));
+  EXPECT_EQ(to_string(named.table.at(0).places.at(0).holders.at(0)), "shop/old");
+  EXPECT_THAT(texts(named.remedies), Contains(HasSubstr("shop/old")));
 }
 
 /// A provider that admits everything.

@@ -59,7 +59,8 @@ std::vector<cli::Option> agent_options(AgentArguments& options) {
       {.name = "--no-enforce",
        .target = &options.no_enforce,
        .help = "Decide and store, but change no cgroup",
-       .excludes = {"--cgroup-root"}}};
+       .excludes = {"--cgroup-root"}},
+      pod_logs_option(options.pod_logs)};
   const auto node = node_options(options);
   all.insert(all.end(), node.begin(), node.end());
   return all;
@@ -70,10 +71,16 @@ std::string iomem_of(const NodeOptions& options) {
   return (std::filesystem::path(options.sysfs) / "proc/iomem").string();
 }
 
+std::string pod_logs_of(const NodeOptions& options) {
+  if (!options.pod_logs.empty() || !options.machine.empty()) return options.pod_logs;
+  return (std::filesystem::path(options.sysfs) / "var/log/pods").string();
+}
+
 agent::AgentOptions agent_options_of(const AgentArguments& options,
                                      agent::ProfileSource profile_source) {
   agent::AgentOptions opened;
   opened.iomem = iomem_of(options);
+  opened.pod_logs = pod_logs_of(options);
   opened.profile_source = profile_source;
   opened.move_pages = options.moves_pages;
   opened.reset_affinity = !options.keeps_affinity;
@@ -98,6 +105,13 @@ cli::Option kubelet_flags_option(std::vector<std::string>& flags) {
           .value = "FLAGS",
           .is_verbatim = true,
           .one_at_a_time = true};
+}
+
+cli::Option pod_logs_option(std::string& directory) {
+  return {"--pod-logs", &directory,
+          "The kubelet's directory of container logs, which names pods known only from the "
+          "kubelet's files [var/log/pods in the directory of --sysfs; none with --machine]",
+          "DIR"};
 }
 
 cli::Option state_dir_option(std::string& state_dir) {

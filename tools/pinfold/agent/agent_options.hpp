@@ -19,11 +19,14 @@ struct NodeOptions {
   std::string profile;  ///< "": from the configuration
   agent::ProfileSource profile_source = agent::ProfileSource::kCommandLine;  ///< of `profile`
   std::string
-      kubelet_binary;  ///< its version determines the profile if nothing else does; "": not run
+      kubelet_binary;    ///< its version determines the profile if nothing else does; "": not run
+  std::string pod_logs;  ///< "": SYSFS/var/log/pods, unless the machine is from a file
   bool insecure_state_dir = false;
 };
 /// Returns the path of that machine's /proc/iomem; "" for a machine from a file.
 [[nodiscard]] std::string iomem_of(const NodeOptions& options);
+/// Returns the directory of --pod-logs or its default; "": none.
+[[nodiscard]] std::string pod_logs_of(const NodeOptions& options);
 /// Declares all NodeOptions except the state directory.
 [[nodiscard]] std::vector<cli::Option> node_options(NodeOptions& options);
 
@@ -51,6 +54,8 @@ struct AgentArguments : NodeOptions {
 [[nodiscard]] cli::Option kubelet_flags_option(std::vector<std::string>& flags);
 /// --state-dir.
 [[nodiscard]] cli::Option state_dir_option(std::string& state_dir);
+/// --pod-logs, for a command that opens a state directory.
+[[nodiscard]] cli::Option pod_logs_option(std::string& directory);
 /// --insecure-state-dir, for a command that opens a state directory.
 [[nodiscard]] cli::Option insecure_state_dir_option(bool& is_insecure);
 /// --pod, for a command about one pod: see agent::find_pod_uid.

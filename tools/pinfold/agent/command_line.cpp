@@ -62,6 +62,7 @@ std::string command_line(const std::string& command, const NodeOptions& options)
   add("--sysfs", options.sysfs, defaults.sysfs);
   add("--profile", options.profile, defaults.profile);
   add("--kubelet-binary", options.kubelet_binary, defaults.kubelet_binary);
+  add("--pod-logs", options.pod_logs, defaults.pod_logs);
   return line;
 }
 

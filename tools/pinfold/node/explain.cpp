@@ -330,7 +330,8 @@ cli::Command explain_command() {
       "Only the pod with this UID, name or NAMESPACE/NAME; without files an active pod: why it "
       "has its CPUs and memory";
   command.add({state_dir_option(options->agent.state_dir),
-               insecure_state_dir_option(options->agent.insecure_state_dir)});
+               insecure_state_dir_option(options->agent.insecure_state_dir),
+               pod_logs_option(options->agent.pod_logs)});
   command.add(node_options(options->agent));
   command.add({output_option(options->agent.output),
                std::move(pod),

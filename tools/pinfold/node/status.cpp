@@ -45,10 +45,11 @@ std::string other_groups_text(const agent::NodeStatus& view) {
         "\nHeld pods, known only from the kubelet's files. 'pinfold admit' takes one over;\n"
         "'pinfold remove --pod UID' or 'pinfold reconcile --release-unknown' releases it:\n";
     for (const agent::HeldContainer& held : view.held) {
-      text +=
-          fmt::format("  {}/{}  CPUs {}, memory nodes {}\n", escaped(held.id.pod.value),
-                      escaped(held.id.name), held.cpus.empty() ? "shared" : held.cpus.to_string(),
-                      held.mems.empty() ? "any" : held.mems.to_string());
+      const PodRef& pod = held.container.pod;
+      text += fmt::format("  {}  CPUs {}, memory nodes {}{}\n", escaped(to_string(held.container)),
+                          held.cpus.empty() ? "shared" : held.cpus.to_string(),
+                          held.mems.empty() ? "any" : held.mems.to_string(),
+                          pod.name.empty() ? "" : ", UID " + escaped(pod.uid.value));
     }
   }
   if (!view.foreign.empty()) {

@@ -75,8 +75,7 @@ Overlay owners_of(const Machine& machine, const agent::NodeStatus& status) {
   for (const agent::HeldContainer& held : status.held) {
     if (held.cpus.empty()) continue;
     entries.push_back({overlay_label(entries.size()), CpuUse::kExclusive,
-                       fmt::format("{}/{}, held", held.id.pod, held.id.name), held.cpus, "",
-                       ContainerRef{{held.id.pod, {}, {}}, held.id.name}});
+                       to_string(held.container) + ", held", held.cpus, "", held.container});
   }
   const CpuSet pool =
       status.shared_pool.empty() && entries.empty() ? machine.all_cpus() : status.shared_pool;
@@ -143,7 +142,7 @@ Picture picture_of(const agent::NodeAgent& agent, const NodeState& state) {
   status.shared_pool = agent::shared_pool(agent.node(), state);
   status.reserved = agent.node().cpu().reserved();
   status.offline = agent.offline();
-  status.held = agent::held_containers(agent.desired());
+  status.held = agent::held_containers(agent.desired(), agent.state().node);
   for (const ActivePod& pod : state.pods) {
     auto desired = agent::desired_pod(agent, all, pod.spec.uid);
     if (desired) status.pods.push_back(*std::move(desired));

@@ -48,6 +48,8 @@ struct AgentOptions {
   ProfileSource profile_source = ProfileSource::kDefault;
   /// Of the machine whose node it is; "": none, so that the size of its kernel is unknown.
   std::string iomem = "/proc/iomem";
+  /// The kubelet's directory of logs, which names held pods; "": they have no names.
+  std::string pod_logs;
   bool move_pages = false;  ///< reconcile() also moves pages to the desired NUMA nodes
   /// Resets the CPU affinity that a container's processes inherit from their runtime, when they are
   /// attached and when the container starts.

@@ -82,12 +82,13 @@ struct CgroupsStatus {
 
 /// A container of a held pod, with its exclusive CPUs and its memory nodes.
 struct HeldContainer {
-  ContainerId id;
+  ContainerRef container;
   CpuSet cpus;            ///< empty: no exclusive CPUs
   enforce::NodeSet mems;  ///< empty: any
 };
 
-[[nodiscard]] std::vector<HeldContainer> held_containers(const Desired& desired);
+[[nodiscard]] std::vector<HeldContainer> held_containers(const Desired& desired,
+                                                         const NodeState& state);
 
 /// The requests of all pods for a resource, which a kubelet checks for OutOfcpu and similar
 /// reasons.

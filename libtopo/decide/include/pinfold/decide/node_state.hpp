@@ -13,6 +13,7 @@
 #include "pinfold/memory/memory_manager.hpp"
 #include "pinfold/types/container_map.hpp"
 #include "pinfold/types/hint.hpp"
+#include "pinfold/types/pod_ref.hpp"
 
 namespace pinfold {
 
@@ -27,6 +28,14 @@ struct CheckedForStale {
   std::set<PodUid> held;
 
   friend bool operator==(const CheckedForStale&, const CheckedForStale&) { return true; }
+};
+
+/// Names of held pods, for people. No decision uses them and no state file has them, so they are
+/// not part of the value of a state: any two are equal.
+struct HeldNames {
+  PodNames names;
+
+  friend bool operator==(const HeldNames&, const HeldNames&) { return true; }
 };
 
 /// The state of a node: everything that changes while it runs. A plain value.
@@ -46,11 +55,15 @@ struct NodeState {
   /// Quirks::stale_state_kept_until_pods_are_known.
   bool pods_are_unknown = false;
   CheckedForStale checked = {};
+  HeldNames held_names = {};
 
   [[nodiscard]] const ActivePod* find(const PodUid& pod) const;
 
   friend bool operator==(const NodeState&, const NodeState&) = default;
 };
+
+/// Returns a pod with its names; only its UID if it is not active and has none in `held_names`.
+[[nodiscard]] PodRef ref_of(const NodeState& state, const PodUid& uid);
 
 /// Returns the state of a node that has never run a pod.
 [[nodiscard]] NodeState empty_state(const Node& node);
