@@ -206,7 +206,7 @@ std::string resource_table(const Explanation& explanation) {
                    {"FREE", Align::kRight},
                    {"RESERVED", Align::kRight},
                    {"HELD", Align::kRight},
-                   {"BY", Align::kLeft}});
+                   {"BY", Align::kLeft, true}});
   const auto add = [&](const OccupiedResource& resource, const OccupiedPlace& place,
                        const std::string& needed) {
     table.add(
@@ -229,14 +229,20 @@ std::string resource_table(const Explanation& explanation) {
 std::string as_lines(const std::vector<std::string>& sentences) {
   std::string text;
   for (const std::string& sentence : sentences) text += escaped(sentence) + "\n";
-  return text;
+  return wrapped_lines(text, terminal_style());
 }
 
-/// Returns ": pinfold defragment --for web.yaml", for a remedy that this command applies.
-std::string defragment_text(const Remedy& remedy, const ExplainOptions& options) {
-  if (remedy.kind != Remedy::Kind::kMoves || options.files.size() != 1) return "";
-  return ": " + escaped(command_line("defragment --for " + shell_word(options.files.front()),
-                                     options.agent));
+/// Returns a remedy with the command that applies it, if there is one: behind it, or on a line of
+/// its own if both are too long for one.
+std::string remedy_text(const std::string& sentence, const Remedy& remedy,
+                        const ExplainOptions& options) {
+  const std::string text = "  " + escaped(sentence);
+  if (remedy.kind != Remedy::Kind::kMoves || options.files.size() != 1) return text + "\n";
+  const std::string command =
+      escaped(command_line("defragment --for " + shell_word(options.files.front()), options.agent));
+  const Style style = terminal_style();
+  const bool fits = display_width(text) + 2 + display_width(command) <= style.width;
+  return text + (fits || !style.wraps ? ": " : ":\n    ") + command + "\n";
 }
 
 std::string remedies_text(const Explanation& explanation, const ExplainOptions& options) {
@@ -247,15 +253,18 @@ std::string remedies_text(const Explanation& explanation, const ExplainOptions& 
   } else {
     text += "It fits\n";
     for (std::size_t i = 0; i < remedies.size(); ++i) {
-      text += fmt::format("  {}{}\n", escaped(remedies[i]),
-                          defragment_text(explanation.remedies[i], options));
+      text += remedy_text(remedies[i], explanation.remedies[i], options);
     }
   }
-  return text + as_lines(closing_of(explanation, options.files));
+  return wrapped_lines(text, terminal_style()) + as_lines(closing_of(explanation, options.files));
 }
 
 std::string containers_text(const std::vector<ContainerExplanation>& containers) {
-  TextTable table({{"CONTAINER"}, {"ISOLATION"}, {"CPUS, AND WHY"}, {"QUOTA, AND WHY"}});
+  using Align = TextTable::Align;
+  TextTable table({{"CONTAINER"},
+                   {"ISOLATION"},
+                   {"CPUS, AND WHY", Align::kLeft, true},
+                   {"QUOTA, AND WHY", Align::kLeft, true}});
   for (const ContainerExplanation& container : containers) {
     table.add({container.resources.name, std::string(to_string(container.resources.isolation)),
                container.cpus, container.quota});
@@ -270,7 +279,8 @@ std::string as_text(const Explanation& explanation, const ExplainOptions& option
   }
   std::string rest = containers_text(explanation.containers);
   for (const Remedy& remedy : explanation.remedies) {
-    rest += fmt::format("\nFor exclusive CPUs\n  {}\n", escaped(remedy.text));
+    rest += wrapped_lines(fmt::format("\nFor exclusive CPUs\n  {}\n", escaped(remedy.text)),
+                          terminal_style());
   }
   if (!explanation.trace.facts.empty()) {
     rest += "\nHow it was decided:\n" + trace_text(explanation.trace);
