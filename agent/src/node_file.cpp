@@ -96,8 +96,8 @@ Result<StoredNode> decode_node(std::string_view text) {
     auto node = read_node(object);
     if (node) return node;
     return fail(ErrorCode::kCorrupt, node.error().message);
-  } catch (const Json::exception& wrong) {
-    return fail(ErrorCode::kCorrupt, wrong.what());
+  } catch (const Json::exception&) {
+    return fail(ErrorCode::kCorrupt, "a member is missing or has another type than expected");
   }
 }
 

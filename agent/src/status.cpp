@@ -137,9 +137,9 @@ bool is_ok(const PodStatus& pod) {
                      [](const ContainerStatus& container) { return container.problem.empty(); });
 }
 
-Result<PodUid> find_pod_uid(const NodeAgent& agent, const std::string& pod) {
+Result<PodUid> find_pod_uid(const NodeState& state, const std::string& pod) {
   std::vector<PodUid> found;
-  for (const ActivePod& active : agent.state().node.pods) {
+  for (const ActivePod& active : state.pods) {
     const PodSpec& spec = active.spec;
     if (spec.uid.value == pod) return spec.uid;
     if (spec.name == pod || spec.namespace_name + "/" + spec.name == pod) {
@@ -159,9 +159,13 @@ Result<PodUid> find_pod_uid(const NodeAgent& agent, const std::string& pod) {
   return found.front();
 }
 
+Result<PodUid> find_pod_uid(const NodeAgent& agent, const std::string& pod) {
+  return find_pod_uid(agent.state().node, pod);
+}
+
 Result<PodUid> find_pod_to_remove(const NodeAgent& agent, const std::string& pod) {
   if (agent.state().node.held.contains(PodUid(pod))) return PodUid(pod);
-  return find_pod_uid(agent, pod);
+  return find_pod_uid(agent.state().node, pod);
 }
 
 PodStatus pod_without_groups(const NodeAgent& agent, const PodSpec& spec) {

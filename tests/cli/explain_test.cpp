@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "run_program.hpp"
 #include "temp_dir.hpp"
@@ -117,6 +119,35 @@ TEST_F(Explain, ThePictureHasTheSentencesOfTheText) {
   for (const char* const sentence : {"It fits with", "Removing pods", "Other nodes:"}) {
     EXPECT_THAT(picture, HasSubstr(sentence));
   }
+}
+
+/// Returns the lines that are wider than 80 columns on a terminal of that width, but for commands.
+std::string wide_lines(const std::string& directory, const std::string& command) {
+  const Outcome shown =
+      run_shell("cd " + directory + " && LC_ALL=C NO_COLOR=1 script -qec 'stty cols 80; " +
+                PINFOLD_COMMAND + " " + command + " 2>/dev/null' /dev/null | tr -d '\\r'");
+  EXPECT_NE(shown.out, "") << shown.err;
+  std::istringstream lines(shown.out);
+  std::string wide;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    if (line.size() > 80 && line.compare(begin, 8, "pinfold ") != 0) wide += line + "\n";
+  }
+  return wide;
+}
+
+TEST_F(Explain, FitsATerminalOf80Columns) {
+  dir_.write("small.yaml", pod("small", 2));
+  dir_.write("other.yaml",
+             "cpuManagerPolicy: static\nreservedSystemCPUs: 0-3\n"
+             "topologyManagerPolicy: single-numa-node\nevictionHard: {}\n");
+  for (const char* const file : {"web.yaml", "small.yaml", "--pod db"}) {
+    EXPECT_EQ(wide_lines(dir_.path(), "explain" + options() + file), "") << file;
+  }
+  EXPECT_EQ(wide_lines(dir_.path(),
+                       "reconfigure --dry-run --no-enforce --state-dir state --config other.yaml "
+                       "--machine machine.json"),
+            "");
 }
 
 TEST_F(Explain, HeldPodsHaveTheNamesOfTheirLogs) {

@@ -273,6 +273,42 @@ RC_GTEST_PROP(Explain, EachRemedyOfARejectionAdmitsThePod, ()) {
   RC_ASSERT(!admits(node, without(node, state, all), pod));
 }
 
+/// Static pods count more than any priority.
+int rank_of(const PodSpec& pod) { return pod.is_static ? 100 : pod.priority.value; }
+
+NodeState with_any_priorities(NodeState state) {
+  std::vector<PodSpec> pods;
+  for (const ActivePod& active : state.pods) pods.push_back(active.spec);
+  for (PodSpec& pod : pods) {
+    pod.priority.value = draw(0, 2);
+    pod.is_static = draw(0, 4) == 0;
+    state.pods.replace_spec(state.pods.find(pod.uid), pod);
+  }
+  return state;
+}
+
+RC_GTEST_PROP(Explain, NoPodOfAHigherPriorityThanNecessaryIsNamed, ()) {
+  const Node node = any_node();
+  const NodeState state = with_any_priorities(any_state(node));
+  const PodSpec pod = any_wanted_pod();
+  if (admits(node, state, pod)) return;
+  log(node, state, pod);
+  for (const Remedy& remedy : find_remedies(node, state, pod)) {
+    if (remedy.kind != Remedy::Kind::kPods) continue;
+    RC_LOG() << remedy.text << "\n";
+    int highest = 0;
+    for (const PodUid& uid : remedy.pods) {
+      highest = std::max(highest, rank_of(state.find(uid)->spec));
+    }
+    std::vector<PodUid> lower;
+    for (const ActivePod& active : state.pods) {
+      if (rank_of(active.spec) < highest) lower.push_back(active.spec.uid);
+    }
+    RC_ASSERT(admits(node, without(node, state, remedy.pods), pod));
+    RC_ASSERT(!admits(node, without(node, state, lower), pod));
+  }
+}
+
 /// Free, held and reserved amounts add up to the total of a place, and the holders' to the held
 /// one.
 RC_GTEST_PROP(Explain, TheTableAddsUp, ()) {

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernel_tree.hpp"
@@ -241,6 +243,47 @@ Result<NumaNodes> read_nodes(const KernelTree& tree, const CpuSet& usable) {
   return out;
 }
 
+/// Returns the kinds of cores that an x86 kernel names, as units of performance monitoring.
+Result<std::vector<CoreKind>> named_kinds(const KernelTree& tree, const CpuSet& usable) {
+  constexpr std::pair<const char*, const char*> kUnits[] = {
+      {"performance", "cpu_core"}, {"efficiency", "cpu_atom"}, {"low-power", "cpu_lowpower"}};
+  std::vector<CoreKind> kinds;
+  for (const auto& [name, unit] : kUnits) {
+    PINFOLD_LET(const auto cpus,
+                tree.read(fmt::format("sys/devices/{}/cpus", unit), parse_cpu_list));
+    CpuSet here = cpus.value_or(CpuSet{}) & usable;
+    if (!here.empty()) kinds.push_back({name, std::move(here)});
+  }
+  return kinds;
+}
+
+/// Returns the kinds of cores by their capacity, which arm64 kernels show.
+Result<std::vector<CoreKind>> kinds_by_capacity(const KernelTree& tree, const CpuSet& usable) {
+  std::map<std::uint64_t, CpuSet, std::greater<>> by_capacity;
+  for (const CpuId cpu : usable) {
+    PINFOLD_LET(
+        const auto capacity,
+        tree.read(fmt::format("{}/cpu{}/cpu_capacity", kCpuDirectory, cpu.value), parse_count));
+    if (capacity) by_capacity[*capacity].insert(cpu);
+  }
+  std::vector<CoreKind> kinds;
+  for (auto& [capacity, cpus] : by_capacity) {
+    kinds.push_back({fmt::format("capacity {}", capacity), std::move(cpus)});
+  }
+  return kinds;
+}
+
+/// Returns the kinds of cores; nullopt if there is only one or nothing is known.
+Result<std::optional<std::vector<CoreKind>>> read_core_kinds(const KernelTree& tree,
+                                                             const CpuSet& usable) {
+  PINFOLD_LET(auto kinds, named_kinds(tree, usable));
+  if (kinds.empty()) {
+    PINFOLD_LET(kinds, kinds_by_capacity(tree, usable));
+  }
+  if (kinds.size() < 2) return std::nullopt;
+  return std::optional(std::move(kinds));
+}
+
 }  // namespace
 
 Result<MachineDescription> read_sys_tree(const SysTree& source) {
@@ -262,6 +305,7 @@ Result<MachineDescription> read_sys_tree(const SysTree& source) {
   description.numa_nodes = std::move(nodes.nodes);
   description.warnings = std::move(nodes.warnings);
   PINFOLD_LET(description.memory_capacity, tree.read(kMemInfo, parse_mem_total));
+  PINFOLD_LET(description.core_kinds, read_core_kinds(tree, usable));
   return description;
 }
 

@@ -32,12 +32,17 @@ std::string quota_of(const Node& node, const ContainerResources& container) {
   return text;
 }
 
+std::string in_parentheses(const std::vector<std::string>& parts) {
+  return parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, ", "));
+}
+
 std::string cpus_of(const Node& node, const PodView& pod, const Container& spec,
                     const ContainerResources& container) {
   const std::string cpus = container.cpuset_cpus.to_string();
   switch (container.isolation) {
     case Isolation::kContainer:
-      return fmt::format("exclusive CPUs {}", cpus);
+      return fmt::format("exclusive CPUs {}{}", cpus,
+                         in_parentheses(core_kinds(node.machine(), container.cpuset_cpus)));
     case Isolation::kPod:
       return fmt::format("pod shared pool, CPUs {}: {}", cpus, node.cpu().why_shared(pod, spec));
     case Isolation::kHost:

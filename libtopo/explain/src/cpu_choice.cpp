@@ -108,8 +108,8 @@ class Replay {
     CpuSet free = node_.cpu().free_cpus(before);
     if (before.reusable_pod == pod_.uid) free |= before.reusable;
     if (nearby) free &= *nearby;
-    return fmt::format("next would have been CPUs {}{}", next->to_string(),
-                       rule_between(node_, free, *taken, *next));
+    return fmt::format("next would have been CPU{} {}{}", next->size() == 1 ? "" : "s",
+                       next->to_string(), rule_between(node_, free, *taken, *next));
   }
 
  private:

@@ -81,6 +81,21 @@ std::vector<std::string> about_reserved_cpus(const Node& node, const Explanation
   return notes;
 }
 
+/// Notes that the exclusive CPUs of a container are of several kinds of cores.
+std::vector<std::string> about_core_kinds(const Machine& machine, const Explanation& explanation) {
+  std::vector<std::string> notes;
+  for (const ContainerExplanation& container : explanation.containers) {
+    const ContainerResources& has = container.resources;
+    const auto kinds = explain_detail::core_kinds(machine, has.cpuset_cpus);
+    if (has.isolation != Isolation::kContainer || kinds.size() < 2) continue;
+    notes.push_back(fmt::format(
+        "Container {} has CPUs of several kinds of cores, which the CPU manager does not "
+        "distinguish: {}",
+        has.name, explain_detail::listed(kinds)));
+  }
+  return notes;
+}
+
 /// Notes that an active pod which is decided with other amounts can be resized instead.
 std::vector<std::string> about_resizes(const Node& node, const NodeState& state,
                                        const PodSpec& pod) {
@@ -116,6 +131,9 @@ Explanation explain(const Node& node, const NodeState& state, const PodSpec& pod
     out.notes.push_back(std::move(unknown));
   }
   for (std::string& note : about_reserved_cpus(node, out)) out.notes.push_back(std::move(note));
+  for (std::string& note : about_core_kinds(node.machine(), out)) {
+    out.notes.push_back(std::move(note));
+  }
   for (std::string& note : about_resizes(node, state, pod)) out.notes.push_back(std::move(note));
   return out;
 }
@@ -125,7 +143,11 @@ Result<Explanation> explain_active(const Node& node, const NodeState& state, con
   if (pod == nullptr) {
     return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", uid));
   }
-  return explain_detail::of_active_pod(node, state, *pod);
+  Explanation out = explain_detail::of_active_pod(node, state, *pod);
+  for (std::string& note : about_core_kinds(node.machine(), out)) {
+    out.notes.push_back(std::move(note));
+  }
+  return out;
 }
 
 }  // namespace pinfold

@@ -47,7 +47,8 @@ struct RequestChange {
 /// these are all smaller numbers; for CPUs of an init container or sidecar also what is just less
 /// than a whole number, with which it has no exclusive CPUs. Of memory they are the amounts below
 /// which something else may become possible: what a NUMA node, or several together, have free, with
-/// and without what other containers of the pod take there. Of huge pages that the machine does not have: only zero.
+/// and without what other containers of the pod take there. Of huge pages that the machine does not
+/// have: only zero.
 [[nodiscard]] std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& target,
                                                     const std::string& resource);
 [[nodiscard]] std::vector<Quantity> larger_amounts(const Failure& failure, const Target& target,

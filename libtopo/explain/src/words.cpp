@@ -50,6 +50,17 @@ std::string core_sizes(const Machine& machine) {
   return fmt::format("{}", fmt::join(sizes, " or "));
 }
 
+std::vector<std::string> core_kinds(const Machine& machine, const CpuSet& cpus) {
+  std::vector<std::string> parts;
+  const auto& kinds = machine.description().core_kinds;
+  if (!kinds) return parts;
+  for (const CoreKind& kind : *kinds) {
+    const CpuSet here = kind.cpus & cpus;
+    if (!here.empty()) parts.push_back(kind.name + " " + here.to_string());
+  }
+  return parts;
+}
+
 std::string listed(const std::vector<std::string>& parts) {
   if (parts.size() < 2) return fmt::format("{}", fmt::join(parts, ""));
   return fmt::format("{} and {}", fmt::join(parts.begin(), parts.end() - 1, ", "), parts.back());

@@ -26,6 +26,9 @@ namespace pinfold::explain_detail {
 /// Returns how many CPUs the cores of a machine have: "2", "1 or 2".
 [[nodiscard]] std::string core_sizes(const Machine& machine);
 
+/// Returns "performance 2-3" and "efficiency 4-5" for CPUs of a hybrid machine; nothing for others.
+[[nodiscard]] std::vector<std::string> core_kinds(const Machine& machine, const CpuSet& cpus);
+
 /// Returns "a", "a and b", "a, b and c".
 [[nodiscard]] std::string listed(const std::vector<std::string>& parts);
 

@@ -70,6 +70,16 @@ void describe(Fields& fields, Device& device) {
   if (device.id.empty()) fields.refuse("id", "expected a name");
 }
 
+void describe(Fields& fields, CoreKind& kind) {
+  fields.type("CoreKind", "CPUs whose cores are of one kind.");
+  fields.member(
+      "name", kind.name,
+      "\"performance\", \"efficiency\" or \"low-power\"; \"capacity 446\" by the kernel's "
+      "cpu_capacity.");
+  fields.member("cpus", kind.cpus, "");
+  if (kind.name.empty()) fields.refuse("name", "expected a name");
+}
+
 void describe(Fields& fields, MachineDescription& machine) {
   fields.type("Machine", "The hardware of a node.");
   fields.may_lack("name", machine.name, "Of the node.");
@@ -78,6 +88,9 @@ void describe(Fields& fields, MachineDescription& machine) {
   fields.may_lack("devices", machine.devices, "");
   fields.if_set("memoryCapacity", machine.memory_capacity,
                 "Bytes of memory as the kubelet counts them, if it is not the sum of the nodes.");
+  fields.if_set("coreKinds", machine.core_kinds,
+                "The kinds of cores of a hybrid machine, the fastest first. No decision depends on "
+                "them.");
 }
 
 void describe_value(Fields& fields, std::optional<Machine>& machine) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "document_builder.hpp"
+#include "parser_words.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/utf8.hpp"
 #include "yaml.hpp"
@@ -77,14 +78,7 @@ class JsonEvents {
   bool end_array() { return builder_.end(); }
   bool parse_error(std::size_t /*position*/, const std::string& /*last*/,
                    const json::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while ..."
-    std::string_view text = error.what();
-    if (const auto colon = text.rfind("syntax error"); colon != std::string_view::npos) {
-      text.remove_prefix(colon);
-    } else if (const auto bracket = text.find("] "); bracket != std::string_view::npos) {
-      text.remove_prefix(bracket + 2);
-    }
-    return builder_.refuse(std::string(text));
+    return builder_.refuse(std::string(json_problem(error.what())));
   }
 
   DocumentBuilder& builder() { return builder_; }

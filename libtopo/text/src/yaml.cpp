@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "document_builder.hpp"
+#include "parser_words.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/utf8.hpp"
 
@@ -309,15 +310,14 @@ std::string problem_at_end(const YAML::Exception& error, std::string_view text) 
   return "the document ends within a quoted string: expected its closing quote";
 }
 
-/// Returns yaml-cpp's message, or a clearer one if the text ends inside quotes or the line is
-/// indented with a tab.
+/// Returns our words for an error of yaml-cpp, which reports tabs as something else.
 std::string problem_of(const YAML::Exception& error, std::string_view text) {
   if (auto problem = problem_at_end(error, text); !problem.empty()) return problem;
   for (int number = 0; number < error.mark.line; ++number) {
     text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   }
   const std::string_view indentation = text.substr(0, text.find_first_not_of(" \t"));
-  if (indentation.find('\t') == std::string_view::npos) return error.msg;
+  if (indentation.find('\t') == std::string_view::npos) return std::string(yaml_problem(error.msg));
   return "a tab in the indentation: YAML allows only spaces";
 }
 

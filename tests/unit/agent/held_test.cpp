@@ -116,15 +116,18 @@ TEST_F(KubeletNode, NamesHeldPodsByTheirDirectoriesOfLogs) {
   const TempDir logs;
   std::filesystem::create_directory(logs / ("shop_db_" + std::string(kDb)));
   std::filesystem::create_directory(logs / "shop_gone_0123");
-  const NodeAgent agent = open(logs.path());
-  const NodeStatus status = node_status(agent).value();
-  ASSERT_EQ(status.held.size(), 3U);
-  EXPECT_EQ(to_string(status.held[0].container), "shop/db/postgres");
-  EXPECT_EQ(to_string(status.held[1].container), std::string(kWeb) + "/back") << "has no logs";
-  const std::vector<DecidedPod> pods = decided_pods(agent);
-  ASSERT_EQ(pods.size(), 2U);
-  EXPECT_EQ(to_string(ref_of(pods[0].spec)), "shop/db");
-  EXPECT_EQ(node_status(open(logs / "absent")).value().held[0].container.pod.name, "");
+  {
+    const NodeAgent agent = open(logs.path());
+    const NodeStatus status = node_status(agent).value();
+    ASSERT_EQ(status.held.size(), 3U);
+    EXPECT_EQ(to_string(status.held[0].container), "shop/db/postgres");
+    EXPECT_EQ(to_string(status.held[1].container), std::string(kWeb) + "/back") << "has no logs";
+    const std::vector<DecidedPod> pods = decided_pods(agent);
+    ASSERT_EQ(pods.size(), 2U);
+    EXPECT_EQ(to_string(ref_of(pods[0].spec)), "shop/db");
+  }
+  const NodeAgent agent = open(logs / "absent");
+  EXPECT_EQ(node_status(agent).value().held.at(0).container.pod.name, "");
 }
 
 TEST(PodLogs, NamesOfDirectories) {

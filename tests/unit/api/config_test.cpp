@@ -173,7 +173,7 @@ TEST(ConfigParse, NamesTheInvalidField) {
        "pinfold.profil: 'fixed': unknown field, expected 'profile' or 'partition'"},
       {"pinfold: {partition: member}",
        "pinfold.partition: 'member': expected 'none', 'root' or 'isolated'"},
-      {"a: [", "line 2, column 1: end of sequence flow not found"},
+      {"a: [", "line 2, column 1: a '[' without its ']'"},
   };
   for (const auto& c : cases) {
     const auto parsed = parse_config(c.text);

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -107,6 +108,34 @@ TEST(SysTree, ShowsTheMachineThatItWasWrittenFrom) {
     EXPECT_EQ(*found, *expected) << "found    " << found->to_json().dump() << "\nexpected "
                                  << expected->to_json().dump();
   }
+}
+
+std::string core_kinds_of(const TempDir& dir) {
+  const auto found = discover(SysTree{dir.path()}, "");
+  if (!found) return found.error().message;
+  const auto& kinds = found->description().core_kinds;
+  std::string text;
+  if (!kinds) return "unknown";
+  for (const CoreKind& kind : *kinds) text += kind.name + " " + kind.cpus.to_string() + "; ";
+  return text;
+}
+
+TEST(SysTree, ReadsTheKindsOfCores) {
+  const TempDir dir;
+  write_tree(dir, sockets_of(1, 4, 1));
+  EXPECT_EQ(core_kinds_of(dir), "unknown");
+  const auto set_capacity = [&](int cpu, const char* text) {
+    dir.write(fmt::format("sys/devices/system/cpu/cpu{}/cpu_capacity", cpu), text);
+  };
+  for (int cpu = 0; cpu < 4; ++cpu) set_capacity(cpu, "446\n");
+  EXPECT_EQ(core_kinds_of(dir), "unknown") << "all alike";
+  set_capacity(1, "1024\n");
+  EXPECT_EQ(core_kinds_of(dir), "capacity 1024 1; capacity 446 0,2-3; ");
+  dir.write("sys/devices/cpu_core/cpus", "0-1,8\n");
+  dir.write("sys/devices/cpu_atom/cpus", "2-3\n");
+  EXPECT_EQ(core_kinds_of(dir), "performance 0-1; efficiency 2-3; ") << "CPU 8 is offline";
+  dir.write("sys/devices/cpu_atom/cpus", "two\n");
+  EXPECT_NE(core_kinds_of(dir).find("cpu_atom/cpus"), std::string::npos);
 }
 
 TEST(SysTree, CoreIsTheLowestOnlineSibling) {

@@ -18,6 +18,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 std::vector<std::string> texts(const Trace& trace) {
   std::vector<std::string> all;
@@ -58,7 +59,9 @@ TEST(Explain, AnAdmissionNamesTheNextCpusAndTheRuleBeforeThem) {
   const auto next = [](int numa, const char* cpus) {
     const TestNode node({.numa = numa}, aligning_config("none"));
     const PodSpec web = pod("web", {{"cpu", cpus}, {"memory", "1Gi"}});
-    return texts(explain(node.node(), node.state(), web).trace).back();
+    std::vector<std::string> all = texts(explain(node.node(), node.state(), web).trace);
+    std::erase_if(all, [](const std::string& text) { return !text.starts_with("cpu: "); });
+    return all.empty() ? "" : all.back();
   };
   EXPECT_EQ(next(2, "2"),
             "cpu: next would have been CPUs 3-4: cores 1 and 3 have 1 free CPU each, and the lower "
@@ -69,8 +72,29 @@ TEST(Explain, AnAdmissionNamesTheNextCpusAndTheRuleBeforeThem) {
   EXPECT_EQ(next(3, "8"),
             "cpu: next would have been CPUs 16-23: NUMA nodes 1 and 2 have 8 free CPUs each, and "
             "the lower number comes first");
+  EXPECT_EQ(next(2, "1"),
+            "cpu: next would have been CPU 2: cores 1 and 2 have 1 free CPU each, and the lower "
+            "number comes first");
   EXPECT_EQ(next(2, "6"), "cpu: next would have been CPUs 7-12");
   EXPECT_THAT(next(2, "8"), HasSubstr("cpu: took CPUs 8-15 of 15 free")) << "no other choice";
+}
+
+TEST(Explain, SaysWhichKindsOfCoresAContainerHas) {
+  MachineDescription description = machine_of({}).description();
+  description.core_kinds = {{"performance", CpuSet{0, 1, 2, 5}},
+                            {"efficiency", CpuSet::range(3, 4) | CpuSet::range(6, 15)}};
+  const Node node =
+      Node::make(Machine::make(std::move(description)).value(), aligning_config("none")).value();
+  const auto with = [&](const char* cpus) {
+    return explain(node, empty_state(node), pod("web", {{"cpu", cpus}, {"memory", "1Gi"}}));
+  };
+  EXPECT_EQ(with("2").containers.at(0).cpus, "exclusive CPUs 1-2 (performance 1-2)");
+  EXPECT_THAT(with("2").notes, Not(Contains(HasSubstr("kinds of cores"))));
+  const Explanation mixed = with("5");
+  EXPECT_EQ(mixed.containers.at(0).cpus, "exclusive CPUs 1-5 (performance 1-2,5, efficiency 3-4)");
+  EXPECT_THAT(mixed.notes,
+              Contains("Container c has CPUs of several kinds of cores, which the CPU manager does "
+                       "not distinguish: performance 1-2,5 and efficiency 3-4"));
 }
 
 TEST(Explain, TheNextCpusOfEachContainerAreThoseAtItsTurn) {

@@ -46,6 +46,21 @@ TEST(Machine, RoundTripsThroughJson) {
   EXPECT_TRUE(again->description().has_cache_info);
 }
 
+TEST(Machine, RoundTripsWithKindsOfCores) {
+  auto d = two_sockets();
+  EXPECT_FALSE(Machine::make(d)->to_json().contains("coreKinds"));
+  d.core_kinds = {{"performance", CpuSet{0, 1}}, {"efficiency", CpuSet{2}}};
+  const auto machine = Machine::make(d);
+  ASSERT_TRUE(machine);
+  auto json = machine->to_json();
+  const auto again = Machine::from_json(json);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->description().core_kinds, d.core_kinds);
+  EXPECT_EQ(*again, *Machine::make(two_sockets())) << "no decision depends on them";
+  json["coreKinds"][0]["name"] = "";
+  EXPECT_EQ(Machine::from_json(json).error().message, "node.coreKinds[0].name: expected a name");
+}
+
 TEST(Machine, RoundTripsWithoutCachesSocketsOrDistances) {
   auto d = two_sockets();
   d.has_cache_info = false;

@@ -110,7 +110,7 @@ TEST(NriAnnotation, AnErrorNamesPodFieldValueAndExpectation) {
   for (const auto& [annotation, error] : {
            Case{"", "0 documents: expected one"},
            Case{"[]", "value: a list: expected an object"},
-           Case{"{", "line 1, column 1: syntax error"},
+           Case{"{", "line 1, column 1: the text ends too early"},
            Case{"{}", "spec.containers: missing: expected at least one container"},
            Case{"containers: [{name: a, resources: {limits: {cpu: x}}}]",
                 "spec.containers[0].resources.limits.cpu: 'x': quantities must match"},

@@ -39,6 +39,23 @@ TEST(Wrapped, BreaksBehindSeparators) {
             (Lines{"\x1b[31mhas \x1b[0m", "\x1b[31m1,2\x1b[0m"}));
 }
 
+TEST(WrappedLines, BreakBetweenWordsOfATerminalsLines) {
+  const Style style{.width = 20};
+  EXPECT_EQ(wrapped_lines("", style), "");
+  EXPECT_EQ(wrapped_lines("one two\n", style), "one two\n");
+  EXPECT_EQ(wrapped_lines("  with container main: cpu 6 -> 4\nnext\n", style),
+            "  with container\n    main: cpu 6 -> 4\nnext\n");
+  EXPECT_EQ(wrapped_lines("cpu  main  took CPUs 2-5 of 14\n", style, 11),
+            "cpu  main  took CPUs\n          2-5 of 14\n");
+  EXPECT_EQ(wrapped_lines("a_word_that_is_longer_than_a_line and more\n", style),
+            "a_word_that_is_longer_than_a_line\n  and more\n");
+  EXPECT_EQ(wrapped_lines("─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─\n", style), "─ ─ ─ ─ ─ ─ ─ ─ ─ ─\n  ─\n");
+  EXPECT_EQ(wrapped_lines("  pinfold defragment --for web.yaml\n", style),
+            "  pinfold defragment --for web.yaml\n");
+  EXPECT_EQ(wrapped_lines("one two three four five six\n", {.width = 20, .wraps = false}),
+            "one two three four five six\n");
+}
+
 TEST(FactsText, BreaksBetweenFactsAndThenInThem) {
   const Style style{.width = 20};
   EXPECT_EQ(facts_text({"pool: 0-1", "pods: 2"}, style), "pool: 0-1   pods: 2\n");

@@ -50,6 +50,22 @@ std::size_t end_of_line(std::string_view text, std::size_t columns) {
   return text.size();
 }
 
+/// Returns where the character in a column begins; the size for a column beyond the text.
+std::size_t byte_at(std::string_view text, std::size_t column) {
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (begins_character(text[i]) && used++ == column) return i;
+  }
+  return text.size();
+}
+
+/// Returns the blank at which a line is broken; npos if no word ends within or after the width.
+std::size_t break_of(std::string_view line, std::size_t width) {
+  const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  const std::size_t blank = line.rfind(' ', byte_at(line, width));
+  return blank != std::string_view::npos && blank > begin ? blank : line.find(' ', begin);
+}
+
 /// Returns the first characters of a line, with all of its colours.
 std::string cut_line(std::string_view line, std::size_t columns) {
   std::string out;
@@ -129,6 +145,29 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
     text.remove_prefix(end);
   } while (!text.empty());
   return lines;
+}
+
+std::string wrapped_lines(std::string_view text, const Style& style, std::size_t hang) {
+  if (!style.wraps) return std::string(text);
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string rest(text.substr(0, end));
+    const std::size_t indent = std::min(rest.find_first_not_of(' '), rest.size());
+    const bool is_command = rest.compare(indent, 8, "pinfold ") == 0;
+    const std::string later(std::min(indent + hang, style.width / 2), ' ');
+    while (!is_command && display_width(rest) > style.width) {
+      const std::size_t blank = break_of(rest, style.width);
+      const std::size_t next =
+          blank == std::string::npos ? blank : rest.find_first_not_of(' ', blank);
+      if (next == std::string::npos) break;
+      out += rest.substr(0, rest.find_last_not_of(' ', blank) + 1) + "\n";
+      rest = later + rest.substr(next);
+    }
+    out += rest + "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
 }
 
 std::string facts_text(const std::vector<std::string>& facts, const Style& style) {

@@ -123,7 +123,7 @@ std::string trace_text(const Trace& trace) {
     text += fmt::format("  {:<{}}  {:<{}}  {}\n", fact.source, source, escaped(fact.object), object,
                         escaped(fact.text));
   }
-  return text;
+  return wrapped_lines(text, terminal_style(), source + object + 4);
 }
 
 }  // namespace pinfold::tools

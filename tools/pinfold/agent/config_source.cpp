@@ -175,6 +175,12 @@ std::string config_name(const NodeOptions& options) {
   return options.config.empty() ? "--kubelet-flags" : options.config;
 }
 
+Result<std::string> kubelet_state_dir(const std::string& root) {
+  PINFOLD_LET(const auto tree, audit::Tree::open(root));
+  const std::string directory = audit::observe_kubelet(tree, {}).root_dir;
+  return (std::filesystem::path(root) / std::filesystem::path(directory).relative_path()).string();
+}
+
 std::string own_config_file(const NodeOptions& options) {
   return options.state_dir + "/config.yaml";
 }

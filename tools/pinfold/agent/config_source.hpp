@@ -19,6 +19,10 @@ namespace pinfold::tools {
 [[nodiscard]] std::string own_config_file(const NodeOptions& options);
 [[nodiscard]] bool has_own_config(const NodeOptions& options);
 
+/// Returns the directory in which the kubelet of a node keeps its state: its --root-dir, below the
+/// root of the node's file system. Errors: those of a root that cannot be read.
+[[nodiscard]] Result<std::string> kubelet_state_dir(const std::string& root);
+
 /// A configuration as one document.
 struct ConfigText {
   std::string text;

@@ -10,6 +10,7 @@
 #include "agent/agent_session.hpp"
 #include "agent/agent_view.hpp"
 #include "agent/command_line.hpp"
+#include "agent/config_source.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
 #include "input.hpp"
@@ -31,6 +32,8 @@ struct ExplainOptions {
   std::vector<std::string> files;
   std::string pod;
   bool no_validation = false;
+  bool of_kubelet = false;  ///< the node is that of the kubelet below `agent.sysfs`
+  std::string running;      ///< a file with the pods that run on the node; "": unknown
   std::string svg;
 };
 
@@ -51,15 +54,35 @@ void add_rejection(const agent::AdmitOutcome& outcome, Explanation& explanation)
   explanation.containers.clear();
 }
 
+agent::AdmissionFacts facts_of(const agent::NodeAgent& agent) {
+  return {agent.node(), agent.offline(), agent.observed()};
+}
+
+/// Returns the state with the pods that run on the node: held ones keep what they have, and the
+/// requests of all count. Warns of those that the node would not admit.
+Result<agent::AgentState> state_with_running(const ExplainOptions& options,
+                                             const agent::NodeAgent& agent) {
+  if (options.running.empty()) return agent.state();
+  PINFOLD_LET(const auto pods, read_pods({options.running}));
+  PINFOLD_LET(auto preview, agent::preview_admission(facts_of(agent), agent.state(), pods));
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const auto& rejection = preview.outcomes[i].rejection;
+    if (!rejection) continue;
+    warn(fmt::format("{}/{} of {} counts only with what the node's files say it holds: {}: {}",
+                     pods[i].namespace_name, pods[i].name, input_name(options.running),
+                     rejection->reason, rejection->message));
+  }
+  return std::move(preview.next);
+}
+
 /// Decides the pods of the files one after another, like admit. A pod that is active with the same
 /// spec is unchanged.
 Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
-                                             const agent::NodeAgent& agent) {
+                                             const agent::NodeAgent& agent,
+                                             agent::AgentState state) {
   PINFOLD_LET(const auto pods, read_pods(options.files, RejectedPods::kDecide));
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
   std::vector<Explained> all;
-  const agent::AdmissionFacts facts{agent.node(), agent.offline(), agent.observed()};
-  agent::AgentState state = agent.state();
   for (const PodSpec& pod : pods) {
     const bool is_selected = options.pod.empty() || is_called(pod, options.pod);
     const ActivePod* const active = state.node.find(pod.uid);
@@ -71,7 +94,7 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
     }
     // Like admit, answers nothing for another spec that takes something from what runs.
     if (agent.state().node.find(pod.uid) != nullptr) PINFOLD_TRY(agent.preview({pod}));
-    PINFOLD_LET(auto preview, agent::preview_admission(facts, state, {pod}));
+    PINFOLD_LET(auto preview, agent::preview_admission(facts_of(agent), state, {pod}));
     if (is_selected) {
       all.push_back({explain(agent.node(), state.node, pod), preview.next.node});
       add_rejection(preview.outcomes.front(), all.back().explanation);
@@ -87,10 +110,11 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
 
 Result<std::vector<Explained>> explain_all(const ExplainOptions& options,
                                            const agent::NodeAgent& agent) {
-  if (!options.files.empty()) return explain_files(options, agent);
-  PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
-  PINFOLD_LET(auto explained, explain_active(agent.node(), agent.state().node, uid));
-  return std::vector<Explained>{{std::move(explained), agent.state().node}};
+  PINFOLD_LET(auto state, state_with_running(options, agent));
+  if (!options.files.empty()) return explain_files(options, agent, std::move(state));
+  PINFOLD_LET(const auto uid, agent::find_pod_uid(state.node, options.pod));
+  PINFOLD_LET(auto explained, explain_active(agent.node(), state.node, uid));
+  return std::vector<Explained>{{std::move(explained), std::move(state.node)}};
 }
 
 bool is_about_pods(const Remedy& remedy) {
@@ -249,7 +273,7 @@ std::string resource_table(const Explanation& explanation) {
                    {"FREE", Align::kRight},
                    {"RESERVED", Align::kRight},
                    {"HELD", Align::kRight},
-                   {"BY", Align::kLeft}});
+                   {"BY", Align::kLeft, true}});
   const auto add = [&](const OccupiedResource& resource, const OccupiedPlace& place,
                        const std::string& needed) {
     table.add(
@@ -272,14 +296,20 @@ std::string resource_table(const Explanation& explanation) {
 std::string as_lines(const std::vector<std::string>& sentences) {
   std::string text;
   for (const std::string& sentence : sentences) text += escaped(sentence) + "\n";
-  return text;
+  return wrapped_lines(text, terminal_style());
 }
 
-/// Returns ": pinfold defragment --for web.yaml", for a remedy that this command applies.
-std::string defragment_text(const Remedy& remedy, const ExplainOptions& options) {
-  if (remedy.kind != Remedy::Kind::kMoves || options.files.size() != 1) return "";
-  return ": " + escaped(command_line("defragment --for " + shell_word(options.files.front()),
-                                     options.agent));
+/// Returns a remedy with the command that applies it, if there is one: behind it, or on a line of
+/// its own if both are too long for one.
+std::string remedy_text(const std::string& sentence, const Remedy& remedy,
+                        const ExplainOptions& options) {
+  const std::string text = "  " + escaped(sentence);
+  if (remedy.kind != Remedy::Kind::kMoves || options.files.size() != 1) return text + "\n";
+  const std::string command =
+      escaped(command_line("defragment --for " + shell_word(options.files.front()), options.agent));
+  const Style style = terminal_style();
+  const bool fits = display_width(text) + 2 + display_width(command) <= style.width;
+  return text + (fits || !style.wraps ? ": " : ":\n    ") + command + "\n";
 }
 
 std::string remedies_text(const Explanation& explanation, const ExplainOptions& options) {
@@ -290,15 +320,18 @@ std::string remedies_text(const Explanation& explanation, const ExplainOptions& 
   } else {
     text += "It fits\n";
     for (std::size_t i = 0; i < remedies.size(); ++i) {
-      text += fmt::format("  {}{}\n", escaped(remedies[i]),
-                          defragment_text(explanation.remedies[i], options));
+      text += remedy_text(remedies[i], explanation.remedies[i], options);
     }
   }
-  return text + as_lines(closing_of(explanation, options.files));
+  return wrapped_lines(text, terminal_style()) + as_lines(closing_of(explanation, options.files));
 }
 
 std::string containers_text(const std::vector<ContainerExplanation>& containers) {
-  TextTable table({{"CONTAINER"}, {"ISOLATION"}, {"CPUS, AND WHY"}, {"QUOTA, AND WHY"}});
+  using Align = TextTable::Align;
+  TextTable table({{"CONTAINER"},
+                   {"ISOLATION"},
+                   {"CPUS, AND WHY", Align::kLeft, true},
+                   {"QUOTA, AND WHY", Align::kLeft, true}});
   for (const ContainerExplanation& container : containers) {
     table.add({container.resources.name, std::string(to_string(container.resources.isolation)),
                container.cpus, container.quota});
@@ -313,7 +346,8 @@ std::string as_text(const Explanation& explanation, const ExplainOptions& option
   }
   std::string rest = containers_text(explanation.containers);
   for (const Remedy& remedy : explanation.remedies) {
-    rest += fmt::format("\nFor exclusive CPUs\n  {}\n", escaped(remedy.text));
+    rest += wrapped_lines(fmt::format("\nFor exclusive CPUs\n  {}\n", escaped(remedy.text)),
+                          terminal_style());
   }
   if (!explanation.trace.facts.empty()) {
     rest += "\nHow it was decided:\n" + trace_text(explanation.trace);
@@ -321,7 +355,16 @@ std::string as_text(const Explanation& explanation, const ExplainOptions& option
   return text + rest;
 }
 
-Result<ExitStatus> run(const ExplainOptions& options) {
+/// Names the files of the kubelet below --sysfs.
+Result<ExplainOptions> with_kubelet(ExplainOptions options) {
+  if (!options.of_kubelet) return options;
+  options.agent.config = options.agent.sysfs;
+  PINFOLD_LET(options.agent.state_dir, kubelet_state_dir(options.agent.sysfs));
+  return options;
+}
+
+Result<ExitStatus> run(const ExplainOptions& given) {
+  PINFOLD_LET(const auto options, with_kubelet(given));
   if (options.files.empty() && options.pod.empty()) {
     return fail(ErrorCode::kInvalidArgument,
                 "expected a pod manifest, or --pod with the name of an active pod");
@@ -378,6 +421,16 @@ cli::Command explain_command() {
   command.add(node_options(options->agent));
   command.add({output_option(options->agent.output),
                std::move(pod),
+               {.name = "--node-from-kubelet",
+                .target = &options->of_kubelet,
+                .help = "The node is the one that a kubelet runs here, or in the directory of "
+                        "--sysfs: its state, its configuration and its flags",
+                .excludes = {"--state-dir", "--config", "--machine"}},
+               {.name = "--running",
+                .target = &options->running,
+                .help = "The pods that run on the node, as 'kubectl get pods -A -o json "
+                        "--field-selector spec.nodeName=NODE' prints them; - for standard input",
+                .value = "FILE"},
                no_validation_option(options->no_validation),
                svg_option(options->svg),
                {.name = "POD",
@@ -387,8 +440,8 @@ cli::Command explain_command() {
       {"Examples",
        {{"pinfold explain pod.yaml", "Explain whether this node would admit a pod"},
         {"pinfold explain --pod default/web", "Explain why an active pod has its CPUs and memory"},
-        {"pinfold explain --state-dir /var/lib/kubelet --config /var/lib/kubelet/config.yaml "
-         "pod.yaml",
+        {"kubectl get pods -A -o json --field-selector spec.nodeName=$(hostname) | pinfold explain "
+         "--node-from-kubelet --running - pod.yaml",
          "The same on a node that a kubelet manages"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;

@@ -143,6 +143,9 @@ Picture picture_of(const agent::NodeAgent& agent, const NodeState& state) {
   status.reserved = agent.node().cpu().reserved();
   status.offline = agent.offline();
   status.held = agent::held_containers(agent.desired(), agent.state().node);
+  std::erase_if(status.held, [&](const agent::HeldContainer& held) {
+    return state.find(held.container.pod.uid) != nullptr;  // taken over
+  });
   for (const ActivePod& pod : state.pods) {
     auto desired = agent::desired_pod(agent, all, pod.spec.uid);
     if (desired) status.pods.push_back(*std::move(desired));

@@ -76,16 +76,17 @@ void print_plan(const DefragmentOptions& options, const verbs::Reconfigured& don
     fmt::print("{}: the node can admit it now, nothing has to move\n", name);
     return;
   }
-  fmt::print("{}: rejected, {}: {}\n", name, room.rejection->reason,
-             escaped(room.rejection->message));
-  if (!room.is_possible) {
-    fmt::print(
-        "{}What is missing, who holds it and what would help:\n  {}\n",
-        impossible_text(options, planned),
-        escaped(explain_command_line(options.agent, {options.file}, "", options.no_validation)));
+  std::string text = fmt::format("{}: rejected, {}: {}\n", name, room.rejection->reason,
+                                 escaped(room.rejection->message));
+  if (room.is_possible) {
+    fmt::print("{}{}", wrapped_lines(text, terminal_style()), describe(planned));
     return;
   }
-  fmt::print("{}", describe(planned));
+  text += fmt::format(
+      "{}What is missing, who holds it and what would help:\n  {}\n",
+      impossible_text(options, planned),
+      escaped(explain_command_line(options.agent, {options.file}, "", options.no_validation)));
+  fmt::print("{}", wrapped_lines(text, terminal_style()));
 }
 
 void print_json(const DefragmentOptions& options, const verbs::Reconfigured& done) {

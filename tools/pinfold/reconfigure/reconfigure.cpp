@@ -16,6 +16,7 @@
 #include "commands.hpp"
 #include "documents.hpp"
 #include "node/status_picture.hpp"
+#include "pinfold/picture/text.hpp"
 #include "reconfigure/reconfigure_drawing.hpp"
 #include "reconfigure/reconfigure_text.hpp"
 
@@ -151,9 +152,10 @@ Result<void> print(const ReconfigureOptions& options, const AnsweredReconfigure&
   } else {
     fmt::print("{}", describe(done.outcome.planned));
     if (options.agent.no_enforce && !done.outcome.planned.steps.empty()) {
-      fmt::print(
-          "--no-enforce: Pinfold performs none of these steps. The kubelet sets the CPUs when it "
-          "starts; running containers keep their memory nodes\n");
+      fmt::print("{}", wrapped_lines("--no-enforce: Pinfold performs none of these steps. The "
+                                     "kubelet sets the CPUs when it starts; running containers "
+                                     "keep their memory nodes\n",
+                                     terminal_style()));
     }
   }
   return draw(drawing, "Reconfiguration of " + done.from.machine.name(), done);

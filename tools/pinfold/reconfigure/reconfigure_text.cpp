@@ -79,7 +79,13 @@ std::string why_text(const PlannedContainer& container) {
 
 std::string container_rows(const Reconfiguration& planned) {
   const Style style = terminal_style();
-  TextTable table({{"POD"}, {"CONTAINER"}, {"CHANGE"}, {"CPUS"}, {"MEMS"}, {"WHY"}});
+  using Align = TextTable::Align;
+  TextTable table({{"POD", Align::kLeft, true},
+                   {"CONTAINER"},
+                   {"CHANGE"},
+                   {"CPUS", Align::kLeft, true},
+                   {"MEMS"},
+                   {"WHY", Align::kLeft, true}});
   for (const PlannedContainer& container : planned.plan.containers) {
     if (container.change == Change::kKept) continue;
     const bool goes = container.change == Change::kEvicted;
@@ -111,7 +117,8 @@ std::string amount_text(const PlannedContainer& container) {
 
 /// Formats the writes to the cpusets of containers that change, and how much of them moves.
 std::string step_rows(const Reconfiguration& planned) {
-  TextTable table({{"CONTAINER"}, {"MOVES"}, {"STEPS"}});
+  using Align = TextTable::Align;
+  TextTable table({{"CONTAINER", Align::kLeft, true}, {"MOVES"}, {"STEPS", Align::kLeft, true}});
   for (const PlannedContainer& container : planned.plan.containers) {
     const auto steps = steps_of(planned, container.id);
     if (container.change == Change::kKept || steps.empty()) continue;
@@ -171,13 +178,14 @@ std::string describe(const Reconfiguration& planned) {
   std::string text;
   for (const std::string& line : planned.differences) text += "  " + escaped(line) + "\n";
   if (text.empty() && !planned.room) text = "  the node is the same\n";
-  text +=
-      container_rows(planned) + step_rows(planned) + "\n" + summary(planned) + short_text(planned);
+  std::string rest = "\n" + summary(planned) + short_text(planned);
   for (const ContainerId& id : planned.parked) {
-    text += fmt::format("{}/{} runs on shared CPUs for a moment, while its CPUs are swapped\n",
+    rest += fmt::format("{}/{} runs on shared CPUs for a moment, while its CPUs are swapped\n",
                         escaped(pod_name(planned, id.pod)), escaped(id.name));
   }
-  return text;
+  const Style style = terminal_style();
+  return wrapped_lines(text, style) + container_rows(planned) + step_rows(planned) +
+         wrapped_lines(rest, style);
 }
 
 std::string describe_measured(const verbs::Reconfigured& done) {
@@ -195,7 +203,7 @@ std::string describe_measured(const verbs::Reconfigured& done) {
     text += fmt::format("{}/{}: {}\n", escaped(pod_name(done.planned, container.id.pod)),
                         escaped(container.id.name), fmt::join(parts, "; "));
   }
-  return text;
+  return wrapped_lines(text, terminal_style());
 }
 
 std::vector<SvgPanel> panels_of(const Node& from, const Node& to, const Reconfiguration& planned) {

@@ -46,6 +46,7 @@ struct PodStatus {
 
 /// Finds the active pod with this UID, name or "namespace/name".
 /// Errors: kNotFound; kInvalidArgument if several pods have the name.
+[[nodiscard]] Result<PodUid> find_pod_uid(const NodeState& state, const std::string& pod);
 [[nodiscard]] Result<PodUid> find_pod_uid(const NodeAgent& agent, const std::string& pod);
 /// Finds the held pod with this UID, or an active pod as find_pod_uid does.
 [[nodiscard]] Result<PodUid> find_pod_to_remove(const NodeAgent& agent, const std::string& pod);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/types/cpuset.hpp"
 #include "pinfold/types/ids.hpp"
 
 namespace pinfold {
@@ -41,6 +42,14 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
+/// CPUs whose cores are of one kind, on a machine that has several.
+struct CoreKind {
+  std::string name;  ///< "performance", "efficiency", "capacity 446"
+  CpuSet cpus;
+
+  friend bool operator==(const CoreKind&, const CoreKind&) = default;
+};
+
 /// The data for a Machine: the `node` object of the conformance format.
 struct MachineDescription {
   std::string name;
@@ -53,6 +62,9 @@ struct MachineDescription {
   /// MemTotal of /proc/meminfo, the basis of the kubelet's allocatable memory; if unknown, the sum
   /// of the NUMA nodes. The two differ by pages that belong to no node, so == ignores it.
   std::optional<std::uint64_t> memory_capacity = std::nullopt;
+  /// The kinds of cores, the fastest first; nullopt if all are alike or nothing is known. No
+  /// decision depends on it, because the kubelet does not distinguish them, so == ignores it.
+  std::optional<std::vector<CoreKind>> core_kinds = std::nullopt;
   /// Contradictions in the discovered data, and how they were resolved. Like has_cache_info, no
   /// part of the machine itself.
   std::vector<std::string> warnings;

@@ -32,6 +32,11 @@ enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, 
 /// Breaks text into lines of at most `width` columns, after a comma, slash or space, else after a
 /// hyphen, else within a word. If the whole text is painted, so is each line. Never empty.
 [[nodiscard]] std::vector<std::string> wrapped(std::string_view text, std::size_t width);
+/// Breaks lines of plain text that are wider than the style between words, if it wraps. Later parts
+/// are indented by `hang` more columns than their line. A line that is a command of pinfold stays
+/// whole, so that it can be copied.
+[[nodiscard]] std::string wrapped_lines(std::string_view text, const Style& style,
+                                        std::size_t hang = 2);
 /// Puts as many facts on each line as fit the width; wraps longer ones. Lines end with a newline.
 [[nodiscard]] std::string facts_text(const std::vector<std::string>& facts, const Style& style);
 
