@@ -244,6 +244,7 @@ History busy_node(std::uint64_t seed, enforce::CgroupVersion cgroups) {
   History history;
   history.cgroups = cgroups;
   history.has_runtime = true;
+  history.unplaced = draw_unplaced(random);
   std::array<bool, kPods> lives{};
   for (int time = 0; time < kHour;) {
     const int pod = random.below(kPods);

@@ -22,6 +22,7 @@ namespace {
 
 constexpr const char* kUsage =
     "Usage: world run --seeds A..B [--actions N] [--jobs N] [--days N] [--picture FILE]\n"
+    "                 [--only all|barrier]\n"
     "       world run --seeds A..B --busy 1|2 [--jobs N]\n"
     "       world replay FILE\n"
     "       world show SEED [--actions N]\n"
@@ -30,7 +31,9 @@ constexpr const char* kUsage =
     "Each with --bug NAME: with that known mistake. --picture: the smallest seed that breaks a\n"
     "promise, shrunk, as an image. --busy: an hour of a busy node with other agents, with cgroup "
     "v1\n"
-    "or v2, in place of the histories of the seeds.\n";
+    "or v2, in place of the histories of the seeds. --only barrier: leaves out the histories "
+    "without\n"
+    "a barrier.\n";
 constexpr int kActions = 300;
 
 struct Options {
@@ -40,6 +43,7 @@ struct Options {
   int jobs = 1;
   int days = 0;  ///< no seed begins after this many days; 0: no limit
   int busy = 0;  ///< the cgroup version of a busy node; 0: no busy node
+  bool only_barrier = false;
   Bug bug = Bug::kNone;
   std::string picture;  ///< output file; "": none
   std::vector<std::string> words;
@@ -64,6 +68,11 @@ bool read_bug(std::string_view text, Options& options) {
   return bug.has_value();
 }
 
+bool read_only(std::string_view text, Options& options) {
+  options.only_barrier = text == "barrier";
+  return options.only_barrier || text == "all";
+}
+
 bool read_options(const std::vector<std::string>& arguments, Options& options) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& name = arguments[i];
@@ -79,6 +88,7 @@ bool read_options(const std::vector<std::string>& arguments, Options& options) {
                          : name == "--days"    ? read_number(value, options.days)
                          : name == "--busy"    ? read_number(value, options.busy)
                          : name == "--bug"     ? read_bug(value, options)
+                         : name == "--only"    ? read_only(value, options)
                          : name == "--picture" ? !(options.picture = value).empty()
                                                : false;
     if (!is_read) return false;
@@ -138,7 +148,9 @@ int run_seeds(const Options& options) {
     while (true) {
       const std::uint64_t seed = next++;
       if (seed > options.last) return;
-      const Outcome outcome = run(history_of(seed, options), Log::kOff, options.bug);
+      const History history = history_of(seed, options);
+      if (options.only_barrier && !history.unplaced) continue;
+      const Outcome outcome = run(history, Log::kOff, options.bug);
       const std::lock_guard lock(mutex);
       tally += outcome.tally;
       if (options.days > 0 && tally.time >= std::chrono::days(options.days))
