@@ -364,11 +364,12 @@ json to_json(const PodSpec& pod) {
   if (!init.empty()) spec["initContainers"] = std::move(init);
   if (pod.resources) spec["resources"] = to_json(*pod.resources);
   if (!pod.overhead.empty()) spec["overhead"] = to_json(pod.overhead);
-  const std::int32_t least = pod.is_node_critical ? kSystemCriticalPriority : 0;
-  if (pod.is_node_critical) spec["priorityClassName"] = kNodeCritical;
-  if (pod.priority.value != 0 || pod.is_node_critical) {
-    spec["priority"] = std::max(pod.priority.value, least);
+  std::int32_t priority = pod.priority.value;
+  if (pod.is_node_critical) {
+    spec["priorityClassName"] = kNodeCritical;
+    priority = std::max(priority, kSystemCriticalPriority);
   }
+  if (priority != 0) spec["priority"] = priority;
   json metadata = {{"name", pod.name}, {"namespace", pod.namespace_name}, {"uid", pod.uid.value}};
   if (pod.is_static) metadata["annotations"][kConfigSource] = "file";
   return {{"apiVersion", "v1"},

@@ -21,19 +21,19 @@ constexpr const char* kCpu = "cpu";
 
 using Groups = std::vector<Machine::Group>;
 
-struct Level {
+struct MachineLevel {
   const char* name;
   const Groups& groups;
 };
 
 /// Returns the levels at which groups are ordered by their free CPUs, in the allocator's order.
-std::vector<Level> levels_of(const Node& node) {
+std::vector<MachineLevel> levels_of(const Node& node) {
   const Machine& machine = node.machine();
   const CpuPolicyOptions& options = node.cpu().options();
-  const Level numa{"NUMA node", machine.numa_groups()};
-  const Level socket{"socket", machine.sockets()};
+  const MachineLevel numa{"NUMA node", machine.numa_groups()};
+  const MachineLevel socket{"socket", machine.sockets()};
   const bool sockets_first = static_cast<int>(machine.sockets().size()) < machine.numa_with_cpus();
-  std::vector<Level> levels = {sockets_first ? socket : numa, sockets_first ? numa : socket};
+  std::vector<MachineLevel> levels = {sockets_first ? socket : numa, sockets_first ? numa : socket};
   if (options.prefer_align_cpus_by_uncorecache) levels.push_back({"cache", machine.caches()});
   if (!options.distribute_cpus_across_cores) levels.push_back({"core", machine.cores()});
   return levels;
@@ -52,7 +52,7 @@ const Machine::Group* first_alone(const Groups& groups, const CpuSet& cpus, cons
 std::string rule_between(const Node& node, const CpuSet& free, const CpuSet& taken,
                          const CpuSet& next) {
   if (node.cpu().options().distribute_cpus_across_numa) return "";
-  for (const Level& level : levels_of(node)) {
+  for (const MachineLevel& level : levels_of(node)) {
     const Machine::Group* const first = first_alone(level.groups, taken, next);
     const Machine::Group* const second = first_alone(level.groups, next, taken);
     if (first == nullptr && second == nullptr) continue;
@@ -89,9 +89,9 @@ std::optional<CpuSet> near(const Node& node, const TopologyHint& affinity) {
 }
 
 /// Repeats the allocations of an admission.
-class Replay {
+class AllocationReplay {
  public:
-  Replay(const Node& node, CpuState state, const PodView& pod)
+  AllocationReplay(const Node& node, CpuState state, const PodView& pod)
       : node_(node), state_(std::move(state)), pod_(pod) {}
 
   /// Repeats that of one container; returns what to say about its choice, "" if there is nothing.
@@ -141,7 +141,7 @@ void add_cpu_choices(const Node& node, const NodeState& before, const PodSpec& p
                      const Admitted& admitted, Trace& trace) {
   if (!node.cpu().is_static() || is_managed_as_pod(node.gates(), pod)) return;
   const PodView view(pod);
-  Replay replay(node, before.cpu, view);
+  AllocationReplay replay(node, before.cpu, view);
   for (const Container& container : pod.containers) {
     const TopologyHint* const stored = admitted.next.affinity.find({pod.uid, container.name});
     std::string text = replay.step(container, stored == nullptr ? TopologyHint{} : *stored);

@@ -135,14 +135,14 @@ using CpuKind = std::pair<int, int>;
 using NumberByKind = std::map<CpuKind, std::size_t>;
 
 /// Cores are equal if this is equal: their location, and their available CPUs by kind.
-struct CoreKind {
+struct CoreSignature {
   std::int32_t numa = -1;
   std::int32_t socket = -1;
   std::int32_t cache = -1;
   std::size_t size = 0;
   NumberByKind cpus;  ///< number by kind
 
-  friend auto operator<=>(const CoreKind&, const CoreKind&) = default;
+  friend auto operator<=>(const CoreSignature&, const CoreSignature&) = default;
 };
 
 using CpusByKind = std::map<CpuKind, CpuSet>;
@@ -178,13 +178,13 @@ std::vector<NumberByKind> patterns_of(const NumberByKind& cpus) {
   return patterns;
 }
 
-std::map<CoreKind, std::vector<CpusByKind>> cores_by_kind(const CpuChoice& choice) {
-  std::map<CoreKind, std::vector<CpusByKind>> by_kind;
+std::map<CoreSignature, std::vector<CpusByKind>> cores_by_kind(const CpuChoice& choice) {
+  std::map<CoreSignature, std::vector<CpusByKind>> by_kind;
   for (const Machine::Group& group : choice.machine->cores()) {
     const CpuSet available = group.cpus & choice.available;
     if (available.empty()) continue;
     const Machine::CpuGroups& groups = choice.machine->groups_of(available.first());
-    CoreKind kind{groups.numa, groups.socket, groups.cache, group.cpus.size(), {}};
+    CoreSignature kind{groups.numa, groups.socket, groups.cache, group.cpus.size(), {}};
     CpusByKind cpus;
     for (const CpuId cpu : available) {
       const CpuKind of_cpu{kind_of(choice, cpu), sharing_of(choice, cpu)};
