@@ -72,11 +72,16 @@ Fault draw_fault(Random& random) {
   return fault;
 }
 
-Faults draw_faults(Random& random, const History& history) {
+Faults draw_faults(Random& random, const History& history, Action::Kind kind) {
   Faults faults = {draw_fault(random)};
   while (random.chance(25)) faults.push_back(draw_fault(random));
   if (history.has_runtime && random.chance(40)) faults.front().kind = Fault::Kind::kRuntime;
-  if (history.unplaced && random.chance(25)) faults.front().kind = Fault::Kind::kGate;
+  const bool has_gate = history.unplaced && kind == Action::Kind::kBegin;
+  if (has_gate && random.chance(50)) {
+    constexpr int kFewSteps = 6;
+    faults.front().at = random.below(1 + random.below(kFewSteps));
+    if (random.chance(50)) faults.front().kind = Fault::Kind::kGate;
+  }
   return faults;
 }
 
@@ -204,7 +209,7 @@ History generate(std::uint64_t seed, int actions) {
         std::find(kCanWait.begin(), kCanWait.end(), action.kind) != kCanWait.end();
     action.is_queued = can_wait && random.chance(15);
     if (!action.is_queued && action.kind != Action::Kind::kQuiet && random.chance(15)) {
-      action.faults = draw_faults(random, history);
+      action.faults = draw_faults(random, history, action.kind);
     }
     history.actions.push_back(action);
   }

@@ -40,10 +40,28 @@ TEST(World, KeepsItsPromises) {
                                   << to_string(shrink(history));
     tally += outcome.tally;
   }
-  for (const char* const fault : {"kill", "cut", "error", "full", "rewrite", "offline", "clock",
-                                  "unreadable", "runtime", "gate"}) {
+  for (const char* const fault :
+       {"kill", "cut", "error", "full", "rewrite", "offline", "clock", "unreadable", "runtime"}) {
     EXPECT_GT(tally.faults[fault], 0U) << fault;
   }
+}
+
+TEST(World, NoContainerPassesABarrierUnplaced) {
+  constexpr int kHistories = 100;
+  Tally tally;
+  int count = 0;
+  for (std::uint64_t seed = 1; count < kHistories; ++seed) {
+    const History history = generate(seed, 60);
+    if (!history.unplaced) continue;
+    ++count;
+    const Outcome outcome = run(history);
+    ASSERT_FALSE(outcome.failure) << "seed " << seed << ", action " << outcome.failure->action
+                                  << ": " << outcome.failure->promise << ": "
+                                  << outcome.failure->what << "\n"
+                                  << to_string(shrink(history));
+    tally += outcome.tally;
+  }
+  EXPECT_GT(tally.faults["gate"], 0U);
   EXPECT_GT(tally.passed, 0U);
   EXPECT_GT(tally.refused, 0U);
 }
