@@ -111,7 +111,7 @@ class Planner {
   /// free if there are none. cgroup v1 refuses CPUs that the group above lacks, and v2 gives a
   /// group with none of the CPUs above it all of them; so if the group above has none that are
   /// free, it gets CPUs that are exclusive to no container. On v1 it keeps the CPUs of the
-  /// containers in it.
+  /// containers in it, unless these were lost with the CPUs of the group above.
   [[nodiscard]] CpuSet place_of(const ForeignGroup& foreign, const CpuSet& chosen,
                                 const CpuSet& free) const {
     CpuSet room = free;
@@ -126,7 +126,8 @@ class Planner {
     if (!foreign_.is_v1) return place;
     for (const GroupName& name : foreign.inside) {
       const auto inside = now_.find(name);
-      if (inside != now_.end()) place |= inside->second.cpus;
+      if (inside == now_.end()) continue;
+      place |= has ? inside->second.cpus & *has : inside->second.cpus;
     }
     return place;
   }

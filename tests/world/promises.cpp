@@ -274,7 +274,7 @@ void Runner::check_enforced(const verbs::Answer& answer, const verbs::Action& re
   note("  not enforced: " + error);
   // A client that admits a pod again with other containers must end their processes.
   if (error.find("processes still run in it") != std::string::npos) return;
-  if (names_own_trouble(error, request) || names_displaced(error)) return;
+  if (names_own_trouble(error, request) || names_displaced(error) || names_limited(error)) return;
   const bool has_all_cpus = node_.online() == model_node_->machine().all_cpus();
   if (!had_fault_ && has_all_cpus && !was_disturbed_) break_promise("enforced", error);
 }
@@ -288,6 +288,18 @@ bool Runner::names_displaced(const std::string& error) {
     const std::string text = fmt::format("{}' has none of its CPUs", one.group);
     return own != nullptr && error.find(text) != std::string::npos &&
            !cpus_around(one.group).intersects(*own);
+  });
+}
+
+/// Returns true if an error is about a container of cgroup v1 some of whose CPUs the group above
+/// lacks: it has lost them with an offline CPU.
+bool Runner::names_limited(const std::string& error) {
+  if (node_.kernel.version != enforce::CgroupVersion::kV1) return false;
+  const auto seen = containers_in(node_.kernel, model_);
+  return std::any_of(seen.begin(), seen.end(), [&](const Seen& one) {
+    const CpuSet* const own = model_.node.cpu.assignments.find(one.id);
+    return own != nullptr && error.find(one.group + "/cpuset.cpus") != std::string::npos &&
+           !cpus_around(one.group).contains_all(*own);
   });
 }
 

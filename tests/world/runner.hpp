@@ -12,6 +12,7 @@
 #include "call_log.hpp"
 #include "model.hpp"
 #include "node.hpp"
+#include "pinfold/gate/decision.hpp"
 #include "plan_model.hpp"
 #include "plugin_model.hpp"
 #include "runtime.hpp"
@@ -79,7 +80,7 @@ class Runner {
   void revive();
   [[nodiscard]] Runtime::AtGate pass_gate(const Runtime::Pod& pod,
                                           const Runtime::Container& container);
-  void judge_passed(const GateHost& host);
+  void judge_passed(const GateHost& host, const gate::ShownCpus& shown);
   void judge_refused(const GateHost& host);
 
   // promises_runtime.cpp
@@ -166,6 +167,7 @@ class Runner {
   void check_enforced(const verbs::Answer& answer, const verbs::Action& request);
   void note_undecided(const Error& error, agent::AgentState next);
   [[nodiscard]] bool names_displaced(const std::string& error);
+  [[nodiscard]] bool names_limited(const std::string& error);
   [[nodiscard]] bool admits_another_spec(const verbs::Action& request) const;
   [[nodiscard]] bool has_processes(const verbs::Action& request);
   [[nodiscard]] bool forgets_processes(const verbs::Action& admission);

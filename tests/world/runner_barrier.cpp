@@ -150,7 +150,7 @@ Runtime::AtGate Runner::pass_gate(const Runtime::Pod& pod, const Runtime::Contai
   note(fmt::format("  gate: {} {}", host.group(), end.why));
   ++(end.passes ? node_.tally.passed : node_.tally.refused);
   if (end.passes) {
-    judge_passed(host);
+    judge_passed(host, passage.shown());
   } else {
     judge_refused(host);
   }
@@ -158,8 +158,10 @@ Runtime::AtGate Runner::pass_gate(const Runtime::Pod& pod, const Runtime::Contai
 }
 
 /// Checks that a container which the gate lets pass is placed as the state directory says, by the
-/// reader of the kubelet's files.
-void Runner::judge_passed(const GateHost& host) {
+/// reader of the kubelet's files. What changes the kernel after the gate's last look is seen by the
+/// service.
+void Runner::judge_passed(const GateHost& host, const gate::ShownCpus& shown) {
+  if (bits_of(host.cpus()) != shown.effective && bug_ != Bug::kOpenGate) return;
   const std::string file = cpu_state(node_);
   const auto stored = checkpoint::inspect_cpu(file);
   if (outcome_.failure || !stored || history_.unplaced == gate::Unplaced::kAllow) return;

@@ -165,7 +165,10 @@ void Runner::check_told() {
       if (!has_group && !container.is_asked) continue;  // the plugin was not asked
       const std::string group =
           has_group ? Runtime::group_of(pod, container) : Runtime::group_of_sandbox(pod);
-      if (node_.disturbed.contains(group) || node_.is_narrowed(group)) continue;
+      const bool is_disturbed = std::any_of(
+          node_.disturbed.begin(), node_.disturbed.end(),
+          [&](const std::string& one) { return group == one || group.starts_with(one + "/"); });
+      if (is_disturbed || node_.is_narrowed(group)) continue;
       auto* const dir = node_.kernel.find(group);
       if (dir != nullptr && !is_populated(*dir)) continue;  // see restart_stranded()
       const CpuSet cpus = dir == nullptr ? CpuSet() : node_.kernel.effective(*dir, "cpuset.cpus");
