@@ -437,7 +437,7 @@ Result<ResizeOutcome> NodeAgent::resize(const ResizeRequest& request, Trace* tra
   auto& resized = std::get<Resized>(*decision);
   outcome.before = std::move(resized.before);
   outcome.after = std::move(resized.after);
-  if (outcome.before == outcome.after) {
+  if (resized.next == state().node) {
     outcome.not_enforced = apply(std::set{container.pod});  // completes an interrupted one
     return outcome;
   }

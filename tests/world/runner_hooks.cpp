@@ -347,8 +347,10 @@ void Runner::judge_hook(const Hook& hook) {
   auto states = states_after(hook);
   if (hook.is_done() && !hook.group.empty()) states.erase(states.begin(), states.end() - 1);
   if (!hook.is_done()) states.insert(states.end(), undecided_.begin(), undecided_.end());
-  const bool is_known = std::any_of(states.begin(), states.end(), [&](const AgentState& one) {
-    return is_same(without_abandoned(one, hook.actual), hook.actual);
+  const bool is_known = std::any_of(states.begin(), states.end(), [&](AgentState one) {
+    // A group whose processes could not be read counts as one that awaits its first.
+    if (had_fault_) one.end_with_group = hook.actual.end_with_group;
+    return is_same(without_abandoned(std::move(one), hook.actual), hook.actual);
   });
   if (!is_known) {
     return break_promise(had_fault_ ? "lost" : "state",

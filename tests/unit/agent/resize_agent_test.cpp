@@ -77,6 +77,26 @@ TEST_P(ResizeAgentTest, SurvivesARestart) {
   EXPECT_EQ(world_.cpus("podx/a"), "1-3");
 }
 
+/// A pod that is admitted again with a smaller request keeps its CPUs.
+TEST_P(ResizeAgentTest, StoresAnAmountThatNeedsNoOtherCpus) {
+  const PodUid uid("x");
+  const auto requested = [&](const NodeAgent& agent) {
+    return agent.state().node.find(uid)->spec.find("a")->resources.requests.at("cpu").value();
+  };
+  {
+    NodeAgent agent = world_.open();
+    must_admit(agent, pod("x", {guaranteed("a", 2)}));
+    must_admit(agent, pod("x", {guaranteed("a", 1)}));
+    ASSERT_EQ(world_.cpus("podx/a"), "1-2");
+    ASSERT_EQ(requested(agent), 1);
+    must_resize(agent, 2);
+    EXPECT_EQ(requested(agent), 2);
+  }
+  NodeAgent agent = world_.open();
+  EXPECT_EQ(requested(agent), 2);
+  EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+}
+
 TEST_P(ResizeAgentTest, ARepetitionCompletesAFailedWrite) {
   for (int fail_at = 0;; ++fail_at) {
     World world(GetParam());
