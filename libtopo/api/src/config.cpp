@@ -18,7 +18,7 @@ using StringMap = std::map<std::string, std::string>;
 constexpr std::string_view kApiVersion = "kubelet.config.k8s.io/v1beta1";
 constexpr std::string_view kKind = "KubeletConfiguration";
 
-constexpr std::array<std::pair<std::string_view, bool FeatureGates::*>, 10> kGates = {{
+constexpr std::array<std::pair<std::string_view, bool FeatureGates::*>, 9> kGates = {{
     {"PodLevelResources", &FeatureGates::pod_level_resources},
     {"PodLevelResourceManagers", &FeatureGates::pod_level_resource_managers},
     {"CPUManagerPolicyAlphaOptions", &FeatureGates::cpu_manager_policy_alpha_options},
