@@ -46,15 +46,18 @@ AnyGroup child_of(const AnyGroup& group, const std::string& name) {
   return child;
 }
 
+/// Returns whether a group is outside of Pinfold's root.
+bool is_elsewhere(const Cgroups& cgroups, const std::string& directory) {
+  return directory != cgroups.root() && !directory.starts_with(cgroups.root() + "/");
+}
+
 /// Opens a foreign group below the root or elsewhere, to write if `cgroups` is not const. Errors:
 /// those of Cgroups::open_elsewhere.
 template <class AnyCgroups>
 auto open_foreign(AnyCgroups& cgroups, const std::string& directory)
     -> decltype(cgroups.open_elsewhere(directory)) {
+  if (is_elsewhere(cgroups, directory)) return cgroups.open_elsewhere(directory);
   const std::string& root = cgroups.root();
-  if (directory != root && !directory.starts_with(root + "/")) {
-    return cgroups.open_elsewhere(directory);
-  }
   auto group = cgroups.root_group();
   group.parts.resize(1);
   if (directory == root) return group;
@@ -227,8 +230,8 @@ Result<std::optional<ForeignGroup>> read_foreign(const Cgroups& cgroups,
   ForeignGroup entry{directory, cpus.value_or(above.value_or(CpuSet())), chosen_cpus(*group)};
   entry.above = above;
   entry.inside = adopted_in(adopted_of(cgroups), directory);
-  const bool is_of_others = !directory.starts_with(cgroups.root() + "/");
-  entry.can_grow = is_of_others && entry.inside.empty() && cgroups.root_group().is_v2();
+  entry.can_grow =
+      is_elsewhere(cgroups, directory) && entry.inside.empty() && cgroups.root_group().is_v2();
   return entry;
 }
 
