@@ -2,9 +2,8 @@
 
 #include <cstdlib>
 
-#include "pinfold/harness/read_scenarios.hpp"
+#include "load_text.hpp"
 #include "pinfold/harness/scenario.hpp"
-#include "temp_dir.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -15,18 +14,9 @@ constexpr const char* kKubeletHead =
 constexpr const char* kStaticPod =
     "  - runStaticPod: {pod: {metadata: {name: p}, spec: {containers: [{name: c}]}}}\n";
 
-/// Loads the scenario of a file with this text, next to a pod and a configuration.
+/// Loads the scenario of a file with this text, next to a configuration.
 Result<std::vector<Scenario>> load_with_kubelet(const std::string& text) {
-  const test::TempDir folder;
-  folder.write("pod.yaml", "{metadata: {name: filed, uid: u}, spec: {containers: [{name: c}]}}");
-  folder.write("other.yaml", "{cpuManagerPolicy: none}");
-  folder.write("a.yaml", text);
-  auto loaded = load_scenarios(folder / "a.yaml");
-  if (!loaded) {  // the file name differs in each run
-    std::string& message = loaded.error().message;
-    message.erase(0, message.find("': ") + 3);
-  }
-  return loaded;
+  return load_text(text, {{"other.yaml", "{cpuManagerPolicy: none}"}});
 }
 
 /// Sets a variable until the end of the test; "": not set.

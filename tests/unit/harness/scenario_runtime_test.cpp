@@ -1,8 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "pinfold/harness/read_scenarios.hpp"
-#include "pinfold/harness/scenario.hpp"
-#include "temp_dir.hpp"
+#include "load_text.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -12,21 +10,8 @@ constexpr const char* kRuntimeHead =
 constexpr const char* kRuntimePod =
     "  - runPod: {pod: {metadata: {name: p}, spec: {containers: [{name: c}, {name: d}]}}}\n";
 
-/// Loads the scenarios of a file with this text, next to a file pod.yaml with a pod 'filed'.
-Result<std::vector<Scenario>> load(const std::string& text) {
-  const test::TempDir folder;
-  folder.write("pod.yaml", "{metadata: {name: filed, uid: u}, spec: {containers: [{name: c}]}}");
-  folder.write("a.yaml", text);
-  auto loaded = load_scenarios(folder / "a.yaml");
-  if (!loaded) {  // the file name differs in each run
-    std::string& message = loaded.error().message;
-    message.erase(0, message.find("': ") + 3);
-  }
-  return loaded;
-}
-
 TEST(RuntimeSteps, AreRead) {
-  const auto scenarios = load(std::string(kRuntimeHead) + R"(  - runPod: {pod: pod.yaml}
+  const auto scenarios = load_text(std::string(kRuntimeHead) + R"(  - runPod: {pod: pod.yaml}
   - createContainer: {container: filed/c, error: no}
     timeLimit: 7
   - createContainer: {container: filed/c}
@@ -88,7 +73,7 @@ TEST(RuntimeSteps, MayFollowEachOther) {
       "  - stopPod: {pod: p}\n",
   };
   for (const char* const text : cases) {
-    const auto scenarios = load(std::string(kRuntimeHead) + kRuntimePod + text);
+    const auto scenarios = load_text(std::string(kRuntimeHead) + kRuntimePod + text);
     EXPECT_TRUE(scenarios) << text << scenarios.error().message;
   }
 }
@@ -146,7 +131,7 @@ TEST(RuntimeSteps, AreRejectedWithLineAndField) {
        "line 7: steps[1].killAt: expected with admit, start, remove, restart or exec"},
   };
   for (const auto& c : cases) {
-    const auto scenarios = load(c.text);
+    const auto scenarios = load_text(c.text);
     ASSERT_FALSE(scenarios) << c.text;
     EXPECT_EQ(scenarios.error().message.substr(0, std::string_view(c.message).size()), c.message)
         << c.text;

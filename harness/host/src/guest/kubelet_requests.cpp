@@ -8,6 +8,7 @@
 #include "pinfold/decide/allocatable.hpp"
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/text/document.hpp"
+#include "scenario/cgroup_paths.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -58,13 +59,6 @@ Json total_resources(const Node& node, const PodSpec& pod) {
   const auto memory = amount_of(limits, "memory").value();
   if (memory != 0) values.memory_limit = memory;
   return resources_of(values);
-}
-
-std::string cgroup_of(const PodSpec& pod, QosClass qos) {
-  const char* const parent = qos == QosClass::kGuaranteed  ? ""
-                             : qos == QosClass::kBurstable ? "/burstable"
-                                                           : "/besteffort";
-  return fmt::format("/kubepods{}/pod{}", parent, pod.uid.value);
 }
 
 /// Returns a map of texts in a Pod's metadata.
@@ -118,7 +112,7 @@ Result<PodRequests> kubelet_requests(const VmMachine& machine, std::string_view 
   PINFOLD_LET(const auto node, node_of(machine));
   const Json metadata = document.value("metadata", Json::object());
   PodRequests requests;
-  requests.cgroup_parent = cgroup_of(pod, qos_class(pod, node.gates()));
+  requests.cgroup_parent = pod_cgroup(pod.uid.value, to_string(qos_class(pod, node.gates())));
   Json labels = texts_of(metadata, "labels");
   labels["io.kubernetes.pod.name"] = pod.name;
   labels["io.kubernetes.pod.namespace"] = pod.namespace_name;

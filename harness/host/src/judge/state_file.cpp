@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "judge/json_at.hpp"
 #include "pinfold/harness/json.hpp"
 #include "pinfold/types/cpuset.hpp"
 
@@ -13,18 +14,11 @@ namespace {
 constexpr const char* kNone = "(none)";
 constexpr const char* kNoObject = "(no JSON object)";
 
-/// Returns a member of an object; null if it has none.
-const Json& member(const Json& object, const std::string& key) {
-  static const Json kNull;
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && found != object.end() ? *found : kNull;
-}
-
 /// Returns the NUMA nodes of all memory blocks.
 std::string nodes_of(const Json& blocks) {
   CpuSet nodes;
   for (const Json& block : blocks) {
-    for (const Json& node : member(block, "numaAffinity")) {
+    for (const Json& node : json_at(block, {"numaAffinity"})) {
       const auto one = CpuSet::parse(node.dump());
       if (one) nodes |= *one;
     }
@@ -40,12 +34,12 @@ std::string state_value(const std::string& text, const std::string& name,
   if (!state.is_object()) return kNoObject;
   const std::size_t slash = name.find('/');
   if (slash == std::string::npos) {
-    const Json& value = member(state, name);
+    const Json& value = json_at(state, {name});
     return value.is_string() ? value.get<std::string>() : kNone;
   }
   const auto uid = uids.find(name.substr(0, slash));
   if (uid == uids.end()) return kNone;
-  const Json& value = member(member(member(state, "entries"), uid->second), name.substr(slash + 1));
+  const Json& value = json_at(state, {"entries", uid->second, name.substr(slash + 1)});
   if (value.is_string()) return value.get<std::string>();
   return value.is_array() ? nodes_of(value) : kNone;
 }

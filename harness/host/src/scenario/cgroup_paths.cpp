@@ -1,5 +1,7 @@
 #include "scenario/cgroup_paths.hpp"
 
+#include <fmt/format.h>
+
 namespace pinfold::harness {
 namespace {
 
@@ -20,6 +22,13 @@ std::string cpuset_mount(CgroupMode mode) {
 }
 
 std::string product_root(CgroupMode mode) { return cpuset_mount(mode) + "/pinfold"; }
+
+std::string pod_cgroup(std::string_view uid, std::string_view qos) {
+  const char* const parent = qos == "Burstable"    ? "/burstable"
+                             : qos == "BestEffort" ? "/besteffort"
+                                                   : "";
+  return fmt::format("/kubepods{}/pod{}", parent, uid);
+}
 
 std::string group_file(CgroupMode mode, const std::string& group, const std::string& file) {
   const std::string home = cpuset_mount(mode);

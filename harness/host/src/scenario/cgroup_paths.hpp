@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "pinfold/harness/vm_machine.hpp"
 
@@ -11,6 +12,10 @@ namespace pinfold::harness {
 
 /// Returns the product's cgroup root in the guest, in the cpuset hierarchy.
 [[nodiscard]] std::string product_root(CgroupMode mode);
+
+/// Returns a pod's group below the mount, as a kubelet with the driver cgroupfs names it:
+/// "/kubepods/burstable/podUID". `qos`: the word of its QOS class, "Burstable".
+[[nodiscard]] std::string pod_cgroup(std::string_view uid, std::string_view qos);
 
 /// Returns the full path of a file of a cgroup. The group is named by its path in the cpuset
 /// hierarchy; on version 1 the file may be in another hierarchy.
