@@ -51,7 +51,7 @@ std::optional<NodeState> recreated(const Failure& failure, const PodUid& uid, Tr
   return next ? trials.admitted(failure.node, *std::move(next), pod->spec) : std::nullopt;
 }
 
-/// Returns whether a pod has one of these resources, of which it must be a device.
+/// Returns whether a pod holds a device of one of these resources.
 bool has_device_of(const NodeState& state, const PodUid& uid,
                    const std::set<std::string>& resources) {
   const auto* const containers = state.devices.assignments.find(uid);

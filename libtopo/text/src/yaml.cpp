@@ -317,8 +317,8 @@ std::string problem_of(const YAML::Exception& error, std::string_view text) {
     text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   }
   const std::string_view indentation = text.substr(0, text.find_first_not_of(" \t"));
-  if (indentation.find('\t') == std::string_view::npos) return std::string(yaml_problem(error.msg));
-  return "a tab in the indentation: YAML allows only spaces";
+  const bool has_tab = indentation.find('\t') != std::string_view::npos;
+  return std::string(yaml_problem(has_tab ? "illegal tab" : error.msg));
 }
 
 }  // namespace
