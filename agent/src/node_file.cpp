@@ -61,8 +61,9 @@ Result<std::shared_ptr<const EarlierNode>> read_before(const Json& object) {
   const Json baselines = object.value("baselines", Json::object());
   for (const auto& [uid, containers] : baselines.items()) {
     for (const auto& [name, list] : containers.items()) {
-      PINFOLD_LET_WRAP(before->baselines[ContainerId(PodUid(uid), name)],
-                       CpuSet::parse(list.get<std::string>()), "baselines");
+      const ContainerId container{PodUid(uid), name};
+      PINFOLD_LET_WRAP(before->baselines[container], CpuSet::parse(list.get<std::string>()),
+                       "baselines");
     }
   }
   return before;

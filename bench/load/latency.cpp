@@ -68,7 +68,7 @@ class Pair {
     const auto client = make_socket_client(served_);
     const double before = service_->cpu_us();
     for (int round = 0; round < rounds; ++round) {
-      const LoadPod pod = make_pod(static_cast<std::uint64_t>(2'000'000 + round), 1);
+      const LoadPod pod = make_pod(2'000'000 + static_cast<std::uint64_t>(round), 1);
       tally_->count_admission(client->admit(pod));
       client->remove(pod);
       tally_->count_removal();

@@ -44,9 +44,8 @@ std::vector<std::string> members_of(std::string_view write) {
 /// Returns the flags as words of a shell.
 std::string for_shell(const std::vector<std::string>& flags) {
   std::vector<std::string> words;
-  for (const std::string& flag : flags) {
-    words.push_back(shell_word(flag));
-  }
+  words.reserve(flags.size());
+  for (const std::string& flag : flags) words.push_back(shell_word(flag));
   return fmt::format("{}", fmt::join(words, " "));
 }
 

@@ -267,6 +267,7 @@ Result<std::vector<CoreKind>> kinds_by_capacity(const KernelTree& tree, const Cp
     if (capacity) by_capacity[*capacity].insert(cpu);
   }
   std::vector<CoreKind> kinds;
+  kinds.reserve(by_capacity.size());
   for (auto& [capacity, cpus] : by_capacity) {
     kinds.push_back({fmt::format("capacity {}", capacity), std::move(cpus)});
   }

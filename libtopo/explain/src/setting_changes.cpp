@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -98,8 +99,8 @@ std::vector<Setting> other_settings(const Failure& failure) {
 /// "topologyManagerPolicy: restricted ": of several values only the first that suffices is named.
 /// Other values of reservedMemory begin with different NUMA nodes.
 std::string value_now(const Setting& setting) {
-  const std::string memory = "reservedMemory:";
-  if (setting.text.starts_with(memory)) return memory;
+  const std::string_view memory = "reservedMemory:";
+  if (setting.text.starts_with(memory)) return std::string(memory);
   return setting.text.substr(0, setting.text.find("->"));
 }
 

@@ -333,6 +333,7 @@ std::string why_not_together(const Failure& failure) {
     if (numa.cells.size() > 1) groups.insert(numa.cells);
   }
   std::vector<std::string> names;
+  names.reserve(groups.size());
   for (const auto& group : groups) names.push_back(numa_nodes(group));
   if (!names.empty()) {
     return fmt::format("other containers have memory on {} together, which ties {}", listed(names),

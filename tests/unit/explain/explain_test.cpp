@@ -211,19 +211,19 @@ TEST(Explain, NoPodOfAHigherPriorityThanNecessaryIsNamed) {
 }
 
 TEST(Explain, APodMayTakeAnotherDevice) {
-  const char* const kGpu = "example.com/gpu";
-  TestNode node({.devices = {{kGpu, {1, 1}}}}, aligning_config("single-numa-node"));
+  const char* const gpu = "example.com/gpu";
+  TestNode node({.devices = {{gpu, {1, 1}}}}, aligning_config("single-numa-node"));
   ASSERT_EQ(node.admit(pod("x", {{"cpu", "7"}, {"memory", "1Gi"}})), "");
-  ASSERT_EQ(node.admit(pod("a", {{"cpu", "1"}, {"memory", "1Gi"}, {kGpu, "1"}})), "");
+  ASSERT_EQ(node.admit(pod("a", {{"cpu", "1"}, {"memory", "1Gi"}, {gpu, "1"}})), "");
   node.remove("x");
   ASSERT_EQ(node.admit(pod("b", {{"cpu", "4"}, {"memory", "1Gi"}})), "");
   // NUMA node 0 has a device and 3 CPUs free, NUMA node 1 has 7 CPUs and the device of a.
-  const PodSpec web = pod("web", {{"cpu", "6"}, {"memory", "1Gi"}, {kGpu, "1"}});
+  const PodSpec web = pod("web", {{"cpu", "6"}, {"memory", "1Gi"}, {gpu, "1"}});
   EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
               Contains("default/a (1 example.com/gpu and 1 CPU on NUMA node 1) is removed and "
                        "created again after default/web: then with 1 example.com/gpu and 1 CPU on "
                        "NUMA node 0"));
-  ASSERT_EQ(node.admit(pod("c", {{"cpu", "1"}, {"memory", "1Gi"}, {kGpu, "1"}})), "");
+  ASSERT_EQ(node.admit(pod("c", {{"cpu", "1"}, {"memory", "1Gi"}, {gpu, "1"}})), "");
   EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
               Contains("default/a (1 example.com/gpu and 1 CPU on NUMA node 1) is removed"))
       << "no device is left for it";

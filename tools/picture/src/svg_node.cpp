@@ -104,6 +104,7 @@ int most_threads(const Machine& machine) {
 /// Returns the number of free CPUs of each NUMA node, by position.
 std::vector<std::size_t> free_by_numa(const Machine& machine, const Overlay& overlay) {
   std::vector<std::size_t> free;
+  free.reserve(machine.numa_nodes().size());
   for (int numa = 0; numa < machine.numa_count(); ++numa) {
     free.push_back(free_cpus(machine, overlay, machine.cpus_of_numa(numa)).cpus.size());
   }

@@ -162,7 +162,7 @@ std::string wrapped_lines(std::string_view text, const Style& style, std::size_t
           blank == std::string::npos ? blank : rest.find_first_not_of(' ', blank);
       if (next == std::string::npos) break;
       out += rest.substr(0, rest.find_last_not_of(' ', blank) + 1) + "\n";
-      rest = later + rest.substr(next);
+      rest.replace(0, next, later);
     }
     out += rest + "\n";
     text.remove_prefix(std::min(end + 1, text.size()));

@@ -74,6 +74,6 @@ struct UnknownKeys {
 [[nodiscard]] std::string with_keys(std::string written, const UnknownKeys& keys);
 
 /// Returns the keys of a JSON object; none for another value or a text with a syntax error.
-[[nodiscard]] std::vector<std::string> keys_of(std::string_view json);
+[[nodiscard]] std::vector<std::string> keys_of(std::string_view bytes);
 
 }  // namespace pinfold::checkpoint
