@@ -29,8 +29,9 @@ prepare() {
 }
 
 start() {
+  : >$log # before the kubelet runs: an earlier one's log says that its managers run
   GOMAXPROCS=2 setsid "$1" --config /var/lib/kubelet/config.yaml --hostname-override node --v=4 \
-    </dev/null >$log 2>&1 &
+    </dev/null >>$log 2>&1 &
   echo $! >$pid
   until grep -q "Starting Kubelet Plugin Manager" $log; do # the first step after its managers
     runs || exit 3
