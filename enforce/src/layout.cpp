@@ -18,14 +18,14 @@ Result<std::string> relative_path(const GroupName& name) {
   if (!is_safe_name(name.pod.value)) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("pod uid '{}' cannot name a control group: expected letters, digits, "
-                            "'-', '_' or single '.'",
+                            "'.', '_', '-' and '+', the first a letter or digit",
                             name.pod));
   }
   if (name.is_pod()) return to_string(name);
   if (!is_safe_name(name.container)) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("container '{}' of pod '{}' cannot name a control group: expected "
-                            "letters, digits, '-', '_' or single '.'",
+                            "letters, digits, '.', '_', '-' and '+', the first a letter or digit",
                             name.container, name.pod));
   }
   return to_string(name);

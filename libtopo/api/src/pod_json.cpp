@@ -36,16 +36,21 @@ bool is_dns_label(std::string_view text) {
          });
 }
 
+/// The API server's rule is narrower than what is safe.
+bool is_part_of_name(std::string_view text) {
+  return is_safe_name(text) && is_alnum(text.back()) && text.find('+') == std::string_view::npos;
+}
+
 /// True for "name" or "prefix/name". The size of huge pages must be a quantity because it is used
 /// in a file name.
 bool is_resource_name(std::string_view text) {
   if (is_huge_page_resource(text)) {
     const auto size = Quantity::parse(text.substr(kHugePagesPrefix.size()));
-    return size && size->sign() > 0 && size->is_whole() && is_safe_name(text);
+    return size && size->sign() > 0 && size->is_whole() && is_part_of_name(text);
   }
   const auto slash = text.find('/');
-  if (slash == std::string_view::npos) return is_safe_name(text);
-  return is_safe_name(text.substr(0, slash)) && is_safe_name(text.substr(slash + 1));
+  if (slash == std::string_view::npos) return is_part_of_name(text);
+  return is_part_of_name(text.substr(0, slash)) && is_part_of_name(text.substr(slash + 1));
 }
 
 /// Returns a member that must be an object; nullptr if it is absent.
@@ -124,8 +129,8 @@ Result<std::string> read_name(const json& metadata, std::string_view key,
   const std::string name = value != nullptr ? value->get<std::string>() : otherwise;
   if (!is_safe_name(name)) {
     return fail_field(field, name,
-                      fmt::format("expected 1 to {} letters, digits, '.', '_' and '-', the first "
-                                  "and last a letter or digit, without '..'",
+                      fmt::format("expected 1 to {} letters, digits, '.', '_', '-' and '+', the "
+                                  "first a letter or digit",
                                   kMaxPathPart));
   }
   return name;
@@ -286,10 +291,11 @@ json to_json(const Resources& resources) {
 }  // namespace
 
 bool is_safe_name(std::string_view name) {
+  const auto is_safe = [](char c) {
+    return is_alnum(c) || c == '.' || c == '_' || c == '-' || c == '+';
+  };
   return !name.empty() && name.size() <= kMaxPathPart && is_alnum(name.front()) &&
-         is_alnum(name.back()) && name.find("..") == std::string_view::npos &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return is_alnum(c) || c == '.' || c == '_' || c == '-'; });
+         std::all_of(name.begin(), name.end(), is_safe);
 }
 
 Result<void> check_pod_fields(const json& document) {

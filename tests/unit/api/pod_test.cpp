@@ -136,8 +136,7 @@ TEST(PodParse, FillsInDefaults) {
 
 TEST(PodParse, NamesTheInvalidField) {
   constexpr const char* kName =
-      "expected 1 to 253 letters, digits, '.', '_' and '-', the first and last a letter or digit, "
-      "without '..'";
+      "expected 1 to 253 letters, digits, '.', '_', '-' and '+', the first a letter or digit";
   constexpr const char* kLabel =
       "expected 1 to 63 lower-case letters, digits and '-', the first and last not '-'";
   const std::string long_name(64, 'a');
@@ -155,7 +154,7 @@ TEST(PodParse, NamesTheInvalidField) {
       {"/metadata/name", "a/b", std::string("metadata.name: 'a/b': ") + kName},
       {"/metadata/uid", "../../etc", std::string("metadata.uid: '../../etc': ") + kName},
       {"/metadata/uid", "..", std::string("metadata.uid: '..': ") + kName},
-      {"/metadata/uid", "a..b", std::string("metadata.uid: 'a..b': ") + kName},
+      {"/metadata/uid", "a:b", std::string("metadata.uid: 'a:b': ") + kName},
       {"/metadata/uid", "a\nb", std::string("metadata.uid: 'a?b': ") + kName},
       {"/metadata/namespace", "a_b", std::string("metadata.namespace: 'a_b': ") + kLabel},
       {"/spec/priority", 2147483648LL, "spec.priority: 2147483648: expected a 32-bit integer"},
@@ -226,8 +225,9 @@ TEST(PodParse, TakesQuantitiesWithSpaceAroundThem) {
 }
 
 TEST(PodParse, RejectsInvalidResourceNames) {
-  for (const char* name : {"", "/", "a/", "/a", "a/b/c", "../a", "a b", "hugepages-", "hugepages-0",
-                           "hugepages-1m", "hugepages--1", "hugepages-2Mi/x"}) {
+  for (const char* name :
+       {"", "/", "a/", "/a", "a/b/c", "../a", "a b", "a-", "b/a+b", "hugepages-", "hugepages-0",
+        "hugepages-+2Mi", "hugepages-1m", "hugepages--1", "hugepages-2Mi/x"}) {
     const json document = {
         {"metadata", {{"name", "web"}}},
         {"spec",
@@ -410,12 +410,13 @@ TEST(PodView, HasTheQosClassOfThePod) {
 }
 
 TEST(SafeName, NeverLeavesItsFolder) {
-  for (const char* name : {"a", "0b5e-11", "kube-system_web", "a.b", "A_b"}) {
+  for (const char* name :
+       {"a", "0b5e-11", "kube-system_web", "a.b", "A_b", "a..b", "a.", "a_", "a-", "a+b"}) {
     EXPECT_TRUE(is_safe_name(name)) << name;
   }
   EXPECT_TRUE(is_safe_name(std::string(253, 'a')));
   for (const char* name :
-       {"", ".", "..", "a/b", "/a", "a..b", ".a", "a.", "-a", "a-", "a b", "a\n", "\xc3\xa9"}) {
+       {"", ".", "..", "a/b", "/a", ".a", "-a", "_a", "+a", "a b", "a:b", "a\n", "\xc3\xa9"}) {
     EXPECT_FALSE(is_safe_name(name)) << name;
   }
   EXPECT_FALSE(is_safe_name(std::string(254, 'a')));

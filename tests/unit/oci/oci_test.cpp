@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,16 +24,20 @@ constexpr const char* kPodFile =
     "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}},"
     " {name: side, resources: {limits: {cpu: 1, memory: 1Gi}}}]}";
 
-Result<HookRequest> request(const json& annotations, const std::string& pod_file = kPodFile) {
-  PINFOLD_LET(
-      auto state,
-      parse_hook_state(
-          json{{"id", "a/b"}, {"status", "created"}, {"bundle", "/b"}, {"annotations", annotations}}
-              .dump()));
+Result<HookRequest> request(const json& annotations, const std::string& pod_file = kPodFile,
+                            const std::string& id = "a/b") {
+  const json text = {
+      {"id", id}, {"status", "created"}, {"bundle", "/b"}, {"annotations", annotations}};
+  PINFOLD_LET(auto state, parse_hook_state(text.dump()));
   return read_request(state, Validation::kOn, [&](const std::string& path) -> Result<std::string> {
     if (path == "/pods/db.yaml") return pod_file;
     return fail(ErrorCode::kNotFound, "open '" + path + "'");
   });
+}
+
+PodUid uid_for(const std::string& id) {
+  const auto made = request({{"io.pinfold.cpu", "1"}}, kPodFile, id);
+  return made ? made->pod.uid : PodUid(made.error().message);
 }
 
 std::string error_of(const json& annotations) {
@@ -105,8 +110,8 @@ TEST(HookRequestOf, AmountsIsAPodOfOneContainer) {
                              {"io.pinfold.hugepages-2Mi", "64Mi"},
                              {"org.other", "ignored"}});
   ASSERT_TRUE(made) << made.error().message;
-  EXPECT_EQ(made->pod.uid, PodUid("oci-a.b"));
-  EXPECT_EQ(made->pod.name, "oci-a.b");
+  EXPECT_EQ(made->pod.uid, uid_for("a/b"));
+  EXPECT_EQ(made->pod.name, made->pod.uid.value);
   EXPECT_EQ(made->container, "main");
   ASSERT_EQ(made->pod.containers.size(), 1U);
   EXPECT_EQ(qos_class(made->pod, FeatureGates{}), QosClass::kGuaranteed);
@@ -117,9 +122,24 @@ TEST(HookRequestOf, NamesOfPodAndContainer) {
       {{"io.pinfold.cpu", "1"}, {"io.pinfold.pod", "shop"}, {"io.pinfold.container", "web"}});
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->pod.name, "shop");
-  EXPECT_EQ(made->pod.uid, PodUid("oci-a.b"));
+  EXPECT_EQ(made->pod.uid, uid_for("a/b"));
   EXPECT_EQ(made->container, "web");
   EXPECT_NE(made->pod.find("web"), nullptr);
+}
+
+// Runtimes leave the id to their callers: crun's own tests use ids that end with '_'.
+TEST(HookRequestOf, EachIdHasAUidOfItsOwn) {
+  for (const char* id : {"a", "tmp9ci2ddp_", "_a", "-a.", "a..b", "a+b"}) {
+    EXPECT_EQ(uid_for(id), PodUid(std::string("oci-") + id));
+  }
+  const std::string long_id(300, 'x');
+  std::set<std::string> uids = {"oci-a.b"};
+  for (const std::string& id :
+       {std::string("a:b"), std::string("a/b"), std::string("a b"), long_id, long_id + "y"}) {
+    const PodUid uid = uid_for(id);
+    EXPECT_TRUE(is_safe_name(uid.value)) << uid;
+    EXPECT_TRUE(uids.insert(uid.value).second) << uid;
+  }
 }
 
 TEST(HookRequestOf, APodFile) {

@@ -11,7 +11,7 @@ mkdir -p /n
 tests() {
   unshare -m sh -c "mount --rbind / /n && cd /n && mount --move . / && OCI_RUNTIME=$1 exec chroot . sh -c \
     'cd /run && /usr/bin/python3.11 $2/test_$3.py'" 2>&1 </dev/null |
-    tee -a /run/own.log | sed -n 's/^ok [0-9]* - \([^ ]*\) #SKIP/skip \1/p; s/^\(ok\|not\).* - \([^ ]*\)$/\1 \2/p'
+    tee /run/last.log | sed -n 's/^ok [0-9]* - \([^ ]*\) #SKIP/skip \1/p; s/^\(ok\|not\).* - \([^ ]*\)$/\1 \2/p'
 }
 total=0
 compare() { # WHAT FOLDER NAME
@@ -21,7 +21,12 @@ compare() { # WHAT FOLDER NAME
     case $(grep " $test\$" /own) in
       "ok $test") echo "ok $total - $test $1" ;;
       "skip $test") echo "ok $total - $test $1 # SKIP" ;;
-      *) [ $result = ok ] && echo "not ok $total - $test $1" || echo "not ok $total - $test $1 # TODO the stock crun fails, too" ;;
+      *) if [ $result = ok ]; then
+           echo "not ok $total - $test $1"
+           (echo "$test $1:" && cat /run/last.log) >>/run/failed.log
+         else
+           echo "not ok $total - $test $1 # TODO the stock crun fails, too"
+         fi ;;
     esac
   done </stock
 }

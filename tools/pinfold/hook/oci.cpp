@@ -8,6 +8,7 @@
 #include <set>
 
 #include "pinfold/api/pod_documents.hpp"
+#include "pinfold/checkpoint/go_dump.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
 
@@ -43,13 +44,15 @@ std::string resource_of(std::string_view name) {
   return is_known ? std::string(resource) : "";
 }
 
-/// Makes a pod UID from a container id: characters that a UID must not have become dots.
+/// Makes a pod UID from a container id. What runc and podman accept stays as it is; of another id
+/// the characters that a UID must not have become dots, and a checksum tells such ids apart.
 std::string uid_of(const std::string& id) {
+  constexpr std::size_t kMostOfId = 200;
   std::string uid = "oci-" + id;
-  std::replace_if(
-      uid.begin(), uid.end(),
-      [](char c) { return !is_safe_name(std::string_view(&c, 1)) && c != '-' && c != '_'; }, '.');
-  return uid;
+  if (is_safe_name(uid)) return uid;
+  const auto is_unsafe = [](char c) { return !is_safe_name(fmt::format("a{}", c)); };
+  std::replace_if(uid.begin(), uid.end(), is_unsafe, '.');
+  return fmt::format("{}-{:08x}", uid.substr(0, kMostOfId), checkpoint::fnv1a_32(id));
 }
 
 /// Makes a pod with one container, whose limits come from the annotations.

@@ -124,8 +124,8 @@ struct PodSpec {
 /// Writes a v1 Pod with the fields of PodSpec; pod_from_json reads it back to an equal value.
 [[nodiscard]] nlohmann::json to_json(const PodSpec& pod);
 
-/// True for a name that is safe in a path: 1 to 253 characters of [A-Za-z0-9._-], alphanumeric at
-/// both ends, no "..".
+/// True for a name that is safe in a path: 1 to 253 characters of [A-Za-z0-9._+-], the first
+/// alphanumeric. After a prefix these are all ids of containers that runc and podman accept.
 [[nodiscard]] bool is_safe_name(std::string_view name);
 
 /// Returns the most that a pod's containers need at one time, by their requests or limits: the sum
