@@ -15,8 +15,8 @@ cli::Option images_option(std::string& script) {
 }
 
 std::vector<cli::Option> common_options(CommonOptions& options) {
-  return {{"--accel", cli::one_of(options.accelerator, {"auto", "kvm", "tcg"}),
-           "Accelerator; auto tests how fast KVM is"},
+  return {{"--accel", cli::one_of(options.accelerator, {"auto", "kvm", "tcg", "tcg-multi"}),
+           "Accelerator; auto tests how fast KVM is, tcg-multi runs the guest's CPUs at once"},
           {"--agent", &options.agent, "The guest agent's program", "FILE"},
           {"--pinfold", &options.product, "The pinfold command for the guest", "FILE"},
           images_option(options.image_script),
@@ -117,6 +117,7 @@ cli::Command demo_command(int interrupt_fd) {
   auto arguments = std::make_shared<RunArguments>();
   cli::Command command{"demo", "Pods on two NUMA nodes: desired and observed cpusets"};
   command.add({json_option(*arguments)});
+  command.add(view_options(arguments->views));
   command.add(common_options(arguments->common));
   command.sections = {{"Examples", {{"pinfold-harness demo", "run the demo"}}}};
   command.run = [=] { return run_demo(*arguments, interrupt_fd); };
@@ -324,8 +325,8 @@ std::vector<cli::Section> sections() {
 cli::Command harness_command(int interrupt_fd) {
   return {.name = "pinfold-harness",
           .help = "Runs scenarios on virtual machines with any number of sockets and NUMA nodes.",
-          .commands = {run_command(interrupt_fd), demo_command(interrupt_fd), list_command(),
-                       new_command(), shell_command(interrupt_fd), attach_command(interrupt_fd),
+          .commands = {run_command(interrupt_fd), demo_command(interrupt_fd), list_command(), new_command(),
+                       shell_command(interrupt_fd), attach_command(interrupt_fd),
                        machine_command(interrupt_fd), report_command(), fetch_command(),
                        clean_command(), cli::help_command("pinfold-harness help run")},
           .version = PINFOLD_VERSION,
