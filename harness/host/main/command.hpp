@@ -127,6 +127,7 @@ int run_demo(RunArguments arguments, int interrupt_fd);
 struct FoundScenario {
   std::filesystem::path file;
   Scenario scenario;
+  std::string problem = {};  ///< why this host cannot start it; "": it can
 };
 /// Returns the selected scenarios. Errors: those of the first invalid file; kNotFound if no
 /// scenario is selected.
