@@ -14,8 +14,6 @@
 namespace pinfold::driver {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr const char* kSocket = "/run/pinfold-cri.sock";
 
 [[noreturn]] void fail_call(const std::string& what, const std::string& why) {
@@ -44,16 +42,16 @@ std::string read_to_end(int fd) {
 
 }  // namespace
 
-Json call(const std::string& method, const Json& request) {
+nlohmann::json call(const std::string& method, const nlohmann::json& request) {
   const UniqueFd fd = connect_to_client();
   const std::string text =
-      Json({{"method", method}, {"request", request}, {"timeLimitMs", 120000}}).dump();
+      nlohmann::json({{"method", method}, {"request", request}, {"timeLimitMs", 120000}}).dump();
   if (send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()) ||
       shutdown(fd.get(), SHUT_WR) != 0) {
     fail_call(method, strerrordesc_np(errno));
   }
   const std::string answer = read_to_end(fd.get());
-  const Json reply = Json::parse(answer, nullptr, false);
+  const nlohmann::json reply = nlohmann::json::parse(answer, nullptr, false);
   if (!reply.is_object() || !reply.contains("reply")) fail_call(method, answer);
   return reply["reply"];
 }
