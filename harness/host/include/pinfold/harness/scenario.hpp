@@ -228,8 +228,8 @@ struct ScenarioStep {
   int time_limit_s = 30;
   /// Where to kill the first command of the step, or the kubelet that it starts.
   std::optional<KillPoint> kill_at;
-  std::vector<std::string> path;     ///< of its verb in the document: steps, 2, exec
-  std::string definition;            ///< the document of the step, as JSON
+  std::vector<std::string> path;  ///< of its verb in the document: steps, 2, exec
+  std::string definition;         ///< the document of the step, as JSON
 };
 
 /// A scenario on one platform; docs/scenario-format.md describes the file.
