@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
@@ -146,7 +147,9 @@ int kill_at_main(int argc, char** argv) {
   int wait_status = 0;
   pid_t pid = 0;
   while ((pid = waitpid(-1, &wait_status, __WALL)) > 0) {
-    if (tracer.on_stop(pid, wait_status) == TraceStop::kEnded) break;
+    const TraceStop stop = tracer.on_stop(pid, wait_status);
+    if (stop == TraceStop::kKilled) (void)dprintf(2, "kill-at: killed %s\n", argv[4]);
+    if (stop == TraceStop::kEnded) break;
   }
   return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }

@@ -1,5 +1,8 @@
-#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
 
+#include "pinfold/base/delete_runs.hpp"
 #include "world.hpp"
 
 namespace pinfold::world {
@@ -14,7 +17,7 @@ class Shrinker {
     std::size_t before = 0;
     do {
       before = cost_;
-      delete_runs();
+      delete_actions();
       simplify();
     } while (cost_ != before);
     return std::move(best_);
@@ -32,20 +35,14 @@ class Shrinker {
     return true;
   }
 
-  /// Deletes ever shorter runs of actions, from the end.
-  void delete_runs() {
-    for (std::size_t size = std::max<std::size_t>(best_.actions.size() / 2, 1);; size /= 2) {
-      for (std::size_t end = best_.actions.size(); end > 0;) {
-        end = std::min(end, best_.actions.size());
-        const std::size_t begin = end - std::min(end, size);
-        History next = best_;
-        next.actions.erase(next.actions.begin() + static_cast<std::ptrdiff_t>(begin),
-                           next.actions.begin() + static_cast<std::ptrdiff_t>(end));
-        (void)take(std::move(next));
-        end = begin;
-      }
-      if (size <= 1) return;
-    }
+  void delete_actions() {
+    delete_runs(best_.actions.size(), [this](std::size_t begin, std::size_t end) {
+      History next = best_;
+      next.actions.erase(next.actions.begin() + static_cast<std::ptrdiff_t>(begin),
+                         next.actions.begin() + static_cast<std::ptrdiff_t>(end));
+      (void)take(std::move(next));
+      return best_.actions.size();
+    });
   }
 
   template <class Change>

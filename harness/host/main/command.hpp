@@ -68,6 +68,16 @@ struct RunArguments {
   bool quiet = false;
   int jobs = 1;
 };
+struct GauntletArguments {
+  CommonOptions common;
+  Selection selection;               ///< one file
+  std::string machines = "all";      ///< "all", "small", or a file like machines.yaml
+  std::vector<std::string> kernels;  ///< names, or "all"; empty: those of the scenario
+  std::vector<std::string> bisect;   ///< names or files, the oldest first
+  std::string results;               ///< a file; "": named after the scenario
+  ReportViews views;
+  int jobs = 1;
+};
 struct ShellArguments {
   CommonOptions common;
   Selection selection;
@@ -97,6 +107,8 @@ struct ReportArguments {
 
 /// The commands. Each returns the exit status.
 int run_scenarios(const RunArguments& arguments, int interrupt_fd);
+/// Runs a scenario on many machines, kernels and container runtimes, and reduces failures.
+int run_gauntlet(const GauntletArguments& arguments, int interrupt_fd);
 int list_scenarios(const Selection& selection);
 int run_shell(const ShellArguments& arguments, int interrupt_fd);
 int attach(const AttachArguments& arguments, int interrupt_fd);
@@ -127,6 +139,7 @@ int run_demo(RunArguments arguments, int interrupt_fd);
 struct FoundScenario {
   std::filesystem::path file;
   Scenario scenario;
+  std::string problem = {};  ///< why this host cannot start it; "": it can
 };
 /// Returns the selected scenarios. Errors: those of the first invalid file; kNotFound if no
 /// scenario is selected.

@@ -15,8 +15,8 @@ cli::Option images_option(std::string& script) {
 }
 
 std::vector<cli::Option> common_options(CommonOptions& options) {
-  return {{"--accel", cli::one_of(options.accelerator, {"auto", "kvm", "tcg"}),
-           "Accelerator; auto tests how fast KVM is"},
+  return {{"--accel", cli::one_of(options.accelerator, {"auto", "kvm", "tcg", "tcg-multi"}),
+           "Accelerator; auto tests how fast KVM is, tcg-multi runs the guest's CPUs at once"},
           {"--agent", &options.agent, "The guest agent's program", "FILE"},
           {"--pinfold", &options.product, "The pinfold command for the guest", "FILE"},
           images_option(options.image_script),
@@ -113,10 +113,58 @@ cli::Command run_command(int interrupt_fd) {
   return command;
 }
 
+cli::Command gauntlet_command(int interrupt_fd) {
+  auto arguments = std::make_shared<GauntletArguments>();
+  auto file = std::make_shared<std::string>();
+  cli::Command command{"gauntlet",
+                       "Run a scenario on many machines, kernels, cgroup versions and container "
+                       "runtimes, so that every two of them meet, and reduce what fails"};
+  command.add({file_argument(*file),
+               {"--machines", &arguments->machines,
+                "Machines: all (about 100), small (those with up to 8 CPUs and 4 NUMA nodes), or "
+                "a file like machines.yaml [all]",
+                "SET"},
+               {.name = "--kernels",
+                .target = &arguments->kernels,
+                .help = "A kernel, or all; may be repeated [those of the scenario]",
+                .value = "KERNEL",
+                .one_at_a_time = true,
+                .suggestions = platform_words()},
+               {.name = "--bisect",
+                .target = &arguments->bisect,
+                .help = "A kernel, or the file of one, in order of age; may be repeated: finds "
+                        "the first of them on which a failure appears",
+                .value = "KERNEL",
+                .one_at_a_time = true},
+               {"--results", &arguments->results,
+                "The file of results; what has one in it is not run again "
+                "[SCENARIO.gauntlet.json]",
+                "FILE"},
+               {"-j,--jobs", cli::Integer{&arguments->jobs, 1, 64},
+                "Run N scenarios in parallel, 1 to 64"}});
+  command.add(view_options(arguments->views));
+  command.add(common_options(arguments->common));
+  command.sections = {
+      {"Examples",
+       {{"pinfold-harness gauntlet scenario.yaml --machines small --jobs 4",
+         "run a scenario on small machines of all kinds"},
+        {"pinfold-harness gauntlet scenario.yaml --kernels all --html gauntlet.html",
+         "run it on all machines and kernels, and write a report"},
+        {"pinfold-harness gauntlet scenario.yaml --bisect debian-6.1 --bisect debian-6.12 "
+         "--bisect debian-sid",
+         "find the first kernel on which a failure appears"}}}};
+  command.run = [=] {
+    arguments->selection.files = {*file};
+    return run_gauntlet(*arguments, interrupt_fd);
+  };
+  return command;
+}
+
 cli::Command demo_command(int interrupt_fd) {
   auto arguments = std::make_shared<RunArguments>();
   cli::Command command{"demo", "Pods on two NUMA nodes: desired and observed cpusets"};
   command.add({json_option(*arguments)});
+  command.add(view_options(arguments->views));
   command.add(common_options(arguments->common));
   command.sections = {{"Examples", {{"pinfold-harness demo", "run the demo"}}}};
   command.run = [=] { return run_demo(*arguments, interrupt_fd); };
@@ -324,8 +372,9 @@ std::vector<cli::Section> sections() {
 cli::Command harness_command(int interrupt_fd) {
   return {.name = "pinfold-harness",
           .help = "Runs scenarios on virtual machines with any number of sockets and NUMA nodes.",
-          .commands = {run_command(interrupt_fd), demo_command(interrupt_fd), list_command(),
-                       new_command(), shell_command(interrupt_fd), attach_command(interrupt_fd),
+          .commands = {run_command(interrupt_fd), gauntlet_command(interrupt_fd),
+                       demo_command(interrupt_fd), list_command(), new_command(),
+                       shell_command(interrupt_fd), attach_command(interrupt_fd),
                        machine_command(interrupt_fd), report_command(), fetch_command(),
                        clean_command(), cli::help_command("pinfold-harness help run")},
           .version = PINFOLD_VERSION,

@@ -24,7 +24,8 @@ struct Downloads {
 Result<Downloads> downloads_of_scenarios(const Selection& selection) {
   PINFOLD_LET(const auto found, find_scenarios(selection));
   Downloads downloads;
-  for (const auto& [file, scenario] : found) {
+  for (const FoundScenario& one : found) {
+    const Scenario& scenario = one.scenario;
     const Platform& platform = scenario.machine.platform;
     // A guest with a user's kernel takes its other programs from this one.
     downloads.kernels.emplace(platform.kernel == kOwnKernel ? Platform().kernel : platform.kernel,

@@ -63,7 +63,9 @@ Result<RunOptions> make_run_options(const CommonOptions& options, int interrupt_
   RunOptions run;
   PINFOLD_TRY(find_files_of_run(options, run));
   PINFOLD_TRY(check_cache(cache_folder(), kCacheRoom));
-  if (options.accelerator != "tcg") {
+  if (options.accelerator == "tcg-multi") {
+    run.accelerator = Accelerator::kTcgMulti;
+  } else if (options.accelerator != "tcg") {
     const KvmProbe kvm = known_kvm(cache_folder());
     if (!kvm.usable && options.accelerator == "kvm") {
       return fail(

@@ -1,6 +1,9 @@
 # The kubelet of a guest: kubelet.sh VERB
 #   prepare PROGRAM...  before the container runtime starts: what kubelets need that an initramfs does not have
-#   start PROGRAM       starts it; exits with 0 once its managers run, with 3 if it has ended before
+#   start PROGRAM [CALL FILE NUMBER]
+#                       starts it; exits with 0 once its managers run, with 3 if it has ended before; it is killed just
+#                       before that system call
+#   wait                waits for the end; exits with 3 if it was killed at its system call, with 0 if not
 #   stop SIGNAL         sends a signal and waits for the end; exits with 3 if it had ended before
 #   pods                prints what it says of its pods; exits with 3 if it has ended
 log=/run/kubelet.log
@@ -30,7 +33,10 @@ prepare() {
 
 start() {
   : >$log # before the kubelet runs: an earlier one's log says that its managers run
-  GOMAXPROCS=2 setsid "$1" --config /var/lib/kubelet/config.yaml --hostname-override node --v=4 \
+  program=$1
+  shift
+  [ $# -eq 0 ] || set -- /init kill-at "$@"
+  GOMAXPROCS=2 setsid "$@" "$program" --config /var/lib/kubelet/config.yaml --hostname-override node --v=4 \
     </dev/null >>$log 2>&1 &
   echo $! >$pid
   until grep -q "Starting Kubelet Plugin Manager" $log; do # the first step after its managers
@@ -41,7 +47,11 @@ start() {
 
 case $1 in
   prepare) shift && prepare "$@" ;;
-  start) start "$2" ;;
+  start) shift && start "$@" ;;
+  wait)
+    while runs; do sleep 0.1; done
+    ! grep -q "^kill-at: " $log || exit 3
+    ;;
   stop)
     runs || exit 3
     kill -"$2" "$(cat $pid)"

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "machine.hpp"
+#include "pinfold/harness/slowness.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold::harness {
@@ -142,6 +143,28 @@ TEST(HostMemory, MustHoldTheLargestGuestsThatRunAtOnce) {
   EXPECT_EQ(one.error().message,
             "memory: 350 MiB free (x), expected 381 MiB for a guest of 3072 MiB; end other "
             "programs, or give the machine less memory");
+}
+
+TEST(Slowness, GrowsWithTheTimeOfTheLoop) {
+  const struct {
+    int took_ms;
+    double slowness;
+  } cases[] = {{0, 1}, {55, 1}, {68, 1}, {75, 1.5}, {110, 2}, {165, 3}, {550, 10}, {100000, 10}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(slowness_of(Milliseconds(c.took_ms)), c.slowness) << c.took_ms;
+  }
+}
+
+TEST(Slowness, OfThisHostIsWithinItsLimits) {
+  const double now = host_slowness();
+  EXPECT_GE(now, 1);
+  EXPECT_LE(now, 10);
+}
+
+TEST(Slowness, IsNamedWithTheLimit) {
+  EXPECT_EQ(limit_text(Milliseconds(90000), 1), "limit 90 s");
+  EXPECT_EQ(limit_text(Milliseconds(135000), 1.5),
+            "limit 135 s, 1.5 times the usual one as this host is slow now");
 }
 
 }  // namespace

@@ -245,5 +245,17 @@ TEST(ParseExclusive, ReadsGroupsAndLists) {
   EXPECT_FALSE(parse_exclusive("podA/c x\n"));
 }
 
+TEST(AdmitAnswer, TellsARejectedPodFromOneThatIsNotEnforced) {
+  const char* const plain = R"({"pods": [{"name": "a", "notEnforced": null}]})";
+  const char* const unenforced = R"({"pods": [{}, {"notEnforced": {"message": "EACCES"}}]})";
+  EXPECT_EQ(admit_answer(0, plain), "admitted");
+  EXPECT_EQ(admit_answer(1, plain), "rejected");
+  EXPECT_EQ(admit_answer(2, "no JSON"), "error");
+  EXPECT_EQ(admit_answer(1, "no JSON"), "rejected");
+  EXPECT_EQ(admit_answer(1, unenforced), "admitted, but not enforced");
+  EXPECT_EQ(admit_answer(137, plain), "");
+  EXPECT_EQ(admit_answer(-1, plain), "");
+}
+
 }  // namespace
 }  // namespace pinfold::harness

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "node_fixture.hpp"
+
 namespace pinfold::harness {
 namespace {
 
@@ -85,6 +87,25 @@ TEST(KubeletRequests, CountTheAmountsOfThePod) {
   EXPECT_EQ(pod.sandbox["linux"]["resources"]["cpu_quota"], 300000);
   EXPECT_EQ(pod.containers.at("a")["linux"]["resources"]["cpu_quota"], 100000);
   EXPECT_EQ(pod.containers.at("b")["linux"]["resources"]["cpu_quota"], 300000);
+}
+
+TEST(KubeletRequests, HaveTheCpusetsOfTheManagers) {
+  const Json manifest = {{"metadata", {{"name", "p"}}}, {"spec", Json::object()}};
+  test::TestNode node(test::NodeShape{},
+                      test::with_memory_manager(test::aligning_config("single-numa-node")));
+  ASSERT_EQ(node.admit(test::pod("exclusive", {{"cpu", "2"}, {"memory", "1Gi"}})), "");
+  ASSERT_EQ(node.admit(test::pod("shared", {{"cpu", "500m"}, {"memory", "1Gi"}})), "");
+  const auto resources = [&](std::size_t pod) {
+    return kubelet_requests(node.node(), node.state(), node.state().pods[pod], manifest)
+        .containers.at("c")["linux"]["resources"];
+  };
+  EXPECT_EQ(resources(0)["cpuset_cpus"], "1-2");
+  EXPECT_EQ(resources(0)["cpuset_mems"], "0");
+  EXPECT_EQ(resources(0)["cpu_quota"], -1) << "nothing throttles exclusive CPUs";
+  EXPECT_EQ(resources(1)["cpuset_cpus"], "0,3-15");
+  const Json without = requests_of(pod_with("{name: c, resources: {limits: {cpu: 2}}}"))
+                           .containers.at("c")["linux"]["resources"];
+  EXPECT_FALSE(without.contains("cpuset_cpus")) << "no CPU manager";
 }
 
 TEST(KubeletRequests, PassTheMetadataOn) {

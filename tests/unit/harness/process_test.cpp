@@ -120,18 +120,37 @@ TEST(KvmProbe, NamesADeviceThatIsNone) {
   std::filesystem::remove(file);
 }
 
-TEST(KvmProbe, IsKeptWithItsReasonUntilTheHostReboots) {
+TEST(KvmProbe, IsKeptWithItsReasonUntilTheHostOrTheDeviceChanges) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("pinfold-b" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
-  const auto boot = read_file("/proc/sys/kernel/random/boot_id");
-  ASSERT_TRUE(boot);
-  ASSERT_TRUE(write_file(folder / "kvm-result", *boot + "'/dev/kvm': kept"));
-  EXPECT_EQ(known_kvm(folder).why, "'/dev/kvm': kept");
-  ASSERT_TRUE(write_file(folder / "kvm-result", *boot));
-  EXPECT_TRUE(known_kvm(folder).usable);
-  ASSERT_TRUE(write_file(folder / "kvm-result", "another boot\n'/dev/kvm': kept"));
-  EXPECT_NE(known_kvm(folder).why, "'/dev/kvm': kept");
+  const auto device = folder / "device";
+  const auto kept = folder / "kvm-result";
+  std::ofstream(device) << "a plain file";
+  const std::string none = "'" + device.string() + "': is not a KVM device";
+  EXPECT_EQ(known_kvm(folder, device).why, none);
+  const std::string known = read_file(kept).value();
+  ASSERT_TRUE(known.ends_with(none));
+  const std::string state = known.substr(0, known.size() - none.size());
+  ASSERT_TRUE(write_file(kept, state + "kept"));
+  EXPECT_EQ(known_kvm(folder, device).why, "kept");
+  ASSERT_TRUE(write_file(kept, state));
+  EXPECT_TRUE(known_kvm(folder, device).usable);
+  ASSERT_TRUE(write_file(kept, "another boot\n" + state.substr(state.find('\n') + 1) + "kept"));
+  EXPECT_EQ(known_kvm(folder, device).why, none);
+  ASSERT_TRUE(write_file(kept, state + "kept"));
+  ASSERT_EQ(chmod(device.c_str(), 0620), 0);
+  EXPECT_EQ(known_kvm(folder, device).why, none) << "its mode has changed";
+  std::filesystem::remove_all(folder);
+}
+
+TEST(KvmProbe, IsNotKeptForADeviceThatIsAbsent) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("pinfold-c" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const auto device = folder / "device";
+  EXPECT_EQ(known_kvm(folder, device).why, "'" + device.string() + "': does not exist");
+  EXPECT_FALSE(std::filesystem::exists(folder / "kvm-result"));
   std::filesystem::remove_all(folder);
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "machine.hpp"
 
 namespace pinfold::harness {
@@ -131,6 +133,15 @@ TEST(QemuCommand, DescribesCachesSlotsHugePagesAndDevices) {
        }) {
     EXPECT_THAT(options, Contains(option));
   }
+}
+
+TEST(QemuCommand, RunsCpusAtOnceIfAsked) {
+  const auto single = qemu_command(two_sockets(), {}, Accelerator::kTcg);
+  auto multi = qemu_command(two_sockets(), {}, Accelerator::kTcgMulti);
+  EXPECT_THAT(pairs(multi), Contains("-accel tcg,thread=multi"));
+  std::replace(multi.begin(), multi.end(), std::string("tcg,thread=multi"),
+               std::string("tcg,thread=single"));
+  EXPECT_EQ(multi, single);
 }
 
 TEST(QemuCommand, AppendsKernelArgumentsAndUsesKvm) {

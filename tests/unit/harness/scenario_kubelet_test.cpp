@@ -45,6 +45,9 @@ TEST(KubeletSteps, AreRead) {
   - removeStaticPod: {pod: filed}
   - waitPod: {pod: filed, until: removed}
   - stopKubelet: {}
+  - startKubelet: {}
+    killAt: {call: rename, file: cpu_manager_state, number: 2}
+  - waitKubelet: {}
   - expect:
       - {stateFile: cpu_manager_state, policyName: static, filed/c: 2-3}
       - {file: /run/kubelet.log, contains: x}
@@ -82,7 +85,11 @@ TEST(KubeletSteps, AreRead) {
   EXPECT_EQ(rejected.message, "M");
   EXPECT_EQ(std::get<WaitPodStep>(steps[7].action).until, WaitPodStep::Until::kRemoved);
   EXPECT_EQ(std::get<KubeletStep>(steps[8].action).signal, "TERM");
-  const auto& expected = std::get<ExpectStep>(steps[9].action).expectations;
+  ASSERT_TRUE(steps[9].kill_at);
+  EXPECT_EQ(steps[9].kill_at->file, "cpu_manager_state");
+  EXPECT_TRUE(std::holds_alternative<WaitKubeletStep>(steps[10].action));
+  EXPECT_EQ(steps[10].time_limit_s, 300);
+  const auto& expected = std::get<ExpectStep>(steps[11].action).expectations;
   EXPECT_EQ(expected[0].of, Expectation::Of::kStateFile);
   EXPECT_EQ(expected[0].subject, "cpu_manager_state");
 }
@@ -109,6 +116,14 @@ TEST(KubeletSteps, AreRejectedWithLineAndField) {
        "line 7: steps[1].startKubelet: the kubelet runs already: use restartKubelet"},
       {head + "  - startKubelet: {answer: refused}\n  - stopKubelet: {}\n",
        "line 7: steps[1].stopKubelet: the kubelet does not run"},
+      {head + "  - startKubelet: {}\n    killAt: {}\n  - stopKubelet: {}\n",
+       "line 8: steps[1].stopKubelet: the kubelet is killed at its killAt: expected waitKubelet "
+       "before"},
+      {head + "  - startKubelet: {answer: refused}\n    killAt: {}\n",
+       "line 6: steps[0].startKubelet: expected the answer started with killAt"},
+      {head + "  - startKubelet: {}\n  - waitKubelet: {}\n",
+       "line 7: steps[1].waitKubelet: the kubelet is not killed: expected killAt with its start "
+       "before"},
       {head + "  - startKubelet: {answer: no}\n",
        "line 6: steps[0].startKubelet.answer: 'no': expected one of: started, refused"},
       {head + "  - startKubelet: {signal: KILL}\n",

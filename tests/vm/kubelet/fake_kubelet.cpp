@@ -1,6 +1,6 @@
 // A stand-in for a kubelet, so that the harness' steps with one are tested where no kubelet is
-// given. It decides, reads and writes state files by Pinfold's own library, and makes control
-// groups and processes itself instead of asking a container runtime: it says nothing about real
+// given. It decides, reads and writes state files by Pinfold's own library, and asks the container
+// runtime for pods through the program that makes the harness's calls: it says nothing about real
 // kubelets.
 
 #include <fmt/format.h>
@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -21,13 +21,14 @@
 #include <utility>
 #include <vector>
 
-#include "groups.hpp"
+#include "guest/kubelet_requests.hpp"
 #include "managers.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/text/document.hpp"
 #include "port.hpp"
+#include "runtime_pods.hpp"
 
 namespace pinfold::test {
 namespace {
@@ -35,7 +36,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// Time between two looks at the manifests and groups.
+/// Time between two looks at the manifests and pods.
 constexpr std::chrono::milliseconds kRound(200);
 
 /// Writes a line like those of a kubelet's log.
@@ -55,6 +56,7 @@ struct Manifest {
   Json pod;
   PodSpec spec;
   std::optional<Rejection> rejection;
+  std::string problem;  ///< why a container could not be started last; "": none
 };
 
 /// Reads the pod of a manifest as the kubelet's source "file" does.
@@ -72,7 +74,7 @@ Result<Manifest> read_manifest(const std::string& file, std::string text) {
   PINFOLD_LET(PodSpec spec, pod_from_json(pod));
   spec.is_static = true;
   apply_defaults(spec);
-  return Manifest{std::move(text), std::move(pod), std::move(spec), std::nullopt};
+  return Manifest{std::move(text), std::move(pod), std::move(spec), std::nullopt, ""};
 }
 
 class FakeKubelet {
@@ -85,8 +87,7 @@ class FakeKubelet {
     managers_.release_others();
     while (true) {
       read_manifests();
-      place_containers();
-      remove_other_groups();
+      sync_pods();
       answer_one(port, kRound, [this] { return list().dump(); });
     }
   }
@@ -94,29 +95,23 @@ class FakeKubelet {
  private:
   void read_manifests();
   void take(const std::string& file, std::string text);
-  void place_containers() const;
-  void remove_other_groups() const;
+  void sync_pods();
+  void sync_pod(Manifest& manifest);
+  void start_containers(const Manifest& manifest, const ActivePod& pod);
+  void place_shared_containers();
+  void remove_other_pods();
+  void set_cpus_of(const RuntimeContainer& container, const std::string& cpus);
+  [[nodiscard]] const RuntimePod* find_pod(const PodUid& uid) const;
   [[nodiscard]] Json list() const;
   [[nodiscard]] Json status_of(const Manifest& manifest) const;
-  [[nodiscard]] std::string group_of(const PodSpec& pod) const;
+  [[nodiscard]] Json container_status(const Manifest& manifest, const std::string& name) const;
 
   Managers managers_;
   fs::path folder_;
   std::map<std::string, Manifest> manifests_;  ///< by file
+  std::vector<RuntimePod> pods_;               ///< of the runtime, at the last look
+  std::map<std::string, std::string> cpus_;    ///< that were set last, by container id
 };
-
-/// Returns the id of a container, which is the same after a restart.
-std::string id_of(const PodSpec& pod, const std::string& container) {
-  return fmt::format("{:064x}", std::hash<std::string>{}(pod.uid.value + "/" + container));
-}
-
-std::vector<std::string> command_of(const Json& pod, const std::string& name) {
-  for (const Json& container : pod.at("spec").at("containers")) {
-    if (container.value("name", "") != name || !container.contains("command")) continue;
-    return container.at("command").get<std::vector<std::string>>();
-  }
-  return {"sleep", "1000000"};
-}
 
 void FakeKubelet::take(const std::string& file, std::string text) {
   auto read = read_manifest(file, std::move(text));
@@ -153,41 +148,103 @@ void FakeKubelet::read_manifests() {
   });
 }
 
-std::string FakeKubelet::group_of(const PodSpec& pod) const {
-  const QosClass qos = qos_class(pod, managers_.node().gates());
-  const char* const parent = qos == QosClass::kGuaranteed  ? ""
-                             : qos == QosClass::kBurstable ? "/burstable"
-                                                           : "/besteffort";
-  return fmt::format("{}{}/pod{}", kPods, parent, pod.uid.value);
+const RuntimePod* FakeKubelet::find_pod(const PodUid& uid) const {
+  const auto found = std::find_if(pods_.begin(), pods_.end(),
+                                  [&](const RuntimePod& one) { return one.uid == uid.value; });
+  return found == pods_.end() ? nullptr : &*found;
 }
 
-void FakeKubelet::place_containers() const {
-  // The shared pool shrinks before others get its CPUs.
-  for (const bool exclusive : {false, true}) {
-    for (const auto& [file, manifest] : manifests_) {
-      const ActivePod* pod = managers_.state().find(manifest.spec.uid);
-      if (pod == nullptr) continue;
-      for (const ContainerResources& one :
-           all_container_resources(managers_.node(), managers_.state(), *pod)) {
-        const Container* container = pod->spec.find(one.name);
-        if (container == nullptr || container->kind == ContainerKind::kInit) continue;
-        if ((one.isolation == Isolation::kContainer) != exclusive) continue;
-        test::run({fmt::format("{}/{}", group_of(pod->spec), id_of(pod->spec, one.name)),
-                   one.cpuset_cpus.to_string(), one.cpuset_mems,
-                   command_of(manifest.pod, one.name)});
-      }
+/// A kubelet with the policy none sets no cpusets.
+void FakeKubelet::set_cpus_of(const RuntimeContainer& container, const std::string& cpus) {
+  std::string& known = cpus_[container.id];
+  if (!container.runs || !managers_.node().cpu().is_static() || known == cpus) return;
+  set_cpus(container.id, cpus);
+  known = cpus;
+}
+
+/// The shared pool shrinks before others get its CPUs.
+void FakeKubelet::place_shared_containers() {
+  for (const ActivePod& pod : managers_.state().pods) {
+    const RuntimePod* const running = find_pod(pod.spec.uid);
+    if (running == nullptr) continue;
+    for (const ContainerResources& one :
+         all_container_resources(managers_.node(), managers_.state(), pod)) {
+      const RuntimeContainer* const container = running->find(one.name);
+      if (container == nullptr || one.isolation == Isolation::kContainer) continue;
+      set_cpus_of(*container, one.cpuset_cpus.to_string());
     }
   }
 }
 
-void FakeKubelet::remove_other_groups() const {
-  for (const std::string& group : pod_groups()) {
-    const auto& pods = managers_.state().pods;
-    const bool is_active = std::any_of(pods.begin(), pods.end(), [&](const ActivePod& pod) {
-      return group_of(pod.spec) == group;
-    });
-    if (!is_active) remove_group(group);
+void FakeKubelet::start_containers(const Manifest& manifest, const ActivePod& pod) {
+  const Node& node = managers_.node();
+  const harness::PodRequests requests =
+      harness::kubelet_requests(node, managers_.state(), pod, manifest.pod);
+  if (find_pod(pod.spec.uid) == nullptr) {
+    pods_.push_back(run_pod(pod.spec.uid.value, requests));
   }
+  const RuntimePod& running = *find_pod(pod.spec.uid);
+  for (const ContainerResources& one : all_container_resources(node, managers_.state(), pod)) {
+    const Container* const container = pod.spec.find(one.name);
+    if (container == nullptr || container->kind == ContainerKind::kInit) continue;
+    const RuntimeContainer* const known = running.find(one.name);
+    const std::string cpus = one.cpuset_cpus.to_string();
+    if (known != nullptr && known->runs) {
+      set_cpus_of(*known, cpus);
+    } else {
+      cpus_[run_container(running, requests, one.name)] = cpus;
+    }
+  }
+}
+
+void FakeKubelet::sync_pod(Manifest& manifest) {
+  const ActivePod* const pod = managers_.state().find(manifest.spec.uid);
+  if (pod == nullptr) return;
+  try {
+    start_containers(manifest, *pod);
+    manifest.problem.clear();
+  } catch (const std::exception& error) {
+    if (manifest.problem != error.what()) {
+      log('E', "Error syncing pod, skipping", " err=" + in_quotes(error.what()));
+    }
+    manifest.problem = error.what();
+  }
+}
+
+void FakeKubelet::remove_other_pods() {
+  std::erase_if(pods_, [this](const RuntimePod& pod) {
+    if (pod.runs && managers_.state().find(PodUid(pod.uid)) != nullptr) return false;
+    remove_runtime_pod(pod);
+    return true;
+  });
+}
+
+void FakeKubelet::sync_pods() {
+  try {
+    pods_ = runtime_pods();
+    remove_other_pods();
+    place_shared_containers();
+  } catch (const std::exception& error) {
+    log('E', "Container runtime sanity check failed", " err=" + in_quotes(error.what()));
+    return;
+  }
+  for (auto& [file, manifest] : manifests_) sync_pod(manifest);
+}
+
+Json FakeKubelet::container_status(const Manifest& manifest, const std::string& name) const {
+  const RuntimePod* const pod = find_pod(manifest.spec.uid);
+  const RuntimeContainer* const container = pod == nullptr ? nullptr : pod->find(name);
+  Json status = {{"name", name}};
+  if (container != nullptr) status["containerID"] = "containerd://" + container->id;
+  if (container != nullptr && container->runs) {
+    status["state"]["running"] = Json::object();
+    return status;
+  }
+  Json& waiting = status["state"]["waiting"] = Json::object();
+  if (!manifest.problem.empty()) {
+    waiting = {{"reason", "CreateContainerError"}, {"message", manifest.problem}};
+  }
+  return status;
 }
 
 Json FakeKubelet::status_of(const Manifest& manifest) const {
@@ -201,12 +258,8 @@ Json FakeKubelet::status_of(const Manifest& manifest) const {
   bool all_run = true;
   for (const Container& container : pod.containers) {
     if (container.kind != ContainerKind::kApp) continue;
-    const std::string id = id_of(pod, container.name);
-    const bool is_running = has_process(fmt::format("{}/{}", group_of(pod), id));
-    all_run = all_run && is_running;
-    statuses.push_back({{"name", container.name},
-                        {"containerID", "fake://" + id},
-                        {"state", {{is_running ? "running" : "waiting", Json::object()}}}});
+    statuses.push_back(container_status(manifest, container.name));
+    all_run = all_run && statuses.back()["state"].contains("running");
   }
   return {{"phase", all_run ? "Running" : "Pending"},
           {"qosClass", to_string(qos_class(pod, managers_.node().gates()))},
@@ -269,7 +322,6 @@ int run_kubelet(const fs::path& config_file) {
 
 // NOLINTNEXTLINE(bugprone-exception-escape): an exception fails the scenario
 int main(int argc, char** argv) {
-  (void)std::signal(SIGCHLD, SIG_IGN);  // the kernel reaps the containers
   const std::vector<std::string_view> arguments(argv + 1, argv + argc);
   if (arguments.size() == 1 && arguments[0] == "--version") {
     fmt::print("Kubernetes v1.{}.0-fake\n", FAKE_KUBELET_MINOR);

@@ -1,10 +1,12 @@
 #include "managers.hpp"
 
+#include <cstddef>
 #include <fstream>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "pinfold/base/read_file.hpp"
 
@@ -27,6 +29,35 @@ void write_state(const fs::path& file, const std::optional<std::string>& text) {
   fs::rename(draft, file, ignored);
 }
 
+/// Returns the entries that two states have in common.
+template <class Map>
+Map in_both(const Map& before, Map after) {
+  after.erase_if([&](const auto& entry) {
+    const auto* const known = before.find(entry.id());
+    return known == nullptr || *known != entry.value;
+  });
+  return after;
+}
+
+/// Returns the states that a kubelet writes, one after the other, when a change affects one
+/// container: the CPU manager and the memory manager write their file twice each. After the first
+/// time the CPUs that change hands are neither shared nor a container's; the memory is counted for
+/// a container that has none, or no longer counted for one that has.
+/// Source: kubelet v1.36.2 cpumanager policy_static.go, memorymanager policy_static.go.
+std::vector<NodeState> writes_of(const NodeState& before, const NodeState& after) {
+  std::vector<NodeState> writes(4, before);
+  CpuState& half = writes[0].cpu;
+  half.default_set = before.cpu.default_set & after.cpu.default_set;
+  half.assignments = in_both(before.cpu.assignments, after.cpu.assignments);
+  for (std::size_t i = 1; i < writes.size(); ++i) writes[i].cpu = after.cpu;
+  MemoryState& memory = writes[2].memory;
+  memory.assignments = in_both(before.memory.assignments, after.memory.assignments);
+  const bool takes = memory.assignments != after.memory.assignments;
+  if (takes) memory.machine_state = after.memory.machine_state;
+  writes[3] = after;
+  return writes;
+}
+
 }  // namespace
 
 tl::expected<Managers, StartError> Managers::start(Node node, fs::path folder) {
@@ -45,14 +76,14 @@ std::optional<Rejection> Managers::admit(const PodSpec& pod) {
   Decision decision =
       decide(node_, state_, pod, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
   if (auto* rejected = std::get_if<Rejected>(&decision)) {
-    commit(std::move(rejected->next));
+    commit(rejected->next);
     return rejected->why;
   }
   NodeState next = std::move(std::get<Admitted>(decision).next);
   for (const Container& container : pod.containers) {
     (void)start_in_place(node_, next, {pod.uid, container.name});
   }
-  commit(std::move(next));
+  commit(next);
   return std::nullopt;
 }
 
@@ -64,10 +95,12 @@ void Managers::release_others() {
   commit(release_stale(node_, std::move(next)));
 }
 
-void Managers::commit(NodeState next) {
-  checkpoint::update(node_, state_, next, files_);
-  state_ = std::move(next);
-  save();
+void Managers::commit(const NodeState& next) {
+  for (NodeState& step : writes_of(state_, next)) {
+    checkpoint::update(node_, state_, step, files_);
+    state_ = std::move(step);
+    save();
+  }
 }
 
 void Managers::save() const {

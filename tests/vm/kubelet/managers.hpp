@@ -30,7 +30,7 @@ class Managers {
  private:
   Managers(Node node, std::filesystem::path folder)
       : node_(std::move(node)), folder_(std::move(folder)) {}
-  void commit(NodeState next);
+  void commit(const NodeState& next);
   void save() const;
 
   Node node_;

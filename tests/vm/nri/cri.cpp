@@ -1,24 +1,18 @@
 #include "cri.hpp"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
 
-#include "pinfold/base/unique_fd.hpp"
+#include "cri_call.hpp"
 
 namespace pinfold::driver {
 namespace {
 
-constexpr const char* kSocket = "/run/pinfold-cri.sock";
 constexpr int kMostOfMain = 2;
 
 Pod pod_of(const std::string& name) {
@@ -37,30 +31,6 @@ double seconds_since(Clock::time_point begin) {
 }
 
 void complain(const std::string& what) { throw std::runtime_error(what); }
-
-Json call(const std::string& method, const Json& request) {
-  const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  (void)std::strncpy(address.sun_path, kSocket, sizeof address.sun_path - 1);
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    complain(fmt::format("{}: {}", kSocket, strerrordesc_np(errno)));
-  }
-  const std::string text =
-      Json({{"method", method}, {"request", request}, {"timeLimitMs", 120000}}).dump();
-  if (send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()) ||
-      shutdown(fd.get(), SHUT_WR) != 0) {
-    complain(fmt::format("{}: {}", method, strerrordesc_np(errno)));
-  }
-  std::string answer;
-  char chunk[4096];
-  for (ssize_t got = 0; (got = read(fd.get(), chunk, sizeof chunk)) > 0;) {
-    answer.append(chunk, static_cast<std::size_t>(got));
-  }
-  const Json reply = Json::parse(answer, nullptr, false);
-  if (!reply.is_object() || !reply.contains("reply")) complain(method + ": " + answer);
-  return reply["reply"];
-}
 
 std::string Pod::name() const { return fmt::format("x{}-{}-{}", exclusive, series, number); }
 

@@ -14,10 +14,6 @@ using Json = nlohmann::json;
 [[nodiscard]] double seconds_since(Clock::time_point begin);
 [[noreturn]] void complain(const std::string& what);
 
-/// Makes a CRI call through the program that makes the harness's calls. Throws the runtime's error,
-/// if any.
-Json call(const std::string& method, const Json& request);
-
 /// A pod with the containers "main" and "more". Its name says everything: "x3-1-17" has 3 exclusive
 /// CPUs, of which "main" has at most 2 and "more" the others; a container without exclusive CPUs
 /// has a share of the others. 1 is the series, 17 the number in it. "x-1-1-17" is a best-effort

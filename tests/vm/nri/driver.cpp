@@ -15,6 +15,7 @@
 
 #include "checks.hpp"
 #include "cri.hpp"
+#include "cri_call.hpp"
 #include "foreign.hpp"
 
 /// Runs in a guest with containerd and the service, and makes and removes pods and containers as

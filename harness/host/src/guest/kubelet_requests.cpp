@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "pinfold/api/pod.hpp"
 #include "pinfold/decide/allocatable.hpp"
@@ -85,7 +86,16 @@ Json manifest_of(const Json& pod, const std::string& name) {
   return Json::object();
 }
 
-Json container_config(const PodSpec& pod, const Json& manifest, const ContainerResources& values) {
+/// Returns the resources of a container. Without a CPU manager a kubelet sets no CPUs.
+Json container_resources_of(const Node& node, const ContainerResources& values) {
+  Json resources = resources_of(values.linux_resources);
+  if (node.cpu().is_static()) resources["cpuset_cpus"] = values.cpuset_cpus.to_string();
+  if (!values.cpuset_mems.empty()) resources["cpuset_mems"] = values.cpuset_mems;
+  return resources;
+}
+
+Json container_config(const Node& node, const PodSpec& pod, const Json& manifest,
+                      const ContainerResources& values) {
   const std::string image = manifest_text(manifest, "image");
   Json config = {{"metadata", {{"name", values.name}}},
                  {"labels",
@@ -94,7 +104,7 @@ Json container_config(const PodSpec& pod, const Json& manifest, const ContainerR
                    {"io.kubernetes.pod.namespace", pod.namespace_name},
                    {"io.kubernetes.pod.uid", pod.uid.value}}},
                  {"image", {{"image", kOtherImage}}},
-                 {"linux", {{"resources", resources_of(values.linux_resources)}}}};
+                 {"linux", {{"resources", container_resources_of(node, values)}}}};
   if (!image.starts_with("localhost/")) return config;
   config["image"]["image"] = image;
   for (const char* const key : {"command", "args"}) {
@@ -105,12 +115,10 @@ Json container_config(const PodSpec& pod, const Json& manifest, const ContainerR
 
 }  // namespace
 
-Result<PodRequests> kubelet_requests(const VmMachine& machine, std::string_view manifest) {
-  PINFOLD_LET(const auto document, parse_document(manifest));
-  PINFOLD_LET(auto pod, pod_from_json(document));
-  apply_defaults(pod);
-  PINFOLD_LET(const auto node, node_of(machine));
-  const Json metadata = document.value("metadata", Json::object());
+PodRequests kubelet_requests(const Node& node, const NodeState& state, const ActivePod& active,
+                             const Json& manifest) {
+  const PodSpec& pod = active.spec;
+  const Json metadata = manifest.value("metadata", Json::object());
   PodRequests requests;
   requests.cgroup_parent = pod_cgroup(pod.uid.value, to_string(qos_class(pod, node.gates())));
   Json labels = texts_of(metadata, "labels");
@@ -125,14 +133,22 @@ Result<PodRequests> kubelet_requests(const VmMachine& machine, std::string_view 
        {{"cgroup_parent", requests.cgroup_parent},
         {"security_context", {{"namespace_options", {{"network", "NODE"}}}}},
         {"resources", total_resources(node, pod)}}}};
-  const ActivePod active{pod, {}};
-  NodeState state = empty_state(node);
-  state.pods.push_back(active);
   for (const ContainerResources& values : all_container_resources(node, state, active)) {
     requests.containers[values.name] =
-        container_config(pod, manifest_of(document, values.name), values);
+        container_config(node, pod, manifest_of(manifest, values.name), values);
   }
   return requests;
+}
+
+Result<PodRequests> kubelet_requests(const VmMachine& machine, std::string_view manifest) {
+  PINFOLD_LET(const auto document, parse_document(manifest));
+  PINFOLD_LET(auto pod, pod_from_json(document));
+  apply_defaults(pod);
+  PINFOLD_LET(const auto node, node_of(machine));
+  const ActivePod active{std::move(pod), {}};
+  NodeState state = empty_state(node);
+  state.pods.push_back(active);
+  return kubelet_requests(node, state, active, document);
 }
 
 }  // namespace pinfold::harness

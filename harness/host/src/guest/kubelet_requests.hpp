@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/decide/node.hpp"
+#include "pinfold/decide/node_state.hpp"
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/vm_machine.hpp"
 
@@ -23,11 +25,14 @@ struct PodRequests {
   std::map<std::string, Json> containers;  ///< ContainerConfig by name
 };
 
-/// Returns the requests of a kubelet with the cgroupfs driver, without policies, on this machine.
-/// The pod uses the host's network. The guest's own images replace those of other registries: a
-/// name that does not begin with "localhost/" stands for a busybox that waits.
-/// Errors: as parse_pod.
+/// Returns the requests of a kubelet with the cgroupfs driver for a pod of `state`, with cpusets as
+/// its managers set them. The pod uses the host's network. The guest's own images replace those of
+/// other registries: a name that does not begin with "localhost/" stands for a busybox that waits.
 /// Source: kubelet v1.36.2 kuberuntime, generatePodSandboxConfig, generateContainerConfig.
+[[nodiscard]] PodRequests kubelet_requests(const Node& node, const NodeState& state,
+                                           const ActivePod& pod, const Json& manifest);
+
+/// Returns those of a kubelet without policies on this machine. Errors: as parse_pod.
 [[nodiscard]] Result<PodRequests> kubelet_requests(const VmMachine& machine,
                                                    std::string_view manifest);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <utility>
 
 #include "guest/guest_files.hpp"
@@ -17,6 +18,7 @@
 #include "pinfold/harness/qemu_command.hpp"
 #include "pinfold/harness/runtime.hpp"
 #include "pinfold/harness/saved_state.hpp"
+#include "pinfold/harness/slowness.hpp"
 #include "pinfold/harness/snapshot.hpp"
 
 namespace pinfold::harness {
@@ -75,7 +77,8 @@ Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
   Launch ready;
   ready.load = std::move(files.load);
   // KVM can only run guests of the host's architecture.
-  const Accelerator accelerator = arch == Arch::kAmd64 ? options.accelerator : Accelerator::kTcg;
+  const bool can_use_it = arch == Arch::kAmd64 || options.accelerator != Accelerator::kKvm;
+  const Accelerator accelerator = can_use_it ? options.accelerator : Accelerator::kTcg;
   ready.command = qemu_command(
       scenario.machine, {qemu, image.kernel.string(), files.initramfs.string()}, accelerator);
   ready.snapshot_key = SnapshotStore::key(version, ready.command, image.version);
@@ -230,11 +233,14 @@ std::optional<GuestSession> boot(const Scenario& scenario, const RunOptions& opt
     conclude(result, session.error(), "", "starting QEMU");
     return std::nullopt;
   }
-  const auto limit = scaled(options, std::chrono::seconds(scenario.boot_limit_s));
+  const double slowness = host_slowness();
+  const auto usual = scaled(options, std::chrono::seconds(scenario.boot_limit_s));
+  const Milliseconds limit(std::llround(static_cast<double>(usual.count()) * slowness));
   if (auto hello = session->vm.wait_for_agent(limit); !hello) {
     never_up = hello.error().trouble != Trouble::kInterrupted;
     conclude(result, hello.error(), session->vm.console(),
-             fmt::format("booting (limit {} s), init was not reached", limit.count() / 1000));
+             fmt::format("booting ({}; --time-scale gives more time), init was not reached",
+                         limit_text(limit, slowness)));
     return std::nullopt;
   }
   auto same = check_guest(scenario, options, *session, result);

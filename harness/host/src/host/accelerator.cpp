@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,7 +136,8 @@ std::string_view meaning(int status) {
 }  // namespace
 
 std::string_view to_string(Accelerator accelerator) {
-  return accelerator == Accelerator::kKvm ? "kvm" : "tcg";
+  static constexpr const char* kNames[] = {"kvm", "tcg", "tcg-multi"};
+  return kNames[static_cast<int>(accelerator)];
 }
 
 KvmProbe probe_kvm(const std::filesystem::path& device) {
@@ -165,17 +168,23 @@ KvmProbe probe_kvm(const std::filesystem::path& device) {
   return result(kNoResult);
 }
 
-KvmProbe known_kvm(const std::filesystem::path& folder) {
+KvmProbe known_kvm(const std::filesystem::path& folder, const std::filesystem::path& device) {
+  struct stat facts {};
   const auto boot = read_file("/proc/sys/kernel/random/boot_id");
-  const std::string host = boot ? *boot : "";
+  const bool is_usable = access(device.c_str(), R_OK | W_OK) == 0;
+  // A device that is absent, or that this user cannot open, is known at once.
+  if (!boot || !is_usable || stat(device.c_str(), &facts) != 0) return probe_kvm(device);
+  // The id of the boot, the state of the device, and then the reason why KVM cannot be used.
+  const std::string state =
+      fmt::format("{}{:x} {:x}:{:x} {}:{} {}\n", *boot, facts.st_mode, major(facts.st_rdev),
+                  minor(facts.st_rdev), facts.st_uid, facts.st_gid, facts.st_ctime);
   const std::filesystem::path kept = folder / "kvm-result";
-  // The id of the boot, then the reason why KVM cannot be used.
-  if (const auto known = read_file(kept); known && !host.empty() && known->starts_with(host)) {
-    const std::string why = known->substr(host.size());
+  if (const auto known = read_file(kept); known && known->starts_with(state)) {
+    const std::string why = known->substr(state.size());
     return {why.empty(), why};
   }
-  KvmProbe probe = probe_kvm(kKvmDevice);
-  (void)write_file(kept, host + probe.why);  // on failure it is probed again
+  KvmProbe probe = probe_kvm(device);
+  (void)write_file(kept, state + probe.why);  // on failure it is probed again
   return probe;
 }
 

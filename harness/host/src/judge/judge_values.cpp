@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <set>
 #include <sstream>
 #include <utility>
 
+#include "judge/json_at.hpp"
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/judge.hpp"
 
@@ -33,6 +35,18 @@ CheckedValue check_expected(std::string what, std::string_view name,
                   (!expected_value.at_least || number >= *expected_value.at_least) &&
                   (!expected_value.at_most || number <= *expected_value.at_most);
   return {std::move(what), describe(expected_value), std::move(observed), ok};
+}
+
+std::string admit_answer(int status, std::string_view printed) {
+  static constexpr const char* kAnswers[] = {"admitted", "rejected", "error"};
+  if (status < 0 || status > 2) return "";
+  const Json document = Json::parse(printed, nullptr, false);
+  const Json& pods = json_at(document, {"pods"});
+  const bool is_unenforced =
+      pods.is_array() && std::any_of(pods.begin(), pods.end(), [](const Json& pod) {
+        return !json_at(pod, {"notEnforced"}).is_null();
+      });
+  return is_unenforced ? "admitted, but not enforced" : kAnswers[status];
 }
 
 std::string line_value(const std::string& text, std::string_view key) {

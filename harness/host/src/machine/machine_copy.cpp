@@ -15,6 +15,7 @@ namespace {
 std::vector<std::pair<const char*, int>> counts_of(const VmMachine& machine) {
   std::vector<std::pair<const char*, int>> counts = {
       {"sockets", machine.sockets}, {"cores", machine.cores}, {"threads", machine.threads}};
+  if (machine.dies > 1) counts.emplace_back("dies", machine.dies);
   if (machine.caches > 1) counts.emplace_back("caches", machine.caches);
   return counts;
 }
@@ -76,13 +77,26 @@ std::string copy_yaml(const MachineCopy& copy, const std::string& source) {
   return yaml;
 }
 
+Json machine_json(const VmMachine& machine) {
+  Json json = {{"nodes", Json::array()}, {"distances", machine.distances}};
+  for (const auto& [name, count] : counts_of(machine)) json[name] = count;
+  for (const VmNode& node : machine.nodes) json["nodes"].push_back(node_json(node));
+  for (const int node : machine.devices) json["devices"].push_back({{"node", node}});
+  if (!machine.absent.empty()) json["absentCpus"] = machine.absent.to_string();
+  if (machine.pluggable_memory > 0) json["pluggableMemory"] = machine.pluggable_memory;
+  if (!machine.kernel_arguments.empty()) json["kernelArguments"] = machine.kernel_arguments;
+  if (!machine.kubelet.empty()) json["kubelet"] = machine.kubelet;
+  if (machine.disk) {
+    json["disk"] = {{"filesystem", to_string(machine.disk->filesystem)},
+                    {"size", machine.disk->size},
+                    {"folder", machine.disk->folder}};
+  }
+  return json;
+}
+
 Json copy_json(const MachineCopy& copy, const std::string& source) {
-  Json machine = {{"nodes", Json::array()}, {"distances", copy.machine.distances}};
-  for (const auto& [name, count] : counts_of(copy.machine)) machine[name] = count;
-  for (const VmNode& node : copy.machine.nodes) machine["nodes"].push_back(node_json(node));
-  for (const int node : copy.machine.devices) machine["devices"].push_back({{"node", node}});
   Json json = {{"source", source},
-               {"machine", std::move(machine)},
+               {"machine", machine_json(copy.machine)},
                {"offline", copy.offline.to_string()},
                {"cpus", Json::array()},
                {"nodes", Json::array()},

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxMemory = std::size_t{16} << 20U;
+constexpr std::size_t kMaxStepMemory = std::size_t{16} << 20U;
 
 /// Adds everything that a step does, including the files that it names.
 void add_step_to(Fingerprint& fingerprint, const ScenarioStep& step) {
@@ -68,7 +68,8 @@ std::optional<State> nearest_state(const Scenario& scenario, const std::vector<s
   for (std::size_t step = keys.size(); step > 0; --step) {
     const std::string& key = keys[step - 1];
     const auto snapshot = plugs_hardware(scenario, step - 1) ? std::nullopt : store.find(key);
-    const auto text = snapshot ? read_file(memory_file(key), kMaxMemory) : Result<std::string>("");
+    const auto text =
+        snapshot ? read_file(memory_file(key), kMaxStepMemory) : Result<std::string>("");
     if (!snapshot || !text) continue;
     auto session = restore_machine(launch, *snapshot, options.interrupt_fd,
                                    ready_limit(scenario.machine, options));

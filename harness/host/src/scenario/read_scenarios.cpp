@@ -280,6 +280,12 @@ Result<std::vector<Scenario>> parse_scenarios(std::string_view yaml_or_json,
 Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file,
                                              std::optional<Arch> arch) {
   PINFOLD_LET(const auto text, read_file(file));
+  return load_scenarios_of(text, file, arch);
+}
+
+Result<std::vector<Scenario>> load_scenarios_of(std::string_view text,
+                                                const std::filesystem::path& file,
+                                                std::optional<Arch> arch) {
   const auto machines = machines_near(file);
   const std::string intent = fmt::format("'{}'", file.string());
   auto parsed = parse_scenarios(text, machines.value_or(Machines{}), arch);

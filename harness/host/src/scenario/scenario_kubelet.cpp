@@ -43,8 +43,12 @@ std::string read_signal(FieldReader& fields) {
 class KubeletOrder {
  public:
   /// Returns what is wrong with the next step at its position; "" if nothing is.
-  [[nodiscard]] std::string follow(const StepAction& action) {
-    return std::visit([this](const auto& step) { return this->check(step); }, action);
+  [[nodiscard]] std::string follow(const ScenarioStep& step) {
+    std::string wrong =
+        std::visit([this](const auto& action) { return this->check(action); }, step.action);
+    if (!wrong.empty() || !std::holds_alternative<KubeletStep>(step.action)) return wrong;
+    will_be_killed_ = step.kill_at.has_value();
+    return will_be_killed_ && !runs_ ? "expected the answer started with killAt" : "";
   }
 
  private:
@@ -55,9 +59,16 @@ class KubeletOrder {
 
   [[nodiscard]] std::string check(const KubeletStep& step) {
     using Do = KubeletStep::Do;
+    if (will_be_killed_) return "the kubelet is killed at its killAt: expected waitKubelet before";
     if (step.what == Do::kStart && runs_) return "the kubelet runs already: use restartKubelet";
     if (step.what == Do::kStop && !runs_) return kDoesNotRun;
     runs_ = step.what != Do::kStop && step.answer == KubeletStep::Answer::kStarted;
+    return "";
+  }
+
+  [[nodiscard]] std::string check(const WaitKubeletStep&) {
+    if (!will_be_killed_) return "the kubelet is not killed: expected killAt with its start before";
+    will_be_killed_ = runs_ = false;
     return "";
   }
 
@@ -89,6 +100,7 @@ class KubeletOrder {
       "the machine has a kubelet, which removes the pods of others: expected runStaticPod";
 
   bool runs_ = false;
+  bool will_be_killed_ = false;
   std::set<std::string> pods_;  ///< that have or had a manifest
 };
 
@@ -147,6 +159,8 @@ StepAction read_stop_kubelet(FieldReader& fields) {
   return step;
 }
 
+StepAction read_wait_kubelet(FieldReader&) { return WaitKubeletStep{}; }
+
 StepAction read_run_static_pod(FieldReader& fields) {
   RunStaticPodStep step;
   const Json* pod = fields.find("pod");
@@ -176,6 +190,7 @@ StepAction read_wait_pod(FieldReader& fields) {
 
 bool needs_kubelet(const StepAction& action) {
   return std::holds_alternative<KubeletStep>(action) ||
+         std::holds_alternative<WaitKubeletStep>(action) ||
          std::holds_alternative<RunStaticPodStep>(action) ||
          std::holds_alternative<RemoveStaticPodStep>(action) ||
          std::holds_alternative<WaitPodStep>(action);
@@ -192,7 +207,7 @@ std::optional<Complaint> check_kubelet_steps(const Scenario& scenario) {
     if (needs_kubelet(step.action) && !has_kubelet) {
       return Complaint{step.path, "expected a machine with a kubelet"};
     }
-    std::string wrong = has_kubelet ? order.follow(step.action) : "";
+    std::string wrong = has_kubelet ? order.follow(step) : "";
     if (!wrong.empty()) return Complaint{step.path, std::move(wrong)};
   }
   return std::nullopt;

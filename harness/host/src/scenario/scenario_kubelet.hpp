@@ -29,6 +29,7 @@ namespace pinfold::harness {
 [[nodiscard]] StepAction read_start_kubelet(FieldReader& fields);
 [[nodiscard]] StepAction read_restart_kubelet(FieldReader& fields);
 [[nodiscard]] StepAction read_stop_kubelet(FieldReader& fields);
+[[nodiscard]] StepAction read_wait_kubelet(FieldReader& fields);
 [[nodiscard]] StepAction read_run_static_pod(FieldReader& fields);
 [[nodiscard]] StepAction read_remove_static_pod(FieldReader& fields);
 [[nodiscard]] StepAction read_wait_pod(FieldReader& fields);

@@ -179,4 +179,15 @@ Result<Machines> parse_machines(std::string_view yaml_or_json) {
   return machines;
 }
 
+Result<VmMachine> read_machine_json(const Json& machine) {
+  std::optional<Complaint> complaint;
+  VmMachine read = read_machine(machine, {}, Platform{}, complaint);
+  if (complaint) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}{}{}", to_string(complaint->path),
+                            complaint->path.empty() ? "" : ": ", complaint->text));
+  }
+  return read;
+}
+
 }  // namespace pinfold::harness

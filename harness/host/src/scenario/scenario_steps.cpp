@@ -198,6 +198,7 @@ constexpr Verb kVerbs[] = {{"admit", read_admit},
                            {"startKubelet", read_start_kubelet},
                            {"restartKubelet", read_restart_kubelet},
                            {"stopKubelet", read_stop_kubelet},
+                           {"waitKubelet", read_wait_kubelet},
                            {"runStaticPod", read_run_static_pod},
                            {"removeStaticPod", read_remove_static_pod},
                            {"waitPod", read_wait_pod}};
@@ -215,7 +216,10 @@ std::optional<KillPoint> read_kill_point(FieldReader& fields, std::optional<Comp
   return kill;
 }
 
-bool runs_command(const StepAction& action) {
+/// Returns true if a step has a program that `killAt` can kill.
+bool can_be_killed(const StepAction& action) {
+  const auto* const kubelet = std::get_if<KubeletStep>(&action);
+  if (kubelet != nullptr) return kubelet->what != KubeletStep::Do::kStop;
   return std::holds_alternative<AdmitStep>(action) || std::holds_alternative<StartStep>(action) ||
          std::holds_alternative<RemoveStep>(action) ||
          std::holds_alternative<RestartStep>(action) || std::holds_alternative<ExecStep>(action);
@@ -323,8 +327,10 @@ ScenarioStep StepReader::read_step(const PlatformScope& scope) {
   step.time_limit_s = fields_.integer("timeLimit", step.time_limit_s, 1, 3600);
   step.title = fields_.text("title", step.title);
   step.kill_at = read_kill_point(fields_, complaint_);
-  if (step.kill_at && !runs_command(step.action)) {
-    fields_.complain("killAt", "expected with admit, start, remove, restart or exec");
+  if (step.kill_at && !can_be_killed(step.action)) {
+    fields_.complain("killAt",
+                     "expected with admit, start, remove, restart, exec, startKubelet or "
+                     "restartKubelet");
   }
   fields_.finish();
   if (verbs != 1 && !complaint_) complaint_ = Complaint{path_, "expected exactly one verb"};

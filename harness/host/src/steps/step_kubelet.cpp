@@ -63,6 +63,19 @@ VmResult<StepResult> judge_start(StepContext& context, const KubeletStep& step, 
                              step.message, error));
 }
 
+/// Returns the arguments of kubelet.sh for a start, with the point at which the kubelet is killed.
+std::vector<std::string> start_arguments(StepContext& context) {
+  std::vector<std::string> arguments = {
+      "start", kubelet_in_guest(context.scenario.kubelets, context.kubelet.program)};
+  const auto kill = std::exchange(context.kill_at, std::nullopt);
+  if (!kill) return arguments;
+  const auto or_any = [](const std::string& word) { return word.empty() ? "any" : word; };
+  for (std::string word : {or_any(kill->call), or_any(kill->file), std::to_string(kill->number)}) {
+    arguments.push_back(std::move(word));
+  }
+  return arguments;
+}
+
 VmResult<StepResult> start(StepContext& context, const KubeletStep& step) {
   StartedKubelet& kubelet = context.kubelet;
   if (!step.binary.empty()) kubelet.program = step.binary;
@@ -70,9 +83,9 @@ VmResult<StepResult> start(StepContext& context, const KubeletStep& step) {
   PINFOLD_TRY(context.put(
       fmt::format("{}/config.yaml", kKubeletFolder),
       kubelet_config(kubelet.config).dump(2, ' ', true, Json::error_handler_t::replace)));
-  PINFOLD_LET(
-      const auto answer,
-      control(context, {"start", kubelet_in_guest(context.scenario.kubelets, kubelet.program)}));
+  const bool is_killed = context.kill_at.has_value();
+  PINFOLD_LET(const auto answer, control(context, start_arguments(context)));
+  if (is_killed && answer.has_ended) return success();  // `waitKubelet` asks whether it was there
   if (!answer.error.empty()) {
     return failure(fmt::format("the kubelet has not started its managers: {}", answer.error));
   }
@@ -131,6 +144,16 @@ VmResult<StepResult> act(StepContext& context, const KubeletStep& step) {
   if (!stopped.error.empty()) return failure(stopped.error);
   if (step.what == Do::kRestart) return start(context, step);
   return stopped.has_ended ? failure("the kubelet had ended before") : success();
+}
+
+VmResult<StepResult> act(StepContext& context, const WaitKubeletStep&) {
+  PINFOLD_LET(const auto answer, control(context, {"wait"}));
+  if (!answer.error.empty()) {
+    return failure("the kubelet was not killed: it has not come to its killAt");
+  }
+  if (answer.has_ended) return success();
+  PINFOLD_LET(const auto error, last_error(context));
+  return failure("the kubelet has ended before it came to its killAt: " + error);
 }
 
 VmResult<StepResult> act(StepContext& context, const RunStaticPodStep& step) {

@@ -11,6 +11,7 @@
 namespace pinfold::harness {
 
 [[nodiscard]] VmResult<StepResult> act(StepContext& context, const KubeletStep& step);
+[[nodiscard]] VmResult<StepResult> act(StepContext& context, const WaitKubeletStep& step);
 [[nodiscard]] VmResult<StepResult> act(StepContext& context, const RunStaticPodStep& step);
 [[nodiscard]] VmResult<StepResult> act(StepContext& context, const RemoveStaticPodStep& step);
 [[nodiscard]] VmResult<StepResult> act(StepContext& context, const WaitPodStep& step);

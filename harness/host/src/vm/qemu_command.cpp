@@ -46,10 +46,16 @@ void add_nodes(std::vector<std::string>& command, const VmMachine& machine) {
   }
 }
 
+/// Multi-threaded TCG is slower on few cores, and has been seen to hang.
+const char* accel_option(Accelerator accelerator) {
+  if (accelerator == Accelerator::kKvm) return "kvm";
+  return accelerator == Accelerator::kTcg ? "tcg,thread=single" : "tcg,thread=multi";
+}
+
 std::string cpu_model(const VmMachine& machine, Accelerator accelerator) {
   if (machine.platform.arch == Arch::kArm64) return "neoverse-n1";  // has pages of 4, 16 and 64 KiB
   std::string model = "Haswell";
-  if (accelerator == Accelerator::kTcg) model += ",-erms";  // QEMU executes these byte by byte
+  if (accelerator != Accelerator::kKvm) model += ",-erms";  // QEMU executes these byte by byte
   // QEMU 10 fails on CPUID leaf 0x1f, which describes dies and modules; without it they can still
   // be seen from the caches.
   if (needs_newer_qemu(machine) && (machine.dies > 1 || machine.caches > 1)) model += ",level=0xd";
@@ -120,7 +126,7 @@ std::string kernel_arguments(const VmMachine& machine, Accelerator accelerator) 
   // Without KVM, QEMU translates a program again for each address at which it is loaded, and
   // forgets addresses at each switch between the page tables of kernel and program.
   arguments += " quiet panic=-1 rdinit=/init norandmaps mitigations=off";
-  if (accelerator == Accelerator::kTcg) {
+  if (accelerator != Accelerator::kKvm) {
     // With a huge page, QEMU forgets all addresses whenever one of them changes. Clearing memory is
     // slow, even more so with string instructions (feature 112 is REP_GOOD).
     arguments += " transparent_hugepage=never init_on_alloc=0 hardened_usercopy=off";
@@ -174,8 +180,7 @@ std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles&
       "-machine",
       machine_type(machine),
       "-accel",
-      // Multi-threaded TCG is slower on few cores and sometimes hangs.
-      accelerator == Accelerator::kKvm ? "kvm" : "tcg,thread=single",
+      accel_option(accelerator),
       // An Intel model: QEMU's AMD models show no SMT without hardware support.
       "-cpu",
       cpu_model(machine, accelerator),

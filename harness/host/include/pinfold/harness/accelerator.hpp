@@ -6,7 +6,11 @@
 
 namespace pinfold::harness {
 
-enum class Accelerator { kKvm, kTcg };
+enum class Accelerator {
+  kKvm,
+  kTcg,
+  kTcgMulti,  ///< a thread for each CPU of the guest, which then really run at the same time
+};
 [[nodiscard]] std::string_view to_string(Accelerator accelerator);
 
 /// The result of the probe of /dev/kvm.
@@ -22,8 +26,10 @@ struct KvmProbe {
 [[nodiscard]] KvmProbe probe_kvm(const std::filesystem::path& device);
 inline constexpr const char* kKvmDevice = "/dev/kvm";
 
-/// Returns the result of the probe of /dev/kvm. It is cached in `folder` until the host reboots,
-/// because a failing probe takes a second.
-[[nodiscard]] KvmProbe known_kvm(const std::filesystem::path& folder);
+/// Returns the result of the probe of a device. If the user can open it, it is cached in `folder`
+/// until the host reboots or the device's owner, mode or time of change is another one, because a
+/// failing probe takes a second.
+[[nodiscard]] KvmProbe known_kvm(const std::filesystem::path& folder,
+                                 const std::filesystem::path& device = kKvmDevice);
 
 }  // namespace pinfold::harness

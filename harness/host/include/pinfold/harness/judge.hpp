@@ -43,6 +43,11 @@ struct ExpectedValue {
                                           const ExpectedValue& expected_value,
                                           std::string observed);
 
+/// Returns the answer of `pinfold admit` by its exit status and the JSON that it has printed:
+/// "admitted", "rejected", "error", or "admitted, but not enforced" for a pod whose control groups
+/// could not be written, which has the status of a rejection. "": another status.
+[[nodiscard]] std::string admit_answer(int status, std::string_view printed);
+
 /// Returns the value of a "key value" line, as in cpu.stat; "(no such line)" if there is none.
 [[nodiscard]] std::string line_value(const std::string& text, std::string_view key);
 

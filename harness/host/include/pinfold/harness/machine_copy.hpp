@@ -32,6 +32,9 @@ struct MachineCopy {
   std::vector<CopyDifference> differences;
 };
 
+/// Returns the `machine` of a scenario as JSON, with everything but its platform.
+[[nodiscard]] nlohmann::json machine_json(const VmMachine& machine);
+
 /// Returns the `machine` of a scenario in YAML, with the differences from the source as comments.
 [[nodiscard]] std::string copy_yaml(const MachineCopy& copy, const std::string& source);
 /// Returns the same as JSON: {"machine", "offline", "cpus", "nodes", "differences"}.

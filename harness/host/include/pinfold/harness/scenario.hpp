@@ -194,6 +194,8 @@ struct KubeletStep {
   Answer answer = Answer::kStarted;
   std::string message;  ///< must be part of the log of this start; "": not checked
 };
+/// Waits until a kubelet whose start has a `kill_at` has been killed there.
+struct WaitKubeletStep {};
 /// Gives the kubelet a manifest of a static pod.
 struct RunStaticPodStep {
   std::filesystem::path file;           ///< relative to the scenario; "": inline
@@ -218,15 +220,16 @@ using StepAction =
     std::variant<AdmitStep, StartStep, StopStep, RemoveStep, RestartStep, CpusStep, PlugStep,
                  ExecStep, WriteStep, ExpectStep, VerifyStep, StartSamplingStep, StopSamplingStep,
                  PowerCutsStep, RunPodStep, PodStep, ContainerStep, ExecContainerStep, RuntimeStep,
-                 KubeletStep, RunStaticPodStep, RemoveStaticPodStep, WaitPodStep>;
+                 KubeletStep, WaitKubeletStep, RunStaticPodStep, RemoveStaticPodStep, WaitPodStep>;
 
 struct ScenarioStep {
   StepAction action;
   std::string title;  ///< a short description
   int time_limit_s = 30;
-  std::optional<KillPoint> kill_at;  ///< where to kill the first command of the step
-  std::vector<std::string> path;     ///< of its verb in the document: steps, 2, exec
-  std::string definition;            ///< the document of the step, as JSON
+  /// Where to kill the first command of the step, or the kubelet that it starts.
+  std::optional<KillPoint> kill_at;
+  std::vector<std::string> path;  ///< of its verb in the document: steps, 2, exec
+  std::string definition;         ///< the document of the step, as JSON
 };
 
 /// A scenario on one platform; docs/scenario-format.md describes the file.

@@ -1,0 +1,367 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "batch.hpp"
+#include "command.hpp"
+#include "kernels.hpp"
+#include "pinfold/base/read_file.hpp"
+#include "pinfold/harness/fingerprint.hpp"
+#include "pinfold/harness/gauntlet.hpp"
+#include "pinfold/harness/guest_session.hpp"
+#include "pinfold/harness/machine_copy.hpp"
+#include "pinfold/harness/machine_set.hpp"
+#include "pinfold/harness/machines.hpp"
+#include "pinfold/harness/process.hpp"
+#include "pinfold/harness/read_scenarios.hpp"
+#include "pinfold/harness/reduce.hpp"
+#include "pinfold/harness/report.hpp"
+#include "pinfold/harness/run.hpp"
+#include "pinfold/harness/temporary_folder.hpp"
+#include "pinfold/text/document.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::size_t kMaxResultsFile = std::size_t{1} << 30U;
+/// A machine of the set "small" has at most this many CPUs and NUMA nodes.
+constexpr int kSmallCpus = 8;
+constexpr std::size_t kSmallNodes = 4;
+/// Reducing a failure ends after this many runs.
+constexpr int kMostRuns = 200;
+constexpr std::chrono::seconds kBetweenSaves(10);
+
+/// A gauntlet that was read: its scenario and everything that varies.
+// NOLINTNEXTLINE(bugprone-exception-escape): about json, whose moving asserts
+struct Gauntlet {
+  fs::path file;
+  Json document;
+  std::string sum;  ///< of the file
+  std::vector<GauntletCase> cases;
+};
+
+/// Returns a text of an object; "" if it has none.
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && found != object.end() && found->is_string()
+             ? found->get<std::string>()
+             : "";
+}
+
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+/// Reads the machines of a file like machines.yaml.
+Result<std::vector<SetMachine>> machines_of_file(const std::string& file) {
+  PINFOLD_LET_WRAP(const auto text, read_file(file), "--machines");
+  PINFOLD_LET_WRAP(const auto named, parse_machines(text), "'" + file + "'");
+  std::vector<SetMachine> machines;
+  for (const auto& [name, machine] : named) {
+    PINFOLD_LET_WRAP(auto read, read_machine_json(machine), fmt::format("'{}': {}", file, name));
+    machines.push_back({name, std::move(read), {}});
+  }
+  return machines;
+}
+
+Result<std::vector<SetMachine>> machines_named(const std::string& set, std::uint64_t memory) {
+  if (set != "all" && set != "small") return machines_of_file(set);
+  std::vector<SetMachine> machines = machine_set(memory);
+  if (set == "small") {
+    std::erase_if(machines, [](const SetMachine& one) {
+      return one.machine.cpu_count() > kSmallCpus || one.machine.nodes.size() > kSmallNodes;
+    });
+  }
+  return machines;
+}
+
+/// Returns the kernels of --kernels: names, or "all".
+Result<std::vector<std::string>> kernels_named(const std::vector<std::string>& names,
+                                               const std::vector<Platform>& own) {
+  std::vector<std::string> kernels;
+  for (const std::string& name : names) {
+    if (name == "all") kernels.insert(kernels.end(), std::begin(kKernels), std::end(kKernels));
+    if (name != "all") kernels.push_back(name);
+  }
+  for (const Platform& platform : own) {
+    if (names.empty()) kernels.push_back(platform.kernel);
+  }
+  for (const std::string& kernel : kernels) {
+    PINFOLD_TRY_WRAP(check_selector(kernel), "--kernels " + kernel);
+  }
+  return kernels;
+}
+
+Result<Gauntlet> read_gauntlet(const GauntletArguments& arguments) {
+  const fs::path file = arguments.selection.files.front();
+  PINFOLD_LET(const auto text, read_file(file.string()));
+  PINFOLD_LET(const auto scenarios, load_scenarios(file));
+  Gauntlet gauntlet{file, {}, Fingerprint().add(text).to_string(), {}};
+  PINFOLD_LET(gauntlet.document, parse_document(text));
+  std::vector<Platform> own;
+  for (const Scenario& scenario : scenarios) own.push_back(scenario.machine.platform);
+  PINFOLD_LET(const auto kernels, kernels_named(arguments.kernels, own));
+  const Scenario& first = scenarios.front();
+  PINFOLD_LET(const auto machines, machines_named(arguments.machines, first.machine.memory()));
+  const auto platforms = platforms_on(kernels, own);
+  if (platforms.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("--kernels: none of them has a cgroup version of '{}', which are {}",
+                            first.name, to_string(own)));
+  }
+  gauntlet.cases = gauntlet_cases(gauntlet.document, first, machines, platforms);
+  return Result<Gauntlet>(std::move(gauntlet));
+}
+
+/// The results of a gauntlet, in a file from which a later run continues.
+class GauntletResults {
+ public:
+  /// Reads the results of an earlier run, if there are any. Errors: kInvalidArgument for those of
+  /// another scenario.
+  [[nodiscard]] static Result<GauntletResults> open(const fs::path& file, const std::string& sum) {
+    GauntletResults results(file, sum);
+    std::error_code failed;
+    if (!fs::exists(file, failed)) return Result<GauntletResults>(std::move(results));
+    PINFOLD_LET(const auto text, read_file(file.string(), kMaxResultsFile));
+    PINFOLD_LET_WRAP(Json report, parse_report(text), "'" + file.string() + "'");
+    if (text_in(report, "gauntlet") != sum) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("'{}': results of another scenario, or of this one before it was "
+                              "changed; remove it, or name another --results",
+                              file.string()));
+    }
+    results.earlier_ = std::move(report["scenarios"]);
+    if (report["reduced"].is_array()) results.reduced_ = std::move(report["reduced"]);
+    return Result<GauntletResults>(std::move(results));
+  }
+
+  /// Returns true if there is a result that need not be repeated.
+  [[nodiscard]] bool has(const Scenario& scenario) const {
+    return std::any_of(earlier_.begin(), earlier_.end(), [&](const Json& one) {
+      return text_in(one, "name") == scenario.name &&
+             text_in(one, "on") == to_string(scenario.machine.platform);
+    });
+  }
+  void add(const ScenarioResult& result) {
+    if (result.verdict == Verdict::kInterrupted || result.verdict == Verdict::kHarnessError) return;
+    new_.push_back(result);
+    if (Clock::now() - saved_ > kBetweenSaves) (void)save();
+  }
+  /// All results, in the form of report_json.
+  [[nodiscard]] Json report() const {
+    Json all = report_json(new_);
+    all["gauntlet"] = sum_;
+    all["reduced"] = reduced_;
+    for (const Json& one : earlier_) {
+      all["ok"] = all["ok"].get<bool>() && one.value("ok", false);
+      all["scenarios"].push_back(one);
+    }
+    return all;
+  }
+  [[nodiscard]] Result<void> save() {
+    saved_ = Clock::now();
+    return write_file(file_, text_of(report()));
+  }
+  /// Returns true if a failure of this kind has been reduced.
+  [[nodiscard]] bool has_reduced(const FailureKind& kind) const {
+    return std::any_of(reduced_.begin(), reduced_.end(), [&](const Json& one) {
+      return text_in(one, "verdict") == kind.verdict && text_in(one, "step") == kind.step;
+    });
+  }
+  void add_reduced(const FailureKind& kind, const std::string& scenario,
+                   const std::string& first_kernel) {
+    reduced_.push_back({{"verdict", kind.verdict}, {"step", kind.step}, {"scenario", scenario}});
+    if (!first_kernel.empty()) reduced_.back()["firstKernel"] = first_kernel;
+  }
+
+ private:
+  GauntletResults(fs::path file, std::string sum) : file_(std::move(file)), sum_(std::move(sum)) {}
+
+  fs::path file_;
+  std::string sum_;
+  Json earlier_ = Json::array();
+  std::vector<ScenarioResult> new_;
+  Json reduced_ = Json::array();
+  Clock::time_point saved_ = Clock::now();
+};
+
+/// Runs variations of a case to find the smallest one that fails in the same way.
+class Reducer {
+ public:
+  Reducer(fs::path file, GauntletCase one, FailureKind kind, const RunOptions& options)
+      : file_(std::move(file)), case_(std::move(one)), kind_(std::move(kind)), options_(options) {}
+
+  /// Reduces the machine, then the steps, and then the machine again: fewer steps need less of it.
+  [[nodiscard]] GauntletCase reduce() {
+    for (const bool again : {false, true}) {
+      reduce_machine();
+      if (!again) reduce_steps();
+    }
+    return case_;
+  }
+  [[nodiscard]] bool is_interrupted() const { return is_interrupted_; }
+  /// Returns whether a variation fails in the same way; false after too many runs.
+  [[nodiscard]] bool fails(const GauntletCase& variation) {
+    const auto scenario = load_case(variation, file_);
+    if (!scenario || ++runs_ > kMostRuns || is_interrupted_) return false;
+    SharedGuest nobody;
+    const ScenarioResult result = run_scenario(*scenario, options_, nobody);
+    is_interrupted_ = result.verdict == Verdict::kInterrupted;
+    const bool fails = kind_of(result) == kind_;
+    fmt::print("    {:3} {} on {}, {} CPUs, {} NUMA nodes, {} steps\n", runs_,
+               fails ? "fails" : "not  ", to_string(variation.platform),
+               scenario->machine.cpu_count(), scenario->machine.nodes.size(),
+               scenario->steps.size());
+    (void)std::fflush(stdout);
+    return fails;
+  }
+
+ private:
+  void reduce_machine() {
+    auto machine = read_machine_json(case_.document.at("machine"));
+    if (!machine) return;
+    machine->platform = case_.platform;
+    const auto still_fails = [this](const VmMachine& smaller) {
+      return fails(with("machine", machine_json(smaller)));
+    };
+    case_ = with("machine", machine_json(smallest_machine(std::move(*machine), still_fails)));
+  }
+  void reduce_steps() {
+    const auto still_fails = [this](const Json& fewer) { return fails(with("steps", fewer)); };
+    case_ = with("steps", fewest_steps(case_.document.at("steps"), still_fails));
+  }
+  [[nodiscard]] GauntletCase with(const char* field, Json value) const {
+    GauntletCase changed = case_;
+    changed.document[field] = std::move(value);
+    return changed;
+  }
+
+  fs::path file_;
+  GauntletCase case_;
+  FailureKind kind_;
+  const RunOptions& options_;
+  int runs_ = 0;
+  bool is_interrupted_ = false;
+};
+
+/// Returns the case on another kernel: one that has a name, or a file.
+GauntletCase moved_to_kernel(GauntletCase one, const std::string& kernel) {
+  const bool has_name = check_selector(kernel).has_value();
+  one.platform.kernel = has_name ? kernel : std::string(kOwnKernel);
+  if (!has_name) one.document["kernel"] = fs::absolute(kernel).string();
+  one.document["on"].push_back(to_string(one.platform));
+  return one;
+}
+
+/// Prints the first kernel with the failure, and returns it; "" if there is none.
+std::string bisect(Reducer& reducer, const GauntletCase& one,
+                   const std::vector<std::string>& kernels) {
+  if (kernels.empty()) return "";
+  const auto first = first_failing(kernels.size(), [&](std::size_t i) {
+    return reducer.fails(moved_to_kernel(one, kernels[i]));
+  });
+  if (!first) {
+    fmt::print("  --bisect: it does not fail on {}, the last kernel\n", kernels.back());
+    return "";
+  }
+  fmt::print("  --bisect: the first kernel that fails is {}{}\n", kernels[*first],
+             *first == 0 ? ", the first of all" : "");
+  return kernels[*first];
+}
+
+/// Returns the case of a scenario in a report; nullptr if there is none.
+const GauntletCase* case_of(const Gauntlet& gauntlet, const Json& scenario) {
+  const auto found =
+      std::find_if(gauntlet.cases.begin(), gauntlet.cases.end(), [&](const GauntletCase& one) {
+        return text_in(one.document, "name") == text_in(scenario, "name") &&
+               to_string(one.platform) == text_in(scenario, "on");
+      });
+  return found == gauntlet.cases.end() ? nullptr : &*found;
+}
+
+/// Reduces the first failure of each kind, unless an earlier run has.
+void reduce_failures(const Gauntlet& gauntlet, const GauntletArguments& arguments,
+                     const RunOptions& options, GauntletResults& results) {
+  const Json report = results.report();
+  for (const Json& scenario : report.at("scenarios")) {
+    const FailureKind kind = kind_of(scenario);
+    const GauntletCase* const one = case_of(gauntlet, scenario);
+    if (scenario.value("ok", false) || one == nullptr || results.has_reduced(kind)) continue;
+    fmt::print("reducing {}\n", full_name(text_in(scenario, "name"), text_in(scenario, "on")));
+    Reducer reducer(gauntlet.file, *one, kind, options);
+    const GauntletCase least = reducer.reduce();
+    if (reducer.is_interrupted()) return;
+    const std::string message = text_in(scenario, "message");
+    const std::string yaml = short_yaml(least.document, least.platform);
+    fmt::print("\n# fails: {}\n# Paths are relative to the folder of '{}'.\n{}\n",
+               message.substr(0, message.find('\n')), gauntlet.file.string(), yaml);
+    results.add_reduced(kind, yaml, bisect(reducer, least, arguments.bisect));
+  }
+}
+
+/// Loads the cases that have no result yet.
+Result<std::vector<FoundScenario>> open_cases(const Gauntlet& gauntlet,
+                                              const GauntletResults& results) {
+  std::vector<FoundScenario> found;
+  for (const GauntletCase& one : gauntlet.cases) {
+    PINFOLD_LET(auto scenario, load_case(one, gauntlet.file));
+    if (!results.has(scenario)) found.push_back({gauntlet.file, std::move(scenario)});
+  }
+  return found;
+}
+
+RunArguments batch_arguments(const GauntletArguments& arguments) {
+  RunArguments batch;
+  batch.common = arguments.common;
+  batch.jobs = arguments.jobs;
+  batch.quiet = true;
+  return batch;
+}
+
+fs::path results_file(const GauntletArguments& arguments) {
+  if (!arguments.results.empty()) return arguments.results;
+  return fs::path(arguments.selection.files.front()).stem().string() + ".gauntlet.json";
+}
+
+}  // namespace
+
+int run_gauntlet(const GauntletArguments& arguments, int interrupt_fd) {
+  auto options = make_run_options(arguments.common, interrupt_fd);
+  if (!options) return report(options.error());
+  const auto gauntlet = read_gauntlet(arguments);
+  if (!gauntlet) return report(gauntlet.error());
+  auto results = GauntletResults::open(results_file(arguments), gauntlet->sum);
+  if (!results) return report(results.error());
+  auto open = open_cases(*gauntlet, *results);
+  if (!open) return report(open.error());
+  fmt::print("{} cases, {} of them have a result in '{}'\n", gauntlet->cases.size(),
+             gauntlet->cases.size() - open->size(), results_file(arguments).string());
+  (void)sweep_temporary_folders();
+  if (!open->empty() && !can_start(*open, *options, arguments.jobs)) return kUsageError;
+  const auto ran = run_batch(batch_arguments(arguments), *options, *open,
+                             [&](const ScenarioResult& result) { results->add(result); });
+  if (!was_interrupted(ran, open->size())) {
+    reduce_failures(*gauntlet, arguments, *options, *results);
+  }
+  if (auto saved = results->save(); !saved) return report(saved.error());
+  const Json all = results->report();
+  if (const int wrote = write_views(all, arguments.views); wrote != kOk) return wrote;
+  if (was_interrupted(ran, open->size())) return kUsageError;
+  const bool ok =
+      std::all_of(ran.begin(), ran.end(), [](const ScenarioResult& result) { return result.ok(); });
+  return ok && all.value("ok", false) ? kOk : kFailed;
+}
+
+}  // namespace pinfold::harness

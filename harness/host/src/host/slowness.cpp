@@ -1,0 +1,42 @@
+#include "pinfold/harness/slowness.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace pinfold::harness {
+namespace {
+
+/// What the loop takes on a core of 3 GHz that nothing else uses: four cycles for each iteration.
+constexpr Milliseconds kUsualLoop(55);
+constexpr int kIterations = 40'000'000;
+constexpr double kMostSlowness = 10;
+
+}  // namespace
+
+double slowness_of(Milliseconds took) {
+  const double times = static_cast<double>(took.count()) / static_cast<double>(kUsualLoop.count());
+  // What a busy moment adds to a short loop is not worth a longer limit.
+  constexpr double kTolerated = 0.25;
+  return std::clamp(std::ceil((times - kTolerated) * 2) / 2, 1.0, kMostSlowness);
+}
+
+double host_slowness() {
+  const Clock::time_point begin = Clock::now();
+  std::uint64_t value = 1;
+  for (int i = 0; i < kIterations; ++i) value = value * 6364136223846793005U + 1442695040888963407U;
+  volatile std::uint64_t sink = value;  // else the compiler would leave the loop out
+  (void)sink;
+  return slowness_of(std::chrono::duration_cast<Milliseconds>(Clock::now() - begin));
+}
+
+std::string limit_text(Milliseconds limit, double slowness) {
+  const auto seconds = limit.count() / 1000;
+  if (slowness <= 1) return fmt::format("limit {} s", seconds);
+  return fmt::format("limit {} s, {} times the usual one as this host is slow now", seconds,
+                     slowness);
+}
+
+}  // namespace pinfold::harness
