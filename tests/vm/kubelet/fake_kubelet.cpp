@@ -109,6 +109,14 @@ std::string id_of(const PodSpec& pod, const std::string& container) {
   return fmt::format("{:064x}", std::hash<std::string>{}(pod.uid.value + "/" + container));
 }
 
+/// Makes the directory that a kubelet has of each container, which shows its name.
+void make_directory(const PodSpec& pod, const std::string& container) {
+  std::error_code failed;
+  fs::create_directories(
+      fmt::format("{}/pods/{}/containers/{}", checkpoint::kKubeletDir, pod.uid.value, container),
+      failed);
+}
+
 std::vector<std::string> command_of(const Json& pod, const std::string& name) {
   for (const Json& container : pod.at("spec").at("containers")) {
     if (container.value("name", "") != name || !container.contains("command")) continue;
@@ -171,6 +179,7 @@ void FakeKubelet::place_containers() const {
         const Container* container = pod->spec.find(one.name);
         if (container == nullptr || container->kind == ContainerKind::kInit) continue;
         if ((one.isolation == Isolation::kContainer) != exclusive) continue;
+        make_directory(pod->spec, one.name);
         test::run({fmt::format("{}/{}", group_of(pod->spec), id_of(pod->spec, one.name)),
                    one.cpuset_cpus.to_string(), one.cpuset_mems,
                    command_of(manifest.pod, one.name)});

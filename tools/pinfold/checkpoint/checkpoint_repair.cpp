@@ -59,10 +59,12 @@ void add_stale_journal(cp::Fs& fs, cp::OtherFiles& others) {
 
 /// Returns a directory as the node below `root` sees it; "" if it is outside.
 std::string path_below(const std::string& root, const std::string& directory) {
-  std::error_code ignored;
-  const auto absolute = std::filesystem::weakly_canonical(directory, ignored);
-  const std::string path =
-      absolute.lexically_relative(std::filesystem::weakly_canonical(root, ignored));
+  // By names alone: a link below the root may lead elsewhere from here than on the node.
+  const auto normal = [](const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::absolute(path, ignored).lexically_normal();
+  };
+  const std::string path = normal(directory).lexically_relative(normal(root));
   return path.empty() || path.starts_with("..") ? "" : "/" + path;
 }
 
