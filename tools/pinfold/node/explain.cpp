@@ -66,8 +66,12 @@ Result<std::vector<PodSpec>> running_pods(const ExplainOptions& options) {
   if (!options.of_kubelet || options.agent.sysfs != "/") return std::vector<PodSpec>();
   auto pods = read_kubelet_pods();
   if (pods) return pods;
-  warn("running pods count only with what the kubelet's files say they hold: " +
-       pods.error().message);
+  warn(fmt::format(
+      "running pods count only with what the kubelet's files say they hold: {}; pass --running "
+      "with the output of 'kubectl get pods -A -o json --field-selector spec.nodeName=NODE', or "
+      "of 'curl -k -H \"Authorization: Bearer $TOKEN\" https://127.0.0.1:10250/pods' with a token "
+      "that may get nodes/proxy",
+      pods.error().message));
   return std::vector<PodSpec>();
 }
 

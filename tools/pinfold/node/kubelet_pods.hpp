@@ -31,8 +31,8 @@ struct ReadOnlyPort {
 /// Asks for the pods, as JSON. Waits five seconds at most for each step. Errors: kIo.
 [[nodiscard]] Result<std::string> ask_for_pods(const ReadOnlyPort& at);
 
-/// Returns the pods that the kubelet of this machine runs. Errors: kUnsupported if its port is off,
-/// with what to pass instead; kIo, kInvalidArgument.
+/// Returns the pods that the kubelet of this machine runs. Errors: kUnsupported if its port is off;
+/// kIo, kInvalidArgument.
 [[nodiscard]] Result<std::vector<PodSpec>> read_kubelet_pods();
 
 }  // namespace pinfold::tools
