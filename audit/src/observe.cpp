@@ -98,6 +98,15 @@ ObservedKubelet observe_kubelet(const Tree& tree, const ObserveOptions& options)
   return observe_kubelet(tree, options, ignored);
 }
 
+Observed observe_containers(const Tree& tree, const std::string& kubelet_dir) {
+  Problems problems;
+  Observed observed{tree.root()};
+  observed.kubelet.root_dir = kubelet_dir;
+  observe_pods(tree, observed, problems);
+  observed.problems = problems.all();
+  return observed;
+}
+
 Observed observe_again(const Tree& tree, const Observed& before) {
   Problems problems;
   Observed observed{tree.root()};

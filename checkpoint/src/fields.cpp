@@ -8,6 +8,16 @@ void describe(fields::Fields& fields, Note& note) {
   fields.member("text", note.text, "");
 }
 
+void describe(fields::Fields& fields, ReadBack& assignment) {
+  fields.type("ReadBack", "An assignment from the control group of a running container.");
+  fields.member("object", assignment.object,
+                "POD/CONTAINER; POD: the pod-level reservation; \"shared pool\".");
+  fields.member("resource", assignment.resource, "\"cpu\" or \"memory\".");
+  fields.member("text", assignment.text, "");
+  fields.member("source", assignment.source,
+                "The kernel's file; for several containers that of the first.");
+}
+
 void describe(fields::Fields& fields, Difference& difference) {
   fields.type("StateDifference", "What two states have for an object.");
   fields.member("object", difference.object,

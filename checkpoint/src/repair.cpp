@@ -2,10 +2,11 @@
 //  1. Read: close_json() cuts a torn text after its last complete value, and salvage() reads that,
 //     ignoring every error. If the file is damaged and a copy of it (a temporary file, a journal)
 //     has every assignment that could be read, the copy is used instead.
-//  2. Restore (damaged files only): assignments that .pinfold_pods or the other state file names,
-//     but that could not be read, are restored if exactly one is missing and the free CPUs or the
-//     counters of the NUMA nodes leave one possibility (repair_missing.cpp). Baselines, the CPUs
-//     that a resize must not take, come from .pinfold_pods; unknown ones are all CPUs.
+//  2. Restore (damaged files only): assignments that could not be read are taken from the cpusets
+//     of running containers (repair_running.cpp). Others that .pinfold_pods or the other state file
+//     names are restored if exactly one is missing and the free CPUs or the counters of the NUMA
+//     nodes leave one possibility (repair_missing.cpp). Baselines, the CPUs that a resize must not
+//     take, come from .pinfold_pods; unknown ones are all CPUs.
 //  3. Repair: repair_state() changes the state until the manager of the kubelet would start from it
 //     (repair_cpu.cpp, repair_memory.cpp).
 //  4. Write: only if something changed or the kubelet would not read the file completely.
@@ -23,11 +24,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "pinfold/checkpoint/files.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
+#include "repair_requests.hpp"
+#include "repair_running.hpp"
 #include "repair_states.hpp"
 #include "salvage.hpp"
 #include "unknown_keys.hpp"
@@ -161,6 +166,18 @@ FileInRepair<Kind> read_file(const Node& node, const std::string& bytes, const C
   return file;
 }
 
+/// Restores what could not be read of a file, and notes what is lost.
+template <class State, class Other>
+void restore(const Node& node, const Damage& damage, const Other& other, State& state,
+             Notes& notes) {
+  const auto doubts = restore_running(node, damage, other, state, notes);
+  restore_missing(node, damage, other, state, notes);
+  for (const Doubt& doubt : doubts) {
+    if (state.assignments.contains(doubt.id)) continue;
+    notes.lost.push_back({object_of(doubt.id), doubt.text});
+  }
+}
+
 /// Completes the baselines of a damaged file. Those of a format that has none are in .pinfold_pods,
 /// and stay there.
 void restore_baselines(const Node& node, const OtherFiles& others,
@@ -254,7 +271,7 @@ Repaired repair(const Node& node, const KubeletFiles& files, const ContainerIds&
   std::optional<FileInRepair<MemoryFileKind>> memory;
   // With active pods, a missing file is treated like an empty one.
   const bool has_pods = !others.pods.empty();
-  if (files.cpu || (has_pods && node.cpu().is_static())) {
+  if (files.cpu || (has_pods && node.cpu().is_static()) || runs_exclusively(node, others)) {
     cpu = read_file<CpuFileKind>(node, files.cpu.value_or(""), ids, others);
   }
   if (files.memory || (has_pods && node.memory().is_static())) {
@@ -266,7 +283,8 @@ Repaired repair(const Node& node, const KubeletFiles& files, const ContainerIds&
   const auto finish = [&](auto& file, const auto& other_read, std::optional<std::string>& bytes) {
     auto& state = file.salvaged.state;
     if (file.is_damaged) {
-      restore_missing(node, {file.is_replaced, others}, other_read, state, file.notes);
+      out.has_damage = true;
+      restore(node, {file.is_replaced, others}, other_read, state, file.notes);
     }
     repair_state(node, state, file.notes);
     restore_baselines(node, others, file);
@@ -274,6 +292,8 @@ Repaired repair(const Node& node, const KubeletFiles& files, const ContainerIds&
     bytes = std::move(file.bytes);
     add_notes(out.done, file.notes.done);
     add_notes(out.lost, file.notes.lost);
+    auto& read_back = file.notes.read_back;
+    std::move(read_back.begin(), read_back.end(), std::back_inserter(out.read_back));
   };
   if (cpu) finish(*cpu, memory_read, out.files.cpu);
   if (memory) finish(*memory, cpu_read, out.files.memory);

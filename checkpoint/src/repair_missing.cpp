@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "pinfold/api/pod_level.hpp"
 #include "pinfold/checkpoint/files.hpp"
+#include "repair_requests.hpp"
 #include "repair_states.hpp"
 
 namespace pinfold::checkpoint {
@@ -17,57 +17,6 @@ struct MissingAssignment {
   std::string amount;            ///< "2 CPUs"; "": unknown
   std::vector<std::string_view> named_by;
 };
-
-std::string object_of(const ContainerId& id) {
-  return id.name.empty() ? id.pod.value : to_string(id);
-}
-
-/// Returns true if the managers allocate for the pod as a whole, so that it has an entry.
-bool has_pod_entry(const Node& node, const PodSpec& pod) {
-  return is_managed_as_pod(node.gates(), pod) && node.topology().scope() == TopologyScope::kPod &&
-         node.topology().policy() != TopologyPolicy::kNone &&
-         qos_class(pod, node.gates()) == QosClass::kGuaranteed;
-}
-
-/// Returns the number of CPUs exclusive to a container, or to a pod as a whole (`container` is
-/// nullptr).
-std::size_t cpus_of(const Node& node, const PodSpec& pod, const Container* container) {
-  if (container != nullptr) {
-    return static_cast<std::size_t>(node.cpu().guaranteed_cpus(pod, *container));
-  }
-  const Quantity cpus = amount_of(pod.resources->requests, "cpu");
-  return cpus.is_whole() ? static_cast<std::size_t>(cpus.value()) : 0;
-}
-
-/// Returns the memory of a container, or of a pod as a whole (`container` is nullptr).
-std::vector<MemoryBlock> memory_of(const Node& node, const PodSpec& pod,
-                                   const Container* container) {
-  std::vector<MemoryBlock> blocks;
-  const bool is_exclusive =
-      container == nullptr || !is_managed_as_pod(node.gates(), pod) || is_guaranteed(*container);
-  if (!is_exclusive || !is_manageable(node.gates(), pod) ||
-      qos_class(pod, node.gates()) != QosClass::kGuaranteed) {
-    return blocks;
-  }
-  const auto& requests =
-      container == nullptr ? pod.resources->requests : container->resources.requests;
-  for (const auto& [name, amount] : requests) {
-    if (!is_memory_resource(name) || amount.is_zero()) continue;
-    blocks.push_back({{}, name, static_cast<std::uint64_t>(amount.value())});
-  }
-  return blocks;
-}
-
-std::string amount(std::size_t cpus) {
-  return cpus == 0 ? "" : fmt::format("{} CPU{}", cpus, cpus == 1 ? "" : "s");
-}
-std::string amount(const std::vector<MemoryBlock>& blocks) {
-  std::string text;
-  for (const MemoryBlock& block : blocks) {
-    text += fmt::format("{}{} bytes of {}", text.empty() ? "" : ", ", block.size, block.type);
-  }
-  return text;
-}
 
 /// Calls `visit` for the containers of the pods in .pinfold_pods, and (with nullptr) for those pods
 /// that have a pod-level reservation.
@@ -107,7 +56,7 @@ std::vector<MissingAssignment> find_missing(const Node& node, const State& state
   std::vector<MissingAssignment> missing;
   for_each_known(node, others,
                  [&](const PodSpec& pod, const Container* container, const ContainerId& id) {
-                   std::string text = amount(amount_for(node, pod, container));
+                   std::string text = amount_text(amount_for(node, pod, container));
                    if (text.empty() || has(state, id)) return;
                    missing.push_back({id, &pod, std::move(text), {kPodsFileName}});
                    if (has(other, id)) missing.back().named_by.push_back(other_name);
@@ -153,7 +102,7 @@ bool restore_only_one(const Node& node, const MissingAssignment& one, const CpuS
     if (containers == nullptr) return false;
     for (const auto& [name, own] : *containers) cpus |= own;
   }
-  const auto count = cpus_of(node, *one.pod, is_pod ? nullptr : one.pod->find(one.id.name));
+  const auto count = requested_cpus(node, *one.pod, is_pod ? nullptr : one.pod->find(one.id.name));
   if (cpus.size() != count) return false;
   (is_pod ? cpu.pods[one.id.pod] : cpu.assignments[one.id]) = cpus;
   note_restored(one, fmt::format("CPUs {}", cpus.to_string()), notes);
@@ -179,13 +128,13 @@ bool restore_only_one(const Node& node, const MissingAssignment& one,
                       Notes& notes) {
   if (one.pod == nullptr || nodes.empty()) return false;
   const bool is_pod = one.id.name.empty();
-  auto blocks = memory_of(node, *one.pod, is_pod ? nullptr : one.pod->find(one.id.name));
+  auto blocks = requested_memory(node, *one.pod, is_pod ? nullptr : one.pod->find(one.id.name));
   for (MemoryBlock& block : blocks) block.numa_affinity = nodes;
   MemoryCheckpoint trial = memory;
   (is_pod ? trial.pods[one.id.pod] : trial.assignments[one.id]) = blocks;
   if (!check_machine_state(trial, node.gates().pod_level_resource_managers)) return false;
   memory = std::move(trial);
-  note_restored(one, fmt::format("{} on NUMA nodes {}", amount(blocks), fmt::join(nodes, ",")),
+  note_restored(one, fmt::format("{} on NUMA nodes {}", amount_text(blocks), fmt::join(nodes, ",")),
                 notes);
   return true;
 }
@@ -210,7 +159,7 @@ void restore_missing(const Node& node, const Damage& damage, const MemoryCheckpo
                      CpuCheckpoint& cpu, Notes& notes) {
   if (!node.cpu().is_static()) return;
   CpuSet free = in_no_set(node, cpu);
-  auto missing = find_missing(node, cpu, memory, kMemoryFileName, damage.others, cpus_of);
+  auto missing = find_missing(node, cpu, memory, kMemoryFileName, damage.others, requested_cpus);
   if (free.empty() && !damage.is_replaced && !has_stranger(cpu, memory)) {
     // Every CPU is accounted for, so what only the memory file names has no exclusive CPUs.
     std::erase_if(missing, [](const MissingAssignment& one) { return one.pod == nullptr; });
@@ -231,7 +180,7 @@ void restore_missing(const Node& node, const Damage& damage, const MemoryCheckpo
 void restore_missing(const Node& node, const Damage& damage, const CpuCheckpoint& cpu,
                      MemoryCheckpoint& memory, Notes& notes) {
   if (!node.memory().is_static()) return;
-  auto missing = find_missing(node, memory, cpu, kCpuFileName, damage.others, memory_of);
+  auto missing = find_missing(node, memory, cpu, kCpuFileName, damage.others, requested_memory);
   std::erase_if(missing, [](const MissingAssignment& one) {
     // The memory of an init container is released when a later container starts.
     const Container* const container = one.pod == nullptr ? nullptr : one.pod->find(one.id.name);

@@ -5,6 +5,7 @@
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "pinfold/checkpoint/note.hpp"
 #include "pinfold/checkpoint/other_files.hpp"
+#include "pinfold/checkpoint/running_container.hpp"
 #include "pinfold/decide/node.hpp"
 
 /// The parts of repair(): each changes one state until its manager would start from it.
@@ -13,6 +14,7 @@ namespace pinfold::checkpoint {
 struct Notes {
   std::vector<Note> done;
   std::vector<Note> lost;
+  std::vector<ReadBack> read_back;
 };
 
 /// The damage of a file, and what the other files say about the lost part.

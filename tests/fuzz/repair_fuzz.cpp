@@ -1,5 +1,5 @@
-// For any content of a state file: the repaired file can be read, converted, and repaired again
-// without a change.
+// For any content of a state file, with and without running containers: the repaired file can be
+// read, converted, and repaired again without a change.
 
 #include <cstdlib>
 #include <string>
@@ -20,5 +20,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!checkpoint::convert(repaired.files, to, {})) std::abort();
   }
   (void)checkpoint::convert({bytes, bytes}, {2, 1}, {});
+  const checkpoint::OtherFiles others{.running = {{.id = {PodUid("a"), "c"},
+                                                   .group = "/a",
+                                                   .is_known = true,
+                                                   .cpus = CpuSet{2, 3},
+                                                   .mems = CpuSet{0}}}};
+  const auto running = checkpoint::repair(kNode, {bytes, bytes}, {}, others);
+  if (!checkpoint::would_start(kNode, running.files, {})) std::abort();
+  if (checkpoint::repair(kNode, running.files, {}, others).changed()) std::abort();
   return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -12,7 +13,8 @@
 #include "pinfold/reconfigure/reconfigure.hpp"
 #include "random_state.hpp"
 
-/// The promise of an explanation: each remedy, once applied, admits the pod.
+/// The promises of an explanation: each remedy, once applied, admits the pod; no smaller change
+/// does; and nothing helps if none is named.
 namespace pinfold::test {
 namespace {
 
@@ -227,11 +229,22 @@ std::optional<double> size_of_single_change(PodSpec before, PodSpec after) {
   return sizes.size() == 1 ? std::optional(sizes.front()) : std::nullopt;
 }
 
-RC_GTEST_PROP(Explain, NoSingleRequestCanBeSmallerByLess, ()) {
+/// Calls `check` for four rejected pods, or fewer if the node has much room.
+template <class Check>
+void for_rejections(const Check& check) {
+  constexpr int kRejections = 4;
+  constexpr int kMostPods = 40;
   const Node node = any_node();
   const NodeState state = any_state(node);
-  const PodSpec pod = any_wanted_pod();
-  if (admits(node, state, pod)) return;
+  for (int pods = 0, rejected = 0; pods < kMostPods && rejected < kRejections; ++pods) {
+    const PodSpec pod = any_wanted_pod();
+    if (admits(node, state, pod)) continue;
+    ++rejected;
+    check(node, state, pod);
+  }
+}
+
+void check_smallest_request(const Node& node, const NodeState& state, const PodSpec& pod) {
   const auto smallest = smallest_single_change(node, state, pod);
   log(node, state, pod);
   std::optional<double> named;
@@ -246,6 +259,69 @@ RC_GTEST_PROP(Explain, NoSingleRequestCanBeSmallerByLess, ()) {
   RC_ASSERT(named.has_value());
   RC_ASSERT(*named <= *smallest + 1e-9);
 }
+
+RC_GTEST_PROP(Explain, NoSingleRequestCanBeSmallerByLess, ()) {
+  for_rejections(check_smallest_request);
+}
+
+/// Tries every set of other pods.
+bool fits_without_some_pods(const Node& node, const NodeState& state, const PodSpec& pod) {
+  const std::size_t sets = std::size_t{1} << state.pods.size();
+  for (std::size_t set = 1; set < sets; ++set) {
+    std::vector<PodUid> gone;
+    for (std::size_t i = 0; i < state.pods.size(); ++i) {
+      if ((set >> i & 1U) != 0) gone.push_back(state.pods[i].spec.uid);
+    }
+    if (admits(node, without(node, state, gone), pod)) return true;
+  }
+  return false;
+}
+
+/// Returns configurations with one strict setting changed.
+std::vector<Config> looser_settings(const Config& config) {
+  std::vector<Config> all;
+  for (const auto policy : kTopologyPolicyNames) {
+    if (policy == config.topology_manager_policy) break;  // the later ones are stricter
+    all.push_back(config);
+    all.back().topology_manager_policy = policy;
+  }
+  for (const auto scope : kTopologyScopeNames) {
+    all.push_back(config);
+    all.back().topology_manager_scope = scope;
+  }
+  all.push_back(config);
+  all.back().cpu_manager_policy_options.erase("full-pcpus-only");
+  all.push_back(config);
+  all.back().feature_gates["PodLevelResourceManagers"] = false;
+  return all;
+}
+
+/// Returns true if the node starts with another configuration and admits the pod.
+bool admits_with(const Node& node, const Config& config, NodeState state, const PodSpec& pod) {
+  const auto other = Node::make(node.machine(), config);
+  if (!other || !other->cpu().start(state.cpu) || !other->memory().start(state.memory)) {
+    return false;
+  }
+  return admits(*other, state, pod);
+}
+
+void check_claims(const Node& node, const NodeState& state, const PodSpec& pod) {
+  const Explanation explained = explain(node, state, pod);
+  log(node, state, pod);
+  const auto& remedies = explained.remedies;
+  const bool names_pods = std::any_of(remedies.begin(), remedies.end(), [](const Remedy& remedy) {
+    return remedy.kind == Remedy::Kind::kPods;
+  });
+  if (!explained.limit.empty()) RC_ASSERT(!names_pods);  // "Removing pods does not help"
+  if (!names_pods) RC_ASSERT(!fits_without_some_pods(node, state, pod));
+  if (!remedies.empty()) return;
+  RC_ASSERT(!smallest_single_change(node, state, pod).has_value());
+  for (const Config& config : looser_settings(node.config())) {
+    RC_ASSERT(!admits_with(node, config, release_stale(node, state), pod));
+  }
+}
+
+RC_GTEST_PROP(Explain, NothingHelpsIfItIsSaid, ()) { for_rejections(check_claims); }
 
 RC_GTEST_PROP(Explain, EachRemedyOfARejectionAdmitsThePod, ()) {
   const Node node = any_node();

@@ -246,6 +246,48 @@ RC_GTEST_PROP(Repair, RepairsDamagedFiles, ()) {
   (void)expect_repaired(any_successor(config), files);
 }
 
+/// Returns all containers with exclusive CPUs, and one that shares, as they run on a node.
+std::vector<RunningContainer> running_on(const CpuCheckpoint& state) {
+  std::vector<RunningContainer> all;
+  for (const auto& entry : state.assignments) {
+    all.push_back({.id = entry.id(), .group = "/g", .is_known = true, .cpus = entry.value});
+  }
+  all.push_back({.id = {PodUid("shares"), "c"},
+                 .group = "/s",
+                 .qos = QosClass::kBurstable,
+                 .cpus = state.default_set});
+  return all;
+}
+
+/// A later container of a pod can have the CPUs of an init container, so that both are uncertain.
+bool is_apart(const CpuCheckpoint& state, const ContainerId& id, const CpuSet& cpus) {
+  return std::all_of(state.assignments.begin(), state.assignments.end(), [&](const auto& entry) {
+    return entry.id() == id || !entry.value.intersects(cpus);
+  });
+}
+
+RC_GTEST_PROP(Repair, ReadsBackExactlyWhatRuns, ()) {
+  StateConfig config = any_repair_config();
+  config.pod_level = false;
+  const Node node = test::node_of(config);
+  const NodeState state = test::any_state(node);
+  KubeletFiles files = files_of(state, false, false);
+  RC_PRE(would_start(node, files, {}).has_value());
+  RC_PRE(!state.cpu.default_set.empty());
+  files.cpu->resize(*rc::gen::inRange<std::size_t>(0, files.cpu->size()));
+  const Repaired repaired = repair(node, files, {}, {.running = running_on(state.cpu)});
+  RC_ASSERT(would_start(node, repaired.files, {}).has_value());
+  const CpuCheckpoint after = inspect_cpu(*repaired.files.cpu)->state;
+  for (const auto& entry : after.assignments) {
+    const CpuSet* const before = state.cpu.assignments.find(entry.id());
+    RC_ASSERT(before != nullptr && *before == entry.value);
+  }
+  for (const auto& entry : state.cpu.assignments) {
+    if (entry.value.empty() || !is_apart(state.cpu, entry.id(), entry.value)) continue;
+    RC_ASSERT(after.assignments.contains(entry.id()));
+  }
+}
+
 RC_GTEST_PROP(Repair, KeepsEveryContainerBeforeATear, ()) {
   const StateConfig config = any_repair_config();
   const Node node = test::node_of(config);

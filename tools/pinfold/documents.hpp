@@ -12,6 +12,7 @@
 #include "pinfold/checkpoint/convert.hpp"
 #include "pinfold/checkpoint/diff.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/checkpoint/running_container.hpp"
 #include "pinfold/explain/explanation.hpp"
 #include "pinfold/fields/json.hpp"
 #include "pinfold/machine/machine.hpp"
@@ -253,8 +254,10 @@ struct ConvertDocument {
 };
 struct RepairDocument {
   std::vector<checkpoint::Note> done;
+  std::vector<checkpoint::ReadBack> read_back;
   std::vector<checkpoint::Note> lost;
   std::vector<checkpoint::Note> kept;
+  std::string kernel;
   bool is_written = false;
   bool starts = false;
   std::string validation;

@@ -116,6 +116,36 @@ TEST(NodePicture, ClosesAShortLastRow) {
 )");
 }
 
+/// The first 16 CPUs are fast.
+Machine hybrid(const char* text) {
+  return changed(synthetic(text), [](auto& d) {
+    CpuSet all;
+    for (const Cpu& cpu : d.cpus) all.insert(cpu.id);
+    const CpuSet fast = all & CpuSet::range(0, 15);
+    d.core_kinds = {{"performance", fast}, {"efficiency", all - fast}};
+  });
+}
+
+TEST(NodePicture, LabelsTheKindsOfCoresOfAHybridMachine) {
+  const std::string boxes = render_node(hybrid("[numa(memory=1GiB)] l3:1 core:20 pu:1"), {});
+  EXPECT_NE(boxes.find("1 GiB\nKinds of cores: performance 0-15, efficiency 16-19\n\n"),
+            std::string::npos)
+      << boxes;
+  EXPECT_NE(boxes.find("│   L3 0         │  0 │"), std::string::npos) << boxes;
+  EXPECT_NE(boxes.find("│   performance  ├────┼"), std::string::npos) << boxes;
+  EXPECT_NE(boxes.find("│   L3 0         │ 16 │ 17 │ 18 │ 19 │"), std::string::npos) << boxes;
+  EXPECT_NE(boxes.find("│   efficiency   └────┴"), std::string::npos) << boxes;
+  const Machine large = hybrid("[numa(memory=1GiB)] l3:1 core:80 pu:1");
+  const std::string dense = render_node(large, owned(large));
+  EXPECT_NE(dense.find("L3 0 performance   0-15  ."), std::string::npos) << dense;
+  EXPECT_NE(dense.find("L3 0 efficiency   16-"), std::string::npos) << dense;
+  const std::string table = render_node(large, {});
+  EXPECT_NE(table.find("16 × 1 performance  0-15"), std::string::npos) << table;
+  EXPECT_NE(table.find("64 × 1 efficiency   16-79"), std::string::npos) << table;
+  for (const std::string& drawn : {boxes, dense, table})
+    EXPECT_LE(widest_line(drawn), 80U) << drawn;
+}
+
 TEST(NodePicture, UsesAsciiIfTheLocaleIsNotUtf8) {
   const Machine machine = synthetic("pack:2 [numa(memory=1GiB)] l3:1 core:2 pu:1");
   Picture picture;

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pinfold/discover/discover.hpp"
@@ -214,6 +215,21 @@ TEST(Svg, NamesCpusOfSmallMachinesAndCaches) {
   EXPECT_NE(small.find(">L3 3</text>"), std::string::npos) << small;
   EXPECT_NE(small.find("class=\"number\">31</text>"), std::string::npos) << small;
   EXPECT_NE(small.find("held 2 MiB, reserved 1 MiB, free"), std::string::npos) << small;
+}
+
+TEST(Svg, LabelsTheKindsOfCoresOfAHybridMachine) {
+  SvgPanel panel = panel_of("[numa] l3:1 core:8 pu:1");
+  MachineDescription description = panel.machine.description();
+  description.core_kinds = {{"performance", CpuSet::range(0, 3)},
+                            {"efficiency", CpuSet::range(4, 7)}};
+  panel.machine = Machine::make(std::move(description)).value();
+  const std::string svg = render_svg("status", {panel});
+  EXPECT_NE(svg.find(">L3 0 performance</text>"), std::string::npos) << svg;
+  EXPECT_NE(svg.find(">L3 0 efficiency</text>"), std::string::npos) << svg;
+  EXPECT_NE(svg.find(">Kinds of cores: performance 0-3, efficiency 4-7</text>"), std::string::npos)
+      << svg;
+  EXPECT_NE(parsed(svg).get<std::string>("svg.desc").find("efficiency 4-7."), std::string::npos);
+  EXPECT_EQ(drawn_cpus(parsed(svg)).size(), 8U);
 }
 
 TEST(Svg, ShowsNeededCpusAndFramesThoseThatWouldBeFree) {

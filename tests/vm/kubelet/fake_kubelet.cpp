@@ -113,6 +113,14 @@ class FakeKubelet {
   std::map<std::string, std::string> cpus_;    ///< that were set last, by container id
 };
 
+/// Makes the directory that a kubelet has of each container, which shows its name.
+void make_directory(const PodSpec& pod, const std::string& container) {
+  std::error_code failed;
+  fs::create_directories(
+      fmt::format("{}/pods/{}/containers/{}", checkpoint::kKubeletDir, pod.uid.value, container),
+      failed);
+}
+
 void FakeKubelet::take(const std::string& file, std::string text) {
   auto read = read_manifest(file, std::move(text));
   if (!read) {
@@ -187,6 +195,7 @@ void FakeKubelet::start_containers(const Manifest& manifest, const ActivePod& po
   for (const ContainerResources& one : all_container_resources(node, managers_.state(), pod)) {
     const Container* const container = pod.spec.find(one.name);
     if (container == nullptr || container->kind == ContainerKind::kInit) continue;
+    make_directory(pod.spec, one.name);
     const RuntimeContainer* const known = running.find(one.name);
     const std::string cpus = one.cpuset_cpus.to_string();
     if (known != nullptr && known->runs) {

@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <string>
+#include <vector>
 
 #include "drawings.hpp"
 #include "frames.hpp"
@@ -94,15 +95,39 @@ std::vector<std::string> draw_cores(const std::vector<CpuSet>& all, const Cell& 
   return lines;
 }
 
+constexpr std::size_t kAround = 6;  // of the frame, and the indent
+
+/// Returns what stands before the lines of a cache: its name before the first row of numbers, and
+/// below it the kind of its cores.
+std::vector<std::string> captions_of(const Scene::Cache& cache) {
+  std::vector<std::string> captions = {""};
+  for (const std::string& text : {cache.name, cache.kind}) {
+    if (!text.empty()) captions.push_back(text);
+  }
+  return captions;
+}
+
+/// Returns the columns of the widest caption with the gap after it; 0 if there is none.
+std::size_t measure_captions(const Scene& scene) {
+  constexpr std::size_t kGap = 2;
+  std::size_t widest = 0;
+  for (const Scene::Outer& outer : scene.outers) {
+    for (const Scene::Inner& inner : outer.inners) {
+      for (const Scene::Cache& cache : inner.caches) {
+        for (const std::string& text : captions_of(cache)) widest = std::max(widest, text.size());
+      }
+    }
+  }
+  return widest == 0 ? 0 : widest + kGap;
+}
+
 }  // namespace
 
 std::string draw_boxes(const Machine& machine, const Scene& scene, const Picture& picture) {
   const Style& style = picture.style;
   const Cell cell = measure(machine, picture);
-  std::size_t caption = 0;  // columns of "L3 12  "
-  if (machine.description().has_cache_info) {
-    caption = fmt::format("L3 {}  ", machine.caches().back().id).size();
-  }
+  const std::size_t caption = measure_captions(scene);
+  const std::size_t width = style.width - std::min(style.width - 1, kAround + caption);
   std::vector<TitledBox> frames;
   for (const Scene::Outer& outer : scene.outers) {
     frames.push_back({title_text(outer.title, style), {}});
@@ -110,11 +135,11 @@ std::string draw_boxes(const Machine& machine, const Scene& scene, const Picture
     for (const Scene::Inner& inner : outer.inners) {
       lines.push_back(title_text(inner.title, style));
       for (const Scene::Cache& cache : inner.caches) {
-        const std::vector<std::string> cores =
-            draw_cores(cache.cores, cell, picture, style.width - 6 - caption);
-        const std::size_t middle = 1;  // the first row of numbers
+        const std::vector<std::string> cores = draw_cores(cache.cores, cell, picture, width);
+        const auto captions = captions_of(cache);
         for (std::size_t i = 0; i < cores.size(); ++i) {
-          lines.push_back("  " + pad_right(i == middle ? cache.name : "", caption) + cores[i]);
+          lines.push_back("  " + pad_right(i < captions.size() ? captions[i] : "", caption) +
+                          cores[i]);
         }
       }
     }

@@ -13,18 +13,34 @@ namespace {
 constexpr std::size_t kMargins = 6;        // of the frame, and the indent
 constexpr std::size_t kCaptionWidth = 18;  // columns that "L3 12  128-143  " may take
 
-/// The columns of a CPU: its label, its sign, its load.
+/// The columns of a CPU: its label, its sign, its load; and of the caption before a line of CPUs.
 struct CpuColumns {
   std::size_t label = 1;
   bool has_sign = false;
   bool has_load = false;
+  std::size_t caption = kCaptionWidth;
   [[nodiscard]] std::size_t width() const {
     return label + (has_sign ? 1 : 0) + (has_load ? 1 : 0);
   }
 };
 
-CpuColumns measure_slot(const Picture& picture) {
+/// Calls `visit` for every cache.
+template <class Visit>
+void for_each_cache(const Scene& scene, const Visit& visit) {
+  for (const Scene::Outer& outer : scene.outers) {
+    for (const Scene::Inner& inner : outer.inners) {
+      for (const Scene::Cache& cache : inner.caches) visit(cache);
+    }
+  }
+}
+
+CpuColumns measure_slot(const Scene& scene, const Picture& picture) {
   CpuColumns slot;
+  std::size_t kind = 0;
+  for_each_cache(scene, [&](const Scene::Cache& cache) {
+    kind = std::max(kind, cache.title().size() - cache.name.size());
+  });
+  slot.caption += kind;
   for (const Overlay::Entry& entry : picture.overlay.entries) {
     slot.label = std::max(slot.label, display_width(entry.label));
   }
@@ -78,7 +94,7 @@ DenseLine dense_line(std::span<const CpuSet> cores, std::size_t thread, const Cp
 std::vector<DenseLine> dense_lines(const Scene::Cache& cache, const CpuColumns& slot,
                                    const Picture& picture) {
   const std::size_t fitting = std::max<std::size_t>(
-      1, (picture.style.width - kMargins - kCaptionWidth) / (slot.width() + 1));
+      1, (picture.style.width - kMargins - slot.caption) / (slot.width() + 1));
   std::vector<DenseLine> lines;
   const std::span<const CpuSet> all = cache.cores;
   const std::size_t rows = (all.size() + fitting - 1) / fitting;
@@ -91,7 +107,7 @@ std::vector<DenseLine> dense_lines(const Scene::Cache& cache, const CpuColumns& 
       lines.push_back(dense_line(cores, thread, slot, picture));
     }
   }
-  if (!lines.empty()) lines.front().cache = cache.name;
+  if (!lines.empty()) lines.front().cache = cache.title();
   return lines;
 }
 
@@ -103,16 +119,12 @@ struct Captions {
 
 Captions measure_captions(const Scene& scene, const CpuColumns& slot, const Picture& picture) {
   Captions captions;
-  for (const Scene::Outer& outer : scene.outers) {
-    for (const Scene::Inner& inner : outer.inners) {
-      for (const Scene::Cache& cache : inner.caches) {
-        captions.cache = std::max(captions.cache, cache.name.size());
-        for (const DenseLine& line : dense_lines(cache, slot, picture)) {
-          captions.cpus = std::max(captions.cpus, line.cpus.size());
-        }
-      }
+  for_each_cache(scene, [&](const Scene::Cache& cache) {
+    captions.cache = std::max(captions.cache, cache.title().size());
+    for (const DenseLine& line : dense_lines(cache, slot, picture)) {
+      captions.cpus = std::max(captions.cpus, line.cpus.size());
     }
-  }
+  });
   return captions;
 }
 
@@ -148,7 +160,7 @@ std::vector<std::string> abreast(const std::vector<std::vector<std::string>>& bl
 
 std::string draw_dense(const Scene& scene, const Picture& picture) {
   const Style& style = picture.style;
-  const CpuColumns slot = measure_slot(picture);
+  const CpuColumns slot = measure_slot(scene, picture);
   const Captions captions = measure_captions(scene, slot, picture);
   const auto block_of = [&](const Scene::Cache& cache) {
     std::vector<std::string> block;

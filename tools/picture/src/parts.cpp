@@ -9,6 +9,23 @@
 #include <tuple>
 
 namespace pinfold::tools {
+namespace {
+
+/// Returns the position of a CPU's kind of core; that after the last if it is of none.
+std::size_t kind_of(const Machine& machine, CpuId cpu) {
+  const auto& kinds = machine.description().core_kinds;
+  if (!kinds) return 0;
+  const auto found = std::find_if(kinds->begin(), kinds->end(),
+                                  [&](const CoreKind& kind) { return kind.cpus.contains(cpu); });
+  return static_cast<std::size_t>(found - kinds->begin());
+}
+
+std::string name_of_kind(const Machine& machine, std::size_t kind) {
+  const auto& kinds = machine.description().core_kinds;
+  return kinds && kind < kinds->size() ? (*kinds)[kind].name : "";
+}
+
+}  // namespace
 
 Layout lay_out(const Machine& machine) {
   std::map<int, std::set<std::int32_t>> sockets_of_numa;
@@ -22,15 +39,17 @@ Layout lay_out(const Machine& machine) {
   Layout layout;
   layout.numa_outside = std::any_of(sockets_of_numa.begin(), sockets_of_numa.end(), several) &&
                         std::none_of(numa_of_socket.begin(), numa_of_socket.end(), several);
-  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, MachinePart> parts;
+  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::size_t>, MachinePart> parts;
   for (const Cpu& cpu : machine.cpus()) {
     const int numa = machine.groups_of(cpu.id).numa;
-    const auto key = layout.numa_outside ? std::tuple(numa, cpu.socket.value, cpu.l3.value)
-                                         : std::tuple(cpu.socket.value, numa, cpu.l3.value);
+    const std::size_t kind = kind_of(machine, cpu.id);
+    const auto key = layout.numa_outside ? std::tuple(numa, cpu.socket.value, cpu.l3.value, kind)
+                                         : std::tuple(cpu.socket.value, numa, cpu.l3.value, kind);
     MachinePart& part = parts[key];
     part.socket = cpu.socket.value;
     part.numa = numa;
     part.l3 = cpu.l3.value;
+    part.kind = name_of_kind(machine, kind);
     part.cpus.insert(cpu.id);
   }
   for (auto& [key, part] : parts) {
@@ -55,6 +74,10 @@ Scene::Title title_of_numa(const Machine& machine, int numa) {
 
 }  // namespace
 
+std::string Scene::Cache::title() const {
+  return name + (name.empty() || kind.empty() ? "" : " ") + kind;
+}
+
 Scene make_scene(const Machine& machine, const Layout& layout) {
   Scene scene;
   const MachinePart* last = nullptr;
@@ -71,7 +94,7 @@ Scene make_scene(const Machine& machine, const Layout& layout) {
     if (new_numa || new_socket) outer.inners.push_back({std::move(numa), {}});
     const bool has_cache = machine.description().has_cache_info;
     outer.inners.back().caches.push_back(
-        {has_cache ? fmt::format("L3 {}", part.l3) : "", part.cores});
+        {has_cache ? fmt::format("L3 {}", part.l3) : "", part.kind, part.cores});
     last = &part;
   }
   Scene::Outer bare{{"NUMA nodes without CPUs", "", -1}, {}};
@@ -181,7 +204,7 @@ std::string cores_and_threads(const MachinePart& part, const Style& style) {
   for (const auto& [threads, count] : cores) {
     out += fmt::format("{}{}{}{}", out.empty() ? "" : " + ", count, glyphs(style).times, threads);
   }
-  return out;
+  return out + (part.kind.empty() ? "" : " ") + part.kind;
 }
 
 std::string memory_of(const NumaNode& node) {
@@ -206,6 +229,17 @@ std::string machine_facts(const Machine& machine, const std::string& dot) {
   out +=
       fmt::format("{} ({})", counted(machine.cpus().size(), "CPU"), machine.all_cpus().to_string());
   return out + dot + human_bytes(machine.memory());
+}
+
+std::string core_kinds(const Machine& machine) {
+  const auto& kinds = machine.description().core_kinds;
+  if (!kinds) return "";
+  std::string out;
+  for (const CoreKind& kind : *kinds) {
+    out += fmt::format("{}{} {}", out.empty() ? "Kinds of cores: " : ", ", kind.name,
+                       kind.cpus.to_string());
+  }
+  return out;
 }
 
 std::vector<std::string> wrapped_list(const std::string& list, std::size_t width) {

@@ -10,11 +10,12 @@
 
 namespace pinfold::tools {
 
-/// CPUs that share socket, NUMA node and last-level cache, with their cores.
+/// CPUs that share socket, NUMA node, last-level cache and kind of core, with their cores.
 struct MachinePart {
   std::int32_t socket = -1;
   int numa = -1;  ///< position of the NUMA node
   std::int32_t l3 = -1;
+  std::string kind;  ///< "performance"; "": all cores of the machine are alike
   CpuSet cpus;
   std::vector<CpuSet> cores;
 };
@@ -23,7 +24,7 @@ struct MachinePart {
 /// contains sockets.
 struct Layout {
   bool numa_outside = false;
-  std::vector<MachinePart> parts;  ///< by outer, inner and cache
+  std::vector<MachinePart> parts;  ///< by outer, inner, cache and kind, the fastest first
 };
 [[nodiscard]] Layout lay_out(const Machine& machine);
 
@@ -35,9 +36,14 @@ struct Scene {
     std::string facts;  ///< "16 GiB   huge pages 2Mi: 1 GiB"; "" for a socket
     int numa = -1;      ///< position; -1 for a socket
   };
+  /// A last-level cache, or its cores of one kind.
   struct Cache {
     std::string name;  ///< "L3 0"; "" if unknown
+    std::string kind;  ///< of its cores; "": all of the machine are alike
     std::vector<CpuSet> cores;
+
+    /// Returns "L3 0 performance".
+    [[nodiscard]] std::string title() const;
   };
   struct Inner {
     Title title;
@@ -80,12 +86,14 @@ struct Glyphs {
 /// Returns one character for the load; " " if it is unknown.
 [[nodiscard]] std::string load_glyph(const Picture& picture, CpuId cpu);
 
-/// Returns the cores of a part and their threads: "8 x 2".
+/// Returns the cores of a part, their threads and their kind: "8 x 2", "8 x 2 performance".
 [[nodiscard]] std::string cores_and_threads(const MachinePart& part, const Style& style);
 /// Returns "16 GiB   huge pages 2Mi: 1 GiB, 1Gi: 0".
 [[nodiscard]] std::string memory_of(const NumaNode& node);
 /// Returns "2 sockets, 2 NUMA nodes, 4 cores, 8 CPUs (0-7), 32 GiB", with `dot` in place of commas.
 [[nodiscard]] std::string machine_facts(const Machine& machine, const std::string& dot);
+/// Returns "Kinds of cores: performance 0-15, efficiency 16-23"; "" if all are alike.
+[[nodiscard]] std::string core_kinds(const Machine& machine);
 /// Breaks a list of CPUs after commas into lines of at most `width` characters.
 [[nodiscard]] std::vector<std::string> wrapped_list(const std::string& list, std::size_t width);
 

@@ -22,7 +22,9 @@ constexpr std::size_t kMaxDenseCpus = 512;
 std::string headline(const Machine& machine, const Style& style) {
   const std::string name =
       machine.name().empty() ? "" : paint(style, Paint::kBold, machine.name()) + "   ";
-  return name + machine_facts(machine, glyphs(style).dot) + "\n";
+  const std::string kinds = core_kinds(machine);
+  return name + machine_facts(machine, glyphs(style).dot) + "\n" +
+         (kinds.empty() ? "" : wrapped_lines(kinds + "\n", style));
 }
 
 std::string legend(const Picture& picture) {

@@ -181,6 +181,9 @@ int draw_panel(Canvas& canvas, const SvgPanel& panel, int y) {
       text_at(kMargin, at + 12, svg::kSubtitle,
               svg::shortened(svg::kSubtitle, machine_facts(panel.machine, " · "), kInside));
   at += kLine + 2;
+  if (const std::string kinds = core_kinds(panel.machine); !kinds.empty()) {
+    at += draw_sentences(canvas, {kinds}, at - kLine / 3);
+  }
   at += svg::NodeDrawing(panel.machine, panel.picture).draw(canvas, at);
   if (panel.needed) at += draw_needed(canvas, *panel.needed, at);
   at += draw_legend(canvas, panel.picture.overlay, at);
@@ -198,6 +201,8 @@ int draw_panel(Canvas& canvas, const SvgPanel& panel, int y) {
 std::string described(const SvgPanel& panel) {
   std::string text = panel.caption.empty() ? "" : panel.caption + ": ";
   text += machine_facts(panel.machine, ", ") + ".";
+  if (const std::string kinds = core_kinds(panel.machine); !kinds.empty())
+    text += " " + kinds + ".";
   for (const Overlay::Entry& entry : panel.picture.overlay.entries) {
     text += fmt::format(" {}: {}, CPUs {}.", entry.label, entry.text,
                         entry.cpus.empty() ? "none" : entry.cpus.to_string());

@@ -279,11 +279,11 @@ int NodeDrawing::draw_caches(Canvas& canvas, const Form& form,
   int top = 0;
   int bottom = 0;
   for (const Scene::Cache& cache : caches) {
-    const int title = cache.name.empty() ? 0 : gaps.cache_title;
+    const std::string name = cache.title();
+    const int title = name.empty() ? 0 : gaps.cache_title;
     const int count = static_cast<int>(cache.cores.size());
     const int in_row = std::clamp((place.width + gaps.core) / step, 1, count);
-    const int width =
-        std::max(in_row * step - gaps.core, title > 0 ? text_width(kFacts, cache.name) : 0);
+    const int width = std::max(in_row * step - gaps.core, title > 0 ? text_width(kFacts, name) : 0);
     if (width > place.width) canvas.overflows = true;
     if (left > 0 && left + width > place.width) {
       left = 0;
@@ -291,7 +291,7 @@ int NodeDrawing::draw_caches(Canvas& canvas, const Form& form,
     }
     const int x = place.x + left;
     const int y = place.y + top + title;
-    if (title > 0) canvas.out += text_at(x, y - 5, kFacts, cache.name);
+    if (title > 0) canvas.out += text_at(x, y - 5, kFacts, name);
     for (int i = 0; i < count; ++i) {
       draw_core(canvas, form, cache.cores[static_cast<std::size_t>(i)], x + i % in_row * step,
                 y + i / in_row * core_step);

@@ -71,7 +71,7 @@ std::vector<TopologyRow> rows_of(const Layout& layout, int numa) {
   for (const auto& [socket, parts] : by_socket) {
     const bool cache_each =
         parts.size() > 1 && std::all_of(parts.begin(), parts.end(), [](const MachinePart* part) {
-          return part->cores.size() == 1;
+          return part->cores.size() == 1 && part->kind.empty();
         });
     if (!cache_each) {
       for (const MachinePart* part : parts)

@@ -68,8 +68,12 @@ void describe(Fields& fields, ConvertDocument& document) {
 void describe(Fields& fields, RepairDocument& document) {
   fields.type("Repair", "Repaired state files.");
   fields.member("done", document.done, "");
+  fields.member("readBack", document.read_back, "");
   fields.member("lost", document.lost, "");
   fields.member("kept", document.kept, "Old files.");
+  fields.member("kernel", document.kernel,
+                "Which running containers were read, or why none; \"\": not needed, no file is "
+                "damaged.");
   fields.member("written", document.is_written, "");
   fields.member("starts", document.starts, "The kubelet starts from them.");
   fields.member("validation", document.validation, "\"passes\", or \"fails: \" and its text.");

@@ -1,15 +1,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "agent/config_source.hpp"
 #include "agent/read_node.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "documents.hpp"
+#include "pinfold/audit/observe.hpp"
+#include "pinfold/audit/running.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/repair.hpp"
 #include "pinfold/checkpoint/replace_all.hpp"
 #include "pinfold/decide/start_advice.hpp"
+#include "pinfold/picture/text.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -34,6 +39,7 @@ struct Directory {
   std::vector<std::string> orphans;  ///< temporary files of a kubelet
   std::string pods_error;            ///< why .pinfold_pods cannot be read; "" if it can
   bool has_journal = false;          ///< a commit was interrupted, or an agent runs
+  std::string kernel;                ///< which running containers were read, or why none
 };
 
 /// Adds the last contents of each file from a journal that was set aside, if it can be read.
@@ -51,9 +57,41 @@ void add_stale_journal(cp::Fs& fs, cp::OtherFiles& others) {
   }
 }
 
+/// Returns a directory as the node below `root` sees it; "" if it is outside.
+std::string path_below(const std::string& root, const std::string& directory) {
+  // By names alone: a link below the root may lead elsewhere from here than on the node.
+  const auto normal = [](const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::absolute(path, ignored).lexically_normal();
+  };
+  const std::string path = normal(directory).lexically_relative(normal(root));
+  return path.empty() || path.starts_with("..") ? "" : "/" + path;
+}
+
+/// Adds the containers that run on the node. Returns how many, or why they cannot be read.
+std::string add_running(const NodeOptions& options, cp::OtherFiles& others) {
+  if (!options.machine.empty()) {
+    return "running containers were not read: the machine is that of a file (--machine)";
+  }
+  const auto tree = audit::Tree::open(options.sysfs);
+  if (!tree) return "running containers were not read: " + tree.error().message;
+  const audit::Observed observed =
+      audit::observe_containers(*tree, path_below(options.sysfs, options.state_dir));
+  if (!observed.cgroups.version) {
+    return fmt::format("running containers were not read: no cpusets in '{}'",
+                       tree->shown("/sys/fs/cgroup"));
+  }
+  others.running = audit::running_containers(observed);
+  std::string text = fmt::format("{} in '{}'", counted(others.running.size(), "running container"),
+                                 tree->shown(observed.cgroups.mount));
+  for (const auto& [kind, problem] : observed.problems) text += "; " + problem.message;
+  return text;
+}
+
 /// Reads a directory. One without state files is valid: a kubelet starts with an empty node.
-Result<Directory> read(cp::Fs& fs) {
+Result<Directory> read(cp::Fs& fs, const NodeOptions& options) {
   Directory directory;
+  directory.kernel = add_running(options, directory.others);
   PINFOLD_LET(directory.files, cp::read_files(fs));
   PINFOLD_LET(const auto names, fs.list());
   directory.has_journal =
@@ -164,6 +202,7 @@ Result<std::vector<cp::Note>> write(cp::Store& store, cp::Fs& fs, const cp::Repa
 struct RepairOutcome {
   cp::Repaired repaired;
   std::vector<cp::Note> kept;
+  std::string kernel;      ///< see Directory; "": no file is damaged
   std::string validation;  ///< by the kubelet's start-up: see describe_passed, or "fails: ..."
   bool starts = false;
   bool needed = false;   ///< there is something to write
@@ -186,8 +225,9 @@ RepairOutcome evaluate(const RepairOptions& options, const RepairTarget& target,
                        const cp::ContainerIds& ids, const Directory& directory) {
   const Node& node = target.node;
   RepairOutcome outcome;
-  const auto& [files, others, orphans, pods_error, has_journal] = directory;
+  const auto& [files, others, orphans, pods_error, has_journal, kernel] = directory;
   outcome.repaired = cp::repair(node, {files.cpu, files.memory}, ids, others);
+  if (outcome.repaired.has_damage) outcome.kernel = kernel;
   if (has_journal) {
     outcome.repaired.done.push_back(
         {std::string(cp::kJournalFileName), "a commit was interrupted: completed"});
@@ -221,17 +261,27 @@ std::string_view why_not_written(const RepairOptions& options, const RepairOutco
   return options.dry_run ? " (--dry-run)" : "";
 }
 
+std::vector<cp::Note> read_back_notes(const std::vector<cp::ReadBack>& read_back) {
+  std::vector<cp::Note> notes;
+  for (const auto& [object, resource, text, source] : read_back) {
+    notes.push_back({object, fmt::format("{}, from '{}'", text, source)});
+  }
+  return notes;
+}
+
 void print(const RepairOptions& options, const RepairOutcome& outcome) {
   const cp::Repaired& repaired = outcome.repaired;
   if (options.output == OutputFormat::kJson) {
-    fmt::print("{}",
-               json_text(RepairDocument{repaired.done, repaired.lost, outcome.kept, outcome.written,
-                                        outcome.starts, outcome.validation}));
+    fmt::print("{}", json_text(RepairDocument{repaired.done, repaired.read_back, repaired.lost,
+                                              outcome.kept, outcome.kernel, outcome.written,
+                                              outcome.starts, outcome.validation}));
     return;
   }
   print_notes("repaired", repaired.done);
+  print_notes("read back from the kernel", read_back_notes(repaired.read_back));
   print_notes("could not be saved", repaired.lost);
   print_notes("kept aside", outcome.kept);
+  if (!outcome.kernel.empty()) fmt::print("kernel: {}\n", escaped(outcome.kernel));
   if (!outcome.needed) fmt::print("nothing to repair\n");
   fmt::print("start-up validation: {}\n", escaped(outcome.validation));
   if (outcome.needed && !outcome.written) {
@@ -284,7 +334,7 @@ Result<ExitStatus> run(const RepairOptions& options) {
   PINFOLD_LET(auto config, read_config(read_as));
   PINFOLD_LET(const auto node, make_node(options.node, config.config));
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
-  PINFOLD_LET(auto directory, read(*fs));
+  PINFOLD_LET(auto directory, read(*fs, options.node));
   PINFOLD_TRY(check_policy(options, config, directory.files));
   const RepairTarget target = target_of(node, config);
   RepairOutcome outcome = evaluate(options, target, ids, directory);
@@ -293,7 +343,7 @@ Result<ExitStatus> run(const RepairOptions& options) {
     PINFOLD_LET(auto store, cp::Store::open(path, cp::Store::kLockTimeout,
                                             cp::owner_check(options.is_insecure)));
     const bool had_journal = directory.has_journal;
-    PINFOLD_LET(directory, read(*fs));
+    PINFOLD_LET(directory, read(*fs, options.node));
     directory.has_journal = had_journal;
     outcome = evaluate(options, target, ids, directory);
     if (outcome.needed && outcome.allowed) {
@@ -312,8 +362,9 @@ cli::Command checkpoint_repair_command() {
   options->node.state_dir.clear();  // passed as the argument
   cli::Command command{"repair",
                        "Repair state files that a kubelet refuses to load; keeps every assignment "
-                       "that can be saved, and a copy of the old files. Writes nothing and exits "
-                       "with status 1 if something would be lost, unless --accept-loss is given"};
+                       "that can be saved, also from the control groups of running containers, and "
+                       "a copy of the old files. Writes nothing and exits with status 1 if "
+                       "something would be lost, unless --accept-loss is given"};
   command.add({{.name = "DIRECTORY",
                 .target = &options->node.state_dir,
                 .help = "Directory with state files",

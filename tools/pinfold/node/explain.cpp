@@ -14,6 +14,7 @@
 #include "commands.hpp"
 #include "documents.hpp"
 #include "input.hpp"
+#include "node/kubelet_pods.hpp"
 #include "node/status_picture.hpp"
 #include "pinfold/agent/admission.hpp"
 #include "pinfold/agent/offline.hpp"
@@ -58,18 +59,35 @@ agent::AdmissionFacts facts_of(const agent::NodeAgent& agent) {
   return {agent.node(), agent.offline(), agent.observed()};
 }
 
+/// Returns the pods that run on the node: those of --running, else what a kubelet here answers.
+/// Warns if it does not.
+Result<std::vector<PodSpec>> running_pods(const ExplainOptions& options) {
+  if (!options.running.empty()) return read_pods({options.running});
+  if (!options.of_kubelet || options.agent.sysfs != "/") return std::vector<PodSpec>();
+  auto pods = read_kubelet_pods();
+  if (pods) return pods;
+  warn(fmt::format(
+      "running pods count only with what the kubelet's files say they hold: {}; pass --running "
+      "with the output of 'kubectl get pods -A -o json --field-selector spec.nodeName=NODE', or "
+      "of 'curl -k -H \"Authorization: Bearer $TOKEN\" https://127.0.0.1:10250/pods' with a token "
+      "that may get nodes/proxy",
+      pods.error().message));
+  return std::vector<PodSpec>();
+}
+
 /// Returns the state with the pods that run on the node: held ones keep what they have, and the
 /// requests of all count. Warns of those that the node would not admit.
 Result<agent::AgentState> state_with_running(const ExplainOptions& options,
                                              const agent::NodeAgent& agent) {
-  if (options.running.empty()) return agent.state();
-  PINFOLD_LET(const auto pods, read_pods({options.running}));
+  PINFOLD_LET(const auto pods, running_pods(options));
+  if (pods.empty()) return agent.state();
   PINFOLD_LET(auto preview, agent::preview_admission(facts_of(agent), agent.state(), pods));
   for (std::size_t i = 0; i < pods.size(); ++i) {
     const auto& rejection = preview.outcomes[i].rejection;
     if (!rejection) continue;
     warn(fmt::format("{}/{} of {} counts only with what the node's files say it holds: {}: {}",
-                     pods[i].namespace_name, pods[i].name, input_name(options.running),
+                     pods[i].namespace_name, pods[i].name,
+                     options.running.empty() ? "the kubelet" : input_name(options.running),
                      rejection->reason, rejection->message));
   }
   return std::move(preview.next);
@@ -424,7 +442,8 @@ cli::Command explain_command() {
                {.name = "--node-from-kubelet",
                 .target = &options->of_kubelet,
                 .help = "The node is the one that a kubelet runs here, or in the directory of "
-                        "--sysfs: its state, its configuration and its flags",
+                        "--sysfs: its state, its configuration and its flags; here also its pods, "
+                        "if it has a read-only port",
                 .excludes = {"--state-dir", "--config", "--machine"}},
                {.name = "--running",
                 .target = &options->running,

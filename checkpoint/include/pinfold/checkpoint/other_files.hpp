@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/checkpoint/running_container.hpp"
 #include "pinfold/types/container_id.hpp"
 #include "pinfold/types/container_map.hpp"
 #include "pinfold/types/cpuset.hpp"
@@ -19,13 +20,14 @@ namespace pinfold::checkpoint {
   return baseline != nullptr && cpus.contains_all(*baseline) ? baseline : nullptr;
 }
 
-/// What other files in the directory say.
+/// What other files in the directory say, and the kernel.
 struct OtherFiles {
   /// Contents by name: temporary files and copies in journals; any of them may be a state file.
   std::map<std::string, std::string> copies = {};
-  std::vector<PodSpec> pods = {};       ///< the active pods, from .pinfold_pods
-  std::set<ContainerId> removed = {};   ///< those of their containers that were removed
-  ContainerMap<CpuSet> baselines = {};  ///< the CPUs that resizes must not take
+  std::vector<PodSpec> pods = {};              ///< the active pods, from .pinfold_pods
+  std::set<ContainerId> removed = {};          ///< those of their containers that were removed
+  ContainerMap<CpuSet> baselines = {};         ///< the CPUs that resizes must not take
+  std::vector<RunningContainer> running = {};  ///< all of the node, without sandboxes
 };
 
 }  // namespace pinfold::checkpoint
