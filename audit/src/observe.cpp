@@ -98,6 +98,13 @@ ObservedKubelet observe_kubelet(const Tree& tree, const ObserveOptions& options)
   return observe_kubelet(tree, options, ignored);
 }
 
+ObservedGroups observe_groups(const Tree& tree) {
+  Problems ignored;
+  ObservedGroups groups = observe_groups(tree, ignored);
+  name_containers(tree, groups, ignored);
+  return groups;
+}
+
 Observed observe_again(const Tree& tree, const Observed& before) {
   Problems problems;
   Observed observed{tree.root()};

@@ -12,6 +12,9 @@ namespace pinfold::audit {
 /// Reads only the kubelet: its process and its configuration.
 [[nodiscard]] ObservedKubelet observe_kubelet(const Tree& tree, const ObserveOptions& options);
 
+/// Reads only the groups of pods and the names of their containers.
+[[nodiscard]] ObservedGroups observe_groups(const Tree& tree);
+
 /// Reads only the state files and the groups, for --watch: fast enough for several times a second.
 /// `before`: a complete observation of the same node.
 [[nodiscard]] Observed observe_again(const Tree& tree, const Observed& before);
