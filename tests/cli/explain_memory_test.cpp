@@ -81,6 +81,7 @@ TEST_F(ExplainMemory, SaysWhatIsUnknown) {
   EXPECT_THAT(pod.err, HasSubstr("pod 'shop/none': no container of it has a control group"));
   EXPECT_THAT(explain("4711").err, HasSubstr("process 4711: expected the id of a running process"));
   EXPECT_THAT(explain("--pod web").err, HasSubstr("--pod"));
+  EXPECT_THAT(explain("").err, HasSubstr("--memory: expected a pod, the id of a process"));
 }
 
 /// A node whose state is Pinfold's own, with the memory manager.

@@ -177,6 +177,11 @@ std::string binding_text(const BoundGroup& group) {
 
 Result<ExitStatus> explain_memory(const AgentArguments& options,
                                   const std::vector<std::string>& subjects) {
+  if (subjects.empty() && options.sysfs != NodeOptions().sysfs) {
+    return fail(ErrorCode::kInvalidArgument,
+                "--memory: expected a pod, the id of a process or the directory of a cgroup: this "
+                "process is not on the machine of --sysfs");
+  }
   PINFOLD_LET(const auto agent, open_agent(options));
   PINFOLD_LET(const auto tree, audit::Tree::open(options.sysfs));
   const audit::ObservedGroups observed = audit::observe_groups(tree);
