@@ -15,7 +15,6 @@
 namespace pinfold::audit {
 namespace {
 
-using enforce::CgroupVersion;
 using enforce::NodeSet;
 
 constexpr const char* kNumaNodes = "/sys/devices/system/node";

@@ -146,6 +146,7 @@ class NumaForecaster {
       for (const CpuId node : all) sets.emplace(NodeSet::of(node).to_string(), NodeSet::of(node));
     }
     std::vector<NodeSet> list;
+    list.reserve(sets.size());
     for (auto& [text, nodes] : sets) list.push_back(std::move(nodes));
     return list;
   }

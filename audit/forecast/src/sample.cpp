@@ -49,7 +49,7 @@ std::optional<ControllerMount> mount_of(const std::string& root, std::string_vie
 /// Visits the groups of a hierarchy from the top down.
 class GroupWalk {
  public:
-  GroupWalk(const std::string& root, ControllerMount memory,
+  GroupWalk(const std::string& root, const ControllerMount& memory,
             const std::optional<ControllerMount>& cpusets, const GroupNames& names)
       : memory_(root + memory.directory),
         cpusets_(cpusets ? root + cpusets->directory : ""),
@@ -162,9 +162,9 @@ Result<MemorySample> read_numa_memory(const std::string& root, std::chrono::nano
 }
 
 std::vector<GroupMemory> read_groups(const std::string& root, const GroupNames& names) {
-  auto memory = mount_of(root, "memory");
+  const auto memory = mount_of(root, "memory");
   if (!memory) return {};
-  GroupWalk walk(root, *std::move(memory), mount_of(root, "cpuset"), names);
+  GroupWalk walk(root, *memory, mount_of(root, "cpuset"), names);
   walk.visit("", {}, 0);
   return walk.take();
 }

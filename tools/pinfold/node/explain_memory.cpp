@@ -127,6 +127,7 @@ Result<std::vector<BoundGroup>> groups_of(const MemoryScan& scan, const std::str
 /// Returns "8 GiB of memory on NUMA node 0".
 std::string assigned_text(const std::vector<MemoryBlock>& blocks) {
   std::vector<std::string> parts;
+  parts.reserve(blocks.size());
   for (const MemoryBlock& block : blocks) {
     parts.push_back(fmt::format("{} of {} on NUMA node{} {}", human_bytes(block.size), block.type,
                                 block.numa_affinity.size() == 1 ? "" : "s",
