@@ -82,6 +82,12 @@ std::span<const WatchEvent::Kind> enumerators(WatchEvent::Kind /*type*/) {
   return kAll;
 }
 
+std::span<const BindingReason> enumerators(BindingReason /*type*/) {
+  static constexpr std::array kAll = {BindingReason::kOffline, BindingReason::kWithoutMemory,
+                                      BindingReason::kCgroup, BindingReason::kProcess};
+  return kAll;
+}
+
 void describe(Fields& fields, Subject& subject) {
   fields.type("Subject", "The object of a finding.");
   fields.member("kind", subject.kind,
@@ -174,6 +180,21 @@ void describe(Fields& fields, DoctorDocument& document) {
   fields.computed("warningCount", count(checks, CheckStatus::kWarning), "");
   fields.computed("unknownCount", count(checks, CheckStatus::kUnknown), "");
   fields.member("checks", document.checks, "The worst first.");
+}
+
+void describe(Fields& fields, BindingLimit& limit) {
+  fields.type("BindingLimit", "NUMA nodes to which memory cannot be bound, and why.");
+  fields.member("numaNodes", limit.numa_nodes, "");
+  fields.member("reason", limit.reason, "");
+  fields.member("cgroupPath", limit.directory,
+                "With \"cgroup\": the topmost group without them; else \"\".");
+  fields.member("text", limit.text, "One clause.");
+}
+
+void describe(Fields& fields, MemoryBinding& binding) {
+  fields.type("MemoryBinding", "The NUMA nodes to which memory can be bound.");
+  fields.member("numaNodes", binding.numa_nodes, "Those that set_mempolicy and mbind accept.");
+  fields.member("limits", binding.limits, "Every other NUMA node once.");
 }
 
 AuditDocument audit_document(const Report& report, const Observed& observed) {

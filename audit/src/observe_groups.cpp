@@ -18,24 +18,6 @@ constexpr std::size_t kMaxSearched = 20'000;
 /// How deep below a container's group processes are searched.
 constexpr int kMaxGroupDepth = 16;
 
-/// The locations of the files with the sets and the limit.
-struct CgroupMounts {
-  CgroupVersion version;
-  std::string cpusets;  ///< the mount
-  std::string cpu;      ///< of the hierarchy with CPU limits; "": none
-};
-
-std::optional<CgroupMounts> find_hierarchy(const Tree& tree) {
-  const std::string base = "/sys/fs/cgroup";
-  if (tree.has(base + "/cgroup.controllers")) return CgroupMounts{CgroupVersion::kV2, base, base};
-  if (!tree.has(base + "/cpuset")) return std::nullopt;
-  CgroupMounts hierarchy{CgroupVersion::kV1, base + "/cpuset", ""};
-  for (const char* const name : {"/cpu,cpuacct", "/cpu", "/cpuacct,cpu"}) {
-    if (hierarchy.cpu.empty() && tree.has(base + name)) hierarchy.cpu = base + name;
-  }
-  return hierarchy;
-}
-
 std::string below(const std::string& path, const std::string& name) {
   return path.empty() ? name : fmt::format("{}/{}", path, name);
 }
@@ -197,6 +179,17 @@ void add_limits(const ObservedGroupReader& reader, ObservedGroups& cgroups) {
 }
 
 }  // namespace
+
+std::optional<CgroupMounts> find_hierarchy(const Tree& tree) {
+  const std::string base = "/sys/fs/cgroup";
+  if (tree.has(base + "/cgroup.controllers")) return CgroupMounts{CgroupVersion::kV2, base, base};
+  if (!tree.has(base + "/cpuset")) return std::nullopt;
+  CgroupMounts hierarchy{CgroupVersion::kV1, base + "/cpuset", ""};
+  for (const char* const name : {"/cpu,cpuacct", "/cpu", "/cpuacct,cpu"}) {
+    if (hierarchy.cpu.empty() && tree.has(base + name)) hierarchy.cpu = base + name;
+  }
+  return hierarchy;
+}
 
 ObservedGroups observe_groups(const Tree& tree, Problems& problems) {
   ObservedGroups cgroups;

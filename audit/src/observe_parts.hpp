@@ -32,6 +32,15 @@ void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKub
                                                         const std::string& root_dir,
                                                         Problems& problems);
 
+/// The locations of the files with the sets and the limit.
+struct CgroupMounts {
+  enforce::CgroupVersion version;
+  std::string cpusets;  ///< the mount
+  std::string cpu;      ///< of the hierarchy with CPU limits; "": none
+};
+/// Returns nullopt if no cpusets are mounted.
+[[nodiscard]] std::optional<CgroupMounts> find_hierarchy(const Tree& tree);
+
 [[nodiscard]] ObservedGroups observe_groups(const Tree& tree, Problems& problems);
 /// Finds the names of the containers that the groups belong to.
 void name_containers(const Tree& tree, ObservedGroups& cgroups, Problems& problems);

@@ -52,6 +52,7 @@ std::string subcommand_of(const std::string& command_line) {
   std::string name = program[1];
   if (name == "checkpoint" && program + 2 != words.end()) name += " " + program[2];
   if (has("--cycle")) name += " cycle";
+  if (name == "explain" && has("--memory")) name += " memory";
   if (name == "audit" && has("--watch")) name += " watch";
   if (name == "simulate" && has("--cluster")) name += " cluster";
   return name;

@@ -11,6 +11,7 @@
 #include "pinfold/decide/fields.hpp"
 #include "pinfold/explain/fields.hpp"
 #include "pinfold/machine/fields.hpp"
+#include "pinfold/memory/fields.hpp"
 #include "pinfold/noise/fields.hpp"
 #include "pinfold/predict/fields.hpp"
 #include "pinfold/socket/fields.hpp"
@@ -116,6 +117,23 @@ void describe(Fields& fields, ExplainDocument& document) {
   fields.member("pods", document.pods, "");
 }
 
+void describe(Fields& fields, BoundGroup& group) {
+  fields.type("BoundGroup", "A control group, and to which NUMA nodes it may bind memory.");
+  fields.member("container", group.container, "Null: it is of no known container.");
+  fields.member("pid", up_to(group.pid, kMaxPid), "The process that was named; 0: none.");
+  fields.member("cgroupPath", group.cgroup_path, "Absolute, in the hierarchy with the cpusets.");
+  describe(fields, group.binding);
+  fields.member(
+      "filtered", group.is_filtered,
+      "The process has a seccomp filter and lacks CAP_SYS_NICE, so that EPERM is likely.");
+  fields.member("assigned", group.assigned, "What the memory manager assigned to the container.");
+}
+
+void describe(Fields& fields, ExplainMemoryDocument& document) {
+  fields.type("MemoryBindings", "To which NUMA nodes groups and processes may bind memory.");
+  fields.member("groups", document.groups, "");
+}
+
 void describe(Fields& fields, CpuOwner& owner) {
   fields.type("CpuOwner", "The owner of a CPU.");
   fields.member("id", up_to(owner.id, std::numeric_limits<std::int32_t>::max()),
@@ -207,6 +225,7 @@ constexpr std::array kKinds = {
     kind<DefragmentDocument>("defragment", "pinfold defragment -o json"),
     kind<audit::DoctorDocument>("doctor", "pinfold doctor -o json"),
     kind<ExplainDocument>("explain", "pinfold explain -o json"),
+    kind<ExplainMemoryDocument>("explain-memory", "pinfold explain --memory -o json"),
     kind<MachineDescription>("machine", "pinfold topology -o json, and a machine in any input"),
     kind<MessageLine>("message", "A line on standard error with -o json"),
     kind<noise::NoiseReport>("noise", "pinfold noise -o json"),

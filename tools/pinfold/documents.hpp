@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pinfold/agent/fields.hpp"
+#include "pinfold/audit/memory_binding.hpp"
 #include "pinfold/checkpoint/convert.hpp"
 #include "pinfold/checkpoint/diff.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
@@ -95,6 +96,20 @@ struct DefragmentDocument {
 struct ExplainDocument {
   Profile profile = Profile::kFixed;
   std::vector<Explanation> pods;
+};
+
+/// A group, or a process in it, and the NUMA nodes to which it may bind memory.
+struct BoundGroup {
+  std::optional<ContainerRef> container;  ///< nullopt: none is known
+  pid_t pid = 0;                          ///< 0: no process was named
+  std::string cgroup_path;                ///< absolute, in the hierarchy with the cpusets
+  audit::MemoryBinding binding;
+  bool is_filtered = false;           ///< see audit::BindingFacts
+  std::vector<MemoryBlock> assigned;  ///< by the memory manager to the container
+};
+/// `pinfold explain --memory`.
+struct ExplainMemoryDocument {
+  std::vector<BoundGroup> groups;
 };
 
 /// The owner of a CPU.
@@ -285,6 +300,8 @@ void describe(fields::Fields& fields, ReconcileDocument& document);
 void describe(fields::Fields& fields, DefragmentDocument& document);
 void describe(fields::Fields& fields, ResizeDocument& document);
 void describe(fields::Fields& fields, ExplainDocument& document);
+void describe(fields::Fields& fields, BoundGroup& group);
+void describe(fields::Fields& fields, ExplainMemoryDocument& document);
 void describe(fields::Fields& fields, CpuOwner& owner);
 void describe(fields::Fields& fields, CpuThread& thread);
 void describe(fields::Fields& fields, CpuCandidate& candidate);

@@ -124,6 +124,7 @@ struct Interfaces::Parts {
     if (published) append(families, metrics::publish_families(published()));
     append(families, metrics::service_families(worker.node(), *snapshot, worker.waiting()));
     append_noise(snapshot->state.node, families);
+    if (memory) append(families, metrics::memory_families(memory()));
     if (snapshot->quieted) append(families, metrics::quiet_families(*snapshot->quieted));
     return families;
   }
@@ -131,6 +132,7 @@ struct Interfaces::Parts {
   worker::Worker& worker;
   std::function<worker::RuntimeCounters()> runtime;
   std::function<publish::PublishCounters()> published;
+  std::function<forecast::MemoryOutlook()> memory;
   grpc::Api api;
   grpc::PodResourcesApi pod_resources;
   std::unique_ptr<grpc::Endpoint> api_endpoint;
@@ -169,6 +171,7 @@ Result<std::unique_ptr<Interfaces>> Interfaces::start(const InterfaceSettings& s
   auto parts = std::make_unique<Parts>(worker);
   parts->runtime = settings.runtime;
   parts->published = settings.published;
+  parts->memory = settings.memory;
   grpc::EndpointOptions options;
   options.log = log;
   const auto say = [&](const std::string& message) {

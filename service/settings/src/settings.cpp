@@ -48,6 +48,7 @@ constexpr std::array kFields = {
     NamedField{"metricsAddress", &Settings::metrics_address},
     NamedField{"nri", &Settings::nri},
     NamedField{"publish", &Settings::publish},
+    NamedField{"memoryForecast", &Settings::memory_forecast},
     NamedField{"reconcileIntervalSeconds", &Settings::reconcile_interval, false},
     NamedField{"movePages", &Settings::move_pages, false},
     NamedField{"logLevel", &Settings::log_level, false},

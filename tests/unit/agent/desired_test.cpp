@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "node_samples.hpp"
+#include "pinfold/agent/named_groups.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -109,6 +110,19 @@ TEST(DesiredLayout, LeavesContainersOfAHeldPodTheirCpus) {
   EXPECT_EQ(cpus(layout, {PodUid("x"), "a"}), CpuSet({1, 2}));
   EXPECT_EQ(cpus(layout, {PodUid("x"), "b"}), pool);
   EXPECT_EQ(cpus(layout, {PodUid("x"), ""}), pool | CpuSet({1, 2}));
+}
+
+TEST(NamedGroups, AreThoseBelowTheRootAndTheAdoptedOnes) {
+  const Node node = static_node();
+  AgentState state = admitted(node, {pod("x", {guaranteed("a", 2)}), pod("s", {best_effort("c")})});
+  state.adopted[ContainerId{PodUid("s"), "c"}] = "/cg/kubepods/pods/c";
+  const NamedGroups groups = named_groups(node, state, "/cg/pinfold");
+  ASSERT_EQ(groups.size(), 4U);
+  EXPECT_EQ(groups.at("/cg/pinfold/podx/a").container, "a");
+  EXPECT_EQ(groups.at("/cg/pinfold/podx").container, "") << "the pod's own";
+  EXPECT_EQ(groups.at("/cg/pinfold/podx").pod.uid, PodUid("x"));
+  EXPECT_EQ(groups.at("/cg/pinfold/pods").pod.uid, PodUid("s"));
+  EXPECT_EQ(groups.at("/cg/kubepods/pods/c").container, "c");
 }
 
 }  // namespace

@@ -164,6 +164,26 @@ TEST(NoiseFamilies, CountOnlyTheGivenCpus) {
   EXPECT_TRUE(noise_families(counters, {}).empty());
 }
 
+TEST(MemoryFamilies, HaveEachNumaNode) {
+  forecast::MemoryOutlook outlook;
+  outlook.numa = {{NumaId{0}, 4096, 2048}, {NumaId{1}, 4096, 1024}};
+  forecast::Forecast one{forecast::Forecast::Kind::kNumaNodes, CpuSet{1}};
+  one.in = forecast::Seconds(40);
+  forecast::Forecast both{forecast::Forecast::Kind::kNumaNodes, CpuSet{1, 2}};
+  both.in = forecast::Seconds(30);
+  outlook.forecasts = {both, one};
+  outlook.alarms = 2;
+  const std::string printed = prometheus::TextSerializer().Serialize(memory_families(outlook));
+  for (const char* const line : {"pinfold_memory_alarms_total 2",
+                                 "pinfold_numa_memory_available_bytes{numa_node=\"1\"} 1024",
+                                 "pinfold_numa_memory_exhaustion_seconds{numa_node=\"0\"} +Inf",
+                                 "pinfold_numa_memory_exhaustion_seconds{numa_node=\"1\"} 30"}) {
+    EXPECT_THAT(printed, HasSubstr(std::string(line) + "\n")) << printed;
+  }
+  EXPECT_THAT(prometheus::TextSerializer().Serialize(memory_families({})),
+              Not(HasSubstr("numa_node")));
+}
+
 TEST(QuietFamilies, PrintWhatWasDone) {
   quiet::QuietReport report;
   report.written = 7;

@@ -36,23 +36,39 @@ TEST(Settings, ReadsEveryMember) {
       "/k\ngrpcSocket: "
       "/r\npodResourcesSocket: /p\n"
       "metricsAddress: ':1'\nreconcileIntervalSeconds: 30\nmovePages: true\n"
+      "memoryForecast: false\n"
       "nri: {socket: /n, index: '07', mode: observe, podLevelResources: none, kubeletRoot: /l,\n"
       "  unhealthyAfterSeconds: 5, handlersWithoutContainerGroups: [kata-qemu, runsc], "
       "tellContainers: any}\n"
       "logLevel: debug\n");
   ASSERT_TRUE(settings.has_value()) << settings.error().message;
-  EXPECT_EQ(*settings,
-            (Settings{"/s", "/c", "/f", "/m", "kubelet-1.36", "/b", "/g", false, false,
-                      quiet::QuietLevel::kSystem, "/k", "/r", "/p", ":1",
-                      NriSettings{"/n",
-                                  "07",
-                                  NriMode::kObserve,
-                                  PodLevelResources::kNone,
-                                  "/l",
-                                  std::chrono::seconds(5),
-                                  {"kata-qemu", "runsc"},
-                                  AssignedFor::kAny},
-                      std::nullopt, std::chrono::seconds(30), true, agent::LogLevel::kDebug}));
+  EXPECT_EQ(*settings, (Settings{"/s",
+                                 "/c",
+                                 "/f",
+                                 "/m",
+                                 "kubelet-1.36",
+                                 "/b",
+                                 "/g",
+                                 false,
+                                 false,
+                                 quiet::QuietLevel::kSystem,
+                                 "/k",
+                                 "/r",
+                                 "/p",
+                                 ":1",
+                                 NriSettings{"/n",
+                                             "07",
+                                             NriMode::kObserve,
+                                             PodLevelResources::kNone,
+                                             "/l",
+                                             std::chrono::seconds(5),
+                                             {"kata-qemu", "runsc"},
+                                             AssignedFor::kAny},
+                                 std::nullopt,
+                                 false,
+                                 std::chrono::seconds(30),
+                                 true,
+                                 agent::LogLevel::kDebug}));
 }
 
 TEST(Settings, PodResourcesHasASecondPlace) {

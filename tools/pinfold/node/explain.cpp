@@ -14,6 +14,7 @@
 #include "commands.hpp"
 #include "documents.hpp"
 #include "input.hpp"
+#include "node/explain_memory.hpp"
 #include "node/kubelet_pods.hpp"
 #include "node/status_picture.hpp"
 #include "pinfold/agent/admission.hpp"
@@ -36,6 +37,7 @@ struct ExplainOptions {
   bool of_kubelet = false;  ///< the node is that of the kubelet below `agent.sysfs`
   std::string running;      ///< a file with the pods that run on the node; "": unknown
   std::string svg;
+  bool memory = false;  ///< `files` are pods, processes and cgroups
 };
 
 struct Explained {
@@ -383,6 +385,7 @@ Result<ExplainOptions> with_kubelet(ExplainOptions options) {
 
 Result<ExitStatus> run(const ExplainOptions& given) {
   PINFOLD_LET(const auto options, with_kubelet(given));
+  if (options.memory) return explain_memory(options.agent, options.files);
   if (options.files.empty() && options.pod.empty()) {
     return fail(ErrorCode::kInvalidArgument,
                 "expected a pod manifest, or --pod with the name of an active pod");
@@ -437,31 +440,48 @@ cli::Command explain_command() {
                insecure_state_dir_option(options->agent.insecure_state_dir),
                pod_logs_option(options->agent.pod_logs)});
   command.add(node_options(options->agent));
-  command.add({output_option(options->agent.output),
-               std::move(pod),
-               {.name = "--node-from-kubelet",
-                .target = &options->of_kubelet,
-                .help = "The node is the one that a kubelet runs here, or in the directory of "
-                        "--sysfs: its state, its configuration and its flags; here also its pods, "
-                        "if it has a read-only port",
-                .excludes = {"--state-dir", "--config", "--machine"}},
-               {.name = "--running",
-                .target = &options->running,
-                .help = "The pods that run on the node, as 'kubectl get pods -A -o json "
-                        "--field-selector spec.nodeName=NODE' prints them; - for standard input",
-                .value = "FILE"},
-               no_validation_option(options->no_validation),
-               svg_option(options->svg),
-               {.name = "POD",
-                .target = &options->files,
-                .help = "Pod manifests, YAML or JSON; - for standard input"}});
+  command.add(
+      {output_option(options->agent.output),
+       std::move(pod),
+       {.name = "--node-from-kubelet",
+        .target = &options->of_kubelet,
+        .help =
+            "The node is the one that a kubelet runs here, or in the directory of "
+            "--sysfs: its state, its configuration and its flags; here also its pods, if it has "
+            "a read-only port",
+        .excludes = {"--state-dir", "--config", "--machine"}},
+       {.name = "--running",
+        .target = &options->running,
+        .help = "The pods that run on the node, as 'kubectl get pods -A -o json "
+                "--field-selector spec.nodeName=NODE' prints them; - for standard input",
+        .value = "FILE"},
+       no_validation_option(options->no_validation),
+       svg_option(options->svg),
+       {.name = "--memory",
+        .target = &options->memory,
+        .help = "Explain instead to which NUMA nodes a process may bind memory and what "
+                "keeps it from others, as when 'numactl --membind' fails with EINVAL. POD "
+                "is then a pod, the id of a process, or the directory of a cgroup [this "
+                "process]",
+        .excludes = {"--pod", "--running", "--no-validation", "--svg"}},
+       {.name = "--cgroup-root",
+        .target = &options->agent.cgroup_root,
+        .help = "With --memory: the cgroup under which Pinfold creates its groups [pinfold, "
+                "at the mount of the cpuset controller]",
+        .value = "DIR",
+        .needs = "--memory"},
+       {.name = "POD",
+        .target = &options->files,
+        .help = "Pod manifests, YAML or JSON; - for standard input"}});
   command.sections = {
       {"Examples",
        {{"pinfold explain pod.yaml", "Explain whether this node would admit a pod"},
         {"pinfold explain --pod default/web", "Explain why an active pod has its CPUs and memory"},
         {"kubectl get pods -A -o json --field-selector spec.nodeName=$(hostname) | pinfold explain "
          "--node-from-kubelet --running - pod.yaml",
-         "The same on a node that a kubelet manages"}}}};
+         "The same on a node that a kubelet manages"},
+        {"pinfold explain --memory default/db",
+         "Explain to which NUMA nodes the containers of a pod may bind memory"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

@@ -19,6 +19,8 @@
 #include "node/noise_scope.hpp"
 #include "node/status_picture.hpp"
 #include "node/status_watch.hpp"
+#include "pinfold/agent/named_groups.hpp"
+#include "pinfold/forecast/memory_watch.hpp"
 #include "pinfold/picture/render_node.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -176,9 +178,30 @@ std::string noise_text(NoiseMeter& meter, const agent::NodeAgent& agent,
          facts_text(facts, style);
 }
 
+/// What is measured from one frame to the next.
+struct Meters {
+  NoiseMeter noise;
+  std::optional<forecast::MemoryWatch> memory;  ///< nullopt: nothing is measured
+};
+
+/// Returns one line for each forecast about memory; "" if nothing runs out.
+std::string memory_text(Meters& meters, const agent::NodeAgent& agent, const Style& style) {
+  if (!meters.memory) return "";
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const std::string root = agent.enforces() ? agent.enforced()->root() : "";
+  const auto forecasts = meters.memory->look(
+      now, [&] { return agent::named_groups(agent.node(), agent.state(), root); });
+  if (!forecasts || forecasts->empty()) return "";
+  std::string text = "\nMemory that runs out:\n";
+  for (const forecast::Forecast& one : *forecasts) {
+    text += wrapped_lines("  " + escaped(to_string(one)) + "\n", style);
+  }
+  return text;
+}
+
 /// Formats the status in the requested format. `load`: of CPUs; may be empty.
 Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId, double>& load,
-                              NoiseMeter& meter) {
+                              Meters& meters) {
   PINFOLD_LET(auto agent, open_agent(options.agent));
   PINFOLD_LET(const auto view, agent::node_status(agent));
   const ExitStatus status = view.ok ? kYes : kNo;
@@ -206,9 +229,10 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
     return WatchFrame{std::move(names), status};
   }
   picture.load = load;
-  return WatchFrame{
-      status_text(service, agent, view, picture) + noise_text(meter, agent, view, picture.style),
-      status};
+  return WatchFrame{status_text(service, agent, view, picture) +
+                        noise_text(meters.noise, agent, view, picture.style) +
+                        memory_text(meters, agent, picture.style),
+                    status};
 }
 
 /// Measures the load since the last call; the first call measures a short time.
@@ -237,15 +261,17 @@ Result<ExitStatus> run(const StatusOptions& options) {
     return fail(ErrorCode::kInvalidArgument, "--pod: only allowed with '-o name'");
   }
   if (!options.watch) {
-    NoiseMeter nothing("");
+    Meters nothing{NoiseMeter(""), std::nullopt};
     PINFOLD_LET(const auto frame, make_frame(options, {}, nothing));
     fmt::print("{}", frame.text);
     return options.agent.output == OutputFormat::kName ? kYes : frame.status;
   }
-  LoadMeter meter(live_root(options.agent));
-  NoiseMeter noise(live_root(options.agent));
+  const std::string root = live_root(options.agent);
+  LoadMeter meter(root);
+  Meters meters{NoiseMeter(root), std::nullopt};
+  if (!root.empty()) meters.memory.emplace(root);
   return watch_frames(std::chrono::seconds(options.interval_s),
-                      [&] { return make_frame(options, meter.read(), noise); });
+                      [&] { return make_frame(options, meter.read(), meters); });
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "agent/command_line.hpp"
 #include "agent/node_source.hpp"
 #include "agent/read_node.hpp"
+#include "pinfold/forecaster/forecaster.hpp"
 #include "pinfold/process/notify.hpp"
 #include "pinfold/server/server.hpp"
 #include "pinfold/settings/log.hpp"
@@ -89,6 +90,8 @@ using Publisher = std::unique_ptr<publisher::Publisher>;
 using Publisher = std::optional<std::monostate>;
 #endif
 
+using Forecaster = std::unique_ptr<forecaster::Forecaster>;
+
 /// The parts of a running service.
 class Service {
  public:
@@ -116,8 +119,12 @@ class Service {
   [[nodiscard]] Result<Runtime> follow(worker::Worker& worker, Follower follower);
   /// Publishes to the API server; does nothing without the section `publish`.
   [[nodiscard]] Result<Publisher> publish(worker::Worker& worker);
+  /// Forecasts when NUMA nodes are out of memory; does nothing if that is off, or if a file
+  /// describes another machine.
+  [[nodiscard]] Forecaster forecast_memory(const worker::Worker& worker);
   [[nodiscard]] Result<Interfaces> serve_interfaces(worker::Worker& worker, const Runtime& runtime,
-                                                    const Publisher& publisher);
+                                                    const Publisher& publisher,
+                                                    const Forecaster& forecaster);
   /// Returns the report for `pinfold serve --check` and `pinfold status`.
   [[nodiscard]] static verbs::ServiceReport report(const worker::Worker& worker,
                                                    const Runtime& runtime,
@@ -255,9 +262,18 @@ Result<Publisher> Service::publish([[maybe_unused]] worker::Worker& worker) {
 #endif
 }
 
+Forecaster Service::forecast_memory(const worker::Worker& worker) {
+  if (!settings_.memory_forecast || !settings_.machine.empty()) return nullptr;
+  forecaster::ForecasterOptions options;
+  options.cgroup_root = hello_->cgroup_root;
+  options.log = [this](LogLevel level, std::string_view message) { log_(level, message); };
+  return std::make_unique<forecaster::Forecaster>(std::move(options), worker);
+}
+
 Result<Interfaces> Service::serve_interfaces([[maybe_unused]] worker::Worker& worker,
                                              [[maybe_unused]] const Runtime& runtime,
-                                             [[maybe_unused]] const Publisher& publisher) {
+                                             [[maybe_unused]] const Publisher& publisher,
+                                             [[maybe_unused]] const Forecaster& forecaster) {
 #ifdef PINFOLD_GRPC
   process::InterfaceSettings interfaces{
       settings_.grpc_socket, settings::pod_resources_places(settings_), settings_.metrics_address};
@@ -271,6 +287,9 @@ Result<Interfaces> Service::serve_interfaces([[maybe_unused]] worker::Worker& wo
     interfaces.published = [of = publisher.get()] { return of->counters(); };
   }
 #endif
+  if (forecaster != nullptr) {
+    interfaces.memory = [of = forecaster.get()] { return of->outlook(); };
+  }
   return process::Interfaces::start(
       interfaces, worker,
       [this](LogLevel level, std::string_view message) { log_(level, message); });
@@ -329,7 +348,8 @@ Result<void> Service::serve_node(const socket::Listener& listener) {
       server::ServerOptions{});
   PINFOLD_LET(auto runtime, follow(worker, std::move(follower)));
   PINFOLD_LET(auto publisher, publish(worker));
-  PINFOLD_LET(auto interfaces, serve_interfaces(worker, runtime, publisher));
+  Forecaster forecaster = forecast_memory(worker);
+  PINFOLD_LET(auto interfaces, serve_interfaces(worker, runtime, publisher, forecaster));
   report_ = [&] { return report(worker, runtime, interfaces); };
   std::thread thread([&worker] { worker.run(); });
   log_(LogLevel::kInfo, fmt::format("serves state directory '{}' at socket '{}', {}",
@@ -346,6 +366,7 @@ Result<void> Service::serve_node(const socket::Listener& listener) {
   finish_connections();
   report_ = nullptr;
   interfaces.reset();
+  forecaster.reset();
   publisher.reset();
   runtime.reset();
   server_.reset();

@@ -8,15 +8,18 @@
 
 #include "pinfold/audit/doctor.hpp"
 #include "pinfold/audit/findings.hpp"
+#include "pinfold/audit/memory_binding.hpp"
 #include "pinfold/audit/overlap_watch.hpp"
 #include "pinfold/fields/types.hpp"
 
-/// The documents of `pinfold audit` and `pinfold doctor`: docs/json.md.
+/// The documents of `pinfold audit` and `pinfold doctor`, and a part of `pinfold explain --memory`:
+/// docs/json.md.
 namespace pinfold::audit {
 
 [[nodiscard]] std::span<const Severity> enumerators(Severity type);
 [[nodiscard]] std::span<const CheckStatus> enumerators(CheckStatus type);
 [[nodiscard]] std::span<const WatchEvent::Kind> enumerators(WatchEvent::Kind type);
+[[nodiscard]] std::span<const BindingReason> enumerators(BindingReason type);
 
 /// `pinfold audit -o json`: docs/audit.md.
 struct AuditDocument {
@@ -56,6 +59,9 @@ void describe(fields::Fields& fields, Finding& finding);
 void describe(fields::Fields& fields, AuditedContainer& container);
 void describe(fields::Fields& fields, WatchLine& line);
 void describe(fields::Fields& fields, Check& check);
+void describe(fields::Fields& fields, BindingLimit& limit);
+/// The members "numaNodes" and "limits", which other types include.
+void describe(fields::Fields& fields, MemoryBinding& binding);
 void describe(fields::Fields& fields, DoctorDocument& document);
 
 }  // namespace pinfold::audit

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pinfold/agent/log.hpp"
+#include "pinfold/forecast/memory_watch.hpp"
 #include "pinfold/publish/outbox.hpp"
 #include "pinfold/settings/settings.hpp"
 #include "pinfold/worker/worker.hpp"
@@ -20,6 +21,8 @@ struct InterfaceSettings {
   std::function<worker::RuntimeCounters()> runtime = {};
   /// Returns the counters of what is published to the API server. Empty if nothing is.
   std::function<publish::PublishCounters()> published = {};
+  /// Returns the outlook for the memory of NUMA nodes. Empty if there is no forecast.
+  std::function<forecast::MemoryOutlook()> memory = {};
 };
 
 /// The interfaces of a running service for other programs; see docs/api.md.

@@ -34,6 +34,7 @@ struct Settings {
   std::string metrics_address;
   std::optional<NriSettings> nri;          ///< nullopt: no runtime is followed
   std::optional<PublishSettings> publish;  ///< nullopt: nothing is published
+  bool memory_forecast = true;             ///< of NUMA nodes: docs/memory-forecast.md
   // Changes of these do not.
   std::chrono::seconds reconcile_interval{10};
   bool move_pages = false;

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "pinfold/forecast/memory_watch.hpp"
 #include "pinfold/noise/sample.hpp"
 #include "pinfold/publish/outbox.hpp"
 #include "pinfold/worker/snapshot.hpp"
@@ -35,6 +36,11 @@ namespace pinfold::metrics {
 /// Returns what was done to make CPUs quiet, pinfold_noise_* as well.
 [[nodiscard]] std::vector<prometheus::MetricFamily> quiet_families(
     const quiet::QuietReport& report);
+
+/// Returns the memory of NUMA nodes and when it is used up, pinfold_memory_* and
+/// pinfold_numa_memory_*.
+[[nodiscard]] std::vector<prometheus::MetricFamily> memory_families(
+    const forecast::MemoryOutlook& outlook);
 
 /// The most that one container can still get on a single NUMA node.
 struct LargestFree {

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/forecast/forecast.hpp"
+#include "pinfold/forecast/sample.hpp"
+
+namespace pinfold::forecast {
+
+/// The memory of NUMA nodes, and what becomes of it.
+struct MemoryOutlook {
+  std::vector<NumaMemory> numa = {};     ///< empty: not read yet
+  std::vector<Forecast> forecasts = {};  ///< the soonest first
+  std::uint64_t alarms = 0;              ///< that have begun so far
+
+  friend bool operator==(const MemoryOutlook&, const MemoryOutlook&) = default;
+};
+
+/// Samples the memory of a machine from one call to the next. Reads control groups only while the
+/// memory of a NUMA node falls, so that it costs next to nothing otherwise.
+class MemoryWatch {
+ public:
+  /// `root`: the directory with sys/ and proc/; "" is this machine.
+  explicit MemoryWatch(std::string root) : root_(std::move(root)) {}
+
+  /// Takes a sample and returns what it leads to. `now` does not go back from call to call; calls
+  /// at the same moment count once. `names` is called only if control groups are read.
+  /// Errors: those of read_numa_memory.
+  [[nodiscard]] Result<std::vector<Forecast>> look(std::chrono::nanoseconds now,
+                                                   const std::function<GroupNames()>& names);
+
+  /// Returns the NUMA nodes of the last sample; empty before the first one.
+  [[nodiscard]] std::vector<NumaMemory> numa() const;
+
+ private:
+  std::string root_;
+  std::vector<MemorySample> samples_;  ///< as many as count
+};
+
+}  // namespace pinfold::forecast
