@@ -168,12 +168,10 @@ Result<std::string> names_text(const StatusOptions& options, const agent::NodeAg
 }
 
 /// Returns a line about the exclusive CPUs; "" if there is nothing to say.
-std::string noise_text(NoiseMeter& meter, const agent::NodeAgent& agent,
-                       const agent::NodeStatus& view, const Style& style) {
-  const auto facts = meter.facts(exclusive_scope(agent, view));
-  if (facts.empty()) return "";
+std::string noise_text(const std::optional<noise::NoiseReport>& noise, const Style& style) {
+  if (!noise || noise->cpus.empty()) return "";
   return "\nInterrupts of exclusive CPUs ('pinfold noise' has all sources):\n" +
-         facts_text(facts, style);
+         facts_text(facts_of(*noise), style);
 }
 
 /// Formats the status in the requested format. `load`: of CPUs; may be empty.
@@ -181,6 +179,7 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
                               NoiseMeter& meter) {
   PINFOLD_LET(auto agent, open_agent(options.agent));
   PINFOLD_LET(const auto view, agent::node_status(agent));
+  const auto noise = meter.read(exclusive_scope(agent, view));
   const ExitStatus status = view.ok ? kYes : kNo;
   Picture picture = picture_of(agent, view, live_root(options.agent));
   if (!options.svg.empty()) {
@@ -191,7 +190,7 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
   const bool is_names = options.agent.output == OutputFormat::kName;
   const auto service = is_names ? std::nullopt : read_service(options.agent);
   if (options.agent.output == OutputFormat::kJson) {
-    StatusDocument document{view, std::nullopt, std::nullopt, {}};
+    StatusDocument document{view, std::nullopt, std::nullopt, {}, noise};
     if (service) {
       document.comparison = service->comparison;
       if (service->report) document.pod_resources = verbs::pod_resources_of(*service->report);
@@ -206,9 +205,8 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
     return WatchFrame{std::move(names), status};
   }
   picture.load = load;
-  return WatchFrame{
-      status_text(service, agent, view, picture) + noise_text(meter, agent, view, picture.style),
-      status};
+  return WatchFrame{status_text(service, agent, view, picture) + noise_text(noise, picture.style),
+                    status};
 }
 
 /// Measures the load since the last call; the first call measures a short time.
