@@ -123,10 +123,11 @@ quiet::QuietCpus NodeAgent::quiet_cpus(const Desired& desired) const {
     if (name.is_pod() || settings.isolation == Isolation::kHost) continue;
     const quiet::QuietLevel level = quiet_level(name.pod);
     cpus.add(level, settings.cpus);
+    if (desired.partition != Partition::kNone) cpus.isolated |= settings.cpus;
     const std::string* const adopted = desired.adopted.find(name.id());
     const bool is_isolated = adopted != nullptr && level == quiet::QuietLevel::kIsolated &&
                              settings.isolation == Isolation::kContainer;
-    if (is_isolated) cpus.isolated[*adopted] |= settings.cpus;
+    if (is_isolated) cpus.partitions[*adopted] |= settings.cpus;
   }
   return cpus;
 }

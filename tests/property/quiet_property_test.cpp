@@ -252,7 +252,7 @@ class IsolationModel {
     QuietDesired desired{{}, online(), {}};
     for (const auto& [container, cpus] : containers_) {
       if (cpus.empty()) continue;
-      desired.cpus.isolated[container] = cpus;
+      desired.cpus.partitions[container] = cpus;
       desired.cpus.add(QuietLevel::kIsolated, cpus);
     }
     knobs_->leave(desired);

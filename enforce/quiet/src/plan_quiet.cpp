@@ -1,6 +1,7 @@
 #include "pinfold/quiet/plan_quiet.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -47,6 +48,38 @@ bool is_ours(const KeptKnob* kept, const std::string& value) {
 const KeptKnob* kept_of(const KeptKnobs& kept, const Knob& knob) {
   const auto found = kept.find(knob);
   return found == kept.end() ? nullptr : &found->second;
+}
+
+/// Returns the CPUs of the observed partitions.
+CpuSet isolated_now(const QuietRequest& request) {
+  CpuSet cpus;
+  for (const auto& [knob, value] : request.observed) {
+    if (knob.kind != KnobKind::kPartition || value != kIsolatedPartition) continue;
+    const auto list = request.observed.find({KnobKind::kExclusive, knob.name});
+    if (list == request.observed.end()) continue;
+    cpus |= cpus_of(list->first, list->second, {}).value_or(CpuSet());
+  }
+  return cpus;
+}
+
+/// Returns whether the kernel itself may have given one of its threads this value: when a partition
+/// begins or ends it sets them to the CPUs that are not isolated, and since Linux 7.0 to those of
+/// these that a thread prefers. No other program has changed it then.
+bool is_by_kernel(const QuietRequest& request, const Knob& knob, const KeptKnob* kept,
+                  const std::string& now) {
+  const CpuSet& online = request.after.online;
+  if (knob.kind != KnobKind::kKernelThread || kept == nullptr) return false;
+  const auto has = cpus_of(knob, now, online);
+  const auto base = cpus_of(knob, kept->before, online);
+  const std::array isolated = {request.before.isolated, request.after.cpus.isolated,
+                               isolated_now(request), CpuSet()};
+  const bool has_some = std::any_of(isolated.begin(), isolated.end(),
+                                    [](const CpuSet& cpus) { return !cpus.empty(); });
+  if (!has || !base || !has_some) return false;
+  return std::any_of(isolated.begin(), isolated.end(), [&](const CpuSet& cpus) {
+    const CpuSet left = online - cpus;
+    return (*has & online) == left || (*has & online) == (*base & left);
+  });
 }
 
 /// Returns the value of a knob for quiet CPUs; nullopt if its base is no set of CPUs.
@@ -159,7 +192,7 @@ void keep(const Knob& knob, const KnobCourse& course, QuietPlan& plan) {
 void plan_knob(const QuietRequest& request, const Knob& knob, const std::string& now,
                QuietPlan& plan) {
   const KeptKnob* const known = kept_of(request.kept, knob);
-  const bool has_ours = is_ours(known, now);
+  const bool has_ours = is_ours(known, now) || is_by_kernel(request, knob, known, now);
   const bool is_taken = known != nullptr && !has_ours && now != known->before;
   if (is_taken) plan.taken.push_back(knob);
   auto course = course_of(request, knob, has_ours ? known->before : now, now);
@@ -175,12 +208,13 @@ void plan_knob(const QuietRequest& request, const Knob& knob, const std::string&
 void QuietCpus::add(QuietLevel level, const CpuSet& cpus) {
   if (level >= QuietLevel::kInterrupts) interrupts |= cpus;
   if (level >= QuietLevel::kSystem) system |= cpus;
+  if (level >= QuietLevel::kIsolated) isolated |= cpus;
 }
 
 CpuSet QuietCpus::of(const Knob& knob) const {
   if (!isolates(knob.kind)) return is_of_system(knob.kind) ? system : interrupts;
   CpuSet cpus;
-  for (const auto& [directory, own] : isolated) {
+  for (const auto& [directory, own] : partitions) {
     const bool is_below = directory.starts_with(knob.name + "/");
     const bool counts = knob.kind == KnobKind::kExclusive && is_below;
     if (directory == knob.name || counts) cpus |= own;
@@ -189,7 +223,7 @@ CpuSet QuietCpus::of(const Knob& knob) const {
 }
 
 bool QuietCpus::concerns(KnobKind kind) const {
-  if (isolates(kind)) return !isolated.empty();
+  if (isolates(kind)) return !partitions.empty();
   return is_of_system(kind) ? !system.empty() : !interrupts.empty();
 }
 
@@ -203,7 +237,7 @@ bool holds_containers(const Knob& knob, const std::vector<std::string>& director
 
 std::set<Knob> isolation_knobs(const QuietCpus& cpus) {
   std::set<Knob> knobs;
-  for (const auto& [directory, own] : cpus.isolated) {
+  for (const auto& [directory, own] : cpus.partitions) {
     knobs.insert({KnobKind::kPartition, directory});
     for (std::string at = directory; !at.empty(); at.resize(at.rfind('/'))) {
       knobs.insert({KnobKind::kExclusive, at});

@@ -109,7 +109,7 @@ void QuietKnobs::report_spared(const QuietDesired& desired) {
 
 /// Reports cgroups that cannot be partitions.
 void QuietKnobs::report_unisolated(const QuietDesired& desired) {
-  for (const auto& [directory, cpus] : desired.cpus.isolated) {
+  for (const auto& [directory, cpus] : desired.cpus.partitions) {
     const Knob knob{KnobKind::kPartition, directory};
     if (known_.contains(knob)) continue;
     report_.unquiet.insert_or_assign(

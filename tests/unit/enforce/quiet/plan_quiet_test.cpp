@@ -172,10 +172,10 @@ const std::string kSecond = kPods + "/pod2/c";
 
 /// Containers that are to be isolated, with their CPUs.
 QuietRequest isolation_request(const KnobValues& observed,
-                               const std::map<std::string, CpuSet>& isolated) {
+                               const std::map<std::string, CpuSet>& partitions) {
   QuietRequest request{observed, {}, {}, {}, {{}, CpuSet::range(0, 7), {}}};
-  request.after.cpus.isolated = isolated;
-  for (const auto& [directory, cpus] : isolated) {
+  request.after.cpus.partitions = partitions;
+  for (const auto& [directory, cpus] : partitions) {
     request.after.cpus.add(QuietLevel::kIsolated, cpus);
   }
   return request;
@@ -249,9 +249,36 @@ TEST(PlanQuiet, LeavesThePartitionsOfOthersAndTheirCpusOnTheLists) {
   EXPECT_EQ(values_of(plan_quiet(request).leave), "=6");
 }
 
+TEST(PlanQuiet, TakesWhatTheKernelDoesToItsThreadsForNoOtherProgram) {
+  const Knob thread{KnobKind::kKernelThread, "9 kswapd0"};
+  QuietRequest request = isolation_request(kOneIsIsolated, {{kFirst, {2, 3}}});
+  request.kept = kOneIsKept;
+  request.kept[thread] = {"0-3", {"0-1"}};
+  for (const char* const value : {"0-1,4-7", "0-1,4-63", "0-7"}) {
+    request.observed[thread] = value;
+    const QuietPlan plan = plan_quiet(request);
+    EXPECT_TRUE(plan.taken.empty()) << value;
+    EXPECT_EQ(plan.leave, (std::vector<QuietStep>{{thread, "0-1"}})) << value;
+    EXPECT_EQ(plan.kept_after.at(thread).before, "0-3") << value;
+  }
+  request.observed[thread] = "0,4";
+  EXPECT_EQ(plan_quiet(request).taken, std::vector{thread});
+}
+
+TEST(PlanQuiet, RestoresAThreadThatTheKernelHasMovedToo) {
+  const Knob thread{KnobKind::kKernelThread, "9 kswapd0"};
+  QuietRequest request = isolation_request(kOneIsIsolated, {});  // by a process that knows nothing
+  request.kept = kOneIsKept;
+  request.kept[thread] = {"0-3", {"0-1"}};
+  request.observed[thread] = "0-1,4-7";
+  const QuietPlan plan = plan_quiet(request);
+  EXPECT_TRUE(plan.taken.empty());
+  EXPECT_FALSE(plan.kept_after.contains(thread));
+}
+
 TEST(PlanQuiet, KnowsWhichCgroupsMakeOneIsolated) {
   QuietCpus cpus;
-  cpus.isolated = {{"/sys/fs/cgroup/c", {2}}};
+  cpus.partitions = {{"/sys/fs/cgroup/c", {2}}};
   EXPECT_EQ(isolation_knobs(cpus), (std::set<Knob>{{KnobKind::kExclusive, "/sys"},
                                                    {KnobKind::kExclusive, "/sys/fs"},
                                                    {KnobKind::kExclusive, "/sys/fs/cgroup"},

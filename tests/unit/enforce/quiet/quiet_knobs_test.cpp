@@ -364,7 +364,7 @@ class IsolatedContainer : public QuietKnobsTest {
 
   static QuietDesired isolated() {
     QuietDesired desired = quiet_system(CpuSet{6, 7});
-    desired.cpus.isolated = {{"/cgroup/c", {6, 7}}};
+    desired.cpus.partitions = {{"/cgroup/c", {6, 7}}};
     return desired;
   }
 

@@ -19,8 +19,10 @@ namespace pinfold::quiet {
 struct QuietCpus {
   CpuSet interrupts = {};  ///< of containers at QuietLevel::kInterrupts or above
   CpuSet system = {};      ///< of these, those at QuietLevel::kSystem or above
-  /// The cgroups that are to be isolated partitions: absolute directories, with their CPUs.
-  std::map<std::string, CpuSet> isolated = {};
+  CpuSet isolated = {};    ///< of partitions, by QuietLevel::kIsolated or otherwise
+  /// Cgroups of containers that are to be isolated partitions: absolute directories, with their
+  /// CPUs. Groups below Pinfold's root are not among them.
+  std::map<std::string, CpuSet> partitions = {};
 
   void add(QuietLevel level, const CpuSet& cpus);
   /// Returns the CPUs that a knob has to leave; of a kind that isolates(), those that it has to
