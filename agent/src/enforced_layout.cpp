@@ -300,7 +300,8 @@ Result<EnforcedLayout::Enforced> EnforcedLayout::enforce(const Desired& desired,
   enforce::restore_root(cgroups_, needed | desired.pool);  // containers may wait in the pool
   // An earlier agent may have left partitions, too.
   const bool has_partitions = desired.partition != Partition::kNone || !was_clean;
-  PINFOLD_LET(const CpuSet cpus, available_cpus(observed.layout, has_partitions));
+  PINFOLD_LET(const CpuSet cpus,
+              available_cpus(observed.layout, has_partitions || desired.has_isolated));
   Enforced enforced{needed - cpus, {}, {}};
   Layout target = reachable(desired, observed, cpus, enforced.missing);
   enforced.narrowed = find_displaced(desired, target, enforced.missing);
@@ -345,8 +346,8 @@ Result<void> EnforcedLayout::check_reachable(const Desired& desired) {
   if (clean == nullptr) return {};
   const CpuSet needed = needed_cpus(desired);
   enforce::restore_root(cgroups_, needed | desired.pool);
-  PINFOLD_LET(const CpuSet cpus,
-              available_cpus(clean->layout, desired.partition != Partition::kNone));
+  const bool has_partitions = desired.partition != Partition::kNone || desired.has_isolated;
+  PINFOLD_LET(const CpuSet cpus, available_cpus(clean->layout, has_partitions));
   const CpuSet missing = needed - cpus;
   PINFOLD_TRY(plan(clean->layout, reachable(desired, {}, cpus, missing), cpus));
   return {};

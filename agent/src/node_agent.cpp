@@ -107,14 +107,27 @@ void NodeAgent::log_unquiet() {
   unquiet_ = std::move(lines);
 }
 
-/// Returns the CPUs that are to be quiet, by the levels of their pods.
+/// Returns how quiet the exclusive CPUs of a pod are to be.
+quiet::QuietLevel NodeAgent::quiet_level(const PodUid& pod) const {
+  const auto note = state().notes.find(pod);
+  const auto level = note == state().notes.end() ? std::nullopt : note->second.quiet;
+  return level.value_or(options_.quiet);
+}
+
+/// Returns the CPUs that are to be quiet, by the levels of their pods. Groups that a runtime has
+/// made are isolated here, those of the agent by its plan. Those in a pod shared pool have the CPUs
+/// of other groups, so they cannot be.
 quiet::QuietCpus NodeAgent::quiet_cpus(const Desired& desired) const {
   quiet::QuietCpus cpus;
   for (const auto& [name, settings] : desired.layout) {
     if (name.is_pod() || settings.isolation == Isolation::kHost) continue;
-    const auto note = state().notes.find(name.pod);
-    const auto level = note == state().notes.end() ? std::nullopt : note->second.quiet;
-    cpus.add(level.value_or(options_.quiet), settings.cpus);
+    const quiet::QuietLevel level = quiet_level(name.pod);
+    cpus.add(level, settings.cpus);
+    if (desired.partition != Partition::kNone) cpus.isolated |= settings.cpus;
+    const std::string* const adopted = desired.adopted.find(name.id());
+    const bool is_isolated = adopted != nullptr && level == quiet::QuietLevel::kIsolated &&
+                             settings.isolation == Isolation::kContainer;
+    if (is_isolated) cpus.partitions[*adopted] |= settings.cpus;
   }
   return cpus;
 }
@@ -522,8 +535,9 @@ Result<ReconfigureOutcome> NodeAgent::reconfigure(std::optional<Node> to, NodeSt
       offline_ & target->machine().all_cpus();  // ignores CPUs that `target` lost
   if (enforced_) {
     (void)apply(std::nullopt);  // completes an interrupted one, so that the layout is known
-    PINFOLD_TRY(
-        enforced_->check_reachable(make_desired(*target, after, enforced_->facts(), offline)));
+    Desired to_reach = make_desired(*target, after, enforced_->facts(), offline);
+    add_partitions(after, to_reach);
+    PINFOLD_TRY(enforced_->check_reachable(to_reach));
     for (const ActivePod& pod : state().node.pods) {
       const PodUid& uid = pod.spec.uid;
       if (after.node.find(uid) != nullptr) continue;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "adopted_groups.hpp"
@@ -18,8 +19,18 @@ Desired NodeView::desired() const {
   const enforce::KernelFacts facts = enforced_ ? enforced_->facts() : enforce::KernelFacts{};
   Desired desired = make_desired(*node_, state(), facts, offline_);
   desired.earlier = earlier_;
-  if (options_.quiet == quiet::QuietLevel::kIsolated) desired.partition = Partition::kIsolated;
+  add_partitions(state(), desired);
   return desired;
+}
+
+/// Adds the partitions that quiet CPUs ask for, by the setting or by a pod.
+void NodeView::add_partitions(const AgentState& state, Desired& desired) const {
+  const bool is_setting = options_.quiet == quiet::QuietLevel::kIsolated;
+  if (is_setting) desired.partition = Partition::kIsolated;
+  desired.has_isolated =
+      is_setting || std::any_of(state.notes.begin(), state.notes.end(), [](const auto& note) {
+        return note.second.quiet == quiet::QuietLevel::kIsolated;
+      });
 }
 
 Result<std::vector<std::string>> NodeView::find_drift() const {

@@ -222,6 +222,13 @@ Result<void> ObservedCgroups::check_exclusive(const Desired& desired,
   return {};
 }
 
+/// Returns whether a group has these CPUs. A partition has CPUs that the groups above it lack.
+bool ObservedCgroups::has_in_kernel(const GroupName& name, const CpuSet& cpus) const {
+  const auto group = cgroups_.group(name);
+  const auto has = group ? effective_cpus(*group) : Result<CpuSet>(fail(group.error()));
+  return has && has->contains_all(cpus);
+}
+
 /// Limits adopted groups to CPUs of the groups above them, which are not Pinfold's and may be
 /// narrowed by other programs: cgroup v1 refuses other CPUs. A set without any CPU of the group
 /// above would give a container all CPUs of that group; instead it gets CPUs that are not exclusive
@@ -239,6 +246,7 @@ void ObservedCgroups::limit_adopted(const Desired& desired, const Layout& observ
     if (is_as_desired && (is_shared || !is_new)) continue;
     const auto above = cpus_above(cgroups_.directory(name));
     if (!above || above->contains_all(settings.cpus)) continue;
+    if (has_in_kernel(name, settings.cpus)) continue;
     const CpuSet both = *above & settings.cpus;
     if (!both.empty()) {
       if (!is_v2 && is_shared) settings.cpus = both;

@@ -105,7 +105,8 @@ constexpr std::array kFeatures = {
 
 bool is_needed(const Feature& feature, const ObservedSystem& system) {
   if (feature.shown != &KernelFeatures::remote_partitions) return true;
-  return system.service.config && system.service.config->partition != Partition::kNone;
+  const auto& config = system.service.config;
+  return system.service.quiet == "isolated" || (config && config->partition != Partition::kNone);
 }
 
 }  // namespace

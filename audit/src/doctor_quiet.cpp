@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "doctor_parts.hpp"
 #include "observe_parts.hpp"
+#include "pinfold/audit/proc_files.hpp"
 #include "pinfold/discover/kernel_files.hpp"
 
 // What a node with the setting `quiet` needs besides it. Without the setting nothing is checked:
@@ -93,6 +96,81 @@ void check_chrony(const ObservedSystem& system, Checks& checks) {
                     "pinfold"});
 }
 
+/// Returns the capabilities that pinfold.service lacks for its level, with what they are for.
+std::vector<std::string> lacking_capabilities(const ObservedSystem& system) {
+  const auto unit = system.systemd.capabilities.find("pinfold.service");
+  const bool is_list = unit != system.systemd.capabilities.end() &&
+                       unit->second.find('~') == std::string::npos;  // else all but these
+  if (!is_list) return {};
+  std::vector<std::string> lacking;
+  if (!has_word(unit->second, ' ', "CAP_NET_ADMIN")) lacking.emplace_back("CAP_NET_ADMIN");
+  const bool is_isolated = system.service.quiet == "isolated";
+  if (is_isolated && !has_word(unit->second, ' ', "CAP_SYS_ADMIN")) {
+    lacking.emplace_back("CAP_SYS_ADMIN");
+  }
+  return lacking;
+}
+
+void check_unit(const ObservedSystem& system, Checks& checks) {
+  const auto lacking = lacking_capabilities(system);
+  if (lacking.empty()) {
+    checks.push_back(
+        {"quiet-unit", CheckStatus::kOk, "pinfold.service has the capabilities for its level"});
+    return;
+  }
+  checks.push_back(
+      {"quiet-unit", CheckStatus::kWarning,
+       fmt::format("pinfold.service lacks {}", fmt::join(lacking, " and ")),
+       "CAP_NET_ADMIN with the host's network for masks of network queues; CAP_SYS_ADMIN for "
+       "partitions of containers, unless systemd 261 or later makes their groups",
+       fmt::format("mkdir -p /etc/systemd/system/pinfold.service.d && printf '[Service]\\n"
+                   "CapabilityBoundingSet={}\\nPrivateNetwork=no\\n' > "
+                   "/etc/systemd/system/pinfold.service.d/quiet.conf && systemctl daemon-reload && "
+                   "systemctl restart pinfold",
+                   fmt::join(lacking, " "))});
+}
+
+/// Of the runtimes only CRI-O has such a setting.
+void check_exec(const ObservedSystem& system, Checks& checks) {
+  const ObservedQuiet& quiet = system.quiet;
+  if (!quiet.has_crio || quiet.crio_limits_exec) {
+    checks.push_back({"quiet-exec", CheckStatus::kOk,
+                      quiet.has_crio ? "CRI-O keeps executed commands on a container's first CPU"
+                                     : "no CRI-O, whose exec_cpu_affinity would be checked"});
+    return;
+  }
+  checks.push_back(
+      {"quiet-exec", CheckStatus::kWarning,
+       "CRI-O executes commands, such as probes, on all CPUs of a container",
+       "exec_cpu_affinity = \"first\" of the runtime that runs quiet pods (CRI-O 1.34)",
+       "printf '[crio.runtime.runtimes.crun]\\nexec_cpu_affinity = \"first\"\\n' > "
+       "/etc/crio/crio.conf.d/99-exec.conf && systemctl restart crio"});
+}
+
+/// Returns whether a file of CRI-O sets it, for any runtime.
+bool limits_exec(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t key = line.find_first_not_of(" \t");
+    if (key == std::string::npos || line.compare(key, 17, "exec_cpu_affinity") != 0) continue;
+    if (line.find("\"first\"", key) != std::string::npos) return true;
+  }
+  return false;
+}
+
+void observe_crio(const Tree& tree, ObservedQuiet& quiet) {
+  const std::string directory = "/etc/crio/crio.conf.d";
+  std::vector<std::string> files{"/etc/crio/crio.conf"};
+  for (const std::string& name : tree.list(directory).value_or(std::vector<std::string>())) {
+    files.push_back(fmt::format("{}/{}", directory, name));
+  }
+  for (const std::string& file : files) {
+    const auto text = tree.read(file);
+    quiet.has_crio = quiet.has_crio || text;
+    quiet.crio_limits_exec = quiet.crio_limits_exec || (text && limits_exec(*text));
+  }
+}
+
 void check_scheduler(const ObservedSystem& system, Checks& checks) {
   const std::string& scheduler = system.quiet.scheduler;
   if (scheduler.empty()) {
@@ -124,6 +202,7 @@ ObservedQuiet observe_quiet(const Tree& tree, Problems& problems) {
   if (state && *state == "enabled") {
     quiet.scheduler = tree.read("/sys/kernel/sched_ext/root/ops").value_or("unknown");
   }
+  observe_crio(tree, quiet);
   return quiet;
 }
 
@@ -136,6 +215,8 @@ void check_quiet(const ObservedSystem& system, Checks& checks) {
   check_irqbalance(system, quiet, checks);
   check_tuned(system, checks);
   check_chrony(system, checks);
+  check_exec(system, checks);
+  check_unit(system, checks);
   check_scheduler(system, checks);
 }
 

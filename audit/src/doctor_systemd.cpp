@@ -85,6 +85,7 @@ class SystemdReader {
   void add(const std::string& path, const std::string& unit, std::string_view key,
            std::string_view value) {
     if (key == "Delegate") add_delegate(unit, std::string(value));
+    if (key == "CapabilityBoundingSet") add_capabilities(unit, value);
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) return;
     if (value.empty()) {  // an empty value undoes earlier settings
       std::erase_if(found_.settings,
@@ -106,6 +107,12 @@ class SystemdReader {
     } else if (!is_true(before)) {
       delegate = fmt::format("{} {}", before, value);
     }
+  }
+
+  /// Lists add up; an empty value resets them.
+  void add_capabilities(const std::string& unit, std::string_view value) {
+    std::string& capabilities = found_.capabilities[unit];
+    capabilities = value.empty() ? "" : fmt::format("{} {}", capabilities, value);
   }
 
   const Tree& tree_;

@@ -68,8 +68,9 @@ Result<void> check_pod_v1(const Layout& desired, const GroupName& pod) {
 }
 
 /// Begins a partition. Errors: the kernel's; kUnsupported if it accepted the value but made the
-/// partition invalid.
-Result<void> try_begin(const Group& root, const Group& pod, const Group& group, Partition kind) {
+/// partition invalid, or gave it fewer CPUs.
+Result<void> try_begin(const Group& root, const Group& pod, const Group& group, const CpuSet& cpus,
+                       Partition kind) {
   if (!group.is_v2()) {
     for (const Group* const each : {&root, &pod, &group}) {
       PINFOLD_TRY(set(*each, kExclusiveV1, "1"));
@@ -79,10 +80,17 @@ Result<void> try_begin(const Group& root, const Group& pod, const Group& group, 
   const char* const desired = kind == Partition::kRoot ? "root" : "isolated";
   PINFOLD_TRY(set(group, kPartitionFile, desired));
   const auto has = read(group, kPartitionFile);
-  if (has && *has == desired) return {};
+  if (!has || *has != desired) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("the kernel has '{}' in '{}/{}'", has.value_or("nothing"),
+                            group.cpuset().path, kPartitionFile));
+  }
+  // Since Linux 7.0 a partition lacks the CPUs that another one has, and is valid.
+  PINFOLD_LET(const CpuSet effective, effective_cpus(group));
+  if (effective.contains_all(cpus)) return {};
   return fail(ErrorCode::kUnsupported,
-              fmt::format("the kernel has '{}' in '{}/{}'", has.value_or("nothing"),
-                          group.cpuset().path, kPartitionFile));
+              fmt::format("the partition '{}' lacks CPUs {}, which another cgroup has exclusively",
+                          group.cpuset().path, (cpus - effective).to_string()));
 }
 
 /// Writes cpuset.cpus.exclusive of every group above a partition, up to the root of the hierarchy:
@@ -149,7 +157,7 @@ std::map<GroupName, std::string> begin_partitions(Cgroups& cgroups, const Layout
       continue;
     }
     auto begun = group->is_v2() ? Result<void>{} : check_pod_v1(desired, name.parent());
-    if (begun) begun = try_begin(root, *pod, *group, kind);
+    if (begun) begun = try_begin(root, *pod, *group, settings.cpus, kind);
     if (begun) continue;
     (void)end_partition(*group);  // the reason says enough, so a failure here is not reported
     reasons.emplace(name, std::move(begun).error().message);

@@ -78,6 +78,23 @@ TEST(AuditCommand, PrintsJson) {
   EXPECT_EQ(out["findings"][0]["subject"]["container"], "app");
 }
 
+TEST(AuditCommand, MeasuresExclusiveCpusIfAsked) {
+  const KubeletTree tree;
+  tree.dir().write("proc/interrupts",
+                   "      CPU0 CPU1 CPU2 CPU3 CPU4 CPU5 CPU6 CPU7\n"
+                   "LOC:     9    9    9    9    9    9    9    9 Local timer interrupts\n");
+  const Outcome outcome = audit(tree.path(), "--noise 10 -o json");
+  const auto out = nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(out.is_object()) << outcome.out;
+  ASSERT_EQ(out["noise"]["cpus"].size(), 4U) << "CPUs 2-5";
+  EXPECT_EQ(out["noise"]["cpus"][0]["cpu"], 2);
+  EXPECT_EQ(out["noise"]["cpus"][0]["quietScore"], 100) << "no counter of the tree changes";
+  EXPECT_THAT(audit(tree.path(), "--noise 10").out,
+              HasSubstr("  CPU 5  0 interruptions/s, 0 us/s lost, quiet score 100\n"));
+  const auto without = nlohmann::json::parse(audit(tree.path(), "-o json").out);
+  EXPECT_TRUE(without["noise"].is_null()) << "of another root only if asked";
+}
+
 TEST(AuditCommand, EscapesNamesOfProcesses) {
   const KubeletTree tree;
   tree.write_process(70, 1, "\x1b[31mx", "2", "user.slice");

@@ -2,8 +2,12 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "draw.hpp"
 #include "fake_knobs.hpp"
@@ -54,7 +58,10 @@ QuietCpus random_quiet() {
 class Model {
  public:
   Model() {
-    const auto kinds = enumerators(KnobKind());
+    std::vector<KnobKind> kinds;
+    for (const KnobKind kind : enumerators(KnobKind())) {
+      if (!isolates(kind)) kinds.push_back(kind);
+    }
     for (int i = 0; i < kKnobs; ++i) {
       const auto kind = static_cast<std::size_t>(draw(0, static_cast<int>(kinds.size()) - 1));
       const Knob knob{kinds[kind], std::to_string(i)};
@@ -157,7 +164,7 @@ void run_randomly(Model& model) {
 void require_quiet(const KnobValues& values, const QuietCpus& quiet) {
   for (const auto& [knob, value] : values) {
     const CpuSet cpus = *cpus_of(knob, value, online());
-    const CpuSet& must = quiet.of(knob.kind);
+    const CpuSet must = quiet.of(knob);
     if (knob.kind == KnobKind::kIrqbalance) {
       RC_ASSERT(cpus.contains_all(must));
     } else if (must != online()) {
@@ -216,6 +223,90 @@ TEST(QuietProperty, KeepsOffReleasedCpusUntilTheyAreGivenBack) {
     const CpuSet both = first.interrupts | second.interrupts;
     if (both == online()) return;
     RC_ASSERT(!cpus_of(knob, world.values[knob], online())->intersects(both));
+  }));
+}
+
+/// Three containers of a runtime, in two pods, of which some are isolated.
+class IsolationModel {
+ public:
+  IsolationModel() {
+    for (const char* const group : {"/k", "/k/1", "/k/1/a", "/k/1/b", "/k/2", "/k/2/c"}) {
+      world_.values[{KnobKind::kExclusive, group}] = "";
+    }
+    for (const auto& [container, cpus] : random_containers()) {
+      world_.values[{KnobKind::kPartition, container}] = "member";
+    }
+    theirs_ = world_.values;
+    world_.before_write = [this] { check(); };
+    restart();
+  }
+  void restart() {
+    knobs_.emplace(std::make_unique<FakeKnobs>(world_), record_, [this](const KeptKnobs& kept) {
+      record_ = kept;
+      return true;
+    });
+  }
+  /// Isolates containers with CPUs of their own; those without any are not isolated.
+  void change() {
+    containers_ = random_containers();
+    QuietDesired desired{{}, online(), {}};
+    for (const auto& [container, cpus] : containers_) {
+      if (cpus.empty()) continue;
+      desired.cpus.partitions[container] = cpus;
+      desired.cpus.add(QuietLevel::kIsolated, cpus);
+    }
+    knobs_->leave(desired);
+    knobs_->give_back();
+  }
+  /// Checks that each container is a partition with its CPUs, or is none.
+  void require_isolated() {
+    for (const auto& [container, cpus] : containers_) {
+      const std::string expected(cpus.empty() ? kMemberPartition : kIsolatedPartition);
+      RC_ASSERT(world_.values.at({KnobKind::kPartition, container}) == expected);
+      RC_ASSERT(listed(container) == cpus);
+    }
+  }
+  void end() {
+    knobs_->reconcile({{}, online(), {}});
+    RC_ASSERT(world_.values == theirs_);
+    RC_ASSERT(record_.empty());
+  }
+
+ private:
+  static std::map<std::string, CpuSet> random_containers() {
+    std::map<std::string, CpuSet> containers{{"/k/1/a", {}}, {"/k/1/b", {}}, {"/k/2/c", {}}};
+    for (int cpu = 0; cpu < kCpus; ++cpu) {
+      const auto owner = std::next(containers.begin(), draw(0, 3));
+      if (owner != containers.end()) owner->second.insert(CpuId{cpu});
+    }
+    return containers;
+  }
+  [[nodiscard]] CpuSet listed(const std::string& group) const {
+    return *CpuSet::parse(world_.values.at({KnobKind::kExclusive, group}));
+  }
+  /// What the kernel requires at any moment.
+  void check() const {
+    RC_ASSERT(!listed("/k/1/a").intersects(listed("/k/1/b")));
+    RC_ASSERT(!listed("/k/1").intersects(listed("/k/2")));
+  }
+
+  KnobWorld world_;
+  KnobValues theirs_;
+  KeptKnobs record_;
+  std::map<std::string, CpuSet> containers_;
+  std::optional<QuietKnobs> knobs_;
+};
+
+TEST(QuietProperty, IsolatesContainersAndNeverListsACpuTwice) {
+  EXPECT_TRUE(rc::check("partitions follow their containers", [] {
+    IsolationModel isolation;
+    const int steps = draw(1, 6);
+    for (int i = 0; i < steps; ++i) {
+      if (draw(0, 3) == 0) isolation.restart();
+      isolation.change();
+      isolation.require_isolated();
+    }
+    isolation.end();
   }));
 }
 

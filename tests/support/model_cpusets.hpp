@@ -158,7 +158,7 @@ class ModelCpusets {
   /// online or not.
   [[nodiscard]] CpuSet granted(const Dir& dir) const {
     if (dir.parent == nullptr) return listed(dir);
-    if (!is_valid(*dir.parent)) return own(dir, kExclusive);
+    if (!is_valid(*dir.parent)) return own(dir, kExclusive) - kernel_.stripped;
     return listed(dir) & granted(*dir.parent);
   }
   /// Returns the CPUs that it gives to the partitions directly below it.

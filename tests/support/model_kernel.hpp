@@ -66,6 +66,9 @@ class ModelKernel {
   bool lists_all_processes = true;                                   ///< see enforce::HierarchyRoot
   /// cgroup v2 since Linux 6.7: cpuset.cpus.exclusive, and partitions below ordinary groups.
   bool has_exclusive = true;
+  /// CPUs that a partition below ordinary groups lacks although it is valid: since Linux 7.0 those
+  /// that another group has exclusively.
+  CpuSet stripped;
   bool has_kill = false;          ///< cgroup v2 only: writing cgroup.kill ends processes at once
   std::string unreadable;         ///< reading this file of any group fails with EIO
   std::string unlistable;         ///< listing the groups in this one fails with EIO

@@ -9,6 +9,8 @@
 #   tracing          makes the kernel's events readable
 #   disturbed PROGRAM CGROUP CPU...   runs it on each of these CPUs for 4 seconds while interrupts and unbound work
 #                    are produced, and prints its gaps and the events of these CPUs
+#   named PROGRAM CGROUP CPU   runs it on this CPU beside an executed command and a service, while interrupts and
+#                    unbound work are produced, and prints which kinds of noise 'pinfold noise' names
 #   events CPU...    prints the interrupts and the unbound work of CPUs in that time, with how often each came
 #   came KIND...     prints which of these kinds of events came to the CPUs of the program, or "none"
 
@@ -130,6 +132,31 @@ disturbed() {
   events "$@" | tee /tmp/events
 }
 
+# Runs a command line on a CPU, in a group if one is given, until /tmp/end exists.
+busy_on() {
+  local cpu=$1 group=$2
+  sh -c "[ -z '$group' ] || echo \$\$ >'$group/cgroup.procs'
+    exec taskset -c $cpu sh -c 'while [ ! -e /tmp/end ]; do :; done'" &
+}
+
+# named PROGRAM CGROUP CPU
+named() {
+  local program=$1 group=$2 cpu=$3 kind found=
+  rm -f /tmp/end
+  # The container's first process is the oldest one in its group.
+  sh -c "echo \$\$ >'$group/cgroup.procs' && exec taskset -c $cpu '$program' 20" >/dev/null &
+  sleep 1
+  busy_on "$cpu" "$group"
+  busy_on "$cpu"
+  produce &
+  pinfold noise "$cpu" --config /etc/pinfold/config.yaml --for 3000 -o json >/tmp/noise
+  touch /tmp/end
+  for kind in timer interrupt workqueue exec task; do
+    grep -q "\"kind\": \"$kind\"" /tmp/noise && found="$found $kind"
+  done
+  echo "named:$found"
+}
+
 came() {
   local kind found=
   for kind; do
@@ -158,6 +185,7 @@ case $1 in
   crowd) crowd "$2" ;;
   tracing) tracing ;;
   disturbed) shift; disturbed "$@" ;;
+  named) shift; named "$@" ;;
   events) shift; events "$@" ;;
   came) shift; came "$@" ;;
 esac

@@ -27,8 +27,8 @@ start() {
   shift 3
   mkdir -p $dir
   : >"$log"
-  # With the capabilities of pinfold.service.
-  local caps=-all,+dac_override,+kill,+sys_nice,+sys_ptrace
+  # With the capabilities of pinfold.service, and those that a scenario adds.
+  local caps=-all,+dac_override,+kill,+sys_nice,+sys_ptrace$MORE_CAPS
   setsid /usr/bin/setpriv --bounding-set=$caps "$program" --config "$config" --cgroup-root "$root" \
     --log-level debug "$@" </dev/null >>"$log" 2>&1 &
   echo $! >$dir/pid

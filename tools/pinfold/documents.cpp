@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "pinfold/api/fields.hpp"
-#include "pinfold/audit/fields.hpp"
 #include "pinfold/checkpoint/fields.hpp"
 #include "pinfold/decide/fields.hpp"
 #include "pinfold/explain/fields.hpp"
@@ -35,6 +34,14 @@ void describe(Fields& fields, StatusDocument& document) {
   fields.may_lack("comparison", document.comparison, "Null: no service in mode observe runs here.");
   fields.may_lack("podResources", document.pod_resources, "Null: no service serves it.");
   fields.may_lack("load", document.load, "Share of time that each CPU was busy; with --watch.");
+  fields.may_lack("noise", document.noise,
+                  "Interrupts of exclusive CPUs since the line before; null: not measured.");
+}
+
+void describe(Fields& fields, AuditedNode& document) {
+  describe(fields, document.audit);
+  fields.may_lack("noise", document.noise,
+                  "What interrupts exclusive CPUs; null: there are none, or it was not measured.");
 }
 
 void describe(Fields& fields, AdmittedPod& pod) {
@@ -215,7 +222,7 @@ constexpr DocumentKind kind(std::string_view name, std::string_view title) {
 
 constexpr std::array kKinds = {
     kind<AdmitDocument>("admit", "pinfold admit -o json"),
-    kind<audit::AuditDocument>("audit", "pinfold audit -o json"),
+    kind<AuditedNode>("audit", "pinfold audit -o json"),
     kind<audit::WatchLine>("audit-watch", "A line of pinfold audit --watch -o json"),
     kind<ConvertDocument>("checkpoint-convert", "pinfold checkpoint convert -o json"),
     kind<std::vector<DiffLine>>("checkpoint-diff", "pinfold checkpoint diff -o json"),

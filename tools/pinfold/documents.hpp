@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pinfold/agent/fields.hpp"
+#include "pinfold/audit/fields.hpp"
 #include "pinfold/audit/memory_binding.hpp"
 #include "pinfold/checkpoint/convert.hpp"
 #include "pinfold/checkpoint/diff.hpp"
@@ -29,7 +30,13 @@ struct StatusDocument {
   agent::NodeStatus node;
   std::optional<verbs::Comparison> comparison;
   std::optional<verbs::PodResourcesSocket> pod_resources;
-  std::map<std::string, double> load;  ///< by CPU, with --watch
+  std::map<std::string, double> load;       ///< by CPU, with --watch
+  std::optional<noise::NoiseReport> noise;  ///< likewise; nullopt: not measured
+};
+
+struct AuditedNode {
+  audit::AuditDocument audit;
+  std::optional<noise::NoiseReport> noise;  ///< nullopt: not measured
 };
 
 /// A pod of an admission.
@@ -290,6 +297,7 @@ struct MessageLine {
 };
 
 void describe(fields::Fields& fields, StatusDocument& document);
+void describe(fields::Fields& fields, AuditedNode& document);
 void describe(fields::Fields& fields, AdmittedPod& pod);
 void describe(fields::Fields& fields, AdmitDocument& document);
 void describe(fields::Fields& fields, StartDocument& document);

@@ -37,7 +37,9 @@ constexpr std::array kOfInterrupts = {
 
 constexpr std::array kOfSoftirqs = {
     NoiseRemedy{"TIMER", "boot with 'nohz_full={}'"},
-    NoiseRemedy{"HRTIMER", "timers of the container's own threads, or the tick: 'nohz_full={}'"},
+    NoiseRemedy{"HRTIMER",
+                "timers of the container's own threads: fewer with a larger slack, "
+                "/proc/PID/timerslack_ns; or the tick: 'nohz_full={}'"},
     NoiseRemedy{"SCHED", "load balancing: quiet: isolated, or boot with 'nohz_full={}'"},
     NoiseRemedy{"RCU", "boot with 'rcu_nocbs={}'"},
     NoiseRemedy{"NET_RX", "quiet: interrupts (moves the network's interrupts and RPS masks)"},
@@ -113,7 +115,11 @@ std::string remedy_of(const NoiseSource& source, CpuId cpu, const CpuSet& housek
     case SourceKind::kInterrupt:
       return of_interrupt(source, cpu, housekeeping);
     case SourceKind::kTimer:
-      return fmt::format("boot with 'nohz_full={}': no tick while a single thread runs", cpu.value);
+      return fmt::format(
+          "boot with 'nohz_full={}': no tick while a single thread runs; timers of the program "
+          "itself "
+          "are fewer with a larger slack, /proc/PID/timerslack_ns",
+          cpu.value);
     case SourceKind::kKernelInterrupt:
       return remedy_in(kOfInterrupts, source.name, cpu);
     case SourceKind::kSoftirq:
@@ -123,8 +129,10 @@ std::string remedy_of(const NoiseSource& source, CpuId cpu, const CpuSet& housek
     case SourceKind::kKernelThread:
       return of_kernel_thread(source, cpu);
     case SourceKind::kExec:
-      return "probes of the kinds httpGet, tcpSocket and grpc execute nothing; or the runtime's "
-             "execCPUAffinity";
+      return "probes of the kinds httpGet, tcpSocket and grpc execute nothing; or keep commands on "
+             "the container's first CPU by the runtime's execCPUAffinity (CRI-O: exec_cpu_affinity "
+             "= "
+             "\"first\")";
     case SourceKind::kTask:
       return of_task(source, housekeeping);
     case SourceKind::kHypervisor:

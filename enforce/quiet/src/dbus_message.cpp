@@ -101,23 +101,39 @@ std::string bytes_of(const CpuSet& cpus) {
   return bytes;
 }
 
-/// Returns the arguments of SetUnitProperties: name, whether only until the next boot, and a list
-/// of one property.
-std::string properties_of(std::string_view unit, const CpuSet& cpus) {
-  Marshaller property;
-  property.text("AllowedCPUs");
-  property.signature("ay");
+void add_allowed_cpus(Marshaller& properties, const CpuSet& cpus) {
+  properties.align(8);
+  properties.text("AllowedCPUs");
+  properties.signature("ay");
   const std::string bytes = bytes_of(cpus);
-  property.number(static_cast<std::uint32_t>(bytes.size()));
-  property.append(bytes);
+  properties.number(static_cast<std::uint32_t>(bytes.size()));
+  properties.append(bytes);
+}
+
+void add_partition(Marshaller& properties, std::string_view partition) {
+  properties.align(8);
+  properties.text("CPUSetPartition");
+  properties.signature("s");
+  properties.text(partition);
+}
+
+/// Returns the arguments of SetUnitProperties: name, whether only until the next boot, and a list
+/// of properties, which begins at a multiple of 8 and so is aligned as in `properties`.
+std::string arguments_of(std::string_view unit, const std::string& properties) {
   Marshaller body;
   body.text(unit);
   body.number(1);  // a boolean: at run time
-  const std::string list = property.take();
-  body.number(static_cast<std::uint32_t>(list.size()));
+  body.number(static_cast<std::uint32_t>(properties.size()));
   body.align(8);
-  body.append(list);
+  body.append(properties);
   return body.take();
+}
+
+std::string set_message(std::uint32_t serial, std::string_view unit,
+                        const std::string& properties) {
+  return message_of(serial, {"org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+                             "org.freedesktop.systemd1.Manager", "SetUnitProperties", "sba(sv)",
+                             arguments_of(unit, properties)});
 }
 
 /// Reads values; every function fails at the end of the bytes.
@@ -181,9 +197,17 @@ std::string hello_message(std::uint32_t serial) {
 }
 
 std::string allowed_cpus_message(std::uint32_t serial, std::string_view unit, const CpuSet& cpus) {
-  return message_of(serial, {"org.freedesktop.systemd1", "/org/freedesktop/systemd1",
-                             "org.freedesktop.systemd1.Manager", "SetUnitProperties", "sba(sv)",
-                             properties_of(unit, cpus)});
+  Marshaller properties;
+  add_allowed_cpus(properties, cpus);
+  return set_message(serial, unit, properties.take());
+}
+
+std::string partition_message(std::uint32_t serial, std::string_view unit, const CpuSet& cpus,
+                              std::string_view partition) {
+  Marshaller properties;
+  add_allowed_cpus(properties, cpus);
+  add_partition(properties, partition);
+  return set_message(serial, unit, properties.take());
 }
 
 std::optional<std::size_t> dbus_size(std::string_view head) {

@@ -7,7 +7,7 @@
 
 #include "pinfold/types/cpuset.hpp"
 
-/// The messages of D-Bus that are needed to set one property of one unit. Pure.
+/// The messages of D-Bus that are needed to set properties of one unit. Pure.
 /// Source: the D-Bus specification, and org.freedesktop.systemd1(5).
 namespace pinfold::quiet {
 
@@ -18,6 +18,10 @@ namespace pinfold::quiet {
 /// empty set means any CPU.
 [[nodiscard]] std::string allowed_cpus_message(std::uint32_t serial, std::string_view unit,
                                                const CpuSet& cpus);
+
+/// The same with CPUSetPartition, which systemd 261 added and accepts for a unit with AllowedCPUs.
+[[nodiscard]] std::string partition_message(std::uint32_t serial, std::string_view unit,
+                                            const CpuSet& cpus, std::string_view partition);
 
 /// The beginning of a message: how long it is as a whole.
 inline constexpr std::size_t kDbusHead = 16;

@@ -12,6 +12,7 @@
 
 #include "irqbalance.hpp"
 #include "knob_file.hpp"
+#include "partition_file.hpp"
 #include "pinfold/quiet/knob_store.hpp"
 #include "systemd_units.hpp"
 
@@ -74,7 +75,7 @@ bool works_for_group(std::string_view groups) {
 
 class KernelKnobs final : public KnobStore {
  public:
-  explicit KernelKnobs(std::string root) : root_(std::move(root)) {}
+  explicit KernelKnobs(std::string root) : root_(std::move(root)), partitions_(root_) {}
 
   [[nodiscard]] Result<void> read(KnobKind kind, KnobValues& values) const override;
   [[nodiscard]] Result<std::string> read_one(const Knob& knob) const override;
@@ -93,6 +94,7 @@ class KernelKnobs final : public KnobStore {
   [[nodiscard]] Result<void> write_file(const Knob& knob, const std::string& value) const;
 
   std::string root_;
+  PartitionWriter partitions_;
 };
 
 /// Returns the queues of network devices that are hardware, or look like it to this machine.
@@ -155,9 +157,12 @@ std::vector<std::string> KernelKnobs::names_of(KnobKind kind) const {
     case KnobKind::kKernelThread:
       return kernel_threads();
     case KnobKind::kUnit:
+      return system_units(root_);
+    case KnobKind::kExclusive:
+    case KnobKind::kPartition:
       break;
   }
-  return system_units(root_);
+  return {};  // those of any cgroup
 }
 
 /// Returns the text of the knob. Since Linux 6.8 the mask of all workqueues lacks the CPUs of
@@ -187,6 +192,9 @@ std::string KernelKnobs::path_of(const Knob& knob) const {
                  : fmt::format("{}{}/{}/cpumask", root_, kWorkqueues, knob.name);
     case KnobKind::kKernelThread:
       return fmt::format("{}/proc/{}/status", root_, process_of(knob.name));
+    case KnobKind::kExclusive:
+      return fmt::format("{}{}/cpuset.cpus.exclusive", root_, knob.name);
+    case KnobKind::kPartition:
     case KnobKind::kUnit:
     case KnobKind::kIrqbalance:
       break;
@@ -215,6 +223,7 @@ Result<void> KernelKnobs::read(KnobKind kind, KnobValues& values) const {
 Result<std::string> KernelKnobs::read_one(const Knob& knob) const {
   if (knob.kind == KnobKind::kIrqbalance) return read_irqbalance();
   if (knob.kind == KnobKind::kUnit) return read_unit_cpus(root_, knob.name);
+  if (knob.kind == KnobKind::kPartition) return read_partition(root_ + knob.name);
   PINFOLD_LET(auto value, read_file_of(knob));
   return knob.kind == KnobKind::kKernelThread ? line_after(value, kAllowed) : value;
 }
@@ -257,6 +266,10 @@ Result<void> KernelKnobs::write_file(const Knob& knob, const std::string& value)
 Result<void> KernelKnobs::write(const Knob& knob, const std::string& value) {
   const bool is_list = knob.kind == KnobKind::kIrqbalance || knob.kind == KnobKind::kUnit ||
                        knob.kind == KnobKind::kKernelThread;
+  if (knob.kind == KnobKind::kPartition) {
+    PINFOLD_TRY_WRAP(partitions_.write(knob.name, value), to_string(knob));
+    return {};
+  }
   if (!is_list) return write_file(knob, value);
   PINFOLD_LET(const auto cpus, cpus_of(knob, value, {}));
   if (knob.kind == KnobKind::kUnit) return write_unit_cpus(root_, knob.name, cpus);

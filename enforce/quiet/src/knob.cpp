@@ -88,16 +88,25 @@ std::string_view to_string(KnobKind kind) {
     case KnobKind::kKernelThread:
       return "kernel-thread";
     case KnobKind::kUnit:
+      return "unit";
+    case KnobKind::kExclusive:
+      return "exclusive-cpus";
+    case KnobKind::kPartition:
       break;
   }
-  return "unit";
+  return "partition";
 }
 
 std::span<const KnobKind> enumerators(KnobKind /*type*/) {
   static constexpr std::array kAll = {
       KnobKind::kIrqbalance, KnobKind::kNewInterrupts, KnobKind::kInterrupt,    KnobKind::kReceive,
-      KnobKind::kTransmit,   KnobKind::kWorkqueue,     KnobKind::kKernelThread, KnobKind::kUnit};
+      KnobKind::kTransmit,   KnobKind::kWorkqueue,     KnobKind::kKernelThread, KnobKind::kUnit,
+      KnobKind::kExclusive,  KnobKind::kPartition};
   return kAll;
+}
+
+bool isolates(KnobKind kind) {
+  return kind == KnobKind::kExclusive || kind == KnobKind::kPartition;
 }
 
 std::string to_string(const Knob& knob) {

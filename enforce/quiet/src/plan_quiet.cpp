@@ -1,6 +1,7 @@
 #include "pinfold/quiet/plan_quiet.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -16,6 +17,12 @@
 // The record before the steps has every value that the knob can have while they are executed. So
 // after a crash between any two of them the next plan still recognizes the value as Pinfold's.
 //
+// A cgroup becomes a partition with CPUs that it and all cgroups above list as exclusive. The first
+// step takes CPUs off these lists that will not be there afterwards, and ends partitions that lack
+// a CPU; the second one adds the others and begins partitions. So no CPU is on the lists of two
+// containers at any moment, which the kernel would refuse. What a partition has follows from the
+// observed lists, so a new process does not end and begin the ones that it finds.
+//
 // irqbalance shows a list of banned CPUs only after it has balanced the next time, seconds later.
 // Until it shows the last one, its record has every value that it can show meanwhile, and each plan
 // sends it again; also if a crash came before it was sent. The record ends once irqbalance shows
@@ -24,7 +31,12 @@
 namespace pinfold::quiet {
 namespace {
 
-bool is_of_system(KnobKind kind) { return kind >= KnobKind::kWorkqueue; }
+bool is_of_system(KnobKind kind) { return kind >= KnobKind::kWorkqueue && !isolates(kind); }
+
+/// Returns whether a knob of this kind is to have quiet CPUs, not to leave them.
+bool gathers(KnobKind kind) {
+  return kind == KnobKind::kIrqbalance || kind == KnobKind::kExclusive;
+}
 
 bool shows_late(const Knob& knob) { return knob.kind == KnobKind::kIrqbalance; }
 
@@ -38,12 +50,48 @@ const KeptKnob* kept_of(const KeptKnobs& kept, const Knob& knob) {
   return found == kept.end() ? nullptr : &found->second;
 }
 
+/// Returns the CPUs of the observed partitions.
+CpuSet isolated_now(const QuietRequest& request) {
+  CpuSet cpus;
+  for (const auto& [knob, value] : request.observed) {
+    if (knob.kind != KnobKind::kPartition || value != kIsolatedPartition) continue;
+    const auto list = request.observed.find({KnobKind::kExclusive, knob.name});
+    if (list == request.observed.end()) continue;
+    cpus |= cpus_of(list->first, list->second, {}).value_or(CpuSet());
+  }
+  return cpus;
+}
+
+/// Returns whether the kernel itself may have given one of its threads this value: when a partition
+/// begins or ends it sets them to the CPUs that are not isolated, and since Linux 7.0 to those of
+/// these that a thread prefers. No other program has changed it then.
+bool is_by_kernel(const QuietRequest& request, const Knob& knob, const KeptKnob* kept,
+                  const std::string& now) {
+  const CpuSet& online = request.after.online;
+  if (knob.kind != KnobKind::kKernelThread || kept == nullptr) return false;
+  const auto has = cpus_of(knob, now, online);
+  const auto base = cpus_of(knob, kept->before, online);
+  const std::array isolated = {request.before.isolated, request.after.cpus.isolated,
+                               isolated_now(request), CpuSet()};
+  const bool has_some = std::any_of(isolated.begin(), isolated.end(),
+                                    [](const CpuSet& cpus) { return !cpus.empty(); });
+  if (!has || !base || !has_some) return false;
+  return std::any_of(isolated.begin(), isolated.end(), [&](const CpuSet& cpus) {
+    const CpuSet left = online - cpus;
+    return (*has & online) == left || (*has & online) == (*base & left);
+  });
+}
+
 /// Returns the value of a knob for quiet CPUs; nullopt if its base is no set of CPUs.
 std::optional<std::string> value_for(const Knob& knob, const std::string& base,
                                      const CpuSet& online, const CpuSet& quiet) {
+  if (knob.kind == KnobKind::kPartition) {
+    const bool begins = base == kMemberPartition && !quiet.empty();
+    return std::string(begins ? kIsolatedPartition : base);
+  }
   const auto cpus = cpus_of(knob, base, online);
   if (!cpus) return std::nullopt;
-  if (knob.kind == KnobKind::kIrqbalance) {
+  if (gathers(knob.kind)) {
     return cpus->contains_all(quiet) ? base : value_of(knob, *cpus | quiet, base);
   }
   if (!cpus->intersects(quiet)) return base;
@@ -77,7 +125,27 @@ std::vector<std::string> unsettled(const Knob& knob, const KeptKnob* known,
 /// need not do so on the way.
 CpuSet released(const QuietRequest& request, const Knob& knob, const std::string& now) {
   const auto used = not_left(knob, now, {request.before, request.after.online, {}});
-  return used ? request.before.of(knob.kind) - *used : CpuSet();
+  return used ? request.before.of(knob) - *used : CpuSet();
+}
+
+/// Returns the CPUs for partitions while the containers move: those that a list keeps; all of a
+/// partition that has them already, else none.
+CpuSet isolated_meanwhile(const QuietRequest& request, const Knob& knob, const std::string& now) {
+  const CpuSet after = request.after.cpus.of(knob);
+  if (knob.kind == KnobKind::kExclusive) {
+    return cpus_of(knob, now, {}).value_or(CpuSet()) & after;
+  }
+  const Knob list{KnobKind::kExclusive, knob.name};
+  const auto listed = request.observed.find(list);
+  if (now != kIsolatedPartition || listed == request.observed.end()) return {};
+  const auto has = cpus_of(list, listed->second, {});
+  return has && has->contains_all(after) ? after : CpuSet();
+}
+
+/// Returns the CPUs that are quiet for a knob while the containers move.
+CpuSet quiet_meanwhile(const QuietRequest& request, const Knob& knob, const std::string& now) {
+  if (isolates(knob.kind)) return isolated_meanwhile(request, knob, now);
+  return released(request, knob, now) | request.after.cpus.of(knob);
 }
 
 /// The values of one knob in a plan.
@@ -98,10 +166,9 @@ std::optional<KnobCourse> course_of(const QuietRequest& request, const Knob& kno
                                     const std::string& base, const std::string& now) {
   const CpuSet& online = request.after.online;
   const bool is_spared = holds_containers(knob, request.after.containers);
-  const CpuSet after = is_spared ? CpuSet() : request.after.cpus.of(knob.kind);
-  const auto transit = is_spared ? CpuSet() : released(request, knob, now);
-  auto during = value_for(knob, base, online, transit | after);
-  auto last = value_for(knob, base, online, after);
+  auto during =
+      value_for(knob, base, online, is_spared ? CpuSet() : quiet_meanwhile(request, knob, now));
+  auto last = value_for(knob, base, online, is_spared ? CpuSet() : request.after.cpus.of(knob));
   if (!during || !last) return std::nullopt;
   return KnobCourse{base, now, *std::move(during), *std::move(last), {}};
 }
@@ -125,7 +192,7 @@ void keep(const Knob& knob, const KnobCourse& course, QuietPlan& plan) {
 void plan_knob(const QuietRequest& request, const Knob& knob, const std::string& now,
                QuietPlan& plan) {
   const KeptKnob* const known = kept_of(request.kept, knob);
-  const bool has_ours = is_ours(known, now);
+  const bool has_ours = is_ours(known, now) || is_by_kernel(request, knob, known, now);
   const bool is_taken = known != nullptr && !has_ours && now != known->before;
   if (is_taken) plan.taken.push_back(knob);
   auto course = course_of(request, knob, has_ours ? known->before : now, now);
@@ -141,10 +208,23 @@ void plan_knob(const QuietRequest& request, const Knob& knob, const std::string&
 void QuietCpus::add(QuietLevel level, const CpuSet& cpus) {
   if (level >= QuietLevel::kInterrupts) interrupts |= cpus;
   if (level >= QuietLevel::kSystem) system |= cpus;
+  if (level >= QuietLevel::kIsolated) isolated |= cpus;
 }
 
-const CpuSet& QuietCpus::of(KnobKind kind) const {
-  return is_of_system(kind) ? system : interrupts;
+CpuSet QuietCpus::of(const Knob& knob) const {
+  if (!isolates(knob.kind)) return is_of_system(knob.kind) ? system : interrupts;
+  CpuSet cpus;
+  for (const auto& [directory, own] : partitions) {
+    const bool is_below = directory.starts_with(knob.name + "/");
+    const bool counts = knob.kind == KnobKind::kExclusive && is_below;
+    if (directory == knob.name || counts) cpus |= own;
+  }
+  return cpus;
+}
+
+bool QuietCpus::concerns(KnobKind kind) const {
+  if (isolates(kind)) return !partitions.empty();
+  return is_of_system(kind) ? !system.empty() : !interrupts.empty();
 }
 
 bool holds_containers(const Knob& knob, const std::vector<std::string>& directories) {
@@ -155,15 +235,31 @@ bool holds_containers(const Knob& knob, const std::vector<std::string>& director
          });
 }
 
+std::set<Knob> isolation_knobs(const QuietCpus& cpus) {
+  std::set<Knob> knobs;
+  for (const auto& [directory, own] : cpus.partitions) {
+    knobs.insert({KnobKind::kPartition, directory});
+    for (std::string at = directory; !at.empty(); at.resize(at.rfind('/'))) {
+      knobs.insert({KnobKind::kExclusive, at});
+    }
+  }
+  return knobs;
+}
+
 Result<CpuSet> not_left(const Knob& knob, std::string_view value, const QuietDesired& desired) {
+  const CpuSet quiet = desired.cpus.of(knob);
+  if (knob.kind == KnobKind::kPartition) return value == kIsolatedPartition ? CpuSet() : quiet;
   PINFOLD_LET(const auto cpus, cpus_of(knob, value, desired.online));
-  const CpuSet& quiet = desired.cpus.of(knob.kind);
-  return knob.kind == KnobKind::kIrqbalance ? quiet - cpus : quiet & cpus;
+  return gathers(knob.kind) ? quiet - cpus : quiet & cpus;
 }
 
 QuietPlan plan_quiet(const QuietRequest& request) {
   QuietPlan plan;
   for (const auto& [knob, value] : request.observed) plan_knob(request, knob, value, plan);
+  // A partition that ends before its lists change costs the kernel one rebuild of its domains.
+  std::stable_partition(plan.leave.begin(), plan.leave.end(), [](const QuietStep& step) {
+    return step.knob.kind == KnobKind::kPartition;
+  });
   for (const auto& [knob, kept] : request.kept) {
     if (!request.unread.contains(knob.kind)) continue;
     plan.kept.emplace(knob, kept);

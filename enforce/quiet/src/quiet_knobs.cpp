@@ -3,11 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace pinfold::quiet {
+namespace {
+
+/// Returns whether a knob does not exist, or has ended while it was used, as a cgroup does.
+bool is_gone(const Error& error) {
+  return error.code == ErrorCode::kNotFound || error.sys_errno == ENODEV;
+}
+
+}  // namespace
 
 bool QuietKnobs::is_needed(KnobKind kind, const QuietCpus& desired) const {
-  if (!desired.of(kind).empty() || !current_.cpus.of(kind).empty()) return true;
+  if (desired.concerns(kind) || current_.cpus.concerns(kind)) return true;
   return std::any_of(kept_.begin(), kept_.end(),
                      [kind](const auto& entry) { return entry.first.kind == kind; });
 }
@@ -24,20 +33,40 @@ void QuietKnobs::forget(Reading reading) {
   // It shows what was written only seconds later.
   const auto is_late = [](const auto& entry) { return entry.first.kind == KnobKind::kIrqbalance; };
   if (std::erase_if(known_, is_late) > 0) read_.erase(KnobKind::kIrqbalance);
+  // These cgroups come and go with their containers.
+  std::erase_if(known_, [](const auto& entry) { return isolates(entry.first.kind); });
+  std::erase_if(report_.unread, [](const auto& entry) { return isolates(entry.first); });
 }
 
 /// Reads the kinds that a plan for `desired` needs. One that could not be read is not tried again
 /// before the next reconciliation: each attempt may wait for another program.
 void QuietKnobs::read(const QuietCpus& desired) {
   for (const KnobKind kind : enumerators(KnobKind())) {
-    if (!is_needed(kind, desired) || read_.contains(kind) || report_.unread.contains(kind)) {
-      continue;
-    }
+    const bool is_known = read_.contains(kind) || report_.unread.contains(kind);
+    if (isolates(kind) || is_known || !is_needed(kind, desired)) continue;
     auto done = store_->read(kind, known_);
     if (done) {
       read_.insert(kind);
     } else {
       report_.unread.emplace(kind, std::move(done).error());
+    }
+  }
+  read_isolation(desired);
+}
+
+/// Reads the knobs of cgroups to be isolated, and of those that have been. Most have no list of
+/// exclusive CPUs: the root, or every one before Linux 6.7.
+void QuietKnobs::read_isolation(const QuietCpus& desired) {
+  std::set<Knob> knobs = isolation_knobs(desired);
+  for (const auto& [knob, kept] : kept_) {
+    if (isolates(knob.kind)) knobs.insert(knob);
+  }
+  for (const Knob& knob : knobs) {
+    auto value = store_->read_one(knob);
+    if (value) {
+      known_.insert_or_assign(knob, *std::move(value));
+    } else if (!is_gone(value.error())) {
+      report_.unread.emplace(knob.kind, std::move(value).error());
     }
   }
 }
@@ -75,6 +104,19 @@ void QuietKnobs::report_spared(const QuietDesired& desired) {
                          fmt::format("{}: stays on CPUs {}, because it holds containers: give them "
                                      "a group outside of it, such as 'kubepods.slice'",
                                      to_string(knob), cpus->to_string())});
+  }
+}
+
+/// Reports cgroups that cannot be partitions.
+void QuietKnobs::report_unisolated(const QuietDesired& desired) {
+  for (const auto& [directory, cpus] : desired.cpus.partitions) {
+    const Knob knob{KnobKind::kPartition, directory};
+    if (known_.contains(knob)) continue;
+    report_.unquiet.insert_or_assign(
+        knob, Unquiet{Error{ErrorCode::kUnsupported, 0,
+                            fmt::format("{}: it has no 'cpuset.cpus.partition': expected cgroup v2",
+                                        to_string(knob))},
+                      cpus});
   }
 }
 
@@ -122,7 +164,7 @@ void QuietKnobs::write(const std::vector<QuietStep>& steps, const QuietDesired& 
     if (written) {
       ++report_.written;
       known_[step.knob] = step.value;
-    } else if (written.error().code != ErrorCode::kNotFound) {  // else it is gone
+    } else if (!is_gone(written.error())) {
       failed_.insert(step.knob);
       report_failed(step.knob, desired, std::move(written).error());
     }
@@ -143,6 +185,7 @@ void QuietKnobs::begin(const QuietDesired& desired, Reading reading) {
   if (!keep(plan.kept)) return refuse(plan.leave, desired);
   write(plan.leave, desired);
   report_spared(desired);
+  report_unisolated(desired);
   current_ = desired;
   plan_ = std::move(plan);
 }

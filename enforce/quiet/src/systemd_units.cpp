@@ -70,12 +70,12 @@ Result<void> call(int bus, std::uint32_t serial, const std::string& message) {
   return fail(ErrorCode::kUnsupported, "refused: " + reply.error);
 }
 
-Result<void> set_allowed_cpus(const std::string& root, const std::string& unit,
-                              const CpuSet& cpus) {
+/// Sends a call of SetUnitProperties with the serial kSet.
+Result<void> set_properties(const std::string& root, const std::string& message) {
   PINFOLD_LET(const auto bus, connect_to(root + kBus));
   PINFOLD_TRY(authenticate(bus.get()));
   PINFOLD_TRY(call(bus.get(), kHello, hello_message(kHello)));
-  return call(bus.get(), kSet, allowed_cpus_message(kSet, unit, cpus));
+  return call(bus.get(), kSet, message);
 }
 
 }  // namespace
@@ -95,12 +95,19 @@ std::string read_unit_cpus(const std::string& root, const std::string& unit) {
 }
 
 Result<void> write_unit_cpus(const std::string& root, const std::string& unit, const CpuSet& cpus) {
-  PINFOLD_TRY_WRAP(set_allowed_cpus(root, unit, cpus),
+  PINFOLD_TRY_WRAP(set_properties(root, allowed_cpus_message(kSet, unit, cpus)),
                    fmt::format("systemd: set AllowedCPUs={} of '{}'", cpus.to_string(), unit));
   if (!cpus.empty()) return {};
   // systemd (seen with 252 to 261) forgets the setting, but leaves cpuset.cpus as it was.
   const auto cleared = write_value(cpus_file(root, unit), "");
   return cleared || cleared.error().code == ErrorCode::kNotFound ? Result<void>() : cleared;
+}
+
+Result<void> write_unit_partition(const std::string& root, const std::string& unit,
+                                  const CpuSet& cpus, const std::string& partition) {
+  PINFOLD_TRY_WRAP(set_properties(root, partition_message(kSet, unit, cpus, partition)),
+                   fmt::format("systemd: set CPUSetPartition={} of '{}'", partition, unit));
+  return {};
 }
 
 }  // namespace pinfold::quiet

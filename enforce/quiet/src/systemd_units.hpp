@@ -21,4 +21,10 @@ namespace pinfold::quiet {
 [[nodiscard]] Result<void> write_unit_cpus(const std::string& root, const std::string& unit,
                                            const CpuSet& cpus);
 
+/// Sets the CPUs of a unit, and which kind of partition it is, until the next boot; systemd writes
+/// both after it has answered. Domain: `cpus` is not empty; `partition`: "member" or "isolated".
+/// Errors: as above; kUnsupported also before systemd 261, which then changes nothing.
+[[nodiscard]] Result<void> write_unit_partition(const std::string& root, const std::string& unit,
+                                                const CpuSet& cpus, const std::string& partition);
+
 }  // namespace pinfold::quiet

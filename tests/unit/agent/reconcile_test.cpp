@@ -398,6 +398,18 @@ TEST(Partitions, FallBackAndReportTheKernelsReason) {
   EXPECT_FALSE(agent.enforced()->is_dirty());
 }
 
+TEST(Partitions, AreNoneIfTheKernelLeavesCpusOut) {
+  World world(enforce::CgroupVersion::kV2);
+  world.kernel.stripped = CpuSet{2};
+  NodeAgent agent = world.try_open(with(Partition::kIsolated)).value();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  ASSERT_EQ(agent.enforced()->partition_problems().size(), 1U);
+  EXPECT_THAT(agent.enforced()->partition_problems().begin()->second,
+              HasSubstr("lacks CPUs 2, which another cgroup has exclusively"));
+  EXPECT_EQ(world.kernel.find("podx/a")->files.at("cpuset.cpus.partition"), "member");
+  EXPECT_EQ(world.cpus("podx/a"), "1-2");
+}
+
 INSTANTIATE_TEST_SUITE_P(BothVersions, ReconcileTest,
                          testing::Values(enforce::CgroupVersion::kV1, enforce::CgroupVersion::kV2),
                          [](const auto& version) {

@@ -104,11 +104,13 @@ std::vector<std::pair<std::string, std::string>> quiet_machine_with(
 TEST(Doctor, FindsNothingOnAQuietMachine) {
   const DoctorTree tree;
   for (const auto& [path, content] : quiet_machine()) tree.write(path, content);
+  tree.write("etc/crio/crio.conf",
+             "[crio.runtime.runtimes.crun]\n\texec_cpu_affinity = \"first\"\n");
   const Checks checks = check_system(observe_doctor(tree));
   EXPECT_THAT(complaints(checks), IsEmpty());
   EXPECT_EQ(std::count_if(checks.begin(), checks.end(),
                           [](const Check& check) { return check.name.starts_with("quiet-"); }),
-            6);
+            8);
 }
 
 const char* const kConfig = "var/lib/kubelet/config.yaml";
@@ -180,6 +182,22 @@ INSTANTIATE_TEST_SUITE_P(
         Ailment{"QuietWithADeafIrqbalance", quiet_machine_with({{"proc/77/comm", "irqbalance\n"}}),
                 "warning quiet-irqbalance: irqbalance runs without a socket",
                 "IRQBALANCE_BANNED_CPULIST=2-7"},
+        Ailment{"QuietWithCrioThatExecutesAnywhere",
+                quiet_machine_with({{"etc/crio/crio.conf.d/10-crun.conf",
+                                     "[crio.runtime.runtimes.crun]\n# exec_cpu_affinity = "
+                                     "\"first\"\n"}}),
+                "warning quiet-exec: CRI-O executes commands", "exec_cpu_affinity = \"first\""},
+        Ailment{"IsolatedWithoutTheCapability",
+                quiet_machine_with({{"usr/lib/systemd/system/pinfold.service",
+                                     "[Service]\nDelegate=cpuset cpu memory\n"
+                                     "CapabilityBoundingSet=CAP_KILL CAP_NET_ADMIN\n"}},
+                                   "isolated"),
+                "warning quiet-unit: pinfold.service lacks CAP_SYS_ADMIN",
+                "CapabilityBoundingSet=CAP_SYS_ADMIN"},
+        Ailment{"IsolatedBeforeLinux6_7",
+                quiet_machine_with({{"proc/sys/kernel/osrelease", "6.1.0-18-amd64\n"}}, "isolated"),
+                "warning kernel: Linux 6.1.0-18-amd64 lacks partitions below other groups",
+                "newer kernel"},
         Ailment{"QuietWithTuned", quiet_machine_with({{"proc/77/comm", "tuned\n"}}),
                 "warning quiet-tuned: tuned runs", "tuned-adm profile"},
         Ailment{"QuietInterruptsWithChrony",

@@ -221,6 +221,7 @@ TEST(Remedy, NamesWhatRemovesEachSource) {
   const std::vector<RemedyCase> cases = {
       {source(SourceKind::kInterrupt, "24"), "echo 0-1 > /proc/irq/24/smp_affinity_list"},
       {source(SourceKind::kTimer, "LOC"), "nohz_full=2"},
+      {source(SourceKind::kTimer, "LOC"), "timerslack_ns"},
       {source(SourceKind::kKernelInterrupt, "TLB"), "kernel.numa_balancing=0"},
       {source(SourceKind::kSoftirq, "RCU"), "rcu_nocbs=2"},
       {source(SourceKind::kSoftirq, "HRTIMER"), "nohz_full=2"},

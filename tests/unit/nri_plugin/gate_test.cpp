@@ -83,7 +83,8 @@ TEST_P(NriGate, OnlyAPodThatDemandsQuietCpusDoesNotStartWithoutThem) {
 
 TEST_P(NriGate, APodThatDemandsQuietCpusStartsOnceEverythingCanLeaveThem) {
   const quiet::Knob busy{quiet::KnobKind::kInterrupt, "24"};
-  world_.knobs.values = {{busy, "0-7"}};
+  const quiet::Knob partition{quiet::KnobKind::kPartition, "/model/" + world_.group(b_)};
+  world_.knobs.values = {{busy, "0-7"}, {partition, "member"}};
   world_.knobs.fixed = {busy};
   world_.quiet_levels = {{b_.uid, "isolated"}};
   ASSERT_NO_FATAL_FAILURE(world_.run_sandbox(b_));
@@ -92,6 +93,16 @@ TEST_P(NriGate, APodThatDemandsQuietCpusStartsOnceEverythingCanLeaveThem) {
   const auto started = world_.start(b_);
   EXPECT_TRUE(started.has_value()) << started.error().message;
   EXPECT_EQ(world_.knobs.values.at(busy), "0,3-7");
+  EXPECT_EQ(world_.knobs.values.at(partition), "isolated");
+}
+
+TEST_P(NriGate, APodThatDemandsIsolatedCpusDoesNotStartWithoutAPartition) {
+  world_.quiet_levels = {{b_.uid, "isolated"}};
+  ASSERT_NO_FATAL_FAILURE(world_.run_sandbox(b_));
+  ASSERT_TRUE(world_.create(b_).has_value());
+  const auto started = world_.start(b_);
+  ASSERT_FALSE(started.has_value());
+  EXPECT_THAT(started.error().message, HasSubstr("has no 'cpuset.cpus.partition'"));
 }
 
 TEST_P(NriGate, ASharedContainerStartsBelowAGroupThatAnotherHasNarrowed) {

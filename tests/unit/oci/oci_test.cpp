@@ -225,16 +225,19 @@ TEST(OciResources, AreThoseOfAConfigJson) {
   decided.linux_resources.cpu_period = 100000;
   decided.linux_resources.memory_limit = 1 << 20;
   decided.linux_resources.hugepage_limits = {{"2MB", 4 << 20}};
-  EXPECT_EQ(oci_config(decided, CpuSet{2, 3}), json::parse(R"({
+  EXPECT_EQ(oci_config(decided, CpuSet{2, 3}, ExecCpus::kAll), json::parse(R"({
     "process": {"execCPUAffinity": {"final": "2-3"}},
     "linux": {
       "resources": {
         "cpu": {"shares": 2048, "quota": -1, "period": 100000, "cpus": "2-3", "mems": "0-1"},
         "memory": {"limit": 1048576}, "hugepageLimits": [{"pageSize": "2MB", "limit": 4194304}]},
       "memoryPolicy": {"mode": "MPOL_BIND", "nodes": "0-1"}}})"));
+  EXPECT_EQ(oci_config(decided, CpuSet{2, 3}, ExecCpus::kFirst)["process"],
+            json::parse(R"({"execCPUAffinity": {"final": "2"}})"));
   decided.isolation = Isolation::kHost;
-  EXPECT_FALSE(oci_config(decided, CpuSet{2, 3}).contains("process")) << "the pool changes";
-  EXPECT_EQ(oci_config(ContainerResources(), CpuSet()),
+  EXPECT_FALSE(oci_config(decided, CpuSet{2, 3}, ExecCpus::kFirst).contains("process"))
+      << "the pool changes";
+  EXPECT_EQ(oci_config(ContainerResources(), CpuSet(), ExecCpus::kFirst),
             json::parse(R"({"linux": {"resources": {"cpu": {"shares": 0}}}})"));
 }
 

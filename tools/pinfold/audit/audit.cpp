@@ -6,13 +6,16 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 
+#include "audit/audit_noise.hpp"
 #include "audit/audit_text.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
 #include "input.hpp"
+#include "node/noise_scope.hpp"
 #include "output.hpp"
 #include "pinfold/audit/fields.hpp"
 #include "pinfold/audit/observe.hpp"
@@ -30,6 +33,7 @@ struct AuditCommand {
   std::string pod_resources;
   audit::Severity fail_on = audit::Severity::kWarning;
   OutputFormat format = OutputFormat::kText;
+  int noise_ms = -1;  ///< how long to measure; -1: not given
   bool watch = false;
   int interval_ms = 200;
   int seconds = 0;
@@ -120,16 +124,34 @@ Result<void> add_pod_resources(const AuditCommand& options, audit::Observed& obs
   return {};
 }
 
+/// Measures what interrupts exclusive CPUs: on this machine unless the options forbid it, on
+/// another root only if they ask for it. nullopt if it is not measured, or cannot be: it is extra.
+std::optional<noise::NoiseReport> measured(const AuditCommand& options, const audit::Report& report,
+                                           const audit::Observed& observed) {
+  constexpr int kMoment = 200;
+  const int by_default = observed.root.empty() ? kMoment : 0;
+  const int milliseconds_to_measure = options.noise_ms < 0 ? by_default : options.noise_ms;
+  if (report.exclusive.empty() || milliseconds_to_measure == 0) return std::nullopt;
+  auto noise = measure_noise(observed.root, audited_scope(report, observed),
+                             milliseconds(milliseconds_to_measure));
+  return noise ? std::optional(*std::move(noise)) : std::nullopt;
+}
+
 Result<ExitStatus> audit_node(const AuditCommand& options) {
   PINFOLD_LET(const auto tree, audit::Tree::open(options.root));
   audit::Observed observed = audit::observe(tree, options.files);
   if (options.watch) return watch(options, tree, observed) ? kYes : kNo;
   PINFOLD_TRY(add_pod_resources(options, observed));
   const audit::Report report = audit::judge(observed);
+  const auto noise = measured(options, report, observed);
   if (options.format == OutputFormat::kJson) {
-    fmt::print("{}", json_text(audit::audit_document(report, observed)));
+    fmt::print("{}", json_text(AuditedNode{audit::audit_document(report, observed), noise}));
   } else {
     fmt::print("{}", audit_text(report, observed, terminal_style()));
+    if (noise) {
+      fmt::print("\nNoise on exclusive CPUs ('pinfold noise' has the sources)\n{}",
+                 noise_lines(*noise));
+    }
   }
   for (const audit::Finding& finding : report.findings) {
     if (finding.severity <= options.fail_on) return kNo;
@@ -160,11 +182,16 @@ std::vector<cli::Option> options_of(AuditCommand& options) {
            "Also compare with the kubelet's PodResources API: its response to List as JSON, '-' "
            "for standard input",
            "FILE"},
+          {.name = "--noise",
+           .target = cli::Integer{&options.noise_ms, 0, 3'600'000},
+           .help = "Milliseconds to measure what interrupts exclusive CPUs; 0: not [200; 0 with "
+                   "another root]",
+           .value = "MS"},
           {.name = "--watch",
            .target = &options.watch,
            .help = "Print each overlap when it begins and how long it lasted, until the command is "
                    "interrupted; exit status 1 if there was one",
-           .excludes = {"--fail-on", "--pod-resources"}},
+           .excludes = {"--fail-on", "--pod-resources", "--noise"}},
           {.name = "--interval",
            .target = cli::Integer{&options.interval_ms, 10, 60'000},
            .help = "Milliseconds between two checks",

@@ -274,7 +274,7 @@ Result<HookRequest> read_request(
   return request_of_file(state, text, validation);
 }
 
-nlohmann::json oci_config(const ContainerResources& resources, const CpuSet& cpus) {
+nlohmann::json oci_config(const ContainerResources& resources, const CpuSet& cpus, ExecCpus exec) {
   const LinuxResources& values = resources.linux_resources;
   json cpu = {{"shares", values.cpu_shares}};
   if (values.cpu_quota && *values.cpu_quota != 0) cpu["quota"] = *values.cpu_quota;
@@ -301,7 +301,8 @@ nlohmann::json oci_config(const ContainerResources& resources, const CpuSet& cpu
     // Not the shared pool: every admission and removal changes it. Without "initial": before the
     // runtime joins the container's group, it may not run on exclusive CPUs, and sched_setaffinity
     // would fail.
-    config["process"]["execCPUAffinity"] = {{"final", cpus.to_string()}};
+    const CpuSet of_commands = exec == ExecCpus::kFirst ? CpuSet::of(cpus.first()) : cpus;
+    config["process"]["execCPUAffinity"] = {{"final", of_commands.to_string()}};
   }
   return config;
 }

@@ -76,10 +76,17 @@ enum class Validation { kOn, kOff };
     const HookState& state, Validation validation,
     const std::function<Result<std::string>(const std::string& path)>& read_file);
 
+/// The CPUs of commands that are executed in a container, such as probes.
+enum class ExecCpus {
+  kAll,    ///< "all": those of the container
+  kFirst,  ///< "first": the first one of them; the others are left to the program
+};
+
 /// Returns the part of an OCI config.json (1.3) that a container with these resources and CPUs
 /// needs: linux.resources, linux.memoryPolicy if its memory is assigned, and if its CPUs are its
 /// own or its pod's process.execCPUAffinity, so that commands that are run in it have them, also if
 /// the runtime has others. They are those of now: after a move the container needs a new document.
-[[nodiscard]] nlohmann::json oci_config(const ContainerResources& resources, const CpuSet& cpus);
+[[nodiscard]] nlohmann::json oci_config(const ContainerResources& resources, const CpuSet& cpus,
+                                        ExecCpus exec);
 
 }  // namespace pinfold::tools

@@ -15,6 +15,7 @@ struct ResourcesOptions {
   AgentArguments agent;
   std::string pod;
   std::string container;
+  ExecCpus exec = ExecCpus::kAll;
 };
 
 Result<nlohmann::json> resources_of(agent::NodeAgent& agent, const ResourcesOptions& options) {
@@ -23,7 +24,7 @@ Result<nlohmann::json> resources_of(agent::NodeAgent& agent, const ResourcesOpti
   const bool is_only = options.container.empty() && pod->containers.size() == 1;
   for (const agent::ContainerStatus& container : pod->containers) {
     if (!is_only && container.resources.name != options.container) continue;
-    return oci_config(container.resources, container.desired.cpus);
+    return oci_config(container.resources, container.desired.cpus, options.exec);
   }
   return fail(ErrorCode::kNotFound,
               fmt::format("container '{}': expected the name of a container of pod '{}'",
@@ -50,10 +51,19 @@ cli::Command oci_resources_command() {
   container.help = "Name of the container [the only one of the pod]";
   command.add(agent_options(options->agent));
   command.add(
-      {output_option(options->agent.output), pod_option(options->pod), std::move(container)});
+      {output_option(options->agent.output),
+       pod_option(options->pod),
+       std::move(container),
+       {"--exec-cpus",
+        cli::one_of<ExecCpus>(options->exec,
+                              {{"all", ExecCpus::kAll}, {"first", ExecCpus::kFirst}}),
+        "CPUs of commands that are executed in a container with exclusive CPUs, such as probes: "
+        "all of them, or the first one only"}});
   command.sections = {{"Examples",
                        {{"pinfold oci-resources --pod default/web --container main",
-                         "Print what a container's config.json needs"}}}};
+                         "Print what a container's config.json needs"},
+                        {"pinfold oci-resources --pod default/dsp --exec-cpus first",
+                         "The same, with probes on the first of its CPUs only"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

@@ -37,19 +37,23 @@ std::string summary_of(const noise::CpuNoise& noise) {
                      noise.lost_us, noise.score);
 }
 
-std::vector<std::string> NoiseMeter::facts(const noise::NoiseScope& scope) {
+std::vector<std::string> facts_of(const noise::NoiseReport& report) {
   std::vector<std::string> facts;
-  if (root_.empty()) return facts;
-  auto now = noise::read_counters(root_);
-  if (!now) return facts;
-  now->runs.clear();  // without threads the owner's own would count
-  const auto report = last_ ? noise::measure(*last_, *now, scope) : noise::NoiseReport();
   for (const noise::CpuNoise& noise : report.cpus) {
     facts.push_back(
         fmt::format("{}: {:.0f}/s, score {}", noise.cpu.value, noise.per_second, noise.score));
   }
-  last_ = *std::move(now);
   return facts;
+}
+
+std::optional<noise::NoiseReport> NoiseMeter::read(const noise::NoiseScope& scope) {
+  if (root_.empty()) return std::nullopt;
+  auto now = noise::read_counters(root_);
+  if (!now) return std::nullopt;
+  now->runs.clear();  // without threads the owner's own would count
+  auto report = last_ ? std::optional(noise::measure(*last_, *now, scope)) : std::nullopt;
+  last_ = *std::move(now);
+  return report;
 }
 
 }  // namespace pinfold::tools

@@ -24,6 +24,9 @@ namespace pinfold::tools {
 /// Returns "312 interruptions/s, 640 us/s lost, quiet score 47".
 [[nodiscard]] std::string summary_of(const noise::CpuNoise& noise);
 
+/// Returns "2: 250/s, score 49" for each CPU.
+[[nodiscard]] std::vector<std::string> facts_of(const noise::NoiseReport& report);
+
 /// Measures interrupts from one call to the next. It reads no threads, so that it costs the same on
 /// every machine.
 class NoiseMeter {
@@ -31,8 +34,9 @@ class NoiseMeter {
   /// `root`: the directory with proc/; "": there is nothing to measure.
   explicit NoiseMeter(std::string root) : root_(std::move(root)) {}
 
-  /// Returns "2: 250/s, score 49" for each CPU of the scope; nothing at the first call.
-  [[nodiscard]] std::vector<std::string> facts(const noise::NoiseScope& scope);
+  /// Returns the interrupts of each CPU of the scope; nullopt at the first call, or if there is
+  /// nothing to measure.
+  [[nodiscard]] std::optional<noise::NoiseReport> read(const noise::NoiseScope& scope);
 
  private:
   std::string root_;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "agent/agent_options.hpp"
 #include "agent/agent_session.hpp"
@@ -19,12 +20,18 @@ struct QuietOptions {
   bool restores = false;
 };
 
-/// Reads what the knobs of a record have now. A kind that cannot be read is left out.
+/// Reads what the knobs of a record have now. What cannot be read is left out.
 quiet::KnobValues values_now(const quiet::KeptKnobs& kept) {
   std::set<quiet::KnobKind> kinds;
-  for (const auto& [knob, one] : kept) kinds.insert(knob.kind);
   quiet::KnobValues values;
   const auto store = quiet::kernel_knobs("");
+  for (const auto& [knob, one] : kept) {
+    if (!isolates(knob.kind)) {
+      kinds.insert(knob.kind);
+    } else if (auto value = store->read_one(knob)) {
+      values.emplace(knob, *std::move(value));
+    }
+  }
   for (const quiet::KnobKind kind : kinds) {
     const auto read = store->read(kind, values);
     if (!read) warn(read.error().message);
@@ -98,7 +105,7 @@ cli::Command quiet_command() {
   auto options = std::make_shared<QuietOptions>();
   cli::Command command{"quiet",
                        "Show what was changed to make CPUs quiet (interrupts, queues, services, "
-                       "kernel threads), or restore it"};
+                       "kernel threads, partitions), or restore it"};
   command.add(agent_options(options->agent));
   command.add(
       {output_option(options->agent.output),

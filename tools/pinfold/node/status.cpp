@@ -170,12 +170,10 @@ Result<std::string> names_text(const StatusOptions& options, const agent::NodeAg
 }
 
 /// Returns a line about the exclusive CPUs; "" if there is nothing to say.
-std::string noise_text(NoiseMeter& meter, const agent::NodeAgent& agent,
-                       const agent::NodeStatus& view, const Style& style) {
-  const auto facts = meter.facts(exclusive_scope(agent, view));
-  if (facts.empty()) return "";
+std::string noise_text(const std::optional<noise::NoiseReport>& noise, const Style& style) {
+  if (!noise || noise->cpus.empty()) return "";
   return "\nInterrupts of exclusive CPUs ('pinfold noise' has all sources):\n" +
-         facts_text(facts, style);
+         facts_text(facts_of(*noise), style);
 }
 
 /// What is measured from one frame to the next.
@@ -204,6 +202,7 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
                               Meters& meters) {
   PINFOLD_LET(auto agent, open_agent(options.agent));
   PINFOLD_LET(const auto view, agent::node_status(agent));
+  const auto noise = meters.noise.read(exclusive_scope(agent, view));
   const ExitStatus status = view.ok ? kYes : kNo;
   Picture picture = picture_of(agent, view, live_root(options.agent));
   if (!options.svg.empty()) {
@@ -214,7 +213,7 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
   const bool is_names = options.agent.output == OutputFormat::kName;
   const auto service = is_names ? std::nullopt : read_service(options.agent);
   if (options.agent.output == OutputFormat::kJson) {
-    StatusDocument document{view, std::nullopt, std::nullopt, {}};
+    StatusDocument document{view, std::nullopt, std::nullopt, {}, noise};
     if (service) {
       document.comparison = service->comparison;
       if (service->report) document.pod_resources = verbs::pod_resources_of(*service->report);
@@ -229,8 +228,7 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
     return WatchFrame{std::move(names), status};
   }
   picture.load = load;
-  return WatchFrame{status_text(service, agent, view, picture) +
-                        noise_text(meters.noise, agent, view, picture.style) +
+  return WatchFrame{status_text(service, agent, view, picture) + noise_text(noise, picture.style) +
                         memory_text(meters, agent, picture.style),
                     status};
 }

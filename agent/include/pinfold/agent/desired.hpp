@@ -88,6 +88,8 @@ struct Desired {
   CpuSet pool;  ///< CPUs of containers without exclusive CPUs: the shared pool, see pool_in
   ContainerMap<std::string> adopted;  ///< see AgentState
   Partition partition = Partition::kNone;
+  /// Adopted groups with exclusive CPUs may be partitions: see quiet::QuietCpus::partitions.
+  bool has_isolated = false;
   /// The layout before a reconfiguration that may not be fully applied yet. A container that still
   /// has these CPUs in the kernel keeps them exclusively until it has left them. Empty if there was
   /// no reconfiguration.

@@ -199,6 +199,7 @@ class NodeAgent : public NodeView {
                                            const StepWatcher& watcher = nullptr);
   [[nodiscard]] ReconfigureOutcome apply_and_measure();
   void open_knobs();
+  [[nodiscard]] quiet::QuietLevel quiet_level(const PodUid& pod) const;
   [[nodiscard]] quiet::QuietCpus quiet_cpus(const Desired& desired) const;
   [[nodiscard]] quiet::QuietDesired quiet_desired(const Desired& desired) const;
   void log_unquiet();

@@ -113,6 +113,7 @@ class NodeView {
   /// Returns the canonical directory of a group to adopt for a pod that is not active yet.
   [[nodiscard]] Result<std::string> directory_to_adopt(const PodSpec& pod,
                                                        const Adoption& adoption) const;
+  void add_partitions(const AgentState& state, Desired& desired) const;
 
   std::shared_ptr<const Node> node_;
   // On the heap: agents are returned by value, and a caller's stack may be small.

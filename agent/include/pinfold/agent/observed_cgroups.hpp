@@ -113,6 +113,7 @@ class ObservedCgroups {
   [[nodiscard]] std::optional<enforce::CpuQuota> quota_above(
       const enforce::GroupReader& group) const;
   [[nodiscard]] Result<CpuSet> effective_above(const std::string& directory) const;
+  [[nodiscard]] bool has_in_kernel(const enforce::GroupName& name, const CpuSet& cpus) const;
   [[nodiscard]] Result<void> check_exclusive(const Desired& desired,
                                              const enforce::Layout::value_type& own) const;
 };

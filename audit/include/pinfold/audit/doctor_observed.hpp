@@ -113,6 +113,8 @@ struct ObservedSystemd {
   bool is_running = false;   ///< the machine was booted with systemd
   /// Delegate= by unit, its lists joined.
   std::map<std::string, std::string> delegates = {};
+  /// CapabilityBoundingSet= by unit, its lists joined; a unit without it has every capability.
+  std::map<std::string, std::string> capabilities = {};
 };
 
 /// Other programs that decide what runs where.
@@ -120,6 +122,8 @@ struct ObservedQuiet {
   std::set<std::string> programs = {};  ///< of irqbalance, tuned and chronyd, those that run
   bool irqbalance_listens = false;      ///< it has a socket
   std::string scheduler = {};           ///< of sched_ext; "": none
+  bool has_crio = false;                ///< CRI-O is configured on the machine
+  bool crio_limits_exec = false;        ///< and keeps executed commands on a container's first CPU
 };
 
 /// The barrier behind NRI: what `pinfold barrier install` writes.

@@ -108,6 +108,9 @@ CpuSet Gate::attainable(const Agent& agent, const ContainerId& id, const api::Co
   const auto directory = group_directory(options_.mount, container.linux().cgroups_path());
   const auto above = directory ? agent.enforced()->cpus_above(*directory) : std::nullopt;
   if (!above || above->contains_all(desired)) return desired;
+  const auto own = agent.enforced()->reader(*directory);
+  const bool is_partition = own && own->cpus().value_or(CpuSet()).contains_all(desired);
+  if (is_partition) return desired;  // it has CPUs that the groups above it lack
   const CpuSet both = desired & *above;
   if (is_v2 && both.empty()) {
     CpuSet free = *above - exclusive_cpus(agent.desired());

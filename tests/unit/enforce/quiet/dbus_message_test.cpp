@@ -36,11 +36,23 @@ TEST(DbusMessage, IsByteForByteThatOfSystemd) {
   EXPECT_EQ(hex(allowed_cpus_message(2, "system.slice", CpuSet{0, 1, 9})), kSet);
 }
 
+TEST(DbusMessage, HasThePartitionAfterTheCpus) {
+  constexpr std::string_view kArguments =  // after the header
+      "07000000612e73636f70650001000000450000000000000"
+      "00b000000416c6c6f7765644350557300026179000200000003020000"
+      "000000000f000000435055536574506172746974696f6e"
+      "00017300000800000069736f6c6174656400";
+  const std::string message = hex(partition_message(2, "a.scope", CpuSet{0, 1, 9}, "isolated"));
+  EXPECT_TRUE(message.ends_with(kArguments)) << message;
+}
+
 TEST(DbusMessage, HasTheLengthThatItSays) {
   for (const CpuSet& cpus : {CpuSet{}, CpuSet{0}, CpuSet{7}, CpuSet{8, 300}}) {
     for (const std::string unit : {"a", "system.slice", "user.slice", "init.scope"}) {
       const std::string message = allowed_cpus_message(3, unit, cpus);
       EXPECT_EQ(dbus_size(message), message.size()) << unit << " " << cpus.to_string();
+      const std::string with_partition = partition_message(3, unit, cpus, "member");
+      EXPECT_EQ(dbus_size(with_partition), with_partition.size()) << unit;
     }
   }
 }

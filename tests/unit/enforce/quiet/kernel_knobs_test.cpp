@@ -112,6 +112,21 @@ TEST_F(KernelKnobsTest, ReadUnitsOfVersion2Only) {
                                                {{KnobKind::kUnit, "user.slice"}, ""}}));
 }
 
+TEST_F(KernelKnobsTest, IsolateACgroup) {
+  const Knob list{KnobKind::kExclusive, "/sys/fs/cgroup/c"};
+  const Knob partition{KnobKind::kPartition, "/sys/fs/cgroup/c"};
+  EXPECT_EQ(kernel_knobs(dir_.path())->read_one(partition).error().code, ErrorCode::kNotFound);
+  dir_.write("sys/fs/cgroup/c/cpuset.cpus.exclusive", "\n");
+  dir_.write("sys/fs/cgroup/c/cpuset.cpus.partition", "isolated invalid (Parent)\n");
+  EXPECT_EQ(kernel_knobs(dir_.path())->read_one(list), "");
+  EXPECT_EQ(kernel_knobs(dir_.path())->read_one(partition), "member");
+  dir_.write("sys/fs/cgroup/c/cpuset.cpus.partition", "");
+  ASSERT_TRUE(write(list, "2-3"));
+  ASSERT_TRUE(write(partition, "isolated"));
+  EXPECT_EQ(text_of("sys/fs/cgroup/c/cpuset.cpus.exclusive").substr(0, 4), "2-3\n");
+  EXPECT_EQ(text_of("sys/fs/cgroup/c/cpuset.cpus.partition"), "isolated\n");
+}
+
 TEST_F(KernelKnobsTest, WriteFiles) {
   dir_.write("proc/irq/24/smp_affinity_list", "0-7\n");
   ASSERT_TRUE(write({KnobKind::kInterrupt, "24"}, "0-1"));

@@ -28,6 +28,14 @@ TEST(Knob, TakesAUnitWithoutCpusForOneWithAll) {
   EXPECT_EQ(cpus_of({KnobKind::kIrqbalance, ""}, "", kAll).value(), CpuSet{});
 }
 
+TEST(Knob, HasNoCpusIfItSaysWhetherACgroupIsAPartition) {
+  EXPECT_EQ(cpus_of({KnobKind::kExclusive, "/c"}, "", kAll).value(), CpuSet{});
+  EXPECT_EQ(cpus_of({KnobKind::kExclusive, "/c"}, "2-3", kAll).value(), (CpuSet{2, 3}));
+  for (const char* const text : {"member", "isolated"}) {
+    EXPECT_FALSE(cpus_of({KnobKind::kPartition, "/c"}, text, kAll)) << text;
+  }
+}
+
 TEST(Knob, RejectsWhatIsNoMask) {
   for (const std::string& text :
        std::vector<std::string>{"", "x", "F", "0-3", ",", "1 2", "1" + std::string(20'000, '0')}) {

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
 namespace pinfold::quiet {
 namespace {
 
@@ -159,6 +164,129 @@ TEST(PlanQuiet, RestoresAUnitThatHoldsContainersFromNowOn) {
   request.kept = {{kUnitKnob, {"", {"0-6"}}}};
   request.after.containers = {"/sys/fs/cgroup/system.slice/docker-1.scope"};
   EXPECT_EQ(plan_quiet(request).leave, (std::vector<QuietStep>{{kUnitKnob, ""}}));
+}
+
+const std::string kPods = "/sys/fs/cgroup/kubepods";
+const std::string kFirst = kPods + "/pod1/c";
+const std::string kSecond = kPods + "/pod2/c";
+
+/// Containers that are to be isolated, with their CPUs.
+QuietRequest isolation_request(const KnobValues& observed,
+                               const std::map<std::string, CpuSet>& partitions) {
+  QuietRequest request{observed, {}, {}, {}, {{}, CpuSet::range(0, 7), {}}};
+  request.after.cpus.partitions = partitions;
+  for (const auto& [directory, cpus] : partitions) {
+    request.after.cpus.add(QuietLevel::kIsolated, cpus);
+  }
+  return request;
+}
+
+/// Returns "KIND VALUE, ..." of steps.
+std::string values_of(const std::vector<QuietStep>& steps) {
+  std::string text;
+  for (const QuietStep& step : steps) {
+    const std::string name = step.knob.name.substr(kPods.size());
+    text += (text.empty() ? "" : ", ") + name + "=" + step.value;
+  }
+  return text;
+}
+
+const KnobValues kOneIsIsolated = {{{KnobKind::kExclusive, kPods}, "2-3"},
+                                   {{KnobKind::kExclusive, kFirst}, "2-3"},
+                                   {{KnobKind::kExclusive, kSecond}, ""},
+                                   {{KnobKind::kPartition, kFirst}, "isolated"},
+                                   {{KnobKind::kPartition, kSecond}, "member"}};
+const KeptKnobs kOneIsKept = {{{KnobKind::kExclusive, kPods}, {"", {"2-3"}}},
+                              {{KnobKind::kExclusive, kFirst}, {"", {"2-3"}}},
+                              {{KnobKind::kPartition, kFirst}, {"member", {"isolated"}}}};
+
+TEST(PlanQuiet, BeginsAPartitionAfterTheContainerHasMoved) {
+  const QuietPlan plan = plan_quiet(isolation_request({{{KnobKind::kExclusive, kPods}, ""},
+                                                       {{KnobKind::kExclusive, kFirst}, ""},
+                                                       {{KnobKind::kPartition, kFirst}, "member"}},
+                                                      {{kFirst, {2, 3}}}));
+  EXPECT_EQ(values_of(plan.leave), "");
+  EXPECT_EQ(values_of(plan.give_back), "=2-3, /pod1/c=2-3, /pod1/c=isolated");
+  EXPECT_EQ(plan.kept_after, kOneIsKept);
+}
+
+TEST(PlanQuiet, EndsAPartitionBeforeAnotherOneHasItsCpus) {
+  QuietRequest request = isolation_request(kOneIsIsolated, {{kSecond, {3, 4}}});
+  request.kept = kOneIsKept;
+  const QuietPlan plan = plan_quiet(request);
+  EXPECT_EQ(values_of(plan.leave), "/pod1/c=member, =3, /pod1/c=");
+  EXPECT_EQ(values_of(plan.give_back), "=3-4, /pod2/c=3-4, /pod2/c=isolated");
+  EXPECT_FALSE(plan.kept_after.contains({KnobKind::kPartition, kFirst}));
+}
+
+TEST(PlanQuiet, EndsAPartitionThatGetsMoreCpusAndBeginsItAgain) {
+  QuietRequest request = isolation_request(kOneIsIsolated, {{kFirst, {2, 3, 4}}});
+  request.kept = kOneIsKept;
+  const QuietPlan plan = plan_quiet(request);
+  EXPECT_EQ(values_of(plan.leave), "/pod1/c=member");
+  EXPECT_EQ(values_of(plan.give_back), "=2-4, /pod1/c=2-4, /pod1/c=isolated");
+}
+
+TEST(PlanQuiet, LeavesPartitionsThatAreAsDesired) {
+  QuietRequest request = isolation_request(kOneIsIsolated, {{kFirst, {2, 3}}});
+  request.kept = kOneIsKept;
+  const QuietPlan plan = plan_quiet(request);
+  EXPECT_EQ(values_of(plan.leave) + values_of(plan.give_back), "")
+      << "a new process does not know what was quiet before";
+  EXPECT_EQ(plan.kept_after, kOneIsKept);
+}
+
+TEST(PlanQuiet, LeavesThePartitionsOfOthersAndTheirCpusOnTheLists) {
+  const KnobValues theirs = {{{KnobKind::kExclusive, kPods}, "6"},
+                             {{KnobKind::kPartition, kFirst}, "root"}};
+  QuietRequest request = isolation_request(theirs, {{kFirst, {2}}});
+  const QuietPlan plan = plan_quiet(request);
+  EXPECT_EQ(values_of(plan.give_back), "=2,6");
+  request.observed = {{{KnobKind::kExclusive, kPods}, "2,6"},
+                      {{KnobKind::kPartition, kFirst}, "root"}};
+  request.kept = plan.kept;
+  request.after.cpus = {};
+  EXPECT_EQ(values_of(plan_quiet(request).leave), "=6");
+}
+
+TEST(PlanQuiet, TakesWhatTheKernelDoesToItsThreadsForNoOtherProgram) {
+  const Knob thread{KnobKind::kKernelThread, "9 kswapd0"};
+  QuietRequest request = isolation_request(kOneIsIsolated, {{kFirst, {2, 3}}});
+  request.kept = kOneIsKept;
+  request.kept[thread] = {"0-3", {"0-1"}};
+  for (const char* const value : {"0-1,4-7", "0-1,4-63", "0-7"}) {
+    request.observed[thread] = value;
+    const QuietPlan plan = plan_quiet(request);
+    EXPECT_TRUE(plan.taken.empty()) << value;
+    EXPECT_EQ(plan.leave, (std::vector<QuietStep>{{thread, "0-1"}})) << value;
+    EXPECT_EQ(plan.kept_after.at(thread).before, "0-3") << value;
+  }
+  request.observed[thread] = "0,4";
+  EXPECT_EQ(plan_quiet(request).taken, std::vector{thread});
+}
+
+TEST(PlanQuiet, RestoresAThreadThatTheKernelHasMovedToo) {
+  const Knob thread{KnobKind::kKernelThread, "9 kswapd0"};
+  QuietRequest request = isolation_request(kOneIsIsolated, {});  // by a process that knows nothing
+  request.kept = kOneIsKept;
+  request.kept[thread] = {"0-3", {"0-1"}};
+  request.observed[thread] = "0-1,4-7";
+  const QuietPlan plan = plan_quiet(request);
+  EXPECT_TRUE(plan.taken.empty());
+  EXPECT_FALSE(plan.kept_after.contains(thread));
+}
+
+TEST(PlanQuiet, KnowsWhichCgroupsMakeOneIsolated) {
+  QuietCpus cpus;
+  cpus.partitions = {{"/sys/fs/cgroup/c", {2}}};
+  EXPECT_EQ(isolation_knobs(cpus), (std::set<Knob>{{KnobKind::kExclusive, "/sys"},
+                                                   {KnobKind::kExclusive, "/sys/fs"},
+                                                   {KnobKind::kExclusive, "/sys/fs/cgroup"},
+                                                   {KnobKind::kExclusive, "/sys/fs/cgroup/c"},
+                                                   {KnobKind::kPartition, "/sys/fs/cgroup/c"}}));
+  EXPECT_EQ(cpus.of({KnobKind::kExclusive, "/sys/fs"}), CpuSet{2});
+  EXPECT_EQ(cpus.of({KnobKind::kExclusive, "/sys/fs/cgroup/cc"}), CpuSet{});
+  EXPECT_EQ(cpus.of({KnobKind::kPartition, "/sys/fs"}), CpuSet{});
 }
 
 TEST(QuietLevel, IsReadAsItIsWritten) {

@@ -357,6 +357,83 @@ TEST_F(LateIrqbalance, KeepsTheListOfAnotherProgram) {
   EXPECT_EQ(world_.values.at(kBan), "1");
 }
 
+/// A container that is to be isolated.
+class IsolatedContainer : public QuietKnobsTest {
+ protected:
+  IsolatedContainer() { world_.values = {{kList, ""}, {kPartition, "member"}}; }
+
+  static QuietDesired isolated() {
+    QuietDesired desired = quiet_system(CpuSet{6, 7});
+    desired.cpus.partitions = {{"/cgroup/c", {6, 7}}};
+    return desired;
+  }
+
+  const Knob kList{KnobKind::kExclusive, "/cgroup/c"};
+  const Knob kPartition{KnobKind::kPartition, "/cgroup/c"};
+};
+
+TEST_F(IsolatedContainer, BecomesAPartitionWithTheSecondHalf) {
+  auto quiet = knobs();
+  quiet.leave(isolated());
+  EXPECT_EQ(world_.values.at(kPartition), "member");
+  quiet.give_back();
+  EXPECT_EQ(world_.values.at(kList), "6-7");
+  EXPECT_EQ(world_.values.at(kPartition), "isolated");
+  EXPECT_TRUE(quiet.report().unquiet.empty());
+  quiet.leave(quiet_system({}));
+  EXPECT_EQ(world_.values.at(kPartition), "member");
+  EXPECT_EQ(world_.values.at(kList), "");
+  quiet.give_back();
+  EXPECT_TRUE(record_.empty());
+}
+
+TEST_F(IsolatedContainer, IsNamedIfTheKernelDoesNotIsolateIt) {
+  world_.fixed = {kPartition};
+  auto quiet = knobs();
+  quiet.leave(isolated());
+  quiet.give_back();
+  ASSERT_EQ(quiet.report().unquiet.count(kPartition), 1U);
+  EXPECT_EQ(quiet.report().unquiet.at(kPartition).cpus, (CpuSet{6, 7}));
+  world_.fixed.clear();
+  quiet.reconcile(isolated());
+  EXPECT_TRUE(quiet.report().unquiet.empty());
+}
+
+TEST_F(IsolatedContainer, IsNamedWithoutCgroupV2) {
+  world_.values.clear();
+  auto quiet = knobs();
+  quiet.reconcile(isolated());
+  ASSERT_EQ(quiet.report().unquiet.count(kPartition), 1U);
+  EXPECT_EQ(quiet.report().unquiet.at(kPartition).error.message,
+            "partition '/cgroup/c': it has no 'cpuset.cpus.partition': expected cgroup v2");
+}
+
+TEST_F(IsolatedContainer, MayEndWithItsRecord) {
+  auto quiet = knobs();
+  quiet.reconcile(isolated());
+  world_.values.clear();  // its runtime has removed the group
+  const int readings = world_.readings;
+  quiet.leave(quiet_system(CpuSet{5}));
+  quiet.give_back();
+  EXPECT_TRUE(record_.empty());
+  EXPECT_EQ(world_.readings, readings) << "other knobs are not read again for it";
+  EXPECT_TRUE(quiet.report().unquiet.empty());
+}
+
+TEST_F(IsolatedContainer, IsRestoredByTheNextProcess) {
+  {
+    auto earlier = knobs();
+    earlier.reconcile(isolated());
+  }
+  auto quiet = knobs();
+  world_.written.clear();
+  quiet.reconcile(isolated());
+  EXPECT_TRUE(world_.written.empty());
+  quiet.reconcile(quiet_system({}));
+  EXPECT_EQ(world_.values, (KnobValues{{kList, ""}, {kPartition, "member"}}));
+  EXPECT_TRUE(record_.empty());
+}
+
 TEST_F(QuietKnobsTest, ReadNothingIfNothingWasEverQuiet) {
   world_.silent = {KnobKind::kInterrupt};
   auto quiet = knobs();

@@ -1,5 +1,6 @@
 #include "systemd_units.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -8,10 +9,13 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include "partition_file.hpp"
 #include "temp_dir.hpp"
 #include "unix_listener.hpp"
 
@@ -32,11 +36,15 @@ std::string answer_to(char serial, const std::string& error) {
   return message;
 }
 
-/// A bus with a systemd that answers each call.
+/// A bus with a systemd that answers each call, and then writes.
 class FakeBus {
  public:
-  FakeBus(const std::string& socket, std::string error)
-      : listener_(socket), error_(std::move(error)), thread_([this] { serve(); }) {}
+  FakeBus(
+      const std::string& socket, std::string error, std::function<void()> write = [] {})
+      : listener_(socket),
+        error_(std::move(error)),
+        write_(std::move(write)),
+        thread_([this] { serve(); }) {}
   FakeBus(const FakeBus&) = delete;
   FakeBus& operator=(const FakeBus&) = delete;
   ~FakeBus() { thread_.join(); }
@@ -54,7 +62,10 @@ class FakeBus {
       if (heard.find("Hello") != std::string::npos) {
         say(client.get(), answer_to('\0', "") + answer_to('\1', ""));
       }
-      if (heard.find("SetUnit") != std::string::npos) say(client.get(), answer_to('\2', error_));
+      if (heard.find("SetUnit") != std::string::npos) {
+        say(client.get(), answer_to('\2', error_));
+        write_();
+      }
     }
   }
   static std::string hear(int client) {
@@ -70,6 +81,7 @@ class FakeBus {
 
   test::UnixListener listener_;
   std::string error_;
+  std::function<void()> write_;
   std::thread thread_;
 };
 
@@ -111,6 +123,77 @@ TEST_F(SystemdUnits, NameWhatSystemdRefuses) {
   EXPECT_EQ(written.error().message,
             "systemd: set AllowedCPUs=0 of 'system.slice': refused: "
             "org.freedesktop.DBus.Error.AccessDenied");
+}
+
+/// A container's group with a kernel that isolates it, unless systemd or nothing writes.
+class UnitPartition : public testing::Test {
+ protected:
+  UnitPartition() {
+    std::filesystem::create_directories(dir_ / "run/dbus");
+    dir_.write(kFile, "member\n");
+    dir_.write("sys/fs/cgroup/pods.slice/a.scope/cpuset.cpus", "2-3\n");
+  }
+  /// `error`: the answer of a systemd before 261; "" of a later one, which writes `value`.
+  Result<void> write(const std::string& value, const std::string& error) {
+    const FakeBus bus(dir_ / "run/dbus/system_bus_socket", error, [this, value, error] {
+      if (!error.empty()) return;
+      dir_.write("new", value + "\n");
+      std::filesystem::rename(dir_ / "new", dir_ / kFile);  // as a whole, as the kernel does
+    });
+    return writer_.write(kGroup, "isolated");
+  }
+  [[nodiscard]] std::string in_file() const {
+    std::ifstream file(dir_ / kFile);
+    std::string line;
+    std::getline(file, line);
+    return line;
+  }
+
+  static constexpr const char* kGroup = "/sys/fs/cgroup/pods.slice/a.scope";
+  static constexpr const char* kFile = "sys/fs/cgroup/pods.slice/a.scope/cpuset.cpus.partition";
+  test::TempDir dir_;
+  PartitionWriter writer_{dir_.path()};
+};
+
+TEST_F(UnitPartition, IsWrittenBySystemdThatKnowsIt) {
+  const auto written = write("isolated", "");
+  EXPECT_TRUE(written) << written.error().message;
+  EXPECT_EQ(in_file(), "isolated");
+}
+
+TEST_F(UnitPartition, IsWrittenToTheFileIfSystemdDoesNotKnowIt) {
+  const auto written = write("", "org.freedesktop.DBus.Error.PropertyReadOnly");
+  EXPECT_TRUE(written) << written.error().message;
+  EXPECT_EQ(in_file(), "isolated");
+}
+
+TEST_F(UnitPartition, IsAskedOnceOfASystemdThatDoesNotAnswer) {
+  const test::UnixListener silent(dir_ / "run/dbus/system_bus_socket");
+  for (int i = 0; i < 2; ++i) {
+    dir_.write(kFile, "member\n");
+    EXPECT_TRUE(writer_.write(kGroup, "isolated"));
+  }
+  EXPECT_TRUE(silent.accept());
+  EXPECT_FALSE(silent.accept()) << "a start waits for it once";
+}
+
+TEST_F(UnitPartition, IsNoneIfTheKernelLeavesCpusOut) {
+  dir_.write("sys/fs/cgroup/pods.slice/a.scope/cpuset.cpus.effective", "2\n");
+  const auto written = write("isolated", "");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message,
+            "the partition lacks CPUs 3, which another cgroup has exclusively");
+  EXPECT_EQ(in_file(), "member");
+}
+
+TEST_F(UnitPartition, HasTheKernelsReasonAndIsAMemberAgain) {
+  const auto written = write("isolated invalid (Parent is not a partition root)", "");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(written.error().message,
+              testing::HasSubstr("the kernel has 'isolated invalid (Parent is not a partition "
+                                 "root)' in"));
+  EXPECT_EQ(in_file(), "member");
 }
 
 }  // namespace

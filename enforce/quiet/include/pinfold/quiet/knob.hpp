@@ -12,8 +12,9 @@
 
 namespace pinfold::quiet {
 
-/// A value of the system that is a set of CPUs. In the order in which they are written: irqbalance
-/// first, which would undo the others.
+/// A value of the system that is a set of CPUs, or follows from one. In the order in which they are
+/// written: irqbalance first, which would undo the others; what a partition may have before the
+/// partition.
 enum class KnobKind {
   kIrqbalance,     ///< the CPUs that irqbalance gives no interrupts; has no name
   kNewInterrupts,  ///< the CPUs of interrupts that do not exist yet; has no name
@@ -23,10 +24,18 @@ enum class KnobKind {
   kWorkqueue,      ///< the CPUs of a workqueue: "writeback"; "*": of all that are not bound to CPUs
   kKernelThread,   ///< the CPUs of a thread of the kernel: "12 kswapd0"
   kUnit,           ///< the CPUs of a systemd unit: "system.slice"
+  kExclusive,      ///< the CPUs that partitions in or below a cgroup may have; its directory
+  kPartition,      ///< whether a cgroup is an isolated partition; its directory
 };
 /// The word in messages and files: "kernel-thread".
 [[nodiscard]] std::string_view to_string(KnobKind kind);
 [[nodiscard]] std::span<const KnobKind> enumerators(KnobKind type);
+/// Returns whether a kind isolates cgroups. Its knobs are those of the cgroups to be isolated.
+[[nodiscard]] bool isolates(KnobKind kind);
+
+/// Values of a kPartition. One that the kernel has made invalid counts as a member.
+inline constexpr std::string_view kMemberPartition = "member";
+inline constexpr std::string_view kIsolatedPartition = "isolated";
 
 struct Knob {
   KnobKind kind = KnobKind::kInterrupt;
@@ -41,7 +50,7 @@ struct Knob {
 using KnobValues = std::map<Knob, std::string>;
 
 /// Returns the CPUs of a value. A unit without a setting ("") may use all of `all`.
-/// Errors: kInvalidArgument if the value is no set of CPUs.
+/// Errors: kInvalidArgument if the value is no set of CPUs, as that of a kPartition.
 [[nodiscard]] Result<CpuSet> cpus_of(const Knob& knob, std::string_view value, const CpuSet& all);
 
 /// Returns the value for a set of CPUs in the form that the system prints. `like`: a value of the

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,10 +19,17 @@ namespace pinfold::quiet {
 struct QuietCpus {
   CpuSet interrupts = {};  ///< of containers at QuietLevel::kInterrupts or above
   CpuSet system = {};      ///< of these, those at QuietLevel::kSystem or above
+  CpuSet isolated = {};    ///< of partitions, by QuietLevel::kIsolated or otherwise
+  /// Cgroups of containers that are to be isolated partitions: absolute directories, with their
+  /// CPUs. Groups below Pinfold's root are not among them.
+  std::map<std::string, CpuSet> partitions = {};
 
   void add(QuietLevel level, const CpuSet& cpus);
-  /// Returns the CPUs that a kind of knob has to leave.
-  [[nodiscard]] const CpuSet& of(KnobKind kind) const;
+  /// Returns the CPUs that a knob has to leave; of a kind that isolates(), those that it has to
+  /// keep for partitions.
+  [[nodiscard]] CpuSet of(const Knob& knob) const;
+  /// Returns whether some knob of a kind has such CPUs.
+  [[nodiscard]] bool concerns(KnobKind kind) const;
   [[nodiscard]] bool empty() const { return interrupts.empty(); }
 
   friend bool operator==(const QuietCpus&, const QuietCpus&) = default;
@@ -41,7 +49,11 @@ struct QuietDesired {
 /// Returns true for a systemd unit that holds one of these cgroups.
 [[nodiscard]] bool holds_containers(const Knob& knob, const std::vector<std::string>& directories);
 
-/// Returns the quiet CPUs that a knob with this value has not left. Errors: those of cpus_of.
+/// Returns the knobs that isolate the cgroups to be isolated: those of these and of each one above.
+[[nodiscard]] std::set<Knob> isolation_knobs(const QuietCpus& cpus);
+
+/// Returns the quiet CPUs that a knob with this value has not left, or not isolated. Errors: those
+/// of cpus_of.
 [[nodiscard]] Result<CpuSet> not_left(const Knob& knob, std::string_view value,
                                       const QuietDesired& desired);
 
@@ -61,7 +73,7 @@ struct QuietStep {
   friend bool operator==(const QuietStep&, const QuietStep&) = default;
 };
 
-/// The steps come in the order of the knobs.
+/// The steps come in the order of the knobs, except that partitions end first.
 struct QuietPlan {
   /// Before the containers move: leave every CPU that is quiet before or after.
   std::vector<QuietStep> leave = {};
@@ -75,7 +87,8 @@ struct QuietPlan {
 /// Computes the steps. A knob that has CPUs left keeps those; one that would have none gets every
 /// CPU that is not quiet; if there is none, it keeps its value. Writes only what changes, and gives
 /// a knob that leaves no CPU its value of before back, to the byte. The value that another program
-/// has written since counts as the one of before. Leaves alone what it cannot parse.
+/// has written since counts as the one of before. Leaves alone what it cannot parse. A partition
+/// begins after the containers have moved, and has ended before its CPUs change.
 [[nodiscard]] QuietPlan plan_quiet(const QuietRequest& request);
 
 /// Returns what is kept after the steps: of a knob whose step failed what was kept before them, so

@@ -66,12 +66,14 @@ class QuietKnobs {
   void begin(const QuietDesired& desired, Reading reading);
   void forget(Reading reading);
   void read(const QuietCpus& desired);
+  void read_isolation(const QuietCpus& desired);
   [[nodiscard]] bool is_needed(KnobKind kind, const QuietCpus& desired) const;
   [[nodiscard]] bool is_still(const QuietPlan& plan) const;
   [[nodiscard]] Result<void> write_one(const QuietStep& step);
   void write(const std::vector<QuietStep>& steps, const QuietDesired& desired);
   void refuse(const std::vector<QuietStep>& steps, const QuietDesired& desired);
   void report_spared(const QuietDesired& desired);
+  void report_unisolated(const QuietDesired& desired);
   void report_unquiet(const Knob& knob, const QuietDesired& desired, Error error);
   void report_failed(const Knob& knob, const QuietDesired& desired, Error error);
   bool keep(KeptKnobs kept);
