@@ -47,9 +47,12 @@ class WitnessJudge {
     ExclusiveCpus all = before;
     for (const auto& [owner, cpus] : after) all[owner] |= cpus;
     for (const auto& [owner, cpus] : all) {
-      if (!is_owner(owner, cpus_of(before, owner), cpus_of(after, owner), time)) continue;
-      judge_owner(owner, cpus_of(before, owner), cpus_of(after, owner), time);
-      check_homes(owner, cpus, all, time);
+      const CpuSet had = cpus_of(before, owner);
+      const CpuSet has = cpus_of(after, owner);
+      if (!is_owner(owner, had, has, time)) continue;
+      judge_owner(owner, had, has, time);
+      // While its CPUs change, it may wait in the shared pool.
+      if (had.empty() || had == has) check_homes(owner, has, all, time);
     }
   }
 

@@ -58,8 +58,8 @@ struct WitnessFindings {
 ///
 /// A container has its CPUs from its first program on. Between two marks it has those that it has
 /// at both. Those that it loses meanwhile are its own until it last runs on them, and those that it
-/// gets from its first run on them; if it has none at one of the marks, those of the other do not
-/// count, unless it began in between.
+/// gets from its first run on them; it may also wait in the shared pool then. If it has none at one
+/// of the marks, those of the other do not count, unless it began in between.
 [[nodiscard]] WitnessFindings judge_witness(const WitnessRecord& record,
                                             const std::vector<ExclusiveCpus>& owned,
                                             const ExclusiveCpus& lasting);
