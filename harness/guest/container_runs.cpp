@@ -63,13 +63,21 @@ void ContainerRuns::finish(std::int64_t time) {
 
 void ContainerRuns::switch_to(const TaskEvent& event) {
   Cpu& cpu = cpus_.try_emplace(event.cpu, Cpu{std::nullopt, cut_, std::nullopt}).first->second;
-  if (cpu.task && *cpu.task != event.other) {
-    ++gaps_;  // who ran here in between is not known
+  const int ran = cpu.task.value_or(event.other);
+  if (ran == event.other || is_thread_of(ran, event.other)) {
+    note_run(event.cpu, cpu, ran);
   } else {
-    note_run(event.cpu, cpu, event.other);
+    ++gaps_;  // who ran here in between is not known
   }
   cpu.task = event.task;
   cpu.since = time_;
+}
+
+/// Returns true for a thread of a process. One that executes a program takes the number of the
+/// process, for which there is an event a moment later.
+bool ContainerRuns::is_thread_of(int id, int process) const {
+  const auto task = tasks_.find(id);
+  return task != tasks_.end() && task->second.process == process;
 }
 
 void ContainerRuns::fork(const TaskEvent& event) {
@@ -118,6 +126,7 @@ void ContainerRuns::attach(const TaskEvent& event) {
 
 void ContainerRuns::mark(const TaskEvent& event) {
   if (event.task < 0) return;
+  is_marked_ = true;
   cut();
   write_line('m', {event.task, time_}, "");
 }
@@ -161,7 +170,7 @@ void ContainerRuns::note_run(int number, Cpu& cpu, int id) {
   if (id == 0 || time_ <= cpu.since) return;
   const auto task = tasks_.find(id);
   if (task == tasks_.end() || task->second.group == kUnknownGroup) {
-    unknown_.insert(id);
+    if (is_marked_) unknown_.insert(id);
     return;
   }
   if (!task->second.has_begun || task->second.group < 0) return;

@@ -54,7 +54,7 @@ class ContainerRuns {
   [[nodiscard]] const std::string& text() const { return text_; }
   /// Returns how many switches do not follow from the one before, or came too late.
   [[nodiscard]] std::uint64_t gaps() const { return gaps_; }
-  /// Returns how many tasks ran whose group is not known.
+  /// Returns how many tasks ran after the first mark whose group is not known.
   [[nodiscard]] std::size_t unknown() const { return unknown_.size(); }
 
  private:
@@ -85,6 +85,7 @@ class ContainerRuns {
   void attach(const TaskEvent& event);
   void mark(const TaskEvent& event);
 
+  [[nodiscard]] bool is_thread_of(int id, int process) const;
   [[nodiscard]] int group_number(const std::string& path);
   void move(Task& task, int group);
   void count_up(int group, std::int64_t time, const std::string& program);
@@ -104,6 +105,7 @@ class ContainerRuns {
   std::vector<std::size_t> begun_;  ///< tasks by group
   std::int64_t time_ = 0;           ///< of the last event
   std::int64_t cut_ = 0;            ///< before that everything is written
+  bool is_marked_ = false;
   std::uint64_t gaps_ = 0;
   std::set<int> unknown_;
   std::string text_;

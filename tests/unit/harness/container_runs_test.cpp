@@ -294,6 +294,31 @@ TEST_F(ContainerRunsTest, NoticesWhatIsMissing) {
   EXPECT_EQ(runs_.unknown(), 1U);
 }
 
+TEST_F(ContainerRunsTest, AThreadThatExecutesTakesTheNumberOfItsProcess) {
+  constexpr std::uint64_t kThread = 0x10000;
+  fork(20, 22, kThread);
+  run(1100, 1, 0, 22);
+  exit(20);
+  run(1200, 1, 20, 10);  // before the event
+  run(1300, 1, 10, 20);
+  runs_.add({at_, 1, Kind::kExec, 20, 22, 0, "/bin/other"});
+  run(1400, 1, 20, 0);
+  EXPECT_EQ(runs_.gaps(), 0U);
+  exit(20);
+  EXPECT_EQ(lines('x'), "x 0 0 /bin/app\n");
+  EXPECT_EQ(lines('r'), "r 0 1 1100 1400 200\n");
+  EXPECT_EQ(lines('e'), "e 0 1400\n");
+}
+
+TEST(ContainerRuns, WhatEndsBeforeTheFirstMarkNeedNotBeKnown) {
+  ContainerRuns runs("/kubepods", 0, [](int) { return std::nullopt; });
+  runs.add({1000, 0, Kind::kSwitch, 0, 0, 0, ""});
+  runs.add({1010, 0, Kind::kSwitch, 77, 0, 0, ""});
+  runs.add({1020, 0, Kind::kSwitch, 0, 77, 0, ""});
+  runs.add({1030, 0, Kind::kMark, 0, 0, 0, ""});
+  EXPECT_EQ(runs.unknown(), 0U);
+}
+
 TEST(ContainerRuns, BelowTheRootOfTheHierarchyGroupsInGroupsCount) {
   ContainerRuns runs("", 0, [](int) { return std::nullopt; });
   runs.know({1, 1, "/harness", "/init"});

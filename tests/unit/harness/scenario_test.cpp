@@ -1,5 +1,6 @@
 #include "pinfold/harness/scenario.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
