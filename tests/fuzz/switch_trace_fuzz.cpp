@@ -12,7 +12,7 @@
 #include "switch_trace.hpp"
 
 /// The page of a ring buffer of tracefs, with the formats of a kernel, or (first byte: 'f') a
-/// format. Whatever it has, the record that the guest makes of it is one that the host can read.
+/// format. The record that the guest makes of it is always one that the host can read.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold;
   const std::string_view input(reinterpret_cast<const char*>(data), size);

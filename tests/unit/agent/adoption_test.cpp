@@ -245,7 +245,7 @@ TEST_P(AdoptionTest, OfAGroupAgainOnceItHasAProcessEndsWithItsProcesses) {
   EXPECT_THAT(agent.state().end_with_group, IsEmpty());
 }
 
-/// Its processes cannot be read when it is adopted, so that nobody knows whether it had one.
+/// Its processes cannot be read when it is adopted, so it is unknown whether it had one.
 class UnreadAdoption : public AdoptionTest {
  protected:
   void fail_reading(int error, int times) {
