@@ -46,7 +46,7 @@ struct Running {
 };
 
 /// A child that records something until it is stopped.
-struct Recorder {
+struct RecordingChild {
   pid_t pid = -1;
   UniqueFd results;  ///< a file in memory
 };
@@ -59,9 +59,9 @@ struct Agent {
   int port = -1;                         ///< the second serial port
   std::vector<std::string> hierarchies;  ///< where control groups are mounted
   std::map<std::string, Running> running;
-  Recorder sampler;      ///< repeatedly reads the effective CPUs of all groups
-  Recorder witness;      ///< reads the kernel's record of what runs on which CPU
-  int command_cpu = -1;  ///< the CPU of the sampler, on which commands run, too; -1: any
+  RecordingChild sampler;  ///< repeatedly reads the effective CPUs of all groups
+  RecordingChild witness;  ///< reads the kernel's record of what runs on which CPU
+  int command_cpu = -1;    ///< the CPU of the sampler, on which commands run, too; -1: any
   std::shared_ptr<RecordedDisk> disk;        ///< logs every write
   std::shared_ptr<const Baseline> baseline;  ///< the state that reset() restores
 };
@@ -141,11 +141,11 @@ void reap(Agent& agent, pid_t except = -1);
 
 /// Starts a child that runs `work`, whose report is that of stop_recorder(). It must return soon
 /// after recorder_ends(). `name`: for messages.
-[[nodiscard]] Json start_recorder(Recorder& recorder, const std::string& name,
+[[nodiscard]] Json start_recorder(RecordingChild& recorder, const std::string& name,
                                   const std::function<Json()>& work);
 /// Returns true in a recorder that has been asked to end; a signal interrupts its sleep.
 [[nodiscard]] bool recorder_ends();
-[[nodiscard]] Json stop_recorder(Recorder& recorder, const std::string& name);
+[[nodiscard]] Json stop_recorder(RecordingChild& recorder, const std::string& name);
 
 struct SampleRequest {
   std::string root;

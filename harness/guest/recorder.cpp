@@ -39,7 +39,7 @@ std::string text_of(const UniqueFd& file) {
 
 bool recorder_ends() { return g_recorder_ends != 0; }
 
-Json start_recorder(Recorder& recorder, const std::string& name,
+Json start_recorder(RecordingChild& recorder, const std::string& name,
                     const std::function<Json()>& work) {
   if (recorder.pid >= 0) return refuse("the " + name + " is already running");
   UniqueFd results(memfd_create(name.c_str(), MFD_CLOEXEC));
@@ -51,7 +51,7 @@ Json start_recorder(Recorder& recorder, const std::string& name,
   return {{"ok", true}};
 }
 
-Json stop_recorder(Recorder& recorder, const std::string& name) {
+Json stop_recorder(RecordingChild& recorder, const std::string& name) {
   if (recorder.pid < 0) return refuse("the " + name + " does not run");
   (void)kill(recorder.pid, SIGTERM);
   int wait_status = 0;

@@ -46,7 +46,7 @@ std::int64_t monotonic_ns() {
 std::string instance_file(const std::string& name) { return std::string(kInstance) + "/" + name; }
 
 /// A hierarchy of control groups.
-struct Hierarchy {
+struct WatchedHierarchy {
   int number = 0;    ///< in /proc/PID/cgroup
   std::string home;  ///< where it is mounted
 };
@@ -70,18 +70,18 @@ std::optional<std::string> group_of_task(int task, int hierarchy) {
 }
 
 /// Returns the hierarchy that has a group. Version 2 has the number 0.
-std::optional<Hierarchy> hierarchy_of(const Agent& agent, const std::string& group) {
+std::optional<WatchedHierarchy> hierarchy_of(const Agent& agent, const std::string& group) {
   const auto home = std::find_if(
       agent.hierarchies.begin(), agent.hierarchies.end(),
       [&group](const std::string& one) { return group == one || group.starts_with(one + "/"); });
   if (home == agent.hierarchies.end()) return std::nullopt;
-  if (access((*home + "/cgroup.controllers").c_str(), F_OK) == 0) return Hierarchy{0, *home};
+  if (access((*home + "/cgroup.controllers").c_str(), F_OK) == 0) return WatchedHierarchy{0, *home};
   const std::string controllers = ":" + home->substr(home->rfind('/') + 1) + ":";
   int failed = 0;
   std::istringstream lines(read_text("/proc/self/cgroup", failed));
   for (std::string line; std::getline(lines, line);) {
     if (line.find(controllers) == std::string::npos) continue;
-    return Hierarchy{std::atoi(line.c_str()), *home};
+    return WatchedHierarchy{std::atoi(line.c_str()), *home};
   }
   return std::nullopt;
 }
@@ -174,9 +174,9 @@ std::uint64_t counted_as_lost() {
 }
 
 /// Reads all buffers, and passes on the events in the order of time.
-class EventReader {
+class TraceReader {
  public:
-  EventReader(TraceFormats formats, std::vector<CpuBuffer> buffers)
+  TraceReader(TraceFormats formats, std::vector<CpuBuffer> buffers)
       : formats_(std::move(formats)),
         buffers_(std::move(buffers)),
         page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), '\0') {}
@@ -219,7 +219,7 @@ void sleep_ns(long nanoseconds) {
 }
 
 /// Reads until it is asked to end.
-Json read_until_end(EventReader& reader, ContainerRuns& runs) {
+Json read_until_end(TraceReader& reader, ContainerRuns& runs) {
   const sched_param urgent = {1};
   (void)sched_setscheduler(0, SCHED_FIFO, &urgent);
   while (!recorder_ends() && runs.text().size() < kMaxRecord) {
@@ -266,7 +266,7 @@ Json start_witness(Agent& agent, const std::string& root) {
       root.substr(hierarchy->home.size()), hierarchy->number,
       [number = hierarchy->number](int task) { return group_of_task(task, number); });
   know_all(runs, hierarchy->number);
-  EventReader reader(std::move(formats), std::move(buffers));
+  TraceReader reader(std::move(formats), std::move(buffers));
   return start_recorder(agent.witness, kWitnessName,
                         [&reader, &runs] { return read_until_end(reader, runs); });
 }

@@ -259,11 +259,11 @@ class UnreadAdoption : public AdoptionTest {
   void adopt_unread(NodeAgent& agent) {
     fail_reading(EIO, 1);
     must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
-    EXPECT_THAT(agent.state().unread, ElementsAre(kContainer));
+    EXPECT_THAT(agent.state().unread, ElementsAre(container_));
     EXPECT_THAT(agent.state().end_with_group, IsEmpty());
   }
 
-  const ContainerId kContainer{PodUid("a"), "c"};
+  const ContainerId container_{PodUid("a"), "c"};
 };
 
 TEST_P(UnreadAdoption, EndsWithItsProcessesOnceTheyAreSeen) {
@@ -286,7 +286,7 @@ TEST_P(UnreadAdoption, HasNotEndedBecauseItHasNoProcess) {
   }
   NodeAgent agent = open();  // the answer outlives the agent
   ASSERT_TRUE(reconcile(agent).has_value());
-  EXPECT_THAT(agent.state().unread, ElementsAre(kContainer));
+  EXPECT_THAT(agent.state().unread, ElementsAre(container_));
   EXPECT_EQ(cpus("run-a"), "1-2");
   ASSERT_TRUE(kernel_.fs()->remove_group("run-a").has_value());
   ASSERT_TRUE(reconcile(agent).has_value());
@@ -297,7 +297,7 @@ TEST_P(UnreadAdoption, IsAskedAgainWhenItStarts) {
   make_group("run-a", 100);
   NodeAgent agent = open();
   adopt_unread(agent);
-  ASSERT_TRUE(agent.start(kContainer).has_value());
+  ASSERT_TRUE(agent.start(container_).has_value());
   EXPECT_THAT(agent.state().unread, IsEmpty());
   EXPECT_THAT(agent.state().end_with_group, IsEmpty());
 }
@@ -307,9 +307,9 @@ TEST_P(UnreadAdoption, ThatStartsWithoutAProcessAwaitsOne) {
   kernel_.find("run-a")->processes.clear();
   NodeAgent agent = open();
   adopt_unread(agent);
-  ASSERT_TRUE(agent.start(kContainer).has_value());
+  ASSERT_TRUE(agent.start(container_).has_value());
   EXPECT_THAT(agent.state().unread, IsEmpty());
-  EXPECT_THAT(agent.state().end_with_group, ElementsAre(kContainer));
+  EXPECT_THAT(agent.state().end_with_group, ElementsAre(container_));
 }
 
 /// The kernel lists the processes of a threaded group in the group above.
@@ -318,9 +318,9 @@ TEST_P(UnreadAdoption, IsNoneOfAThreadedGroup) {
   NodeAgent agent = open();
   fail_reading(EOPNOTSUPP, 1000);
   must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
-  EXPECT_TRUE(agent.state().adopted.contains(kContainer));
+  EXPECT_TRUE(agent.state().adopted.contains(container_));
   EXPECT_THAT(agent.state().unread, IsEmpty());
-  EXPECT_THAT(agent.state().end_with_group, ElementsAre(kContainer));
+  EXPECT_THAT(agent.state().end_with_group, ElementsAre(container_));
 }
 
 TEST_P(AdoptionTest, OfOneContainerLeavesTheOthersAndAPodThatStaysAlone) {
