@@ -93,18 +93,28 @@ std::string program_of(const std::string& process) {
   return arguments.substr(0, arguments.find('\0'));
 }
 
+/// Calls `visit` for what is in a folder. A process and its tasks can end meanwhile.
+template <class Visit>
+void for_each_entry(const fs::path& folder, const Visit& visit) {
+  std::error_code failed;
+  fs::directory_iterator entry(folder, failed);
+  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
+    visit(entry->path());
+  }
+}
+
 /// Adds all tasks of the guest.
 void know_all(ContainerRuns& runs, int hierarchy) {
-  std::error_code gone;
-  for (const auto& process : fs::directory_iterator("/proc", gone)) {
-    const std::string name = process.path().filename();
-    if (std::isdigit(static_cast<unsigned char>(name[0])) == 0) continue;
-    for (const auto& task : fs::directory_iterator(process.path() / "task", gone)) {
-      const int id = std::atoi(task.path().filename().c_str());
+  for_each_entry("/proc", [&](const fs::path& process) {
+    const std::string name = process.filename();
+    if (std::isdigit(static_cast<unsigned char>(name[0])) == 0) return;
+    const std::string program = program_of(name);
+    for_each_entry(process / "task", [&](const fs::path& task) {
+      const int id = std::atoi(task.filename().c_str());
       const auto group = group_of_task(id, hierarchy);
-      if (group) runs.know({id, std::atoi(name.c_str()), *group, program_of(name)});
-    }
-  }
+      if (group) runs.know({id, std::atoi(name.c_str()), *group, program});
+    });
+  });
 }
 
 /// Reads the formats of all events; returns an error, or "".
@@ -146,30 +156,27 @@ struct CpuBuffer {
 
 std::vector<CpuBuffer> open_buffers() {
   std::vector<CpuBuffer> buffers;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(instance_file("per_cpu"), failed)) {
-    const std::string name = entry.path().filename();  // cpu12
-    UniqueFd pages(
-        open((entry.path() / "trace_pipe_raw").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  for_each_entry(instance_file("per_cpu"), [&buffers](const fs::path& cpu) {
+    const std::string name = cpu.filename();  // cpu12
+    UniqueFd pages(open((cpu / "trace_pipe_raw").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     if (pages) buffers.push_back({std::atoi(name.c_str() + 3), std::move(pages)});
-  }
+  });
   return buffers;
 }
 
 /// Returns how many events the kernel has lost, by its own count.
 std::uint64_t counted_as_lost() {
   std::uint64_t lost = 0;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(instance_file("per_cpu"), failed)) {
+  for_each_entry(instance_file("per_cpu"), [&lost](const fs::path& cpu) {
     int unread = 0;
-    std::istringstream lines(read_text(entry.path() / "stats", unread));
+    std::istringstream lines(read_text(cpu / "stats", unread));
     for (std::string line; std::getline(lines, line);) {
       const std::size_t colon = line.find(": ");
       const std::string name = line.substr(0, colon);
       if (name != "overrun" && name != "commit overrun" && name != "dropped events") continue;
       lost += std::strtoull(line.c_str() + colon + 2, nullptr, 10);
     }
-  }
+  });
   return lost;
 }
 
