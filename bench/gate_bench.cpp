@@ -1,14 +1,11 @@
 #include <benchmark/benchmark.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
 #include <vector>
 
+#include "hook_run.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "temp_dir.hpp"
 
@@ -30,36 +27,12 @@ constexpr const char* kContainer =
     R"({{"id":"c","pid":{},"annotations":{{"io.kubernetes.pod.uid":"u",)"
     R"("io.kubernetes.pod.namespace":"default","io.kubernetes.container.name":"main"}}}})";
 
-double seconds_of(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-}
-
-/// Runs a program with a file as its input. Returns its CPU time in seconds, which other load
-/// changes less than the time that passes; negative if it fails.
-double run(std::vector<std::string> words, const std::string& input) {
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  (void)::posix_spawn_file_actions_init(&actions);
-  (void)::posix_spawn_file_actions_addopen(&actions, 0, input.c_str(), O_RDONLY, 0);
-  (void)::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const int failed =
-      ::posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), nullptr);
-  (void)::posix_spawn_file_actions_destroy(&actions);
-  int status = 0;
-  rusage usage{};
-  if (failed != 0 || ::wait4(child, &status, 0, &usage) != child || status != 0) return -1;
-  return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
-}
-
 void repeat(benchmark::State& state, const std::vector<std::string>& words,
             const std::string& input) {
   for ([[maybe_unused]] auto one : state) {
-    const double seconds = run(words, input);
-    if (seconds < 0) return state.SkipWithError("the program failed");
-    state.SetIterationTime(seconds);
+    const HookRun run = run_hook(words, input);
+    if (!run.is_ok) return state.SkipWithError("the program failed");
+    state.SetIterationTime(run.cpu);
   }
 }
 

@@ -5,9 +5,10 @@
 //     bench_nri_service [PROGRAM [SECONDS [RATE [CONTAINERS]]]]
 //
 // PROGRAM: pinfold-serve of another build. A container lives for 5 seconds, in a pod of its own,
-// with one process. CONTAINERS, by default 50, live at the same time; those above RATE times 5 live
-// all the time. Twice per second one has an exclusive CPU for a quarter of a second, and all others
-// are written.
+// with one process. The barrier behind NRI, pinfold-gate, runs for every other one, so the time
+// that NRI adds to a start, the barrier, and both are from one run. CONTAINERS, by default 50, live
+// at the same time; those above RATE times 5 live all the time. Twice per second one has an
+// exclusive CPU for a quarter of a second, and all others are written.
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -33,6 +34,7 @@
 
 #include "child.hpp"
 #include "fixture.hpp"
+#include "hook_run.hpp"
 #include "kubelet_messages.hpp"
 #include "quantile.hpp"
 #include "socket_runtime.hpp"
@@ -92,6 +94,11 @@ class Groups {
         std::ofstream(above / "cgroup.subtree_control") << "+cpuset" << std::flush;
       }
     }
+  }
+  /// As a runtime does with the answer of a plugin; "": it has none.
+  void set_cpus(const std::string& group, const std::string& cpus) const {
+    if (cpus.empty()) return;
+    std::ofstream(root_.string() + group + "/cpuset.cpus") << cpus << std::flush;
   }
   void attach(const std::string& group, pid_t process) const {
     std::ofstream(root_.string() + group + "/cgroup.procs") << process << std::flush;
@@ -160,10 +167,35 @@ class Service {
   pid_t pid_;
 };
 
+/// The barrier, as the hook createRuntime.
+class Barrier {
+ public:
+  explicit Barrier(const pinfold::test::TempDir& directory) : directory_(directory) {}
+
+  /// Lets it judge a container whose first process waits in its group. Returns the time, in ms.
+  [[nodiscard]] double pass(const PodSpec& spec, pid_t process) const {
+    directory_.write(
+        "hook-input",
+        fmt::format(R"({{"id":"id-{0}","pid":{1},"annotations":{{"io.kubernetes.pod.uid":"{0}",)"
+                    R"("io.kubernetes.pod.name":"{0}","io.kubernetes.pod.namespace":"default",)"
+                    R"("io.kubernetes.container.name":"{2}"}}}})",
+                    spec.uid.value, process, spec.containers.front().name));
+    const HookRun run = run_hook(
+        {PINFOLD_GATE, "--state-dir", directory_ / "state", "--socket", directory_ / "agent.sock"},
+        directory_ / "hook-input");
+    check(run.is_ok, "the barrier has refused '" + spec.uid.value + "'");
+    return run.wall * 1000;
+  }
+
+ private:
+  const pinfold::test::TempDir& directory_;
+};
+
 /// A runtime that waits for each answer, as containerd does for each container.
 class Runtime {
  public:
-  Runtime(const std::string& socket, const Groups& groups) : socket_(socket), groups_(groups) {
+  Runtime(const pinfold::test::TempDir& directory, const Groups& groups)
+      : socket_(directory / "nri.sock"), groups_(groups), barrier_(directory) {
     kubelet_.cgroup_root = groups.name();
   }
 
@@ -194,11 +226,22 @@ class Runtime {
     *request.mutable_pod() = sandbox_of(spec, kubelet_);
     *request.mutable_container() = container(spec);
     creations.push_back(ask("CreateContainer", request));
+    api::CreateContainerResponse answer;
+    check(answer.ParseFromString(last_answer_), "CreateContainer: an answer that cannot be read");
     send(api::Event::POST_CREATE_CONTAINER, spec, true);
     groups_.make(pod.group);
+    groups_.set_cpus(pod.group, answer.adjust().linux().resources().cpu().cpus());
     pod.process = std::make_unique<pinfold::test::Child>();
     groups_.attach(pod.group, pod.process->pid());
+    const bool has_barrier = ++started_ % 2 == 0;
+    if (has_barrier) barriers.push_back(barrier_.pass(spec, pod.process->pid()));
     starts.push_back(send(api::Event::START_CONTAINER, spec, true));
+    const double nri = creations.back() + starts.back();
+    if (has_barrier) {
+      both.push_back(nri + barriers.back());
+    } else {
+      nri_alone.push_back(nri);
+    }
     send(api::Event::POST_START_CONTAINER, spec, true);
     return pod;
   }
@@ -216,9 +259,16 @@ class Runtime {
     groups_.remove(parent(pod.spec));
   }
 
+  void forget_times() {
+    for (auto* const times : {&creations, &starts, &nri_alone, &barriers, &both}) times->clear();
+  }
+
   std::vector<double> creations;  ///< in milliseconds, like all
   std::vector<double> starts;
   std::vector<double> ends;
+  std::vector<double> nri_alone;  ///< what is added to the start of a container
+  std::vector<double> barriers;
+  std::vector<double> both;
 
  private:
   [[nodiscard]] std::string parent(const PodSpec& spec) const {
@@ -245,6 +295,7 @@ class Runtime {
     const auto& answer = socket_.answers.at(stream);
     if (!answer) throw std::runtime_error(fmt::format("{}: {}", method, answer.error().message));
     const double taken = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+    last_answer_ = *answer;
     socket_.answers.erase(stream);
     return taken;
   }
@@ -265,7 +316,10 @@ class Runtime {
 
   test::SocketRuntime socket_;
   const Groups& groups_;
+  Barrier barrier_;
   test::Kubelet kubelet_;
+  std::string last_answer_;
+  int started_ = 0;
 };
 
 /// Returns a pod with this container.
@@ -287,8 +341,7 @@ std::deque<Runtime::Pod> fill(Runtime& runtime, int containers) {
   for (int i = 0; i < containers; ++i) {
     pods.push_back(runtime.start(pod_of(fmt::format("still-{}", i), "{name: c}"), milliseconds(0)));
   }
-  runtime.creations.clear();
-  runtime.starts.clear();
+  runtime.forget_times();
   return pods;
 }
 
@@ -323,7 +376,7 @@ void run(const std::string& program, std::chrono::seconds time, int rate, int co
   const Groups groups;
   groups.make(groups.name() + "/service");
   const pinfold::test::TempDir directory(fs::temp_directory_path());
-  Runtime runtime(directory / "nri.sock", groups);
+  Runtime runtime(directory, groups);
   const Service service(program, groups, directory);
   runtime.connect();
   const auto phase = [&](const char* name, const auto& work) {
@@ -341,6 +394,12 @@ void run(const std::string& program, std::chrono::seconds time, int rate, int co
   report("CreateContainer", runtime.creations);
   report("START_CONTAINER", runtime.starts);
   report("STOP_POD_SANDBOX", runtime.ends);
+  report("added by NRI alone", runtime.nri_alone);
+  report("added by the barrier", runtime.barriers);
+  report("added by both", runtime.both);
+  const double nri = quantile(runtime.nri_alone, 0.5);
+  fmt::print("of NRI alone (p50): the barrier {:.2f}, both {:.2f}\n",
+             quantile(runtime.barriers, 0.5) / nri, quantile(runtime.both, 0.5) / nri);
   for (const Runtime::Pod& pod : pods) runtime.end(pod);
 }
 

@@ -160,8 +160,9 @@ void remove_inactive(AgentState& state) {
     const auto pod = active.find(entry.pod.value);
     return pod == active.end() || pod->second->spec.find(entry.name) == nullptr;
   });
-  std::erase_if(state.end_with_group,
-                [&](const ContainerId& id) { return !state.adopted.contains(id); });
+  for (auto* const containers : {&state.end_with_group, &state.unread}) {
+    std::erase_if(*containers, [&](const ContainerId& id) { return !state.adopted.contains(id); });
+  }
   std::erase_if(state.ending, is_inactive);
   std::erase_if(state.creators, [&](const auto& entry) { return is_inactive(entry.first); });
   std::erase_if(state.notes, [&](const auto& entry) { return is_inactive(entry.first); });

@@ -273,15 +273,19 @@ Result<ChangeOutcome> NodeAgent::note(const PodNotes& notes) {
 /// Adds an adopted group to a state, and notes with what its container ends.
 void NodeAgent::note_adopted(AgentState& next, const ContainerId& container,
                              std::string directory) const {
+  bool is_read = true;
   bool has_process = false;
   if (enforced_) {
     const auto group = enforced_->reader(directory);
     const auto processes = group ? group->processes() : fail(group.error());
-    has_process = processes && !processes->empty();
+    is_read = processes.has_value();
+    has_process = is_read && !processes->empty();
   }
-  if (has_process) {
-    next.end_with_group.erase(container);
-  } else {
+  next.end_with_group.erase(container);
+  next.unread.erase(container);
+  if (!is_read) {
+    next.unread.insert(container);
+  } else if (!has_process) {
     next.end_with_group.insert(container);
   }
   next.adopted[container] = std::move(directory);
@@ -394,6 +398,7 @@ Result<ChangeOutcome> NodeAgent::disown(const ContainerId& container, LeftProces
   AgentState next = state();
   next.adopted.erase(container);
   next.end_with_group.erase(container);
+  next.unread.erase(container);
   return change(std::move(next), fmt::format("disown the group of container '{}'", container.name),
                 std::set{container.pod});
 }
@@ -403,8 +408,21 @@ Result<ChangeOutcome> NodeAgent::start(const ContainerId& container) {
   AgentState next = state();
   PINFOLD_LET(next.node, start_container(*node_, std::move(next.node), container));
   next.removed.erase(container);
+  // It has not run yet, so a group without a process still awaits its first one.
+  if (next.unread.contains(container)) {
+    note_adopted(next, container, *next.adopted.find(container));
+  }
   return change(std::move(next), fmt::format("start container '{}'", container.name),
                 std::set{container.pod});
+}
+
+void NodeAgent::look_at_unread() {
+  if (!enforced_ || state().unread.empty()) return;
+  AgentState next = state();
+  std::erase_if(next.unread, [this](const ContainerId& container) {
+    return enforced_->has_processes(container).value_or(false);
+  });
+  if (next.unread != state().unread) (void)store(std::move(next));  // else the next look does it
 }
 
 Result<void> NodeAgent::attach(const ContainerId& container, pid_t process) {
@@ -476,6 +494,7 @@ Result<ChangeOutcome> NodeAgent::remove_container(const ContainerId& container,
   next.removed.insert(container);
   next.adopted.erase(container);
   next.end_with_group.erase(container);
+  next.unread.erase(container);
   PINFOLD_LET(auto outcome,
               change(std::move(next), fmt::format("remove container '{}'", container.name),
                      std::set{container.pod}));

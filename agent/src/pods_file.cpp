@@ -72,16 +72,16 @@ Result<DeviceState::OfContainer> read_devices(const json& object, const std::str
   return out;
 }
 
-/// Reads which of a pod's adopted containers end with their group.
-Result<void> read_end_with_group(const json& names, const PodUid& uid, const std::string& where,
-                                 AgentState& state) {
+/// Reads the names of some of a pod's adopted containers.
+Result<void> read_adopted_names(const json& names, const PodUid& uid, const std::string& where,
+                                const AgentState& state, std::set<ContainerId>& containers) {
   if (names.is_null()) return {};
   if (!names.is_array()) return bad(where, names, "a list of container names");
   for (const json& name : names) {
     const bool is_good =
         name.is_string() && state.adopted.contains({uid, name.get_ref<const std::string&>()});
     if (!is_good) return bad(where, name, "a container with an adopted group");
-    state.end_with_group.insert({uid, name.get<std::string>()});
+    containers.insert({uid, name.get<std::string>()});
   }
   return {};
 }
@@ -120,8 +120,10 @@ Result<void> read_adopted(const json& entry, const PodSpec& pod, const std::stri
   if (!ending.is_null() && !ending.is_boolean()) return bad(where + ".ending", ending, "a boolean");
   if (ending == true) state.ending.insert(pod.uid);
   PINFOLD_TRY(read_creator(member(entry, "creator"), pod.uid, where + ".creator", state));
-  return read_end_with_group(member(entry, "endWithGroup"), pod.uid, where + ".endWithGroup",
-                             state);
+  PINFOLD_TRY(read_adopted_names(member(entry, "endWithGroup"), pod.uid, where + ".endWithGroup",
+                                 state, state.end_with_group));
+  return read_adopted_names(member(entry, "unread"), pod.uid, where + ".unread", state,
+                            state.unread);
 }
 
 /// Reads a container runtime's note about the pod.
@@ -307,6 +309,7 @@ std::set<PodUid> changed_pods(const AgentState& before, const AgentState& after)
   note_changes(before.adopted, after.adopted, pods);
   note_changes(before.removed, after.removed, pods);
   note_changes(before.end_with_group, after.end_with_group, pods);
+  note_changes(before.unread, after.unread, pods);
   note_changes(before.ending, after.ending, pods);
   note_changes(before.creators, after.creators, pods);
   note_changes(before.notes, after.notes, pods);
@@ -344,6 +347,7 @@ PodsEncoder::Rest PodsEncoder::rest_of(const AgentState& state, const PodUid& ui
   Rest rest;
   rest.removed = names_of(state.removed, uid);
   rest.end_with_group = names_of(state.end_with_group, uid);
+  rest.unread = names_of(state.unread, uid);
   if (const auto* const adopted = state.adopted.find(uid)) rest.adopted = *adopted;
   rest.is_ending = state.ending.contains(uid);
   if (const auto creator = state.creators.find(uid); creator != state.creators.end()) {
@@ -361,6 +365,7 @@ PodsEncoder::Entry PodsEncoder::encode_entry(const AgentState& state, const Acti
   if (!rest.removed.empty()) entry["removed"] = rest.removed;
   if (rest.adopted) entry["adopted"] = *rest.adopted;
   if (!rest.end_with_group.empty()) entry["endWithGroup"] = rest.end_with_group;
+  if (!rest.unread.empty()) entry["unread"] = rest.unread;
   if (rest.is_ending) entry["ending"] = true;
   if (rest.creator) {
     entry["creator"] = {{"pid", rest.creator->pid}, {"startTime", rest.creator->start_time}};

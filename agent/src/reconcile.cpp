@@ -26,8 +26,9 @@ Result<bool> has_other_processes(const NodeAgent& agent, const ContainerId& cont
 bool has_ended(const NodeAgent& agent, const ContainerId& container) {
   const EnforcedLayout& enforced = *agent.enforced();
   if (enforced.has_processes(container).value_or(true)) return false;
-  const bool ends_with_group =
-      agent.state().end_with_group.contains(container) || !enforced.lists_all_processes();
+  const bool ends_with_group = agent.state().end_with_group.contains(container) ||
+                               agent.state().unread.contains(container) ||
+                               !enforced.lists_all_processes();
   return !ends_with_group || !enforced.has_group(container).value_or(true);
 }
 
@@ -66,6 +67,7 @@ Result<ChangeOutcome> remove_adopted(NodeAgent& agent, const ContainerId& contai
 std::vector<ContainerId> remove_abandoned(NodeAgent& agent) {
   std::vector<ContainerId> removed;
   if (!agent.enforces()) return removed;
+  agent.look_at_unread();
   const auto adopted = agent.state().adopted;  // a copy: it shrinks
   for (const auto& entry : adopted) {
     const ContainerId container = entry.id();

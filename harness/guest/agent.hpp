@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -44,11 +45,10 @@ struct Running {
   int wait_status = 0;
 };
 
-/// The process that repeatedly reads the effective CPUs of all groups.
-struct Sampler {
+/// A child that records something until it is stopped.
+struct RecordingChild {
   pid_t pid = -1;
   UniqueFd results;  ///< a file in memory
-  int cpu = -1;      ///< its CPU; while it runs, commands run there too
 };
 
 class RecordedDisk;
@@ -59,7 +59,9 @@ struct Agent {
   int port = -1;                         ///< the second serial port
   std::vector<std::string> hierarchies;  ///< where control groups are mounted
   std::map<std::string, Running> running;
-  Sampler sampler;
+  RecordingChild sampler;  ///< repeatedly reads the effective CPUs of all groups
+  RecordingChild witness;  ///< reads the kernel's record of what runs on which CPU
+  int command_cpu = -1;    ///< the CPU of the sampler, on which commands run, too; -1: any
   std::shared_ptr<RecordedDisk> disk;        ///< logs every write
   std::shared_ptr<const Baseline> baseline;  ///< the state that reset() restores
 };
@@ -137,6 +139,14 @@ struct Spawn {
 /// `running`. `except`: a child that another function waits for.
 void reap(Agent& agent, pid_t except = -1);
 
+/// Starts a child that runs `work`, whose report is that of stop_recorder(). It must return soon
+/// after recorder_ends(). `name`: for messages.
+[[nodiscard]] Json start_recorder(RecordingChild& recorder, const std::string& name,
+                                  const std::function<Json()>& work);
+/// Returns true in a recorder that has been asked to end; a signal interrupts its sleep.
+[[nodiscard]] bool recorder_ends();
+[[nodiscard]] Json stop_recorder(RecordingChild& recorder, const std::string& name);
+
 struct SampleRequest {
   std::string root;
   std::string file;
@@ -150,6 +160,16 @@ struct SampleRequest {
 /// share, each as changes to the previous state: one line per group with its list (without a list
 /// if the group was removed), then an empty line.
 [[nodiscard]] Json stop_sampler(Agent& agent);
+
+/// Starts to record where tasks in groups below `root`, a full path, run (ContainerRuns).
+[[nodiscard]] Json start_witness(Agent& agent, const std::string& root);
+/// Adds a mark to the record.
+[[nodiscard]] Json mark_witness(const Agent& agent, int number);
+/// Stops it. Reports the record ("runs") and how much of it is missing: "lost" events, "unknown"
+/// tasks, "overflow".
+[[nodiscard]] Json stop_witness(Agent& agent);
+/// Removes what a witness whose process was killed has left in the kernel.
+void drop_witness(Agent& agent);
 
 /// Loads kernel modules and their dependencies from /lib/modules/NAME.
 [[nodiscard]] Json load_modules(const std::vector<std::string>& names);
@@ -180,6 +200,10 @@ int payload_main(int argc, char** argv);
 /// `pinfold-guest hog`: keeps every CPU busy at the highest real-time priority, so that nothing
 /// else runs. Simulates a guest that hangs, for tests of the host.
 int hog_main();
+
+/// `pinfold-guest restless`: works for a moment on each CPU that its cpuset allows, in turns, so
+/// that a witness sees at once where it may run.
+int restless_main();
 
 /// `pinfold-guest pause`: waits until SIGTERM or SIGINT, like the pause container of a pod.
 int pause_main();

@@ -147,6 +147,7 @@ int main(int argc, char** argv) {
     return pinfold::guest::kill_at_main(argc - 1, argv + 1);
   }
   if (argc == 2 && std::strcmp(argv[1], "pause") == 0) return pinfold::guest::pause_main();
+  if (argc == 2 && std::strcmp(argv[1], "restless") == 0) return pinfold::guest::restless_main();
   if (argc == 2 && std::strcmp(argv[1], "hog") == 0) return pinfold::guest::hog_main();
   if (getpid() != 1) {
     (void)std::fprintf(stderr,

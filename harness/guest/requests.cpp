@@ -79,7 +79,7 @@ Spawn spawn_of(const Agent& agent, const Json& request) {
   spawn.environment = request.value("env", std::vector<std::string>{});
   const std::string group = request.value("cgroup", "");
   if (!group.empty()) spawn.cgroups = groups_of(agent, group);
-  if (group.empty()) spawn.cpu = agent.sampler.cpu;
+  if (group.empty()) spawn.cpu = agent.command_cpu;
   spawn.input = request.value("stdin", "");
   spawn.time_limit = std::chrono::milliseconds(request.value("timeLimitMs", 30000));
   return spawn;
@@ -141,6 +141,9 @@ Json handle(Agent& agent, const Json& request) {
           agent, {request.at("root"), request.at("file"), request.value("onlyInUse", false)});
     }
     if (op == "samples") return stop_sampler(agent);
+    if (op == "witness") return start_witness(agent, request.at("root"));
+    if (op == "witness-mark") return mark_witness(agent, request.at("number"));
+    if (op == "witnessed") return stop_witness(agent);
     if (op == "inspect") return inspect_program(agent, request.at("name"));
     if (op == "disk") return make_disk(agent, request);
     if (op == "modules") return load_modules(request.at("names"));

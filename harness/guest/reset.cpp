@@ -140,6 +140,8 @@ Json reset(Agent& agent) {
   end_processes(agent, before.processes, deadline);
   agent.running.clear();
   agent.sampler = {};
+  agent.command_cpu = -1;
+  drop_witness(agent);
   unmount(before.mounts);
   remove_groups(agent, before.groups, deadline);
   write_back(before.groups, groups(agent));

@@ -1,13 +1,10 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/inotify.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <optional>
@@ -24,10 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kCpu = 0;
 constexpr std::size_t kMaxText = 16 << 20;
-
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): of a signal handler
-volatile std::sig_atomic_t g_end = 0;
-void on_end(int /*signal*/) { g_end = 1; }
+constexpr const char* kSamplerName = "sampler";
 
 /// One sample: group names and the content of their files, sorted by name.
 using Look = std::vector<std::pair<std::string, std::string>>;
@@ -158,10 +152,7 @@ std::string difference(const Look& before, const Look& now) {
   return text;
 }
 
-[[noreturn]] void sample(const SampleRequest& request, int results) {
-  struct sigaction action {};
-  action.sa_handler = on_end;
-  (void)sigaction(SIGTERM, &action, nullptr);
+Json sample(const SampleRequest& request) {
   take_cpu();
   Groups groups(request);
   const Clock::time_point started = Clock::now();
@@ -175,7 +166,7 @@ std::string difference(const Look& before, const Look& now) {
   Look now;
   Look confirmed;
   bool is_known = false;  // whether `before` is the directly preceding sample
-  while (g_end == 0) {
+  while (!recorder_ends()) {
     const Clock::time_point begin = Clock::now();
     // A sample reads its files one after another, so only what two consecutive samples share is
     // known to have existed at one time. After a change it therefore samples twice in a row.
@@ -195,51 +186,25 @@ std::string difference(const Look& before, const Look& now) {
     }
     leave_cpu_to_others(Clock::now() - begin);
   }
-  const Json report = {{"looks", looks},
-                       {"states", times.size()},
-                       {"timesMs", times},
-                       {"elapsedMs", milliseconds()},
-                       {"overflow", changes.size() >= kMaxText},
-                       {"changes", changes}};
-  const std::string text = report.dump();
-  const bool written =
-      write(results, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  _exit(written ? 0 : 1);
+  return {{"looks", looks},
+          {"states", times.size()},
+          {"timesMs", times},
+          {"elapsedMs", milliseconds()},
+          {"overflow", changes.size() >= kMaxText},
+          {"changes", changes}};
 }
 
 }  // namespace
 
 Json start_sampler(Agent& agent, const SampleRequest& request) {
-  if (agent.sampler.pid >= 0) return refuse("the sampler is already running");
-  UniqueFd results(memfd_create("samples", MFD_CLOEXEC));
-  if (!results) return refuse(describe_errno("memfd_create", errno));
-  const pid_t pid = fork();
-  if (pid < 0) return refuse(describe_errno("fork", errno));
-  if (pid == 0) sample(request, results.get());
-  agent.sampler = {pid, std::move(results), kCpu};
-  return {{"ok", true}};
+  Json reply = start_recorder(agent.sampler, kSamplerName, [&request] { return sample(request); });
+  if (reply.value("ok", false)) agent.command_cpu = kCpu;
+  return reply;
 }
 
 Json stop_sampler(Agent& agent) {
-  if (agent.sampler.pid < 0) return refuse("the sampler does not run");
-  (void)kill(agent.sampler.pid, SIGTERM);
-  int wait_status = 0;
-  (void)waitpid(agent.sampler.pid, &wait_status, 0);
-  std::string text;
-  char chunk[4096];
-  (void)lseek(agent.sampler.results.get(), 0, SEEK_SET);
-  for (ssize_t got = 0; (got = read(agent.sampler.results.get(), chunk, sizeof chunk)) > 0;) {
-    text.append(chunk, static_cast<std::size_t>(got));
-  }
-  agent.sampler = {};
-  Json report = Json::parse(text, nullptr, false);
-  if (!report.is_object()) {
-    Json failure = refuse("the sampler did not stop");
-    describe_end(failure, wait_status);
-    return failure;
-  }
-  report["ok"] = true;
-  return report;
+  agent.command_cpu = -1;
+  return stop_recorder(agent.sampler, kSamplerName);
 }
 
 }  // namespace pinfold::guest

@@ -73,6 +73,7 @@ struct Expect {
     expected.next.removed.insert(id);
     expected.next.adopted.erase(id);
     expected.next.end_with_group.erase(id);
+    expected.next.unread.erase(id);
     return expected;
   }
   Expected operator()(const verbs::Resize& request) const {

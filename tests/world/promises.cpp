@@ -481,8 +481,8 @@ void Runner::check_empty() {
   const AgentState& state = model_;
   const bool has_entries = !state.node.cpu.assignments.empty() || !state.node.pods.empty() ||
                            !state.removed.empty() || !state.adopted.empty() ||
-                           !state.end_with_group.empty() || !state.ending.empty() ||
-                           !state.node.held.empty();
+                           !state.end_with_group.empty() || !state.unread.empty() ||
+                           !state.ending.empty() || !state.node.held.empty();
   if (has_entries) return break_promise("leak", describe(state));
 }
 

@@ -72,6 +72,7 @@ AgentState Runner::with_groups(AgentState expected, const AgentState& actual) {
   if (!history_.has_runtime) return without_abandoned(std::move(expected), actual);
   expected.adopted = actual.adopted;
   expected.end_with_group = actual.end_with_group;
+  expected.unread = actual.unread;
   return expected;
 }
 

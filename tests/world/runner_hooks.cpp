@@ -247,11 +247,16 @@ AgentState Runner::without_adopted(const AgentState& state, const ContainerId& i
 /// creation remove them. A reconciliation also ends the pods that wait for others that run in them.
 AgentState Runner::without_abandoned(AgentState state, const AgentState& actual) {
   state.notes = actual.notes;
+  const auto unread = std::exchange(state.unread, actual.unread);  // each look can read them
+  for (const ContainerId& id : unread) {
+    if (actual.end_with_group.contains(id)) state.end_with_group.insert(id);
+  }
   for (const auto& entry : ContainerMap<std::string>(state.adopted)) {
     const auto* const dir = node_.kernel.find(group_of_directory(node_.kernel, entry.value));
     const std::string* const has = actual.adopted.find(entry.id());
     const bool is_left = has != nullptr && *has == entry.value;
-    const bool ends_with_group = state.end_with_group.contains(entry.id());
+    const bool ends_with_group =
+        state.end_with_group.contains(entry.id()) || unread.contains(entry.id());
     const bool runs = dir != nullptr && (ends_with_group || is_populated(*dir));
     if (!is_left && !runs) state = without_adopted(state, entry.id());
   }
@@ -348,8 +353,7 @@ void Runner::judge_hook(const Hook& hook) {
   if (hook.is_done() && !hook.group.empty()) states.erase(states.begin(), states.end() - 1);
   if (!hook.is_done()) states.insert(states.end(), undecided_.begin(), undecided_.end());
   const bool is_known = std::any_of(states.begin(), states.end(), [&](AgentState one) {
-    // A group whose processes could not be read counts as one that awaits its first.
-    if (had_fault_) one.end_with_group = hook.actual.end_with_group;
+    for (const ContainerId& id : hook.actual.unread) one.end_with_group.erase(id);
     return is_same(without_abandoned(std::move(one), hook.actual), hook.actual);
   });
   if (!is_known) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "model_kernel.hpp"
 #include "node_samples.hpp"
@@ -242,6 +243,84 @@ TEST_P(AdoptionTest, OfAGroupAgainOnceItHasAProcessEndsWithItsProcesses) {
   ASSERT_TRUE(reconcile(agent).has_value());
   EXPECT_THAT(agent.state().node.pods, IsEmpty());
   EXPECT_THAT(agent.state().end_with_group, IsEmpty());
+}
+
+/// Its processes cannot be read when it is adopted, so it is unknown whether it had one.
+class UnreadAdoption : public AdoptionTest {
+ protected:
+  void fail_reading(int error, int times) {
+    kernel_.fault = [error, times](const char* what, const std::string& group,
+                                   const std::string& file) mutable {
+      const bool is_meant =
+          what == std::string("read") && group == "run-a" && file == "cgroup.procs";
+      return is_meant && times-- > 0 ? error : 0;
+    };
+  }
+  void adopt_unread(NodeAgent& agent) {
+    fail_reading(EIO, 1);
+    must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
+    EXPECT_THAT(agent.state().unread, ElementsAre(container_));
+    EXPECT_THAT(agent.state().end_with_group, IsEmpty());
+  }
+
+  const ContainerId container_{PodUid("a"), "c"};
+};
+
+TEST_P(UnreadAdoption, EndsWithItsProcessesOnceTheyAreSeen) {
+  make_group("run-a", 100);
+  NodeAgent agent = open();
+  adopt_unread(agent);
+  ASSERT_TRUE(reconcile(agent).has_value());
+  EXPECT_THAT(agent.state().unread, IsEmpty());
+  kernel_.find("run-a")->processes.clear();
+  ASSERT_TRUE(reconcile(agent).has_value());
+  EXPECT_THAT(agent.state().node.pods, IsEmpty());
+}
+
+TEST_P(UnreadAdoption, HasNotEndedBecauseItHasNoProcess) {
+  make_group("run-a", 0);
+  kernel_.find("run-a")->processes.clear();
+  {
+    NodeAgent agent = open();
+    adopt_unread(agent);
+  }
+  NodeAgent agent = open();  // the answer outlives the agent
+  ASSERT_TRUE(reconcile(agent).has_value());
+  EXPECT_THAT(agent.state().unread, ElementsAre(container_));
+  EXPECT_EQ(cpus("run-a"), "1-2");
+  ASSERT_TRUE(kernel_.fs()->remove_group("run-a").has_value());
+  ASSERT_TRUE(reconcile(agent).has_value());
+  EXPECT_THAT(agent.state().node.pods, IsEmpty());
+}
+
+TEST_P(UnreadAdoption, IsAskedAgainWhenItStarts) {
+  make_group("run-a", 100);
+  NodeAgent agent = open();
+  adopt_unread(agent);
+  ASSERT_TRUE(agent.start(container_).has_value());
+  EXPECT_THAT(agent.state().unread, IsEmpty());
+  EXPECT_THAT(agent.state().end_with_group, IsEmpty());
+}
+
+TEST_P(UnreadAdoption, ThatStartsWithoutAProcessAwaitsOne) {
+  make_group("run-a", 0);
+  kernel_.find("run-a")->processes.clear();
+  NodeAgent agent = open();
+  adopt_unread(agent);
+  ASSERT_TRUE(agent.start(container_).has_value());
+  EXPECT_THAT(agent.state().unread, IsEmpty());
+  EXPECT_THAT(agent.state().end_with_group, ElementsAre(container_));
+}
+
+/// The kernel lists the processes of a threaded group in the group above.
+TEST_P(UnreadAdoption, IsNoneOfAThreadedGroup) {
+  make_group("run-a", 100);
+  NodeAgent agent = open();
+  fail_reading(EOPNOTSUPP, 1000);
+  must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
+  EXPECT_TRUE(agent.state().adopted.contains(container_));
+  EXPECT_THAT(agent.state().unread, IsEmpty());
+  EXPECT_THAT(agent.state().end_with_group, ElementsAre(container_));
 }
 
 TEST_P(AdoptionTest, OfOneContainerLeavesTheOthersAndAPodThatStaysAlone) {
@@ -653,6 +732,7 @@ std::string version_name(const testing::TestParamInfo<enforce::CgroupVersion>& p
 }
 INSTANTIATE_TEST_SUITE_P(Versions, AdoptionTest, kVersions, version_name);
 INSTANTIATE_TEST_SUITE_P(Versions, BesideAdopted, kVersions, version_name);
+INSTANTIATE_TEST_SUITE_P(Versions, UnreadAdoption, kVersions, version_name);
 
 }  // namespace
 }  // namespace pinfold::agent

@@ -51,6 +51,8 @@ TEST(PodsEncoder, WritesWhatOneWithoutAPastWrites) {
   expect_same("adopted elsewhere");
   state.end_with_group.insert(container);
   expect_same("ending with its group");
+  state.unread.insert(container);
+  expect_same("not read");
   state.ending.insert(container.pod);
   expect_same("ending");
   state.creators[container.pod] = {7, 1ULL << 60U};

@@ -1,5 +1,6 @@
 #include "pinfold/harness/scenario.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -60,6 +61,8 @@ steps:
   - plug: {memory: 128Mi, node: 1}
   - startSampling: {}
   - stopSampling: {atLeast: 10, allowUnpinned: true}
+  - startWitness: {}
+  - stopWitness: {atLeast: 3, exclusive: /tmp/exclusive}
   - powerCuts: {files: [a, b], commands: [[ls], [cat, /disk/a]], losses: [torn, all], atLeast: 5}
   - exec: {command: [ls]}
     killAt: {call: rename, file: x/y, number: 3}
@@ -82,7 +85,7 @@ TEST(ParseScenario, ReadsEveryVerb) {
   EXPECT_EQ(scenario->machine.disk->filesystem, Filesystem::kXfs);
   EXPECT_EQ(scenario->machine.disk->size, 320U << 20);
   EXPECT_EQ(scenario->machine.disk->folder, "/disk");
-  ASSERT_EQ(scenario->steps.size(), 18U);
+  ASSERT_EQ(scenario->steps.size(), 20U);
   const auto& admit = std::get<AdmitStep>(scenario->steps[0].action);
   EXPECT_EQ(admit.file, "pods/a.yaml");
   EXPECT_EQ(admit.answer, AdmitStep::Answer::kRejected);
@@ -112,14 +115,18 @@ TEST(ParseScenario, ReadsEveryVerb) {
   const auto& sampling = std::get<StopSamplingStep>(scenario->steps[15].action);
   EXPECT_EQ(sampling.at_least, 10U);
   EXPECT_EQ(sampling.never_pinned, NeverPinned::kSkipEnded);
-  const auto& cuts = std::get<PowerCutsStep>(scenario->steps[16].action);
+  EXPECT_TRUE(std::holds_alternative<StartWitnessStep>(scenario->steps[16].action));
+  const auto& witness = std::get<StopWitnessStep>(scenario->steps[17].action);
+  EXPECT_EQ(witness.at_least, 3U);
+  EXPECT_EQ(witness.exclusive, "/tmp/exclusive");
+  const auto& cuts = std::get<PowerCutsStep>(scenario->steps[18].action);
   EXPECT_EQ(cuts.files, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(cuts.commands, (std::vector<std::vector<std::string>>{{"ls"}, {"cat", "/disk/a"}}));
   EXPECT_EQ(cuts.losses, (std::vector<WriteLoss>{WriteLoss::kAll, WriteLoss::kTorn}));
   EXPECT_EQ(cuts.at_least, 5U);
-  ASSERT_TRUE(scenario->steps[17].kill_at);
-  EXPECT_EQ(scenario->steps[17].kill_at->call, "rename");
-  EXPECT_EQ(scenario->steps[17].kill_at->number, 3);
+  ASSERT_TRUE(scenario->steps[19].kill_at);
+  EXPECT_EQ(scenario->steps[19].kill_at->call, "rename");
+  EXPECT_EQ(scenario->steps[19].kill_at->number, 3);
   EXPECT_FALSE(std::get<CpusStep>(scenario->steps[11].action).online);
   EXPECT_EQ(std::get<CpusStep>(scenario->steps[12].action).cpus, CpuSet{1});
   EXPECT_TRUE(needs_product(*scenario));

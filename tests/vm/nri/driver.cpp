@@ -31,6 +31,7 @@
 ///     nri-driver update NAME CPUS       UpdateContainerResources for containers of this name
 ///     nri-driver resize NAME COUNT      the same as a kubelet that resizes them: shares and quota
 ///
+/// With NRI_DRIVER_RESTLESS in the environment, containers work on their CPUs, for the witness.
 /// GOAL is the number of containers to make and remove or, for storm, of kills of the service and
 /// as many of the runtime. SERIES seeds the random choices, and each series has its own pods. Exit
 /// status: 0, or 1 with a message that says what was wrong.

@@ -37,6 +37,9 @@ struct AgentState {
   /// Adopted containers that had no process yet when their group was adopted: if their runtime does
   /// not remove them, they end with their group. The others end with their last process.
   std::set<ContainerId> end_with_group;
+  /// Adopted containers whose group could not be read then, so that it is not known whether they
+  /// had a process. They end with their group, until they are seen to have one.
+  std::set<ContainerId> unread;
   /// Pods that the runtime of a container admitted; they end with their last adopted container.
   std::set<PodUid> ending;
   /// Of a pod that no container has adopted a group for yet, the process that makes the first one:

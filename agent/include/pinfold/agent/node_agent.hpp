@@ -165,6 +165,10 @@ class NodeAgent : public NodeView {
   /// that they no longer run. Errors: those of the store.
   [[nodiscard]] Result<ChangeOutcome> release_unknown();
 
+  /// Asks again whether adopted containers whose groups could not be read have processes
+  /// (AgentState::unread). One without any may have ended, or await its first one.
+  void look_at_unread();
+
   /// Brings the kernel to the desired state. Idempotent. See agent::reconcile.
   /// Errors: kUnsupported if the agent enforces nothing; kIo if the groups cannot be read.
   [[nodiscard]] Result<ReconcileReport> enforce_again(PageMoves pages);

@@ -28,6 +28,7 @@ class PodsEncoder {
   struct Rest {
     std::vector<std::string> removed;
     std::vector<std::string> end_with_group;
+    std::vector<std::string> unread;
     std::optional<ContainerMap<std::string>::OfPod> adopted;
     std::optional<ContainerMap<DeviceState::OfContainer>::OfPod> devices;
     std::optional<ContainerMap<CpuSet>::OfPod> baselines;

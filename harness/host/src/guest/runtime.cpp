@@ -9,6 +9,7 @@
 #include "pinfold/harness/container_images.hpp"
 #include "pinfold/harness/initramfs.hpp"
 #include "pinfold/harness/scenario.hpp"
+#include "pinfold/harness/witness.hpp"
 #include "runtime_texts.hpp"
 
 namespace pinfold::harness {
@@ -29,14 +30,16 @@ constexpr Milliseconds kPause(100);
 constexpr const char* kWait = "trap 'exit 0' TERM; while true; do sleep 1000 & wait $!; done";
 
 Result<std::string> container_images(const Image& image, const fs::path& agent) {
-  PINFOLD_LET(auto pause, read_program(agent));
+  PINFOLD_LET(const auto program, read_program(agent));
   PINFOLD_LET(auto busybox, read_file(image.busybox, kMaxBytes));
   PINFOLD_LET(auto links, busybox_links(image.busybox));
   links.insert(links.begin(), CpioEntry::file("bin/busybox", std::move(busybox), true));
-  return write_images({{"localhost/pause:1",
-                        {CpioEntry::file("pause", std::move(pause), true)},
-                        {"/pause", "pause"}},
-                       {"localhost/busybox:1", std::move(links), {"sh", "-c", kWait}}});
+  return write_images(
+      {{"localhost/pause:1", {CpioEntry::file("pause", program, true)}, {kSandboxProgram, "pause"}},
+       {"localhost/restless:1",
+        {CpioEntry::file("restless", program, true)},
+        {"/restless", "restless"}},
+       {"localhost/busybox:1", std::move(links), {"sh", "-c", kWait}}});
 }
 
 /// Returns the rest of `limit`.
@@ -67,7 +70,7 @@ bool says_that_it_is_ready(const Json& status) {
 }
 
 /// The runtime lists imported images with a delay.
-bool has_all_images(const Json& list) { return list.value("images", Json::array()).size() == 2; }
+bool has_all_images(const Json& list) { return list.value("images", Json::array()).size() == 3; }
 
 /// Waits until the runtime can run pods.
 VmResult<CriAnswer> wait_until_ready(Vm& vm, Milliseconds limit) {

@@ -94,25 +94,24 @@ Result<ExclusiveCpus> parse_exclusive(const std::string& text) {
   return exclusive;
 }
 
+bool is_within(const std::string& group, const std::string& owner) {
+  return group == owner || group.starts_with(owner + "/");
+}
+
 namespace {
 
 using Sets = std::map<std::string, CpuSet>;
-
-/// Returns true for the owner itself and for groups below it.
-bool belongs_to(const std::string& group, const std::string& owner) {
-  return group == owner || group.starts_with(owner + "/");
-}
 
 /// Adds the groups that contain CPUs of the owner in one state.
 void find_overlaps(const Sets& seen, const std::string& owner, const CpuSet& own,
                    std::set<GroupOverlap>& found) {
   CpuSet held;  // only CPUs that the owner already has; others may still be in transition
   for (auto it = seen.lower_bound(owner); it != seen.end() && it->first.starts_with(owner); ++it) {
-    if (belongs_to(it->first, owner)) held |= it->second & own;
+    if (is_within(it->first, owner)) held |= it->second & own;
   }
   if (held.empty()) return;
   for (const auto& [other, theirs] : seen) {
-    if (belongs_to(other, owner) || !held.intersects(theirs)) continue;
+    if (is_within(other, owner) || !held.intersects(theirs)) continue;
     found.insert({other, (held & theirs).to_string(), owner});
   }
 }

@@ -126,6 +126,13 @@ StepAction read_stop_sampling(FieldReader& fields) {
       fields.boolean("allowUnpinned", false) ? NeverPinned::kSkipEnded : NeverPinned::kCount};
 }
 
+StepAction read_start_witness(FieldReader&) { return StartWitnessStep{}; }
+
+StepAction read_stop_witness(FieldReader& fields) {
+  return StopWitnessStep{static_cast<std::size_t>(fields.integer("atLeast", 1, 1, 1000000)),
+                         fields.text("exclusive", "")};
+}
+
 /// Reads a list of commands, each a list of texts.
 std::vector<std::vector<std::string>> read_commands(FieldReader& fields, const char* key) {
   const Json* list = fields.find(key);
@@ -184,6 +191,8 @@ constexpr Verb kVerbs[] = {{"admit", read_admit},
                            {"verify", read_verify},
                            {"startSampling", read_start_sampling},
                            {"stopSampling", read_stop_sampling},
+                           {"startWitness", read_start_witness},
+                           {"stopWitness", read_stop_witness},
                            {"powerCuts", read_power_cuts},
                            {"runPod", read_run_pod},
                            {"stopPod", read_stop_pod},

@@ -80,6 +80,8 @@ struct StepContext {
   bool sampling = false;
   int plugged = 0;          ///< memory devices
   ExclusiveCpus exclusive;  ///< of all containers since the sampler started
+  /// While the witness runs: the exclusive CPUs after each of its marks, which each step makes.
+  std::optional<std::vector<ExclusiveCpus>> witnessed;
   /// Cached desired cpusets, until a step may change them.
   std::optional<std::vector<DesiredContainer>> desired;
   std::map<std::string, ScenarioPod> pods;     ///< admitted, by name

@@ -3,6 +3,25 @@
 #include <utility>
 
 namespace pinfold::harness {
+namespace {
+
+Json to_json(const ExclusiveCpus& exclusive) {
+  Json object = Json::object();
+  for (const auto& [group, cpus] : exclusive) object[group] = cpus.to_string();
+  return object;
+}
+
+/// Returns false for a list that cannot be read.
+bool read_exclusive(const Json& object, ExclusiveCpus& exclusive) {
+  for (const auto& [group, cpus] : object.items()) {
+    const auto list = CpuSet::parse(cpus.get<std::string>());
+    if (!list) return false;
+    exclusive[group] = *list;
+  }
+  return true;
+}
+
+}  // namespace
 
 Json memory_of(const StepContext& context) {
   Json pods = Json::object();
@@ -23,8 +42,11 @@ Json memory_of(const StepContext& context) {
   for (const auto& [name, pod] : context.kubelet.pods) {
     static_pods[name] = {{"uid", pod.uid}, {"cgroup", pod.cgroup}, {"containers", pod.containers}};
   }
-  Json exclusive = Json::object();
-  for (const auto& [group, cpus] : context.exclusive) exclusive[group] = cpus.to_string();
+  Json witnessed;
+  if (context.witnessed) {
+    witnessed = Json::array();
+    for (const ExclusiveCpus& one : *context.witnessed) witnessed.push_back(to_json(one));
+  }
   return {{"pods", std::move(pods)},
           {"runtimePods", std::move(runtime_pods)},
           {"kubelet",
@@ -33,7 +55,8 @@ Json memory_of(const StepContext& context) {
             {"pods", std::move(static_pods)}}},
           {"running", context.running},
           {"sampling", context.sampling},
-          {"exclusive", std::move(exclusive)}};
+          {"exclusive", to_json(context.exclusive)},
+          {"witnessed", std::move(witnessed)}};
 }
 
 bool recall(StepContext& context, const Json& memory) {
@@ -54,10 +77,12 @@ bool recall(StepContext& context, const Json& memory) {
     }
     context.running = memory.at("running");
     context.sampling = memory.at("sampling");
-    for (const auto& [group, cpus] : memory.at("exclusive").items()) {
-      const auto list = CpuSet::parse(cpus.get<std::string>());
-      if (!list) return false;
-      context.exclusive[group] = *list;
+    if (!read_exclusive(memory.at("exclusive"), context.exclusive)) return false;
+    const Json& witnessed = memory.at("witnessed");
+    if (witnessed.is_null()) return true;
+    context.witnessed.emplace();
+    for (const Json& one : witnessed) {
+      if (!read_exclusive(one, context.witnessed->emplace_back())) return false;
     }
   } catch (const Json::exception&) {
     return false;

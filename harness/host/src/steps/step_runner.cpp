@@ -16,6 +16,7 @@
 #include "steps/step_result.hpp"
 #include "steps/step_runtime.hpp"
 #include "steps/step_sample.hpp"
+#include "steps/step_witness.hpp"
 #include "steps/step_write.hpp"
 
 namespace pinfold::harness {
@@ -70,6 +71,10 @@ VmResult<StepResult> StepRunner::run(const ScenarioStep& step) {
   if (result && !result->ok) add_logs(context_, *result);
   if (result && context_.sampling) {
     PINFOLD_TRY(note_exclusive(context_, *result));
+  }
+  // What a killed command leaves may be decided and not done; the step that completes it marks it.
+  if (result && context_.witnessed && !step.kill_at) {
+    PINFOLD_TRY(note_witnessed(context_, *result));
   }
   if (result) {
     PINFOLD_TRY(note_groups(context_, step.action, *result));

@@ -12,12 +12,6 @@
 namespace pinfold::harness {
 namespace {
 
-/// Returns the root of the groups that are judged: the one that a container runtime makes, or the
-/// product's. Without both it is the root of the hierarchy.
-std::string judged_root(const Scenario& scenario, CgroupMode mode) {
-  if (!scenario.runtime.empty()) return cpuset_mount(mode) + "/kubepods";
-  return needs_product(scenario) ? product_root(mode) : cpuset_mount(mode);
-}
 /// Returns judged_root() relative to the root of the hierarchy.
 std::string judged_folder(const Scenario& scenario, CgroupMode mode) {
   const std::string root = judged_root(scenario, mode);
@@ -41,13 +35,22 @@ void name_containers(Timeline& timeline, const std::vector<DesiredContainer>& co
 
 }  // namespace
 
+std::string judged_root(const Scenario& scenario, CgroupMode mode) {
+  if (!scenario.runtime.empty()) return cpuset_mount(mode) + "/kubepods";
+  return needs_product(scenario) ? product_root(mode) : cpuset_mount(mode);
+}
+
+VmResult<void> make_judged_root(StepContext& context) {
+  if (context.scenario.runtime.empty()) return {};
+  return context
+      .ask({{"op", "mkdir"}, {"path", judged_root(context.scenario, context.cgroup_mode())}})
+      .map([](const Json&) {});
+}
+
 VmResult<StepResult> act(StepContext& context, const StartSamplingStep&) {
   context.exclusive.clear();
   const bool has_runtime = !context.scenario.runtime.empty();
-  if (has_runtime) {  // the runtime makes the group with its first pod
-    PINFOLD_TRY(context.ask(
-        {{"op", "mkdir"}, {"path", judged_root(context.scenario, context.cgroup_mode())}}));
-  }
+  PINFOLD_TRY(make_judged_root(context));
   // A killed runtime leaves groups without processes behind.
   PINFOLD_LET(const auto reply,
               context.ask({{"op", "sample"},
@@ -58,8 +61,9 @@ VmResult<StepResult> act(StepContext& context, const StartSamplingStep&) {
   return as_result(reply);
 }
 
-VmResult<void> note_exclusive(StepContext& context, StepResult& result) {
-  if (!needs_product(context.scenario)) return {};
+VmResult<ExclusiveCpus> exclusive_now(StepContext& context, StepResult& result) {
+  ExclusiveCpus exclusive;
+  if (!needs_product(context.scenario)) return exclusive;
   std::string problem;
   PINFOLD_LET(const auto containers, desired(context, problem));
   if (!problem.empty() && result.ok) result = failure(problem);
@@ -68,9 +72,15 @@ VmResult<void> note_exclusive(StepContext& context, StepResult& result) {
     const auto cpus = CpuSet::parse(container.cpus);
     if (!cpus || !container.cgroup.starts_with(root)) continue;
     const std::string group = container.cgroup.substr(root.size());
-    if (container.isolation == "container") context.exclusive[group] |= *cpus;
-    if (container.isolation == "pod") context.exclusive[group.substr(0, group.find('/'))] |= *cpus;
+    if (container.isolation == "container") exclusive[group] |= *cpus;
+    if (container.isolation == "pod") exclusive[group.substr(0, group.find('/'))] |= *cpus;
   }
+  return exclusive;
+}
+
+VmResult<void> note_exclusive(StepContext& context, StepResult& result) {
+  PINFOLD_LET(const auto exclusive, exclusive_now(context, result));
+  for (const auto& [group, cpus] : exclusive) context.exclusive[group] |= cpus;
   return {};
 }
 

@@ -68,6 +68,9 @@ using ExclusiveCpus = std::map<std::string, CpuSet>;
 /// Parses lines of a cgroup path and a CPU list. Errors: kInvalidArgument for any other line.
 [[nodiscard]] Result<ExclusiveCpus> parse_exclusive(const std::string& text);
 
+/// Returns true for the owner itself and for groups below it.
+[[nodiscard]] bool is_within(const std::string& group, const std::string& owner);
+
 /// How to treat groups that never had other CPUs than their pod's group.
 enum class NeverPinned {
   kCount,

@@ -23,7 +23,7 @@ struct InitramfsParts {
 };
 
 /// Prepares a runtime with vm-images/build, which downloads missing parts. `image` has the busybox
-/// for one of the container images, `agent` goes into the other one, `client` is the program
+/// for one of the container images, `agent` goes into the others, `client` is the program
 /// pinfold-cri.
 /// Errors: as the script; kNotFound, kIo.
 [[nodiscard]] Result<InitramfsParts> prepare_runtime(const std::filesystem::path& script,

@@ -136,6 +136,14 @@ struct StopSamplingStep {
   std::string exclusive;       ///< a file of the guest, see parse_exclusive; "": none
   NeverPinned never_pinned = NeverPinned::kCount;  ///< only with a runtime
 };
+/// Starts to record where tasks of containers run, from the kernel's scheduler.
+struct StartWitnessStep {};
+/// Stops that; no task may have run on exclusive CPUs of another container, nor a container with
+/// exclusive CPUs anywhere else.
+struct StopWitnessStep {
+  std::size_t at_least = 1;  ///< containers and pods with exclusive CPUs that have run
+  std::string exclusive;     ///< as in StopSamplingStep, of groups that keep their CPUs
+};
 /// Examines the disk after a power cut at every point of what the steps so far wrote.
 struct PowerCutsStep {
   std::vector<WriteLoss> losses;                   ///< of unflushed writes
@@ -219,8 +227,9 @@ struct WaitPodStep {
 using StepAction =
     std::variant<AdmitStep, StartStep, StopStep, RemoveStep, RestartStep, CpusStep, PlugStep,
                  ExecStep, WriteStep, ExpectStep, VerifyStep, StartSamplingStep, StopSamplingStep,
-                 PowerCutsStep, RunPodStep, PodStep, ContainerStep, ExecContainerStep, RuntimeStep,
-                 KubeletStep, WaitKubeletStep, RunStaticPodStep, RemoveStaticPodStep, WaitPodStep>;
+                 StartWitnessStep, StopWitnessStep, PowerCutsStep, RunPodStep, PodStep,
+                 ContainerStep, ExecContainerStep, RuntimeStep, KubeletStep, WaitKubeletStep,
+                 RunStaticPodStep, RemoveStaticPodStep, WaitPodStep>;
 
 struct ScenarioStep {
   StepAction action;

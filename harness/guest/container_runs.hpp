@@ -1,0 +1,114 @@
+#pragma once
+
+// Where tasks of containers ran, out of the kernel's record of all tasks. Pure: no files.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "switch_trace.hpp"
+
+namespace pinfold::guest {
+
+/// A task that exists already when the record begins.
+struct KnownTask {
+  int id = 0;
+  int process = 0;
+  std::string group;    ///< its path in the hierarchy: "/kubepods/podA/c"
+  std::string program;  ///< that it runs
+};
+
+/// Reduces the events of all tasks to those of tasks in groups below a root, once they have
+/// executed a program there: until then they run the code of a runtime that makes a container.
+class ContainerRuns {
+ public:
+  /// Asks for the group of a task that was forked into another one; nullopt: it has ended.
+  using GroupOf = std::function<std::optional<std::string>(int task)>;
+
+  /// `root`: "/kubepods". `hierarchy`: its number in /proc/PID/cgroup.
+  ContainerRuns(std::string root, int hierarchy, GroupOf group_of);
+
+  /// Adds a task before the first event.
+  void know(const KnownTask& known);
+  /// Adds an event. Events have to come in the order of time.
+  void add(const TaskEvent& event);
+  /// Ends what still runs.
+  void finish(std::int64_t time);
+
+  /// Returns the record, a line for each fact. Times in nanoseconds of CLOCK_MONOTONIC:
+  ///   g NUMBER PATH                a group below the root, numbered from 0
+  ///   x GROUP TIME PROGRAM         its first task has executed a program: the container begins;
+  ///                                TIME 0: before the record; PROGRAM "-": it came from a group
+  ///                                of the same container
+  ///   e GROUP TIME                 its last task has ended
+  ///   r GROUP CPU FROM TO RAN      its tasks ran on a CPU, for RAN in all, and no other group's
+  ///   did m NUMBER TIME                a mark by the host
+  /// Runs end at each of the other facts but `g`.
+  [[nodiscard]] const std::string& text() const { return text_; }
+  /// Returns how many switches do not follow from the one before, or came too late.
+  [[nodiscard]] std::uint64_t gaps() const { return gaps_; }
+  /// Returns how many tasks ran after the first mark whose group is not known.
+  [[nodiscard]] std::size_t unknown() const { return unknown_.size(); }
+
+ private:
+  static constexpr int kNoGroup = -1;  ///< none below the root
+  static constexpr int kUnknownGroup = -2;
+
+  struct Task {
+    int process = 0;
+    int group = kUnknownGroup;
+    bool has_begun = false;  ///< it runs a program of a container
+  };
+  struct Span {
+    int group = 0;
+    std::int64_t from = 0;
+    std::int64_t to = 0;
+    std::int64_t ran = 0;
+  };
+  struct Cpu {
+    std::optional<int> task;  ///< nullopt: not known yet
+    std::int64_t since = 0;
+    std::optional<Span> span;
+  };
+
+  void switch_to(const TaskEvent& event);
+  void fork(const TaskEvent& event);
+  void execute(const TaskEvent& event);
+  void end(int id);
+  void attach(const TaskEvent& event);
+  void mark(const TaskEvent& event);
+
+  [[nodiscard]] bool is_thread_of(int id, int process) const;
+  [[nodiscard]] int group_number(const std::string& path);
+  void move(Task& task, int group);
+  void count_up(int group, std::int64_t time, const std::string& program);
+  void count_down(int group);
+  void note_run(int number, Cpu& cpu, int id);
+  void split();
+  void cut();
+  void write(int number, Cpu& cpu);
+  void write_line(char what, std::initializer_list<std::int64_t> numbers, const std::string& rest);
+
+  std::string root_;
+  int hierarchy_;
+  GroupOf group_of_;
+  std::unordered_map<int, Task> tasks_;
+  std::map<int, Cpu> cpus_;
+  std::map<std::string, int> groups_;
+  std::vector<std::size_t> begun_;  ///< tasks by group
+  std::int64_t time_ = 0;           ///< of the last event
+  std::int64_t cut_ = 0;            ///< before that everything is written
+  bool is_marked_ = false;
+  std::uint64_t gaps_ = 0;
+  std::set<int> unknown_;
+  std::string text_;
+};
+
+}  // namespace pinfold::guest
