@@ -65,6 +65,22 @@ TEST_F(Explain, ARejectionHasStatus1AndChangesNothing) {
   EXPECT_EQ(after.out, before.out);
 }
 
+TEST_F(Explain, ANameIsNotReplacedByALongerText) {
+  std::string four = pod("a", 1);
+  for (const char* const name : {"b", "c", "d"}) four += "---\n" + pod(name, 1);
+  dir_.write("four.yaml", four);
+  ASSERT_EQ(on_node("admit --no-enforce", "four.yaml").status, 0);
+  EXPECT_THAT(on_node("explain", "web.yaml").out,
+              HasSubstr("shop/a/main 1, shop/b/main 1, shop/c/main 1, shop/d/main 1\n"));
+}
+
+TEST_F(Explain, WithoutOtherPodsNoneIsInTheWay) {
+  ASSERT_EQ(on_node("remove --no-enforce --pod shop/db", "").status, 0);
+  EXPECT_THAT(on_node("explain", "web.yaml").out,
+              HasSubstr("No other pod is in the way: this machine has at most 8 CPUs for pods on "
+                        "one NUMA node"));
+}
+
 TEST_F(Explain, AnAdmissionHasStatus0) {
   dir_.write("small.yaml", pod("small", 2));
   const Outcome admitted = on_node("explain", "small.yaml");

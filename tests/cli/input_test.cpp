@@ -369,9 +369,9 @@ TEST_F(Input, TakesFlagsOfAFileThatIsNamedKubelet) {
                                  "--insecure-state-dir --kubelet-flags {} pods",
                                  dir_.path(), flags));
   };
-  EXPECT_THAT(explain("default/kubelet").out, HasSubstr("has exclusive CPUs 1"));
+  EXPECT_THAT(explain("default/kubelet").out, HasSubstr("has exclusive CPU 1"));
   EXPECT_THAT(explain("'kubelet --cpu-manager-policy=static --reserved-cpus=0'").out,
-              HasSubstr("has exclusive CPUs 1"));
+              HasSubstr("has exclusive CPU 1"));
   for (const char* const missing : {"sysconfig/kubelet", "kubelet", "/usr/bin/kubelet"}) {
     const Outcome outcome = explain(missing);
     EXPECT_EQ(outcome.status, 2);
@@ -402,7 +402,7 @@ TEST_F(Input, TakesTheConfigurationOfANodeWhoseKubeletDoesNotRun) {
   EXPECT_THAT(explain().out, HasSubstr("runs in the shared pool"));
   dir_.write("node/etc/default/kubelet",
              "KUBELET_EXTRA_ARGS=--cpu-manager-policy=static --reserved-cpus=0\n");
-  EXPECT_THAT(explain().out, HasSubstr("has exclusive CPUs 1"));
+  EXPECT_THAT(explain().out, HasSubstr("has exclusive CPU 1"));
   dir_.write("node/etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
              "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --v=2\n");
   EXPECT_THAT(explain().out, HasSubstr("runs in the shared pool")) << "this drop-in replaces that";
@@ -411,7 +411,7 @@ TEST_F(Input, TakesTheConfigurationOfANodeWhoseKubeletDoesNotRun) {
              "  /usr/bin/kubelet --config=/etc/kubernetes/kubelet.conf --v=2\n");
   dir_.write("node/etc/kubernetes/kubelet.conf",
              std::string(kKind) + "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n");
-  EXPECT_THAT(explain().out, HasSubstr("has exclusive CPUs 1"));
+  EXPECT_THAT(explain().out, HasSubstr("has exclusive CPU 1"));
   dir_.write("node/etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
              "[Service]\nExecStart=\nExecStart=/opt/start-node\n");
   const Outcome hidden = explain();
@@ -435,7 +435,7 @@ TEST_F(Input, ReadsTheUnitOfANodeAsSystemdDoes) {
   };
   const std::string command =
       "ExecStart=/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml $A ${B}";
-  const char* const exclusive = "has exclusive CPUs 1";
+  const char* const exclusive = "has exclusive CPU 1";
   EXPECT_THAT(explain("EnvironmentFile=-/etc/*.env\nEnvironment=B=--v=2\n" + command,
                       "A='--cpu-manager-policy static\n --reserved-cpus=0'\n"),
               HasSubstr(exclusive));

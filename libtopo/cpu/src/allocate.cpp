@@ -111,8 +111,9 @@ tl::expected<CpuSet, Rejection> CpuManager::take_out(CpuState& state, const Requ
     place::add(free, reusable);
     trace->add(
         kSource, request.object,
-        taken ? fmt::format("took CPUs {} of {} free: {}", CpuSet::of_words(*taken).to_string(),
-                            place::count(free), joined(steps, *machine_))
+        taken ? fmt::format("took CPU{} {} of {} free: {}", request.count == 1 ? "" : "s",
+                            CpuSet::of_words(*taken).to_string(), place::count(free),
+                            joined(steps, *machine_))
               : fmt::format("needs {}, {} free in the shared pool outside the reserved CPUs {}",
                             request.count, place::count(free), reserved_.to_string()));
   }

@@ -38,17 +38,17 @@ std::string in_parentheses(const std::vector<std::string>& parts) {
 
 std::string cpus_of(const Node& node, const PodView& pod, const Container& spec,
                     const ContainerResources& container) {
-  const std::string cpus = container.cpuset_cpus.to_string();
+  const std::string cpus = cpus_named(container.cpuset_cpus);
   switch (container.isolation) {
     case Isolation::kContainer:
-      return fmt::format("exclusive CPUs {}{}", cpus,
+      return fmt::format("exclusive {}{}", cpus,
                          in_parentheses(core_kinds(node.machine(), container.cpuset_cpus)));
     case Isolation::kPod:
-      return fmt::format("pod shared pool, CPUs {}: {}", cpus, node.cpu().why_shared(pod, spec));
+      return fmt::format("pod shared pool, {}: {}", cpus, node.cpu().why_shared(pod, spec));
     case Isolation::kHost:
       break;
   }
-  return fmt::format("shared pool, {}: {}", cpus.empty() ? "any CPU" : "CPUs " + cpus,
+  return fmt::format("shared pool, {}: {}", container.cpuset_cpus.empty() ? "any CPU" : cpus,
                      node.cpu().why_shared(pod, spec));
 }
 
@@ -74,9 +74,9 @@ std::string summary_of(const PodSpec& pod, std::string_view verb,
     const ContainerResources& has = container.resources;
     std::string what;
     if (has.isolation == Isolation::kContainer) {
-      what = fmt::format("exclusive CPUs {}", has.cpuset_cpus.to_string());
+      what = "exclusive " + cpus_named(has.cpuset_cpus);
     } else if (has.isolation == Isolation::kPod) {
-      what = fmt::format("CPUs {}, shared within the pod", has.cpuset_cpus.to_string());
+      what = cpus_named(has.cpuset_cpus) + ", shared within the pod";
     } else if (has.cpuset_mems.empty() && has.devices.empty()) {
       shared.push_back(has.name);
       continue;
@@ -211,8 +211,8 @@ std::string resize_note(const Node& node, const NodeState& state, const Containe
   std::string text = fmt::format("Container {}: a resize can give it {} CPUs now; ", container.name,
                                  runs_of(possible));
   if (least < has) {
-    text += fmt::format("it keeps CPUs {}, those of its admission; ",
-                        baseline_of(state.cpu, container)->to_string());
+    text += fmt::format("it keeps {}, from its admission; ",
+                        cpus_named(*baseline_of(state.cpu, container)));
   }
   return text + why;
 }

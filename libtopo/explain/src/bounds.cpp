@@ -215,4 +215,17 @@ double Bounds::share(const Freed& freed) const {
   return sum;
 }
 
+double Bounds::missing_share(const Freed& freed) const {
+  double share = 0;
+  for (const Demand& demand : demands_) {
+    for (const Place& place : demand) {
+      for (const Need& need : place.needs) {
+        if (free_[need.slot] >= need.amount) continue;
+        share += static_cast<double>(freed[need.slot]) / static_cast<double>(need.amount);
+      }
+    }
+  }
+  return share;
+}
+
 }  // namespace pinfold::explain_detail

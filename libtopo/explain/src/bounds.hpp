@@ -42,6 +42,9 @@ class Bounds {
   /// Returns the freed part of what is needed, summed over all resources, at one place or at all.
   [[nodiscard]] double share_at(const Freed& freed, PlaceId place) const;
   [[nodiscard]] double share(const Freed& freed) const;
+  /// Like share(), but only of what is missing. Zero if only the grouping of NUMA nodes is in the
+  /// way.
+  [[nodiscard]] double missing_share(const Freed& freed) const;
 
  private:
   struct Need {

@@ -7,9 +7,11 @@
 #include "pinfold/decide/acting_quirks.hpp"
 #include "pinfold/decide/allocatable.hpp"
 #include "pinfold/decide/fields.hpp"
+#include "pinfold/explain/amount_text.hpp"
 #include "pinfold/explain/explanation.hpp"
 #include "summary.hpp"
 #include "table.hpp"
+#include "trials.hpp"
 #include "words.hpp"
 
 namespace pinfold {
@@ -17,6 +19,48 @@ namespace pinfold {
 using explain_detail::Failure;
 
 namespace {
+
+/// Returns " (held by a/x 8 CPUs and a/y 3 CPUs)" for the resources of a failure; "" if no pod
+/// holds any.
+std::string holders_of_all(const Failure& failure) {
+  constexpr std::size_t kMostHolders = 4;
+  std::vector<std::string> parts;
+  for (const OccupiedResource& resource : explain_detail::occupied(failure)) {
+    for (const OccupiedPlace& place : resource.places) {
+      for (const Holder& holder : place.holders) {
+        parts.push_back(
+            to_string(holder) + " " +
+            explain_detail::of_resource(holder.amount, resource.resource, AmountRounding::kDown));
+      }
+    }
+  }
+  if (parts.empty()) return "";
+  const std::size_t count = parts.size();
+  if (count > kMostHolders) {
+    parts.resize(kMostHolders);
+    parts.push_back(fmt::format("{} more", count - kMostHolders));
+  }
+  return fmt::format(" (held by {})", explain_detail::listed(parts));
+}
+
+/// Returns what would still be in the way once what is missing is not; nothing if the pod would
+/// then be admitted.
+std::vector<std::string> next_obstacles(const Failure& failure) {
+  constexpr std::size_t kMost = 2;
+  std::vector<std::string> notes;
+  auto met = explain_detail::with_shortage_met(failure);
+  while (met && notes.size() < kMost) {
+    const auto next = explain_detail::find_failure(failure.node, failure.state, met->pod, nullptr);
+    if (!next) break;
+    notes.push_back(fmt::format("Even with {} it would be rejected, {}: {}{}", met->change,
+                                next->why.reason, explain_detail::summarize(*next),
+                                holders_of_all(*next)));
+    auto more = explain_detail::with_shortage_met(*next);
+    if (more) more->change = met->change + " and " + more->change;
+    met = std::move(more);
+  }
+  return notes;
+}
 
 Explanation of_rejection(const Failure& failure, Trace trace) {
   Explanation out;
@@ -26,6 +70,7 @@ Explanation of_rejection(const Failure& failure, Trace trace) {
   out.trace = std::move(trace);
   out.table = explain_detail::occupied(failure);
   out.remedies = find_remedies(failure.node, failure.state, failure.pod);
+  out.notes = next_obstacles(failure);
   out.names = names_of_pods(failure.state);
   const NodeState empty = empty_state(failure.node);
   if (const auto alone = explain_detail::find_failure(failure.node, empty, failure.pod, nullptr)) {
@@ -47,13 +92,14 @@ std::string unknown_requests(const NodeState& state, const PodUid& pod) {
     names.resize(kMostNamed);
     names.push_back(fmt::format("{} more", count - kMostNamed));
   }
+  const Quantity cpus = amount_of(others_held(state, pod), "cpu");
   return fmt::format(
-      "{} pod{} known only from the kubelet's files ({}): {} with {}, and any other requests are "
-      "unknown; pass the manifest{} before that of this pod",
+      "{} pod{} known only from the kubelet's files ({}): {} {} counted, and any other requests "
+      "are unknown; pass the manifest{} before that of this pod",
       count, count == 1 ? " is" : "s are", explain_detail::listed(names),
-      count == 1 ? "it counts" : "they count",
-      explain_detail::of_resource(amount_of(others_held(state, pod), "cpu"), "cpu",
-                                  AmountRounding::kDown),
+      count == 1 ? "its" : "their",
+      explain_detail::of_resource(cpus, "cpu", AmountRounding::kDown) +
+          (cpus == Quantity::milli(1000) ? " is" : " are"),
       count == 1 ? "" : "s");
 }
 
@@ -73,10 +119,10 @@ std::vector<std::string> about_reserved_cpus(const Node& node, const Explanation
         reserved.to_string()));
   }
   if (const CpuSet siblings = node.cpu().reserved_cores() - reserved; !siblings.empty()) {
-    notes.push_back(fmt::format("CPU{} {} not reserved and share{} a core with reserved CPUs",
-                                siblings.size() == 1 ? "" : "s",
-                                siblings.to_string() + (siblings.size() == 1 ? " is" : " are"),
-                                siblings.size() == 1 ? "s" : ""));
+    const bool is_one = siblings.size() == 1;
+    notes.push_back(fmt::format("{} {} not reserved and share{} a core with reserved CPUs",
+                                explain_detail::cpus_named(siblings), is_one ? "is" : "are",
+                                is_one ? "s" : ""));
   }
   return notes;
 }
@@ -110,10 +156,10 @@ std::vector<std::string> about_resizes(const Node& node, const NodeState& state,
       continue;
     }
     notes.push_back(fmt::format(
-        "The pod is active, and its container {} has {} exclusive CPUs. To give it {} while it "
+        "The pod is active, and its container {} has {} exclusive CPU{}. To give it {} while it "
         "runs: pinfold resize {}/{} --container {} --cpu {}",
-        container.name, has->size(), cpu.to_string(), pod.namespace_name, pod.name, container.name,
-        cpu.to_string()));
+        container.name, has->size(), has->size() == 1 ? "" : "s", cpu.to_string(),
+        pod.namespace_name, pod.name, container.name, cpu.to_string()));
   }
   return notes;
 }
@@ -126,7 +172,7 @@ Explanation explain(const Node& node, const NodeState& state, const PodSpec& pod
   const auto failure = explain_detail::find_failure(node, current, pod, &trace);
   Explanation out = failure ? of_rejection(*failure, std::move(trace))
                             : explain_detail::of_admission(node, current, pod);
-  out.notes = acting_quirks(node, current, pod);
+  for (std::string& note : acting_quirks(node, current, pod)) out.notes.push_back(std::move(note));
   if (auto unknown = unknown_requests(current, pod.uid); !unknown.empty()) {
     out.notes.push_back(std::move(unknown));
   }

@@ -114,13 +114,15 @@ std::vector<Remedy> container_moves(const Failure& failure, Trials& trials) {
   if (const std::size_t more = plan->moves.size() - names.size(); more > 0) {
     names.push_back(fmt::format("{} more container{}", more, more == 1 ? "" : "s"));
   }
-  return {Remedy{
-      Remedy::Kind::kMoves,
-      listed(names) + (plan->moves.size() == 1 ? " moves" : " move") + drawbacks(plan->moves),
-      std::nullopt,
-      {},
-      std::nullopt,
-      std::move(plan->moves)}};
+  const bool may_be_fewer = !plan->optimal && plan->moves.size() > 1;
+  return {Remedy{Remedy::Kind::kMoves,
+                 listed(names) + (plan->moves.size() == 1 ? " moves" : " move") +
+                     drawbacks(plan->moves) +
+                     (may_be_fewer ? "; the search ended early, so fewer moves may suffice" : ""),
+                 std::nullopt,
+                 {},
+                 std::nullopt,
+                 std::move(plan->moves)}};
 }
 
 bool is_harmful(const Remedy& remedy) {

@@ -23,13 +23,14 @@ constexpr std::size_t kMostPlaces = 4;  ///< places searched for a larger set
 
 constexpr std::size_t kMostPodsNamed = 4;
 
-/// Returns how late a pod may be named: static and node-critical ones last, others by priority.
+/// Returns how late a pod may be named: others by priority, then node-critical ones, then static
+/// ones, which come back as long as their manifest is there.
 std::int64_t rank_of(const NodeState& state, const PodUid& uid) {
   const ActivePod* const pod = state.find(uid);
   if (pod == nullptr) return 0;  // known only from the kubelet's files
-  if (pod->spec.is_static || pod->spec.is_node_critical) {
-    return std::numeric_limits<std::int64_t>::max();
-  }
+  constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+  if (pod->spec.is_static) return kLast;
+  if (pod->spec.is_node_critical) return kLast - 1;
   return pod->spec.priority.value;
 }
 
@@ -38,7 +39,8 @@ struct Obstacle {
   PodUid uid;
   Bounds::Freed frees;
   std::int64_t rank = 0;
-  double weight = 0;  ///< small pods are cheaper to remove
+  /// Its part of what is missing, then of all that is needed: small pods are cheaper to remove.
+  std::pair<double, double> weight = {};
 };
 
 /// Returns the state in which a pod has been removed and admitted again after the rejected one;
@@ -79,8 +81,8 @@ class ObstacleSearch {
     uids.erase(failure.pod.uid);
     for (const PodUid& uid : uids) {
       Obstacle obstacle{uid, bounds_.project(freed_by(failure, uid)), rank_of(failure.state, uid)};
-      obstacle.weight = bounds_.share(obstacle.frees);
-      if (obstacle.weight > 0) obstacles_.push_back(std::move(obstacle));
+      obstacle.weight = {bounds_.missing_share(obstacle.frees), bounds_.share(obstacle.frees)};
+      if (obstacle.weight.second > 0) obstacles_.push_back(std::move(obstacle));
     }
     std::stable_sort(obstacles_.begin(), obstacles_.end(),
                      [](const Obstacle& a, const Obstacle& b) { return a.weight < b.weight; });

@@ -17,28 +17,6 @@ std::string_view source_of(const std::string& resource) {
   return is_memory_resource(resource) ? "memory" : "devices";
 }
 
-Quantity capacity_of(const PlaceAmounts& place, const std::string& resource) {
-  const Quantity usable = place.free + place.held;
-  // As in the hints, reserved CPUs also count.
-  return resource == "cpu" ? usable + place.reserved : usable;
-}
-
-/// Returns the fewest NUMA nodes that can provide the amount on an empty machine; 1 if not even all
-/// of them can.
-int least_nodes(const Amounts& amounts) {
-  std::vector<Quantity> capacities;
-  for (const PlaceAmounts& place : amounts.places) {
-    capacities.push_back(capacity_of(place, amounts.resource));
-  }
-  std::sort(capacities.begin(), capacities.end(), std::greater<>());
-  Quantity sum;
-  for (std::size_t i = 0; i < capacities.size(); ++i) {
-    sum += capacities[i];
-    if (sum >= amounts.needed) return static_cast<int>(i) + 1;
-  }
-  return 1;
-}
-
 void add_missing(Missing& missing, const Amounts& amounts, const Quantity& free) {
   if (free < amounts.needed) {
     missing.amounts.push_back({amounts.resource, amounts.needed - free, {}});
@@ -103,6 +81,25 @@ Missing missing_on_several(const Failure& failure, int width) {
 }
 
 }  // namespace
+
+Quantity capacity_of(const PlaceAmounts& place, const std::string& resource) {
+  const Quantity usable = place.free + place.held;
+  return resource == "cpu" ? usable + place.reserved : usable;
+}
+
+int least_nodes(const Amounts& amounts) {
+  std::vector<Quantity> capacities;
+  for (const PlaceAmounts& place : amounts.places) {
+    capacities.push_back(capacity_of(place, amounts.resource));
+  }
+  std::sort(capacities.begin(), capacities.end(), std::greater<>());
+  Quantity sum;
+  for (std::size_t i = 0; i < capacities.size(); ++i) {
+    sum += capacities[i];
+    if (sum >= amounts.needed) return static_cast<int>(i) + 1;
+  }
+  return 1;
+}
 
 const Container* Failure::container() const {
   return is_whole_pod() ? nullptr : pod.find(step.object);

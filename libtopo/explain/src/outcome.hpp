@@ -48,6 +48,13 @@ struct Missing {
 /// places where no amount is missing: there something else is in the way.
 [[nodiscard]] std::vector<Missing> find_missing(const Failure& failure);
 
+/// Returns the most that a place can have free for containers. As in the hints, reserved CPUs
+/// count, too.
+[[nodiscard]] Quantity capacity_of(const PlaceAmounts& place, const std::string& resource);
+/// Returns the fewest NUMA nodes that can provide the amount on an empty machine; 1 if not even all
+/// of them can.
+[[nodiscard]] int least_nodes(const Amounts& amounts);
+
 /// Returns the OS ids of all NUMA nodes in the amounts.
 [[nodiscard]] std::vector<std::int32_t> numa_ids(const std::vector<Amounts>& amounts);
 /// Returns what is free on a NUMA node; what has no NUMA node counts everywhere.

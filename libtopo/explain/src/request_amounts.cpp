@@ -135,6 +135,33 @@ std::vector<Quantity> smaller_numbers(const Failure& failure, const Quantity& fr
   return all;
 }
 
+/// Returns the smallest amount that needs as many NUMA nodes as another resource does: the policy
+/// restricted aligns an object only if all its resources need equally many.
+std::vector<Quantity> amount_on_as_many_nodes(const Failure& failure, const Target& target,
+                                              const std::string& resource) {
+  const bool is_needed_by =
+      failure.is_whole_pod() || (target && failure.container() == &failure.pod.containers[*target]);
+  const bool is_restricted = failure.node.topology().policy() == TopologyPolicy::kRestricted;
+  if (!is_restricted || failure.step.source != kTopology || !is_needed_by) return {};
+  int width = 1;
+  for (const Amounts& amounts : failure.amounts) width = std::max(width, least_nodes(amounts));
+  for (const Amounts& amounts : failure.amounts) {
+    if (amounts.resource != resource || least_nodes(amounts) == width) continue;
+    std::vector<Quantity> capacities;
+    for (const PlaceAmounts& place : amounts.places) {
+      capacities.push_back(capacity_of(place, resource));
+    }
+    std::sort(capacities.begin(), capacities.end(), std::greater<>());
+    Quantity more = resource == "cpu" ? whole(1) : Quantity::bytes(std::int64_t{1} << 20U);
+    for (int i = 0; i + 1 < width && i < std::ssize(capacities); ++i) {
+      more += capacities[static_cast<std::size_t>(i)];
+    }
+    const Quantity from = requested(failure.pod, target, resource);
+    return {rounded_down(resource, from + (more - amounts.needed))};
+  }
+  return {};
+}
+
 /// Returns whether a container may do without exclusive CPUs: an init container, as its name says,
 /// prepares the work, and a sidecar accompanies it.
 bool may_share_cpus(const Failure& failure, const Target& target, const std::string& resource) {
@@ -157,9 +184,9 @@ bool is_starved(const Failure& failure, const std::string& resource) {
          find_init_shortage(failure, resource).has_value();
 }
 
-Quantity rounded_down(const Quantity& amount) {
+Quantity rounded_down(const std::string& resource, const Quantity& amount) {
   constexpr std::int64_t kMi = std::int64_t{1} << 20U;
-  if (amount.format() != Quantity::Format::kBinarySi || amount.value() < kMi) return amount;
+  if (!is_memory_resource(resource) || amount.value() < kMi) return amount;
   return Quantity::bytes(amount.value() / kMi * kMi);
 }
 
@@ -171,7 +198,7 @@ std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& targ
   }
   std::set<Quantity, std::greater<>> all;
   const auto add = [&](const Quantity& to) {
-    if (to.sign() > 0 && to < from) all.insert(rounded_down(to));
+    if (to.sign() > 0 && to < from) all.insert(rounded_down(resource, to));
   };
   for (const Quantity& amount : shortages(failure, resource)) add(from - amount);
   if (is_memory_resource(resource)) add_shares(from, add);
@@ -192,10 +219,12 @@ std::vector<Quantity> larger_amounts(const Failure& failure, const Target& targe
   if (is_memory_resource(resource)) {
     if (starves) return {from + starved_request(failure, resource)};
     if (!from.is_whole()) return {Quantity::bytes(from.value())};
+    return amount_on_as_many_nodes(failure, target, resource);
   }
   const bool needs_whole_cores = failure.why.reason == "SMTAlignmentError";
   const std::int64_t most = most_there_is(failure);
-  if (resource != "cpu" || from.value() > most || (!starves && !needs_whole_cores)) return {};
+  if (resource != "cpu" || from.value() > most) return {};
+  if (!starves && !needs_whole_cores) return amount_on_as_many_nodes(failure, target, resource);
   const std::int64_t first = starves ? starved_request(failure, resource).value() : 1;
   if (first > most) return {};
   std::vector<Quantity> all;

@@ -19,6 +19,18 @@ bool limit_equals_request(const Resources& resources, const std::string& resourc
          limit->second == amount_of(resources.requests, resource);
 }
 
+/// Returns "15Gi"; "15G (14306Mi)" for memory in a notation that the rest of an explanation does
+/// not use.
+std::string amount_now(const RequestChange& change, AmountRounding rounding) {
+  const std::string text = readable(change.from, rounding);
+  const bool is_other = is_memory_resource(change.resource) &&
+                        change.from.format() != Quantity::Format::kBinarySi &&
+                        change.from.is_whole();
+  if (!is_other) return text;
+  return fmt::format("{} ({})", text,
+                     readable(Quantity::bytes(change.from.value()), AmountRounding::kUp));
+}
+
 }  // namespace
 
 double RequestChange::size() const {
@@ -57,7 +69,7 @@ std::string describe(const PodSpec& pod, const RequestChange& change) {
   return fmt::format(
       "{}: {} {} -> {} ({}{})",
       change.target ? "container " + pod.containers[*change.target].name : "the pod as a whole",
-      change.resource, readable(change.from, rounding),
+      change.resource, amount_now(change, rounding),
       change.to.is_zero() ? "none" : change.to.to_string(),
       both ? "requests and limits" : "requests",
       change.loses_exclusive_cpus ? "; then without exclusive CPUs" : "");

@@ -40,15 +40,16 @@ struct RequestChange {
                                 const std::string& resource);
 /// Returns whether the pod has too little of a resource for its own containers.
 [[nodiscard]] bool is_starved(const Failure& failure, const std::string& resource);
-/// Rounds memory of 1Mi or more down to whole Mi, as people write amounts.
-[[nodiscard]] Quantity rounded_down(const Quantity& amount);
+/// Rounds memory of 1Mi or more down to whole Mi, the notation of the rest of an explanation.
+[[nodiscard]] Quantity rounded_down(const std::string& resource, const Quantity& amount);
 
 /// Return the amounts to try in place of the present one, nearest first. Of what counts whole
 /// these are all smaller numbers; for CPUs of an init container or sidecar also what is just less
 /// than a whole number, with which it has no exclusive CPUs. Of memory they are the amounts below
 /// which something else may become possible: what a NUMA node, or several together, have free, with
 /// and without what other containers of the pod take there. Of huge pages that the machine does not
-/// have: only zero.
+/// have: only zero. Larger ones are what the containers of the pod lack, whole cores, and under the
+/// policy restricted what needs as many NUMA nodes as another resource.
 [[nodiscard]] std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& target,
                                                     const std::string& resource);
 [[nodiscard]] std::vector<Quantity> larger_amounts(const Failure& failure, const Target& target,

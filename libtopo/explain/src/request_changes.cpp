@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
+#include <optional>
+#include <utility>
 
 #include "pinfold/api/pod_level.hpp"
 #include "pinfold/api/validation.hpp"
@@ -36,18 +37,20 @@ class RequestSearch {
     find_single_changes();
     std::vector<Remedy> remedies;
     for (const RequestChange& change : found_) remedies.push_back(remedy({change}));
-    if (!remedies.empty()) return remedies;
-    for (const Rounding rounding : {Rounding::kUp, Rounding::kDown}) {
-      const auto changes = whole_cores_everywhere(rounding);
-      if (changes.size() > 1 && is_admitted(changes)) return {remedy(changes)};
-    }
-    for (std::size_t i = 0; i < std::min(missing_.size(), kMostPlacesTried); ++i) {
-      const auto changes = step_by_step(fitting_into(missing_[i]));
-      if (changes.empty() || !is_admitted(changes)) continue;
-      remedies.push_back(remedy(changes));
-      break;
-    }
-    return remedies;
+    const auto several = several_changes();
+    if (several.empty()) return remedies;
+    if (remedies.empty()) return {remedy(several)};
+    if (size_of(several) >= found_.front().size()) return remedies;
+    return {remedy(several), std::move(remedies.front())};
+  }
+
+  /// Returns the pod with what is missing at the nearest place, and nothing else, changed; nullopt
+  /// if nothing that a request can change is missing.
+  [[nodiscard]] std::optional<MetShortage> with_shortage_met() const {
+    std::vector<RequestChange> changes = shared_pool_filled();
+    if (changes.empty() && !missing_.empty()) changes = fitting_into(missing_.front());
+    if (changes.empty()) return std::nullopt;
+    return MetShortage{remedy(changes).text, changed(failure_.pod, changes)};
   }
 
  private:
@@ -116,6 +119,42 @@ class RequestSearch {
     return std::nullopt;
   }
 
+  [[nodiscard]] static double size_of(const std::vector<RequestChange>& changes) {
+    double sum = 0;
+    for (const RequestChange& change : changes) sum += change.size();
+    return sum;
+  }
+
+  /// Returns the smallest changes of several amounts at once; empty if none is found.
+  [[nodiscard]] std::vector<RequestChange> several_changes() {
+    if (found_.empty()) {
+      for (const Rounding rounding : {Rounding::kUp, Rounding::kDown}) {
+        const auto changes = whole_cores_everywhere(rounding);
+        if (changes.size() > 1 && is_admitted(changes)) return changes;
+      }
+    }
+    std::vector<RequestChange> smallest;
+    for (std::size_t i = 0; i < std::min(missing_.size(), kMostPlacesTried); ++i) {
+      const auto changes = step_by_step(fitting_into(missing_[i]));
+      if (changes.size() < 2 && !found_.empty()) continue;  // a single one would be in found_
+      if (changes.empty() || !is_admitted(changes)) continue;
+      if (smallest.empty() || size_of(changes) < size_of(smallest)) smallest = changes;
+    }
+    return smallest;
+  }
+
+  /// Gives a pod as a whole what its containers lack; empty if they lack nothing.
+  [[nodiscard]] std::vector<RequestChange> shared_pool_filled() const {
+    for (const char* const resource : {"cpu", "memory"}) {
+      if (!is_starved(failure_, resource)) continue;
+      const auto amounts = larger_amounts(failure_, std::nullopt, resource);
+      if (amounts.empty()) continue;
+      return {{std::nullopt, resource, requested(failure_.pod, std::nullopt, resource),
+               amounts.front()}};
+    }
+    return {};
+  }
+
   /// Looks for memory between an amount that fits and one that does not, in steps of 1Mi.
   [[nodiscard]] RequestChange nearer(RequestChange fits, const Quantity& refused) {
     constexpr std::int64_t kMi = std::int64_t{1} << 20U;
@@ -164,7 +203,7 @@ class RequestSearch {
         if (!change || from > change->from) change = {target, lack.resource, from, {}};
       }
       if (!change) return {};
-      change->to = rounded_down(change->from - lack.needed);
+      change->to = rounded_down(lack.resource, change->from - lack.needed);
       if (counts_whole(failure_, change->target, lack.resource)) {
         change->to = whole_cores(lack.resource, change->to);
       }
@@ -219,6 +258,11 @@ class RequestSearch {
 };
 
 }  // namespace
+
+std::optional<MetShortage> with_shortage_met(const Failure& failure) {
+  Trials none(0);
+  return RequestSearch(failure, none).with_shortage_met();
+}
 
 std::vector<Remedy> request_changes(const Failure& failure, Trials& trials) {
   return RequestSearch(failure, trials).run();

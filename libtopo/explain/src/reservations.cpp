@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -52,6 +53,15 @@ std::string text_of(const char* field, const char* name, const Quantity& from, c
   return fmt::format("{}: {} {} -> {}", field, name, from.to_string(), to.to_string());
 }
 
+/// Rounds missing memory up to whole Mi, so that the new values are as people write them: a value
+/// of digits only would need quotes in YAML.
+Quantity rounded_up(const Quantity& lack) {
+  constexpr std::int64_t kMi = std::int64_t{1} << 20U;
+  const std::int64_t rest = lack.value() % kMi;
+  const bool is_largest = lack.value() > std::numeric_limits<std::int64_t>::max() - kMi;
+  return rest == 0 || is_largest ? lack : Quantity::bytes(lack.value() - rest + kMi);
+}
+
 /// Reserves less in a field whose amounts are added up with others; nullopt if it reserves less
 /// than that.
 std::optional<Setting> lowered(const Config& config, const char* field,
@@ -73,8 +83,8 @@ class CpuReservations {
   void add_to(std::vector<Setting>& all) const {
     const std::vector<Missing> places = find_missing(failure_);
     if (failure_.node.cpu().is_static()) {
+      add_whole_cores(all);  // it leaves the system as many CPUs, and no half of a core unused
       for (const Missing& place : places) add_moved(place, all);
-      add_whole_cores(all);
       for (const Missing& place : places) add_smaller(place, all);
     }
     for (const Missing& place : places) add_counts(lack_of(place, "cpu"), all);
@@ -95,8 +105,9 @@ class CpuReservations {
     const CpuSet gone = last_cores(machine(), reserved_at(place), count_of(place));
     if (place.numa_nodes.empty() || gone.empty()) return;
     const CpuSet free = failure_.state.cpu.default_set - reserved_ - cpus_of(place);
-    const CpuSet instead = last_cores(machine(), free, gone.size());
+    CpuSet instead = last_cores(machine(), free, gone.size());
     if (instead.size() < gone.size()) return;
+    instead = last_cpus(std::move(instead), gone.size());
     add((reserved_ - gone) | instead,
         fmt::format("{} fewer on {}", gone.size(), numa_nodes(place.numa_nodes)), all);
   }
@@ -107,7 +118,7 @@ class CpuReservations {
     for (const CpuSet& gone :
          {last_cores(machine(), here, count_of(place)), last_cpus(here, count_of(place))}) {
       if (gone.empty() || gone == reserved_) continue;
-      add(reserved_ - gone, fmt::format("{} fewer for the system", gone.size()), all);
+      add(reserved_ - gone, fmt::format("{} fewer reserved", gone.size()), all);
     }
   }
 
@@ -167,7 +178,7 @@ class MemoryReservations {
 
   void add_to(std::vector<Setting>& all) const {
     for (const Missing& place : find_missing(failure_)) {
-      const Quantity lack = lack_of(place, kMemory);
+      const Quantity lack = rounded_up(lack_of(place, kMemory));
       if (lack.sign() <= 0) continue;
       if (place.numa_nodes.size() == 1) add_moved(place.numa_nodes.front(), lack, all);
       add_smaller(place, lack, all);

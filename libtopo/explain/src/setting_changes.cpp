@@ -116,7 +116,8 @@ std::optional<NodeState> state_on(const Failure& failure, const Node& node, Sett
   const bool keeps_all = plan && plan->evicted.empty() && plan->cost.pods_against_rules == 0 &&
                          plan->short_of_requests.empty();
   if (!keeps_all) return std::nullopt;
-  setting.text += "; not by a restart: 'pinfold reconfigure' adapts the state of what runs";
+  setting.text +=
+      "; apply it with 'pinfold reconfigure', as a restart would refuse the present state";
   return std::move(plan->next);
 }
 

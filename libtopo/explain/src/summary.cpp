@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "memory_ties.hpp"
 #include "pinfold/align/explanation.hpp"
 #include "pinfold/decide/allocatable.hpp"
 #include "words.hpp"
@@ -14,7 +15,7 @@
 namespace pinfold::explain_detail {
 namespace {
 
-constexpr std::size_t kMostNamed = 2;
+constexpr std::size_t kMostNamed = 4;  ///< NUMA nodes, or ties
 
 std::string needs(const std::vector<Amounts>& amounts) {
   std::vector<std::string> parts;
@@ -29,6 +30,25 @@ std::string policy_of(const Failure& failure) {
   return fmt::format("topology policy {}", to_string(failure.node.topology().policy()));
 }
 
+/// Returns "2 CPUs there are reserved", "1 CPU there is reserved, and its core is not whole without
+/// it".
+std::string reserved_cpus(const Failure& failure, const PlaceAmounts& place) {
+  const Machine& machine = failure.node.machine();
+  const auto position = machine.numa_position(NumaId{place.numa_nodes.front()});
+  const CpuSet here = position ? machine.cpus_of_numa(*position) : CpuSet{};
+  const CpuSet& reserved = failure.node.cpu().reserved();
+  const auto count = static_cast<std::int64_t>(reserved.count_common(here));
+  std::string text =
+      fmt::format("{} there {} reserved", count == 1 ? "1 CPU" : fmt::format("{} CPUs", count),
+                  count == 1 ? "is" : "are");
+  if (Quantity::milli(count * 1000) == place.reserved) return text;
+  const CpuSet siblings = (failure.node.cpu().reserved_cores() - reserved) & here;
+  return siblings.empty()
+             ? text
+             : text + fmt::format(", and {} share{} a core with reserved CPUs",
+                                  cpus_named(siblings), siblings.size() == 1 ? "s" : "");
+}
+
 /// Returns " (16 CPUs there are reserved)" if that explains what is missing on a NUMA node, else
 /// "".
 std::string reserved_there(const Failure& failure, const Missing& missing) {
@@ -38,36 +58,67 @@ std::string reserved_there(const Failure& failure, const Missing& missing) {
       for (const PlaceAmounts& place : amounts.places) {
         if (place.numa_nodes != missing.numa_nodes || place.reserved < lack.needed) continue;
         const bool is_all = (place.free + place.held).is_zero();
-        return fmt::format(
-            " ({}{} there {} reserved)", is_all ? "all " : "",
-            of_resource(place.reserved, lack.resource, AmountRounding::kUp),
-            place.reserved == Quantity::milli(1000) || lack.resource != "cpu" ? "is" : "are");
+        return fmt::format(" ({}{})", is_all ? "all " : "",
+                           lack.resource == "cpu"
+                               ? reserved_cpus(failure, place)
+                               : of_resource(place.reserved, lack.resource, AmountRounding::kUp) +
+                                     " there are reserved");
       }
     }
   }
   return "";
 }
 
-/// Returns "needs 6 CPUs on one NUMA node (...): NUMA node 1 lacks 2 CPUs, NUMA node 0 lacks 3
-/// CPUs".
-std::string lacking(const Failure& failure, const std::vector<Missing>& places) {
-  const std::string needed = needs(failure.amounts);
-  const std::size_t width = places.front().numa_nodes.size();
-  if (width > 1) {
-    return fmt::format("needs {} on {} NUMA nodes, the fewest that can have it ({}): {} lack {}",
-                       needed, width, policy_of(failure), numa_nodes(places.front().numa_nodes),
-                       needs(places.front().amounts));
-  }
+/// Returns "a/x has memory on NUMA node 0 alone, ...; until that ends ..."; "" without ties.
+std::string because_of(const std::vector<MemoryTie>& ties) {
   std::vector<std::string> parts;
+  for (const MemoryTie& tie : ties) {
+    if (parts.size() == kMostNamed) break;
+    parts.push_back(describe(tie));
+  }
+  if (parts.empty()) return "";
+  const char* const more = ties.size() > parts.size() ? ", and more pods likewise" : "";
+  return fmt::format("{}{}; {}", fmt::join(parts, ", "), more, kTieRule);
+}
+
+/// Returns the ties that keep a container from having memory of one of the NUMA nodes only.
+std::vector<MemoryTie> groups_at(const Failure& failure, const std::vector<std::int32_t>& ids) {
+  std::vector<MemoryTie> ties = find_ties(failure);
+  std::erase_if(ties, [&](const MemoryTie& tie) {
+    return tie.numa_nodes.size() == 1 ||
+           std::find_first_of(tie.numa_nodes.begin(), tie.numa_nodes.end(), ids.begin(),
+                              ids.end()) == tie.numa_nodes.end();
+  });
+  return ties;
+}
+
+std::string lacking_on_several(const Failure& failure, const Missing& missing) {
+  return fmt::format(
+      "needs {} on {} NUMA nodes, the fewest that can have it ({}): {} together lack {}",
+      needs(failure.amounts), missing.numa_nodes.size(), policy_of(failure),
+      numa_nodes(missing.numa_nodes), needs(missing.amounts));
+}
+
+/// Returns "needs 6 CPUs on one NUMA node (...): NUMA node 1 lacks 2 CPUs, NUMA node 0 has enough,
+/// but shop/db has memory on NUMA nodes 0 and 2 together; ...".
+std::string lacking(const Failure& failure, const std::vector<Missing>& places) {
+  if (places.front().numa_nodes.size() > 1) return lacking_on_several(failure, places.front());
+  std::vector<std::string> parts;
+  std::vector<std::int32_t> named;
   for (const Missing& place : places) {
     if (parts.size() == kMostNamed) break;
-    parts.push_back(fmt::format("{} lacks {}{}", numa_nodes(place.numa_nodes), needs(place.amounts),
-                                reserved_there(failure, place)));
+    const std::string where = numa_nodes(place.numa_nodes);
+    parts.push_back(place.amounts.empty()
+                        ? where + " has enough"
+                        : fmt::format("{} lacks {}{}", where, needs(place.amounts),
+                                      reserved_there(failure, place)));
+    named.push_back(place.numa_nodes.front());
   }
-  std::string text = fmt::format("needs {} on one NUMA node ({}): {}", needed, policy_of(failure),
-                                 fmt::join(parts, ", "));
+  std::string text = fmt::format("needs {} on one NUMA node ({}): {}", needs(failure.amounts),
+                                 policy_of(failure), fmt::join(parts, ", "));
   if (places.size() > kMostNamed) text += ", and no other one lacks less";
-  return text;
+  const std::string why = because_of(groups_at(failure, named));
+  return why.empty() ? text : text + ", but " + why;
 }
 
 /// Explains resources that need different numbers of NUMA nodes; "" if all need as many.
@@ -113,22 +164,6 @@ std::string conflict(const Failure& failure) {
                      needs(failure.amounts), policy_of(failure));
 }
 
-/// Explains a NUMA node that has enough but may not be used alone, because memory of a container
-/// spans it and others.
-std::string grouped(const Failure& failure, std::int32_t numa_node) {
-  const bool needs_memory =
-      std::any_of(failure.amounts.begin(), failure.amounts.end(),
-                  [](const Amounts& amounts) { return is_memory_resource(amounts.resource); });
-  const auto found = failure.state.memory.machine_state.find(numa_node);
-  if (!needs_memory || found == failure.state.memory.machine_state.end()) return "";
-  const std::vector<std::int32_t>& cells = found->second.cells;
-  if (cells.size() < 2) return "";
-  return fmt::format(
-      "needs {} on one NUMA node ({}): {} has enough, but a container has memory on {} together: "
-      "until it ends, other containers get memory from all of these or from none",
-      needs(failure.amounts), policy_of(failure), numa_nodes({numa_node}), numa_nodes(cells));
-}
-
 /// Explains a container that takes over the CPUs of its pod's init containers, and so must be where
 /// they are.
 std::string taking_over(const Failure& failure) {
@@ -166,10 +201,10 @@ std::string taking_over(const Failure& failure) {
   }
   if (there >= cpus->needed) return "";
   return fmt::format(
-      "needs {} ({}) and takes over {} {} from its init containers: it must be on {}, where {} "
+      "needs {} ({}) and takes over {} from its init containers: it must be on {}, where {} "
       "missing",
-      of_resource(cpus->needed, "cpu", AmountRounding::kUp), policy_of(failure),
-      left.size() == 1 ? "CPU" : "CPUs", left.to_string(), numa_nodes(where),
+      of_resource(cpus->needed, "cpu", AmountRounding::kUp), policy_of(failure), cpus_named(left),
+      numa_nodes(where),
       of_resource(cpus->needed - there, "cpu", AmountRounding::kUp) +
           (cpus->needed - there == Quantity::milli(1000) ? " is" : " are"));
 }
@@ -179,10 +214,9 @@ std::string misaligned(const Failure& failure) {
   if (places.empty()) return conflict(failure);
   if (!places.front().amounts.empty()) return lacking(failure, places);
   if (auto text = taking_over(failure); !text.empty()) return text;
-  if (places.front().numa_nodes.size() == 1) {
-    if (auto text = grouped(failure, places.front().numa_nodes.front()); !text.empty()) return text;
-  }
-  return conflict(failure);
+  const bool is_tied = places.front().numa_nodes.size() == 1 &&
+                       !groups_at(failure, places.front().numa_nodes).empty();
+  return is_tied ? lacking(failure, places) : conflict(failure);
 }
 
 /// Explains an amount that exceeds what all NUMA nodes together have free.
@@ -203,6 +237,14 @@ std::string short_on_node(const Failure& failure, const Missing& missing) {
   return listed(parts);
 }
 
+/// Returns " (250m of it overhead)" for a pod with an overhead, else "".
+std::string overhead_in(const Failure& failure, const std::string& resource) {
+  const Quantity overhead = amount_of(failure.pod.overhead, resource);
+  return overhead.is_zero()
+             ? ""
+             : fmt::format(" ({} of it overhead)", readable(overhead, AmountRounding::kUp));
+}
+
 std::string over_requested(const Failure& failure) {
   if (failure.why.reason == kOutOfPods) {
     return fmt::format("is one pod too many: the node has {}, and maxPods or podsPerCore allows {}",
@@ -211,11 +253,16 @@ std::string over_requested(const Failure& failure) {
   std::vector<std::string> parts;
   for (const Amounts& amounts : failure.amounts) {
     const PlaceAmounts& all = amounts.places.front();
+    const std::string needed = of_resource(amounts.needed, amounts.resource, AmountRounding::kUp) +
+                               overhead_in(failure, amounts.resource);
+    if ((all.free + all.held).is_zero()) {
+      parts.push_back(fmt::format("requests {}, and this node has none for pods", needed));
+      continue;
+    }
     parts.push_back(fmt::format(
         "requests {}, and the requests of other pods leave {} of the {} that pods may request: {} "
         "missing",
-        of_resource(amounts.needed, amounts.resource, AmountRounding::kUp),
-        readable(all.free, AmountRounding::kDown),
+        needed, readable(all.free, AmountRounding::kDown),
         of_resource(all.free + all.held, amounts.resource, AmountRounding::kDown),
         readable(amounts.needed - all.free, AmountRounding::kUp)));
   }
@@ -288,76 +335,36 @@ std::string too_few_whole_cores(const Failure& failure) {
   return needs(failure.amounts);
 }
 
-/// Explains that the memory manager takes an amount from the fewest NUMA nodes whose total,
-/// reserved or not, is large enough for it; "" if these have enough of it free.
-std::string on_too_few_nodes(const Failure& failure, const Amounts& amounts) {
-  std::vector<Quantity> totals;
-  std::vector<Quantity> free;
-  for (const std::int32_t id : numa_ids({amounts})) {
-    const auto position = failure.node.machine().numa_position(NumaId{id});
-    if (!position) continue;
-    const NumaNode& numa = failure.node.machine().numa_nodes()[static_cast<std::size_t>(*position)];
-    const auto pages = numa.hugepages.find(amounts.resource);
-    const std::uint64_t bytes = amounts.resource == "memory"    ? numa.memory
-                                : pages == numa.hugepages.end() ? 0
-                                                                : pages->second;
-    totals.push_back(Quantity::bytes(static_cast<std::int64_t>(bytes)));
-    free.push_back(free_at(amounts, id));
-  }
-  std::sort(totals.begin(), totals.end(), std::greater<>());
-  std::sort(free.begin(), free.end(), std::greater<>());
-  Quantity large;
-  Quantity available;
-  std::size_t width = 0;
-  while (width < totals.size() && large < amounts.needed) {
-    large += totals[width];
-    available += free[width];
-    ++width;
-  }
-  if (large < amounts.needed || available >= amounts.needed) return "";
-  const bool is_one = width == 1;
-  return fmt::format(
-      "needs {} on {}, because {} large enough for it ({} with what is reserved); at most {} "
-      "is free there. More than {} would be on {} NUMA nodes",
-      of_resource(amounts.needed, amounts.resource, AmountRounding::kUp),
-      is_one ? "one NUMA node" : fmt::format("{} NUMA nodes", width),
-      is_one ? "one is" : "so many are", readable(large, AmountRounding::kDown),
-      readable(available, AmountRounding::kDown), readable(large, AmountRounding::kDown),
-      width + 1);
-}
-
-/// Returns why NUMA nodes with enough free memory do not serve a container.
-std::string why_not_together(const Failure& failure) {
-  std::set<std::vector<std::int32_t>> groups;
-  for (const auto& [id, numa] : failure.state.memory.machine_state) {
-    if (numa.cells.size() > 1) groups.insert(numa.cells);
-  }
-  std::vector<std::string> names;
-  names.reserve(groups.size());
-  for (const auto& group : groups) names.push_back(numa_nodes(group));
-  if (!names.empty()) {
-    return fmt::format("other containers have memory on {} together, which ties {}", listed(names),
-                       names.size() == 1 ? "these into a group" : "each of these into a group");
-  }
-  const std::string affinity = "its affinity excludes NUMA nodes that have more";
-  const bool is_first = failure.pod.containers.front().name == failure.step.object;
-  return is_first || failure.is_whole_pod()
-             ? affinity
-             : affinity + ", or containers of its pod tie NUMA nodes into groups";
-}
-
+/// Explains memory that the node has free, by the rule of the memory manager: which NUMA nodes may
+/// serve it, and who keeps others from that.
 std::string of_memory(const Failure& failure) {
   std::vector<Amounts> memory;
+  int fewest = 1;
   for (const Amounts& amounts : failure.amounts) {
-    if (is_memory_resource(amounts.resource)) memory.push_back(amounts);
+    if (!is_memory_resource(amounts.resource)) continue;
+    memory.push_back(amounts);
+    fewest = std::max(fewest, least_nodes(amounts));
   }
   if (memory.empty()) return "requests an amount of memory that is not a whole number of bytes";
-  for (const Amounts& amounts : memory) {
-    if (auto text = on_too_few_nodes(failure, amounts); !text.empty()) return text;
+  const std::vector<std::int32_t> serving = serving_nodes(failure);
+  std::string why = because_of(find_ties(failure));
+  if (!why.empty()) why = ": " + why;
+  if (serving.empty()) {
+    return fmt::format(
+        "needs {}, which the node has free, but not on NUMA nodes that may serve it "
+        "together{}",
+        needs(memory), why);
+  }
+  if (static_cast<int>(serving.size()) > fewest) {
+    return fmt::format(
+        "needs {} on {}, the fewest that can have it, and now only {} may serve it{}",
+        needs(memory), fewest == 1 ? "one NUMA node" : fmt::format("{} NUMA nodes", fewest),
+        numa_nodes(serving), why);
   }
   return fmt::format(
-      "needs {}, which the node has free, but not on NUMA nodes that may serve it together: {}",
-      needs(memory), why_not_together(failure));
+      "needs {}, which {} may serve, but the NUMA nodes of its affinity may not serve it "
+      "together{}",
+      needs(memory), numa_nodes(serving), why);
 }
 
 }  // namespace
@@ -432,18 +439,24 @@ bool has_more_somewhere(const Amounts& amounts, const Quantity& most) {
 std::string most(const Failure& alone, const Missing& missing) {
   std::vector<std::string> parts;
   bool is_named = false;
+  bool is_nothing = true;
   for (const Amounts& amounts : alone.amounts) {
     for (const Amounts& lack : missing.amounts) {
       if (lack.resource != amounts.resource) continue;
       const Quantity present = amounts.needed - lack.needed;
       parts.push_back(of_resource(present, amounts.resource, AmountRounding::kDown));
       is_named = is_named || has_more_somewhere(amounts, present);
+      is_nothing = is_nothing && present.is_zero();
     }
   }
   const std::size_t width = missing.numa_nodes.size();
   std::string where = width == 0 ? " for pods" : fmt::format(" for pods on {} NUMA nodes", width);
   if (width == 1) where = " for pods on one NUMA node";
   if (width == 1 && is_named) where = " for pods on " + numa_nodes(missing.numa_nodes);
+  if (parts.size() == 1 && is_nothing) {
+    const std::string& resource = missing.amounts.front().resource;
+    return fmt::format("this machine has no {}{}", resource == "cpu" ? "CPUs" : resource, where);
+  }
   return fmt::format("this machine has at most {}{}", listed(parts), where);
 }
 
@@ -460,7 +473,9 @@ std::string summarize_limit(const Failure& failure, const Failure& alone) {
   if (!places.empty() && !places.front().amounts.empty()) return most(alone, places.front());
   const std::string text = need(alone);
   if (alone.step.object == failure.step.object && text == need(failure)) {
-    return "a node without other pods rejects it for the same reason";
+    return failure.state.pods.empty() && failure.state.held.empty()
+               ? "the node is empty"
+               : "a node without other pods rejects it for the same reason";
   }
   return alone.is_whole_pod() ? "it " + text
                               : fmt::format("container {} {}", alone.step.object, text);

@@ -186,7 +186,7 @@ namespace pinfold {
 
 std::string to_string(const Holder& holder) {
   const std::string pod = to_string(holder.pod);
-  if (holder.is_earlier) return pod + ", containers before this one";
+  if (holder.is_earlier) return pod + ", its earlier containers";
   return holder.container.empty() ? pod : pod + "/" + holder.container;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -36,6 +37,15 @@ class Trials {
 
 /// Returns the smallest changes of the pod's requests with which it fits, at most two.
 [[nodiscard]] std::vector<Remedy> request_changes(const Failure& failure, Trials& trials);
+
+/// A pod that no longer requests what is missing.
+struct MetShortage {
+  std::string change;  ///< "container main: cpu 6 -> 4 (requests and limits)"
+  PodSpec pod;
+};
+/// Returns the pod with what is missing at the nearest place changed, whether it fits then or not;
+/// nullopt if no request is the reason.
+[[nodiscard]] std::optional<MetShortage> with_shortage_met(const Failure& failure);
 
 /// Returns the moves of other pods' containers with which it fits.
 [[nodiscard]] std::vector<Remedy> container_moves(const Failure& failure, Trials& trials);

@@ -24,16 +24,6 @@ namespace {
 
 constexpr std::string_view kSource = "memory";
 
-std::uint64_t reusable_bytes(const MemoryState& state, const PodUid& pod_uid, NumaMask nodes,
-                             const std::string& type) {
-  const auto of_pod = state.reusable.find(pod_uid);
-  if (of_pod == state.reusable.end()) return 0;
-  const auto of_nodes = of_pod->second.find(nodes);
-  if (of_nodes == of_pod->second.end()) return 0;
-  const auto left = of_nodes->second.find(type);
-  return left == of_nodes->second.end() ? 0 : left->second;
-}
-
 /// Returns whether an init container without an entry has finished, which is so if a later
 /// container of its pod has an entry.
 bool has_finished(const MemoryState& state, const PodSpec& pod, const Container& container) {
@@ -203,6 +193,16 @@ tl::expected<NumaMask, std::string> MemoryManager::choose_nodes(const MemoryStat
   return choice->nodes;
 }
 
+std::uint64_t MemoryManager::reusable_bytes(const MemoryState& state, const PodUid& pod_uid,
+                                            NumaMask nodes, const std::string& type) {
+  const auto of_pod = state.reusable.find(pod_uid);
+  if (of_pod == state.reusable.end()) return 0;
+  const auto of_nodes = of_pod->second.find(nodes);
+  if (of_nodes == of_pod->second.end()) return 0;
+  const auto left = of_nodes->second.find(type);
+  return left == of_nodes->second.end() ? 0 : left->second;
+}
+
 void MemoryManager::note_reuse(MemoryState& state, const PodSpec& pod, const Container& container,
                                const std::vector<MemoryBlock>& blocks) const {
   std::erase_if(state.reusable, [&](const auto& entry) { return entry.first != pod.uid; });
@@ -260,8 +260,8 @@ Admission MemoryManager::allocate(MemoryState& state, const PodView& pod,
   shrink_init_blocks(state, pod, container, blocks);
   if (trace != nullptr) {
     trace->add(kSource, container.name,
-               fmt::format("takes {} from NUMA nodes {}: {}", describe(*requests),
-                           machine_->numa_list(*nodes), why.text));
+               fmt::format("takes {} from NUMA node{} {}: {}", describe(*requests),
+                           nodes->is_single() ? "" : "s", machine_->numa_list(*nodes), why.text));
   }
   return {};
 }

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
 #include "machine_state.hpp"
+#include "node_search.hpp"
 #include "pinfold/memory/memory_manager.hpp"
 #include "requests.hpp"
 
@@ -83,9 +85,12 @@ std::vector<Amounts> MemoryManager::amounts(const MemoryState& state, const PodV
     for (const auto& [id, node] : state.machine_state) {
       const auto table = node.tables.find(name);
       if (table == node.tables.end()) continue;
+      const std::uint64_t left =
+          std::min(table->second.reserved,
+                   reusable_bytes(state, pod.uid, memory_detail::mask_of(*machine_, {id}), name));
       amounts.places.push_back({{id},
-                                amount(table->second.free),
-                                amount(table->second.reserved),
+                                amount(table->second.free + left),
+                                amount(table->second.reserved - left),
                                 amount(table->second.system_reserved)});
     }
   }
@@ -132,8 +137,8 @@ Admission MemoryManager::allocate_pod(MemoryState& state, const PodView& pod,
   }
   if (trace != nullptr) {
     trace->add("memory", "pod",
-               fmt::format("takes {} from NUMA nodes {}: {}", memory_detail::describe(*total),
-                           machine_->numa_list(*nodes), why.text));
+               fmt::format("takes {} from NUMA node{} {}: {}", memory_detail::describe(*total),
+                           nodes->is_single() ? "" : "s", machine_->numa_list(*nodes), why.text));
   }
   return {};
 }

@@ -367,14 +367,14 @@ TEST(Explain, OfHeldPodsItSaysWhatIsNotKnown) {
   ASSERT_TRUE(explained.rejection);
   EXPECT_EQ(explained.rejection->reason, "OutOfcpu");
   EXPECT_THAT(explained.notes,
-              ElementsAre("1 pod is known only from the kubelet's files (held-uid): it counts with "
-                          "12 CPUs, and any other requests are unknown; pass the manifest before "
-                          "that of this pod"));
+              ElementsAre("1 pod is known only from the kubelet's files (held-uid): its 12 CPUs "
+                          "are counted, and any other requests are unknown; pass the manifest "
+                          "before that of this pod"));
   EXPECT_EQ(to_string(explained.table.at(0).places.at(0).holders.at(0)), "held-uid");
   EXPECT_THAT(texts(explained.remedies), Contains(HasSubstr("held-uid")));
   state.held_names.names[PodUid("held-uid")] = {PodUid("held-uid"), "shop", "old"};
   const Explanation named = explain(node.node(), state, burst);
-  EXPECT_THAT(named.notes, Contains(HasSubstr("files (shop/old): it counts with 12 CPUs")));
+  EXPECT_THAT(named.notes, Contains(HasSubstr("files (shop/old): its 12 CPUs are counted")));
   EXPECT_EQ(to_string(named.table.at(0).places.at(0).holders.at(0)), "shop/old");
   EXPECT_THAT(texts(named.remedies), Contains(HasSubstr("shop/old")));
 }
@@ -442,7 +442,7 @@ TEST(Explain, NamesTheNumaNodeOfTheDevicesInALimit) {
   const auto explained =
       explain(node.node(), node.state(),
               pod("p", {{"cpu", "4"}, {"memory", "1Gi"}, {"example.com/gpu", "1"}}));
-  EXPECT_EQ(explained.limit, "this machine has at most 0 CPUs for pods on NUMA node 0");
+  EXPECT_EQ(explained.limit, "this machine has no CPUs for pods on NUMA node 0");
 }
 
 TEST(Explain, NamesAKnownBugWithoutWhichTheNodeDoesNotStart) {
@@ -488,7 +488,7 @@ TEST(Explain, ReservedCpusMayBeElsewhereOrFewer) {
               Contains("reservedSystemCPUs: 0-5 -> 0-1,12-15 (4 fewer on NUMA node 0)"));
   ASSERT_EQ(node.admit(pod("b", {{"cpu", "4"}, {"memory", "1Gi"}})), "");
   EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
-              Contains("reservedSystemCPUs: 0-5 -> 0-1 (4 fewer for the system)"));
+              Contains("reservedSystemCPUs: 0-5 -> 0-1 (4 fewer reserved)"));
 }
 
 std::vector<std::string> remedies_with_threads(const Config& config, const char* running,
@@ -506,7 +506,7 @@ TEST(Explain, PartOfACoreMayBeReserved) {
   Config config = aligning_config("none");
   config.reserved_system_cpus = "0,4";
   EXPECT_THAT(remedies_with_threads(config, "2", "13"),
-              Contains("reservedSystemCPUs: 0,4 -> 0 (1 fewer for the system)"));
+              Contains("reservedSystemCPUs: 0,4 -> 0 (1 fewer reserved)"));
 }
 
 TEST(Explain, WholeCoresMayBeReserved) {
@@ -555,7 +555,7 @@ TEST(Explain, MemoryMayBeReservedElsewhere) {
                     pod("web", {{"cpu", "1"}, {"memory", "16Gi"}, {"example.com/gpu", "1"}}));
   EXPECT_THAT(texts(remedies),
               Contains(HasSubstr("reservedMemory: memory of NUMA node 0 1Gi -> 0, of NUMA node 1 0 "
-                                 "-> 1Gi; not by a restart")));
+                                 "-> 1Gi; apply it with 'pinfold reconfigure'")));
 }
 
 TEST(Explain, SaysWhatGivesAContainerExclusiveCpus) {
@@ -627,7 +627,7 @@ TEST(Explain, ContainersOfThePodThatWereServedBeforeAreHolders) {
   const OccupiedPlace& place = explained.table.at(0).places.at(0);
   EXPECT_EQ(place.holders,
             (std::vector<Holder>{{ref_of(web), "", place.held, {}, /*is_earlier=*/true}}));
-  EXPECT_EQ(to_string(place.holders.at(0)), "default/web, containers before this one");
+  EXPECT_EQ(to_string(place.holders.at(0)), "default/web, its earlier containers");
 }
 
 TEST(Explain, HoldersAreListedWithTheLargestFirst) {

@@ -155,7 +155,7 @@ TEST(MemoryAllocate, ExplainsItsChoice) {
   const PodSpec small = one("b", "1Gi");
   ASSERT_TRUE(empty.manager.allocate(empty.state, small, small.containers[0], {}, &trace));
   EXPECT_EQ(trace.facts.back().text,
-            "takes 1Gi of memory from NUMA nodes 0: no affinity is given, and no fewer or lower "
+            "takes 1Gi of memory from NUMA node 0: no affinity is given, and no fewer or lower "
             "NUMA nodes have enough");
 }
 

@@ -171,7 +171,9 @@ std::vector<std::string> closing_of(const Explanation& explanation,
                                     const std::vector<std::string>& files) {
   std::vector<std::string> all;
   if (!explanation.limit.empty()) {
-    all.push_back("Removing pods does not help: " + explanation.limit);
+    all.push_back((explanation.names.empty() ? "No other pod is in the way: "
+                                             : "Removing pods does not help: ") +
+                  explanation.limit);
   }
   all.push_back("Other nodes: pinfold predict --nodes NODES.yaml --pod " +
                 (files.empty() ? "POD.yaml" : shell_word(files.front())));
@@ -258,9 +260,12 @@ Result<void> write_panels(const ExplainOptions& options, const agent::NodeAgent&
 
 std::string holders_text(const OccupiedPlace& place) {
   constexpr std::size_t kMost = 3;
+  const std::size_t count = place.holders.size();
+  const std::size_t named =
+      count == kMost + 1 ? count : kMost;  // "and 1 more" is as long as a name
   std::vector<std::string> parts;
   for (const Holder& holder : place.holders) {
-    if (parts.size() == kMost) break;
+    if (parts.size() == named) break;
     std::string part = to_string(holder) + " " + readable(holder.amount, AmountRounding::kDown);
     if (!holder.spread_over.empty()) {
       part += fmt::format(" on NUMA {}", fmt::join(holder.spread_over, ","));
@@ -268,9 +273,7 @@ std::string holders_text(const OccupiedPlace& place) {
     parts.push_back(std::move(part));
   }
   std::string text = fmt::format("{}", fmt::join(parts, ", "));
-  if (place.holders.size() > kMost) {
-    text += fmt::format(" and {} more", place.holders.size() - kMost);
-  }
+  if (count > named) text += fmt::format(" and {} more", count - named);
   return text;
 }
 

@@ -49,7 +49,8 @@ struct Explanation {
   std::optional<Rejection> rejection;  ///< nullopt: admitted
   std::string summary;                 ///< what the pod gets; or what it needs, what is missing,
                                        ///< and where
-  /// More for an operator to know: known bugs of the kubelet that have an effect, unknown requests.
+  /// More for an operator to know: what else is in the way of a rejected pod, known bugs of the
+  /// kubelet that have an effect, unknown requests.
   std::vector<std::string> notes;
   /// The hints of each provider, each merge with its runner-up, and the steps of the allocation.
   Trace trace;

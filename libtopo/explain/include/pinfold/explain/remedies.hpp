@@ -14,13 +14,14 @@ namespace pinfold {
 ///
 /// The moves are the fewest that a short search finds (kMoveSteps); one that ends early finds none,
 /// or more than necessary. Nothing moves for a pod that already has something on the node.
-/// The pods to remove have no higher priority than necessary; static and node-critical ones are
-/// named only if the others do not suffice. Of those they are a smallest set if two or fewer
-/// suffice, or three of at most 150 that hold something that is needed, and the search ends within
-/// its bound: it does unless very many sets look sufficient by their amounts and are not. In a
-/// larger set no pod could stay. Of single pods with a device that is missing, it prefers one that
-/// is admitted again afterwards.
-/// Settings are not tried on a node with HintProviders.
+/// Changes of several requests are named if no single one suffices, or if they are smaller.
+/// The pods to remove have no higher priority than necessary; node-critical ones are named only if
+/// the others do not suffice, static ones only if those do not either. Of those they are a smallest
+/// set if two or fewer suffice, or three of at most 150 that hold something that is needed, and the
+/// search ends within its bound: it does unless very many sets look sufficient by their amounts and
+/// are not. In a larger set no pod could stay. Of single pods with a device that is missing, it
+/// prefers one that is admitted again afterwards. Settings are not tried on a node with
+/// HintProviders.
 [[nodiscard]] std::vector<Remedy> find_remedies(const Node& node, const NodeState& state,
                                                 const PodSpec& pod);
 

@@ -48,8 +48,8 @@ class MemoryManager {
   /// little memory on the NUMA nodes; "" otherwise.
   [[nodiscard]] std::string why_no_pod_hints(const PodView& pod) const;
   /// For explanations: returns each kind of memory that a container (or with nullptr the pod) needs
-  /// and, for each NUMA node, how much of it is free and held by containers. Empty if it needs
-  /// none.
+  /// and, for each NUMA node, how much of it is free and held by containers. What init containers
+  /// of the pod left there is free. Empty if it needs none.
   [[nodiscard]] std::vector<Amounts> amounts(const MemoryState& state, const PodView& pod,
                                              const Container* container) const;
 
@@ -96,6 +96,9 @@ class MemoryManager {
   /// changed.
   [[nodiscard]] ResourceHints regenerate_hints(const std::vector<MemoryBlock>& blocks,
                                                const Requests& requests) const;
+  /// Returns what init containers of the pod left on exactly these NUMA nodes.
+  [[nodiscard]] static std::uint64_t reusable_bytes(const MemoryState& state, const PodUid& pod_uid,
+                                                    NumaMask nodes, const std::string& type);
   void note_reuse(MemoryState& state, const PodSpec& pod, const Container& container,
                   const std::vector<MemoryBlock>& blocks) const;
 
