@@ -159,6 +159,9 @@ void check_remedy(const Node& node, const NodeState& state, const PodSpec& pod,
     case Remedy::Kind::kSetting:
       check_setting(node, release_stale(node, state), pod, remedy.config.value());
       break;
+    case Remedy::Kind::kOnline:
+      RC_FAIL("find_remedies() knows no offline CPUs");
+      break;
   }
 }
 

@@ -12,6 +12,8 @@ std::string_view to_string(Remedy::Kind kind) {
       return "pods";
     case Remedy::Kind::kSetting:
       return "setting";
+    case Remedy::Kind::kOnline:
+      return "online";
   }
   return "unknown";
 }
