@@ -15,6 +15,7 @@
 #include "documents.hpp"
 #include "input.hpp"
 #include "node/explain_offline.hpp"
+#include "node/missing_devices.hpp"
 #include "node/status_picture.hpp"
 #include "pinfold/agent/admission.hpp"
 #include "pinfold/api/pod_documents.hpp"
@@ -116,6 +117,15 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
                 fmt::format("pod '{}': not in {}", options.pod, input_names(options.files)));
   }
   return all;
+}
+
+/// Notes which resources of the pod the decision ignored.
+void add_missing_devices(const ExplainOptions& options, const agent::NodeAgent& agent,
+                         Explanation& explanation) {
+  for (std::string& sentence :
+       missing_devices(agent.node().machine(), options.agent.machine, explanation.pod)) {
+    explanation.notes.push_back(std::move(sentence));
+  }
 }
 
 Result<std::vector<Explained>> explain_all(const ExplainOptions& options,
@@ -400,7 +410,8 @@ Result<ExitStatus> run(const ExplainOptions& given) {
                 "expected a pod manifest, or --pod with the name of an active pod");
   }
   PINFOLD_LET(const auto agent, open_agent(options.agent));
-  PINFOLD_LET(const auto all, explain_all(options, agent));
+  PINFOLD_LET(auto all, explain_all(options, agent));
+  for (Explained& one : all) add_missing_devices(options, agent, one.explanation);
   PINFOLD_TRY(write_panels(options, agent, all));
   ExplainDocument document{agent.node().config().profile, {}};
   for (const auto& [explanation, state] : all) {
