@@ -49,7 +49,8 @@ std::string unknown_requests(const NodeState& state, const PodUid& pod) {
   }
   return fmt::format(
       "{} pod{} known only from the kubelet's files ({}): {} with {}, and any other requests are "
-      "unknown; pass the manifest{} before that of this pod",
+      "unknown; name what runs on the node with --running FILE, or pass the manifest{} before that "
+      "of this pod",
       count, count == 1 ? " is" : "s are", explain_detail::listed(names),
       count == 1 ? "it counts" : "they count",
       explain_detail::of_resource(amount_of(others_held(state, pod), "cpu"), "cpu",

@@ -205,8 +205,8 @@ std::string short_on_node(const Failure& failure, const Missing& missing) {
 
 std::string over_requested(const Failure& failure) {
   if (failure.why.reason == kOutOfPods) {
-    return fmt::format("is one pod too many: the node has {}, and maxPods or podsPerCore allows {}",
-                       other_pods(failure), allowed_pods(failure.node).value_or(0));
+    return fmt::format("is one pod too many: the node has {}, and {}", other_pods(failure),
+                       pods_limit(failure.node));
   }
   std::vector<std::string> parts;
   for (const Amounts& amounts : failure.amounts) {

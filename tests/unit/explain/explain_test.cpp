@@ -242,15 +242,18 @@ TEST(Explain, OnePodTooMany) {
     return explained;
   };
   const Explanation one = with(4, 0, 4);
-  EXPECT_EQ(
-      one.summary,
-      "default/more is one pod too many: the node has 4, and maxPods or podsPerCore allows 4");
+  EXPECT_EQ(one.summary, "default/more is one pod too many: the node has 4, and maxPods allows 4");
   EXPECT_THAT(
       texts(one.remedies),
       ElementsAre("one of the other pods is removed, such as default/p0", "maxPods: 4 -> 5"));
   config = aligning_config("none");
   EXPECT_THAT(texts(with(2, 0, 3).remedies),
               ElementsAre("default/p0 and default/p1 are removed", "maxPods: 2 -> 4"));
+  config = aligning_config("none");
+  EXPECT_THAT(with(16, 1, 16).summary,
+              HasSubstr("and maxPods and podsPerCore: 1 on 16 CPUs allow 16"));
+  config = aligning_config("none");
+  EXPECT_THAT(with(110, 1, 16).summary, HasSubstr("and podsPerCore: 1 on 16 CPUs allows 16"));
   config = aligning_config("none");
   EXPECT_THAT(texts(with(16, 1, 16).remedies),
               ElementsAre("one of the other pods is removed, such as default/p0",
@@ -368,8 +371,9 @@ TEST(Explain, OfHeldPodsItSaysWhatIsNotKnown) {
   EXPECT_EQ(explained.rejection->reason, "OutOfcpu");
   EXPECT_THAT(explained.notes,
               ElementsAre("1 pod is known only from the kubelet's files (held-uid): it counts with "
-                          "12 CPUs, and any other requests are unknown; pass the manifest before "
-                          "that of this pod"));
+                          "12 CPUs, and any other requests are unknown; name what runs on the "
+                          "node with --running FILE, or pass the manifest before that of this "
+                          "pod"));
   EXPECT_EQ(to_string(explained.table.at(0).places.at(0).holders.at(0)), "held-uid");
   EXPECT_THAT(texts(explained.remedies), Contains(HasSubstr("held-uid")));
   state.held_names.names[PodUid("held-uid")] = {PodUid("held-uid"), "shop", "old"};
@@ -515,6 +519,18 @@ TEST(Explain, WholeCoresMayBeReserved) {
   config.reserved_system_cpus = "0-1";
   EXPECT_THAT(remedies_with_threads(config, "2", "12"),
               Contains("reservedSystemCPUs: 0-1 -> 0,4 (as many, in whole cores)"));
+}
+
+TEST(Explain, CpusReservedByCountAreNotSet) {
+  Config config = aligning_config("single-numa-node");
+  config.reserved_system_cpus = "";
+  config.kube_reserved["cpu"] = "6";
+  TestNode node({}, config);
+  ASSERT_EQ(node.admit(pod("a", {{"cpu", "4"}, {"memory", "1Gi"}})), "");
+  const PodSpec web = pod("web", {{"cpu", "6"}, {"memory", "1Gi"}});
+  EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
+              Contains("reservedSystemCPUs: not set (0-5 by count) -> 0-1,12-15 (4 fewer on NUMA "
+                       "node 0)"));
 }
 
 TEST(Explain, FewerCpusMayBeReservedByCount) {
