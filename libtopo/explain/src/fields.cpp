@@ -86,7 +86,8 @@ void describe(Fields& fields, NamedRemedy& named) {
   fields.type("Remedy", "A change that gets the pod admitted.");
   fields.member("kind", remedy.kind, "Which of the other members has it.");
   fields.member("text", remedy.text, "For people.");
-  fields.member("manifest", remedy.pod, "The pod with other requests.");
+  fields.member("manifest", remedy.pod,
+                "The pod, or with kind \"resize\" the running one, with other requests.");
   fields.member("pods", named.pods, "Pods to remove.");
   fields.member("moves", named.moves, "Containers that move; 'pinfold defragment' moves them.");
   fields.member("config", remedy.config, "The node's configuration with another setting.");
@@ -117,8 +118,8 @@ void take_remedies(std::vector<NamedRemedy> remedies, Explanation& explanation) 
 
 std::span<const Remedy::Kind> enumerators(Remedy::Kind /*type*/) {
   static constexpr std::array kAll = {Remedy::Kind::kRequest, Remedy::Kind::kMoves,
-                                      Remedy::Kind::kPods, Remedy::Kind::kSetting,
-                                      Remedy::Kind::kOnline};
+                                      Remedy::Kind::kResize,  Remedy::Kind::kPods,
+                                      Remedy::Kind::kSetting, Remedy::Kind::kOnline};
   return kAll;
 }
 

@@ -358,6 +358,31 @@ TEST(Explain, AHeldPodIsInTheWayUnderItsUid) {
   EXPECT_THAT(texts(explained.remedies), Contains("held-uid (7 CPUs on NUMA node 0) is removed"));
 }
 
+/// A kubelet lowers the requests of a Burstable pod while it runs.
+TEST(Explain, ARunningPodMayRequestLess) {
+  TestNode node({}, aligning_config("none"));
+  PodSpec burst = pod("burst", {{"cpu", "5"}});
+  burst.containers[0].resources.limits.clear();
+  PodSpec important = pod("important", {{"cpu", "6"}});
+  important.containers[0].resources.limits.clear();
+  important.priority.value = 1000;
+  ASSERT_EQ(node.admit(important), "");
+  ASSERT_EQ(node.admit(burst), "");
+  PodSpec web = pod("web", {{"cpu", "7"}});
+  web.containers[0].resources.limits.clear();
+  const auto remedies = find_remedies(node.node(), node.state(), web);
+  const auto resize = std::find_if(remedies.begin(), remedies.end(), [](const Remedy& remedy) {
+    return remedy.kind == Remedy::Kind::kResize;
+  });
+  ASSERT_NE(resize, remedies.end());
+  EXPECT_THAT(resize->text,
+              HasSubstr("default/burst is resized in place: container c: cpu 5 -> 2 (requests)"));
+  NodeState state = node.state();
+  state.pods.replace_spec(state.pods.find(PodUid("burst")), resize->pod.value());
+  EXPECT_TRUE(std::holds_alternative<Admitted>(
+      decide(node.node(), state, web, nullptr, nullptr, AdmissionChecks::kManagersAndRequests)));
+}
+
 TEST(Explain, OfHeldPodsItSaysWhatIsNotKnown) {
   TestNode node({}, aligning_config("none"));
   ASSERT_EQ(node.admit(pod("held-uid", {{"cpu", "12"}, {"memory", "1Gi"}})), "");

@@ -150,8 +150,8 @@ std::string once_online(const Remedy& remedy, std::string text) {
 /// Returns "with container c: cpu 6 -> 4", "if default/db moves".
 std::string condition(const Remedy& remedy) {
   if (remedy.kind == Remedy::Kind::kOnline) return "once " + remedy.text;
-  return once_online(remedy,
-                     fmt::format("{} {}", is_about_pods(remedy) ? "if" : "with", remedy.text));
+  const bool is_clause = is_about_pods(remedy) || remedy.kind == Remedy::Kind::kResize;
+  return once_online(remedy, fmt::format("{} {}", is_clause ? "if" : "with", remedy.text));
 }
 
 std::vector<std::string> remedies_of(const Explanation& explanation) {

@@ -29,6 +29,9 @@ bool helps_now(const Node& node, NodeState state, const PodSpec& pod, const Reme
   switch (remedy.kind) {
     case Remedy::Kind::kRequest:
       return fits_now(node, state, *remedy.pod);
+    case Remedy::Kind::kResize:
+      state.pods.replace_spec(state.pods.find(remedy.pod->uid), *remedy.pod);
+      return fits_now(node, state, pod);
     case Remedy::Kind::kPods:
       for (const PodUid& uid : remedy.pods) state = remove_pod(node, std::move(state), uid);
       return fits_now(node, state, pod);

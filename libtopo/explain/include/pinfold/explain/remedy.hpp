@@ -18,6 +18,7 @@ struct Remedy {
   enum class Kind {
     kRequest,  ///< the pod's requests change: `pod`
     kMoves,    ///< containers of other pods move: `moves`, from plan_defragmentation()
+    kResize,   ///< a container of another pod requests less while it runs: `pod` is that pod
     kPods,     ///< other pods are removed: `pods`
     kSetting,  ///< the node's configuration changes: `config`
     kOnline,   ///< CPUs come back online: `online`
@@ -34,7 +35,7 @@ struct Remedy {
   CpuSet online = {};
 };
 
-/// Returns "request", "moves", "pods", "setting" or "online".
+/// Returns "request", "moves", "resize", "pods", "setting" or "online".
 [[nodiscard]] std::string_view to_string(Remedy::Kind kind);
 
 inline constexpr std::size_t kMoveSteps = 100;  ///< PlanOptions::steps of the first search
