@@ -13,6 +13,15 @@
 namespace pinfold::agent {
 namespace {
 
+/// Says of a rejected pod that it would get no exclusive CPUs even if it fitted.
+void add_offline(const AdmissionFacts& facts, const NodeState& state, const PodSpec& pod,
+                 AdmitOutcome& outcome, Trace* trace) {
+  if (facts.offline.empty() || !needs_cpus(facts.node, state, pod)) return;
+  std::string text = offline_text(state, facts.offline);
+  if (trace != nullptr) trace->facts.insert(trace->facts.begin(), TraceFact{"cpu", "pod", text});
+  outcome.notes.insert(outcome.notes.begin(), std::move(text));
+}
+
 /// Decides one pod, and updates `state`.
 AdmitOutcome decide_into(const AdmissionFacts& facts, AgentState& state, const PodSpec& pod,
                          Trace* trace, Counts* counts, const FromRuntime& shown) {
@@ -37,6 +46,7 @@ AdmitOutcome decide_into(const AdmissionFacts& facts, AgentState& state, const P
   if (auto* const rejected = std::get_if<Rejected>(&decision)) {
     state.node = std::move(rejected->next);
     outcome.rejection = std::move(rejected->why);
+    add_offline(facts, state.node, pod, outcome, trace);
   } else {
     state.node = std::move(std::get<Admitted>(decision).next);
     // Its containers run again, and it no longer ends with its adopted containers.

@@ -18,6 +18,7 @@
 #include "pinfold/checkpoint/start.hpp"
 #include "pinfold/decide/start_advice.hpp"
 #include "side_file.hpp"
+#include "start_cause.hpp"
 
 // How it works
 //
@@ -86,10 +87,26 @@ std::string advice(const checkpoint::Files& files, const Node& node) {
   if (!stored) return "";
   auto changes = differences(stored->machine, stored->config, node.machine(), node.config());
   if (changes.empty()) return "";
+  const char* const what = stored->machine == node.machine() ? "configuration of this node"
+                           : stored->config == node.config() ? "machine"
+                                                             : "node";
   return fmt::format(
-      "; the state is for another node ({}): 'pinfold reconfigure' adapts it to this node while "
+      "; the state is for another {} ({}): 'pinfold reconfigure' adapts it to this one while "
       "containers run",
-      some_of(std::move(changes)));
+      what, some_of(std::move(changes)));
+}
+
+/// Describes why a state does not start, and what helps.
+Error start_failure(const checkpoint::Files& stored, const Node& node, const StartError& error,
+                    const AgentOptions& options) {
+  const StartCause cause =
+      find_start_cause(node, error, stored, names_in_files(stored, options.pod_logs));
+  std::string text =
+      fmt::format("start: {}", checkpoint::cause_of(error, {stored.cpu, stored.memory}));
+  if (!cause.text.empty()) text += "; " + cause.text;
+  const std::string advised = advice(stored, node);
+  if (advised.empty() && cause.takes_from_containers) text += kNoRepair;
+  return {ErrorCode::kCorrupt, 0, text + advised};
 }
 
 /// Returns the format of a file; 0 if it has none.
@@ -168,10 +185,7 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
                 describe_start_error(node.machine(), node.config(), started.error()));
   }
   if (!started) {
-    return fail(ErrorCode::kCorrupt,
-                fmt::format("start: {}{}",
-                            checkpoint::cause_of(started.error(), {stored.cpu, stored.memory}),
-                            advice(stored, node)));
+    return tl::unexpected(start_failure(stored, node, started.error(), options));
   }
   kept->state_.node = *std::move(started);
   kept->before_ = read_before(stored, node, options.log);

@@ -1,21 +1,71 @@
 #include "pinfold/agent/offline.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "pinfold/api/pod.hpp"
+#include "pinfold/api/pod_level.hpp"
+#include "pinfold/decide/fields.hpp"
 
 namespace pinfold::agent {
 
-Result<void> check_no_gains(const NodeState& before, const NodeState& after,
-                            const CpuSet& offline) {
-  if (offline.empty()) return {};
+std::string owners_of(const ContainerMap<CpuSet>& assignments, const PodNames& names, CpuSet cpus) {
+  constexpr std::size_t kMostNamed = 3;
+  std::vector<std::string> parts;
+  for (const auto& [pod, name, assigned] : assignments) {
+    const CpuSet part = assigned & cpus;
+    if (part.empty()) continue;
+    cpus -= part;  // a later container can have the CPUs of an init container
+    parts.push_back(
+        fmt::format("{} of {}/{}", part.to_string(), to_string(ref_of(names, pod)), name));
+  }
+  if (parts.size() > kMostNamed) {
+    const std::size_t more = parts.size() - kMostNamed;
+    parts.resize(kMostNamed);
+    parts.push_back(fmt::format("others of {} more container{}", more, more == 1 ? "" : "s"));
+  }
+  if (!cpus.empty()) parts.push_back(cpus.to_string() + " of no container");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+bool gains_cpus(const NodeState& before, const NodeState& after) {
   for (const auto& entry : after.cpu.assignments) {
     const CpuSet* const had = before.cpu.assignments.find(entry.id());
-    if (had != nullptr && had->contains_all(entry.value)) continue;
-    return fail(ErrorCode::kUnsupported,
-                fmt::format("CPUs {} of this node are offline: no container gets exclusive CPUs "
-                            "until they are back",
-                            offline.to_string()));
+    if (had == nullptr || !had->contains_all(entry.value)) return true;
   }
-  return {};
+  return false;
+}
+
+bool needs_cpus(const Node& node, const NodeState& state, const PodSpec& pod) {
+  const PodView view(pod);
+  if (is_managed_as_pod(node.gates(), pod)) {
+    return !state.cpu.pods.contains(pod.uid) &&
+           !node.cpu().amounts(state.cpu, view, nullptr).empty();
+  }
+  return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const Container& container) {
+    const CpuSet* const has = state.cpu.assignments.find({pod.uid, container.name});
+    return node.cpu().guaranteed_cpus(view, container) >
+           static_cast<int>(has == nullptr ? 0 : has->size());
+  });
+}
+
+std::string offline_text(const NodeState& state, const CpuSet& offline) {
+  return fmt::format(
+      "CPUs {} of this node are offline: no container gets exclusive CPUs until they are back "
+      "('{}'; {})",
+      offline.to_string(), online_command(offline),
+      owners_of(state.cpu.assignments, names_of_pods(state), offline));
+}
+
+std::string online_command(const CpuSet& cpus) { return "chcpu --enable " + cpus.to_string(); }
+
+Result<void> check_no_gains(const NodeState& before, const NodeState& after,
+                            const CpuSet& offline) {
+  if (offline.empty() || !gains_cpus(before, after)) return {};
+  return fail(ErrorCode::kUnsupported, offline_text(before, offline));
 }
 
 std::vector<std::string> lost_cpus(const Node& node, const AgentState& state,

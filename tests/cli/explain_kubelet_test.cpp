@@ -89,6 +89,13 @@ TEST_F(ExplainKubelet, WarnsOfRunningPodsThatItCannotCount) {
                         "say it holds: OutOfcpu: "));
 }
 
+TEST_F(ExplainKubelet, SaysThatTheDevicesAreUnknown) {
+  files_.write("gpu.json", pod("gpu", "4f", "main", R"({"limits": {"example.com/gpu": "1"}})"));
+  EXPECT_THAT(explain("gpu.json").out,
+              HasSubstr("shop/gpu: which devices this node offers is unknown; the decision ignores "
+                        "'example.com/gpu'"));
+}
+
 TEST_F(ExplainKubelet, TheNodeIsNotNamedTwice) {
   const Outcome outcome = explain("--state-dir /var/lib/pinfold new.json");
   EXPECT_NE(outcome.status, 0);

@@ -92,6 +92,18 @@ TEST_F(Explain, AnAdmissionHasStatus0) {
   EXPECT_THAT(admitted.out, HasSubstr("took CPUs "));
 }
 
+TEST_F(Explain, AResourceThatNothingOffersIsSaid) {
+  dir_.write("gpu.yaml",
+             "kind: Pod\nmetadata: {name: train, namespace: shop}\n"
+             "spec: {containers: [{name: main, resources: {limits: {example.com/gpu: 1}}}]}\n");
+  const Outcome explained = on_node("explain", "gpu.yaml");
+  EXPECT_EQ(explained.status, 0) << explained.err;
+  EXPECT_THAT(explained.out, HasSubstr("shop/train: no device plugin on this machine offers "
+                                       "'example.com/gpu'; the decision ignores it.\n"));
+  const json answer = json::parse(on_node("explain -o json", "gpu.yaml").out);
+  EXPECT_THAT(answer.at("pods").at(0).at("notes").dump(), HasSubstr("example.com/gpu"));
+}
+
 TEST_F(Explain, AnActivePodByName) {
   const Outcome active = on_node("explain --pod shop/db", "");
   EXPECT_EQ(active.status, 0) << active.err;

@@ -129,6 +129,16 @@ void check_moves(const Node& node, const NodeState& state, const PodSpec& pod,
   RC_ASSERT(admits(node, plan.next, pod));
 }
 
+/// A running pod requests less, and stays Burstable.
+void check_resize(const Node& node, NodeState state, const PodSpec& pod, const PodSpec& smaller) {
+  const auto running = state.pods.find(smaller.uid);
+  RC_ASSERT(running != state.pods.end());
+  RC_ASSERT(qos_class((*running).spec, node.gates()) == QosClass::kBurstable);
+  RC_ASSERT(qos_class(smaller, node.gates()) == QosClass::kBurstable);
+  state.pods.replace_spec(running, smaller);
+  RC_ASSERT(admits(node, state, pod));
+}
+
 /// The node starts with the new configuration, at least after a reconfiguration.
 void check_setting(const Node& node, const NodeState& state, const PodSpec& pod,
                    const Config& config) {
@@ -155,11 +165,17 @@ void check_remedy(const Node& node, const NodeState& state, const PodSpec& pod,
     case Remedy::Kind::kMoves:
       check_moves(node, state, pod, remedy.moves);
       break;
+    case Remedy::Kind::kResize:
+      check_resize(node, state, pod, remedy.pod.value());
+      break;
     case Remedy::Kind::kPods:
       check_pods(node, state, pod, remedy.pods);
       break;
     case Remedy::Kind::kSetting:
       check_setting(node, release_stale(node, state), pod, remedy.config.value());
+      break;
+    case Remedy::Kind::kOnline:
+      RC_FAIL("find_remedies() knows no offline CPUs");
       break;
   }
 }
@@ -336,7 +352,7 @@ RC_GTEST_PROP(Explain, EachRemedyOfARejectionAdmitsThePod, ()) {
   }
   log(node, state, pod);
   RC_LOG() << explained.summary << "\n";
-  RC_ASSERT(explained.remedies.size() <= 6U);
+  RC_ASSERT(explained.remedies.size() <= 7U);
   bool has_pods = false;
   for (const Remedy& remedy : explained.remedies) {
     check_remedy(node, state, pod, remedy);

@@ -58,6 +58,8 @@ void describe(Fields& fields, PlaceOf& of) {
   describe_amount(fields, "reservedAmount", of.resource, place.reserved,
                   "For the system, in base units.");
   describe_amount(fields, "heldAmount", of.resource, place.held, "In base units.");
+  describe_amount(fields, "offlineAmount", of.resource, place.offline,
+                  "Offline CPUs that would be free, in base units.");
   auto holders = parts_of(of.resource, place.holders);
   fields.member("holders", holders, "Who holds it, the largest amounts first.");
   if (fields.reads()) place.holders = take_parts(std::move(holders));
@@ -84,10 +86,13 @@ void describe(Fields& fields, NamedRemedy& named) {
   fields.type("Remedy", "A change that gets the pod admitted.");
   fields.member("kind", remedy.kind, "Which of the other members has it.");
   fields.member("text", remedy.text, "For people.");
-  fields.member("manifest", remedy.pod, "The pod with other requests.");
+  fields.member("manifest", remedy.pod,
+                "The pod, or with kind \"resize\" the running one, with other requests.");
   fields.member("pods", named.pods, "Pods to remove.");
   fields.member("moves", named.moves, "Containers that move; 'pinfold defragment' moves them.");
   fields.member("config", remedy.config, "The node's configuration with another setting.");
+  fields.member("online", remedy.online,
+                "CPUs that must be back online before it helps; \"\": none.");
 }
 
 void take_remedies(std::vector<NamedRemedy> remedies, Explanation& explanation) {
@@ -113,7 +118,8 @@ void take_remedies(std::vector<NamedRemedy> remedies, Explanation& explanation) 
 
 std::span<const Remedy::Kind> enumerators(Remedy::Kind /*type*/) {
   static constexpr std::array kAll = {Remedy::Kind::kRequest, Remedy::Kind::kMoves,
-                                      Remedy::Kind::kPods, Remedy::Kind::kSetting};
+                                      Remedy::Kind::kResize,  Remedy::Kind::kPods,
+                                      Remedy::Kind::kSetting, Remedy::Kind::kOnline};
   return kAll;
 }
 

@@ -14,7 +14,8 @@ std::vector<Remedy> find_remedies(const Node& node, const NodeState& state, cons
   const auto failure = find_failure(node, current, pod, nullptr);
   std::vector<Remedy> all;
   if (!failure) return all;
-  for (auto* const find : {request_changes, container_moves, pods_in_the_way, setting_changes}) {
+  for (auto* const find :
+       {request_changes, container_moves, running_requests, pods_in_the_way, setting_changes}) {
     Trials trials(kMostTrials);
     for (Remedy& remedy : find(*failure, trials)) all.push_back(std::move(remedy));
   }

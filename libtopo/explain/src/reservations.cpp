@@ -148,10 +148,12 @@ class CpuReservations {
   }
 
   void add(const CpuSet& cpus, const std::string& what, std::vector<Setting>& all) const {
-    Setting& setting =
-        all.emplace_back(Setting{fmt::format("reservedSystemCPUs: {} -> {} ({})",
-                                             reserved_.to_string(), cpus.to_string(), what),
-                                 failure_.node.config()});
+    const Config& config = failure_.node.config();
+    const bool is_set = !config.reserved_system_cpus.empty();
+    const std::string now = is_set ? reserved_.to_string()
+                                   : fmt::format("not set ({} by count)", reserved_.to_string());
+    Setting& setting = all.emplace_back(Setting{
+        fmt::format("reservedSystemCPUs: {} -> {} ({})", now, cpus.to_string(), what), config});
     setting.config.reserved_system_cpus = cpus.to_string();
   }
 

@@ -247,8 +247,8 @@ std::string overhead_in(const Failure& failure, const std::string& resource) {
 
 std::string over_requested(const Failure& failure) {
   if (failure.why.reason == kOutOfPods) {
-    return fmt::format("is one pod too many: the node has {}, and maxPods or podsPerCore allows {}",
-                       other_pods(failure), allowed_pods(failure.node).value_or(0));
+    return fmt::format("is one pod too many: the node has {}, and {}", other_pods(failure),
+                       pods_limit(failure.node));
   }
   std::vector<std::string> parts;
   for (const Amounts& amounts : failure.amounts) {

@@ -50,6 +50,10 @@ struct MetShortage {
 /// Returns the moves of other pods' containers with which it fits.
 [[nodiscard]] std::vector<Remedy> container_moves(const Failure& failure, Trials& trials);
 
+/// Returns the smaller request of a container of a Burstable pod with which the requests of all
+/// pods leave enough: a kubelet changes it while the pod runs.
+[[nodiscard]] std::vector<Remedy> running_requests(const Failure& failure, Trials& trials);
+
 /// Returns whether a move takes huge pages elsewhere, or spreads memory over more NUMA nodes.
 [[nodiscard]] bool is_harmful(const Remedy& remedy);
 

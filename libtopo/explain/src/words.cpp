@@ -6,6 +6,8 @@
 #include <limits>
 #include <set>
 
+#include "pinfold/decide/allocatable.hpp"
+
 namespace pinfold {
 
 std::string readable(const Quantity& amount, AmountRounding rounding) {
@@ -63,6 +65,19 @@ std::vector<std::string> core_kinds(const Machine& machine, const CpuSet& cpus) 
     if (!here.empty()) parts.push_back(kind.name + " " + here.to_string());
   }
   return parts;
+}
+
+std::string pods_limit(const Node& node) {
+  const Config& config = node.config();
+  const auto cpus = static_cast<std::int64_t>(node.machine().cpus().size());
+  const std::int64_t allowed = allowed_pods(node).value_or(0);
+  std::vector<std::string> names;
+  if (config.max_pods == allowed) names.emplace_back("maxPods");
+  if (config.pods_per_core > 0 && config.pods_per_core * cpus == allowed) {
+    names.push_back(fmt::format("podsPerCore: {} on {} CPU{}", config.pods_per_core, cpus,
+                                cpus == 1 ? "" : "s"));
+  }
+  return fmt::format("{} allow{} {}", listed(names), names.size() == 1 ? "s" : "", allowed);
 }
 
 std::string listed(const std::vector<std::string>& parts) {

@@ -32,6 +32,10 @@ namespace pinfold::explain_detail {
 /// Returns "performance 2-3" and "efficiency 4-5" for CPUs of a hybrid machine; nothing for others.
 [[nodiscard]] std::vector<std::string> core_kinds(const Machine& machine, const CpuSet& cpus);
 
+/// Returns what limits the number of pods: "maxPods allows 4", "podsPerCore: 2 on 4 CPUs allows 8".
+/// Domain: there is a limit.
+[[nodiscard]] std::string pods_limit(const Node& node);
+
 /// Returns "a", "a and b", "a, b and c".
 [[nodiscard]] std::string listed(const std::vector<std::string>& parts);
 

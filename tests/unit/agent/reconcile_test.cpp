@@ -57,6 +57,20 @@ TEST_P(ReconcileTest, OnlyWhatGetsExclusiveCpusWaitsForOfflineOnes) {
   EXPECT_EQ(agent.state().node.find(PodUid("y")), nullptr);
 }
 
+/// Curing the shortage alone would not help.
+TEST_P(ReconcileTest, ARejectionSaysThatCpusAreOffline) {
+  NodeAgent agent = world_.open({5});
+  std::vector<Trace> traces;
+  const auto preview = agent.preview({pod("y", {guaranteed("a", 8)})}, &traces);
+  ASSERT_TRUE(preview.has_value()) << preview.error().message;
+  const AdmitOutcome& outcome = preview->outcomes.front();
+  ASSERT_TRUE(outcome.rejection);
+  ASSERT_FALSE(outcome.notes.empty());
+  EXPECT_THAT(outcome.notes.front(),
+              HasSubstr("until they are back ('chcpu --enable 5'; 5 of no container)"));
+  EXPECT_EQ(traces.front().facts.front().text, outcome.notes.front());
+}
+
 /// The pod has exclusive CPUs, its containers share them.
 TEST_P(ReconcileTest, APodThatGetsExclusiveCpusWaitsForOfflineOnes) {
   Config config;

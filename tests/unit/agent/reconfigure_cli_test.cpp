@@ -245,8 +245,11 @@ TEST_F(ReconfigureCli, AStartWithAnotherConfigurationSaysWhatToDo) {
   put("state/config.yaml", kNew);
   const auto refused = run("status " + machine_);
   EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err, HasSubstr("the state is for another node (reservedSystemCPUs: '0' "
-                                     "becomes '0-1'): 'pinfold reconfigure'"));
+  EXPECT_THAT(refused.err, HasSubstr("the state is for another configuration of this node "
+                                     "(reservedSystemCPUs: '0' becomes '0-1'): 'pinfold "
+                                     "reconfigure --state-dir "));
+  EXPECT_THAT(refused.err, HasSubstr("this configuration reserves CPU 1 that containers have (1 of "
+                                     "default/db/"));
 }
 
 TEST_F(ReconfigureCli, ARepetitionKeepsTheWayBack) {

@@ -129,7 +129,7 @@ void expect_that_processes_prevent(LiveNode& node, NodeAgent& agent, const LiveR
 void expect_that_a_start_says_why(LiveNode& node, const LiveRow& row) {
   const auto opened = node.open(row.to);
   if (opened) return;
-  EXPECT_THAT(opened.error().message, HasSubstr("the state is for another node ("));
+  EXPECT_THAT(opened.error().message, HasSubstr("the state is for another "));
   EXPECT_THAT(opened.error().message, HasSubstr("'pinfold reconfigure'"));
   const auto changes =
       differences(row.from.machine(), row.from.config(), row.to.machine(), row.to.config());

@@ -242,15 +242,18 @@ TEST(Explain, OnePodTooMany) {
     return explained;
   };
   const Explanation one = with(4, 0, 4);
-  EXPECT_EQ(
-      one.summary,
-      "default/more is one pod too many: the node has 4, and maxPods or podsPerCore allows 4");
+  EXPECT_EQ(one.summary, "default/more is one pod too many: the node has 4, and maxPods allows 4");
   EXPECT_THAT(
       texts(one.remedies),
       ElementsAre("one of the other pods is removed, such as default/p0", "maxPods: 4 -> 5"));
   config = aligning_config("none");
   EXPECT_THAT(texts(with(2, 0, 3).remedies),
               ElementsAre("default/p0 and default/p1 are removed", "maxPods: 2 -> 4"));
+  config = aligning_config("none");
+  EXPECT_THAT(with(16, 1, 16).summary,
+              HasSubstr("and maxPods and podsPerCore: 1 on 16 CPUs allow 16"));
+  config = aligning_config("none");
+  EXPECT_THAT(with(110, 1, 16).summary, HasSubstr("and podsPerCore: 1 on 16 CPUs allows 16"));
   config = aligning_config("none");
   EXPECT_THAT(texts(with(16, 1, 16).remedies),
               ElementsAre("one of the other pods is removed, such as default/p0",
@@ -355,6 +358,31 @@ TEST(Explain, AHeldPodIsInTheWayUnderItsUid) {
   EXPECT_THAT(texts(explained.remedies), Contains("held-uid (7 CPUs on NUMA node 0) is removed"));
 }
 
+/// A kubelet lowers the requests of a Burstable pod while it runs.
+TEST(Explain, ARunningPodMayRequestLess) {
+  TestNode node({}, aligning_config("none"));
+  PodSpec burst = pod("burst", {{"cpu", "5"}});
+  burst.containers[0].resources.limits.clear();
+  PodSpec important = pod("important", {{"cpu", "6"}});
+  important.containers[0].resources.limits.clear();
+  important.priority.value = 1000;
+  ASSERT_EQ(node.admit(important), "");
+  ASSERT_EQ(node.admit(burst), "");
+  PodSpec web = pod("web", {{"cpu", "7"}});
+  web.containers[0].resources.limits.clear();
+  const auto remedies = find_remedies(node.node(), node.state(), web);
+  const auto resize = std::find_if(remedies.begin(), remedies.end(), [](const Remedy& remedy) {
+    return remedy.kind == Remedy::Kind::kResize;
+  });
+  ASSERT_NE(resize, remedies.end());
+  EXPECT_THAT(resize->text,
+              HasSubstr("default/burst is resized in place: container c: cpu 5 -> 2 (requests)"));
+  NodeState state = node.state();
+  state.pods.replace_spec(state.pods.find(PodUid("burst")), resize->pod.value());
+  EXPECT_TRUE(std::holds_alternative<Admitted>(
+      decide(node.node(), state, web, nullptr, nullptr, AdmissionChecks::kManagersAndRequests)));
+}
+
 TEST(Explain, OfHeldPodsItSaysWhatIsNotKnown) {
   TestNode node({}, aligning_config("none"));
   ASSERT_EQ(node.admit(pod("held-uid", {{"cpu", "12"}, {"memory", "1Gi"}})), "");
@@ -368,8 +396,9 @@ TEST(Explain, OfHeldPodsItSaysWhatIsNotKnown) {
   EXPECT_EQ(explained.rejection->reason, "OutOfcpu");
   EXPECT_THAT(explained.notes,
               ElementsAre("1 pod is known only from the kubelet's files (held-uid): its 12 CPUs "
-                          "are counted, and any other requests are unknown; pass the manifest "
-                          "before that of this pod"));
+                          "are counted, and any other requests are unknown; name what runs on the "
+                          "node with --running FILE, or pass the manifest before that of this "
+                          "pod"));
   EXPECT_EQ(to_string(explained.table.at(0).places.at(0).holders.at(0)), "held-uid");
   EXPECT_THAT(texts(explained.remedies), Contains(HasSubstr("held-uid")));
   state.held_names.names[PodUid("held-uid")] = {PodUid("held-uid"), "shop", "old"};
@@ -515,6 +544,18 @@ TEST(Explain, WholeCoresMayBeReserved) {
   config.reserved_system_cpus = "0-1";
   EXPECT_THAT(remedies_with_threads(config, "2", "12"),
               Contains("reservedSystemCPUs: 0-1 -> 0,4 (as many, in whole cores)"));
+}
+
+TEST(Explain, CpusReservedByCountAreNotSet) {
+  Config config = aligning_config("single-numa-node");
+  config.reserved_system_cpus = "";
+  config.kube_reserved["cpu"] = "6";
+  TestNode node({}, config);
+  ASSERT_EQ(node.admit(pod("a", {{"cpu", "4"}, {"memory", "1Gi"}})), "");
+  const PodSpec web = pod("web", {{"cpu", "6"}, {"memory", "1Gi"}});
+  EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
+              Contains("reservedSystemCPUs: not set (0-5 by count) -> 0-1,12-15 (4 fewer on NUMA "
+                       "node 0)"));
 }
 
 TEST(Explain, FewerCpusMayBeReservedByCount) {

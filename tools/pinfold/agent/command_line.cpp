@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/config_source.hpp"
+#include "pinfold/agent/kept_state.hpp"
 #include "pinfold/text/words.hpp"
 
 namespace pinfold::tools {
@@ -81,7 +82,11 @@ Error with_own_advice(const NodeOptions& options, Error error) {
   };
   const bool is_of_state = says("could not restore state from checkpoint") ||
                            (error.code == ErrorCode::kCorrupt && says("start: "));
-  if (is_of_state && !says("'pinfold reconfigure' adapts it")) {
+  const std::string_view adapts = "'pinfold reconfigure' adapts it";
+  if (const auto at = error.message.find(adapts); at != std::string::npos) {
+    error.message.replace(at, adapts.size(),
+                          fmt::format("'{}' adapts it", command_line("reconfigure", options)));
+  } else if (is_of_state && !says(agent::kNoRepair)) {
     error.message += advice_for(options, error.message);
   }
   if (says("start: nodeallocatable") && names_config(options)) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <set>
 
 #include "agent/agent_options.hpp"
 #include "agent/agent_session.hpp"
@@ -11,6 +10,7 @@
 #include "documents.hpp"
 #include "input.hpp"
 #include "node/explain.hpp"
+#include "node/missing_devices.hpp"
 #include "pinfold/agent/admission.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_documents.hpp"
@@ -89,21 +89,6 @@ void warn_of_held_pods(const agent::NodeAgent& agent) {
       fmt::join(held, ", ")));
 }
 
-/// Warns of device resources that the machine does not have. As in the kubelet, they are ignored; a
-/// scheduler would not send the pod here.
-void warn_of_missing_devices(const Machine& machine, const std::vector<PodSpec>& pods) {
-  std::set<std::string> offered;
-  for (const Device& device : machine.devices()) offered.insert(device.resource);
-  for (const PodSpec& pod : pods) {
-    for (const std::string& resource : device_resources(pod)) {
-      if (offered.contains(resource)) continue;
-      warn(fmt::format(
-          "{}/{}: no device plugin on this machine offers '{}'; the decision ignores it",
-          pod.namespace_name, pod.name, resource));
-    }
-  }
-}
-
 /// Admits all pods in one transaction. With --start, admits and starts each pod before the next
 /// one, because starting it releases the resources of its init containers.
 Result<std::vector<Admission>> admit_all(AgentSession& session, const std::vector<PodSpec>& pods,
@@ -165,7 +150,12 @@ Result<ExitStatus> run(const AdmitOptions& options) {
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
   PINFOLD_LET(auto session, AgentSession::open(options.agent));
   const agent::NodeAgent& agent = session.view();
-  warn_of_missing_devices(agent.node().machine(), pods);
+  for (const PodSpec& pod : pods) {
+    for (const std::string& sentence :
+         missing_devices(agent.node().machine(), options.agent.machine, pod)) {
+      warn(sentence);
+    }
+  }
   if (agent.enforces() && options.agent.output == OutputFormat::kText) {
     for (const std::string& warning : agent.enforced()->warnings()) warn(warning);
   }

@@ -15,10 +15,11 @@
 #include "documents.hpp"
 #include "input.hpp"
 #include "node/explain_memory.hpp"
+#include "node/explain_offline.hpp"
 #include "node/kubelet_pods.hpp"
+#include "node/missing_devices.hpp"
 #include "node/status_picture.hpp"
 #include "pinfold/agent/admission.hpp"
-#include "pinfold/agent/offline.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/explain/amount_text.hpp"
 #include "pinfold/explain/explanation.hpp"
@@ -77,22 +78,34 @@ Result<std::vector<PodSpec>> running_pods(const ExplainOptions& options) {
   return std::vector<PodSpec>();
 }
 
+/// Returns where the pods that run on the node come from.
+std::string source_of_running(const ExplainOptions& options) {
+  return options.running.empty() ? "the kubelet" : input_name(options.running);
+}
+
+void warn_of_uncounted(const ExplainOptions& options, const PodSpec& pod, const std::string& why) {
+  warn(fmt::format("{}/{} of {} counts only with what the node's files say it holds: {}",
+                   pod.namespace_name, pod.name, source_of_running(options), why));
+}
+
 /// Returns the state with the pods that run on the node: held ones keep what they have, and the
 /// requests of all count. Warns of those that the node would not admit.
 Result<agent::AgentState> state_with_running(const ExplainOptions& options,
                                              const agent::NodeAgent& agent) {
   PINFOLD_LET(const auto pods, running_pods(options));
-  if (pods.empty()) return agent.state();
-  PINFOLD_LET(auto preview, agent::preview_admission(facts_of(agent), agent.state(), pods));
-  for (std::size_t i = 0; i < pods.size(); ++i) {
-    const auto& rejection = preview.outcomes[i].rejection;
-    if (!rejection) continue;
-    warn(fmt::format("{}/{} of {} counts only with what the node's files say it holds: {}: {}",
-                     pods[i].namespace_name, pods[i].name,
-                     options.running.empty() ? "the kubelet" : input_name(options.running),
-                     rejection->reason, rejection->message));
+  agent::AgentState state = agent.state();
+  for (const PodSpec& pod : pods) {
+    auto preview = agent::preview_admission(facts_of(agent), state, {pod});
+    if (!preview) {  // it would get exclusive CPUs while CPUs are offline
+      warn_of_uncounted(options, pod, preview.error().message);
+      continue;
+    }
+    if (const auto& rejection = preview->outcomes.front().rejection) {
+      warn_of_uncounted(options, pod, rejection->reason + ": " + rejection->message);
+    }
+    state = std::move(preview->next);
   }
-  return std::move(preview.next);
+  return state;
 }
 
 /// Decides the pods of the files one after another, like admit. A pod that is active with the same
@@ -114,18 +127,28 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
     }
     // Like admit, answers nothing for another spec that takes something from what runs.
     if (agent.state().node.find(pod.uid) != nullptr) PINFOLD_TRY(agent.preview({pod}));
-    PINFOLD_LET(auto preview, agent::preview_admission(facts_of(agent), state, {pod}));
+    auto preview = agent::preview_admission(facts_of(agent), state, {pod});
     if (is_selected) {
-      all.push_back({explain(agent.node(), state.node, pod), preview.next.node});
-      add_rejection(preview.outcomes.front(), all.back().explanation);
+      all.push_back({explain_now(facts_of(agent), state.node, pod),
+                     preview ? preview->next.node : state.node});
+      if (preview) add_rejection(preview->outcomes.front(), all.back().explanation);
     }
-    state = std::move(preview.next);
+    if (preview) state = std::move(preview->next);  // else it waits for offline CPUs
   }
   if (all.empty()) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("pod '{}': not in {}", options.pod, input_names(options.files)));
   }
   return all;
+}
+
+/// Notes which resources of the pod the decision ignored.
+void add_missing_devices(const ExplainOptions& options, const agent::NodeAgent& agent,
+                         Explanation& explanation) {
+  for (std::string& sentence :
+       missing_devices(agent.node().machine(), options.agent.machine, explanation.pod)) {
+    explanation.notes.push_back(std::move(sentence));
+  }
 }
 
 Result<std::vector<Explained>> explain_all(const ExplainOptions& options,
@@ -141,9 +164,17 @@ bool is_about_pods(const Remedy& remedy) {
   return remedy.kind == Remedy::Kind::kPods || remedy.kind == Remedy::Kind::kMoves;
 }
 
+/// Returns "once CPUs 4-5 are online, TEXT" if the remedy has no effect before, else the text.
+std::string once_online(const Remedy& remedy, std::string text) {
+  if (remedy.online.empty()) return text;
+  return fmt::format("once CPUs {} are online, {}", remedy.online.to_string(), text);
+}
+
 /// Returns "with container c: cpu 6 -> 4", "if default/db moves".
 std::string condition(const Remedy& remedy) {
-  return fmt::format("{} {}", is_about_pods(remedy) ? "if" : "with", remedy.text);
+  if (remedy.kind == Remedy::Kind::kOnline) return "once " + remedy.text;
+  const bool is_clause = is_about_pods(remedy) || remedy.kind == Remedy::Kind::kResize;
+  return once_online(remedy, fmt::format("{} {}", is_clause ? "if" : "with", remedy.text));
 }
 
 std::vector<std::string> remedies_of(const Explanation& explanation) {
@@ -190,7 +221,7 @@ std::vector<std::string> sentences_of(const Explanation& explanation,
                                 container.quota));
     }
     for (const Remedy& remedy : explanation.remedies) {
-      all.push_back("For exclusive CPUs: " + remedy.text);
+      all.push_back("For exclusive CPUs: " + once_online(remedy, remedy.text));
     }
     return all;
   }
@@ -284,27 +315,38 @@ OccupiedPlace sum_of(const OccupiedResource& resource) {
     sum.free += place.free;
     sum.reserved += place.reserved;
     sum.held += place.held;
+    sum.offline += place.offline;
   }
   return sum;
 }
 
+bool has_offline(const OccupiedResource& resource) { return !sum_of(resource).offline.is_zero(); }
+
 std::string resource_table(const Explanation& explanation) {
   using Align = TextTable::Align;
-  TextTable table({{"RESOURCE", Align::kLeft},
-                   {"NUMA", Align::kLeft},
-                   {"NEEDED", Align::kRight},
-                   {"FREE", Align::kRight},
-                   {"RESERVED", Align::kRight},
-                   {"HELD", Align::kRight},
-                   {"BY", Align::kLeft, true}});
+  const bool is_any_offline =
+      std::any_of(explanation.table.begin(), explanation.table.end(), has_offline);
+  std::vector<TextTable::Column> columns = {{"RESOURCE", Align::kLeft},  {"NUMA", Align::kLeft},
+                                            {"NEEDED", Align::kRight},   {"FREE", Align::kRight},
+                                            {"RESERVED", Align::kRight}, {"HELD", Align::kRight},
+                                            {"BY", Align::kLeft, true}};
+  if (is_any_offline)
+    columns.insert(columns.begin() + 4, TextTable::Column{"OFFLINE", Align::kRight});
+  TextTable table(std::move(columns));
   const auto add = [&](const OccupiedResource& resource, const OccupiedPlace& place,
                        const std::string& needed) {
-    table.add(
-        {resource.resource,
-         place.numa_nodes.empty() ? "any" : fmt::format("{}", fmt::join(place.numa_nodes, ",")),
-         needed, readable(place.free, AmountRounding::kDown),
-         readable(place.reserved, AmountRounding::kUp), readable(place.held, AmountRounding::kDown),
-         holders_text(place)});
+    std::vector<std::string> row = {
+        resource.resource,
+        place.numa_nodes.empty() ? "any" : fmt::format("{}", fmt::join(place.numa_nodes, ",")),
+        needed,
+        readable(place.free, AmountRounding::kDown),
+        readable(place.reserved, AmountRounding::kUp),
+        readable(place.held, AmountRounding::kDown),
+        holders_text(place)};
+    if (is_any_offline) {
+      row.insert(row.begin() + 4, readable(place.offline, AmountRounding::kDown));
+    }
+    table.add(std::move(row));
   };
   const bool is_aligned = explanation.rejection->reason == "TopologyAffinityError";
   for (const OccupiedResource& resource : explanation.table) {
@@ -369,8 +411,9 @@ std::string as_text(const Explanation& explanation, const ExplainOptions& option
   }
   std::string rest = containers_text(explanation.containers);
   for (const Remedy& remedy : explanation.remedies) {
-    rest += wrapped_lines(fmt::format("\nFor exclusive CPUs\n  {}\n", escaped(remedy.text)),
-                          terminal_style());
+    rest += wrapped_lines(
+        fmt::format("\nFor exclusive CPUs\n  {}\n", escaped(once_online(remedy, remedy.text))),
+        terminal_style());
   }
   if (!explanation.trace.facts.empty()) {
     rest += "\nHow it was decided:\n" + trace_text(explanation.trace);
@@ -394,10 +437,8 @@ Result<ExitStatus> run(const ExplainOptions& given) {
                 "expected a pod manifest, or --pod with the name of an active pod");
   }
   PINFOLD_LET(const auto agent, open_agent(options.agent));
-  PINFOLD_LET(const auto all, explain_all(options, agent));
-  for (const Explained& one : all) {
-    PINFOLD_TRY(agent::check_no_gains(agent.state().node, one.state, agent.offline()));
-  }
+  PINFOLD_LET(auto all, explain_all(options, agent));
+  for (Explained& one : all) add_missing_devices(options, agent, one.explanation);
   PINFOLD_TRY(write_panels(options, agent, all));
   ExplainDocument document{agent.node().config().profile, {}};
   for (const auto& [explanation, state] : all) {

@@ -16,7 +16,9 @@ struct AdmitOutcome {
   std::optional<Rejection> rejection;
   /// The change is durable but not applied to the kernel; reconcile() tries again.
   std::optional<Error> not_enforced;
-  std::vector<std::string> notes = {};  ///< known bugs of the kubelet that act: see acting_quirks
+  /// Known bugs of the kubelet that act, see acting_quirks; before them, of a rejected pod that
+  /// needs exclusive CPUs, that CPUs are offline.
+  std::vector<std::string> notes = {};
 };
 
 /// What a container runtime reported about the pods to admit.

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/metrics.hpp"
@@ -24,6 +25,10 @@ enum class Unstored {
   /// requested again after a restart.
   kIsKept,
 };
+
+/// The end of the error of a kubelet's state whose containers have CPUs that the node lacks or
+/// reserves: `pinfold checkpoint repair` would release what they have.
+inline constexpr std::string_view kNoRepair = "; no repair keeps what these containers have";
 
 /// The side file with the values that Pinfold has changed: see quiet::encode_kept.
 inline constexpr std::string_view kKnobsFileName = ".pinfold_knobs";

@@ -4,14 +4,33 @@
 #include <vector>
 
 #include "pinfold/agent/desired.hpp"
+#include "pinfold/api/pod.hpp"
 #include "pinfold/base/result.hpp"
+#include "pinfold/types/container_map.hpp"
+#include "pinfold/types/cpuset.hpp"
+#include "pinfold/types/pod_ref.hpp"
 
 /// What containers lose while CPUs are offline.
 namespace pinfold::agent {
 
+/// Returns whether a container has exclusive CPUs in `after` that it did not have in `before`.
+[[nodiscard]] bool gains_cpus(const NodeState& before, const NodeState& after);
+
+/// Returns whether a container of the pod needs more exclusive CPUs than it has.
+[[nodiscard]] bool needs_cpus(const Node& node, const NodeState& state, const PodSpec& pod);
+
+/// Returns whose exclusive CPUs these are: "4 of a/x/c, 14-15 of no container".
+[[nodiscard]] std::string owners_of(const ContainerMap<CpuSet>& assignments, const PodNames& names,
+                                    CpuSet cpus);
+
+/// Says that no container gets exclusive CPUs while some are offline, whose these are, and the
+/// command that brings them back. Domain: `offline` is not empty.
+[[nodiscard]] std::string offline_text(const NodeState& state, const CpuSet& offline);
+/// Returns "chcpu --enable 4,14-15".
+[[nodiscard]] std::string online_command(const CpuSet& cpus);
+
 /// Checks that no CPUs become exclusive while some are offline: the shared pool might be left
-/// without CPUs. Errors: kUnsupported if a container has exclusive CPUs in `after` that it did not
-/// have in `before`.
+/// without CPUs. Errors: kUnsupported with offline_text() if gains_cpus().
 [[nodiscard]] Result<void> check_no_gains(const NodeState& before, const NodeState& after,
                                           const CpuSet& offline);
 

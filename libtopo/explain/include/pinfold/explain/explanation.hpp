@@ -27,6 +27,7 @@ struct Holder {
 
 struct OccupiedPlace : PlaceAmounts {
   std::vector<Holder> holders;  ///< largest amounts first
+  Quantity offline = {};        ///< CPUs that would be free but are offline; they are not in `free`
 };
 
 /// A resource of the node at the step that failed.

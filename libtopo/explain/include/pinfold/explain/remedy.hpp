@@ -18,8 +18,10 @@ struct Remedy {
   enum class Kind {
     kRequest,  ///< the pod's requests change: `pod`
     kMoves,    ///< containers of other pods move: `moves`, from plan_defragmentation()
+    kResize,   ///< a container of another pod requests less while it runs: `pod` is that pod
     kPods,     ///< other pods are removed: `pods`
     kSetting,  ///< the node's configuration changes: `config`
+    kOnline,   ///< CPUs come back online: `online`
   };
   Kind kind = Kind::kRequest;
   std::string text;  ///< "container main: cpu 6 -> 4 (requests and limits)"
@@ -28,9 +30,12 @@ struct Remedy {
   std::vector<PodUid> pods;
   std::optional<Config> config;
   std::vector<PlannedContainer> moves = {};
+  /// CPUs that must be back online before the change helps. find_remedies() leaves it empty, as it
+  /// knows no offline CPUs.
+  CpuSet online = {};
 };
 
-/// Returns "request", "moves", "pods" or "setting".
+/// Returns "request", "moves", "resize", "pods", "setting" or "online".
 [[nodiscard]] std::string_view to_string(Remedy::Kind kind);
 
 inline constexpr std::size_t kMoveSteps = 100;  ///< PlanOptions::steps of the first search

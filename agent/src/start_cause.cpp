@@ -1,0 +1,171 @@
+#include "start_cause.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "pinfold/agent/offline.hpp"
+#include "pinfold/agent/pod_logs.hpp"
+#include "pinfold/agent/pods_file.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/decide/fields.hpp"
+#include "pinfold/types/quantity.hpp"
+
+namespace pinfold::agent {
+namespace {
+
+/// "CPU 4", "CPUs 2-3".
+std::string cpus_text(const CpuSet& cpus) {
+  return fmt::format("CPU{} {}", cpus.size() == 1 ? "" : "s", cpus.to_string());
+}
+
+CpuSet assigned_in(const CpuCheckpoint& state) {
+  CpuSet all;
+  for (const auto& entry : state.assignments) all |= entry.value;
+  for (const auto& [uid, cpus] : state.pods) all |= cpus;
+  return all;
+}
+
+/// Replaces the `taken` ones of the reserved CPUs by free ones, whole cores first.
+CpuSet with_free_cpus(const Node& node, const CpuSet& free, const CpuSet& taken) {
+  const std::size_t wanted = node.cpu().reserved().size();
+  CpuSet reserved = node.cpu().reserved() - taken;
+  for (const Machine::Group& core : node.machine().cores()) {
+    const bool fits = free.contains_all(core.cpus) && !reserved.intersects(core.cpus) &&
+                      reserved.size() + core.cpus.size() <= wanted;
+    if (fits) reserved |= core.cpus;
+  }
+  for (const CpuId cpu : free - reserved) {
+    if (reserved.size() == wanted) break;
+    reserved.insert(cpu);
+  }
+  return reserved;
+}
+
+/// Returns reserved CPUs with which the state starts; nullopt if there are none.
+std::optional<CpuSet> other_reservation(const Node& node, const CpuCheckpoint& state,
+                                        const CpuSet& taken) {
+  const CpuSet reserved = with_free_cpus(node, state.default_set, taken);
+  Config config = node.config();
+  config.reserved_system_cpus = reserved.to_string();
+  const auto other = Node::make(node.machine(), std::move(config));
+  CpuState started{state};
+  if (!other || !other->cpu().start(started)) return std::nullopt;
+  return reserved;
+}
+
+/// CPUs that the system reserves and containers have.
+std::string about_reserved(const Node& node, const CpuCheckpoint& state, const PodNames& names,
+                           const CpuSet& taken) {
+  const auto other = other_reservation(node, state, taken);
+  return fmt::format(
+      "this configuration reserves {} that containers have ({}): {}end their pods before it "
+      "changes",
+      cpus_text(taken), owners_of(state.assignments, names, taken),
+      other ? fmt::format("write reservedSystemCPUs: {}, which are free, or ", other->to_string())
+            : "");
+}
+
+/// CPUs that the machine lacks.
+std::string about_lost(const CpuCheckpoint& state, const PodNames& names, const CpuSet& lost) {
+  return fmt::format("{} of the state {} offline or gone ({}): '{}' brings {} back",
+                     cpus_text(lost), lost.size() == 1 ? "is" : "are",
+                     owners_of(state.assignments, names, lost), online_command(lost),
+                     lost.size() == 1 ? "it" : "them");
+}
+
+StartCause about_cpus(const Node& node, const CpuCheckpoint& state, const PodNames& names) {
+  const CpuSet assigned = assigned_in(state);
+  const CpuSet known = state.default_set | assigned;
+  const CpuSet lost = known - node.machine().all_cpus();
+  const CpuSet taken = (node.cpu().reserved() & assigned) - lost;
+  std::vector<std::string> parts;
+  if (!lost.empty()) parts.push_back(about_lost(state, names, lost));
+  if (!taken.empty()) parts.push_back(about_reserved(node, state, names, taken));
+  if (const CpuSet added = node.cpu().allocatable() - known; !added.empty()) {
+    parts.push_back(
+        fmt::format("{} {} not in the state", cpus_text(added), added.size() == 1 ? "is" : "are"));
+  }
+  return {fmt::format("{}", fmt::join(parts, "; ")), !taken.empty() || lost.intersects(assigned)};
+}
+
+using Tables = std::map<std::string, MemoryTable>;
+
+std::string bytes_text(std::uint64_t bytes) {
+  return Quantity::bytes(static_cast<std::int64_t>(bytes)).to_string();
+}
+
+/// Compares the memory of one NUMA node in the state with that of the node as it is now.
+void compare_tables(std::int32_t id, Tables was, Tables is, std::vector<std::string>& out) {
+  for (const auto& entry : is) was.try_emplace(entry.first);
+  for (const auto& [type, before] : was) {
+    const MemoryTable& now = is[type];
+    if (before.total != now.total) {
+      out.push_back(fmt::format("NUMA node {} has {} of {}, in the state {}", id,
+                                bytes_text(now.total), type, bytes_text(before.total)));
+    }
+    if (before.system_reserved != now.system_reserved) {
+      out.push_back(fmt::format(
+          "{} of {} are reserved for the system on NUMA node {}, in the state {}",
+          bytes_text(now.system_reserved), type, id, bytes_text(before.system_reserved)));
+    }
+  }
+}
+
+std::string about_memory(const Node& node, const MemoryCheckpoint& state) {
+  MemoryState fresh;
+  if (!node.memory().start(fresh)) return "";
+  std::vector<std::string> parts;
+  for (const auto& [id, now] : fresh.machine_state) {
+    const auto before = state.machine_state.find(id);
+    if (before == state.machine_state.end()) {
+      parts.push_back(fmt::format("NUMA node {} is new: not in the state", id));
+    } else {
+      compare_tables(id, before->second.tables, now.tables, parts);
+    }
+  }
+  for (const auto& entry : state.machine_state) {
+    if (fresh.machine_state.contains(entry.first)) continue;
+    parts.push_back(fmt::format("NUMA node {} of the state is gone", entry.first));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+}  // namespace
+
+StartCause find_start_cause(const Node& node, const StartError& error,
+                            const checkpoint::Files& files, const PodNames& names) {
+  if (error.stage == StartStage::kCpuManager && files.cpu && node.cpu().is_static()) {
+    const auto found = checkpoint::inspect_cpu(*files.cpu);
+    if (found && found->policy == node.config().cpu_manager_policy) {
+      return about_cpus(node, found->state, names);
+    }
+  }
+  if (error.stage == StartStage::kMemoryManager && files.memory) {
+    const auto found = checkpoint::inspect_memory(*files.memory);
+    if (found && found->policy == node.config().memory_manager_policy) {
+      return {about_memory(node, found->state)};
+    }
+  }
+  return {};
+}
+
+PodNames names_in_files(const checkpoint::Files& files, const std::string& pod_logs) {
+  AgentState state;
+  if (!files.pods || !decode_pods(*files.pods, state)) state = {};
+  PodNames names = names_of_pods(state.node);
+  const auto found = checkpoint::inspect_cpu(files.cpu.value_or(""));
+  if (!found) return names;
+  std::set<PodUid> uids;
+  for (const auto& entry : found->state.assignments) uids.insert(entry.pod);
+  names.merge(names_in_pod_logs(pod_logs, uids));
+  return names;
+}
+
+}  // namespace pinfold::agent

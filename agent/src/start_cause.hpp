@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "pinfold/checkpoint/files.hpp"
+#include "pinfold/checkpoint/start.hpp"
+#include "pinfold/decide/node.hpp"
+#include "pinfold/types/pod_ref.hpp"
+
+namespace pinfold::agent {
+
+/// Why a stored state does not fit a node.
+struct StartCause {
+  /// Sentences without a period: the values that differ, who holds them, and what helps while the
+  /// state stays as it is; "" if none of the known causes applies.
+  std::string text;
+  /// The node lacks, or reserves, CPUs that containers of the state have, so that no file for it
+  /// gives these containers what they have now.
+  bool takes_from_containers = false;
+};
+
+/// Compares a state that does not start with the node. `names`: of the pods of the state.
+[[nodiscard]] StartCause find_start_cause(const Node& node, const StartError& error,
+                                          const checkpoint::Files& files, const PodNames& names);
+
+/// Reads the names of the pods in the files: those of the agent's own file, else those in the
+/// kubelet's directory of logs.
+[[nodiscard]] PodNames names_in_files(const checkpoint::Files& files, const std::string& pod_logs);
+
+}  // namespace pinfold::agent

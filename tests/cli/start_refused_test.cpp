@@ -1,0 +1,146 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "run_program.hpp"
+#include "temp_dir.hpp"
+
+/// What the program says of a state that does not start with a configuration or on a machine.
+namespace pinfold {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+using test::run_shell;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string config(const std::string& reserved, const std::string& memory) {
+  return "cpuManagerPolicy: static\nreservedSystemCPUs: " + reserved +
+         "\nmemoryManagerPolicy: Static\nkubeReserved: {memory: " + memory +
+         "}\nevictionHard: {}\nreservedMemory: [{numaNode: 0, limits: {memory: " + memory + "}}]\n";
+}
+
+/// Two NUMA nodes of 8 CPUs. shop/db has CPUs 2-7; `state` is Pinfold's directory, `kubelet` one
+/// with the kubelet's files alone.
+class StartRefused : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Outcome machine = run_shell(
+        PINFOLD_COMMAND " topology --synthetic 'pack:2 [numa(memory=16GiB)] core:4 pu:2' -o json");
+    ASSERT_EQ(machine.status, 0) << machine.err;
+    machine_ = json::parse(machine.out);
+    put_machine(machine_);
+    dir_.write("config.yaml", config("0-1", "1Gi"));
+    dir_.write("db.yaml",
+               "kind: Pod\nmetadata: {name: db, namespace: shop, uid: 0b7d0c9e}\n"
+               "spec: {containers: [{name: main, resources: {limits: {cpu: 6, memory: 1Gi}}}]}\n");
+    dir_.write("web.yaml",
+               "kind: Pod\nmetadata: {name: web, namespace: shop}\n"
+               "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}}]}\n");
+    const Outcome made =
+        in_dir("mkdir -m 700 state kubelet && mkdir -p logs/shop_db_0b7d0c9e && " PINFOLD_COMMAND
+               " admit --no-enforce --state-dir state --config config.yaml --machine machine.json "
+               "db.yaml && cp state/*_manager_state kubelet");
+    ASSERT_EQ(made.status, 0) << made.err;
+  }
+  void put_machine(const json& machine) const { dir_.write("machine.json", machine.dump()); }
+  [[nodiscard]] Outcome in_dir(const std::string& command) const {
+    return run_shell("cd '" + dir_.path() + "' && " + command);
+  }
+  [[nodiscard]] Outcome explain(const std::string& state, const std::string& config_file) const {
+    return in_dir(PINFOLD_COMMAND " explain --state-dir " + state + " --config " + config_file +
+                  " --machine machine.json --pod-logs logs web.yaml");
+  }
+  /// CPU 4 is offline.
+  [[nodiscard]] json smaller_machine() const {
+    json smaller = machine_;
+    smaller.at("cpus").erase(4);
+    return smaller;
+  }
+
+  test::TempDir dir_;
+  json machine_;
+};
+
+TEST_F(StartRefused, ReservedCpusThatAContainerHas) {
+  dir_.write("new.yaml", config("0-3", "1Gi"));
+  const Outcome refused = explain("kubelet", "new.yaml");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("not all reserved cpus"),
+                    HasSubstr("; this configuration reserves CPUs 2-3 that containers have (2-3 of "
+                              "shop/db/main): write reservedSystemCPUs: 0-1,8-9, which are free, "
+                              "or end their pods before it changes; no repair keeps what these "
+                              "containers have\n"),
+                    Not(HasSubstr("checkpoint repair"))));
+  dir_.write("advised.yaml", config("0-1,8-9", "1Gi"));
+  EXPECT_EQ(explain("kubelet", "advised.yaml").status, 0);
+  const Outcome repair = in_dir(PINFOLD_COMMAND
+                                " checkpoint repair --config new.yaml --machine machine.json "
+                                "kubelet");
+  EXPECT_EQ(repair.status, 1) << "a repair now keeps everything: " << repair.out;
+}
+
+TEST_F(StartRefused, APinfoldDirectoryCanBeAdaptedByTheCommandAsItIsPrinted) {
+  dir_.write("new.yaml", config("0-3", "1Gi"));
+  const Outcome refused = explain("state", "new.yaml");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("(2-3 of shop/db/main)"),
+                    HasSubstr("; the state is for another configuration of this node "
+                              "(reservedSystemCPUs: '0-1' becomes '0-3'): 'pinfold reconfigure "
+                              "--state-dir state --config new.yaml --machine machine.json "
+                              "--pod-logs logs' adapts it to this one")));
+  const auto begin = refused.err.find("'pinfold reconfigure ") + std::string("'pinfold ").size();
+  const std::string command = refused.err.substr(begin, refused.err.find('\'', begin) - begin);
+  const Outcome adapted = in_dir(PINFOLD_COMMAND " " + command + " --no-enforce");
+  EXPECT_EQ(adapted.status, 0) << adapted.err;
+  EXPECT_EQ(explain("state", "new.yaml").status, 0);
+}
+
+TEST_F(StartRefused, OfflineCpusOfAContainer) {
+  put_machine(smaller_machine());
+  for (const char* const profile : {"", " --profile kubelet-1.36"}) {
+    const Outcome refused = in_dir(PINFOLD_COMMAND
+                                   " explain --state-dir kubelet --config config.yaml --machine "
+                                   "machine.json --pod-logs logs web.yaml" +
+                                   std::string(profile));
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(refused.err,
+                AllOf(HasSubstr("; CPU 4 of the state is offline or gone (4 of shop/db/main): "
+                                "'chcpu --enable 4' brings it back; no repair keeps"),
+                      Not(HasSubstr("checkpoint repair"))));
+  }
+}
+
+TEST_F(StartRefused, MemoryThatHasChanged) {
+  json drifted = machine_;
+  drifted.at("numaNodes").at(1).at("memory") = (std::uint64_t{16} << 30U) - (4U << 20U);
+  put_machine(drifted);
+  const Outcome refused = explain("kubelet", "config.yaml");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("; NUMA node 1 has 16380Mi of memory, in the state 16Gi; 'pinfold "
+                              "checkpoint repair"),
+                    HasSubstr("the expected machine state is different from the real one")));
+}
+
+TEST_F(StartRefused, MemoryThatIsReservedOtherwise) {
+  dir_.write("new.yaml", config("0-1", "1536Mi"));
+  EXPECT_THAT(explain("kubelet", "new.yaml").err,
+              HasSubstr("; 1536Mi of memory are reserved for the system on NUMA node 0, in the "
+                        "state 1Gi; 'pinfold checkpoint repair"));
+  const Outcome repair = in_dir(PINFOLD_COMMAND
+                                " checkpoint repair --config new.yaml --machine machine.json "
+                                "kubelet");
+  EXPECT_EQ(repair.status, 0) << repair.out << repair.err;
+  EXPECT_EQ(explain("kubelet", "new.yaml").status, 0);
+}
+
+}  // namespace
+}  // namespace pinfold

@@ -1,0 +1,112 @@
+#include "node/explain_offline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "pinfold/agent/offline.hpp"
+#include "pinfold/decide/decide.hpp"
+#include "pinfold/decide/stale.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+/// Returns whether a pod fits without new exclusive CPUs for any container.
+bool fits_now(const Node& node, const NodeState& state, const PodSpec& pod) {
+  const Decision decision = decide(node, release_stale(node, state), pod, nullptr, nullptr,
+                                   AdmissionChecks::kManagersAndRequests);
+  const auto* const admitted = std::get_if<Admitted>(&decision);
+  return admitted != nullptr && !agent::gains_cpus(state, admitted->next);
+}
+
+/// Returns whether a remedy helps while CPUs are offline: nothing is moved then, and a node only
+/// starts with a configuration that needs no move.
+bool helps_now(const Node& node, NodeState state, const PodSpec& pod, const Remedy& remedy) {
+  switch (remedy.kind) {
+    case Remedy::Kind::kRequest:
+      return fits_now(node, state, *remedy.pod);
+    case Remedy::Kind::kResize:
+      state.pods.replace_spec(state.pods.find(remedy.pod->uid), *remedy.pod);
+      return fits_now(node, state, pod);
+    case Remedy::Kind::kPods:
+      for (const PodUid& uid : remedy.pods) state = remove_pod(node, std::move(state), uid);
+      return fits_now(node, state, pod);
+    case Remedy::Kind::kSetting: {
+      const auto other = Node::make(node.machine(), *remedy.config);
+      return other && other->cpu().start(state.cpu) && other->memory().start(state.memory) &&
+             fits_now(*other, state, pod);
+    }
+    case Remedy::Kind::kMoves:
+    case Remedy::Kind::kOnline:
+      break;
+  }
+  return false;
+}
+
+/// Marks the remedies that only help once the CPUs are back, and puts them last.
+void sort_remedies(const agent::AdmissionFacts& facts, const NodeState& state,
+                   Explanation& explanation) {
+  for (Remedy& remedy : explanation.remedies) {
+    if (!helps_now(facts.node, state, explanation.pod, remedy)) remedy.online = facts.offline;
+  }
+  std::stable_partition(explanation.remedies.begin(), explanation.remedies.end(),
+                        [](const Remedy& remedy) { return remedy.online.empty(); });
+}
+
+/// Takes offline CPUs out of what is free.
+void take_offline(const agent::AdmissionFacts& facts, const NodeState& state,
+                  Explanation& explanation) {
+  const Machine& machine = facts.node.machine();
+  const CpuSet offline = facts.node.cpu().free_cpus(state.cpu) & facts.offline;
+  for (OccupiedResource& resource : explanation.table) {
+    if (resource.resource != "cpu") continue;
+    for (OccupiedPlace& place : resource.places) {
+      if (place.numa_nodes.empty()) continue;  // the sum of requests, which no CPU is part of
+      const auto position = machine.numa_position(NumaId{place.numa_nodes.front()});
+      if (!position) continue;
+      const auto count =
+          static_cast<std::int64_t>(offline.count_common(machine.cpus_of_numa(*position)));
+      place.offline = std::min(place.free, Quantity::of(count, Quantity::Format::kDecimalSi));
+      place.free -= place.offline;
+    }
+  }
+}
+
+/// Makes an admission the rejection that it is until the CPUs are back.
+void reject(const CpuSet& offline, const std::string& why, Explanation& explanation) {
+  explanation.rejection = Rejection::unexpected(why);
+  explanation.containers.clear();
+  Remedy remedy;
+  remedy.kind = Remedy::Kind::kOnline;
+  remedy.text = fmt::format("CPUs {} are online again: {}", offline.to_string(),
+                            agent::online_command(offline));
+  remedy.online = offline;
+  explanation.remedies.clear();
+  explanation.remedies.push_back(std::move(remedy));
+}
+
+}  // namespace
+
+Explanation explain_now(const agent::AdmissionFacts& facts, const NodeState& state,
+                        const PodSpec& pod) {
+  Explanation explanation = explain(facts.node, state, pod);
+  if (facts.offline.empty()) return explanation;
+  sort_remedies(facts, state, explanation);
+  const bool is_stopped = explanation.rejection ? agent::needs_cpus(facts.node, state, pod)
+                                                : !fits_now(facts.node, state, pod);
+  if (!is_stopped) return explanation;
+  take_offline(facts, state, explanation);
+  const std::string why = agent::offline_text(state, facts.offline);
+  if (!explanation.rejection) reject(facts.offline, why, explanation);
+  explanation.notes.insert(explanation.notes.begin(),
+                           "Once they are back: " + std::move(explanation.summary));
+  explanation.summary =
+      fmt::format("{}/{} needs exclusive CPUs: {}", pod.namespace_name, pod.name, why);
+  return explanation;
+}
+
+}  // namespace pinfold::tools

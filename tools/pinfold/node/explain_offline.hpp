@@ -1,0 +1,14 @@
+#pragma once
+
+#include "pinfold/agent/admission.hpp"
+#include "pinfold/explain/explanation.hpp"
+
+namespace pinfold::tools {
+
+/// Explains a pod on a node some of whose CPUs may be offline. A pod that would get exclusive CPUs
+/// is then rejected; a remedy that helps only once the CPUs are back says so and comes last.
+/// `state` is the one before the decision.
+[[nodiscard]] Explanation explain_now(const agent::AdmissionFacts& facts, const NodeState& state,
+                                      const PodSpec& pod);
+
+}  // namespace pinfold::tools
