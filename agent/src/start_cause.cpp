@@ -34,15 +34,15 @@ CpuSet assigned_in(const CpuCheckpoint& state) {
 
 /// Replaces the `taken` ones of the reserved CPUs by free ones, whole cores first.
 CpuSet with_free_cpus(const Node& node, const CpuSet& free, const CpuSet& taken) {
-  const std::size_t wanted = node.cpu().reserved().size();
+  const std::size_t count = node.cpu().reserved().size();
   CpuSet reserved = node.cpu().reserved() - taken;
   for (const Machine::Group& core : node.machine().cores()) {
     const bool fits = free.contains_all(core.cpus) && !reserved.intersects(core.cpus) &&
-                      reserved.size() + core.cpus.size() <= wanted;
+                      reserved.size() + core.cpus.size() <= count;
     if (fits) reserved |= core.cpus;
   }
   for (const CpuId cpu : free - reserved) {
-    if (reserved.size() == wanted) break;
+    if (reserved.size() == count) break;
     reserved.insert(cpu);
   }
   return reserved;
