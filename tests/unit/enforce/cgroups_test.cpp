@@ -199,7 +199,7 @@ TEST_P(CgroupsTest, RejectsInvalidNames) {
   for (const GroupName& name :
        {GroupName(PodUid("../x")), GroupName(PodUid("")), GroupName(PodUid("a/b")),
         GroupName{PodUid("p"), "../.."}, GroupName{PodUid("p"), ".."},
-        GroupName{PodUid("p"), "a/b"}, GroupName(PodUid("a..b")),
+        GroupName{PodUid("p"), "a/b"}, GroupName(PodUid("a b")),
         GroupName(PodUid(std::string("a\0b", 3)))}) {
     const auto before = kernel_.log;
     const auto done = cgroups_.apply({Step::Kind::kCreate, name, {}, "", ""});

@@ -109,7 +109,7 @@ struct PodSpec {
 /// "unknown field 'spec.containers[0].limit', did you mean 'limits'?".
 [[nodiscard]] Result<void> check_pod_fields(const nlohmann::json& document);
 /// Reads a v1 Pod. Ignores fields that do not affect decisions.
-/// Domain: UID, name and container names as Kubernetes accepts them (no '/', no "..", length);
+/// Domain: UID, name and container names as Kubernetes accepts them (length, no '/');
 /// container names unique; at most 10,000 of a kind; amounts not negative.
 /// A Pod without a namespace is in "default"; one without a UID gets "<namespace>_<name>", which is
 /// unique because a namespace contains no '_'.
