@@ -29,7 +29,7 @@ prepare() {
 }
 
 start() {
-  : >$log # before the kubelet runs: an earlier one's log says that its managers run
+  : >$log # first: the log of an earlier kubelet says that its managers run
   GOMAXPROCS=2 setsid "$1" --config /var/lib/kubelet/config.yaml --hostname-override node --v=4 \
     </dev/null >>$log 2>&1 &
   echo $! >$pid
