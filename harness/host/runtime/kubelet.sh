@@ -32,7 +32,7 @@ prepare() {
 }
 
 start() {
-  : >$log # before the kubelet runs: an earlier one's log says that its managers run
+  : >$log # first: the log of an earlier kubelet says that its managers run
   program=$1
   shift
   [ $# -eq 0 ] || set -- /init kill-at "$@"

@@ -110,8 +110,8 @@ TEST(HookRequestOf, AmountsIsAPodOfOneContainer) {
                              {"io.pinfold.hugepages-2Mi", "64Mi"},
                              {"org.other", "ignored"}});
   ASSERT_TRUE(made) << made.error().message;
-  EXPECT_EQ(made->pod.uid, uid_for("a/b"));
-  EXPECT_EQ(made->pod.name, made->pod.uid.value);
+  EXPECT_EQ(made->pod.uid, PodUid("oci-a.b-3a8e75c1"));
+  EXPECT_EQ(made->pod.name, "oci-a.b-3a8e75c1");
   EXPECT_EQ(made->container, "main");
   ASSERT_EQ(made->pod.containers.size(), 1U);
   EXPECT_EQ(qos_class(made->pod, FeatureGates{}), QosClass::kGuaranteed);
@@ -122,7 +122,7 @@ TEST(HookRequestOf, NamesOfPodAndContainer) {
       {{"io.pinfold.cpu", "1"}, {"io.pinfold.pod", "shop"}, {"io.pinfold.container", "web"}});
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->pod.name, "shop");
-  EXPECT_EQ(made->pod.uid, uid_for("a/b"));
+  EXPECT_EQ(made->pod.uid, PodUid("oci-a.b-3a8e75c1"));
   EXPECT_EQ(made->container, "web");
   EXPECT_NE(made->pod.find("web"), nullptr);
 }

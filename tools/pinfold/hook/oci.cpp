@@ -44,15 +44,16 @@ std::string resource_of(std::string_view name) {
   return is_known ? std::string(resource) : "";
 }
 
-/// Makes a pod UID from a container id. What runc and podman accept stays as it is; of another id
-/// the characters that a UID must not have become dots, and a checksum tells such ids apart.
+/// Makes a pod UID from a container id. Ids that runc and podman accept stay as they are. In any
+/// other id, dots replace the characters that a UID cannot have, and a checksum keeps such ids
+/// apart.
 std::string uid_of(const std::string& id) {
-  constexpr std::size_t kMostOfId = 200;
+  constexpr std::size_t kMostKept = 200;
   std::string uid = "oci-" + id;
   if (is_safe_name(uid)) return uid;
   const auto is_unsafe = [](char c) { return !is_safe_name(fmt::format("a{}", c)); };
   std::replace_if(uid.begin(), uid.end(), is_unsafe, '.');
-  return fmt::format("{}-{:08x}", uid.substr(0, kMostOfId), checkpoint::fnv1a_32(id));
+  return fmt::format("{}-{:08x}", uid.substr(0, kMostKept), checkpoint::fnv1a_32(id));
 }
 
 /// Makes a pod with one container, whose limits come from the annotations.

@@ -11,8 +11,7 @@ namespace pinfold::harness {
 /// The keys of objects within objects: {"status", "phase"}.
 using JsonPath = std::initializer_list<std::string>;
 
-/// Returns the value at a path; null if there is none. Never fails: the document comes from a
-/// guest.
+/// Returns the value at a path; null if there is none, whatever a guest has sent.
 inline const Json& json_at(const Json& document, JsonPath path) {
   static const Json kNull;
   const Json* value = &document;
