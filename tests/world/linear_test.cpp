@@ -51,7 +51,7 @@ class LinearTest : public testing::Test {
   [[nodiscard]] std::string judged() const { return find_contradiction(node_, first_, log_); }
 
   Node node_ = test::static_node();
-  AgentState first_{empty_state(node_), {}, {}, {}, {}, {}, {}, {}};
+  AgentState first_{empty_state(node_), {}, {}, {}, {}, {}, {}, {}, {}};
   std::vector<LoggedCall> log_;
 };
 

@@ -37,7 +37,7 @@ std::string summary_of(const noise::CpuNoise& noise) {
                      noise.lost_us, noise.score);
 }
 
-std::vector<std::string> facts_of(const noise::NoiseReport& report) {
+std::vector<std::string> noise_facts(const noise::NoiseReport& report) {
   std::vector<std::string> facts;
   for (const noise::CpuNoise& noise : report.cpus) {
     facts.push_back(

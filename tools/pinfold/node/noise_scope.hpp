@@ -25,7 +25,7 @@ namespace pinfold::tools {
 [[nodiscard]] std::string summary_of(const noise::CpuNoise& noise);
 
 /// Returns "2: 250/s, score 49" for each CPU.
-[[nodiscard]] std::vector<std::string> facts_of(const noise::NoiseReport& report);
+[[nodiscard]] std::vector<std::string> noise_facts(const noise::NoiseReport& report);
 
 /// Measures interrupts from one call to the next. It reads no threads, so that it costs the same on
 /// every machine.

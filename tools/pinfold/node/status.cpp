@@ -173,7 +173,7 @@ Result<std::string> names_text(const StatusOptions& options, const agent::NodeAg
 std::string noise_text(const std::optional<noise::NoiseReport>& noise, const Style& style) {
   if (!noise || noise->cpus.empty()) return "";
   return "\nInterrupts of exclusive CPUs ('pinfold noise' has all sources):\n" +
-         facts_text(facts_of(*noise), style);
+         facts_text(noise_facts(*noise), style);
 }
 
 /// What is measured from one frame to the next.
