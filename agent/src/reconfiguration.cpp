@@ -269,8 +269,8 @@ void take_machine_over(NodeAgent& agent) {
 
 /// Changes the configuration if all pods can stay.
 Result<void> take_configuration_over(NodeAgent& agent, const Config& config) {
-  PINFOLD_LET(auto to, make_node(agent.node().machine(), config));
-  PINFOLD_LET(const auto planned, plan_reconfiguration(agent, to, PlanOptions{}));
+  PINFOLD_LET(auto&& to, make_node(agent.node().machine(), config));
+  PINFOLD_LET(auto&& planned, plan_reconfiguration(agent, to, PlanOptions{}));
   PINFOLD_TRY(check_all_stay(planned));
   PINFOLD_TRY(agent.reconfigure(std::move(to), planned.plan.next, RunningProcesses::kRefuse));
   const LogSink& log = agent.options().log;

@@ -107,13 +107,6 @@ Observed observe_containers(const Tree& tree, const std::string& kubelet_dir) {
   return observed;
 }
 
-ObservedGroups observe_groups(const Tree& tree) {
-  Problems ignored;
-  ObservedGroups groups = observe_groups(tree, ignored);
-  name_containers(tree, groups, ignored);
-  return groups;
-}
-
 Observed observe_again(const Tree& tree, const Observed& before) {
   Problems problems;
   Observed observed{tree.root()};

@@ -56,6 +56,7 @@ TEST_F(ExplainMemory, AContainerThatNothingLimitsHasNoTable) {
 }
 
 TEST_F(ExplainMemory, TakesProcessesAndGroups) {
+  tree_.write_group("system.slice/sshd.service", "0-7", "0-1", {50});
   tree_.dir().write("proc/1001/status",
                     "Name:\tapp\nCapEff:\t0000000000000000\nSeccomp:\t2\nMems_allowed_list:\t1\n");
   const Outcome process = explain("1001");
@@ -92,9 +93,10 @@ TEST(ExplainMemoryOfPinfold, NamesWhatTheMemoryManagerAssigned) {
               "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\nmemoryManagerPolicy: Static\n"
               "topologyManagerPolicy: single-numa-node\nsystemReserved: {memory: 512Mi}\n"
               "evictionHard: {}\nreservedMemory: [{numaNode: 0, limits: {memory: 512Mi}}]\n");
-  files.write("pod.yaml",
-              "kind: Pod\nmetadata: {name: db, namespace: shop, uid: u-db}\nspec: {containers: "
-              "[{name: main, resources: {limits: {cpu: 4, memory: 2Gi}}}]}\n");
+  files.write(
+      "pod.yaml",
+      "kind: Pod\nmetadata: {name: ledger, namespace: shop, uid: u-ledger}\nspec: {containers: "
+      "[{name: main, resources: {limits: {cpu: 4, memory: 2Gi}}}]}\n");
   const std::string node = fmt::format(
       "--state-dir '{0}/state' --config '{0}/config.yaml' --sysfs "
       "'{1}'",
@@ -104,17 +106,17 @@ TEST(ExplainMemoryOfPinfold, NamesWhatTheMemoryManagerAssigned) {
                             "--no-enforce {2} '{0}/pod.yaml'",
                             files.path(), PINFOLD_COMMAND, node));
   ASSERT_EQ(admitted.status, 0) << admitted.err;
-  tree.write_group("pinfold/podu-db/main", "4-7", "1", {1001});
+  tree.write_group("pinfold/podu-ledger/main", "4-7", "1", {1001});
   const Outcome outcome =
-      run_shell(fmt::format("'{}' explain --memory {} db", PINFOLD_COMMAND, node));
+      run_shell(fmt::format("'{}' explain --memory {} ledger", PINFOLD_COMMAND, node));
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out,
-              AllOf(HasSubstr("shop/db/main may bind memory to NUMA node 1."),
+              AllOf(HasSubstr("shop/ledger/main may bind memory to NUMA node 1."),
                     HasSubstr("as the memory manager assigned: 2 GiB of memory on NUMA node 1")));
-  tree.write_group("other/podu-db/main", "4-7", "0", {1001});
+  tree.write_group("other/podu-ledger/main", "4-7", "0", {1001});
   tree.dir().remove("sys/fs/cgroup/pinfold");
   const Outcome elsewhere = run_shell(fmt::format(
-      "'{}' explain --memory --cgroup-root /sys/fs/cgroup/other {} db", PINFOLD_COMMAND, node));
+      "'{}' explain --memory --cgroup-root /sys/fs/cgroup/other {} ledger", PINFOLD_COMMAND, node));
   EXPECT_THAT(elsewhere.out, HasSubstr("may bind memory to NUMA node 0.")) << elsewhere.err;
 }
 

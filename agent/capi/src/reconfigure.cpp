@@ -54,7 +54,8 @@ void keep(pinfold_node& node, verbs::NodeParts parts) {
 
 Result<pinfold_code> reconfigure(pinfold_node& node, NodeSession& session,
                                  const verbs::Reconfigure& request, char** plan, char** error) {
-  PINFOLD_LET(auto outcome, session.execute<verbs::Reconfigured>(request));
+  // A reference to the result: a copy needs more than 2 KiB of a caller's stack.
+  PINFOLD_LET(auto&& outcome, session.execute<verbs::Reconfigured>(request));
   const std::string json = to_json(outcome).dump();
   log_warnings(node, "configuration", outcome.warnings);
   if (outcome.is_applied && outcome.other_node) {
@@ -71,7 +72,7 @@ Result<pinfold_code> reconfigure(pinfold_node& node, NodeSession& session,
 
 Result<pinfold_code> defragment(NodeSession& session, const verbs::Defragment& request, char** plan,
                                 char** error) {
-  PINFOLD_LET(const auto outcome, session.execute<verbs::Reconfigured>(request));
+  PINFOLD_LET(auto&& outcome, session.execute<verbs::Reconfigured>(request));
   if (!outcome.planned.room)
     return fail(ErrorCode::kInternal, "the answer does not describe the room");
   const agent::Room& room = *outcome.planned.room;

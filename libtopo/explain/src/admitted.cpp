@@ -211,7 +211,7 @@ std::string resize_note(const Node& node, const NodeState& state, const Containe
   std::string text = fmt::format("Container {}: a resize can give it {} CPUs now; ", container.name,
                                  runs_of(possible));
   if (least < has) {
-    text += fmt::format("it keeps {}, from its admission; ",
+    text += fmt::format("it keeps {} of its admission; ",
                         cpus_named(*baseline_of(state.cpu, container)));
   }
   return text + why;

@@ -468,10 +468,9 @@ TEST_F(AgentCli, ResizesAContainer) {
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.text, HasSubstr("not resized, Infeasible: prohibitedCPUAllocation Error"));
   EXPECT_THAT(refused.text, HasSubstr("\n  container 'main' keeps the CPUs of its admission, 1-2"));
-  EXPECT_THAT(
-      agent("explain", "--pod web").text,
-      HasSubstr("Container main: a resize can give it 2-3 CPUs now; it keeps CPUs 1-2, those "
-                "of its admission; 4: Infeasible: Node didn't have enough capacity"));
+  EXPECT_THAT(agent("explain", "--pod web").text,
+              HasSubstr("Container main: a resize can give it 2-3 CPUs now; it keeps CPUs 1-2 of "
+                        "its admission; 4: Infeasible: Node didn't have enough capacity"));
   const auto json = nlohmann::json::parse(agent("resize", "web --cpu 2 -o json").text);
   EXPECT_EQ(json["container"], "main");
   EXPECT_EQ(json["pod"]["name"], "web");

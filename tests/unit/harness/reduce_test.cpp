@@ -77,7 +77,7 @@ TEST(SmallestMachine, HasWhatTheFailureNeeds) {
       {"two NUMA nodes", [](const VmMachine& one) { return one.nodes.size() >= 2; }, 1, 2},
       {"two sockets", [](const VmMachine& one) { return one.sockets >= 2; }, 2, 1},
       {"SMT", [](const VmMachine& one) { return one.threads >= 2; }, 2, 1},
-      {"an odd number of cores", [](const VmMachine& one) { return one.cores % 2 == 0; }, 2, 1},
+      {"an even number of cores", [](const VmMachine& one) { return one.cores % 2 == 0; }, 2, 1},
       {"a NUMA node without CPUs",
        [](const VmMachine& one) { return one.nodes.back().cpus.empty(); }, 1, 2},
       {"distances",

@@ -128,7 +128,8 @@ TEST(RuntimeSteps, AreRejectedWithLineAndField) {
       {head + "  - killRuntime: {}\n  - killRuntime: {}\n",
        "line 7: steps[2].killRuntime: the runtime was killed: expected restartRuntime before"},
       {head + "  - killRuntime: {}\n    killAt: {}\n",
-       "line 7: steps[1].killAt: expected with admit, start, remove, restart or exec"},
+       "line 7: steps[1].killAt: expected with admit, start, remove, restart, exec, "
+       "startKubelet or restartKubelet"},
   };
   for (const auto& c : cases) {
     const auto scenarios = load_text(c.text);

@@ -243,8 +243,7 @@ TEST(ParseScenario, RejectsWithLineAndField) {
        "machine.pluggableMemory: 134217728 bytes"},
       {std::string(kHead) + "steps:\n  - verify: {}\n    killAt: {}\n",
        "line 5: steps[0].killAt: expected with admit, start, remove, restart, exec, startKubelet "
-       "or "
-       "restartKubelet"},
+       "or restartKubelet"},
       {std::string(kHead) + "steps:\n  - exec: {command: [ls]}\n    killAt: {call: sing}\n",
        "line 5: steps[0].killAt.call: 'sing': expected one of: any, open, write"},
       {"name: a\nmachine:\n  disk: {folder: disk}\nsteps: [{verify: {}}]",

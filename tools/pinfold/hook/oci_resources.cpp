@@ -62,7 +62,7 @@ cli::Command oci_resources_command() {
   command.sections = {{"Examples",
                        {{"pinfold oci-resources --pod default/web --container main",
                          "Print what a container's config.json needs"},
-                        {"pinfold oci-resources --pod default/dsp --exec-cpus first",
+                        {"pinfold oci-resources --pod default/web --exec-cpus first",
                          "The same, with probes on the first of its CPUs only"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;

@@ -524,8 +524,8 @@ cli::Command explain_command() {
         {"kubectl get pods -A -o json --field-selector spec.nodeName=$(hostname) | pinfold explain "
          "--node-from-kubelet --running - pod.yaml",
          "The same on a node that a kubelet manages"},
-        {"pinfold explain --memory default/db",
-         "Explain to which NUMA nodes the containers of a pod may bind memory"}}}};
+        {"pinfold explain --memory $$",
+         "Explain to which NUMA nodes this shell may bind memory; a pod's name: its containers"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

@@ -185,7 +185,7 @@ Result<ExitStatus> explain_memory(const AgentArguments& options,
   }
   PINFOLD_LET(const auto agent, open_agent(options));
   PINFOLD_LET(const auto tree, audit::Tree::open(options.sysfs));
-  const audit::ObservedGroups observed = audit::observe_groups(tree);
+  const audit::ObservedGroups observed = audit::observe_containers(tree, "").cgroups;
   const std::string root =
       options.cgroup_root.empty() ? observed.mount + "/pinfold" : options.cgroup_root;
   MemoryScan scan{tree, agent.state().node, known_groups(agent, root, tree)};

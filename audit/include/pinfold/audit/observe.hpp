@@ -17,8 +17,6 @@ namespace pinfold::audit {
 /// Reads only the groups of pods and the names of their containers. `kubelet_dir`: the kubelet's
 /// root directory on the node; "": unknown.
 [[nodiscard]] Observed observe_containers(const Tree& tree, const std::string& kubelet_dir);
-/// Reads only the groups of pods and the names of their containers.
-[[nodiscard]] ObservedGroups observe_groups(const Tree& tree);
 
 /// Reads only the state files and the groups, for --watch: fast enough for several times a second.
 /// `before`: a complete observation of the same node.

@@ -103,8 +103,9 @@ VmMachine with_less_memory(VmMachine machine) {
 void add_fewer(std::vector<VmMachine>& machines, const VmMachine& machine) {
   for (int VmMachine::*const count :
        {&VmMachine::sockets, &VmMachine::dies, &VmMachine::cores, &VmMachine::threads}) {
-    for (const int value : {1, machine.*count / 2, machine.*count - 1}) {
-      if (value >= 1 && value < machine.*count) {
+    const int now = machine.*count;
+    for (const int value : {1, 2, now / 2, now - 2, now - 1}) {  // 2s: an even number may matter
+      if (value >= 1 && value < now) {
         machines.push_back(narrowed(machine, count, value));
       }
     }
