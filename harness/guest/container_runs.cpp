@@ -27,6 +27,10 @@ std::string printable(std::string text) {
 
 }  // namespace
 
+bool is_forked_into_group(const TaskEvent& event) {
+  return event.kind == TaskEventKind::kFork && (event.flags & kCloneIntoCgroup) != 0;
+}
+
 ContainerRuns::ContainerRuns(std::string root, int hierarchy, GroupOf group_of)
     : root_(std::move(root)), hierarchy_(hierarchy), group_of_(std::move(group_of)) {}
 
@@ -84,12 +88,28 @@ void ContainerRuns::fork(const TaskEvent& event) {
   const auto parent = tasks_.find(event.other);
   Task child = parent == tasks_.end() ? Task{event.task, kUnknownGroup, false} : parent->second;
   if ((event.flags & kCloneThread) == 0) child.process = event.task;
-  if ((event.flags & kCloneIntoCgroup) != 0 || child.group == kUnknownGroup) {
-    const auto group = group_of_(event.task);
-    child.group = group ? group_number(*group) : kUnknownGroup;
+  if (is_forked_into_group(event)) {
+    child.group = group_of_fork(event);
+  } else if (child.group == kUnknownGroup) {
+    child.group = group_of_fork(event);
+    learn_group(event.other, child.group);
   }
   tasks_[event.task] = child;
   if (child.has_begun && child.group >= 0) count_up(child.group, time_, kMoved);
+}
+
+/// Returns the group of a new task that does not have its parent's, or whose parent's is unknown.
+int ContainerRuns::group_of_fork(const TaskEvent& event) {
+  const auto group = event.text.empty() ? group_of_(event.task) : std::optional(event.text);
+  return group ? group_number(*group) : kUnknownGroup;
+}
+
+/// A task begins in the group of its parent, which may have ended before it could be asked.
+void ContainerRuns::learn_group(int parent, int group) {
+  const auto task = tasks_.find(parent);
+  if (task == tasks_.end() || group == kUnknownGroup) return;
+  task->second.group = group;
+  unknown_.erase(parent);
 }
 
 void ContainerRuns::execute(const TaskEvent& event) {

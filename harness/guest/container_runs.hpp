@@ -25,11 +25,15 @@ struct KnownTask {
   std::string program;  ///< that it runs
 };
 
+/// Returns true for a task that was forked into a group, which no event names. Its group has to be
+/// asked for while it lives, which may be until the event is read: the reader puts it into `text`.
+[[nodiscard]] bool is_forked_into_group(const TaskEvent& event);
+
 /// Reduces the events of all tasks to those of tasks in groups below a root, once they have
 /// executed a program there: until then they run the code of a runtime that makes a container.
 class ContainerRuns {
  public:
-  /// Asks for the group of a task that was forked into another one; nullopt: it has ended.
+  /// Asks for the group of a task that an event does not tell; nullopt: the task has ended.
   using GroupOf = std::function<std::optional<std::string>(int task)>;
 
   /// `root`: "/kubepods". `hierarchy`: its number in /proc/PID/cgroup.
@@ -80,6 +84,8 @@ class ContainerRuns {
 
   void switch_to(const TaskEvent& event);
   void fork(const TaskEvent& event);
+  [[nodiscard]] int group_of_fork(const TaskEvent& event);
+  void learn_group(int parent, int group);
   void execute(const TaskEvent& event);
   void end(int id);
   void attach(const TaskEvent& event);

@@ -16,7 +16,7 @@ namespace pinfold::guest {
 /// What happens to a task. The meaning of the fields of TaskEvent by kind:
 enum class TaskEventKind : std::uint8_t {
   kSwitch,  ///< a CPU runs `task` instead of `other`; 0: the idle task
-  kFork,    ///< `other` makes `task`; `flags`: those of clone()
+  kFork,    ///< `other` makes `task`; `flags`: those of clone(); `text`: see is_forked_into_group
   kExec,    ///< `task`, until then `other`, runs the program `text`
   kExit,    ///< `task` ends
   kAttach,  ///< `task` enters the group `text` of the hierarchy `other`

@@ -183,8 +183,9 @@ std::uint64_t counted_as_lost() {
 /// Reads all buffers, and passes on the events in the order of time.
 class TraceReader {
  public:
-  TraceReader(TraceFormats formats, std::vector<CpuBuffer> buffers)
+  TraceReader(TraceFormats formats, std::vector<CpuBuffer> buffers, int hierarchy)
       : formats_(std::move(formats)),
+        hierarchy_(hierarchy),
         buffers_(std::move(buffers)),
         page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), '\0') {}
 
@@ -195,6 +196,11 @@ class TraceReader {
         DecodedPage decoded = decode_page(
             formats_, buffer.cpu, std::string_view(page_).substr(0, static_cast<std::size_t>(got)));
         lost_ += decoded.lost + (decoded.is_malformed ? 1 : 0);
+        for (TaskEvent& event : decoded.events) {
+          if (is_forked_into_group(event)) {
+            event.text = group_of_task(event.task, hierarchy_).value_or("");
+          }
+        }
         std::move(decoded.events.begin(), decoded.events.end(), std::back_inserter(waiting_));
       }
     }
@@ -214,6 +220,7 @@ class TraceReader {
 
  private:
   TraceFormats formats_;
+  int hierarchy_;
   std::vector<CpuBuffer> buffers_;
   std::string page_;
   std::vector<TaskEvent> waiting_;
@@ -273,7 +280,7 @@ Json start_witness(Agent& agent, const std::string& root) {
       root.substr(hierarchy->home.size()), hierarchy->number,
       [number = hierarchy->number](int task) { return group_of_task(task, number); });
   know_all(runs, hierarchy->number);
-  TraceReader reader(std::move(formats), std::move(buffers));
+  TraceReader reader(std::move(formats), std::move(buffers), hierarchy->number);
   return start_recorder(agent.witness, kWitnessName,
                         [&reader, &runs] { return read_until_end(reader, runs); });
 }

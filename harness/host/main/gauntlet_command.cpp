@@ -261,14 +261,20 @@ GauntletCase moved_to_kernel(GauntletCase one, const std::string& kernel) {
   const bool has_name = check_selector(kernel).has_value();
   one.platform.kernel = has_name ? kernel : std::string(kOwnKernel);
   if (!has_name) one.document["kernel"] = fs::absolute(kernel).string();
-  one.document["on"].push_back(to_string(one.platform));
+  one.document["on"] = Json::array({to_string(one.platform)});
   return one;
 }
 
 /// Prints the first kernel with the failure, and returns it; "" if there is none.
-std::string bisect(Reducer& reducer, const GauntletCase& one,
+std::string bisect(Reducer& reducer, const fs::path& file, const GauntletCase& one,
                    const std::vector<std::string>& kernels) {
   if (kernels.empty()) return "";
+  for (const std::string& kernel : kernels) {
+    const auto loaded = load_case(moved_to_kernel(one, kernel), file);
+    if (loaded) continue;
+    fmt::print("  --bisect: {}: {}\n", kernel, loaded.error().message);
+    return "";
+  }
   const auto first = first_failing(kernels.size(), [&](std::size_t i) {
     return reducer.fails(moved_to_kernel(one, kernels[i]));
   });
@@ -307,7 +313,7 @@ void reduce_failures(const Gauntlet& gauntlet, const GauntletArguments& argument
     const std::string yaml = short_yaml(least.document, least.platform);
     fmt::print("\n# fails: {}\n# Paths are relative to the folder of '{}'.\n{}\n",
                message.substr(0, message.find('\n')), gauntlet.file.string(), yaml);
-    results.add_reduced(kind, yaml, bisect(reducer, least, arguments.bisect));
+    results.add_reduced(kind, yaml, bisect(reducer, gauntlet.file, least, arguments.bisect));
   }
 }
 

@@ -274,6 +274,26 @@ TEST_F(ContainerRunsTest, AsksForTheGroupOfATaskThatIsForkedIntoOne) {
   EXPECT_EQ(runs_.unknown(), 1U);
 }
 
+TEST_F(ContainerRunsTest, TakesTheGroupThatTheReaderHasAskedFor) {
+  constexpr std::uint64_t kIntoGroup = 0x200000000;
+  asked_.reset();
+  runs_.add({at_, 0, Kind::kFork, 51, 10, kIntoGroup, "/kubepods/podB/c"});
+  runs_.add({at_, 1, Kind::kExec, 51, 51, 0, "/bin/app"});
+  EXPECT_EQ(lines('x'), "x 0 0 /bin/app\nx 1 1000 /bin/app\n");
+}
+
+TEST_F(ContainerRunsTest, AChildTellsTheGroupOfAParentThatHasEnded) {
+  constexpr std::uint64_t kIntoGroup = 0x200000000;
+  asked_.reset();
+  fork(10, 51, kIntoGroup);
+  run(1100, 1, 0, 51);
+  asked_ = "/kubepods/podB/c";
+  fork(51, 52);
+  run(1200, 1, 51, 0);
+  EXPECT_EQ(runs_.unknown(), 0U);
+  EXPECT_EQ(lines('g'), "g 0 podA/c\ng 1 podB/c\n");
+}
+
 TEST_F(ContainerRunsTest, MarksCutWhatRuns) {
   run(1100, 1, 0, 20);
   at_ = 1200;

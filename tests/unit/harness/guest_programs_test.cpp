@@ -62,5 +62,14 @@ TEST(GuestPrograms, TakesNothingForAProgramWithoutNotes) {
   EXPECT_TRUE(libraries->empty());
 }
 
+TEST(GuestPrograms, AProgramThatLooksForNotesHasNone) {
+  const test::TempDir directory;
+  const std::string literals = R"([{"soname":[")" + std::string(1, '\0') + "a message\n\"b\"";
+  directory.write("program", amd64_program(literals));
+  const auto libraries = libraries_of(directory / "program", Arch::kAmd64);
+  ASSERT_TRUE(libraries) << libraries.error().message;
+  EXPECT_TRUE(libraries->empty());
+}
+
 }  // namespace
 }  // namespace pinfold::harness

@@ -9,6 +9,7 @@
 #include <optional>
 #include <sstream>
 
+#include "pinfold/api/pod.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/harness/cache.hpp"
 #include "pinfold/harness/fingerprint.hpp"
@@ -42,7 +43,8 @@ std::optional<std::string> arch_of(const fs::path& program) {
 }
 
 /// Returns the libraries that a program notes as those that it loads itself: the names in the JSON
-/// of its ELF notes (base/loaded_library.hpp). None for a file that cannot be read.
+/// of its ELF notes (base/loaded_library.hpp). None for a file that cannot be read. A program that
+/// looks for such notes, like this one, contains their first bytes without a name.
 std::vector<std::string> loaded_by(const fs::path& program) {
   constexpr std::string_view kBefore = R"([{"soname":[")";
   std::vector<std::string> names;
@@ -50,7 +52,8 @@ std::vector<std::string> loaded_by(const fs::path& program) {
   std::size_t at = bytes ? bytes->find(kBefore) : std::string::npos;
   while (at != std::string::npos) {
     at += kBefore.size();
-    names.push_back(bytes->substr(at, bytes->find('"', at) - at));
+    const std::string name = bytes->substr(at, bytes->find('"', at) - at);
+    if (is_safe_name(name)) names.push_back(name);
     at = bytes->find(kBefore, at);
   }
   return names;
