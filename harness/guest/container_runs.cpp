@@ -37,6 +37,7 @@ ContainerRuns::ContainerRuns(std::string root, int hierarchy, GroupOf group_of)
 void ContainerRuns::know(const KnownTask& known) {
   const int group = group_number(known.group);
   tasks_[known.id] = {known.process, group, group >= 0};
+  if (known.stops_cpu >= 0) stoppers_[known.stops_cpu] = known.id;
   if (group >= 0) count_up(group, 0, known.program.empty() ? kMoved : known.program);
 }
 
@@ -68,7 +69,7 @@ void ContainerRuns::finish(std::int64_t time) {
 void ContainerRuns::switch_to(const TaskEvent& event) {
   Cpu& cpu = cpus_.try_emplace(event.cpu, Cpu{std::nullopt, cut_, std::nullopt}).first->second;
   const int ran = cpu.task.value_or(event.other);
-  if (ran == event.other || is_thread_of(ran, event.other)) {
+  if (ran == event.other || is_thread_of(ran, event.other) || was_offline(event, ran)) {
     note_run(event.cpu, cpu, ran);
   } else {
     ++gaps_;  // who ran here in between is not known
@@ -82,6 +83,14 @@ void ContainerRuns::switch_to(const TaskEvent& event) {
 bool ContainerRuns::is_thread_of(int id, int process) const {
   const auto task = tasks_.find(id);
   return task != tasks_.end() && task->second.process == process;
+}
+
+/// Returns true for the first switch of a CPU that was offline. The kernel has no event for its
+/// last one before, from the task that takes it offline to the idle task. Source: Linux
+/// include/linux/tracepoint.h, of which no event of an offline CPU comes.
+bool ContainerRuns::was_offline(const TaskEvent& event, int ran) const {
+  const auto stopper = stoppers_.find(event.cpu);
+  return event.other == 0 && stopper != stoppers_.end() && stopper->second == ran;
 }
 
 void ContainerRuns::fork(const TaskEvent& event) {

@@ -23,6 +23,7 @@ struct KnownTask {
   int process = 0;
   std::string group;    ///< its path in the hierarchy: "/kubepods/podA/c"
   std::string program;  ///< that it runs
+  int stops_cpu = -1;   ///< the kernel's task that takes this CPU offline: migration/N
 };
 
 /// Returns true for a task that was forked into a group, which no event names. Its group has to be
@@ -92,6 +93,7 @@ class ContainerRuns {
   void mark(const TaskEvent& event);
 
   [[nodiscard]] bool is_thread_of(int id, int process) const;
+  [[nodiscard]] bool was_offline(const TaskEvent& event, int ran) const;
   [[nodiscard]] int group_number(const std::string& path);
   void move(Task& task, int group);
   void count_up(int group, std::int64_t time, const std::string& program);
@@ -106,6 +108,7 @@ class ContainerRuns {
   int hierarchy_;
   GroupOf group_of_;
   std::unordered_map<int, Task> tasks_;
+  std::unordered_map<int, int> stoppers_;  ///< by CPU: see KnownTask
   std::map<int, Cpu> cpus_;
   std::map<std::string, int> groups_;
   std::vector<std::size_t> begun_;  ///< tasks by group

@@ -14,6 +14,7 @@
 #include <iterator>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "agent.hpp"
@@ -93,6 +94,14 @@ std::string program_of(const std::string& process) {
   return arguments.substr(0, arguments.find('\0'));
 }
 
+/// Returns the CPU that a kernel thread takes offline; -1 for any other task.
+int stopped_by(const fs::path& process) {
+  constexpr std::string_view kStopper = "migration/";
+  int failed = 0;
+  const std::string name = read_text(process / "comm", failed);
+  return name.starts_with(kStopper) ? std::atoi(name.c_str() + kStopper.size()) : -1;
+}
+
 /// Calls `visit` for what is in a folder. A process and its tasks can end meanwhile.
 template <class Visit>
 void for_each_entry(const fs::path& folder, const Visit& visit) {
@@ -109,10 +118,11 @@ void know_all(ContainerRuns& runs, int hierarchy) {
     const std::string name = process.filename();
     if (std::isdigit(static_cast<unsigned char>(name[0])) == 0) return;
     const std::string program = program_of(name);
+    const int stops = program.empty() ? stopped_by(process) : -1;
     for_each_entry(process / "task", [&](const fs::path& task) {
       const int id = std::atoi(task.filename().c_str());
       const auto group = group_of_task(id, hierarchy);
-      if (group) runs.know({id, std::atoi(name.c_str()), *group, program});
+      if (group) runs.know({id, std::atoi(name.c_str()), *group, program, stops});
     });
   });
 }

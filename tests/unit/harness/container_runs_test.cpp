@@ -314,6 +314,17 @@ TEST_F(ContainerRunsTest, NoticesWhatIsMissing) {
   EXPECT_EQ(runs_.unknown(), 1U);
 }
 
+// No event tells that the CPU went from the task that takes it offline to the idle task.
+TEST_F(ContainerRunsTest, ACpuThatWasOfflineBeginsWithItsIdleTask) {
+  runs_.know({40, 40, "/", "", 2});
+  run(1100, 2, 20, 40);
+  run(1900, 2, 0, 20);
+  EXPECT_EQ(runs_.gaps(), 0U);
+  run(2000, 2, 20, 40);
+  run(2100, 2, 41, 20);  // the idle task is not there in between
+  EXPECT_EQ(runs_.gaps(), 1U);
+}
+
 TEST_F(ContainerRunsTest, AThreadThatExecutesTakesTheNumberOfItsProcess) {
   constexpr std::uint64_t kThread = 0x10000;
   fork(20, 22, kThread);

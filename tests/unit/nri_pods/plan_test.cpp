@@ -283,6 +283,27 @@ TEST(NriPlan, NotesWhyAGuaranteedPodIsShared) {
   EXPECT_THAT(world.uids(), ElementsAre("b", "g"));
 }
 
+// Its second container shows that the scheduler has counted less than the two need.
+TEST(NriPlan, AContainerThatTurnsOutToBeSharedReleasesItsCpus) {
+  World world;
+  const PodSpec spec = named("u", {limited("a", "1", "1Gi"), limited("b", "2", "1Gi")});
+  const api::PodSandbox sandbox = test::sandbox_of(named("u", {limited("all", "2", "4Gi")}));
+  const auto create = [&](const std::string& name) {
+    const auto answer = world.create(sandbox, test::container_of(spec, *spec.find(name)), name);
+    EXPECT_TRUE(answer) << answer.error().message;
+    return answer->adjust().linux().resources().cpu().cpus();
+  };
+  EXPECT_EQ(create("a"), "1");
+  world.change(api::Event::POST_CREATE_CONTAINER, sandbox, "a");
+  world.change(api::Event::START_CONTAINER, sandbox, "a");
+  world.tell("a", "1");
+  EXPECT_EQ(create("b"), "0-15");
+  EXPECT_THAT(world.notes_, ElementsAre(HasSubstr("pod 'default/web' has no exclusive CPUs: its "
+                                                  "containers together have a CFS quota")));
+  EXPECT_THAT(world.updated(), ElementsAre("a:0-15"));
+  EXPECT_EQ(world.state_.cpu.assignments.size(), 0U);
+}
+
 TEST(NriPlan, RecordsOfCreatedAndStartedContainersFollow) {
   World world;
   const PodSpec creating = named("0", {"{name: creating}"});

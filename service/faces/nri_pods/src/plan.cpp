@@ -78,6 +78,21 @@ void add_pod(PodSpec pod, const NodeState& state, AgentRequests& requests) {
   requests.admit.push_back(std::move(pod));
 }
 
+/// Releases the CPUs of containers that are shared now that another one is known: of a pod that is
+/// decided again, the static policy would keep them.
+void release_shared(const Demand& demanded, const NodeState& state, AgentRequests& requests) {
+  const ActivePod* const active = state.find(demanded.pod.uid);
+  if (active == nullptr || active->spec == demanded.pod) return;
+  for (const Container& container : demanded.pod.containers) {
+    const ContainerId id{demanded.pod.uid, container.name};
+    const auto& exclusive = demanded.exclusive;
+    const bool is_exclusive =
+        std::find(exclusive.begin(), exclusive.end(), container.name) != exclusive.end();
+    if (is_exclusive || state.cpu.assignments.find(id) == nullptr) continue;
+    requests.remove_containers.push_back(id);
+  }
+}
+
 void admit(const RecoveredPod& pod, const Premises& premises, const NodeState& state,
            AgentRequests& requests) {
   Demand demanded = demand(pod, premises);
@@ -88,6 +103,7 @@ void admit(const RecoveredPod& pod, const Premises& premises, const NodeState& s
   for (PodSpec& other : demanded.unannounced) add_pod(std::move(other), state, requests);
   if (is_decided(pod, state)) return;
   add_note(pod, demanded, requests);
+  release_shared(demanded, state, requests);
   add_pod(std::move(demanded.pod), state, requests);
 }
 
