@@ -301,7 +301,7 @@ TEST(NriPlan, AContainerThatTurnsOutToBeSharedReleasesItsCpus) {
   EXPECT_THAT(world.notes_, ElementsAre(HasSubstr("pod 'default/web' has no exclusive CPUs: its "
                                                   "containers together have a CFS quota")));
   EXPECT_THAT(world.updated(), ElementsAre("a:0-15"));
-  EXPECT_EQ(world.state_.cpu.assignments.size(), 0U);
+  EXPECT_TRUE(world.state_.cpu.assignments.empty());
 }
 
 TEST(NriPlan, RecordsOfCreatedAndStartedContainersFollow) {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "steps/step_result.hpp"
@@ -22,7 +24,12 @@ VmResult<void> make_disk(StepContext& context) {
 }
 
 VmResult<void> mark_disk(StepContext& context) {
-  if (!context.scenario.machine.disk) return {};
+  const auto& steps = context.scenario.steps;
+  const bool cuts_power = std::any_of(steps.begin(), steps.end(), [](const ScenarioStep& step) {
+    return std::holds_alternative<PowerCutsStep>(step.action);
+  });
+  // A mark has the contents of every file on the disk.
+  if (!context.scenario.machine.disk || !cuts_power) return {};
   PINFOLD_TRY(context.ask({{"op", "mark"}}));
   return {};
 }
