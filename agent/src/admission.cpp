@@ -28,13 +28,20 @@ AdmitOutcome decide_into(const AdmissionFacts& facts, AgentState& state, const P
   AdmitOutcome outcome;
   const auto places = shown.places.find(pod.uid);
   if (places == shown.places.end()) outcome.notes = acting_quirks(facts.node, state.node, pod);
+  const bool releases = std::any_of(shown.release.begin(), shown.release.end(),
+                                    [&](const ContainerId& id) { return id.pod == pod.uid; });
   std::optional<NodeState> before;
-  if (facts.observed) before = state.node;
+  if (facts.observed || releases) before = state.node;
+  for (const ContainerId& id : shown.release) {
+    if (id.pod == pod.uid) {
+      state.node = remove_container(facts.node, std::move(state.node), id);
+    }
+  }
   Decision decision = decide_keeping(facts.node, std::move(state.node), pod,
                                      places == shown.places.end() ? Places() : places->second,
                                      trace, counts, AdmissionChecks::kManagersAndRequests);
   auto* const admitted = std::get_if<Admitted>(&decision);
-  if (before && admitted != nullptr) {
+  if (facts.observed && admitted != nullptr) {
     const auto missing =
         memory_that_is_gone(before->memory, admitted->next.memory, *facts.observed);
     if (!missing.empty()) {
@@ -44,7 +51,7 @@ AdmitOutcome decide_into(const AdmissionFacts& facts, AgentState& state, const P
     }
   }
   if (auto* const rejected = std::get_if<Rejected>(&decision)) {
-    state.node = std::move(rejected->next);
+    state.node = releases ? *std::move(before) : std::move(rejected->next);
     outcome.rejection = std::move(rejected->why);
     add_offline(facts, state.node, pod, outcome, trace);
   } else {

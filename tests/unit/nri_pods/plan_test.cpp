@@ -102,6 +102,9 @@ class World {
     for (const ContainerId& id : requests.remove_containers) {
       state_ = remove_container(node_, std::move(state_), id);
     }
+    for (const ContainerId& id : requests.release) {
+      state_ = remove_container(node_, std::move(state_), id);
+    }
     for (const PodSpec& spec : requests.admit) {
       const auto shown = requests.shown.find(spec.uid);
       const Places places = shown == requests.shown.end() ? Places() : shown->second.places;

@@ -25,6 +25,8 @@ struct AdmitOutcome {
 struct FromRuntime {
   PodNotes notes;                   ///< of these pods, and of others that are active
   std::map<PodUid, Places> places;  ///< of containers that already run; they are kept if possible
+  /// Containers of these pods that release their CPUs first, while they run.
+  std::vector<ContainerId> release = {};
   Unstored unstored = Unstored::kFails;
   /// The process that makes the pods' first container; see AgentState::creators.
   std::optional<enforce::ProcessId> creator = {};

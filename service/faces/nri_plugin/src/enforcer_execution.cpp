@@ -13,6 +13,7 @@ using agent::RunningProcesses;
 agent::FromRuntime from_runtime(const AgentRequests& requests) {
   agent::FromRuntime out;
   out.unstored = agent::Unstored::kIsKept;  // Synchronize shows it again
+  out.release = requests.release;
   for (const auto& [uid, shown] : requests.shown) {
     out.notes[uid] = {shown.qos, shown.why_shared, shown.quiet};
     if (!shown.places.empty()) out.places[uid] = shown.places;
@@ -57,6 +58,7 @@ Result<void> Execution::execute_each(Agent& agent, const AgentRequests& requests
   for (const PodSpec& pod : requests.admit) {
     AgentRequests one;
     one.admit = {pod};
+    one.release = requests.release;
     const auto shown = requests.shown.find(pod.uid);
     if (shown != requests.shown.end()) one.shown.insert(*shown);
     const auto done = execute(agent, one);

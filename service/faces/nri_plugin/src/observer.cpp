@@ -41,6 +41,9 @@ void Observer::execute(const Node& node, const AgentRequests& requests) {
   for (const ContainerId& id : requests.remove_containers) {
     state_ = remove_container(node, std::move(state_), id);
   }
+  for (const ContainerId& id : requests.release) {
+    state_ = remove_container(node, std::move(state_), id);
+  }
   for (const auto& [uid, shown] : requests.shown) why_shared_[uid] = shown.why_shared;
   for (const PodSpec& pod : requests.admit) {
     const auto shown = requests.shown.find(pod.uid);

@@ -89,7 +89,7 @@ void release_shared(const Demand& demanded, const NodeState& state, AgentRequest
     const bool is_exclusive =
         std::find(exclusive.begin(), exclusive.end(), container.name) != exclusive.end();
     if (is_exclusive || state.cpu.assignments.find(id) == nullptr) continue;
-    requests.remove_containers.push_back(id);
+    requests.release.push_back(id);
   }
 }
 

@@ -36,6 +36,8 @@ struct ShownPod {
 struct AgentRequests {
   std::vector<PodUid> remove_pods;
   std::vector<ContainerId> remove_containers;
+  /// Containers of pods in `admit` that run, and share the CPUs of the pool from now on.
+  std::vector<ContainerId> release;
   std::vector<PodSpec> admit;
   /// Facts about the pods in `admit`; from Synchronize, about all pods.
   std::map<PodUid, ShownPod> shown;
