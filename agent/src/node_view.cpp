@@ -71,15 +71,19 @@ bool NodeView::runs(const ContainerId& container) const {
          (pod != nullptr && pod->started.contains(container.name));
 }
 
-/// Checks that pods that are active with another spec lose nothing that runs.
-Result<void> NodeView::check_replaced(const std::vector<PodSpec>& pods,
-                                      const AgentState& next) const {
+/// Checks that pods that are active with another spec lose nothing that runs, except what their
+/// runtime has asked to release.
+Result<void> NodeView::check_replaced(const std::vector<PodSpec>& pods, const AgentState& next,
+                                      const std::vector<ContainerId>& released) const {
   for (const PodSpec& pod : pods) {
     const ActivePod* const active = state().node.find(pod.uid);
     if (active == nullptr || active->spec == pod) continue;
     const auto resources = has_runtime() ? Resizes::kKeepWhatIsThere : Resizes::kAreLosses;
     for (const Loss& loss : find_losses(*node_, state(), next, pod.uid, resources)) {
-      if (runs(loss.container)) return fail(ErrorCode::kBusy, describe(loss, active->spec));
+      const bool is_released =
+          std::find(released.begin(), released.end(), loss.container) != released.end();
+      if (!is_released && runs(loss.container))
+        return fail(ErrorCode::kBusy, describe(loss, active->spec));
     }
   }
   return {};
@@ -100,7 +104,7 @@ Result<NodeView::Decided> NodeView::decide_checked(const std::vector<PodSpec>& p
                                                    std::vector<Trace>* traces,
                                                    const FromRuntime& shown) const {
   PINFOLD_LET(Decided decided, decide_all(pods, traces, shown));
-  PINFOLD_TRY_WRAP(check_replaced(pods, decided.next), intent_to_admit(pods));
+  PINFOLD_TRY_WRAP(check_replaced(pods, decided.next, shown.release), intent_to_admit(pods));
   PINFOLD_TRY_WRAP(check_forgotten(decided.next), intent_to_admit(pods));
   return decided;
 }

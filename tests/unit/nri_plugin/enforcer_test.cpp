@@ -15,6 +15,7 @@ namespace {
 
 using test::exclusive;
 using test::limited;
+using test::named;
 using test::RuntimeWorld;
 using test::shared;
 using testing::Contains;
@@ -98,6 +99,22 @@ TEST_P(NriEnforcer, ASandboxIsConfinedWhenItRuns) {
   world_.run_sandbox(a);
   EXPECT_EQ(world_.cpus(world_.pause_group(a)), "0,3-7") << "before it has a container";
   EXPECT_EQ(counters().found_unpinned, 0U);
+}
+
+TEST_P(NriEnforcer, ARunningContainerThatTurnsOutToBeSharedReleasesItsCpus) {
+  const PodSpec a = shared("a");
+  const PodSpec team = named("t", {limited("main", "1", "64Mi"), limited("log", "2", "64Mi")});
+  world_.counted[team.uid] = named("t", {limited("all", "2", "256Mi")});
+  world_.run(a);
+  world_.run_sandbox(team);
+  EXPECT_EQ(cpus_of(world_.create(team, "main")), "1");
+  ASSERT_TRUE(world_.start(team, "main").has_value());
+  EXPECT_EQ(world_.cpus(a), "0,2-7");
+  EXPECT_EQ(cpus_of(world_.create(team, "log")), "0-7");
+  ASSERT_TRUE(world_.start(team, "log").has_value());
+  EXPECT_EQ(world_.cpus(team, "main"), "0-7");
+  EXPECT_EQ(world_.cpus(a), "0-7");
+  EXPECT_TRUE(world_.agent->verify({team.uid, "main"}).has_value());
 }
 
 TEST_P(NriEnforcer, AFailedShrinkRefusesTheContainer) {

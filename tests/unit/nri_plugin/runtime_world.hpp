@@ -106,7 +106,8 @@ class RuntimeWorld {
   }
 
   [[nodiscard]] api::PodSandbox sandbox(const PodSpec& spec) const {
-    api::PodSandbox sandbox = sandbox_of(spec);
+    const auto other = counted.find(spec.uid);
+    api::PodSandbox sandbox = sandbox_of(other == counted.end() ? spec : other->second);
     if (asks.contains(spec.uid)) {
       (*sandbox.mutable_annotations())[std::string(kAssignedAnnotation)] = asks.at(spec.uid);
     }
@@ -363,6 +364,7 @@ class RuntimeWorld {
   std::vector<std::string> declared;           ///< those of them that the settings name
   std::map<PodUid, std::string> asks;          ///< kAssignedAnnotation of pods
   std::map<PodUid, std::string> quiet_levels;  ///< kQuietAnnotation of pods
+  std::map<PodUid, PodSpec> counted;           ///< pods whose sandbox shows other resources
   pinfold::test::KnobWorld knobs;              ///< what can leave quiet CPUs
   settings::AssignedFor told = settings::AssignedFor::kAnnotated;
   std::unique_ptr<agent::NodeAgent> agent;

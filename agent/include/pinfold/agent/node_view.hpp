@@ -130,7 +130,8 @@ class NodeView {
  private:
   [[nodiscard]] Result<void> check_forgotten(const AgentState& next) const;
   [[nodiscard]] Result<void> check_replaced(const std::vector<PodSpec>& pods,
-                                            const AgentState& next) const;
+                                            const AgentState& next,
+                                            const std::vector<ContainerId>& released) const;
   [[nodiscard]] bool runs(const ContainerId& container) const;
   [[nodiscard]] Result<void> verify_quiet(const ContainerId& container, const CpuSet& cpus) const;
 };
