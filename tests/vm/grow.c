@@ -1,7 +1,8 @@
 /* Uses more and more memory, at a steady rate:
  *
  *   grow anonymous MIB_PER_SECOND MIB    until it has so much, or is killed; then it waits
- *   grow cache MIB_PER_SECOND FILE       reads a file once, so that it is in the page cache; then it ends
+ *   grow cache MIB_PER_SECOND FILE       reads a file once, so that it is in the page cache; then
+ * it ends
  *
  * With `anonymous` the kernel kills it first if memory is out. */
 #define _GNU_SOURCE
@@ -20,7 +21,8 @@ static void fail(const char* what) {
   exit(1);
 }
 
-/* Waits for the tick `number` after `start`, so that the rate does not depend on how long the work takes. */
+/* Waits for the tick `number` after `start`, so that the rate does not depend on how long the work
+ * takes. */
 static void wait_for(struct timespec start, long number) {
   const long ns_per_tick = 1000000000L / kTicks;
   start.tv_sec += number / kTicks;
@@ -40,7 +42,8 @@ static void prefer_to_be_killed(void) {
 }
 
 static void touch(size_t bytes) {
-  void* const memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) fail("mmap");
   memset(memory, 1, bytes);
 }

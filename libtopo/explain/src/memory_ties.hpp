@@ -17,7 +17,8 @@ struct MemoryTie {
 
 /// The rule behind a tie, as the end of a sentence.
 inline constexpr const char* kTieRule =
-    "until that ends, other containers get memory of exactly the same NUMA nodes or of none of them";
+    "until that ends, other containers get memory of exactly the same NUMA nodes or of none of "
+    "them";
 
 /// Returns the ties at the step that failed, in the order of their NUMA nodes; none for an object
 /// without memory.
