@@ -27,6 +27,7 @@ std::string owners_of(const ContainerMap<CpuSet>& assignments, const PodNames& n
     parts.resize(kMostNamed);
     parts.push_back(fmt::format("others of {} more container{}", more, more == 1 ? "" : "s"));
   }
+  if (parts.empty()) return "no container has them";
   if (!cpus.empty()) parts.push_back(cpus.to_string() + " of no container");
   return fmt::format("{}", fmt::join(parts, ", "));
 }

@@ -63,13 +63,14 @@ class ExplainOffline : public testing::Test {
 
 constexpr const char* kOffline =
     "CPUs 14-15 of this node are offline: no container gets exclusive CPUs until they are back "
-    "('chcpu --enable 14-15'; 14-15 of no container)";
+    "('chcpu --enable 14-15'; no container has them)";
 
 TEST_F(ExplainOffline, APodThatWouldFitWaitsForTheCpus) {
   take_offline(14, 15);
   const Outcome explained = on_node("explain", "fits.yaml");
   EXPECT_EQ(explained.status, 1) << explained.err;
-  EXPECT_TRUE(explained.out.starts_with("shop/web needs exclusive CPUs: " + std::string(kOffline)))
+  EXPECT_TRUE(
+      explained.out.starts_with("shop/web needs exclusive CPUs, but " + std::string(kOffline)))
       << explained.out;
   EXPECT_THAT(
       explained.out,
@@ -82,7 +83,8 @@ TEST_F(ExplainOffline, NoRemedyIsNamedThatDoesNotHelpNow) {
   take_offline(14, 15);
   const Outcome explained = on_node("explain", "large.yaml");
   EXPECT_EQ(explained.status, 1) << explained.err;
-  EXPECT_TRUE(explained.out.starts_with("shop/web needs exclusive CPUs: " + std::string(kOffline)))
+  EXPECT_TRUE(
+      explained.out.starts_with("shop/web needs exclusive CPUs, but " + std::string(kOffline)))
       << explained.out;
   EXPECT_THAT(explained.out,
               AllOf(HasSubstr("Once they are back: Container main of shop/web needs 10 CPUs"),

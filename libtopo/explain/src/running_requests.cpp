@@ -39,7 +39,8 @@ void add_containers(const PodSpec& pod, const Amounts& amounts, std::vector<Resi
     const auto limit = container.resources.limits.find(amounts.resource);
     const bool is_limit = limit != container.resources.limits.end() && limit->second == now;
     if (container.kind == ContainerKind::kInit || is_limit || now <= lack) continue;
-    all.push_back({&pod, {i, amounts.resource, now, now - lack}});
+    const Quantity to = rounded_down(amounts.resource, now - lack);
+    if (to.sign() > 0) all.push_back({&pod, {i, amounts.resource, now, to}});
   }
 }
 

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <functional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "judge.hpp"
 #include "pinfold/decide/allocatable.hpp"
@@ -35,6 +38,44 @@ std::optional<Rejection> shortage_of(const Node& node, const NodeState& state, c
                                      AdmissionChecks checks) {
   if (checks == AdmissionChecks::kManagers) return std::nullopt;
   return find_shortage(node, state.pods, pod, others_held(state, pod.uid));
+}
+
+/// Returns whether every pod can have what its choice gives it.
+bool is_possible(const planning::SearchProblem& problem,
+                 const std::vector<planning::PodChoice>& choices) {
+  planning::Board board = problem.board;
+  for (std::size_t i = 0; i + 1 < choices.size(); ++i) {  // the last one is decided
+    const planning::PodChoice& choice = choices[i];
+    if (!planning::take_verbatim(*problem.node, problem.pods[i].spec().uid, choice.after,
+                                 choice.whole_after, board)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+PlanCost total_cost(const planning::SearchProblem& problem,
+                    const std::vector<planning::PodChoice>& choices) {
+  PlanCost cost;
+  for (std::size_t i = 0; i + 1 < choices.size(); ++i) {
+    cost = cost + planning::cost_of_moves(problem.pods[i], choices[i].after);
+  }
+  return cost;
+}
+
+/// Drops moves without which the pod fits as well: a search that ends early may leave some.
+planning::Solution without_needless_moves(
+    const planning::SearchProblem& problem, planning::Solution solution,
+    const std::function<bool(const std::vector<planning::PodChoice>&)>& accepts) {
+  for (std::size_t i = 0; i + 1 < solution.choices.size(); ++i) {
+    const planning::PodCase& pod = problem.pods[i];
+    if (planning::cost_of_moves(pod, solution.choices[i].after) == PlanCost{}) continue;
+    auto fewer = solution.choices;
+    fewer[i] = {planning::Outcome::kPlaced, pod.before, pod.whole_before};
+    if (!is_possible(problem, fewer) || !accepts(fewer)) continue;
+    solution = {fewer, total_cost(problem, fewer)};
+  }
+  return solution;
 }
 
 bool admits(const Node& node, NodeState state, const PodSpec& pod, AdmissionChecks checks) {
@@ -81,18 +122,20 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
   rules.may_lose = false;
   rules.same_rules = true;
   rules.steps = options.steps;
-  rules.accepts = [&](const std::vector<planning::PodChoice>& choices) {
+  const auto accepts = [&](const std::vector<planning::PodChoice>& choices) {
     return admits(node, moved_state(problem, choices), pod, options.checks);
   };
+  rules.accepts = accepts;
   planning::Search search(problem, judge, std::move(rules), problem.pods.size() - 1);
   search.run();
   plan.optimal = search.is_exhausted();
-  const auto& best = search.best();
-  if (!best) return plan;
+  if (!search.best()) return plan;
+  planning::Solution best = *search.best();
+  if (!plan.optimal) best = without_needless_moves(problem, std::move(best), accepts);
   plan.possible = true;
-  plan.cost = best->cost;
-  plan.next = moved_state(problem, best->choices);
-  auto choices = best->choices;
+  plan.cost = best.cost;
+  plan.next = moved_state(problem, best.choices);
+  auto choices = std::move(best.choices);
   choices.pop_back();
   for (PlannedContainer& container : planning::report(problem, judge, choices, plan.next)) {
     if (container.change == Change::kMoved) plan.moves.push_back(std::move(container));

@@ -67,7 +67,7 @@ TEST_P(ReconcileTest, ARejectionSaysThatCpusAreOffline) {
   ASSERT_TRUE(outcome.rejection);
   ASSERT_FALSE(outcome.notes.empty());
   EXPECT_THAT(outcome.notes.front(),
-              HasSubstr("until they are back ('chcpu --enable 5'; 5 of no container)"));
+              HasSubstr("until they are back ('chcpu --enable 5'; no container has them)"));
   EXPECT_EQ(traces.front().facts.front().text, outcome.notes.front());
 }
 

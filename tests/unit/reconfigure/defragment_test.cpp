@@ -160,6 +160,31 @@ TEST(Defragment, SaysThatItHasNotSearchedForLong) {
   EXPECT_EQ(none->next, state);
 }
 
+/// 'new' needs two NUMA nodes together, and the only two that can have enough are those of 'one'
+/// and the empty one.
+TEST(Defragment, ASearchThatEndsEarlyLeavesNoMoveThatIsNotNeeded) {
+  const Node node = node_of(machine_of({.numa = 4, .cpus = 8, .gib = 32}),
+                            with_memory_manager(aligning_config("best-effort")));
+  const NodeState state =
+      state_with(node, {sized("one", 3, 10), sized("two", 7, 20), sized("three", 7, 8)});
+  const PodSpec pod = sized("new", 4, 50);
+  ASSERT_TRUE(std::holds_alternative<Rejected>(decide(node, state, pod)));
+  std::size_t found = 0;
+  for (const std::size_t steps : {100U, 1000U, 2000U, 5000U, 20000U}) {
+    const auto plan = plan_defragmentation(node, state, pod, {.steps = steps});
+    ASSERT_TRUE(plan) << plan.error().message;
+    if (!plan->possible) continue;
+    ++found;
+    ASSERT_EQ(plan->moves.size(), 1U) << steps << " steps";
+    EXPECT_EQ(plan->moves.front().id, (ContainerId{PodUid("one"), "c"}));
+    EXPECT_EQ(plan->cost.containers_moved, 1U);
+    EXPECT_EQ(overlap(node, plan->next), "");
+    EXPECT_EQ(start_error(node, plan->next), "");
+    EXPECT_TRUE(std::holds_alternative<Admitted>(decide(node, plan->next, pod)));
+  }
+  EXPECT_GT(found, 0U);
+}
+
 /// A container that does not move is not judged again: 'wide' would be rejected now.
 TEST(Defragment, KeepsWhatTheRulesWouldNotAdmitAgain) {
   const Node node = node_of(machine_of({}), aligning_config("single-numa-node"));

@@ -105,7 +105,7 @@ Explanation explain_now(const agent::AdmissionFacts& facts, const NodeState& sta
   explanation.notes.insert(explanation.notes.begin(),
                            "Once they are back: " + std::move(explanation.summary));
   explanation.summary =
-      fmt::format("{}/{} needs exclusive CPUs: {}", pod.namespace_name, pod.name, why);
+      fmt::format("{}/{} needs exclusive CPUs, but {}", pod.namespace_name, pod.name, why);
   return explanation;
 }
 

@@ -19,7 +19,8 @@ namespace pinfold::agent {
 /// Returns whether a container of the pod needs more exclusive CPUs than it has.
 [[nodiscard]] bool needs_cpus(const Node& node, const NodeState& state, const PodSpec& pod);
 
-/// Returns whose exclusive CPUs these are: "4 of a/x/c, 14-15 of no container".
+/// Returns whose exclusive CPUs these are: "4 of a/x/c, 14-15 of no container", "no container has
+/// them".
 [[nodiscard]] std::string owners_of(const ContainerMap<CpuSet>& assignments, const PodNames& names,
                                     CpuSet cpus);
 
